@@ -1,0 +1,241 @@
+#include "frontends/layers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace mgc {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words SplitWords(absl::string_view text) { return absl::StrSplit(text, ' ', absl::SkipEmpty()); }
+
+// Names of an einsum's indices: a letter where a dim's name has one, each given out once.
+class IndexNames {
+ public:
+  std::string Take(absl::string_view dim) {
+    constexpr std::pair<absl::string_view, absl::string_view> kLetters[] = {
+        {"batch", "b"},    {"seq", "s"}, {"embed", "e"}, {"heads", "h"}, {"kv_heads", "h"},
+        {"head_dim", "d"}, {"mlp", "f"}, {"vocab", "v"}, {"", "x"}};
+    absl::string_view wanted = dim;
+    for (const auto& [name, letter] : kLetters) {
+      if (dim == name) wanted = letter;
+    }
+    std::string index(wanted);
+    for (int i = 2; !taken_.insert(index).second; ++i) index = absl::StrCat(wanted, i);
+    return index;
+  }
+
+  // The indices of several dims, between spaces.
+  std::string TakeAll(const Words& dims) {
+    return absl::StrJoin(dims, " ", [this](std::string* out, const std::string& dim) {
+      absl::StrAppend(out, Take(dim));
+    });
+  }
+
+ private:
+  absl::flat_hash_set<std::string> taken_;
+};
+
+// Whether `type` ends in the named dims `in`; else the error is recorded.
+bool EndsInDims(ModelBuilder& b, const TensorType& type, const Words& in, CallSite site) {
+  bool fits = type.dims.size() >= in.size();
+  Words wanted;
+  for (size_t i = 0; i < in.size(); ++i) {
+    const int64_t size = b.Size(in[i], site);
+    if (size == 0) return false;
+    wanted.push_back(absl::StrCat(in[i], "=", size));
+    if (!fits) continue;
+    const Dim& dim = type.dims[type.dims.size() - in.size() + i];
+    fits = dim.size == size && (dim.name.empty() || dim.name == in[i]);
+  }
+  if (fits) return true;
+  b.Fail(absl::StrCat("the input must end in [", absl::StrJoin(wanted, ","), "], but is ",
+                      type.ToString()),
+         site);
+  return false;
+}
+
+// The einsum that contracts the last dims `in` of `x` with a weight [in..., out...].
+std::string LinearEinsum(const TensorType& x, const Words& in, const Words& out) {
+  IndexNames names;
+  Words kept;
+  for (size_t i = 0; i + in.size() < x.dims.size(); ++i) kept.push_back(x.dims[i].name);
+  const std::string rows = names.TakeAll(kept);
+  const std::string contracted = names.TakeAll(in);
+  const std::string made = names.TakeAll(out);
+  return absl::StrCat(rows, " ", contracted, ", ", contracted, " ", made, " -> ", rows, " ", made);
+}
+
+// x + terms, those of them that are there; one sum.
+Tensor AddPresent(ModelBuilder& b, Tensor x, const std::vector<Tensor>& terms, CallSite site) {
+  std::vector<Tensor> present = {x};
+  for (const Tensor& term : terms) {
+    if (!term.empty()) present.push_back(term);
+  }
+  return present.size() == 1 ? x : Add(b, present, site);
+}
+
+Tensor Norm(ModelBuilder& b, absl::string_view op, absl::string_view name, Tensor x, double eps,
+            CallSite site) {
+  ModelBuilder::Scope scope = b.In(name);
+  const TensorType* type = b.Type(x, site);
+  if (type == nullptr) return b.Failed();
+  if (type->ndim() == 0) return b.Fail("a norm needs a dim", site);
+  const Dim& last = type->dims.back();
+  const std::string dim = last.name.empty() ? absl::StrCat(last.size) : last.name;
+  std::vector<Tensor> operands = {x, b.Param("", dim, OnesInit(), site)};
+  if (op == "layer_norm") operands.push_back(b.Param("bias", dim, ZerosInit(), site));
+  return b.Op(op, operands, {{"eps", eps}}, site);
+}
+
+}  // namespace
+
+Tensor Add(ModelBuilder& b, const std::vector<Tensor>& terms, CallSite site) {
+  return b.Op("add", terms, {}, site);
+}
+
+Tensor Positions(ModelBuilder& b, CallSite site) {
+  const int64_t size = b.Size("seq", site);
+  if (size < 1) return b.Failed();
+  return b.Op("iota", {}, {{"size", size}, {"name", "seq"}}, site);
+}
+
+Tensor Dropout(ModelBuilder& b, absl::string_view name, Tensor x, double p, CallSite site) {
+  if (!(p >= 0 && p < 1)) return b.Fail(absl::StrCat("dropout ", p, " is not in [0, 1)"), site);
+  if (p == 0) return x;
+  return b.Op("dropout", {x}, {{"p", p}, {"key", b.RandomKey(name, site)}}, site);
+}
+
+Tensor Linear(ModelBuilder& b, absl::string_view name, Tensor x, absl::string_view spec,
+              const LinearOptions& options, CallSite site) {
+  ModelBuilder::Scope scope = b.In(name);
+  const Words sides = absl::StrSplit(spec, "->");
+  if (sides.size() != 2) return b.Fail(absl::StrCat("`", spec, "` is not `in -> out`"), site);
+  const Words in = SplitWords(sides[0]);
+  const Words out = SplitWords(sides[1]);
+  const TensorType* type = b.Type(x, site);
+  if (type == nullptr || !EndsInDims(b, *type, in, site)) return b.Failed();
+  const std::string einsum = LinearEinsum(*type, in, out);
+  const Tensor weight =
+      b.Param("", absl::StrCat(sides[0], " ", sides[1]), NormalInit(options.std), site);
+  const Tensor product = b.Op("matmul", {x, weight}, {{"spec", einsum}}, site);
+  const Tensor bias = options.bias ? b.Param("bias", sides[1], ZerosInit(), site) : Tensor();
+  if (options.dropout == 0) {
+    // The residual stands first: it has the sum's layout, the product is owed to it.
+    if (options.residual.empty()) return AddPresent(b, product, {bias}, site);
+    return AddPresent(b, options.residual, {product, bias}, site);
+  }
+  const Tensor dropped =
+      Dropout(b, "dropout", AddPresent(b, product, {bias}, site), options.dropout, site);
+  if (options.residual.empty()) return dropped;
+  return Add(b, {options.residual, dropped}, site);
+}
+
+Tensor LayerNorm(ModelBuilder& b, absl::string_view name, Tensor x, double eps, CallSite site) {
+  return Norm(b, "layer_norm", name, x, eps, site);
+}
+
+Tensor RmsNorm(ModelBuilder& b, absl::string_view name, Tensor x, double eps, CallSite site) {
+  return Norm(b, "rms_norm", name, x, eps, site);
+}
+
+Tensor Embedding(ModelBuilder& b, absl::string_view name, Tensor ids, absl::string_view dims,
+                 double std, Tensor* table, CallSite site) {
+  ModelBuilder::Scope scope = b.In(name);
+  const Tensor rows = b.Param("", dims, NormalInit(std), site);
+  if (table != nullptr) *table = rows;
+  return b.Op("lookup", {rows, ids}, {}, site);
+}
+
+Tensor Rope(ModelBuilder& b, Tensor x, Tensor positions, const RopeOptions& options,
+            CallSite site) {
+  Attrs attrs{{"theta", options.theta}, {"inverse", int64_t{0}}};
+  if (options.llama3) {
+    attrs.Set("factor", options.llama3->factor);
+    attrs.Set("low", options.llama3->low_frequency_factor);
+    attrs.Set("high", options.llama3->high_frequency_factor);
+    attrs.Set("original", static_cast<double>(options.llama3->original_max_positions));
+  }
+  return b.Op("rope", {x, positions}, std::move(attrs), site);
+}
+
+Tensor Attention(ModelBuilder& b, absl::string_view name, Tensor x, Tensor residual,
+                 const AttentionOptions& options, CallSite site) {
+  ModelBuilder::Scope scope = b.In(name);
+  LinearOptions projection;
+  projection.bias = options.bias;
+  projection.std = options.std;
+  Tensor q = Linear(b, "q", x, "embed -> heads head_dim", projection, site);
+  Tensor k = Linear(b, "k", x, "embed -> kv_heads head_dim", projection, site);
+  const Tensor v = Linear(b, "v", x, "embed -> kv_heads head_dim", projection, site);
+  const Tensor positions = Positions(b, site);
+  if (options.rope) {
+    q = Rope(b, q, positions, *options.rope, site);
+    k = Rope(b, k, positions, *options.rope, site);
+  }
+  if (!(options.dropout >= 0 && options.dropout < 1)) {
+    return b.Fail(absl::StrCat("dropout ", options.dropout, " is not in [0, 1)"), site);
+  }
+  const double scale =
+      1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, b.Size("head_dim", site))));
+  const Tensor mixed =
+      b.Op("attention", {q, k, v, positions, positions},
+           {{"scale", scale}, {"p", options.dropout}, {"key", b.RandomKey("dropout", site)}}, site);
+  LinearOptions out = projection;
+  out.std = options.out_std;
+  out.dropout = options.out_dropout;
+  out.residual = residual;
+  return Linear(b, "out", mixed, "heads head_dim -> embed", out, site);
+}
+
+Tensor Mlp(ModelBuilder& b, absl::string_view name, Tensor x, Tensor residual,
+           const MlpOptions& options, CallSite site) {
+  ModelBuilder::Scope scope = b.In(name);
+  LinearOptions projection;
+  projection.bias = options.bias;
+  projection.std = options.std;
+  Tensor hidden;
+  if (options.activation == MlpOptions::Activation::kSwiglu) {
+    const Tensor gate = Linear(b, "gate", x, "embed -> mlp", projection, site);
+    hidden = b.Op("swiglu", {gate, Linear(b, "up", x, "embed -> mlp", projection, site)}, {}, site);
+  } else {
+    hidden = b.Op("gelu", {Linear(b, "up", x, "embed -> mlp", projection, site)}, {}, site);
+  }
+  LinearOptions out = projection;
+  out.std = options.out_std;
+  out.dropout = options.out_dropout;
+  out.residual = residual;
+  return Linear(b, "down", hidden, "mlp -> embed", out, site);
+}
+
+Tensor Logits(ModelBuilder& b, Tensor x, Tensor table, CallSite site) {
+  return b.Op("matmul", {x, table}, {{"spec", "b s e, v e -> b s v"}}, site);
+}
+
+void CrossEntropyLoss(ModelBuilder& b, Tensor logits, CallSite site) {
+  const TensorType* type = b.Type(logits, site);
+  if (type == nullptr) return;
+  if (type->ndim() != 3) {
+    b.Fail(absl::StrCat("logits must be [batch, seq, vocab], not ", type->ToString()), site);
+    return;
+  }
+  const Tensor max = b.Op("reduce_max", {logits}, {{"dims", std::vector<int64_t>{2}}}, site);
+  const Tensor m = b.Op("stop_gradient", {max}, {}, site);
+  const Tensor z = b.Op("exp_sum", {logits, m}, {}, site);
+  const Tensor lse = b.Op("log_shift", {z, m}, {}, site);
+  const Tensor picked = b.Op("pick", {logits, b.Targets(site)}, {}, site);
+  const Tensor nll = b.Op("sub", {lse, picked}, {}, site);
+  const Tensor weights = b.Weights(site);
+  b.Loss("loss", b.Op("weighted_sum", {nll, weights}, {}, site), 1.0, site);
+  b.Report("count", b.Op("total", {weights}, {}, site), site);
+}
+
+}  // namespace mgc

@@ -1,0 +1,113 @@
+// The layers of transformer models, written with ModelBuilder and nothing else.
+//
+// A layer takes the builder, its own name below the open scope, its input and options. It makes its
+// parameters under that name: Linear(b, "up", ...) inside the scope `layers.3.mlp` has the weight
+// `layers.3.mlp.up` and the bias `layers.3.mlp.up.bias`. The last dim of activations is the one
+// that norms and products work on; dims are taken by their names (frontends/builder.h).
+//
+// No value other than the residual stream need cross from one layer of the model to the next: each
+// makes the positions it needs.
+
+#ifndef MGC_FRONTENDS_LAYERS_H_
+#define MGC_FRONTENDS_LAYERS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "frontends/builder.h"
+
+namespace mgc {
+
+// Sum of values of one type; all but the first may lack leading dims, over which they are repeated.
+Tensor Add(ModelBuilder& b, const std::vector<Tensor>& terms, CallSite site = CallSite::Current());
+
+// 0, 1, ..., seq - 1: i64[seq].
+Tensor Positions(ModelBuilder& b, CallSite site = CallSite::Current());
+
+// Sets elements to zero with probability `p` and divides the others by 1 - p (Srivastava et al.
+// 2014); `x` itself for p = 0. Its random stream is Path(name). p outside [0, 1) is an error.
+Tensor Dropout(ModelBuilder& b, absl::string_view name, Tensor x, double p,
+               CallSite site = CallSite::Current());
+
+struct LinearOptions {
+  bool bias = false;
+  double std = 0.02;     // of the weight's initial values
+  double dropout = 0;    // on the product with its bias
+  Tensor residual = {};  // added last; empty: nothing
+};
+// x W + bias, contracting the last dims of `x`. `spec` names the dims of W, contracted ones first:
+// `embed -> heads head_dim` takes [..., embed] to [..., heads, head_dim] by a weight [embed, heads,
+// head_dim]. Without dropout, product, bias and residual are one sum.
+Tensor Linear(ModelBuilder& b, absl::string_view name, Tensor x, absl::string_view spec,
+              const LinearOptions& options = {}, CallSite site = CallSite::Current());
+
+// Normalization over the last dim; the parameters (weight `name`, and LayerNorm's `name.bias`) have
+// its size. Ba et al. 2016; Zhang and Sennrich 2019.
+Tensor LayerNorm(ModelBuilder& b, absl::string_view name, Tensor x, double eps = 1e-5,
+                 CallSite site = CallSite::Current());
+Tensor RmsNorm(ModelBuilder& b, absl::string_view name, Tensor x, double eps = 1e-5,
+               CallSite site = CallSite::Current());
+
+// Rows of the table `name`, a parameter of the two dims `dims` (`vocab embed`), at `ids`: [ids...,
+// second dim]. `table`, if given, receives the parameter, for a tied head.
+Tensor Embedding(ModelBuilder& b, absl::string_view name, Tensor ids, absl::string_view dims,
+                 double std = 0.02, Tensor* table = nullptr, CallSite site = CallSite::Current());
+
+// Rotary position embedding (Su et al. 2021), rotating the pair (j, j + head_dim / 2) of each head.
+struct RopeOptions {
+  double theta = 10000;
+  // Llama 3's stretched frequencies (config.json: rope_type `llama3`).
+  struct Llama3 {
+    double factor = 8;
+    double low_frequency_factor = 1;
+    double high_frequency_factor = 4;
+    int64_t original_max_positions = 8192;
+  };
+  absl::optional<Llama3> llama3;
+};
+// `x` [batch, seq, heads, head_dim], `positions` i64[seq]; head_dim must be even.
+Tensor Rope(ModelBuilder& b, Tensor x, Tensor positions, const RopeOptions& options,
+            CallSite site = CallSite::Current());
+
+struct AttentionOptions {
+  bool bias = false;
+  double std = 0.02;
+  double out_std = 0.02;  // of the output projection
+  double dropout = 0;     // on the probabilities
+  double out_dropout = 0;
+  absl::optional<RopeOptions> rope;  // on queries and keys
+};
+// Causal self-attention scaled by 1/sqrt(head_dim) (Vaswani et al. 2017) over x [batch, seq,
+// embed], with the dims `heads`, `kv_heads` (fewer: grouped queries, Ainslie et al. 2023) and
+// `head_dim`. Parameters `q`, `k`, `v` and `out` below `name`. `residual` (or an empty Tensor) is
+// added.
+Tensor Attention(ModelBuilder& b, absl::string_view name, Tensor x, Tensor residual,
+                 const AttentionOptions& options = {}, CallSite site = CallSite::Current());
+
+struct MlpOptions {
+  // down(gelu(up x)), or down(silu(gate x) * up x) (Shazeer 2020).
+  enum class Activation { kGelu, kSwiglu };
+  Activation activation = Activation::kGelu;
+  bool bias = false;
+  double std = 0.02;
+  double out_std = 0.02;
+  double out_dropout = 0;
+};
+// The feed-forward part over x [..., embed] with the dim `mlp`. Parameters `up`, `down` and, for
+// SwiGLU, `gate` below `name`. `residual` (or an empty Tensor) is added.
+Tensor Mlp(ModelBuilder& b, absl::string_view name, Tensor x, Tensor residual,
+           const MlpOptions& options = {}, CallSite site = CallSite::Current());
+
+// x [batch, seq, embed] times the transpose of `table` [vocab, embed]: [batch, seq, vocab].
+Tensor Logits(ModelBuilder& b, Tensor x, Tensor table, CallSite site = CallSite::Current());
+
+// Adds the loss `loss`, the sum over all targets of weight times negative log likelihood in nats (a
+// sum, so that it does not depend on how a batch is cut), and the report `count`, the sum of the
+// weights. Logits are [batch, seq, vocab].
+void CrossEntropyLoss(ModelBuilder& b, Tensor logits, CallSite site = CallSite::Current());
+
+}  // namespace mgc
+
+#endif  // MGC_FRONTENDS_LAYERS_H_

@@ -1,0 +1,108 @@
+// Model configurations: the sizes and constants of the two model families, as files.
+//
+// A file is JSON with the keys of Hugging Face's `config.json`. The list of keys is closed: a key
+// that is not known could change the mathematics and is an error; keys known to change nothing are
+// noted and ignored. Three keys are ours where Hugging Face has none (docs/model-config.md):
+//   seq_length               both families: the sequence length trained with unless a flag says
+//   otherwise; if absent,
+//                            the longest
+//   embd_pdrop, resid_pdrop  llama: dropout after the embedding and before each residual addition,
+//   as in gpt2; if
+//                            absent, 0
+#ifndef MGC_FRONTENDS_MODEL_CONFIG_H_
+#define MGC_FRONTENDS_MODEL_CONFIG_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "graph/base/json.h"
+
+namespace mgc {
+
+// gpt2: learned positions, LayerNorm, GELU (tanh form), biases. llama: RoPE, RMSNorm, SwiGLU, no
+// biases, grouped-query attention.
+enum class ModelFamily { kGpt2, kLlama };
+
+// The stretched RoPE frequencies of Llama 3.1 (rope_type `llama3`).
+struct Llama3RopeScaling {
+  double factor = 8;
+  double low_freq_factor = 1;
+  double high_freq_factor = 4;
+  int64_t original_max_positions = 8192;
+};
+
+// Every layer is compiled on its own before equal ones are folded: so many take some ten seconds
+// and two gigabytes.
+inline constexpr int64_t kMaxModelLayers = 2048;
+
+struct ModelConfig {
+  ModelFamily family = ModelFamily::kGpt2;
+  int64_t layers = 0;
+  int64_t hidden = 0;  // the dim `embed`
+  int64_t heads = 0;
+  int64_t kv_heads = 0;  // divides heads; equal to it in gpt2
+  int64_t head_dim = 0;  // hidden / heads in gpt2
+  int64_t ffn = 0;       // the dim `mlp`
+  int64_t vocab = 0;     // logical, never padded
+  int64_t max_positions = 0;
+  int64_t seq_length = 0;        // the default, at most max_positions
+  double embedding_dropout = 0;  // after the embedding
+  double hidden_dropout = 0;     // on what is added to the residual stream
+  double attention_dropout = 0;  // on attention probabilities
+  double norm_epsilon = 1e-5;
+  bool tie_embeddings = false;  // the head is the word embedding
+  double initializer_range = 0.02;
+  double rope_theta = 10000;                       // llama
+  absl::optional<Llama3RopeScaling> rope_scaling;  // llama
+};
+
+bool operator==(const ModelConfig& a, const ModelConfig& b);
+
+// Elements of all logical parameters, a tied head counted once.
+int64_t ParameterCount(const ModelConfig& config);
+
+// Parses `text`; `file` stands for it in messages. The errors are InvalidArgument, one line for
+// each violation, "file:line:col: what [label]": J1 to J5 of graph/base/json_reader.h,
+// Megatron-LM's
+//   M3   heads that do not divide the hidden size, where the size of a head is not given
+//   M10  a sequence length above the longest position
+// and
+//   C1   kv heads that do not divide the heads
+//   C2   an odd head size with RoPE
+//   C3   more than 1e15 parameters
+//   C4   a RoPE low_freq_factor that is not below high_freq_factor
+// `notes`, unless null, receives a line for each key that was ignored.
+absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text, absl::string_view file,
+                                             std::vector<std::string>* notes = nullptr);
+
+// The same of a parsed value, which may be part of a larger file.
+absl::StatusOr<ModelConfig> ParseModelConfig(const JsonValue& root, absl::string_view file,
+                                             std::vector<std::string>* notes = nullptr);
+
+// `config` as a file that parses to an equal one.
+std::string ModelConfigToJson(const ModelConfig& config);
+
+// A configuration that is part of the program.
+struct ModelPreset {
+  absl::string_view name;
+  absl::string_view json;
+};
+
+// All presets, sorted by name: the files of frontends/presets.
+absl::Span<const ModelPreset> ModelPresets();
+
+// The configuration of a preset; NotFound names the presets.
+absl::StatusOr<ModelConfig> LoadModelPreset(absl::string_view name);
+
+// A preset if there is one of this name, otherwise the file at this path.
+absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& preset_or_path,
+                                            std::vector<std::string>* notes = nullptr);
+
+}  // namespace mgc
+
+#endif  // MGC_FRONTENDS_MODEL_CONFIG_H_

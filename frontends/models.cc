@@ -1,0 +1,126 @@
+#include "frontends/models.h"
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "frontends/builder.h"
+#include "frontends/layers.h"
+#include "graph/base/status.h"
+
+namespace mgc {
+namespace {
+
+// One model being written: what every part needs.
+struct Writer {
+  ModelBuilder& b;
+  const ModelConfig& config;
+  bool gpt2;
+  double std;      // of weights and tables
+  double out_std;  // of projections into the residual stream
+};
+
+std::vector<Dim> DimsOf(const ModelConfig& config, int64_t batch, int64_t seq,
+                        const ModelOptions& options) {
+  return {{batch, "batch"},
+          {seq, "seq"},
+          {config.hidden, "embed"},
+          {config.heads, "heads"},
+          {config.kv_heads, "kv_heads"},
+          {config.head_dim, "head_dim"},
+          {config.ffn, "mlp"},
+          {config.vocab, "vocab", options.vocab_multiple},
+          {config.max_positions, "position"}};  // rows of gpt2's table
+}
+
+Tensor Norm(const Writer& w, absl::string_view name, Tensor x) {
+  return w.gpt2 ? LayerNorm(w.b, name, x, w.config.norm_epsilon)
+                : RmsNorm(w.b, name, x, w.config.norm_epsilon);
+}
+
+// Word embeddings, for gpt2 with those of the positions added. `table` receives the words' table.
+Tensor EmbedTokens(const Writer& w, Tensor* table) {
+  ModelBuilder& b = w.b;
+  ModelBuilder::Scope scope = b.EmbeddingLayer();
+  Tensor x = Embedding(b, "word", b.Tokens(), "vocab embed", w.std, table);
+  if (w.gpt2) {
+    x = Add(b, {x, Embedding(b, "position", Positions(b), "position embed", w.std)});
+  }
+  return Dropout(b, "dropout", x, w.config.embedding_dropout);
+}
+
+AttentionOptions AttentionOf(const Writer& w) {
+  AttentionOptions options;
+  options.bias = w.gpt2;
+  options.std = w.std;
+  options.out_std = w.out_std;
+  options.dropout = w.config.attention_dropout;
+  options.out_dropout = w.config.hidden_dropout;
+  if (w.gpt2) return options;
+  options.rope.emplace();
+  options.rope->theta = w.config.rope_theta;
+  if (const auto& scaling = w.config.rope_scaling; scaling) {
+    options.rope->llama3 =
+        RopeOptions::Llama3{scaling->factor, scaling->low_freq_factor, scaling->high_freq_factor,
+                            scaling->original_max_positions};
+  }
+  return options;
+}
+
+MlpOptions MlpOf(const Writer& w) {
+  MlpOptions options;
+  options.activation = w.gpt2 ? MlpOptions::Activation::kGelu : MlpOptions::Activation::kSwiglu;
+  options.bias = w.gpt2;
+  options.std = w.std;
+  options.out_std = w.out_std;
+  options.out_dropout = w.config.hidden_dropout;
+  return options;
+}
+
+Tensor Block(const Writer& w, Tensor x) {
+  x = Attention(w.b, "attention", Norm(w, "norm1", x), x, AttentionOf(w));
+  return Mlp(w.b, "mlp", Norm(w, "norm2", x), x, MlpOf(w));
+}
+
+void HeadAndLoss(const Writer& w, Tensor x, Tensor table) {
+  ModelBuilder& b = w.b;
+  ModelBuilder::Scope scope = b.Head();
+  if (!w.config.tie_embeddings) table = b.Param("", "vocab embed", NormalInit(w.std));
+  CrossEntropyLoss(b, Logits(b, Norm(w, "norm", x), table));
+}
+
+absl::Status CheckConfig(const ModelConfig& config, int64_t seq) {
+  if (config.layers < 1 || config.layers > kMaxModelLayers) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(config.layers, " layers; a model has 1 to ", kMaxModelLayers));
+  }
+  if (seq > config.max_positions) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "sequences of ", seq, " tokens, but the model has ", config.max_positions, " positions"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Graph> BuildModel(const ModelConfig& config, int64_t batch, int64_t seq,
+                                 const ModelOptions& options) {
+  MGC_RETURN_IF_ERROR(CheckConfig(config, seq));
+  const bool gpt2 = config.family == ModelFamily::kGpt2;
+  ModelBuilder b(gpt2 ? "gpt2" : "llama", DimsOf(config, batch, seq, options));
+  const double out_std =
+      config.initializer_range / std::sqrt(2.0 * static_cast<double>(config.layers));
+  const Writer w{b, config, gpt2, config.initializer_range, out_std};
+  Tensor table;
+  Tensor x = EmbedTokens(w, &table);
+  for (int i = 0; i < static_cast<int>(config.layers); ++i) {
+    ModelBuilder::Scope layer = b.Layer(i);
+    x = Block(w, x);
+  }
+  HeadAndLoss(w, x, table);
+  return std::move(b).Finish();
+}
+
+}  // namespace mgc

@@ -1,0 +1,122 @@
+#include "graph/base/file.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mgc {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = ::testing::TempDir() + "/file_test." + std::to_string(getpid());
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directory(directory_);
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  std::string Path(const std::string& name) const { return directory_ + "/" + name; }
+  int CountFiles() const {
+    auto files = std::filesystem::directory_iterator(directory_);
+    return std::distance(begin(files), end(files));
+  }
+
+  std::string directory_;
+};
+
+TEST(EscapeBytes, ShowsEveryByteUnambiguously) {
+  EXPECT_EQ(EscapeBytes("plan.mgc \"x\""), "plan.mgc \"x\"");
+  EXPECT_EQ(EscapeBytes("a\\x41"), "a\\\\x41");
+  EXPECT_EQ(EscapeBytes(std::string("\0\n\x1b[31m\x7f\xc3\xa9", 10)),
+            "\\x00\\x0A\\x1B[31m\\x7F\\xC3\\xA9");
+}
+
+TEST_F(FileTest, WrittenBytesComeBack) {
+  std::string bytes;
+  for (int i = 0; i < 3000000; ++i) bytes += static_cast<char>(i * 7 + i / 256);
+  ASSERT_TRUE(WriteFileAtomically(Path("a"), bytes).ok());
+  EXPECT_EQ(ReadFile(Path("a")).value(), bytes);
+  ASSERT_TRUE(WriteFileAtomically(Path("a"), {"one", "", "two"}).ok());
+  EXPECT_EQ(ReadFile(Path("a")).value(), "onetwo");
+  EXPECT_EQ(CountFiles(), 1);
+}
+
+TEST_F(FileTest, ReadErrorsNameThePathEscaped) {
+  auto missing = ReadFile(Path("no\nsuch"));
+  EXPECT_TRUE(absl::IsNotFound(missing.status()));
+  EXPECT_THAT(missing.status().message(), HasSubstr("/no\\x0Asuch: "));
+  auto directory = ReadFile(directory_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(directory.status()));
+  EXPECT_THAT(directory.status().message(), HasSubstr("it is a directory"));
+  EXPECT_THAT(ReadFile("/dev/zero").status().message(), HasSubstr("it is a device"));
+  EXPECT_TRUE(absl::IsInvalidArgument(ReadFile(std::string("a\0b", 3)).status()));
+}
+
+TEST_F(FileTest, ReadStopsAtTheLimit) {
+  ASSERT_TRUE(WriteFileAtomically(Path("a"), std::string(100, 'x')).ok());
+  EXPECT_TRUE(ReadFile(Path("a"), 100).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(ReadFile(Path("a"), 99).status()));
+}
+
+TEST_F(FileTest, ReadsAPipe) {
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  std::thread writer([this] { EXPECT_TRUE(WriteFileAtomically(Path("pipe"), "through").ok()); });
+  auto content = ReadFile(Path("pipe"));
+  writer.join();
+  EXPECT_EQ(content.value(), "through");
+}
+
+TEST_F(FileTest, WriteRefusesDirectoriesAndMissingParents) {
+  EXPECT_THAT(WriteFileAtomically(directory_, "x").message(), HasSubstr("directory"));
+  EXPECT_TRUE(absl::IsNotFound(WriteFileAtomically(Path("no/such"), "x")));
+  EXPECT_FALSE(WriteFileAtomically("", "x").ok());
+  EXPECT_FALSE(WriteFileAtomically(Path(std::string(300, 'n')), "x").ok());
+  EXPECT_EQ(CountFiles(), 0);
+}
+
+TEST_F(FileTest, FailedWriteLeavesTheOldFile) {
+  ASSERT_TRUE(WriteFileAtomically(Path("a"), "old").ok());
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  auto previous = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit small = {1000, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  absl::Status status = WriteFileAtomically(Path("a"), std::string(5000, 'n'));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, previous);
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(ReadFile(Path("a")).value(), "old");
+  EXPECT_EQ(CountFiles(), 1);
+}
+
+TEST_F(FileTest, DevicesAreWrittenNotReplaced) {
+  EXPECT_TRUE(WriteFileAtomically("/dev/null", "x").ok());
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_TRUE(absl::IsResourceExhausted(WriteFileAtomically("/dev/full", "x")));
+}
+
+TEST_F(FileTest, KeepsPermissionsAndFollowsLinks) {
+  ASSERT_TRUE(WriteFileAtomically(Path("a"), "old").ok());
+  ASSERT_EQ(chmod(Path("a").c_str(), 0600), 0);
+  std::filesystem::create_symlink("a", Path("link"));
+  ASSERT_TRUE(WriteFileAtomically(Path("link"), "new").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(Path("link")));
+  EXPECT_EQ(ReadFile(Path("a")).value(), "new");
+  struct stat info;
+  ASSERT_EQ(stat(Path("a").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+}  // namespace
+}  // namespace mgc

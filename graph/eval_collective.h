@@ -1,0 +1,81 @@
+// What a collective leaves on one rank: the reference meaning, shared by the evaluation of graphs
+// and of plans.
+
+#ifndef MGC_GRAPH_EVAL_COLLECTIVE_H_
+#define MGC_GRAPH_EVAL_COLLECTIVE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/collective.h"
+#include "graph/eval.h"
+#include "graph/mesh.h"
+#include "graph/op_eval.h"
+#include "graph/sharding.h"
+#include "graph/tensor_type.h"
+
+namespace mgc {
+
+// One operand of a collective.
+struct CollectiveUse {
+  Collective collective;
+  const TensorType& type;
+  const Sharding& from;
+  const Sharding& to;
+  const Mesh& mesh;
+
+  // The storage axes change: tiles are flat ranges.
+  bool flat() const { return !(from.storage == to.storage); }
+  // Shape of the tensor that the group makes whole.
+  std::vector<int64_t> GroupShape() const;
+  // Ranks whose operands `rank` sees, ascending.
+  std::vector<int64_t> Members(int64_t rank) const;
+  // Whether anything of the group's tensor ends on `rank`: a lift leaves it on coordinate 0 only.
+  bool Keeps(int64_t rank) const;
+  // The tile of a rank, before (`from`) or after, as pieces of the group's tensor.
+  std::vector<DimPiece> PiecesInGroup(const Sharding& sharding, int64_t rank) const;
+};
+
+// The result on `rank`; `tile_of(member)` is a member's operand. Sums are taken in ascending order
+// of ranks.
+template <class M, class TileOf>
+HostTensor<typename M::Scalar> CollectiveTile(const M& model, const CollectiveUse& use,
+                                              int64_t rank, TileOf tile_of) {
+  using S = typename M::Scalar;
+  const AxisSet axes = use.collective.axes.AsSet();
+  const bool maximum = use.collective.kind == CollectiveKind::kAllReduceMax;
+  const bool sums = use.from.sum.Intersects(axes);
+  const std::vector<int64_t> shape = use.GroupShape();
+  HostTensor<S> group = HostTensor<S>::Make(shape, use.type.dtype == DType::kI64, model.Size(0));
+  bool first = true;
+  for (int64_t member : use.Members(rank)) {
+    const HostTensor<S>& tile = tile_of(member);
+    ForEachInTile(use.PiecesInGroup(use.from, member), shape, [&](int64_t at, int64_t to) {
+      if (tile.is_index) {
+        group.index[to] = tile.index[at];
+        return;
+      }
+      S& made = group.real[to];
+      const S& term = tile.real[at];
+      made = first || !(maximum || sums) ? term
+             : maximum                   ? model.Max(made, term)
+                                         : model.Add(made, term);
+    });
+    first = false;
+  }
+  HostTensor<S> out =
+      HostTensor<S>::Make(LocalShape(use.type, use.to, use.mesh), group.is_index, model.Size(0));
+  if (!use.Keeps(rank)) return out;
+  ForEachInTile(use.PiecesInGroup(use.to, rank), shape, [&](int64_t at, int64_t from) {
+    if (out.is_index) {
+      out.index[at] = group.index[from];
+    } else {
+      out.real[at] = group.real[from];
+    }
+  });
+  return out;
+}
+
+}  // namespace mgc
+
+#endif  // MGC_GRAPH_EVAL_COLLECTIVE_H_

@@ -1,0 +1,274 @@
+#include "graph/factor_rule.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "graph/base/status.h"
+
+namespace mgc {
+namespace {
+
+constexpr absl::string_view kEllipsis = "...";
+
+// Reads one tensor's text into dims; each dim is a list of factor names with their marks.
+std::vector<std::vector<std::string>> SplitDims(absl::string_view text) {
+  std::vector<std::vector<std::string>> dims;
+  bool in_group = false;
+  for (absl::string_view token : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    const bool opens = absl::ConsumePrefix(&token, "(");
+    const bool closes = absl::ConsumeSuffix(&token, ")");
+    if (!in_group) dims.emplace_back();
+    if (opens) in_group = true;
+    dims.back().emplace_back(token);
+    if (closes) in_group = false;
+  }
+  return dims;
+}
+
+class Binder {
+  using Group = std::pair<DimFactors, int64_t>;  // factors of a dim and the dim's size
+
+ public:
+  FactorRule rule;
+
+  absl::Status Bind(absl::string_view text, const TensorType* type, TensorFactors* out) {
+    std::vector<std::vector<std::string>> dims = SplitDims(text);
+    if (type != nullptr) MGC_RETURN_IF_ERROR(ExpandEllipsis(text, type->ndim(), &dims));
+    if (type == nullptr && ellipsis_ >= 0) {
+      MGC_RETURN_IF_ERROR(ExpandEllipsis(text, -1, &dims));
+    }
+    for (size_t i = 0; i < dims.size(); ++i) {
+      DimFactors factors;
+      for (const std::string& name : dims[i]) factors.push_back(Intern(name));
+      if (type != nullptr) MGC_RETURN_IF_ERROR(BindDim(type->dims[i], factors));
+      out->push_back(std::move(factors));
+    }
+    return absl::OkStatus();
+  }
+
+  // Sizes of factors that occur only in groups follow by division once all others of a group are
+  // known; one group's answer may be what the next one waits for.
+  absl::Status ResolveGroups() {
+    bool progress = true;
+    while (progress) {
+      progress = false;
+      for (const Group& group : groups_) progress |= ResolveOne(group);
+    }
+    for (const auto& [factors, size] : groups_) {
+      int64_t product = 1;
+      for (int f : factors) product *= rule.factors[f].size;
+      if (product != size) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("a dim of ", size, " is not made of ", GroupText(factors)));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status ExpandEllipsis(absl::string_view text, int ndim,
+                              std::vector<std::vector<std::string>>* dims) {
+    auto it = std::find_if(dims->begin(), dims->end(), [](const std::vector<std::string>& dim) {
+      return dim.size() == 1 && absl::StartsWith(dim[0], kEllipsis);
+    });
+    if (it == dims->end()) {
+      if (ndim >= 0 && static_cast<int>(dims->size()) != ndim) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("expected ", dims->size(), " dims (", text, "), got ", ndim));
+      }
+      return absl::OkStatus();
+    }
+    const int run = ndim >= 0 ? ndim - static_cast<int>(dims->size()) + 1 : ellipsis_;
+    if (run < 0 || (ellipsis_ >= 0 && run != ellipsis_)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the dims behind `...` of (", text, ") differ between operands"));
+    }
+    ellipsis_ = run;
+    const std::string marks = (*it)[0].substr(kEllipsis.size());
+    it = dims->erase(it);
+    for (int i = 0; i < run; ++i) {
+      it = dims->insert(it, {absl::StrCat(".", i, marks)}) + 1;
+    }
+    return absl::OkStatus();
+  }
+
+  int Intern(absl::string_view name) {
+    bool whole = false;
+    bool maximum = false;
+    while (!name.empty() && (name.back() == '!' || name.back() == '^')) {
+      (name.back() == '!' ? whole : maximum) = true;
+      name.remove_suffix(1);
+    }
+    int index = rule.Find(name);
+    if (index < 0) {
+      index = static_cast<int>(rule.factors.size());
+      rule.factors.emplace_back();
+      rule.factors.back().name = std::string(name);
+    }
+    rule.factors[index].whole |= whole;
+    rule.factors[index].maximum |= maximum;
+    return index;
+  }
+
+  absl::Status BindDim(const Dim& dim, const DimFactors& factors) {
+    if (factors.size() != 1) {
+      groups_.emplace_back(factors, dim.size);
+      return absl::OkStatus();
+    }
+    Factor& factor = rule.factors[factors[0]];
+    if (factor.size >= 0 && factor.size != dim.size) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("sizes differ along ", factor.name, ": ", factor.size, " and ", dim.size));
+    }
+    if (factor.size >= 0 && factor.multiple != dim.multiple) {
+      return absl::InvalidArgumentError(absl::StrCat("room along ", factor.name,
+                                                     " is rounded up to multiples of ",
+                                                     factor.multiple, " and of ", dim.multiple));
+    }
+    factor.size = dim.size;
+    factor.multiple = dim.multiple;
+    if (factor.dim_name.empty()) factor.dim_name = dim.name;
+    return absl::OkStatus();
+  }
+
+  // Sets the only factor of the group whose size is open, if its size follows; true if it did.
+  bool ResolveOne(const Group& group) {
+    int64_t known = 1;
+    int open = -1;
+    for (int f : group.first) {
+      if (rule.factors[f].size >= 0) {
+        known *= rule.factors[f].size;
+      } else if (open >= 0) {
+        return false;
+      } else {
+        open = f;
+      }
+    }
+    if (open < 0 || known == 0 || group.second % known != 0) return false;
+    rule.factors[open].size = group.second / known;
+    return true;
+  }
+
+  std::string GroupText(const DimFactors& factors) const {
+    std::string text;
+    for (int f : factors) {
+      const Factor& factor = rule.factors[f];
+      absl::StrAppend(&text, text.empty() ? "" : " times ", factor.name);
+      if (factor.size >= 0) absl::StrAppend(&text, " = ", factor.size);
+    }
+    return text;
+  }
+
+  int ellipsis_ = -1;
+  std::vector<Group> groups_;
+};
+
+absl::Status BindSide(absl::string_view side, absl::string_view what,
+                      absl::Span<const TensorType* const> types, bool allow_untyped, Binder* binder,
+                      std::vector<TensorFactors>* out) {
+  std::vector<absl::string_view> texts = absl::StrSplit(side, ',');
+  const bool none = absl::StripAsciiWhitespace(side).empty() && types.empty() && !allow_untyped;
+  if (none) texts.clear();
+  if (texts.size() == 1 && types.size() > 1) texts.assign(types.size(), texts[0]);
+  if (texts.size() != types.size() && !(allow_untyped && types.empty())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected ", texts.size(), " ", what, ", got ", types.size()));
+  }
+  for (size_t i = 0; i < texts.size(); ++i) {
+    out->emplace_back();
+    const TensorType* type = types.empty() ? nullptr : types[i];
+    if (absl::Status status = binder->Bind(texts[i], type, &out->back()); !status.ok()) {
+      return Annotate(status, absl::StrCat(what, " ", i));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int FactorRule::Find(absl::string_view name) const {
+  for (size_t i = 0; i < factors.size(); ++i) {
+    if (factors[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+bool FactorRule::InResult(int factor, int r) const {
+  for (const DimFactors& dim : results[r]) {
+    if (std::find(dim.begin(), dim.end(), factor) != dim.end()) return true;
+  }
+  return false;
+}
+
+absl::StatusOr<FactorRule> BindRule(absl::string_view text,
+                                    absl::Span<const TensorType* const> operands,
+                                    absl::Span<const TensorType* const> results) {
+  const std::pair<absl::string_view, absl::string_view> sides = absl::StrSplit(text, "->");
+  Binder binder;
+  FactorRule* rule = &binder.rule;
+  MGC_RETURN_IF_ERROR(BindSide(sides.first, "operand", operands, /*allow_untyped=*/false, &binder,
+                               &rule->operands));
+  MGC_RETURN_IF_ERROR(
+      BindSide(sides.second, "result", results, /*allow_untyped=*/true, &binder, &rule->results));
+  MGC_RETURN_IF_ERROR(binder.ResolveGroups());
+  return std::move(binder.rule);
+}
+
+bool DistributeAxes(const DimFactors& dim, const FactorRule& rule, const AxisList& axes,
+                    const Mesh& mesh, FactorAxes* out) {
+  size_t at = 0;
+  for (AxisId axis : axes) {
+    while (at < dim.size()) {
+      const Factor& factor = rule.factors[dim[at]];
+      const int64_t pieces = mesh.Size((*out)[dim[at]]) * mesh.size(axis);
+      const bool divides = factor.size % pieces == 0 || factor.dim_name == "vocab";
+      if (divides && factor.size > 1) break;
+      const bool exhausted = LocalSize({factor.size, ""}, (*out)[dim[at]], mesh) == 1;
+      if (!exhausted) return false;
+      ++at;
+    }
+    if (at == dim.size()) return false;
+    (*out)[dim[at]].push_back(axis);
+  }
+  return true;
+}
+
+bool Representable(const FactorRule& rule, const FactorAxes& axes, const Mesh& mesh) {
+  const auto fits = [&](const DimFactors& dim) {
+    bool major_is_one = true;
+    for (int f : dim) {
+      if (!axes[f].empty() && !major_is_one) return false;
+      major_is_one &= LocalSize({rule.factors[f].size, ""}, axes[f], mesh) == 1;
+    }
+    return true;
+  };
+  for (const std::vector<TensorFactors>* side : {&rule.operands, &rule.results}) {
+    for (const TensorFactors& tensor : *side) {
+      if (!std::all_of(tensor.begin(), tensor.end(), fits)) return false;
+    }
+  }
+  return true;
+}
+
+Sharding ShardingOf(const TensorFactors& factors, const FactorAxes& axes) {
+  Sharding sharding = Sharding::Whole(static_cast<int>(factors.size()));
+  for (size_t i = 0; i < factors.size(); ++i) {
+    for (int f : factors[i]) sharding.dims[i].Append(axes[f]);
+  }
+  return sharding;
+}
+
+Sharding ResultSharding(const FactorRule& rule, const FactorAxes& axes, int r) {
+  Sharding sharding = ShardingOf(rule.results[r], axes);
+  for (size_t f = 0; f < rule.factors.size(); ++f) {
+    if (axes[f].empty() || rule.InResult(static_cast<int>(f), r)) continue;
+    (rule.factors[f].maximum ? sharding.max : sharding.sum) |= axes[f].AsSet();
+  }
+  return sharding;
+}
+
+}  // namespace mgc

@@ -1,0 +1,26 @@
+// Words for layouts in messages.
+
+#ifndef MGC_GRAPH_LAYOUT_TEXT_H_
+#define MGC_GRAPH_LAYOUT_TEXT_H_
+
+#include <string>
+
+#include "graph/mesh.h"
+#include "graph/sharding.h"
+
+namespace mgc {
+
+// `tp.0*tp.1`, or `-`.
+std::string ListText(const AxisList& axes, const Mesh& mesh);
+// `a sum over tp`, `a maximum over tp`, or both.
+std::string OwedText(AxisSet sum, AxisSet max, const Mesh& mesh);
+// What pays it: `an all_reduce or reduce_scatter over tp`.
+std::string PayText(AxisSet sum, AxisSet max, const Mesh& mesh);
+
+// What is missing between a value laid out as `from` and its use as `to`: `a sum over tp is owed
+// and not paid: an all_reduce or reduce_scatter over tp is missing`. Empty when they are equal.
+std::string ExplainChange(const Sharding& from, const Sharding& to, const Mesh& mesh);
+
+}  // namespace mgc
+
+#endif  // MGC_GRAPH_LAYOUT_TEXT_H_

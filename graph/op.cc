@@ -1,0 +1,146 @@
+#include "graph/op.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
+#include "graph/ops/all_ops.h"
+
+namespace mgc {
+namespace {
+
+bool Repeats(const OpDef& op) {
+  return !op.operands.empty() && absl::EndsWith(op.operands.back(), "...");
+}
+
+absl::Status CheckAttrs(const OpDef& op, const Attrs& attrs) {
+  for (const AttrSpec& spec : op.attrs) {
+    const AttrValue* value = attrs.Find(spec.name);
+    if (value == nullptr && spec.required) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("attribute `", spec.name, "` is missing [", op.name, "_a1]"));
+    }
+    if (value != nullptr && value->index() != static_cast<size_t>(spec.kind)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("attribute `", spec.name, "` has the wrong type [", op.name, "_a2]"));
+    }
+  }
+  for (const Attrs::Entry& entry : attrs) {
+    const bool known = std::any_of(op.attrs.begin(), op.attrs.end(),
+                                   [&](const AttrSpec& spec) { return spec.name == entry.first; });
+    if (!known) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown attribute `", entry.first, "` [", op.name, "_a3]"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDTypes(const OpDef& op, absl::Span<const TensorType* const> operands) {
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const DType dtype = operands[i]->dtype;
+    const bool index = std::count(op.index_operands.begin(), op.index_operands.end(), i) > 0;
+    const bool scalar = dtype == DType::kF64 && operands[i]->dims.empty() && !op.any_dtype;
+    bool fits = index ? dtype == DType::kI64 : scalar || dtype == operands[0]->dtype;
+    if (!index && !op.any_dtype) fits &= dtype != DType::kI64;
+    if (!fits) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("operand ", i, " may not be of ", NameOf(dtype), " [", op.name, "_t1]"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A dim made of the same factors as one of an operand is that dim; a factor alone brings its name.
+Dim DimOf(const DimFactors& factors, const FactorRule& rule, const OpUse& use) {
+  Dim made{1, "", 1};
+  for (int f : factors) made.size *= rule.factors[f].size;
+  if (factors.size() == 1) {
+    made.name = rule.factors[factors[0]].dim_name;
+    made.multiple = rule.factors[factors[0]].multiple;
+    return made;
+  }
+  for (size_t i = 0; i < rule.operands.size(); ++i) {
+    const TensorFactors& tensor = rule.operands[i];
+    const auto it = std::find(tensor.begin(), tensor.end(), factors);
+    if (it != tensor.end()) return use.operands[i]->dims[it - tensor.begin()];
+  }
+  return made;
+}
+
+absl::Status InferFromRule(const OpDef& op, const OpUse& use, std::vector<TensorType>* results) {
+  absl::StatusOr<FactorRule> rule = RuleOf(op, use);
+  if (!rule.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(rule.status().message(), " [", op.name, "_c0]"));
+  }
+  for (const TensorFactors& factors : rule->results) {
+    TensorType type;
+    type.dtype = use.operands.empty() ? DType::kF32 : use.operands[0]->dtype;
+    for (const DimFactors& dim : factors) type.dims.push_back(DimOf(dim, *rule, use));
+    results->push_back(std::move(type));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const std::vector<OpDef>& AllOps() {
+  static const std::vector<OpDef>* const ops = [] {
+    auto* list = new std::vector<OpDef>(ListOps());
+    std::sort(list->begin(), list->end(),
+              [](const OpDef& a, const OpDef& b) { return a.name < b.name; });
+    return list;
+  }();
+  return *ops;
+}
+
+const OpDef* FindOp(absl::string_view name) {
+  const std::vector<OpDef>& ops = AllOps();
+  auto it = std::lower_bound(ops.begin(), ops.end(), name,
+                             [](const OpDef& op, absl::string_view n) { return op.name < n; });
+  return it != ops.end() && it->name == name ? &*it : nullptr;
+}
+
+absl::StatusOr<FactorRule> RuleOf(const OpDef& op, const OpUse& use) {
+  return BindRule(op.rule_of ? op.rule_of(use) : op.rule, use.operands, use.results);
+}
+
+FactorRule RuleOf(const Graph& graph, const Node& node) {
+  std::vector<const TensorType*> operands;
+  std::vector<const TensorType*> results;
+  for (ValueId id : node.inputs) operands.push_back(&graph.type(id));
+  for (ValueId id : node.outputs) results.push_back(&graph.type(id));
+  absl::StatusOr<FactorRule> rule = RuleOf(*node.op, OpUse{node.attrs, operands, results});
+  MGC_CHECK(rule.ok()) << node.op->name << ": " << rule.status().ToString();
+  return *std::move(rule);
+}
+
+absl::StatusOr<std::vector<TensorType>> InferTypes(const OpDef& op, const Attrs& attrs,
+                                                   absl::Span<const TensorType* const> operands) {
+  const size_t least = Repeats(op) ? op.operands.size() - 1 : op.operands.size();
+  if (operands.size() < least || (operands.size() > least && !Repeats(op))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(op.name, " takes ", Repeats(op) ? "at least " : "", least, " operands, got ",
+                     operands.size(), " [", op.name, "_a0]"));
+  }
+  const OpUse use{attrs, operands, {}};
+  std::vector<TensorType> results;
+  absl::Status status = CheckAttrs(op, attrs);
+  if (status.ok()) status = CheckDTypes(op, operands);
+  if (status.ok() && op.check) status = op.check(use);
+  if (status.ok()) {
+    status = op.infer ? op.infer(use, &results) : InferFromRule(op, use, &results);
+  }
+  if (!status.ok()) return Annotate(status, op.name);
+  std::vector<const TensorType*> made;
+  made.reserve(results.size());
+  for (const TensorType& type : results) made.push_back(&type);
+  if (absl::StatusOr<FactorRule> rule = RuleOf(op, {attrs, operands, made}); !rule.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(op.name, ": ", rule.status().message(), " [", op.name, "_c0]"));
+  }
+  return results;
+}
+
+}  // namespace mgc

@@ -1,0 +1,177 @@
+// The op table: one registration per op, and nothing about an op anywhere else.
+//
+// An OpDef says what an op takes and makes (attributes, type inference), how it may be sharded
+// (factor rule), its gradient, its cost, its meaning (reference evaluation) and example cases, from
+// which its tests are derived (tests/op_suites). Ops live in graph/ops/<family>.cc and are listed
+// in graph/ops/all_ops.cc. Fast kernels are found by op name and checked against the meaning.
+
+#ifndef MGC_GRAPH_OP_H_
+#define MGC_GRAPH_OP_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "graph/attrs.h"
+#include "graph/factor_rule.h"
+#include "graph/graph.h"
+#include "graph/op_eval.h"
+#include "graph/scalar.h"
+#include "graph/tensor_type.h"
+
+namespace mgc {
+
+enum class AttrKind : uint8_t { kInt, kReal, kText, kInts };
+
+struct AttrSpec {
+  std::string name;
+  AttrKind kind;
+  bool required = true;
+};
+
+// One use of an op, as its functions see it.
+struct OpUse {
+  const Attrs& attrs;
+  absl::Span<const TensorType* const> operands;
+  absl::Span<const TensorType* const> results;  // empty during inference
+};
+
+// In which operands the results are linear: in each one with the others fixed (mul, matmul), or in
+// all of them together (add). Sums may stay owed through linear operands only. An operand of a
+// jointly linear op that lacks a contracted factor (matmul_accumulate's acc) is owed over that
+// factor's axes: whole, it would be counted by every rank.
+enum class Linearity : uint8_t { kNone, kSeparate, kJoint };
+
+// What a gradient rule may do. Implemented by passes/differentiate.
+class GradContext {
+ public:
+  virtual ~GradContext() = default;
+  virtual const Attrs& attrs() const = 0;
+  virtual int num_inputs() const = 0;
+  virtual ValueId input(int i) const = 0;
+  virtual ValueId output(int i) const = 0;
+  // Gradient of the loss with respect to output i, or kNone when it has none.
+  virtual ValueId output_grad(int i) const = 0;
+  // Valid until the next Emit.
+  virtual const TensorType& type(ValueId value) const = 0;
+  // Whether anything upstream of input i is trained.
+  virtual bool wants(int i) const = 0;
+  virtual std::vector<ValueId> EmitAll(absl::string_view op, std::vector<ValueId> inputs,
+                                       Attrs attrs = {}) = 0;
+  ValueId Emit(absl::string_view op, std::vector<ValueId> inputs, Attrs attrs = {}) {
+    return EmitAll(op, std::move(inputs), std::move(attrs))[0];
+  }
+  // Adds a contribution to the gradient of input i; of the input's type.
+  virtual void Add(int i, ValueId gradient) = 0;
+};
+
+// An example use, from which tests of evaluation, gradient, sharding and kernels are derived.
+struct OpCase {
+  // Operand types, e.g. `f32[2,3], i64[4]<3`: `<n` bounds an index operand to [0, n).
+  std::string operands;
+  Attrs attrs = {};
+  // Real operands are drawn from [low, high).
+  double low = -1.0;
+  double high = 1.0;
+  // Error a kernel in f32 may make against the reference, relative to the largest entry of a
+  // result.
+  double tolerance = 1e-5;
+};
+
+struct InPlace {
+  int result = 0;
+  int operand = 0;
+};
+
+struct OpDef {
+  std::string name;
+  std::string doc;                    // one sentence
+  std::vector<std::string> operands;  // names, for messages; a last one ending in `...` repeats
+  std::vector<std::string> results;
+  std::vector<AttrSpec> attrs;
+  // The attributes for results of other sizes, where attributes state sizes of results; else null.
+  std::function<Attrs(const Attrs&, absl::Span<const TensorType* const> results)> resized;
+
+  // Operands that hold indices (i64). All others are real, and of operand 0's type unless they are
+  // scalars of f64.
+  std::vector<int> index_operands;
+  // Instead: operands of any element type, all of the same.
+  bool any_dtype = false;
+  // Refuses what neither types nor rule can; may be null. Runs before `rule_of` and `infer`, which
+  // may rely on it. Its errors carry labels `<op>_c1`, `<op>_c2`, ... .
+  std::function<absl::Status(const OpUse&)> check;
+
+  // The factor rule's text (graph/factor_rule.h); `rule_of` where it depends on the use.
+  std::string rule;
+  std::function<std::string(const OpUse&)> rule_of;
+
+  // Types of the results. Without it, the rule must determine them: every factor of a result is in
+  // an operand; element types are those of operand 0.
+  std::function<absl::Status(const OpUse&, std::vector<TensorType>*)> infer;
+
+  Linearity linearity = Linearity::kNone;
+  std::vector<int> linear_operands;  // empty: all
+  // Of a jointly linear op whose result is a sum of products: the operands of each product. An
+  // operand of each together make a set in which it is linear. Empty: products of one operand.
+  std::vector<std::vector<int>> linear_terms = {};
+
+  // Factors whose place in the whole dim the meaning needs (a lookup's vocabulary, dropout's
+  // index);
+  // `...` stands for every factor of the run.
+  std::vector<std::string> offset_factors;
+
+  // Null: no gradient flows through, and `no_grad` says why. Indices never have one.
+  std::function<absl::Status(GradContext&)> grad;
+  std::string no_grad;
+  // Real operands that no gradient reaches, though the results depend on them (a softmax' shift).
+  std::vector<int> stopped_operands;
+  // The last so many results are statistics kept for the gradient; none enters through them.
+  int saved_results = 0;
+
+  double flops_per_point = 1;  // times the product of all factors
+  // Bytes of scratch that a kernel of any backend may use for each of its threads; null: none. The
+  // use has *local* types: operands and results are the tiles of one rank, padding included, a tile
+  // stored in pieces being one flat dim. Plans make room for it (Segment::workspace_bytes), and a
+  // kernel that asks for more is refused at load. Total: runs on whatever passes inference.
+  std::function<int64_t(const OpUse&)> workspace;
+
+  // Results that may take the place of an operand of the same size: a kernel has read what it still
+  // needs of it. All other results are apart from all operands. (A collective may put result i
+  // where operand i stands.)
+  std::vector<InPlace> in_place = {};
+
+  OpEval eval;  // the meaning; collectives have theirs in graph/eval.cc
+  // For a fused op: its meaning as a graph of small ops is what eval states; the name of the ops it
+  // stands for, for readers and reports.
+  std::string expands_to;
+
+  std::vector<OpCase> cases;
+
+  // True for ops that move data between ranks.
+  bool collective = false;
+};
+
+// All ops, sorted by name. Built once, immutable.
+const std::vector<OpDef>& AllOps();
+// Null when there is no such op.
+const OpDef* FindOp(absl::string_view name);
+
+// The rule of one use, bound to its types.
+absl::StatusOr<FactorRule> RuleOf(const OpDef& op, const OpUse& use);
+// The rule of a node; nodes of a graph have passed inference, so this cannot fail.
+FactorRule RuleOf(const Graph& graph, const Node& node);
+
+// Checks operands and attributes, then infers. Errors carry labels: `<op>_a0` number of operands,
+// `_a1` missing, `_a2` mistyped, `_a3` unknown attribute, `_t1` element type of an operand, `_c0`
+// the factor rule, `_c1`, ... what the op itself refuses.
+absl::StatusOr<std::vector<TensorType>> InferTypes(const OpDef& op, const Attrs& attrs,
+                                                   absl::Span<const TensorType* const> operands);
+
+}  // namespace mgc
+
+#endif  // MGC_GRAPH_OP_H_

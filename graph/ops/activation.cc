@@ -1,0 +1,215 @@
+// Activation functions and their gradients.
+
+#include "graph/ops/op_families.h"
+#include "graph/ops/op_helpers.h"
+
+namespace mgc {
+namespace {
+
+constexpr char kSecondOrder[] = "a gradient itself; second derivatives are not taken";
+
+struct NameGelu {
+  static constexpr absl::string_view kName = "gelu";
+  static constexpr absl::string_view kGrad = "gelu_grad";
+};
+struct NameSilu {
+  static constexpr absl::string_view kName = "silu";
+  static constexpr absl::string_view kGrad = "silu_grad";
+};
+
+// f(x)
+template <class Name>
+struct EvalActivation {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    FillResult(c, [&](int64_t i) { return c.model.Fn(Name::kName, {Aligned(c, 0, i)}); });
+  }
+};
+
+// dy * f'(x)
+template <class Name>
+struct EvalActivationGrad {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    FillResult(c, [&](int64_t i) {
+      return c.model.Mul(Aligned(c, 0, i), c.model.Fn(Name::kGrad, {Aligned(c, 1, i)}));
+    });
+  }
+};
+
+template <class Name>
+OpDef Activation(std::string doc, double flops) {
+  OpDef op;
+  op.name = std::string(Name::kName);
+  op.doc = std::move(doc);
+  op.operands = {"x"};
+  op.results = {"y"};
+  op.rule = "... -> ...";
+  op.grad = [](GradContext& c) {
+    if (c.output_grad(0) != kNone && c.wants(0)) {
+      c.Add(0, c.Emit(Name::kGrad, {c.output_grad(0), c.input(0)}));
+    }
+    return absl::OkStatus();
+  };
+  op.flops_per_point = flops;
+  op.eval = EvalWith<EvalActivation<Name>>();
+  op.cases = {{"f32[2,3]", {}, -3.0, 3.0}, {"f32[1]"}, {"f32[5,1,7]", {}, -12.0, 12.0}};
+  return op;
+}
+
+template <class Name>
+OpDef ActivationGrad(double flops) {
+  OpDef op;
+  op.name = std::string(Name::kGrad);
+  op.doc = "dy times the derivative at x.";
+  op.operands = {"dy", "x"};
+  op.results = {"dx"};
+  op.rule = "... -> ...";
+  op.linearity = Linearity::kSeparate;
+  op.linear_operands = {0};
+  op.no_grad = kSecondOrder;
+  op.flops_per_point = flops;
+  op.eval = EvalWith<EvalActivationGrad<Name>>();
+  op.cases = {{"f32[2,3], f32[2,3]", {}, -3.0, 3.0},
+              {"f32[1], f32[1]"},
+              {"f32[5,1,7], f32[5,1,7]", {}, -12.0, 12.0}};
+  return op;
+}
+
+struct EvalSwiglu {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    FillResult(c, [&](int64_t i) {
+      return c.model.Mul(c.model.Fn("silu", {Aligned(c, 0, i)}), Aligned(c, 1, i));
+    });
+  }
+};
+
+OpDef Swiglu() {
+  OpDef op;
+  op.name = "swiglu";
+  op.doc = "silu(gate) * up (Shazeer, arXiv 2002.05202).";
+  op.operands = {"gate", "up"};
+  op.results = {"y"};
+  op.rule = "... -> ...";
+  op.linearity = Linearity::kSeparate;
+  op.linear_operands = {1};
+  op.grad = [](GradContext& c) {
+    if (c.output_grad(0) == kNone || !(c.wants(0) || c.wants(1))) return absl::OkStatus();
+    const std::vector<ValueId> made =
+        c.EmitAll("swiglu_grad", {c.output_grad(0), c.input(0), c.input(1)});
+    for (int i = 0; i < 2; ++i) {
+      if (c.wants(i)) c.Add(i, made[static_cast<size_t>(i)]);
+    }
+    return absl::OkStatus();
+  };
+  op.flops_per_point = 6;
+  op.eval = EvalWith<EvalSwiglu>();
+  op.expands_to = "silu, mul";
+  op.cases = {{"f32[2,3], f32[2,3]", {}, -3.0, 3.0}, {"f32[1,5], f32[1,5]"}};
+  return op;
+}
+
+struct EvalSwigluGrad {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    const M& m = c.model;
+    for (size_t i = 0; i < c.in(0).real.size(); ++i) {
+      const auto& dy = c.in(0).real[i];
+      const auto& gate = c.in(1).real[i];
+      c.out(0).real[i] = m.Mul(m.Mul(dy, c.in(2).real[i]), m.Fn("silu_grad", {gate}));
+      c.out(1).real[i] = m.Mul(dy, m.Fn("silu", {gate}));
+    }
+  }
+};
+
+OpDef SwigluGrad() {
+  OpDef op;
+  op.name = "swiglu_grad";
+  op.doc = "Gradients of swiglu with respect to gate and up.";
+  op.operands = {"dy", "gate", "up"};
+  op.results = {"dgate", "dup"};
+  op.rule = "... -> ..., ...";
+  op.linearity = Linearity::kSeparate;
+  op.linear_operands = {0};
+  op.no_grad = kSecondOrder;
+  op.flops_per_point = 10;
+  op.eval = EvalWith<EvalSwigluGrad>();
+  op.expands_to = "mul, silu_grad, silu, mul";
+  op.cases = {{"f32[2,3], f32[2,3], f32[2,3]", {}, -3.0, 3.0}, {"f32[1], f32[1], f32[1]"}};
+  return op;
+}
+
+struct EvalBiasGelu {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    FillResult(c, [&](int64_t i) {
+      return c.model.Fn("gelu", {c.model.Add(Aligned(c, 0, i), Aligned(c, 1, i))});
+    });
+  }
+};
+
+OpDef BiasGelu() {
+  OpDef op;
+  op.name = "bias_gelu";
+  op.doc = "gelu(x + b), b broadcast over leading dims.";
+  op.operands = {"x", "b"};
+  op.results = {"y"};
+  op.check = [](const OpUse& use) { return CheckTrailing("bias_gelu", use); };
+  op.rule_of = TrailingRule;
+  op.grad = [](GradContext& c) {
+    if (c.output_grad(0) == kNone || !(c.wants(0) || c.wants(1))) return absl::OkStatus();
+    const ValueId dx = c.Emit("bias_gelu_grad", {c.output_grad(0), c.input(0), c.input(1)});
+    if (c.wants(0)) c.Add(0, dx);
+    if (c.wants(1)) c.Add(1, SumToTrailing(c, dx, c.type(c.input(1)).ndim()));
+    return absl::OkStatus();
+  };
+  op.flops_per_point = 13;
+  op.eval = EvalWith<EvalBiasGelu>();
+  op.expands_to = "add, gelu";
+  op.cases = {{"f32[2,3], f32[3]", {}, -3.0, 3.0}, {"f32[2,1,5], f32[5]"}, {"f32[3], f32[3]"}};
+  return op;
+}
+
+struct EvalBiasGeluGrad {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    FillResult(c, [&](int64_t i) {
+      const auto sum = c.model.Add(Aligned(c, 1, i), Aligned(c, 2, i));
+      return c.model.Mul(Aligned(c, 0, i), c.model.Fn("gelu_grad", {sum}));
+    });
+  }
+};
+
+OpDef BiasGeluGrad() {
+  OpDef op;
+  op.name = "bias_gelu_grad";
+  op.doc = "Gradient of bias_gelu with respect to x: dy * gelu'(x + b).";
+  op.operands = {"dy", "x", "b"};
+  op.results = {"dx"};
+  op.check = [](const OpUse& use) { return CheckTrailing("bias_gelu_grad", use); };
+  op.rule_of = TrailingRule;
+  op.linearity = Linearity::kSeparate;
+  op.linear_operands = {0};
+  op.no_grad = kSecondOrder;
+  op.flops_per_point = 18;
+  op.eval = EvalWith<EvalBiasGeluGrad>();
+  op.expands_to = "add, gelu_grad";
+  op.cases = {{"f32[2,3], f32[2,3], f32[3]", {}, -3.0, 3.0}, {"f32[1], f32[1], f32[1]"}};
+  return op;
+}
+
+}  // namespace
+
+std::vector<OpDef> ActivationOps() {
+  return {Activation<NameGelu>("GELU in its tanh form (arXiv 1606.08415).", 12),
+          ActivationGrad<NameGelu>(17),
+          Activation<NameSilu>("x times its logistic sigmoid.", 5),
+          ActivationGrad<NameSilu>(9),
+          Swiglu(),
+          SwigluGrad(),
+          BiasGelu(),
+          BiasGeluGrad()};
+}
+
+}  // namespace mgc

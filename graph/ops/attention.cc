@@ -1,0 +1,299 @@
+// Causal scaled dot-product attention with grouped queries.
+//
+// Written with ExpDiff, LogShift and Max only, so that blocked and rescaled forms of the same
+// softmax are exactly equal to it in every scalar model. What is saved for the gradient is the
+// row's logarithm of the sum of exponentials (Dao et al., arXiv 2205.14135, section 3), never the
+// scores.
+
+#include <algorithm>
+
+#include "graph/ops/op_families.h"
+#include "graph/ops/op_helpers.h"
+#include "graph/random.h"
+
+namespace mgc {
+namespace {
+
+// One use of attention on one rank: sizes, rows and the probability of one pair.
+template <class M>
+class AttentionView {
+ public:
+  using S = typename M::Scalar;
+
+  // The operands' places differ between attention and its gradient.
+  AttentionView(const EvalContext<M>& c, int q, int k, int qpos, int kpos)
+      : batch(c.in(q).dim(0)),
+        queries(c.in(q).dim(1)),
+        heads(c.in(q).dim(2)),
+        depth(c.in(q).dim(3)),
+        keys(c.in(k).dim(1)),
+        kv_heads(c.in(k).dim(2)),
+        c_(c),
+        q_(c.in(q)),
+        k_(c.in(k)),
+        qpos_(c.in(qpos)),
+        kpos_(c.in(kpos)),
+        scale_(c.model.Constant(c.attrs.Real("scale"))),
+        p_(c.attrs.Real("p")),
+        stream_(StreamOf(c.attrs.Text("key"))) {}
+
+  // First element of a query's and of a key's row; `head` is a query head.
+  size_t QueryRow(int64_t b, int64_t s, int64_t head) const {
+    return static_cast<size_t>(((b * queries + s) * heads + head) * depth);
+  }
+  size_t KeyRow(int64_t b, int64_t t, int64_t head) const {
+    return static_cast<size_t>(((b * keys + t) * kv_heads + head / (heads / kv_heads)) * depth);
+  }
+  size_t Statistic(int64_t b, int64_t s, int64_t head) const {
+    return static_cast<size_t>((b * heads + head) * queries + s);
+  }
+
+  bool Visible(int64_t s, int64_t t) const {
+    return kpos_.index[static_cast<size_t>(t)] <= qpos_.index[static_cast<size_t>(s)];
+  }
+
+  S Dot(const HostTensor<S>& x, size_t x_row, const HostTensor<S>& y, size_t y_row) const {
+    S sum = c_.model.Constant(0);
+    for (size_t i = 0; i < static_cast<size_t>(depth); ++i) {
+      sum = c_.model.Add(sum, c_.model.Mul(x.real[x_row + i], y.real[y_row + i]));
+    }
+    return sum;
+  }
+
+  S Score(int64_t b, int64_t s, int64_t t, int64_t head) const {
+    return c_.model.Mul(scale_, Dot(q_, QueryRow(b, s, head), k_, KeyRow(b, t, head)));
+  }
+
+  // What dropout multiplies this probability by. Indices are logical: sample, head, and the places
+  // of query and key in their dims.
+  S Kept(int64_t b, int64_t s, int64_t t, int64_t head) const {
+    if (p_ == 0) return c_.model.Constant(1);
+    const int64_t group = c_.piece("g").room;
+    const int64_t all_heads = Whole("k") * Whole("g");
+    const int64_t kv_head = c_.piece("k").begin + head / group;
+    const int64_t logical_head = kv_head * Whole("g") + c_.piece("g").begin + head % group;
+    const int64_t row = ((c_.piece("b").begin + b) * all_heads + logical_head) * Whole("s") +
+                        c_.piece("s").begin + s;
+    const int64_t index = row * Whole("t") + c_.piece("t").begin + t;
+    return c_.model.Random(c_.seed, stream_, static_cast<uint64_t>(index), 1.0 - p_);
+  }
+
+  const S& scale() const { return scale_; }
+
+  const int64_t batch;
+  const int64_t queries;
+  const int64_t heads;
+  const int64_t depth;
+  const int64_t keys;
+  const int64_t kv_heads;
+
+ private:
+  int64_t Whole(absl::string_view factor) const {
+    return c_.rule.factors[static_cast<size_t>(c_.rule.Find(factor))].size;
+  }
+
+  const EvalContext<M>& c_;
+  const HostTensor<S>& q_;
+  const HostTensor<S>& k_;
+  const HostTensor<S>& qpos_;
+  const HostTensor<S>& kpos_;
+  const S scale_;
+  const double p_;
+  const uint64_t stream_;
+};
+
+// Calls fn(b, s, head) for every query row.
+template <class M, class F>
+void ForEachRow(const AttentionView<M>& view, F fn) {
+  for (int64_t b = 0; b < view.batch; ++b) {
+    for (int64_t s = 0; s < view.queries; ++s) {
+      for (int64_t head = 0; head < view.heads; ++head) fn(b, s, head);
+    }
+  }
+}
+
+// to[to_row ..] += factor * from[from_row ..] over one row.
+template <class M>
+void AddRow(const M& m, const typename M::Scalar& factor,
+            const HostTensor<typename M::Scalar>& from, size_t from_row,
+            HostTensor<typename M::Scalar>* to, size_t to_row, int64_t depth) {
+  for (size_t i = 0; i < static_cast<size_t>(depth); ++i) {
+    to->real[to_row + i] = m.Add(to->real[to_row + i], m.Mul(factor, from.real[from_row + i]));
+  }
+}
+
+struct EvalAttention {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    const M& m = c.model;
+    const AttentionView<M> view(c, 0, 1, 3, 4);
+    ForEachRow(view, [&](int64_t b, int64_t s, int64_t head) {
+      auto most = m.NegInf();
+      for (int64_t t = 0; t < view.keys; ++t) {
+        if (view.Visible(s, t)) most = m.Max(most, view.Score(b, s, t, head));
+      }
+      auto sum = m.Constant(0);
+      for (int64_t t = 0; t < view.keys; ++t) {
+        if (view.Visible(s, t)) sum = m.Add(sum, m.ExpDiff(view.Score(b, s, t, head), most));
+      }
+      const auto lse = m.LogShift(sum, most);
+      c.out(1).real[view.Statistic(b, s, head)] = lse;
+      for (int64_t t = 0; t < view.keys; ++t) {
+        if (!view.Visible(s, t)) continue;
+        const auto weight =
+            m.Mul(m.ExpDiff(view.Score(b, s, t, head), lse), view.Kept(b, s, t, head));
+        AddRow(m, weight, c.in(2), view.KeyRow(b, t, head), &c.out(0), view.QueryRow(b, s, head),
+               view.depth);
+      }
+    });
+  }
+};
+
+absl::Status CheckAttention(absl::string_view op, const OpUse& use) {
+  const double p = use.attrs.Real("p");
+  return p >= 0 && p < 1 ? absl::OkStatus() : Refuse(op, 1, "p must lie in [0, 1)");
+}
+
+std::vector<AttrSpec> AttentionAttrs() {
+  return {{"scale", AttrKind::kReal}, {"p", AttrKind::kReal}, {"key", AttrKind::kText}};
+}
+
+absl::Status AttentionDerivative(GradContext& c) {
+  if (c.output_grad(1) != kNone) {
+    return Refuse("attention", 2, "the saved statistic lse has no gradient");
+  }
+  const ValueId dy = c.output_grad(0);
+  if (dy == kNone || !(c.wants(0) || c.wants(1) || c.wants(2))) return absl::OkStatus();
+  const std::vector<ValueId> made = c.EmitAll(
+      "attention_grad",
+      {dy, c.input(0), c.input(1), c.input(2), c.output(0), c.output(1), c.input(3), c.input(4)},
+      c.attrs());
+  for (int i = 0; i < 3; ++i) {
+    if (c.wants(i)) c.Add(i, made[static_cast<size_t>(i)]);
+  }
+  return absl::OkStatus();
+}
+
+// Tokens and depth of one head, larger than any tile of them that is packed.
+struct HeadSizes {
+  int64_t tokens;
+  int64_t depth;
+};
+
+HeadSizes HeadSizesOf(const TensorType& q, const TensorType& k) {
+  const auto size = [](const TensorType& type, size_t d) {
+    constexpr int64_t kRounding = 32;
+    constexpr int64_t kMost = int64_t{1} << 26;  // damaged sizes stay in range
+    return kRounding + (d < type.dims.size() ? std::min(type.dims[d].size, kMost) : 0);
+  };
+  return {std::max(size(q, 1), size(k, 1)), size(q, 3)};
+}
+
+// Keys and values of one head, packed; 64 rows of queries, results and scores.
+int64_t AttentionWorkspace(const OpUse& use) {
+  const HeadSizes head = HeadSizesOf(*use.operands[0], *use.operands[1]);
+  const int64_t row = 2 * head.depth + 128;
+  return (2 * head.tokens * head.depth + 64 * row) * SizeOf(use.operands[0]->dtype);
+}
+
+// Queries and gradients of one head's results, each packed both ways; 128 rows of keys, values,
+// their gradients and scores.
+int64_t AttentionGradWorkspace(const OpUse& use) {
+  const HeadSizes head = HeadSizesOf(*use.operands[1], *use.operands[2]);
+  const int64_t row = 4 * head.depth + 128;
+  return (4 * head.tokens * head.depth + 128 * row) * SizeOf(use.operands[1]->dtype);
+}
+
+OpDef Attention() {
+  OpDef op;
+  op.name = "attention";
+  op.doc =
+      "Causal attention of q[b,s,h,d] over k, v[b,t,kv,d] (key visible iff kpos <= qpos, query "
+      "head h "
+      "reads kv head h / (H / KV)), with lse[b,h,s].";
+  op.operands = {"q", "k", "v", "qpos", "kpos"};
+  op.results = {"o", "lse"};
+  op.attrs = AttentionAttrs();
+  op.index_operands = {3, 4};
+  op.check = [](const OpUse& use) { return CheckAttention("attention", use); };
+  op.rule = "b s (k g) d!, b t! k d!, b t! k d!, s, t! -> b s (k g) d!, b (k g) s";
+  op.offset_factors = {"b", "k", "g", "s", "t"};
+  op.grad = AttentionDerivative;
+  op.saved_results = 1;
+  op.flops_per_point = 4;
+  op.workspace = AttentionWorkspace;
+  op.eval = EvalWith<EvalAttention>();
+  const Attrs plain = {{"scale", 0.5}, {"p", 0.0}, {"key", ""}};
+  const Attrs dropped = {{"scale", 0.7}, {"p", 0.3}, {"key", "layers.1.attention"}};
+  op.cases = {{"f32[2,4,4,3], f32[2,4,2,3], f32[2,4,2,3], i64[4]<5, i64[4]<5", plain, -2.0, 2.0},
+              {"f32[2,2,2,2], f32[2,5,2,2], f32[2,5,2,2], i64[2]<5, i64[5]<3", dropped},
+              {"f32[1,4,4,2], f32[1,4,1,2], f32[1,4,1,2], i64[4]<4, i64[4]<4", dropped, -2.0, 2.0},
+              {"f32[1,1,1,1], f32[1,1,1,1], f32[1,1,1,1], i64[1]<1, i64[1]<1", plain}};
+  return op;
+}
+
+// With P the probabilities before dropout, K what dropout multiplies by and D = dy . o of the row:
+// dv += P K dy, dS = P (K (dy . v) - D), dq = scale dS k, dk = scale dS q.
+struct EvalAttentionGrad {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    const M& m = c.model;
+    const AttentionView<M> view(c, 1, 2, 6, 7);
+    const auto& dy = c.in(0);
+    ForEachRow(view, [&](int64_t b, int64_t s, int64_t head) {
+      const size_t q_row = view.QueryRow(b, s, head);
+      const auto& lse = c.in(5).real[view.Statistic(b, s, head)];
+      const auto row_dot = view.Dot(dy, q_row, c.in(4), q_row);
+      for (int64_t t = 0; t < view.keys; ++t) {
+        if (!view.Visible(s, t)) continue;
+        const size_t k_row = view.KeyRow(b, t, head);
+        const auto p = m.ExpDiff(view.Score(b, s, t, head), lse);
+        const auto kept = view.Kept(b, s, t, head);
+        const auto dp = m.Mul(kept, view.Dot(dy, q_row, c.in(3), k_row));
+        const auto ds = m.Mul(view.scale(), m.Mul(p, m.Sub(dp, row_dot)));
+        AddRow(m, ds, c.in(2), k_row, &c.out(0), q_row, view.depth);
+        AddRow(m, ds, c.in(1), q_row, &c.out(1), k_row, view.depth);
+        AddRow(m, m.Mul(p, kept), dy, q_row, &c.out(2), k_row, view.depth);
+      }
+    });
+  }
+};
+
+OpDef AttentionGrad() {
+  OpDef op;
+  op.name = "attention_grad";
+  op.doc = "Gradients of attention with respect to q, k and v.";
+  op.operands = {"dy", "q", "k", "v", "o", "lse", "qpos", "kpos"};
+  op.results = {"dq", "dk", "dv"};
+  op.attrs = AttentionAttrs();
+  op.index_operands = {6, 7};
+  op.check = [](const OpUse& use) { return CheckAttention("attention_grad", use); };
+  op.rule =
+      "b s (k g) d!, b s (k g) d!, b t! k d!, b t! k d!, b s (k g) d!, b (k g) s, s, t! -> "
+      "b s (k g) d!, b t! k d!, b t! k d!";
+  op.linearity = Linearity::kSeparate;
+  op.linear_operands = {0};
+  op.offset_factors = {"b", "k", "g", "s", "t"};
+  op.no_grad = "a gradient itself; second derivatives are not taken";
+  op.flops_per_point = 10;
+  op.workspace = AttentionGradWorkspace;
+  op.eval = EvalWith<EvalAttentionGrad>();
+  const Attrs plain = {{"scale", 0.5}, {"p", 0.0}, {"key", ""}};
+  const Attrs dropped = {{"scale", 0.7}, {"p", 0.3}, {"key", "layers.1.attention"}};
+  op.cases = {{"f32[2,4,4,3], f32[2,4,4,3], f32[2,4,2,3], f32[2,4,2,3], f32[2,4,4,3], f32[2,4,4], "
+               "i64[4]<5, i64[4]<5",
+               plain},
+              {"f32[2,2,4,2], f32[2,2,4,2], f32[2,5,2,2], f32[2,5,2,2], f32[2,2,4,2], f32[2,4,2], "
+               "i64[2]<5, i64[5]<3",
+               dropped},
+              {"f32[1,1,1,1], f32[1,1,1,1], f32[1,1,1,1], f32[1,1,1,1], f32[1,1,1,1], f32[1,1,1], "
+               "i64[1]<1, i64[1]<1",
+               plain}};
+  return op;
+}
+
+}  // namespace
+
+std::vector<OpDef> AttentionOps() { return {Attention(), AttentionGrad()}; }
+
+}  // namespace mgc

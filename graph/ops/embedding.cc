@@ -1,0 +1,123 @@
+// Lookup of rows by index, for token and learned position embeddings.
+
+#include "graph/ops/op_families.h"
+#include "graph/ops/op_helpers.h"
+
+namespace mgc {
+namespace {
+
+// Calls fn(i, row) for every index i whose row of the table is in the local piece.
+template <class M, class F>
+void ForEachLocalRow(const EvalContext<M>& c, F fn) {
+  const DimPiece& v = c.piece("v");
+  for (size_t i = 0; i < c.in(1).index.size(); ++i) {
+    const int64_t row = c.in(1).index[i] - v.begin;
+    if (row >= 0 && row < v.valid) fn(i, static_cast<size_t>(row));
+  }
+}
+
+struct EvalLookup {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    const size_t width = static_cast<size_t>(c.in(0).shape.back());
+    ForEachLocalRow(c, [&](size_t i, size_t row) {
+      for (size_t h = 0; h < width; ++h) {
+        c.out(0).real[i * width + h] = c.in(0).real[row * width + h];
+      }
+    });
+  }
+};
+
+OpDef Lookup() {
+  OpDef op;
+  op.name = "lookup";
+  op.doc =
+      "Rows of table[v,h] by index; zero when the index is outside the local piece of the table.";
+  op.operands = {"table", "ids"};
+  op.results = {"y"};
+  op.index_operands = {1};
+  op.rule = "v h, ... -> ... h";
+  op.linearity = Linearity::kSeparate;
+  op.linear_operands = {0};
+  op.offset_factors = {"v"};
+  op.grad = [](GradContext& c) {
+    if (c.output_grad(0) == kNone || !c.wants(0)) return absl::OkStatus();
+    c.Add(0, c.Emit("lookup_grad", {c.input(0), c.input(1), c.output_grad(0)}));
+    return absl::OkStatus();
+  };
+  op.flops_per_point = 0;
+  op.eval = EvalWith<EvalLookup>();
+  op.cases = {{"f32[vocab=5%2,4], i64[2,3]<5"}, {"f32[4,1], i64[1]<4"}};
+  return op;
+}
+
+// Adds rows of operand 2 to those of the result that operand 1 names.
+template <class M>
+void AddRows(EvalContext<M>& c) {
+  const size_t width = static_cast<size_t>(c.out(0).shape.back());
+  ForEachLocalRow(c, [&](size_t i, size_t row) {
+    for (size_t h = 0; h < width; ++h) {
+      auto& sum = c.out(0).real[row * width + h];
+      sum = c.model.Add(sum, c.in(2).real[i * width + h]);
+    }
+  });
+}
+
+struct EvalLookupGrad {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    AddRows(c);
+  }
+};
+
+OpDef LookupGrad() {
+  OpDef op;
+  op.name = "lookup_grad";
+  op.doc = "Gradient of lookup: rows of dy added up by index. Of the table only the type counts.";
+  op.operands = {"table", "ids", "dy"};
+  op.results = {"dtable"};
+  op.index_operands = {1};
+  op.rule = "v h, ..., ... h -> v h";
+  op.linearity = Linearity::kSeparate;
+  op.linear_operands = {2};
+  op.offset_factors = {"v"};
+  op.no_grad = "a gradient itself; second derivatives are not taken";
+  op.flops_per_point = 0;
+  op.eval = EvalWith<EvalLookupGrad>();
+  op.cases = {{"f32[vocab=5%2,4], i64[2,3]<5, f32[2,3,4]"}, {"f32[4,1], i64[1]<4, f32[1,1]"}};
+  return op;
+}
+
+struct EvalLookupGradAccumulate {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    c.out(0).real = c.in(0).real;
+    AddRows(c);
+  }
+};
+
+OpDef LookupGradAccumulate() {
+  OpDef op;
+  op.name = "lookup_grad_accumulate";
+  op.doc = "acc plus the gradient of lookup: rows of dy added by index.";
+  op.operands = {"acc", "ids", "dy"};
+  op.results = {"acc_next"};
+  op.index_operands = {1};
+  op.rule = "v h, ..., ... h -> v h";
+  op.linearity = Linearity::kJoint;
+  op.linear_operands = {0, 2};
+  op.offset_factors = {"v"};
+  op.no_grad = "made by fusing, after differentiation";
+  op.flops_per_point = 0;
+  op.in_place = {{0, 0}};
+  op.eval = EvalWith<EvalLookupGradAccumulate>();
+  op.expands_to = "lookup_grad, accumulate";
+  op.cases = {{"f32[vocab=5%2,4], i64[2,3]<5, f32[2,3,4]"}, {"f32[4,1], i64[1]<4, f32[1,1]"}};
+  return op;
+}
+
+}  // namespace
+
+std::vector<OpDef> EmbeddingOps() { return {Lookup(), LookupGrad(), LookupGradAccumulate()}; }
+
+}  // namespace mgc

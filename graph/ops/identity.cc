@@ -1,0 +1,158 @@
+// Ops that leave their operand as it is (or drop elements of it), and constants.
+
+#include "graph/ops/op_families.h"
+#include "graph/ops/op_helpers.h"
+#include "graph/random.h"
+
+namespace mgc {
+namespace {
+
+OpDef StopGradient() {
+  OpDef op;
+  op.name = "stop_gradient";
+  op.doc = "x, through which no gradient flows.";
+  op.operands = {"x"};
+  op.results = {"y"};
+  op.rule = "... -> ...";
+  op.linearity = Linearity::kSeparate;
+  op.no_grad = "stopping the gradient is its purpose";
+  op.flops_per_point = 0;
+  op.eval = EvalWith<EvalIdentity>();
+  op.cases = {{"f32[2,3]"}, {"f32[1]"}};
+  return op;
+}
+
+OpDef Reshard() {
+  OpDef op;
+  op.name = "reshard";
+  op.doc =
+      "x in another layout: a user's pin, or a change of layout that partition will spell out.";
+  op.operands = {"x"};
+  op.results = {"y"};
+  op.attrs = {{"pin", AttrKind::kInt, false}, {"sharding", AttrKind::kText, false}};
+  op.any_dtype = true;
+  op.rule = "... -> ...";
+  op.linearity = Linearity::kSeparate;
+  op.grad = [](GradContext& c) {
+    if (c.output_grad(0) != kNone && c.wants(0)) {
+      c.Add(0, c.Emit("reshard", {c.output_grad(0)}, c.attrs()));
+    }
+    return absl::OkStatus();
+  };
+  op.flops_per_point = 0;
+  op.eval = EvalWith<EvalIdentity>();
+  op.cases = {{"f32[2,3]", {{"pin", int64_t{1}}}}, {"f32[1]"}, {"i64[4]<9"}};
+  return op;
+}
+
+struct EvalConstant {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    c.out(0).real[0] = c.model.Constant(c.attrs.Real("value"));
+  }
+};
+
+OpDef Constant() {
+  OpDef op;
+  op.name = "constant";
+  op.doc = "A real number as a scalar of f64.";
+  op.results = {"x"};
+  op.attrs = {{"value", AttrKind::kReal}};
+  op.rule = " -> ";
+  op.infer = [](const OpUse&, std::vector<TensorType>* results) {
+    results->push_back({DType::kF64, {}});
+    return absl::OkStatus();
+  };
+  op.no_grad = "depends on nothing";
+  op.flops_per_point = 0;
+  op.eval = EvalWith<EvalConstant>();
+  op.cases = {{"", {{"value", 2.5}}}};
+  return op;
+}
+
+struct EvalAccumulate {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    FillResult(c, [&](int64_t i) { return c.model.Add(Aligned(c, 0, i), Aligned(c, 1, i)); });
+  }
+};
+
+OpDef Accumulate() {
+  OpDef op;
+  op.name = "accumulate";
+  op.doc = "acc + x: one micro-batch's contribution joins a sum that lives on.";
+  op.operands = {"acc", "x"};
+  op.results = {"acc_next"};
+  op.rule = "... -> ...";
+  op.linearity = Linearity::kJoint;
+  op.grad = [](GradContext& c) {
+    for (int i = 0; i < 2; ++i) {
+      if (c.output_grad(0) != kNone && c.wants(i)) c.Add(i, c.output_grad(0));
+    }
+    return absl::OkStatus();
+  };
+  op.in_place = {{0, 0}};
+  op.eval = EvalWith<EvalAccumulate>();
+  op.cases = {{"f32[2,3], f32[2,3]"}, {"f64[], f64[]"}};
+  return op;
+}
+
+// Elements are counted row-major over the whole tensor.
+struct EvalDropout {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    const TensorFactors& dims = c.rule.results[0];
+    std::vector<int64_t> whole;
+    for (const DimFactors& dim : dims) whole.push_back(c.rule.factors[dim[0]].size);
+    const std::vector<int64_t> strides = RowMajorStrides(whole);
+    int64_t begin = 0;
+    for (size_t d = 0; d < dims.size(); ++d) begin += c.pieces[dims[d][0]].begin * strides[d];
+    const uint64_t stream = StreamOf(c.attrs.Text("key"));
+    const double keep = 1.0 - c.attrs.Real("p");
+    if (keep == 1.0) {
+      c.out(0).real = c.in(0).real;
+      return;
+    }
+    size_t i = 0;
+    for (Walk walk(c.out(0).shape, {strides}); !walk.done(); walk.Next(), ++i) {
+      const uint64_t index = static_cast<uint64_t>(begin + walk.offset(0));
+      c.out(0).real[i] = c.model.Mul(c.in(0).real[i], c.model.Random(c.seed, stream, index, keep));
+    }
+  }
+};
+
+OpDef Dropout() {
+  OpDef op;
+  op.name = "dropout";
+  op.doc = "Drops elements with probability p by their logical index and scales the rest.";
+  op.operands = {"x"};
+  op.results = {"y"};
+  op.attrs = {{"p", AttrKind::kReal}, {"key", AttrKind::kText}};
+  op.check = [](const OpUse& use) -> absl::Status {
+    const double p = use.attrs.Real("p");
+    return p >= 0 && p < 1 ? absl::OkStatus() : Refuse("dropout", 1, "p must lie in [0, 1)");
+  };
+  op.rule = "... -> ...";
+  op.linearity = Linearity::kSeparate;
+  op.offset_factors = {"..."};
+  op.grad = [](GradContext& c) {
+    if (c.output_grad(0) != kNone && c.wants(0)) {
+      c.Add(0, c.Emit("dropout", {c.output_grad(0)}, c.attrs()));
+    }
+    return absl::OkStatus();
+  };
+  op.flops_per_point = 2;
+  op.eval = EvalWith<EvalDropout>();
+  op.cases = {{"f32[4,6]", {{"p", 0.5}, {"key", "layers.0.dropout"}}},
+              {"f32[2,1,8]", {{"p", 0.1}, {"key", "a"}}},
+              {"f32[3]", {{"p", 0.0}, {"key", "b"}}}};
+  return op;
+}
+
+}  // namespace
+
+std::vector<OpDef> IdentityOps() {
+  return {StopGradient(), Reshard(), Constant(), Accumulate(), Dropout()};
+}
+
+}  // namespace mgc

@@ -1,0 +1,243 @@
+// Matrix products, said as einsums of two operands.
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "graph/ops/op_families.h"
+#include "graph/ops/op_helpers.h"
+
+namespace mgc {
+namespace {
+
+// `b s e, e h d -> b s h d`: the texts of both operands and of the result.
+struct EinsumSpec {
+  std::string a;
+  std::string b;
+  std::string c;
+};
+
+bool SplitSpec(const std::string& text, EinsumSpec* spec) {
+  const std::vector<std::string> sides = absl::StrSplit(text, "->");
+  if (sides.size() != 2) return false;
+  const std::vector<std::string> operands = absl::StrSplit(sides[0], ',');
+  if (operands.size() != 2) return false;
+  *spec = {operands[0], operands[1], sides[1]};
+  for (std::string* side : {&spec->a, &spec->b, &spec->c}) absl::StripAsciiWhitespace(side);
+  return true;
+}
+
+std::string JoinSpec(absl::string_view a, absl::string_view b, absl::string_view c) {
+  return absl::StrCat(a, ", ", b, " -> ", c);
+}
+
+// The spec of a node, which has passed CheckSpec.
+EinsumSpec SpecOf(const Attrs& attrs) {
+  EinsumSpec spec;
+  MGC_CHECK(SplitSpec(attrs.Text("spec"), &spec));
+  return spec;
+}
+
+std::vector<std::string> Factors(const std::string& text) {
+  return absl::StrSplit(text, ' ', absl::SkipEmpty());
+}
+
+absl::Status CheckSpec(absl::string_view op, const OpUse& use) {
+  const std::string text = use.attrs.Text("spec");
+  EinsumSpec spec;
+  if (!SplitSpec(text, &spec)) {
+    return Refuse(op, 1, absl::StrCat("spec must be `A, B -> C`, got `", text, "`"));
+  }
+  const std::vector<std::string> tensors[] = {Factors(spec.a), Factors(spec.b), Factors(spec.c)};
+  for (const std::vector<std::string>& tensor : tensors) {
+    for (const std::string& factor : tensor) {
+      if (!std::all_of(factor.begin(), factor.end(),
+                       [](char ch) { return absl::ascii_isalnum(ch) || ch == '_'; })) {
+        return Refuse(op, 2, absl::StrCat("`", factor, "` in spec `", text, "` is no factor name"));
+      }
+      if (std::count(tensor.begin(), tensor.end(), factor) > 1) {
+        return Refuse(op, 3,
+                      absl::StrCat("factor ", factor, " occurs twice in a tensor of `", text, "`"));
+      }
+      int places = 0;
+      for (const std::vector<std::string>& other : tensors) {
+        places += static_cast<int>(std::count(other.begin(), other.end(), factor));
+      }
+      if (places < 2) {
+        return Refuse(op, 4,
+                      absl::StrCat("factor ", factor, " of `", text, "` is in one tensor only"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Product of the sizes of those factors of `tensor` that `other` has (or lacks) and `third` lacks,
+// as far as it counts below.
+int64_t SizeOfFactors(const std::vector<std::string>& tensor, const TensorType& tile,
+                      const std::vector<std::string>& other, bool shared,
+                      const std::vector<std::string>& third) {
+  constexpr int64_t kMost = int64_t{1} << 20;
+  const auto has = [](const std::vector<std::string>& list, const std::string& factor) {
+    return std::find(list.begin(), list.end(), factor) != list.end();
+  };
+  int64_t product = 1;
+  for (size_t d = 0; d < tensor.size() && d < tile.dims.size(); ++d) {
+    if (has(other, tensor[d]) != shared || has(third, tensor[d])) continue;
+    product = std::min(product * std::min(tile.dims[d].size, kMost), kMost);
+  }
+  return product;
+}
+
+// Of a product of operands `first` and the next one: packed panels of both, 512 deep, 3072 columns
+// of one and 512 rows of the other, their ends rounded up to micro-tiles. Either operand may give
+// the columns.
+int64_t ProductWorkspace(const OpUse& use, size_t first) {
+  const EinsumSpec spec = SpecOf(use.attrs);
+  const auto a = Factors(spec.a), b = Factors(spec.b), c = Factors(spec.c);
+  const TensorType& tile_a = *use.operands[first];
+  const TensorType& tile_b = *use.operands[first + 1];
+  const int64_t rows = SizeOfFactors(a, tile_a, b, false, {});
+  const int64_t cols = SizeOfFactors(b, tile_b, a, false, {});
+  const int64_t depth = SizeOfFactors(a, tile_a, b, true, c);
+  const int64_t longer = std::max(rows, cols);
+  constexpr int64_t kRounding = 128;
+  const int64_t width =
+      std::min<int64_t>(longer, 3072) + std::min<int64_t>(longer, 512) + kRounding;
+  return std::min<int64_t>(depth, 512) * width * SizeOf(tile_a.dtype);
+}
+
+// Elements between neighbours along each factor of a dense tensor; 0 where it has no such dim.
+std::vector<int64_t> FactorStrides(const TensorFactors& dims, const std::vector<int64_t>& shape,
+                                   size_t factors) {
+  const std::vector<int64_t> strides = RowMajorStrides(shape);
+  std::vector<int64_t> by_factor(factors, 0);
+  for (size_t d = 0; d < dims.size(); ++d) by_factor[dims[d][0]] = strides[d];
+  return by_factor;
+}
+
+std::vector<int64_t> Pick(const std::vector<int64_t>& all, const std::vector<int>& which) {
+  std::vector<int64_t> picked;
+  picked.reserve(which.size());
+  for (int f : which) picked.push_back(all[f]);
+  return picked;
+}
+
+// Adds the product of operands `a` and `b` to result 0, sums in ascending order.
+template <class M>
+void AddProduct(EvalContext<M>& c, int a, int b) {
+  const size_t n = c.rule.factors.size();
+  std::vector<int64_t> rooms;
+  std::vector<int> kept;
+  std::vector<int> summed;
+  for (size_t f = 0; f < n; ++f) {
+    rooms.push_back(c.pieces[f].room);
+    (c.rule.InResult(static_cast<int>(f), 0) ? kept : summed).push_back(static_cast<int>(f));
+  }
+  const auto strides_a = FactorStrides(c.rule.operands[a], c.in(a).shape, n);
+  const auto strides_b = FactorStrides(c.rule.operands[b], c.in(b).shape, n);
+  const auto strides_c = FactorStrides(c.rule.results[0], c.out(0).shape, n);
+  std::vector<std::pair<int64_t, int64_t>> terms;
+  for (Walk walk(Pick(rooms, summed), {Pick(strides_a, summed), Pick(strides_b, summed)});
+       !walk.done(); walk.Next()) {
+    terms.emplace_back(walk.offset(0), walk.offset(1));
+  }
+  for (Walk walk(Pick(rooms, kept),
+                 {Pick(strides_a, kept), Pick(strides_b, kept), Pick(strides_c, kept)});
+       !walk.done(); walk.Next()) {
+    const auto* row = c.in(a).real.data() + walk.offset(0);
+    const auto* column = c.in(b).real.data() + walk.offset(1);
+    auto sum = c.model.Constant(0);
+    for (const auto& [i, j] : terms) sum = c.model.Add(sum, c.model.Mul(row[i], column[j]));
+    auto& result = c.out(0).real[static_cast<size_t>(walk.offset(2))];
+    result = c.model.Add(result, sum);
+  }
+}
+
+struct EvalMatmul {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    AddProduct(c, 0, 1);
+  }
+};
+
+absl::Status MatmulGrad(GradContext& c) {
+  const ValueId dc = c.output_grad(0);
+  if (dc == kNone) return absl::OkStatus();
+  const EinsumSpec spec = SpecOf(c.attrs());
+  if (c.wants(0)) {
+    c.Add(0, c.Emit("matmul", {dc, c.input(1)}, {{"spec", JoinSpec(spec.c, spec.b, spec.a)}}));
+  }
+  if (c.wants(1)) {
+    c.Add(1, c.Emit("matmul", {c.input(0), dc}, {{"spec", JoinSpec(spec.a, spec.c, spec.b)}}));
+  }
+  return absl::OkStatus();
+}
+
+OpDef Matmul() {
+  OpDef op;
+  op.name = "matmul";
+  op.doc =
+      "Product of two tensors summed over shared factors; every factor is in two or all three.";
+  op.operands = {"a", "b"};
+  op.results = {"c"};
+  op.attrs = {{"spec", AttrKind::kText}};
+  op.check = [](const OpUse& use) { return CheckSpec("matmul", use); };
+  op.rule_of = [](const OpUse& use) { return use.attrs.Text("spec"); };
+  op.linearity = Linearity::kSeparate;
+  op.grad = MatmulGrad;
+  op.flops_per_point = 2;
+  op.workspace = [](const OpUse& use) { return ProductWorkspace(use, 0); };
+  op.eval = EvalWith<EvalMatmul>();
+  op.cases = {{"f32[2,3], f32[3,4]", {{"spec", "m k, k n -> m n"}}},
+              {"f32[2,1,4], f32[4,3,2]", {{"spec", "b s e, e h d -> b s h d"}}},
+              {"f32[2,3,4,2], f32[4,2,5]", {{"spec", "b s h d, h d e -> b s e"}}},
+              {"f32[2,3,4], f32[vocab=5%2,4]", {{"spec", "b s e, v e -> b s v"}}},
+              {"f32[2,3,vocab=5%2], f32[vocab=5%2,4]", {{"spec", "b s v, v e -> b s e"}}},
+              {"f32[4,2,3], f32[4,3,2]", {{"spec", "b m k, b k n -> b m n"}}},
+              {"f32[1], f32[1]", {{"spec", "k, k -> "}}}};
+  return op;
+}
+
+struct EvalMatmulAccumulate {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    c.out(0).real = c.in(0).real;
+    AddProduct(c, 1, 2);
+  }
+};
+
+OpDef MatmulAccumulate() {
+  OpDef op;
+  op.name = "matmul_accumulate";
+  op.doc = "acc plus the product of a and b.";
+  op.operands = {"acc", "a", "b"};
+  op.results = {"acc_next"};
+  op.attrs = {{"spec", AttrKind::kText}};
+  op.check = [](const OpUse& use) { return CheckSpec("matmul_accumulate", use); };
+  op.rule_of = [](const OpUse& use) {
+    const EinsumSpec spec = SpecOf(use.attrs);
+    return absl::StrCat(spec.c, ", ", use.attrs.Text("spec"));
+  };
+  op.linearity = Linearity::kJoint;
+  op.linear_operands = {0, 1};
+  op.linear_terms = {{0}, {1, 2}};
+  op.no_grad = "made by fusing, after differentiation";
+  op.flops_per_point = 2;
+  op.workspace = [](const OpUse& use) { return ProductWorkspace(use, 1); };
+  op.in_place = {{0, 0}};
+  op.eval = EvalWith<EvalMatmulAccumulate>();
+  op.expands_to = "matmul, accumulate";
+  op.cases = {{"f32[3,4], f32[2,3], f32[2,4]", {{"spec", "b m, b n -> m n"}}},
+              {"f32[4,2,2], f32[2,3,4], f32[2,3,2,2]", {{"spec", "b s e, b s h d -> e h d"}}}};
+  return op;
+}
+
+}  // namespace
+
+std::vector<OpDef> MatmulOps() { return {Matmul(), MatmulAccumulate()}; }
+
+}  // namespace mgc

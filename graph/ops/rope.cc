@@ -1,0 +1,98 @@
+// Rotary position embedding.
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "graph/ops/op_families.h"
+#include "graph/ops/op_helpers.h"
+#include "graph/ops/rope_frequencies.h"
+
+namespace mgc {
+namespace {
+
+// Element i of the first half and element i of the second are rotated by position * frequency i.
+struct EvalRope {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    const M& m = c.model;
+    const auto& x = c.in(0);
+    const int64_t seq = x.dim(1);
+    const int64_t heads = x.dim(2);
+    const int64_t half = x.dim(3) / 2;
+    const double sign = c.attrs.Int("inverse") != 0 ? -1.0 : 1.0;
+    const std::vector<double> frequencies = RopeFrequencies(c.attrs, x.dim(3));
+    for (int64_t row = 0; row < x.dim(0) * seq * heads; ++row) {
+      const int64_t position = c.in(1).index[static_cast<size_t>(row / heads % seq)];
+      for (int64_t i = 0; i < half; ++i) {
+        const double angle =
+            static_cast<double>(position) * frequencies[static_cast<size_t>(i)] * sign;
+        const auto cos = m.Constant(std::cos(angle));
+        const auto sin = m.Constant(std::sin(angle));
+        const size_t a = static_cast<size_t>(row * 2 * half + i);
+        const size_t b = a + static_cast<size_t>(half);
+        c.out(0).real[a] = m.Sub(m.Mul(x.real[a], cos), m.Mul(x.real[b], sin));
+        c.out(0).real[b] = m.Add(m.Mul(x.real[b], cos), m.Mul(x.real[a], sin));
+      }
+    }
+  }
+};
+
+absl::Status CheckRope(const OpUse& use) {
+  const TensorType& x = *use.operands[0];
+  if (x.ndim() == 4 && x.dims[3].size % 2 != 0) {
+    return Refuse("rope", 1,
+                  absl::StrCat("rotates pairs, but a head has ", x.dims[3].size, " elements"));
+  }
+  if (use.attrs.Real("theta") <= 0) return Refuse("rope", 2, "theta must be positive");
+  int given = 0;
+  for (const char* name : {"factor", "low", "high", "original"}) {
+    if (use.attrs.Find(name) == nullptr) continue;
+    ++given;
+    if (use.attrs.Real(name) <= 0)
+      return Refuse("rope", 3, absl::StrCat(name, " must be positive"));
+  }
+  if (given != 0 && given != 4) {
+    return Refuse("rope", 4, "factor, low, high and original are given together or not at all");
+  }
+  if (given == 4 && use.attrs.Real("low") >= use.attrs.Real("high")) {
+    return Refuse("rope", 5, "low must be below high");
+  }
+  return absl::OkStatus();
+}
+
+OpDef Rope() {
+  OpDef op;
+  op.name = "rope";
+  op.doc = "Rotary position embedding in rotate-half form, or its inverse.";
+  op.operands = {"x", "pos"};
+  op.results = {"y"};
+  op.attrs = {{"theta", AttrKind::kReal},         {"inverse", AttrKind::kInt, false},
+              {"factor", AttrKind::kReal, false}, {"low", AttrKind::kReal, false},
+              {"high", AttrKind::kReal, false},   {"original", AttrKind::kReal, false}};
+  op.index_operands = {1};
+  op.check = CheckRope;
+  op.rule = "b s h d!, s -> b s h d!";
+  op.linearity = Linearity::kSeparate;
+  op.linear_operands = {0};
+  op.grad = [](GradContext& c) {
+    if (c.output_grad(0) == kNone || !c.wants(0)) return absl::OkStatus();
+    Attrs attrs = c.attrs();
+    attrs.Set("inverse", int64_t{1} - attrs.Int("inverse"));
+    c.Add(0, c.Emit("rope", {c.output_grad(0), c.input(1)}, attrs));
+    return absl::OkStatus();
+  };
+  op.flops_per_point = 3;
+  op.eval = EvalWith<EvalRope>();
+  op.cases = {
+      {"f32[2,4,2,4], i64[4]<50", {{"theta", 10000.0}}},
+      {"f32[1,3,1,2], i64[3]<9", {{"theta", 100.0}, {"inverse", int64_t{1}}}},
+      {"f32[2,2,1,8], i64[2]<90",
+       {{"theta", 500.0}, {"factor", 8.0}, {"low", 1.0}, {"high", 4.0}, {"original", 64.0}}}};
+  return op;
+}
+
+}  // namespace
+
+std::vector<OpDef> RopeOps() { return {Rope()}; }
+
+}  // namespace mgc

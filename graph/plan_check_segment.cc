@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "graph/assemble.h"
+#include "graph/base/file.h"
+#include "graph/collective.h"
+#include "graph/op.h"
+#include "graph/plan_check_internal.h"
+
+namespace mgc {
+namespace {
+
+constexpr char kGroup[] = "group";  // of collectives between stages: `embedding`
+
+class SegmentCheck {
+ public:
+  SegmentCheck(const Plan& plan, const Segment& segment, std::vector<PlanViolation>* violations)
+      : plan_(plan),
+        segment_(segment),
+        check_(absl::StrCat("segment ", EscapeBytes(segment.name)), violations) {}
+
+  void Run() {
+    check_.Require(IsSize(segment_.transient_bytes) && IsSize(segment_.workspace_bytes), "plan_c7",
+                   "transient or workspace bytes are negative");
+    check_.Require(!segment_.formals.empty() && segment_.formals[0] == "transient", "plan_c5",
+                   "the first formal is `transient`");
+    bool sound = true;
+    for (size_t s = 0; s < segment_.slots.size(); ++s) sound &= CheckSlot(s);
+    if (!sound) return;
+    for (size_t i = 0; i < segment_.instrs.size(); ++i) CheckInstr(i);
+    CheckNumbers();
+  }
+
+ private:
+  bool CheckSlot(size_t index) {
+    const Slot& slot = segment_.slots[index];
+    absl::Status status = CheckTypeBounds(slot.type);
+    if (status.ok()) status = CheckShardingBounds(slot.type, slot.sharding, plan_.mesh);
+    const std::string name = absl::StrCat("slot %", index, " ", EscapeBytes(slot.name));
+    if (!check_.RequireOk(status, "plan_c2", name)) return false;
+    bool sound = check_.Require(IsIndex(slot.formal, segment_.formals), "plan_c2", name,
+                                " is in formal ", slot.formal, " of ", segment_.formals.size()) &&
+                 check_.Require(IsSize(slot.offset) && IsSize(slot.bytes) && IsAligned(slot.offset),
+                                "plan_c7", name, " has ", slot.bytes, " bytes at ", slot.offset);
+    const int64_t needed = NeededBytes(slot.type, slot.sharding, plan_.mesh);
+    sound = sound && check_.Require(slot.bytes >= needed, "plan_c2", name, " needs ", needed,
+                                    " bytes and has ", slot.bytes);
+    return sound &&
+           check_.Require(slot.formal != 0 || slot.offset + slot.bytes <= segment_.transient_bytes,
+                          "plan_c10", name, " ends at ", slot.offset + slot.bytes,
+                          ", the transient region at ", segment_.transient_bytes);
+  }
+
+  const Slot& SlotAt(int index) const { return segment_.slots[static_cast<size_t>(index)]; }
+
+  void CheckInstr(size_t index) {
+    const Instr& instr = segment_.instrs[index];
+    const std::string name = absl::StrCat("instruction ", index);
+    for (const std::vector<int>* list : {&instr.inputs, &instr.outputs}) {
+      for (int slot : *list) {
+        if (!check_.Require(IsIndex(slot, segment_.slots), "plan_c3", name, " names slot %", slot,
+                            " of ", segment_.slots.size())) {
+          return;
+        }
+      }
+    }
+    check_.Require(instr.loc.file == kNone || (IsIndex(instr.loc.file, plan_.model.files()) &&
+                                               instr.loc.line >= 0 && instr.loc.column >= 0),
+                   "plan_c3", name, " has a place in file ", instr.loc.file,
+                   ", which the model does not name");
+    const bool numbered = instr.kind == InstrKind::kStart || instr.kind == InstrKind::kWait;
+    const bool has_op = instr.kind == InstrKind::kCompute || instr.kind == InstrKind::kStart;
+    if (!check_.Require(numbered
+                            ? instr.collective >= 0 && instr.collective < segment_.num_collectives
+                            : instr.collective == -1,
+                        "plan_c8", name, " is of collective ", instr.collective, " of ",
+                        segment_.num_collectives) ||
+        !check_.Require(has_op == (instr.op != nullptr), "plan_c3", name,
+                        has_op ? " has no op" : " has an op")) {
+      return;
+    }
+    if (instr.kind == InstrKind::kCompute) CheckTypes(instr, instr.inputs, instr.outputs, name);
+    if (instr.kind == InstrKind::kStart) CheckStart(instr, name);
+    if (instr.kind == InstrKind::kWait) {
+      check_.Require(instr.inputs.empty() && instr.outputs.empty(), "plan_c3", name,
+                     " waits and has slots");
+    }
+    if (instr.kind == InstrKind::kLoad) {
+      const AttrValue* data = instr.attrs.Find("name");
+      check_.Require(instr.inputs.empty() && instr.outputs.size() == 1 && data != nullptr &&
+                         std::holds_alternative<std::string>(*data),
+                     "plan_c3", name, " loads one slot from the data input of attribute `name`");
+    }
+  }
+
+  void CheckStart(const Instr& instr, const std::string& name) {
+    if (!check_.Require(instr.op->collective && !instr.inputs.empty() &&
+                            instr.inputs.size() == instr.outputs.size(),
+                        "plan_c3", name, " starts what is no collective: `", instr.op->name,
+                        "` of ", instr.inputs.size(), " slots into ", instr.outputs.size())) {
+      return;
+    }
+    const bool between_stages = instr.attrs.Find(kGroup) != nullptr;
+    for (size_t i = 0; i < instr.inputs.size(); ++i) {
+      CheckTypes(instr, {instr.inputs[i]}, {instr.outputs[i]}, name);
+      const Sharding& from = SlotAt(instr.inputs[i]).sharding;
+      const Sharding& to = SlotAt(instr.outputs[i]).sharding;
+      if (between_stages) {
+        check_.Require(from == to && instr.op->name == "all_reduce", "plan_c9", name,
+                       " between stages is an all_reduce that keeps its layout");
+        continue;
+      }
+      const absl::StatusOr<Collective> collective = CollectiveBetween(from, to, instr.op->name);
+      if (check_.RequireOk(collective.status(), "plan_c9", name)) {
+        check_.Require(LayoutAfter(*collective, from) == to, "plan_c9", name, ": ", instr.op->name,
+                       " does not lead from ", ToString(from, plan_.mesh), " to ",
+                       ToString(to, plan_.mesh));
+      }
+    }
+  }
+
+  void CheckTypes(const Instr& instr, const std::vector<int>& inputs,
+                  const std::vector<int>& outputs, const std::string& name) {
+    std::vector<const TensorType*> operands;
+    operands.reserve(inputs.size());
+    for (int slot : inputs) operands.push_back(&SlotAt(slot).type);
+    Attrs attrs;  // the op's
+    for (const Attrs::Entry& attr : instr.attrs) {
+      if (instr.kind != InstrKind::kStart || attr.first != kGroup) {
+        attrs.Set(attr.first, attr.second);
+      }
+    }
+    const absl::StatusOr<std::vector<TensorType>> types = InferNode(*instr.op, attrs, operands);
+    if (!check_.RequireOk(types.status(), "plan_c3", name)) return;
+    bool agree = types->size() == outputs.size();
+    for (size_t i = 0; agree && i < outputs.size(); ++i) {
+      agree = TypesAgree(SlotAt(outputs[i]).type, (*types)[i]);
+    }
+    check_.Require(agree, "plan_c3", name, ": ", instr.op->name, " makes results of other types");
+  }
+
+  // Collectives are numbered in the order of their starts; each wait comes behind its start.
+  void CheckNumbers() {
+    if (!check_.Require(segment_.num_collectives >= 0, "plan_c8",
+                        "a negative number of collectives")) {
+      return;
+    }
+    int started = 0;
+    std::vector<int> waited;
+    for (const Instr& instr : segment_.instrs) {
+      if (instr.kind == InstrKind::kStart) {
+        if (!check_.Require(instr.collective == started, "plan_c8", "collective ", instr.collective,
+                            " is started where ", started, " is next")) {
+          return;
+        }
+        ++started;
+      } else if (instr.kind == InstrKind::kWait) {
+        check_.Require(instr.collective < started, "plan_c8", "collective ", instr.collective,
+                       " is waited for before it is started");
+        waited.push_back(instr.collective);
+      }
+    }
+    check_.Require(started == segment_.num_collectives, "plan_c8", started, " collectives of ",
+                   segment_.num_collectives, " are started");
+    std::sort(waited.begin(), waited.end());
+    check_.Require(std::adjacent_find(waited.begin(), waited.end()) == waited.end(), "plan_c8",
+                   "a collective is waited for twice");
+  }
+
+  const Plan& plan_;
+  const Segment& segment_;
+  PlaceCheck check_;
+};
+
+}  // namespace
+
+void CheckSegment(const Plan& plan, const Segment& segment,
+                  std::vector<PlanViolation>* violations) {
+  SegmentCheck(plan, segment, violations).Run();
+}
+
+int64_t NeededBytes(const TensorType& type, const Sharding& sharding, const Mesh& mesh) {
+  int64_t bytes = SizeOf(type.dtype);
+  for (size_t i = 0; i < type.dims.size(); ++i) {
+    const int64_t size = LocalSize(type.dims[i], sharding.dims[i], mesh);
+    if (size > kMaxPlanBytes / bytes) return kMaxPlanBytes + 1;
+    bytes *= size;
+  }
+  return LocalElements(type, sharding, mesh) * SizeOf(type.dtype);
+}
+
+std::vector<int64_t> FormalEnds(const Segment& segment) {
+  std::vector<int64_t> ends(segment.formals.size(), 0);
+  for (const Slot& slot : segment.slots) {
+    int64_t& end = ends[static_cast<size_t>(slot.formal)];
+    end = std::max(end, slot.offset + slot.bytes);
+  }
+  if (!ends.empty()) ends[0] = std::max(ends[0], segment.transient_bytes);
+  return ends;
+}
+
+}  // namespace mgc

@@ -1,0 +1,119 @@
+#include "graph/text/machine_text.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "graph/text/lexer.h"
+
+namespace mgc {
+namespace {
+
+constexpr int64_t kMostInt = std::numeric_limits<int64_t>::max();
+
+std::string EfficiencyText(double efficiency) {
+  return efficiency == 1.0 ? "" : absl::StrCat(" efficiency ", RealText(efficiency));
+}
+
+bool ReadEfficiency(TokenReader* reader, double* out) {
+  return !reader->Accept("efficiency") || reader->ExpectReal("the efficiency", out);
+}
+
+bool ReadMemory(TokenReader* reader, Machine* out) {
+  return reader->ExpectInt("the memory in bytes", 1, kMostInt, &out->memory) &&
+         reader->Expect("bandwidth") &&
+         reader->ExpectReal("bytes per second", &out->memory_bandwidth) &&
+         ReadEfficiency(reader, &out->memory_efficiency);
+}
+
+bool ReadCompute(TokenReader* reader, Machine* out) {
+  ComputeRate rate;
+  if (!reader->ExpectName("an element type", &rate.dtype) ||
+      !reader->ExpectReal("flops per second", &rate.flops) ||
+      !ReadEfficiency(reader, &rate.efficiency)) {
+    return false;
+  }
+  out->compute.push_back(std::move(rate));
+  return true;
+}
+
+bool ReadTier(TokenReader* reader, Machine* out) {
+  NetworkTier tier;
+  if (!reader->ExpectName("the name of a network", &tier.name) || !reader->Expect("ranks")) {
+    return false;
+  }
+  if (!reader->Accept("any") &&
+      !reader->ExpectInt("`any` or the ranks in a domain", 1, kMostInt, &tier.ranks)) {
+    return false;
+  }
+  if (!reader->Expect("bandwidth") || !reader->ExpectReal("bytes per second", &tier.bandwidth) ||
+      !ReadEfficiency(reader, &tier.efficiency) || !reader->Expect("latency") ||
+      !reader->ExpectReal("seconds", &tier.latency)) {
+    return false;
+  }
+  out->tiers.push_back(std::move(tier));
+  return true;
+}
+
+bool ReadLine(TokenReader* reader, Machine* out) {
+  if (reader->Accept("memory")) return ReadMemory(reader, out);
+  if (reader->Accept("overhead")) return reader->ExpectReal("seconds", &out->op_overhead);
+  if (reader->Accept("compute")) return ReadCompute(reader, out);
+  if (reader->Accept("tier")) return ReadTier(reader, out);
+  return reader->FailExpecting("`memory`, `overhead`, `compute`, `tier` or `}`");
+}
+
+}  // namespace
+
+std::string PrintMachine(const Machine& machine) {
+  std::string text = absl::StrCat("machine ", SymbolText(machine.name), " {\n  memory ",
+                                  machine.memory, " bandwidth ", RealText(machine.memory_bandwidth),
+                                  EfficiencyText(machine.memory_efficiency), "\n  overhead ",
+                                  RealText(machine.op_overhead), "\n");
+  for (const ComputeRate& rate : machine.compute) {
+    absl::StrAppend(&text, "  compute ", NameText(rate.dtype), " ", RealText(rate.flops),
+                    EfficiencyText(rate.efficiency), "\n");
+  }
+  for (const NetworkTier& tier : machine.tiers) {
+    const std::string ranks = tier.ranks == kAnyRanks ? "any" : absl::StrCat(tier.ranks);
+    absl::StrAppend(&text, "  tier ", NameText(tier.name), " ranks ", ranks, " bandwidth ",
+                    RealText(tier.bandwidth), EfficiencyText(tier.efficiency));
+    absl::StrAppend(&text, " latency ", RealText(tier.latency), "\n");
+  }
+  return text + "}\n";
+}
+
+bool ReadMachine(TokenReader* reader, Machine* out) {
+  const TextPlace place = reader->place();
+  if (!reader->Accept("machine")) return reader->FailExpecting("`machine`");
+  if (!reader->ExpectSymbol("the name of the machine, `@name`", &out->name)) return false;
+  if (!reader->Expect("{")) return false;
+  bool complete = true;
+  while (!reader->At("}") && !reader->AtEnd()) {
+    const size_t begin = reader->position();
+    if (ReadLine(reader, out)) continue;
+    complete = false;
+    reader->SkipLine(begin);
+  }
+  if (!reader->Expect("}") || !complete) return false;
+  const absl::Status status = CheckMachine(*out);
+  if (status.ok()) return true;
+  for (absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+    reader->diagnostics().Error(place, "", line);
+  }
+  return false;
+}
+
+absl::StatusOr<Machine> ParseMachine(absl::string_view text, absl::string_view filename) {
+  Diagnostics diagnostics(filename);
+  TokenReader reader(text, &diagnostics);
+  Machine machine;
+  if (ReadMachine(&reader, &machine) && !reader.AtEnd()) {
+    reader.FailExpecting("the end of the text");
+  }
+  if (!diagnostics.ok()) return diagnostics.ToStatus();
+  return machine;
+}
+
+}  // namespace mgc

@@ -1,0 +1,62 @@
+#include "graph/text/machine_text.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mgc {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(MachineTextTest, PresetsReadBack) {
+  for (const Machine& machine : MachinePresets()) {
+    const std::string text = PrintMachine(machine);
+    const absl::StatusOr<Machine> read = ParseMachine(text, "m");
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(*read, machine);
+    EXPECT_EQ(PrintMachine(*read), text);
+  }
+}
+
+TEST(MachineTextTest, PrintsOneFactALine) {
+  EXPECT_EQ(PrintMachine(*FindMachinePreset("a100x8")),
+            "machine @a100x8 {\n"
+            "  memory 85899345920 bandwidth 2.039e+12 efficiency 0.9\n"
+            "  overhead 4e-06\n"
+            "  compute bf16 3.12e+14 efficiency 0.8\n"
+            "  compute tf32 1.56e+14 efficiency 0.8\n"
+            "  compute f32 1.95e+13 efficiency 0.9\n"
+            "  compute f64 1.95e+13 efficiency 0.9\n"
+            "  tier nvlink ranks 8 bandwidth 3e+11 efficiency 0.65 latency 1e-05\n"
+            "  tier infiniband ranks any bandwidth 2.5e+10 efficiency 0.9 latency 2e-05\n"
+            "}\n");
+}
+
+TEST(MachineTextTest, ErrorsHavePlaces) {
+  const std::string text =
+      "machine @m {\n"
+      "  memory 0 bandwidth 1e9\n"
+      "  speed 3\n"
+      "  tier x ranks some\n"
+      "}\n";
+  const absl::Status status = ParseMachine(text, "f.mgc").status();
+  EXPECT_EQ(
+      status.message(),
+      "f.mgc:2:10: error: the memory in bytes must be between 1 and 9223372036854775807, not 0 "
+      "[text_c2]\n"
+      "f.mgc:3:3: error: expected `memory`, `overhead`, `compute`, `tier` or `}`, found "
+      "`speed` [text_c2]\n"
+      "f.mgc:4:16: error: expected `any` or the ranks in a domain, found `some` [text_c2]");
+}
+
+TEST(MachineTextTest, ViolationsAreReportedAtTheMachine) {
+  const absl::Status status = ParseMachine("machine @m {\n}", "f").status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("f:1:1: error: machine: the memory"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("[machine_c5]"));
+  EXPECT_FALSE(ParseMachine(PrintMachine(MachinePresets()[0]) + "x", "f").ok());
+}
+
+}  // namespace
+}  // namespace mgc

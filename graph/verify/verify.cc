@@ -1,0 +1,55 @@
+#include "graph/verify/verify.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "graph/plan_check.h"
+#include "graph/residue.h"
+#include "graph/verify/meaning.h"
+#include "graph/verify/memory.h"
+#include "graph/verify/order.h"
+#include "graph/verify/placement.h"
+
+namespace mgc {
+
+double MissProbability(int64_t calls, int64_t degree) {
+  const double n = static_cast<double>(calls);
+  const double ratio = static_cast<double>(degree) / static_cast<double>(kResiduePrime);
+  return std::min(1.0, n * n / 2 * ratio * ratio);
+}
+
+VerifyReport VerifyPlan(const Plan& plan) {
+  VerifyReport report;
+  for (const PlanViolation& violation : FindPlanViolations(plan)) {
+    report.findings.Add(violation.label, violation.place, violation.text);
+  }
+  if (!report.ok()) return report;
+  CheckPlacement(plan, &report.findings);
+  CheckOrder(plan, &report.findings);
+  CheckMemory(plan, &report.findings);
+  if (!report.ok()) return report;
+  const MeaningReport meaning = CheckMeaning(plan, &report.findings);
+  report.runs = meaning.runs;
+  report.calls = meaning.calls;
+  report.degree = meaning.degree;
+  if (meaning.runs > 0) report.miss_probability = MissProbability(meaning.calls, meaning.degree);
+  return report;
+}
+
+absl::Status ProvePlan(Plan* plan) {
+  const VerifyReport report = VerifyPlan(*plan);
+  if (!report.ok()) return absl::FailedPreconditionError(ToString(report.findings));
+  plan->verifier = kVerifierVersion;
+  return absl::OkStatus();
+}
+
+std::string ToString(const Findings& findings) {
+  std::string text;
+  for (const Finding& finding : findings.list()) absl::StrAppend(&text, ToString(finding), "\n");
+  if (findings.left_out() > 0) {
+    absl::StrAppend(&text, "... and ", findings.left_out(), " more of the same kinds\n");
+  }
+  return text;
+}
+
+}  // namespace mgc

@@ -1,0 +1,326 @@
+// Every kernel of the CPU against the meaning of its op, over the cases of the op table: as on one
+// device, as a tile that lies inside a larger tensor, and for a later sample.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/op_case.h"
+#include "gtest/gtest.h"
+#include "kernels/cpu/cpu_kernels.h"
+#include "kernels/kernel.h"
+
+namespace mgc {
+namespace {
+
+constexpr uint64_t kDrawSeed = 20240301;
+constexpr int64_t kGuardBytes = 64;
+constexpr char kGuard = 0x5a;
+constexpr int kWidths[] = {1, 2, 3, 16, 257};  // of a kernel that asks for scratch
+
+// Bytes of a tensor of `type`.
+std::vector<char> BytesOf(const TensorType& type, const RealTensor& tensor) {
+  std::vector<char> bytes(static_cast<size_t>(tensor.size() * SizeOf(type.dtype)));
+  for (size_t i = 0; i < static_cast<size_t>(tensor.size()); ++i) {
+    if (type.dtype == DType::kI64) {
+      std::memcpy(&bytes[8 * i], &tensor.index[i], 8);
+    } else if (type.dtype == DType::kF64) {
+      std::memcpy(&bytes[8 * i], &tensor.real[i], 8);
+    } else {
+      const float value = static_cast<float>(tensor.real[i]);
+      std::memcpy(&bytes[4 * i], &value, 4);
+    }
+  }
+  return bytes;
+}
+
+double ElementOf(const TensorType& type, const char* bytes, size_t i) {
+  if (type.dtype == DType::kF32) {
+    float value;
+    std::memcpy(&value, bytes + 4 * i, 4);
+    return value;
+  }
+  if (type.dtype == DType::kF64) {
+    double value;
+    std::memcpy(&value, bytes + 8 * i, 8);
+    return value;
+  }
+  int64_t value;
+  std::memcpy(&value, bytes + 8 * i, 8);
+  return static_cast<double>(value);
+}
+
+// Where the tile lies.
+struct Place {
+  bool shifted = false;  // in the second half of every factor whose place matters
+  int64_t first_sample = 0;
+};
+
+bool PlaceMatters(const OpDef& op, const Factor& factor) {
+  for (const std::string& name : op.offset_factors) {
+    if (name == factor.name || (name == "..." && factor.name[0] == '.')) return true;
+  }
+  return false;
+}
+
+KernelSpec SpecOf(const BoundCase& c, const Place& place) {
+  KernelSpec spec;
+  spec.op = c.op;
+  spec.attrs = c.op_case->attrs;
+  spec.rule = c.rule;
+  spec.seed = 99;
+  for (Factor& factor : spec.rule.factors) {
+    const int64_t room = (factor.size + factor.multiple - 1) / factor.multiple * factor.multiple;
+    DimPiece piece = {0, factor.size, room};
+    if (place.shifted && PlaceMatters(*c.op, factor)) {
+      piece.begin = factor.size;
+      factor.size *= 2;
+    }
+    spec.pieces.push_back(piece);
+  }
+  // Samples are the outermost dim of the first result, where its place matters but is no id.
+  if (place.first_sample > 0 && !spec.rule.results[0].empty()) {
+    Factor& outermost = spec.rule.factors[static_cast<size_t>(spec.rule.results[0][0][0])];
+    if (PlaceMatters(*c.op, outermost) && outermost.name != "v") outermost.dim_name = "batch";
+  }
+  const auto shape_of = [&spec](const TensorFactors& factors) {
+    std::vector<int64_t> shape;
+    for (const DimFactors& dim : factors) {
+      shape.push_back(1);
+      for (int f : dim) shape.back() *= spec.pieces[static_cast<size_t>(f)].room;
+    }
+    return shape;
+  };
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    spec.input_types.push_back(c.operands[i].type);
+    spec.input_shapes.push_back(shape_of(c.rule.operands[i]));
+  }
+  for (size_t r = 0; r < c.results.size(); ++r) {
+    spec.output_types.push_back(c.results[r]);
+    spec.output_shapes.push_back(shape_of(c.rule.results[r]));
+  }
+  return spec;
+}
+
+// Operands with padding, index operands moved to where the tile lies.
+std::vector<RealTensor> TilesOf(const BoundCase& c, const KernelSpec& spec, const Place& place) {
+  std::mt19937_64 random(kDrawSeed);
+  std::vector<RealTensor> tiles;
+  const std::vector<RealTensor> whole = DrawOperands(c, random);
+  for (size_t i = 0; i < whole.size(); ++i) {
+    std::vector<DimPiece> pieces;
+    for (size_t d = 0; d < whole[i].shape.size(); ++d) {
+      pieces.push_back({0, whole[i].shape[d], spec.input_shapes[i][d]});
+    }
+    tiles.push_back(TileOf(whole[i], pieces));
+    if (!place.shifted) continue;
+    // Half of the ids move into the tile, the others stay outside.
+    for (size_t k = 0; k < tiles.back().index.size(); k += 2) {
+      tiles.back().index[k] += c.operands[i].bound;
+    }
+  }
+  return tiles;
+}
+
+// What the meaning makes of operands rounded to their types.
+std::vector<RealTensor> Meaning(const KernelSpec& spec, const Place& place,
+                                std::vector<RealTensor> operands) {
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (spec.input_types[i].dtype != DType::kF32) continue;
+    for (double& value : operands[i].real) value = static_cast<float>(value);
+  }
+  std::vector<RealTensor> results;
+  for (size_t r = 0; r < spec.output_types.size(); ++r) {
+    results.push_back(
+        RealTensor::Make(spec.output_shapes[r], spec.output_types[r].dtype == DType::kI64));
+  }
+  const DoubleModel model;
+  EvalContext<DoubleModel> context{model, spec.attrs, spec.rule, spec.pieces, spec.seed, {}, {}};
+  for (size_t f = 0; f < spec.rule.factors.size(); ++f) {
+    if (spec.rule.factors[f].dim_name == "batch") context.pieces[f].begin += place.first_sample;
+  }
+  for (const RealTensor& operand : operands) context.inputs.push_back(&operand);
+  for (RealTensor& result : results) context.outputs.push_back(&result);
+  spec.op->eval(context);
+  return results;
+}
+
+enum class Apart { kAll, kNotInPlace };  // kNotInPlace: results take the operands' places they may
+
+// Results as bytes, which begin as garbage between guards.
+std::vector<std::vector<char>> RunKernel(const Kernel& kernel, const KernelSpec& spec,
+                                         const Place& place,
+                                         const std::vector<RealTensor>& operands, int width,
+                                         Apart apart = Apart::kAll) {
+  std::vector<std::vector<char>> inputs, outputs;
+  std::vector<void*> in, out;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    inputs.push_back(BytesOf(spec.input_types[i], operands[i]));
+    in.push_back(inputs.back().data());
+  }
+  for (size_t r = 0; r < spec.output_types.size(); ++r) {
+    const int64_t bytes = NumElements(spec.output_shapes[r]) * SizeOf(spec.output_types[r].dtype);
+    outputs.emplace_back(static_cast<size_t>(bytes + 2 * kGuardBytes), kGuard);
+    std::memset(outputs.back().data() + kGuardBytes, 0xff, static_cast<size_t>(bytes));  // NaN
+    out.push_back(outputs.back().data() + kGuardBytes);
+  }
+  for (const InPlace& pair : spec.op->in_place) {
+    const size_t i = static_cast<size_t>(pair.operand);
+    if (apart == Apart::kAll) break;
+    std::memcpy(out[static_cast<size_t>(pair.result)], in[i], inputs[i].size());
+    in[i] = out[static_cast<size_t>(pair.result)];
+  }
+  std::vector<char> workspace(static_cast<size_t>(kernel.workspace_bytes(width) + 2 * kGuardBytes),
+                              kGuard);
+  ThreadParallel parallel(width);
+  kernel.Run({in, out, workspace.data() + kGuardBytes, place.first_sample}, parallel);
+  outputs.push_back(workspace);
+  for (std::vector<char>& output : outputs) {
+    for (int64_t i = 0; i < kGuardBytes; ++i) {
+      EXPECT_EQ(output[static_cast<size_t>(i)], kGuard) << "written before an array";
+      EXPECT_EQ(output[output.size() - 1 - static_cast<size_t>(i)], kGuard)
+          << "written after an array";
+    }
+    output.erase(output.begin(), output.begin() + kGuardBytes);
+    output.resize(output.size() - static_cast<size_t>(kGuardBytes));
+  }
+  outputs.pop_back();
+  return outputs;
+}
+
+void ExpectMeaning(const KernelSpec& spec, const std::vector<RealTensor>& expected,
+                   const std::vector<std::vector<char>>& actual, double tolerance) {
+  for (size_t r = 0; r < expected.size(); ++r) {
+    const TensorType& type = spec.output_types[r];
+    double largest = std::numeric_limits<double>::min();
+    for (double value : expected[r].real) {
+      if (std::isfinite(value)) largest = std::max(largest, std::fabs(value));
+    }
+    for (size_t i = 0; i < static_cast<size_t>(expected[r].size()); ++i) {
+      const double value = ElementOf(type, actual[r].data(), i);
+      if (type.dtype == DType::kI64) {
+        ASSERT_EQ(value, static_cast<double>(expected[r].index[i]));
+      } else if (std::isinf(expected[r].real[i])) {
+        ASSERT_EQ(value, expected[r].real[i]);
+      } else {
+        ASSERT_NEAR(value, expected[r].real[i], tolerance * largest)
+            << "result " << r << "[" << i << "]";
+      }
+    }
+  }
+}
+
+const std::map<std::string, KernelFactory>& Factories() {
+  static const std::map<std::string, KernelFactory> factories = [] {
+    std::map<std::string, KernelFactory> made;
+    for (const KernelEntry& entry : CpuKernels()) made[entry.op] = entry.make;
+    return made;
+  }();
+  return factories;
+}
+
+// Bytes of scratch that the op allows for each thread.
+int64_t WorkspaceBoundOf(const KernelSpec& spec) {
+  if (!spec.op->workspace) return 0;
+  const auto tiles = [](const std::vector<TensorType>& types,
+                        const std::vector<std::vector<int64_t>>& shapes) {
+    std::vector<TensorType> made;
+    for (size_t i = 0; i < types.size(); ++i) {
+      made.push_back({types[i].dtype, {}});
+      for (int64_t size : shapes[i]) made.back().dims.push_back({size, "", 1});
+    }
+    return made;
+  };
+  const auto pointers = [](const std::vector<TensorType>& types) {
+    std::vector<const TensorType*> made;
+    made.reserve(types.size());
+    for (const TensorType& type : types) made.push_back(&type);
+    return made;
+  };
+  const std::vector<TensorType> inputs = tiles(spec.input_types, spec.input_shapes);
+  const std::vector<TensorType> outputs = tiles(spec.output_types, spec.output_shapes);
+  const auto operands = pointers(inputs), results = pointers(outputs);
+  return spec.op->workspace(OpUse{spec.attrs, operands, results});
+}
+
+class Conformance : public testing::TestWithParam<BoundCase> {};
+
+TEST_P(Conformance, AgreesWithTheMeaning) {
+  const BoundCase& c = GetParam();
+  const auto factory = Factories().find(c.op->name);
+  ASSERT_NE(factory, Factories().end()) << "no kernel";
+  for (const Place& place : {Place{false, 0}, Place{true, 0}, Place{true, 3}}) {
+    SCOPED_TRACE(absl::StrCat("seed ", kDrawSeed, ", shifted ", place.shifted, ", first sample ",
+                              place.first_sample));
+    const KernelSpec spec = SpecOf(c, place);
+    const absl::StatusOr<std::unique_ptr<Kernel>> kernel = factory->second(spec);
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    for (int width : kWidths) {
+      EXPECT_LE((*kernel)->workspace_bytes(width), width * WorkspaceBoundOf(spec)) << width;
+    }
+    const std::vector<RealTensor> operands = TilesOf(c, spec, place);
+    const auto serial = RunKernel(**kernel, spec, place, operands, 1);
+    ExpectMeaning(spec, Meaning(spec, place, operands), serial, c.op_case->tolerance);
+    EXPECT_EQ(serial, RunKernel(**kernel, spec, place, operands, 3)) << "width changes bits";
+    EXPECT_EQ(serial, RunKernel(**kernel, spec, place, operands, 3, Apart::kNotInPlace));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Conformance, testing::ValuesIn(AllCases()),
+                         [](const testing::TestParamInfo<BoundCase>& info) {
+                           return info.param.name;
+                         });
+
+// Sizes at which the kernels' blocks and tiles are full; nothing runs.
+TEST(CpuKernels, KeepToTheScratchOfTheirOpsAtLargeSizes) {
+  const Attrs attention = {{"scale", 0.5}, {"p", 0.0}, {"key", ""}};
+  const std::string q = "f32[2,1000,8,120]", k = "f32[2,1500,2,120]", ids = "i64[1000], i64[1500]";
+  const std::vector<std::pair<std::string, OpCase>> uses = {
+      {"matmul", {"f32[5000,700], f32[700,4000]", {{"spec", "m k, k n -> m n"}}}},
+      {"matmul", {"f32[5,700], f32[700,4000]", {{"spec", "m k, k n -> m n"}}}},
+      {"matmul", {"f32[4,300,33], f32[4,33,301]", {{"spec", "b m k, b k n -> b m n"}}}},
+      {"matmul_accumulate",
+       {"f32[700,4000], f32[9,500,700], f32[9,500,4000]", {{"spec", "b s m, b s n -> m n"}}}},
+      {"attention", {absl::StrCat(q, ", ", k, ", ", k, ", ", ids), attention}},
+      {"attention_grad",
+       {absl::StrCat(q, ", ", q, ", ", k, ", ", k, ", ", q, ", f32[2,8,1000], ", ids), attention}},
+      {"softmax", {"f32[500,1000]"}},
+      {"total", {"f32[1000,8193]"}},
+      {"weighted_sum", {"f32[1000,8193], f32[1000,8193]"}},
+      {"sum_squares", {"f32[1000,8193]"}}};
+  for (const auto& [name, use] : uses) {
+    SCOPED_TRACE(absl::StrCat(name, "(", use.operands, ")"));
+    OpDef op = *FindOp(name);
+    op.cases = {use};
+    const absl::StatusOr<BoundCase> bound = BindCase(op, 0);
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    const KernelSpec spec = SpecOf(*bound, Place{});
+    const absl::StatusOr<std::unique_ptr<Kernel>> kernel = Factories().at(name)(spec);
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    for (int width : kWidths) {
+      EXPECT_GT((*kernel)->workspace_bytes(width), 0);
+      EXPECT_LE((*kernel)->workspace_bytes(width), width * WorkspaceBoundOf(spec)) << width;
+    }
+  }
+}
+
+TEST(CpuKernels, ServeTheTableAndNothingElse) {
+  std::set<std::string> ops;
+  for (const OpDef& op : AllOps()) {
+    if (!op.collective) ops.insert(op.name);
+  }
+  std::set<std::string> served;
+  for (const KernelEntry& entry : CpuKernels()) {
+    EXPECT_TRUE(served.insert(entry.op).second) << entry.op << " is listed twice";
+  }
+  EXPECT_EQ(served, ops);
+}
+
+}  // namespace
+}  // namespace mgc

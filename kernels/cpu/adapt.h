@@ -1,0 +1,80 @@
+// How kernels over plain arrays become kernels of ops (kernels/kernel.h). One file
+// adapt_<family>.cc per family of ops (graph/ops) lists its entries; cpu_kernels.cc joins the
+// lists.
+#ifndef MGC_KERNELS_CPU_ADAPT_H_
+#define MGC_KERNELS_CPU_ADAPT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "kernels/cpu/random.h"
+#include "kernels/kernel.h"
+
+namespace mgc::cpu {
+
+using KernelOr = absl::StatusOr<std::unique_ptr<Kernel>>;
+
+// What one run does, and the bytes of scratch it needs at a width.
+using RunFunction = std::function<void(const KernelRun&, Parallel&)>;
+using WorkspaceFunction = std::function<int64_t(int width)>;
+
+// A kernel that runs `run` and then zeroes what its results hold beyond the valid pieces of padded
+// dims, as every op's meaning does.
+std::unique_ptr<Kernel> MakeKernel(const KernelSpec& spec, RunFunction run,
+                                   WorkspaceFunction workspace = nullptr);
+
+// The error of a factory whose types it has no kernel for.
+absl::Status NoKernel(const KernelSpec& spec);
+
+// Whether all real operands and results, scalars of f64 beside them apart, are of `dtype`.
+bool AllAre(const KernelSpec& spec, DType dtype);
+
+template <class T>
+const T* In(const KernelRun& run, int i) {
+  return static_cast<const T*>(run.inputs[static_cast<size_t>(i)]);
+}
+template <class T>
+T* Out(const KernelRun& run, int i) {
+  return static_cast<T*>(run.outputs[static_cast<size_t>(i)]);
+}
+inline const float* X(const KernelRun& run, int i) { return In<float>(run, i); }
+inline float* Y(const KernelRun& run, int i) { return Out<float>(run, i); }
+inline float* Scratch(const KernelRun& run) { return static_cast<float*>(run.workspace); }
+
+// Elements of a tile, of its last dim, and of the dims before it.
+int64_t InSize(const KernelSpec& spec, int i);
+int64_t OutSize(const KernelSpec& spec, int i);
+int64_t LastDim(const std::vector<int64_t>& shape);
+int64_t LeadingDims(const std::vector<int64_t>& shape);
+
+// Elements between neighbours along each dim of a dense tensor.
+std::vector<int64_t> DenseStridesOf(absl::Span<const int64_t> shape);
+
+// The piece and the whole size of a factor that the rule names.
+const DimPiece& PieceNamed(const KernelSpec& spec, const char* factor);
+int64_t WholeSize(const KernelSpec& spec, const char* factor);
+
+// The factor of the samples, which `first_sample` shifts; -1 where there is none.
+int BatchFactor(const KernelSpec& spec);
+
+// Copies `bytes` bytes; does nothing where they are already in place.
+void CopyBytes(Parallel& parallel, int64_t bytes, const void* from, void* to);
+
+// The lists of the families.
+absl::Span<const KernelEntry> ElementwiseKernels();
+absl::Span<const KernelEntry> IdentityKernels();
+absl::Span<const KernelEntry> LossKernels();
+absl::Span<const KernelEntry> MatmulKernels();
+absl::Span<const KernelEntry> MovementKernels();
+absl::Span<const KernelEntry> NetworkKernels();
+absl::Span<const KernelEntry> ReduceKernels();
+absl::Span<const KernelEntry> SoftmaxKernels();
+
+}  // namespace mgc::cpu
+
+#endif  // MGC_KERNELS_CPU_ADAPT_H_

@@ -1,0 +1,106 @@
+// What the kernel tests share: reproducible operands, results with guard bytes, and the comparison
+// over widths.
+#ifndef MGC_KERNELS_CPU_TEST_UTIL_H_
+#define MGC_KERNELS_CPU_TEST_UTIL_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/parallel.h"
+
+namespace mgc::cpu {
+
+// Uniform in [low, high), the same for the same seed.
+inline std::vector<float> Uniform(int64_t n, uint32_t seed, float low = -1, float high = 1) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<float> distribution(low, high);
+  std::vector<float> x(static_cast<size_t>(n));
+  for (float& v : x) v = distribution(generator);
+  return x;
+}
+
+// A result array with guards on both sides, so that a write outside is seen. It begins as NaN, so
+// that what is not written is seen too; its start has the alignment of a float and no more.
+class Guarded {
+ public:
+  explicit Guarded(int64_t n, float initial = std::nanf(""))
+      : n_(n), all_(static_cast<size_t>(n + 2 * kGuard), initial) {
+    for (int64_t i = 0; i < kGuard; ++i) at(i) = at(n + kGuard + i) = kMark;
+  }
+  explicit Guarded(const std::vector<float>& initial)
+      : Guarded(static_cast<int64_t>(initial.size())) {
+    std::copy(initial.begin(), initial.end(), data());
+  }
+  float* data() { return all_.data() + kGuard; }
+  // The contents, after a check of the guards.
+  std::vector<float> Take() {
+    for (int64_t i = 0; i < kGuard; ++i) {
+      EXPECT_EQ(at(i), kMark) << "written before the array";
+      EXPECT_EQ(at(n_ + kGuard + i), kMark) << "written after the array";
+    }
+    return std::vector<float>(data(), data() + n_);
+  }
+
+ private:
+  static constexpr int64_t kGuard = 37;
+  static constexpr float kMark = 12345.75f;
+  float& at(int64_t i) { return all_[static_cast<size_t>(i)]; }
+  int64_t n_;
+  std::vector<float> all_;
+};
+
+inline uint32_t BitsOf(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  return bits;
+}
+
+inline ::testing::AssertionResult SameBits(const std::vector<float>& a,
+                                           const std::vector<float>& b) {
+  if (a.size() != b.size()) return ::testing::AssertionFailure() << "sizes differ";
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (BitsOf(a[i]) != BitsOf(b[i])) {
+      return ::testing::AssertionFailure() << "element " << i << ": " << a[i] << " and " << b[i];
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+// Runs the kernel with 1, 2 and 3 threads, demands the same bits, and returns them.
+inline std::vector<float> OverWidths(const std::function<std::vector<float>(Parallel&)>& run) {
+  SerialParallel serial;
+  std::vector<float> first = run(serial);
+  for (int width : {2, 3}) {
+    ThreadParallel parallel(width);
+    EXPECT_TRUE(SameBits(first, run(parallel))) << "width " << width;
+  }
+  return first;
+}
+
+// Every element within `tolerance` of the largest magnitude of the expectation.
+inline void ExpectClose(const std::vector<float>& actual, const std::vector<double>& expected,
+                        double tolerance) {
+  ASSERT_EQ(actual.size(), expected.size());
+  double largest = 1e-30;
+  for (double e : expected) largest = std::max(largest, std::fabs(e));
+  for (size_t i = 0; i < actual.size(); ++i) {
+    ASSERT_NEAR(actual[i], expected[i], tolerance * largest) << "element " << i;
+  }
+}
+
+// One array after another.
+inline std::vector<float> Joined(const std::vector<std::vector<float>>& parts) {
+  std::vector<float> all;
+  for (const std::vector<float>& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+}  // namespace mgc::cpu
+
+#endif  // MGC_KERNELS_CPU_TEST_UTIL_H_

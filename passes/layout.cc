@@ -1,0 +1,166 @@
+#include "passes/layout.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "graph/op.h"
+#include "passes/formals.h"
+
+namespace mgc {
+
+int64_t AlignUp(int64_t bytes) {
+  return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+}
+
+int64_t RoomFor(const Graph& graph, ValueId id) {
+  const TensorType& type = graph.type(id);
+  return AlignUp(NumElements(graph.local_shape(id)) * SizeOf(type.dtype));
+}
+
+std::string LayerKind(int layer, int num_layers) {
+  if (layer == kEmbeddingLayer) return "embedding";
+  return layer == num_layers ? "head" : "layer";
+}
+
+Layout::Layout(const Parts& parts, const Layout* trained)
+    : parts_(parts),
+      graph_(parts.graph()),
+      places_(graph_.values().size()),
+      grad_layer_(graph_.values().size(), kNoLayer) {
+  PlaceStacks();
+  PlaceInputs(trained);
+  zeroed_global_bytes_ = global_bytes_;
+  for (const GraphInput& input : graph_.inputs()) {
+    if (input.kind == InputKind::kScalar) PlaceGlobal(input.value);
+  }
+  PlaceNodes();
+}
+
+void Layout::PlaceGlobal(ValueId id) {
+  places_[Index(id)] = {kGlobalFormal, global_bytes_};
+  global_bytes_ += RoomFor(graph_, id);
+}
+
+// A stack is no computation: its operands are written where the vector lies.
+void Layout::PlaceStacks() {
+  for (const Node& node : graph_.nodes()) {
+    if (node.op->name != "stack") continue;
+    const int64_t base = global_bytes_;
+    PlaceGlobal(node.outputs[0]);
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const int64_t offset = base + 8 * static_cast<int64_t>(i);
+      places_[Index(parts_.RootOf(node.inputs[i]))] = {kGlobalFormal, offset};
+      const ValueId param = parts_.ParamOf(node.inputs[i]);
+      if (param == kNone) continue;
+      norm_base_.try_emplace(parts_.HomeLayer(param), offset);
+      places_[Index(node.inputs[i])].formal = kNormFormal;
+    }
+  }
+}
+
+void Layout::PlaceInputs(const Layout* trained) {
+  for (const GraphInput& input : graph_.inputs()) {
+    const ValueId id = input.value;
+    const ValueId param = parts_.ParamOf(id);
+    if (input.kind == InputKind::kAccumulator && param == kNone) {
+      if (places_[Index(id)].formal.empty()) PlaceGlobal(id);
+      continue;
+    }
+    if (param == kNone) continue;
+    const bool tied = parts_.IsTied(param);
+    const bool gradient = input.kind == InputKind::kAccumulator;
+    const int layer = parts_.HomeLayer(gradient ? id : param);
+    BlockBytes& block = blocks_[{layer, tied && !gradient}];
+    if (input.kind == InputKind::kParam) {
+      const std::string formal = tied ? kTiedParamFormal : kParamFormal;
+      if (trained != nullptr) {
+        const ValueId there = trained->graph_.FindValue(graph_.value(id).name);
+        places_[Index(id)] = trained->places_[Index(there)];
+        continue;
+      }
+      places_[Index(id)] = {formal, block.params};
+      block.params += RoomFor(graph_, id);
+    } else if (gradient) {
+      places_[Index(id)] = {kGradFormal, block.grads};
+      grad_layer_[Index(id)] = layer;
+      block.grads += RoomFor(graph_, id);
+    } else {
+      places_[Index(id)] = {tied ? kTiedStateFormal : kStateFormal, block.states};
+      block.states += RoomFor(graph_, id);
+    }
+  }
+}
+
+void Layout::PlaceNodes() {
+  for (const Node& node : graph_.nodes()) {
+    for (ValueId id : node.outputs) {
+      if (parts_.RootOf(id) != id || !places_[Index(id)].formal.empty()) continue;
+      if (node.phase != Phase::kUpdate) {
+        PlaceFrameValue(node, id);
+      } else if (node.layer == kNoLayer) {
+        PlaceGlobal(id);
+      } else if (parts_.IsGradient(id)) {
+        const bool tied = parts_.IsTied(parts_.ParamOf(id));
+        BlockBytes& block = blocks_[{node.layer, tied}];
+        places_[Index(id)] = {tied ? kTiedGradFormal : kGradFormal, block.grads};
+        grad_layer_[Index(id)] = node.layer;
+        block.grads += RoomFor(graph_, id);
+      }
+    }
+  }
+}
+
+// What forward makes and the backward of the same layer reads is kept in the frame.
+void Layout::PlaceFrameValue(const Node& node, ValueId id) {
+  if (node.phase != Phase::kForward) return;
+  bool kept = false;
+  for (NodeId user : parts_.users()[Index(id)]) {
+    const Node& use = graph_.node(user);
+    if (use.layer != node.layer) return;  // crosses a cut point: a boundary
+    kept = kept || use.phase == Phase::kBackward;
+  }
+  if (!kept) return;
+  int64_t& bytes = frame_bytes_[node.layer];
+  places_[Index(id)] = {kFrameFormal, bytes};
+  bytes += RoomFor(graph_, id);
+}
+
+ValuePlace Layout::PlaceOf(ValueId id, int layer) const {
+  const ValueId root = parts_.RootOf(id);
+  ValuePlace place = places_[Index(root)];
+  if (place.formal == kNormFormal) place.offset -= NormBase(layer);
+  if (place.formal == kGradFormal && grad_layer_[Index(root)] != layer) {
+    place.formal =
+        absl::StrCat(kGradFormal, ":", LayerKind(grad_layer_[Index(root)], graph_.num_layers()));
+  }
+  return place;
+}
+
+int64_t Layout::frame_bytes(int layer) const {
+  auto it = frame_bytes_.find(layer);
+  return it == frame_bytes_.end() ? 0 : it->second;
+}
+
+int64_t Layout::NormBase(int layer) const {
+  auto it = norm_base_.find(layer);
+  return it == norm_base_.end() ? 0 : it->second;
+}
+
+const Layout::BlockBytes& Layout::block(int layer, bool tied) const {
+  static const BlockBytes kEmpty;
+  auto it = blocks_.find({layer, tied});
+  return it == blocks_.end() ? kEmpty : it->second;
+}
+
+std::vector<ValueId> Layout::ParamsOf(int layer, bool tied) const {
+  std::vector<ValueId> params;
+  for (const GraphInput& input : graph_.inputs()) {
+    if (input.kind == InputKind::kParam && parts_.HomeLayer(input.value) == layer &&
+        parts_.IsTied(input.value) == tied) {
+      params.push_back(input.value);
+    }
+  }
+  return params;
+}
+
+}  // namespace mgc

@@ -1,0 +1,94 @@
+#include "passes/recompute.h"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/op.h"
+#include "passes/rewrite.h"
+
+namespace mgc {
+namespace {
+
+class Recomputer {
+ public:
+  Recomputer(const Graph& local, RecomputeKind kind)
+      : source_(local), kind_(kind), rewriter_(local, Level::kLocal) {}
+
+  Graph Run() {
+    for (const Node& node : source_.nodes()) {
+      if (node.phase != Phase::kBackward) {
+        rewriter_.Copy(node);
+        continue;
+      }
+      Node copy = node;
+      for (ValueId& id : copy.inputs) id = Again(id, node);
+      CopyReading(node, copy.inputs);
+    }
+    return std::move(rewriter_).Finish();
+  }
+
+ private:
+  bool IsRecomputed(const Node& node) const {
+    if (node.phase != Phase::kForward) return false;
+    const bool in_layer = node.layer >= 0 && node.layer < source_.num_layers();
+    if (kind_ == RecomputeKind::kFull) return in_layer && node.op->name != "accumulate";
+    return node.op->name == "attention";
+  }
+
+  // The new value a backward node reads for an old one: a fresh copy of it where it is recomputed
+  // in the reader's layer.
+  ValueId Again(ValueId old, const Node& reader) {
+    const NodeId producer = source_.value(old).producer;
+    const Node* node = producer == kNone ? nullptr : &source_.node(producer);
+    if (node == nullptr || node->layer != reader.layer || !IsRecomputed(*node)) {
+      return rewriter_.Mapped(old);
+    }
+    if (auto it = copies_.find(old); it != copies_.end()) return it->second;
+    Node copy = *node;
+    copy.phase = Phase::kBackward;
+    copy.origin = absl::StrCat("recomputed: ", node->origin);
+    for (ValueId& id : copy.inputs) id = Again(id, reader);
+    std::vector<Value> results;
+    for (ValueId id : node->outputs) {
+      results.push_back(source_.value(id));
+      results.back().name += ".again";
+    }
+    const NodeId made = rewriter_.builder().AppendRaw(std::move(copy), std::move(results));
+    for (size_t i = 0; i < node->outputs.size(); ++i) {
+      copies_[node->outputs[i]] = rewriter_.builder().graph().node(made).outputs[i];
+    }
+    return copies_.at(old);
+  }
+
+  // Copies a node with inputs that are new values already.
+  void CopyReading(const Node& node, const std::vector<ValueId>& inputs) {
+    Node copy = node;
+    copy.inputs = inputs;
+    std::vector<Value> results;
+    for (ValueId id : node.outputs) {
+      results.push_back(source_.value(id));
+      ValueId& primal = results.back().primal;
+      if (primal != kNone) primal = rewriter_.Mapped(primal);
+    }
+    const NodeId made = rewriter_.builder().AppendRaw(std::move(copy), std::move(results));
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      rewriter_.Map(node.outputs[i], rewriter_.builder().graph().node(made).outputs[i]);
+    }
+  }
+
+  const Graph& source_;
+  const RecomputeKind kind_;
+  Rewriter rewriter_;
+  std::map<ValueId, ValueId> copies_;  // old value -> its copy in backward
+};
+
+}  // namespace
+
+Graph Recompute(const Graph& local, RecomputeKind kind) {
+  if (kind == RecomputeKind::kNone) return local;
+  return Recomputer(local, kind).Run();
+}
+
+}  // namespace mgc

@@ -1,0 +1,51 @@
+#include "passes/rewrite.h"
+
+#include <utility>
+
+#include "graph/base/status.h"
+#include "graph/op.h"
+
+namespace mgc {
+
+Rewriter::Rewriter(const Graph& source, Level level)
+    : source_(source), builder_(source.name(), level), map_(source.values().size(), kNone) {
+  builder_.set_mesh(source.mesh());
+  builder_.set_num_layers(source.num_layers());
+  for (const std::string& file : source.files()) builder_.AddFile(file);
+  for (const GraphInput& input : source.inputs()) {
+    const Value& value = source.value(input.value);
+    Map(input.value,
+        builder_.AddInput(value.name, value.type, input.kind, input.attrs, value.sharding));
+  }
+}
+
+NodeId Rewriter::Copy(const Node& node) {
+  Node copy = node;
+  for (ValueId& id : copy.inputs) {
+    id = Mapped(id);
+    MGC_CHECK(id != kNone) << "a copied " << node.op->name << " reads a value that was dropped";
+  }
+  std::vector<Value> results;
+  for (ValueId id : node.outputs) {
+    results.push_back(source_.value(id));
+    ValueId& primal = results.back().primal;
+    if (primal != kNone) primal = Mapped(primal);
+  }
+  const NodeId made = builder_.AppendRaw(std::move(copy), std::move(results));
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    Map(node.outputs[i], builder_.graph().node(made).outputs[i]);
+  }
+  return made;
+}
+
+Graph Rewriter::Finish() && {
+  for (GraphOutput output : source_.outputs()) {
+    output.value = Mapped(output.value);
+    if (output.target != kNone) output.target = Mapped(output.target);
+    MGC_CHECK(output.value != kNone) << "an output was dropped";
+    builder_.AddOutput(std::move(output));
+  }
+  return std::move(builder_).Finish();
+}
+
+}  // namespace mgc

@@ -1,0 +1,372 @@
+#include "passes/stage.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
+#include "graph/op.h"
+#include "passes/build_segment.h"
+#include "passes/differentiate.h"
+#include "passes/fold_segments.h"
+#include "passes/formals.h"
+#include "passes/layout.h"
+#include "passes/parts.h"
+
+namespace mgc {
+namespace {
+
+bool HaveSameEntries(const ParamBlock& a, const ParamBlock& b) {
+  const auto fields = [](const ParamEntry& e) {
+    return std::tie(e.name, e.type, e.sharding, e.state_sharding, e.init, e.param_offset,
+                    e.mean_base, e.mean_offset, e.m_offset, e.v_offset);
+  };
+  return std::equal(
+      a.entries.begin(), a.entries.end(), b.entries.begin(), b.entries.end(),
+      [&](const ParamEntry& x, const ParamEntry& y) { return fields(x) == fields(y); });
+}
+
+// The nodes of every part of one graph.
+std::map<Part, std::vector<NodeId>> NodesByPart(const Parts& parts) {
+  std::map<Part, std::vector<NodeId>> nodes;
+  for (size_t n = 0; n < parts.graph().nodes().size(); ++n) {
+    nodes[parts.of(static_cast<NodeId>(n))].push_back(static_cast<NodeId>(n));
+  }
+  return nodes;
+}
+
+// One graph (training or evaluation) seen by one class.
+class ClassStager {
+ public:
+  ClassStager(const Layout& layout, const std::map<Part, std::vector<NodeId>>& nodes,
+              const LayerPlacement& placement, int coordinate, SegmentFolder* folder)
+      : layout_(layout),
+        parts_(layout.parts()),
+        nodes_(nodes),
+        placement_(placement),
+        coordinate_(coordinate),
+        folder_(folder),
+        stream_(FindStream(parts_)),
+        stream_bytes_(stream_ == kNone ? 0 : AlignUp(RoomFor(parts_.graph(), stream_))) {
+    for (int64_t k = 0; k < placement.vp; ++k) {
+      for (int layer : LayersOf(Content(k))) held_.insert(layer);
+    }
+    context_.layout = &layout;
+    context_.holds = [this](int layer) { return held_.count(layer) > 0; };
+  }
+
+  std::vector<Chunk> Chunks() {
+    std::vector<Chunk> chunks;
+    for (int64_t k = 0; k < placement_.vp; ++k) chunks.push_back(MakeChunk(k));
+    return chunks;
+  }
+
+  // The calls of the update: part by part, inside a part layer by layer.
+  std::vector<Call> Update() {
+    std::vector<Call> calls;
+    for (int number = 0; number < parts_.num_update_parts(); ++number) {
+      for (const auto& [part, nodes] : nodes_) {
+        if (part.phase != Phase::kUpdate || part.number != number) continue;
+        std::vector<NodeId> mine = part.layer == kNoLayer ? nodes : Mine(part, nodes);
+        if (!mine.empty()) calls.push_back(MakeCall(part, mine));
+      }
+    }
+    return calls;
+  }
+
+  const std::set<int>& held() const { return held_; }
+
+ private:
+  const StageContent& Content(int64_t chunk) const {
+    return placement_.stages[static_cast<size_t>(chunk * placement_.pp + coordinate_)];
+  }
+
+  // Embedding, layers and head of a chunk, as far as the graph has any nodes there.
+  std::vector<int> LayersOf(const StageContent& content) const {
+    std::vector<int> layers;
+    const auto add = [&](int layer) {
+      if (nodes_.count({Phase::kForward, 0, layer}) > 0) layers.push_back(layer);
+    };
+    if (content.has_embedding) add(kEmbeddingLayer);
+    for (int64_t i = 0; i < content.num_layers; ++i) {
+      add(static_cast<int>(content.first_layer + i));
+    }
+    if (content.has_head) add(parts_.graph().num_layers());
+    return layers;
+  }
+
+  // Of a layer's update nodes, those this class runs: all of a layer it holds; of another layer
+  // those of parameters it holds a copy of, the norm's share apart, which the owner counts.
+  std::vector<NodeId> Mine(const Part& part, const std::vector<NodeId>& nodes) const {
+    if (context_.holds(part.layer)) return nodes;
+    std::vector<NodeId> mine;
+    for (NodeId id : nodes) {
+      const Node& node = parts_.graph().node(id);
+      const ValueId param = parts_.ParamOf(node.outputs[0]);
+      if (param == kNone || !HoldsCopy(param)) continue;
+      if (parts_.graph().type(node.outputs[0]).ndim() > 0) mine.push_back(id);
+    }
+    return mine;
+  }
+
+  bool HoldsCopy(ValueId param) const {
+    if (!parts_.IsTied(param)) return false;
+    for (NodeId user : parts_.users()[static_cast<size_t>(param)]) {
+      const Node& node = parts_.graph().node(user);
+      if (node.phase != Phase::kUpdate && context_.holds(node.layer)) return true;
+    }
+    return false;
+  }
+
+  Chunk MakeChunk(int64_t k) {
+    const StageContent& content = Content(k);
+    Chunk chunk;
+    chunk.stage = static_cast<int>(k * placement_.pp + coordinate_);
+    chunk.first_layer = static_cast<int>(content.first_layer);
+    chunk.num_layers = static_cast<int>(content.num_layers);
+    chunk.has_embedding = content.has_embedding;
+    chunk.has_head = content.has_head;
+    const std::vector<int> layers = LayersOf(content);
+    for (size_t i = 0; i < layers.size(); ++i) {
+      AddLayer(layers[i], i == 0, i + 1 == layers.size(), &chunk);
+    }
+    std::reverse(chunk.backward.begin(), chunk.backward.end());
+    if (layers.empty()) AddRelay(&chunk);
+    return chunk;
+  }
+
+  void AddLayer(int layer, bool first, bool last, Chunk* chunk) {
+    const int64_t frame = chunk->frame_bytes;
+    const int64_t input = frame - stream_bytes_;  // the previous layer left its output there
+    chunk->frame_bytes += AlignUp(layout_.frame_bytes(layer));
+    const int64_t output = chunk->frame_bytes;
+    const bool backward = nodes_.count({Phase::kBackward, 0, layer}) > 0;
+    if (!last) chunk->frame_bytes += stream_bytes_;
+    const auto bind = [&](Call call, bool in_backward) {
+      const Segment& segment = folder_->segment(call.segment);
+      for (size_t f = 0; f < segment.formals.size(); ++f) {
+        Binding& binding = call.bindings[f];
+        const std::string& formal = segment.formals[f];
+        if (formal == kFrameFormal) binding = {BaseKind::kFrame, frame};
+        if (formal == kInputFormal) {
+          binding = first ? Binding{BaseKind::kInput, 0} : Binding{BaseKind::kFrame, input};
+        } else if (formal == kOutputFormal) {
+          binding = last ? Binding{BaseKind::kOutput, 0} : Binding{BaseKind::kFrame, output};
+        } else if (formal == kGradInputFormal && last) {
+          binding = {BaseKind::kGradInput, 0};
+        } else if (formal == kGradOutputFormal && first) {
+          binding = {BaseKind::kGradOutput, 0};
+        } else if (formal == kGradInputFormal || formal == kGradOutputFormal) {
+          // Two places in turn: what a layer writes, the one below reads.
+          const int64_t turn = (layer + (formal == kGradInputFormal ? 1 : 0)) & 1;
+          binding = {BaseKind::kAbsolute, turn * stream_bytes_};
+        }
+      }
+      (in_backward ? chunk->backward : chunk->forward).push_back(std::move(call));
+    };
+    bind(CallOf({Phase::kForward, 0, layer}), false);
+    if (backward) bind(CallOf({Phase::kBackward, 0, layer}), true);
+    const Part reduce{Phase::kUpdate, kReducePart, layer};
+    if (nodes_.count(reduce) > 0) chunk->reduce.push_back(CallOf(reduce));
+  }
+
+  void AddRelay(Chunk* chunk) {
+    if (stream_ == kNone || !PassesStream(chunk->stage)) return;
+    const auto relay = [&](bool backward, BaseKind from, BaseKind to) {
+      Call call;
+      call.segment = folder_->Add(RelaySegment(parts_.graph(), stream_, backward));
+      call.bindings = {{}, {from, 0}, {to, 0}};
+      return call;
+    };
+    chunk->forward = {relay(false, BaseKind::kInput, BaseKind::kOutput)};
+    const bool trains = parts_.num_update_parts() > 0 && HasBackward();
+    if (trains) chunk->backward = {relay(true, BaseKind::kGradInput, BaseKind::kGradOutput)};
+  }
+
+  // Whether some later stage needs what an earlier one makes.
+  bool PassesStream(int stage) const {
+    bool later = false;
+    for (size_t s = static_cast<size_t>(stage) + 1; s < placement_.stages.size(); ++s) {
+      later = later || !placement_.stages[s].IsEmpty();
+    }
+    return later && stage > 0;
+  }
+
+  bool HasBackward() const {
+    return std::any_of(nodes_.begin(), nodes_.end(),
+                       [](const auto& entry) { return entry.first.phase == Phase::kBackward; });
+  }
+
+  Call CallOf(const Part& part) { return MakeCall(part, nodes_.at(part)); }
+
+  Call MakeCall(const Part& part, const std::vector<NodeId>& nodes) {
+    Call call;
+    call.segment = folder_->Add(BuildSegment(context_, part, nodes));
+    call.layer = part.layer;
+    const std::vector<std::string>& formals = folder_->segment(call.segment).formals;
+    call.bindings.resize(formals.size());
+    for (size_t f = 0; f < formals.size(); ++f) {
+      if (formals[f] == kNormFormal) call.bindings[f].offset = layout_.NormBase(part.layer);
+    }
+    return call;
+  }
+
+  const Layout& layout_;
+  const Parts& parts_;
+  const std::map<Part, std::vector<NodeId>>& nodes_;
+  const LayerPlacement& placement_;
+  const int coordinate_;
+  SegmentFolder* folder_;
+  const ValueId stream_;
+  const int64_t stream_bytes_;
+  SegmentContext context_;
+  std::set<int> held_;
+};
+
+class Stager {
+ public:
+  Stager(const Graph& train, const Graph& eval, const LayerPlacement& placement)
+      : train_parts_(train),
+        eval_parts_(eval),
+        train_layout_(train_parts_, nullptr),
+        eval_layout_(eval_parts_, &train_layout_),
+        placement_(placement) {}
+
+  absl::StatusOr<Plan> Run() {
+    MGC_RETURN_IF_ERROR(CheckBoundaries(train_parts_));
+    MGC_RETURN_IF_ERROR(CheckBoundaries(eval_parts_));
+    plan_.mesh = train_parts_.graph().mesh();
+    const auto train_nodes = NodesByPart(train_parts_);
+    const auto eval_nodes = NodesByPart(eval_parts_);
+    for (int64_t c = 0; c < placement_.pp; ++c) {
+      PlanClass made;
+      made.coordinate = static_cast<int>(c);
+      ClassStager train(train_layout_, train_nodes, placement_, made.coordinate, &folder_);
+      made.chunks = train.Chunks();
+      made.update = train.Update();
+      ClassStager eval(eval_layout_, eval_nodes, placement_, made.coordinate, &folder_);
+      made.eval_chunks = eval.Chunks();
+      made.eval_update = eval.Update();
+      AddBlocks(train.held(), &made);
+      made.zeroed = {{0, train_layout_.zeroed_global_bytes()},
+                     {0, eval_layout_.zeroed_global_bytes()}};
+      made.global_bytes = train_layout_.global_bytes();
+      made.eval_global_bytes = eval_layout_.global_bytes();
+      NameGlobals(train_layout_, &made.scalars, &made.reports);
+      std::vector<NamedAddress> no_scalars;
+      NameGlobals(eval_layout_, &no_scalars, &made.eval_reports);
+      plan_.classes.push_back(std::move(made));
+    }
+    plan_.segments = std::move(folder_).Take();
+    return std::move(plan_);
+  }
+
+ private:
+  void AddBlocks(const std::set<int>& held, PlanClass* made) {
+    const Graph& graph = train_parts_.graph();
+    std::set<int> tied_layers;
+    for (const GraphInput& input : graph.inputs()) {
+      if (input.kind == InputKind::kParam && train_parts_.IsTied(input.value)) {
+        tied_layers.insert(train_parts_.HomeLayer(input.value));
+      }
+    }
+    for (int layer : held) {
+      made->blocks.push_back({BlockOf(layer, false), layer, true, 0, 0, 0});
+    }
+    for (int layer : tied_layers) {
+      bool used = held.count(layer) > 0;
+      for (ValueId param : train_layout_.ParamsOf(layer, true)) {
+        for (NodeId user : train_parts_.users()[static_cast<size_t>(param)]) {
+          const Node& node = graph.node(user);
+          used = used || (node.phase != Phase::kUpdate && held.count(node.layer) > 0);
+        }
+      }
+      if (used)
+        made->blocks.push_back({BlockOf(layer, true), layer, held.count(layer) > 0, 0, 0, 0});
+    }
+  }
+
+  // The block of a layer's parameters; layers with the same share it. Of several kinds of layers
+  // the second is called `layer.2`.
+  int BlockOf(int layer, bool tied) {
+    const Graph& graph = train_parts_.graph();
+    const std::string kind = tied ? "tied" : LayerKind(layer, graph.num_layers());
+    ParamBlock block;
+    const Layout::BlockBytes& bytes = train_layout_.block(layer, tied);
+    block.param_bytes = bytes.params;
+    block.grad_bytes = bytes.grads;
+    block.state_bytes = bytes.states;
+    for (ValueId param : train_layout_.ParamsOf(layer, tied)) {
+      block.entries.push_back(EntryOf(param, layer));
+    }
+    block.name = kind;
+    for (int number = 2;; ++number) {
+      const auto found =
+          std::find_if(plan_.blocks.begin(), plan_.blocks.end(),
+                       [&](const ParamBlock& other) { return other.name == block.name; });
+      if (found == plan_.blocks.end()) break;
+      if (HaveSameEntries(*found, block)) return static_cast<int>(found - plan_.blocks.begin());
+      block.name = absl::StrCat(kind, ".", number);
+    }
+    plan_.blocks.push_back(std::move(block));
+    return static_cast<int>(plan_.blocks.size()) - 1;
+  }
+
+  ParamEntry EntryOf(ValueId param, int layer) const {
+    const Graph& graph = train_parts_.graph();
+    const Value& value = graph.value(param);
+    ParamEntry entry;
+    entry.name = FoldName(value.name, layer, graph.num_layers());
+    entry.type = value.type;
+    entry.sharding = *value.sharding;
+    entry.state_sharding = *value.sharding;
+    entry.init = graph.FindInput(param)->attrs;
+    entry.param_offset = train_layout_.PlaceOf(param, layer).offset;
+    const ValueId m = graph.FindValue(value.name + "/m");
+    const ValueId v = graph.FindValue(value.name + "/v");
+    const ValueId mean = graph.FindValue(value.name + "/grad.mean");
+    if (m == kNone || v == kNone || mean == kNone) return entry;
+    entry.state_sharding = graph.sharding(m);
+    entry.m_offset = train_layout_.PlaceOf(m, layer).offset;
+    entry.v_offset = train_layout_.PlaceOf(v, layer).offset;
+    const ValuePlace place = train_layout_.PlaceOf(mean, layer);
+    entry.mean_base = place.formal;
+    entry.mean_offset = place.offset;
+    return entry;
+  }
+
+  static void NameGlobals(const Layout& layout, std::vector<NamedAddress>* scalars,
+                          std::vector<NamedAddress>* reports) {
+    const Graph& graph = layout.parts().graph();
+    for (const GraphInput& input : graph.inputs()) {
+      if (input.kind != InputKind::kScalar) continue;
+      scalars->push_back({graph.value(input.value).name, layout.GlobalOffset(input.value)});
+    }
+    for (const GraphOutput& output : graph.outputs()) {
+      if (output.kind != OutputKind::kReport) continue;
+      reports->push_back({output.name, layout.GlobalOffset(layout.parts().RootOf(output.value))});
+    }
+  }
+
+  const Parts train_parts_;
+  const Parts eval_parts_;
+  const Layout train_layout_;
+  const Layout eval_layout_;
+  const LayerPlacement& placement_;
+  SegmentFolder folder_;
+  Plan plan_;
+};
+
+}  // namespace
+
+absl::StatusOr<Plan> Stage(const Graph& train, const Graph& eval, const LayerPlacement& placement) {
+  return Stager(train, eval, placement).Run();
+}
+
+}  // namespace mgc

@@ -1,0 +1,42 @@
+// A rank's memory: one block of zeros whose bytes the plan has given out.
+
+#ifndef MGC_RUNTIME_ARENA_H_
+#define MGC_RUNTIME_ARENA_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace mgc {
+
+class Arena {
+ public:
+  // `bytes` zeros, aligned to a page, in huge pages where the system has them. ResourceExhausted
+  // when the system has no room.
+  static absl::StatusOr<Arena> Create(int64_t bytes);
+
+  Arena(Arena&& other) noexcept;
+  Arena& operator=(Arena&& other) noexcept;
+  ~Arena();
+
+  char* data() const { return data_; }
+  int64_t size() const { return size_; }
+
+ private:
+  Arena(char* data, int64_t size) : data_(data), size_(size) {}
+
+  char* data_;
+  int64_t size_;
+};
+
+// Makes `bytes` from `to` on zero, past the caches: for stretches larger than these, which nothing
+// reads soon. Needs no alignment.
+void ZeroStretch(char* to, int64_t bytes);
+
+// OK unless `bytes` exceed this machine's memory; the error gives both numbers.
+absl::Status CheckMachineMemory(int64_t bytes);
+
+}  // namespace mgc
+
+#endif  // MGC_RUNTIME_ARENA_H_

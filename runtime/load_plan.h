@@ -1,0 +1,120 @@
+// A plan made ready to run by all ranks of one process.
+//
+// Every decision is the plan's; loading resolves names to places (which transfer an action waits
+// for, which kernel an instruction runs), merges collectives and transfers into the one order of
+// communication of each class, and checks what a damaged plan could break: every index, every
+// address against the arena, that every send has its receive, that all kernels exist and get the
+// scratch they ask for.
+
+#ifndef MGC_RUNTIME_LOAD_PLAN_H_
+#define MGC_RUNTIME_LOAD_PLAN_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "graph/plan.h"
+#include "kernels/kernel.h"
+#include "runtime/kernel_table.h"
+#include "runtime/load_segment.h"
+
+namespace mgc {
+
+struct LoadedCall {
+  const LoadedSegment* segment = nullptr;
+  const Call* call = nullptr;
+  // [rank's index in the class][kernel of the segment]
+  std::vector<const Kernel*> kernels;
+
+  const Kernel* kernel(int rank_index, int kernel) const {
+    const int64_t row = int64_t{rank_index} * segment->num_kernels;
+    return kernels[static_cast<size_t>(row + kernel)];
+  }
+};
+
+struct LoadedAction {
+  const Action* action = nullptr;
+  const std::vector<LoadedCall>* calls = nullptr;
+  // Before its first instruction: so many transfers and collectives of this step must be done.
+  int transfers_needed = 0;
+  int64_t collectives_needed = 0;
+};
+
+// Transfers of a rank are done in list order, and so are collectives: counts name them.
+struct LoadedTransfer {
+  const Transfer* transfer = nullptr;
+  bool sends = false;
+  bool forward = false;
+  int stage = 0;           // that receives
+  int actions_needed = 0;  // so many actions of this rank must be done before it may start
+};
+
+// One entry of a rank's order of communication: a transfer, or a collective of a call.
+struct CommItem {
+  int transfer = -1;
+  int action = -1;
+  int call = -1;
+  int exchange = -1;
+  int64_t ordinal = -1;  // of the collective within the step
+  int group = -1;        // index into LoadedPlan::groups
+  int signature = -1;    // collectives match when these are equal
+};
+
+struct LoadedProgram {
+  std::vector<LoadedAction> actions;
+  std::vector<LoadedTransfer> transfers;
+  std::vector<CommItem> comm;
+};
+
+struct LoadedChunk {
+  std::vector<LoadedCall> forward;
+  std::vector<LoadedCall> backward;
+  std::vector<LoadedCall> reduce;
+};
+
+struct LoadedClass {
+  const PlanClass* plan_class = nullptr;
+  std::vector<int> ranks;
+  std::vector<LoadedChunk> chunks;
+  std::vector<LoadedChunk> eval_chunks;
+  std::vector<LoadedCall> update;
+  std::vector<LoadedCall> eval_update;
+  LoadedProgram train;
+  LoadedProgram eval;
+};
+
+struct RankPlace {
+  int rank_class = 0;
+  int index = 0;  // among the ranks of its class
+};
+
+struct LoadedPlan {
+  LoadedPlan(const Plan& p, absl::Span<const KernelEntry> entries, uint64_t seed, int width)
+      : plan(p), kernels(entries, p.mesh, seed, width) {}
+  LoadedPlan(const LoadedPlan&) = delete;
+  LoadedPlan& operator=(const LoadedPlan&) = delete;
+
+  const Plan& plan;
+  KernelTable kernels;
+  std::vector<LoadedSegment> segments;
+  std::vector<LoadedClass> classes;
+  std::vector<RankPlace> ranks;
+  // The groups of one set of axes: [set][rank] gives the members, ascending.
+  std::vector<std::vector<std::vector<int>>> groups;
+  size_t most_formals = 0;
+  size_t most_operands = 0;
+};
+
+// `plan` must outlive the result; `seed` keys what is random in kernels, on each of which up to
+// `width` threads work. InvalidArgument for a plan that cannot be run as it stands, Unimplemented
+// with all kernels that are missing or ask for more scratch than their ops allow.
+absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadPlan(const Plan& plan,
+                                                     absl::Span<const KernelEntry> kernels,
+                                                     uint64_t seed, int width);
+
+}  // namespace mgc
+
+#endif  // MGC_RUNTIME_LOAD_PLAN_H_

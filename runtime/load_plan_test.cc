@@ -1,0 +1,234 @@
+#include "runtime/load_plan.h"
+
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "runtime/executor.h"
+#include "runtime/parameters.h"
+#include "runtime/testing/chain_plan.h"
+#include "runtime/testing/reference_kernels.h"
+
+namespace mgc {
+namespace {
+
+ChainOptions TwoStages() {
+  ChainOptions options;
+  options.tp = options.pp = 2;
+  return options;
+}
+
+absl::Status StatusOf(const Plan& plan) {
+  const std::vector<KernelEntry> kernels = ReferenceKernels();
+  return LoadPlan(plan, kernels, 0, 1).status();
+}
+
+TEST(LoadPlanTest, PutsTransfersBehindTheirAnchors) {
+  const Plan plan = ChainPlan(TwoStages());
+  const std::vector<KernelEntry> kernels = ReferenceKernels();
+  const auto loaded = LoadPlan(plan, kernels, 0, 1);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const LoadedClass& first = (*loaded)->classes[0];
+  std::string order;
+  for (const CommItem& item : first.train.comm) {
+    absl::StrAppend(&order,
+                    item.transfer >= 0 ? NameOf(first.train.transfers[item.transfer].transfer->ref,
+                                                plan.classes[0].chunks)
+                                       : absl::StrCat("c", item.ordinal),
+                    " ");
+  }
+  // One all-reduce a forward (c), 1F1B over two stages.
+  EXPECT_EQ(order,
+            "c0 0SEND_F0 c1 0SEND_F1 0RECV_B0 c2 0SEND_F2 0RECV_B1 c3 0SEND_F3 0RECV_B2 0RECV_B3 ");
+  EXPECT_EQ(first.train.transfers[2].actions_needed, 0);  // the gradient's slot is free at once
+  EXPECT_EQ((*loaded)->groups[first.train.comm[0].group][1], (std::vector<int>{0, 1}));
+}
+
+TEST(LoadPlanTest, RanksShareKernels) {
+  ChainOptions options = TwoStages();
+  options.dp = 2;
+  const Plan plan = ChainPlan(options);
+  const std::vector<KernelEntry> kernels = ReferenceKernels();
+  const auto loaded = LoadPlan(plan, kernels, 0, 1);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  int64_t uses = 0;
+  for (const Segment& segment : plan.segments) {
+    for (const Instr& instr : segment.instrs) uses += instr.kind == InstrKind::kCompute ? 1 : 0;
+  }
+  EXPECT_EQ((*loaded)->kernels.size(), uses);
+}
+
+struct Damage {
+  const char* name;
+  std::function<void(Plan*)> make;
+  const char* message;
+};
+
+class Damages : public testing::TestWithParam<Damage> {};
+
+TEST_P(Damages, AreRefused) {
+  Plan plan = ChainPlan(TwoStages());
+  ASSERT_TRUE(StatusOf(plan).ok()) << StatusOf(plan);
+  GetParam().make(&plan);
+  const absl::Status status = StatusOf(plan);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(absl::StrContains(status.message(), GetParam().message)) << status;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Damages,
+    testing::Values(
+        Damage{"classes", [](Plan* p) { p->classes.pop_back(); }, "the plan 1 rank classes"},
+        Damage{"peak", [](Plan* p) { p->classes[0].memory.peak = -1; }, "an arena may not have"},
+        Damage{"batches", [](Plan* p) { p->num_micro_batches = 3; }, "no batches"},
+        Damage{"workspace", [](Plan* p) { p->classes[1].memory.workspace = -1; },
+               "a workspace may not have -1 bytes"},
+        Damage{"workspace_of_class", [](Plan* p) { p->classes[1].memory.workspace = 7; },
+               "a call of `loss` may use 8 bytes of workspace, the class has 7"},
+        Damage{"workspace_of_segment", [](Plan* p) { p->segments[2].workspace_bytes = 7; },
+               "instruction 0 sum_squares: may use 8 bytes of workspace, the segment has 7"},
+        Damage{"arena", [](Plan* p) { p->classes[1].memory.peak -= 64; },
+               "does not lie in the arena"},
+        Damage{"slot", [](Plan* p) { p->segments[1].instrs[0].inputs[0] = 9; }, "no such slot"},
+        Damage{"formal", [](Plan* p) { p->segments[1].slots[0].formal = -1; }, "no such formal"},
+        Damage{"room", [](Plan* p) { p->segments[1].slots[0].bytes = 8; }, "needs 96 bytes"},
+        Damage{"offset", [](Plan* p) { p->segments[1].slots[0].offset = 3; }, "may not lie at 3"},
+        Damage{"huge",
+               [](Plan* p) {
+                 for (Dim& dim : p->segments[1].slots[0].type.dims) dim.size = int64_t{1} << 39;
+               },
+               "is too large"},
+        Damage{"type", [](Plan* p) { p->segments[1].slots[2].type.dtype = DType::kF64; },
+               "segment `forward`"},
+        Damage{"sharding", [](Plan* p) { p->segments[1].slots[0].sharding.dims.pop_back(); },
+               "[sharding_c1]"},
+        Damage{"operands", [](Plan* p) { p->segments[1].instrs[0].inputs.pop_back(); },
+               "takes 2 operands"},
+        Damage{"start", [](Plan* p) { p->segments[1].instrs[2].collective = 1; },
+               "starts collective 1"},
+        Damage{"wait",
+               [](Plan* p) { p->segments[1].instrs.erase(p->segments[1].instrs.begin() + 2); },
+               "waits for collective 0"},
+        Damage{"collectives", [](Plan* p) { p->segments[0].num_collectives = 1; },
+               "does not start all"},
+        Damage{"input", [](Plan* p) { p->segments[0].instrs[0].attrs.Set("name", "label"); },
+               "loads no data input `label`"},
+        Damage{"bindings", [](Plan* p) { p->classes[0].chunks[0].forward[0].bindings.pop_back(); },
+               "binds 1 of 2 formals"},
+        Damage{"segment", [](Plan* p) { p->classes[0].update[0].segment = 99; },
+               "there is no segment 99"},
+        Damage{"base", [](Plan* p) { p->classes[0].train.compute[0].frame = -1; },
+               "has no address"},
+        Damage{"chunk", [](Plan* p) { p->classes[0].train.compute[0].ref.chunk = 5; },
+               "there is no chunk 5"},
+        Damage{"micro_batch", [](Plan* p) { p->classes[0].train.compute[0].ref.micro_batch = 77; },
+               "there is no micro-batch 77"},
+        Damage{
+            "twice",
+            [](Plan* p) { p->classes[0].train.compute.push_back(p->classes[0].train.compute[0]); },
+            "0F0: occurs twice"},
+        Damage{"unlisted",
+               [](Plan* p) {
+                 auto& transfers = p->classes[1].train.transfers;
+                 transfers.erase(transfers.begin());
+               },
+               "1F0: waits for a transfer that is not listed"},
+        Damage{"peer", [](Plan* p) { p->classes[0].train.transfers[0].peer = 0; }, "has no peer 0"},
+        Damage{"bytes", [](Plan* p) { p->classes[0].train.transfers[0].bytes -= 8; },
+               "does not receive it so"},
+        Damage{"anchor", [](Plan* p) { p->classes[0].train.transfers[0].anchor.micro_batch = 9; },
+               "has no anchor"},
+        Damage{"scalar", [](Plan* p) { p->classes[0].scalars[0].address = int64_t{1} << 40; },
+               "`lr` lies outside"},
+        Damage{"zeroed", [](Plan* p) { p->classes[0].zeroed[0].end = int64_t{1} << 40; },
+               "range to be cleared"}),
+    [](const testing::TestParamInfo<Damage>& info) { return info.param.name; });
+
+// Every number of a plan that says where, how much or which.
+std::vector<std::function<void(int64_t)>> NumbersOf(Plan* p) {
+  std::vector<std::function<void(int64_t)>> numbers;
+  const auto wide = [&](int64_t* x) { numbers.push_back([x](int64_t v) { *x = v; }); };
+  const auto narrow = [&](int* x) {
+    numbers.push_back([x](int64_t v) { *x = static_cast<int>(v); });
+  };
+  for (Segment& segment : p->segments) {
+    narrow(&segment.num_collectives);
+    wide(&segment.workspace_bytes);
+    for (Slot& slot : segment.slots) {
+      narrow(&slot.formal);
+      wide(&slot.offset);
+      wide(&slot.bytes);
+      for (Dim& dim : slot.type.dims) wide(&dim.size);
+    }
+    for (Instr& instr : segment.instrs) {
+      narrow(&instr.collective);
+      for (int& slot : instr.inputs) narrow(&slot);
+      for (int& slot : instr.outputs) narrow(&slot);
+    }
+  }
+  for (PlanClass& c : p->classes) {
+    for (Call& call : c.chunks[0].forward) {
+      narrow(&call.segment);
+      for (Binding& binding : call.bindings) wide(&binding.offset);
+    }
+    for (Action& action : c.train.compute) {
+      narrow(&action.ref.chunk);
+      wide(&action.ref.micro_batch);
+      wide(&action.frame);
+      wide(&action.input);
+      wide(&action.output);
+      for (TransferRef& ref : action.waits) wide(&ref.micro_batch);
+    }
+    for (Transfer& transfer : c.train.transfers) {
+      wide(&transfer.address);
+      wide(&transfer.bytes);
+      narrow(&transfer.peer);
+      narrow(&transfer.issued);
+      wide(&transfer.anchor.micro_batch);
+      wide(&transfer.ref.micro_batch);
+    }
+    wide(&c.memory.peak);
+    wide(&c.memory.workspace);
+  }
+  wide(&p->num_micro_batches);
+  wide(&p->global_batch_size);
+  wide(&p->seq_length);
+  return numbers;
+}
+
+// A plan with a few wrong numbers is refused, ends in a deadlock that is found, or runs; it never
+// crashes or hangs.
+TEST(LoadPlanTest, WrongNumbersDoNoHarm) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  std::mt19937 random(seed);
+  const std::vector<KernelEntry> kernels = ReferenceKernels();
+  int ran = 0;
+  for (int round = 0; round < 400; ++round) {
+    Plan plan = ChainPlan(TwoStages());
+    const auto numbers = NumbersOf(&plan);
+    const std::vector<int64_t> values = {
+        -1, 0, 1, 2, 3, 8, 64, 100, int64_t{1} << 31, int64_t{1} << 50, -(int64_t{1} << 60)};
+    for (int change = 0; change <= round % 2; ++change) {
+      numbers[random() % numbers.size()](values[random() % values.size()]);
+    }
+    ExecutorOptions options;
+    options.kernels = kernels;
+    options.workers = 2;
+    auto executor = Executor::Create(plan, options);
+    if (!executor.ok() || plan.seq_length > 100) continue;
+    const auto data = ByteDataset::FromBytes(std::string(500, 'a'), plan.seq_length, "data");
+    StepInput input;
+    input.data = {&*data, 0, 1000};
+    (*executor)->Run(input).IgnoreError();
+    ++ran;
+  }
+  EXPECT_GT(ran, 10);
+}
+
+}  // namespace
+}  // namespace mgc

@@ -1,0 +1,94 @@
+#include "runtime/metrics.h"
+
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "graph/base/file.h"
+#include "graph/base/json.h"
+#include "gtest/gtest.h"
+
+namespace mgc {
+namespace {
+
+using ::testing::HasSubstr;
+
+StepRecord Example() {
+  StepRecord record;
+  record.step = 10;
+  record.loss = 4.2130002975;
+  record.grad_norm = 1.31;
+  record.lr = 0.1 + 0.2;
+  record.ms = 43;
+  record.predicted_ms = 41.2;
+  record.tokens_per_second = 95000;
+  record.peak_bytes = 212 << 20;
+  return record;
+}
+
+TEST(StepLine, ShowsAllFields) {
+  StepRecord record = Example();
+  EXPECT_EQ(StepLine(record),
+            "step 10 | loss 4.2130 | grad norm 1.310 | 43.0 ms (plan 41.2, +4.4%) | 95.0 k "
+            "tokens/s | 212.0 MiB");
+  record.predicted_ms.reset();
+  record.tokens_per_second = 512;
+  EXPECT_EQ(StepLine(record),
+            "step 10 | loss 4.2130 | grad norm 1.310 | 43.0 ms | 512 tokens/s | 212.0 MiB");
+}
+
+TEST(StepRecord, ShowsEveryLossTerm) {
+  StepRecord record = Example();
+  record.other_losses = {{"router", 0.5}, {"z", 0.25}};
+  EXPECT_THAT(StepLine(record),
+              HasSubstr("| loss 4.2130 | router 0.5000 | z 0.2500 | grad norm 1.310 |"));
+  EXPECT_THAT(StepJson(record), HasSubstr("\"loss\":4.2130002975,\"other_losses\":{\"router\":0.5,"
+                                          "\"z\":0.25},\"grad_norm\":1.31,"));
+}
+
+TEST(StepJson, NumbersAreShortestAndExact) {
+  EXPECT_EQ(
+      StepJson(Example()),
+      "{\"step\":10,\"loss\":4.2130002975,\"grad_norm\":1.31,\"lr\":0.30000000000000004,\"ms\":43,"
+      "\"tokens_per_second\":95000}");
+}
+
+TEST(StepJson, NonFiniteNumbersAreStrings) {
+  StepRecord record = Example();
+  record.loss = std::numeric_limits<double>::quiet_NaN();
+  record.grad_norm = std::numeric_limits<double>::infinity();
+  JsonValue json = ParseJson(StepJson(record), "line").value();
+  EXPECT_EQ(json.Find("loss")->text, "NaN");
+  EXPECT_EQ(json.Find("grad_norm")->text, "Infinity");
+}
+
+TEST(FormatBytes, UsesBinaryUnits) {
+  EXPECT_EQ(FormatBytes(0), "0 B");
+  EXPECT_EQ(FormatBytes(1023), "1023 B");
+  EXPECT_EQ(FormatBytes(1536), "1.5 KiB");
+  EXPECT_EQ(FormatBytes(int64_t{5} << 40), "5.0 TiB");
+  EXPECT_EQ(FormatBytes(int64_t{5} << 50), "5120.0 TiB");
+}
+
+TEST(MetricsFile, EveryLineIsThereAtOnce) {
+  std::string path = ::testing::TempDir() + "/metrics.jsonl";
+  ASSERT_TRUE(WriteFileAtomically(path, "old").ok());
+  MetricsFile file = MetricsFile::Create(path).value();
+  EXPECT_EQ(ReadFile(path).value(), "");
+  std::string line = StepJson(Example()) + "\n";
+  ASSERT_TRUE(file.Append(Example()).ok());
+  EXPECT_EQ(ReadFile(path).value(), line);
+  MetricsFile moved = std::move(file);
+  ASSERT_TRUE(moved.Append(Example()).ok());
+  EXPECT_EQ(ReadFile(path).value(), line + line);
+}
+
+TEST(MetricsFile, ErrorsNameThePath) {
+  EXPECT_THAT(MetricsFile::Create("/no/such\n").status().message(),
+              HasSubstr("cannot write /no/such\\x0A"));
+  EXPECT_TRUE(absl::IsResourceExhausted(MetricsFile::Create("/dev/full")->Append(Example())));
+}
+
+}  // namespace
+}  // namespace mgc

@@ -1,0 +1,193 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "graph/base/status.h"
+#include "runtime/testing/chain_layout.h"
+
+namespace mgc {
+namespace {
+
+const TensorType kNumber{DType::kF64, {}};
+
+int64_t Aligned(int64_t bytes) {
+  return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+}
+
+// Writes one segment.
+class SegmentMaker {
+ public:
+  SegmentMaker(std::string name, std::vector<std::string> formals) {
+    segment_.name = std::move(name);
+    segment_.formals = std::move(formals);
+  }
+
+  int Slot(const std::string& name, const TensorType& type, const Sharding& sharding,
+           const std::string& formal, int64_t offset, int64_t bytes) {
+    const auto at = std::find(segment_.formals.begin(), segment_.formals.end(), formal);
+    segment_.slots.push_back(
+        {name, type, sharding, static_cast<int>(at - segment_.formals.begin()), offset, bytes});
+    return static_cast<int>(segment_.slots.size()) - 1;
+  }
+  void Compute(const char* op, std::vector<int> inputs, int output, Attrs attrs = {}) {
+    Add(InstrKind::kCompute, op, std::move(inputs), {output}, std::move(attrs));
+  }
+  void Load(const char* input, int output) {
+    Add(InstrKind::kLoad, nullptr, {}, {output}, {{"name", std::string(input)}});
+  }
+  void AllReduce(std::vector<int> inputs, std::vector<int> outputs, bool wait) {
+    Add(InstrKind::kStart, "all_reduce", std::move(inputs), std::move(outputs), {});
+    segment_.instrs.back().collective = segment_.num_collectives;
+    if (wait) {
+      Add(InstrKind::kWait, nullptr, {}, {}, {});
+      segment_.instrs.back().collective = segment_.num_collectives;
+    }
+    ++segment_.num_collectives;
+  }
+  Segment Take() { return std::move(segment_); }
+
+ private:
+  void Add(InstrKind kind, const char* op, std::vector<int> inputs, std::vector<int> outputs,
+           Attrs attrs) {
+    Instr instr;
+    instr.kind = kind;
+    instr.op = op != nullptr ? FindOp(op) : nullptr;
+    instr.inputs = std::move(inputs);
+    instr.outputs = std::move(outputs);
+    instr.attrs = std::move(attrs);
+    segment_.instrs.push_back(std::move(instr));
+  }
+
+  Segment segment_;
+};
+
+Sharding Owed(Sharding sharding, AxisSet axes) {
+  sharding.sum |= axes;
+  return sharding;
+}
+
+Sharding Number(AxisSet owed) { return Owed(Sharding::Whole(0), owed); }
+
+Segment FeedSegment(const ChainLayout& l) {
+  SegmentMaker s("feed", {"transient", "out"});
+  s.Load("weights", s.Slot("x", l.rows, l.row_sharding, "out", 0, l.tile));
+  return s.Take();
+}
+
+Segment ForwardSegment(const ChainLayout& l) {
+  SegmentMaker s("forward", {"transient", "params", "input", "output"});
+  const int x = s.Slot("x", l.rows, l.row_sharding, "input", 0, l.tile);
+  const int w = s.Slot("w", l.weight, Sharding::Whole(1), "params", 0, l.vector);
+  const int y = s.Slot("y", l.rows, l.row_sharding, "output", 0, l.tile);
+  const int product = s.Slot("product", l.rows, l.row_sharding, "transient", 0, l.tile);
+  int part = y;
+  if (l.o.tp > 1) {
+    part = s.Slot("part", l.rows, Owed(l.row_sharding, l.tp), "transient", l.tile, l.tile);
+  }
+  s.Compute("mul", {x, w}, product);
+  s.Compute("scale", {product}, part, {{"value", 1.0 / l.o.tp}});
+  if (l.o.tp > 1) s.AllReduce({part}, {y}, true);
+  return s.Take();
+}
+
+Segment LossSegment(const ChainLayout& l) {
+  SegmentMaker s("loss", {"transient", "y", "globals"});
+  const int y = s.Slot("y", l.rows, l.row_sharding, "y", 0, l.tile);
+  const int x = s.Slot("weights", l.rows, l.row_sharding, "transient", 0, l.tile);
+  const int sum = s.Slot("sum", kNumber, Number(l.dp), "transient", l.tile, 8);
+  const int half = s.Slot("half", kNumber, Number(l.dp), "transient", l.tile + 8, 8);
+  const int loss = s.Slot("loss", kNumber, Number(l.dp), "globals", 0, 8);
+  const int count = s.Slot("count", kNumber, Number(l.dp), "transient", l.tile + 16, 8);
+  const int tokens = s.Slot("tokens", kNumber, Number(l.dp), "globals", kSlotAlignment, 8);
+  s.Compute("sum_squares", {y}, sum);
+  s.Compute("scale", {sum}, half, {{"value", 0.5}});
+  s.Compute("accumulate", {loss, half}, loss);
+  s.Load("weights", x);
+  s.Compute("total", {x}, count);
+  s.Compute("accumulate", {tokens, count}, tokens);
+  return s.Take();
+}
+
+Segment BackwardSegment(const ChainLayout& l) {
+  SegmentMaker s("backward",
+                 {"transient", "params", "grads", "input", "grad_output", "grad_input"});
+  const Sharding owed = Owed(Sharding::Whole(1), l.dp);
+  const int x = s.Slot("x", l.rows, l.row_sharding, "input", 0, l.tile);
+  const int w = s.Slot("w", l.weight, Sharding::Whole(1), "params", 0, l.vector);
+  const int dy = s.Slot("dy", l.rows, l.row_sharding, "grad_output", 0, l.tile);
+  const int dx = s.Slot("dx", l.rows, l.row_sharding, "grad_input", 0, l.tile);
+  const int product = s.Slot("product", l.rows, l.row_sharding, "transient", 0, l.tile);
+  const int term = s.Slot("term", l.weight, owed, "transient", l.tile, l.vector);
+  const int sum = s.Slot("g", l.weight, owed, "grads", 0, l.vector);
+  s.Compute("mul", {dy, x}, product);
+  s.Compute("reduce_sum", {product}, term, {{"dims", std::vector<int64_t>{0}}});
+  s.Compute("accumulate", {sum, term}, sum);
+  s.Compute("mul", {dy, w}, dx);
+  return s.Take();
+}
+
+Segment ReduceSegment(const ChainLayout& l) {
+  SegmentMaker s("reduce", {"transient", "grads"});
+  const Sharding whole = Sharding::Whole(1);
+  const int owed = s.Slot("g", l.weight, Owed(whole, l.dp), "grads", 0, l.vector);
+  const int paid = s.Slot("g", l.weight, whole, "grads", 0, l.vector);
+  if (l.o.dp > 1) s.AllReduce({owed}, {paid}, false);
+  return s.Take();
+}
+
+Segment StepSegment(const ChainLayout& l) {
+  SegmentMaker s("step", {"transient", "params", "grads", "globals"});
+  const Sharding whole = Sharding::Whole(1);
+  const int w = s.Slot("w", l.weight, whole, "params", 0, l.vector);
+  const int g = s.Slot("g", l.weight, whole, "grads", 0, l.vector);
+  const int lr = s.Slot("lr", kNumber, Number({}), "globals", 2 * kSlotAlignment, 8);
+  const int step = s.Slot("step", l.weight, whole, "transient", 0, l.vector);
+  s.Compute("mul", {g, lr}, step);
+  s.Compute("sub", {w, step}, w);
+  return s.Take();
+}
+
+Segment PayLossSegment(const ChainLayout& l) {
+  SegmentMaker s("pay_loss", {"transient", "globals"});
+  const int loss = s.Slot("loss", kNumber, Number(l.dp), "globals", 0, 8);
+  const int tokens = s.Slot("tokens", kNumber, Number(l.dp), "globals", kSlotAlignment, 8);
+  const int all = s.Slot("loss.all", kNumber, Number({}), "globals", 3 * kSlotAlignment, 8);
+  const int count = s.Slot("tokens.all", kNumber, Number({}), "globals", 4 * kSlotAlignment, 8);
+  if (l.o.dp > 1) {
+    s.AllReduce({loss, tokens}, {all, count}, true);
+  } else {
+    s.Compute("scale", {loss}, all, {{"value", 1.0}});
+    s.Compute("scale", {tokens}, count, {{"value", 1.0}});
+  }
+  return s.Take();
+}
+
+}  // namespace
+
+ChainLayout::ChainLayout(const ChainOptions& options) : o(options) {
+  const std::vector<MeshAxis> sizes = {{"tp", o.tp}, {"dp", o.dp}, {"pp", o.pp}};
+  absl::StatusOr<Mesh> made = Mesh::FromOrder(kDefaultAxisOrder, sizes);
+  MGC_CHECK(made.ok()) << made.status().ToString();
+  mesh = *std::move(made);
+  tp = mesh.Find("tp").AsSet();
+  dp = mesh.Find("dp").AsSet();
+  rows.dims = {{o.rows, "batch"}, {o.seq, "seq"}};
+  weight.dims = {{o.seq, "seq"}};
+  row_sharding.dims = {mesh.Find("dp"), {}};
+  tile = Aligned(o.rows / o.dp * o.seq * 4);
+  vector = Aligned(o.seq * 4);
+  depth = std::max(2, o.pp);
+  grad_at = 5 * kSlotAlignment;  // behind loss, tokens, lr and two reports
+  param_at = grad_at + vector;
+  frames_at = param_at + vector;
+  slots_at = frames_at + o.micro_batches * 2 * tile;
+  scratch_at = slots_at + 4 * tile * depth;
+}
+
+std::vector<Segment> ChainSegments(const ChainLayout& layout) {
+  return {FeedSegment(layout),     ForwardSegment(layout), LossSegment(layout),
+          BackwardSegment(layout), ReduceSegment(layout),  StepSegment(layout),
+          PayLossSegment(layout)};
+}
+
+}  // namespace mgc

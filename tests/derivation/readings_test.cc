@@ -1,0 +1,360 @@
+// What a plain first reading of the sharding rules gets wrong: one test a reading, with a graph, a
+// mesh and the collectives that must come out, and would not under that reading.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "frontends/builder.h"
+#include "frontends/layers.h"
+#include "graph/base/status.h"
+#include "graph/op.h"
+#include "gtest/gtest.h"
+#include "passes/differentiate.h"
+#include "passes/partition.h"
+#include "passes/shard.h"
+#include "passes/simplify.h"
+#include "passes/strategy.h"
+#include "tests/derivation/collective_table.h"
+#include "tests/derivation/local_training.h"
+
+namespace mgc {
+namespace {
+
+using LayerText = std::function<Tensor(ModelBuilder& b, Tensor x)>;
+
+template <class T>
+T Must(absl::StatusOr<T> result) {
+  MGC_CHECK(result.ok()) << result.status().ToString();
+  return *std::move(result);
+}
+
+constexpr int64_t kHeads = 8;
+constexpr int64_t kKvHeads = 2;
+
+// A word table, one layer on its rows, and the sum of what comes out as the loss.
+Graph OneLayer(const LayerText& text, int64_t kv_heads = kKvHeads) {
+  ModelBuilder b("one_layer", {{4, "batch"},
+                               {8, "seq"},
+                               {16, "embed"},
+                               {kHeads, "heads"},
+                               {kv_heads, "kv_heads"},
+                               {4, "head_dim"},
+                               {24, "mlp"},
+                               {13, "vocab"}});
+  Tensor x;
+  {
+    ModelBuilder::Scope scope = b.EmbeddingLayer();
+    x = Embedding(b, "word", b.Tokens(), "vocab embed");
+  }
+  {
+    ModelBuilder::Scope scope = b.Layer(0);
+    x = text(b, x);
+  }
+  ModelBuilder::Scope scope = b.Head();
+  b.Loss("loss", b.Op("total", {x}));
+  b.Report("count", b.Op("total", {b.Weights()}));
+  return Must(std::move(b).Finish());
+}
+
+absl::StatusOr<Graph> LocalOf(const Graph& logical, const Mesh& mesh, const Strategy& strategy) {
+  const Graph training = Simplify(Must(Differentiate(Simplify(logical))));
+  MGC_ASSIGN_OR_RETURN(const Sharded sharded, Shard(training, mesh, strategy));
+  return Partition(sharded.graph);
+}
+
+Graph LocalOf(const Graph& logical, const ParallelConfig& parallel, int64_t kv_heads = kKvHeads) {
+  const Mesh mesh = Must(MeshOf(parallel, kv_heads));
+  return Must(LocalOf(logical, mesh, MegatronStrategy(parallel, kv_heads, mesh)));
+}
+
+Tensor Projected(ModelBuilder& b, const char* name, Tensor x, const char* spec, Tensor residual) {
+  LinearOptions options;
+  options.bias = true;
+  options.residual = residual;
+  return Linear(b, name, x, spec, options);
+}
+
+// Cut over tp behind `up`, owed behind `down`.
+Tensor TwoProducts(ModelBuilder& b, Tensor x) {
+  return Projected(b, "down", Projected(b, "up", x, "embed -> mlp", {}), "mlp -> embed", x);
+}
+
+CollectiveTable LayerKinds(const Graph& local, Phase phase) {
+  return KindsOf(CollectivesOf(local, phase, 0));
+}
+
+bool IsActivation(const Value& value) {
+  const std::vector<Dim>& dims = value.type.dims;
+  return dims.size() == 3 && dims[0].name == "batch" && dims[1].name == "seq" &&
+         dims[2].name == "embed";
+}
+
+int CountOf(const Graph& local, absl::string_view op) {
+  int count = 0;
+  for (const Node& node : local.nodes()) count += node.op->name == op ? 1 : 0;
+  return count;
+}
+
+TEST(ReadingTest, EachGradientProductResolvedByItself) {
+  const auto three = [](ModelBuilder& b, Tensor x) { return Attention(b, "attention", x, x); };
+  // Three products read x: one all-reduce of the sum of their gradients, or one reduce-scatter.
+  EXPECT_EQ(LayerKinds(LocalOf(OneLayer(three), LayoutOf(2, 1, false, 0)), Phase::kBackward),
+            (CollectiveTable{{"all-reduce tp", 1}}));
+  EXPECT_EQ(LayerKinds(LocalOf(OneLayer(three), LayoutOf(2, 1, true, 0)), Phase::kBackward),
+            (CollectiveTable{{"all-gather tp", 2}, {"reduce-scatter tp", 1}}));
+  for (const TinyModel& model : {TinyGpt(), TinyLlama()}) {
+    EXPECT_EQ(LayerKinds(LocalGraph(model, LayoutOf(2, 1, false, 0)), Phase::kBackward),
+              (CollectiveTable{{"all-reduce tp", 2}}));
+    EXPECT_EQ(LayerKinds(LocalGraph(model, LayoutOf(2, 1, true, 0)), Phase::kBackward),
+              (CollectiveTable{{"all-gather tp", 4}, {"reduce-scatter tp", 2}}));
+  }
+}
+
+TEST(ReadingTest, OwedCarriedThroughEveryLinearOp) {
+  const Graph local = LocalGraph(TinyGpt(), LayoutOf(2, 1, false, 0));
+  EXPECT_EQ(LayerKinds(local, Phase::kBackward), (CollectiveTable{{"all-reduce tp", 2}}));
+  int accumulators = 0;
+  for (const GraphInput& input : local.inputs()) {
+    if (input.kind != InputKind::kAccumulator) continue;
+    ++accumulators;
+    EXPECT_TRUE(local.sharding(input.value).sum.empty()) << local.value(input.value).name;
+  }
+  EXPECT_EQ(accumulators, 36 + 1 + 2);  // parameters, the second use of the tied one, loss, tokens
+}
+
+TEST(ReadingTest, NoGradientTieUnderSequenceParallelism) {
+  const Graph local = LocalGraph(TinyGpt(), LayoutOf(2, 1, true, 0));
+  EXPECT_EQ(LayerKinds(local, Phase::kBackward).count("all-reduce tp"), 0u);
+  // The whole gradient of a value of the residual stream is laid out as the value.
+  int gradients = 0;
+  for (const Value& value : local.values()) {
+    const bool whole = absl::EndsWith(value.name, ".grad") && value.primal != kNone;
+    if (!whole || !IsActivation(value) || !value.sharding->sum.empty()) continue;
+    const Value& primal = local.value(value.primal);
+    if (!IsActivation(primal)) continue;
+    ++gradients;
+    EXPECT_EQ(value.sharding->dims, primal.sharding->dims) << value.name;
+  }
+  EXPECT_GT(gradients, 4);
+}
+
+TEST(ReadingTest, OutputClaimsFirst) {
+  // x is cut on seq, and so is what the layer returns; the products in between are cut on mlp.
+  const Graph local = LocalOf(OneLayer(TwoProducts), LayoutOf(2, 1, true, 0));
+  EXPECT_EQ(LayerKinds(local, Phase::kForward),
+            (CollectiveTable{{"all-gather tp", 1}, {"reduce-scatter tp", 1}}));
+  const Graph gpt = LocalGraph(TinyGpt(), LayoutOf(2, 1, true, 0));
+  EXPECT_EQ(LayerKinds(gpt, Phase::kForward),
+            (CollectiveTable{{"all-gather tp", 2}, {"reduce-scatter tp", 2}}));
+}
+
+TEST(ReadingTest, OperandsLeftToRightWithoutParametersFirst) {
+  // No weight is gathered: what is gathered is x alone.
+  for (const TinyModel& model : {TinyGpt(), TinyLlama()}) {
+    const Graph local = LocalGraph(model, LayoutOf(2, 1, true, 0));
+    const int64_t stream = model.batch * model.seq * model.config.hidden * 4;
+    EXPECT_EQ(TableOf(CollectivesOf(local, Phase::kForward, 0)),
+              (CollectiveTable{{RowOf("all-gather", "tp", stream), 2},
+                               {RowOf("reduce-scatter", "tp", stream), 2}}));
+  }
+}
+
+TEST(ReadingTest, SeqSeededOnInputsOnly) {
+  const Graph local = LocalGraph(TinyGpt(), LayoutOf(2, 1, true, 0));
+  const AxisList tp = local.mesh().Find("tp");
+  // The stream, and what is computed from it token by token.
+  int cut = 0;
+  for (const Node& node : local.nodes()) {
+    const Value& value = local.value(node.outputs[0]);
+    if (node.phase != Phase::kForward || !IsActivation(value) || node.op->collective) continue;
+    if (node.op->name != "layer_norm" && node.op->name != "add") continue;
+    EXPECT_EQ(value.sharding->dims[1], tp) << value.name;
+    ++cut;
+  }
+  EXPECT_GE(cut, 2 * TinyGpt().config.layers + 1);
+}
+
+TEST(ReadingTest, SeqOnEveryValueWithSeq) {
+  const Graph local = LocalGraph(TinyGpt(), LayoutOf(2, 1, true, 0));
+  const int head = static_cast<int>(TinyGpt().config.layers);
+  EXPECT_EQ(
+      KindsOf(CollectivesOf(local, Phase::kForward, head)),
+      (CollectiveTable{{"all-gather tp", 1}, {"all-reduce tp", 2}, {"all-reduce-max tp", 1}}));
+}
+
+TEST(ReadingTest, DimsOfAParameterGradientNotClosed) {
+  const TinyModel model = TinyGpt();
+  const Graph local = LocalGraph(model, LayoutOf(2, 1, true, 0));
+  // dY for the word table alone, which has to see all tokens; the position table's gradient stays
+  // owed and is paid once a step.
+  EXPECT_EQ(KindsOf(CollectivesOf(local, Phase::kBackward, kEmbeddingLayer)),
+            (CollectiveTable{{"all-gather tp", 1}}));
+  const Sharding& position = local.sharding(local.FindValue("embedding.position/grad"));
+  EXPECT_EQ(position.sum, local.mesh().Find("tp").AsSet());
+  EXPECT_TRUE(position.SplitAxes().empty());
+}
+
+TEST(ReadingTest, CollectivesSharedBetweenForwardAndBackward) {
+  const Graph local = LocalGraph(TinyLlama(), LayoutOf(2, 1, true, 0));
+  for (const Node& node : local.nodes()) {
+    if (node.phase != Phase::kBackward) continue;
+    for (ValueId id : node.inputs) {
+      const NodeId producer = local.value(id).producer;
+      if (producer == kNone || local.node(producer).phase != Phase::kForward) continue;
+      EXPECT_NE(local.node(producer).op->name, "all_gather") << local.value(id).name;
+    }
+  }
+  EXPECT_EQ(LayerKinds(local, Phase::kBackward)["all-gather tp"], 4);
+}
+
+TEST(ReadingTest, NormsSquareReadsTheOwedGradientUnderZero) {
+  const Graph local = LocalGraph(TinyGpt(), LayoutOf(1, 2, false, 1));
+  EXPECT_EQ(
+      KindsOf(CollectivesOf(local, Phase::kUpdate, kNoLayer)),
+      (CollectiveTable{{"reduce-scatter dp", 36}, {"all-gather dp", 36}, {"all-reduce dp", 2}}));
+}
+
+TEST(ReadingTest, ZeroByTensorDim) {
+  TinyModel model = TinyGpt();
+  model.batch = 6;
+  // 3 divides no dim of any parameter but the mlp's.
+  const Graph local = LocalGraph(model, LayoutOf(1, 3, false, 1));
+  EXPECT_EQ(
+      KindsOf(CollectivesOf(local, Phase::kUpdate, kNoLayer)),
+      (CollectiveTable{{"reduce-scatter dp", 36}, {"all-gather dp", 36}, {"all-reduce dp", 2}}));
+}
+
+TEST(ReadingTest, NestedAdds) {
+  // x + a + m with a bias each, written as sums of two.
+  const auto nested = [](ModelBuilder& b, Tensor x) {
+    const Tensor a =
+        Projected(b, "a.down", Projected(b, "a.up", x, "embed -> mlp", {}), "mlp -> embed", {});
+    const Tensor m =
+        Projected(b, "m.down", Projected(b, "m.up", x, "embed -> mlp", {}), "mlp -> embed", {});
+    return Add(b, {Add(b, {x, a}), m});
+  };
+  EXPECT_EQ(LayerKinds(LocalOf(OneLayer(nested), LayoutOf(2, 1, false, 0)), Phase::kForward),
+            (CollectiveTable{{"all-reduce tp", 1}}));
+  EXPECT_EQ(LayerKinds(LocalOf(OneLayer(nested), LayoutOf(2, 1, true, 0)), Phase::kForward),
+            (CollectiveTable{{"all-gather tp", 1}, {"reduce-scatter tp", 1}}));
+}
+
+// A row-parallel bias is added behind the reduction: its operand owes nothing.
+TEST(ReadingTest, RowParallelBiasBeforeTheReduction) {
+  const Graph local = LocalOf(OneLayer(TwoProducts), LayoutOf(2, 1, false, 0));
+  int sums = 0;
+  for (const Node& node : local.nodes()) {
+    const ValueId bias = local.FindValue("layers.0.down.bias");
+    if (node.op->name != "add" || node.inputs.back() != bias) continue;
+    ++sums;
+    for (ValueId id : node.inputs) EXPECT_TRUE(local.sharding(id).Owed().empty());
+  }
+  EXPECT_EQ(sums, 1);
+}
+
+TEST(ReadingTest, KvHeadsWholeOnOneTpAxis) {
+  const TinyModel model = TinyLlama();
+  const ParallelConfig parallel = LayoutOf(4, 1, false, 0);
+  // With sub-axes no rank sees another's heads: nothing but the two all-reduces.
+  EXPECT_EQ(LayerKinds(LocalGraph(model, parallel), Phase::kForward),
+            (CollectiveTable{{"all-reduce tp", 2}}));
+  // Without, q would have to be gathered: refused, not replicated.
+  const Mesh mesh = *Mesh::Create({{"tp", 4}});
+  Strategy whole;
+  whole.rows.push_back({{}, {{"heads", mesh.Find("tp")}}});
+  const auto attention = [](ModelBuilder& b, Tensor x) { return Attention(b, "attention", x, x); };
+  const absl::StatusOr<Graph> local = LocalOf(OneLayer(attention), mesh, whole);
+  ASSERT_FALSE(local.ok());
+  EXPECT_TRUE(absl::StrContains(local.status().message(), "heads")) << local.status();
+  EXPECT_TRUE(absl::StrContains(local.status().message(), "[shard_c1]")) << local.status();
+}
+
+// Neither divides the other: no number of ranks of tp shares 3 kv heads evenly.
+TEST(ReadingTest, KvHeadsThatTpCannotShareAreAnError) {
+  const auto attention = [](ModelBuilder& b, Tensor x) { return Attention(b, "attention", x, x); };
+  const ParallelConfig parallel = LayoutOf(2, 1, false, 0);
+  ModelBuilder b("odd", {{4, "batch"},
+                         {8, "seq"},
+                         {16, "embed"},
+                         {6, "heads"},
+                         {3, "kv_heads"},
+                         {4, "head_dim"},
+                         {13, "vocab"}});
+  Tensor x = Embedding(b, "word", b.Tokens(), "vocab embed");
+  b.Loss("loss", b.Op("total", {attention(b, x)}));
+  b.Report("count", b.Op("total", {b.Weights()}));
+  const Graph logical = Must(std::move(b).Finish());
+  const Mesh mesh = Must(MeshOf(parallel, 3));
+  const absl::StatusOr<Graph> local = LocalOf(logical, mesh, MegatronStrategy(parallel, 3, mesh));
+  ASSERT_FALSE(local.ok());
+  EXPECT_TRUE(absl::StrContains(local.status().message(), "[shard_c1]")) << local.status();
+}
+
+TEST(ReadingTest, KvHeadsDividedInColumns) {
+  const Graph local = LocalGraph(TinyLlama(), LayoutOf(4, 1, false, 0));
+  const AxisList kv = {local.mesh().FindAtomic("tp.0")};
+  for (const char* name : {"layers.0.attention.k", "layers.0.attention.v"}) {
+    const ValueId id = local.FindValue(name);
+    EXPECT_EQ(local.sharding(id).dims, (std::vector<AxisList>{{}, kv, {}})) << name;
+    EXPECT_EQ(local.local_shape(id), (std::vector<int64_t>{16, 1, 4})) << name;
+  }
+  // Whole heads everywhere: no head_dim is cut, and nothing is gathered.
+  for (const Value& value : local.values()) {
+    for (size_t d = 0; d < value.type.dims.size(); ++d) {
+      if (value.type.dims[d].name != "head_dim") continue;
+      EXPECT_TRUE(value.sharding->dims[d].empty()) << value.name;
+    }
+  }
+  EXPECT_EQ(LayerKinds(local, Phase::kForward).count("all-gather tp"), 0u);
+}
+
+// Storage axes never claim: with optimizer state in pieces, every layer communicates as without.
+TEST(ReadingTest, StorageAxesThatClaim) {
+  TinyModel model = TinyLlama();
+  const Graph stored = LocalGraph(model, LayoutOf(2, 2, true, 1));
+  const Graph plain = LocalGraph(model, LayoutOf(2, 2, true, 0));
+  EXPECT_EQ(TableOf(CollectivesOfPasses(stored)), TableOf(CollectivesOfPasses(plain)));
+  EXPECT_EQ(CountOf(stored, "all_to_all"), 0);
+  const AxisList dp = stored.mesh().Find("dp");
+  int states = 0;
+  for (const GraphInput& input : stored.inputs()) {
+    if (input.kind != InputKind::kState) continue;
+    ++states;
+    EXPECT_EQ(stored.sharding(input.value).storage, dp);
+    EXPECT_FALSE(stored.sharding(input.value).SplitAxes().Intersects(dp.AsSet()));
+  }
+  EXPECT_EQ(states, 2 * 21);
+}
+
+// A stop-gradient's backward that is not removed would be one all-reduce more in the head.
+TEST(ReadingTest, MaximumWithABackward) {
+  const Graph local = LocalGraph(TinyGpt(), LayoutOf(2, 1, false, 0));
+  const int head = static_cast<int>(TinyGpt().config.layers);
+  EXPECT_EQ(KindsOf(CollectivesOf(local, Phase::kBackward, head)),
+            (CollectiveTable{{"all-reduce tp", 1}}));
+  EXPECT_EQ(CountOf(local, "stop_gradient"), 0);
+}
+
+// All layers come out alike: nothing in the last one owes what the others do not.
+TEST(ReadingTest, TheOtherOperandOfAResidualSumOwesWhatItCouldCarry) {
+  for (const TinyModel& model : {TinyGpt(), TinyLlama()}) {
+    const Graph local = LocalGraph(model, LayoutOf(2, 1, false, 0));
+    for (const CollectiveEntry& entry : CollectivesOf(local, Phase::kUpdate, kNoLayer)) {
+      EXPECT_EQ(entry.name, "grad_squares.resolved");
+    }
+  }
+}
+
+// A user's pin wins: the value as pinned is cut as the text says, and only it.
+TEST(ReadingTest, APinIsANodeBetweenTwoValues) {
+  const auto pinned = [](ModelBuilder& b, Tensor x) { return TwoProducts(b, b.Pin(x, "-,-,tp")); };
+  const Graph local = LocalOf(OneLayer(pinned), LayoutOf(2, 1, false, 0));
+  EXPECT_EQ(LayerKinds(local, Phase::kForward),
+            (CollectiveTable{{"all-gather tp", 1}, {"all-reduce tp", 1}}));
+}
+
+}  // namespace
+}  // namespace mgc

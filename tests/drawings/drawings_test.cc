@@ -1,0 +1,35 @@
+// Every drawing of the plan corpus, the largest models included, is one that Graphviz lays out in
+// under five seconds, with at most some 300 nodes.
+
+#include <string>
+
+#include "gtest/gtest.h"
+#include "tests/plan_forms/corpus.h"
+#include "tools/svg.h"
+#include "tools/views/dot.h"
+
+namespace mgc {
+namespace {
+
+constexpr int kSeconds = 5;
+
+class DrawingsTest : public testing::TestWithParam<PlanCase> {};
+
+TEST_P(DrawingsTest, GraphvizDrawsIt) {
+  const Plan plan = CompilePlanCase(GetParam());
+  const DotDrawing drawing = DrawPlan(plan, DotOptions());
+  EXPECT_LE(drawing.nodes, 300);
+  EXPECT_GT(drawing.nodes, 20);
+  const absl::StatusOr<std::string> svg = RenderSvg(drawing.dot, kSeconds);
+  if (absl::IsNotFound(svg.status())) GTEST_SKIP() << svg.status();
+  ASSERT_TRUE(svg.ok()) << svg.status();
+  EXPECT_NE(svg->find("</svg>"), std::string::npos);
+}
+
+std::string NameOfCase(const testing::TestParamInfo<PlanCase>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Tiny, DrawingsTest, testing::ValuesIn(TinyPlanCases()), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(Large, DrawingsTest, testing::ValuesIn(LargePlanCases()), NameOfCase);
+
+}  // namespace
+}  // namespace mgc

@@ -1,0 +1,91 @@
+// Real graphs of every level: both model families through the graph passes on several meshes. Each
+// level passes its check, and reads back from text and bytes as it was written.
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "frontends/model_config.h"
+#include "frontends/models.h"
+#include "graph/check.h"
+#include "graph/proto/wire.h"
+#include "graph/testing/graph_difference.h"
+#include "graph/text/parser.h"
+#include "graph/text/printer.h"
+#include "gtest/gtest.h"
+#include "passes/differentiate.h"
+#include "passes/partition.h"
+#include "passes/shard.h"
+#include "passes/simplify.h"
+#include "passes/strategy.h"
+
+namespace mgc {
+namespace {
+
+struct Case {
+  const char* model;
+  int64_t tp;
+  int64_t dp;
+  bool sequence_parallel;
+  int64_t zero;
+};
+
+std::string NameOfCase(const testing::TestParamInfo<Case>& info) {
+  std::string name =
+      absl::StrCat(info.param.model, "_tp", info.param.tp, "_dp", info.param.dp,
+                   info.param.sequence_parallel ? "_sp" : "", "_zero", info.param.zero);
+  for (char& c : name) c = c == '-' ? '_' : c;
+  return name;
+}
+
+void ExpectSound(const Graph& graph) {
+  SCOPED_TRACE(absl::StrCat(graph.name(), " ", NameOf(graph.level())));
+  EXPECT_TRUE(CheckGraph(graph).ok()) << CheckGraph(graph);
+  const std::string text = PrintGraph(graph);
+  const absl::StatusOr<Graph> read = ParseGraph(text, "text");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(GraphDifference(graph, *read, /*numbering=*/false), "");
+  EXPECT_EQ(PrintGraph(*read), text);
+  const absl::StatusOr<Graph> wired = DeserializeGraph(SerializeGraph(graph));
+  ASSERT_TRUE(wired.ok()) << wired.status();
+  EXPECT_EQ(GraphDifference(graph, *wired, /*numbering=*/true), "");
+}
+
+class LevelsTest : public testing::TestWithParam<Case> {};
+
+TEST_P(LevelsTest, EveryLevelIsSoundAndReadsBack) {
+  const Case& test = GetParam();
+  const absl::StatusOr<ModelConfig> config = LoadModelPreset(test.model);
+  ASSERT_TRUE(config.ok()) << config.status();
+  const absl::StatusOr<Graph> logical = BuildModel(*config, /*batch=*/2 * test.dp, /*seq=*/32);
+  ASSERT_TRUE(logical.ok()) << logical.status();
+  ExpectSound(*logical);
+  const absl::StatusOr<Graph> training = Differentiate(Simplify(*logical));
+  ASSERT_TRUE(training.ok()) << training.status();
+  ExpectSound(*training);
+  const Graph simple = Simplify(*training);
+  ExpectSound(simple);
+
+  ParallelConfig parallel;
+  parallel.tp = test.tp;
+  parallel.world_size = test.tp * test.dp;
+  parallel.sequence_parallel = test.sequence_parallel;
+  parallel.zero = test.zero;
+  const absl::StatusOr<Mesh> mesh = MeshOf(parallel, config->kv_heads);
+  ASSERT_TRUE(mesh.ok()) << mesh.status();
+  const Strategy strategy = MegatronStrategy(parallel, config->kv_heads, *mesh);
+  const absl::StatusOr<Sharded> sharded = Shard(simple, *mesh, strategy);
+  ASSERT_TRUE(sharded.ok()) << sharded.status();
+  ExpectSound(sharded->graph);
+  ExpectSound(Partition(sharded->graph));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, LevelsTest,
+    testing::Values(Case{"gpt2-tiny", 1, 1, false, 0}, Case{"gpt2-tiny", 2, 2, false, 0},
+                    Case{"gpt2-tiny", 4, 3, true, 1}, Case{"llama-tiny", 1, 2, false, 1},
+                    Case{"llama-tiny", 2, 2, true, 0}, Case{"llama-tiny", 8, 1, false, 0},
+                    Case{"llama-tiny", 8, 2, true, 1}),
+    NameOfCase);
+
+}  // namespace
+}  // namespace mgc

@@ -1,0 +1,153 @@
+#include "tests/same_loss/train_plan.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontends/model_config.h"
+#include "frontends/models.h"
+#include "graph/base/status.h"
+#include "gtest/gtest.h"
+#include "kernels/cpu/cpu_kernels.h"
+#include "passes/compile.h"
+#include "runtime/safetensors.h"
+#include "runtime/trainer.h"
+#include "tools/model_dims.h"
+
+namespace mgc {
+namespace {
+
+constexpr int64_t kSeqLength = 32;
+constexpr uint64_t kSeed = 1234;
+
+// Text-like bytes: words from a small list in a fixed pseudo-random order.
+std::string Text() {
+  constexpr const char* kWords[] = {"in ",    "the ",     "beginning ", "was ", "word ", "and ",
+                                    "light ", "shineth ", "darkness ",  "not ", ".\n",   "unto "};
+  std::string text;
+  uint32_t state = 1;
+  while (text.size() < 20000) {
+    state = state * 1664525u + 1013904223u;
+    text += kWords[(state >> 16) % 12];
+  }
+  return text;
+}
+
+absl::StatusOr<Tensors> ReadTensors(const std::string& path) {
+  MGC_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Read(path));
+  Tensors tensors;
+  for (const auto& [name, entry] : file.entries()) {
+    MGC_ASSIGN_OR_RETURN(tensors[name], file.Floats(name));
+  }
+  unlink(path.c_str());
+  return tensors;
+}
+
+std::string TempFile(const char* what) {
+  return absl::StrCat(testing::TempDir(), "/same_loss_", getpid(), "_", what);
+}
+
+TrainOptions OptionsFor(const TrainCase& c, int64_t steps, int workers,
+                        const std::vector<KernelEntry>& kernels) {
+  TrainOptions options;
+  options.kernels = kernels;
+  options.workers = workers;
+  options.seed = kSeed;
+  options.data = *ByteDataset::FromBytes(Text(), kSeqLength, "text");
+  options.lr.style = LrDecayStyle::kCosine;
+  options.lr.max_lr = 3e-3;
+  options.lr.min_lr = 1e-4;
+  options.lr.warmup_samples = 2 * c.parallel.global_batch_size;
+  options.lr.decay_samples = steps * c.parallel.global_batch_size;
+  options.weight_decay.start = options.weight_decay.end = 0.01;
+  return options;
+}
+
+}  // namespace
+
+std::string NameOf(const TrainCase& c) {
+  const ParallelConfig& p = c.parallel;
+  std::string name = absl::StrCat(
+      c.preset, "_tp", p.tp, "_pp", p.pp, "_v", std::max<int64_t>(p.vp, 1), "_dp", c.dp,
+      p.sequence_parallel ? "_sp" : "", "_zero", p.zero, "_", ToString(p.schedule), "_",
+      ToString(p.recompute), "_mbs", p.micro_batch_size, "_vocab", c.vocab);
+  if (c.vocab_multiple > 1) absl::StrAppend(&name, "by", c.vocab_multiple);
+  if (c.kv_heads > 0) absl::StrAppend(&name, "_kv", c.kv_heads);
+  if (c.layers > 0) absl::StrAppend(&name, "_layers", c.layers);
+  if (p.layout.layout) absl::StrAppend(&name, "_layout");
+  if (p.layout.decoder_first_layers)
+    absl::StrAppend(&name, "_first", *p.layout.decoder_first_layers);
+  for (char& ch : name) {
+    if (std::isalnum(static_cast<unsigned char>(ch)) == 0) ch = '_';
+  }
+  return name;
+}
+
+absl::StatusOr<Plan> CompileCase(const TrainCase& c) {
+  MGC_ASSIGN_OR_RETURN(ModelConfig config, LoadModelPreset(c.preset));
+  config.vocab = c.vocab;
+  if (c.kv_heads > 0) config.kv_heads = c.kv_heads;
+  if (c.layers > 0) config.layers = c.layers;
+  CompileOptions options;
+  options.parallel = c.parallel;
+  options.parallel.world_size = c.parallel.tp * c.parallel.pp * c.dp;
+  options.parallel.seq_length = kSeqLength;
+  MGC_ASSIGN_OR_RETURN(options.machine, FindMachinePreset("cpu-threads"));
+  ModelOptions model_options;
+  model_options.vocab_multiple = c.vocab_multiple;
+  MGC_ASSIGN_OR_RETURN(const Graph model, BuildModel(config, c.parallel.micro_batch_size * c.dp,
+                                                     kSeqLength, model_options));
+  return Compile(model, DimsOf(config), options);
+}
+
+absl::StatusOr<TrainResult> TrainCaseFor(const TrainCase& c, int64_t steps, int workers) {
+  MGC_ASSIGN_OR_RETURN(const Plan plan, CompileCase(c));
+  const std::vector<KernelEntry> kernels = CpuKernels();
+  MGC_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
+                       Trainer::Create(plan, OptionsFor(c, steps, workers, kernels)));
+  TrainResult result;
+  const std::string gradients = TempFile("gradients");
+  const std::string parameters = TempFile("parameters");
+  for (int64_t step = 1; step <= steps; ++step) {
+    MGC_ASSIGN_OR_RETURN(const StepRecord record, trainer->Step());
+    result.losses.push_back(record.loss);
+    result.grad_norms.push_back(record.grad_norm);
+    result.sum_of_rates += record.lr;
+    if (step == 1) MGC_RETURN_IF_ERROR(trainer->WriteGradients(gradients));
+  }
+  MGC_RETURN_IF_ERROR(trainer->WriteParameters(parameters));
+  MGC_ASSIGN_OR_RETURN(result.gradients, ReadTensors(gradients));
+  MGC_ASSIGN_OR_RETURN(result.parameters, ReadTensors(parameters));
+  for (const PlanClass& made : plan.classes) {
+    for (int64_t rank : RanksOfClass(plan, made.coordinate)) {
+      result.planned_peaks.push_back(made.memory.peak);
+      result.measured_peaks.push_back(trainer->executor().MeasuredPeak(rank));
+    }
+  }
+  return result;
+}
+
+double RelativeL2(const std::vector<float>& a, const std::vector<float>& b) {
+  if (a.size() != b.size()) return INFINITY;
+  double difference = 0;
+  double norm = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
+    norm += double{a[i]} * a[i];
+  }
+  if (difference == 0) return 0;
+  return std::sqrt(difference / norm);
+}
+
+double LargestDifference(const std::vector<float>& a, const std::vector<float>& b) {
+  if (a.size() != b.size()) return INFINITY;
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::fabs(double{a[i]} - b[i]));
+  return largest;
+}
+
+}  // namespace mgc

@@ -1,0 +1,53 @@
+// Compiles a tiny preset for a layout and trains it on threads, for tests that compare plans.
+
+#ifndef MGC_TESTS_SAME_LOSS_TRAIN_PLAN_H_
+#define MGC_TESTS_SAME_LOSS_TRAIN_PLAN_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "graph/plan.h"
+#include "passes/parallel_config.h"
+
+namespace mgc {
+
+struct TrainCase {
+  std::string preset = "gpt2-tiny";
+  int64_t vocab = 257;
+  int64_t vocab_multiple = 1;
+  int64_t kv_heads = 0;  // 0: the preset's
+  int64_t layers = 0;    // 0: the preset's
+  int64_t dp = 1;
+  ParallelConfig parallel;  // world size and sequence length are filled in
+};
+
+// `gpt2-tiny_tp2_pp2_dp2_sp_...`: what differs from one rank.
+std::string NameOf(const TrainCase& c);
+
+absl::StatusOr<Plan> CompileCase(const TrainCase& c);
+
+using Tensors = std::map<std::string, std::vector<float>>;
+
+struct TrainResult {
+  std::vector<double> losses;
+  std::vector<double> grad_norms;
+  double sum_of_rates = 0;
+  Tensors gradients;                    // of step 1
+  Tensors parameters;                   // at the end
+  std::vector<int64_t> planned_peaks;   // by rank
+  std::vector<int64_t> measured_peaks;  // by rank
+};
+
+// Trains for `steps` on a fixed text.
+absl::StatusOr<TrainResult> TrainCaseFor(const TrainCase& c, int64_t steps, int workers = 0);
+
+// |a - b| / |a| in the L2 norm; 0 when both are zero.
+double RelativeL2(const std::vector<float>& a, const std::vector<float>& b);
+double LargestDifference(const std::vector<float>& a, const std::vector<float>& b);
+
+}  // namespace mgc
+
+#endif  // MGC_TESTS_SAME_LOSS_TRAIN_PLAN_H_

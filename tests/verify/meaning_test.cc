@@ -1,0 +1,160 @@
+// The proof of meaning on compiled plans: all of the corpus accepted, mistakes that keep every
+// layout and every order right refused.
+
+#include "graph/verify/meaning.h"
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "graph/op.h"
+#include "graph/verify/shrink.h"
+#include "graph/verify/verify.h"
+#include "gtest/gtest.h"
+#include "tests/plan_forms/corpus.h"
+#include "tests/verify/edit_plan.h"
+
+namespace mgc {
+namespace {
+
+using testing::HasSubstr;
+
+std::string FindingsOf(const Plan& plan) {
+  Findings findings;
+  CheckMeaning(plan, &findings);
+  return ToString(findings);
+}
+
+class CompiledPlanTest : public testing::TestWithParam<PlanCase> {};
+
+TEST_P(CompiledPlanTest, IsProved) {
+  const VerifyReport report = VerifyPlan(CompilePlanCase(GetParam()));
+  EXPECT_EQ(ToString(report.findings), "");
+  EXPECT_EQ(report.runs, 4);
+  EXPECT_LT(report.miss_probability, 1e-6);
+}
+
+std::string NameOfCase(const testing::TestParamInfo<PlanCase>& info) { return info.param.name; }
+INSTANTIATE_TEST_SUITE_P(Tiny, CompiledPlanTest, testing::ValuesIn(TinyPlanCases()), NameOfCase);
+
+// Under another name a sum would start at zero and hide what is made of a gradient that is zero.
+TEST(GradientSumsTest, GoByTheNamesOfTheirParameters) {
+  Plan plan = CompileTiny("tp2_pp2_vp2_dp2");
+  int renamed = 0;
+  for (Segment& segment : plan.segments) {
+    for (Slot& slot : segment.slots) {
+      if (!absl::EndsWith(slot.name, "norm1/grad")) continue;
+      slot.name += ".total";
+      ++renamed;
+    }
+  }
+  ASSERT_GT(renamed, 0);
+  EXPECT_THAT(FindingsOf(plan),
+              HasSubstr("parameter `layers.0.norm1`: no backward adds to a sum of "
+                        "gradients named `layers.0.norm1/grad` [meaning_v9]"));
+}
+
+TEST(SmallMeshesTest, NoAxisIsTwoEverywhereAndNoTwoAreAlike) {
+  const Plan plan = CompileTiny("tp2_pp2_vp2_dp2");
+  const absl::StatusOr<std::vector<Mesh>> small = SmallMeshes(plan);
+  ASSERT_TRUE(small.ok()) << small.status();
+  const std::vector<Mesh>& meshes = *small;
+  ASSERT_EQ(meshes.size(), 2u);
+  const AxisId pipeline = PipelineAxis(plan.mesh);
+  for (AxisId a = 0; a < plan.mesh.num_axes(); ++a) {
+    if (a == pipeline) {
+      EXPECT_EQ(meshes[0].size(a), plan.mesh.size(a));
+      continue;
+    }
+    EXPECT_GE(std::max(meshes[0].size(a), meshes[1].size(a)), 3);
+    for (AxisId b = a + 1; b < plan.mesh.num_axes(); ++b) {
+      EXPECT_TRUE(b == pipeline || meshes[0].size(a) != meshes[0].size(b) ||
+                  meshes[1].size(a) != meshes[1].size(b));
+    }
+  }
+}
+
+class WrongValueTest : public testing::Test {
+ protected:
+  Segment& Of(const char* name) { return SegmentOf(&plan_, name); }
+  Plan plan_ = CompileTiny("tp2_pp2_vp2_dp2");
+};
+
+TEST_F(WrongValueTest, AnotherEpsilonNamesTheFirstValueThatDiffers) {
+  Segment& segment = Of("layer.forward");
+  segment.instrs[InstrOf(segment, "rms_norm", 1)].attrs.Set("eps", 1e-6);
+  const std::string findings = FindingsOf(plan_);
+  EXPECT_THAT(findings, HasSubstr("`layers.0.norm2.rms_norm`"));
+  EXPECT_THAT(findings, HasSubstr("[meaning_v6]"));
+}
+
+TEST_F(WrongValueTest, AnotherDropoutKeyInBackward) {
+  Segment& segment = Of("layer.backward");
+  segment.instrs[InstrOf(segment, "dropout")].attrs.Set("key", "another");
+  EXPECT_THAT(FindingsOf(plan_), HasSubstr("[meaning_v4]"));
+}
+
+TEST_F(WrongValueTest, DecayOfANormsWeight) {
+  Segment& segment = Of("layer.update4");
+  Attrs& attrs = segment.instrs[InstrOf(segment, "adamw")].attrs;
+  attrs.Set("decay", int64_t{1} - attrs.Int("decay"));
+  EXPECT_THAT(FindingsOf(plan_), HasSubstr("its value"));
+}
+
+TEST_F(WrongValueTest, AGradientThatReplacesTheAccumulator) {
+  Segment& segment = Of("layer.backward");
+  Instr& instr = segment.instrs[InstrOf(segment, "matmul_accumulate")];
+  instr.op = FindOp("matmul");
+  instr.inputs.erase(instr.inputs.begin());
+  EXPECT_THAT(FindingsOf(plan_), HasSubstr("its gradient"));
+}
+
+TEST_F(WrongValueTest, BetasExchanged) {
+  for (PlanClass& c : plan_.classes) {
+    for (NamedAddress& scalar : c.scalars) {
+      if (scalar.name == "beta1") {
+        scalar.name = "beta2";
+      } else if (scalar.name == "beta2") {
+        scalar.name = "beta1";
+      }
+    }
+  }
+  EXPECT_THAT(FindingsOf(plan_), HasSubstr("first moment"));
+}
+
+// Exact in a softmax of exact numbers; in floats it overflows.
+TEST_F(WrongValueTest, AMaximumOfOtherNumbers) {
+  Segment& segment = Of("head.forward");
+  Instr& instr = segment.instrs[InstrOf(segment, "reduce_max")];
+  for (const Instr& other : segment.instrs) {
+    if (other.op == nullptr || other.op->name != "matmul") continue;
+    ASSERT_EQ(instr.inputs[0], other.outputs[0]);
+  }
+  // The sum of exponentials shifts by something that is no maximum of the logits.
+  const int slot = instr.outputs[0];
+  Instr negated = instr;
+  negated.op = FindOp("scale");
+  negated.attrs = {{"value", -1.0}};
+  negated.inputs = {slot};
+  negated.outputs = {slot};
+  segment.instrs.insert(
+      segment.instrs.begin() + static_cast<int64_t>(InstrOf(segment, "reduce_max")) + 1, negated);
+  EXPECT_THAT(FindingsOf(plan_), HasSubstr("[meaning_v6]"));
+}
+
+TEST_F(WrongValueTest, ALayerOnTheParametersOfAnother) {
+  std::vector<Chunk>& chunks = plan_.classes[0].chunks;
+  ASSERT_EQ(chunks.size(), 2u);
+  std::swap(chunks[0].forward.back().layer, chunks[1].forward.back().layer);
+  EXPECT_THAT(FindingsOf(plan_), HasSubstr("first on rank"));
+}
+
+TEST_F(WrongValueTest, EvaluationIsLookedAtToo) {
+  Segment& segment = Of("layer.forward.2");
+  segment.instrs[InstrOf(segment, "attention")].attrs.Set("scale", 0.5);
+  EXPECT_THAT(FindingsOf(plan_), HasSubstr("segment layer.forward.2"));
+}
+
+}  // namespace
+}  // namespace mgc

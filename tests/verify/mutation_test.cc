@@ -1,0 +1,301 @@
+// Every damaged plan is refused by name, or does the same down to the last bit.
+//
+// Seeds are fixed: they follow from the names of plan and kind. What the verifier accepts is run on
+// threads, in shuffled orders, and compared with the plan it was made from.
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/types/optional.h"
+#include "graph/plan_check.h"
+#include "graph/proto/plan_wire.h"
+#include "graph/random.h"
+#include "graph/verify/verify.h"
+#include "gtest/gtest.h"
+#include "tests/same_loss/train_plan.h"
+#include "tests/verify/mutation_run.h"
+#include "tests/verify/mutations.h"
+
+namespace mgc {
+namespace {
+
+constexpr int kRounds = 2;            // mutants of a kind and plan
+constexpr size_t kLeastMutants = 90;  // of a plan
+constexpr size_t kLeastKinds = 40;    // of all
+constexpr int kTries = 4;             // throws of the dice for a mutant
+
+struct NamedCase {
+  std::string name;
+  TrainCase train;
+};
+
+NamedCase Make(std::string name, const char* preset, int64_t tp, int64_t pp, int64_t dp,
+               int64_t micro_batches) {
+  NamedCase made;
+  made.name = std::move(name);
+  made.train.preset = preset;
+  made.train.dp = dp;
+  made.train.parallel.tp = tp;
+  made.train.parallel.pp = pp;
+  made.train.parallel.micro_batch_size = 1;
+  made.train.parallel.global_batch_size = dp * micro_batches;
+  return made;
+}
+
+NamedCase With(NamedCase made, ScheduleKind schedule, int64_t vp, RecomputeKind recompute,
+               int64_t zero, bool sequence_parallel) {
+  made.train.parallel.schedule = schedule;
+  made.train.parallel.vp = vp;
+  made.train.parallel.recompute = recompute;
+  made.train.parallel.zero = zero;
+  made.train.parallel.sequence_parallel = sequence_parallel;
+  return made;
+}
+
+// All features of plans; vocabularies that no axis divides, key heads that ranks share.
+std::vector<NamedCase> Corpus() {
+  constexpr auto kGpipe = ScheduleKind::kGpipe;
+  constexpr auto kOneFOneB = ScheduleKind::kOneFOneB;
+  constexpr auto kInterleaved = ScheduleKind::kInterleaved;
+  constexpr auto kNone = RecomputeKind::kNone;
+  constexpr auto kSelective = RecomputeKind::kSelective;
+  constexpr auto kFull = RecomputeKind::kFull;
+  std::vector<NamedCase> corpus = {
+      Make("one_rank", "gpt2-tiny", 1, 1, 1, 3),
+      Make("tp2", "gpt2-tiny", 2, 1, 1, 2),
+      With(Make("tp4_sp", "llama-tiny", 4, 1, 1, 2), kOneFOneB, 1, kNone, 0, true),
+      Make("tp4_shared_kv", "llama-tiny", 4, 1, 1, 2),
+      With(Make("dp2_zero", "gpt2-tiny", 1, 1, 2, 3), kOneFOneB, 1, kNone, 1, false),
+      Make("dp2", "llama-tiny", 1, 1, 2, 2),
+      Make("pp2_tied", "gpt2-tiny", 1, 2, 1, 5),
+      With(Make("pp4_gpipe", "llama-tiny", 1, 4, 1, 6), kGpipe, 1, kNone, 0, false),
+      With(Make("pp2_full", "gpt2-tiny", 1, 2, 1, 4), kOneFOneB, 1, kFull, 0, false),
+      With(Make("pp2_vp2", "llama-tiny", 1, 2, 1, 6), kInterleaved, 2, kNone, 0, false),
+      With(Make("tp2_pp2_dp2", "gpt2-tiny", 2, 2, 2, 4), kOneFOneB, 1, kNone, 1, true),
+      With(Make("tp2_pp2_selective", "gpt2-tiny", 2, 2, 1, 4), kOneFOneB, 1, kSelective, 0, true),
+      With(Make("tp2_pp2_vp2_dp2", "llama-tiny", 2, 2, 2, 6), kInterleaved, 2, kFull, 1, true),
+  };
+  corpus[3].train.kv_heads = 2;
+  corpus[3].train.vocab = 259;
+  corpus[11].train.vocab = 261;
+  corpus[11].train.vocab_multiple = 4;
+  return corpus;
+}
+
+// Kinds whose mutants may be the same plan in other words, and why.
+const std::map<std::string, std::string>& Equivalents() {
+  constexpr char kImplied[] = "what it waits for is over by then through other waits";
+  constexpr char kOtherOrder[] = "another order that neither hangs nor changes what is computed";
+  constexpr char kFreeRoom[] = "the room it moves to is free while it is in use";
+  constexpr char kStages[] = "what one stage makes is its own, summed over stages or not";
+  constexpr char kSameAgain[] = "what it reads is still there: it makes the same again";
+  constexpr char kMoreRoom[] = "room that nothing uses";
+  constexpr char kInPlace[] = "the op lets its result take that operand's place";
+  static const auto* const kReasons = new std::map<std::string, std::string>{
+      {"collective doubled", kSameAgain},
+      {"instruction doubled", kSameAgain},
+      {"call doubled", kSameAgain},
+      {"collectives exchanged", kOtherOrder},
+      {"collective moved", kOtherOrder},
+      {"actions exchanged", kOtherOrder},
+      {"action moved", kOtherOrder},
+      {"transfer before the one it follows", kOtherOrder},
+      {"calls exchanged", kOtherOrder},
+      {"result over an operand", kInPlace},
+      {"anchor moved on one end", kOtherOrder},
+      {"collectives before a transfer off by one", kOtherOrder},
+      {"action's wait dropped", kImplied},
+      {"wait for a send dropped", kImplied},
+      {"credit of an action dropped", kImplied},
+      {"credit of a transfer dropped", kImplied},
+      {"credit off by a micro-batch", kImplied},
+      {"wait for reductions dropped", "the plan reduces nothing before the update"},
+      {"owed sum forgotten", kStages},
+      {"owed sum invented", kStages},
+      {"slot's offset off", kFreeRoom},
+      {"slot laid over another", kFreeRoom},
+      {"slots exchange places", kFreeRoom},
+      {"slot behind another formal", kFreeRoom},
+      {"binding off", kFreeRoom},
+      {"address off", kFreeRoom},
+      {"address of another action", kFreeRoom},
+      {"boundary buffer used again early", kFreeRoom},
+      {"frame used again early", kFreeRoom},
+      {"ring of frames off", kFreeRoom},
+      {"base of a layer off", kFreeRoom},
+      {"slot's room changed", kMoreRoom},
+      {"size of frames misstated", kMoreRoom},
+      {"transient bytes misstated", kMoreRoom},
+      {"bytes of globals misstated", kMoreRoom},
+      {"zeroed range moved", "the rest is written before it is read"},
+      {"zeroed range shortened", "the rest is written before it is read"},
+      {"operand taken from another slot", "two slots name one value at one address"},
+      {"result put into another slot", "two slots name one value at one address"},
+      {"results exchanged", "evaluation reads neither: they are kept for a backward pass"},
+      {"instruction made a copy", "multiplies by the loss' weight, which is 1"},
+      {"instruction repeated on its result", "multiplies by the loss' weight, which is 1"},
+      {"call for another layer", "nothing in it has the layer's name"},
+      {"dropout's key changed", "evaluation drops nothing, with whatever key"},
+      {"integer attribute off by one", "any decay but 0 says that there is decay"},
+      {"scalar or report dropped", "another stage reports the same"},
+  };
+  return *kReasons;
+}
+
+// --- What becomes of a mutant
+
+struct Tally {
+  int tried = 0;
+  int refused = 0;  // on reading
+  int equivalent = 0;
+  std::map<std::string, int> caught;  // by the first finding's label
+};
+
+struct Mutant {
+  Plan plan;
+  std::string what;
+  std::string refused;  // label of what CheckPlan says
+};
+
+class Mutator {
+ public:
+  explicit Mutator(const NamedCase& named) : name_(named.name), plan_(*CompileCase(named.train)) {
+    bytes_.insert(SerializePlan(plan_));
+  }
+  const Plan& plan() const { return plan_; }
+
+  // Nothing when the kind does not apply; never the same twice.
+  absl::optional<Mutant> Make(const MutationKind& kind, int round) {
+    Dice dice(StreamOf(absl::StrCat(name_, "/", kind.name, "/", round)));
+    for (int tries = 0; tries < kTries; ++tries) {
+      Mutant mutant{plan_, "", ""};
+      if (!kind.damage(&mutant.plan, &dice, &mutant.what)) continue;
+      const std::vector<PlanViolation> violations = FindPlanViolations(mutant.plan);
+      if (!violations.empty()) {
+        mutant.refused = violations[0].label;
+        if (tries + 1 < kTries) continue;  // those that can be read are sharper
+        return mutant;
+      }
+      if (bytes_.insert(SerializePlan(mutant.plan)).second) return mutant;
+    }
+    return absl::nullopt;
+  }
+
+ private:
+  std::string name_;
+  Plan plan_;
+  std::set<std::string> bytes_;
+};
+
+class MutationTest : public testing::TestWithParam<NamedCase> {
+ protected:
+  // Runs what the verifier has accepted; says what differs.
+  std::string RunAccepted(const Mutator& mutator, const Plan& mutant) {
+    constexpr int kWorkers[] = {1, 2, 4};
+    if (!original_.has_value()) {
+      const absl::StatusOr<RunBits> bits = RunTwoSteps(mutator.plan(), 1, 1);
+      if (!bits.ok()) return absl::StrCat("the plan itself: ", bits.status().ToString());
+      original_ = *bits;
+    }
+    for (const int workers : kWorkers) {
+      const absl::StatusOr<RunBits> bits =
+          RunTwoSteps(mutant, workers, static_cast<uint64_t>(workers));
+      if (!bits.ok()) return bits.status().ToString();
+      std::string difference = Difference(*original_, *bits);
+      if (!difference.empty()) return difference;
+    }
+    return "";
+  }
+
+  void Judge(const Mutator& mutator, const MutationKind& kind, const Mutant& mutant) {
+    Tally& tally = tallies_[kind.name];
+    ++tally.tried;
+    if (!mutant.refused.empty()) {
+      ++tally.refused;
+      return;
+    }
+    const Findings findings = VerifyPlan(mutant.plan).findings;
+    if (!findings.empty()) {
+      ++tally.caught[findings.list()[0].label];
+      return;
+    }
+    const std::string difference = RunAccepted(mutator, mutant.plan);
+    if (difference.empty() && Equivalents().count(kind.name) > 0) {
+      ++tally.equivalent;
+      return;
+    }
+    ADD_FAILURE() << "accepted: " << kind.name << ": " << mutant.what << "; "
+                  << (difference.empty() ? "it is equivalent, and its kind is not listed as such"
+                                         : "it differs in " + difference);
+  }
+
+  size_t Print() const {
+    size_t tried = 0;
+    for (const auto& [name, tally] : tallies_) {
+      std::string caught;
+      for (const auto& [label, count] : tally.caught)
+        absl::StrAppend(&caught, " ", label, "=", count);
+      absl::PrintF("%-44s tried %2d, refused on reading %2d, equivalent %2d, caught%s\n", name,
+                   tally.tried, tally.refused, tally.equivalent, caught);
+      tried += static_cast<size_t>(tally.tried);
+    }
+    absl::PrintF("%d mutants of %d kinds\n", tried, tallies_.size());
+    return tried;
+  }
+
+ private:
+  std::map<std::string, Tally> tallies_;
+  absl::optional<RunBits> original_;
+};
+
+TEST_P(MutationTest, EveryMutantIsRefusedOrEquivalent) {
+  Mutator mutator(GetParam());
+  ASSERT_EQ(ToString(VerifyPlan(mutator.plan()).findings), "");
+  for (const MutationKind& kind : AllMutations()) {
+    for (int round = 0; round < kRounds; ++round) {
+      const absl::optional<Mutant> mutant = mutator.Make(kind, round);
+      if (mutant.has_value()) Judge(mutator, kind, *mutant);
+    }
+  }
+  EXPECT_GE(Print(), kLeastMutants);
+}
+
+INSTANTIATE_TEST_SUITE_P(Corpus, MutationTest, testing::ValuesIn(Corpus()),
+                         [](const testing::TestParamInfo<NamedCase>& info) {
+                           return info.param.name;
+                         });
+
+// Without verifying: that all kinds are at work, and how many mutants can be read.
+TEST(MutationKindsTest, EveryKindDamagesSomething) {
+  const std::vector<MutationKind> kinds = AllMutations();
+  EXPECT_GE(kinds.size(), kLeastKinds);
+  std::set<std::string> names;
+  std::set<std::string> at_work;
+  size_t mutants = 0;
+  size_t readable = 0;
+  for (const NamedCase& named : Corpus()) {
+    Mutator mutator(named);
+    for (const MutationKind& kind : kinds) {
+      names.insert(kind.name);
+      for (int round = 0; round < kRounds; ++round) {
+        const absl::optional<Mutant> mutant = mutator.Make(kind, round);
+        if (!mutant.has_value()) continue;
+        ++mutants;
+        if (mutant->refused.empty()) ++readable;
+        at_work.insert(kind.name);
+      }
+    }
+  }
+  EXPECT_EQ(names.size(), kinds.size()) << "two kinds have one name";
+  EXPECT_EQ(names, at_work);
+  EXPECT_GE(readable, 1000u);
+  absl::PrintF("%d kinds, %d mutants, %d of them readable\n", kinds.size(), mutants, readable);
+}
+
+}  // namespace
+}  // namespace mgc

@@ -1,0 +1,42 @@
+// Ways to damage a plan, for the proof that the verifier sees all of them.
+//
+// A kind of mutation changes one thing in one place, chosen by dice. Most mutants still pass
+// CheckPlan, and many keep every layout consistent: what a bug of a compiler would look like.
+
+#ifndef MGC_TESTS_VERIFY_MUTATIONS_H_
+#define MGC_TESTS_VERIFY_MUTATIONS_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "graph/plan.h"
+#include "tests/verify/mutation_sites.h"
+
+namespace mgc {
+
+struct MutationKind {
+  std::string name;  // fit for a table
+  // Damages the plan and says where. False when the plan has nothing to damage in this way, or the
+  // dice found nothing; the plan is then of no more use.
+  std::function<bool(Plan* plan, Dice* dice, std::string* what)> damage;
+};
+
+// By family, each in a file of its own.
+std::vector<MutationKind> CollectiveMutations();  // dropped, doubled, moved, over the wrong axis
+std::vector<MutationKind> LayoutMutations();      // shardings of slots
+std::vector<MutationKind> SlotMutations();        // operands, results, offsets behind formals
+std::vector<MutationKind> InstrMutations();       // instructions dropped, repeated, replaced
+std::vector<MutationKind> AttributeMutations();   // constants, keys, names of inputs
+std::vector<MutationKind> ListMutations();        // actions and calls
+std::vector<MutationKind> TransferMutations();   // order, anchors, waits and addresses of transfers
+std::vector<MutationKind> MemoryMutations();     // frames, rings, ranges, stated sizes
+std::vector<MutationKind> OverlapMutations();    // memory used twice, everybody moved along
+std::vector<MutationKind> ParameterMutations();  // entries, bases, scalars, reports
+
+// All of them. Wrong roots have no kind: no collective of ours has a root.
+std::vector<MutationKind> AllMutations();
+
+}  // namespace mgc
+
+#endif  // MGC_TESTS_VERIFY_MUTATIONS_H_

@@ -1,0 +1,105 @@
+// Silent gradient bugs that no layout shows: the right collectives, the wrong numbers. Each is one
+// edit of a compiled plan that stays readable and well laid out; the proof of the meaning refuses
+// it.
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "graph/base/file.h"
+#include "graph/base/status.h"
+#include "graph/machine.h"
+#include "graph/plan_check.h"
+#include "graph/text/parser.h"
+#include "graph/verify/placement.h"
+#include "graph/verify/verify.h"
+#include "gtest/gtest.h"
+#include "passes/compile.h"
+#include "tests/verify/edit_plan.h"
+
+namespace mgc {
+namespace {
+
+using ::testing::HasSubstr;
+
+// The plan of cases/<name>.mgc for two ranks.
+Plan CompileCase(absl::string_view name, int64_t tp, int64_t batch, int64_t seq) {
+  const std::string path = absl::StrCat("tests/verify/cases/", name, ".mgc");
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  MGC_CHECK(text.ok()) << text.status().ToString();
+  const absl::StatusOr<Graph> logical = ParseGraph(*text, path);
+  MGC_CHECK(logical.ok()) << logical.status().ToString();
+  CompileOptions options;
+  options.parallel.world_size = 2;
+  options.parallel.tp = tp;
+  options.parallel.global_batch_size = batch;
+  options.parallel.seq_length = seq;
+  options.machine = *FindMachinePreset("cpu-threads");
+  absl::StatusOr<Plan> plan = Compile(*logical, {1, 2, 2, 2, 1, 2, 4, seq}, options);
+  MGC_CHECK(plan.ok()) << plan.status().ToString();
+  return *std::move(plan);
+}
+
+// Whether everything but the meaning holds of a plan, and a finding about that says `what`.
+void ExpectWrongValues(const Plan& plan, absl::string_view what) {
+  ASSERT_TRUE(CheckPlan(plan).ok()) << CheckPlan(plan);
+  Findings layouts;
+  CheckPlacement(plan, &layouts);
+  EXPECT_TRUE(layouts.empty()) << ToString(layouts);
+  const VerifyReport report = VerifyPlan(plan);
+  ASSERT_FALSE(report.ok());
+  EXPECT_THAT(ToString(report.findings), HasSubstr(std::string(what)));
+  for (const Finding& finding : report.findings.list()) {
+    EXPECT_TRUE(absl::StartsWith(finding.label, "meaning_v")) << ToString(finding);
+  }
+}
+
+void SetReal(Plan* plan, absl::string_view segment, absl::string_view op, double from, double to) {
+  Segment& s = SegmentOf(plan, segment);
+  for (Instr& instr : s.instrs) {
+    if (instr.op == nullptr || instr.op->name != op || instr.attrs.Real("value") != from) continue;
+    instr.attrs.Set("value", to);
+    return;
+  }
+  FAIL() << "no " << op << " of " << from;
+}
+
+TEST(WrongValuesTest, LabelSmoothingOverTheLocalVocabulary) {
+  Plan plan = CompileCase("label_smoothing", 2, 1, 1);
+  EXPECT_TRUE(VerifyPlan(plan).ok()) << ToString(VerifyPlan(plan).findings);
+  SetReal(&plan, "head.forward", "scale", 0.25, 0.5);  // 1 / (V / tp)
+  ExpectWrongValues(plan, "scale: `mean` @m[-,-] differs");
+}
+
+// An auxiliary loss whose gradient is scaled once more than the loss.
+TEST(WrongValuesTest, GradientSeededTwice) {
+  Plan plan = CompileCase("local_counts", 1, 2, 3);
+  EXPECT_TRUE(VerifyPlan(plan).ok()) << ToString(VerifyPlan(plan).findings);
+  SetReal(&plan, "head.backward", "constant", 1.0, 2.0);
+  ExpectWrongValues(plan, "parameter `w` (and 1 nearer to the input): its gradient");
+}
+
+// The divisor is another number of the same vector: the loss instead of the tokens.
+TEST(WrongValuesTest, WrongCount) {
+  Plan plan = CompileCase("local_counts", 1, 2, 3);
+  Segment& s = SegmentOf(&plan, "step.update1");
+  Instr& tokens = s.instrs[InstrOf(s, "slice")];
+  tokens.attrs.Set("begin", tokens.attrs.Int("begin") - 1);
+  tokens.attrs.Set("end", tokens.attrs.Int("end") - 1);
+  ExpectWrongValues(plan, "parameter `w` (and 1 nearer to the input): its gradient");
+}
+
+// The gradient is divided by the token count where it is summed, and again by the mean.
+TEST(WrongValuesTest, DividedTwice) {
+  Plan plan = CompileTiny("tp2");
+  Segment& s = SegmentOf(&plan, "layer.update2");
+  const size_t mean = InstrOf(s, "mul");
+  Instr again = s.instrs[mean];
+  again.inputs[0] = again.outputs[0];
+  s.instrs.insert(s.instrs.begin() + static_cast<int64_t>(mean) + 1, again);
+  ExpectWrongValues(plan, "parameter `layers.3.norm1` (and 3 nearer to the input): its gradient");
+}
+
+}  // namespace
+}  // namespace mgc

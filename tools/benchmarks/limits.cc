@@ -1,0 +1,171 @@
+#include "tools/benchmarks/limits.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "graph/base/status.h"
+#include "tools/json_writer.h"
+
+namespace mgc {
+namespace {
+
+constexpr char kCommon[] = "--tp 8 --sequence-parallel --micro-batch-size 1 --no-verify";
+constexpr int kExecFailed = 127;
+
+LimitCase Case(const std::string& name, const std::string& flags, double most_seconds) {
+  return {name, absl::StrSplit(absl::StrCat(flags, " ", kCommon), ' '), most_seconds};
+}
+
+LimitCase Proof(LimitCase limit) {
+  limit.proof = true;
+  limit.most_memory_bytes = 1'000'000'000;
+  return limit;
+}
+
+// A name for a file of this process in the folder for such files, removed at the end.
+class TemporaryPath {
+ public:
+  TemporaryPath() {
+    const char* folder = std::getenv("TMPDIR");
+    path_ = absl::StrCat(folder != nullptr ? folder : "/tmp", "/mgc-bench-", getpid(), ".plan");
+  }
+  ~TemporaryPath() { unlink(path_.c_str()); }
+  TemporaryPath(const TemporaryPath&) = delete;
+  TemporaryPath& operator=(const TemporaryPath&) = delete;
+  const std::string& get() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// In the child: leaves the process one of the cores it may use.
+void StayOnOneCore() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  int core = CPU_SETSIZE - 1;
+  while (core > 0 && CPU_ISSET(core, &allowed) == 0) --core;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(core, &one);
+  sched_setaffinity(0, sizeof(one), &one);
+}
+
+double Seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
+absl::Status Unavailable(const std::string& what) {
+  return absl::UnavailableError(absl::StrCat("cannot run a command: ", what));
+}
+
+// Runs `words` (the program's path first) to its end.
+absl::Status RunOnOneCore(const std::vector<std::string>& words, LimitResult* result) {
+  std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  const auto begin = std::chrono::steady_clock::now();
+  const pid_t child = fork();
+  if (child < 0) return Unavailable(std::strerror(errno));
+  if (child == 0) {
+    StayOnOneCore();
+    const int nowhere = open("/dev/null", O_WRONLY);
+    if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
+    execv(pointers[0], pointers.data());
+    _exit(kExecFailed);
+  }
+  int state = 0;
+  rusage usage = {};
+  while (wait4(child, &state, 0, &usage) < 0) {
+    if (errno != EINTR) return Unavailable(std::strerror(errno));
+  }
+  result->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result->cpu_seconds = Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
+  result->memory_bytes = int64_t{usage.ru_maxrss} * 1024;
+  if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return absl::OkStatus();
+  if (WIFEXITED(state)) return Unavailable(absl::StrCat("it exits with ", WEXITSTATUS(state)));
+  return Unavailable(absl::StrCat("signal ", WTERMSIG(state), " ended it"));
+}
+
+}  // namespace
+
+std::vector<LimitCase> LimitCases() {
+  const std::string trillion = "megatron-1t --world-size 3072 --pp 64 --global-batch-size 3072";
+  const std::string llama =
+      "llama3-405b --world-size 16384 --pp 16 --global-batch-size 2048 --schedule ";
+  return {
+      Case("gpt3-175b", "gpt3-175b --world-size 1024 --pp 8 --global-batch-size 1536", 2),
+      Case("llama3-405b", absl::StrCat(llama, "1f1b"), 2),
+      Case("llama3-405b, 8 chunks", absl::StrCat(llama, "interleaved --vp 8"), 2),
+      Case("megatron-1t", trillion, 3),
+      Proof(Case("llama3-405b, proof", absl::StrCat(llama, "1f1b"), 10)),
+      Proof(Case("llama3-405b, 8 chunks, proof", absl::StrCat(llama, "interleaved --vp 8"), 10)),
+      Proof(Case("megatron-1t, proof", trillion, 10)),
+  };
+}
+
+absl::StatusOr<LimitResult> MeasureLimit(const std::string& folder, const LimitCase& limit,
+                                         int repetitions) {
+  const TemporaryPath plan;
+  std::vector<std::string> words = {folder + "/mgc-compile"};
+  words.insert(words.end(), limit.arguments.begin(), limit.arguments.end());
+  words.insert(words.end(), {"-o", plan.get()});
+  LimitResult best;
+  if (limit.proof) {
+    MGC_RETURN_IF_ERROR(RunOnOneCore(words, &best));
+    words = {folder + "/mgc-verify", plan.get()};
+  }
+  for (int i = 0; i < repetitions; ++i) {
+    LimitResult result;
+    result.limit = limit;
+    MGC_RETURN_IF_ERROR(RunOnOneCore(words, &result));
+    struct stat file = {};
+    if (stat(plan.get().c_str(), &file) != 0) return Unavailable("it wrote no plan");
+    result.plan_bytes = file.st_size;
+    if (i == 0 || result.seconds < best.seconds) best = result;
+  }
+  return best;
+}
+
+std::string LimitsText(absl::Span<const LimitResult> results) {
+  std::string text = absl::StrFormat("%-28s %10s %10s %10s %10s %10s\n", "one core, fastest run",
+                                     "seconds", "at most", "CPU s", "plan kB", "memory MB");
+  for (const LimitResult& r : results) {
+    absl::StrAppendFormat(&text, "%-28s %10.2f %10.0f %10.2f %10.0f %10.0f%s\n", r.limit.name,
+                          r.seconds, r.limit.most_seconds, r.cpu_seconds, r.plan_bytes / 1e3,
+                          r.memory_bytes / 1e6, r.within() ? "" : "  missed");
+  }
+  absl::StrAppendFormat(&text, "plans below %d kB, memory below 500 MB, of proofs below 1000 MB\n",
+                        kMostPlanBytes / 1000);
+  return text;
+}
+
+std::string LimitsJson(absl::Span<const LimitResult> results) {
+  JsonWriter json;
+  json.BeginObject().Key("limits").BeginArray();
+  for (const LimitResult& r : results) {
+    json.NewLine().BeginObject().String("name", r.limit.name);
+    json.Key("seconds").Number(r.seconds).Key("most_seconds").Number(r.limit.most_seconds);
+    json.Key("cpu_seconds").Number(r.cpu_seconds);
+    json.Integer("plan_bytes", r.plan_bytes).Integer("memory_bytes", r.memory_bytes);
+    json.Key("within").Bool(r.within()).EndObject();
+  }
+  json.EndArray().Key("within").Bool(
+      std::all_of(results.begin(), results.end(), [](const LimitResult& r) { return r.within(); }));
+  return std::move(json.EndObject()).Finish();
+}
+
+}  // namespace mgc

@@ -1,0 +1,58 @@
+// What compiling the largest models may cost: time on one core, memory, size of the plan.
+//
+// The real command runs as a child process, so that its whole life counts: reading the model,
+// compiling, writing the plan.
+
+#ifndef MGC_TOOLS_BENCHMARKS_LIMITS_H_
+#define MGC_TOOLS_BENCHMARKS_LIMITS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace mgc {
+
+struct LimitCase {
+  std::string name;
+  std::vector<std::string> arguments;  // of mgc-compile, without -o
+  double most_seconds = 0;
+  int64_t most_memory_bytes = 500'000'000;
+  bool proof = false;  // what is measured is mgc-verify on the plan
+};
+
+inline constexpr int64_t kMostPlanBytes = 2'000'000;
+
+// gpt3-175b for 1,024 ranks, llama3-405b for 16,384 (one and eight chunks a rank), megatron-1t for
+// 3,072; with sequence parallelism and micro-batch 1, without the proof; and the proofs of the last
+// two models by themselves.
+std::vector<LimitCase> LimitCases();
+
+struct LimitResult {
+  LimitCase limit;
+  double seconds = 0;        // wall clock, from start to end of the process
+  double cpu_seconds = 0;    // user and system
+  int64_t plan_bytes = 0;    // of the file
+  int64_t memory_bytes = 0;  // largest resident set
+
+  bool within() const {
+    return seconds < limit.most_seconds && plan_bytes < kMostPlanBytes &&
+           memory_bytes < limit.most_memory_bytes;
+  }
+};
+
+// Runs mgc-compile, or mgc-verify on what it made, `repetitions` >= 1 times on one core and keeps
+// the fastest run; both programs lie in `folder`. Errors: Unavailable when one cannot be started or
+// ended with an error.
+absl::StatusOr<LimitResult> MeasureLimit(const std::string& folder, const LimitCase& limit,
+                                         int repetitions);
+
+// A table for people; a JSON object {"limits": [...], "within": bool}.
+std::string LimitsText(absl::Span<const LimitResult> results);
+std::string LimitsJson(absl::Span<const LimitResult> results);
+
+}  // namespace mgc
+
+#endif  // MGC_TOOLS_BENCHMARKS_LIMITS_H_

@@ -1,0 +1,116 @@
+#include "tools/benchmarks/training.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "frontends/models.h"
+#include "graph/base/status.h"
+#include "graph/machine.h"
+#include "kernels/cpu/cpu_kernels.h"
+#include "passes/compile.h"
+#include "runtime/trace.h"
+
+namespace mgc {
+namespace {
+
+constexpr int64_t kTextBytes = 1 << 20;
+constexpr int64_t kTraceRoom = 1 << 16;
+constexpr double kNsPerSecond = 1e9;
+
+// Letters and spaces from a linear congruential generator (Knuth's MMIX constants).
+std::string MockText() {
+  std::string text;
+  text.reserve(kTextBytes);
+  uint64_t state = 1;
+  while (text.size() < kTextBytes) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    text.push_back("abcdefghijklmnopqrstuvwxyz      "[state >> 59]);
+  }
+  return text;
+}
+
+absl::StatusOr<Plan> CompileModel(const ModelConfig& config, const ParallelConfig& parallel) {
+  CompileOptions options;
+  options.parallel = parallel;
+  MGC_ASSIGN_OR_RETURN(options.machine, FindMachinePreset("cpu-threads"));
+  MGC_ASSIGN_OR_RETURN(const Graph model,
+                       BuildModel(config, parallel.micro_batch_size * DataParallelSize(parallel),
+                                  parallel.seq_length));
+  const ModelDims dims{config.layers,   config.hidden, config.heads, config.kv_heads,
+                       config.head_dim, config.ffn,    config.vocab, config.max_positions};
+  return Compile(model, dims, options);
+}
+
+// The op in an instruction's name: `layer.forward[7] matmul layer 3`.
+std::string OpIn(absl::string_view name) {
+  const size_t space = name.find(' ');
+  if (space == absl::string_view::npos) return "data";
+  name.remove_prefix(space + 1);
+  return std::string(name.substr(0, name.find(' ')));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TrainingSteps>> TrainingSteps::Create(const ModelConfig& config,
+                                                                     const ParallelConfig& parallel,
+                                                                     int workers) {
+  std::unique_ptr<TrainingSteps> steps(new TrainingSteps);
+  steps->workers_ = workers;
+  MGC_ASSIGN_OR_RETURN(steps->plan_, CompileModel(config, parallel));
+  const std::vector<KernelEntry> kernels = CpuKernels();
+  TrainOptions options;
+  options.kernels = kernels;
+  options.workers = workers;
+  options.trace_room = kTraceRoom;
+  MGC_ASSIGN_OR_RETURN(options.data,
+                       ByteDataset::FromBytes(MockText(), parallel.seq_length, "made-up text"));
+  options.lr.style = LrDecayStyle::kConstant;
+  options.lr.max_lr = 1e-4;
+  MGC_ASSIGN_OR_RETURN(steps->trainer_, Trainer::Create(steps->plan_, std::move(options)));
+  return steps;
+}
+
+absl::StatusOr<double> TrainingSteps::Step() {
+  const int64_t begin = NowNs();
+  MGC_RETURN_IF_ERROR(trainer_->Step().status());
+  const double seconds = static_cast<double>(NowNs() - begin) / kNsPerSecond;
+  if (trainer_->steps_done() == 2) {
+    KeepShares(begin);
+    shares_seconds_ = seconds;
+  }
+  return seconds;
+}
+
+void TrainingSteps::KeepShares(int64_t begin_ns) {
+  const Executor& executor = trainer_->executor();
+  const int ranks = static_cast<int>(plan_.mesh.world_size());
+  const double cores = ranks < workers_ ? workers_ : 1;
+  std::map<std::string, WorkShare> shares;
+  std::set<int64_t> exchanges;
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (const TraceEvent& event : executor.Trace(rank)) {
+      if (event.kind == TraceKind::kAction || event.begin_ns < begin_ns) continue;
+      const bool compute = event.kind == TraceKind::kInstr;
+      // Both ends record a transfer and all members a collective, with the same beginning.
+      if (!compute && !exchanges.insert(event.begin_ns).second) continue;
+      const std::string name = compute ? OpIn(event.name)
+                               : event.kind == TraceKind::kTransfer
+                                   ? "transfers"
+                                   : event.name.substr(0, event.name.find(' '));
+      WorkShare& share = shares[name];
+      share.name = name;
+      share.seconds += static_cast<double>(event.end_ns - event.begin_ns) / kNsPerSecond * cores;
+      ++share.calls;
+    }
+  }
+  for (auto& [name, share] : shares) shares_.push_back(std::move(share));
+  std::sort(shares_.begin(), shares_.end(),
+            [](const WorkShare& a, const WorkShare& b) { return a.seconds > b.seconds; });
+}
+
+}  // namespace mgc

@@ -1,0 +1,310 @@
+#include "tools/flags.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "graph/base/json.h"
+#include "graph/base/suggest.h"
+
+namespace mgc {
+namespace {
+
+constexpr char kExitCodes[] =
+    "Exit codes: 0 ok, 1 failed at run time, 2 usage, 3 infeasible configuration, 4 bad model or\n"
+    "unreadable file, 5 verification mismatch.\n";
+
+// A word of the command line in a message; violations are escaped as a whole when they are printed.
+std::string Shown(absl::string_view text) { return std::string(text.empty() ? "empty" : text); }
+
+// Digits with at most a sign: no blanks, no exponents, no other base.
+bool LooksLikeInteger(absl::string_view text) {
+  if (!text.empty() && text[0] == '-') text.remove_prefix(1);
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// What a decimal number is made of; rules out `nan`, `inf`, hexadecimal and blanks.
+bool LooksLikeReal(absl::string_view text) {
+  return text.find_first_not_of("0123456789+-.eE") == absl::string_view::npos;
+}
+
+absl::optional<Violation> SetInteger(const std::string& name, const IntegerBounds& bounds,
+                                     const std::string& rule, const std::string& text,
+                                     absl::optional<int64_t>* out) {
+  if (!LooksLikeInteger(text)) {
+    return Violation{"F2", absl::StrCat(name, " is ", Shown(text), ", not a whole number"),
+                     absl::StrCat(bounds.low)};
+  }
+  int64_t value = 0;
+  const bool fits = absl::SimpleAtoi(text, &value);
+  if (fits && value >= bounds.low && value <= bounds.high) {
+    *out = value;
+    return absl::nullopt;
+  }
+  const bool below = text[0] == '-' || (fits && value < bounds.low);
+  return Violation{rule,
+                   absl::StrCat(name, " is ", text.size() > 40 ? "a very long number" : text,
+                                ", must be between ", bounds.low, " and ", bounds.high),
+                   absl::StrCat(below ? bounds.low : bounds.high)};
+}
+
+absl::optional<Violation> SetReal(const std::string& name, double low, double high,
+                                  const std::string& text, absl::optional<double>* out) {
+  double value = 0;
+  if (!LooksLikeReal(text) || !absl::SimpleAtod(text, &value) || !std::isfinite(value)) {
+    return Violation{"F2", absl::StrCat(name, " is ", Shown(text), ", not a finite number"),
+                     JsonNumber(low)};
+  }
+  if (value < low || value > high) {
+    return Violation{"F3",
+                     absl::StrCat(name, " is ", text, ", must be between ", JsonNumber(low),
+                                  " and ", JsonNumber(high)),
+                     JsonNumber(value < low ? low : high)};
+  }
+  *out = value;
+  return absl::nullopt;
+}
+
+absl::optional<Violation> CheckChoice(const std::string& name,
+                                      const std::vector<absl::string_view>& words,
+                                      const std::string& text) {
+  if (std::count(words.begin(), words.end(), text) > 0) return absl::nullopt;
+  return Violation{"F4", absl::StrCat(name, " is ", Shown(text), DidYouMean(text, words)),
+                   absl::StrJoin(words, ", ")};
+}
+
+// The words of `text` in lines of at most `width`, each behind `indent` blanks.
+std::string Wrapped(absl::string_view text, size_t indent, size_t width) {
+  std::string lines;
+  std::string line(indent, ' ');
+  for (absl::string_view word : absl::StrSplit(text, ' ')) {
+    if (line.size() > indent && line.size() + 1 + word.size() > width) {
+      absl::StrAppend(&lines, line, "\n");
+      line = std::string(indent, ' ');
+    }
+    absl::StrAppend(&line, line.size() > indent ? " " : "", word);
+  }
+  return absl::StrCat(lines, line, "\n");
+}
+
+}  // namespace
+
+void Flags::Add(absl::string_view names, absl::string_view value, absl::string_view doc,
+                std::function<absl::optional<Violation>(const std::string&)> set) {
+  flags_.push_back(
+      {absl::StrSplit(names, ','), std::string(value), std::string(doc), section_, std::move(set)});
+}
+
+void Flags::Text(absl::string_view names, absl::string_view value, absl::string_view doc,
+                 absl::optional<std::string>* out) {
+  Add(names, value, doc, [out](const std::string& text) -> absl::optional<Violation> {
+    *out = text;
+    return absl::nullopt;
+  });
+}
+
+void Flags::Integer(absl::string_view names, absl::string_view doc, IntegerBounds bounds,
+                    absl::string_view rule, absl::optional<int64_t>* out) {
+  const std::string name(names.substr(0, names.find(',')));
+  Add(names, "N", doc, [=, label = std::string(rule)](const std::string& text) {
+    return SetInteger(name, bounds, label, text, out);
+  });
+}
+
+void Flags::Real(absl::string_view names, absl::string_view doc, double low, double high,
+                 absl::optional<double>* out) {
+  const std::string name(names.substr(0, names.find(',')));
+  Add(names, "X", doc,
+      [=](const std::string& text) { return SetReal(name, low, high, text, out); });
+}
+
+void Flags::Choice(absl::string_view names, absl::Span<const absl::string_view> legal,
+                   absl::string_view doc, absl::optional<std::string>* out) {
+  const std::string name(names.substr(0, names.find(',')));
+  const std::vector<absl::string_view> words(legal.begin(), legal.end());
+  Add(names, absl::StrJoin(words, "|"), doc, [=](const std::string& text) {
+    absl::optional<Violation> error = CheckChoice(name, words, text);
+    if (!error.has_value()) *out = text;
+    return error;
+  });
+}
+
+void Flags::Choices(absl::string_view names, absl::Span<const absl::string_view> legal,
+                    absl::string_view doc, std::vector<std::string>* out) {
+  const std::string name(names.substr(0, names.find(',')));
+  const std::vector<absl::string_view> words(legal.begin(), legal.end());
+  Add(names, absl::StrJoin(words, "|"), doc, [=](const std::string& text) {
+    absl::optional<Violation> error = CheckChoice(name, words, text);
+    if (!error.has_value()) out->push_back(text);
+    return error;
+  });
+  flags_.back().repeats = true;
+}
+
+void Flags::Switch(absl::string_view names, absl::string_view doc, bool* out) {
+  Add(names, "", doc, [out](const std::string&) -> absl::optional<Violation> {
+    *out = true;
+    return absl::nullopt;
+  });
+}
+
+void Flags::Arguments(size_t min, size_t max, std::vector<std::string>* out) {
+  min_arguments_ = min;
+  max_arguments_ = max;
+  arguments_ = out;
+}
+
+const Flags::Flag* Flags::Find(absl::string_view name) const {
+  for (const Flag& flag : flags_) {
+    if (std::count(flag.names.begin(), flag.names.end(), name) > 0) return &flag;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> Flags::TakeMisused(const std::vector<std::string>& words,
+                                            ParsedFlags* out) const {
+  std::vector<std::string> rest;
+  const auto refuse = [out](const Flag& flag, std::string what, std::string legal) {
+    out->errors.push_back({"F5", std::move(what), std::move(legal)});
+    out->bad_flags.push_back(flag.names[0]);
+  };
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    if (*word == "--") {
+      rest.insert(rest.end(), word, words.end());
+      break;
+    }
+    const size_t equals = word->find('=');
+    const std::string name = word->substr(0, equals);
+    const Flag* flag = Find(name);
+    if (flag != nullptr && flag->value.empty() && equals != std::string::npos) {
+      refuse(*flag, absl::StrCat(name, " takes no value, not ", Shown(word->substr(equals + 1))),
+             name);
+      continue;
+    }
+    const bool value_follows =
+        flag != nullptr && !flag->value.empty() && equals == std::string::npos;
+    if (value_follows && std::next(word) == words.end()) {
+      refuse(*flag, absl::StrCat(name, " is given without its value"),
+             absl::StrCat(name, " ", flag->value));
+      continue;
+    }
+    rest.push_back(*word);
+    if (value_follows) rest.push_back(*++word);
+  }
+  return rest;
+}
+
+void Flags::TakeUnknown(const std::vector<std::string>& unknown, ParsedFlags* out) const {
+  std::vector<absl::string_view> names = {"--help", "--version"};
+  for (const Flag& flag : flags_) names.insert(names.end(), flag.names.begin(), flag.names.end());
+  for (const std::string& word : unknown) {
+    const std::string name = word.substr(0, word.find('='));
+    out->errors.push_back(
+        {"F1", absl::StrCat("unknown flag ", Shown(name), DidYouMean(name, names)), ""});
+  }
+}
+
+void Flags::TakeArguments(const std::vector<std::string>& given, ParsedFlags* out) const {
+  if (given.size() < min_arguments_) {
+    out->errors.push_back({"F6", absl::StrCat("missing argument: ", text_.arguments), ""});
+  }
+  for (size_t i = max_arguments_; i < given.size(); ++i) {
+    out->errors.push_back({"F6", absl::StrCat("unexpected argument ", Shown(given[i])), ""});
+  }
+  if (arguments_ != nullptr) *arguments_ = given;
+}
+
+absl::optional<Violation> Flags::Set(const Flag& flag, const std::vector<std::string>& given) {
+  if (given.size() > 1 && !flag.value.empty() && !flag.repeats) {
+    return Violation{"F5", absl::StrCat(flag.names[0], " is given ", given.size(), " times"),
+                     "once"};
+  }
+  for (const std::string& text : given) {
+    if (absl::optional<Violation> error = flag.set(text)) return error;
+  }
+  return absl::nullopt;
+}
+
+ParsedFlags Flags::Parse(const std::vector<std::string>& arguments) {
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  const CLI::Option* help = app.add_flag("-h,--help");
+  const CLI::Option* version = app.add_flag("--version");
+  std::vector<const CLI::Option*> options;
+  for (const Flag& flag : flags_) {
+    const std::string names = absl::StrJoin(flag.names, ",");
+    options.push_back(flag.value.empty()
+                          ? app.add_flag(names)->disable_flag_override()
+                          : app.add_option(names, CLI::callback_t())
+                                ->expected(1)
+                                ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll));
+  }
+  const CLI::Option* rest = app.add_option("arguments", CLI::callback_t())
+                                ->expected(0, 1 << 20)
+                                ->allow_extra_args()
+                                ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+
+  ParsedFlags parsed;
+  const std::vector<std::string> words = TakeMisused(arguments, &parsed);
+  try {
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::Error& error) {
+    parsed.errors.push_back({"F5", error.what(), ""});
+    return parsed;
+  }
+  if (help->count() > 0 || version->count() > 0) {
+    parsed.text = help->count() > 0 ? Help() : VersionText();
+    return parsed;
+  }
+  std::vector<std::string> unknown = app.remaining();
+  unknown.erase(std::remove(unknown.begin(), unknown.end(), "--"), unknown.end());
+  TakeUnknown(unknown, &parsed);
+  for (size_t i = 0; i < flags_.size(); ++i) {
+    absl::optional<Violation> error = Set(flags_[i], options[i]->results());
+    if (!error.has_value()) continue;
+    parsed.errors.push_back(*std::move(error));
+    parsed.bad_flags.push_back(flags_[i].names[0]);
+  }
+  // The value of an unknown flag reads as an argument: no further error then.
+  if (unknown.empty()) TakeArguments(rest->results(), &parsed);
+  return parsed;
+}
+
+std::string Flags::Help() const {
+  std::string help = absl::StrCat(text_.name, ": ", text_.summary, "\n\nExamples:\n");
+  for (const std::string& example : text_.examples) absl::StrAppend(&help, "  ", example, "\n");
+  absl::StrAppend(&help, "\nUsage: ", text_.name, text_.arguments.empty() ? "" : " ",
+                  text_.arguments, " [flags]\n");
+  std::string section;
+  for (const Flag& flag : flags_) {
+    if (flag.section != section) {
+      section = flag.section;
+      absl::StrAppend(&help, "\n", section, ":\n");
+    }
+    absl::StrAppend(&help, "  ", absl::StrJoin(flag.names, ", "), flag.value.empty() ? "" : " ",
+                    flag.value, "\n", Wrapped(flag.doc, 6, 100));
+  }
+  absl::StrAppend(&help, "\nAlways:\n  -h, --help\n      this text\n  --version\n");
+  if (!text_.notes.empty()) absl::StrAppend(&help, "\n", text_.notes, "\n");
+  return absl::StrCat(help, "\n", kExitCodes);
+}
+
+std::string Flags::ShortHelp() const {
+  std::string help = absl::StrCat("usage: ", text_.name, text_.arguments.empty() ? "" : " ",
+                                  text_.arguments, " [flags]\n");
+  if (!text_.examples.empty()) absl::StrAppend(&help, "for example: ", text_.examples[0], "\n");
+  return absl::StrCat(help, "all flags: ", text_.name, " --help\n");
+}
+
+std::string VersionText() { return "mgc 0.1.0\n"; }
+
+}  // namespace mgc

@@ -1,0 +1,133 @@
+// mgc-run: trains the model of a plan.
+
+#include <iostream>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "graph/base/status.h"
+#include "graph/verify/verify.h"
+#include "kernels/cpu/cpu_kernels.h"
+#include "runtime/data.h"
+#include "runtime/metrics.h"
+#include "runtime/trainer.h"
+#include "runtime/training_run.h"
+#include "tools/command.h"
+#include "tools/measured_timeline.h"
+#include "tools/output.h"
+#include "tools/parallel_flags.h"
+#include "tools/plan_file.h"
+#include "tools/proof.h"
+#include "tools/run_flags.h"
+
+namespace mgc {
+namespace {
+
+constexpr char kCommand[] = "mgc-run";
+
+CommandText About() {
+  return {
+      kCommand,
+      "PLAN",
+      "train the model of a plan on this machine, all ranks in one process",
+      {"mgc-run tiny.plan --data text.txt --steps 20 --lr 1e-3",
+       "mgc-run tiny.plan --data text.txt --steps 20 --json --metrics metrics.jsonl",
+       "mgc-run tiny.plan --data text.txt --steps 4 --trace timeline.json"},
+      "A line a step: mean loss per token before the update, gradient norm before clipping, "
+      "time,\ntokens per second, peak memory of a rank. As JSON, numbers that are not finite are "
+      "the strings\n\"NaN\", \"Infinity\", \"-Infinity\"."};
+}
+
+std::string EvalLine(int64_t step, const EvalResult& result) {
+  return absl::StrFormat("evaluation after step %d | loss %.4f | %d samples\n", step, result.loss,
+                         result.samples);
+}
+
+// The timeline of what was recorded, with the predicted step behind it.
+absl::StatusOr<std::string> TraceText(const Executor& executor) {
+  Timeline timeline = MeasuredTimeline(executor);
+  const Plan& plan = executor.plan();
+  MGC_ASSIGN_OR_RETURN(const SimulatedStep step, SimulateAgain(plan));
+  Append(PredictedTimeline(plan, step, plan.mesh.world_size() + 1), &timeline);
+  if (const int64_t dropped = executor.dropped_trace_records(); dropped > 0) {
+    std::cerr << "note: the timeline holds the first steps; " << dropped
+              << " later records are left out\n";
+  }
+  return TimelineJson(timeline);
+}
+
+absl::Status WriteTrace(const Executor& executor, const std::string& path) {
+  MGC_ASSIGN_OR_RETURN(std::string text, TraceText(executor));
+  return WriteAll({{path, std::move(text)}});
+}
+
+// Reads data from stdin where `path` says so.
+absl::Status TakeStdin(const std::string& path, int64_t seq_length,
+                       absl::optional<ByteDataset>* data) {
+  if (path != "-") return absl::OkStatus();
+  MGC_ASSIGN_OR_RETURN(std::string bytes, ReadInput(path));
+  MGC_ASSIGN_OR_RETURN(*data, ByteDataset::FromBytes(std::move(bytes), seq_length, "stdin"));
+  return absl::OkStatus();
+}
+
+int Train(const Plan& plan, const RunFlags& flags) {
+  const std::vector<KernelEntry> kernels = CpuKernels();
+  TrainOptions train = TrainOptionsOf(flags, plan);
+  train.kernels = kernels;
+  absl::Status input = TakeStdin(train.data_path, plan.seq_length, &train.data);
+  input.Update(TakeStdin(train.eval_data_path, plan.seq_length, &train.eval_data));
+  if (!input.ok()) return Fail(input, kExitBadModel);
+  absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(plan, std::move(train));
+  if (!trainer.ok()) {
+    const bool exhausted = absl::IsResourceExhausted(trainer.status());
+    return Fail(trainer.status(), exhausted ? kExitFailed : kExitBadModel);
+  }
+  RunOptions run = RunOptionsOf(flags);
+  absl::Status printed;
+  run.on_step = [&](const StepRecord& record) {
+    printed.Update(
+        WriteStdout(absl::StrCat(flags.json ? StepJson(record) : StepLine(record), "\n")));
+  };
+  run.on_eval = [&](int64_t step, const EvalResult& result) {
+    if (flags.json) {
+      std::cerr << EvalLine(step, result);
+    } else {
+      printed.Update(WriteStdout(EvalLine(step, result)));
+    }
+  };
+  absl::Status status = RunTraining(**trainer, run);
+  if (status.ok() && flags.trace) status = WriteTrace((*trainer)->executor(), *flags.trace);
+  status.Update(printed);
+  return status.ok() ? kExitOk : Fail(status, kExitFailed);
+}
+
+int Main(const Words& arguments) {
+  Flags parser(About());
+  RunFlags flags;
+  AddRunFlags(&parser, &flags);
+  ParsedFlags parsed;
+  if (const auto code = ParseOrEnd(&parser, arguments, &parsed)) return *code;
+  Append(CheckRunUsage(flags, parsed), &parsed.errors);
+  const std::vector<Violation> violations =
+      parsed.bad_flags.empty() ? CheckRunFlags(flags) : std::vector<Violation>();
+  if (!parsed.errors.empty() || !violations.empty()) {
+    return Refuse(parsed.errors, violations, kCommand);
+  }
+  absl::StatusOr<Plan> plan = ReadPlan(flags.plans[0]);
+  if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
+  for (const NamedPath& result : ResultsOf(flags)) {
+    if (absl::Status status = CheckWritable(result.path); !status.ok()) {
+      return Fail(status, kExitFailed);
+    }
+  }
+  if (plan->verifier != kVerifierVersion) {
+    if (const int code = ProveOrExplain(&*plan); code != kExitOk) return code;
+  }
+  return Train(*plan, flags);
+}
+
+}  // namespace
+}  // namespace mgc
+
+int main(int argc, char** argv) { return mgc::Main(mgc::Words(argv + 1, argv + argc)); }

@@ -1,0 +1,93 @@
+// `mgc-plan dot` and `mgc-plan diff`.
+
+#include <algorithm>
+#include <iostream>
+#include <utility>
+
+#include "graph/base/status.h"
+#include "graph/proto/plan_wire.h"
+#include "tools/command.h"
+#include "tools/output.h"
+#include "tools/parallel_flags.h"
+#include "tools/plan_file.h"
+#include "tools/svg.h"
+#include "tools/views/diff.h"
+#include "tools/views/dot.h"
+
+namespace mgc {
+namespace {
+
+int DiffTrouble(const absl::Status& status) { return Fail(status, 2); }
+
+}  // namespace
+
+int DotCommand(const Words& arguments) {
+  constexpr char kCommand[] = "mgc-plan dot";
+  Flags flags({kCommand,
+               "PLAN",
+               "a drawing for Graphviz: stages, layers, collectives",
+               {"mgc-plan dot tiny.plan -o tiny.dot --svg tiny.svg",
+                "mgc-plan dot tiny.plan --expand stages"},
+               ""});
+  Words files;
+  bool json = false;
+  absl::optional<std::string> expand;
+  absl::optional<std::string> output;
+  absl::optional<std::string> svg;
+  flags.Arguments(1, 1, &files);
+  flags.Choice("--expand", {"layers", "stages", "all"},
+               "draw every layer or every stage by itself, or both with every segment in full",
+               &expand);
+  flags.Text("-o,--output", "FILE", "where the drawing goes (default: stdout)", &output);
+  flags.Text("--svg", "FILE", "also render it, with Graphviz's dot where that is installed", &svg);
+  flags.Switch("--json", "the drawing inside a JSON object with its size and what was collapsed",
+               &json);
+  if (const auto code = ParseStrictly(&flags, arguments, kCommand)) return *code;
+  std::vector<NamedPath> results = {{"-o", output.value_or("-")}};
+  if (svg.has_value()) results.push_back({"--svg", *svg});
+  if (const auto errors = CheckPaths({}, results); !errors.empty()) {
+    return Refuse(errors, {}, kCommand);
+  }
+  const absl::StatusOr<Plan> plan = ReadPlan(files[0]);
+  if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
+  DotOptions options;
+  options.expand_layers = expand == "layers";
+  options.expand_stages = expand == "stages";
+  options.expand_all = expand == "all";
+  const DotDrawing drawing = DrawPlan(*plan, options);
+  for (const std::string& line : drawing.collapsed) std::cerr << "note: " << line << "\n";
+  std::vector<OutputFile> outputs = {{output.value_or("-"), json ? DotJson(drawing) : drawing.dot}};
+  if (svg.has_value()) AddSvg(drawing.dot, *svg, &outputs);
+  const absl::Status written = WriteAll(outputs);
+  return written.ok() ? kExitOk : Fail(written, kExitFailed);
+}
+
+int DiffCommand(const Words& arguments) {
+  constexpr char kCommand[] = "mgc-plan diff";
+  Flags flags({kCommand,
+               "PLAN PLAN",
+               "what tells two plans apart",
+               {"mgc-plan diff a.plan b.plan"},
+               "Exits as diff(1) does: 0 the same, 1 different, 2 trouble."});
+  Words files;
+  bool json = false;
+  flags.Arguments(2, 2, &files);
+  flags.Switch("--json", "one JSON object", &json);
+  if (const auto code = ParseStrictly(&flags, arguments, kCommand)) return *code;
+  const auto errors = CheckPaths({{"PLAN", files[0]}, {"PLAN", files[1]}}, {});
+  if (!errors.empty()) return Refuse(errors, {}, kCommand);
+  absl::StatusOr<Plan> left = ReadPlan(files[0]);
+  if (!left.ok()) return DiffTrouble(left.status());
+  absl::StatusOr<Plan> right = ReadPlan(files[1]);
+  if (!right.ok()) return DiffTrouble(right.status());
+  left->verifier = right->verifier = 0;  // whoever has proved them
+  std::vector<PlanDifference> differences = DiffPlans(*left, *right);
+  if (differences.empty() && SerializePlan(*left) != SerializePlan(*right)) {
+    differences.push_back({"addresses or bookkeeping", "", ""});
+  }
+  const absl::Status printed = WriteStdout(json ? DiffJson(differences) : DiffText(differences));
+  if (!printed.ok()) return DiffTrouble(printed);
+  return differences.empty() ? 0 : 1;
+}
+
+}  // namespace mgc

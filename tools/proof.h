@@ -1,0 +1,20 @@
+// Proofs as the commands deal with them.
+
+#ifndef MGC_TOOLS_PROOF_H_
+#define MGC_TOOLS_PROOF_H_
+
+#include "graph/plan.h"
+#include "graph/verify/finding.h"
+
+namespace mgc {
+
+// Prints every finding to stderr.
+void PrintFindings(const Findings& findings);
+
+// Proves the plan and notes in it who did; kExitOk. Otherwise prints the findings and returns
+// kExitMismatch.
+int ProveOrExplain(Plan* plan);
+
+}  // namespace mgc
+
+#endif  // MGC_TOOLS_PROOF_H_

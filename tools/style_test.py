@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Tests of tools/check_style and tools/bazel/count_results, run as commands."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+TOOLS = os.path.dirname(os.path.abspath(__file__))
+
+
+def function_of(lines, opening="int F() {", indent=""):
+    body = [indent + "  Use(%d);" % n for n in range(lines - 2)]
+    return "\n".join([indent + opening] + body + [indent + "}", ""])
+
+
+class CheckStyleTest(unittest.TestCase):
+
+    def check(self, text, name="graph/a.cc", options=()):
+        """Returns what check_style says about a file of this name and text, and its exit code."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            run = subprocess.run([os.path.join(TOOLS, "check_style"), *options, name], cwd=folder,
+                                 stdout=subprocess.PIPE, check=False)
+            return run.stdout.decode(), run.returncode
+
+    def assert_clean(self, text, name="graph/a.cc"):
+        self.assertEqual(self.check(text, name), ("", 0))
+
+    def assert_violates(self, text, expected, name="graph/a.cc"):
+        output, code = self.check(text, name)
+        self.assertEqual(code, 1)
+        self.assertIn(expected, output)
+
+    def test_function_size(self):
+        self.assert_clean(function_of(80))
+        self.assert_violates(function_of(81),
+                             "graph/a.cc:1: function F of 81 lines; the limit is 80")
+
+    def test_function_size_sees_through_what_stands_before_the_body(self):
+        for opening in ("Foo::Foo(int a) : a_{a}, b_(a) {",
+                        "auto Foo::Get() const -> Map<int, int> {",
+                        "template <typename T>\nT Foo<T>::operator()(T x) noexcept {",
+                        "TEST(Foo, Bar) {",
+                        "struct Pair Foo(const char* s = \"{\") {"):
+            self.assert_violates("namespace mgc {\n" + function_of(90, opening),
+                                 "graph/a.cc:2: function")
+
+    def test_methods_and_classes(self):
+        method = function_of(85, "void Run() override {", "  ")
+        self.assert_violates("class A final : public B<int> {\n public:\n" + method + "};\n",
+                             "function Run of 85 lines")
+        fields = "".join("  int a%d;\n" % n for n in range(199))
+        self.assert_violates("struct A {\n" + fields + "};\n", "class A of 201 lines")
+
+    def test_tables_strings_and_comments_are_no_functions(self):
+        rows = "".join("    {\"a(\", %d},\n" % n for n in range(90))
+        self.assert_clean("const Row kRows[] = {\n" + rows + "};\n")
+        self.assert_clean("const char kText[] = R\"(\nf() {\n" + "\n" * 90 + "})\";\n")
+        self.assert_clean("// f() {\n" + "\n" * 90 + "int a = 1'000;\nchar c = '{';\n// }\n")
+
+    def test_file_and_line_length(self):
+        self.assert_clean("int a;\n" * 600)
+        self.assert_violates("int a;\n" * 601, "file of 601 lines")
+        self.assert_violates("// " + "x" * 98 + "\n", "line of 101 columns")
+
+    def test_soft_limits_do_not_fail(self):
+        output, code = self.check(function_of(41), options=["--soft"])
+        self.assertIn("(aim) function F of 41 lines; the limit is 40", output)
+        self.assertEqual(code, 0)
+
+    def test_include_guard(self):
+        guarded = "#ifndef MGC_GRAPH_A_H_\n#define MGC_GRAPH_A_H_\n#endif  // MGC_GRAPH_A_H_\n"
+        self.assert_clean(guarded, "graph/a.h")
+        self.assert_violates(guarded, "must be MGC_GRAPH_B_H_", "graph/b.h")
+
+    def test_words(self):
+        self.assert_violates("// TO" + "DO: later\n", "tracker")
+        self.assert_violates("See /ho" + "me/me/notes.\n", "path of one machine", "docs/a.md")
+        self.assert_violates("char* a = getenv(\"A\");\n", "graph/a.cc:1: getenv")
+        self.assert_clean("char* a = getenv(\"A\");\n", "tools/a.cc")
+        self.assert_clean("// getenv is not called\n")
+        self.assert_violates("thread_local int a;\n", "thread_local")
+
+    def test_includes(self):
+        self.assert_violates("#include <CLI/CLI.hpp>\n", "CLI11", "tools/a.cc")
+        self.assert_clean("#include <CLI/CLI.hpp>\n", "tools/flags.cc")
+        self.assert_violates("#include \"../a.h\"\n", "relative")
+
+
+class CountResultsTest(unittest.TestCase):
+
+    def count(self, events, exit_code):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.write("\n".join(json.dumps(event) for event in events))
+            file.flush()
+            command = [os.path.join(TOOLS, "bazel", "count_results"), file.name, str(exit_code)]
+            run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 check=True)
+            return run.stdout.decode().strip()
+
+    @staticmethod
+    def summary(label, status):
+        return {"id": {"testSummary": {"label": label}}, "testSummary": {"overallStatus": status}}
+
+    @staticmethod
+    def completed(label, success):
+        return {"id": {"targetCompleted": {"label": label}}, "completed": {"success": success}}
+
+    def test_counts_tests_once(self):
+        events = [self.completed("//a:t", True), self.summary("//a:t", "PASSED"),
+                  self.completed("//a:u", True), self.summary("//a:u", "TIMEOUT")]
+        self.assertEqual(self.count(events, 3), "1 1")
+
+    def test_a_target_that_does_not_build_fails(self):
+        broken = {"id": {"targetCompleted": {"label": "//a:t"}}, "completed": {}}
+        self.assertEqual(self.count([broken, self.summary("//a:t", "NO_STATUS")], 1), "0 1")
+        self.assertEqual(self.count([self.completed("//a:lib", True), broken], 1), "0 1")
+
+    def test_a_missing_file_counts_with_its_target_or_alone(self):
+        missing = {"id": {"unconfiguredLabel": {"label": "//a:t.cc"}},
+                   "aborted": {"reason": "LOADING_FAILURE"}}
+        broken = {"id": {"targetCompleted": {"label": "//a:t"}},
+                  "aborted": {"reason": "ANALYSIS_FAILURE"}}
+        self.assertEqual(self.count([missing, broken], 1), "0 1")
+        self.assertEqual(self.count([missing, self.summary("//b:t", "PASSED")], 1), "1 1")
+
+    def test_a_run_that_ends_early_fails(self):
+        self.assertEqual(self.count([], 37), "0 1")
+        self.assertEqual(self.count([self.summary("//a:t", "PASSED")], 37), "1 1")
+        self.assertEqual(self.count([], 1), "0 1")
+
+    def test_no_test_selected_is_nothing(self):
+        self.assertEqual(self.count([], 4), "0 0")
+
+
+if __name__ == "__main__":
+    unittest.main()

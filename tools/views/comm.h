@@ -1,0 +1,47 @@
+// What a plan communicates: one entry for each stage, phase, layer and kind of collective.
+
+#ifndef MGC_TOOLS_VIEWS_COMM_H_
+#define MGC_TOOLS_VIEWS_COMM_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "graph/plan.h"
+
+namespace mgc {
+
+// Counts are per rank; those of forward and backward per micro-batch, those of the update per step.
+struct CommEntry {
+  // Of an update: the stage that holds the parameters; the rank's first for loss and norm.
+  int stage = 0;
+  std::string phase;          // `forward`, `backward` (with what it recomputes) or `update`
+  absl::optional<int> layer;  // none outside the layers
+  std::string op;             // NameOf(CollectiveKind), `send` or `recv`
+  std::string group;          // names of the axes, `tp-dp`
+  std::string label;          // `f`, `g`, `gradient`, ...
+  int64_t count = 0;
+  int64_t payload_bytes = 0;  // of one: the larger of its two buffers
+  int64_t wire_bytes = 0;     // of one: what a rank sends in a ring
+};
+
+// Bytes that one rank of `ranks` sends when a collective of this payload runs as a ring: all-reduce
+// 2 (n - 1) / n of the payload, the others (n - 1) / n, rounded up; send and recv all of it.
+int64_t RingWireBytes(const std::string& op, int64_t payload_bytes, int64_t ranks);
+
+// By stage; within a stage forward, backward, update, each in the order of execution. Entries that
+// differ in nothing but their place are one, with their count.
+std::vector<CommEntry> CommEntries(const Plan& plan);
+
+// {"entries": [{"stage", "phase", "layer", "op", "group", "label", "count", "payload_bytes",
+// "wire_bytes"}]}
+std::string CommJson(const Plan& plan);
+
+// A table in which neighbouring layers that communicate alike are one row, and what a rank of each
+// stage sends in a step.
+std::string CommText(const Plan& plan);
+
+}  // namespace mgc
+
+#endif  // MGC_TOOLS_VIEWS_COMM_H_

@@ -1,0 +1,31 @@
+// What tells two plans apart, from what was asked for down to instructions.
+
+#ifndef MGC_TOOLS_VIEWS_DIFF_H_
+#define MGC_TOOLS_VIEWS_DIFF_H_
+
+#include <string>
+#include <vector>
+
+#include "graph/plan.h"
+
+namespace mgc {
+
+struct PlanDifference {
+  std::string what;  // `option --tp`, `stage 3`, `memory of pp 1, peak`, `segment layer.forward`
+  std::string left;  // empty: the left plan has none
+  std::string right;
+};
+
+// Options, sizes, stages, parameters, memory, order of actions, communication and instructions. Of
+// a segment the first instruction that differs.
+std::vector<PlanDifference> DiffPlans(const Plan& left, const Plan& right);
+
+// Three lines a difference: what, `< left`, `> right`.
+std::string DiffText(const std::vector<PlanDifference>& differences);
+
+// {"same", "differences": [{"what", "left", "right"}]}
+std::string DiffJson(const std::vector<PlanDifference>& differences);
+
+}  // namespace mgc
+
+#endif  // MGC_TOOLS_VIEWS_DIFF_H_

@@ -1,0 +1,79 @@
+#include "tools/views/memory.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tools/json_writer.h"
+#include "tools/views/format.h"
+
+namespace mgc {
+namespace {
+
+struct Purpose {
+  const char* key;
+  const char* heading;
+  int64_t MemoryUse::*bytes;
+};
+
+constexpr std::array<Purpose, 8> kPurposes = {{
+    {"params", "params", &MemoryUse::params},
+    {"grads", "grads", &MemoryUse::grads},
+    {"states", "optimizer", &MemoryUse::states},
+    {"frames", "activations", &MemoryUse::frames},
+    {"boundaries", "boundaries", &MemoryUse::boundaries},
+    {"transient", "transient", &MemoryUse::transient},
+    {"peak", "peak", &MemoryUse::peak},
+    {"workspace", "workspace", &MemoryUse::workspace},
+}};
+
+int64_t RanksInClass(const Plan& plan) {
+  const int64_t classes = std::max<int64_t>(static_cast<int64_t>(plan.classes.size()), 1);
+  return plan.mesh.world_size() / classes;
+}
+
+}  // namespace
+
+std::string MemoryText(const Plan& plan) {
+  std::vector<std::vector<std::string>> rows = {{"pp", "ranks"}};
+  std::vector<bool> right = {true, true};
+  for (const Purpose& purpose : kPurposes) {
+    rows[0].push_back(purpose.heading);
+    right.push_back(true);
+  }
+  const PlanClass* fullest = nullptr;
+  for (const PlanClass& plan_class : plan.classes) {
+    rows.push_back({absl::StrCat(plan_class.coordinate), absl::StrCat(RanksInClass(plan))});
+    for (const Purpose& purpose : kPurposes) {
+      rows.back().push_back(BytesText(plan_class.memory.*purpose.bytes));
+    }
+    if (fullest == nullptr || plan_class.memory.peak > fullest->memory.peak) fullest = &plan_class;
+  }
+  std::string text = TableText(rows, right);
+  if (fullest == nullptr) return text;
+  absl::StrAppend(&text, "highest peak: ", BytesText(fullest->memory.peak), " on pp ",
+                  fullest->coordinate);
+  if (plan.machine.memory > 0) {
+    absl::StrAppend(&text, ", of ", BytesText(plan.machine.memory), " on ", plan.machine.name);
+  }
+  return absl::StrCat(text, "; the workspace is one more for each worker\n");
+}
+
+std::string MemoryJson(const Plan& plan) {
+  JsonWriter json;
+  json.BeginObject().Integer("device_bytes", plan.machine.memory).Key("classes").BeginArray();
+  for (const PlanClass& plan_class : plan.classes) {
+    json.NewLine().BeginObject().Integer("pp", plan_class.coordinate);
+    json.Integer("ranks", RanksInClass(plan));
+    for (const Purpose& purpose : kPurposes) {
+      json.Integer(purpose.key, plan_class.memory.*purpose.bytes);
+    }
+    json.EndObject();
+  }
+  json.NewLine().EndArray().EndObject();
+  return std::move(json).Finish();
+}
+
+}  // namespace mgc

@@ -1,0 +1,104 @@
+#include "tools/views/schedule.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tools/json_writer.h"
+
+namespace mgc {
+namespace {
+
+bool Same(const ActionRef& a, const ActionRef& b) {
+  return a.kind == b.kind && a.chunk == b.chunk && a.micro_batch == b.micro_batch;
+}
+
+bool Same(const TransferRef& a, const TransferRef& b) {
+  return a.kind == b.kind && a.chunk == b.chunk && a.micro_batch == b.micro_batch;
+}
+
+// Whether a transfer anchored at `action` cannot start before it has begun.
+bool FollowsStart(const Transfer& transfer, const Action& action) {
+  if (transfer.issued > 0) return true;
+  return std::any_of(transfer.after.begin(), transfer.after.end(),
+                     [&](const ActionRef& ref) { return Same(ref, action.ref); });
+}
+
+bool IsAwaited(const Transfer& transfer, const Action& action) {
+  return std::any_of(action.waits.begin(), action.waits.end(),
+                     [&](const TransferRef& ref) { return Same(ref, transfer.ref); });
+}
+
+Step StepOf(const PlanClass& plan_class, const ActionRef& ref) {
+  if (ref.kind == ActionKind::kUpdate) return {std::string(LetterOf(ref.kind)), -1};
+  const int stage = plan_class.chunks[static_cast<size_t>(ref.chunk)].stage;
+  const bool once = ref.kind == ActionKind::kReduceGrad;
+  return {absl::StrCat(stage, LetterOf(ref.kind)), once ? -1 : ref.micro_batch};
+}
+
+Step StepOf(const PlanClass& plan_class, const TransferRef& ref) {
+  const int stage = plan_class.chunks[static_cast<size_t>(ref.chunk)].stage;
+  return {absl::StrCat(stage, WordOf(ref.kind)), ref.micro_batch};
+}
+
+}  // namespace
+
+std::vector<Step> StepsOf(const PlanClass& plan_class) {
+  std::vector<Step> steps;
+  const std::vector<Transfer>& transfers = plan_class.train.transfers;
+  size_t next = 0;
+  const auto take = [&] { steps.push_back(StepOf(plan_class, transfers[next++].ref)); };
+  for (const Action& action : plan_class.train.compute) {
+    const auto anchored = [&] {
+      return next < transfers.size() && Same(transfers[next].anchor, action.ref);
+    };
+    while (anchored() &&
+           (IsAwaited(transfers[next], action) || !FollowsStart(transfers[next], action))) {
+      take();
+    }
+    steps.push_back(StepOf(plan_class, action.ref));
+    while (anchored()) take();
+  }
+  while (next < transfers.size()) take();
+  return steps;
+}
+
+ScheduleRows RowsOf(const PipelineSchedule& schedule) {
+  ScheduleRows rows;
+  for (const std::vector<ScheduleAction>& rank : schedule.ranks) {
+    rows.emplace_back();
+    for (const ScheduleAction& action : rank) rows.back().push_back(ToString(action));
+  }
+  return rows;
+}
+
+ScheduleRows RowsOf(const Plan& plan) {
+  ScheduleRows rows;
+  for (const PlanClass& plan_class : plan.classes) {
+    rows.emplace_back();
+    for (const Step& step : StepsOf(plan_class)) rows.back().push_back(ToString(step));
+  }
+  return rows;
+}
+
+std::string ScheduleCsv(const ScheduleRows& rows) {
+  std::string csv;
+  for (const std::vector<std::string>& row : rows) {
+    absl::StrAppend(&csv, absl::StrJoin(row, ","), "\n");
+  }
+  return csv;
+}
+
+std::string ScheduleJson(const ScheduleRows& rows) {
+  JsonWriter json;
+  json.BeginObject().Key("ranks").BeginArray();
+  for (const std::vector<std::string>& row : rows) {
+    json.NewLine().BeginArray();
+    for (const std::string& word : row) json.String(word);
+    json.EndArray();
+  }
+  json.NewLine().EndArray().EndObject();
+  return std::move(json).Finish();
+}
+
+}  // namespace mgc

@@ -1,0 +1,218 @@
+#include "tools/views/show.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "graph/text/printer.h"
+#include "tools/json_writer.h"
+#include "tools/views/format.h"
+#include "tools/views/instructions.h"
+#include "tools/views/memory.h"
+#include "tools/views/repeats.h"
+#include "tools/views/schedule.h"
+
+namespace mgc {
+namespace {
+
+struct StageRow {
+  const PlanClass* plan_class;
+  const Chunk* chunk;
+};
+
+std::vector<StageRow> StagesOf(const Plan& plan) {
+  std::vector<StageRow> stages;
+  for (const PlanClass& plan_class : plan.classes) {
+    for (const Chunk& chunk : plan_class.chunks) stages.push_back({&plan_class, &chunk});
+  }
+  std::stable_sort(stages.begin(), stages.end(), [](const StageRow& a, const StageRow& b) {
+    return a.chunk->stage < b.chunk->stage;
+  });
+  return stages;
+}
+
+std::string LayersText(const Chunk& chunk) {
+  std::vector<std::string> parts;
+  if (chunk.has_embedding) parts.push_back("embedding");
+  if (chunk.num_layers == 1) parts.push_back(absl::StrCat("layer ", chunk.first_layer));
+  if (chunk.num_layers > 1) {
+    parts.push_back(
+        absl::StrCat("layers ", chunk.first_layer, "-", chunk.first_layer + chunk.num_layers - 1));
+  }
+  if (chunk.has_head) parts.push_back("head");
+  return absl::StrJoin(parts, ", ");
+}
+
+std::string StagesText(const Plan& plan) {
+  std::vector<std::vector<std::string>> rows = {
+      {"stage", "pp", "holds", "layers", "kept per micro-batch"}};
+  for (const StageRow& row : StagesOf(plan)) {
+    rows.push_back({absl::StrCat(row.chunk->stage), absl::StrCat(row.plan_class->coordinate),
+                    LayersText(*row.chunk), absl::StrCat(row.chunk->num_layers),
+                    BytesText(row.chunk->frame_bytes)});
+  }
+  return TableText(rows, {true, true, false, true, true});
+}
+
+// How often a block stands in the model: owners only.
+int64_t OwnersOf(const Plan& plan, size_t block) {
+  int64_t owners = 0;
+  for (const PlanClass& plan_class : plan.classes) {
+    owners += std::count_if(plan_class.blocks.begin(), plan_class.blocks.end(),
+                            [block](const HeldBlock& held) {
+                              return held.owner && static_cast<size_t>(held.block) == block;
+                            });
+  }
+  return owners;
+}
+
+std::string StateText(const ParamEntry& entry, const Mesh& mesh) {
+  const AxisList& storage = entry.state_sharding.storage;
+  return storage.empty() ? "as the parameter"
+                         : absl::StrCat("cut over ", mesh.GroupName(storage.AsSet()));
+}
+
+std::string ParametersText(const Plan& plan) {
+  std::vector<std::vector<std::string>> rows = {
+      {"parameter", "times", "type", "cut", "sharding", "optimizer state"}};
+  for (size_t i = 0; i < plan.blocks.size(); ++i) {
+    for (const ParamEntry& entry : plan.blocks[i].entries) {
+      rows.push_back({entry.name, absl::StrCat(OwnersOf(plan, i)), TypeText(entry.type),
+                      CutOf(entry, plan.mesh), ToString(entry.sharding, plan.mesh),
+                      StateText(entry, plan.mesh)});
+    }
+  }
+  return TableText(rows, {false, true, false, false, false, false});
+}
+
+std::string HeaderText(const Plan& plan) {
+  std::string text =
+      absl::StrCat("plan ", plan.name, plan.verifier > 0 ? " (proved)" : " (not proved)", "\n");
+  for (const auto& [name, value] : plan.options) {
+    absl::StrAppend(&text, "  ", name, value.empty() ? "" : " ", value, "\n");
+  }
+  absl::StrAppend(&text, plan.mesh.ToString(), ": ", plan.mesh.world_size(), " ranks of ",
+                  plan.machine.name, "\n");
+  absl::StrAppend(&text, "batch: ", plan.global_batch_size, " samples of ", plan.seq_length,
+                  " tokens, ", plan.num_micro_batches, " micro-batches of ", plan.micro_batch_size,
+                  " per data-parallel rank\n");
+  absl::StrAppend(&text, "model: ", ParameterCount(plan), " parameters, ", plan.model.num_layers(),
+                  " layers, vocabulary ", plan.vocab, "\n");
+  absl::StrAppendFormat(&text, "step: %s predicted, pipeline bubble at least %.1f %%\n",
+                        DurationText(plan.predicted_step_ns), 100 * IdealBubble(plan));
+  for (const std::string& note : plan.notes) absl::StrAppend(&text, "note: ", note, "\n");
+  return text;
+}
+
+std::string ActionsText(const Plan& plan) {
+  std::string text;
+  for (const PlanClass& plan_class : plan.classes) {
+    absl::StrAppend(&text, "pp ", plan_class.coordinate, ": ",
+                    ToString(FindLoops(StepsOf(plan_class))), "\n");
+  }
+  return text;
+}
+
+void WriteHeader(const Plan& plan, JsonWriter* json) {
+  json->String("name", plan.name).Integer("version", kPlanVersion);
+  json->Key("verified").Bool(plan.verifier > 0).Key("options").BeginObject();
+  for (const auto& [name, value] : plan.options) json->String(name, value);
+  json->EndObject().NewLine().Key("mesh").BeginObject();
+  for (const MeshAxis& axis : plan.mesh.axes()) json->Integer(axis.name, axis.size);
+  json->EndObject().Integer("world_size", plan.mesh.world_size());
+  json->String("machine", plan.machine.name).NewLine();
+  json->Integer("global_batch_size", plan.global_batch_size);
+  json->Integer("micro_batch_size", plan.micro_batch_size);
+  json->Integer("micro_batches", plan.num_micro_batches);
+  json->Integer("seq_length", plan.seq_length).Integer("vocab", plan.vocab).NewLine();
+  json->Integer("layers", plan.model.num_layers());
+  json->Integer("parameter_count", ParameterCount(plan));
+  json->Integer("predicted_step_ns", plan.predicted_step_ns);
+  json->Key("ideal_bubble").Number(IdealBubble(plan)).Key("notes").BeginArray();
+  for (const std::string& note : plan.notes) json->String(note);
+  json->EndArray();
+}
+
+void WriteStages(const Plan& plan, JsonWriter* json) {
+  json->NewLine().Key("stages").BeginArray();
+  for (const StageRow& row : StagesOf(plan)) {
+    const Chunk& chunk = *row.chunk;
+    json->NewLine().BeginObject().Integer("stage", chunk.stage);
+    json->Integer("pp", row.plan_class->coordinate).Integer("first_layer", chunk.first_layer);
+    json->Integer("layers", chunk.num_layers).Key("embedding").Bool(chunk.has_embedding);
+    json->Key("head").Bool(chunk.has_head).Integer("frame_bytes", chunk.frame_bytes).EndObject();
+  }
+  json->EndArray();
+}
+
+void WriteParameters(const Plan& plan, JsonWriter* json) {
+  json->NewLine().Key("parameters").BeginArray();
+  for (size_t i = 0; i < plan.blocks.size(); ++i) {
+    for (const ParamEntry& entry : plan.blocks[i].entries) {
+      json->NewLine().BeginObject().String("name", entry.name).Integer("times", OwnersOf(plan, i));
+      json->String("type", TypeText(entry.type)).String("cut", CutOf(entry, plan.mesh));
+      json->String("sharding", ToString(entry.sharding, plan.mesh));
+      json->String("state_sharding", ToString(entry.state_sharding, plan.mesh)).EndObject();
+    }
+  }
+  json->EndArray();
+}
+
+void WriteMemory(const Plan& plan, JsonWriter* json) {
+  json->NewLine().Key("peak_bytes").BeginArray();
+  for (const PlanClass& plan_class : plan.classes) json->Integer(plan_class.memory.peak);
+  json->EndArray();
+}
+
+}  // namespace
+
+std::string CutOf(const ParamEntry& entry, const Mesh& mesh) {
+  for (size_t i = 0; i < entry.sharding.dims.size(); ++i) {
+    if (entry.sharding.dims[i].empty()) continue;
+    const std::string over = mesh.GroupName(entry.sharding.dims[i].AsSet());
+    const bool vocab = entry.type.dims[i].name == "vocab";
+    const std::string& last = entry.type.dims.back().name;
+    const bool product = entry.type.ndim() > 1 && (last == "embed" || last.empty());
+    const bool summed = i == 0 && product;
+    return absl::StrCat(vocab ? "vocab" : summed ? "rowwise" : "colwise", " over ", over);
+  }
+  return "replicated";
+}
+
+double IdealBubble(const Plan& plan) {
+  if (plan.classes.empty() || plan.num_micro_batches < 1) return 0;
+  const double vp = static_cast<double>(std::max<size_t>(plan.classes[0].chunks.size(), 1));
+  return (static_cast<double>(plan.classes.size()) - 1) /
+         (vp * static_cast<double>(plan.num_micro_batches));
+}
+
+int64_t ParameterCount(const Plan& plan) {
+  int64_t count = 0;
+  for (size_t i = 0; i < plan.blocks.size(); ++i) {
+    for (const ParamEntry& entry : plan.blocks[i].entries) {
+      count += OwnersOf(plan, i) * entry.type.NumElements();
+    }
+  }
+  return count;
+}
+
+std::string ShowText(const Plan& plan) {
+  return absl::StrCat(HeaderText(plan), "\n", StagesText(plan), "\n", ParametersText(plan), "\n",
+                      MemoryText(plan), "\n", ActionsText(plan));
+}
+
+std::string ShowJson(const Plan& plan) {
+  JsonWriter json;
+  json.BeginObject();
+  WriteHeader(plan, &json);
+  WriteStages(plan, &json);
+  WriteParameters(plan, &json);
+  WriteMemory(plan, &json);
+  json.NewLine().EndObject();
+  return std::move(json).Finish();
+}
+
+}  // namespace mgc

@@ -1,0 +1,30 @@
+// A plan at a glance: what was asked for, how the model lies on the ranks, what it costs.
+
+#ifndef MGC_TOOLS_VIEWS_SHOW_H_
+#define MGC_TOOLS_VIEWS_SHOW_H_
+
+#include <string>
+
+#include "graph/plan.h"
+
+namespace mgc {
+
+// How tensor parallelism cuts a parameter: `colwise` (what it produces), `rowwise` (what it sums
+// over: the first dim of a projection into the residual stream), `vocab`, or `replicated`.
+std::string CutOf(const ParamEntry& entry, const Mesh& mesh);
+
+// Share of a step that the pipeline's ends are idle at equal costs: (pp - 1) / (vp M), relative to
+// the busy time (Narayanan et al. 2021, section 2.2).
+double IdealBubble(const Plan& plan);
+
+// Logical elements of all parameters, each counted once.
+int64_t ParameterCount(const Plan& plan);
+
+std::string ShowText(const Plan& plan);
+
+// {"name", "options", "mesh", "batch", "stages", "parameters", "memory", ...}; bytes are raw.
+std::string ShowJson(const Plan& plan);
+
+}  // namespace mgc
+
+#endif  // MGC_TOOLS_VIEWS_SHOW_H_

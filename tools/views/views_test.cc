@@ -1,0 +1,260 @@
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "graph/base/json.h"
+#include "gtest/gtest.h"
+#include "tools/views/comm.h"
+#include "tools/views/format.h"
+#include "tools/views/groups.h"
+#include "tools/views/instructions.h"
+#include "tools/views/memory.h"
+#include "tools/views/repeats.h"
+#include "tools/views/schedule.h"
+#include "tools/views/show.h"
+#include "tools/views/testing/small_plan.h"
+
+namespace mgc {
+namespace {
+
+JsonValue Parsed(const std::string& text) {
+  absl::StatusOr<JsonValue> value = ParseJson(text, "view");
+  EXPECT_TRUE(value.ok()) << value.status() << "\n" << text;
+  return value.ok() ? *value : JsonValue{};
+}
+
+std::string Line(const CommEntry& entry) {
+  return absl::StrCat(entry.stage, " ", entry.phase, " ",
+                      entry.layer.has_value() ? absl::StrCat(*entry.layer) : "-", " ", entry.op,
+                      " ", entry.group, " ", entry.label, " ", entry.count, " ",
+                      entry.payload_bytes, " ", entry.wire_bytes);
+}
+
+TEST(FormatTest, Bytes) {
+  EXPECT_EQ(BytesText(0), "0 B");
+  EXPECT_EQ(BytesText(1023), "1023 B");
+  EXPECT_EQ(BytesText(1024), "1.0 KiB");
+  EXPECT_EQ(BytesText(1536), "1.5 KiB");
+  EXPECT_EQ(BytesText((int64_t{1} << 20) - 1), "1.0 MiB");
+  EXPECT_EQ(BytesText(int64_t{80} << 30), "80.0 GiB");
+}
+
+TEST(FormatTest, Durations) {
+  EXPECT_EQ(DurationText(950), "950 ns");
+  EXPECT_EQ(DurationText(1500), "1.5 us");
+  EXPECT_EQ(DurationText(12300000), "12.3 ms");
+  EXPECT_EQ(DurationText(2000000000), "2.00 s");
+}
+
+TEST(FormatTest, Tables) {
+  EXPECT_EQ(TableText({{"a", "long"}, {"wide", "1"}}, {false, true}), "a     long\nwide     1\n");
+}
+
+TEST(CommTest, RingBytes) {
+  EXPECT_EQ(RingWireBytes("all-reduce", 1024, 4), 1536);
+  EXPECT_EQ(RingWireBytes("all-reduce-max", 6, 3), 8);
+  EXPECT_EQ(RingWireBytes("all-gather", 1024, 4), 768);
+  EXPECT_EQ(RingWireBytes("reduce-scatter", 10, 3), 7);  // 6 2/3
+  EXPECT_EQ(RingWireBytes("send", 10, 2), 10);
+  EXPECT_EQ(RingWireBytes("all-reduce", int64_t{1} << 60, 8), 7 * (int64_t{1} << 58));
+}
+
+TEST(CommTest, OneEntryForEachLayerPhaseAndKind) {
+  std::string lines;
+  for (const CommEntry& entry : CommEntries(SmallPlan())) {
+    absl::StrAppend(&lines, Line(entry), "\n");
+  }
+  // An activation is 2 * 8 * 16 floats over dp 2; a weight 16 * 64 over tp 2.
+  EXPECT_EQ(lines,
+            "0 forward - all-reduce tp g 1 512 512\n"
+            "0 forward 0 all-reduce tp g 1 512 512\n"
+            "0 forward - send pp activation 1 512 512\n"
+            "0 backward 0 all-reduce tp f 1 512 512\n"
+            "0 backward - all-reduce-max tp vocabulary 1 32 32\n"
+            "0 backward - recv pp gradient 1 512 512\n"
+            "0 update - reduce-scatter dp gradient 1 4096 2048\n"
+            "0 update - all-reduce tp norm 1 24 24\n"
+            "1 forward 1 all-reduce tp g 1 512 512\n"
+            "1 forward - all-reduce-max tp vocabulary 1 32 32\n"
+            "1 forward - recv pp activation 1 512 512\n"
+            "1 backward - all-reduce tp f 1 512 512\n"
+            "1 backward 1 all-reduce tp f 1 512 512\n"
+            "1 backward - send pp gradient 1 512 512\n"
+            "1 update - reduce-scatter dp gradient 1 4096 2048\n"
+            "1 update - all-reduce tp norm 1 24 24\n");
+}
+
+// Two stages a rank, a layer in each; the last stage holds a copy of the tied embedding.
+TEST(CommTest, AnUpdateIsOfTheStageThatHoldsTheParameters) {
+  Plan plan = SmallPlan(/*layers=*/4);
+  for (PlanClass& c : plan.classes) {
+    const Call step = c.update[0];
+    for (const int layer : {kEmbeddingLayer, c.coordinate, c.coordinate + 2, c.coordinate * 4}) {
+      c.update.push_back(step);
+      c.update.back().layer = layer;
+    }
+    c.chunks.resize(2);
+    for (const int i : {0, 1}) {
+      Chunk chunk;
+      chunk.stage = chunk.first_layer = c.coordinate + 2 * i;
+      chunk.num_layers = 1;
+      chunk.has_embedding = chunk.stage == 0;
+      chunk.has_head = chunk.stage == 3;
+      c.chunks[static_cast<size_t>(i)] = chunk;
+    }
+  }
+  std::string update;
+  for (const CommEntry& entry : CommEntries(plan)) {
+    if (entry.phase == "update") absl::StrAppend(&update, Line(entry), "\n");
+  }
+  EXPECT_EQ(update,
+            "0 update - all-reduce tp norm 2 24 24\n"
+            "0 update 0 all-reduce tp norm 2 24 24\n"
+            "1 update - all-reduce tp norm 1 24 24\n"
+            "1 update 1 all-reduce tp norm 1 24 24\n"
+            "2 update 2 all-reduce tp norm 1 24 24\n"
+            "3 update - all-reduce tp norm 2 24 24\n"
+            "3 update 3 all-reduce tp norm 1 24 24\n");
+}
+
+TEST(CommTest, Json) {
+  const JsonValue root = Parsed(CommJson(SmallPlan()));
+  const JsonValue* entries = root.Find("entries");
+  ASSERT_NE(entries, nullptr);
+  ASSERT_EQ(entries->items.size(), CommEntries(SmallPlan()).size());
+  const JsonValue& first = entries->items[0];
+  std::string keys;
+  for (const JsonMember& member : first.members) absl::StrAppend(&keys, member.key, " ");
+  EXPECT_EQ(keys, "stage phase layer op group label count payload_bytes wire_bytes ");
+  EXPECT_EQ(first.Find("layer")->kind, JsonValue::Kind::kNull);
+  EXPECT_EQ(entries->items[1].Find("layer")->integer, 0);
+  EXPECT_EQ(first.Find("payload_bytes")->integer, 512);
+}
+
+TEST(CommTest, TextJoinsLayers) {
+  const std::string text = CommText(SmallPlan(/*layers=*/8));
+  EXPECT_TRUE(absl::StrContains(text, "layers 0-3  all-reduce")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "layers 4-7  all-reduce")) << text;
+  EXPECT_FALSE(absl::StrContains(text, "layer 1 ")) << text;
+  // 4 micro-batches of 4 + 1 forward, 4 backward all-reduces, a maximum and a send; the update.
+  EXPECT_TRUE(absl::StrContains(text, "stage 0: 22.1 KiB sent")) << text;
+}
+
+TEST(MemoryTest, TextAndJson) {
+  const std::string text = MemoryText(SmallPlan());
+  EXPECT_TRUE(absl::StrContains(text, "23.0 KiB")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "highest peak: 23.0 KiB on pp 1")) << text;
+  const JsonValue root = Parsed(MemoryJson(SmallPlan()));
+  const JsonValue& second = root.Find("classes")->items[1];
+  EXPECT_EQ(second.Find("peak")->integer, 23553);
+  EXPECT_EQ(second.Find("ranks")->integer, 4);
+  EXPECT_EQ(second.Find("frames")->integer, 8192);
+}
+
+TEST(RepeatsTest, FindsLoopsAndLosesNothing) {
+  std::vector<Step> steps = {{"0F", 0}, {"0F", 1}};
+  for (int64_t i = 0; i < 6; ++i) {
+    steps.push_back({"0F", i + 2});
+    steps.push_back({"0B", i});
+  }
+  steps.push_back({"0R", -1});
+  steps.push_back({"U", -1});
+  const std::vector<Loop> loops = FindLoops(steps);
+  EXPECT_EQ(ToString(loops), "3 x (0F0) +1 5 x (0B0 0F3) +1 0B5 0R U");
+  std::vector<std::string> unrolled;
+  for (const Loop& loop : loops) {
+    for (int64_t i = 0; i < loop.times; ++i) {
+      for (Step step : loop.steps) {
+        if (step.micro_batch >= 0) step.micro_batch += i * loop.shift;
+        unrolled.push_back(ToString(step));
+      }
+    }
+  }
+  std::vector<std::string> expected;
+  expected.reserve(steps.size());
+  for (const Step& step : steps) expected.push_back(ToString(step));
+  EXPECT_EQ(unrolled, expected);
+  EXPECT_TRUE(FindLoops({}).empty());
+}
+
+TEST(ScheduleTest, RowsOfAPlanHoldTransfers) {
+  const ScheduleRows rows = RowsOf(SmallPlan());
+  EXPECT_EQ(ScheduleCsv(rows),
+            "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0F2,0SEND_F2,0RECV_B1,0B1,0F3,0SEND_F3,"
+            "0RECV_B2,0B2,0RECV_B3,0B3,0R,U\n"
+            "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1,1RECV_F2,1F2,1B2,1SEND_B2,"
+            "1RECV_F3,1F3,1B3,1SEND_B3,1R,U\n");
+  const JsonValue root = Parsed(ScheduleJson(rows));
+  ASSERT_EQ(root.Find("ranks")->items.size(), 2);
+  EXPECT_EQ(root.Find("ranks")->items[0].items[1].text, "0SEND_F0");
+}
+
+TEST(ScheduleTest, RowsOfAScheduleAreItsCsv) {
+  const PipelineSchedule schedule = *BuildSchedule({ScheduleKind::kInterleaved, 4, 2, 8, 0});
+  EXPECT_EQ(ScheduleCsv(RowsOf(schedule)), ScheduleCsv(schedule));
+}
+
+TEST(GroupsTest, JsonHasMegatronsKinds) {
+  RankGroupSpec spec;
+  spec.world_size = 8;
+  spec.tp = 2;
+  spec.pp = 2;
+  const JsonValue root = Parsed(GroupsJson(*BuildRankGroups(spec)));
+  std::string keys;
+  for (const JsonMember& member : root.members) absl::StrAppend(&keys, member.key, " ");
+  EXPECT_EQ(keys, "tp cp dp pp tp-cp tp-dp tp-pp dp-cp tp-dp-cp embedding position-embedding ");
+  EXPECT_EQ(root.Find("tp")->items[3].items[1].integer, 7);
+  EXPECT_EQ(GroupsJson(*BuildRankGroups(SpecOfMesh(SmallPlan().mesh))),
+            GroupsJson(*BuildRankGroups(spec)));
+}
+
+TEST(GroupsTest, SpecOfASplitMesh) {
+  const Mesh mesh = *Mesh::FromOrder("tp-pp-dp", {{"tp", 4}, {"pp", 2}, {"dp", 3}});
+  const RankGroupSpec spec = SpecOfMesh(*mesh.Split("tp", {2, 2}));
+  EXPECT_EQ(spec.tp, 4);
+  EXPECT_EQ(spec.order, "tp-pp-dp");
+  EXPECT_EQ(spec.world_size, 24);
+}
+
+TEST(InstructionsTest, SegmentsOnceAndCallsCounted) {
+  const std::string text = InstructionsText(SmallPlan(/*layers=*/8));
+  EXPECT_TRUE(
+      absl::StrContains(text, "start 0: all-reduce g over tp, 512 B: %y.owed -> %y\n  wait 0\n"))
+      << text;
+  EXPECT_TRUE(absl::StrContains(text, "= matmul(%x, %layers.*.w)")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "stage 0 forward: embedding.forward layer.forward x4\n"))
+      << text;
+  const std::vector<std::string> pieces = absl::StrSplit(text, "segment layer.forward(");
+  EXPECT_EQ(pieces.size(), 2);
+  const JsonValue root = Parsed(InstructionsJson(SmallPlan(8)));
+  EXPECT_EQ(root.Find("segments")->items.size(), 8);
+  const JsonValue& chunk = root.Find("classes")->items[1].Find("chunks")->items[0];
+  EXPECT_EQ(chunk.Find("forward")->items[0].Find("calls")->integer, 4);
+  EXPECT_EQ(chunk.Find("backward")->items[1].Find("first_layer")->integer, 7);
+}
+
+TEST(ShowTest, SaysHowParametersLie) {
+  const Plan plan = SmallPlan();
+  EXPECT_EQ(CutOf(plan.blocks[0].entries[0], plan.mesh), "colwise over tp");
+  EXPECT_EQ(CutOf(plan.blocks[0].entries[1], plan.mesh), "rowwise over tp");
+  EXPECT_EQ(ParameterCount(plan), 2 * 2 * 16 * 64);
+  EXPECT_DOUBLE_EQ(IdealBubble(plan), 0.25);
+  const std::string text = ShowText(plan);
+  EXPECT_TRUE(absl::StrContains(text, "mesh @m [tp=2, dp=2, pp=2]: 8 ranks")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "1.5 ms predicted, pipeline bubble at least 25.0 %")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "cut over dp")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "embedding, layer 0")) << text;
+}
+
+TEST(ShowTest, Json) {
+  const JsonValue root = Parsed(ShowJson(SmallPlan()));
+  EXPECT_EQ(root.Find("world_size")->integer, 8);
+  EXPECT_EQ(root.Find("stages")->items[1].Find("first_layer")->integer, 1);
+  EXPECT_TRUE(root.Find("stages")->items[1].Find("head")->boolean);
+  EXPECT_EQ(root.Find("parameters")->items[0].Find("times")->integer, 2);
+  EXPECT_EQ(root.Find("options")->Find("--tp")->text, "2");
+}
+
+}  // namespace
+}  // namespace mgc
