@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "google/protobuf/reflection.h"
+#include "tests/fuzz/fuzz_cases.h"
 
 namespace mgc {
 namespace {
@@ -194,10 +195,6 @@ void CopyFromAnother(Message* whole, const Names& kept, const Place& place, std:
 }
 
 }  // namespace
-
-size_t Below(std::mt19937* random, size_t bound) {
-  return std::uniform_int_distribution<size_t>(0, bound - 1)(*random);
-}
 
 void Damage(Message* message, const Names& kept, std::mt19937* random) {
   Place place;

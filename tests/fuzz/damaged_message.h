@@ -11,9 +11,6 @@
 
 namespace mgc {
 
-// A number in [0, bound); `bound` is at least 1.
-size_t Below(std::mt19937* random, size_t bound);
-
 // Changes one thing somewhere inside of `message`: a number becomes another one, near, huge or one
 // that stands elsewhere; entries of a list are swapped, repeated or taken out; a text becomes
 // another one of the same field; a part takes the place of another of its kind. Fields of the names

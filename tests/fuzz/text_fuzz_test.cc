@@ -1,9 +1,6 @@
 // Hostile texts and bytes: whatever is read gives a graph that prints and checks, or an error, and
-// never ends the program. Runs for a few seconds; on failure, the seed printed repeats it.
+// never ends the program.
 
-#include <chrono>
-#include <functional>
-#include <iostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -18,11 +15,12 @@
 #include "graph/text/parser.h"
 #include "graph/text/printer.h"
 #include "gtest/gtest.h"
+#include "tests/fuzz/fuzz_cases.h"
 
 namespace mgc {
 namespace {
 
-constexpr std::chrono::milliseconds kTimePerTest(1500);
+constexpr int kCases = 10000;
 
 constexpr char kGraph[] = R"(mesh @m [tp.1=2, tp.0=2, dp=2; ep=dp*tp.1]
 graph @g sharded layers=2 (
@@ -48,24 +46,6 @@ graph @g sharded layers=2 (
   report "q" = %lr
 }
 )";
-
-// Runs `once` with new random numbers until the time is up; names the seed if a test fails.
-void Repeat(const char* what, const std::function<void(std::mt19937*)>& once) {
-  const uint32_t first = std::random_device()();
-  std::cout << what << ": seeds from " << first << std::endl;
-  const auto end = std::chrono::steady_clock::now() + kTimePerTest;
-  uint32_t seed = first;
-  while (std::chrono::steady_clock::now() < end && !testing::Test::HasFailure()) {
-    SCOPED_TRACE(absl::StrCat("seed ", seed));
-    std::mt19937 random(seed++);
-    once(&random);
-  }
-  std::cout << what << ": " << seed - first << " cases" << std::endl;
-}
-
-size_t Below(std::mt19937* random, size_t bound) {
-  return std::uniform_int_distribution<size_t>(0, bound - 1)(*random);
-}
 
 // One change: bytes flipped, cut, doubled, moved from elsewhere, or a word that is hard to read.
 void Mutate(std::mt19937* random, std::string* text) {
@@ -123,7 +103,7 @@ TEST(TextFuzzTest, TheSeedIsSound) {
 }
 
 TEST(TextFuzzTest, RandomBytes) {
-  Repeat("random bytes", [](std::mt19937* random) {
+  RunFuzzCases("random bytes", kCases, [](uint32_t, std::mt19937* random) {
     const std::string bytes = RandomBytes(random);
     EXPECT_FALSE(ParseGraph(bytes, bytes).ok());
     EXPECT_FALSE(ParseMesh(bytes, "f").ok());
@@ -136,7 +116,7 @@ TEST(TextFuzzTest, RandomBytes) {
 
 TEST(TextFuzzTest, MutatedGraphTexts) {
   int read = 0;
-  Repeat("mutated graph texts", [&read](std::mt19937* random) {
+  RunFuzzCases("mutated graph texts", kCases, [&read](uint32_t, std::mt19937* random) {
     std::string text = kGraph;
     for (size_t n = Below(random, 4) + 1; n > 0; --n) Mutate(random, &text);
     const absl::StatusOr<Graph> graph = ParseGraph(text, "f");
@@ -154,7 +134,7 @@ TEST(TextFuzzTest, RandomNodes) {
                                         "%h", "%y", "%r",   "%q",     "%i"};
   static const char* const kNumbers[] = {
       "0", "1", "2", "3", "-1", "8", "16", "0.5", "1e300", "nan", "-0.0", "9223372036854775807"};
-  Repeat("random nodes", [](std::mt19937* random) {
+  RunFuzzCases("random nodes", kCases, [](uint32_t, std::mt19937* random) {
     const auto pick = [&](const auto& list) { return list[Below(random, std::size(list))]; };
     const OpDef& op = AllOps()[Below(random, AllOps().size())];
     std::string line = "%new";
@@ -190,7 +170,7 @@ TEST(TextFuzzTest, RandomNodes) {
 }
 
 TEST(TextFuzzTest, MutatedMachineTexts) {
-  Repeat("mutated machine texts", [](std::mt19937* random) {
+  RunFuzzCases("mutated machine texts", kCases, [](uint32_t, std::mt19937* random) {
     std::string text = PrintMachine(MachinePresets()[Below(random, MachinePresets().size())]);
     Mutate(random, &text);
     Mutate(random, &text);
@@ -207,7 +187,7 @@ TEST(TextFuzzTest, MutatedWireBytes) {
   const absl::StatusOr<Graph> parsed = ParseGraph(kGraph, "g");
   ASSERT_TRUE(parsed.ok());
   const std::string seeds[] = {SerializeGraph(*parsed), SerializeGraph(OddGraph())};
-  Repeat("mutated wire bytes", [&](std::mt19937* random) {
+  RunFuzzCases("mutated wire bytes", kCases, [&](uint32_t, std::mt19937* random) {
     std::string bytes = seeds[Below(random, 2)];
     for (size_t n = Below(random, 3) + 1; n > 0; --n) {
       bytes[Below(random, bytes.size())] ^= static_cast<char>(1 << Below(random, 8));

@@ -3,7 +3,6 @@
 
 #include <xxhash.h>
 
-#include <chrono>
 #include <random>
 #include <string>
 
@@ -12,26 +11,16 @@
 #include "graph/proto/plan_wire.h"
 #include "graph/text/plan_text.h"
 #include "gtest/gtest.h"
+#include "tests/fuzz/fuzz_cases.h"
 #include "tests/plan_forms/corpus.h"
 
 namespace mgc {
 namespace {
 
-// Other cases: --gtest_random_seed=N.
-uint32_t Seed() {
-  return 20240607 + static_cast<uint32_t>(testing::UnitTest::GetInstance()->random_seed());
-}
-
-constexpr std::chrono::seconds kTimeLimit(4);  // of one test
+constexpr int kTexts = 300;
+constexpr int kMessages = 300;
+constexpr int kFiles = 2000;
 constexpr size_t kHeaderBytes = 40;
-
-class Budget {
- public:
-  bool Left() const { return std::chrono::steady_clock::now() < end_; }
-
- private:
-  std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::now() + kTimeLimit;
-};
 
 Plan SmallPlan() { return CompilePlanCase(TinyPlanCases()[5]); }  // pp2
 
@@ -76,17 +65,13 @@ std::string WithHeader(const std::string& file, const std::string& payload) {
 
 TEST(PlanFuzzTest, MutatedTexts) {
   const std::string text = PrintPlan(SmallPlan());
-  std::mt19937 random(Seed());
-  const Budget budget;
   int read = 0;
-  int n = 0;
-  for (; budget.Left(); ++n) {
-    SCOPED_TRACE(absl::StrCat("seed ", Seed(), " case ", n));
-    const absl::StatusOr<Plan> plan = ParsePlan(Mutated(text, &random), "fuzz.mgc");
+  RunFuzzCases("plan texts", kTexts, [&](uint32_t, std::mt19937* random) {
+    const absl::StatusOr<Plan> plan = ParsePlan(Mutated(text, random), "fuzz.mgc");
     if (!plan.ok()) {
       ASSERT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
       ASSERT_EQ(plan.status().message().substr(0, 9), "fuzz.mgc:") << plan.status();
-      continue;
+      return;
     }
     ++read;
     ASSERT_TRUE(CheckPlan(*plan).ok());
@@ -95,41 +80,34 @@ TEST(PlanFuzzTest, MutatedTexts) {
     ASSERT_TRUE(again.ok()) << again.status();
     ASSERT_TRUE(PrintPlan(*again) == printed);
     ASSERT_TRUE(DeserializePlan(SerializePlan(*plan), "bytes").ok());
-  }
-  RecordProperty("cases", n);
-  EXPECT_GT(n, 20);
+  });
   EXPECT_GT(read, 0) << "no mutation was harmless: the test only sees the lexer";
 }
 
 TEST(PlanFuzzTest, MutatedMessages) {
   const std::string file = SerializePlan(SmallPlan());
   ASSERT_TRUE(DeserializePlan(WithHeader(file, file.substr(kHeaderBytes)), "fuzz").ok());
-  std::mt19937 random(Seed());
-  const Budget budget;
   int messages = 0;
   int read = 0;
-  for (int n = 0; budget.Left(); ++n) {
-    SCOPED_TRACE(absl::StrCat("seed ", Seed(), " case ", n));
+  RunFuzzCases("plan messages", kMessages, [&](uint32_t, std::mt19937* random) {
     const absl::StatusOr<Plan> plan =
-        DeserializePlan(WithHeader(file, Mutated(file.substr(kHeaderBytes), &random)), "fuzz");
+        DeserializePlan(WithHeader(file, Mutated(file.substr(kHeaderBytes), random)), "fuzz");
     messages += plan.status().message().find("[file_c") == std::string::npos ? 1 : 0;
-    if (!plan.ok()) continue;
+    if (!plan.ok()) return;
     ++read;
     ASSERT_TRUE(CheckPlan(*plan).ok());
     ASSERT_TRUE(DeserializePlan(SerializePlan(*plan), "bytes").ok());
-  }
+  });
   EXPECT_GT(messages, 10) << "no mutation left a message: the test only sees its parser";
   EXPECT_GT(read, 0);
 }
 
 TEST(PlanFuzzTest, MutatedFiles) {
   const std::string bytes = SerializePlan(SmallPlan());
-  std::mt19937 random(Seed());
-  for (int n = 0; n < 2000; ++n) {
-    SCOPED_TRACE(absl::StrCat("seed ", Seed(), " case ", n));
-    const std::string mutated = Mutated(bytes, &random);
+  RunFuzzCases("plan files", kFiles, [&](uint32_t, std::mt19937* random) {
+    const std::string mutated = Mutated(bytes, random);
     EXPECT_EQ(DeserializePlan(mutated, "fuzz").ok(), mutated == bytes);
-  }
+  });
 }
 
 }  // namespace
