@@ -177,6 +177,25 @@ void ReadRope(JsonObjectReader* reader, JsonProblems* problems,
   }
 }
 
+// C1, C2: what the numbers of heads must be to each other.
+void CheckHeads(const ModelConfig& c, JsonObjectReader* reader) {
+  if (!reader->Failed("num_attention_heads") && !reader->Failed("num_key_value_heads") &&
+      c.heads % c.kv_heads != 0) {
+    reader->Problem(
+        "num_key_value_heads",
+        absl::StrCat(c.kv_heads, " kv heads do not divide ", c.heads,
+                     " heads; the nearest legal: ", NearestDivisors(c.heads, c.kv_heads)),
+        "C1");
+  }
+  if (!reader->Failed("head_dim") && !reader->Failed("hidden_size") &&
+      !reader->Failed("num_attention_heads") && c.head_dim % 2 != 0) {
+    reader->Problem("head_dim",
+                    absl::StrCat("RoPE turns pairs, and a head size of ", c.head_dim,
+                                 " is odd; the nearest legal: ", c.head_dim + 1),
+                    "C2");
+  }
+}
+
 ModelConfig ReadLlama(JsonObjectReader* reader, JsonProblems* problems,
                       std::vector<std::string>* differences) {
   ModelConfig c;
@@ -202,21 +221,7 @@ ModelConfig ReadLlama(JsonObjectReader* reader, JsonProblems* problems,
   reader->RequireNull("sliding_window", "attention over a window is not supported");
   ReadRope(reader, problems, differences, &c);
   ReadCommon(reader, "max_position_embeddings", /*tied_if_absent=*/false, &c);
-  if (!reader->Failed("num_attention_heads") && !reader->Failed("num_key_value_heads") &&
-      c.heads % c.kv_heads != 0) {
-    reader->Problem(
-        "num_key_value_heads",
-        absl::StrCat(c.kv_heads, " kv heads do not divide ", c.heads,
-                     " heads; the nearest legal: ", NearestDivisors(c.heads, c.kv_heads)),
-        "C1");
-  }
-  if (!reader->Failed("head_dim") && !reader->Failed("hidden_size") &&
-      !reader->Failed("num_attention_heads") && c.head_dim % 2 != 0) {
-    reader->Problem("head_dim",
-                    absl::StrCat("RoPE turns pairs, and a head size of ", c.head_dim,
-                                 " is odd; the nearest legal: ", c.head_dim + 1),
-                    "C2");
-  }
+  CheckHeads(c, reader);
   return c;
 }
 

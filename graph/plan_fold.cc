@@ -220,20 +220,22 @@ int64_t NumRefs(const Transfer& transfer) {
   return static_cast<int64_t>(transfer.after.size() + transfer.after_transfers.size());
 }
 
+// Whether numbers that a file may hold can be unfolded at all. `size`: of one round, in entries and
+// references.
 template <typename Entry>
-bool UnfoldEntries(const Repeat<Entry>& repeat, int64_t* room, std::vector<Entry>* entries) {
-  int64_t size = 0;
+bool CanUnfold(const Repeat<Entry>& repeat, int64_t room, int64_t* size) {
+  *size = 0;
   bool in_range = repeat.shift >= -kMaxShift && repeat.shift <= kMaxShift;
   for (const Entry& entry : repeat.body) {
-    size += 1 + NumRefs(entry);
+    *size += 1 + NumRefs(entry);
     VisitFields(
         entry, [](int64_t) {},
         [&](int64_t micro_batch) {
           in_range &= micro_batch >= -kMaxShift && micro_batch <= kMaxShift;
         });
   }
-  if (!in_range || repeat.times < 1 || repeat.times > kMaxPlanEntries || size > kMaxPlanEntries ||
-      size * repeat.times > *room) {
+  if (!in_range || repeat.times < 1 || repeat.times > kMaxPlanEntries || *size > kMaxPlanEntries ||
+      *size * repeat.times > room) {
     return false;
   }
   for (const AddressCycle& cycle : repeat.cycles) {
@@ -244,6 +246,25 @@ bool UnfoldEntries(const Repeat<Entry>& repeat, int64_t* room, std::vector<Entry
       return false;
     }
   }
+  return true;
+}
+
+// Addresses of round n into the entries from `begin` on.
+template <typename Entry>
+void PutAddresses(const std::vector<AddressCycle>& cycles, int64_t n, Entry* begin) {
+  for (const AddressCycle& cycle : cycles) {
+    int which = 0;
+    for (int64_t* address : AddressesOf(begin + cycle.entry)) {
+      if (which++ != cycle.which) continue;
+      *address = cycle.addresses[static_cast<size_t>(n) % cycle.addresses.size()];
+    }
+  }
+}
+
+template <typename Entry>
+bool UnfoldEntries(const Repeat<Entry>& repeat, int64_t* room, std::vector<Entry>* entries) {
+  int64_t size = 0;
+  if (!CanUnfold(repeat, *room, &size)) return false;
   *room -= size * repeat.times;
   const size_t needed = entries->size() + repeat.body.size() * static_cast<size_t>(repeat.times);
   // To room for just these the next of many short repeats would copy all of them again.
@@ -254,14 +275,7 @@ bool UnfoldEntries(const Repeat<Entry>& repeat, int64_t* room, std::vector<Entry
       entries->push_back(entry);
       Shift(n * repeat.shift, &entries->back());
     }
-    for (const AddressCycle& cycle : repeat.cycles) {
-      Entry* entry = &(*entries)[begin + static_cast<size_t>(cycle.entry)];
-      int which = 0;
-      for (int64_t* address : AddressesOf(entry)) {
-        if (which++ != cycle.which) continue;
-        *address = cycle.addresses[static_cast<size_t>(n) % cycle.addresses.size()];
-      }
-    }
+    PutAddresses(repeat.cycles, n, entries->data() + begin);
   }
   return true;
 }

@@ -74,6 +74,51 @@ void FillHeader(const Graph& logical, const CompileOptions& options, const Check
   }
 }
 
+// One rank's programs, and what to tell of how they came about.
+struct LocalGraphs {
+  Graph training;
+  Graph evaluation;
+  std::vector<std::string> notes;
+};
+
+// The passes from graph to graph.
+absl::StatusOr<LocalGraphs> ToLocal(const Graph& logical, const ModelDims& dims,
+                                    const CompileOptions& options) {
+  const ParallelConfig& config = options.parallel;
+  // First, so that less is differentiated and residual sums are flat.
+  const Graph simple = Simplify(WithLayers(logical));
+  MGC_RETURN_IF_ERROR(After(options, "simplify", simple));
+
+  // Before sharding: forward, backward and optimizer are then sharded by one mechanism.
+  MGC_ASSIGN_OR_RETURN(Graph training, Differentiate(simple));
+  // Again: the maximum behind the stop-gradient has no backward now.
+  training = Simplify(training);
+  MGC_RETURN_IF_ERROR(After(options, "differentiate", training));
+  MGC_ASSIGN_OR_RETURN(Graph evaluation, Evaluation(simple));
+  evaluation = Simplify(evaluation);
+
+  // All layouts are decided in one sweep over the whole step, then spelled out as collectives.
+  MGC_ASSIGN_OR_RETURN(const Mesh mesh, MeshOf(config, dims.kv_heads));
+  const Strategy strategy = MegatronStrategy(config, dims.kv_heads, mesh);
+  LocalGraphs local;
+  std::vector<std::string> same_notes;
+  MGC_ASSIGN_OR_RETURN(local.training,
+                       Localize(training, mesh, strategy, options, true, &local.notes));
+  MGC_ASSIGN_OR_RETURN(local.evaluation,
+                       Localize(evaluation, mesh, strategy, options, false, &same_notes));
+
+  // On the local graph: what is computed again includes its collectives.
+  local.training = DropDeadNodes(Recompute(local.training, config.recompute));
+  MGC_RETURN_IF_ERROR(After(options, "recompute", local.training));
+
+  // After recompute, which decides what forward must keep apart for backward; before stage, so that
+  // layers fold in their final form.
+  local.training = Fuse(local.training);
+  local.evaluation = Fuse(local.evaluation);
+  MGC_RETURN_IF_ERROR(After(options, "fuse", local.training));
+  return local;
+}
+
 absl::Status CheckMemory(const Plan& plan) {
   std::string errors;
   for (const PlanClass& c : plan.classes) {
@@ -99,42 +144,12 @@ absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
   if (!checked.violations.empty()) {
     return absl::InvalidArgumentError(ToString(checked.violations));
   }
-
-  // First, so that less is differentiated and residual sums are flat.
-  const Graph simple = Simplify(WithLayers(logical));
-  MGC_RETURN_IF_ERROR(After(options, "simplify", simple));
-
-  // Before sharding: forward, backward and optimizer are then sharded by one mechanism.
-  MGC_ASSIGN_OR_RETURN(Graph training, Differentiate(simple));
-  // Again: the maximum behind the stop-gradient has no backward now.
-  training = Simplify(training);
-  MGC_RETURN_IF_ERROR(After(options, "differentiate", training));
-  MGC_ASSIGN_OR_RETURN(Graph evaluation, Evaluation(simple));
-  evaluation = Simplify(evaluation);
-
-  // All layouts are decided in one sweep over the whole step, then spelled out as collectives.
-  MGC_ASSIGN_OR_RETURN(const Mesh mesh, MeshOf(config, dims.kv_heads));
-  const Strategy strategy = MegatronStrategy(config, dims.kv_heads, mesh);
-  std::vector<std::string> notes;
-  std::vector<std::string> same_notes;
-  MGC_ASSIGN_OR_RETURN(Graph local, Localize(training, mesh, strategy, options, true, &notes));
-  MGC_ASSIGN_OR_RETURN(Graph local_eval,
-                       Localize(evaluation, mesh, strategy, options, false, &same_notes));
-
-  // On the local graph: what is computed again includes its collectives.
-  local = DropDeadNodes(Recompute(local, config.recompute));
-  MGC_RETURN_IF_ERROR(After(options, "recompute", local));
-
-  // After recompute, which decides what forward must keep apart for backward; before stage, so that
-  // layers fold in their final form.
-  local = Fuse(local);
-  local_eval = Fuse(local_eval);
-  MGC_RETURN_IF_ERROR(After(options, "fuse", local));
+  MGC_ASSIGN_OR_RETURN(LocalGraphs local, ToLocal(logical, dims, options));
 
   // From here on layers are folded: graph to plan.
-  MGC_ASSIGN_OR_RETURN(Plan plan, Stage(local, local_eval, checked.placement));
+  MGC_ASSIGN_OR_RETURN(Plan plan, Stage(local.training, local.evaluation, checked.placement));
   FillHeader(logical, options, checked, &plan);
-  plan.notes = std::move(notes);
+  plan.notes = std::move(local.notes);
 
   // Which action before which; then, with costs, which transfer between which collectives; then,
   // with all lifetimes known, which byte.

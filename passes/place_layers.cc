@@ -69,22 +69,24 @@ LayerPlacementResult PlaceEvenly(const LayerPlacementSpec& spec, int64_t vp) {
 
 // ---- account_for_embedding, account_for_loss -----------------------------------------------
 
+// The nearest numbers of layers that with `extra` more are divisible.
+std::string DivisibleLayers(const LayerPlacementSpec& spec, int64_t extra, int64_t divisor) {
+  return absl::StrCat(
+      "layers ", NearestLegal(spec.num_layers, kMaxPipelineSize,
+                              [&](int64_t layers) { return (layers + extra) % divisor == 0; }));
+}
+
 LayerPlacementResult PlaceWithAccounting(const LayerPlacementSpec& spec, int64_t vp) {
   LayerPlacementResult result;
   const int64_t extra =
       (spec.flags.account_for_embedding ? 1 : 0) + (spec.flags.account_for_loss ? 1 : 0);
   const int64_t units = spec.num_layers + extra;
-  const auto layers_hint = [&](int64_t divisor) {
-    return absl::StrCat(
-        "layers ", NearestLegal(spec.num_layers, kMaxPipelineSize,
-                                [&](int64_t layers) { return (layers + extra) % divisor == 0; }));
-  };
   if (units % spec.pp != 0) {
     result.violations.push_back(
         {"P5",
          absl::StrCat(spec.num_layers, " layers + ", extra,
                       " for embedding and loss are not divisible by pp ", spec.pp),
-         layers_hint(spec.pp)});
+         DivisibleLayers(spec, extra, spec.pp)});
     return result;
   }
   if (units / spec.pp % vp != 0) {
@@ -93,7 +95,7 @@ LayerPlacementResult PlaceWithAccounting(const LayerPlacementSpec& spec, int64_t
                                               " of them for embedding and loss in all) are not "
                                               "divisible by vp ",
                                               vp),
-                                 layers_hint(spec.pp * vp)});
+                                 DivisibleLayers(spec, extra, spec.pp * vp)});
     return result;
   }
   Counts counts(static_cast<size_t>(spec.pp * vp), units / (spec.pp * vp));

@@ -125,17 +125,7 @@ absl::StatusOr<SimulatedStep> StepSimulator::Run() {
       --rank.outstanding;
       if (event.action == rank.action && rank.step >= 0) rank.done[event.index] = true;
     }
-    if (event.kind == Event::kTransferDone) {
-      const PendingTransfer& t = transfers_[event.index];
-      auto& inputs = t.recv.kind == TransferKind::kRecvForward ? ranks_[t.dst].inputs
-                                                               : ranks_[t.dst].grad_inputs;
-      inputs[t.recv.chunk][t.recv.micro_batch] = t.dst_slot;
-      --channels_[t.channel].outboxes;
-      ranks_[t.src].free_slots.insert(t.src_slot);
-      ranks_[t.src].pool[t.src_slot] = {false, true, {}, t.send};
-      Advance(t.dst, event.time);
-      TryStart(t.dst, event.time);
-    }
+    if (event.kind == Event::kTransferDone) FinishTransfer(transfers_[event.index], event.time);
     Advance(event.rank, event.time);
     TryStart(event.rank, event.time);
   }
@@ -150,6 +140,18 @@ absl::StatusOr<SimulatedStep> StepSimulator::Run() {
   }
   for (size_t r = 0; r < ranks_.size(); ++r) result_.busy_ns[r] = ranks_[r].busy;
   return std::move(result_);
+}
+
+// The receiver has its input, the sender its slot back.
+void StepSimulator::FinishTransfer(PendingTransfer t, int64_t now) {
+  auto& inputs =
+      t.recv.kind == TransferKind::kRecvForward ? ranks_[t.dst].inputs : ranks_[t.dst].grad_inputs;
+  inputs[t.recv.chunk][t.recv.micro_batch] = t.dst_slot;
+  --channels_[t.channel].outboxes;
+  ranks_[t.src].free_slots.insert(t.src_slot);
+  ranks_[t.src].pool[t.src_slot] = {false, true, {}, t.send};
+  Advance(t.dst, now);
+  TryStart(t.dst, now);
 }
 
 // Runs a class' compute queue until it has to wait.

@@ -115,6 +115,7 @@ class StepSimulator {
   void TryStart(int r, int64_t now);
   bool MayStart(const PendingTransfer& transfer, int64_t now) const;
   void StartTransfer(int t, int64_t now);
+  void FinishTransfer(PendingTransfer t, int64_t now);  // by value: it may add transfers
   void RecordTransfer(int r, const TransferRef& ref, int64_t slot, int peer);
   int64_t TakeSlot(int r, PoolSlot* last);
   void Span(int r, bool communication, std::string name, int64_t begin, int64_t end);

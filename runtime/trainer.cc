@@ -78,6 +78,14 @@ absl::Status CheckVocabulary(const ByteDataset& data, int64_t vocab) {
   return absl::OkStatus();
 }
 
+// What the plan predicts for this executor's workers; 0 if it predicts nothing. The plan gives
+// every rank a device of its own; here they share the workers.
+double PredictedMs(const Executor& executor) {
+  const double ranks = static_cast<double>(executor.plan().mesh.world_size());
+  const double share = std::max(1.0, ranks / executor.num_workers());
+  return static_cast<double>(executor.plan().predicted_step_ns) / kNsPerMs * share;
+}
+
 }  // namespace
 
 Trainer::Trainer(std::unique_ptr<Executor> executor, ByteDataset data, TrainOptions options)
@@ -141,12 +149,7 @@ absl::StatusOr<StepRecord> Trainer::Step() {
   for (const std::string& name : OtherLosses(plan)) {
     MGC_ASSIGN_OR_RETURN(record.other_losses[name], executor_->Report(name, false));
   }
-  if (plan.predicted_step_ns > 0) {
-    // The prediction gives every rank a device of its own; here they share the workers.
-    const double ranks = static_cast<double>(plan.mesh.world_size());
-    const double share = std::max(1.0, ranks / executor_->num_workers());
-    record.predicted_ms = static_cast<double>(plan.predicted_step_ns) / kNsPerMs * share;
-  }
+  record.predicted_ms = PredictedMs(*executor_);
   record.tokens_per_second =
       static_cast<double>(plan.global_batch_size * plan.seq_length) / (record.ms / 1e3);
   record.peak_bytes = executor_->MeasuredPeak();

@@ -95,6 +95,14 @@ std::string Wrapped(absl::string_view text, size_t indent, size_t width) {
   return absl::StrCat(lines, line, "\n");
 }
 
+const CLI::Option* AddTo(CLI::App* app, const std::vector<std::string>& names, bool is_switch) {
+  const std::string all = absl::StrJoin(names, ",");
+  if (is_switch) return app->add_flag(all)->disable_flag_override();
+  return app->add_option(all, CLI::callback_t())
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 }  // namespace
 
 void Flags::Add(absl::string_view names, absl::string_view value, absl::string_view doc,
@@ -240,14 +248,8 @@ ParsedFlags Flags::Parse(const std::vector<std::string>& arguments) {
   const CLI::Option* help = app.add_flag("-h,--help");
   const CLI::Option* version = app.add_flag("--version");
   std::vector<const CLI::Option*> options;
-  for (const Flag& flag : flags_) {
-    const std::string names = absl::StrJoin(flag.names, ",");
-    options.push_back(flag.value.empty()
-                          ? app.add_flag(names)->disable_flag_override()
-                          : app.add_option(names, CLI::callback_t())
-                                ->expected(1)
-                                ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll));
-  }
+  options.reserve(flags_.size());
+  for (const Flag& flag : flags_) options.push_back(AddTo(&app, flag.names, flag.value.empty()));
   const CLI::Option* rest = app.add_option("arguments", CLI::callback_t())
                                 ->expected(0, 1 << 20)
                                 ->allow_extra_args()

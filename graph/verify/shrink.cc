@@ -87,6 +87,33 @@ absl::Status CheckSmall(const TensorType& type, const Sharding& sharding, const 
       absl::StrCat("at small sizes, ", status.message(), " [meaning_v1]"));
 }
 
+// Appends a node of the model at small sizes. `made`: the small model's values, by those of the
+// model.
+absl::Status AppendSmall(const Graph& model, const Node& node, const DimSizes& sizes,
+                         std::vector<ValueId>* made, GraphBuilder* builder) {
+  Node copy = node;
+  for (ValueId& id : copy.inputs) id = (*made)[static_cast<size_t>(id)];
+  std::vector<Value> results;
+  for (ValueId id : node.outputs) {
+    results.push_back(model.value(id));
+    TensorType& type = results.back().type;
+    type = sizes.Small(type);
+    MGC_RETURN_IF_ERROR(CheckSmall(type, Sharding::Whole(type.ndim()), Mesh()));
+  }
+  std::vector<const TensorType*> types;
+  types.reserve(results.size());
+  for (const Value& result : results) types.push_back(&result.type);
+  copy.attrs = SmallAttrs(*node.op, node.attrs, types);
+  MGC_RETURN_IF_ERROR(
+      Annotate(CheckTypes(*node.op, copy.attrs, TypesOf(builder->graph(), copy.inputs), types),
+               results.empty() ? "" : results[0].name));
+  const NodeId appended = builder->AppendRaw(std::move(copy), results);
+  for (size_t r = 0; r < node.outputs.size(); ++r) {
+    (*made)[static_cast<size_t>(node.outputs[r])] = builder->graph().node(appended).outputs[r];
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Graph> SmallModel(const Graph& model, const DimSizes& sizes) {
   GraphBuilder builder(model.name(), model.level());
   builder.set_num_layers(model.num_layers());
@@ -100,26 +127,7 @@ absl::StatusOr<Graph> SmallModel(const Graph& model, const DimSizes& sizes) {
         builder.AddInput(value.name, type, input.kind, input.attrs);
   }
   for (const Node& node : model.nodes()) {
-    Node copy = node;
-    std::vector<Value> results;
-    std::vector<const TensorType*> types;
-    for (ValueId& id : copy.inputs) id = made[static_cast<size_t>(id)];
-    for (ValueId id : node.outputs) {
-      results.push_back(model.value(id));
-      TensorType& type = results.back().type;
-      type = sizes.Small(type);
-      MGC_RETURN_IF_ERROR(CheckSmall(type, Sharding::Whole(type.ndim()), Mesh()));
-    }
-    types.reserve(results.size());
-    for (const Value& result : results) types.push_back(&result.type);
-    copy.attrs = SmallAttrs(*node.op, node.attrs, types);
-    MGC_RETURN_IF_ERROR(
-        Annotate(CheckTypes(*node.op, copy.attrs, TypesOf(builder.graph(), copy.inputs), types),
-                 results.empty() ? "" : results[0].name));
-    const NodeId appended = builder.AppendRaw(std::move(copy), results);
-    for (size_t r = 0; r < node.outputs.size(); ++r) {
-      made[static_cast<size_t>(node.outputs[r])] = builder.graph().node(appended).outputs[r];
-    }
+    MGC_RETURN_IF_ERROR(AppendSmall(model, node, sizes, &made, &builder));
   }
   for (GraphOutput output : model.outputs()) {
     output.value = made[static_cast<size_t>(output.value)];
