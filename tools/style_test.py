@@ -85,6 +85,9 @@ class CheckStyleTest(unittest.TestCase):
         self.assert_clean("char* a = getenv(\"A\");\n", "tools/a.cc")
         self.assert_clean("// getenv is not called\n")
         self.assert_violates("thread_local int a;\n", "thread_local")
+        self.assert_violates("int a = std::random_device()();\n", "random_device")
+        self.assert_violates("int a = UnitTest::GetInstance()->random_seed();\n", "random_seed")
+        self.assert_clean("int a = GTEST_FLAG_GET(random_seed);\n", "runtime/a_test.cc")
 
     def test_includes(self):
         self.assert_violates("#include <CLI/CLI.hpp>\n", "CLI11", "tools/a.cc")

@@ -4,7 +4,6 @@
 #define MGC_TESTS_FUZZ_FUZZ_CASES_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <random>
 
@@ -15,8 +14,7 @@ size_t Below(std::mt19937* random, size_t bound);
 
 // Runs `once` with `cases` seeds, the same ones each time, up to the first that fails; the failure
 // names its seed. Other seeds: --gtest_random_seed=N, N from 1 to 99999.
-void RunFuzzCases(const char* what, int cases,
-                  const std::function<void(uint32_t seed, std::mt19937* random)>& once);
+void RunFuzzCases(const char* what, int cases, const std::function<void(std::mt19937*)>& once);
 
 // CPU time of this process so far; unlike time on the wall it does not grow with other work.
 double CpuSeconds();

@@ -103,7 +103,7 @@ TEST(TextFuzzTest, TheSeedIsSound) {
 }
 
 TEST(TextFuzzTest, RandomBytes) {
-  RunFuzzCases("random bytes", kCases, [](uint32_t, std::mt19937* random) {
+  RunFuzzCases("random bytes", kCases, [](std::mt19937* random) {
     const std::string bytes = RandomBytes(random);
     EXPECT_FALSE(ParseGraph(bytes, bytes).ok());
     EXPECT_FALSE(ParseMesh(bytes, "f").ok());
@@ -116,7 +116,7 @@ TEST(TextFuzzTest, RandomBytes) {
 
 TEST(TextFuzzTest, MutatedGraphTexts) {
   int read = 0;
-  RunFuzzCases("mutated graph texts", kCases, [&read](uint32_t, std::mt19937* random) {
+  RunFuzzCases("mutated graph texts", kCases, [&read](std::mt19937* random) {
     std::string text = kGraph;
     for (size_t n = Below(random, 4) + 1; n > 0; --n) Mutate(random, &text);
     const absl::StatusOr<Graph> graph = ParseGraph(text, "f");
@@ -134,7 +134,7 @@ TEST(TextFuzzTest, RandomNodes) {
                                         "%h", "%y", "%r",   "%q",     "%i"};
   static const char* const kNumbers[] = {
       "0", "1", "2", "3", "-1", "8", "16", "0.5", "1e300", "nan", "-0.0", "9223372036854775807"};
-  RunFuzzCases("random nodes", kCases, [](uint32_t, std::mt19937* random) {
+  RunFuzzCases("random nodes", kCases, [](std::mt19937* random) {
     const auto pick = [&](const auto& list) { return list[Below(random, std::size(list))]; };
     const OpDef& op = AllOps()[Below(random, AllOps().size())];
     std::string line = "%new";
@@ -170,7 +170,7 @@ TEST(TextFuzzTest, RandomNodes) {
 }
 
 TEST(TextFuzzTest, MutatedMachineTexts) {
-  RunFuzzCases("mutated machine texts", kCases, [](uint32_t, std::mt19937* random) {
+  RunFuzzCases("mutated machine texts", kCases, [](std::mt19937* random) {
     std::string text = PrintMachine(MachinePresets()[Below(random, MachinePresets().size())]);
     Mutate(random, &text);
     Mutate(random, &text);
@@ -187,7 +187,7 @@ TEST(TextFuzzTest, MutatedWireBytes) {
   const absl::StatusOr<Graph> parsed = ParseGraph(kGraph, "g");
   ASSERT_TRUE(parsed.ok());
   const std::string seeds[] = {SerializeGraph(*parsed), SerializeGraph(OddGraph())};
-  RunFuzzCases("mutated wire bytes", kCases, [&](uint32_t, std::mt19937* random) {
+  RunFuzzCases("mutated wire bytes", kCases, [&](std::mt19937* random) {
     std::string bytes = seeds[Below(random, 2)];
     for (size_t n = Below(random, 3) + 1; n > 0; --n) {
       bytes[Below(random, bytes.size())] ^= static_cast<char>(1 << Below(random, 8));

@@ -85,7 +85,7 @@ void Verify(const absl::StatusOr<Plan>& plan, Tally* tally) {
 template <class Once>
 void RunAndTell(const char* what, const Once& once) {
   Tally tally;
-  RunFuzzCases(what, kCases, [&](uint32_t, std::mt19937* random) { once(random, &tally); });
+  RunFuzzCases(what, kCases, [&](std::mt19937* random) { once(random, &tally); });
   std::cout << tally.read << " of " << tally.tried << " plans read, " << tally.proved
             << " proved; the longest proof took " << tally.longest << " s, peak "
             << PeakKiB() / 1024 << " MiB\n";

@@ -66,7 +66,7 @@ std::string WithHeader(const std::string& file, const std::string& payload) {
 TEST(PlanFuzzTest, MutatedTexts) {
   const std::string text = PrintPlan(SmallPlan());
   int read = 0;
-  RunFuzzCases("plan texts", kTexts, [&](uint32_t, std::mt19937* random) {
+  RunFuzzCases("plan texts", kTexts, [&](std::mt19937* random) {
     const absl::StatusOr<Plan> plan = ParsePlan(Mutated(text, random), "fuzz.mgc");
     if (!plan.ok()) {
       ASSERT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
@@ -89,7 +89,7 @@ TEST(PlanFuzzTest, MutatedMessages) {
   ASSERT_TRUE(DeserializePlan(WithHeader(file, file.substr(kHeaderBytes)), "fuzz").ok());
   int messages = 0;
   int read = 0;
-  RunFuzzCases("plan messages", kMessages, [&](uint32_t, std::mt19937* random) {
+  RunFuzzCases("plan messages", kMessages, [&](std::mt19937* random) {
     const absl::StatusOr<Plan> plan =
         DeserializePlan(WithHeader(file, Mutated(file.substr(kHeaderBytes), random)), "fuzz");
     messages += plan.status().message().find("[file_c") == std::string::npos ? 1 : 0;
@@ -104,7 +104,7 @@ TEST(PlanFuzzTest, MutatedMessages) {
 
 TEST(PlanFuzzTest, MutatedFiles) {
   const std::string bytes = SerializePlan(SmallPlan());
-  RunFuzzCases("plan files", kFiles, [&](uint32_t, std::mt19937* random) {
+  RunFuzzCases("plan files", kFiles, [&](std::mt19937* random) {
     const std::string mutated = Mutated(bytes, random);
     EXPECT_EQ(DeserializePlan(mutated, "fuzz").ok(), mutated == bytes);
   });
