@@ -34,7 +34,6 @@ struct Sharding {
   AxisSet Owed() const { return sum | max; }
   AxisSet SplitAxes() const;  // axes that cut a dim
   AxisSet UsedAxes() const { return SplitAxes() | Owed() | storage.AsSet(); }
-  bool IsWhole() const { return UsedAxes().empty(); }
 
   friend bool operator==(const Sharding& a, const Sharding& b) {
     return a.dims == b.dims && a.sum == b.sum && a.max == b.max && a.storage == b.storage;

@@ -1,6 +1,13 @@
 #include "graph/sharding.h"
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "graph/base/file.h"
 #include "gtest/gtest.h"
 
 namespace mgc {
@@ -17,6 +24,25 @@ TEST(ShardingTest, LocalSizeRoundsUpToWholeMultiples) {
   EXPECT_EQ(LocalSize({257, "vocab"}, {0}, mesh), 65);
   EXPECT_EQ(LocalSize({257, "vocab", 128}, {0}, mesh), 128);
   EXPECT_EQ(LocalSize({257, "vocab", 128}, {}, mesh), 384);
+}
+
+// Rows `vocabulary divisible-by tp padded` of Megatron's padding (tests/data/README.md).
+TEST(ShardingTest, LocalSizePadsAVocabularyAsMegatronDoes) {
+  const absl::StatusOr<std::string> vectors = ReadFile("tests/data/vocab_padding.txt");
+  ASSERT_TRUE(vectors.ok()) << vectors.status();
+  const std::vector<std::string> rows = absl::StrSplit(*vectors, '\n', absl::SkipEmpty());
+  EXPECT_EQ(rows.size(), 83u);
+  for (const std::string& row : rows) {
+    SCOPED_TRACE(row);
+    std::vector<int64_t> fields;
+    for (absl::string_view field : absl::StrSplit(row, ' ')) {
+      ASSERT_TRUE(absl::SimpleAtoi(field, &fields.emplace_back()));
+    }
+    ASSERT_EQ(fields.size(), 4u);
+    const Mesh mesh = Mesh::Create({{"tp", fields[2]}}).value();
+    const AxisList axes = mesh.num_axes() == 0 ? AxisList{} : AxisList{0};
+    EXPECT_EQ(LocalSize({fields[0], "vocab", fields[1]}, axes, mesh) * fields[2], fields[3]);
+  }
 }
 
 TEST(ShardingTest, StorageAxesMakeOneFlatPiece) {

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/kernel.h"
+#include "kernels/testing/call_threads.h"
 
 namespace mgc {
 namespace {
@@ -178,7 +179,7 @@ std::vector<std::vector<char>> RunKernel(const Kernel& kernel, const KernelSpec&
   }
   std::vector<char> workspace(static_cast<size_t>(kernel.workspace_bytes(width) + 2 * kGuardBytes),
                               kGuard);
-  ThreadParallel parallel(width);
+  CallThreads parallel(width);
   kernel.Run({in, out, workspace.data() + kGuardBytes, place.first_sample}, parallel);
   outputs.push_back(workspace);
   for (std::vector<char>& output : outputs) {

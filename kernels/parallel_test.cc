@@ -1,10 +1,10 @@
 #include "kernels/parallel.h"
 
 #include <atomic>
-#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/testing/call_threads.h"
 
 namespace mgc {
 namespace {
@@ -23,7 +23,7 @@ std::vector<int> Visits(Parallel& parallel, int64_t n, int64_t grain) {
 TEST(Parallel, VisitsEveryIndexOnce) {
   SerialParallel serial;
   for (int width : {1, 2, 3, 8}) {
-    ThreadParallel pool(width);
+    CallThreads pool(width);
     for (int64_t n : {0, 1, 2, 7, 100, 1001}) {
       for (int64_t grain : {1, 3, 64, 5000}) {
         const std::vector<int> once(static_cast<size_t>(n), 1);
@@ -34,50 +34,8 @@ TEST(Parallel, VisitsEveryIndexOnce) {
   }
 }
 
-TEST(Parallel, ManyCallersShareAPool) {
-  ThreadParallel pool(3);
-  std::vector<int64_t> sums(4, 0);
-  std::vector<std::thread> callers;
-  callers.reserve(sums.size());
-  for (int64_t& sum : sums) {
-    callers.emplace_back([&pool, &sum] {
-      for (int round = 0; round < 500; ++round) {
-        std::atomic<int64_t> part{0};
-        pool.For(64, 1, [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) part += i;
-        });
-        sum += part;
-      }
-    });
-  }
-  for (std::thread& caller : callers) caller.join();
-  EXPECT_EQ(sums, std::vector<int64_t>(4, 500 * 64 * 63 / 2));
-}
-
-TEST(Parallel, CallsNest) {
-  ThreadParallel pool(2);
-  std::atomic<int64_t> sum{0};
-  pool.For(16, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      pool.For(16, 1, [&](int64_t b, int64_t e) { sum += e - b; });
-    }
-  });
-  EXPECT_EQ(sum, 256);
-}
-
-TEST(Parallel, HelpersTakePart) {
-  ThreadParallel pool(2);
-  // Two tasks that wait for each other finish only on two threads.
-  std::atomic<int> arrived{0};
-  pool.For(2, 1, [&](int64_t, int64_t) {
-    ++arrived;
-    while (arrived < 2) std::this_thread::yield();
-  });
-  EXPECT_EQ(arrived, 2);
-}
-
 TEST(Parallel, SlotsAreNotShared) {
-  ThreadParallel pool(3);
+  CallThreads pool(3);
   std::vector<std::atomic<int>> busy(3);
   std::vector<std::atomic<int>> done(1000);
   ForEachTask(pool, 1000, [&](int64_t task, int slot) {

@@ -14,9 +14,7 @@ Parts::Parts(const Graph& graph)
       tied_(graph.values().size(), false),
       is_gradient_(graph.values().size(), false),
       is_accumulator_(graph.values().size(), false),
-      root_(graph.values().size(), kNone),
-      stack_entry_(graph.values().size(), -1),
-      stack_of_(graph.values().size(), kNone) {
+      root_(graph.values().size(), kNone) {
   FindHomes();
   FindChains();
   Number();
@@ -50,10 +48,6 @@ void Parts::FindChains() {
   }
   for (const Node& node : graph_.nodes()) {
     const std::string& op = node.op->name;
-    for (size_t i = 0; op == "stack" && i < node.inputs.size(); ++i) {
-      stack_entry_[Index(node.inputs[i])] = static_cast<int>(i);
-      stack_of_[Index(node.inputs[i])] = node.outputs[0];
-    }
     if (node.phase != Phase::kUpdate) continue;
     for (ValueId out : node.outputs) {
       const ValueId first = node.inputs.empty() ? kNone : node.inputs[0];
@@ -99,11 +93,6 @@ void Parts::Number() {
 ValueId Parts::RootOf(ValueId id) const {
   while (root_[Index(id)] != kNone) id = root_[Index(id)];
   return id;
-}
-
-int Parts::StackEntry(ValueId id, ValueId* stack) const {
-  *stack = stack_of_[Index(id)];
-  return stack_entry_[Index(id)];
 }
 
 }  // namespace mgc

@@ -49,8 +49,6 @@ class Parts {
   // The value whose memory this one takes over: accumulators are added to in place, an assigned
   // output is its target, a mean gradient replaces its sum. Itself for all others.
   ValueId RootOf(ValueId id) const;
-  // Position among a stack's operands when the value is one; the stack's result in `stack`.
-  int StackEntry(ValueId id, ValueId* stack) const;
   // Whether the value stands in a gradient's chain of the update, and so lives in the gradients'
   // memory.
   bool IsGradient(ValueId id) const { return is_gradient_[Index(id)]; }
@@ -71,8 +69,6 @@ class Parts {
   std::vector<bool> is_gradient_;
   std::vector<bool> is_accumulator_;
   std::vector<ValueId> root_;
-  std::vector<int> stack_entry_;
-  std::vector<ValueId> stack_of_;
   int num_update_parts_ = 0;
 };
 

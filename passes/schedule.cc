@@ -6,7 +6,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "passes/nearest_legal.h"
 
 namespace mgc {
@@ -170,17 +169,6 @@ std::string ToString(const ScheduleAction& action) {
       break;
   }
   return absl::StrCat(action.stage, kind, action.micro_batch);
-}
-
-std::string ScheduleCsv(const PipelineSchedule& schedule) {
-  std::string csv;
-  for (const std::vector<ScheduleAction>& actions : schedule.ranks) {
-    const auto print = [](std::string* out, const ScheduleAction& action) {
-      absl::StrAppend(out, ToString(action));
-    };
-    absl::StrAppend(&csv, absl::StrJoin(actions, ",", print), "\n");
-  }
-  return csv;
 }
 
 }  // namespace mgc

@@ -75,10 +75,6 @@ absl::StatusOr<PipelineSchedule> BuildSchedule(const ScheduleSpec& spec);
 // PyTorch's words for an action, `<stage><kind><micro-batch>`: `0F3`, `2B1`.
 std::string ToString(const ScheduleAction& action);
 
-// One line per rank, actions separated by commas, no header: the compute-only form of PyTorch's
-// pipeline schedule files.
-std::string ScheduleCsv(const PipelineSchedule& schedule);
-
 }  // namespace mgc
 
 #endif  // MGC_PASSES_SCHEDULE_H_

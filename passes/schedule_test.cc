@@ -48,8 +48,20 @@ void ExpectAscending(const PipelineSchedule& schedule) {
   }
 }
 
+// The compute-only form of PyTorch's schedule files: a line per rank, actions between commas.
+std::string Csv(const PipelineSchedule& schedule) {
+  std::string csv;
+  for (const std::vector<ScheduleAction>& actions : schedule.ranks) {
+    const auto print = [](std::string* out, const ScheduleAction& action) {
+      absl::StrAppend(out, ToString(action));
+    };
+    absl::StrAppend(&csv, absl::StrJoin(actions, ",", print), "\n");
+  }
+  return csv;
+}
+
 TEST(ScheduleTest, MatchesThePublishedFiles) {
-  const auto csv = [](const ScheduleSpec& spec) { return ScheduleCsv(MustBuild(spec)); };
+  const auto csv = [](const ScheduleSpec& spec) { return Csv(MustBuild(spec)); };
   EXPECT_EQ(csv({ScheduleKind::kOneFOneB, 1, 1, 4}), ReadVectors("schedule_1f1b_p1_m4.csv"));
   EXPECT_EQ(csv({ScheduleKind::kOneFOneB, 4, 1, 8}), ReadVectors("schedule_1f1b_p4_m8.csv"));
   EXPECT_EQ(csv({ScheduleKind::kGpipe, 4, 1, 8}), ReadVectors("schedule_gpipe_p4_m8.csv"));

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/eval.h"
 #include "gtest/gtest.h"
+#include "runtime/workers.h"
 
 namespace mgc {
 namespace {
@@ -178,8 +179,8 @@ TEST(ExchangeTest, SumsInPlaceInGroupOrder) {
     inputs.push_back(reinterpret_cast<const char*>(tile.data()));
     outputs.push_back(reinterpret_cast<char*>(tile.data()));
   }
-  ThreadParallel parallel(3);
-  RunExchange(exchange, inputs, outputs, parallel);
+  Workers workers(3, 3);
+  RunExchange(exchange, inputs, outputs, workers);
   for (const auto& tile : tiles) EXPECT_EQ(tile, want);
 }
 

@@ -52,7 +52,6 @@ struct Rank {
 
   // Of the worker that runs a communication the rank takes part in.
   int64_t comm_high = 0;
-  int64_t comm_begin_ns = 0;
 
   TraceBuffer compute_trace{0};
   TraceBuffer comm_trace{0};

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "graph/testing/odd_plan.h"
 #include "graph/verify/memory_ranges.h"
-#include "graph/verify/order_sample.h"
+#include "graph/verify/testing/sample_plan.h"
 #include "gtest/gtest.h"
 
 namespace mgc {

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "graph/testing/odd_plan.h"
-#include "graph/verify/order_sample.h"
 #include "graph/verify/step_walk_tables.h"
+#include "graph/verify/testing/sample_plan.h"
 #include "gtest/gtest.h"
 
 namespace mgc {

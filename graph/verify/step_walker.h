@@ -41,9 +41,6 @@ class StepWalker {
   bool IsAtEnd(const WalkQueue& queue) const;
   std::string Head(const WalkQueue& queue) const;  // of a queue that is not at its end
   std::vector<WalkNeed> Needs(const WalkQueue& queue) const;
-  int64_t ActionsDone(int class_index) const {
-    return classes_[static_cast<size_t>(class_index)].actions_done;
-  }
 
  private:
   // Counts without `_of_step` run through all steps.

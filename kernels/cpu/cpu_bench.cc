@@ -21,6 +21,7 @@
 #include "kernels/cpu/random.h"
 #include "kernels/cpu/reduce.h"
 #include "kernels/parallel.h"
+#include "kernels/testing/call_threads.h"
 
 namespace mgc::cpu {
 namespace {
@@ -40,7 +41,7 @@ std::vector<float> Values(int64_t n) {
 // one call.
 void Measure(benchmark::State& state, double calls, const char* unit, double work,
              const std::function<void(Parallel&)>& kernel) {
-  ThreadParallel parallel(Threads());
+  CallThreads parallel(Threads());
   for ([[maybe_unused]] auto _ : state) kernel(parallel);
   using benchmark::Counter;
   state.counters[unit] = Counter(work / 1e9, Counter::kIsIterationInvariantRate);
@@ -206,11 +207,6 @@ void RegisterLayerKernels() {
   Register("bias_grad/embed", 5 * kLayers, n, 1, [](Parallel& p, float* a, float*, float* c) {
     SumMiddle(p, 1, kTokens, kEmbed, a, true, c);
   });
-  Register("bias_dropout_residual", 2 * kLayers, n, 3,
-           [](Parallel& p, float* a, float* b, float* c) {
-             BiasDropoutResidual(p, {1, 2}, IndexGrid::Run(0, kTokens * kEmbed), 0.1, kEmbed, a, b,
-                                 b, c);
-           });
   Register("dropout", 2 * kLayers + 2, n, 2, [](Parallel& p, float* a, float*, float* c) {
     Dropout(p, {1, 2}, IndexGrid::Run(0, kTokens * kEmbed), 0.1, a, c);
   });

@@ -86,12 +86,6 @@ void Scale(Parallel& parallel, int64_t n, float factor, const float* x, float* y
   });
 }
 
-void AddScaled(Parallel& parallel, int64_t n, float factor, const float* x, float* y) {
-  parallel.For(n, kGrain, [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(AddScaledRange, begin, end, factor, x, y);
-  });
-}
-
 void Invert(Parallel& parallel, int64_t n, const float* x, float* y) {
   parallel.For(n, kGrain,
                [&](int64_t begin, int64_t end) { MGC_SIMD_CALL(InvertRange, begin, end, x, y); });

@@ -25,8 +25,6 @@ void Multiply(Parallel& parallel, int64_t n, const float* a, int64_t b_size, con
               float* y);
 // y = factor * x
 void Scale(Parallel& parallel, int64_t n, float factor, const float* x, float* y);
-// y += factor * x
-void AddScaled(Parallel& parallel, int64_t n, float factor, const float* x, float* y);
 // y = 1 / x
 void Invert(Parallel& parallel, int64_t n, const float* x, float* y);
 void SquareRoot(Parallel& parallel, int64_t n, const float* x, float* y);

@@ -128,14 +128,10 @@ TEST(Elementwise, MultiplyAndScale) {
     }
   }
   SerialParallel serial;
-  Guarded scaled(n), added(a);
+  Guarded scaled(n);
   Scale(serial, n, 0.3f, a.data(), scaled.data());
-  AddScaled(serial, n, 2.0f, a.data(), added.data());
-  const std::vector<float> s = scaled.Take(), t = added.Take();
-  for (size_t i = 0; i < a.size(); ++i) {
-    ASSERT_EQ(s[i], 0.3f * a[i]);
-    ASSERT_NEAR(t[i], 3.0 * a[i], 3e-7);
-  }
+  const std::vector<float> s = scaled.Take();
+  for (size_t i = 0; i < a.size(); ++i) ASSERT_EQ(s[i], 0.3f * a[i]);
 }
 
 TEST(Elementwise, BiasGelu) {

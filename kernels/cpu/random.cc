@@ -37,9 +37,8 @@ IndexGrid Merged(const IndexGrid& grid) {
   return merged;
 }
 
-// Calls run(element, index, n) for runs of consecutive indices that cover elements [begin, end),
-// none crossing a multiple of `cols`.
-void ForRuns(const IndexGrid& grid, int64_t begin, int64_t end, int64_t cols,
+// Calls run(element, index, n) for runs of consecutive indices that cover elements [begin, end).
+void ForRuns(const IndexGrid& grid, int64_t begin, int64_t end,
              absl::FunctionRef<void(int64_t, uint64_t, int64_t)> run) {
   const int last = grid.rank - 1;
   const int64_t inner = last >= 0 && grid.stride[last] == 1 ? grid.size[last] : 1;
@@ -49,25 +48,10 @@ void ForRuns(const IndexGrid& grid, int64_t begin, int64_t end, int64_t cols,
       index += rest % grid.size[d] * grid.stride[d];
       rest /= grid.size[d];
     }
-    const int64_t n = std::min({inner - at % inner, cols - at % cols, end - at});
+    const int64_t n = std::min(inner - at % inner, end - at);
     run(at, static_cast<uint64_t>(index), n);
     at += n;
   }
-}
-
-// Columns and biases may be absent: cols is then the number of elements.
-void DropoutElements(Parallel& parallel, const RandomStream& stream, const IndexGrid& grid,
-                     double p, int64_t cols, const float* x, const float* bias,
-                     const float* residual, float* y) {
-  const IndexGrid merged = Merged(grid);
-  const DropoutRule rule = MakeDropoutRule(p, stream);
-  parallel.For(grid.elements(), kGrain, [&](int64_t begin, int64_t end) {
-    ForRuns(merged, begin, end, cols, [&](int64_t at, uint64_t index, int64_t n) {
-      const float* run_bias = bias == nullptr ? nullptr : bias + at % cols;
-      const float* run_residual = residual == nullptr ? nullptr : residual + at;
-      MGC_SIMD_CALL(DropoutRun, rule, index, n, x + at, run_bias, run_residual, y + at);
-    });
-  });
 }
 
 }  // namespace
@@ -92,16 +76,11 @@ DropoutRule MakeDropoutRule(double p, const RandomStream& stream) {
           p < 1 ? static_cast<float>(1 / (1 - p)) : 0.0f};
 }
 
-void FillRandomBits(const RandomStream& stream, uint64_t index, int64_t n, uint32_t* bits) {
-  MGC_SIMD_CALL(FillBits, stream.seed, stream.stream, index, n, bits);
-}
-
 void FillNormal(Parallel& parallel, const RandomStream& stream, const IndexGrid& grid, double std,
                 float* out) {
   const IndexGrid merged = Merged(grid);
-  const int64_t n = grid.elements();
-  parallel.For(n, kGrain, [&](int64_t begin, int64_t end) {
-    ForRuns(merged, begin, end, n, [&](int64_t at, uint64_t index, int64_t count) {
+  parallel.For(grid.elements(), kGrain, [&](int64_t begin, int64_t end) {
+    ForRuns(merged, begin, end, [&](int64_t at, uint64_t index, int64_t count) {
       MGC_SIMD_CALL(NormalRun, stream.seed, stream.stream, index, count, std, out + at);
     });
   });
@@ -109,14 +88,13 @@ void FillNormal(Parallel& parallel, const RandomStream& stream, const IndexGrid&
 
 void Dropout(Parallel& parallel, const RandomStream& stream, const IndexGrid& grid, double p,
              const float* x, float* y) {
-  DropoutElements(parallel, stream, grid, p, std::max<int64_t>(grid.elements(), 1), x, nullptr,
-                  nullptr, y);
-}
-
-void BiasDropoutResidual(Parallel& parallel, const RandomStream& stream, const IndexGrid& grid,
-                         double p, int64_t cols, const float* x, const float* bias,
-                         const float* residual, float* y) {
-  DropoutElements(parallel, stream, grid, p, cols, x, bias, residual, y);
+  const IndexGrid merged = Merged(grid);
+  const DropoutRule rule = MakeDropoutRule(p, stream);
+  parallel.For(grid.elements(), kGrain, [&](int64_t begin, int64_t end) {
+    ForRuns(merged, begin, end, [&](int64_t at, uint64_t index, int64_t n) {
+      MGC_SIMD_CALL(DropoutRun, rule, index, n, x + at, y + at);
+    });
+  });
 }
 
 }  // namespace mgc::cpu

@@ -37,9 +37,6 @@ struct DropoutRule {
 
 DropoutRule MakeDropoutRule(double p, const RandomStream& stream);
 
-// bits[i] = RandomBits(seed, stream, index + i) for i < n.
-void FillRandomBits(const RandomStream& stream, uint64_t index, int64_t n, uint32_t* bits);
-
 // out[i] = std * RandomNormal(seed, stream, index of element i), within 1e-9 * std before it is
 // rounded to a float.
 void FillNormal(Parallel& parallel, const RandomStream& stream, const IndexGrid& grid, double std,
@@ -49,12 +46,6 @@ void FillNormal(Parallel& parallel, const RandomStream& stream, const IndexGrid&
 // gradient. `y` may be `x`.
 void Dropout(Parallel& parallel, const RandomStream& stream, const IndexGrid& grid, double p,
              const float* x, float* y);
-
-// y[r, c] = residual[r, c] + Dropout(x[r, c] + bias[c]); `bias` may be null. `grid` covers all
-// elements. `y` may be `x` or `residual`.
-void BiasDropoutResidual(Parallel& parallel, const RandomStream& stream, const IndexGrid& grid,
-                         double p, int64_t cols, const float* x, const float* bias,
-                         const float* residual, float* y);
 
 }  // namespace mgc::cpu
 

@@ -11,15 +11,22 @@ constexpr RandomStream kStream = {0x0123456789abcdef, 0xfedcba9876543210};
 
 uint32_t Reference(uint64_t index) { return RandomBits(kStream.seed, kStream.stream, index); }
 
-TEST(Random, BulkBitsAreTheReference) {
+TEST(Random, RunsStartAnywhere) {
   // Starts in every lane, and before the low word of the block number overflows.
+  const std::vector<float> ones(200, 1.0f);
+  SerialParallel serial;
   for (uint64_t index :
        {uint64_t{0}, uint64_t{1}, uint64_t{6}, uint64_t{63}, (uint64_t{1} << 34) - 37}) {
     for (int64_t n : {0, 1, 3, 4, 63, 64, 65, 200}) {
-      std::vector<uint32_t> bits(static_cast<size_t>(n + 1), 77);
-      FillRandomBits(kStream, index, n, bits.data());
-      for (size_t i = 0; i < static_cast<size_t>(n); ++i) ASSERT_EQ(bits[i], Reference(index + i));
-      ASSERT_EQ(bits.back(), 77u);
+      for (double p : {0.125, 0.5, 0.8}) {
+        Guarded out(n);
+        Dropout(serial, kStream, IndexGrid::Run(static_cast<int64_t>(index), n), p, ones.data(),
+                out.data());
+        const std::vector<float> y = out.Take();
+        for (size_t i = 0; i < y.size(); ++i) {
+          ASSERT_EQ(y[i] != 0, Reference(index + i) >= DropThreshold(p)) << index << " + " << i;
+        }
+      }
     }
   }
 }
@@ -64,24 +71,6 @@ TEST(Random, DropoutKeepsTheReferencesElements) {
     for (size_t i = 0; i < y.size(); ++i) {
       const bool keep = KeepBit(kStream.seed, kStream.stream, TileIndex(i), p);
       ASSERT_EQ(y[i], keep ? x[i] * static_cast<float>(1 / (1 - p)) : 0.0f) << p;
-    }
-  }
-}
-
-TEST(Random, BiasDropoutResidual) {
-  const int64_t rows = 120, cols = 77, n = rows * cols;
-  const std::vector<float> x = Uniform(n, 1), bias = Uniform(cols, 2), residual = Uniform(n, 3);
-  for (bool with_bias : {true, false}) {
-    const std::vector<float> y = OverWidths([&](Parallel& parallel) {
-      Guarded out(n);
-      BiasDropoutResidual(parallel, kStream, IndexGrid::Run(9, n), 0.3, cols, x.data(),
-                          with_bias ? bias.data() : nullptr, residual.data(), out.data());
-      return out.Take();
-    });
-    for (size_t i = 0; i < y.size(); ++i) {
-      const float sum = with_bias ? x[i] + bias[i % 77] : x[i];
-      const bool keep = KeepBit(kStream.seed, kStream.stream, 9 + i, 0.3);
-      ASSERT_EQ(y[i], residual[i] + (keep ? sum * static_cast<float>(1 / 0.7) : 0.0f));
     }
   }
 }

@@ -20,7 +20,7 @@ TEST(Reduce, SumsOfEverything) {
     }
     std::vector<std::vector<double>> results;
     for (int width : {1, 2, 3}) {
-      ThreadParallel parallel(width);
+      CallThreads parallel(width);
       results.push_back({Sum(parallel, n, x.data(), workspace.data()),
                          SumOfSquares(parallel, n, x.data(), workspace.data()),
                          SumOfProducts(parallel, n, x.data(), y.data(), workspace.data())});

@@ -34,9 +34,6 @@ enum class SimdLevel { kBaseline, kAvx2, kAvx512 };
 // The best level that this machine and this build have; constant during a run.
 SimdLevel BestSimdLevel();
 
-// Floats in one vector at `level`.
-int SimdLanes(SimdLevel level);
-
 }  // namespace mgc::cpu
 
 // Calls `function` of the best level's namespace. The file must have included simd_each.inc with

@@ -13,6 +13,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/parallel.h"
+#include "kernels/testing/call_threads.h"
 
 namespace mgc::cpu {
 
@@ -77,7 +78,7 @@ inline std::vector<float> OverWidths(const std::function<std::vector<float>(Para
   SerialParallel serial;
   std::vector<float> first = run(serial);
   for (int width : {2, 3}) {
-    ThreadParallel parallel(width);
+    CallThreads parallel(width);
     EXPECT_TRUE(SameBits(first, run(parallel))) << "width " << width;
   }
   return first;

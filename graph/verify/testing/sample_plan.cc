@@ -1,4 +1,4 @@
-#include "graph/verify/order_sample.h"
+#include "graph/verify/testing/sample_plan.h"
 
 #include "absl/strings/str_cat.h"
 #include "graph/text/plan_text.h"

@@ -1,8 +1,8 @@
 // For tests: a plan of two stages in which everything happens once that a proof looks at, small
 // enough to be changed line by line.
 
-#ifndef MGC_GRAPH_VERIFY_ORDER_SAMPLE_H_
-#define MGC_GRAPH_VERIFY_ORDER_SAMPLE_H_
+#ifndef MGC_GRAPH_VERIFY_TESTING_SAMPLE_PLAN_H_
+#define MGC_GRAPH_VERIFY_TESTING_SAMPLE_PLAN_H_
 
 #include <string>
 #include <utility>
@@ -27,4 +27,4 @@ std::string Lines(const Findings& findings);
 
 }  // namespace mgc
 
-#endif  // MGC_GRAPH_VERIFY_ORDER_SAMPLE_H_
+#endif  // MGC_GRAPH_VERIFY_TESTING_SAMPLE_PLAN_H_
