@@ -31,9 +31,10 @@ std::vector<std::string> LinesOf(absl::string_view text) {
   return lines;
 }
 
-// Numbers, with sign and factor (`-1.5`, `1.5 k`), as `#`; runs of blanks as one.
+// Numbers, with sign and factor (`-1.5`, `1.5 k`, `1.5 M`), as `#`; runs of blanks as one. A fast
+// machine prints another factor than a slow one.
 std::string ShapeOf(absl::string_view line) {
-  static const std::regex number("[+-]?[0-9]+(\\.[0-9]+)?( k(?= ))?");
+  static const std::regex number("[+-]?[0-9]+(\\.[0-9]+)?( [kMGT](?= ))?");
   static const std::regex blanks(" +");
   return std::regex_replace(std::regex_replace(std::string(line), number, "#"), blanks, " ");
 }

@@ -38,6 +38,7 @@ TEST(PageTest, ComparesOutput) {
 TEST(PageTest, ComparesShapes) {
   EXPECT_TRUE(MatchesOutput("loss 4.25 |  1 ms\n", "loss 5 | 12.5 ms\n", true));
   EXPECT_TRUE(MatchesOutput("+3.5%, 9 k tokens\n", "-12%, 950 tokens\n", true));
+  EXPECT_TRUE(MatchesOutput("318.6 k tokens/s |\n", "1.0 M tokens/s |\n", true));
   EXPECT_FALSE(MatchesOutput("loss 4.25 | 1 ms\n", "loss nan | 1 ms\n", true));
   EXPECT_FALSE(MatchesOutput("4.25\n", "5.25\n", false));
 }
