@@ -1,0 +1,33 @@
+// Short ways to say a case, and the plans whose training is compared with that of one rank.
+
+#ifndef MGC_TESTS_SAME_LOSS_TRAIN_CASES_H_
+#define MGC_TESTS_SAME_LOSS_TRAIN_CASES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "tests/same_loss/train_plan.h"
+
+namespace mgc {
+
+// Samples a step, unless the data-parallel size does not divide it.
+inline constexpr int64_t kSameLossBatch = 16;
+
+// One preset of each family on tp x pp x dp ranks, micro-batches of two samples, kSameLossBatch
+// samples a step.
+TrainCase GptCase(int64_t tp, int64_t pp, int64_t dp);
+TrainCase LlamaCase(int64_t tp, int64_t pp, int64_t dp);
+
+// The case with one thing changed.
+TrainCase WithSequenceParallel(TrainCase c);
+TrainCase WithZero(TrainCase c);
+TrainCase WithSchedule(TrainCase c, ScheduleKind schedule, int64_t vp = 0);
+TrainCase WithRecompute(TrainCase c, RecomputeKind recompute);
+
+// Both families under every schedule, layout flag and recomputation, with ZeRO-1, odd vocabularies
+// and shared kv heads.
+std::vector<TrainCase> SameLossCases();
+
+}  // namespace mgc
+
+#endif  // MGC_TESTS_SAME_LOSS_TRAIN_CASES_H_
