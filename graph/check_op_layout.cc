@@ -342,10 +342,7 @@ std::vector<LayoutFault> CheckCollective(const OpLayout& use) {
   if (use.operands.size() != 1 || use.results.size() != 1) return {};
   const Sharding& from = *use.operands[0].sharding;
   const Sharding& to = *use.results[0].sharding;
-  const absl::StatusOr<Collective> collective = CollectiveBetween(from, to, use.op->name);
-  const bool cuts_stored =
-      collective.ok() && collective->dim >= 0 && !(from.storage.empty() && to.storage.empty());
-  if (collective.ok() && !cuts_stored && LayoutAfter(*collective, from) == to) return {};
+  if (CollectiveBetween(from, to, use.op->name).ok()) return {};
   const bool reduces = use.op->name == "all_reduce" || use.op->name == "reduce_scatter";
   return {{LayoutFaultKind::kCollective,
            absl::StrCat(ToString(to, *use.mesh), " does not come from ", ToString(from, *use.mesh),

@@ -78,8 +78,10 @@ absl::string_view NameOf(CollectiveKind kind) {
 
 absl::StatusOr<Collective> CollectiveBetween(const Sharding& from, const Sharding& to,
                                              absl::string_view op) {
-  Collective collective;
-  if (from.dims.size() == to.dims.size() && Fill(from, to, op, &collective)) return collective;
+  Collective made;
+  const bool found = from.dims.size() == to.dims.size() && Fill(from, to, op, &made);
+  const bool cuts_stored = found && made.dim >= 0 && !(from.storage.empty() && to.storage.empty());
+  if (found && !cuts_stored && LayoutAfter(made, from) == to) return made;
   return absl::InvalidArgumentError(
       absl::StrCat("operand and result do not differ by one ", op, " [local_c3]"));
 }

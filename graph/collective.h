@@ -32,8 +32,8 @@ struct Collective {
   bool MovesData() const { return kind != CollectiveKind::kSlice && kind != CollectiveKind::kLift; }
 };
 
-// The collective that leads from one sharding to another when they differ by exactly one; an error
-// says what is wrong.
+// The collective that leads from one sharding to another when it changes all that differs between
+// them; no dim is gathered, scattered or sliced of a tile that is stored in pieces. [local_c3]
 absl::StatusOr<Collective> CollectiveBetween(const Sharding& from, const Sharding& to,
                                              absl::string_view op);
 // What the collective makes of a layout that has what it takes away.

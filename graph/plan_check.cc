@@ -124,6 +124,10 @@ class PlanCheck {
                       in_range(plan_.seq_length, kMaxSamples) && plan_.vocab >= 0 &&
                       plan_.predicted_step_ns >= 0,
                   "plan_c1", "batch sizes and lengths must be at least 1");
+    check.Require(
+        plan_.num_micro_batches < 1 || plan_.global_batch_size % plan_.num_micro_batches == 0,
+        "plan_c1", plan_.num_micro_batches, " micro-batches do not divide ",
+        plan_.global_batch_size, " samples of a step");
     check.RequireOk(CheckMachine(plan_.machine), "plan_c1", "machine");
   }
 
@@ -211,10 +215,24 @@ class PlanCheck {
                           call.layer)) {
         continue;
       }
+      CheckUses(segment, rank_class, check);
       for (size_t f = 0; f < segment.formals.size(); ++f) {
         CheckBinding(call.bindings[f], segment, f, ends[number][f], rank_class, chunk, check);
       }
     }
+  }
+
+  // What a class must have and be to run a segment.
+  void CheckUses(const Segment& segment, const PlanClass& rank_class, PlaceCheck* check) const {
+    check->Require(segment.workspace_bytes <= rank_class.memory.workspace, "plan_c15", "calls ",
+                   EscapeBytes(segment.name), ", which may use ", segment.workspace_bytes,
+                   " bytes of workspace, and has ", rank_class.memory.workspace);
+    const int last = static_cast<int>(plan_.classes.size()) - 1;
+    const bool joins = rank_class.coordinate == 0 || rank_class.coordinate == last;
+    check->Require(
+        joins || std::none_of(segment.instrs.begin(), segment.instrs.end(), IsBetweenStages),
+        "plan_c16", "calls ", EscapeBytes(segment.name),
+        ", which joins the first and the last class");
   }
 
   static void CheckBinding(const Binding& binding, const Segment& segment, size_t formal,

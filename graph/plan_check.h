@@ -20,8 +20,10 @@ namespace mgc {
 //   plan_c4   parameters and who holds them  plan_c11  what runs, how often, in which order
 //   plan_c5   a call binds its formals       plan_c12  every send has its receive
 //   plan_c6   what actions and transfers     plan_c13  every layer is in one stage
-//             name exists
-//   plan_c7   sizes and addresses
+//             name exists                  plan_c14  what is loaded is fed
+//   plan_c7   sizes and addresses          plan_c15  workspaces hold what kernels may use
+//   plan_c16  who runs a collective        plan_c17  what a start takes together
+//             between stages
 struct PlanViolation {
   std::string place;  // `plan`, `segment layer.forward`, `block head`, `class 3`
   std::string text;

@@ -57,7 +57,11 @@ class PlaceCheck {
   std::vector<PlanViolation>* violations_;
 };
 
-// plan_c2, c3, c7, c8, c9 of one segment.
+// Of the collective that sums the gradients of a table held by the first and the last class.
+inline constexpr absl::string_view kEmbeddingGroup = "embedding";
+bool IsBetweenStages(const Instr& instr);
+
+// plan_c2, c3, c7, c8, c9, c14, c15, c16, c17 of one segment.
 void CheckSegment(const Plan& plan, const Segment& segment, std::vector<PlanViolation>* violations);
 
 // plan_c6, c7, c11, c12 of all programs, once classes, chunks and calls are sound.

@@ -1,17 +1,58 @@
 #include <algorithm>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "graph/assemble.h"
 #include "graph/base/file.h"
 #include "graph/collective.h"
+#include "graph/data_input.h"
 #include "graph/op.h"
 #include "graph/plan_check_internal.h"
 
 namespace mgc {
 namespace {
 
-constexpr char kGroup[] = "group";  // of collectives between stages: `embedding`
+constexpr char kGroup[] = "group";  // of collectives between stages: kEmbeddingGroup
+
+// Collectives are numbered in the order of their starts; each wait comes behind its start.
+void CheckNumbers(const Segment& segment, PlaceCheck* check) {
+  if (!check->Require(segment.num_collectives >= 0, "plan_c8",
+                      "a negative number of collectives")) {
+    return;
+  }
+  int started = 0;
+  std::vector<int> waited;
+  for (const Instr& instr : segment.instrs) {
+    if (instr.kind == InstrKind::kStart) {
+      if (!check->Require(instr.collective == started, "plan_c8", "collective ", instr.collective,
+                          " is started where ", started, " is next")) {
+        return;
+      }
+      ++started;
+    } else if (instr.kind == InstrKind::kWait) {
+      check->Require(instr.collective < started, "plan_c8", "collective ", instr.collective,
+                     " is waited for before it is started");
+      waited.push_back(instr.collective);
+    }
+  }
+  check->Require(started == segment.num_collectives, "plan_c8", started, " collectives of ",
+                 segment.num_collectives, " are started");
+  std::sort(waited.begin(), waited.end());
+  check->Require(std::adjacent_find(waited.begin(), waited.end()) == waited.end(), "plan_c8",
+                 "a collective is waited for twice");
+}
+
+void CheckWorkspace(const Plan& plan, const Segment& segment, PlaceCheck* check) {
+  for (size_t i = 0; i < segment.instrs.size(); ++i) {
+    const Instr& instr = segment.instrs[i];
+    if (instr.kind != InstrKind::kCompute) continue;
+    const int64_t bound = WorkspaceBound(segment, instr, plan.mesh);
+    check->Require(bound <= segment.workspace_bytes, "plan_c15", "instruction ", i, " ",
+                   instr.op->name, " may use ", bound, " bytes of workspace, the segment has ",
+                   segment.workspace_bytes);
+  }
+}
 
 class SegmentCheck {
  public:
@@ -28,8 +69,10 @@ class SegmentCheck {
     bool sound = true;
     for (size_t s = 0; s < segment_.slots.size(); ++s) sound &= CheckSlot(s);
     if (!sound) return;
+    const size_t before = check_.num_violations();
     for (size_t i = 0; i < segment_.instrs.size(); ++i) CheckInstr(i);
-    CheckNumbers();
+    CheckNumbers(segment_, &check_);
+    if (check_.num_violations() == before) CheckWorkspace(plan_, segment_, &check_);
   }
 
  private:
@@ -80,18 +123,56 @@ class SegmentCheck {
                         has_op ? " has no op" : " has an op")) {
       return;
     }
-    if (instr.kind == InstrKind::kCompute) CheckTypes(instr, instr.inputs, instr.outputs, name);
+    if (instr.kind == InstrKind::kCompute) CheckCompute(instr, name);
     if (instr.kind == InstrKind::kStart) CheckStart(instr, name);
     if (instr.kind == InstrKind::kWait) {
       check_.Require(instr.inputs.empty() && instr.outputs.empty(), "plan_c3", name,
                      " waits and has slots");
     }
-    if (instr.kind == InstrKind::kLoad) {
-      const AttrValue* data = instr.attrs.Find("name");
-      check_.Require(instr.inputs.empty() && instr.outputs.size() == 1 && data != nullptr &&
-                         std::holds_alternative<std::string>(*data),
-                     "plan_c3", name, " loads one slot from the data input of attribute `name`");
+    if (instr.kind == InstrKind::kLoad) CheckLoad(instr, name);
+  }
+
+  void CheckLoad(const Instr& instr, const std::string& name) {
+    const AttrValue* data = instr.attrs.Find("name");
+    if (!check_.Require(instr.inputs.empty() && instr.outputs.size() == 1 && data != nullptr &&
+                            std::holds_alternative<std::string>(*data),
+                        "plan_c3", name,
+                        " loads one slot from the data input of attribute `name`")) {
+      return;
     }
+    const std::string& named = std::get<std::string>(*data);
+    const absl::optional<DataInput> input = DataInputNamed(named);
+    if (!check_.Require(input.has_value(), "plan_c14", name, " loads `", EscapeBytes(named),
+                        "`; a step is fed with tokens, targets and weights")) {
+      return;
+    }
+    if (plan_.num_micro_batches < 1) return;  // plan_c1
+    const Slot& slot = SlotAt(instr.outputs[0]);
+    const TensorType type = TypeOf(*input, plan_);
+    check_.Require(TypesAgree(slot.type, type) && slot.sharding.storage.empty(), "plan_c14", name,
+                   " loads `", named, "`, for a micro-batch ", type.ToString(), ", into ",
+                   slot.type.ToString(),
+                   slot.sharding.storage.empty() ? "" : " that is stored in pieces");
+  }
+
+  void CheckCompute(const Instr& instr, const std::string& name) {
+    CheckTypes(instr, instr.inputs, instr.outputs, name);
+    if (!instr.op->collective || instr.inputs.size() != 1 || instr.outputs.size() != 1) return;
+    if (const auto collective = CollectiveOf(instr, 0, name)) {
+      check_.Require(!collective->MovesData(), "plan_c17", name, " computes ", instr.op->name,
+                     ", which moves data between ranks and must be started");
+    }
+  }
+
+  // What the instruction's operand number `i` goes through; none after a violation.
+  absl::optional<Collective> CollectiveOf(const Instr& instr, size_t i, const std::string& name) {
+    const Sharding& from = SlotAt(instr.inputs[i]).sharding;
+    const Sharding& to = SlotAt(instr.outputs[i]).sharding;
+    const absl::StatusOr<Collective> collective = CollectiveBetween(from, to, instr.op->name);
+    if (collective.ok()) return *collective;
+    check_.Fail("plan_c9", name, " from ", ToString(from, plan_.mesh), " to ",
+                ToString(to, plan_.mesh), ": ", collective.status().message());
+    return absl::nullopt;
   }
 
   void CheckStart(const Instr& instr, const std::string& name) {
@@ -101,22 +182,37 @@ class SegmentCheck {
                         "` of ", instr.inputs.size(), " slots into ", instr.outputs.size())) {
       return;
     }
-    const bool between_stages = instr.attrs.Find(kGroup) != nullptr;
     for (size_t i = 0; i < instr.inputs.size(); ++i) {
       CheckTypes(instr, {instr.inputs[i]}, {instr.outputs[i]}, name);
-      const Sharding& from = SlotAt(instr.inputs[i]).sharding;
-      const Sharding& to = SlotAt(instr.outputs[i]).sharding;
-      if (between_stages) {
-        check_.Require(from == to && instr.op->name == "all_reduce", "plan_c9", name,
-                       " between stages is an all_reduce that keeps its layout");
-        continue;
-      }
-      const absl::StatusOr<Collective> collective = CollectiveBetween(from, to, instr.op->name);
-      if (check_.RequireOk(collective.status(), "plan_c9", name)) {
-        check_.Require(LayoutAfter(*collective, from) == to, "plan_c9", name, ": ", instr.op->name,
-                       " does not lead from ", ToString(from, plan_.mesh), " to ",
-                       ToString(to, plan_.mesh));
-      }
+    }
+    if (instr.attrs.Find(kGroup) != nullptr) {
+      CheckBetweenStages(instr, name);
+      return;
+    }
+    absl::optional<Collective> first;
+    for (size_t i = 0; i < instr.inputs.size(); ++i) {
+      const absl::optional<Collective> collective = CollectiveOf(instr, i, name);
+      if (!collective.has_value()) continue;
+      if (!first.has_value()) first = collective;
+      check_.Require(collective->MovesData(), "plan_c17", name, " starts ", instr.op->name,
+                     ", which moves nothing between ranks");
+      check_.Require(
+          collective->kind == first->kind && collective->axes.AsSet() == first->axes.AsSet(),
+          "plan_c17", name, " takes together ", NameOf(first->kind), " over ",
+          plan_.mesh.GroupName(first->axes.AsSet()), " and ", NameOf(collective->kind), " over ",
+          plan_.mesh.GroupName(collective->axes.AsSet()));
+    }
+  }
+
+  // Who may run it is checked where it is called.
+  void CheckBetweenStages(const Instr& instr, const std::string& name) {
+    check_.Require(IsBetweenStages(instr) && PipelineAxis(plan_.mesh) >= 0, "plan_c16", name,
+                   " joins the stages of group `", EscapeBytes(instr.attrs.Text(kGroup)),
+                   "`; the only such group is `embedding`, of a mesh with pp");
+    for (size_t i = 0; i < instr.inputs.size(); ++i) {
+      check_.Require(SlotAt(instr.inputs[i]).sharding == SlotAt(instr.outputs[i]).sharding &&
+                         instr.op->name == "all_reduce",
+                     "plan_c9", name, " between stages is an all_reduce that keeps its layout");
     }
   }
 
@@ -140,40 +236,16 @@ class SegmentCheck {
     check_.Require(agree, "plan_c3", name, ": ", instr.op->name, " makes results of other types");
   }
 
-  // Collectives are numbered in the order of their starts; each wait comes behind its start.
-  void CheckNumbers() {
-    if (!check_.Require(segment_.num_collectives >= 0, "plan_c8",
-                        "a negative number of collectives")) {
-      return;
-    }
-    int started = 0;
-    std::vector<int> waited;
-    for (const Instr& instr : segment_.instrs) {
-      if (instr.kind == InstrKind::kStart) {
-        if (!check_.Require(instr.collective == started, "plan_c8", "collective ", instr.collective,
-                            " is started where ", started, " is next")) {
-          return;
-        }
-        ++started;
-      } else if (instr.kind == InstrKind::kWait) {
-        check_.Require(instr.collective < started, "plan_c8", "collective ", instr.collective,
-                       " is waited for before it is started");
-        waited.push_back(instr.collective);
-      }
-    }
-    check_.Require(started == segment_.num_collectives, "plan_c8", started, " collectives of ",
-                   segment_.num_collectives, " are started");
-    std::sort(waited.begin(), waited.end());
-    check_.Require(std::adjacent_find(waited.begin(), waited.end()) == waited.end(), "plan_c8",
-                   "a collective is waited for twice");
-  }
-
   const Plan& plan_;
   const Segment& segment_;
   PlaceCheck check_;
 };
 
 }  // namespace
+
+bool IsBetweenStages(const Instr& instr) {
+  return instr.kind == InstrKind::kStart && instr.attrs.Text(kGroup) == kEmbeddingGroup;
+}
 
 void CheckSegment(const Plan& plan, const Segment& segment,
                   std::vector<PlanViolation>* violations) {

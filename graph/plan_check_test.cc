@@ -40,6 +40,8 @@ TEST(PlanCheckTest, ClassesAndBatches) {
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->classes[1].coordinate = 0; }),
               HasSubstr("class 1 has coordinate 0 [plan_c1]"));
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->num_micro_batches = 0; }), HasSubstr("[plan_c1]"));
+  EXPECT_THAT(ErrorAfter([](Plan* p) { p->num_micro_batches = 7; }),
+              HasSubstr("plan: 7 micro-batches do not divide 24 samples of a step [plan_c1]"));
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->machine.tiers.clear(); }), HasSubstr("[machine_c5]"));
 }
 
@@ -110,14 +112,103 @@ TEST(PlanCheckTest, Collectives) {
               HasSubstr("collective 0 is started where 1 is next [plan_c8]"));
   EXPECT_THAT(segment([](Segment* s) { s->slots[3].sharding.sum = {}; }),
               HasSubstr("do not differ by one all_reduce [local_c3] [plan_c9]"));
-  EXPECT_THAT(segment([](Segment* s) { s->slots[4].sharding.storage = {}; }),
-              HasSubstr("all_reduce does not lead from @m[-]+tp/dp to @m[-] [plan_c9]"));
+  EXPECT_THAT(
+      segment([](Segment* s) { s->slots[4].sharding.storage = {}; }),
+      HasSubstr("instruction 2 from @m[-]+tp/dp to @m[-]: operand and result do not differ by "
+                "one all_reduce [local_c3] [plan_c9]"));
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->segments[1].slots[0].sharding.sum = {0}; }), "");
   EXPECT_THAT(ErrorAfter([](Plan* p) {
                 p->segments[1].slots[0].sharding.sum = {0};
                 p->segments[1].instrs[0].outputs = {1};
               }),
               HasSubstr("between stages is an all_reduce that keeps its layout [plan_c9]"));
+}
+
+TEST(PlanCheckTest, DataInputs) {
+  const auto segment = [](const std::function<void(Segment*)>& damage) {
+    return ErrorAfter([&](Plan* p) { damage(&p->segments[0]); });
+  };
+  EXPECT_THAT(segment([](Segment* s) { s->instrs[0].attrs.Set("name", "to\"kens"); }),
+              HasSubstr("segment layer forward: instruction 0 loads `to\"kens`; a step is fed with "
+                        "tokens, targets and weights [plan_c14]"));
+  EXPECT_EQ(segment([](Segment* s) { s->instrs[0].attrs.Set("name", "targets"); }), "");
+  EXPECT_THAT(segment([](Segment* s) { s->instrs[0].attrs.Set("name", "weights"); }),
+              HasSubstr("instruction 0 loads `weights`, for a micro-batch f32[batch=3,seq=2], into "
+                        "i64[3,2] [plan_c14]"));
+  EXPECT_THAT(segment([](Segment* s) { s->slots[2].type.dims[1].size = 1; }),
+              HasSubstr("into i64[3,1] [plan_c14]"));
+  EXPECT_THAT(segment([](Segment* s) { s->slots[2].sharding.storage = {1}; }),
+              HasSubstr("into i64[3,2] that is stored in pieces [plan_c14]"));
+}
+
+TEST(PlanCheckTest, Workspaces) {
+  EXPECT_THAT(
+      ErrorAfter([](Plan* p) { p->classes[1].memory.workspace = 16; }),
+      HasSubstr("class 1: calls layer forward, which may use 17 bytes of workspace, and has "
+                "16 [plan_c15]"));
+  EXPECT_THAT(ErrorAfter([](Plan* p) {
+                Instr* sum = &p->segments[0].instrs[1];
+                sum->op = FindOp("sum_squares");
+                p->segments[0].slots[0].type = {DType::kF64, {}};
+                p->segments[0].slots[0].sharding = Sharding::Whole(0);
+                p->segments[0].instrs[2].inputs = {3};
+                p->segments[0].instrs[2].outputs = {4};
+                p->segments[0].workspace_bytes = 7;
+              }),
+              HasSubstr("segment layer forward: instruction 1 sum_squares may use 8 bytes of "
+                        "workspace, the segment has 7 [plan_c15]"));
+}
+
+TEST(PlanCheckTest, CollectivesBetweenStages) {
+  // Classes that lie between the first and the last.
+  Plan plan = OddPlan();
+  const absl::StatusOr<Mesh> mesh = Mesh::Create({{"tp", 2}, {"dp", 3}, {"pp", 3}});
+  ASSERT_TRUE(mesh.ok());
+  plan.mesh = *mesh;
+  plan.classes.push_back(plan.classes[1]);
+  plan.classes[2].coordinate = 2;
+  EXPECT_THAT(std::string(CheckPlan(plan).message()),
+              HasSubstr("class 1: calls layer forward, which joins the first and the last class "
+                        "[plan_c16]"));
+  EXPECT_THAT(ErrorAfter([](Plan* p) { p->segments[1].instrs[0].attrs.Set("group", "tp"); }),
+              HasSubstr("instruction 0 joins the stages of group `tp`; the only such group is "
+                        "`embedding`, of a mesh with pp [plan_c16]"));
+}
+
+TEST(PlanCheckTest, WhatAStartTakesTogether) {
+  const auto segment = [](const std::function<void(Segment*)>& damage) {
+    return ErrorAfter([&](Plan* p) { damage(&p->segments[0]); });
+  };
+  EXPECT_THAT(segment([](Segment* s) {
+                s->slots[3].sharding.sum = {1};
+                s->slots[3].sharding.storage = {};
+                s->slots[4].sharding.storage = {};
+              }),
+              HasSubstr("instruction 2 takes together all-reduce over tp and all-reduce over dp "
+                        "[plan_c17]"));
+  const auto lift = [](InstrKind kind) {
+    return [kind](Segment* s) {
+      std::swap(s->instrs[2].inputs, s->instrs[2].outputs);
+      s->instrs[2].op = FindOp("lift");
+      if (kind == InstrKind::kStart) return;
+      s->instrs.resize(3);
+      s->instrs[2].kind = kind;
+      s->instrs[2].collective = -1;
+      s->instrs[2].inputs = {0};
+      s->instrs[2].outputs = {1};
+      s->num_collectives = 0;
+    };
+  };
+  EXPECT_THAT(segment(lift(InstrKind::kStart)),
+              HasSubstr("instruction 2 starts lift, which moves nothing between ranks [plan_c17]"));
+  EXPECT_EQ(segment(lift(InstrKind::kCompute)), "");
+  EXPECT_THAT(segment([&](Segment* s) {
+                lift(InstrKind::kCompute)(s);
+                std::swap(s->instrs[2].inputs, s->instrs[2].outputs);
+                s->instrs[2].op = FindOp("all_reduce");
+              }),
+              HasSubstr("instruction 2 computes all_reduce, which moves data between ranks and "
+                        "must be started [plan_c17]"));
 }
 
 TEST(PlanCheckTest, ParametersAndCalls) {
@@ -144,7 +235,7 @@ TEST(PlanCheckTest, ParametersAndCalls) {
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->classes[1].update[0].bindings[1].offset = 16376; }),
               HasSubstr("`grads:head` of layer forward ends at 16632 of 16384 bytes of the arena"));
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->classes[1].chunks[0].frame_bytes = 256; }),
-              HasSubstr("`frame` of layer forward ends at 352 of 256 bytes of a frame [plan_c10]"));
+              HasSubstr("`frame` of layer forward ends at 368 of 256 bytes of a frame [plan_c10]"));
 }
 
 TEST(PlanCheckTest, SizesAndRegions) {
@@ -156,7 +247,7 @@ TEST(PlanCheckTest, SizesAndRegions) {
               HasSubstr("`lo\"ss` at -8 of an arena of 16384 [plan_c10]"));
   EXPECT_THAT(AfterAction(0, 0, [](Action* a) { a->frame = 1025; }), HasSubstr("[plan_c10]"));
   EXPECT_THAT(AfterAction(0, 0, [](Action* a) { a->frame = -1; }),
-              HasSubstr("0F0 uses 352 bytes at -1 of an arena of 16384 [plan_c10]"));
+              HasSubstr("0F0 uses 368 bytes at -1 of an arena of 16384 [plan_c10]"));
   EXPECT_THAT(AfterAction(1, 0, [](Action* a) { a->input = 16320; }),
               HasSubstr("1F0 uses 192 bytes at 16320 of an arena of 16384 [plan_c10]"));
   EXPECT_THAT(AfterTransfer(0, 0, [](Transfer* t) { t->address = 16320; }),

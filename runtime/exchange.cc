@@ -22,24 +22,6 @@ Sharding Without(Sharding sharding, AxisSet axes) {
   return sharding;
 }
 
-// Whether tiles are cut alike but for what the collective changes. Its own check looks at the dim
-// concerned only, and a tile of another size would be written beyond its room.
-bool CutAlike(const Sharding& from, const Sharding& to, const Collective& collective) {
-  const AxisSet axes = collective.axes.AsSet();
-  Sharding a = from;
-  Sharding b = to;
-  if (collective.kind == CollectiveKind::kAllGather) a = Without(a, axes);
-  if (collective.kind == CollectiveKind::kReduceScatter ||
-      collective.kind == CollectiveKind::kSlice) {
-    b = Without(b, axes);
-  }
-  if (collective.kind == CollectiveKind::kAllToAll) {
-    a = Without(a, axes);
-    b = Without(b, axes);
-  }
-  return a.dims == b.dims && a.storage == b.storage;
-}
-
 int64_t Product(absl::Span<const int64_t> sizes, int begin, int end) {
   int64_t product = 1;
   for (int i = begin; i < end; ++i) product *= sizes[i];
@@ -312,13 +294,6 @@ absl::StatusOr<Exchange> ExchangeBetween(const TensorType& type, const Sharding&
                                          const Sharding& to, absl::string_view op,
                                          const Mesh& mesh) {
   MGC_ASSIGN_OR_RETURN(const Collective collective, CollectiveBetween(from, to, op));
-  if (!CutAlike(from, to, collective)) {
-    return absl::InvalidArgumentError(absl::StrCat("operand and result differ by more than ", op));
-  }
-  if (collective.dim >= 0 && !(from.storage.empty() && to.storage.empty())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(op, " cannot cut a dim of a tile that is stored in pieces"));
-  }
   Exchange exchange = SumOver(type, from, 0, mesh);
   exchange.kind = collective.kind;
   exchange.axes = collective.axes.AsSet();

@@ -46,7 +46,7 @@ struct Exchange {
 };
 
 // The exchange that collective op `op` makes between two shardings of a value. InvalidArgument when
-// they do not differ by one such op, or the element type cannot be reduced so.
+// they do not differ by one such op.
 absl::StatusOr<Exchange> ExchangeBetween(const TensorType& type, const Sharding& from,
                                          const Sharding& to, absl::string_view op,
                                          const Mesh& mesh);

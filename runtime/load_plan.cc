@@ -7,75 +7,32 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
+#include "graph/plan_check.h"
 #include "runtime/load_program.h"
 
 namespace mgc {
 namespace {
 
-constexpr int64_t kMaxArena = int64_t{1} << 46;
-constexpr int64_t kMaxSamples = int64_t{1} << 40;
-
-absl::Status Invalid(absl::string_view text) { return absl::InvalidArgumentError(text); }
-
-absl::Status CheckSizes(const Plan& plan) {
-  const AxisId pipeline = PipelineAxis(plan.mesh);
-  const int64_t classes = pipeline < 0 ? 1 : plan.mesh.size(pipeline);
-  if (static_cast<int64_t>(plan.classes.size()) != classes) {
-    return Invalid(absl::StrCat("the mesh has ", classes, " pipeline coordinates, the plan ",
-                                plan.classes.size(), " rank classes"));
-  }
-  for (size_t c = 0; c < plan.classes.size(); ++c) {
-    const PlanClass& rank_class = plan.classes[c];
-    if (rank_class.coordinate != static_cast<int>(c)) return Invalid("rank classes out of order");
-    if (rank_class.memory.peak < 0 || rank_class.memory.peak > kMaxArena) {
-      return Invalid(absl::StrCat("an arena may not have ", rank_class.memory.peak, " bytes"));
-    }
-    if (rank_class.memory.workspace < 0 || rank_class.memory.workspace > kMaxArena) {
-      return Invalid(
-          absl::StrCat("a workspace may not have ", rank_class.memory.workspace, " bytes"));
-    }
-  }
-  const int64_t batch = plan.global_batch_size;
-  if (plan.num_micro_batches < 1 || batch < 1 || batch > kMaxSamples || plan.seq_length < 1 ||
-      plan.seq_length > kMaxSamples || batch % plan.num_micro_batches != 0) {
-    return Invalid(absl::StrCat("no batches: ", batch, " samples of ", plan.seq_length,
-                                " tokens in ", plan.num_micro_batches, " micro-batches"));
-  }
-  return absl::OkStatus();
-}
-
 class Loader {
  public:
   explicit Loader(LoadedPlan* out) : out_(out), plan_(out->plan) {}
 
-  absl::Status Run() {
-    MGC_RETURN_IF_ERROR(CheckSizes(plan_));
+  void Run() {
     for (const Segment& segment : plan_.segments) {
-      MGC_ASSIGN_OR_RETURN(LoadedSegment loaded, LoadSegment(plan_, segment));
-      NoteSizes(loaded);
-      out_->segments.push_back(std::move(loaded));
+      out_->segments.push_back(LoadSegment(plan_, segment));
+      NoteSizes(out_->segments.back());
     }
     MakeSignatures();
     out_->ranks.resize(static_cast<size_t>(plan_.mesh.world_size()));
     out_->classes.resize(plan_.classes.size());
     for (size_t c = 0; c < plan_.classes.size(); ++c) {
-      MGC_RETURN_IF_ERROR(Annotate(LoadClass(plan_.classes[c], &out_->classes[c]),
-                                   absl::StrCat("pipeline coordinate ", c)));
+      LoadClass(plan_.classes[c], &out_->classes[c]);
     }
-    std::vector<const LoadedProgram*> train;
-    std::vector<const LoadedProgram*> eval;
-    for (const LoadedClass& loaded : out_->classes) {
-      train.push_back(&loaded.train);
-      eval.push_back(&loaded.eval);
-    }
-    MGC_RETURN_IF_ERROR(MatchTransfers(train));
-    MGC_RETURN_IF_ERROR(MatchTransfers(eval));
-    return out_->kernels.Refused();
   }
 
  private:
   void NoteSizes(const LoadedSegment& segment) {
-    out_->most_formals = std::max(out_->most_formals, segment.formal_ends.size());
+    out_->most_formals = std::max(out_->most_formals, segment.segment->formals.size());
     for (const LoadedInstr& instr : segment.instrs) {
       out_->most_operands =
           std::max({out_->most_operands, instr.inputs.size(), instr.outputs.size()});
@@ -113,104 +70,57 @@ class Loader {
     return it->second;
   }
 
-  absl::Status LoadClass(const PlanClass& plan_class, LoadedClass* out) {
+  void LoadClass(const PlanClass& plan_class, LoadedClass* out) {
     out->plan_class = &plan_class;
     for (int64_t rank : RanksOfClass(plan_, plan_class.coordinate)) {
       out_->ranks[rank] = {plan_class.coordinate, static_cast<int>(out->ranks.size())};
       out->ranks.push_back(static_cast<int>(rank));
     }
-    MGC_RETURN_IF_ERROR(LoadChunks(plan_class.chunks, *out, &out->chunks));
-    MGC_RETURN_IF_ERROR(LoadChunks(plan_class.eval_chunks, *out, &out->eval_chunks));
-    MGC_RETURN_IF_ERROR(LoadCalls(plan_class.update, *out, &out->update));
-    MGC_RETURN_IF_ERROR(LoadCalls(plan_class.eval_update, *out, &out->eval_update));
-    MGC_RETURN_IF_ERROR(
-        LoadProgram({plan_, plan_class, plan_class.chunks, out->chunks, out->update},
-                    plan_class.train, &out->train));
-    MGC_RETURN_IF_ERROR(Annotate(
-        LoadProgram({plan_, plan_class, plan_class.eval_chunks, out->eval_chunks, out->eval_update},
-                    plan_class.eval, &out->eval),
-        "evaluation"));
-    MGC_RETURN_IF_ERROR(FinishItems(*out, &out->train));
-    MGC_RETURN_IF_ERROR(FinishItems(*out, &out->eval));
-    return CheckNamed(plan_class);
+    out->chunks = LoadChunks(plan_class.chunks, *out);
+    out->eval_chunks = LoadChunks(plan_class.eval_chunks, *out);
+    out->update = LoadCalls(plan_class.update, *out);
+    out->eval_update = LoadCalls(plan_class.eval_update, *out);
+    out->train = LoadProgram({plan_class.chunks, out->chunks, out->update}, plan_class.train);
+    out->eval =
+        LoadProgram({plan_class.eval_chunks, out->eval_chunks, out->eval_update}, plan_class.eval);
+    FinishItems(&out->train);
+    FinishItems(&out->eval);
   }
 
-  absl::Status LoadChunks(const std::vector<Chunk>& chunks, const LoadedClass& rank_class,
-                          std::vector<LoadedChunk>* out) {
-    out->resize(chunks.size());
-    for (size_t i = 0; i < chunks.size(); ++i) {
-      MGC_RETURN_IF_ERROR(LoadCalls(chunks[i].forward, rank_class, &(*out)[i].forward));
-      MGC_RETURN_IF_ERROR(LoadCalls(chunks[i].backward, rank_class, &(*out)[i].backward));
-      MGC_RETURN_IF_ERROR(LoadCalls(chunks[i].reduce, rank_class, &(*out)[i].reduce));
+  std::vector<LoadedChunk> LoadChunks(const std::vector<Chunk>& chunks,
+                                      const LoadedClass& rank_class) {
+    std::vector<LoadedChunk> loaded;
+    for (const Chunk& chunk : chunks) {
+      loaded.push_back({LoadCalls(chunk.forward, rank_class), LoadCalls(chunk.backward, rank_class),
+                        LoadCalls(chunk.reduce, rank_class)});
     }
-    return absl::OkStatus();
+    return loaded;
   }
 
-  absl::Status LoadCalls(const std::vector<Call>& calls, const LoadedClass& rank_class,
-                         std::vector<LoadedCall>* out) {
+  std::vector<LoadedCall> LoadCalls(const std::vector<Call>& calls, const LoadedClass& rank_class) {
+    std::vector<LoadedCall> list;
     for (const Call& call : calls) {
-      if (call.segment < 0 || call.segment >= static_cast<int>(out_->segments.size())) {
-        return Invalid(absl::StrCat("there is no segment ", call.segment));
-      }
       LoadedCall loaded;
       loaded.segment = &out_->segments[static_cast<size_t>(call.segment)];
       loaded.call = &call;
-      const Segment& segment = *loaded.segment->segment;
-      if (call.bindings.size() != segment.formals.size()) {
-        return Invalid(absl::StrCat("a call of `", segment.name, "` binds ", call.bindings.size(),
-                                    " of ", segment.formals.size(), " formals"));
-      }
-      const int64_t workspace = rank_class.plan_class->memory.workspace;
-      if (segment.workspace_bytes > workspace) {
-        return Invalid(absl::StrCat("a call of `", segment.name, "` may use ",
-                                    segment.workspace_bytes, " bytes of workspace, the class has ",
-                                    workspace));
-      }
       for (int rank : rank_class.ranks) {
         for (const LoadedInstr& instr : loaded.segment->instrs) {
           if (instr.kind != InstrKind::kCompute) continue;
-          loaded.kernels.push_back(out_->kernels.Find(segment, *instr.instr, call.layer, rank));
+          loaded.kernels.push_back(
+              out_->kernels.Find(*loaded.segment->segment, *instr.instr, call.layer, rank));
         }
       }
-      out->push_back(std::move(loaded));
+      list.push_back(std::move(loaded));
     }
-    return absl::OkStatus();
+    return list;
   }
 
-  absl::Status FinishItems(const LoadedClass& rank_class, LoadedProgram* program) {
+  void FinishItems(LoadedProgram* program) {
     for (CommItem& item : program->comm) {
       if (item.transfer >= 0) continue;
       const LoadedCall& call = (*program->actions[item.action].calls)[item.call];
       std::tie(item.group, item.signature) = signatures_[call.segment][item.exchange];
-      const int rank = rank_class.ranks[0];
-      const std::vector<int>& members = out_->groups[item.group][rank];
-      if (std::find(members.begin(), members.end(), rank) == members.end()) {
-        return Invalid(
-            absl::StrCat("`", call.segment->segment->name, "` runs a collective of other ranks"));
-      }
     }
-    return absl::OkStatus();
-  }
-
-  static absl::Status CheckNamed(const PlanClass& plan_class) {
-    const int64_t peak = plan_class.memory.peak;
-    const auto inside = [peak](int64_t begin, int64_t bytes) {
-      return begin >= 0 && bytes >= 0 && bytes <= peak && begin <= peak - bytes && begin % 8 == 0;
-    };
-    for (const auto* list : {&plan_class.scalars, &plan_class.reports, &plan_class.eval_reports}) {
-      for (const NamedAddress& named : *list) {
-        if (!inside(named.address, 8)) {
-          return Invalid(absl::StrCat("`", named.name, "` lies outside the arena"));
-        }
-      }
-    }
-    for (const Range& range : plan_class.zeroed) {
-      if (range.begin < 0 || range.end < range.begin ||
-          !inside(range.begin, range.end - range.begin)) {
-        return Invalid("a range to be cleared lies outside the arena");
-      }
-    }
-    return absl::OkStatus();
   }
 
   LoadedPlan* out_;
@@ -225,8 +135,10 @@ class Loader {
 absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadPlan(const Plan& plan,
                                                      absl::Span<const KernelEntry> kernels,
                                                      uint64_t seed, int width) {
+  MGC_RETURN_IF_ERROR(Annotate(CheckPlan(plan), absl::StrCat("plan ", plan.name)));
   auto loaded = std::make_unique<LoadedPlan>(plan, kernels, seed, width);
-  MGC_RETURN_IF_ERROR(Annotate(Loader(loaded.get()).Run(), absl::StrCat("plan ", plan.name)));
+  Loader(loaded.get()).Run();
+  MGC_RETURN_IF_ERROR(Annotate(loaded->kernels.Refused(), absl::StrCat("plan ", plan.name)));
   return loaded;
 }
 

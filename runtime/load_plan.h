@@ -1,10 +1,8 @@
 // A plan made ready to run by all ranks of one process.
 //
-// Every decision is the plan's; loading resolves names to places (which transfer an action waits
-// for, which kernel an instruction runs), merges collectives and transfers into the one order of
-// communication of each class, and checks what a damaged plan could break: every index, every
-// address against the arena, that every send has its receive, that all kernels exist and get the
-// scratch they ask for.
+// Every decision is the plan's. Loading checks it as its readers do (graph/plan_check.h), then only
+// resolves: names to places (which transfer an action waits for, which kernel an instruction runs),
+// collectives and transfers to the one order of communication of each class.
 
 #ifndef MGC_RUNTIME_LOAD_PLAN_H_
 #define MGC_RUNTIME_LOAD_PLAN_H_
@@ -109,8 +107,8 @@ struct LoadedPlan {
 };
 
 // `plan` must outlive the result; `seed` keys what is random in kernels, on each of which up to
-// `width` threads work. InvalidArgument for a plan that cannot be run as it stands, Unimplemented
-// with all kernels that are missing or ask for more scratch than their ops allow.
+// `width` threads work. InvalidArgument with all that graph/plan_check.h finds, Unimplemented with
+// all kernels that are missing or ask for more scratch than their ops allow.
 absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadPlan(const Plan& plan,
                                                      absl::Span<const KernelEntry> kernels,
                                                      uint64_t seed, int width);

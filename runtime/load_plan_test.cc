@@ -82,71 +82,78 @@ TEST_P(Damages, AreRefused) {
 INSTANTIATE_TEST_SUITE_P(
     All, Damages,
     testing::Values(
-        Damage{"classes", [](Plan* p) { p->classes.pop_back(); }, "the plan 1 rank classes"},
-        Damage{"peak", [](Plan* p) { p->classes[0].memory.peak = -1; }, "an arena may not have"},
-        Damage{"batches", [](Plan* p) { p->num_micro_batches = 3; }, "no batches"},
-        Damage{"workspace", [](Plan* p) { p->classes[1].memory.workspace = -1; },
-               "a workspace may not have -1 bytes"},
+        Damage{"classes", [](Plan* p) { p->classes.pop_back(); }, "[plan_c1]"},
+        Damage{"peak", [](Plan* p) { p->classes[0].memory.peak = -1; }, "[plan_c7]"},
+        Damage{"batches", [](Plan* p) { p->num_micro_batches = 3; }, "[plan_c1]"},
+        Damage{"workspace", [](Plan* p) { p->classes[1].memory.workspace = -1; }, "[plan_c7]"},
         Damage{"workspace_of_class", [](Plan* p) { p->classes[1].memory.workspace = 7; },
-               "a call of `loss` may use 8 bytes of workspace, the class has 7"},
-        Damage{"workspace_of_segment", [](Plan* p) { p->segments[2].workspace_bytes = 7; },
-               "instruction 0 sum_squares: may use 8 bytes of workspace, the segment has 7"},
-        Damage{"arena", [](Plan* p) { p->classes[1].memory.peak -= 64; },
-               "does not lie in the arena"},
-        Damage{"slot", [](Plan* p) { p->segments[1].instrs[0].inputs[0] = 9; }, "no such slot"},
-        Damage{"formal", [](Plan* p) { p->segments[1].slots[0].formal = -1; }, "no such formal"},
+               "class 1: calls loss, which may use 8 bytes of workspace, and has 7 [plan_c15]"},
+        Damage{
+            "workspace_of_segment", [](Plan* p) { p->segments[2].workspace_bytes = 7; },
+            "instruction 0 sum_squares may use 8 bytes of workspace, the segment has 7 [plan_c15]"},
+        Damage{"arena", [](Plan* p) { p->classes[1].memory.peak -= 64; }, "[plan_c10]"},
+        Damage{"slot", [](Plan* p) { p->segments[1].instrs[0].inputs[0] = 9; }, "[plan_c3]"},
+        Damage{"formal", [](Plan* p) { p->segments[1].slots[0].formal = -1; }, "[plan_c2]"},
         Damage{"room", [](Plan* p) { p->segments[1].slots[0].bytes = 8; }, "needs 96 bytes"},
-        Damage{"offset", [](Plan* p) { p->segments[1].slots[0].offset = 3; }, "may not lie at 3"},
+        Damage{"offset", [](Plan* p) { p->segments[1].slots[0].offset = 3; }, "[plan_c7]"},
         Damage{"huge",
                [](Plan* p) {
                  for (Dim& dim : p->segments[1].slots[0].type.dims) dim.size = int64_t{1} << 39;
                },
-               "is too large"},
+               "[plan_c2]"},
         Damage{"type", [](Plan* p) { p->segments[1].slots[2].type.dtype = DType::kF64; },
-               "segment `forward`"},
+               "[plan_c2]"},
         Damage{"sharding", [](Plan* p) { p->segments[1].slots[0].sharding.dims.pop_back(); },
                "[sharding_c1]"},
         Damage{"operands", [](Plan* p) { p->segments[1].instrs[0].inputs.pop_back(); },
                "takes 2 operands"},
-        Damage{"start", [](Plan* p) { p->segments[1].instrs[2].collective = 1; },
-               "starts collective 1"},
+        Damage{"start", [](Plan* p) { p->segments[1].instrs[2].collective = 1; }, "[plan_c8]"},
         Damage{"wait",
                [](Plan* p) { p->segments[1].instrs.erase(p->segments[1].instrs.begin() + 2); },
-               "waits for collective 0"},
-        Damage{"collectives", [](Plan* p) { p->segments[0].num_collectives = 1; },
-               "does not start all"},
+               "[plan_c8]"},
+        Damage{"collectives", [](Plan* p) { p->segments[0].num_collectives = 1; }, "[plan_c8]"},
         Damage{"input", [](Plan* p) { p->segments[0].instrs[0].attrs.Set("name", "label"); },
-               "loads no data input `label`"},
+               "[plan_c14]"},
         Damage{"bindings", [](Plan* p) { p->classes[0].chunks[0].forward[0].bindings.pop_back(); },
-               "binds 1 of 2 formals"},
-        Damage{"segment", [](Plan* p) { p->classes[0].update[0].segment = 99; },
-               "there is no segment 99"},
-        Damage{"base", [](Plan* p) { p->classes[0].train.compute[0].frame = -1; },
-               "has no address"},
-        Damage{"chunk", [](Plan* p) { p->classes[0].train.compute[0].ref.chunk = 5; },
-               "there is no chunk 5"},
+               "[plan_c5]"},
+        Damage{"segment", [](Plan* p) { p->classes[0].update[0].segment = 99; }, "[plan_c5]"},
+        Damage{"base", [](Plan* p) { p->classes[0].train.compute[0].frame = -1; }, "[plan_c10]"},
+        Damage{"chunk", [](Plan* p) { p->classes[0].train.compute[0].ref.chunk = 5; }, "[plan_c6]"},
         Damage{"micro_batch", [](Plan* p) { p->classes[0].train.compute[0].ref.micro_batch = 77; },
-               "there is no micro-batch 77"},
+               "[plan_c6]"},
         Damage{
             "twice",
             [](Plan* p) { p->classes[0].train.compute.push_back(p->classes[0].train.compute[0]); },
-            "0F0: occurs twice"},
+            "[plan_c11]"},
         Damage{"unlisted",
                [](Plan* p) {
                  auto& transfers = p->classes[1].train.transfers;
                  transfers.erase(transfers.begin());
                },
-               "1F0: waits for a transfer that is not listed"},
-        Damage{"peer", [](Plan* p) { p->classes[0].train.transfers[0].peer = 0; }, "has no peer 0"},
-        Damage{"bytes", [](Plan* p) { p->classes[0].train.transfers[0].bytes -= 8; },
-               "does not receive it so"},
+               "[plan_c6]"},
+        Damage{"peer", [](Plan* p) { p->classes[0].train.transfers[0].peer = 0; }, "[plan_c12]"},
+        Damage{"bytes", [](Plan* p) { p->classes[0].train.transfers[0].bytes -= 8; }, "[plan_c12]"},
         Damage{"anchor", [](Plan* p) { p->classes[0].train.transfers[0].anchor.micro_batch = 9; },
-               "has no anchor"},
+               "[plan_c6]"},
         Damage{"scalar", [](Plan* p) { p->classes[0].scalars[0].address = int64_t{1} << 40; },
-               "`lr` lies outside"},
+               "[plan_c10]"},
         Damage{"zeroed", [](Plan* p) { p->classes[0].zeroed[0].end = int64_t{1} << 40; },
-               "range to be cleared"}),
+               "[plan_c10]"}),
     [](const testing::TestParamInfo<Damage>& info) { return info.param.name; });
+
+TEST(LoadPlanTest, SaysAllThatIsWrongWithAPlan) {
+  Plan plan = ChainPlan(TwoStages());
+  plan.segments[1].slots[0].bytes = 8;
+  plan.segments[2].workspace_bytes = 7;
+  plan.num_micro_batches = 3;
+  EXPECT_EQ(StatusOf(plan).message(),
+            "plan chain: plan: 3 micro-batches do not divide 16 samples of a step [plan_c1]\n"
+            "segment feed: instruction 0 loads `weights`, for a micro-batch f32[batch=5,seq=6], "
+            "into f32[batch=4,seq=6] [plan_c14]\n"
+            "segment forward: slot %0 x needs 96 bytes and has 8 [plan_c2]\n"
+            "segment loss: instruction 3 loads `weights`, for a micro-batch f32[batch=5,seq=6], "
+            "into f32[batch=4,seq=6] [plan_c14]");
+}
 
 // Every number of a plan that says where, how much or which.
 std::vector<std::function<void(int64_t)>> NumbersOf(Plan* p) {

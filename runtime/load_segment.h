@@ -1,7 +1,4 @@
-// A segment of a plan, checked and made ready to run on every rank of every class.
-//
-// Nothing of a plan file is believed: whatever would read or write outside a tile, run an op on
-// types it refuses, or wait for something never started is an InvalidArgument here.
+// A segment of a plan, resolved for every rank of every class.
 
 #ifndef MGC_RUNTIME_LOAD_SEGMENT_H_
 #define MGC_RUNTIME_LOAD_SEGMENT_H_
@@ -10,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "graph/data_input.h"
 #include "graph/plan.h"
 #include "runtime/exchange.h"
 
@@ -22,8 +19,6 @@ struct LoadedSlot {
   int64_t offset = 0;
   int64_t bytes = 0;
 };
-
-enum class DataInput : uint8_t { kTokens, kTargets, kWeights };
 
 struct LoadedInstr {
   const Instr* instr = nullptr;
@@ -47,12 +42,11 @@ struct LoadedSegment {
   const Segment* segment = nullptr;
   std::vector<LoadedInstr> instrs;
   std::vector<LoadedExchange> exchanges;  // in order of starts
-  std::vector<int64_t> formal_ends;       // bytes used behind each formal; 0: none
   int num_kernels = 0;
 };
 
-// `plan` must outlive the result.
-absl::StatusOr<LoadedSegment> LoadSegment(const Plan& plan, const Segment& segment);
+// Of a plan that has passed graph/plan_check.h, which must outlive the result.
+LoadedSegment LoadSegment(const Plan& plan, const Segment& segment);
 
 }  // namespace mgc
 

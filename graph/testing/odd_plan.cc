@@ -26,10 +26,11 @@ Segment OddSegment() {
   stored.storage = {1};
   Sharding stored_owed = stored;
   stored_owed.sum = {0};
+  const TensorType tokens{DType::kI64, {{3, "", 1}, {2, "", 1}}};
   const TensorType vector{DType::kF32, {{4, "", 1}}};
   segment.slots = {{"layers.*.x", kType, whole, 2, 0, kStream},
                    {"layers.*.x", kType, owed, 1, 64, kStream},
-                   {"\"y\"", {DType::kI64, {{4, "", 1}}}, Sharding::Whole(1), 2, 256, 32},
+                   {"\"y\"", tokens, whole, 2, 256, 48},
                    {"z", vector, stored_owed, 0, 0, 16},
                    {"z", vector, stored, 0, 64, 16}};
   segment.num_collectives = 1;
@@ -191,7 +192,7 @@ PlanClass OddClass(int coordinate) {
   rank_class.scalars = {{"lr", 8}};
   rank_class.reports = {{"lo\"ss", 16}, {"", 24}};
   rank_class.eval_reports = {{"loss", 32}};
-  rank_class.memory = {1, 2, 3, 4, 5, 6, 16384, 8};
+  rank_class.memory = {1, 2, 3, 4, 5, 6, 16384, 24};
   return rank_class;
 }
 
@@ -208,7 +209,7 @@ Plan OddPlan() {
   plan.micro_batch_size = 1;
   plan.global_batch_size = 24;
   plan.num_micro_batches = kMicroBatches;
-  plan.seq_length = 32;
+  plan.seq_length = 2;
   plan.vocab = 257;
   plan.model = OddGraph();
   plan.segments = {OddSegment(), BoundarySegment("input", "output"),

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "graph/collective.h"
 #include "graph/verify/order_internal.h"
 
 namespace mgc {
@@ -78,39 +76,6 @@ void CheckGroup(const WalkTables& tables, int group, Findings* findings) {
                        "; class ", members[0], " has ",
                        i < first.size() ? NameOf(tables, other, first[i]) : "none"));
       break;
-    }
-  }
-}
-
-// A started instruction is one collective of one group.
-void CheckForm(const WalkTables& tables, const WalkSegment& segment, Findings* findings) {
-  for (const WalkStart& start : segment.starts) {
-    const Instr& instr = *start.instr;
-    const std::string place = absl::StrCat("segment ", segment.segment->name, ", collective ",
-                                           instr.collective, " ", instr.op->name);
-    if (const AttrValue* group = instr.attrs.Find("group")) {
-      const bool known = std::holds_alternative<std::string>(*group) &&
-                         std::get<std::string>(*group) == "embedding";
-      if (!known) findings->Add("order_v3", place, "runs over a group that is not known");
-      if (known && PipelineAxis(tables.plan.mesh) < 0) {
-        findings->Add("order_v3", place, "joins stages where there is no pipeline");
-      }
-      continue;
-    }
-    AxisSet axes;
-    for (size_t i = 0; i < instr.inputs.size() && i < instr.outputs.size(); ++i) {
-      const auto& slots = segment.segment->slots;
-      const absl::StatusOr<Collective> part =
-          CollectiveBetween(slots[static_cast<size_t>(instr.inputs[i])].sharding,
-                            slots[static_cast<size_t>(instr.outputs[i])].sharding, instr.op->name);
-      if (!part.ok()) continue;  // plan_c9
-      if (!part->MovesData()) findings->Add("order_v3", place, "moves nothing between ranks");
-      if (i > 0 && part->axes.AsSet() != axes) {
-        findings->Add("order_v3", place,
-                      absl::StrCat("runs over ", tables.plan.mesh.GroupName(axes), " and over ",
-                                   tables.plan.mesh.GroupName(part->axes.AsSet())));
-      }
-      axes = part->axes.AsSet();
     }
   }
 }
@@ -240,9 +205,6 @@ class BusyCheck {
 }  // namespace
 
 void CheckGroups(const WalkTables& tables, Findings* findings) {
-  for (const WalkSegment& segment : tables.segments) {
-    if (!tables.eval) CheckForm(tables, segment, findings);
-  }
   for (size_t g = 0; g < tables.groups.size(); ++g) {
     CheckGroup(tables, static_cast<int>(g), findings);
   }

@@ -21,7 +21,15 @@ ParamBlock MakeBlock(const ChainLayout& l) {
   ParamBlock block;
   block.name = "layer";
   block.entries.push_back(std::move(entry));
+  block.param_bytes = block.grad_bytes = block.state_bytes = l.vector;
   return block;
+}
+
+// Nothing but its number of layers: nobody proves the chain.
+Graph ModelOf(const ChainLayout& l) {
+  GraphBuilder builder("chain");
+  builder.set_num_layers(l.o.pp);
+  return std::move(builder).Finish();
 }
 
 Binding At(int64_t address) { return {BaseKind::kAbsolute, address}; }
@@ -54,6 +62,9 @@ PlanClass MakeClass(const ChainLayout& l, int stage) {
   chunk.stage = stage;
   chunk.first_layer = stage;
   chunk.num_layers = 1;
+  chunk.has_embedding = first;
+  chunk.has_head = last;
+  chunk.frame_bytes = 2 * l.tile;
   if (first) chunk.forward.push_back({kFeed, stage, {scratch, input}});
   chunk.forward.push_back({kForward, stage, {scratch, At(l.param_at), input, output}});
   if (last) chunk.forward.push_back({kLoss, stage, {scratch, output, globals}});
@@ -204,11 +215,13 @@ Plan ChainPlan(const ChainOptions& options) {
   Plan plan;
   plan.name = "chain";
   plan.mesh = layout.mesh;
+  plan.machine = MachinePresets()[0];
   plan.micro_batch_size = options.rows / options.dp;
   plan.num_micro_batches = options.micro_batches;
   plan.global_batch_size = options.rows * options.micro_batches;
   plan.seq_length = options.seq;
   plan.vocab = 257;
+  plan.model = ModelOf(layout);
   plan.segments = ChainSegments(layout);
   plan.blocks = {MakeBlock(layout)};
   int64_t workspace = 0;

@@ -25,7 +25,7 @@ graph @m logical layers=1 (
   report "x" = %x
 }
 segment @first.forward transient 0 workspace 0 collectives 0 (transient, output) {
-  slot %0 "x": f32[batch=1,seq=4] @m[-,-] in output at 0 bytes 16
+  slot %0 "x": f32[batch=2,seq=4] @m[dp,-] in output at 0 bytes 16
   load %0 {name="weights"} forward
 }
 segment @layer.forward transient 64 workspace 0 collectives 1
