@@ -5,7 +5,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
-#include "graph/ops/all_ops.h"
 
 namespace mgc {
 namespace {
@@ -84,16 +83,6 @@ absl::Status InferFromRule(const OpDef& op, const OpUse& use, std::vector<Tensor
 }
 
 }  // namespace
-
-const std::vector<OpDef>& AllOps() {
-  static const std::vector<OpDef>* const ops = [] {
-    auto* list = new std::vector<OpDef>(ListOps());
-    std::sort(list->begin(), list->end(),
-              [](const OpDef& a, const OpDef& b) { return a.name < b.name; });
-    return list;
-  }();
-  return *ops;
-}
 
 const OpDef* FindOp(absl::string_view name) {
   const std::vector<OpDef>& ops = AllOps();

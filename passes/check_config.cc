@@ -9,7 +9,7 @@
 #include "graph/assemble.h"
 #include "passes/nearest_legal.h"
 #include "passes/rank_groups.h"
-#include "passes/schedule.h"
+#include "passes/schedule_spec.h"
 
 namespace mgc {
 namespace {

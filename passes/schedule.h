@@ -18,14 +18,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "passes/parallel_config.h"
-#include "passes/violation.h"
+#include "passes/schedule_spec.h"
 
 namespace mgc {
-
-// Actions a schedule may have at most, over all ranks. A plan of so many has no more entries than
-// its readers take (graph/plan_fold.h), and compiles in seconds.
-inline constexpr int64_t kMaxScheduleActions = int64_t{1} << 19;
 
 enum class ScheduleActionKind : uint8_t {
   kForward,         // F
@@ -44,30 +39,12 @@ inline bool operator==(const ScheduleAction& a, const ScheduleAction& b) {
   return a.stage == b.stage && a.kind == b.kind && a.micro_batch == b.micro_batch;
 }
 
-struct ScheduleSpec {
-  ScheduleKind kind = ScheduleKind::kOneFOneB;
-  int64_t pp = 1;
-  int64_t vp = 1;
-  int64_t micro_batches = 1;
-  int64_t group_size = 0;  // interleaved only, otherwise ignored; 0 = ChooseGroupSize
-};
-
 struct PipelineSchedule {
   int64_t pp = 1;
   int64_t vp = 1;
   int64_t micro_batches = 1;
   std::vector<std::vector<ScheduleAction>> ranks;  // one list per pipeline rank, in order
 };
-
-// Smallest number of micro-batches per group with which interleaving has no more than the ideal
-// bubble (pp - 1) / (vp * M): in [pp, M], and M mod g is 0 or at least pp. With M < pp there is
-// none; M is returned, which runs, but never at the ideal bubble.
-int64_t ChooseGroupSize(int64_t pp, int64_t micro_batches);
-
-// G10 (vp > 1 needs pp > 1), S1 (vp > 1 needs interleaved), P13 (an explicit group size outside of
-// [pp, M], or with a rest of M in [1, pp)), S2 (more than kMaxScheduleActions), S0 (a size below
-// 1).
-std::vector<Violation> CheckSchedule(const ScheduleSpec& spec);
 
 // The schedule of a spec; InvalidArgument with all violations in the message if there are any.
 absl::StatusOr<PipelineSchedule> BuildSchedule(const ScheduleSpec& spec);

@@ -1,10 +1,14 @@
-#include "graph/ops/all_ops.h"
+// The one list of ops. An op missing here does not exist.
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "graph/op.h"
 #include "graph/ops/op_families.h"
 
 namespace mgc {
+namespace {
 
 std::vector<OpDef> ListOps() {
   std::vector<OpDef> ops;
@@ -14,7 +18,15 @@ std::vector<OpDef> ListOps() {
         OptimizerOps(), CollectiveOps()}) {
     for (OpDef& op : family) ops.push_back(std::move(op));
   }
+  std::sort(ops.begin(), ops.end(), [](const OpDef& a, const OpDef& b) { return a.name < b.name; });
   return ops;
+}
+
+}  // namespace
+
+const std::vector<OpDef>& AllOps() {
+  static const std::vector<OpDef>* const ops = new std::vector<OpDef>(ListOps());
+  return *ops;
 }
 
 }  // namespace mgc
