@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "graph/base/status.h"
 #include "passes/formals.h"
@@ -317,6 +318,19 @@ void Allocate(const std::vector<int>& pools, Plan* plan) {
   for (size_t c = 0; c < plan->classes.size(); ++c) {
     ClassAllocator(*plan, pools[c], &plan->classes[c]).Run();
   }
+}
+
+absl::Status CheckFits(const Plan& plan) {
+  std::string errors;
+  for (const PlanClass& c : plan.classes) {
+    const int64_t needed = c.memory.peak + c.memory.workspace;
+    if (needed <= plan.machine.memory) continue;
+    absl::StrAppend(&errors, errors.empty() ? "" : "\n", "error: pipeline rank ", c.coordinate,
+                    " needs ", needed, " bytes, a device of ", plan.machine.name, " has ",
+                    plan.machine.memory,
+                    " [R8]; more --tp, --pp, --zero 1 or --recompute full need less");
+  }
+  return errors.empty() ? absl::OkStatus() : absl::InvalidArgumentError(errors);
 }
 
 }  // namespace mgc

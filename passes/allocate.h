@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "graph/plan.h"
 
 namespace mgc {
@@ -19,6 +20,10 @@ namespace mgc {
 // `pools[c]` boundary slots of class c (passes/order.h). Afterwards every address of the plan is a
 // byte offset into the rank's arena and memory.peak its end.
 void Allocate(const std::vector<int>& pools, Plan* plan);
+
+// R8, InvalidArgument with a line per class: a device of the plan's machine has less memory than
+// the class needs.
+absl::Status CheckFits(const Plan& plan);
 
 // Places intervals [begin, end] with sizes so that those alive together do not overlap; returns
 // their offsets and, in `total`, the highest end. Exposed for its test.

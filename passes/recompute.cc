@@ -88,7 +88,7 @@ class Recomputer {
 
 Graph Recompute(const Graph& local, RecomputeKind kind) {
   if (kind == RecomputeKind::kNone) return local;
-  return Recomputer(local, kind).Run();
+  return DropDeadNodes(Recomputer(local, kind).Run());
 }
 
 }  // namespace mgc

@@ -7,8 +7,9 @@
 //   full       every layer keeps only its input
 //
 // Forward nodes are copied into the backward phase, collectives included, where backward needs what
-// they make; dropout is a function of position, so the copies are equal bit for bit. Works on the
-// local graph: layouts are fixed, so recomputation never changes what is communicated where.
+// they make; those that nothing reads any more are dropped. Dropout is a function of position, so
+// the copies are equal bit for bit. Works on the local graph: layouts are fixed, so recomputation
+// never changes what is communicated where.
 
 #ifndef MGC_PASSES_RECOMPUTE_H_
 #define MGC_PASSES_RECOMPUTE_H_

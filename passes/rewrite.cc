@@ -48,4 +48,21 @@ Graph Rewriter::Finish() && {
   return std::move(builder_).Finish();
 }
 
+Graph DropDeadNodes(const Graph& graph) {
+  std::vector<bool> live(graph.values().size(), false);
+  for (const GraphOutput& output : graph.outputs()) live[static_cast<size_t>(output.value)] = true;
+  std::vector<bool> keep(graph.nodes().size(), false);
+  for (size_t n = graph.nodes().size(); n-- > 0;) {
+    const Node& node = graph.nodes()[n];
+    for (ValueId id : node.outputs) keep[n] = keep[n] || live[static_cast<size_t>(id)];
+    if (!keep[n]) continue;
+    for (ValueId id : node.inputs) live[static_cast<size_t>(id)] = true;
+  }
+  Rewriter rewriter(graph, graph.level());
+  for (size_t n = 0; n < graph.nodes().size(); ++n) {
+    if (keep[n]) rewriter.Copy(graph.nodes()[n]);
+  }
+  return std::move(rewriter).Finish();
+}
+
 }  // namespace mgc

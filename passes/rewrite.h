@@ -35,6 +35,9 @@ class Rewriter {
   std::vector<ValueId> map_;
 };
 
+// Without the nodes that no output depends on.
+Graph DropDeadNodes(const Graph& graph);
+
 }  // namespace mgc
 
 #endif  // MGC_PASSES_REWRITE_H_

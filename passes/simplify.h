@@ -17,9 +17,6 @@ namespace mgc {
 
 Graph Simplify(const Graph& graph);
 
-// Only the last law: drops nodes no output depends on.
-Graph DropDeadNodes(const Graph& graph);
-
 }  // namespace mgc
 
 #endif  // MGC_PASSES_SIMPLIFY_H_

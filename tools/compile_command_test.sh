@@ -30,7 +30,9 @@ expect 1 '' mgc-plan diff folder.plan file.plan
 
 # Graphs as text, in and out.
 expect 0 '' mgc-compile gpt2-tiny --tp 2 --dump-dir dump -o a.plan
-[[ $(ls dump | wc -l) -ge 7 ]] || fail 'passes are missing in the dump'
+[[ $(ls dump | tr '\n' ' ') == '00-logical.mgc 01-simplify.mgc 02-differentiate.mgc 03-simplify.mgc 04-shard.mgc 05-partition.mgc 06-recompute.mgc 07-fuse.mgc 08-stage.mgc 09-schedule.mgc 10-order.mgc 11-allocate.mgc ' ]] || fail 'not every pass is dumped'
+diff <(mgc-compile gpt2-tiny --tp 2 --stop-after allocate) dump/11-allocate.mgc >/dev/null ||
+  fail 'stopped with another plan than is dumped'
 cp dump/00-logical.mgc model.mgc
 expect 0 '' mgc-compile model.mgc --tp 2 -o b.plan
 expect 1 '' mgc-plan diff a.plan b.plan
@@ -40,7 +42,12 @@ grep -q '^graph @gpt2 training' training.mgc || fail 'stopped at another level'
 refuse 4 'level training' mgc-compile training.mgc -o x
 refuse 3 '[T1]' mgc-compile model.mgc --micro-batch-size 3 -o x
 refuse 3 '[T2]' mgc-compile model.mgc --seq-length 64 -o x
+expect 0 'allocate  ' mgc-compile model.mgc --timing --report json -o c.plan
+grep -q '^proof  ' stderr || fail 'no time of the proof'
+says '"pass": "allocate"'
 run_examples mgc-opt
+expect 0 '' mgc-opt model.mgc --pass simplify --pass differentiate --pass simplify --pass shard \
+  --pass partition --pass stage --pass schedule --pass order
 expect 0 '' mgc-opt model.mgc
 diff -q stdout model.mgc || fail 'a graph does not print as it was read'
 refuse 2 'did you mean simplify?' mgc-opt model.mgc --pass simplyfy

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <chrono>
 #include <iostream>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "graph/text/printer.h"
 #include "passes/check_config.h"
 #include "passes/compile.h"
+#include "passes/form_text.h"
 #include "tools/command.h"
 #include "tools/model_source.h"
 #include "tools/output.h"
@@ -26,6 +28,7 @@
 #include "tools/svg.h"
 #include "tools/views/dot.h"
 #include "tools/views/show.h"
+#include "tools/views/timing.h"
 
 namespace mgc {
 namespace {
@@ -38,6 +41,7 @@ struct CompileFlags {
   ParallelFlags parallel;
   absl::optional<std::string> cluster, output, dot, svg, report, dump_dir, stop_after;
   bool no_verify = false;
+  bool timing = false;
 };
 
 CommandText About() {
@@ -61,10 +65,15 @@ void AddFlags(Flags* flags, CompileFlags* out) {
   flags->Text("--dot", "FILE", "a drawing for Graphviz", &out->dot);
   flags->Text("--svg", "FILE", "the drawing rendered, where Graphviz's dot is installed",
               &out->svg);
-  flags->Text("--dump-dir", "DIR", "the graph after every pass, as text; made if it is missing",
+  flags->Text("--dump-dir", "DIR",
+              "what every pass makes, as text; the folder is made if it is missing",
               &out->dump_dir);
-  flags->Choice("--stop-after", GraphPassNames(),
-                "end after this pass and write the graph instead of a plan", &out->stop_after);
+  flags->Choice("--stop-after", PassNames(CompilePasses()),
+                "end after this pass (the first of its name) and write what it makes as text",
+                &out->stop_after);
+  flags->Switch("--timing",
+                "say on stderr how long each pass and the proof took; --report json has it too",
+                &out->timing);
   flags->Switch("--no-verify", "do not prove the plan", &out->no_verify);
   AddMeshFlags(flags, &out->parallel);
   flags->Text("--cluster", "NAME",
@@ -147,8 +156,14 @@ PlanOptions OptionsOf(const ModelSource& source, const ParallelConfig& config,
   return options;
 }
 
+int64_t NowNs() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
 // Everything that may follow from a plan, as files.
-absl::StatusOr<std::vector<OutputFile>> ResultsOf(const Plan& plan, const CompileFlags& flags) {
+absl::StatusOr<std::vector<OutputFile>> ResultsOf(const Plan& plan, const CompileFlags& flags,
+                                                  const std::vector<PassTime>& times) {
   std::vector<OutputFile> files;
   if (flags.output) files.push_back({*flags.output, PlanContent(plan, *flags.output)});
   if (flags.dot || flags.svg) {
@@ -158,33 +173,35 @@ absl::StatusOr<std::vector<OutputFile>> ResultsOf(const Plan& plan, const Compil
     if (flags.svg) AddSvg(drawing.dot, *flags.svg, &files);
   }
   if (flags.report) {
-    files.push_back({"-", *flags.report == "json" ? ShowJson(plan) : ShowText(plan)});
+    files.push_back({"-", *flags.report == "json" ? ShowJson(plan, times) : ShowText(plan)});
   }
   return files;
 }
 
-// Graphs of the passes, as they are asked for.
+// What the passes make, as far as it is asked for, and how long they take.
 class Dumps {
  public:
   explicit Dumps(const CompileFlags& flags) : flags_(flags) {}
 
   // Whether to go on.
-  bool Take(absl::string_view pass, const Graph& graph) {
-    if (flags_.dump_dir) {
-      files_.push_back({absl::StrFormat("%s/%02d-%s.mgc", *flags_.dump_dir, files_.size(), pass),
-                        PrintGraph(graph)});
+  bool Take(const FinishedPass& pass) {
+    times_.push_back({std::string(pass.name), pass.ns});
+    const bool stop = flags_.stop_after && pass.name == *flags_.stop_after;
+    if (!flags_.dump_dir && !stop) return true;
+    const std::string text = PrintForm(pass.form);
+    Dump(pass.name, text);
+    if (stop && (flags_.output || !flags_.dump_dir)) {
+      files_.push_back({flags_.output.value_or("-"), text});
     }
-    if (!flags_.stop_after || pass != *flags_.stop_after) return true;
-    if (flags_.output || !flags_.dump_dir) {
-      files_.push_back({flags_.output.value_or("-"), PrintGraph(graph)});
-    }
-    return false;
+    return !stop;
   }
-  void TakePlan(const Plan& plan) {
+  void Dump(absl::string_view name, const std::string& text) {
     if (!flags_.dump_dir) return;
-    const std::string path = absl::StrFormat("%s/%02d-plan.mgc", *flags_.dump_dir, files_.size());
-    files_.push_back({path, PlanContent(plan, path)});
+    files_.push_back(
+        {absl::StrFormat("%s/%02d-%s.mgc", *flags_.dump_dir, files_.size(), name), text});
   }
+
+  std::vector<PassTime>& times() { return times_; }
 
   absl::Status Write(std::vector<OutputFile> more) {
     if (flags_.dump_dir && mkdir(flags_.dump_dir->c_str(), 0777) != 0 && errno != EEXIST) {
@@ -198,7 +215,19 @@ class Dumps {
  private:
   const CompileFlags& flags_;
   std::vector<OutputFile> files_;
+  std::vector<PassTime> times_;
 };
+
+// The plan of a model that has been built, proved unless that is not wanted.
+absl::StatusOr<Plan> CompileWith(const Graph& graph, const ModelSource& source,
+                                 const ParallelConfig& config, CompileOptions options,
+                                 Dumps* dumps) {
+  dumps->Dump("logical", PrintGraph(graph));
+  // Presets go through the same passes in every test.
+  options.run.check = !source.preset;
+  options.run.after_pass = [dumps](const FinishedPass& pass) { return dumps->Take(pass); };
+  return Compile(graph, CheckedDims(source, config), options);
+}
 
 int CompileAndWrite(const ModelSource& source, const ParallelConfig& config,
                     const CheckedConfig& checked, const CompileFlags& flags) {
@@ -213,19 +242,17 @@ int CompileAndWrite(const ModelSource& source, const ParallelConfig& config,
       BuildGraph(source, config, flags.parallel.vocab_multiple.value_or(1));
   if (!graph.ok()) return Fail(graph.status(), kExitBadModel);
   Dumps dumps(flags);
-  dumps.Take("logical", *graph);
-  options.after_pass = [&dumps](absl::string_view pass, const Graph& after) {
-    return dumps.Take(pass, after);
-  };
-  absl::StatusOr<Plan> plan = Compile(*graph, CheckedDims(source, config), options);
+  absl::StatusOr<Plan> plan = CompileWith(*graph, source, config, std::move(options), &dumps);
   std::vector<OutputFile> results;
   if (plan.ok()) {
     for (const std::string& note : plan->notes) std::cerr << "note: " << note << "\n";
     if (!flags.no_verify) {
+      const int64_t begin = NowNs();
       if (const int code = ProveOrExplain(&*plan); code != kExitOk) return code;
+      dumps.times().push_back({"proof", NowNs() - begin});
     }
-    dumps.TakePlan(*plan);
-    absl::StatusOr<std::vector<OutputFile>> made = ResultsOf(*plan, flags);
+    absl::StatusOr<std::vector<OutputFile>> made =
+        ResultsOf(*plan, flags, flags.timing ? dumps.times() : std::vector<PassTime>());
     if (!made.ok()) return Fail(made.status(), kExitFailed);
     results = *std::move(made);
   } else if (!absl::IsCancelled(plan.status())) {
@@ -233,6 +260,7 @@ int CompileAndWrite(const ModelSource& source, const ParallelConfig& config,
         absl::IsInvalidArgument(plan.status()) || absl::IsFailedPrecondition(plan.status());
     return Fail(plan.status(), infeasible ? kExitInfeasible : kExitFailed);
   }
+  if (flags.timing) std::cerr << TimingText(dumps.times());
   const absl::Status written = dumps.Write(std::move(results));
   return written.ok() ? kExitOk : Fail(written, kExitFailed);
 }

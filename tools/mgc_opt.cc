@@ -1,4 +1,4 @@
-// mgc-opt: runs graph passes by name on the text of a graph.
+// mgc-opt: runs passes by name, from the text of a graph.
 
 #include <iostream>
 #include <utility>
@@ -7,8 +7,8 @@
 #include "graph/base/status.h"
 #include "graph/check.h"
 #include "graph/text/parser.h"
-#include "graph/text/printer.h"
-#include "passes/pass_table.h"
+#include "passes/compile.h"
+#include "passes/form_text.h"
 #include "tools/command.h"
 #include "tools/output.h"
 #include "tools/parallel_flags.h"
@@ -30,29 +30,13 @@ CommandText About() {
           "printed."};
 }
 
-std::vector<absl::string_view> PassNames() {
-  std::vector<absl::string_view> names;
-  for (const PassEntry& pass : GraphPasses()) names.push_back(pass.name);
-  return names;
-}
-
 std::string ListText() {
   std::vector<std::vector<std::string>> rows = {{"pass", "from", "to", ""}};
-  for (const PassEntry& pass : GraphPasses()) {
-    const bool any = pass.from == pass.to;
-    rows.push_back({std::string(pass.name), any ? "any" : std::string(NameOf(pass.from)),
-                    any ? "the same" : std::string(NameOf(pass.to)), std::string(pass.doc)});
+  for (const PassEntry& pass : AllPasses()) {
+    rows.push_back({std::string(pass.name), std::string(NameOf(pass.from)),
+                    std::string(NameOf(pass.to)), std::string(pass.doc)});
   }
   return TableText(rows, {false, false, false, false});
-}
-
-int64_t KvHeads(const Graph& graph) {
-  for (const Value& value : graph.values()) {
-    for (const Dim& dim : value.type.dims) {
-      if (dim.name == "kv_heads") return dim.size;
-    }
-  }
-  return 1;
 }
 
 absl::StatusOr<Graph> Load(const std::string& path) {
@@ -62,12 +46,15 @@ absl::StatusOr<Graph> Load(const std::string& path) {
   return graph;
 }
 
-absl::StatusOr<Graph> RunAll(Graph graph, const std::vector<std::string>& passes,
-                             const PassOptions& options) {
+// The text of what the passes make of a graph.
+absl::StatusOr<std::string> RunAll(const Graph& graph, const std::vector<std::string>& passes,
+                                   const ParallelConfig& config) {
+  MGC_ASSIGN_OR_RETURN(const PassContext context, ContextOf(config, graph));
+  PassForm form = StepGraphs{graph, absl::nullopt, {}};
   for (const std::string& pass : passes) {
-    MGC_ASSIGN_OR_RETURN(graph, RunPass(pass, graph, options));
+    MGC_ASSIGN_OR_RETURN(form, RunPassByName(AllPasses(), pass, std::move(form), context, {}));
   }
-  return graph;
+  return PrintForm(form);
 }
 
 int Main(const Words& arguments) {
@@ -78,7 +65,7 @@ int Main(const Words& arguments) {
   absl::optional<std::string> output;
   bool list = false;
   parser.Arguments(0, 1, &files);
-  parser.Choices("--pass", PassNames(), "a pass to run; may be repeated", &passes);
+  parser.Choices("--pass", PassNames(AllPasses()), "a pass to run; may be repeated", &passes);
   parser.Text("-o,--output", "FILE", "where the graph goes (default: stdout)", &output);
   parser.Switch("--list", "print the passes and their levels", &list);
   AddMeshFlags(&parser, &given);
@@ -92,12 +79,12 @@ int Main(const Words& arguments) {
   if (list) return Finish(ListText());
   absl::StatusOr<Graph> graph = Load(files[0]);
   if (!graph.ok()) return Fail(graph.status(), kExitBadModel);
-  PassOptions options;
-  options.parallel = ConfigOf(given, 1);
-  options.kv_heads = KvHeads(*graph);
-  const absl::StatusOr<Graph> result = RunAll(*std::move(graph), passes, options);
-  if (!result.ok()) return Fail(result.status(), kExitInfeasible);
-  const absl::Status written = WriteAll({{output.value_or("-"), PrintGraph(*result)}});
+  const absl::StatusOr<std::string> text = RunAll(*graph, passes, ConfigOf(given, 1));
+  if (!text.ok()) {
+    const bool ours = absl::IsInternal(text.status());
+    return Fail(text.status(), ours ? kExitFailed : kExitInfeasible);
+  }
+  const absl::Status written = WriteAll({{output.value_or("-"), *text}});
   return written.ok() ? kExitOk : Fail(written, kExitFailed);
 }
 

@@ -65,6 +65,7 @@ absl::StatusOr<ModelSource> LoadGraph(const std::string& name) {
 
 absl::StatusOr<ModelSource> LoadConfig(const std::string& name) {
   ModelSource source;
+  source.preset = LoadModelPreset(name).ok();
   const std::string path = IsFolder(name) ? name + "/config.json" : name;
   MGC_ASSIGN_OR_RETURN(source.config, LoadModelConfig(path, &source.notes));
   source.dims = DimsOf(*source.config);

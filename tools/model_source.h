@@ -20,6 +20,7 @@ namespace mgc {
 // A model before its sizes per micro-batch are known; or, from text, a graph that fixes them.
 struct ModelSource {
   std::string name;                    // as the user gave it
+  bool preset = false;                 // one of ours
   absl::optional<ModelConfig> config;  // of a preset or a configuration file
   absl::optional<Graph> graph;         // of a `.mgc` file, checked
   ModelDims dims;

@@ -14,7 +14,6 @@
 #include "passes/layout.h"
 #include "passes/parts.h"
 #include "passes/recompute.h"
-#include "passes/simplify.h"
 #include "tests/derivation/collective_table.h"
 #include "tests/derivation/local_training.h"
 
@@ -31,10 +30,6 @@ struct Case {
 };
 
 TinyModel ModelOf(const Case& c) { return c.gpt ? TinyGpt() : TinyLlama(); }
-
-Graph Again(const Graph& local, RecomputeKind kind) {
-  return DropDeadNodes(Recompute(local, kind));
-}
 
 // Values that forward makes in a layer and its own backward reads.
 std::set<std::string> Kept(const Graph& local, int layer) {
@@ -79,7 +74,7 @@ class RewritesTest : public testing::TestWithParam<Case> {
 TEST_P(RewritesTest, RecomputationKeepsEveryBit) {
   for (RecomputeKind kind : {RecomputeKind::kFull, RecomputeKind::kSelective}) {
     SCOPED_TRACE(ToString(kind));
-    const Graph again = Again(local_, kind);
+    const Graph again = Recompute(local_, kind);
     EXPECT_TRUE(CheckGraph(again).ok()) << CheckGraph(again);
     EXPECT_GT(again.nodes().size(), local_.nodes().size());
     ExpectEqual(again, 0);
@@ -93,13 +88,13 @@ TEST_P(RewritesTest, FusionChangesNothingButRounding) {
   EXPECT_LT(fused.nodes().size(), local_.nodes().size());
   EXPECT_TRUE(CheckGraph(fused).ok()) << CheckGraph(fused);
   ExpectEqual(fused, 1e-13);
-  ExpectEqual(Fuse(Again(local_, RecomputeKind::kFull)), 1e-13);
+  ExpectEqual(Fuse(Recompute(local_, RecomputeKind::kFull)), 1e-13);
 }
 
 // Nothing made inside a layer waits for its backward: the frame holds no more than the boundaries.
 TEST_P(RewritesTest, FullRecomputationKeepsOnlyInputs) {
   EXPECT_FALSE(Kept(local_, 0).empty());
-  const Graph full = Again(local_, RecomputeKind::kFull);
+  const Graph full = Recompute(local_, RecomputeKind::kFull);
   for (int layer = 0; layer < model_.config.layers; ++layer) {
     EXPECT_EQ(Kept(full, layer), std::set<std::string>()) << layer;
     EXPECT_EQ(FrameBytes(full, layer), 0) << layer;
@@ -107,7 +102,7 @@ TEST_P(RewritesTest, FullRecomputationKeepsOnlyInputs) {
 }
 
 TEST_P(RewritesTest, SelectiveRecomputationKeepsNothingOfAttention) {
-  const Graph selective = Again(local_, RecomputeKind::kSelective);
+  const Graph selective = Recompute(local_, RecomputeKind::kSelective);
   const std::set<std::string> before = Kept(local_, 0);
   std::set<std::string> gone = before;
   for (const std::string& name : Kept(selective, 0)) {
@@ -121,8 +116,8 @@ TEST_P(RewritesTest, SelectiveRecomputationKeepsNothingOfAttention) {
 
 // What is computed again communicates again, what is not does not.
 TEST_P(RewritesTest, RecomputationCommunicatesAsForward) {
-  const Graph full = Again(local_, RecomputeKind::kFull);
-  const Graph selective = Again(local_, RecomputeKind::kSelective);
+  const Graph full = Recompute(local_, RecomputeKind::kFull);
+  const Graph selective = Recompute(local_, RecomputeKind::kSelective);
   for (Phase phase : {Phase::kForward, Phase::kBackward}) {
     EXPECT_EQ(TableOf(CollectivesOf(selective, phase, 0)),
               TableOf(CollectivesOf(local_, phase, 0)));

@@ -14,6 +14,7 @@
 #include "graph/text/machine_text.h"
 #include "graph/text/parser.h"
 #include "graph/text/printer.h"
+#include "tests/filetest/equivalence.h"
 
 namespace mgc {
 namespace {
@@ -48,6 +49,8 @@ bool IsExpectation(absl::string_view line) {
          Expectation(line, "// next:", &text) || Expectation(line, "// not:", &text);
 }
 
+bool IsPassTest(absl::string_view command) { return command == "pass" || command == "equivalent"; }
+
 std::vector<std::string> LinesOf(absl::string_view text) {
   absl::ConsumeSuffix(&text, "\n");
   return absl::StrSplit(text, '\n');
@@ -80,7 +83,7 @@ bool FileTest::Execute() {
       if (!IsComment(line) && !(source.empty() && line.empty())) source.push_back(line);
     }
     ExecuteRoundTrip(absl::StrCat(absl::StrJoin(source, "\n"), "\n"));
-  } else if ((words[0] == "check" || words[0] == "pass") && !rest.empty()) {
+  } else if ((words[0] == "check" || IsPassTest(words[0])) && !rest.empty()) {
     ExecuteGraph(words[0], rest);
   } else {
     problems_.push_back(absl::StrCat(name_, ":1: unknown test `", test, "`"));
@@ -117,28 +120,48 @@ void FileTest::ExecuteRoundTrip(absl::string_view source) {
 void FileTest::ExecuteGraph(absl::string_view command, absl::string_view rest) {
   const std::vector<std::string> words = absl::StrSplit(rest, absl::MaxSplits(' ', 1));
   ValuePlaces places;
-  absl::StatusOr<Graph> graph = ParseGraph(absl::StrJoin(lines_, "\n"), name_, &places);
+  const absl::StatusOr<Graph> graph = ParseGraph(absl::StrJoin(lines_, "\n"), name_, &places);
   AddErrors(graph.status());
   if (!graph.ok()) return;
-  if (command == "check") {
-    if (NameOf(graph->level()) != words[0]) {
-      problems_.push_back(absl::StrCat(name_, ": the graph is ", NameOf(graph->level())));
-    }
-    for (const GraphViolation& violation : FindViolations(*graph)) {
-      const auto place = places.find(absl::StripPrefix(violation.subject, "%"));
-      errors_.push_back({place == places.end() ? 1 : place->second.line, ToString(violation)});
-    }
-  } else if (!passes_) {
+  if (IsPassTest(command)) {
+    ExecutePasses(command, words[0], words.size() > 1 ? words[1] : "", *graph);
+  } else {
+    ExecuteCheck(words[0], *graph, places);
+  }
+}
+
+void FileTest::ExecuteCheck(absl::string_view level, const Graph& graph,
+                            const ValuePlaces& places) {
+  if (NameOf(graph.level()) != level) {
+    problems_.push_back(absl::StrCat(name_, ": the graph is ", NameOf(graph.level())));
+  }
+  for (const GraphViolation& violation : FindViolations(graph)) {
+    const auto place = places.find(absl::StripPrefix(violation.subject, "%"));
+    errors_.push_back({place == places.end() ? 1 : place->second.line, ToString(violation)});
+  }
+  result_ = LinesOf(PrintGraph(graph));
+}
+
+void FileTest::ExecutePasses(absl::string_view command, absl::string_view passes,
+                             absl::string_view options, const Graph& graph) {
+  if (!passes_) {
     problems_.push_back(absl::StrCat(name_, ": this runner has no passes"));
     return;
-  } else {
-    graph = passes_(words[0], words.size() > 1 ? words[1] : "", *graph);
-    AddErrors(graph.status());
-    if (!graph.ok()) return;
-    const absl::Status sound = CheckGraph(*graph);
-    if (!sound.ok()) problems_.push_back(absl::StrCat(name_, ": unsound: ", sound.message()));
   }
-  result_ = LinesOf(PrintGraph(*graph));
+  if (const absl::Status sound = CheckGraph(graph); !sound.ok()) {
+    problems_.push_back(absl::StrCat(name_, ": unsound: ", sound.message()));
+    return;
+  }
+  const absl::StatusOr<PassResult> result = passes_(passes, options, graph);
+  AddErrors(result.status());
+  if (!result.ok()) return;
+  result_ = LinesOf(result->text);
+  if (command != "equivalent") return;
+  if (!result->graph.has_value()) {
+    problems_.push_back(absl::StrCat(name_, ": what comes out is no graph to compare"));
+  } else if (const absl::Status same = CheckEquivalent(graph, *result->graph); !same.ok()) {
+    problems_.push_back(absl::StrCat(name_, ": ", same.message()));
+  }
 }
 
 void FileTest::AddErrors(const absl::Status& status) {
@@ -216,6 +239,7 @@ void FileTest::MatchResult() {
 
 std::string FileTest::Update() {
   const bool had_result = absl::StartsWith(lines_[0], "// test: pass") ||
+                          absl::StartsWith(lines_[0], "// test: equivalent") ||
                           std::any_of(lines_.begin(), lines_.end(), [](const std::string& line) {
                             std::string text;
                             return Expectation(line, "// check:", &text);

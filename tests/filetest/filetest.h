@@ -1,11 +1,12 @@
-// Tests written as `.mgc` files: what a text must become, or which errors it must
-// give, stands in the file's own comments.
+// Tests written as `.mgc` files: what a text must become, or which errors it must give, stands in
+// the file's own comments. The first line says what is done:
 //
-//   // test: roundtrip           the first line says what is done:
-//   // test: check logical         roundtrip    print(parse(text)) == text; graph, mesh or machine
-//   // test: pass shard tp=2       check LEVEL  the check of that level, which the graph is of
-//                                  pass NAME    the named pass, with the rest of the line as
-//                                  options
+//   // test: roundtrip                       print(parse(text)) == text; graph, mesh or machine
+//   // test: check logical                   the check of that level, which the graph is of
+//   // test: pass shard tp=2                 the named pass with these options
+//   // test: pass stage,schedule pp=2        several, one after the other
+//   // test: equivalent shard,partition tp=2 the same, and what comes out computes what went in
+//                                            does (tests/filetest/equivalence.h)
 //
 //   // check: text   some later line of the result contains the text, spaces counted as one
 //   // next: text    the line right behind the last match does
@@ -25,13 +26,20 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "graph/graph.h"
+#include "graph/text/parser.h"
 
 namespace mgc {
 
-// Runs the pass of that name with options as the test line gives them.
-using PassRunner = std::function<absl::StatusOr<Graph>(
-    absl::string_view pass, absl::string_view options, const Graph& graph)>;
+struct PassResult {
+  std::string text;
+  absl::optional<Graph> graph;  // where the result is one
+};
+
+// Runs passes, their names separated by commas, with options as the test line gives them.
+using PassRunner = std::function<absl::StatusOr<PassResult>(
+    absl::string_view passes, absl::string_view options, const Graph& graph)>;
 
 class FileTest {
  public:
@@ -54,6 +62,9 @@ class FileTest {
   bool Execute();
   void ExecuteRoundTrip(absl::string_view source);
   void ExecuteGraph(absl::string_view command, absl::string_view rest);
+  void ExecuteCheck(absl::string_view level, const Graph& graph, const ValuePlaces& places);
+  void ExecutePasses(absl::string_view command, absl::string_view passes, absl::string_view options,
+                     const Graph& graph);
   void AddErrors(const absl::Status& status);
   int LineOf(absl::string_view error) const;
   void MatchErrors();

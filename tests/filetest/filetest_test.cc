@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "graph/text/printer.h"
 #include "gtest/gtest.h"
 
 namespace mgc {
@@ -21,13 +22,21 @@ constexpr char kGraph[] =
     "  %y: f32[2] = inv(%x)\n"
     "}\n";
 
-// Stands for a pass: `rename NAME` gives the graph that name, `fail` refuses.
-absl::StatusOr<Graph> RunPass(absl::string_view pass, absl::string_view options,
-                              const Graph& graph) {
+// Stands for a pass: `rename NAME` gives the graph that name, `fail` refuses, `lower` gives text
+// alone, `report OP` a graph that reports the op of its input.
+absl::StatusOr<PassResult> RunPass(absl::string_view pass, absl::string_view options,
+                                   const Graph& graph) {
   if (pass == "fail") return absl::InvalidArgumentError("will not [pass_c1]");
-  GraphBuilder builder(options);
-  builder.AddInput("x", graph.type(0), InputKind::kData);
-  return std::move(builder).Finish();
+  if (pass == "lower") return PassResult{"lowered\n", absl::nullopt};
+  GraphBuilder builder(pass == "rename" ? options : graph.name());
+  const ValueId x = builder.AddInput("x", graph.type(0), InputKind::kData);
+  if (pass == "report") {
+    const ValueId y = builder.Emit(options, {x}, {}, {}, "y");
+    builder.AddOutput({builder.Emit("total", {y}, {}, {}, "t"), OutputKind::kReport, "t"});
+  }
+  Graph result = std::move(builder).Finish();
+  std::string text = PrintGraph(result);
+  return PassResult{std::move(text), std::move(result)};
 }
 
 std::string Outcome(absl::string_view text) { return FileTest(text, "f.mgc", RunPass).Run(); }
@@ -75,6 +84,23 @@ TEST(FileTestTest, PassesRunByName) {
   EXPECT_THAT(Outcome("// test: pass fail\n" + graph),
               HasSubstr("f.mgc:1: unexpected error: will not"));
   EXPECT_THAT(FileTest("// test: pass x\n" + graph, "f", nullptr).Run(), HasSubstr("no passes"));
+}
+
+// Both sides are evaluated: what comes out must compute what went in does.
+TEST(FileTestTest, EquivalentGraphsComputeTheSame) {
+  const std::string graph =
+      "graph @g logical (data %x: f32[2]) {\n"
+      "  %a = inv(%x)\n"
+      "  %t = total(%a)\n"
+      "  report \"t\" = %t\n"
+      "}\n";
+  EXPECT_EQ(Outcome("// test: equivalent report inv\n" + graph), "");
+  EXPECT_THAT(Outcome("// test: equivalent report sqrt\n" + graph),
+              HasSubstr("not equivalent: report \"t\": another element 0 of 1 (seed 20260722)"));
+  EXPECT_THAT(Outcome("// test: equivalent rename g\n" + graph),
+              HasSubstr("not equivalent: report \"t\": no such output"));
+  EXPECT_THAT(Outcome("// test: equivalent lower\n" + graph), HasSubstr("no graph to compare"));
+  EXPECT_EQ(Outcome("// test: pass lower\n" + graph + "// check: lowered\n"), "");
 }
 
 TEST(FileTestTest, MalformedTestsFail) {

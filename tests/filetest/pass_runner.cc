@@ -8,14 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "graph/base/status.h"
-#include "passes/differentiate.h"
-#include "passes/fuse.h"
+#include "passes/compile.h"
+#include "passes/form_text.h"
 #include "passes/parallel_config.h"
-#include "passes/partition.h"
-#include "passes/recompute.h"
-#include "passes/shard.h"
-#include "passes/simplify.h"
-#include "passes/strategy.h"
 
 namespace mgc {
 namespace {
@@ -24,57 +19,58 @@ absl::Status Unknown(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("unknown pass or option `", what, "`"));
 }
 
-struct ShardOptions {
+// Options that are words of their own.
+bool ParseWord(absl::string_view word, ParallelConfig* parallel) {
+  if (word == "sp") {
+    parallel->sequence_parallel = true;
+    return true;
+  }
+  if (const auto recompute = ParseRecomputeKind(word)) parallel->recompute = *recompute;
+  if (const auto schedule = ParseScheduleKind(word)) parallel->schedule = *schedule;
+  return ParseRecomputeKind(word).has_value() || ParseScheduleKind(word).has_value();
+}
+
+absl::StatusOr<ParallelConfig> ParseOptions(absl::string_view text) {
   ParallelConfig parallel;
   int64_t dp = 1;
-  int64_t kv_heads = 1 << 20;  // more than any tp: none are shared
-};
-
-absl::StatusOr<ShardOptions> ParseShardOptions(absl::string_view text) {
-  ShardOptions options;
-  ParallelConfig& parallel = options.parallel;
-  const std::pair<absl::string_view, int64_t*> numbers[] = {
-      {"tp", &parallel.tp}, {"cp", &parallel.cp},     {"pp", &parallel.pp},
-      {"dp", &options.dp},  {"zero", &parallel.zero}, {"kv_heads", &options.kv_heads}};
+  int64_t micro = 1;
+  const std::pair<absl::string_view, int64_t*> numbers[] = {{"tp", &parallel.tp},
+                                                            {"cp", &parallel.cp},
+                                                            {"pp", &parallel.pp},
+                                                            {"vp", &parallel.vp},
+                                                            {"dp", &dp},
+                                                            {"micro", &micro},
+                                                            {"zero", &parallel.zero},
+                                                            {"group", &parallel.group_size}};
   for (absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
-    if (word == "sp") {
-      parallel.sequence_parallel = true;
-      continue;
-    }
     const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(word, '=');
-    bool known = false;
+    bool known = ParseWord(word, &parallel);
     for (const auto& [name, number] : numbers) {
       known |= name == parts.first && absl::SimpleAtoi(parts.second, number);
     }
     if (!known) return Unknown(word);
   }
-  parallel.world_size = parallel.tp * parallel.cp * parallel.pp * options.dp;
-  return options;
-}
-
-absl::StatusOr<Graph> RunShard(absl::string_view text, const Graph& graph) {
-  MGC_ASSIGN_OR_RETURN(const ShardOptions options, ParseShardOptions(text));
-  MGC_ASSIGN_OR_RETURN(const Mesh mesh, MeshOf(options.parallel, options.kv_heads));
-  const Strategy strategy = MegatronStrategy(options.parallel, options.kv_heads, mesh);
-  MGC_ASSIGN_OR_RETURN(Sharded sharded, Shard(graph, mesh, strategy));
-  return std::move(sharded.graph);
+  parallel.world_size = parallel.tp * parallel.cp * parallel.pp * dp;
+  parallel.global_batch_size = micro * dp;
+  return parallel;
 }
 
 }  // namespace
 
-absl::StatusOr<Graph> RunPassByName(absl::string_view pass, absl::string_view options,
-                                    const Graph& graph) {
-  if (pass == "shard") return RunShard(options, graph);
-  if (pass == "recompute" && options == "full") return Recompute(graph, RecomputeKind::kFull);
-  if (pass == "recompute" && options == "selective") {
-    return Recompute(graph, RecomputeKind::kSelective);
+absl::StatusOr<PassResult> RunPassesByName(absl::string_view passes, absl::string_view options,
+                                           const Graph& graph) {
+  MGC_ASSIGN_OR_RETURN(const ParallelConfig parallel, ParseOptions(options));
+  MGC_ASSIGN_OR_RETURN(const PassContext context, ContextOf(parallel, graph));
+  PassForm form = StepGraphs{graph, absl::nullopt, {}};
+  for (absl::string_view pass : absl::StrSplit(passes, ',')) {
+    absl::StatusOr<PassForm> next = RunPassByName(AllPasses(), pass, std::move(form), context, {});
+    if (absl::IsNotFound(next.status())) return Unknown(pass);
+    if (!next.ok()) return next.status();
+    form = *std::move(next);
   }
-  if (!options.empty()) return Unknown(options);
-  if (pass == "simplify") return Simplify(graph);
-  if (pass == "differentiate") return Differentiate(graph);
-  if (pass == "partition") return Partition(graph);
-  if (pass == "fuse") return Fuse(graph);
-  return Unknown(pass);
+  PassResult result{PrintForm(form), absl::nullopt};
+  if (auto* graphs = std::get_if<StepGraphs>(&form)) result.graph = std::move(graphs->train);
+  return result;
 }
 
 }  // namespace mgc

@@ -1,4 +1,4 @@
-// The graph passes by name, for test files.
+// Passes by name, for test files.
 
 #ifndef MGC_TESTS_FILETEST_PASS_RUNNER_H_
 #define MGC_TESTS_FILETEST_PASS_RUNNER_H_
@@ -6,14 +6,16 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "graph/graph.h"
+#include "tests/filetest/filetest.h"
 
 namespace mgc {
 
-// Runs `simplify`, `differentiate`, `shard`, `partition`, `recompute` or `fuse`. Options, separated
-// by blanks: of shard the layout, `tp=2 dp=2 cp=1 pp=2 sp kv_heads=4 zero=1`; of recompute `full`
-// or `selective`. InvalidArgument for an unknown pass or option.
-absl::StatusOr<Graph> RunPassByName(absl::string_view pass, absl::string_view options,
-                                    const Graph& graph);
+// Runs passes of the compiler (passes/compile.cc), separated by commas, each checked against its
+// output level. Options, separated by blanks: the mesh, `tp=2 dp=2 cp=1 pp=2 vp=2`; `sp`, `zero=1`;
+// `selective` or `full` recomputation; `gpipe`, `1f1b` or `interleaved` with `micro=4`
+// micro-batches in groups of `group=2`. InvalidArgument for an unknown pass or option.
+absl::StatusOr<PassResult> RunPassesByName(absl::string_view passes, absl::string_view options,
+                                           const Graph& graph);
 
 }  // namespace mgc
 

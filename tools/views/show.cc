@@ -204,13 +204,16 @@ std::string ShowText(const Plan& plan) {
                       MemoryText(plan), "\n", ActionsText(plan));
 }
 
-std::string ShowJson(const Plan& plan) {
+std::string ShowJson(const Plan& plan) { return ShowJson(plan, {}); }
+
+std::string ShowJson(const Plan& plan, const std::vector<PassTime>& times) {
   JsonWriter json;
   json.BeginObject();
   WriteHeader(plan, &json);
   WriteStages(plan, &json);
   WriteParameters(plan, &json);
   WriteMemory(plan, &json);
+  if (!times.empty()) WriteTiming(times, &json.NewLine().Key("timing"));
   json.NewLine().EndObject();
   return std::move(json).Finish();
 }

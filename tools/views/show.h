@@ -4,8 +4,10 @@
 #define MGC_TOOLS_VIEWS_SHOW_H_
 
 #include <string>
+#include <vector>
 
 #include "graph/plan.h"
+#include "tools/views/timing.h"
 
 namespace mgc {
 
@@ -24,6 +26,8 @@ std::string ShowText(const Plan& plan);
 
 // {"name", "options", "mesh", "batch", "stages", "parameters", "memory", ...}; bytes are raw.
 std::string ShowJson(const Plan& plan);
+// And how long its compilation took, under "timing".
+std::string ShowJson(const Plan& plan, const std::vector<PassTime>& times);
 
 }  // namespace mgc
 

@@ -1,0 +1,116 @@
+#include "passes/pass.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "graph/base/status.h"
+#include "graph/check.h"
+#include "graph/plan_check.h"
+#include "passes/violation.h"
+
+namespace mgc {
+namespace {
+
+int64_t NowNs() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+absl::Status Check(const PassForm& form) {
+  if (const auto* plan = std::get_if<Plan>(&form)) return CheckPlan(*plan);
+  const auto* graphs = std::get_if<StepGraphs>(&form);
+  if (graphs == nullptr) return absl::OkStatus();
+  MGC_RETURN_IF_ERROR(CheckGraph(graphs->train));
+  return graphs->eval.has_value() ? CheckGraph(*graphs->eval) : absl::OkStatus();
+}
+
+// The size of the first dim of that name; 0 when there is none.
+int64_t SizeOfDim(const Graph& graph, absl::string_view name) {
+  for (const Value& value : graph.values()) {
+    for (const Dim& dim : value.type.dims) {
+      if (dim.name == name) return dim.size;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+absl::string_view NameOf(PassLevel level) {
+  constexpr absl::string_view kNames[] = {"logical", "training",  "sharded", "local",
+                                          "staged",  "scheduled", "ordered", "plan"};
+  return kNames[static_cast<size_t>(level)];
+}
+
+PassLevel LevelOf(const PassForm& form) {
+  if (const auto* graphs = std::get_if<StepGraphs>(&form)) {
+    return static_cast<PassLevel>(graphs->train.level());
+  }
+  return static_cast<PassLevel>(static_cast<size_t>(PassLevel::kLocal) + form.index());
+}
+
+absl::StatusOr<PassContext> ContextOf(const ParallelConfig& parallel, const Graph& model) {
+  PassContext context;
+  context.parallel = parallel;
+  context.kv_heads = SizeOfDim(model, "kv_heads");
+  if (context.kv_heads == 0) context.kv_heads = parallel.tp;
+  LayerPlacementResult placed = PlaceLayers({std::max(model.num_layers(), 1), /*mtp_layers=*/0,
+                                             parallel.pp, parallel.vp, parallel.layout});
+  if (!placed.violations.empty()) {
+    return absl::InvalidArgumentError(ToString(placed.violations));
+  }
+  context.placement = std::move(placed.placement);
+  context.schedule = {parallel.schedule, parallel.pp, context.placement.vp,
+                      MicroBatchesPerStep(parallel), parallel.group_size};
+  context.machine = MachinePresets().front();
+  context.model = &model;
+  return context;
+}
+
+absl::StatusOr<PassForm> RunPass(const PassEntry& pass, PassForm form, const PassContext& context,
+                                 const RunOptions& options) {
+  if (LevelOf(form) != pass.from) {
+    return absl::InvalidArgumentError(absl::StrCat("pass ", pass.name, " takes the ",
+                                                   NameOf(pass.from), " level, this is ",
+                                                   NameOf(LevelOf(form)), " [pass_c1]"));
+  }
+  const int64_t begin = NowNs();
+  MGC_ASSIGN_OR_RETURN(PassForm result, pass.run(std::move(form), context));
+  const int64_t ns = NowNs() - begin;
+  MGC_CHECK(LevelOf(result) == pass.to) << pass.name << " gave " << NameOf(LevelOf(result));
+  if (options.check) {
+    if (const absl::Status sound = Check(result); !sound.ok()) {
+      return absl::InternalError(absl::StrCat("after pass ", pass.name, ": ", sound.message()));
+    }
+  }
+  if (options.after_pass && !options.after_pass({pass.name, ns, result})) {
+    return absl::CancelledError(absl::StrCat("stopped after ", pass.name));
+  }
+  return result;
+}
+
+std::vector<absl::string_view> PassNames(absl::Span<const PassEntry> passes) {
+  std::vector<absl::string_view> names;
+  for (const PassEntry& pass : passes) {
+    if (std::find(names.begin(), names.end(), pass.name) == names.end()) names.push_back(pass.name);
+  }
+  return names;
+}
+
+absl::StatusOr<PassForm> RunPassByName(absl::Span<const PassEntry> passes, absl::string_view name,
+                                       PassForm form, const PassContext& context,
+                                       const RunOptions& options) {
+  const PassEntry* found = nullptr;
+  for (const PassEntry& pass : passes) {
+    if (pass.name != name) continue;
+    if (found == nullptr || pass.from == LevelOf(form)) found = &pass;
+  }
+  if (found != nullptr) return RunPass(*found, std::move(form), context, options);
+  return absl::NotFoundError(
+      absl::StrCat("unknown pass `", name, "`; known: ", absl::StrJoin(PassNames(passes), ", ")));
+}
+
+}  // namespace mgc

@@ -1,0 +1,88 @@
+#include "passes/pass_adapters.h"
+
+#include <utility>
+
+#include "graph/base/status.h"
+#include "passes/allocate.h"
+#include "passes/differentiate.h"
+#include "passes/order.h"
+#include "passes/schedule.h"
+#include "passes/shard.h"
+#include "passes/stage.h"
+#include "passes/strategy.h"
+
+namespace mgc {
+namespace {
+
+// What a plan says of its making.
+void FillHeader(const PassContext& context, Plan* plan) {
+  const Graph& model = *context.model;
+  plan->name = model.name();
+  plan->options = context.flags;
+  plan->machine = context.machine;
+  plan->model = model;
+  plan->micro_batch_size = context.parallel.micro_batch_size;
+  plan->global_batch_size = context.parallel.global_batch_size;
+  plan->num_micro_batches = context.schedule.micro_batches;
+  plan->seq_length = context.parallel.seq_length;
+  for (const Value& value : model.values()) {
+    for (const Dim& dim : value.type.dims) {
+      if (dim.name == "vocab") plan->vocab = dim.size;
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<PassForm> RunDifferentiate(PassForm form, const PassContext& /*context*/) {
+  StepGraphs graphs = std::get<StepGraphs>(std::move(form));
+  MGC_ASSIGN_OR_RETURN(Graph train, Differentiate(graphs.train));
+  MGC_ASSIGN_OR_RETURN(graphs.eval, Evaluation(graphs.train));
+  graphs.train = std::move(train);
+  return graphs;
+}
+
+absl::StatusOr<PassForm> RunShard(PassForm form, const PassContext& context) {
+  const ParallelConfig& config = context.parallel;
+  MGC_ASSIGN_OR_RETURN(const Mesh mesh, MeshOf(config, context.kv_heads));
+  const Strategy strategy = MegatronStrategy(config, context.kv_heads, mesh);
+  StepGraphs graphs = std::get<StepGraphs>(std::move(form));
+  MGC_ASSIGN_OR_RETURN(Sharded train, Shard(graphs.train, mesh, strategy));
+  graphs.train = std::move(train.graph);
+  graphs.notes = std::move(train.notes);
+  if (!graphs.eval.has_value()) return graphs;
+  MGC_ASSIGN_OR_RETURN(Sharded eval, Shard(*graphs.eval, mesh, strategy));
+  graphs.eval = std::move(eval.graph);
+  return graphs;
+}
+
+absl::StatusOr<PassForm> RunStage(PassForm form, const PassContext& context) {
+  const StepGraphs graphs = std::get<StepGraphs>(std::move(form));
+  MGC_ASSIGN_OR_RETURN(Plan plan,
+                       Stage(graphs.train, graphs.eval.value_or(Graph()), context.placement));
+  plan.notes = graphs.notes;
+  FillHeader(context, &plan);
+  return StagedPlan{std::move(plan)};
+}
+
+absl::StatusOr<PassForm> RunSchedule(PassForm form, const PassContext& context) {
+  MGC_ASSIGN_OR_RETURN(PipelineSchedule schedule, BuildSchedule(context.schedule));
+  return ScheduledPlan{std::get<StagedPlan>(std::move(form)), std::move(schedule)};
+}
+
+absl::StatusOr<PassForm> RunOrder(PassForm form, const PassContext& /*context*/) {
+  ScheduledPlan scheduled = std::get<ScheduledPlan>(std::move(form));
+  OrderedPlan ordered{std::move(scheduled.staged.plan), {}};
+  MGC_ASSIGN_OR_RETURN(const SimulatedStep step,
+                       Order(scheduled.schedule, &ordered.plan, &ordered.pools));
+  ordered.plan.predicted_step_ns = step.makespan_ns;
+  return ordered;
+}
+
+absl::StatusOr<PassForm> RunAllocate(PassForm form, const PassContext& /*context*/) {
+  OrderedPlan ordered = std::get<OrderedPlan>(std::move(form));
+  Allocate(ordered.pools, &ordered.plan);
+  return std::move(ordered.plan);
+}
+
+}  // namespace mgc

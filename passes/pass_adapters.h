@@ -1,0 +1,24 @@
+// The passes that are more than a function from a graph to a graph, with the one signature of the
+// table in passes/compile.cc. Each takes the form of the level that the table names.
+
+#ifndef MGC_PASSES_PASS_ADAPTERS_H_
+#define MGC_PASSES_PASS_ADAPTERS_H_
+
+#include "absl/status/statusor.h"
+#include "passes/pass.h"
+
+namespace mgc {
+
+// The whole step from the model, and beside it the forward-only counterpart.
+absl::StatusOr<PassForm> RunDifferentiate(PassForm form, const PassContext& context);
+// By Megatron's strategy on the mesh of the configuration.
+absl::StatusOr<PassForm> RunShard(PassForm form, const PassContext& context);
+// Without an evaluation graph the plan evaluates nothing.
+absl::StatusOr<PassForm> RunStage(PassForm form, const PassContext& context);
+absl::StatusOr<PassForm> RunSchedule(PassForm form, const PassContext& context);
+absl::StatusOr<PassForm> RunOrder(PassForm form, const PassContext& context);
+absl::StatusOr<PassForm> RunAllocate(PassForm form, const PassContext& context);
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_PASS_ADAPTERS_H_
