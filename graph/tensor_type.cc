@@ -7,24 +7,37 @@
 namespace mgc {
 namespace {
 
-struct DTypeInfo {
-  DType dtype;
-  absl::string_view name;
-  int64_t size;
-};
-constexpr DTypeInfo kDTypes[] = {
-    {DType::kF32, "f32", 4}, {DType::kF64, "f64", 8}, {DType::kI64, "i64", 8}};
+constexpr DType kDTypes[] = {DType::kF32, DType::kF64, DType::kI64};
 
 }  // namespace
 
-int64_t SizeOf(DType dtype) { return kDTypes[static_cast<int>(dtype)].size; }
+int64_t SizeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return 4;
+    case DType::kF64:
+    case DType::kI64:
+      return 8;
+  }
+  return 0;
+}
 
-absl::string_view NameOf(DType dtype) { return kDTypes[static_cast<int>(dtype)].name; }
+absl::string_view NameOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return "f32";
+    case DType::kF64:
+      return "f64";
+    case DType::kI64:
+      return "i64";
+  }
+  return "?";
+}
 
 bool ParseDType(absl::string_view name, DType* dtype) {
-  for (const DTypeInfo& info : kDTypes) {
-    if (info.name == name) {
-      *dtype = info.dtype;
+  for (DType known : kDTypes) {
+    if (NameOf(known) == name) {
+      *dtype = known;
       return true;
     }
   }

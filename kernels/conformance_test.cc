@@ -25,36 +25,45 @@ constexpr int64_t kGuardBytes = 64;
 constexpr char kGuard = 0x5a;
 constexpr int kWidths[] = {1, 2, 3, 16, 257};  // of a kernel that asks for scratch
 
-// Bytes of a tensor of `type`.
-std::vector<char> BytesOf(const TensorType& type, const RealTensor& tensor) {
-  std::vector<char> bytes(static_cast<size_t>(tensor.size() * SizeOf(type.dtype)));
-  for (size_t i = 0; i < static_cast<size_t>(tensor.size()); ++i) {
-    if (type.dtype == DType::kI64) {
-      std::memcpy(&bytes[8 * i], &tensor.index[i], 8);
-    } else if (type.dtype == DType::kF64) {
-      std::memcpy(&bytes[8 * i], &tensor.real[i], 8);
-    } else {
-      const float value = static_cast<float>(tensor.real[i]);
-      std::memcpy(&bytes[4 * i], &value, 4);
-    }
-  }
+template <class T>
+std::vector<char> BytesAs(const std::vector<T>& values) {
+  std::vector<char> bytes(values.size() * sizeof(T));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
   return bytes;
 }
 
-double ElementOf(const TensorType& type, const char* bytes, size_t i) {
-  if (type.dtype == DType::kF32) {
-    float value;
-    std::memcpy(&value, bytes + 4 * i, 4);
-    return value;
+// Bytes of a tensor of `type`.
+std::vector<char> BytesOf(const TensorType& type, const RealTensor& tensor) {
+  switch (type.dtype) {
+    case DType::kF32:
+      return BytesAs(std::vector<float>(tensor.real.begin(), tensor.real.end()));
+    case DType::kF64:
+      return BytesAs(tensor.real);
+    case DType::kI64:
+      return BytesAs(tensor.index);
   }
-  if (type.dtype == DType::kF64) {
-    double value;
-    std::memcpy(&value, bytes + 8 * i, 8);
-    return value;
-  }
-  int64_t value;
-  std::memcpy(&value, bytes + 8 * i, 8);
+  ADD_FAILURE() << type.ToString() << " has no form here";
+  return {};
+}
+
+template <class T>
+double ElementAs(const char* bytes, size_t i) {
+  T value;
+  std::memcpy(&value, bytes + sizeof(T) * i, sizeof(T));
   return static_cast<double>(value);
+}
+
+double ElementOf(const TensorType& type, const char* bytes, size_t i) {
+  switch (type.dtype) {
+    case DType::kF32:
+      return ElementAs<float>(bytes, i);
+    case DType::kF64:
+      return ElementAs<double>(bytes, i);
+    case DType::kI64:
+      return ElementAs<int64_t>(bytes, i);
+  }
+  ADD_FAILURE() << type.ToString() << " has no form here";
+  return 0;
 }
 
 // Where the tile lies.
@@ -129,12 +138,23 @@ std::vector<RealTensor> TilesOf(const BoundCase& c, const KernelSpec& spec, cons
   return tiles;
 }
 
+double RoundedTo(DType dtype, double value) {
+  switch (dtype) {
+    case DType::kF32:
+      return static_cast<float>(value);
+    case DType::kF64:
+    case DType::kI64:
+      return value;
+  }
+  ADD_FAILURE() << "element type " << static_cast<int>(dtype) << " has no rounding here";
+  return 0;
+}
+
 // What the meaning makes of operands rounded to their types.
 std::vector<RealTensor> Meaning(const KernelSpec& spec, const Place& place,
                                 std::vector<RealTensor> operands) {
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (spec.input_types[i].dtype != DType::kF32) continue;
-    for (double& value : operands[i].real) value = static_cast<float>(value);
+    for (double& value : operands[i].real) value = RoundedTo(spec.input_types[i].dtype, value);
   }
   std::vector<RealTensor> results;
   for (size_t r = 0; r < spec.output_types.size(); ++r) {
@@ -180,7 +200,9 @@ std::vector<std::vector<char>> RunKernel(const Kernel& kernel, const KernelSpec&
   std::vector<char> workspace(static_cast<size_t>(kernel.workspace_bytes(width) + 2 * kGuardBytes),
                               kGuard);
   CallThreads parallel(width);
-  kernel.Run({in, out, workspace.data() + kGuardBytes, place.first_sample}, parallel);
+  const absl::Status status =
+      kernel.Run({in, out, workspace.data() + kGuardBytes, place.first_sample}, parallel);
+  EXPECT_TRUE(status.ok()) << status;
   outputs.push_back(workspace);
   for (std::vector<char>& output : outputs) {
     for (int64_t i = 0; i < kGuardBytes; ++i) {
@@ -309,6 +331,15 @@ TEST(CpuKernels, KeepToTheScratchOfTheirOpsAtLargeSizes) {
       EXPECT_LE((*kernel)->workspace_bytes(width), width * WorkspaceBoundOf(spec)) << width;
     }
   }
+}
+
+// A type that nobody has thought of is refused, not moved as if it had another's size.
+TEST(CpuKernels, RefuseAnUnknownElementType) {
+  const absl::StatusOr<BoundCase> bound = BindCase(*FindOp("transpose"), 0);
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  KernelSpec spec = SpecOf(*bound, Place{});
+  spec.input_types[0].dtype = spec.output_types[0].dtype = static_cast<DType>(200);
+  EXPECT_EQ(Factories().at("transpose")(spec).status().code(), absl::StatusCode::kUnimplemented);
 }
 
 TEST(CpuKernels, ServeTheTableAndNothingElse) {

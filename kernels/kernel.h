@@ -14,6 +14,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "graph/attrs.h"
@@ -54,7 +55,9 @@ class Kernel {
   // Bytes of scratch that Run uses when `parallel` is `width` wide; at most `width` times the
   // op's bound.
   virtual int64_t workspace_bytes(int /*width*/) const { return 0; }
-  virtual void Run(const KernelRun& run, Parallel& parallel) const = 0;
+  // OK, or what kept it from finishing; its results are then of no use. Allocates nothing unless it
+  // fails.
+  virtual absl::Status Run(const KernelRun& run, Parallel& parallel) const = 0;
 };
 
 // Makes the kernel of one use. Unimplemented when the backend has none for these types.

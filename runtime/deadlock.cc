@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "runtime/trace.h"
+#include "runtime/where.h"
 
 namespace mgc {
 namespace {
@@ -51,9 +51,7 @@ class Description {
   }
 
   std::string ActionOf(const Rank& rank) const {
-    const PlanClass& plan_class = *rank.rank_class->plan_class;
-    return NameOf(rank.program->actions[rank.action].action->ref,
-                  eval_ ? plan_class.eval_chunks : plan_class.chunks);
+    return NameOfAction(plan_, rank.id, eval_, rank.action);
   }
 
   static std::string PlaceOf(const Rank& rank) {

@@ -213,23 +213,52 @@ void AllToAll(const Exchange& x, absl::Span<const char* const> inputs,
   });
 }
 
+absl::Status NotServed(const Exchange& x) {
+  return absl::UnimplementedError(
+      absl::StrCat("no exchange between ranks does ", NameOf(x.kind), " of ", NameOf(x.dtype)));
+}
+
+// The exchanges that do arithmetic.
 template <typename T>
-void RunOf(const Exchange& x, absl::Span<const char* const> inputs, absl::Span<char* const> outputs,
-           Parallel& parallel) {
-  if (x.kind == CollectiveKind::kAllReduce) {
-    AllReduce<T, Plus>(x, inputs, outputs, parallel);
-  } else if (x.kind == CollectiveKind::kAllReduceMax) {
-    AllReduce<T, Larger>(x, inputs, outputs, parallel);
-  } else {
-    ReduceScatter<T>(x, inputs, outputs, parallel);
+absl::Status ReduceOf(const Exchange& x, absl::Span<const char* const> inputs,
+                      absl::Span<char* const> outputs, Parallel& parallel) {
+  switch (x.kind) {
+    case CollectiveKind::kAllReduce:
+      AllReduce<T, Plus>(x, inputs, outputs, parallel);
+      return absl::OkStatus();
+    case CollectiveKind::kAllReduceMax:
+      AllReduce<T, Larger>(x, inputs, outputs, parallel);
+      return absl::OkStatus();
+    case CollectiveKind::kReduceScatter:
+      ReduceScatter<T>(x, inputs, outputs, parallel);
+      return absl::OkStatus();
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kSlice:
+    case CollectiveKind::kLift:
+      break;
   }
+  return NotServed(x);
+}
+
+absl::Status RunReduction(const Exchange& x, absl::Span<const char* const> inputs,
+                          absl::Span<char* const> outputs, Parallel& parallel) {
+  switch (x.dtype) {
+    case DType::kF32:
+      return ReduceOf<float>(x, inputs, outputs, parallel);
+    case DType::kF64:
+      return ReduceOf<double>(x, inputs, outputs, parallel);
+    case DType::kI64:
+      return ReduceOf<int64_t>(x, inputs, outputs, parallel);
+  }
+  return NotServed(x);
 }
 
 class SliceKernel : public Kernel {
  public:
   SliceKernel(Exchange slice, int64_t piece) : slice_(std::move(slice)), piece_(piece) {}
 
-  void Run(const KernelRun& run, Parallel& parallel) const override {
+  absl::Status Run(const KernelRun& run, Parallel& parallel) const override {
     const int64_t size = SizeOf(slice_.dtype);
     const char* from = static_cast<const char*>(run.inputs[0]);
     char* to = static_cast<char*>(run.outputs[0]);
@@ -244,6 +273,7 @@ class SliceKernel : public Kernel {
         std::memset(to + (i * row + valid) * size, 0, (row - valid) * size);
       }
     });
+    return absl::OkStatus();
   }
 
  private:
@@ -255,7 +285,7 @@ class LiftKernel : public Kernel {
  public:
   LiftKernel(int64_t bytes, bool keeps) : bytes_(bytes), keeps_(keeps) {}
 
-  void Run(const KernelRun& run, Parallel& parallel) const override {
+  absl::Status Run(const KernelRun& run, Parallel& parallel) const override {
     const char* from = static_cast<const char*>(run.inputs[0]);
     char* to = static_cast<char*>(run.outputs[0]);
     parallel.For(bytes_, 4 * kHandOver, [&](int64_t begin, int64_t end) {
@@ -265,6 +295,7 @@ class LiftKernel : public Kernel {
         std::memset(to + begin, 0, end - begin);
       }
     });
+    return absl::OkStatus();
   }
 
  private:
@@ -317,19 +348,24 @@ absl::StatusOr<Exchange> ExchangeBetween(const TensorType& type, const Sharding&
   return exchange;
 }
 
-void RunExchange(const Exchange& exchange, absl::Span<const char* const> inputs,
-                 absl::Span<char* const> outputs, Parallel& parallel) {
-  if (exchange.kind == CollectiveKind::kAllGather) {
-    AllGather(exchange, inputs, outputs, parallel);
-  } else if (exchange.kind == CollectiveKind::kAllToAll) {
-    AllToAll(exchange, inputs, outputs, parallel);
-  } else if (exchange.dtype == DType::kF32) {
-    RunOf<float>(exchange, inputs, outputs, parallel);
-  } else if (exchange.dtype == DType::kF64) {
-    RunOf<double>(exchange, inputs, outputs, parallel);
-  } else {
-    RunOf<int64_t>(exchange, inputs, outputs, parallel);
+absl::Status RunExchange(const Exchange& exchange, absl::Span<const char* const> inputs,
+                         absl::Span<char* const> outputs, Parallel& parallel) {
+  switch (exchange.kind) {
+    case CollectiveKind::kAllGather:
+      AllGather(exchange, inputs, outputs, parallel);
+      return absl::OkStatus();
+    case CollectiveKind::kAllToAll:
+      AllToAll(exchange, inputs, outputs, parallel);
+      return absl::OkStatus();
+    case CollectiveKind::kAllReduce:
+    case CollectiveKind::kAllReduceMax:
+    case CollectiveKind::kReduceScatter:
+      return RunReduction(exchange, inputs, outputs, parallel);
+    case CollectiveKind::kSlice:
+    case CollectiveKind::kLift:
+      break;
   }
+  return NotServed(exchange);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakeLocalMove(const TensorType& type, const Sharding& from,

@@ -15,6 +15,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -54,9 +55,11 @@ absl::StatusOr<Exchange> ExchangeBetween(const TensorType& type, const Sharding&
 Exchange SumOver(const TensorType& type, const Sharding& sharding, int members, const Mesh& mesh);
 
 // Runs it for a whole group: inputs and outputs are the members' tiles in the group's order. An
-// all-reduce may work in place; other outputs overlap no input.
-void RunExchange(const Exchange& exchange, absl::Span<const char* const> inputs,
-                 absl::Span<char* const> outputs, Parallel& parallel);
+// all-reduce may work in place; other outputs overlap no input. OK, or what kept it from finishing:
+// Unimplemented for a collective that is a rank's own affair (MakeLocalMove). Allocates nothing
+// unless it fails.
+absl::Status RunExchange(const Exchange& exchange, absl::Span<const char* const> inputs,
+                         absl::Span<char* const> outputs, Parallel& parallel);
 
 // The kernel of `shard_slice` or `lift` on one rank.
 absl::StatusOr<std::unique_ptr<Kernel>> MakeLocalMove(const TensorType& type, const Sharding& from,

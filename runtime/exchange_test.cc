@@ -100,7 +100,7 @@ TEST_P(Exchanges, EqualReferenceEvaluation) {
         made.emplace_back(want[member].size() + 1, 77.0);
         outputs.push_back(reinterpret_cast<char*>(made.back().data()));
       }
-      RunExchange(*exchange, inputs, outputs, serial);
+      ASSERT_TRUE(RunExchange(*exchange, inputs, outputs, serial).ok());
       for (size_t m = 0; m < group.size(); ++m) {
         EXPECT_EQ(made[m].back(), 77.0) << "written behind the tile";
         made[m].pop_back();
@@ -141,7 +141,7 @@ TEST_P(LocalMoves, EqualReferenceEvaluation) {
       std::vector<double> made(want[rank].size() + 1, 77.0);
       void* inputs[] = {in[rank].data()};
       void* outputs[] = {made.data()};
-      (*kernel)->Run({inputs, outputs, nullptr, 0}, serial);
+      ASSERT_TRUE((*kernel)->Run({inputs, outputs, nullptr, 0}, serial).ok());
       EXPECT_EQ(made.back(), 77.0) << "written behind the tile";
       made.pop_back();
       EXPECT_EQ(made, want[rank]) << "rank " << rank << ", vocabulary " << vocab;
@@ -180,8 +180,46 @@ TEST(ExchangeTest, SumsInPlaceInGroupOrder) {
     outputs.push_back(reinterpret_cast<char*>(tile.data()));
   }
   Workers workers(3, 3);
-  RunExchange(exchange, inputs, outputs, workers);
+  ASSERT_TRUE(RunExchange(exchange, inputs, outputs, workers).ok());
   for (const auto& tile : tiles) EXPECT_EQ(tile, want);
+}
+
+Exchange SumOfTwo(DType dtype) {
+  Exchange exchange;
+  exchange.dtype = dtype;
+  exchange.whole = exchange.room = 1;
+  exchange.piece = {0, 0};
+  return exchange;
+}
+
+// 2^53 + 1, which a double cannot hold.
+TEST(ExchangeTest, SumsIndicesAsIntegers) {
+  const int64_t terms[] = {int64_t{1} << 53, 1};
+  int64_t sums[] = {0, 0};
+  const std::vector<const char*> inputs = {reinterpret_cast<const char*>(&terms[0]),
+                                           reinterpret_cast<const char*>(&terms[1])};
+  const std::vector<char*> outputs = {reinterpret_cast<char*>(&sums[0]),
+                                      reinterpret_cast<char*>(&sums[1])};
+  SerialParallel serial;
+  ASSERT_TRUE(RunExchange(SumOfTwo(DType::kI64), inputs, outputs, serial).ok());
+  EXPECT_EQ(sums[0], terms[0] + 1);
+  EXPECT_EQ(sums[1], terms[0] + 1);
+}
+
+// A type that nobody has thought of is refused, not summed as if it were another.
+TEST(ExchangeTest, RefusesAnUnknownElementTypeAndLocalMoves) {
+  int64_t tile = 0;
+  const std::vector<const char*> inputs(2, reinterpret_cast<const char*>(&tile));
+  const std::vector<char*> outputs(2, reinterpret_cast<char*>(&tile));
+  SerialParallel serial;
+  EXPECT_EQ(RunExchange(SumOfTwo(static_cast<DType>(200)), inputs, outputs, serial).code(),
+            absl::StatusCode::kUnimplemented);
+  for (CollectiveKind kind : {CollectiveKind::kSlice, CollectiveKind::kLift}) {
+    Exchange exchange = SumOfTwo(DType::kF32);
+    exchange.kind = kind;
+    EXPECT_EQ(RunExchange(exchange, inputs, outputs, serial).code(),
+              absl::StatusCode::kUnimplemented);
+  }
 }
 
 TEST(ExchangeTest, RefusesWhatIsNoSingleChange) {

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "graph/base/status.h"
 #include "runtime/step_machine.h"
+#include "runtime/where.h"
 
 namespace mgc {
 namespace {
@@ -96,9 +99,31 @@ void StepMachine::RunTransfer(Rank& rank, const CommItem& item) {
 
 void StepMachine::RunCollective(Rank& rank, const CommItem& item) {
   const std::vector<int>& members = plan_.groups[item.group][rank.id];
+  const int64_t begin = tracing_ ? NowNs() : 0;
+  const absl::Status status = RunParts(rank, item);
+  for (int member : members) {
+    if (!tracing_) break;
+    const CommItem& at = *ranks_[member].Head();
+    const TraceRecord record = {
+        TraceKind::kCollective, input_.eval, at.action, at.call, at.exchange, begin, NowNs()};
+    TraceBuffer& trace = ranks_[member].comm_trace;
+    status.ok() ? trace.Add(record) : trace.AddLast(record);
+  }
+  if (!status.ok()) return FailCollective(rank, item, status);
+  std::lock_guard<std::mutex> lock(workers_.mutex());
+  for (int member : members) {
+    ++ranks_[member].collectives_done;
+    FinishItem(ranks_[member]);
+  }
+  for (int member : members) TryItem(ranks_[member]);
+  --running_;
+}
+
+// Runs the exchanges of a collective, one for each of its operands, for all members.
+absl::Status StepMachine::RunParts(Rank& rank, const CommItem& item) {
+  const std::vector<int>& members = plan_.groups[item.group][rank.id];
   std::vector<const char*>& inputs = comm_inputs_[rank.id];
   std::vector<char*>& outputs = comm_outputs_[rank.id];
-  const int64_t begin = tracing_ ? NowNs() : 0;
   const LoadedCall& call = (*rank.program->actions[item.action].calls)[item.call];
   const LoadedExchange& exchange = call.segment->exchanges[item.exchange];
   for (size_t part = 0; part < exchange.parts.size(); ++part) {
@@ -117,21 +142,18 @@ void StepMachine::RunCollective(Rank& rank, const CommItem& item) {
       inputs[m] = resolve(instr.inputs[part]);
       outputs[m] = resolve(instr.outputs[part]);
     }
-    RunExchange(exchange.parts[part], absl::MakeConstSpan(inputs.data(), members.size()),
-                absl::MakeConstSpan(outputs.data(), members.size()), workers_);
+    MGC_RETURN_IF_ERROR(RunExchange(exchange.parts[part],
+                                    absl::MakeConstSpan(inputs.data(), members.size()),
+                                    absl::MakeConstSpan(outputs.data(), members.size()), workers_));
   }
-  for (int member : members) {
-    if (!tracing_) break;
-    const CommItem& at = *ranks_[member].Head();
-    ranks_[member].comm_trace.Add(
-        {TraceKind::kCollective, input_.eval, at.action, at.call, at.exchange, begin, NowNs()});
-  }
+  return absl::OkStatus();
+}
+
+// The group stays where it is: nobody's queue goes on.
+void StepMachine::FailCollective(Rank& rank, const CommItem& item, const absl::Status& why) {
+  absl::Status failure = FailureOfCollective(plan_, rank.id, input_.eval, item, why);
   std::lock_guard<std::mutex> lock(workers_.mutex());
-  for (int member : members) {
-    ++ranks_[member].collectives_done;
-    FinishItem(ranks_[member]);
-  }
-  for (int member : members) TryItem(ranks_[member]);
+  status_.Update(std::move(failure));
   --running_;
 }
 

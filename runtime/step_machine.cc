@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "runtime/arena.h"
 #include "runtime/deadlock.h"
+#include "runtime/where.h"
 
 namespace mgc {
 namespace {
@@ -59,6 +61,7 @@ absl::Status StepMachine::Run(const StepInput& input) {
   finished_ = 0;
   for (Rank& rank : ranks_) Reset(rank);
   workers_.Run(*this);
+  if (!status_.ok() && tracing_) RecordOpenActions();
   return status_;
 }
 
@@ -124,7 +127,7 @@ void StepMachine::RunCompute(Rank& rank, int worker) {
   while (rank.action < rank.program->actions.size()) {
     if (!rank.inside && !Enter(rank)) return;
     if (!RunCalls(rank, worker)) return;
-    Leave(rank);
+    if (!Leave(rank)) return;
   }
   std::lock_guard<std::mutex> lock(workers_.mutex());
   rank.state = RankState::kFinished;
@@ -196,7 +199,8 @@ bool StepMachine::RunCalls(Rank& rank, int worker) {
   return true;
 }
 
-void StepMachine::Leave(Rank& rank) {
+// False when the step has failed elsewhere.
+bool StepMachine::Leave(Rank& rank) {
   if (tracing_) {
     rank.compute_trace.Add({TraceKind::kAction, input_.eval, static_cast<int>(rank.action), -1, -1,
                             rank.action_begin_ns, NowNs()});
@@ -205,7 +209,41 @@ void StepMachine::Leave(Rank& rank) {
   ++rank.action;
   std::lock_guard<std::mutex> lock(workers_.mutex());
   ++rank.actions_done;
+  if (!status_.ok()) {
+    Stop(rank);
+    return false;
+  }
   TryItem(rank);
+  return true;
+}
+
+// Gives the worker back for good. Mutex held.
+void StepMachine::Stop(Rank& rank) {
+  rank.state = RankState::kBlocked;
+  --running_;
+}
+
+void StepMachine::FailInstr(Rank& rank, const LoadedCall& call, const absl::Status& why,
+                            int64_t begin_ns) {
+  if (tracing_) {
+    rank.compute_trace.AddLast({TraceKind::kInstr, input_.eval, static_cast<int>(rank.action),
+                                static_cast<int>(rank.call), static_cast<int>(rank.instr), begin_ns,
+                                NowNs()});
+  }
+  absl::Status failure =
+      FailureOfInstr(plan_, rank.id, input_.eval, rank.action, call, rank.instr, why);
+  std::lock_guard<std::mutex> lock(workers_.mutex());
+  status_.Update(std::move(failure));
+  Stop(rank);
+}
+
+// Puts the actions that a failed step has not ended into the traces. Nothing runs.
+void StepMachine::RecordOpenActions() {
+  for (Rank& rank : ranks_) {
+    if (!rank.inside) continue;
+    rank.compute_trace.AddLast({TraceKind::kAction, input_.eval, static_cast<int>(rank.action), -1,
+                                -1, rank.action_begin_ns, NowNs()});
+  }
 }
 
 void StepMachine::Bind(Rank& rank, const LoadedCall& call) const {
@@ -215,7 +253,7 @@ void StepMachine::Bind(Rank& rank, const LoadedCall& call) const {
   }
 }
 
-// False when the rank must wait and has given its worker back.
+// False when the rank must wait or has failed, and has given its worker back.
 bool StepMachine::RunInstr(Rank& rank, const LoadedCall& call, int worker) {
   const LoadedInstr& instr = call.segment->instrs[rank.instr];
   switch (instr.kind) {
@@ -230,7 +268,11 @@ bool StepMachine::RunInstr(Rank& rank, const LoadedCall& call, int worker) {
   }
   const int64_t begin = tracing_ ? NowNs() : 0;
   if (instr.kind == InstrKind::kCompute) {
-    RunKernel(rank, call, instr, worker);
+    const absl::Status status = RunKernel(rank, call, instr, worker);
+    if (!status.ok()) {
+      FailInstr(rank, call, status, begin);
+      return false;
+    }
   } else {
     Load(rank, instr);
   }
@@ -242,8 +284,8 @@ bool StepMachine::RunInstr(Rank& rank, const LoadedCall& call, int worker) {
   return true;
 }
 
-void StepMachine::RunKernel(Rank& rank, const LoadedCall& call, const LoadedInstr& instr,
-                            int worker) {
+absl::Status StepMachine::RunKernel(Rank& rank, const LoadedCall& call, const LoadedInstr& instr,
+                                    int worker) {
   const auto resolve = [&rank](const std::vector<LoadedSlot>& slots, std::vector<void*>* out) {
     for (size_t i = 0; i < slots.size(); ++i) {
       const int64_t address = rank.formals[slots[i].formal] + slots[i].offset;
@@ -258,7 +300,7 @@ void StepMachine::RunKernel(Rank& rank, const LoadedCall& call, const LoadedInst
   run.outputs = absl::MakeConstSpan(rank.outputs.data(), instr.outputs.size());
   run.workspace = workspaces_[workspaces_.size() == ranks_.size() ? rank.id : worker];
   run.first_sample = FirstSample(rank);
-  call.kernel(rank.index, instr.kernel)->Run(run, workers_);
+  return call.kernel(rank.index, instr.kernel)->Run(run, workers_);
 }
 
 void StepMachine::Load(Rank& rank, const LoadedInstr& instr) {

@@ -8,6 +8,9 @@
 //
 // Timing decides only which worker does what when, never what is computed. When no queue can go on,
 // nothing is in flight and not everything is done, that is a deadlock, found at once and exactly.
+//
+// When a kernel or an exchange fails, every rank stops at the end of its action at the latest, and
+// the step with it; what each rank was at is then in its trace.
 
 #ifndef MGC_RUNTIME_STEP_MACHINE_H_
 #define MGC_RUNTIME_STEP_MACHINE_H_
@@ -50,7 +53,8 @@ class StepMachine : public TaskSource {
               absl::optional<uint64_t> shuffle);
 
   // Runs a step. FailedPrecondition with every rank's state and the cycle of waits after a
-  // deadlock; the machine is then of no more use.
+  // deadlock; a kernel's or an exchange's error with rank, action and instruction. The machine is
+  // then of no more use, and says so by the same error.
   absl::Status Run(const StepInput& input);
 
   const std::vector<Rank>& ranks() const { return ranks_; }
@@ -69,20 +73,25 @@ class StepMachine : public TaskSource {
   void Begin(Rank& rank);
   bool Enter(Rank& rank);
   bool RunCalls(Rank& rank, int worker);
-  void Leave(Rank& rank);
+  bool Leave(Rank& rank);
   void Bind(Rank& rank, const LoadedCall& call) const;
   bool RunInstr(Rank& rank, const LoadedCall& call, int worker);
-  void RunKernel(Rank& rank, const LoadedCall& call, const LoadedInstr& instr, int worker);
+  absl::Status RunKernel(Rank& rank, const LoadedCall& call, const LoadedInstr& instr, int worker);
   void Load(Rank& rank, const LoadedInstr& instr);
   void Start(Rank& rank);
   bool WaitFor(Rank& rank, int64_t collectives, int64_t transfers);
   bool GiveWay(Rank& rank);
   int64_t FirstSample(const Rank& rank) const;
+  void Stop(Rank& rank);
+  void FailInstr(Rank& rank, const LoadedCall& call, const absl::Status& why, int64_t begin_ns);
+  void RecordOpenActions();
 
   // The communication queue.
   void TryItem(Rank& rank);
   void RunItem(Rank& rank);
   void RunCollective(Rank& rank, const CommItem& item);
+  absl::Status RunParts(Rank& rank, const CommItem& item);
+  void FailCollective(Rank& rank, const CommItem& item, const absl::Status& why);
   void RunTransfer(Rank& rank, const CommItem& item);
   void FinishItem(Rank& rank);
   Rank& PeerOf(const Rank& rank, const LoadedTransfer& transfer);
@@ -104,7 +113,7 @@ class StepMachine : public TaskSource {
   std::vector<int> ready_comm_;     // ranks whose item can run
   int running_ = 0;
   int finished_ = 0;
-  absl::Status status_;
+  absl::Status status_;  // of the first failure
 };
 
 }  // namespace mgc

@@ -34,21 +34,24 @@ struct TraceEvent {
   int64_t end_ns = 0;
 };
 
-// One rank's queue. Records beyond its room are counted and dropped.
+// One rank's queue. Records beyond its room are counted and dropped, but for what a step failed at.
 class TraceBuffer {
  public:
-  explicit TraceBuffer(int64_t room) { records_.reserve(static_cast<size_t>(room)); }
+  explicit TraceBuffer(int64_t room) : room_(static_cast<size_t>(room)) { records_.reserve(room_); }
   void Add(const TraceRecord& record) {
-    if (records_.size() < records_.capacity()) {
+    if (records_.size() < room_) {
       records_.push_back(record);
     } else {
       ++dropped_;
     }
   }
+  // Adds what a step has failed at, whether or not there is room; may allocate.
+  void AddLast(const TraceRecord& record) { records_.push_back(record); }
   const std::vector<TraceRecord>& records() const { return records_; }
   int64_t dropped() const { return dropped_; }
 
  private:
+  size_t room_;
   std::vector<TraceRecord> records_;
   int64_t dropped_ = 0;
 };
@@ -58,9 +61,6 @@ int64_t NowNs();
 
 // The records of one rank with their names.
 std::vector<TraceEvent> NamedEvents(const LoadedPlan& plan, int rank, const TraceBuffer& buffer);
-
-// What an item of a rank's communication list is called: `3RECV_F2`, `all-reduce tp`.
-std::string NameOfItem(const LoadedPlan& plan, int rank, bool eval, const CommItem& item);
 
 }  // namespace mgc
 

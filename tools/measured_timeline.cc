@@ -5,19 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "runtime/where.h"
 
 namespace mgc {
 namespace {
-
-std::string NameOfRank(const Mesh& mesh, int64_t rank) {
-  std::string name = absl::StrCat("rank ", rank);
-  for (AxisId axis = 0; axis < mesh.num_axes(); ++axis) {
-    absl::StrAppend(&name, axis == 0 ? " (" : ", ", mesh.name(axis), " ",
-                    mesh.Coordinate(rank, axis));
-  }
-  return absl::StrCat(name, mesh.num_axes() > 0 ? ")" : "");
-}
 
 const char* CategoryOf(TraceKind kind) {
   switch (kind) {

@@ -97,7 +97,8 @@ int Train(const Plan& plan, const RunFlags& flags) {
     }
   };
   absl::Status status = RunTraining(**trainer, run);
-  if (status.ok() && flags.trace) status = WriteTrace((*trainer)->executor(), *flags.trace);
+  // After a step that failed the timeline is needed most.
+  if (flags.trace) status.Update(WriteTrace((*trainer)->executor(), *flags.trace));
   status.Update(printed);
   return status.ok() ? kExitOk : Fail(status, kExitFailed);
 }

@@ -36,6 +36,11 @@ expect 0 '' mgc-run tiny.plan --data text.txt --steps 4 --lr 0.01 --min-lr 0.001
 says '"step":2,'
 [[ $(grep -o '"lr":[^,]*' stdout | tail -1) == '"lr":0.001' ]] || fail 'the rate ends elsewhere'
 
+# A run that fails after a step still writes what it recorded.
+refuse 1 'cannot write /dev/full' mgc-run tiny.plan --data text.txt --steps 2 \
+  --metrics /dev/full --trace failed.json
+grep -q '"name": "1U0"' failed.json || fail 'no timeline of a run that failed'
+
 # Refusals.
 refuse 2 '[F6]' mgc-run tiny.plan
 also '--steps'

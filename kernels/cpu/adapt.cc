@@ -44,7 +44,7 @@ class FunctionKernel : public Kernel {
 
   int64_t workspace_bytes(int width) const override { return workspace_ ? workspace_(width) : 0; }
 
-  void Run(const KernelRun& run, Parallel& parallel) const override {
+  absl::Status Run(const KernelRun& run, Parallel& parallel) const override {
     run_(run, parallel);
     for (const Padding& p : paddings_) {
       char* data = Out<char>(run, p.result);
@@ -52,6 +52,7 @@ class FunctionKernel : public Kernel {
         std::memset(data + o * p.block + p.begin, 0, static_cast<size_t>(p.end - p.begin));
       }
     }
+    return absl::OkStatus();
   }
 
  private:

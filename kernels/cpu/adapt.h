@@ -19,7 +19,8 @@ namespace mgc::cpu {
 
 using KernelOr = absl::StatusOr<std::unique_ptr<Kernel>>;
 
-// What one run does, and the bytes of scratch it needs at a width.
+// What one run does (loops over plain arrays, which cannot fail), and the bytes of scratch it needs
+// at a width.
 using RunFunction = std::function<void(const KernelRun&, Parallel&)>;
 using WorkspaceFunction = std::function<int64_t(int width)>;
 

@@ -50,8 +50,14 @@ KernelOr MakeTransposeOf(const KernelSpec& spec) {
 }
 
 KernelOr MakeTranspose(const KernelSpec& spec) {
-  return SizeOf(spec.output_types[0].dtype) == 4 ? MakeTransposeOf<uint32_t>(spec)
-                                                 : MakeTransposeOf<uint64_t>(spec);
+  switch (spec.output_types[0].dtype) {
+    case DType::kF32:
+      return MakeTransposeOf<uint32_t>(spec);
+    case DType::kF64:
+    case DType::kI64:
+      return MakeTransposeOf<uint64_t>(spec);
+  }
+  return NoKernel(spec);
 }
 
 // A dim cut out of a tensor: `outer` blocks of `dim` times `inner` bytes.

@@ -21,24 +21,33 @@ void Read(const void* from, std::vector<double>* to) {
 
 Tensor ReadTile(const TensorType& type, const std::vector<int64_t>& shape, const void* from) {
   Tensor tensor = Tensor::Make(shape, type.dtype == DType::kI64);
-  if (type.dtype == DType::kI64) {
-    std::memcpy(tensor.index.data(), from, tensor.index.size() * sizeof(int64_t));
-  } else if (type.dtype == DType::kF64) {
-    Read<double>(from, &tensor.real);
-  } else {
-    Read<float>(from, &tensor.real);
+  switch (type.dtype) {
+    case DType::kF32:
+      Read<float>(from, &tensor.real);
+      break;
+    case DType::kF64:
+      Read<double>(from, &tensor.real);
+      break;
+    case DType::kI64:
+      std::memcpy(tensor.index.data(), from, tensor.index.size() * sizeof(int64_t));
+      break;
   }
   return tensor;
 }
 
 void WriteTile(const TensorType& type, const Tensor& tensor, void* to) {
-  if (type.dtype == DType::kI64) {
-    std::memcpy(to, tensor.index.data(), tensor.index.size() * sizeof(int64_t));
-  } else if (type.dtype == DType::kF64) {
-    std::memcpy(to, tensor.real.data(), tensor.real.size() * sizeof(double));
-  } else {
-    float* values = static_cast<float*>(to);
-    for (size_t i = 0; i < tensor.real.size(); ++i) values[i] = static_cast<float>(tensor.real[i]);
+  switch (type.dtype) {
+    case DType::kF32: {
+      float* values = static_cast<float*>(to);
+      for (double value : tensor.real) *values++ = static_cast<float>(value);
+      return;
+    }
+    case DType::kF64:
+      std::memcpy(to, tensor.real.data(), tensor.real.size() * sizeof(double));
+      return;
+    case DType::kI64:
+      std::memcpy(to, tensor.index.data(), tensor.index.size() * sizeof(int64_t));
+      return;
   }
 }
 
@@ -46,7 +55,7 @@ class ReferenceKernel : public Kernel {
  public:
   explicit ReferenceKernel(const KernelSpec& spec) : spec_(spec) {}
 
-  void Run(const KernelRun& run, Parallel& /*parallel*/) const override {
+  absl::Status Run(const KernelRun& run, Parallel& /*parallel*/) const override {
     std::vector<Tensor> inputs;
     std::vector<Tensor> outputs;
     for (size_t i = 0; i < run.inputs.size(); ++i) {
@@ -68,6 +77,7 @@ class ReferenceKernel : public Kernel {
     for (size_t i = 0; i < outputs.size(); ++i) {
       WriteTile(spec_.output_types[i], outputs[i], run.outputs[i]);
     }
+    return absl::OkStatus();
   }
 
  private:
