@@ -1,29 +1,14 @@
 #include <algorithm>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "graph/plan/plan_refs.h"
 #include "graph/plan_check_internal.h"
 
 namespace mgc {
 namespace {
-
-// Of a ref that exists: chunks and micro-batches are below 2^29 and 2^32.
-template <typename Ref>
-uint64_t KeyOf(const Ref& ref) {
-  return (static_cast<uint64_t>(ref.chunk) << 2 | static_cast<uint64_t>(ref.kind)) << 32 |
-         static_cast<uint64_t>(ref.micro_batch);
-}
-
-bool IsSend(TransferKind kind) {
-  return kind == TransferKind::kSendForward || kind == TransferKind::kSendBackward;
-}
-bool IsForward(TransferKind kind) {
-  return kind == TransferKind::kSendForward || kind == TransferKind::kRecvForward;
-}
 
 // How far behind each kind of base the calls of a list reach.
 struct Reach {
@@ -61,14 +46,14 @@ class ProgramCheck {
     for (size_t i = 0; i < program_.compute.size(); ++i) {
       const ActionRef& ref = program_.compute[i].ref;
       if (!Exists(ref)) return false;
-      if (!actions_.emplace(KeyOf(ref), i).second) {
+      if (!index_.Add(ref, static_cast<int>(i))) {
         return check_.Fail("plan_c11", Name(ref), " occurs twice");
       }
     }
     for (size_t i = 0; i < program_.transfers.size(); ++i) {
       const TransferRef& ref = program_.transfers[i].ref;
       if (!Exists(ref)) return false;
-      if (!transfers_.emplace(KeyOf(ref), i).second) {
+      if (!index_.Add(ref, static_cast<int>(i))) {
         return check_.Fail("plan_c11", Name(ref), " occurs twice");
       }
     }
@@ -81,8 +66,8 @@ class ProgramCheck {
   }
 
   const Transfer* Find(const TransferRef& ref) const {
-    const auto it = transfers_.find(KeyOf(ref));
-    return it == transfers_.end() ? nullptr : &program_.transfers[it->second];
+    const int place = index_.Find(ref);
+    return place < 0 ? nullptr : &program_.transfers[static_cast<size_t>(place)];
   }
   const Program& program() const { return program_; }
   PlaceCheck& check() { return check_; }
@@ -181,9 +166,8 @@ class ProgramCheck {
     if (stage == (forward ? 0 : num_stages_ - 1)) return;
     const TransferRef needed{forward ? TransferKind::kRecvForward : TransferKind::kRecvBackward,
                              action.ref.chunk, action.ref.micro_batch};
-    const bool waits =
-        std::any_of(action.waits.begin(), action.waits.end(),
-                    [&](const TransferRef& ref) { return KeyOf(ref) == KeyOf(needed); });
+    const bool waits = std::any_of(action.waits.begin(), action.waits.end(),
+                                   [&](const TransferRef& ref) { return SameRef(ref, needed); });
     if (!waits) {
       check_.Fail("plan_c12", Name(action.ref), " does not wait for ", Name(needed));
     }
@@ -192,12 +176,8 @@ class ProgramCheck {
   template <typename Ref, typename By>
   bool RequireListed(const Ref& ref, const By& by) {
     if (!Exists(ref)) return false;
-    if constexpr (std::is_same_v<Ref, ActionRef>) {
-      if (actions_.contains(KeyOf(ref))) return true;
-    } else {
-      if (transfers_.contains(KeyOf(ref))) return true;
-    }
-    return check_.Fail("plan_c6", Name(by), " names ", Name(ref), ", which is not listed");
+    return index_.Find(ref) >= 0 ||
+           check_.Fail("plan_c6", Name(by), " names ", Name(ref), ", which is not listed");
   }
 
   void CheckTransfer(size_t index) {
@@ -219,7 +199,7 @@ class ProgramCheck {
     for (const ActionRef& ref : transfer.after) RequireListed(ref, transfer.ref);
     for (const TransferRef& ref : transfer.after_transfers) {
       if (!RequireListed(ref, transfer.ref)) continue;
-      if (transfers_.at(KeyOf(ref)) >= index) {
+      if (static_cast<size_t>(index_.Find(ref)) >= index) {
         check_.Fail("plan_c6", Name(transfer.ref), " comes after ", Name(ref),
                     ", which is listed behind it");
       }
@@ -234,8 +214,7 @@ class ProgramCheck {
   const int num_stages_;
   PlaceCheck check_;
   std::vector<Reach> reaches_;  // by chunk and kind
-  absl::flat_hash_map<uint64_t, size_t> actions_;
-  absl::flat_hash_map<uint64_t, size_t> transfers_;
+  ProgramIndex index_;
 };
 
 // Every send of a stage is received by the next one (forward) or the one before (backward), and
@@ -245,16 +224,11 @@ void MatchTransfers(std::vector<ProgramCheck>* classes) {
   for (int c = 0; c < pp; ++c) {
     ProgramCheck& mine = (*classes)[static_cast<size_t>(c)];
     for (const Transfer& transfer : mine.program().transfers) {
-      const bool send = IsSend(transfer.ref.kind);
-      const bool forward = IsForward(transfer.ref.kind);
-      const int stage = mine.StageOf(transfer.ref) + (send == forward ? 1 : -1);
-      const TransferKind other =
-          forward ? (send ? TransferKind::kRecvForward : TransferKind::kSendForward)
-                  : (send ? TransferKind::kRecvBackward : TransferKind::kSendBackward);
+      const int stage = OtherStage(transfer.ref.kind, mine.StageOf(transfer.ref));
       const Transfer* match = nullptr;
       if (stage >= 0 && stage % pp == transfer.peer) {
         match = (*classes)[static_cast<size_t>(transfer.peer)].Find(
-            {other, stage / pp, transfer.ref.micro_batch});
+            {OtherEnd(transfer.ref.kind), stage / pp, transfer.ref.micro_batch});
       }
       if (match == nullptr || match->peer != c || match->bytes != transfer.bytes) {
         mine.check().Fail("plan_c12", mine.Name(transfer.ref), " of ", transfer.bytes,

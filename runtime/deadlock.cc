@@ -56,7 +56,7 @@ class Description {
 
   static std::string PlaceOf(const Rank& rank) {
     if (!rank.inside) return "before its first instruction";
-    const LoadedCall& call = (*rank.program->actions[rank.action].calls)[rank.call];
+    const LoadedCall& call = (*rank.program->calls[rank.action])[rank.call];
     return absl::StrCat("in `", call.segment->segment->name, "`[", rank.instr, "]",
                         call.call->layer >= 0 ? absl::StrCat(" layer ", call.call->layer) : "");
   }
@@ -78,16 +78,11 @@ class Description {
   Queue Blocker(const Rank& rank) const {
     const CommItem& head = *rank.Head();
     if (head.transfer >= 0) {
-      const LoadedTransfer& transfer = rank.program->transfers[head.transfer];
+      const StepTransfer& transfer = rank.program->steps->transfers[head.transfer];
       if (rank.actions_done < transfer.actions_needed) return {rank.id, false};
       const Rank& peer = ranks_[plan_.classes[transfer.transfer->peer].ranks[rank.index]];
-      return BlockerAt(peer, [&](const CommItem& item) {
-        if (item.transfer < 0) return false;
-        const LoadedTransfer& other = peer.program->transfers[item.transfer];
-        return other.sends != transfer.sends && other.forward == transfer.forward &&
-               other.stage == transfer.stage &&
-               other.transfer->ref.micro_batch == transfer.transfer->ref.micro_batch;
-      });
+      return BlockerAt(peer,
+                       [&](const CommItem& item) { return item.transfer == transfer.peer_index; });
     }
     for (int member : plan_.groups[head.group][rank.id]) {
       const Queue blocker = BlockerAt(ranks_[member], [&](const CommItem& item) {
@@ -106,7 +101,7 @@ class Description {
     if (head == nullptr || !matches(*head)) return {rank.id, true};
     const bool ready =
         head->transfer >= 0
-            ? rank.actions_done >= rank.program->transfers[head->transfer].actions_needed
+            ? rank.actions_done >= rank.program->steps->transfers[head->transfer].actions_needed
             : rank.started > head->ordinal;
     return ready ? Queue{kNobody, true} : Queue{rank.id, false};
   }

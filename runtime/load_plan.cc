@@ -1,14 +1,12 @@
 #include "runtime/load_plan.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/plan_check.h"
-#include "runtime/load_program.h"
 
 namespace mgc {
 namespace {
@@ -18,11 +16,13 @@ class Loader {
   explicit Loader(LoadedPlan* out) : out_(out), plan_(out->plan) {}
 
   void Run() {
-    for (const Segment& segment : plan_.segments) {
+    for (const StepSegment& segment : out_->train.segments) {
       out_->segments.push_back(LoadSegment(plan_, segment));
+      for (LoadedExchange& exchange : out_->segments.back().exchanges) {
+        exchange.group = GroupOf(*exchange.start);
+      }
       NoteSizes(out_->segments.back());
     }
-    MakeSignatures();
     out_->ranks.resize(static_cast<size_t>(plan_.mesh.world_size()));
     out_->classes.resize(plan_.classes.size());
     for (size_t c = 0; c < plan_.classes.size(); ++c) {
@@ -39,32 +39,15 @@ class Loader {
     }
   }
 
-  // Numbers groups, and collectives so that members of a group agree exactly when they are equal.
-  void MakeSignatures() {
-    std::vector<std::pair<int, const LoadedExchange*>> known;
-    for (const LoadedSegment& segment : out_->segments) {
-      std::vector<std::pair<int, int>>& numbers = signatures_[&segment];
-      for (const LoadedExchange& exchange : segment.exchanges) {
-        const int group = GroupsOf(exchange);
-        const auto same = std::find_if(known.begin(), known.end(), [&](const auto& other) {
-          return other.first == group && other.second->parts == exchange.parts;
-        });
-        numbers.emplace_back(group, static_cast<int>(same - known.begin()));
-        if (same == known.end()) known.emplace_back(group, &exchange);
-      }
-    }
-  }
-
-  int GroupsOf(const LoadedExchange& exchange) {
-    const AxisSet axes = exchange.parts[0].axes;
-    const uint32_t key = axes.bits() | (exchange.embedding ? uint32_t{1} << 31 : 0);
+  int GroupOf(const StepStart& start) {
+    const std::pair<uint32_t, bool> key = {start.axes.bits(), start.between_stages};
     const auto [it, is_new] = group_numbers_.try_emplace(key, out_->groups.size());
     if (!is_new) return it->second;
     out_->groups.emplace_back();
     for (int64_t rank = 0; rank < plan_.mesh.world_size(); ++rank) {
-      const std::vector<int64_t> group = plan_.mesh.Group(rank, axes);
+      const std::vector<int64_t> group = plan_.mesh.Group(rank, start.axes);
       std::vector<int> members(group.begin(), group.end());
-      if (exchange.embedding) members = {members.front(), members.back()};
+      if (start.between_stages) members = {members.front(), members.back()};
       out_->groups.back().push_back(std::move(members));
     }
     return it->second;
@@ -80,11 +63,9 @@ class Loader {
     out->eval_chunks = LoadChunks(plan_class.eval_chunks, *out);
     out->update = LoadCalls(plan_class.update, *out);
     out->eval_update = LoadCalls(plan_class.eval_update, *out);
-    out->train = LoadProgram({plan_class.chunks, out->chunks, out->update}, plan_class.train);
-    out->eval =
-        LoadProgram({plan_class.eval_chunks, out->eval_chunks, out->eval_update}, plan_class.eval);
-    FinishItems(&out->train);
-    FinishItems(&out->eval);
+    const size_t c = static_cast<size_t>(plan_class.coordinate);
+    out->train = LoadProgram(out_->train.classes[c], out->chunks, out->update);
+    out->eval = LoadProgram(out_->eval.classes[c], out->eval_chunks, out->eval_update);
   }
 
   std::vector<LoadedChunk> LoadChunks(const std::vector<Chunk>& chunks,
@@ -115,19 +96,59 @@ class Loader {
     return list;
   }
 
-  void FinishItems(LoadedProgram* program) {
-    for (CommItem& item : program->comm) {
-      if (item.transfer >= 0) continue;
-      const LoadedCall& call = (*program->actions[item.action].calls)[item.call];
-      std::tie(item.group, item.signature) = signatures_[call.segment][item.exchange];
+  // Merges a class' transfers into the order of its collectives, each behind its position.
+  static LoadedProgram LoadProgram(const StepClass& steps, const std::vector<LoadedChunk>& chunks,
+                                   const std::vector<LoadedCall>& update) {
+    LoadedProgram program;
+    program.steps = &steps;
+    std::vector<CommItem> collectives;
+    for (const StepAction& action : steps.actions) {
+      program.calls.push_back(&CallsOf(action.action->ref, chunks, update));
+      AddCollectives(*program.calls.back(), static_cast<int>(program.calls.size()) - 1,
+                     &collectives);
+    }
+    auto next = collectives.begin();
+    for (size_t t = 0; t < steps.transfers.size(); ++t) {
+      while (next != collectives.end() && next->ordinal < steps.transfers[t].position) {
+        program.comm.push_back(*next++);
+      }
+      CommItem item;
+      item.transfer = static_cast<int>(t);
+      program.comm.push_back(item);
+    }
+    program.comm.insert(program.comm.end(), next, collectives.end());
+    return program;
+  }
+
+  static const std::vector<LoadedCall>& CallsOf(const ActionRef& ref,
+                                                const std::vector<LoadedChunk>& chunks,
+                                                const std::vector<LoadedCall>& update) {
+    if (ref.kind == ActionKind::kUpdate) return update;
+    const LoadedChunk& chunk = chunks[static_cast<size_t>(ref.chunk)];
+    if (ref.kind == ActionKind::kForward) return chunk.forward;
+    return ref.kind == ActionKind::kBackward ? chunk.backward : chunk.reduce;
+  }
+
+  static void AddCollectives(const std::vector<LoadedCall>& calls, int action,
+                             std::vector<CommItem>* list) {
+    for (size_t c = 0; c < calls.size(); ++c) {
+      const std::vector<LoadedExchange>& exchanges = calls[c].segment->exchanges;
+      for (size_t x = 0; x < exchanges.size(); ++x) {
+        CommItem item;
+        item.action = action;
+        item.call = static_cast<int>(c);
+        item.exchange = static_cast<int>(x);
+        item.ordinal = static_cast<int64_t>(list->size());
+        item.group = exchanges[x].group;
+        item.signature = exchanges[x].start->signature;
+        list->push_back(item);
+      }
     }
   }
 
   LoadedPlan* out_;
   const Plan& plan_;
-  absl::flat_hash_map<uint32_t, int> group_numbers_;
-  // Per exchange of a segment: group and signature.
-  absl::flat_hash_map<const LoadedSegment*, std::vector<std::pair<int, int>>> signatures_;
+  absl::flat_hash_map<std::pair<uint32_t, bool>, int> group_numbers_;
 };
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "graph/plan.h"
+#include "graph/plan/step_tables.h"
 #include "kernels/kernel.h"
 #include "runtime/kernel_table.h"
 #include "runtime/load_segment.h"
@@ -33,23 +34,6 @@ struct LoadedCall {
   }
 };
 
-struct LoadedAction {
-  const Action* action = nullptr;
-  const std::vector<LoadedCall>* calls = nullptr;
-  // Before its first instruction: so many transfers and collectives of this step must be done.
-  int transfers_needed = 0;
-  int64_t collectives_needed = 0;
-};
-
-// Transfers of a rank are done in list order, and so are collectives: counts name them.
-struct LoadedTransfer {
-  const Transfer* transfer = nullptr;
-  bool sends = false;
-  bool forward = false;
-  int stage = 0;           // that receives
-  int actions_needed = 0;  // so many actions of this rank must be done before it may start
-};
-
 // One entry of a rank's order of communication: a transfer, or a collective of a call.
 struct CommItem {
   int transfer = -1;
@@ -58,12 +42,12 @@ struct CommItem {
   int exchange = -1;
   int64_t ordinal = -1;  // of the collective within the step
   int group = -1;        // index into LoadedPlan::groups
-  int signature = -1;    // collectives match when these are equal
+  int signature = -1;    // as StepStart's: collectives match when these are equal
 };
 
 struct LoadedProgram {
-  std::vector<LoadedAction> actions;
-  std::vector<LoadedTransfer> transfers;
+  const StepClass* steps = nullptr;                   // what has been proved: actions, transfers
+  std::vector<const std::vector<LoadedCall>*> calls;  // of each action
   std::vector<CommItem> comm;
 };
 
@@ -90,12 +74,15 @@ struct RankPlace {
 };
 
 struct LoadedPlan {
+  // `p` has passed graph/plan_check.h.
   LoadedPlan(const Plan& p, absl::Span<const KernelEntry> entries, uint64_t seed, int width)
-      : plan(p), kernels(entries, p.mesh, seed, width) {}
+      : plan(p), train(p, false), eval(p, true), kernels(entries, p.mesh, seed, width) {}
   LoadedPlan(const LoadedPlan&) = delete;
   LoadedPlan& operator=(const LoadedPlan&) = delete;
 
   const Plan& plan;
+  const StepTables train;
+  const StepTables eval;
   KernelTable kernels;
   std::vector<LoadedSegment> segments;
   std::vector<LoadedClass> classes;

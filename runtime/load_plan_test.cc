@@ -36,15 +36,17 @@ TEST(LoadPlanTest, PutsTransfersBehindTheirAnchors) {
   std::string order;
   for (const CommItem& item : first.train.comm) {
     absl::StrAppend(&order,
-                    item.transfer >= 0 ? NameOf(first.train.transfers[item.transfer].transfer->ref,
-                                                plan.classes[0].chunks)
-                                       : absl::StrCat("c", item.ordinal),
+                    item.transfer >= 0
+                        ? NameOf(first.train.steps->transfers[item.transfer].transfer->ref,
+                                 plan.classes[0].chunks)
+                        : absl::StrCat("c", item.ordinal),
                     " ");
   }
   // One all-reduce a forward (c), 1F1B over two stages.
   EXPECT_EQ(order,
             "c0 0SEND_F0 c1 0SEND_F1 0RECV_B0 c2 0SEND_F2 0RECV_B1 c3 0SEND_F3 0RECV_B2 0RECV_B3 ");
-  EXPECT_EQ(first.train.transfers[2].actions_needed, 0);  // the gradient's slot is free at once
+  EXPECT_EQ(first.train.steps->transfers[2].actions_needed,
+            0);  // the gradient's slot is free at once
   EXPECT_EQ((*loaded)->groups[first.train.comm[0].group][1], (std::vector<int>{0, 1}));
 }
 

@@ -9,8 +9,9 @@ namespace {
 
 class Loader {
  public:
-  Loader(const Plan& plan, const Segment& segment) : plan_(plan), segment_(segment) {
-    out_.segment = &segment;
+  Loader(const Plan& plan, const StepSegment& segment)
+      : plan_(plan), segment_(*segment.segment), starts_(segment.starts) {
+    out_.segment = &segment_;
   }
 
   LoadedSegment Run() {
@@ -57,17 +58,17 @@ class Loader {
   LoadedExchange ExchangeOf(const Instr& instr) const {
     LoadedExchange exchange;
     exchange.instr = static_cast<int>(out_.instrs.size());
-    exchange.embedding = instr.attrs.Text("group") == "embedding";
+    exchange.start = &starts_[static_cast<size_t>(instr.collective)];
     for (size_t i = 0; i < instr.inputs.size(); ++i) {
       exchange.parts.push_back(PartOf(instr, segment_.slots[static_cast<size_t>(instr.inputs[i])],
                                       segment_.slots[static_cast<size_t>(instr.outputs[i])],
-                                      exchange.embedding));
+                                      exchange.start->between_stages));
     }
     return exchange;
   }
 
-  Exchange PartOf(const Instr& instr, const Slot& in, const Slot& out, bool embedding) const {
-    if (embedding) {
+  Exchange PartOf(const Instr& instr, const Slot& in, const Slot& out, bool between_stages) const {
+    if (between_stages) {
       Exchange sum = SumOver(in.type, in.sharding, 2, plan_.mesh);
       sum.axes.Add(PipelineAxis(plan_.mesh));
       return sum;
@@ -80,13 +81,14 @@ class Loader {
 
   const Plan& plan_;
   const Segment& segment_;
+  const std::vector<StepStart>& starts_;
   LoadedSegment out_;
   std::vector<LoadedSlot> slots_;
 };
 
 }  // namespace
 
-LoadedSegment LoadSegment(const Plan& plan, const Segment& segment) {
+LoadedSegment LoadSegment(const Plan& plan, const StepSegment& segment) {
   return Loader(plan, segment).Run();
 }
 

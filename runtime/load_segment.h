@@ -9,6 +9,7 @@
 
 #include "graph/data_input.h"
 #include "graph/plan.h"
+#include "graph/plan/step_tables.h"
 #include "runtime/exchange.h"
 
 namespace mgc {
@@ -33,8 +34,8 @@ struct LoadedInstr {
 // One collective of a segment.
 struct LoadedExchange {
   int instr = 0;  // its kStart
-  // The sum of tied weights' gradients: a group of the first and the last pipeline coordinate.
-  bool embedding = false;
+  const StepStart* start = nullptr;
+  int group = -1;               // index into LoadedPlan::groups
   std::vector<Exchange> parts;  // one per operand, all over the same axes
 };
 
@@ -46,7 +47,8 @@ struct LoadedSegment {
 };
 
 // Of a plan that has passed graph/plan_check.h, which must outlive the result.
-LoadedSegment LoadSegment(const Plan& plan, const Segment& segment);
+// Groups are left open.
+LoadedSegment LoadSegment(const Plan& plan, const StepSegment& segment);
 
 }  // namespace mgc
 

@@ -11,9 +11,9 @@
 namespace mgc {
 namespace {
 
-bool IsPair(const LoadedTransfer& a, const LoadedTransfer& b) {
-  return a.sends != b.sends && a.forward == b.forward && a.stage == b.stage &&
-         a.transfer->ref.micro_batch == b.transfer->ref.micro_batch;
+// The other end of a transfer, in the list of the rank at that end.
+const StepTransfer& OtherEndOf(const Rank& peer, const StepTransfer& transfer) {
+  return peer.program->steps->transfers[static_cast<size_t>(transfer.peer_index)];
 }
 
 // Whether the rank's queue stands at this collective and its compute queue has started it.
@@ -24,16 +24,16 @@ bool StandsAt(const Rank& rank, int signature) {
 }
 
 // The transfer the rank's queue stands at if it may start, else null.
-const LoadedTransfer* ReadyTransfer(const Rank& rank) {
+const StepTransfer* ReadyTransfer(const Rank& rank) {
   const CommItem* head = rank.Head();
   if (!rank.begun || rank.in_flight || head == nullptr || head->transfer < 0) return nullptr;
-  const LoadedTransfer& transfer = rank.program->transfers[head->transfer];
+  const StepTransfer& transfer = rank.program->steps->transfers[head->transfer];
   return rank.actions_done >= transfer.actions_needed ? &transfer : nullptr;
 }
 
 }  // namespace
 
-Rank& StepMachine::PeerOf(const Rank& rank, const LoadedTransfer& transfer) {
+Rank& StepMachine::PeerOf(const Rank& rank, const StepTransfer& transfer) {
   return ranks_[plan_.classes[transfer.transfer->peer].ranks[rank.index]];
 }
 
@@ -42,11 +42,11 @@ void StepMachine::TryItem(Rank& rank) {
   const CommItem* head = rank.Head();
   if (head == nullptr || rank.in_flight) return;
   if (head->transfer >= 0) {
-    const LoadedTransfer* mine = ReadyTransfer(rank);
+    const StepTransfer* mine = ReadyTransfer(rank);
     if (mine == nullptr) return;
     Rank& peer = PeerOf(rank, *mine);
-    const LoadedTransfer* theirs = ReadyTransfer(peer);
-    if (theirs == nullptr || !IsPair(*mine, *theirs)) return;
+    const StepTransfer* theirs = ReadyTransfer(peer);
+    if (theirs == nullptr || theirs != &OtherEndOf(peer, *mine)) return;
     rank.in_flight = peer.in_flight = true;
   } else {
     const std::vector<int>& members = plan_.groups[head->group][rank.id];
@@ -69,12 +69,12 @@ void StepMachine::RunItem(Rank& rank) {
 }
 
 void StepMachine::RunTransfer(Rank& rank, const CommItem& item) {
-  const LoadedTransfer& mine = rank.program->transfers[item.transfer];
+  const StepTransfer& mine = rank.program->steps->transfers[item.transfer];
   Rank& peer = PeerOf(rank, mine);
-  const LoadedTransfer& theirs = peer.program->transfers[peer.Head()->transfer];
-  const char* from =
-      (mine.sends ? rank : peer).arena + (mine.sends ? mine : theirs).transfer->address;
-  char* to = (mine.sends ? peer : rank).arena + (mine.sends ? theirs : mine).transfer->address;
+  const StepTransfer& theirs = peer.program->steps->transfers[peer.Head()->transfer];
+  const bool sends = IsSend(mine.transfer->ref.kind);
+  const char* from = (sends ? rank : peer).arena + (sends ? mine : theirs).transfer->address;
+  char* to = (sends ? peer : rank).arena + (sends ? theirs : mine).transfer->address;
   const int64_t begin = tracing_ ? NowNs() : 0;
   workers_.For(mine.transfer->bytes, int64_t{64} << 10, [&](int64_t first, int64_t last) {
     std::memcpy(to + first, from + first, static_cast<size_t>(last - first));
@@ -124,18 +124,17 @@ absl::Status StepMachine::RunParts(Rank& rank, const CommItem& item) {
   const std::vector<int>& members = plan_.groups[item.group][rank.id];
   std::vector<const char*>& inputs = comm_inputs_[rank.id];
   std::vector<char*>& outputs = comm_outputs_[rank.id];
-  const LoadedCall& call = (*rank.program->actions[item.action].calls)[item.call];
+  const LoadedCall& call = (*rank.program->calls[item.action])[item.call];
   const LoadedExchange& exchange = call.segment->exchanges[item.exchange];
   for (size_t part = 0; part < exchange.parts.size(); ++part) {
     for (size_t m = 0; m < members.size(); ++m) {
       Rank& member = ranks_[members[m]];
       const CommItem& at = *member.Head();
-      const LoadedAction& action = member.program->actions[at.action];
-      const LoadedCall& own = (*action.calls)[at.call];
+      const Action& action = *member.program->steps->actions[at.action].action;
+      const LoadedCall& own = (*member.program->calls[at.action])[at.call];
       const LoadedInstr& instr = own.segment->instrs[own.segment->exchanges[at.exchange].instr];
       const auto resolve = [&](const LoadedSlot& slot) {
-        const int64_t address =
-            AddressOf(own.call->bindings[slot.formal], *action.action) + slot.offset;
+        const int64_t address = AddressOf(own.call->bindings[slot.formal], action) + slot.offset;
         member.comm_high = std::max(member.comm_high, address + slot.bytes);
         return member.arena + address;
       };

@@ -124,7 +124,7 @@ void StepMachine::MakeReady(Rank& rank) {
 
 void StepMachine::RunCompute(Rank& rank, int worker) {
   if (!rank.begun) Begin(rank);
-  while (rank.action < rank.program->actions.size()) {
+  while (rank.action < rank.program->steps->actions.size()) {
     if (!rank.inside && !Enter(rank)) return;
     if (!RunCalls(rank, worker)) return;
     if (!Leave(rank)) return;
@@ -173,7 +173,7 @@ bool StepMachine::GiveWay(Rank& rank) {
 }
 
 bool StepMachine::Enter(Rank& rank) {
-  const LoadedAction& action = rank.program->actions[rank.action];
+  const StepAction& action = rank.program->steps->actions[rank.action];
   if (action.transfers_needed > 0 || action.collectives_needed > 0) {
     if (!WaitFor(rank, action.collectives_needed, action.transfers_needed)) return false;
   }
@@ -184,7 +184,7 @@ bool StepMachine::Enter(Rank& rank) {
 }
 
 bool StepMachine::RunCalls(Rank& rank, int worker) {
-  const std::vector<LoadedCall>& calls = *rank.program->actions[rank.action].calls;
+  const std::vector<LoadedCall>& calls = *rank.program->calls[rank.action];
   for (; rank.call < calls.size(); ++rank.call, rank.instr = 0) {
     const LoadedCall& call = calls[rank.call];
     if (rank.instr == 0) Bind(rank, call);
@@ -247,7 +247,7 @@ void StepMachine::RecordOpenActions() {
 }
 
 void StepMachine::Bind(Rank& rank, const LoadedCall& call) const {
-  const Action& action = *rank.program->actions[rank.action].action;
+  const Action& action = *rank.program->steps->actions[rank.action].action;
   for (size_t f = 0; f < call.call->bindings.size(); ++f) {
     rank.formals[f] = AddressOf(call.call->bindings[f], action);
   }
@@ -304,7 +304,7 @@ absl::Status StepMachine::RunKernel(Rank& rank, const LoadedCall& call, const Lo
 }
 
 void StepMachine::Load(Rank& rank, const LoadedInstr& instr) {
-  const LoadedCall& call = (*rank.program->actions[rank.action].calls)[rank.call];
+  const LoadedCall& call = (*rank.program->calls[rank.action])[rank.call];
   const LoadedSlot& slot = instr.outputs[0];
   const int64_t address = rank.formals[slot.formal] + slot.offset;
   rank.high = std::max(rank.high, address + slot.bytes);
@@ -314,7 +314,7 @@ void StepMachine::Load(Rank& rank, const LoadedInstr& instr) {
 }
 
 int64_t StepMachine::FirstSample(const Rank& rank) const {
-  const ActionRef& ref = rank.program->actions[rank.action].action->ref;
+  const ActionRef& ref = rank.program->steps->actions[rank.action].action->ref;
   return input_.data.first_sample + ref.micro_batch * rows_;
 }
 

@@ -94,7 +94,7 @@ class StepMachine : public TaskSource {
   void FailCollective(Rank& rank, const CommItem& item, const absl::Status& why);
   void RunTransfer(Rank& rank, const CommItem& item);
   void FinishItem(Rank& rank);
-  Rank& PeerOf(const Rank& rank, const LoadedTransfer& transfer);
+  Rank& PeerOf(const Rank& rank, const StepTransfer& transfer);
 
   const LoadedPlan& plan_;
   Workers& workers_;

@@ -20,8 +20,8 @@ std::vector<TraceEvent> NamedEvents(const LoadedPlan& plan, int rank, const Trac
     if (record.kind == TraceKind::kAction) {
       event.name = NameOfAction(plan, rank, record.eval, static_cast<size_t>(record.action));
     } else if (record.kind == TraceKind::kInstr) {
-      event.name = NameOfInstr((*program.actions[record.action].calls)[record.call],
-                               static_cast<size_t>(record.at));
+      event.name =
+          NameOfInstr((*program.calls[record.action])[record.call], static_cast<size_t>(record.at));
     } else {
       CommItem item;
       item.action = record.action;

@@ -72,7 +72,7 @@ std::string NameOfRank(const Mesh& mesh, int64_t rank) {
 }
 
 std::string NameOfAction(const LoadedPlan& plan, int rank, bool eval, size_t action) {
-  return NameOf(ProgramOf(plan, rank, eval).actions[action].action->ref,
+  return NameOf(ProgramOf(plan, rank, eval).steps->actions[action].action->ref,
                 ChunksOf(plan, rank, eval));
 }
 
@@ -87,13 +87,15 @@ std::string NameOfInstr(const LoadedCall& call, size_t at) {
 std::string NameOfItem(const LoadedPlan& plan, int rank, bool eval, const CommItem& item) {
   const LoadedProgram& program = ProgramOf(plan, rank, eval);
   if (item.transfer >= 0) {
-    return NameOf(program.transfers[item.transfer].transfer->ref, ChunksOf(plan, rank, eval));
+    return NameOf(program.steps->transfers[item.transfer].transfer->ref,
+                  ChunksOf(plan, rank, eval));
   }
-  const LoadedCall& call = (*program.actions[item.action].calls)[item.call];
+  const LoadedCall& call = (*program.calls[item.action])[item.call];
   const LoadedExchange& exchange = call.segment->exchanges[item.exchange];
   const Exchange& part = exchange.parts[0];
-  return absl::StrCat(NameOf(part.kind), " ",
-                      exchange.embedding ? "embedding" : plan.plan.mesh.GroupName(part.axes));
+  return absl::StrCat(
+      NameOf(part.kind), " ",
+      exchange.start->between_stages ? "embedding" : plan.plan.mesh.GroupName(part.axes));
 }
 
 absl::Status FailureOfInstr(const LoadedPlan& plan, int rank, bool eval, size_t action,
@@ -108,7 +110,7 @@ absl::Status FailureOfCollective(const LoadedPlan& plan, int rank, bool eval, co
                                  const absl::Status& why) {
   const size_t action = static_cast<size_t>(item.action);
   const LoadedCall& call =
-      (*ProgramOf(plan, rank, eval).actions[action].calls)[static_cast<size_t>(item.call)];
+      (*ProgramOf(plan, rank, eval).calls[action])[static_cast<size_t>(item.call)];
   const size_t at = static_cast<size_t>(call.segment->exchanges[item.exchange].instr);
   return Failure(why,
                  absl::StrCat("ranks ", absl::StrJoin(plan.groups[item.group][rank], ", "), ", ",

@@ -11,7 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "graph/factor_rule.h"
 #include "graph/plan.h"
-#include "graph/verify/step_walk.h"
+#include "graph/plan/step_walk.h"
 
 namespace mgc {
 

@@ -7,15 +7,15 @@
 namespace mgc {
 
 void CheckMemory(const Plan& plan, Findings* findings) {
-  const WalkTables train(plan, false);
-  const WalkTables eval(plan, true);
-  for (const WalkTables* tables : {&train, &eval}) {
+  const StepTables train(plan, false);
+  const StepTables eval(plan, true);
+  for (const StepTables* tables : {&train, &eval}) {
     const std::string too_long = TooLong(*tables);
     if (too_long.empty()) continue;
     findings->Add("memory_v5", tables->eval ? "evaluation" : "training", too_long);
     return;
   }
-  for (const WalkTables* tables : {&train, &eval}) {
+  for (const StepTables* tables : {&train, &eval}) {
     CheckRegions(*tables, findings);
     CheckValues(*tables, findings);
   }

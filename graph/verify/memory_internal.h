@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "graph/plan/step_tables.h"
 #include "graph/verify/finding.h"
 #include "graph/verify/memory_ranges.h"
-#include "graph/verify/step_walk_tables.h"
 
 namespace mgc {
 
@@ -41,13 +41,13 @@ struct FixedRanges {
 FixedRanges FixedRangesOf(const Plan& plan, const std::vector<Call>& calls);
 
 // memory_v1, v2: blocks, values of the whole step, frames and scratch are apart.
-void CheckRegions(const WalkTables& tables, Findings* findings);
+void CheckRegions(const StepTables& tables, Findings* findings);
 
 // memory_v3: what an instruction reads is what was put there.
-void CheckValues(const WalkTables& tables, Findings* findings);
+void CheckValues(const StepTables& tables, Findings* findings);
 
 // memory_v4: stated numbers of bytes.
-void CheckNumbers(const Plan& plan, const WalkTables& train, const WalkTables& eval,
+void CheckNumbers(const Plan& plan, const StepTables& train, const StepTables& eval,
                   Findings* findings);
 
 }  // namespace mgc

@@ -29,14 +29,14 @@ void Widen(const Range& range, Range* hull) {
 
 class ExtentsFinder {
  public:
-  ExtentsFinder(const WalkTables& tables, const WalkClass& walk) : tables_(tables), walk_(walk) {}
+  ExtentsFinder(const StepTables& tables, const StepClass& walk) : tables_(tables), walk_(walk) {}
 
   Extents Run() {
-    for (const WalkAction* action : ProjectedActions(tables_, walk_)) {
+    for (const StepAction* action : ProjectedActions(tables_, walk_)) {
       for (const Call& call : *action->calls) AddCall(call);
     }
-    for (const WalkAction& action : walk_.actions) AddFrame(*action.action);
-    for (const WalkTransfer& transfer : walk_.transfers) {
+    for (const StepAction& action : walk_.actions) AddFrame(*action.action);
+    for (const StepTransfer& transfer : walk_.transfers) {
       const int64_t address = transfer.transfer->address;
       boundaries_.push_back({address, address + transfer.transfer->bytes});
       made_.high = std::max(made_.high, boundaries_.back().end);
@@ -80,8 +80,8 @@ class ExtentsFinder {
     }
   }
 
-  const WalkTables& tables_;
-  const WalkClass& walk_;
+  const StepTables& tables_;
+  const StepClass& walk_;
   Extents made_;
   std::vector<Range> boundaries_;
 };
@@ -197,7 +197,7 @@ std::vector<int64_t> WorkspacesOf(const Plan& plan, Findings* findings) {
 
 }  // namespace
 
-void CheckNumbers(const Plan& plan, const WalkTables& train, const WalkTables& eval,
+void CheckNumbers(const Plan& plan, const StepTables& train, const StepTables& eval,
                   Findings* findings) {
   const std::vector<int64_t> workspaces = WorkspacesOf(plan, findings);
   for (size_t c = 0; c < plan.classes.size(); ++c) {

@@ -89,7 +89,7 @@ Footprint Footprints::Of(const std::vector<Call>& calls) const {
   return footprint;
 }
 
-std::string TooLong(const WalkTables& tables) {
+std::string TooLong(const StepTables& tables) {
   constexpr int64_t kMostCollectives = int64_t{1} << 27;  // of a step, all classes
   constexpr int64_t kMostOperands = int64_t{1} << 26;     // of a step with one micro-batch
   std::vector<int64_t> operands;
@@ -101,9 +101,9 @@ std::string TooLong(const WalkTables& tables) {
   }
   int64_t collectives = 0;
   int64_t all = 0;
-  for (const WalkClass& walk : tables.classes) {
+  for (const StepClass& walk : tables.classes) {
     collectives += walk.num_collectives + static_cast<int64_t>(walk.actions.size());
-    for (const WalkAction* action : ProjectedActions(tables, walk)) {
+    for (const StepAction* action : ProjectedActions(tables, walk)) {
       for (const Call& call : *action->calls) all += operands[static_cast<size_t>(call.segment)];
       if (all > kMostOperands) break;
     }
@@ -114,9 +114,9 @@ std::string TooLong(const WalkTables& tables) {
   return all > kMostOperands ? "the instructions of a micro-batch are too many" : "";
 }
 
-std::vector<const WalkAction*> ProjectedActions(const WalkTables& tables, const WalkClass& walk) {
-  std::vector<const WalkAction*> projected;
-  for (const WalkAction& action : walk.actions) {
+std::vector<const StepAction*> ProjectedActions(const StepTables& tables, const StepClass& walk) {
+  std::vector<const StepAction*> projected;
+  for (const StepAction& action : walk.actions) {
     const ActionRef& ref = action.action->ref;
     const bool per_micro_batch =
         ref.kind == ActionKind::kForward || ref.kind == ActionKind::kBackward;

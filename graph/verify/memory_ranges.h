@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "graph/plan.h"
-#include "graph/verify/step_walk_tables.h"
+#include "graph/plan/step_tables.h"
 
 namespace mgc {
 
@@ -47,11 +47,11 @@ class Footprints {
 
 // The actions of a step without all micro-batches but the last: what every micro-batch does alike
 // is in them once.
-std::vector<const WalkAction*> ProjectedActions(const WalkTables& tables, const WalkClass& walk);
+std::vector<const StepAction*> ProjectedActions(const StepTables& tables, const StepClass& walk);
 
 // Why a program is too long to be proved in sensible time; empty if it is not. Plans that somebody
 // computes with are hundreds of times smaller.
-std::string TooLong(const WalkTables& tables);
+std::string TooLong(const StepTables& tables);
 
 }  // namespace mgc
 

@@ -40,7 +40,7 @@ class LiveRanges {
 
 class RegionCheck {
  public:
-  RegionCheck(const WalkTables& tables, const WalkClass& walk, Findings* findings)
+  RegionCheck(const StepTables& tables, const StepClass& walk, Findings* findings)
       : tables_(tables),
         walk_(walk),
         place_(absl::StrCat("class ", walk.plan_class->coordinate,
@@ -92,7 +92,7 @@ class RegionCheck {
   void AddCalls() {
     std::vector<Range> kept;
     std::map<int64_t, int64_t> in_blocks;
-    for (const WalkAction* action : ProjectedActions(tables_, walk_)) {
+    for (const StepAction* action : ProjectedActions(tables_, walk_)) {
       const FixedRanges fixed = FixedRangesOf(tables_.plan, *action->calls);
       kept.insert(kept.end(), fixed.kept.begin(), fixed.kept.end());
       for (const auto& [begin, end] : fixed.in_blocks) {
@@ -126,7 +126,7 @@ class RegionCheck {
   // Inboxes and outboxes of all micro-batches.
   void AddBoundaries() {
     std::vector<Range> boundaries;
-    for (const WalkTransfer& walk : walk_.transfers) {
+    for (const StepTransfer& walk : walk_.transfers) {
       const Transfer& transfer = *walk.transfer;
       boundaries.push_back({transfer.address, transfer.address + transfer.bytes});
     }
@@ -150,7 +150,7 @@ class RegionCheck {
 
   // Frames from forward to backward, in the order of computation.
   void RunActions() {
-    for (const WalkAction& walk : walk_.actions) {
+    for (const StepAction& walk : walk_.actions) {
       const Action& action = *walk.action;
       const ActionRef& ref = action.ref;
       const std::string name = NameOf(ref, *walk_.chunks);
@@ -194,8 +194,8 @@ class RegionCheck {
     if (found != nullptr && Equal(found->range, frame)) live_.Remove(frame.begin);
   }
 
-  const WalkTables& tables_;
-  const WalkClass& walk_;
+  const StepTables& tables_;
+  const StepClass& walk_;
   const std::string place_;
   Findings& findings_;
   LiveRanges live_;
@@ -254,8 +254,8 @@ FixedRanges FixedRangesOf(const Plan& plan, const std::vector<Call>& calls) {
   return fixed;
 }
 
-void CheckRegions(const WalkTables& tables, Findings* findings) {
-  for (const WalkClass& walk : tables.classes) RegionCheck(tables, walk, findings).Run();
+void CheckRegions(const StepTables& tables, Findings* findings) {
+  for (const StepClass& walk : tables.classes) RegionCheck(tables, walk, findings).Run();
 }
 
 }  // namespace mgc

@@ -67,7 +67,7 @@ class ValueMap {
 // Runs a class' step for the last micro-batch, with the addresses it really uses.
 class ValueCheck {
  public:
-  ValueCheck(const WalkTables& tables, const WalkClass& walk, Findings* findings)
+  ValueCheck(const StepTables& tables, const StepClass& walk, Findings* findings)
       : tables_(tables), walk_(walk), findings_(*findings) {}
 
   void Run() {
@@ -79,7 +79,7 @@ class ValueCheck {
     for (const NamedAddress& scalar : plan_class.scalars) {
       values_.Write({scalar.address, scalar.address + 8}, {});
     }
-    for (const WalkAction* action : ProjectedActions(tables_, walk_)) {
+    for (const StepAction* action : ProjectedActions(tables_, walk_)) {
       action_ = action;
       Receive();
       for (const Call& call : *action->calls) RunCall(call);
@@ -215,10 +215,10 @@ class ValueCheck {
                   text);
   }
 
-  const WalkTables& tables_;
-  const WalkClass& walk_;
+  const StepTables& tables_;
+  const StepClass& walk_;
   Findings& findings_;
-  const WalkAction* action_ = nullptr;
+  const StepAction* action_ = nullptr;
   const Call* call_ = nullptr;
   const Segment* segment_ = nullptr;
   const Instr* instr_ = nullptr;
@@ -227,8 +227,8 @@ class ValueCheck {
 
 }  // namespace
 
-void CheckValues(const WalkTables& tables, Findings* findings) {
-  for (const WalkClass& walk : tables.classes) ValueCheck(tables, walk, findings).Run();
+void CheckValues(const StepTables& tables, Findings* findings) {
+  for (const StepClass& walk : tables.classes) ValueCheck(tables, walk, findings).Run();
 }
 
 }  // namespace mgc

@@ -7,14 +7,14 @@
 
 namespace mgc {
 
-std::string PlaceOf(const WalkTables& tables, const WalkClass& walk) {
+std::string PlaceOf(const StepTables& tables, const StepClass& walk) {
   return absl::StrCat("class ", walk.plan_class->coordinate,
                       tables.eval ? ", evaluation" : ", training");
 }
 
 void CheckOrder(const Plan& plan, Findings* findings) {
   for (const bool eval : {false, true}) {
-    const WalkTables tables(plan, eval);
+    const StepTables tables(plan, eval);
     const std::string too_long = TooLong(tables);
     if (!too_long.empty()) {
       findings->Add("order_v9", eval ? "evaluation" : "training", too_long);

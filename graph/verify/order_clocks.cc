@@ -4,32 +4,32 @@
 
 namespace mgc {
 
-bool OrderClocks::Fits(const WalkTables& tables, int steps) {
+bool OrderClocks::Fits(const StepTables& tables, int steps) {
   size_t events = 0;
-  for (const WalkClass& walk : tables.classes) {
+  for (const StepClass& walk : tables.classes) {
     events += walk.actions.size() + walk.transfers.size() / 2;
   }
   return events * static_cast<size_t>(steps) <=
          kMostCounts / std::max<size_t>(tables.classes.size(), 1);
 }
 
-OrderClocks::OrderClocks(const WalkTables& tables, int steps)
+OrderClocks::OrderClocks(const StepTables& tables, int steps)
     : tables_(tables), num_classes_(tables.classes.size()) {
   now_.assign(num_classes_, Clock(num_classes_, 0));
   joints_.resize(num_classes_);
   transfer_numbers_.resize(num_classes_);
   for (size_t c = 0; c < num_classes_; ++c) {
-    const WalkClass& walk = tables.classes[c];
+    const StepClass& walk = tables.classes[c];
     ends_.emplace_back(walk.actions.size() * static_cast<size_t>(steps) * num_classes_, 0);
-    for (const WalkTransfer& transfer : walk.transfers) {
+    for (const StepTransfer& transfer : walk.transfers) {
       const bool send = IsSend(transfer.transfer->ref.kind);
       transfer_numbers_[c].push_back(send ? transfers_per_step_++ : -1);
     }
   }
   for (size_t c = 0; c < num_classes_; ++c) {
-    const WalkClass& walk = tables.classes[c];
+    const StepClass& walk = tables.classes[c];
     for (size_t i = 0; i < walk.transfers.size(); ++i) {
-      const WalkTransfer& transfer = walk.transfers[i];
+      const StepTransfer& transfer = walk.transfers[i];
       if (IsSend(transfer.transfer->ref.kind) || transfer.peer_index < 0) continue;
       transfer_numbers_[c][i] = transfer_numbers_[static_cast<size_t>(transfer.peer_class)]
                                                  [static_cast<size_t>(transfer.peer_index)];
@@ -63,7 +63,7 @@ void OrderClocks::EndPiece(int c) { ++now_[static_cast<size_t>(c)][static_cast<s
 
 ClockMoment OrderClocks::BeginAction(int c, int step, int index) {
   Clock& now = now_[static_cast<size_t>(c)];
-  const WalkClass& walk = tables_.classes[static_cast<size_t>(c)];
+  const StepClass& walk = tables_.classes[static_cast<size_t>(c)];
   const Action& action = *walk.actions[static_cast<size_t>(index)].action;
   const int32_t piece = now[static_cast<size_t>(c)];
   const int64_t first = step * static_cast<int64_t>(walk.transfers.size());
@@ -95,7 +95,7 @@ ClockMoment OrderClocks::PassTransfer(int from, int64_t from_index, int to, int6
   const int64_t number = NumberOf(from, from_index);
   int32_t* clock = TransferClock(number);
   for (const auto& [c, index] : {std::make_pair(from, from_index), std::make_pair(to, to_index)}) {
-    const WalkClass& walk = tables_.classes[static_cast<size_t>(c)];
+    const StepClass& walk = tables_.classes[static_cast<size_t>(c)];
     const int64_t num_transfers = static_cast<int64_t>(walk.transfers.size());
     const int64_t step = index / num_transfers;
     const int64_t actions = step * static_cast<int64_t>(walk.actions.size());
@@ -121,7 +121,7 @@ ClockMoment OrderClocks::PassTransfer(int from, int64_t from_index, int to, int6
 }
 
 bool OrderClocks::IsJoint(const InstrSite& site) const {
-  const WalkSegment& segment = tables_.segments[static_cast<size_t>(site.call->segment)];
+  const StepSegment& segment = tables_.segments[static_cast<size_t>(site.call->segment)];
   return segment.starts[static_cast<size_t>(site.instr->collective)].group != kOwnGroup;
 }
 

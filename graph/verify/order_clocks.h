@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "graph/verify/step_walk.h"
-#include "graph/verify/step_walk_tables.h"
+#include "graph/plan/step_tables.h"
+#include "graph/plan/step_walk.h"
 
 namespace mgc {
 
@@ -34,9 +34,9 @@ struct ClockMoment {
 class OrderClocks {
  public:
   // Whether the clocks of a plan take a sensible amount of memory.
-  static bool Fits(const WalkTables& tables, int steps);
+  static bool Fits(const StepTables& tables, int steps);
 
-  OrderClocks(const WalkTables& tables, int steps);
+  OrderClocks(const StepTables& tables, int steps);
 
   // Along a walk. What is returned holds until the next call of any of them.
   ClockMoment BeginAction(int c, int step, int index);
@@ -82,7 +82,7 @@ class OrderClocks {
   }
   bool TransferIsOver(int64_t number, const ClockMoment& moment);
 
-  const WalkTables& tables_;
+  const StepTables& tables_;
   const size_t num_classes_;
   std::vector<Clock> now_;                              // by class
   std::vector<std::vector<int32_t>> ends_;              // by class: clocks at the ends of actions

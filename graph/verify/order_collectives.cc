@@ -17,17 +17,17 @@ std::string NameOfCall(const Segment& segment, const Call& call) {
 
 // One started instruction, in a class' order of communication.
 struct Listed {
-  const WalkStart* start = nullptr;
-  const WalkAction* action = nullptr;
+  const StepStart* start = nullptr;
+  const StepAction* action = nullptr;
   const Call* call = nullptr;
 };
 
 // The collectives of a class that run over a group of classes, of one step.
-std::vector<Listed> SequenceOf(const WalkTables& tables, const WalkClass& walk, int group) {
+std::vector<Listed> SequenceOf(const StepTables& tables, const StepClass& walk, int group) {
   std::vector<Listed> sequence;
-  for (const WalkAction& action : walk.actions) {
+  for (const StepAction& action : walk.actions) {
     for (const Call& call : *action.calls) {
-      for (const WalkStart& start : tables.segments[static_cast<size_t>(call.segment)].starts) {
+      for (const StepStart& start : tables.segments[static_cast<size_t>(call.segment)].starts) {
         if (start.group == group) sequence.push_back({&start, &action, &call});
       }
     }
@@ -35,7 +35,7 @@ std::vector<Listed> SequenceOf(const WalkTables& tables, const WalkClass& walk, 
   return sequence;
 }
 
-std::string NameOf(const WalkTables& tables, const WalkClass& walk, const Listed& listed) {
+std::string NameOf(const StepTables& tables, const StepClass& walk, const Listed& listed) {
   const Segment& segment = tables.plan.segments[static_cast<size_t>(listed.call->segment)];
   std::string name = absl::StrCat(listed.start->instr->op->name, " of ");
   for (size_t i = 0; i < listed.start->instr->inputs.size() && i < 4; ++i) {
@@ -47,11 +47,11 @@ std::string NameOf(const WalkTables& tables, const WalkClass& walk, const Listed
 }
 
 // The classes of a group run the same collectives over it, in one order.
-void CheckGroup(const WalkTables& tables, int group, Findings* findings) {
+void CheckGroup(const StepTables& tables, int group, Findings* findings) {
   const std::vector<int>& members = tables.groups[static_cast<size_t>(group)];
   const std::string& name = tables.group_names[static_cast<size_t>(group)];
   std::vector<Listed> first;
-  for (const WalkClass& walk : tables.classes) {
+  for (const StepClass& walk : tables.classes) {
     const int c = walk.plan_class->coordinate;
     const std::vector<Listed> sequence = SequenceOf(tables, walk, group);
     const bool is_member = std::find(members.begin(), members.end(), c) != members.end();
@@ -65,7 +65,7 @@ void CheckGroup(const WalkTables& tables, int group, Findings* findings) {
       first = sequence;
       continue;
     }
-    const WalkClass& other = tables.classes[static_cast<size_t>(members[0])];
+    const StepClass& other = tables.classes[static_cast<size_t>(members[0])];
     for (size_t i = 0; i < std::max(first.size(), sequence.size()); ++i) {
       const bool both = i < first.size() && i < sequence.size();
       if (both && first[i].start->signature == sequence[i].start->signature) continue;
@@ -86,11 +86,11 @@ constexpr size_t kMostBusy = size_t{1} << 13;  // slots of collectives that run 
 // have been started and not been waited for use.
 class BusyCheck {
  public:
-  BusyCheck(const WalkTables& tables, const WalkClass& walk, Findings* findings)
+  BusyCheck(const StepTables& tables, const StepClass& walk, Findings* findings)
       : tables_(tables), walk_(walk), findings_(*findings) {}
 
   void Run() {
-    for (const WalkAction* action : ProjectedActions(tables_, walk_)) {
+    for (const StepAction* action : ProjectedActions(tables_, walk_)) {
       action_ = action;
       call_ = nullptr;
       if (action->action->waits_for_reductions) busy_.clear();
@@ -105,7 +105,7 @@ class BusyCheck {
     bool written = false;
     const Call* call = nullptr;
     const Instr* instr = nullptr;
-    const WalkAction* action = nullptr;
+    const StepAction* action = nullptr;
   };
 
   void CheckReductions() {
@@ -193,10 +193,10 @@ class BusyCheck {
         text);
   }
 
-  const WalkTables& tables_;
-  const WalkClass& walk_;
+  const StepTables& tables_;
+  const StepClass& walk_;
   Findings& findings_;
-  const WalkAction* action_ = nullptr;
+  const StepAction* action_ = nullptr;
   const Call* call_ = nullptr;
   std::vector<Busy> busy_;
   absl::flat_hash_set<std::pair<const Instr*, const Slot*>> reported_;
@@ -204,14 +204,14 @@ class BusyCheck {
 
 }  // namespace
 
-void CheckGroups(const WalkTables& tables, Findings* findings) {
+void CheckGroups(const StepTables& tables, Findings* findings) {
   for (size_t g = 0; g < tables.groups.size(); ++g) {
     CheckGroup(tables, static_cast<int>(g), findings);
   }
 }
 
-void CheckBusySlots(const WalkTables& tables, Findings* findings) {
-  for (const WalkClass& walk : tables.classes) BusyCheck(tables, walk, findings).Run();
+void CheckBusySlots(const StepTables& tables, Findings* findings) {
+  for (const StepClass& walk : tables.classes) BusyCheck(tables, walk, findings).Run();
 }
 
 }  // namespace mgc

@@ -34,7 +34,7 @@ std::string NameOf(const WalkQueue& queue) {
 
 class WaitGraph {
  public:
-  WaitGraph(const WalkTables& tables, const StepWalker& walker) : walker_(walker) {
+  WaitGraph(const StepTables& tables, const StepWalker& walker) : walker_(walker) {
     for (int c = 0; c < static_cast<int>(tables.classes.size()); ++c) {
       for (const bool communication : {true, false}) {
         const WalkQueue queue{c, communication};
@@ -113,13 +113,13 @@ class WaitGraph {
 // What has run: actions take one unit of time, communication none.
 class Grid : public StepVisitor {
  public:
-  explicit Grid(const WalkTables& tables) : tables_(tables) {
+  explicit Grid(const StepTables& tables) : tables_(tables) {
     const size_t classes = tables.classes.size();
     cells_.resize(classes);
     time_.assign(classes, 0);
     joined_.assign(classes, 0);
     communicated_.assign(classes, 0);
-    for (const WalkClass& walk : tables.classes) {
+    for (const StepClass& walk : tables.classes) {
       arrived_.emplace_back(walk.transfers.size(), 0);
       ended_.emplace_back(walk.actions.size(), 0);
     }
@@ -147,7 +147,7 @@ class Grid : public StepVisitor {
     Arrive(to, receive.ref, time);
   }
   void EndAction(int c, const Action& action) override {
-    const WalkClass& walk = tables_.classes[At(c)];
+    const StepClass& walk = tables_.classes[At(c)];
     int64_t& time = time_[At(c)];
     for (const TransferRef& ref : action.waits) {
       time = std::max(time, arrived_[At(c)][static_cast<size_t>(walk.IndexOf(ref))]);
@@ -198,7 +198,7 @@ class Grid : public StepVisitor {
     communicated_[At(c)] = time;
   }
 
-  const WalkTables& tables_;
+  const StepTables& tables_;
   std::vector<std::vector<Cell>> cells_;       // by class
   std::vector<int64_t> time_;                  // by class: when its computation is free
   std::vector<int64_t> joined_;                // by class: of its last collective
@@ -207,7 +207,7 @@ class Grid : public StepVisitor {
   std::vector<std::vector<int64_t>> ended_;    // by class and action
 };
 
-std::string GridText(const WalkTables& tables, const StepWalker& walker,
+std::string GridText(const StepTables& tables, const StepWalker& walker,
                      const std::vector<WalkQueue>& marked) {
   Grid grid(tables);
   StepWalker(tables, 2, &grid).Run();
@@ -249,7 +249,7 @@ std::string Drawing(const WaitGraph& graph, const StepWalker& walker,
 
 }  // namespace
 
-void ReportDeadlock(const WalkTables& tables, const StepWalker& walker, Findings* findings) {
+void ReportDeadlock(const StepTables& tables, const StepWalker& walker, Findings* findings) {
   const WaitGraph graph(tables, walker);
   const std::vector<Edge> circle = graph.ShortestCircle();
   Finding finding{"order_v4", tables.eval ? "evaluation" : "training", "", "", ""};

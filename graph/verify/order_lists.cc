@@ -54,7 +54,7 @@ class HeldBlocks {
 
 class ListCheck {
  public:
-  ListCheck(const WalkTables& tables, const Footprints& footprints, const WalkClass& walk,
+  ListCheck(const StepTables& tables, const Footprints& footprints, const StepClass& walk,
             Findings* findings)
       : tables_(tables),
         footprints_(footprints),
@@ -72,11 +72,11 @@ class ListCheck {
       CheckBases(chunks[k], forward_.back(), backward_.back());
       if (!tables_.eval) CheckReduction(static_cast<int>(k));
     }
-    for (const WalkAction& action : walk_.actions) {
+    for (const StepAction& action : walk_.actions) {
       if (action.action->ref.kind == ActionKind::kUpdate) CheckBlocks(*action.calls, "the update");
     }
-    for (const WalkTransfer& transfer : walk_.transfers) CheckTransfer(*transfer.transfer);
-    for (const WalkAction& action : walk_.actions) CheckAction(*action.action);
+    for (const StepTransfer& transfer : walk_.transfers) CheckTransfer(*transfer.transfer);
+    for (const StepAction& action : walk_.actions) CheckAction(*action.action);
   }
 
  private:
@@ -163,7 +163,7 @@ class ListCheck {
   void CheckReduction(int chunk) {
     int64_t found = 0;
     const int64_t last = tables_.plan.num_micro_batches - 1;
-    for (const WalkAction& action : walk_.actions) {
+    for (const StepAction& action : walk_.actions) {
       const ActionRef& ref = action.action->ref;
       if (ref.kind != ActionKind::kReduceGrad || ref.chunk != chunk) continue;
       ++found;
@@ -225,9 +225,9 @@ class ListCheck {
     }
   }
 
-  const WalkTables& tables_;
+  const StepTables& tables_;
   const Footprints& footprints_;
-  const WalkClass& walk_;
+  const StepClass& walk_;
   const HeldBlocks blocks_;
   const std::string place_;
   Findings& findings_;
@@ -237,8 +237,8 @@ class ListCheck {
 
 }  // namespace
 
-void CheckLists(const WalkTables& tables, const Footprints& footprints, Findings* findings) {
-  for (const WalkClass& walk : tables.classes) {
+void CheckLists(const StepTables& tables, const Footprints& footprints, Findings* findings) {
+  for (const StepClass& walk : tables.classes) {
     ListCheck(tables, footprints, walk, findings).Run();
   }
 }

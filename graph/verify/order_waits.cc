@@ -63,9 +63,9 @@ struct ClassUses {
 
 class StepCheck : public StepVisitor {
  public:
-  StepCheck(const WalkTables& tables, const Footprints& footprints, Findings* findings)
+  StepCheck(const StepTables& tables, const Footprints& footprints, Findings* findings)
       : tables_(tables), clocks_(tables, kSteps), findings_(*findings) {
-    for (const WalkClass& walk : tables.classes) classes_.push_back(UsesOf(walk, footprints));
+    for (const StepClass& walk : tables.classes) classes_.push_back(UsesOf(walk, footprints));
     begun_.assign(tables.classes.size(), 0);
   }
 
@@ -96,22 +96,22 @@ class StepCheck : public StepVisitor {
     const int64_t sent = sender.transfers_done++;
     const int64_t received = receiver.transfers_done++;
     const ClockMoment moment = clocks_.PassTransfer(from, sent, to, received);
-    const WalkClass& walk = WalkOf(to);
+    const StepClass& walk = WalkOf(to);
     const int64_t step = received / static_cast<int64_t>(walk.transfers.size());
     const Use use{{true, received}, LastReader(walk, receive.ref, step)};
     Take(to, {receive.address, receive.address + receive.bytes}, use, moment);
   }
 
  private:
-  const WalkClass& WalkOf(int c) const { return tables_.classes[static_cast<size_t>(c)]; }
+  const StepClass& WalkOf(int c) const { return tables_.classes[static_cast<size_t>(c)]; }
 
-  ClassUses UsesOf(const WalkClass& walk, const Footprints& footprints) const {
+  ClassUses UsesOf(const StepClass& walk, const Footprints& footprints) const {
     ClassUses made;
     std::vector<Range> moving;
-    for (const WalkAction& action : walk.actions) {
+    for (const StepAction& action : walk.actions) {
       if (HasFrame(walk, *action.action)) moving.push_back(FrameOf(walk, *action.action));
     }
-    for (const WalkTransfer& transfer : walk.transfers) {
+    for (const StepTransfer& transfer : walk.transfers) {
       const int64_t address = transfer.transfer->address;
       moving.push_back({address, address + transfer.transfer->bytes});
     }
@@ -137,11 +137,11 @@ class StepCheck : public StepVisitor {
     return fixed;
   }
 
-  static bool HasFrame(const WalkClass& walk, const Action& action) {
+  static bool HasFrame(const StepClass& walk, const Action& action) {
     return action.ref.kind == ActionKind::kForward && action.frame >= 0 &&
            (*walk.chunks)[static_cast<size_t>(action.ref.chunk)].frame_bytes > 0;
   }
-  static Range FrameOf(const WalkClass& walk, const Action& action) {
+  static Range FrameOf(const StepClass& walk, const Action& action) {
     return {action.frame,
             action.frame + (*walk.chunks)[static_cast<size_t>(action.ref.chunk)].frame_bytes};
   }
@@ -150,7 +150,7 @@ class StepCheck : public StepVisitor {
   void Begin(int c, const Action& action) {
     int64_t& begun = begun_[static_cast<size_t>(c)];
     if (begun % 2 == 1) return;
-    const WalkClass& walk = WalkOf(c);
+    const StepClass& walk = WalkOf(c);
     const int64_t index = begun / 2;
     const int64_t size = static_cast<int64_t>(walk.actions.size());
     ++begun;
@@ -169,7 +169,7 @@ class StepCheck : public StepVisitor {
   }
 
   void TakeFrame(int c, const Action& action, int64_t index, const ClockMoment& moment) {
-    const WalkClass& walk = WalkOf(c);
+    const StepClass& walk = WalkOf(c);
     if (!HasFrame(walk, action)) return;
     const int backward =
         walk.IndexOf(ActionRef{ActionKind::kBackward, action.ref.chunk, action.ref.micro_batch});
@@ -180,7 +180,7 @@ class StepCheck : public StepVisitor {
 
   void TakeOutbox(int c, const Action& action, int64_t index, const ClockMoment& moment) {
     if (action.ref.kind != ActionKind::kForward && action.ref.kind != ActionKind::kBackward) return;
-    const WalkClass& walk = WalkOf(c);
+    const StepClass& walk = WalkOf(c);
     const int send = walk.IndexOf(TransferRef{action.ref.kind == ActionKind::kForward
                                                   ? TransferKind::kSendForward
                                                   : TransferKind::kSendBackward,
@@ -194,7 +194,7 @@ class StepCheck : public StepVisitor {
   }
 
   // Of what a receive brings: backward may read again what forward has read.
-  ClassEvent LastReader(const WalkClass& walk, const TransferRef& ref, int64_t step) const {
+  ClassEvent LastReader(const StepClass& walk, const TransferRef& ref, int64_t step) const {
     const bool again = !tables_.eval && classes_[static_cast<size_t>(walk.plan_class->coordinate)]
                                             .reads_input[static_cast<size_t>(ref.chunk)];
     const ActionKind kind =
@@ -215,7 +215,7 @@ class StepCheck : public StepVisitor {
   }
 
   int64_t SizeOf(int c, const ClassEvent& event) const {
-    const WalkClass& walk = WalkOf(c);
+    const StepClass& walk = WalkOf(c);
     return static_cast<int64_t>(event.transfer ? walk.transfers.size() : walk.actions.size());
   }
   // What is wrong inside the second step is so in the first.
@@ -224,7 +224,7 @@ class StepCheck : public StepVisitor {
   }
 
   std::string Name(int c, const ClassEvent& event) const {
-    const WalkClass& walk = WalkOf(c);
+    const StepClass& walk = WalkOf(c);
     const int64_t size = SizeOf(c, event);
     const size_t at = static_cast<size_t>(event.index % size);
     const std::string name = event.transfer ? NameOf(walk.transfers[at].transfer->ref, *walk.chunks)
@@ -239,7 +239,7 @@ class StepCheck : public StepVisitor {
                                " put there; it must wait for that"));
   }
 
-  const WalkTables& tables_;
+  const StepTables& tables_;
   OrderClocks clocks_;
   std::vector<ClassUses> classes_;
   std::vector<int64_t> begun_;  // by class
@@ -248,7 +248,7 @@ class StepCheck : public StepVisitor {
 
 }  // namespace
 
-void CheckSteps(const WalkTables& tables, const Footprints& footprints, Findings* findings) {
+void CheckSteps(const StepTables& tables, const Footprints& footprints, Findings* findings) {
   if (!OrderClocks::Fits(tables, kSteps)) {
     findings->Add("order_v9", tables.eval ? "evaluation" : "training",
                   absl::StrCat(tables.classes.size(),

@@ -12,9 +12,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "graph/eval_collective.h"
+#include "graph/plan/step_walk.h"
 #include "graph/residue_model.h"
 #include "graph/verify/run_state.h"
-#include "graph/verify/step_walk.h"
 
 namespace mgc {
 

@@ -11,10 +11,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "graph/plan/step_walk.h"
 #include "graph/verify/bind_instr.h"
 #include "graph/verify/finding.h"
 #include "graph/verify/run_plan.h"
-#include "graph/verify/step_walk.h"
 #include "graph/verify/tile_store.h"
 
 namespace mgc {

@@ -1,4 +1,4 @@
-#include "graph/verify/step_walk.h"
+#include "graph/plan/step_walk.h"
 
 #include <algorithm>
 #include <string>
@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "graph/plan/step_tables.h"
 #include "graph/testing/odd_plan.h"
-#include "graph/verify/step_walk_tables.h"
 #include "graph/verify/testing/sample_plan.h"
 #include "gtest/gtest.h"
 

@@ -4,29 +4,22 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "graph/plan/plan_refs.h"
 #include "tools/json_writer.h"
 
 namespace mgc {
 namespace {
 
-bool Same(const ActionRef& a, const ActionRef& b) {
-  return a.kind == b.kind && a.chunk == b.chunk && a.micro_batch == b.micro_batch;
-}
-
-bool Same(const TransferRef& a, const TransferRef& b) {
-  return a.kind == b.kind && a.chunk == b.chunk && a.micro_batch == b.micro_batch;
-}
-
 // Whether a transfer anchored at `action` cannot start before it has begun.
 bool FollowsStart(const Transfer& transfer, const Action& action) {
   if (transfer.issued > 0) return true;
   return std::any_of(transfer.after.begin(), transfer.after.end(),
-                     [&](const ActionRef& ref) { return Same(ref, action.ref); });
+                     [&](const ActionRef& ref) { return SameRef(ref, action.ref); });
 }
 
 bool IsAwaited(const Transfer& transfer, const Action& action) {
   return std::any_of(action.waits.begin(), action.waits.end(),
-                     [&](const TransferRef& ref) { return Same(ref, transfer.ref); });
+                     [&](const TransferRef& ref) { return SameRef(ref, transfer.ref); });
 }
 
 Step StepOf(const PlanClass& plan_class, const ActionRef& ref) {
@@ -50,7 +43,7 @@ std::vector<Step> StepsOf(const PlanClass& plan_class) {
   const auto take = [&] { steps.push_back(StepOf(plan_class, transfers[next++].ref)); };
   for (const Action& action : plan_class.train.compute) {
     const auto anchored = [&] {
-      return next < transfers.size() && Same(transfers[next].anchor, action.ref);
+      return next < transfers.size() && SameRef(transfers[next].anchor, action.ref);
     };
     while (anchored() &&
            (IsAwaited(transfers[next], action) || !FollowsStart(transfers[next], action))) {

@@ -11,8 +11,8 @@
 // transfers join classes. Which entry runs first among those that can is fixed; whether the walk
 // ends is not a matter of choice, since nothing that can run is ever withdrawn.
 
-#ifndef MGC_GRAPH_VERIFY_STEP_WALK_H_
-#define MGC_GRAPH_VERIFY_STEP_WALK_H_
+#ifndef MGC_GRAPH_PLAN_STEP_WALK_H_
+#define MGC_GRAPH_PLAN_STEP_WALK_H_
 
 #include <cstdint>
 #include <string>
@@ -60,4 +60,4 @@ std::string WalkSteps(const Plan& plan, bool eval, int steps, StepVisitor* visit
 
 }  // namespace mgc
 
-#endif  // MGC_GRAPH_VERIFY_STEP_WALK_H_
+#endif  // MGC_GRAPH_PLAN_STEP_WALK_H_

@@ -1,4 +1,4 @@
-#include "graph/verify/step_walker.h"
+#include "graph/plan/step_walker.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,7 +12,7 @@ constexpr size_t kMostNeeds = 64;  // that a stopped queue names
 
 }  // namespace
 
-StepWalker::StepWalker(const WalkTables& tables, int steps, StepVisitor* visitor)
+StepWalker::StepWalker(const StepTables& tables, int steps, StepVisitor* visitor)
     : tables_(tables),
       steps_(steps),
       visitor_(*visitor),
@@ -77,13 +77,13 @@ bool StepWalker::TransfersDone(int c, int64_t of_step) const {
 // Runs the compute queue until it stops; whether it has moved.
 bool StepWalker::Compute(int c) {
   ClassState& state = classes_[static_cast<size_t>(c)];
-  const WalkClass& walk = ClassOf(c);
+  const StepClass& walk = ClassOf(c);
   const int64_t started = state.started;
   const int64_t done = state.actions_done;
   while (!ComputeAtEnd(c)) {
     if (state.action < walk.actions.size()) {
       if (!ComputeAction(c)) break;
-      const WalkAction& action = walk.actions[state.action];
+      const StepAction& action = walk.actions[state.action];
       visitor_.EndAction(c, *action.action);
       ++state.actions_done;
       ++state.action;
@@ -102,7 +102,7 @@ bool StepWalker::Compute(int c) {
 // False where the queue stops inside.
 bool StepWalker::ComputeAction(int c) {
   ClassState& state = classes_[static_cast<size_t>(c)];
-  const WalkAction& action = ClassOf(c).actions[state.action];
+  const StepAction& action = ClassOf(c).actions[state.action];
   if (!state.inside) {
     if (!TransfersDone(c, action.transfers_needed) ||
         !CollectivesDone(c, action.collectives_needed)) {
@@ -114,7 +114,7 @@ bool StepWalker::ComputeAction(int c) {
   }
   for (; state.call < action.calls->size(); ++state.call, state.instr = 0) {
     const Call& call = (*action.calls)[state.call];
-    const WalkSegment& segment = SegmentOf(call);
+    const StepSegment& segment = SegmentOf(call);
     const size_t size = wants_instrs_ ? segment.segment->instrs.size() : segment.points.size();
     for (; state.instr < size; ++state.instr) {
       const Instr& instr =
@@ -126,7 +126,7 @@ bool StepWalker::ComputeAction(int c) {
   return true;
 }
 
-bool StepWalker::RunInstr(int c, const WalkAction& action, const Call& call, const Instr& instr) {
+bool StepWalker::RunInstr(int c, const StepAction& action, const Call& call, const Instr& instr) {
   ClassState& state = classes_[static_cast<size_t>(c)];
   const InstrSite site{c, state.step, action.action, &call, SegmentOf(call).segment, &instr};
   if (instr.kind == InstrKind::kWait) {
@@ -150,13 +150,13 @@ bool StepWalker::Communicate(int c) {
 
 bool StepWalker::HeadIsTransfer(int c) const {
   const ClassState& state = classes_[static_cast<size_t>(c)];
-  const WalkClass& walk = ClassOf(c);
+  const StepClass& walk = ClassOf(c);
   if (CommAtEnd(c) || state.transfers_of_step >= walk.transfers.size()) return false;
   return state.collectives_of_step >=
          std::min(walk.transfers[state.transfers_of_step].position, walk.num_collectives);
 }
 
-const WalkStart* StepWalker::HeadStart(int c) const {
+const StepStart* StepWalker::HeadStart(int c) const {
   if (CommAtEnd(c) || HeadIsTransfer(c)) return nullptr;
   const ClassState& state = classes_[static_cast<size_t>(c)];
   const Call& call = (*ClassOf(c).actions[state.at_action].calls)[state.at_call];
@@ -169,9 +169,9 @@ bool StepWalker::HasStarted(int c) const {
 }
 
 // Whether this end's queue stands at the transfer and everything it comes after is done.
-bool StepWalker::TransferCanRun(int c, const WalkTransfer& transfer) const {
+bool StepWalker::TransferCanRun(int c, const StepTransfer& transfer) const {
   const ClassState& state = classes_[static_cast<size_t>(c)];
-  const WalkClass& walk = ClassOf(c);
+  const StepClass& walk = ClassOf(c);
   if (!HeadIsTransfer(c) || &walk.transfers[state.transfers_of_step] != &transfer) return false;
   // Transfers before it in the queue are done.
   const int64_t before = state.comm_step * static_cast<int64_t>(walk.actions.size());
@@ -180,10 +180,10 @@ bool StepWalker::TransferCanRun(int c, const WalkTransfer& transfer) const {
 
 bool StepWalker::RunTransfer(int c) {
   ClassState& state = classes_[static_cast<size_t>(c)];
-  const WalkTransfer& mine = ClassOf(c).transfers[state.transfers_of_step];
+  const StepTransfer& mine = ClassOf(c).transfers[state.transfers_of_step];
   if (mine.peer_index < 0 || !TransferCanRun(c, mine)) return false;
   const int peer = mine.peer_class;
-  const WalkTransfer& other = ClassOf(peer).transfers[static_cast<size_t>(mine.peer_index)];
+  const StepTransfer& other = ClassOf(peer).transfers[static_cast<size_t>(mine.peer_index)];
   ClassState& peer_state = classes_[static_cast<size_t>(peer)];
   if (!TransferCanRun(peer, other) || peer_state.comm_step != state.comm_step) return false;
   if (IsSend(mine.transfer->ref.kind)) {
@@ -200,7 +200,7 @@ bool StepWalker::RunTransfer(int c) {
 }
 
 bool StepWalker::RunCollective(int c) {
-  const WalkStart& start = *HeadStart(c);
+  const StepStart& start = *HeadStart(c);
   if (start.group == kOwnGroup) {
     if (!HasStarted(c)) return false;
     sites_.assign(1, HeadSite(c));
@@ -212,7 +212,7 @@ bool StepWalker::RunCollective(int c) {
   if (std::find(members.begin(), members.end(), c) == members.end()) return false;
   sites_.clear();
   for (int member : members) {
-    const WalkStart* other = HeadStart(member);
+    const StepStart* other = HeadStart(member);
     if (other == nullptr || other->signature != start.signature || !HasStarted(member) ||
         classes_[static_cast<size_t>(member)].comm_step !=
             classes_[static_cast<size_t>(c)].comm_step) {
@@ -230,9 +230,9 @@ bool StepWalker::RunCollective(int c) {
 
 InstrSite StepWalker::HeadSite(int c) const {
   const ClassState& state = classes_[static_cast<size_t>(c)];
-  const WalkAction& action = ClassOf(c).actions[state.at_action];
+  const StepAction& action = ClassOf(c).actions[state.at_action];
   const Call& call = (*action.calls)[state.at_call];
-  const WalkSegment& segment = SegmentOf(call);
+  const StepSegment& segment = SegmentOf(call);
   return {c,     state.comm_step, action.action,
           &call, segment.segment, segment.starts[state.at_start].instr};
 }
@@ -240,7 +240,7 @@ InstrSite StepWalker::HeadSite(int c) const {
 // Moves on to the next collective of the step, or to the end of the lists.
 void StepWalker::FindNextStart(int c) {
   ClassState& state = classes_[static_cast<size_t>(c)];
-  const std::vector<WalkAction>& actions = ClassOf(c).actions;
+  const std::vector<StepAction>& actions = ClassOf(c).actions;
   for (; state.at_action < actions.size(); ++state.at_action, state.at_call = 0) {
     const std::vector<Call>& calls = *actions[state.at_action].calls;
     for (; state.at_call < calls.size(); ++state.at_call, state.at_start = 0) {
@@ -259,7 +259,7 @@ void StepWalker::PassCollective(int c) {
 
 void StepWalker::PassStepEnd(int c) {
   ClassState& state = classes_[static_cast<size_t>(c)];
-  const WalkClass& walk = ClassOf(c);
+  const StepClass& walk = ClassOf(c);
   while (!CommAtEnd(c) && state.collectives_of_step == walk.num_collectives &&
          state.transfers_of_step == walk.transfers.size()) {
     ++state.comm_step;
@@ -279,12 +279,12 @@ std::string StepWalker::NameOfSite(const InstrSite& site) const {
 
 // Of the collective with this number in the step.
 std::string StepWalker::NameOfCollective(int c, int64_t of_step) const {
-  const WalkClass& walk = ClassOf(c);
+  const StepClass& walk = ClassOf(c);
   for (size_t a = walk.actions.size(); a-- > 0;) {
     int64_t first = walk.actions[a].first_collective;
     if (first > of_step) continue;
     for (const Call& call : *walk.actions[a].calls) {
-      const WalkSegment& segment = SegmentOf(call);
+      const StepSegment& segment = SegmentOf(call);
       const int64_t at = of_step - first;
       if (at < static_cast<int64_t>(segment.starts.size())) {
         return NameOfSite({c, 0, walk.actions[a].action, &call, segment.segment,
@@ -298,12 +298,12 @@ std::string StepWalker::NameOfCollective(int c, int64_t of_step) const {
 
 std::string StepWalker::Head(const WalkQueue& queue) const {
   const ClassState& state = classes_[static_cast<size_t>(queue.class_index)];
-  const WalkClass& walk = ClassOf(queue.class_index);
+  const StepClass& walk = ClassOf(queue.class_index);
   if (queue.communication) {
     if (!HeadIsTransfer(queue.class_index)) return NameOfSite(HeadSite(queue.class_index));
     return NameOf(walk.transfers[state.transfers_of_step].transfer->ref, *walk.chunks);
   }
-  const WalkAction& action = walk.actions[state.action];
+  const StepAction& action = walk.actions[state.action];
   std::string name = NameOf(action.action->ref, *walk.chunks);
   if (!state.inside) return name;
   const Call& call = (*action.calls)[state.call];
@@ -324,11 +324,11 @@ std::vector<WalkNeed> StepWalker::Needs(const WalkQueue& queue) const {
     return needs;
   }
   const ClassState& state = classes_[static_cast<size_t>(c)];
-  const WalkClass& walk = ClassOf(c);
-  const WalkAction& action = walk.actions[state.action];
+  const StepClass& walk = ClassOf(c);
+  const StepAction& action = walk.actions[state.action];
   const WalkQueue own{c, true};
   if (state.inside) {
-    const WalkSegment& segment = SegmentOf((*action.calls)[state.call]);
+    const StepSegment& segment = SegmentOf((*action.calls)[state.call]);
     const Instr& instr =
         wants_instrs_ ? segment.segment->instrs[state.instr] : *segment.points[state.instr];
     needs.push_back({own, NameOfCollective(c, state.call_first + instr.collective)});
@@ -345,35 +345,35 @@ std::vector<WalkNeed> StepWalker::Needs(const WalkQueue& queue) const {
 }
 
 void StepWalker::AddTransferNeeds(int c, std::vector<WalkNeed>* needs) const {
-  const WalkTransfer& mine =
+  const StepTransfer& mine =
       ClassOf(c).transfers[classes_[static_cast<size_t>(c)].transfers_of_step];
   const int peer = mine.peer_class;
   const bool has_peer = mine.peer_index >= 0;
-  const WalkTransfer* other =
+  const StepTransfer* other =
       has_peer ? &ClassOf(peer).transfers[static_cast<size_t>(mine.peer_index)] : nullptr;
   for (const auto& [end, transfer] : {std::make_pair(c, &mine), std::make_pair(peer, other)}) {
     if (transfer == nullptr || TransferCanRun(end, *transfer)) continue;
     const ClassState& state = classes_[static_cast<size_t>(end)];
-    const WalkClass& walk = ClassOf(end);
+    const StepClass& walk = ClassOf(end);
     const bool at_head =
         HeadIsTransfer(end) && &walk.transfers[state.transfers_of_step] == transfer;
     if (!at_head) {
       needs->push_back({{end, true}, NameOf(transfer->transfer->ref, *walk.chunks)});
       continue;
     }
-    const WalkAction& last = walk.actions[static_cast<size_t>(transfer->actions_needed - 1)];
+    const StepAction& last = walk.actions[static_cast<size_t>(transfer->actions_needed - 1)];
     needs->push_back({{end, false}, NameOf(last.action->ref, *walk.chunks)});
   }
 }
 
 void StepWalker::AddCollectiveNeeds(int c, std::vector<WalkNeed>* needs) const {
-  const WalkStart& start = *HeadStart(c);
+  const StepStart& start = *HeadStart(c);
   const std::string name = NameOfSite(HeadSite(c));
   if (!HasStarted(c)) needs->push_back({{c, false}, name});
   if (start.group == kOwnGroup) return;
   for (int member : tables_.groups[static_cast<size_t>(start.group)]) {
     if (member == c || needs->size() >= kMostNeeds) continue;
-    const WalkStart* other = HeadStart(member);
+    const StepStart* other = HeadStart(member);
     const bool same_step = classes_[static_cast<size_t>(member)].comm_step ==
                            classes_[static_cast<size_t>(c)].comm_step;
     if (other == nullptr || other->signature != start.signature || !same_step) {

@@ -1,45 +1,39 @@
-// The lists of a plan in the form in which graph/verify walks through them: names resolved to
-// places, counts to sums.
+// The lists of a plan resolved: names to places, counts to sums. Whoever walks through a plan reads
+// these tables and no others, the proof as the runtime and the prediction, so that what is proved
+// is what runs.
 
-#ifndef MGC_GRAPH_VERIFY_STEP_WALK_TABLES_H_
-#define MGC_GRAPH_VERIFY_STEP_WALK_TABLES_H_
+#ifndef MGC_GRAPH_PLAN_STEP_TABLES_H_
+#define MGC_GRAPH_PLAN_STEP_TABLES_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/strings/string_view.h"
 #include "graph/plan.h"
+#include "graph/plan/plan_refs.h"
 
 namespace mgc {
-
-inline bool IsSend(TransferKind kind) {
-  return kind == TransferKind::kSendForward || kind == TransferKind::kSendBackward;
-}
-inline bool IsForward(TransferKind kind) {
-  return kind == TransferKind::kSendForward || kind == TransferKind::kRecvForward;
-}
 
 inline constexpr int kOwnGroup = -1;  // of a collective inside every class
 
 // What a segment's `start` hands over.
-struct WalkStart {
+struct StepStart {
   const Instr* instr = nullptr;
-  int group = kOwnGroup;  // else an index into WalkTables::groups
-  // Of one that joins classes; equal exactly for those that may meet: of one group, op, types,
-  // sizes.
+  AxisSet axes;                 // of the ranks that take part
+  bool between_stages = false;  // of those, only the first and the last class
+  int group = kOwnGroup;        // else an index into StepTables::groups
+  // Equal exactly for those that may meet: of one group, op, element types, tiles, order of pieces.
   int signature = -1;
 };
 
-struct WalkSegment {
+struct StepSegment {
   const Segment* segment = nullptr;
   std::vector<const Instr*> points;  // kStart and kWait, in order
-  std::vector<WalkStart> starts;     // by number of the collective
+  std::vector<StepStart> starts;     // by number of the collective
 };
 
 // Counts are of one step; what is needed counts from the step's begin, in the class' own order.
-struct WalkAction {
+struct StepAction {
   const Action* action = nullptr;
   const std::vector<Call>* calls = nullptr;
   int64_t first_collective = 0;    // collectives of the actions before it
@@ -47,7 +41,8 @@ struct WalkAction {
   int64_t collectives_needed = 0;  // waits_for_reductions
 };
 
-struct WalkTransfer {
+// A rank's transfers are done in list order.
+struct StepTransfer {
   const Transfer* transfer = nullptr;
   int peer_class = 0;
   int peer_index = 0;          // of the other end, in that class' list
@@ -55,35 +50,31 @@ struct WalkTransfer {
   int64_t position = 0;        // collectives of the step that stand before it
 };
 
-struct WalkClass {
+struct StepClass {
   const PlanClass* plan_class = nullptr;
   const std::vector<Chunk>* chunks = nullptr;
-  std::vector<WalkAction> actions;
-  std::vector<WalkTransfer> transfers;
+  std::vector<StepAction> actions;
+  std::vector<StepTransfer> transfers;
   int64_t num_collectives = 0;
+  ProgramIndex index;
 
   // Places in the lists, -1 when absent.
-  int IndexOf(const ActionRef& ref) const;
-  int IndexOf(const TransferRef& ref) const;
-
- private:
-  friend class WalkTablesBuilder;
-  absl::flat_hash_map<uint64_t, int> action_index_;
-  absl::flat_hash_map<uint64_t, int> transfer_index_;
+  int IndexOf(const ActionRef& ref) const { return index.Find(ref); }
+  int IndexOf(const TransferRef& ref) const { return index.Find(ref); }
 };
 
 // Points into the plan, which must outlive it. The plan has passed graph/plan_check.h.
-struct WalkTables {
-  WalkTables(const Plan& plan, bool eval);
+struct StepTables {
+  StepTables(const Plan& plan, bool eval);
 
   const Plan& plan;
   bool eval;
-  std::vector<WalkSegment> segments;
+  std::vector<StepSegment> segments;
   std::vector<std::vector<int>> groups;  // of collectives that join classes: the classes
   std::vector<std::string> group_names;
-  std::vector<WalkClass> classes;
+  std::vector<StepClass> classes;
 };
 
 }  // namespace mgc
 
-#endif  // MGC_GRAPH_VERIFY_STEP_WALK_TABLES_H_
+#endif  // MGC_GRAPH_PLAN_STEP_TABLES_H_

@@ -1,11 +1,11 @@
-#include "graph/verify/step_walk.h"
+#include "graph/plan/step_walk.h"
 
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/verify/step_walk_tables.h"
-#include "graph/verify/step_walker.h"
+#include "graph/plan/step_tables.h"
+#include "graph/plan/step_walker.h"
 
 namespace mgc {
 namespace {
@@ -34,7 +34,7 @@ std::string Describe(const StepWalker& walker, const WalkQueue& queue) {
 }  // namespace
 
 std::string WalkSteps(const Plan& plan, bool eval, int steps, StepVisitor* visitor) {
-  const WalkTables tables(plan, eval);
+  const StepTables tables(plan, eval);
   StepWalker walker(tables, steps, visitor);
   if (walker.Run()) return "";
   std::vector<std::string> lines;

@@ -1,15 +1,15 @@
-// One walk through the lists of a plan (graph/verify/step_walk.h), with the state in which it ends.
+// One walk through the lists of a plan (graph/plan/step_walk.h), with the state in which it ends.
 
-#ifndef MGC_GRAPH_VERIFY_STEP_WALKER_H_
-#define MGC_GRAPH_VERIFY_STEP_WALKER_H_
+#ifndef MGC_GRAPH_PLAN_STEP_WALKER_H_
+#define MGC_GRAPH_PLAN_STEP_WALKER_H_
 
 #include <cstdint>
 #include <deque>
 #include <string>
 #include <vector>
 
-#include "graph/verify/step_walk.h"
-#include "graph/verify/step_walk_tables.h"
+#include "graph/plan/step_tables.h"
+#include "graph/plan/step_walk.h"
 
 namespace mgc {
 
@@ -32,7 +32,7 @@ struct WalkNeed {
 class StepWalker {
  public:
   // All of them must outlive the walker.
-  StepWalker(const WalkTables& tables, int steps, StepVisitor* visitor);
+  StepWalker(const StepTables& tables, int steps, StepVisitor* visitor);
 
   // True when all lists have been run to their end.
   bool Run();
@@ -64,8 +64,8 @@ class StepWalker {
     size_t at_start = 0;
   };
 
-  const WalkClass& ClassOf(int c) const { return tables_.classes[static_cast<size_t>(c)]; }
-  const WalkSegment& SegmentOf(const Call& call) const {
+  const StepClass& ClassOf(int c) const { return tables_.classes[static_cast<size_t>(c)]; }
+  const StepSegment& SegmentOf(const Call& call) const {
     return tables_.segments[static_cast<size_t>(call.segment)];
   }
   void Wake(int c);
@@ -75,12 +75,12 @@ class StepWalker {
   bool TransfersDone(int c, int64_t of_step) const;
   bool Compute(int c);
   bool ComputeAction(int c);
-  bool RunInstr(int c, const WalkAction& action, const Call& call, const Instr& instr);
+  bool RunInstr(int c, const StepAction& action, const Call& call, const Instr& instr);
   bool Communicate(int c);
   bool HeadIsTransfer(int c) const;
-  const WalkStart* HeadStart(int c) const;  // null at a transfer and at the end
+  const StepStart* HeadStart(int c) const;  // null at a transfer and at the end
   bool HasStarted(int c) const;             // what HeadStart names
-  bool TransferCanRun(int c, const WalkTransfer& transfer) const;
+  bool TransferCanRun(int c, const StepTransfer& transfer) const;
   bool RunTransfer(int c);
   bool RunCollective(int c);
   InstrSite HeadSite(int c) const;
@@ -92,7 +92,7 @@ class StepWalker {
   std::string NameOfCollective(int c, int64_t of_step) const;
   std::string NameOfSite(const InstrSite& site) const;
 
-  const WalkTables& tables_;
+  const StepTables& tables_;
   const int steps_;
   StepVisitor& visitor_;
   const bool wants_instrs_;
@@ -104,4 +104,4 @@ class StepWalker {
 
 }  // namespace mgc
 
-#endif  // MGC_GRAPH_VERIFY_STEP_WALKER_H_
+#endif  // MGC_GRAPH_PLAN_STEP_WALKER_H_

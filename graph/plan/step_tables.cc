@@ -1,0 +1,184 @@
+#include "graph/plan/step_tables.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "graph/collective.h"
+
+namespace mgc {
+namespace {
+
+bool IsOfEmbedding(const Instr& instr) { return instr.attrs.Text("group") == "embedding"; }
+
+const Slot& SlotAt(const Segment& segment, int slot) {
+  return segment.slots[static_cast<size_t>(slot)];
+}
+
+// The axes a collective runs over, in the order of its pieces: one list for all operands.
+AxisList AxesOf(const Segment& segment, const Instr& instr) {
+  const absl::StatusOr<Collective> collective =
+      CollectiveBetween(SlotAt(segment, instr.inputs[0]).sharding,
+                        SlotAt(segment, instr.outputs[0]).sharding, instr.op->name);
+  return collective.ok() ? collective->axes : AxisList{};
+}
+
+// What members of a group must agree on, besides the group.
+std::string FormOf(const Segment& segment, const Instr& instr, const Mesh& mesh) {
+  std::string form = instr.op->name;
+  for (AxisId axis : AxesOf(segment, instr)) absl::StrAppend(&form, ".", axis);
+  for (size_t i = 0; i < instr.inputs.size(); ++i) {
+    for (int number : {instr.inputs[i], instr.outputs[i]}) {
+      const Slot& slot = SlotAt(segment, number);
+      absl::StrAppend(&form, " ", NameOf(slot.type.dtype), "[",
+                      absl::StrJoin(LocalShape(slot.type, slot.sharding, mesh), ","), "]");
+      absl::StrAppend(&form, slot.sharding.max.empty() ? "" : "^");
+    }
+  }
+  return form;
+}
+
+// Fills StepTables.
+class Builder {
+ public:
+  explicit Builder(StepTables* tables)
+      : tables_(*tables), plan_(tables->plan), pipeline_(PipelineAxis(plan_.mesh)) {}
+
+  void Run() {
+    for (const Segment& segment : plan_.segments) AddSegment(segment);
+    for (const PlanClass& plan_class : plan_.classes) AddClass(plan_class);
+    for (StepClass& step_class : tables_.classes) {
+      for (StepTransfer& transfer : step_class.transfers) FindPeer(step_class, &transfer);
+    }
+  }
+
+ private:
+  void AddSegment(const Segment& segment) {
+    StepSegment made;
+    made.segment = &segment;
+    for (const Instr& instr : segment.instrs) {
+      if (instr.kind != InstrKind::kStart && instr.kind != InstrKind::kWait) continue;
+      made.points.push_back(&instr);
+      if (instr.kind == InstrKind::kStart) made.starts.push_back(StartOf(segment, instr));
+    }
+    tables_.segments.push_back(std::move(made));
+  }
+
+  StepStart StartOf(const Segment& segment, const Instr& instr) {
+    StepStart start;
+    start.instr = &instr;
+    start.between_stages = IsOfEmbedding(instr);
+    if (start.between_stages) {
+      start.axes.Add(pipeline_);
+    } else {
+      start.axes = AxesOf(segment, instr).AsSet();
+    }
+    if (pipeline_ >= 0 && start.axes.Contains(pipeline_)) start.group = GroupOf(start);
+    const std::string form = absl::StrCat(start.axes.bits(), start.between_stages ? "ends " : " ",
+                                          FormOf(segment, instr, plan_.mesh));
+    start.signature =
+        static_cast<int>(signatures_.try_emplace(form, signatures_.size()).first->second);
+    return start;
+  }
+
+  int GroupOf(const StepStart& start) {
+    const std::pair<uint32_t, bool> key = {start.axes.bits(), start.between_stages};
+    const auto [it, is_new] = group_numbers_.try_emplace(key, tables_.groups.size());
+    if (!is_new) return static_cast<int>(it->second);
+    const int last = static_cast<int>(plan_.classes.size()) - 1;
+    std::vector<int> members;
+    for (int c = 0; c <= last; ++c) {
+      if (!start.between_stages || c == 0 || c == last) members.push_back(c);
+    }
+    tables_.groups.push_back(std::move(members));
+    tables_.group_names.push_back(start.between_stages ? "embedding"
+                                                       : plan_.mesh.GroupName(start.axes));
+    return static_cast<int>(it->second);
+  }
+
+  void AddClass(const PlanClass& plan_class) {
+    StepClass made;
+    made.plan_class = &plan_class;
+    made.chunks = tables_.eval ? &plan_class.eval_chunks : &plan_class.chunks;
+    const Program& program = tables_.eval ? plan_class.eval : plan_class.train;
+    for (size_t i = 0; i < program.transfers.size(); ++i) {
+      made.index.Add(program.transfers[i].ref, static_cast<int>(i));
+    }
+    for (size_t i = 0; i < program.compute.size(); ++i) {
+      made.index.Add(program.compute[i].ref, static_cast<int>(i));
+    }
+    int64_t after_reductions = 0;
+    for (const Action& action : program.compute) AddAction(action, &after_reductions, &made);
+    for (const Transfer& transfer : program.transfers) AddTransfer(transfer, &made);
+    tables_.classes.push_back(std::move(made));
+  }
+
+  void AddAction(const Action& action, int64_t* after_reductions, StepClass* made) const {
+    StepAction step;
+    step.action = &action;
+    step.calls = CallsOf(action.ref, *made);
+    step.first_collective = made->num_collectives;
+    for (const TransferRef& ref : action.waits) {
+      step.transfers_needed = std::max<int64_t>(step.transfers_needed, made->IndexOf(ref) + 1);
+    }
+    if (action.waits_for_reductions) step.collectives_needed = *after_reductions;
+    for (const Call& call : *step.calls) {
+      made->num_collectives +=
+          static_cast<int64_t>(tables_.segments[static_cast<size_t>(call.segment)].starts.size());
+    }
+    if (action.ref.kind == ActionKind::kReduceGrad) *after_reductions = made->num_collectives;
+    made->actions.push_back(step);
+  }
+
+  const std::vector<Call>* CallsOf(const ActionRef& ref, const StepClass& made) const {
+    if (ref.kind == ActionKind::kUpdate) {
+      return tables_.eval ? &made.plan_class->eval_update : &made.plan_class->update;
+    }
+    const Chunk& chunk = (*made.chunks)[static_cast<size_t>(ref.chunk)];
+    if (ref.kind == ActionKind::kForward) return &chunk.forward;
+    return ref.kind == ActionKind::kBackward ? &chunk.backward : &chunk.reduce;
+  }
+
+  static void AddTransfer(const Transfer& transfer, StepClass* made) {
+    StepTransfer step;
+    step.transfer = &transfer;
+    for (const ActionRef& ref : transfer.after) {
+      step.actions_needed = std::max<int64_t>(step.actions_needed, made->IndexOf(ref) + 1);
+    }
+    if (IsSend(transfer.ref.kind)) {
+      const int sender = made->IndexOf(SenderOf(transfer.ref));
+      step.actions_needed = std::max<int64_t>(step.actions_needed, sender + 1);
+    }
+    // Transfers that it comes after stand before it in the list: plan_c6.
+    const int anchor = made->IndexOf(transfer.anchor);
+    step.position = transfer.issued;
+    if (anchor >= 0) step.position += made->actions[static_cast<size_t>(anchor)].first_collective;
+    made->transfers.push_back(step);
+  }
+
+  // Every transfer has its other end: plan_c12.
+  void FindPeer(const StepClass& own, StepTransfer* transfer) {
+    const TransferRef& ref = transfer->transfer->ref;
+    const int stage = OtherStage(ref.kind, (*own.chunks)[static_cast<size_t>(ref.chunk)].stage);
+    transfer->peer_class = transfer->transfer->peer;
+    transfer->peer_index =
+        tables_.classes[static_cast<size_t>(transfer->peer_class)].IndexOf(TransferRef{
+            OtherEnd(ref.kind), stage / static_cast<int>(plan_.classes.size()), ref.micro_batch});
+  }
+
+  StepTables& tables_;
+  const Plan& plan_;
+  const AxisId pipeline_;
+  absl::flat_hash_map<std::pair<uint32_t, bool>, size_t> group_numbers_;
+  absl::flat_hash_map<std::string, size_t> signatures_;
+};
+
+}  // namespace
+
+StepTables::StepTables(const Plan& checked, bool of_eval) : plan(checked), eval(of_eval) {
+  Builder(this).Run();
+}
+
+}  // namespace mgc
