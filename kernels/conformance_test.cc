@@ -300,6 +300,22 @@ INSTANTIATE_TEST_SUITE_P(Cases, Conformance, testing::ValuesIn(AllCases()),
                            return info.param.name;
                          });
 
+// A dropped element's index is a product of the sample's number, which passes 2^63 in a long run.
+TEST(CpuKernels, DropTheSameElementsHoweverLateTheSample) {
+  const Place place{false, int64_t{1} << 61};
+  for (const BoundCase& c : AllCases()) {
+    const Attrs& attrs = c.op_case->attrs;
+    if (attrs.Find("p") == nullptr) continue;
+    SCOPED_TRACE(c.name);
+    const KernelSpec spec = SpecOf(c, place);
+    const absl::StatusOr<std::unique_ptr<Kernel>> kernel = Factories().at(c.op->name)(spec);
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    const std::vector<RealTensor> operands = TilesOf(c, spec, place);
+    ExpectMeaning(spec, Meaning(spec, place, operands),
+                  RunKernel(**kernel, spec, place, operands, 1), c.op_case->tolerance);
+  }
+}
+
 // Sizes at which the kernels' blocks and tiles are full; nothing runs.
 TEST(CpuKernels, KeepToTheScratchOfTheirOpsAtLargeSizes) {
   const Attrs attention = {{"scale", 0.5}, {"p", 0.0}, {"key", ""}};

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -16,15 +18,39 @@
 
 namespace mgc {
 
-absl::StatusOr<Arena> Arena::Create(int64_t bytes) {
-  const size_t size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
-  void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) {
+namespace {
+
+constexpr int64_t kFetchedAtOnce = int64_t{64} << 20;  // bytes, a multiple of a huge page
+
+// Makes the system give pages for a stretch that begins at a page. False when it has none.
+bool Fetch(char* from, int64_t bytes) {
+#if defined(MADV_POPULATE_WRITE)
+  if (madvise(from, static_cast<size_t>(bytes), MADV_POPULATE_WRITE) == 0) return true;
+  if (errno != EINVAL) return false;  // EINVAL: Linux before 5.14
+#endif
+  const int64_t page = sysconf(_SC_PAGESIZE);
+  for (int64_t at = 0; at < bytes; at += page) *static_cast<volatile char*>(from + at) = 0;
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<Arena> Arena::Create(int64_t bytes, Parallel& parallel) {
+  const auto no_room = [bytes] {
     return absl::ResourceExhaustedError(
         absl::StrCat("the system has no ", FormatBytes(bytes), " for a rank"));
-  }
+  };
+  const size_t size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
+  void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) return no_room();
   madvise(data, size, MADV_HUGEPAGE);  // only faster: its failure does not matter
-  return Arena(static_cast<char*>(data), static_cast<int64_t>(size));
+  Arena arena(static_cast<char*>(data), static_cast<int64_t>(size));
+  std::atomic<bool> fetched{true};
+  parallel.For(arena.size(), kFetchedAtOnce, [&](int64_t begin, int64_t end) {
+    if (!Fetch(arena.data() + begin, end - begin)) fetched = false;
+  });
+  if (!fetched) return no_room();
+  return arena;
 }
 
 Arena::Arena(Arena&& other) noexcept : data_(nullptr), size_(0) { *this = std::move(other); }
@@ -56,15 +82,6 @@ void ZeroStretch(char* to, int64_t bytes) {
   _mm_sfence();  // so that other threads see the zeros once they are told
 #endif
   std::memset(to, 0, static_cast<size_t>(bytes));
-}
-
-absl::Status CheckMachineMemory(int64_t bytes) {
-  const int64_t pages = sysconf(_SC_PHYS_PAGES);
-  const int64_t page = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page <= 0 || bytes / page <= pages) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("all ranks together need ", FormatBytes(bytes),
-                                                   ", this machine has ",
-                                                   FormatBytes(pages * page)));
 }
 
 }  // namespace mgc

@@ -7,14 +7,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/parallel.h"
 
 namespace mgc {
 
 class Arena {
  public:
-  // `bytes` zeros, aligned to a page, in huge pages where the system has them. ResourceExhausted
-  // when the system has no room.
-  static absl::StatusOr<Arena> Create(int64_t bytes);
+  // `bytes` zeros, aligned to a page, in huge pages where the system has them. All pages are there
+  // when it returns (`parallel`'s threads fetch them), so that a later step cannot run out of
+  // memory. ResourceExhausted when the system has no room.
+  static absl::StatusOr<Arena> Create(int64_t bytes, Parallel& parallel);
 
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&& other) noexcept;
@@ -33,9 +35,6 @@ class Arena {
 // Makes `bytes` from `to` on zero, past the caches: for stretches larger than these, which nothing
 // reads soon. Needs no alignment.
 void ZeroStretch(char* to, int64_t bytes);
-
-// OK unless `bytes` exceed this machine's memory; the error gives both numbers.
-absl::Status CheckMachineMemory(int64_t bytes);
 
 }  // namespace mgc
 

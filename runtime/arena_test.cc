@@ -1,16 +1,43 @@
 #include "runtime/arena.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "runtime/workers.h"
 
 namespace mgc {
 namespace {
 
 TEST(Arena, IsZero) {
-  const absl::StatusOr<Arena> arena = Arena::Create(10000);
+  SerialParallel serial;
+  const absl::StatusOr<Arena> arena = Arena::Create(10000, serial);
   ASSERT_TRUE(arena.ok()) << arena.status();
   for (int64_t i = 0; i < 10000; ++i) ASSERT_EQ(arena->data()[i], 0) << i;
+}
+
+// A page that is not there yet is one that a step may fail to get.
+TEST(Arena, HasAllItsPages) {
+  Workers workers(2, 2);
+  constexpr int64_t kBytes = (int64_t{200} << 20) + 5;  // more than is fetched at once
+  const absl::StatusOr<Arena> arena = Arena::Create(kBytes, workers);
+  ASSERT_TRUE(arena.ok()) << arena.status();
+  const int64_t page = sysconf(_SC_PAGESIZE);
+  std::vector<unsigned char> there(static_cast<size_t>((kBytes + page - 1) / page));
+  ASSERT_EQ(mincore(arena->data(), static_cast<size_t>(kBytes), there.data()), 0);
+  EXPECT_EQ(std::count_if(there.begin(), there.end(), [](unsigned char p) { return p & 1; }),
+            static_cast<int64_t>(there.size()));
+}
+
+TEST(Arena, RefusesWhatTheSystemCannotGive) {
+  SerialParallel serial;
+  const absl::Status status = Arena::Create(int64_t{1} << 60, serial).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(std::string(status.message()), "the system has no 1048576.0 TiB for a rank");
 }
 
 TEST(ZeroStretch, ReachesFromItsFirstToItsLastByte) {

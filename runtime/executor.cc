@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
+#include "runtime/host.h"
 
 namespace mgc {
 namespace {
@@ -20,7 +21,6 @@ struct Threads {
 };
 
 Threads ThreadsFor(const Plan& plan, int workers) {
-  if (workers <= 0) workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int64_t ranks = plan.mesh.world_size();
   return {workers, ranks < workers ? workers : 1, std::min<int64_t>(ranks, workers)};
 }
@@ -34,10 +34,10 @@ int64_t WorkspaceOf(const Plan& plan) {
   return most;
 }
 
-// All ranks' arenas and workspaces together, as far as the numbers are believable; LoadPlan checks
-// them singly.
-absl::Status CheckMemory(const Plan& plan, const Threads& threads) {
-  if (plan.classes.empty()) return absl::OkStatus();
+// Bytes of all ranks' arenas and workspaces together, as far as the numbers are believable;
+// LoadPlan checks them singly.
+int64_t MemoryOf(const Plan& plan, const Threads& threads) {
+  if (plan.classes.empty()) return 0;
   const int64_t ranks = plan.mesh.world_size() / static_cast<int64_t>(plan.classes.size());
   double bytes = static_cast<double>(WorkspaceOf(plan)) * static_cast<double>(threads.width) *
                  static_cast<double>(threads.kernels);
@@ -45,7 +45,7 @@ absl::Status CheckMemory(const Plan& plan, const Threads& threads) {
     bytes += static_cast<double>(plan_class.memory.peak) * static_cast<double>(ranks);
   }
   constexpr double kMost = 1e18;
-  return CheckMachineMemory(static_cast<int64_t>(std::clamp(bytes, 0.0, kMost)));
+  return static_cast<int64_t>(std::clamp(bytes, 0.0, kMost));
 }
 
 }  // namespace
@@ -55,12 +55,24 @@ Executor::Executor(std::unique_ptr<LoadedPlan> loaded, int workers, int width)
 
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(const Plan& plan,
                                                            const ExecutorOptions& options) {
-  const Threads threads = ThreadsFor(plan, options.workers);
-  MGC_RETURN_IF_ERROR(CheckMemory(plan, threads));
+  try {
+    return Make(plan, options);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(absl::StrCat("the system has no memory for the tables of ",
+                                                     plan.mesh.world_size(), " ranks"));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Executor>> Executor::Make(const Plan& plan,
+                                                         const ExecutorOptions& options) {
+  const Host host = ReadHost();
+  const Threads threads = ThreadsFor(plan, options.workers > 0 ? options.workers : host.processors);
+  MGC_RETURN_IF_ERROR(CheckMemory(MemoryOf(plan, threads), host));
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<LoadedPlan> loaded,
                        LoadPlan(plan, options.kernels, options.seed, threads.width));
   std::unique_ptr<Executor> executor(
       new Executor(std::move(loaded), threads.workers, threads.width));
+  MGC_RETURN_IF_ERROR(executor->workers_.status());
   MGC_RETURN_IF_ERROR(executor->Allocate(options));
   return executor;
 }
@@ -69,7 +81,7 @@ absl::Status Executor::Allocate(const ExecutorOptions& options) {
   std::vector<char*> arenas;
   for (const RankPlace& place : loaded_->ranks) {
     const int64_t bytes = plan().classes[place.rank_class].memory.peak;
-    MGC_ASSIGN_OR_RETURN(Arena arena, Arena::Create(bytes));
+    MGC_ASSIGN_OR_RETURN(Arena arena, Arena::Create(bytes, workers_));
     arenas.push_back(arena.data());
     arenas_.push_back(std::move(arena));
   }
@@ -77,7 +89,7 @@ absl::Status Executor::Allocate(const ExecutorOptions& options) {
   std::vector<char*> workspaces;
   const int64_t kernels = ThreadsFor(plan(), workers_.size()).kernels;
   for (int64_t k = 0; k < kernels; ++k) {
-    MGC_ASSIGN_OR_RETURN(Arena workspace, Arena::Create(workspace_bytes_));
+    MGC_ASSIGN_OR_RETURN(Arena workspace, Arena::Create(workspace_bytes_, workers_));
     workspaces.push_back(workspace.data());
     workspaces_.push_back(std::move(workspace));
   }

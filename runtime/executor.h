@@ -28,7 +28,7 @@ namespace mgc {
 
 struct ExecutorOptions {
   absl::Span<const KernelEntry> kernels;
-  int workers = 0;         // 0: one per core
+  int workers = 0;         // 0: one for each processor this process may use
   uint64_t seed = 0;       // of what is random in kernels (dropout)
   int64_t trace_room = 0;  // records kept per rank and queue; 0: no trace
   // Runs tasks in a random order. Results may not depend on it: for tests.
@@ -38,12 +38,15 @@ struct ExecutorOptions {
 class Executor {
  public:
   // `plan` must outlive the executor. Errors of LoadPlan; ResourceExhausted when the ranks' arenas
-  // and the workspaces exceed this machine's memory.
+  // and the workspaces exceed the memory this process can get (runtime/host.h), or the system gives
+  // too few threads.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(const Plan& plan,
                                                           const ExecutorOptions& options);
 
   // Runs one training or evaluation step on all ranks. FailedPrecondition after a deadlock (with
-  // every rank's state), or for an evaluation that the plan has no program for.
+  // every rank's state), or for an evaluation that the plan has no program for; the error of a
+  // kernel or an exchange, with rank, action and instruction. After any of them but the missing
+  // program the executor repeats it; what has run is in the trace.
   absl::Status Run(const StepInput& input);
 
   // A number of the last step, from the first rank that has it. NotFound when no rank reports it.
@@ -67,6 +70,9 @@ class Executor {
 
  private:
   Executor(std::unique_ptr<LoadedPlan> loaded, int workers, int width);
+  // Create, but for lack of memory in the tables.
+  static absl::StatusOr<std::unique_ptr<Executor>> Make(const Plan& plan,
+                                                        const ExecutorOptions& options);
   absl::Status Allocate(const ExecutorOptions& options);
 
   std::unique_ptr<LoadedPlan> loaded_;

@@ -118,12 +118,12 @@ TEST(FailingStep, AnExchangeSaysItsGroup) {
   std::vector<Arena> arenas;
   std::vector<char*> blocks;
   for (const RankPlace& place : (*loaded)->ranks) {
-    auto arena = Arena::Create(plan.classes[place.rank_class].memory.peak);
+    auto arena = Arena::Create(plan.classes[place.rank_class].memory.peak, workers);
     ASSERT_TRUE(arena.ok()) << arena.status();
     blocks.push_back(arena->data());
     arenas.push_back(*std::move(arena));
   }
-  Arena scratch = *Arena::Create(1 << 16);
+  Arena scratch = *Arena::Create(1 << 16, workers);
   const std::vector<char*> scratches(2, scratch.data());
   StepMachine machine(**loaded, workers, blocks, scratches, /*trace_room=*/100, {});
   const Step step;

@@ -49,8 +49,15 @@ StepMachine::StepMachine(const LoadedPlan& plan, Workers& workers, absl::Span<ch
     rank.compute_trace = TraceBuffer(trace_room);
     rank.comm_trace = TraceBuffer(trace_room);
   }
-  comm_inputs_.assign(ranks_.size(), std::vector<const char*>(ranks_.size()));
-  comm_outputs_.assign(ranks_.size(), std::vector<char*>(ranks_.size()));
+  comm_inputs_.resize(ranks_.size());
+  comm_outputs_.resize(ranks_.size());
+  for (const std::vector<std::vector<int>>& groups : plan.groups) {
+    for (size_t r = 0; r < groups.size(); ++r) {
+      const size_t members = std::max(groups[r].size(), comm_inputs_[r].size());
+      comm_inputs_[r].resize(members);
+      comm_outputs_[r].resize(members);
+    }
+  }
   ready_compute_.reserve(ranks_.size());
   ready_comm_.reserve(ranks_.size());
 }

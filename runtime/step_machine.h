@@ -100,7 +100,7 @@ class StepMachine : public TaskSource {
   Workers& workers_;
   std::vector<char*> workspaces_;
   std::vector<Rank> ranks_;
-  std::vector<std::vector<const char*>> comm_inputs_;  // by initiating rank
+  std::vector<std::vector<const char*>> comm_inputs_;  // by initiating rank, for its largest group
   std::vector<std::vector<char*>> comm_outputs_;
   const int64_t rows_;  // of a micro-batch
   const bool tracing_;

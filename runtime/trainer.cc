@@ -120,8 +120,17 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, Train
   return trainer;
 }
 
+int64_t Trainer::most_steps() const {
+  return std::numeric_limits<int64_t>::max() / executor_->plan().global_batch_size;
+}
+
 absl::StatusOr<StepRecord> Trainer::Step() {
   const Plan& plan = executor_->plan();
+  if (steps_done_ >= most_steps()) {
+    return absl::OutOfRangeError(absl::StrCat("step ", steps_done_ + 1, " of ",
+                                              plan.global_batch_size,
+                                              " samples would be beyond what can be counted"));
+  }
   const int64_t samples = steps_done_ * plan.global_batch_size;
   const double t = static_cast<double>(steps_done_ + 1);
   const AdamOptions& adam = options_.adam;

@@ -32,7 +32,7 @@ struct AdamOptions {
 
 struct TrainOptions {
   absl::Span<const KernelEntry> kernels;
-  int workers = 0;         // 0: one per core
+  int workers = 0;         // 0: one for each processor this process may use
   uint64_t seed = 1;       // of initialization and dropout
   int64_t trace_room = 0;  // records kept per rank and queue
 
@@ -65,7 +65,9 @@ class Trainer {
   // outside the model's vocabulary.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(const Plan& plan, TrainOptions options);
 
-  // Runs the next step.
+  // Steps after which the samples taken are too many to be counted; at least 2^23.
+  int64_t most_steps() const;
+  // Runs the next step. OutOfRange when it would be more than most_steps.
   absl::StatusOr<StepRecord> Step();
   // Runs the model on the evaluation data, without dropout; changes no parameter.
   // FailedPrecondition without evaluation data or program.

@@ -126,6 +126,21 @@ TEST_F(TrainerTest, AllWrongOptionsAreNamedAtOnce) {
   }
 }
 
+// Samples are counted in int64, and rates are functions of that count.
+TEST_F(TrainerTest, RefusesMoreStepsThanSamplesCanBeCounted) {
+  auto trainer = Trainer::Create(plan_, Options());
+  ASSERT_TRUE(trainer.ok()) << trainer.status();
+  EXPECT_EQ((*trainer)->most_steps(), std::numeric_limits<int64_t>::max() / 16);
+  RunOptions run;
+  run.steps = (*trainer)->most_steps() + 1;
+  const absl::Status status = RunTraining(**trainer, run);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(std::string(status.message()),
+            "576460752303423488 steps of 16 samples are more samples than can be counted; nearest "
+            "legal: 576460752303423487 steps");
+  EXPECT_EQ((*trainer)->steps_done(), 0);
+}
+
 TEST_F(TrainerTest, DataMustFitTheModel) {
   TrainOptions options = Options();
   options.data = *ByteDataset::FromBytes(std::string(100, 'x'), 7, "data");

@@ -13,6 +13,12 @@ absl::Status CheckOptions(const Trainer& trainer, const RunOptions& options) {
   if (options.steps < 1) {
     return absl::InvalidArgumentError(absl::StrCat("cannot train for ", options.steps, " steps"));
   }
+  if (options.steps > trainer.most_steps()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.steps, " steps of ", trainer.executor().plan().global_batch_size,
+        " samples are more samples than can be counted; nearest legal: ", trainer.most_steps(),
+        " steps"));
+  }
   if (options.eval_interval < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot evaluate every ", options.eval_interval, " steps"));

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+
+#include "absl/strings/str_cat.h"
 
 namespace mgc {
 namespace {
@@ -41,8 +44,14 @@ struct Workers::Job {
 
 Workers::Workers(int size, int width)
     : size_(std::max(size, 1)), width_(std::clamp(width, 1, size_)) {
-  for (int worker = 1; worker < size_; ++worker) {
-    threads_.emplace_back([this, worker] { Work(worker); });
+  try {
+    threads_.reserve(static_cast<size_t>(size_) - 1);
+    for (int worker = 1; worker < size_; ++worker) {
+      threads_.emplace_back([this, worker] { Work(worker); });
+    }
+  } catch (const std::system_error& error) {
+    status_ = absl::ResourceExhaustedError(absl::StrCat("the system gives ", threads_.size() + 1,
+                                                        " of ", size_, " threads: ", error.what()));
   }
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "kernels/parallel.h"
 
 namespace mgc {
@@ -38,12 +39,15 @@ class TaskSource {
 // `size` workers: the thread that calls Run, and size - 1 of its own. One Run at a time.
 class Workers : public Parallel {
  public:
-  // `width`: threads that may work on one kernel, at most `size`.
+  // `width`: threads that may work on one kernel, at most `size`. Where the system gives fewer
+  // threads, `status` says so; what runs is the same, on those there are.
   Workers(int size, int width);
   ~Workers() override;
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
+  // OK, or ResourceExhausted when the system gave fewer threads than were asked for.
+  const absl::Status& status() const { return status_; }
   int size() const { return size_; }
   std::mutex& mutex() { return mutex_; }
 
@@ -79,6 +83,7 @@ class Workers : public Parallel {
 
   std::atomic<uint64_t> posted_{0};  // how often something was posted
   std::vector<std::thread> threads_;
+  absl::Status status_;
 };
 
 }  // namespace mgc

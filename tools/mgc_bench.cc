@@ -7,13 +7,13 @@
 #include <iostream>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "frontends/model_config.h"
 #include "graph/base/status.h"
+#include "runtime/host.h"
 #include "tools/benchmarks/limits.h"
 #include "tools/benchmarks/products.h"
 #include "tools/benchmarks/report.h"
@@ -145,8 +145,7 @@ absl::Status Repeat(int64_t repetitions, ProductRunner& products, TrainingSteps&
 absl::StatusOr<TrainingReport> MeasureTraining(const BenchFlags& flags) {
   TrainingReport report;
   report.model = "gpt2-124m";
-  report.workers =
-      static_cast<int>(flags.workers.value_or(std::max(1u, std::thread::hardware_concurrency())));
+  report.workers = static_cast<int>(flags.workers.value_or(ReadHost().processors));
   MGC_ASSIGN_OR_RETURN(ModelConfig model, LoadModelPreset(report.model));
   model.layers = report.layers = flags.layers.value_or(model.layers);
   report.tokens = kSequences * kSequenceLength;

@@ -99,8 +99,10 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
   flags->Integer("--steps,--train-iters", "steps to train", {1, kMaxSteps}, "F3", &out->steps);
   flags->Integer("--seed", "of initialization and dropout (default 1234)", {0, int64_t{1} << 62},
                  "F3", &out->seed);
-  flags->Integer("--workers", "threads that run the ranks (default: one per core)", {1, 4096}, "F3",
-                 &out->workers);
+  flags->Integer(
+      "--workers",
+      "threads that run the ranks (default: one for each processor this process may use)",
+      {1, 4096}, "F3", &out->workers);
   flags->Section("Results");
   flags->Switch("--json", "one JSON object a step on stdout, and nothing else", &out->json);
   flags->Text("--metrics", "FILE", "the same objects as a file", &out->metrics);

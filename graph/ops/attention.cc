@@ -65,17 +65,17 @@ class AttentionView {
   }
 
   // What dropout multiplies this probability by. Indices are logical: sample, head, and the places
-  // of query and key in their dims.
+  // of query and key in their dims. They count modulo 2^64.
   S Kept(int64_t b, int64_t s, int64_t t, int64_t head) const {
     if (p_ == 0) return c_.model.Constant(1);
     const int64_t group = c_.piece("g").room;
     const int64_t all_heads = Whole("k") * Whole("g");
     const int64_t kv_head = c_.piece("k").begin + head / group;
     const int64_t logical_head = kv_head * Whole("g") + c_.piece("g").begin + head % group;
-    const int64_t row = ((c_.piece("b").begin + b) * all_heads + logical_head) * Whole("s") +
-                        c_.piece("s").begin + s;
-    const int64_t index = row * Whole("t") + c_.piece("t").begin + t;
-    return c_.model.Random(c_.seed, stream_, static_cast<uint64_t>(index), 1.0 - p_);
+    const uint64_t sample = static_cast<uint64_t>(c_.piece("b").begin + b);
+    const uint64_t row = (sample * all_heads + logical_head) * Whole("s") + c_.piece("s").begin + s;
+    const uint64_t index = row * Whole("t") + c_.piece("t").begin + t;
+    return c_.model.Random(c_.seed, stream_, index, 1.0 - p_);
   }
 
   const S& scale() const { return scale_; }

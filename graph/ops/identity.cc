@@ -97,7 +97,7 @@ OpDef Accumulate() {
   return op;
 }
 
-// Elements are counted row-major over the whole tensor.
+// Elements are counted row-major over the whole tensor, modulo 2^64.
 struct EvalDropout {
   template <class M>
   static void Run(EvalContext<M>& c) {
@@ -105,8 +105,10 @@ struct EvalDropout {
     std::vector<int64_t> whole;
     for (const DimFactors& dim : dims) whole.push_back(c.rule.factors[dim[0]].size);
     const std::vector<int64_t> strides = RowMajorStrides(whole);
-    int64_t begin = 0;
-    for (size_t d = 0; d < dims.size(); ++d) begin += c.pieces[dims[d][0]].begin * strides[d];
+    uint64_t begin = 0;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      begin += static_cast<uint64_t>(c.pieces[dims[d][0]].begin) * strides[d];
+    }
     const uint64_t stream = StreamOf(c.attrs.Text("key"));
     const double keep = 1.0 - c.attrs.Real("p");
     if (keep == 1.0) {
@@ -115,7 +117,7 @@ struct EvalDropout {
     }
     size_t i = 0;
     for (Walk walk(c.out(0).shape, {strides}); !walk.done(); walk.Next(), ++i) {
-      const uint64_t index = static_cast<uint64_t>(begin + walk.offset(0));
+      const uint64_t index = begin + static_cast<uint64_t>(walk.offset(0));
       c.out(0).real[i] = c.model.Mul(c.in(0).real[i], c.model.Random(c.seed, stream, index, keep));
     }
   }

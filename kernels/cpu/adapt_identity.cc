@@ -39,7 +39,7 @@ KernelOr MakeIota(const KernelSpec& spec) {
   });
 }
 
-// Indices count the elements of the whole tensor row-major.
+// Indices count the elements of the whole tensor row-major, modulo 2^64.
 KernelOr MakeDropout(const KernelSpec& spec) {
   const TensorFactors& dims = spec.rule.results[0];
   const std::vector<int64_t>& shape = spec.output_shapes[0];
@@ -53,18 +53,19 @@ KernelOr MakeDropout(const KernelSpec& spec) {
   const int batch = BatchFactor(spec);
   IndexGrid grid;
   grid.rank = static_cast<int>(shape.size());
-  int64_t sample_stride = 0;
+  uint64_t sample_stride = 0;
   for (size_t d = 0; d < shape.size(); ++d) {
     grid.size[d] = shape[d];
     grid.stride[d] = strides[d];
-    grid.base += spec.pieces[static_cast<size_t>(dims[d][0])].begin * strides[d];
-    if (dims[d][0] == batch) sample_stride = strides[d];
+    const uint64_t stride = static_cast<uint64_t>(strides[d]);
+    grid.base += static_cast<uint64_t>(spec.pieces[static_cast<size_t>(dims[d][0])].begin) * stride;
+    if (dims[d][0] == batch) sample_stride = stride;
   }
   const RandomStream stream = {spec.seed, StreamOf(spec.attrs.Text("key"))};
   const double p = spec.attrs.Real("p");
   return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
     IndexGrid here = grid;
-    here.base += run.first_sample * sample_stride;
+    here.base += static_cast<uint64_t>(run.first_sample) * sample_stride;
     Dropout(parallel, stream, here, p, X(run, 0), Y(run, 0));
   });
 }

@@ -110,19 +110,20 @@ AttentionDropout AttentionDropoutOf(const KernelSpec& spec) {
   dropout.head = dropout.query * WholeSize(spec, "s");
   dropout.kv_head = dropout.head * WholeSize(spec, "g");
   dropout.batch = dropout.kv_head * WholeSize(spec, "k");
-  dropout.base = PieceNamed(spec, "b").begin * dropout.batch +
-                 PieceNamed(spec, "k").begin * dropout.kv_head +
-                 PieceNamed(spec, "g").begin * dropout.head +
-                 PieceNamed(spec, "s").begin * dropout.query + PieceNamed(spec, "t").begin;
+  const auto begin = [&spec](const char* factor) {
+    return static_cast<uint64_t>(PieceNamed(spec, factor).begin);
+  };
+  dropout.base = begin("b") * dropout.batch + begin("k") * dropout.kv_head +
+                 begin("g") * dropout.head + begin("s") * dropout.query + begin("t");
   return dropout;
 }
 
 // Logical index steps from one sample of the global batch to the next.
-int64_t SampleStride(const KernelSpec& spec, const AttentionDropout& dropout) {
+uint64_t SampleStride(const KernelSpec& spec, const AttentionDropout& dropout) {
   return BatchFactor(spec) == spec.rule.Find("b") ? dropout.batch : 0;
 }
 
-AttentionDropout Shifted(AttentionDropout dropout, int64_t by) {
+AttentionDropout Shifted(AttentionDropout dropout, uint64_t by) {
   dropout.base += by;
   return dropout;
 }
@@ -131,11 +132,12 @@ KernelOr MakeAttention(const KernelSpec& spec) {
   if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
   const AttentionShape shape = AttentionShapeOf(spec, 0, 1);
   const AttentionDropout dropout = AttentionDropoutOf(spec);
-  const int64_t stride = SampleStride(spec, dropout);
+  const uint64_t stride = SampleStride(spec, dropout);
   return MakeKernel(
       spec,
       [=](const KernelRun& run, Parallel& parallel) {
-        Attention(parallel, shape, Shifted(dropout, run.first_sample * stride),
+        Attention(parallel, shape,
+                  Shifted(dropout, static_cast<uint64_t>(run.first_sample) * stride),
                   {In<int64_t>(run, 3), In<int64_t>(run, 4)}, X(run, 0), X(run, 1), X(run, 2),
                   Y(run, 0), Y(run, 1), Scratch(run));
       },
@@ -146,14 +148,14 @@ KernelOr MakeAttentionGrad(const KernelSpec& spec) {
   if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
   const AttentionShape shape = AttentionShapeOf(spec, 1, 2);
   const AttentionDropout dropout = AttentionDropoutOf(spec);
-  const int64_t stride = SampleStride(spec, dropout);
+  const uint64_t stride = SampleStride(spec, dropout);
   return MakeKernel(
       spec,
       [=](const KernelRun& run, Parallel& parallel) {
-        AttentionGrad(parallel, shape, Shifted(dropout, run.first_sample * stride),
-                      {In<int64_t>(run, 6), In<int64_t>(run, 7)}, X(run, 0), X(run, 1), X(run, 2),
-                      X(run, 3), X(run, 4), X(run, 5), Y(run, 0), Y(run, 1), Y(run, 2),
-                      Scratch(run));
+        AttentionGrad(
+            parallel, shape, Shifted(dropout, static_cast<uint64_t>(run.first_sample) * stride),
+            {In<int64_t>(run, 6), In<int64_t>(run, 7)}, X(run, 0), X(run, 1), X(run, 2), X(run, 3),
+            X(run, 4), X(run, 5), Y(run, 0), Y(run, 1), Y(run, 2), Scratch(run));
       },
       [shape](int width) { return kFloat * AttentionGradWorkspaceFloats(shape, width); });
 }

@@ -27,15 +27,15 @@ struct AttentionShape {
 };
 
 // Dropout of probabilities. With g = heads / kv_heads, element (b, h, i, j) has logical index
-// base + b·batch + (h / g)·kv_head + (h mod g)·head + i·query + j.
+// base + b·batch + (h / g)·kv_head + (h mod g)·head + i·query + j, modulo 2^64.
 struct AttentionDropout {
   double p = 0;
   RandomStream stream;
-  int64_t base = 0;
-  int64_t batch = 0;
-  int64_t kv_head = 0;
-  int64_t head = 0;
-  int64_t query = 0;
+  uint64_t base = 0;
+  uint64_t batch = 0;
+  uint64_t kv_head = 0;
+  uint64_t head = 0;
+  uint64_t query = 0;
 };
 
 // Key j is visible to query i iff key_positions[j] <= query_positions[i]. A query that sees no key

@@ -23,7 +23,7 @@ struct AttentionHead {
   const int64_t* query_positions;
   const int64_t* key_positions;
   const DropoutRule* drop;  // null: none
-  int64_t drop_base, drop_stride;
+  uint64_t drop_base, drop_stride;
 };
 
 inline AttentionHead HeadOf(const AttentionShape& s, const AttentionDropout& dropout,

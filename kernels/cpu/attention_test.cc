@@ -25,8 +25,14 @@ Case Make(int64_t batch, int64_t queries, int64_t keys, int64_t heads, int64_t k
           int64_t dim, double p) {
   Case c;
   c.shape = {batch, queries, keys, heads, kv_heads, dim, 0.7f};
-  const int64_t square = queries * keys;
-  c.dropout = {p, {11, 22}, 5, heads * square + 3, heads / kv_heads * square + 70, square, keys};
+  const auto square = static_cast<uint64_t>(queries * keys);
+  c.dropout.p = p;
+  c.dropout.stream = {11, 22};
+  c.dropout.base = 5;
+  c.dropout.batch = heads * square + 3;
+  c.dropout.kv_head = heads / kv_heads * square + 70;
+  c.dropout.head = square;
+  c.dropout.query = static_cast<uint64_t>(keys);
   for (int64_t i = 0; i < queries; ++i) c.query_positions.push_back(keys - queries + i);
   for (int64_t j = 0; j < keys; ++j) c.key_positions.push_back(j);
   c.q = Uniform(c.q_size(), 1);
@@ -67,10 +73,9 @@ void NaiveQuery(const Case& c, int64_t b, int64_t i, int64_t h, Result* r) {
     if (!visible) score[at] = -std::numeric_limits<double>::infinity();
     max = std::max(max, score[at]);
     const int64_t group = s.heads / s.kv_heads;
-    const int64_t index = c.dropout.base + b * c.dropout.batch + h / group * c.dropout.kv_head +
-                          h % group * c.dropout.head + i * c.dropout.query + j;
-    const bool keep = KeepBit(c.dropout.stream.seed, c.dropout.stream.stream,
-                              static_cast<uint64_t>(index), c.dropout.p);
+    const uint64_t index = c.dropout.base + b * c.dropout.batch + h / group * c.dropout.kv_head +
+                           h % group * c.dropout.head + i * c.dropout.query + j;
+    const bool keep = KeepBit(c.dropout.stream.seed, c.dropout.stream.stream, index, c.dropout.p);
     kept[at] = keep ? 1 / (1 - c.dropout.p) : 0;
   }
   r->lse[static_cast<size_t>((b * s.heads + h) * s.queries + i)] = max;

@@ -43,20 +43,20 @@ void ForRuns(const IndexGrid& grid, int64_t begin, int64_t end,
   const int last = grid.rank - 1;
   const int64_t inner = last >= 0 && grid.stride[last] == 1 ? grid.size[last] : 1;
   for (int64_t at = begin; at < end;) {
-    int64_t index = grid.base;
+    uint64_t index = grid.base;
     for (int64_t rest = at, d = last; d >= 0; --d) {
-      index += rest % grid.size[d] * grid.stride[d];
+      index += static_cast<uint64_t>(rest % grid.size[d] * grid.stride[d]);
       rest /= grid.size[d];
     }
     const int64_t n = std::min(inner - at % inner, end - at);
-    run(at, static_cast<uint64_t>(index), n);
+    run(at, index, n);
     at += n;
   }
 }
 
 }  // namespace
 
-IndexGrid IndexGrid::Run(int64_t base, int64_t n) {
+IndexGrid IndexGrid::Run(uint64_t base, int64_t n) {
   IndexGrid grid;
   grid.base = base;
   grid.rank = 1;

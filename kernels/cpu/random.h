@@ -15,16 +15,16 @@ struct RandomStream {
 };
 
 // Logical indices of a tile's elements, which are taken in row-major order: element (i0, i1, ...)
-// has index base + sum of i_d * stride[d].
+// has index base + sum of i_d * stride[d], modulo 2^64.
 struct IndexGrid {
   static constexpr int kMaxRank = 8;
-  int64_t base = 0;
+  uint64_t base = 0;
   int rank = 0;  // 0: a single element
   int64_t size[kMaxRank] = {};
   int64_t stride[kMaxRank] = {};
 
   // Indices base, base + 1, ...
-  static IndexGrid Run(int64_t base, int64_t n);
+  static IndexGrid Run(uint64_t base, int64_t n);
   int64_t elements() const;
 };
 

@@ -20,8 +20,7 @@ TEST(Random, RunsStartAnywhere) {
     for (int64_t n : {0, 1, 3, 4, 63, 64, 65, 200}) {
       for (double p : {0.125, 0.5, 0.8}) {
         Guarded out(n);
-        Dropout(serial, kStream, IndexGrid::Run(static_cast<int64_t>(index), n), p, ones.data(),
-                out.data());
+        Dropout(serial, kStream, IndexGrid::Run(index, n), p, ones.data(), out.data());
         const std::vector<float> y = out.Take();
         for (size_t i = 0; i < y.size(); ++i) {
           ASSERT_EQ(y[i] != 0, Reference(index + i) >= DropThreshold(p)) << index << " + " << i;
