@@ -112,50 +112,91 @@ class FirstFit {
   int64_t peak_ = 0;
 };
 
-// Frame addresses relative to the frames' region; returns its size.
-int64_t PlaceFrames(const std::vector<Chunk>& chunks, bool backward, Program* program) {
-  FirstFit frames;
+// Frames of a program's actions, by action: relative to the frames' region, -1 where there is none.
+struct Frames {
+  std::vector<int64_t> at;
+  int64_t bytes = 0;  // size of the region
+};
+
+Frames PlaceFrames(const std::vector<StagedChunk>& chunks, bool backward,
+                   const OrderedProgram& program) {
+  FirstFit fit;
+  Frames frames;
   std::map<std::pair<int, int64_t>, int64_t> open;
-  for (Action& action : program->compute) {
+  for (const OrderedAction& action : program.compute) {
     const auto key = std::make_pair(action.ref.chunk, action.ref.micro_batch);
+    int64_t frame = -1;
     if (action.ref.kind == ActionKind::kForward) {
-      const int64_t bytes = std::max(chunks[action.ref.chunk].frame_bytes, kSlotAlignment);
-      action.frame = frames.Take(bytes);
-      open[key] = action.frame;
-      if (!backward) frames.Free(action.frame);
+      frame = fit.Take(std::max(chunks[action.ref.chunk].frame_bytes, kSlotAlignment));
+      open[key] = frame;
+      if (!backward) fit.Free(frame);
     } else if (action.ref.kind == ActionKind::kBackward) {
-      action.frame = open.at(key);
-      frames.Free(action.frame);
+      frame = open.at(key);
+      fit.Free(frame);
     }
+    frames.at.push_back(frame);
   }
-  return frames.peak();
+  frames.bytes = fit.peak();
+  return frames;
 }
 
+BaseKind BaseKindOf(StagedBase base) {
+  switch (base) {
+    case StagedBase::kRegion:
+      break;
+    case StagedBase::kFrame:
+      return BaseKind::kFrame;
+    case StagedBase::kInput:
+      return BaseKind::kInput;
+    case StagedBase::kOutput:
+      return BaseKind::kOutput;
+    case StagedBase::kGradInput:
+      return BaseKind::kGradInput;
+    case StagedBase::kGradOutput:
+      return BaseKind::kGradOutput;
+  }
+  return BaseKind::kAbsolute;
+}
+
+std::vector<NamedAddress> AddressesOf(const std::vector<NamedOffset>& offsets, int64_t base) {
+  std::vector<NamedAddress> addresses;
+  for (const NamedOffset& named : offsets) {
+    addresses.push_back({named.name, base + named.offset});
+  }
+  return addresses;
+}
+
+// Lays out the arena of one class and gives everything in it its address.
 class ClassAllocator {
  public:
-  ClassAllocator(const Plan& plan, int pool, PlanClass* made)
-      : plan_(plan), pool_(pool), made_(made) {}
+  // Takes segments and blocks from `plan`.
+  ClassAllocator(const Plan& plan, const StagedClass& staged, const OrderedClass& ordered,
+                 PlanClass* made)
+      : plan_(plan), staged_(staged), ordered_(ordered), made_(made) {}
 
   void Run() {
+    made_->coordinate = staged_.coordinate;
     LayBlocks();
-    const int64_t stream = StreamBytes();
-    links_ = Region(2 * stream, &made_->memory.boundaries);
-    const int64_t train_frames = PlaceFrames(made_->chunks, true, &made_->train);
-    const int64_t eval_frames = PlaceFrames(made_->eval_chunks, false, &made_->eval);
-    const int64_t eval_bytes = AlignUp(eval_frames) + TransientBytes(true);
-    frames_ = Region(std::max(train_frames, eval_bytes), &made_->memory.frames);
-    boundaries_ = Region(pool_ * stream, &made_->memory.boundaries);
-    stream_ = stream;
+    stream_ = StreamBytes();
+    links_ = Region(2 * stream_, &made_->memory.boundaries);
+    const Frames train = PlaceFrames(staged_.train.chunks, true, ordered_.train);
+    const Frames eval = PlaceFrames(staged_.eval.chunks, false, ordered_.eval);
+    const int64_t eval_bytes = AlignUp(eval.bytes) + TransientBytes(staged_.eval);
+    frames_ = Region(std::max(train.bytes, eval_bytes), &made_->memory.frames);
+    boundaries_ = Region(ordered_.pool * stream_, &made_->memory.boundaries);
     // An evaluation keeps nothing for a backward: its transients lie where training has frames.
-    eval_transient_ = frames_ + AlignUp(eval_frames);
-    transient_ = Region(TransientBytes(false), &made_->memory.transient);
-    BindAll();
-    Shift(&made_->train);
-    Shift(&made_->eval);
+    eval_transient_ = frames_ + AlignUp(eval.bytes);
+    transient_ = Region(TransientBytes(staged_.train), &made_->memory.transient);
+    made_->chunks = Bound(staged_.train.chunks, false);
+    made_->update = Bound(staged_.train.update, false);
+    made_->eval_chunks = Bound(staged_.eval.chunks, true);
+    made_->eval_update = Bound(staged_.eval.update, true);
+    made_->train = Placed(ordered_.train, train);
+    made_->eval = Placed(ordered_.eval, eval);
     made_->memory.peak = end_;
-    ForEachCall([this](Call* call, bool) {
+    ForEachCall([this](const StagedCall& call) {
       int64_t& workspace = made_->memory.workspace;
-      workspace = std::max(workspace, plan_.segments[call->segment].workspace_bytes);
+      workspace = std::max(workspace, plan_.segments[call.segment].workspace_bytes);
     });
   }
 
@@ -170,44 +211,50 @@ class ClassAllocator {
 
   void LayBlocks() {
     MemoryUse& memory = made_->memory;
-    eval_globals_ = Region(made_->eval_global_bytes, &memory.transient);
-    globals_ = Region(made_->global_bytes, &memory.transient);
+    for (const StagedBlock& held : staged_.blocks) {
+      made_->blocks.push_back({held.block, held.layer, held.owner, 0, 0, 0});
+    }
+    eval_globals_ = Region(staged_.eval.global_bytes, &memory.transient);
+    globals_ = Region(staged_.train.global_bytes, &memory.transient);
     const int64_t grads = end_;
     for (HeldBlock& held : made_->blocks) {
       held.grad_base = Region(plan_.blocks[held.block].grad_bytes, &memory.grads);
     }
-    made_->zeroed[0] = {globals_, globals_ + made_->zeroed[0].end};
-    made_->zeroed[1] = {eval_globals_, eval_globals_ + made_->zeroed[1].end};
-    made_->zeroed.push_back({grads, end_});
+    made_->zeroed = {{globals_, globals_ + staged_.train.zeroed_global_bytes},
+                     {eval_globals_, eval_globals_ + staged_.eval.zeroed_global_bytes},
+                     {grads, end_}};
     for (HeldBlock& held : made_->blocks) {
       held.param_base = Region(plan_.blocks[held.block].param_bytes, &memory.params);
     }
     for (HeldBlock& held : made_->blocks) {
       held.state_base = Region(plan_.blocks[held.block].state_bytes, &memory.states);
     }
-    for (NamedAddress& scalar : made_->scalars) scalar.address += globals_;
-    for (NamedAddress& report : made_->reports) report.address += globals_;
-    for (NamedAddress& report : made_->eval_reports) report.address += eval_globals_;
+    made_->global_bytes = staged_.train.global_bytes;
+    made_->eval_global_bytes = staged_.eval.global_bytes;
+    made_->scalars = AddressesOf(staged_.train.scalars, globals_);
+    made_->reports = AddressesOf(staged_.train.reports, globals_);
+    made_->eval_reports = AddressesOf(staged_.eval.reports, eval_globals_);
   }
 
   template <class Fn>
-  void ForEachCall(const Fn& fn) {
-    for (Chunk& chunk : made_->chunks) {
-      for (Call& call : chunk.forward) fn(&call, false);
-      for (Call& call : chunk.backward) fn(&call, false);
-      for (Call& call : chunk.reduce) fn(&call, false);
+  static void ForEachCall(const StagedStep& step, const Fn& fn) {
+    for (const StagedChunk& chunk : step.chunks) {
+      for (const auto* calls : {&chunk.forward, &chunk.backward, &chunk.reduce}) {
+        for (const StagedCall& call : *calls) fn(call);
+      }
     }
-    for (Call& call : made_->update) fn(&call, false);
-    for (Chunk& chunk : made_->eval_chunks) {
-      for (Call& call : chunk.forward) fn(&call, true);
-    }
-    for (Call& call : made_->eval_update) fn(&call, true);
+    for (const StagedCall& call : step.update) fn(call);
+  }
+  template <class Fn>
+  void ForEachCall(const Fn& fn) const {
+    ForEachCall(staged_.train, fn);
+    ForEachCall(staged_.eval, fn);
   }
 
-  int64_t StreamBytes() {
+  int64_t StreamBytes() const {
     int64_t bytes = 0;
-    ForEachCall([&](Call* call, bool) {
-      const Segment& segment = plan_.segments[call->segment];
+    ForEachCall([&](const StagedCall& call) {
+      const Segment& segment = plan_.segments[call.segment];
       for (const Slot& slot : segment.slots) {
         const std::string& formal = segment.formals[slot.formal];
         const bool boundary = formal == kInputFormal || formal == kOutputFormal ||
@@ -218,24 +265,46 @@ class ClassAllocator {
     return bytes;
   }
 
-  int64_t TransientBytes(bool of_eval) {
+  int64_t TransientBytes(const StagedStep& step) const {
     int64_t bytes = 0;
-    ForEachCall([&](Call* call, bool eval) {
-      if (eval != of_eval) return;
-      bytes = std::max(bytes, plan_.segments[call->segment].transient_bytes);
+    ForEachCall(step, [&](const StagedCall& call) {
+      bytes = std::max(bytes, plan_.segments[call.segment].transient_bytes);
     });
     return bytes;
   }
 
-  void BindAll() {
-    ForEachCall([&](Call* call, bool eval) {
-      const Segment& segment = plan_.segments[call->segment];
-      for (size_t f = 0; f < segment.formals.size(); ++f) {
-        Binding& binding = call->bindings[f];
-        if (binding.base != BaseKind::kAbsolute) continue;
-        binding.offset += BaseOf(segment.formals[f], call->layer, eval);
+  std::vector<Chunk> Bound(const std::vector<StagedChunk>& staged, bool eval) const {
+    std::vector<Chunk> chunks;
+    for (const StagedChunk& from : staged) {
+      Chunk chunk;
+      chunk.stage = from.stage;
+      chunk.first_layer = from.first_layer;
+      chunk.num_layers = from.num_layers;
+      chunk.has_embedding = from.has_embedding;
+      chunk.has_head = from.has_head;
+      chunk.forward = Bound(from.forward, eval);
+      chunk.backward = Bound(from.backward, eval);
+      chunk.reduce = Bound(from.reduce, eval);
+      chunk.frame_bytes = from.frame_bytes;
+      chunks.push_back(std::move(chunk));
+    }
+    return chunks;
+  }
+
+  std::vector<Call> Bound(const std::vector<StagedCall>& staged, bool eval) const {
+    std::vector<Call> calls;
+    for (const StagedCall& from : staged) {
+      const std::vector<std::string>& formals = plan_.segments[from.segment].formals;
+      Call call{from.segment, from.layer, {}};
+      for (size_t f = 0; f < from.bindings.size(); ++f) {
+        const auto [base, offset] = from.bindings[f];
+        call.bindings.push_back({BaseKindOf(base), offset});
+        if (base != StagedBase::kRegion) continue;
+        call.bindings[f].offset += BaseOf(formals[f], from.layer, eval);
       }
-    });
+      calls.push_back(std::move(call));
+    }
+    return calls;
   }
 
   int64_t BaseOf(absl::string_view formal, int layer, bool eval) const {
@@ -264,22 +333,27 @@ class ClassAllocator {
     return made_->blocks[0];
   }
 
-  // From slot numbers and region offsets to addresses.
-  void Shift(Program* program) {
-    for (Action& action : program->compute) {
-      if (action.frame >= 0) action.frame += frames_;
-      for (int64_t* slot :
-           {&action.input, &action.output, &action.grad_input, &action.grad_output}) {
-        if (*slot >= 0) *slot = boundaries_ + *slot * stream_;
-      }
+  int64_t SlotAddress(int64_t slot) const { return slot < 0 ? -1 : boundaries_ + slot * stream_; }
+
+  Program Placed(const OrderedProgram& ordered, const Frames& frames) const {
+    Program program;
+    for (size_t i = 0; i < ordered.compute.size(); ++i) {
+      const OrderedAction& from = ordered.compute[i];
+      const int64_t frame = frames.at[i] < 0 ? -1 : frames_ + frames.at[i];
+      program.compute.push_back({from.ref, frame, SlotAddress(from.input), SlotAddress(from.output),
+                                 SlotAddress(from.grad_input), SlotAddress(from.grad_output),
+                                 from.waits, from.waits_for_reductions});
     }
-    for (Transfer& transfer : program->transfers) {
-      transfer.address = boundaries_ + transfer.address * stream_;
+    for (const OrderedTransfer& from : ordered.transfers) {
+      program.transfers.push_back({from.ref, SlotAddress(from.slot), from.bytes, from.peer,
+                                   from.anchor, from.issued, from.after, from.after_transfers});
     }
+    return program;
   }
 
   const Plan& plan_;
-  const int pool_;
+  const StagedClass& staged_;
+  const OrderedClass& ordered_;
   PlanClass* made_;
   int64_t end_ = 0;
   int64_t globals_ = 0;
@@ -310,14 +384,22 @@ std::vector<int64_t> PackIntervals(const std::vector<Interval>& intervals, int64
   return other;
 }
 
-void Allocate(const std::vector<int>& pools, Plan* plan) {
-  for (Segment& segment : plan->segments) {
+Plan Allocate(OrderedPlan ordered) {
+  Plan plan;
+  plan.mesh = ordered.staged.mesh;
+  plan.segments = std::move(ordered.staged.segments);
+  plan.blocks = std::move(ordered.staged.blocks);
+  plan.predicted_step_ns = ordered.predicted_step_ns;
+  plan.notes = std::move(ordered.staged.notes);
+  for (Segment& segment : plan.segments) {
     PackTransients(&segment);
-    segment.workspace_bytes = WorkspaceBound(segment, plan->mesh);
+    segment.workspace_bytes = WorkspaceBound(segment, plan.mesh);
   }
-  for (size_t c = 0; c < plan->classes.size(); ++c) {
-    ClassAllocator(*plan, pools[c], &plan->classes[c]).Run();
+  plan.classes.resize(ordered.classes.size());
+  for (size_t c = 0; c < plan.classes.size(); ++c) {
+    ClassAllocator(plan, ordered.staged.classes[c], ordered.classes[c], &plan.classes[c]).Run();
   }
+  return plan;
 }
 
 absl::Status CheckFits(const Plan& plan) {

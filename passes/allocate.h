@@ -14,12 +14,13 @@
 
 #include "absl/status/status.h"
 #include "graph/plan.h"
+#include "passes/plan_forms.h"
 
 namespace mgc {
 
-// `pools[c]` boundary slots of class c (passes/order.h). Afterwards every address of the plan is a
-// byte offset into the rank's arena and memory.peak its end.
-void Allocate(const std::vector<int>& pools, Plan* plan);
+// The finished plan but for its header (name, options, machine, model, batches): every address is a
+// byte offset into the rank's arena, memory.peak its end.
+Plan Allocate(OrderedPlan ordered);
 
 // R8, InvalidArgument with a line per class: a device of the plan's machine has less memory than
 // the class needs.

@@ -274,8 +274,9 @@ absl::Status CheckBoundaries(const Parts& parts) {
       if (use.layer == node.layer && use.phase == node.phase) continue;
       if (use.layer == node.layer + step && use.phase >= node.phase) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat("%", parts.graph().value(id).name, " is read in layer ", use.layer,
-                       " but made in layer ", node.layer, " [stage_c2]"));
+          absl::StrCat("%", parts.graph().value(id).name, " is read in ", NameOf(use.phase),
+                       " of layer ", use.layer, " but made in ", NameOf(node.phase), " of layer ",
+                       node.layer, ": only a neighbour may read it [stage_c2]"));
     }
     auto [it, fresh] = crossing.try_emplace({node.phase, node.layer}, id);
     if (!fresh) {

@@ -34,9 +34,17 @@ double SlotBytes(const Segment& segment, const Instr& instr) {
   return bytes;
 }
 
+// Ranks of a class are alike: the first stands for all.
+int64_t FirstRankOf(const Mesh& mesh, int coordinate) {
+  const AxisId pipeline = PipelineAxis(mesh);
+  int64_t rank = 0;
+  while (pipeline >= 0 && mesh.Coordinate(rank, pipeline) != coordinate) ++rank;
+  return rank;
+}
+
 }  // namespace
 
-double FlopsOf(const Plan& plan, const Segment& segment, const Instr& instr) {
+double FlopsOf(const Mesh& mesh, const Segment& segment, const Instr& instr) {
   if (instr.op == nullptr || instr.op->flops_per_point == 0) return 0;
   const FactorRule rule = RuleOfInstr(segment, instr);
   double points = 1;
@@ -46,7 +54,7 @@ double FlopsOf(const Plan& plan, const Segment& segment, const Instr& instr) {
   for (int slot : instr.inputs) axes |= segment.slots[slot].sharding.SplitAxes();
   for (int slot : instr.outputs) axes |= segment.slots[slot].sharding.SplitAxes();
   for (int slot : instr.outputs) axes |= segment.slots[slot].sharding.storage.AsSet();
-  return points * instr.op->flops_per_point / static_cast<double>(plan.mesh.Size(axes));
+  return points * instr.op->flops_per_point / static_cast<double>(mesh.Size(axes));
 }
 
 double WireBytes(CollectiveKind kind, int64_t n, double payload) {
@@ -55,16 +63,17 @@ double WireBytes(CollectiveKind kind, int64_t n, double payload) {
   return (twice ? 2 : 1) * share * payload;
 }
 
-int64_t ComputeNs(const Plan& plan, const Segment& segment, const Instr& instr) {
-  const Machine& machine = plan.machine;
+int64_t ComputeNs(const CostModel& model, const Segment& segment, const Instr& instr) {
+  const Machine& machine = model.machine;
   const double memory = SlotBytes(segment, instr) / machine.BytesPerSecond();
-  const double compute = FlopsOf(plan, segment, instr) / machine.FlopsPerSecond("f32");
+  const double compute = FlopsOf(model.mesh, segment, instr) / machine.FlopsPerSecond("f32");
   return Ns(machine.op_overhead + std::max(memory, compute));
 }
 
-int64_t CollectiveNs(const Plan& plan, const Segment& segment, const Instr& instr, int coordinate) {
+int64_t CollectiveNs(const CostModel& model, const Segment& segment, const Instr& instr,
+                     int coordinate) {
   const bool embedding = instr.attrs.Text("group") == "embedding";
-  AxisSet axes = plan.mesh.Find("pp").AsSet();
+  AxisSet axes = model.mesh.Find("pp").AsSet();
   CollectiveKind kind = CollectiveKind::kAllReduce;
   if (!embedding) {
     absl::StatusOr<Collective> collective =
@@ -74,9 +83,9 @@ int64_t CollectiveNs(const Plan& plan, const Segment& segment, const Instr& inst
     axes = collective->axes.AsSet();
     kind = collective->kind;
   }
-  const std::vector<int64_t> ranks = plan.mesh.Group(RanksOfClass(plan, coordinate)[0], axes);
+  const std::vector<int64_t> ranks = model.mesh.Group(FirstRankOf(model.mesh, coordinate), axes);
   const int64_t n = embedding ? 2 : static_cast<int64_t>(ranks.size());
-  const NetworkTier& tier = plan.machine.TierOf(ranks);
+  const NetworkTier& tier = model.machine.TierOf(ranks);
   double payload = 0;
   for (size_t i = 0; i < instr.inputs.size(); ++i) {
     payload += static_cast<double>(
@@ -86,22 +95,22 @@ int64_t CollectiveNs(const Plan& plan, const Segment& segment, const Instr& inst
             WireBytes(kind, n, payload) / (tier.bandwidth * tier.efficiency));
 }
 
-int64_t TransferNs(const Plan& plan, int from, int to, int64_t bytes) {
-  const int64_t ranks[] = {RanksOfClass(plan, from)[0], RanksOfClass(plan, to)[0]};
-  const NetworkTier& tier = plan.machine.TierOf(ranks);
+int64_t TransferNs(const CostModel& model, int from, int to, int64_t bytes) {
+  const int64_t ranks[] = {FirstRankOf(model.mesh, from), FirstRankOf(model.mesh, to)};
+  const NetworkTier& tier = model.machine.TierOf(ranks);
   return Ns(tier.latency + static_cast<double>(bytes) / (tier.bandwidth * tier.efficiency));
 }
 
-std::vector<TimedStep> TimeSegment(const Plan& plan, const Segment& segment, int coordinate) {
+std::vector<TimedStep> TimeSegment(const CostModel& model, const Segment& segment, int coordinate) {
   std::vector<TimedStep> steps;
   for (const Instr& instr : segment.instrs) {
     if (instr.kind == InstrKind::kStart) {
       steps.push_back(
-          {TimedStep::kStart, CollectiveNs(plan, segment, instr, coordinate), instr.collective});
+          {TimedStep::kStart, CollectiveNs(model, segment, instr, coordinate), instr.collective});
     } else if (instr.kind == InstrKind::kWait) {
       steps.push_back({TimedStep::kWait, 0, instr.collective});
     } else {
-      const int64_t ns = ComputeNs(plan, segment, instr);
+      const int64_t ns = ComputeNs(model, segment, instr);
       if (steps.empty() || steps.back().kind != TimedStep::kRun) steps.push_back({});
       steps.back().ns += ns;
     }

@@ -17,8 +17,14 @@
 
 namespace mgc {
 
+// What costs depend on beside the instructions. Both outlive it.
+struct CostModel {
+  const Mesh& mesh;
+  const Machine& machine;
+};
+
 // Floating-point operations of one instruction on one rank.
-double FlopsOf(const Plan& plan, const Segment& segment, const Instr& instr);
+double FlopsOf(const Mesh& mesh, const Segment& segment, const Instr& instr);
 
 // Bytes a rank puts on the wire for one collective of `payload` bytes (of the larger buffer) over n
 // ranks, by the ring algorithms: 2(n-1)/n for an all-reduce, (n-1)/n otherwise.
@@ -28,13 +34,14 @@ double WireBytes(CollectiveKind kind, int64_t n, double payload);
 inline constexpr int64_t kMaxNs = int64_t{1} << 61;
 
 // Duration of a compute or load instruction.
-int64_t ComputeNs(const Plan& plan, const Segment& segment, const Instr& instr);
+int64_t ComputeNs(const CostModel& model, const Segment& segment, const Instr& instr);
 
 // Duration of the collective an instruction starts, in a class.
-int64_t CollectiveNs(const Plan& plan, const Segment& segment, const Instr& instr, int coordinate);
+int64_t CollectiveNs(const CostModel& model, const Segment& segment, const Instr& instr,
+                     int coordinate);
 
 // Duration of a boundary transfer between two classes.
-int64_t TransferNs(const Plan& plan, int from, int to, int64_t bytes);
+int64_t TransferNs(const CostModel& model, int from, int to, int64_t bytes);
 
 // A segment as the simulation sees it: compute, start of a collective, wait for one.
 struct TimedStep {
@@ -42,7 +49,7 @@ struct TimedStep {
   int64_t ns = 0;      // of kRun; of kStart: how long the collective takes
   int collective = 0;  // within the segment
 };
-std::vector<TimedStep> TimeSegment(const Plan& plan, const Segment& segment, int coordinate);
+std::vector<TimedStep> TimeSegment(const CostModel& model, const Segment& segment, int coordinate);
 
 }  // namespace mgc
 

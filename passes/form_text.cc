@@ -1,25 +1,207 @@
 #include "passes/form_text.h"
 
 #include <variant>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "graph/text/lexer.h"
 #include "graph/text/plan_text.h"
 #include "graph/text/printer.h"
 
 namespace mgc {
 namespace {
 
-struct Printer {
-  std::string operator()(const StepGraphs& graphs) const { return PrintGraph(graphs.train); }
-  std::string operator()(const StagedPlan& staged) const { return PrintPlan(staged.plan); }
-  std::string operator()(const ScheduledPlan& scheduled) const {
-    return PrintPlan(scheduled.staged.plan) + ScheduleCsv(scheduled.schedule);
+std::string LayerText(int layer) {
+  if (layer == kNoLayer) return "";
+  return layer == kEmbeddingLayer ? " layer embedding" : absl::StrCat(" layer ", layer);
+}
+
+absl::string_view WordOf(StagedBase base) {
+  constexpr absl::string_view kWords[] = {"",       "frame",      "input",
+                                          "output", "grad_input", "grad_output"};
+  return kWords[static_cast<size_t>(base)];
+}
+
+// Names of actions and transfers, with the stages that their chunks are of.
+class RefNames {
+ public:
+  explicit RefNames(const std::vector<StagedChunk>& chunks) : chunks_(chunks) {}
+
+  std::string operator()(const ActionRef& ref) const {
+    return absl::StrCat(StageOf(ref.chunk), LetterOf(ref.kind), ref.micro_batch);
   }
-  std::string operator()(const OrderedPlan& ordered) const { return PrintPlan(ordered.plan); }
+  std::string operator()(const TransferRef& ref) const {
+    return absl::StrCat(StageOf(ref.chunk), mgc::WordOf(ref.kind), ref.micro_batch);
+  }
+  // ` word ref ref`, or nothing.
+  template <typename Ref>
+  std::string List(absl::string_view word, const std::vector<Ref>& refs) const {
+    std::string text;
+    for (const Ref& ref : refs) absl::StrAppend(&text, text.empty() ? "" : " ", (*this)(ref));
+    return text.empty() ? "" : absl::StrCat(" ", word, " ", text);
+  }
+
+ private:
+  int StageOf(int chunk) const { return chunks_[static_cast<size_t>(chunk)].stage; }
+  const std::vector<StagedChunk>& chunks_;
+};
+
+class FormPrinter {
+ public:
+  explicit FormPrinter(const StagedPlan& staged) : staged_(staged) {}
+
+  void PrintStaged() {
+    text_ = absl::StrCat("staged ", PrintMesh(staged_.mesh));
+    Plan parts;
+    parts.mesh = staged_.mesh;
+    parts.segments = staged_.segments;
+    parts.blocks = staged_.blocks;
+    text_ += PrintSegmentsAndBlocks(parts);
+    for (const StagedClass& c : staged_.classes) PrintClass(c);
+  }
+
+  void PrintSchedule(const PipelineSchedule& schedule) {
+    for (const std::vector<ScheduleAction>& actions : schedule.ranks) {
+      Line("schedule ", absl::StrJoin(actions, " ", [](std::string* out, const auto& action) {
+             absl::StrAppend(out, ToString(action));
+           }));
+    }
+  }
+
+  void PrintOrder(const std::vector<OrderedClass>& classes) {
+    for (size_t c = 0; c < classes.size(); ++c) {
+      Open("order ", c, " slots ", classes[c].pool);
+      PrintProgram("train", classes[c].train, RefNames(staged_.classes[c].train.chunks));
+      PrintProgram("eval", classes[c].eval, RefNames(staged_.classes[c].eval.chunks));
+      Close();
+    }
+  }
+
+  std::string Take() { return std::move(text_); }
+
+ private:
+  template <typename... Parts>
+  void Line(const Parts&... parts) {
+    absl::StrAppend(&text_, std::string(static_cast<size_t>(2 * depth_), ' '), parts...);
+    text_ += "\n";
+  }
+  template <typename... Parts>
+  void Open(const Parts&... parts) {
+    Line(parts..., " {");
+    ++depth_;
+  }
+  void Close() {
+    --depth_;
+    Line("}");
+  }
+
+  void PrintClass(const StagedClass& c) {
+    Open("class ", c.coordinate);
+    for (const StagedBlock& held : c.blocks) {
+      Line("hold ", held.owner ? "" : "copy ",
+           SymbolText(staged_.blocks[static_cast<size_t>(held.block)].name), LayerText(held.layer));
+    }
+    PrintStep("train", c.train);
+    PrintStep("eval", c.eval);
+    Close();
+  }
+
+  void PrintStep(absl::string_view word, const StagedStep& step) {
+    Open(word);
+    for (const StagedChunk& chunk : step.chunks) {
+      Open("chunk stage ", chunk.stage, " layers ", chunk.first_layer, " ", chunk.num_layers,
+           chunk.has_embedding ? " embedding" : "", chunk.has_head ? " head" : "", " frame ",
+           chunk.frame_bytes);
+      PrintCalls("forward", chunk.forward);
+      PrintCalls("backward", chunk.backward);
+      PrintCalls("reduce", chunk.reduce);
+      Close();
+    }
+    PrintCalls("update", step.update);
+    Line("globals ", step.global_bytes, " zeroed ", step.zeroed_global_bytes);
+    for (const NamedOffset& scalar : step.scalars) {
+      Line("scalar ", QuotedText(scalar.name), " ", scalar.offset);
+    }
+    for (const NamedOffset& report : step.reports) {
+      Line("report ", QuotedText(report.name), " ", report.offset);
+    }
+    Close();
+  }
+
+  void PrintCalls(absl::string_view word, const std::vector<StagedCall>& calls) {
+    for (const StagedCall& call : calls) {
+      const Segment& segment = staged_.segments[static_cast<size_t>(call.segment)];
+      std::vector<std::string> bindings;
+      for (size_t f = 0; f < call.bindings.size(); ++f) {
+        bindings.push_back(BindingText(segment.formals[f], call.bindings[f]));
+      }
+      Line(word, " ", SymbolText(segment.name), LayerText(call.layer), " (",
+           absl::StrJoin(bindings, ", "), ")");
+    }
+  }
+
+  // `params+64`, `frame`, `input=frame+128`
+  static std::string BindingText(const std::string& formal, const StagedBinding& binding) {
+    std::string text = formal;
+    const absl::string_view base = WordOf(binding.base);
+    if (!base.empty() && base != formal) absl::StrAppend(&text, "=", base);
+    if (binding.offset != 0) absl::StrAppend(&text, "+", binding.offset);
+    return text;
+  }
+
+  void PrintProgram(absl::string_view word, const OrderedProgram& program, const RefNames& name) {
+    Open(word);
+    for (const OrderedAction& action : program.compute) {
+      std::string slots;
+      const std::pair<absl::string_view, int64_t> places[] = {{"input", action.input},
+                                                              {"output", action.output},
+                                                              {"grad_input", action.grad_input},
+                                                              {"grad_output", action.grad_output}};
+      for (const auto& [place, slot] : places) {
+        if (slot >= 0) absl::StrAppend(&slots, " ", place, " ", slot);
+      }
+      Line(name(action.ref), slots, name.List("wait", action.waits),
+           action.waits_for_reductions ? " reductions" : "");
+    }
+    for (const OrderedTransfer& transfer : program.transfers) {
+      Line(name(transfer.ref), " slot ", transfer.slot, " bytes ", transfer.bytes, " peer ",
+           transfer.peer, " behind ", transfer.issued, " of ", name(transfer.anchor),
+           name.List("after", transfer.after),
+           name.List("after_transfers", transfer.after_transfers));
+    }
+    Close();
+  }
+
+  const StagedPlan& staged_;
+  std::string text_;
+  int depth_ = 0;
+};
+
+struct PrintVisitor {
+  std::string operator()(const StepGraphs& graphs) const { return PrintGraph(graphs.train); }
+  std::string operator()(const StagedPlan& staged) const {
+    FormPrinter printer(staged);
+    printer.PrintStaged();
+    return printer.Take();
+  }
+  std::string operator()(const ScheduledPlan& scheduled) const {
+    FormPrinter printer(scheduled.staged);
+    printer.PrintStaged();
+    printer.PrintSchedule(scheduled.schedule);
+    return printer.Take();
+  }
+  std::string operator()(const OrderedPlan& ordered) const {
+    FormPrinter printer(ordered.staged);
+    printer.PrintStaged();
+    printer.PrintOrder(ordered.classes);
+    return printer.Take();
+  }
   std::string operator()(const Plan& plan) const { return PrintPlan(plan); }
 };
 
 }  // namespace
 
-std::string PrintForm(const PassForm& form) { return std::visit(Printer(), form); }
+std::string PrintForm(const PassForm& form) { return std::visit(PrintVisitor(), form); }
 
 }  // namespace mgc

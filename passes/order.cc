@@ -12,25 +12,25 @@ namespace {
 
 // The compute list of one class: the schedule's actions, the start of a chunk's gradient reductions
 // right after its last backward, the update at the end.
-std::vector<Action> ComputeList(const std::vector<ScheduleAction>& actions, int64_t pp,
-                                int64_t micro_batches, const std::vector<Chunk>& chunks,
-                                bool backward) {
-  std::vector<Action> list;
+std::vector<OrderedAction> ComputeList(const std::vector<ScheduleAction>& actions, int64_t pp,
+                                       int64_t micro_batches,
+                                       const std::vector<StagedChunk>& chunks, bool backward) {
+  std::vector<OrderedAction> list;
   for (const ScheduleAction& scheduled : actions) {
     const bool forward = scheduled.kind == ScheduleActionKind::kForward;
     if (!forward && !backward) continue;
-    Action action;
+    OrderedAction action;
     action.ref.kind = forward ? ActionKind::kForward : ActionKind::kBackward;
     action.ref.chunk = static_cast<int>(scheduled.stage / pp);
     action.ref.micro_batch = scheduled.micro_batch;
     list.push_back(action);
     const bool last = !forward && scheduled.micro_batch == micro_batches - 1;
     if (!last || chunks[action.ref.chunk].reduce.empty()) continue;
-    Action reduce;
+    OrderedAction reduce;
     reduce.ref = {ActionKind::kReduceGrad, action.ref.chunk, scheduled.micro_batch};
     list.push_back(reduce);
   }
-  Action update;
+  OrderedAction update;
   update.ref.kind = ActionKind::kUpdate;
   update.waits_for_reductions = backward;
   list.push_back(update);
@@ -38,11 +38,11 @@ std::vector<Action> ComputeList(const std::vector<ScheduleAction>& actions, int6
 }
 
 // Size of what crosses a cut point, on one rank: every boundary formal's slot has it.
-int64_t StreamBytes(const Plan& plan) {
+int64_t StreamBytes(const StagedPlan& plan) {
   int64_t bytes = 0;
-  for (const PlanClass& c : plan.classes) {
-    for (const Chunk& chunk : c.chunks) {
-      for (const Call& call : chunk.forward) {
+  for (const StagedClass& c : plan.classes) {
+    for (const StagedChunk& chunk : c.train.chunks) {
+      for (const StagedCall& call : chunk.forward) {
         const Segment& segment = plan.segments[call.segment];
         for (const Slot& slot : segment.slots) {
           const std::string& formal = segment.formals[slot.formal];
@@ -56,32 +56,44 @@ int64_t StreamBytes(const Plan& plan) {
 
 }  // namespace
 
-absl::StatusOr<SimulatedStep> Order(const PipelineSchedule& schedule, Plan* plan,
-                                    std::vector<int>* pools, bool keep_spans) {
-  const int stages = static_cast<int>(schedule.pp * schedule.vp);
-  const int64_t stream = StreamBytes(*plan);
+absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machine,
+                                  SimulatedStep* step) {
+  const PipelineSchedule& schedule = scheduled.schedule;
+  OrderedPlan ordered;
+  ordered.staged = std::move(scheduled.staged);
+  const StagedPlan& staged = ordered.staged;
+  ordered.classes.resize(staged.classes.size());
   std::vector<SimulatedClass> train;
   std::vector<SimulatedClass> eval;
-  for (size_t c = 0; c < plan->classes.size(); ++c) {
-    PlanClass& made = plan->classes[c];
+  for (size_t c = 0; c < staged.classes.size(); ++c) {
+    const StagedClass& from = staged.classes[c];
+    OrderedClass& made = ordered.classes[c];
     const std::vector<ScheduleAction>& actions = schedule.ranks[c];
-    made.train.compute =
-        ComputeList(actions, schedule.pp, schedule.micro_batches, made.chunks, true);
-    made.eval.compute =
-        ComputeList(actions, schedule.pp, schedule.micro_batches, made.eval_chunks, false);
-    train.push_back({&made.chunks, &made.update, &made.train});
-    eval.push_back({&made.eval_chunks, &made.eval_update, &made.eval});
+    const auto compute = [&](const StagedStep& of, bool backward) {
+      return ComputeList(actions, schedule.pp, schedule.micro_batches, of.chunks, backward);
+    };
+    made.train.compute = compute(from.train, true);
+    made.eval.compute = compute(from.eval, false);
+    train.push_back({&from.train.chunks, &from.train.update, &made.train});
+    eval.push_back({&from.eval.chunks, &from.eval.update, &made.eval});
   }
-  StepSimulator evaluation(*plan, std::move(eval), stages, stream, false);
+  const SimulationSpec spec{{staged.mesh, machine},
+                            staged.segments,
+                            static_cast<int>(schedule.pp * schedule.vp),
+                            schedule.micro_batches,
+                            StreamBytes(staged)};
+  StepSimulator evaluation(spec, std::move(eval), false);
   MGC_RETURN_IF_ERROR(evaluation.Run().status());
-  StepSimulator training(*plan, std::move(train), stages, stream, keep_spans);
-  MGC_ASSIGN_OR_RETURN(SimulatedStep step, training.Run());
-  pools->clear();
-  for (size_t c = 0; c < plan->classes.size(); ++c) {
-    pools->push_back(std::max(training.pool_size(static_cast<int>(c)),
-                              evaluation.pool_size(static_cast<int>(c))));
+  StepSimulator training(spec, std::move(train), step != nullptr);
+  MGC_ASSIGN_OR_RETURN(SimulatedStep simulated, training.Run());
+  for (size_t c = 0; c < ordered.classes.size(); ++c) {
+    const int coordinate = static_cast<int>(c);
+    ordered.classes[c].pool =
+        std::max(training.pool_size(coordinate), evaluation.pool_size(coordinate));
   }
-  return step;
+  ordered.predicted_step_ns = simulated.makespan_ns;
+  if (step != nullptr) *step = std::move(simulated);
+  return ordered;
 }
 
 }  // namespace mgc

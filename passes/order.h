@@ -19,8 +19,9 @@
 #include <string>
 #include <vector>
 
-#include "graph/plan.h"
-#include "passes/schedule.h"
+#include "absl/status/statusor.h"
+#include "graph/machine.h"
+#include "passes/plan_forms.h"
 
 namespace mgc {
 
@@ -39,11 +40,11 @@ struct SimulatedStep {
   std::vector<SimulatedSpan> spans;  // only if asked for
 };
 
-// Fills `train` of every class from the schedule, and `eval` with every micro-batch's forward in
-// turn. Action and transfer addresses are slot numbers of the class' boundary pool; frames are left
-// to allocate. `pools[c]` is the number of slots of class c.
-absl::StatusOr<SimulatedStep> Order(const PipelineSchedule& schedule, Plan* plan,
-                                    std::vector<int>* pools, bool keep_spans = false);
+// Training runs the schedule, evaluation every micro-batch's forward in turn; `machine` says what
+// things cost. The simulated training step goes to `step`, with its spans, where that is given.
+// FailedPrecondition: S4, a step of centuries; order_c1, the schedule waits for itself.
+absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machine,
+                                  SimulatedStep* step = nullptr);
 
 }  // namespace mgc
 

@@ -63,11 +63,9 @@ class PipelineBuilder {
     if (pipeline.collectives) axes.push_back({"tp", 2});
     axes.push_back({"pp", pipeline.pp});
     plan_.mesh = *Mesh::Create(axes);
-    plan_.machine = MachineOf(pipeline.costs);
-    plan_.num_micro_batches = pipeline.micro_batches;
   }
 
-  Plan Build() {
+  StagedPlan Build() {
     plan_.segments.push_back(PassSegment("forward", 1, {kInputFormal, kOutputFormal}));
     plan_.segments.push_back(
         PassSegment("backward", 2, {kInputFormal, kGradInputFormal, kGradOutputFormal}));
@@ -78,35 +76,34 @@ class PipelineBuilder {
   }
 
  private:
-  PlanClass MakeClass(int64_t c) const {
-    PlanClass made;
+  StagedClass MakeClass(int64_t c) const {
+    StagedClass made;
     made.coordinate = static_cast<int>(c);
     for (int64_t k = 0; k < pipeline_.vp; ++k) {
-      Chunk chunk;
+      StagedChunk chunk;
       chunk.stage = static_cast<int>(k * pipeline_.pp + c);
       chunk.num_layers = 1;
       chunk.frame_bytes = kFrame;
       const bool twice = pipeline_.slow_end && chunk.stage == pipeline_.pp * pipeline_.vp - 1;
-      chunk.forward.assign(twice ? 2 : 1, MakeCall(0, {BaseKind::kInput, BaseKind::kOutput}));
-      made.eval_chunks.push_back(chunk);
+      chunk.forward.assign(twice ? 2 : 1, MakeCall(0, {StagedBase::kInput, StagedBase::kOutput}));
+      made.eval.chunks.push_back(chunk);
       chunk.backward = {
-          MakeCall(1, {BaseKind::kInput, BaseKind::kGradInput, BaseKind::kGradOutput})};
-      made.chunks.push_back(chunk);
+          MakeCall(1, {StagedBase::kInput, StagedBase::kGradInput, StagedBase::kGradOutput})};
+      made.train.chunks.push_back(chunk);
     }
     // The first and the last stage share a weight; then all sum the norm.
     const bool ends = pipeline_.pp > 1 && (c == 0 || c == pipeline_.pp - 1);
-    if (ends) made.update.push_back(MakeCall(2, {}));
-    if (pipeline_.pp > 1) made.update.push_back(MakeCall(3, {}));
-    if (pipeline_.pp > 1) made.eval_update.push_back(MakeCall(3, {}));
-    made.zeroed = {{0, 0}, {0, 0}};
+    if (ends) made.train.update.push_back(MakeCall(2, {}));
+    if (pipeline_.pp > 1) made.train.update.push_back(MakeCall(3, {}));
+    if (pipeline_.pp > 1) made.eval.update.push_back(MakeCall(3, {}));
     return made;
   }
 
-  static Call MakeCall(int segment, const std::vector<BaseKind>& bases) {
-    Call call;
+  static StagedCall MakeCall(int segment, const std::vector<StagedBase>& bases) {
+    StagedCall call;
     call.segment = segment;
     call.bindings.push_back({});  // transient
-    for (BaseKind base : bases) call.bindings.push_back({base, 0});
+    for (StagedBase base : bases) call.bindings.push_back({base, 0});
     return call;
   }
 
@@ -176,27 +173,30 @@ class PipelineBuilder {
   }
 
   const Pipeline pipeline_;
-  Plan plan_;
+  StagedPlan plan_;
 };
 
 struct Ordered {
   Plan plan;
   SimulatedStep step;
-  std::vector<int> pools;
+  std::vector<int64_t> pools;
 };
 
 Ordered MustOrder(const Pipeline& pipeline) {
   Ordered result;
-  result.plan = PipelineBuilder(pipeline).Build();
-  const absl::StatusOr<PipelineSchedule> schedule = BuildSchedule(
+  absl::StatusOr<PipelineSchedule> schedule = BuildSchedule(
       {pipeline.kind, pipeline.pp, pipeline.vp, pipeline.micro_batches, pipeline.group_size});
   EXPECT_TRUE(schedule.ok()) << schedule.status();
   if (!schedule.ok()) return result;
-  absl::StatusOr<SimulatedStep> step = Order(*schedule, &result.plan, &result.pools);
-  EXPECT_TRUE(step.ok()) << step.status();
-  if (!step.ok()) return result;
-  result.step = *std::move(step);
-  Allocate(result.pools, &result.plan);
+  const Machine machine = MachineOf(pipeline.costs);
+  absl::StatusOr<OrderedPlan> ordered =
+      Order({PipelineBuilder(pipeline).Build(), *std::move(schedule)}, machine, &result.step);
+  EXPECT_TRUE(ordered.ok()) << ordered.status();
+  if (!ordered.ok()) return result;
+  for (const OrderedClass& c : ordered->classes) result.pools.push_back(c.pool);
+  result.plan = Allocate(*std::move(ordered));
+  result.plan.machine = machine;
+  result.plan.num_micro_batches = pipeline.micro_batches;
   return result;
 }
 
@@ -254,10 +254,10 @@ TEST(OrderTest, NeverWaitsForItself) {
 
 TEST(OrderTest, RefusesAStepOfCenturies) {
   constexpr Costs kGlacier = {"glacier", 5e8, 1e30, 0};  // 16 years an op
-  Plan plan = PipelineBuilder({ScheduleKind::kOneFOneB, 4, 1, 64, kGlacier, true}).Build();
-  const PipelineSchedule schedule = *BuildSchedule({ScheduleKind::kOneFOneB, 4, 1, 64});
-  std::vector<int> pools;
-  const absl::Status status = Order(schedule, &plan, &pools).status();
+  StagedPlan plan = PipelineBuilder({ScheduleKind::kOneFOneB, 4, 1, 64, kGlacier, true}).Build();
+  PipelineSchedule schedule = *BuildSchedule({ScheduleKind::kOneFOneB, 4, 1, 64});
+  const absl::Status status =
+      Order({std::move(plan), std::move(schedule)}, MachineOf(kGlacier)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_NE(status.message().find("machine glacier [S4]"), absl::string_view::npos) << status;
 }

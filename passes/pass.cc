@@ -19,12 +19,16 @@ int64_t NowNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-absl::Status Check(const PassForm& form) {
-  if (const auto* plan = std::get_if<Plan>(&form)) return CheckPlan(*plan);
+// A graph that breaks its level is our mistake; a plan may break its rules by what the user asks.
+absl::Status CheckAfter(absl::string_view pass, const PassForm& form) {
+  const std::string where = absl::StrCat("after pass ", pass);
+  if (const auto* plan = std::get_if<Plan>(&form)) return Annotate(CheckPlan(*plan), where);
   const auto* graphs = std::get_if<StepGraphs>(&form);
   if (graphs == nullptr) return absl::OkStatus();
-  MGC_RETURN_IF_ERROR(CheckGraph(graphs->train));
-  return graphs->eval.has_value() ? CheckGraph(*graphs->eval) : absl::OkStatus();
+  absl::Status sound = CheckGraph(graphs->train);
+  if (sound.ok() && graphs->eval.has_value()) sound = CheckGraph(*graphs->eval);
+  if (sound.ok()) return sound;
+  return absl::InternalError(absl::StrCat(where, ": ", sound.message()));
 }
 
 // The size of the first dim of that name; 0 when there is none.
@@ -81,11 +85,7 @@ absl::StatusOr<PassForm> RunPass(const PassEntry& pass, PassForm form, const Pas
   MGC_ASSIGN_OR_RETURN(PassForm result, pass.run(std::move(form), context));
   const int64_t ns = NowNs() - begin;
   MGC_CHECK(LevelOf(result) == pass.to) << pass.name << " gave " << NameOf(LevelOf(result));
-  if (options.check) {
-    if (const absl::Status sound = Check(result); !sound.ok()) {
-      return absl::InternalError(absl::StrCat("after pass ", pass.name, ": ", sound.message()));
-    }
-  }
+  if (options.check) MGC_RETURN_IF_ERROR(CheckAfter(pass.name, result));
   if (options.after_pass && !options.after_pass({pass.name, ns, result})) {
     return absl::CancelledError(absl::StrCat("stopped after ", pass.name));
   }

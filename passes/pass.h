@@ -85,8 +85,8 @@ struct FinishedPass {
 };
 
 struct RunOptions {
-  // Whether what comes out is checked against the pass' output level: every graph by
-  // graph/check.h, a plan by graph/plan_check.h. Internal error `after pass shard: ...` otherwise.
+  // Whether what comes out is checked against the pass' output level, `after pass shard: ...`:
+  // graphs by graph/check.h, an Internal error; a plan by graph/plan_check.h, InvalidArgument.
   bool check = true;
   // Called after every pass; false ends the run with a Cancelled error.
   std::function<bool(const FinishedPass& pass)> after_pass;

@@ -57,12 +57,11 @@ absl::StatusOr<PassForm> RunShard(PassForm form, const PassContext& context) {
 }
 
 absl::StatusOr<PassForm> RunStage(PassForm form, const PassContext& context) {
-  const StepGraphs graphs = std::get<StepGraphs>(std::move(form));
-  MGC_ASSIGN_OR_RETURN(Plan plan,
+  StepGraphs graphs = std::get<StepGraphs>(std::move(form));
+  MGC_ASSIGN_OR_RETURN(StagedPlan staged,
                        Stage(graphs.train, graphs.eval.value_or(Graph()), context.placement));
-  plan.notes = graphs.notes;
-  FillHeader(context, &plan);
-  return StagedPlan{std::move(plan)};
+  staged.notes = std::move(graphs.notes);
+  return staged;
 }
 
 absl::StatusOr<PassForm> RunSchedule(PassForm form, const PassContext& context) {
@@ -70,19 +69,16 @@ absl::StatusOr<PassForm> RunSchedule(PassForm form, const PassContext& context) 
   return ScheduledPlan{std::get<StagedPlan>(std::move(form)), std::move(schedule)};
 }
 
-absl::StatusOr<PassForm> RunOrder(PassForm form, const PassContext& /*context*/) {
-  ScheduledPlan scheduled = std::get<ScheduledPlan>(std::move(form));
-  OrderedPlan ordered{std::move(scheduled.staged.plan), {}};
-  MGC_ASSIGN_OR_RETURN(const SimulatedStep step,
-                       Order(scheduled.schedule, &ordered.plan, &ordered.pools));
-  ordered.plan.predicted_step_ns = step.makespan_ns;
+absl::StatusOr<PassForm> RunOrder(PassForm form, const PassContext& context) {
+  MGC_ASSIGN_OR_RETURN(OrderedPlan ordered,
+                       Order(std::get<ScheduledPlan>(std::move(form)), context.machine));
   return ordered;
 }
 
-absl::StatusOr<PassForm> RunAllocate(PassForm form, const PassContext& /*context*/) {
-  OrderedPlan ordered = std::get<OrderedPlan>(std::move(form));
-  Allocate(ordered.pools, &ordered.plan);
-  return std::move(ordered.plan);
+absl::StatusOr<PassForm> RunAllocate(PassForm form, const PassContext& context) {
+  Plan plan = Allocate(std::get<OrderedPlan>(std::move(form)));
+  FillHeader(context, &plan);
+  return plan;
 }
 
 }  // namespace mgc

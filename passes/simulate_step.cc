@@ -13,11 +13,11 @@ namespace {
 constexpr int kMaxOutboxes = 2;
 
 // All calls' steps in one list, collectives numbered over the whole action.
-std::vector<TimedStep> Concatenate(const std::vector<Call>& calls,
+std::vector<TimedStep> Concatenate(const std::vector<StagedCall>& calls,
                                    const std::vector<std::vector<TimedStep>>& segments) {
   std::vector<TimedStep> steps;
   int base = 0;
-  for (const Call& call : calls) {
+  for (const StagedCall& call : calls) {
     int count = 0;
     for (TimedStep step : segments[call.segment]) {
       if (step.kind == TimedStep::kStart) ++count;
@@ -29,18 +29,17 @@ std::vector<TimedStep> Concatenate(const std::vector<Call>& calls,
   return steps;
 }
 
-std::string RefName(const Chunk& chunk, absl::string_view word, int64_t micro_batch) {
+std::string RefName(const StagedChunk& chunk, absl::string_view word, int64_t micro_batch) {
   return absl::StrCat(chunk.stage, word, micro_batch);
 }
 
 }  // namespace
 
-StepSimulator::StepSimulator(const Plan& plan, std::vector<SimulatedClass> classes, int num_stages,
-                             int64_t stream_bytes, bool keep_spans)
-    : plan_(plan),
+StepSimulator::StepSimulator(const SimulationSpec& spec, std::vector<SimulatedClass> classes,
+                             bool keep_spans)
+    : spec_(spec),
       classes_(std::move(classes)),
-      num_stages_(num_stages),
-      stream_bytes_(stream_bytes),
+      num_stages_(spec.num_stages),
       keep_spans_(keep_spans),
       ranks_(classes_.size()),
       position_(classes_.size()) {
@@ -58,7 +57,7 @@ void StepSimulator::PrepareChannels() {
       const int id = ChannelFrom(s, forward);
       channels_[id].src = s % pp;
       channels_[id].dst = to % pp;
-      channels_[id].ns = TransferNs(plan_, s % pp, to % pp, stream_bytes_);
+      channels_[id].ns = TransferNs(spec_.costs, s % pp, to % pp, spec_.stream_bytes);
       ranks_[s % pp].channels.push_back(id);
       ranks_[to % pp].channels.push_back(id);
     }
@@ -68,21 +67,21 @@ void StepSimulator::PrepareChannels() {
 void StepSimulator::PrepareRank(int r) {
   const SimulatedClass& c = classes_[r];
   Rank& rank = ranks_[r];
-  std::vector<std::vector<TimedStep>> segments(plan_.segments.size());
-  const auto prepare = [&](const std::vector<Call>& calls) {
-    for (const Call& call : calls) {
+  std::vector<std::vector<TimedStep>> segments(spec_.segments.size());
+  const auto prepare = [&](const std::vector<StagedCall>& calls) {
+    for (const StagedCall& call : calls) {
       std::vector<TimedStep>& steps = segments[call.segment];
-      if (steps.empty()) steps = TimeSegment(plan_, plan_.segments[call.segment], r);
+      if (steps.empty()) steps = TimeSegment(spec_.costs, spec_.segments[call.segment], r);
     }
     rank.steps.push_back(Concatenate(calls, segments));
   };
-  for (const Chunk& chunk : *c.chunks) {
+  for (const StagedChunk& chunk : *c.chunks) {
     prepare(chunk.forward);
     prepare(chunk.backward);
     prepare(chunk.reduce);
   }
   prepare(*c.update);
-  const size_t micro_batches = static_cast<size_t>(plan_.num_micro_batches);
+  const size_t micro_batches = static_cast<size_t>(spec_.micro_batches);
   rank.inputs.assign(c.chunks->size(), std::vector<int64_t>(micro_batches, -1));
   rank.grad_inputs = rank.inputs;
   position_[r].assign(
@@ -115,7 +114,7 @@ absl::StatusOr<SimulatedStep> StepSimulator::Run() {
     events_.pop();
     if (event.time >= kMaxNs) {
       return absl::FailedPreconditionError(absl::StrCat(
-          "a step takes 73 years or more on machine ", plan_.machine.name,
+          "a step takes 73 years or more on machine ", spec_.costs.machine.name,
           " [S4]; nearest legal: a smaller micro-batch or global batch size, or more ranks"));
     }
     result_.makespan_ns = event.time;
@@ -130,7 +129,7 @@ absl::StatusOr<SimulatedStep> StepSimulator::Run() {
     TryStart(event.rank, event.time);
   }
   for (size_t r = 0; r < ranks_.size(); ++r) {
-    const Program& program = *classes_[r].program;
+    const OrderedProgram& program = *classes_[r].program;
     if (ranks_[r].action == static_cast<int>(program.compute.size())) continue;
     const ActionRef& ref = program.compute[ranks_[r].action].ref;
     return absl::FailedPreconditionError(
@@ -157,7 +156,7 @@ void StepSimulator::FinishTransfer(PendingTransfer t, int64_t now) {
 // Runs a class' compute queue until it has to wait.
 void StepSimulator::Advance(int r, int64_t now) {
   Rank& rank = ranks_[r];
-  const Program& program = *classes_[r].program;
+  const OrderedProgram& program = *classes_[r].program;
   while (!rank.running && rank.action < static_cast<int>(program.compute.size())) {
     if (rank.step < 0 && !BeginAction(r, now)) return;
     const std::vector<TimedStep>& steps = StepsOf(rank, program.compute[rank.action].ref);
@@ -190,12 +189,12 @@ bool StepSimulator::IsBackedUp(int stage, bool forward) const {
 
 bool StepSimulator::BeginAction(int r, int64_t now) {
   Rank& rank = ranks_[r];
-  Action& action = classes_[r].program->compute[rank.action];
+  OrderedAction& action = classes_[r].program->compute[rank.action];
   const ActionRef& ref = action.ref;
   if (ref.kind == ActionKind::kUpdate) {
     if (rank.outstanding > 0) return false;
   } else if (ref.kind != ActionKind::kReduceGrad) {
-    const Chunk& chunk = (*classes_[r].chunks)[ref.chunk];
+    const StagedChunk& chunk = (*classes_[r].chunks)[ref.chunk];
     const bool forward = ref.kind == ActionKind::kForward;
     const bool first = chunk.stage == 0;
     const bool last = chunk.stage == num_stages_ - 1;
@@ -226,7 +225,7 @@ bool StepSimulator::BeginAction(int r, int64_t now) {
 
 void StepSimulator::EndAction(int r, int64_t now) {
   Rank& rank = ranks_[r];
-  const Action& action = classes_[r].program->compute[rank.action];
+  const OrderedAction& action = classes_[r].program->compute[rank.action];
   const ActionRef& ref = action.ref;
   if (keep_spans_) {
     const std::string letter(LetterOf(ref.kind));
@@ -254,7 +253,7 @@ void StepSimulator::EndAction(int r, int64_t now) {
   TryStart(r, now);
 }
 
-void StepSimulator::AskForTransfer(int r, const Action& action, bool forward, int64_t now) {
+void StepSimulator::AskForTransfer(int r, const OrderedAction& action, bool forward, int64_t now) {
   const int stage = (*classes_[r].chunks)[action.ref.chunk].stage + (forward ? 1 : -1);
   const int pp = static_cast<int>(classes_.size());
   PendingTransfer transfer;
@@ -325,12 +324,12 @@ void StepSimulator::StartTransfer(int t, int64_t now) {
   }
   RecordTransfer(transfer.src, transfer.send, transfer.src_slot, transfer.dst);
   RecordTransfer(transfer.dst, transfer.recv, transfer.dst_slot, transfer.src);
-  Transfer& recv = classes_[transfer.dst].program->transfers.back();
+  OrderedTransfer& recv = classes_[transfer.dst].program->transfers.back();
   if (previous.has_action) recv.after.push_back(previous.action);
   if (previous.has_transfer) recv.after_transfers.push_back(previous.transfer);
   if (keep_spans_) {
-    const Chunk& from = (*classes_[transfer.src].chunks)[transfer.send.chunk];
-    const Chunk& to = (*classes_[transfer.dst].chunks)[transfer.recv.chunk];
+    const StagedChunk& from = (*classes_[transfer.src].chunks)[transfer.send.chunk];
+    const StagedChunk& to = (*classes_[transfer.dst].chunks)[transfer.recv.chunk];
     Span(transfer.src, true, RefName(from, WordOf(transfer.send.kind), transfer.send.micro_batch),
          now, now + transfer.ns);
     Span(transfer.dst, true, RefName(to, WordOf(transfer.recv.kind), transfer.recv.micro_batch),
@@ -343,11 +342,11 @@ void StepSimulator::StartTransfer(int t, int64_t now) {
 // anchors move along with a repeated pattern; else behind the last collective placed.
 void StepSimulator::RecordTransfer(int r, const TransferRef& ref, int64_t slot, int peer) {
   const Rank& rank = ranks_[r];
-  Program& program = *classes_[r].program;
-  Transfer transfer;
+  OrderedProgram& program = *classes_[r].program;
+  OrderedTransfer transfer;
   transfer.ref = ref;
-  transfer.address = slot;
-  transfer.bytes = stream_bytes_;
+  transfer.slot = slot;
+  transfer.bytes = spec_.stream_bytes;
   transfer.peer = peer;
   int anchor = rank.placed_action;
   transfer.issued = rank.placed;

@@ -13,21 +13,30 @@
 #include "graph/plan.h"
 #include "passes/cost.h"
 #include "passes/order.h"
+#include "passes/plan_forms.h"
 
 namespace mgc {
 
 // What one class brings to a simulation.
 struct SimulatedClass {
-  const std::vector<Chunk>* chunks = nullptr;
-  const std::vector<Call>* update = nullptr;
-  Program* program = nullptr;  // compute in order; transfers, slots and waits are filled in
+  const std::vector<StagedChunk>* chunks = nullptr;
+  const std::vector<StagedCall>* update = nullptr;
+  OrderedProgram* program = nullptr;  // compute in order; transfers, slots and waits are filled in
+};
+
+// What all classes share.
+struct SimulationSpec {
+  CostModel costs;
+  const std::vector<Segment>& segments;
+  int num_stages = 1;
+  int64_t micro_batches = 1;
+  int64_t stream_bytes = 0;  // size of a boundary tensor on one rank
 };
 
 class StepSimulator {
  public:
-  // `stream_bytes` is the size of a boundary tensor on one rank.
-  StepSimulator(const Plan& plan, std::vector<SimulatedClass> classes, int num_stages,
-                int64_t stream_bytes, bool keep_spans);
+  // What `spec` refers to outlives the simulator.
+  StepSimulator(const SimulationSpec& spec, std::vector<SimulatedClass> classes, bool keep_spans);
 
   // FailedPrecondition when the compute lists wait for each other in a circle.
   absl::StatusOr<SimulatedStep> Run();
@@ -111,7 +120,7 @@ class StepSimulator {
   bool IsBackedUp(int stage, bool forward) const;
   int ChannelFrom(int stage, bool forward) const { return forward ? stage : num_stages_ + stage; }
   void EndAction(int r, int64_t now);
-  void AskForTransfer(int r, const Action& action, bool forward, int64_t now);
+  void AskForTransfer(int r, const OrderedAction& action, bool forward, int64_t now);
   void TryStart(int r, int64_t now);
   bool MayStart(const PendingTransfer& transfer, int64_t now) const;
   void StartTransfer(int t, int64_t now);
@@ -120,10 +129,9 @@ class StepSimulator {
   int64_t TakeSlot(int r, PoolSlot* last);
   void Span(int r, bool communication, std::string name, int64_t begin, int64_t end);
 
-  const Plan& plan_;
+  const SimulationSpec spec_;
   std::vector<SimulatedClass> classes_;
   const int num_stages_;
-  const int64_t stream_bytes_;
   const bool keep_spans_;
   std::vector<Rank> ranks_;
   std::vector<PendingTransfer> transfers_;

@@ -61,15 +61,15 @@ class ClassStager {
     context_.holds = [this](int layer) { return held_.count(layer) > 0; };
   }
 
-  std::vector<Chunk> Chunks() {
-    std::vector<Chunk> chunks;
+  std::vector<StagedChunk> Chunks() {
+    std::vector<StagedChunk> chunks;
     for (int64_t k = 0; k < placement_.vp; ++k) chunks.push_back(MakeChunk(k));
     return chunks;
   }
 
   // The calls of the update: part by part, inside a part layer by layer.
-  std::vector<Call> Update() {
-    std::vector<Call> calls;
+  std::vector<StagedCall> Update() {
+    std::vector<StagedCall> calls;
     for (int number = 0; number < parts_.num_update_parts(); ++number) {
       for (const auto& [part, nodes] : nodes_) {
         if (part.phase != Phase::kUpdate || part.number != number) continue;
@@ -124,9 +124,9 @@ class ClassStager {
     return false;
   }
 
-  Chunk MakeChunk(int64_t k) {
+  StagedChunk MakeChunk(int64_t k) {
     const StageContent& content = Content(k);
-    Chunk chunk;
+    StagedChunk chunk;
     chunk.stage = static_cast<int>(k * placement_.pp + coordinate_);
     chunk.first_layer = static_cast<int>(content.first_layer);
     chunk.num_layers = static_cast<int>(content.num_layers);
@@ -141,31 +141,33 @@ class ClassStager {
     return chunk;
   }
 
-  void AddLayer(int layer, bool first, bool last, Chunk* chunk) {
+  void AddLayer(int layer, bool first, bool last, StagedChunk* chunk) {
     const int64_t frame = chunk->frame_bytes;
     const int64_t input = frame - stream_bytes_;  // the previous layer left its output there
     chunk->frame_bytes += AlignUp(layout_.frame_bytes(layer));
     const int64_t output = chunk->frame_bytes;
     const bool backward = nodes_.count({Phase::kBackward, 0, layer}) > 0;
     if (!last) chunk->frame_bytes += stream_bytes_;
-    const auto bind = [&](Call call, bool in_backward) {
+    const auto bind = [&](StagedCall call, bool in_backward) {
       const Segment& segment = folder_->segment(call.segment);
       for (size_t f = 0; f < segment.formals.size(); ++f) {
-        Binding& binding = call.bindings[f];
+        StagedBinding& binding = call.bindings[f];
         const std::string& formal = segment.formals[f];
-        if (formal == kFrameFormal) binding = {BaseKind::kFrame, frame};
+        if (formal == kFrameFormal) binding = {StagedBase::kFrame, frame};
         if (formal == kInputFormal) {
-          binding = first ? Binding{BaseKind::kInput, 0} : Binding{BaseKind::kFrame, input};
+          binding = first ? StagedBinding{StagedBase::kInput, 0}
+                          : StagedBinding{StagedBase::kFrame, input};
         } else if (formal == kOutputFormal) {
-          binding = last ? Binding{BaseKind::kOutput, 0} : Binding{BaseKind::kFrame, output};
+          binding = last ? StagedBinding{StagedBase::kOutput, 0}
+                         : StagedBinding{StagedBase::kFrame, output};
         } else if (formal == kGradInputFormal && last) {
-          binding = {BaseKind::kGradInput, 0};
+          binding = {StagedBase::kGradInput, 0};
         } else if (formal == kGradOutputFormal && first) {
-          binding = {BaseKind::kGradOutput, 0};
+          binding = {StagedBase::kGradOutput, 0};
         } else if (formal == kGradInputFormal || formal == kGradOutputFormal) {
           // Two places in turn: what a layer writes, the one below reads.
           const int64_t turn = (layer + (formal == kGradInputFormal ? 1 : 0)) & 1;
-          binding = {BaseKind::kAbsolute, turn * stream_bytes_};
+          binding = {StagedBase::kRegion, turn * stream_bytes_};
         }
       }
       (in_backward ? chunk->backward : chunk->forward).push_back(std::move(call));
@@ -176,17 +178,17 @@ class ClassStager {
     if (nodes_.count(reduce) > 0) chunk->reduce.push_back(CallOf(reduce));
   }
 
-  void AddRelay(Chunk* chunk) {
+  void AddRelay(StagedChunk* chunk) {
     if (stream_ == kNone || !PassesStream(chunk->stage)) return;
-    const auto relay = [&](bool backward, BaseKind from, BaseKind to) {
-      Call call;
+    const auto relay = [&](bool backward, StagedBase from, StagedBase to) {
+      StagedCall call;
       call.segment = folder_->Add(RelaySegment(parts_.graph(), stream_, backward));
       call.bindings = {{}, {from, 0}, {to, 0}};
       return call;
     };
-    chunk->forward = {relay(false, BaseKind::kInput, BaseKind::kOutput)};
+    chunk->forward = {relay(false, StagedBase::kInput, StagedBase::kOutput)};
     const bool trains = parts_.num_update_parts() > 0 && HasBackward();
-    if (trains) chunk->backward = {relay(true, BaseKind::kGradInput, BaseKind::kGradOutput)};
+    if (trains) chunk->backward = {relay(true, StagedBase::kGradInput, StagedBase::kGradOutput)};
   }
 
   // Whether some later stage needs what an earlier one makes.
@@ -203,10 +205,10 @@ class ClassStager {
                        [](const auto& entry) { return entry.first.phase == Phase::kBackward; });
   }
 
-  Call CallOf(const Part& part) { return MakeCall(part, nodes_.at(part)); }
+  StagedCall CallOf(const Part& part) { return MakeCall(part, nodes_.at(part)); }
 
-  Call MakeCall(const Part& part, const std::vector<NodeId>& nodes) {
-    Call call;
+  StagedCall MakeCall(const Part& part, const std::vector<NodeId>& nodes) {
+    StagedCall call;
     call.segment = folder_->Add(BuildSegment(context_, part, nodes));
     call.layer = part.layer;
     const std::vector<std::string>& formals = folder_->segment(call.segment).formals;
@@ -238,29 +240,20 @@ class Stager {
         eval_layout_(eval_parts_, &train_layout_),
         placement_(placement) {}
 
-  absl::StatusOr<Plan> Run() {
+  absl::StatusOr<StagedPlan> Run() {
     MGC_RETURN_IF_ERROR(CheckBoundaries(train_parts_));
     MGC_RETURN_IF_ERROR(CheckBoundaries(eval_parts_));
     plan_.mesh = train_parts_.graph().mesh();
     const auto train_nodes = NodesByPart(train_parts_);
     const auto eval_nodes = NodesByPart(eval_parts_);
     for (int64_t c = 0; c < placement_.pp; ++c) {
-      PlanClass made;
+      StagedClass made;
       made.coordinate = static_cast<int>(c);
       ClassStager train(train_layout_, train_nodes, placement_, made.coordinate, &folder_);
-      made.chunks = train.Chunks();
-      made.update = train.Update();
+      made.train = StepOf(train_layout_, &train);
       ClassStager eval(eval_layout_, eval_nodes, placement_, made.coordinate, &folder_);
-      made.eval_chunks = eval.Chunks();
-      made.eval_update = eval.Update();
+      made.eval = StepOf(eval_layout_, &eval);
       AddBlocks(train.held(), &made);
-      made.zeroed = {{0, train_layout_.zeroed_global_bytes()},
-                     {0, eval_layout_.zeroed_global_bytes()}};
-      made.global_bytes = train_layout_.global_bytes();
-      made.eval_global_bytes = eval_layout_.global_bytes();
-      NameGlobals(train_layout_, &made.scalars, &made.reports);
-      std::vector<NamedAddress> no_scalars;
-      NameGlobals(eval_layout_, &no_scalars, &made.eval_reports);
       plan_.classes.push_back(std::move(made));
     }
     plan_.segments = std::move(folder_).Take();
@@ -268,7 +261,17 @@ class Stager {
   }
 
  private:
-  void AddBlocks(const std::set<int>& held, PlanClass* made) {
+  static StagedStep StepOf(const Layout& layout, ClassStager* stager) {
+    StagedStep step;
+    step.chunks = stager->Chunks();
+    step.update = stager->Update();
+    step.global_bytes = layout.global_bytes();
+    step.zeroed_global_bytes = layout.zeroed_global_bytes();
+    NameGlobals(layout, &step.scalars, &step.reports);
+    return step;
+  }
+
+  void AddBlocks(const std::set<int>& held, StagedClass* made) {
     const Graph& graph = train_parts_.graph();
     std::set<int> tied_layers;
     for (const GraphInput& input : graph.inputs()) {
@@ -277,7 +280,7 @@ class Stager {
       }
     }
     for (int layer : held) {
-      made->blocks.push_back({BlockOf(layer, false), layer, true, 0, 0, 0});
+      made->blocks.push_back({BlockOf(layer, false), layer, true});
     }
     for (int layer : tied_layers) {
       bool used = held.count(layer) > 0;
@@ -287,8 +290,7 @@ class Stager {
           used = used || (node.phase != Phase::kUpdate && held.count(node.layer) > 0);
         }
       }
-      if (used)
-        made->blocks.push_back({BlockOf(layer, true), layer, held.count(layer) > 0, 0, 0, 0});
+      if (used) made->blocks.push_back({BlockOf(layer, true), layer, held.count(layer) > 0});
     }
   }
 
@@ -341,8 +343,8 @@ class Stager {
     return entry;
   }
 
-  static void NameGlobals(const Layout& layout, std::vector<NamedAddress>* scalars,
-                          std::vector<NamedAddress>* reports) {
+  static void NameGlobals(const Layout& layout, std::vector<NamedOffset>* scalars,
+                          std::vector<NamedOffset>* reports) {
     const Graph& graph = layout.parts().graph();
     for (const GraphInput& input : graph.inputs()) {
       if (input.kind != InputKind::kScalar) continue;
@@ -360,12 +362,13 @@ class Stager {
   const Layout eval_layout_;
   const LayerPlacement& placement_;
   SegmentFolder folder_;
-  Plan plan_;
+  StagedPlan plan_;
 };
 
 }  // namespace
 
-absl::StatusOr<Plan> Stage(const Graph& train, const Graph& eval, const LayerPlacement& placement) {
+absl::StatusOr<StagedPlan> Stage(const Graph& train, const Graph& eval,
+                                 const LayerPlacement& placement) {
   return Stager(train, eval, placement).Run();
 }
 

@@ -15,16 +15,15 @@
 
 #include "absl/status/statusor.h"
 #include "graph/graph.h"
-#include "graph/plan.h"
 #include "passes/place_layers.h"
+#include "passes/plan_forms.h"
 
 namespace mgc {
 
-// Fills segments, blocks, and of every class blocks, chunks, update, zeroed, scalars and reports.
-// Bindings hold offsets relative to their region; transient slots have no offset yet; no address is
-// absolute before allocate. Internal error when a value other than the residual stream crosses a
-// legal cut point.
-absl::StatusOr<Plan> Stage(const Graph& train, const Graph& eval, const LayerPlacement& placement);
+// Without nodes in `eval` the plan evaluates nothing. Internal error when a value other than the
+// residual stream crosses a legal cut point.
+absl::StatusOr<StagedPlan> Stage(const Graph& train, const Graph& eval,
+                                 const LayerPlacement& placement);
 
 }  // namespace mgc
 

@@ -87,6 +87,13 @@ std::string SlotsText(const std::vector<int>& slots) {
                        [](std::string* out, int slot) { absl::StrAppend(out, "%", slot); });
 }
 
+// ` at "model.cc":3:1`; nothing where the model does not know the file.
+std::string PlaceText(const Graph& model, const SourceLoc& loc) {
+  if (loc.file < 0 || loc.file >= static_cast<int>(model.files().size())) return "";
+  return absl::StrCat(" at ", QuotedText(model.files()[static_cast<size_t>(loc.file)]), ":",
+                      loc.line, ":", loc.column);
+}
+
 class PlanPrinter {
  public:
   explicit PlanPrinter(const Plan& plan) : plan_(plan) {}
@@ -96,11 +103,16 @@ class PlanPrinter {
     text_ += PrintMesh(plan_.mesh);
     text_ += PrintMachine(plan_.machine);
     text_ += PrintGraph(plan_.model);
+    PrintParts();
+    for (const PlanClass& rank_class : plan_.classes) PrintClass(rank_class);
+    return Take();
+  }
+
+  void PrintParts() {
     for (const Segment& segment : plan_.segments) PrintSegment(segment);
     for (const ParamBlock& block : plan_.blocks) PrintBlock(block);
-    for (const PlanClass& rank_class : plan_.classes) PrintClass(rank_class);
-    return std::move(text_);
   }
+  std::string Take() { return std::move(text_); }
 
  private:
   template <typename... Parts>
@@ -162,11 +174,7 @@ class PlanPrinter {
     std::string text = absl::StrJoin(words, " ");
     if (!instr.attrs.empty()) absl::StrAppend(&text, " ", AttrsText(instr.attrs));
     absl::StrAppend(&text, " ", NameOf(instr.phase));
-    if (instr.loc.file != kNone) {
-      absl::StrAppend(&text, " at ",
-                      QuotedText(plan_.model.files()[static_cast<size_t>(instr.loc.file)]), ":",
-                      instr.loc.line, ":", instr.loc.column);
-    }
+    text += PlaceText(plan_.model, instr.loc);
     if (!instr.origin.empty()) absl::StrAppend(&text, " because ", QuotedText(instr.origin));
     Line(text);
   }
@@ -287,6 +295,12 @@ class PlanPrinter {
 };
 
 }  // namespace
+
+std::string PrintSegmentsAndBlocks(const Plan& plan) {
+  PlanPrinter printer(plan);
+  printer.PrintParts();
+  return printer.Take();
+}
 
 std::string PrintPlan(const Plan& plan) { return PlanPrinter(plan).Print(); }
 

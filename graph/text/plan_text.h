@@ -46,6 +46,10 @@ namespace mgc {
 // Deterministic; reads back as an equal plan.
 std::string PrintPlan(const Plan& plan);
 
+// Segments and blocks alone, in the same words; of a plan in the making, which has no model yet, so
+// that instructions go without their places in files.
+std::string PrintSegmentsAndBlocks(const Plan& plan);
+
 // The plan in `text`; it has passed CheckPlan. `name` is what errors call the text.
 // InvalidArgument: the first error of the text with its place, or else all violations.
 absl::StatusOr<Plan> ParsePlan(absl::string_view text, absl::string_view name);

@@ -166,7 +166,7 @@ void FileTest::ExecutePasses(absl::string_view command, absl::string_view passes
 
 void FileTest::AddErrors(const absl::Status& status) {
   if (status.ok()) return;
-  for (absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+  for (absl::string_view line : absl::StrSplit(status.message(), '\n', absl::SkipEmpty())) {
     if (absl::StartsWith(line, "  note: ") && !errors_.empty()) {
       absl::StrAppend(&errors_.back().text, "\n", line);
     } else {

@@ -55,11 +55,25 @@ absl::StatusOr<ParallelConfig> ParseOptions(absl::string_view text) {
   return parallel;
 }
 
+// A graph fixes its micro-batch and the length of its sequences.
+void TakeSizes(const Graph& graph, ParallelConfig* parallel) {
+  const int64_t dp = DataParallelSize(*parallel);
+  const int64_t micro_batches = parallel->global_batch_size / dp;
+  for (const Value& value : graph.values()) {
+    for (const Dim& dim : value.type.dims) {
+      if (dim.name == "batch") parallel->micro_batch_size = dim.size / dp;
+      if (dim.name == "seq") parallel->seq_length = dim.size;
+    }
+  }
+  parallel->global_batch_size = parallel->micro_batch_size * dp * micro_batches;
+}
+
 }  // namespace
 
 absl::StatusOr<PassResult> RunPassesByName(absl::string_view passes, absl::string_view options,
                                            const Graph& graph) {
-  MGC_ASSIGN_OR_RETURN(const ParallelConfig parallel, ParseOptions(options));
+  MGC_ASSIGN_OR_RETURN(ParallelConfig parallel, ParseOptions(options));
+  TakeSizes(graph, &parallel);
   MGC_ASSIGN_OR_RETURN(const PassContext context, ContextOf(parallel, graph));
   PassForm form = StepGraphs{graph, absl::nullopt, {}};
   for (absl::string_view pass : absl::StrSplit(passes, ',')) {

@@ -92,6 +92,39 @@ absl::StatusOr<PipelineSchedule> ScheduleOf(const Plan& plan) {
   return schedule;
 }
 
+std::vector<StagedCall> CallsOf(const std::vector<Call>& calls) {
+  std::vector<StagedCall> staged;
+  for (const Call& call : calls) staged.push_back({call.segment, call.layer, {}});
+  return staged;
+}
+
+std::vector<StagedChunk> ChunksOf(const std::vector<Chunk>& chunks) {
+  std::vector<StagedChunk> staged;
+  for (const Chunk& chunk : chunks) {
+    staged.emplace_back();
+    staged.back().stage = chunk.stage;
+    staged.back().forward = CallsOf(chunk.forward);
+    staged.back().backward = CallsOf(chunk.backward);
+    staged.back().reduce = CallsOf(chunk.reduce);
+  }
+  return staged;
+}
+
+// What order reads of a plan: who calls which segment.
+StagedPlan StagedAgain(const Plan& plan) {
+  StagedPlan staged;
+  staged.mesh = plan.mesh;
+  staged.segments = plan.segments;
+  for (const PlanClass& c : plan.classes) {
+    staged.classes.emplace_back();
+    staged.classes.back().train.chunks = ChunksOf(c.chunks);
+    staged.classes.back().train.update = CallsOf(c.update);
+    staged.classes.back().eval.chunks = ChunksOf(c.eval_chunks);
+    staged.classes.back().eval.update = CallsOf(c.eval_update);
+  }
+  return staged;
+}
+
 }  // namespace
 
 std::string TimelineJson(const Timeline& timeline) {
@@ -127,14 +160,15 @@ Timeline PredictedTimeline(const Plan& plan, const SimulatedStep& step, int64_t 
 }
 
 absl::StatusOr<SimulatedStep> SimulateAgain(const Plan& plan) {
-  MGC_ASSIGN_OR_RETURN(const PipelineSchedule schedule, ScheduleOf(plan));
+  MGC_ASSIGN_OR_RETURN(PipelineSchedule schedule, ScheduleOf(plan));
   // A plan edited by hand need not hold a schedule.
   const size_t stages = static_cast<size_t>(schedule.pp * schedule.vp);
   MGC_RETURN_IF_ERROR(
       SimulateSchedule(schedule, {std::vector<StageCost>(stages, {1, 1, 1}), 1}).status());
-  Plan copy = plan;
-  std::vector<int> pools;
-  return Order(schedule, &copy, &pools, /*keep_spans=*/true);
+  SimulatedStep step;
+  MGC_RETURN_IF_ERROR(
+      Order({StagedAgain(plan), std::move(schedule)}, plan.machine, &step).status());
+  return step;
 }
 
 }  // namespace mgc
