@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/collective.h"
 #include "graph/op.h"
@@ -61,6 +62,12 @@ double WireBytes(CollectiveKind kind, int64_t n, double payload) {
   const double share = static_cast<double>(n - 1) / static_cast<double>(n);
   const bool twice = kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllReduceMax;
   return (twice ? 2 : 1) * share * payload;
+}
+
+absl::Status StepOfCenturies(const Machine& machine) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "a step takes 73 years or more on machine ", machine.name,
+      " [S4]; nearest legal: a smaller micro-batch or global batch size, or more ranks"));
 }
 
 int64_t ComputeNs(const CostModel& model, const Segment& segment, const Instr& instr) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "graph/collective.h"
 #include "graph/machine.h"
 #include "graph/plan.h"
@@ -32,6 +33,9 @@ double WireBytes(CollectiveKind kind, int64_t n, double payload);
 
 // No duration is longer, and no step may take as long: sums of two stay in range.
 inline constexpr int64_t kMaxNs = int64_t{1} << 61;
+
+// The error for a step that would take that long. [S4]
+absl::Status StepOfCenturies(const Machine& machine);
 
 // Duration of a compute or load instruction.
 int64_t ComputeNs(const CostModel& model, const Segment& segment, const Instr& instr);

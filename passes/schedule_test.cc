@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
-#include "passes/simulate_schedule.h"
+#include "passes/testing/simulate_schedule.h"
 #include "passes/testing/vectors.h"
 
 namespace mgc {

@@ -112,11 +112,7 @@ absl::StatusOr<SimulatedStep> StepSimulator::Run() {
   while (!events_.empty()) {
     const Event event = events_.top();
     events_.pop();
-    if (event.time >= kMaxNs) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "a step takes 73 years or more on machine ", spec_.costs.machine.name,
-          " [S4]; nearest legal: a smaller micro-batch or global batch size, or more ranks"));
-    }
+    if (event.time >= kMaxNs) return StepOfCenturies(spec_.costs.machine);
     result_.makespan_ns = event.time;
     Rank& rank = ranks_[event.rank];
     if (event.kind == Event::kCompute) rank.running = false;

@@ -10,6 +10,7 @@
 #include "graph/base/status.h"
 #include "graph/base/suggest.h"
 #include "graph/plan.h"
+#include "passes/predict_step.h"
 #include "tools/command.h"
 #include "tools/output.h"
 #include "tools/plan_file.h"
@@ -23,7 +24,7 @@ namespace mgc {
 namespace {
 
 absl::StatusOr<std::string> TraceText(const Plan& plan) {
-  MGC_ASSIGN_OR_RETURN(const SimulatedStep step, SimulateAgain(plan));
+  MGC_ASSIGN_OR_RETURN(const SimulatedStep step, PredictStep(plan));
   return TimelineJson(PredictedTimeline(plan, step, 1));
 }
 

@@ -9,6 +9,7 @@
 #include "graph/base/status.h"
 #include "graph/verify/verify.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "passes/predict_step.h"
 #include "runtime/data.h"
 #include "runtime/metrics.h"
 #include "runtime/trainer.h"
@@ -48,7 +49,7 @@ std::string EvalLine(int64_t step, const EvalResult& result) {
 absl::StatusOr<std::string> TraceText(const Executor& executor) {
   Timeline timeline = MeasuredTimeline(executor);
   const Plan& plan = executor.plan();
-  MGC_ASSIGN_OR_RETURN(const SimulatedStep step, SimulateAgain(plan));
+  MGC_ASSIGN_OR_RETURN(const SimulatedStep step, PredictStep(plan));
   Append(PredictedTimeline(plan, step, plan.mesh.world_size() + 1), &timeline);
   if (const int64_t dropped = executor.dropped_trace_records(); dropped > 0) {
     std::cerr << "note: the timeline holds the first steps; " << dropped

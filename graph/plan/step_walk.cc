@@ -34,11 +34,14 @@ std::string Describe(const StepWalker& walker, const WalkQueue& queue) {
 }  // namespace
 
 std::string WalkSteps(const Plan& plan, bool eval, int steps, StepVisitor* visitor) {
-  const StepTables tables(plan, eval);
+  return WalkSteps(StepTables(plan, eval), steps, visitor);
+}
+
+std::string WalkSteps(const StepTables& tables, int steps, StepVisitor* visitor) {
   StepWalker walker(tables, steps, visitor);
   if (walker.Run()) return "";
   std::vector<std::string> lines;
-  for (int c = 0; c < static_cast<int>(plan.classes.size()); ++c) {
+  for (int c = 0; c < static_cast<int>(tables.classes.size()); ++c) {
     for (const bool communication : {false, true}) {
       const WalkQueue queue{c, communication};
       if (!walker.IsAtEnd(queue) && lines.size() < kMostLines)

@@ -20,6 +20,7 @@
 
 #include "absl/types/span.h"
 #include "graph/plan.h"
+#include "graph/plan/step_tables.h"
 
 namespace mgc {
 
@@ -40,6 +41,8 @@ class StepVisitor {
   // Asked once, when a walk begins. False: Run is not called, and a walk is much faster.
   virtual bool WantsInstrs() const { return true; }
   virtual void BeginStep(int /*class_index*/, int /*step*/) {}
+  // What the action waits for is done.
+  virtual void BeginAction(int /*class_index*/, const Action& /*action*/) {}
   // kCompute and kLoad.
   virtual void Run(const InstrSite& /*site*/) {}
   // The compute queue hands a collective over; it has not begun.
@@ -51,12 +54,21 @@ class StepVisitor {
   virtual void Transfer(int /*from_class*/, const mgc::Transfer& /*send*/, int /*to_class*/,
                         const mgc::Transfer& /*receive*/) {}
   virtual void EndAction(int /*class_index*/, const Action& /*action*/) {}
+
+  // Whether something that the plan lets happen now is held back until other queues have moved.
+  virtual bool HoldsAction(int /*class_index*/, const Action& /*action*/) const { return false; }
+  virtual bool HoldsTransfer(int /*to_class*/, const mgc::Transfer& /*receive*/) const {
+    return false;
+  }
+  // Asked when no queue can move. True: the walk is tried on, less is held back than before.
+  virtual bool LetGo() { return false; }
 };
 
 // Walks through `steps` steps of the training (or evaluation) program, one after another without a
 // barrier. Returns "" when all lists have been run to their end, else what the first queues that
 // are not at their end wait for, a line each. The plan has passed graph/plan_check.h.
 std::string WalkSteps(const Plan& plan, bool eval, int steps, StepVisitor* visitor);
+std::string WalkSteps(const StepTables& tables, int steps, StepVisitor* visitor);
 
 }  // namespace mgc
 

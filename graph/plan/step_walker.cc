@@ -29,6 +29,16 @@ bool StepWalker::Run() {
     PassStepEnd(c);
     Wake(c);
   }
+  RunAwake();
+  while (!AllAtEnd() && visitor_.LetGo()) {
+    for (int c = 0; c < num_classes; ++c) Wake(c);
+    RunAwake();
+  }
+  return AllAtEnd();
+}
+
+// Runs classes until none of those awake can move.
+void StepWalker::RunAwake() {
   while (!awake_.empty()) {
     const int c = awake_.front();
     awake_.pop_front();
@@ -39,7 +49,10 @@ bool StepWalker::Run() {
       moved |= Communicate(c);
     }
   }
-  for (int c = 0; c < num_classes; ++c) {
+}
+
+bool StepWalker::AllAtEnd() const {
+  for (int c = 0; c < static_cast<int>(classes_.size()); ++c) {
     if (!ComputeAtEnd(c) || !CommAtEnd(c)) return false;
   }
   return true;
@@ -105,9 +118,10 @@ bool StepWalker::ComputeAction(int c) {
   const StepAction& action = ClassOf(c).actions[state.action];
   if (!state.inside) {
     if (!TransfersDone(c, action.transfers_needed) ||
-        !CollectivesDone(c, action.collectives_needed)) {
+        !CollectivesDone(c, action.collectives_needed) || visitor_.HoldsAction(c, *action.action)) {
       return false;
     }
+    visitor_.BeginAction(c, *action.action);
     state.inside = true;
     state.call = state.instr = 0;
     state.call_first = action.first_collective;
@@ -186,7 +200,11 @@ bool StepWalker::RunTransfer(int c) {
   const StepTransfer& other = ClassOf(peer).transfers[static_cast<size_t>(mine.peer_index)];
   ClassState& peer_state = classes_[static_cast<size_t>(peer)];
   if (!TransferCanRun(peer, other) || peer_state.comm_step != state.comm_step) return false;
-  if (IsSend(mine.transfer->ref.kind)) {
+  const bool sends = IsSend(mine.transfer->ref.kind);
+  if (visitor_.HoldsTransfer(sends ? peer : c, sends ? *other.transfer : *mine.transfer)) {
+    return false;
+  }
+  if (sends) {
     visitor_.Transfer(c, *mine.transfer, peer, *other.transfer);
   } else {
     visitor_.Transfer(peer, *other.transfer, c, *mine.transfer);

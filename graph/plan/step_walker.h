@@ -69,6 +69,8 @@ class StepWalker {
     return tables_.segments[static_cast<size_t>(call.segment)];
   }
   void Wake(int c);
+  void RunAwake();
+  bool AllAtEnd() const;
   bool ComputeAtEnd(int c) const;
   bool CommAtEnd(int c) const;
   bool CollectivesDone(int c, int64_t of_step) const;  // of the step that the class computes

@@ -9,9 +9,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "graph/base/json.h"
-#include "graph/base/status.h"
-#include "passes/schedule.h"
-#include "passes/simulate_schedule.h"
 
 namespace mgc {
 namespace {
@@ -65,66 +62,6 @@ class Flows {
   std::map<std::pair<int64_t, std::string>, uint64_t> numbers_;  // by receiving stage and rest
 };
 
-// The order of a plan's actions. InvalidArgument when its chunks do not lie on the ranks as a
-// schedule's stages do.
-absl::StatusOr<PipelineSchedule> ScheduleOf(const Plan& plan) {
-  PipelineSchedule schedule;
-  schedule.pp = static_cast<int64_t>(plan.classes.size());
-  schedule.vp = plan.classes.empty() ? 1 : static_cast<int64_t>(plan.classes[0].chunks.size());
-  schedule.micro_batches = plan.num_micro_batches;
-  for (const PlanClass& plan_class : plan.classes) {
-    for (int64_t i = 0; i < static_cast<int64_t>(plan_class.chunks.size()); ++i) {
-      const int64_t stage = i * schedule.pp + plan_class.coordinate;
-      if (plan_class.chunks[static_cast<size_t>(i)].stage == stage) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("chunk ", i, " of pp ", plan_class.coordinate, " is not stage ", stage));
-    }
-    schedule.ranks.emplace_back();
-    for (const Action& action : plan_class.train.compute) {
-      const bool forward = action.ref.kind == ActionKind::kForward;
-      if (!forward && action.ref.kind != ActionKind::kBackward) continue;
-      const Chunk& chunk = plan_class.chunks[static_cast<size_t>(action.ref.chunk)];
-      schedule.ranks.back().push_back(
-          {chunk.stage, forward ? ScheduleActionKind::kForward : ScheduleActionKind::kBackward,
-           static_cast<int32_t>(action.ref.micro_batch)});
-    }
-  }
-  return schedule;
-}
-
-std::vector<StagedCall> CallsOf(const std::vector<Call>& calls) {
-  std::vector<StagedCall> staged;
-  for (const Call& call : calls) staged.push_back({call.segment, call.layer, {}});
-  return staged;
-}
-
-std::vector<StagedChunk> ChunksOf(const std::vector<Chunk>& chunks) {
-  std::vector<StagedChunk> staged;
-  for (const Chunk& chunk : chunks) {
-    staged.emplace_back();
-    staged.back().stage = chunk.stage;
-    staged.back().forward = CallsOf(chunk.forward);
-    staged.back().backward = CallsOf(chunk.backward);
-    staged.back().reduce = CallsOf(chunk.reduce);
-  }
-  return staged;
-}
-
-// What order reads of a plan: who calls which segment.
-StagedPlan StagedAgain(const Plan& plan) {
-  StagedPlan staged;
-  staged.mesh = plan.mesh;
-  staged.segments = plan.segments;
-  for (const PlanClass& c : plan.classes) {
-    staged.classes.emplace_back();
-    staged.classes.back().train.chunks = ChunksOf(c.chunks);
-    staged.classes.back().train.update = CallsOf(c.update);
-    staged.classes.back().eval.chunks = ChunksOf(c.eval_chunks);
-    staged.classes.back().eval.update = CallsOf(c.eval_update);
-  }
-  return staged;
-}
-
 }  // namespace
 
 std::string TimelineJson(const Timeline& timeline) {
@@ -157,18 +94,6 @@ Timeline PredictedTimeline(const Plan& plan, const SimulatedStep& step, int64_t 
     timeline.events.push_back(std::move(event));
   }
   return timeline;
-}
-
-absl::StatusOr<SimulatedStep> SimulateAgain(const Plan& plan) {
-  MGC_ASSIGN_OR_RETURN(PipelineSchedule schedule, ScheduleOf(plan));
-  // A plan edited by hand need not hold a schedule.
-  const size_t stages = static_cast<size_t>(schedule.pp * schedule.vp);
-  MGC_RETURN_IF_ERROR(
-      SimulateSchedule(schedule, {std::vector<StageCost>(stages, {1, 1, 1}), 1}).status());
-  SimulatedStep step;
-  MGC_RETURN_IF_ERROR(
-      Order({StagedAgain(plan), std::move(schedule)}, plan.machine, &step).status());
-  return step;
 }
 
 }  // namespace mgc

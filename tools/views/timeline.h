@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "graph/plan.h"
 #include "passes/order.h"
 
@@ -40,12 +39,9 @@ struct Timeline {
 // neighbouring events keep touching.
 std::string TimelineJson(const Timeline& timeline);
 
-// The simulated step of a plan, a process for each rank class; sends and their receives are joined.
-// Class c is process first_process + c.
+// The predicted step of a plan (passes/predict_step.h), a process for each rank class; sends and
+// their receives are joined. Class c is process first_process + c.
 Timeline PredictedTimeline(const Plan& plan, const SimulatedStep& step, int64_t first_process);
-
-// Simulates the step of a plan once more.
-absl::StatusOr<SimulatedStep> SimulateAgain(const Plan& plan);
 
 }  // namespace mgc
 

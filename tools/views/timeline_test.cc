@@ -42,31 +42,5 @@ TEST(TimelineTest, JoinsSendsAndReceives) {
   EXPECT_EQ(timeline.tracks[timeline.events[2].track].thread, 2);
 }
 
-// Events of one queue do not overlap, or viewers would drop them.
-TEST(TimelineTest, SimulatesThePlanAgain) {
-  const absl::StatusOr<SimulatedStep> step = SimulateAgain(SmallPlan());
-  ASSERT_TRUE(step.ok()) << step.status();
-  const Timeline timeline = PredictedTimeline(SmallPlan(), *step, 1);
-  int forwards = 0;
-  std::vector<int64_t> last_end(timeline.tracks.size(), 0);
-  for (const TimelineEvent& event : timeline.events) {
-    forwards += event.name == "0F0" || event.name == "1F3" ? 1 : 0;
-    EXPECT_LE(event.begin_ns, event.end_ns) << event.name;
-  }
-  EXPECT_EQ(forwards, 2);
-}
-
-TEST(TimelineTest, RefusesPlansWithoutASchedule) {
-  Plan missing = SmallPlan();
-  missing.classes[0].train.compute.erase(missing.classes[0].train.compute.begin());
-  EXPECT_FALSE(SimulateAgain(missing).ok());
-  Plan waiting = SmallPlan();  // backward before forward
-  std::swap(waiting.classes[1].train.compute[0], waiting.classes[1].train.compute[1]);
-  EXPECT_FALSE(SimulateAgain(waiting).ok());
-  Plan elsewhere = SmallPlan();
-  elsewhere.classes[0].chunks[0].stage = 1;
-  EXPECT_FALSE(SimulateAgain(elsewhere).ok());
-}
-
 }  // namespace
 }  // namespace mgc

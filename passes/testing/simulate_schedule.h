@@ -1,12 +1,12 @@
-// Plays a pipeline schedule against its data dependencies: does it run to its end, how long does it
-// take, how long is each rank idle, how many activations does it hold.
+// For tests: plays a pipeline schedule against its data dependencies. Does it run to its end, how
+// long does it take, how long is each rank idle, how many activations does it hold?
 //
 // The model has no contention: an action starts when the one before it on its rank has ended and
 // its inputs have arrived; a transfer between ranks takes a fixed time and occupies nobody. Time is
 // an integer (nanoseconds, or any unit), so results do not depend on the order of additions.
 
-#ifndef MGC_PASSES_SIMULATE_SCHEDULE_H_
-#define MGC_PASSES_SIMULATE_SCHEDULE_H_
+#ifndef MGC_PASSES_TESTING_SIMULATE_SCHEDULE_H_
+#define MGC_PASSES_TESTING_SIMULATE_SCHEDULE_H_
 
 #include <cstdint>
 #include <vector>
@@ -49,4 +49,4 @@ absl::StatusOr<ScheduleTiming> SimulateSchedule(const PipelineSchedule& schedule
 
 }  // namespace mgc
 
-#endif  // MGC_PASSES_SIMULATE_SCHEDULE_H_
+#endif  // MGC_PASSES_TESTING_SIMULATE_SCHEDULE_H_

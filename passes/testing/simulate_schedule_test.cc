@@ -1,4 +1,4 @@
-#include "passes/simulate_schedule.h"
+#include "passes/testing/simulate_schedule.h"
 
 #include <algorithm>
 #include <string>
