@@ -20,6 +20,38 @@ constexpr size_t kMaxOutboxes = 2;
 
 int64_t Later(int64_t time, int64_t ns) { return std::min(time + ns, kMaxNs); }
 
+struct Issued {
+  int64_t time = 0;
+  int64_t ns = 0;
+};
+// Where a class is, and when what it has done ended.
+struct ClassClock {
+  int64_t now = 0;  // of the compute queue
+  int64_t began = 0;
+  int64_t busy = 0;
+  int64_t queue_free = 0;        // of the communication queue
+  int64_t first_collective = 0;  // of `call`, in the step
+  const Call* call = nullptr;    // of the action, and the step of its segment that comes next
+  const Call* last_call = nullptr;
+  size_t next_step = 0;
+  std::vector<int64_t> ends;  // of actions, in order
+  std::vector<Issued> issued;
+  std::vector<int64_t> collective_ends;
+  std::vector<int64_t> transfer_ends;
+  std::vector<std::vector<int64_t>> sent;        // by chunk and kind of action
+  std::vector<std::vector<TimedStep>> segments;  // those that have been called
+
+  std::vector<int64_t>& Sent(const Action& action) { return Sent(action.ref); }
+  const std::vector<int64_t>& Sent(const Action& action) const {
+    return sent[SentIndex(action.ref)];
+  }
+  std::vector<int64_t>& Sent(const ActionRef& ref) { return sent[SentIndex(ref)]; }
+  size_t SentIndex(const ActionRef& ref) const {
+    const bool backward = ref.kind == ActionKind::kBackward;
+    return static_cast<size_t>(ref.chunk) * 2 + (backward ? 1 : 0);
+  }
+};
+
 class StepClock : public StepVisitor {
  public:
   explicit StepClock(const StepTables& tables)
@@ -125,38 +157,6 @@ class StepClock : public StepVisitor {
   }
 
  private:
-  struct Issued {
-    int64_t time = 0;
-    int64_t ns = 0;
-  };
-  // Where a class is, and when what it has done ended.
-  struct ClassClock {
-    int64_t now = 0;  // of the compute queue
-    int64_t began = 0;
-    int64_t busy = 0;
-    int64_t queue_free = 0;        // of the communication queue
-    int64_t first_collective = 0;  // of `call`, in the step
-    const Call* call = nullptr;    // of the action, and the step of its segment that comes next
-    const Call* last_call = nullptr;
-    size_t next_step = 0;
-    std::vector<int64_t> ends;  // of actions, in order
-    std::vector<Issued> issued;
-    std::vector<int64_t> collective_ends;
-    std::vector<int64_t> transfer_ends;
-    std::vector<std::vector<int64_t>> sent;        // by chunk and kind of action
-    std::vector<std::vector<TimedStep>> segments;  // those that have been called
-
-    std::vector<int64_t>& Sent(const Action& action) { return Sent(action.ref); }
-    const std::vector<int64_t>& Sent(const Action& action) const {
-      return sent[SentIndex(action.ref)];
-    }
-    std::vector<int64_t>& Sent(const ActionRef& ref) { return sent[SentIndex(ref)]; }
-    size_t SentIndex(const ActionRef& ref) const {
-      const bool backward = ref.kind == ActionKind::kBackward;
-      return static_cast<size_t>(ref.chunk) * 2 + (backward ? 1 : 0);
-    }
-  };
-
   static size_t Index(int c) { return static_cast<size_t>(c); }
 
   static void Await(const std::vector<int64_t>& ends, int64_t count, ClassClock* at) {
