@@ -113,28 +113,6 @@ absl::Status ReadBlock(const wire::ParamBlock& message, const Mesh& mesh, ParamB
   return absl::OkStatus();
 }
 
-void ToWire(const Plan& plan, wire::Plan* out) {
-  out->set_name(plan.name);
-  for (const auto& [name, value] : plan.options) {
-    wire::PlanOption* option = out->add_options();
-    option->set_name(name);
-    option->set_value(value);
-  }
-  ToWire(plan.mesh, out->mutable_mesh());
-  ToWire(plan.machine, out->mutable_machine());
-  out->set_micro_batch_size(plan.micro_batch_size);
-  out->set_global_batch_size(plan.global_batch_size);
-  out->set_num_micro_batches(plan.num_micro_batches);
-  out->set_seq_length(plan.seq_length);
-  out->set_vocab(plan.vocab);
-  FoldLayers(plan.model, out->mutable_model());
-  for (const Segment& segment : plan.segments) ToWire(segment, out->add_segments());
-  for (const ParamBlock& block : plan.blocks) ToWire(block, out->add_blocks());
-  for (const PlanClass& rank_class : plan.classes) ToWire(rank_class, out->add_classes());
-  out->set_predicted_step_ns(plan.predicted_step_ns);
-  for (const std::string& note : plan.notes) out->add_notes(note);
-}
-
 absl::StatusOr<Plan> ReadMessage(const wire::Plan& message) {
   Plan plan;
   plan.name = message.name();
@@ -183,6 +161,28 @@ absl::StatusOr<Plan> ReadPlanBytes(absl::string_view bytes) {
 }
 
 }  // namespace
+
+void ToWire(const Plan& plan, wire::Plan* out) {
+  out->set_name(plan.name);
+  for (const auto& [name, value] : plan.options) {
+    wire::PlanOption* option = out->add_options();
+    option->set_name(name);
+    option->set_value(value);
+  }
+  ToWire(plan.mesh, out->mutable_mesh());
+  ToWire(plan.machine, out->mutable_machine());
+  out->set_micro_batch_size(plan.micro_batch_size);
+  out->set_global_batch_size(plan.global_batch_size);
+  out->set_num_micro_batches(plan.num_micro_batches);
+  out->set_seq_length(plan.seq_length);
+  out->set_vocab(plan.vocab);
+  FoldLayers(plan.model, out->mutable_model());
+  for (const Segment& segment : plan.segments) ToWire(segment, out->add_segments());
+  for (const ParamBlock& block : plan.blocks) ToWire(block, out->add_blocks());
+  for (const PlanClass& rank_class : plan.classes) ToWire(rank_class, out->add_classes());
+  out->set_predicted_step_ns(plan.predicted_step_ns);
+  for (const std::string& note : plan.notes) out->add_notes(note);
+}
 
 std::string SerializePlan(const Plan& plan) {
   wire::Plan message;

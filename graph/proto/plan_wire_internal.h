@@ -12,6 +12,8 @@
 
 namespace mgc {
 
+void ToWire(const Plan& plan, wire::Plan* out);
+
 void ToWire(const Segment& segment, wire::Segment* out);
 absl::Status FromWire(const wire::Segment& message, const Mesh& mesh, Segment* out);
 

@@ -175,7 +175,7 @@ Chunk OddChunk(int coordinate) {
 PlanClass OddClass(int coordinate) {
   PlanClass rank_class;
   rank_class.coordinate = coordinate;
-  rank_class.blocks = {{0, 3, true, 8, 16, 24}, {0, kEmbeddingLayer, false, 32, 40, 48}};
+  rank_class.blocks = {{0, 3, true, 8, 16, 24}, {1, kEmbeddingLayer, false, 32, 40, 48}};
   rank_class.chunks = {OddChunk(coordinate)};
   rank_class.eval_chunks = {OddChunk(coordinate)};
   rank_class.eval_chunks[0].backward.clear();
@@ -215,7 +215,7 @@ Plan OddPlan() {
   plan.segments = {OddSegment(), BoundarySegment("input", "output"),
                    BoundarySegment("grad_input", "grad_input")};
   plan.segments[2].name = "layer forward";
-  plan.blocks = {OddBlock()};
+  plan.blocks = {OddBlock(), {"empty", {}, 1, 2, 3}};
   plan.classes = {OddClass(0), OddClass(1)};
   plan.predicted_step_ns = 123456789012345;
   plan.notes = {"first", "second \xFF"};

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "graph/plan_diff.h"
+#include "graph/proto/plan_difference.h"
 #include "graph/proto/plan_wire.h"
 #include "gtest/gtest.h"
 #include "tests/plan_forms/corpus.h"
@@ -20,8 +20,7 @@ TEST_P(PlanSizeTest, FitsAndReadsBack) {
   EXPECT_LT(bytes.size(), kMaxBytes);
   const absl::StatusOr<Plan> read = DeserializePlan(bytes, "plan");
   ASSERT_TRUE(read.ok()) << read.status();
-  std::string difference;
-  EXPECT_TRUE(SamePlan(plan, *read, &difference)) << difference;
+  EXPECT_EQ(PlanDifference(plan, *read), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Large, PlanSizeTest, testing::ValuesIn(LargePlanCases()),

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "graph/proto/plan_difference.h"
 #include "graph/text/printer.h"
 #include "tools/json_writer.h"
 #include "tools/views/comm.h"
@@ -26,7 +27,7 @@ const std::string* Find(const Facts& facts, const std::string& what) {
 }
 
 // The facts of the left plan in order, then those that only the right one has.
-void Compare(const Facts& left, const Facts& right, std::vector<PlanDifference>* differences) {
+void Compare(const Facts& left, const Facts& right, std::vector<ViewDifference>* differences) {
   for (const auto& [what, value] : left) {
     const std::string* other = Find(right, what);
     if (other != nullptr && *other == value) continue;
@@ -134,7 +135,7 @@ std::string LineAt(const Plan& plan, const Segment& segment, size_t i) {
 }
 
 void CompareSegments(const Plan& left, const Plan& right,
-                     std::vector<PlanDifference>* differences) {
+                     std::vector<ViewDifference>* differences) {
   for (const Segment& segment : left.segments) {
     const Segment* other = FindSegment(right, segment.name);
     if (other == nullptr) {
@@ -161,18 +162,22 @@ void CompareSegments(const Plan& left, const Plan& right,
 
 }  // namespace
 
-std::vector<PlanDifference> DiffPlans(const Plan& left, const Plan& right) {
-  std::vector<PlanDifference> differences;
+std::vector<ViewDifference> DiffPlans(const Plan& left, const Plan& right) {
+  std::vector<ViewDifference> differences;
   for (const auto facts_of : {Header, Stages, Parameters, Memory, Orders, Communication}) {
     Compare(facts_of(left), facts_of(right), &differences);
   }
   CompareSegments(left, right, &differences);
+  if (!differences.empty()) return differences;
+  for (FieldDifference& field : FieldDifferences(left, right)) {
+    differences.push_back({std::move(field.field), std::move(field.left), std::move(field.right)});
+  }
   return differences;
 }
 
-std::string DiffText(const std::vector<PlanDifference>& differences) {
+std::string DiffText(const std::vector<ViewDifference>& differences) {
   std::string text;
-  for (const PlanDifference& difference : differences) {
+  for (const ViewDifference& difference : differences) {
     absl::StrAppend(&text, difference.what, "\n");
     if (!difference.left.empty()) absl::StrAppend(&text, "< ", difference.left, "\n");
     if (!difference.right.empty()) absl::StrAppend(&text, "> ", difference.right, "\n");
@@ -180,10 +185,10 @@ std::string DiffText(const std::vector<PlanDifference>& differences) {
   return text;
 }
 
-std::string DiffJson(const std::vector<PlanDifference>& differences) {
+std::string DiffJson(const std::vector<ViewDifference>& differences) {
   JsonWriter json;
   json.BeginObject().Key("same").Bool(differences.empty()).Key("differences").BeginArray();
-  for (const PlanDifference& difference : differences) {
+  for (const ViewDifference& difference : differences) {
     json.NewLine().BeginObject().String("what", difference.what);
     json.String("left", difference.left).String("right", difference.right).EndObject();
   }

@@ -27,7 +27,7 @@ TEST(DiffTest, NamesWhatDiffers) {
   right.classes[1].memory.peak = 1 << 20;
   std::swap(right.classes[0].train.compute[0], right.classes[0].train.compute[1]);
   right.segments[1].instrs[0].op = FindOp("add");
-  const std::vector<PlanDifference> differences = DiffPlans(left, right);
+  const std::vector<ViewDifference> differences = DiffPlans(left, right);
   ASSERT_EQ(differences.size(), 5) << DiffText(differences);
   EXPECT_EQ(differences[0].what, "option --tp");
   EXPECT_EQ(differences[0].left, "2");
@@ -41,6 +41,15 @@ TEST(DiffTest, NamesWhatDiffers) {
   ASSERT_TRUE(root.ok()) << root.status();
   EXPECT_FALSE(root->Find("same")->boolean);
   EXPECT_EQ(root->Find("differences")->items.size(), 5);
+}
+
+TEST(DiffTest, NamesFieldsOfTheFileWhereNothingElseDiffers) {
+  Plan right = SmallPlan();
+  right.segments[0].slots[0].offset += 64;
+  const std::vector<ViewDifference> differences = DiffPlans(SmallPlan(), right);
+  ASSERT_EQ(differences.size(), 1) << DiffText(differences);
+  EXPECT_EQ(differences[0].what, "segments[0].slots[0].offset");
+  EXPECT_NE(differences[0].left, differences[0].right);
 }
 
 TEST(DiffTest, NamesMissingSegmentsAndStages) {
