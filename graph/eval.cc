@@ -7,66 +7,11 @@
 #include "graph/eval_collective.h"
 
 namespace mgc {
-namespace {
-
-std::vector<int64_t> Strides(absl::Span<const int64_t> shape) {
-  std::vector<int64_t> strides(shape.size(), 1);
-  for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
-  return strides;
-}
-
-}  // namespace
-
-void ForEachInTile(absl::Span<const DimPiece> pieces, absl::Span<const int64_t> whole,
-                   const std::function<void(int64_t, int64_t)>& fn) {
-  std::vector<int64_t> room;
-  for (const DimPiece& piece : pieces) {
-    room.push_back(piece.room);
-    if (piece.valid == 0) return;
-  }
-  const std::vector<int64_t> tile_strides = Strides(room);
-  const std::vector<int64_t> whole_strides = Strides(whole);
-  std::vector<int64_t> at(pieces.size(), 0);
-  while (true) {
-    int64_t tile_index = 0;
-    int64_t whole_index = 0;
-    for (size_t i = 0; i < at.size(); ++i) {
-      tile_index += at[i] * tile_strides[i];
-      whole_index += (pieces[i].begin + at[i]) * whole_strides[i];
-    }
-    fn(tile_index, whole_index);
-    size_t i = at.size();
-    while (i > 0 && ++at[i - 1] == pieces[i - 1].valid) at[--i] = 0;
-    if (i == 0) return;
-  }
-}
-
-std::vector<DimPiece> TilePieces(const TensorType& type, const Sharding& sharding, const Mesh& mesh,
-                                 int64_t rank) {
-  std::vector<DimPiece> pieces;
-  for (size_t i = 0; i < type.dims.size(); ++i) {
-    pieces.push_back(PieceOf(type.dims[i], sharding.dims[i], mesh, rank));
-  }
-  return pieces;
-}
-
 std::vector<DimPiece> FactorPieces(const FactorRule& rule,
                                    absl::Span<const Sharding* const> operands,
                                    absl::Span<const Sharding* const> results, const Mesh& mesh,
                                    int64_t rank) {
-  FactorAxes axes(rule.factors.size());
-  const auto collect = [&](const Sharding* sharding, const TensorFactors& factors) {
-    if (sharding == nullptr || !sharding->storage.empty()) return;
-    for (size_t d = 0; d < factors.size(); ++d) {
-      FactorAxes found(rule.factors.size());
-      DistributeAxes(factors[d], rule, sharding->dims[d], mesh, &found);
-      for (int f : factors[d]) {
-        if (axes[f].empty()) axes[f] = found[f];
-      }
-    }
-  };
-  for (size_t i = 0; i < operands.size(); ++i) collect(operands[i], rule.operands[i]);
-  for (size_t i = 0; i < results.size(); ++i) collect(results[i], rule.results[i]);
+  const FactorAxes axes = FactorAxesOf(rule, operands, results, mesh);
   std::vector<DimPiece> pieces;
   pieces.reserve(axes.size());
   for (size_t f = 0; f < axes.size(); ++f) {
@@ -179,33 +124,21 @@ template <class M>
 typename GraphEvaluator<M>::Tensor GraphEvaluator<M>::Whole(ValueId value) const {
   const Mesh& mesh = graph_.mesh();
   const TensorType& type = graph_.type(value);
-  Sharding sharding = ShardingOfValue(value);
-  std::vector<int64_t> sizes;
-  for (const Dim& dim : type.dims) sizes.push_back(dim.size);
-  Tensor whole = Tensor::Make(sizes, type.dtype == DType::kI64, model_.Size(0));
-  const AxisSet extra = mesh.AllAxes() - sharding.UsedAxes();
-  const AxisList storage = std::exchange(sharding.storage, {});
-  const int64_t tile_size = NumElements(LocalShape(type, sharding, mesh));
+  const Sharding sharding = ShardingOfValue(value);
+  Tensor whole = Tensor::Make(SizesOf(type), type.dtype == DType::kI64, model_.Size(0));
   for (int64_t rank = 0; rank < num_ranks(); ++rank) {
-    bool replica = false;
-    for (AxisId axis : extra) replica |= mesh.Coordinate(rank, axis) != 0;
-    if (replica) continue;
+    if (!IsFirstReplica(sharding, {}, mesh, rank)) continue;
     const Tensor& tile = tiles_[Index(value)][rank];
-    const int64_t begin = storage.empty() ? 0 : mesh.ShardIndex(rank, storage) * tile.size();
-    const int64_t end = std::min(begin + tile.size(), tile_size);
     bool lowest_max = true;
     for (AxisId axis : sharding.max) lowest_max &= mesh.Coordinate(rank, axis) == 0;
-    ForEachInTile(TilePieces(type, sharding, mesh, rank), sizes, [&](int64_t at, int64_t to) {
-      if (at < begin || at >= end) return;
-      if (whole.is_index) {
-        whole.index[to] = tile.index[at - begin];
-        return;
-      }
-      const S& element = tile.real[at - begin];
-      if (sharding.max.empty()) {
-        whole.real[to] = model_.Add(whole.real[to], element);
-      } else {
-        whole.real[to] = lowest_max ? element : model_.Max(whole.real[to], element);
+    ForEachRun(type, sharding, mesh, rank, [&](int64_t at, int64_t to, int64_t count) {
+      if (whole.is_index) return CopyElements(tile, at, count, &whole, to);
+      for (int64_t i = 0; i < count; ++i) {
+        const S& element = tile.real[at + i];
+        S& made = whole.real[to + i];
+        made = sharding.max.empty() ? model_.Add(made, element)
+               : lowest_max         ? element
+                                    : model_.Max(made, element);
       }
     });
   }

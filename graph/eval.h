@@ -9,8 +9,6 @@
 #define MGC_GRAPH_EVAL_H_
 
 #include <cstdint>
-#include <functional>
-#include <utility>
 #include <vector>
 
 #include "graph/collective.h"
@@ -18,16 +16,9 @@
 #include "graph/op.h"
 #include "graph/op_eval.h"
 #include "graph/scalar.h"
+#include "graph/tile_runs.h"
 
 namespace mgc {
-
-// Calls fn(linear index in the tile, linear index in the whole) for every valid element of a tile.
-void ForEachInTile(absl::Span<const DimPiece> pieces, absl::Span<const int64_t> whole,
-                   const std::function<void(int64_t tile, int64_t whole)>& fn);
-
-// The pieces of a value's dims one rank holds, storage axes left aside.
-std::vector<DimPiece> TilePieces(const TensorType& type, const Sharding& sharding, const Mesh& mesh,
-                                 int64_t rank);
 
 // Per factor of a rule: which elements of the whole dim `rank` holds. Null shardings mean whole.
 std::vector<DimPiece> FactorPieces(const FactorRule& rule,
@@ -37,25 +28,13 @@ std::vector<DimPiece> FactorPieces(const FactorRule& rule,
 
 // The tile that `rank` holds of a whole tensor.
 template <class S>
-HostTensor<S> CutTile(const HostTensor<S>& whole, const TensorType& type, Sharding sharding,
+HostTensor<S> CutTile(const HostTensor<S>& whole, const TensorType& type, const Sharding& sharding,
                       const Mesh& mesh, int64_t rank) {
-  const std::vector<int64_t> shape = LocalShape(type, sharding, mesh);
-  const AxisList storage = std::exchange(sharding.storage, {});
   auto tile = HostTensor<S>::Make(LocalShape(type, sharding, mesh), whole.is_index);
-  ForEachInTile(TilePieces(type, sharding, mesh, rank), whole.shape, [&](int64_t to, int64_t from) {
-    if (whole.is_index) {
-      tile.index[to] = whole.index[from];
-    } else {
-      tile.real[to] = whole.real[from];
-    }
+  ForEachRun(type, sharding, mesh, rank, [&](int64_t at, int64_t from, int64_t count) {
+    CopyElements(whole, from, count, &tile, at);
   });
-  if (storage.empty()) return tile;
-  auto piece = HostTensor<S>::Make(shape, whole.is_index);
-  const int64_t begin = mesh.ShardIndex(rank, storage) * piece.size();
-  for (int64_t i = 0; i < piece.size() && begin + i < tile.size(); ++i) {
-    piece.real[i] = tile.real[begin + i];
-  }
-  return piece;
+  return tile;
 }
 
 template <class M>

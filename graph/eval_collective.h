@@ -13,6 +13,7 @@
 #include "graph/op_eval.h"
 #include "graph/sharding.h"
 #include "graph/tensor_type.h"
+#include "graph/tile_runs.h"
 
 namespace mgc {
 
@@ -50,28 +51,24 @@ HostTensor<typename M::Scalar> CollectiveTile(const M& model, const CollectiveUs
   bool first = true;
   for (int64_t member : use.Members(rank)) {
     const HostTensor<S>& tile = tile_of(member);
-    ForEachInTile(use.PiecesInGroup(use.from, member), shape, [&](int64_t at, int64_t to) {
-      if (tile.is_index) {
-        group.index[to] = tile.index[at];
-        return;
+    const auto add = [&](int64_t at, int64_t to, int64_t count) {
+      if (tile.is_index) return CopyElements(tile, at, count, &group, to);
+      for (int64_t i = 0; i < count; ++i) {
+        S& made = group.real[to + i];
+        const S& term = tile.real[at + i];
+        made = first || !(maximum || sums) ? term
+               : maximum                   ? model.Max(made, term)
+                                           : model.Add(made, term);
       }
-      S& made = group.real[to];
-      const S& term = tile.real[at];
-      made = first || !(maximum || sums) ? term
-             : maximum                   ? model.Max(made, term)
-                                         : model.Add(made, term);
-    });
+    };
+    ForEachRun(use.PiecesInGroup(use.from, member), shape, add);
     first = false;
   }
   HostTensor<S> out =
       HostTensor<S>::Make(LocalShape(use.type, use.to, use.mesh), group.is_index, model.Size(0));
   if (!use.Keeps(rank)) return out;
-  ForEachInTile(use.PiecesInGroup(use.to, rank), shape, [&](int64_t at, int64_t from) {
-    if (out.is_index) {
-      out.index[at] = group.index[from];
-    } else {
-      out.real[at] = group.real[from];
-    }
+  ForEachRun(use.PiecesInGroup(use.to, rank), shape, [&](int64_t at, int64_t from, int64_t count) {
+    CopyElements(group, from, count, &out, at);
   });
   return out;
 }

@@ -237,6 +237,24 @@ bool DistributeAxes(const DimFactors& dim, const FactorRule& rule, const AxisLis
   return true;
 }
 
+FactorAxes FactorAxesOf(const FactorRule& rule, absl::Span<const Sharding* const> operands,
+                        absl::Span<const Sharding* const> results, const Mesh& mesh) {
+  FactorAxes axes(rule.factors.size());
+  const auto collect = [&](const Sharding* sharding, const TensorFactors& factors) {
+    if (sharding == nullptr || !sharding->storage.empty()) return;
+    for (size_t d = 0; d < factors.size(); ++d) {
+      FactorAxes found(rule.factors.size());
+      DistributeAxes(factors[d], rule, sharding->dims[d], mesh, &found);
+      for (int f : factors[d]) {
+        if (axes[f].empty()) axes[f] = found[f];
+      }
+    }
+  };
+  for (size_t i = 0; i < operands.size(); ++i) collect(operands[i], rule.operands[i]);
+  for (size_t r = 0; r < results.size(); ++r) collect(results[r], rule.results[r]);
+  return axes;
+}
+
 bool Representable(const FactorRule& rule, const FactorAxes& axes, const Mesh& mesh) {
   const auto fits = [&](const DimFactors& dim) {
     bool major_is_one = true;

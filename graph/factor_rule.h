@@ -67,6 +67,12 @@ using FactorAxes = std::vector<AxisList>;
 bool DistributeAxes(const DimFactors& dim, const FactorRule& rule, const AxisList& axes,
                     const Mesh& mesh, FactorAxes* out);
 
+// The axes that cut each factor of one use of an op, by the first operand or result in which they
+// do. A null sharding is whole. A value stored in pieces says nothing: ops work on its flat tile
+// element by element.
+FactorAxes FactorAxesOf(const FactorRule& rule, absl::Span<const Sharding* const> operands,
+                        absl::Span<const Sharding* const> results, const Mesh& mesh);
+
 // Whether every tile of every tensor of the rule is contiguous in its whole dim: within a dim made
 // of several factors one may be cut only where all factors before it are locally 1. Without this
 // the axes of a merged dim would name other elements than its factors do.

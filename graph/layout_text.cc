@@ -24,12 +24,6 @@ void ExplainList(const AxisList& from, const AxisList& to, absl::string_view wha
 
 }  // namespace
 
-std::string ListText(const AxisList& axes, const Mesh& mesh) {
-  std::string text;
-  for (AxisId axis : axes) absl::StrAppend(&text, text.empty() ? "" : "*", mesh.name(axis));
-  return text.empty() ? "-" : text;
-}
-
 std::string OwedText(AxisSet sum, AxisSet max, const Mesh& mesh) {
   std::string text;
   if (!sum.empty()) absl::StrAppend(&text, "a sum over ", mesh.GroupName(sum));

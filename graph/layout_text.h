@@ -10,8 +10,6 @@
 
 namespace mgc {
 
-// `tp.0*tp.1`, or `-`.
-std::string ListText(const AxisList& axes, const Mesh& mesh);
 // `a sum over tp`, `a maximum over tp`, or both.
 std::string OwedText(AxisSet sum, AxisSet max, const Mesh& mesh);
 // What pays it: `an all_reduce or reduce_scatter over tp`.

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "graph/evaluate_op.h"
 #include "graph/op.h"
 #include "graph/op_eval.h"
 #include "graph/tensor_type.h"
@@ -51,18 +52,7 @@ std::vector<RealTensor> DrawOperands(const BoundCase& bound, std::mt19937_64& ra
 std::vector<ResidueTensor> DrawResidues(const BoundCase& bound, std::mt19937_64& random);
 ResidueTensor DrawResidues(const TensorType& type, std::mt19937_64& random);
 
-// The tile of a whole tensor that `pieces` (one per dim) describe; its padding is zero.
-template <class S>
-HostTensor<S> TileOf(const HostTensor<S>& whole, const std::vector<DimPiece>& pieces);
-
-// Evaluates one node on one device: whole operands in, whole results out, both of logical shape.
-template <class M>
-std::vector<HostTensor<typename M::Scalar>> EvaluateWhole(
-    const M& model, const OpDef& op, const Attrs& attrs, const FactorRule& rule,
-    const std::vector<TensorType>& results,
-    const std::vector<const HostTensor<typename M::Scalar>*>& operands, uint64_t seed);
-
-// The same in doubles.
+// EvaluateWhole in doubles.
 inline std::vector<RealTensor> EvaluateWhole(const OpDef& op, const Attrs& attrs,
                                              const FactorRule& rule,
                                              const std::vector<TensorType>& results,

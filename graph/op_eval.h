@@ -16,6 +16,7 @@
 #ifndef MGC_GRAPH_OP_EVAL_H_
 #define MGC_GRAPH_OP_EVAL_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -52,6 +53,17 @@ struct HostTensor {
     return tensor;
   }
 };
+
+// Copies `count` elements, from index `at` of one tensor to index `to_at` of another of its kind.
+template <class S>
+void CopyElements(const HostTensor<S>& from, int64_t at, int64_t count, HostTensor<S>* to,
+                  int64_t to_at) {
+  if (from.is_index) {
+    std::copy_n(from.index.begin() + at, count, to->index.begin() + to_at);
+  } else {
+    std::copy_n(from.real.begin() + at, count, to->real.begin() + to_at);
+  }
+}
 
 // What one evaluation of one node on one rank sees. Results have their shape and are zero.
 template <class M>

@@ -11,12 +11,6 @@
 namespace mgc {
 namespace {
 
-std::string ListText(const AxisList& axes, const Mesh& mesh) {
-  std::string text;
-  for (AxisId axis : axes) absl::StrAppend(&text, text.empty() ? "" : "*", mesh.name(axis));
-  return text;
-}
-
 std::string SetText(AxisSet axes, const Mesh& mesh) {
   std::string text;
   for (AxisId axis : axes) absl::StrAppend(&text, text.empty() ? "" : "*", mesh.name(axis));
@@ -133,11 +127,16 @@ absl::Status CheckSharding(const TensorType& type, const Sharding& sharding, con
   return absl::OkStatus();
 }
 
+std::string ListText(const AxisList& axes, const Mesh& mesh) {
+  std::string text;
+  for (AxisId axis : axes) absl::StrAppend(&text, text.empty() ? "" : "*", mesh.name(axis));
+  return text.empty() ? "-" : text;
+}
+
 std::string ToString(const Sharding& sharding, const Mesh& mesh) {
   std::string text = "@m[";
   for (size_t i = 0; i < sharding.dims.size(); ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : ",",
-                    sharding.dims[i].empty() ? "-" : ListText(sharding.dims[i], mesh));
+    absl::StrAppend(&text, i == 0 ? "" : ",", ListText(sharding.dims[i], mesh));
   }
   text += "]";
   if (!sharding.sum.empty()) absl::StrAppend(&text, "+", SetText(sharding.sum, mesh));

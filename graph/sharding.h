@@ -67,6 +67,9 @@ absl::Status CheckSharding(const TensorType& type, const Sharding& sharding, con
 // of products. InvalidArgument for other text and unknown axes.
 absl::StatusOr<Sharding> ParseSharding(absl::string_view text, const Mesh& mesh);
 
+// `tp.0*tp.1`, or `-` for no axis.
+std::string ListText(const AxisList& axes, const Mesh& mesh);
+
 // `@m[dp,tp.0*tp.1,-]+tp^cp/dp`: dims, then `+` sum axes, `^` max axes, `/` storage axes.
 std::string ToString(const Sharding& sharding, const Mesh& mesh);
 

@@ -73,4 +73,14 @@ std::vector<int64_t> SizesOf(const TensorType& type) {
   return sizes;
 }
 
+std::vector<int64_t> RowMajorStrides(absl::Span<const int64_t> shape) {
+  std::vector<int64_t> strides(shape.size());
+  int64_t stride = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    strides[d] = stride;
+    stride *= shape[d];
+  }
+  return strides;
+}
+
 }  // namespace mgc

@@ -52,6 +52,9 @@ std::vector<int64_t> SizesOf(const TensorType& type);
 // Product of sizes; 1 for none.
 int64_t NumElements(absl::Span<const int64_t> sizes);
 
+// Elements between neighbours along each dim of a dense tensor, the last dim fastest.
+std::vector<int64_t> RowMajorStrides(absl::Span<const int64_t> shape);
+
 }  // namespace mgc
 
 #endif  // MGC_GRAPH_TENSOR_TYPE_H_

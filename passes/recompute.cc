@@ -22,9 +22,9 @@ class Recomputer {
         rewriter_.Copy(node);
         continue;
       }
-      Node copy = node;
-      for (ValueId& id : copy.inputs) id = Again(id, node);
-      CopyReading(node, copy.inputs);
+      std::vector<ValueId> inputs = node.inputs;
+      for (ValueId& id : inputs) id = Again(id, node);
+      rewriter_.CopyReading(node, std::move(inputs));
     }
     return std::move(rewriter_).Finish();
   }
@@ -60,22 +60,6 @@ class Recomputer {
       copies_[node->outputs[i]] = rewriter_.builder().graph().node(made).outputs[i];
     }
     return copies_.at(old);
-  }
-
-  // Copies a node with inputs that are new values already.
-  void CopyReading(const Node& node, const std::vector<ValueId>& inputs) {
-    Node copy = node;
-    copy.inputs = inputs;
-    std::vector<Value> results;
-    for (ValueId id : node.outputs) {
-      results.push_back(source_.value(id));
-      ValueId& primal = results.back().primal;
-      if (primal != kNone) primal = rewriter_.Mapped(primal);
-    }
-    const NodeId made = rewriter_.builder().AppendRaw(std::move(copy), std::move(results));
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      rewriter_.Map(node.outputs[i], rewriter_.builder().graph().node(made).outputs[i]);
-    }
   }
 
   const Graph& source_;

@@ -20,11 +20,17 @@ Rewriter::Rewriter(const Graph& source, Level level)
 }
 
 NodeId Rewriter::Copy(const Node& node) {
-  Node copy = node;
-  for (ValueId& id : copy.inputs) {
+  std::vector<ValueId> inputs = node.inputs;
+  for (ValueId& id : inputs) {
     id = Mapped(id);
     MGC_CHECK(id != kNone) << "a copied " << node.op->name << " reads a value that was dropped";
   }
+  return CopyReading(node, std::move(inputs));
+}
+
+NodeId Rewriter::CopyReading(const Node& node, std::vector<ValueId> inputs) {
+  Node copy = node;
+  copy.inputs = std::move(inputs);
   std::vector<Value> results;
   for (ValueId id : node.outputs) {
     results.push_back(source_.value(id));

@@ -25,6 +25,8 @@ class Rewriter {
 
   // Copies a node, reading the mapped values; its results keep name, type and sharding.
   NodeId Copy(const Node& node);
+  // The same, reading `inputs`, which are new values.
+  NodeId CopyReading(const Node& node, std::vector<ValueId> inputs);
 
   // Copies the source's outputs through the map and ends.
   Graph Finish() &&;

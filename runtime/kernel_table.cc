@@ -20,21 +20,11 @@ std::vector<const TensorType*> Pointers(const std::vector<TensorType>& types) {
   return pointers;
 }
 
-// Gives every factor the axes of the first operand or result that names it.
-void CollectAxes(absl::Span<const int> slots, const std::vector<TensorFactors>& tensors,
-                 const Segment& segment, const FactorRule& rule, const Mesh& mesh,
-                 FactorAxes* axes) {
-  for (size_t i = 0; i < slots.size() && i < tensors.size(); ++i) {
-    const Sharding& sharding = segment.slots[static_cast<size_t>(slots[i])].sharding;
-    if (!sharding.storage.empty()) continue;  // elementwise on the flat tile: nothing to place
-    for (size_t d = 0; d < tensors[i].size(); ++d) {
-      FactorAxes found(rule.factors.size());
-      DistributeAxes(tensors[i][d], rule, sharding.dims[d], mesh, &found);
-      for (int f : tensors[i][d]) {
-        if ((*axes)[f].empty()) (*axes)[f] = found[f];
-      }
-    }
-  }
+std::vector<const Sharding*> ShardingsOf(const Segment& segment, const std::vector<int>& slots) {
+  std::vector<const Sharding*> shardings;
+  shardings.reserve(slots.size());
+  for (int slot : slots) shardings.push_back(&segment.slots[static_cast<size_t>(slot)].sharding);
+  return shardings;
 }
 
 // Whether a tensor's tile has the sizes its factors have on a rank.
@@ -148,9 +138,8 @@ const KernelTable::Use& KernelTable::UseOf(const Segment& segment, const Instr& 
   absl::StatusOr<FactorRule> rule = RuleOf(*instr.op, OpUse{instr.attrs, operands, results});
   MGC_CHECK(rule.ok()) << rule.status().ToString();  // the segment has passed inference
   spec.rule = *std::move(rule);
-  use->axes.resize(spec.rule.factors.size());
-  CollectAxes(instr.inputs, spec.rule.operands, segment, spec.rule, mesh_, &use->axes);
-  CollectAxes(instr.outputs, spec.rule.results, segment, spec.rule, mesh_, &use->axes);
+  use->axes = FactorAxesOf(spec.rule, ShardingsOf(segment, instr.inputs),
+                           ShardingsOf(segment, instr.outputs), mesh_);
   if (!instr.op->collective) {
     use->status = CheckTiles(segment, instr, spec, use->axes, mesh_);
   }

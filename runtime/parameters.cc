@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/random.h"
+#include "graph/tile_runs.h"
 #include "kernels/cpu/random.h"
-#include "runtime/tiles.h"
 
 namespace mgc {
 namespace {

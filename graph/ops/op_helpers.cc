@@ -96,16 +96,6 @@ std::vector<std::string> SplitDimNames(absl::string_view names) {
   return split;
 }
 
-std::vector<int64_t> RowMajorStrides(absl::Span<const int64_t> shape) {
-  std::vector<int64_t> strides(shape.size());
-  int64_t stride = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride *= shape[i];
-  }
-  return strides;
-}
-
 Walk::Walk(std::vector<int64_t> extents, std::vector<std::vector<int64_t>> strides)
     : extents_(std::move(extents)),
       strides_(std::move(strides)),

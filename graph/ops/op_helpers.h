@@ -54,9 +54,6 @@ std::vector<std::string> SplitDimNames(absl::string_view names);
 
 // --- Evaluation
 
-// Elements between neighbours along each dim of a dense tensor.
-std::vector<int64_t> RowMajorStrides(absl::Span<const int64_t> shape);
-
 // Visits a box of indices in row-major order, the last dim fastest, and keeps one linear offset per
 // list of strides:
 //   for (Walk walk(shape, {strides}); !walk.done(); walk.Next()) use(walk.offset(0));

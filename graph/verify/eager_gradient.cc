@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
+#include "graph/evaluate_op.h"
 #include "graph/op.h"
 #include "graph/verify/reference.h"
 
@@ -73,7 +74,11 @@ class EagerBackward : public GradContext {
     for (const TensorType& made : *types) {
       tensors.push_back(Room(made));
     }
-    Evaluate(*op, attrs, *rule, inputs, &tensors);
+    std::vector<const ResidueTensor*> operand_tensors;
+    operand_tensors.reserve(inputs.size());
+    for (ValueId id : inputs) operand_tensors.push_back(&TensorOf(id));
+    EvaluateOp(scalars_, *op, attrs, *rule, WholePieces(*rule, first_sample_), kStepSeed,
+               std::move(operand_tensors), &tensors);
     std::vector<ValueId> ids;
     for (size_t r = 0; r < tensors.size(); ++r) {
       ids.push_back(Keep((*types)[r], std::move(tensors[r])));
@@ -129,8 +134,9 @@ class EagerBackward : public GradContext {
     ResidueTensor whole = ResidueTensor::Make(SizesOf(type), false);
     if (id == kNone) return whole;
     const ResidueTensor& tile = TensorOf(id);
-    ForEachInTile(TilePieces(type, Sharding::Whole(type.ndim()), Mesh(), 0), whole.shape,
-                  [&](int64_t at, int64_t to) { whole.real[to] = tile.real[at]; });
+    ForEachRun(
+        type, Sharding::Whole(type.ndim()), Mesh(), 0,
+        [&](int64_t at, int64_t to, int64_t count) { CopyElements(tile, at, count, &whole, to); });
     return whole;
   }
 
@@ -146,18 +152,6 @@ class EagerBackward : public GradContext {
         trained_[Index(id)] = any && model_.type(id).dtype != DType::kI64;
       }
     }
-  }
-
-  void Evaluate(const OpDef& op, const Attrs& attrs, const FactorRule& rule,
-                const std::vector<ValueId>& inputs, std::vector<ResidueTensor>* outputs) const {
-    EvalContext<ResidueModel> context{scalars_, attrs, rule, {}, kStepSeed, {}, {}};
-    for (const Factor& factor : rule.factors) {
-      context.pieces.push_back({factor.dim_name == "batch" ? first_sample_ : 0, factor.size,
-                                LocalSize({factor.size, "", factor.multiple}, {}, Mesh())});
-    }
-    for (ValueId id : inputs) context.inputs.push_back(&TensorOf(id));
-    for (ResidueTensor& output : *outputs) context.outputs.push_back(&output);
-    op.eval(context);
   }
 
   // The sum of all contributions to a value's gradient; kNone without any.

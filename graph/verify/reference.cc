@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/eval.h"
+#include "graph/evaluate_op.h"
 #include "graph/op.h"
 #include "graph/verify/eager_gradient.h"
 
@@ -92,7 +93,7 @@ class UpdateEvaluation {
     const ResidueTensor norm_tensor = Scalar(norm);
     const ResidueTensor max_norm = inputs_.Real("max_norm", kScalarType);
     const ResidueTensor clip = RunOp("clip_scale", {}, {&kScalarType, &kScalarType},
-                                     {&norm_tensor, &max_norm}, {&kScalarType})[0];
+                                     {&norm_tensor, &max_norm}, {kScalarType})[0];
     for (const GraphInput& input : model_.inputs()) {
       if (input.kind == InputKind::kParam) Step(input, clip);
     }
@@ -108,22 +109,15 @@ class UpdateEvaluation {
   // Runs an op whose operands have the types given, on one device.
   std::vector<ResidueTensor> RunOp(absl::string_view name, const Attrs& attrs,
                                    const std::vector<const TensorType*>& operands,
-                                   std::vector<const ResidueTensor*> inputs,
-                                   const std::vector<const TensorType*>& results) const {
+                                   const std::vector<const ResidueTensor*>& inputs,
+                                   const std::vector<TensorType>& results) const {
     const OpDef* op = FindOp(name);
     MGC_CHECK(op != nullptr) << name;
-    absl::StatusOr<FactorRule> rule = RuleOf(*op, OpUse{attrs, operands, results});
+    std::vector<const TensorType*> made;
+    for (const TensorType& type : results) made.push_back(&type);
+    absl::StatusOr<FactorRule> rule = RuleOf(*op, OpUse{attrs, operands, made});
     MGC_CHECK(rule.ok()) << rule.status().ToString();
-    std::vector<ResidueTensor> made;
-    made.reserve(results.size());
-    for (const TensorType* type : results)
-      made.push_back(ResidueTensor::Make(SizesOf(*type), false));
-    EvalContext<ResidueModel> context{scalars_, attrs, *rule, {}, kStepSeed, std::move(inputs), {}};
-    context.pieces = FactorPieces(*rule, std::vector<const Sharding*>(operands.size(), nullptr),
-                                  std::vector<const Sharding*>(results.size(), nullptr), Mesh(), 0);
-    for (ResidueTensor& tensor : made) context.outputs.push_back(&tensor);
-    op->eval(context);
-    return made;
+    return EvaluateWhole(scalars_, *op, attrs, *rule, results, inputs, kStepSeed);
   }
 
   void Step(const GraphInput& input, const ResidueTensor& clip) {
@@ -144,8 +138,8 @@ class UpdateEvaluation {
     std::vector<const ResidueTensor*> operands;
     operands.reserve(tensors.size());
     for (const ResidueTensor& tensor : tensors) operands.push_back(&tensor);
-    std::vector<ResidueTensor> made = RunOp("adamw", {{"decay", input.attrs.Int("decay")}}, types,
-                                            operands, {&type, &type, &type});
+    std::vector<ResidueTensor> made =
+        RunOp("adamw", {{"decay", input.attrs.Int("decay")}}, types, operands, {type, type, type});
     updated.param = std::move(made[0]);
     updated.first = std::move(made[1]);
     updated.second = std::move(made[2]);

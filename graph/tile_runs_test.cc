@@ -1,4 +1,4 @@
-#include "runtime/tiles.h"
+#include "graph/tile_runs.h"
 
 #include <vector>
 
@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(All, Tilings,
                                          "-,-,tp", "tp,dp,-", "-,-,-/dp", "tp,-,-/dp", "-,tp,-/dp",
                                          "-,-,-/dp*tp"));
 
-TEST(TilesTest, AScalarIsOneElement) {
+TEST(TileRunsTest, AScalarIsOneElement) {
   const Mesh mesh = *Mesh::Create({{"tp", 2}});
   int64_t count = 0;
   ForEachRun({DType::kF32, {}}, Sharding::Whole(0), mesh, 1,
@@ -58,7 +58,7 @@ TEST(TilesTest, AScalarIsOneElement) {
   EXPECT_EQ(count, 1);
 }
 
-TEST(TilesTest, FirstReplicasHoldEveryPieceOnce) {
+TEST(TileRunsTest, FirstReplicasHoldEveryPieceOnce) {
   const Mesh mesh = *Mesh::Create({{"tp", 2}, {"dp", 3}});
   const Sharding sharding = *ParseSharding("tp,-", mesh);
   std::vector<int64_t> first;
