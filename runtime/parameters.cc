@@ -10,7 +10,7 @@
 #include "graph/base/status.h"
 #include "graph/random.h"
 #include "graph/tile_runs.h"
-#include "kernels/cpu/random.h"
+#include "kernels/cpu/random/random.h"
 
 namespace mgc {
 namespace {

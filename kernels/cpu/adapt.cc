@@ -22,7 +22,7 @@ std::vector<Padding> PaddingOf(const KernelSpec& spec) {
   for (size_t r = 0; r < spec.output_shapes.size(); ++r) {
     const std::vector<int64_t>& shape = spec.output_shapes[r];
     if (shape.size() != spec.rule.results[r].size()) continue;  // a flat piece of a tile
-    const std::vector<int64_t> strides = DenseStridesOf(shape);
+    const std::vector<int64_t> strides = RowMajorStrides(shape);
     for (size_t d = 0; d < shape.size(); ++d) {
       const DimFactors& factors = spec.rule.results[r][d];
       if (factors.size() != 1) continue;
@@ -93,16 +93,6 @@ int64_t LeadingDims(const std::vector<int64_t>& shape) {
   return shape.empty() ? 1 : NumElements(absl::MakeSpan(shape).first(shape.size() - 1));
 }
 
-std::vector<int64_t> DenseStridesOf(absl::Span<const int64_t> shape) {
-  std::vector<int64_t> strides(shape.size());
-  int64_t stride = 1;
-  for (size_t d = shape.size(); d-- > 0;) {
-    strides[d] = stride;
-    stride *= shape[d];
-  }
-  return strides;
-}
-
 const DimPiece& PieceNamed(const KernelSpec& spec, const char* factor) {
   const int index = spec.rule.Find(factor);
   MGC_CHECK(index >= 0) << spec.op->name << " has no factor " << factor;
@@ -120,6 +110,28 @@ int BatchFactor(const KernelSpec& spec) {
     if (spec.rule.factors[f].dim_name == "batch") return static_cast<int>(f);
   }
   return -1;
+}
+
+KernelOr MakeUnary(const KernelSpec& spec, UnaryKernel kernel) {
+  if (!AllAre(spec, DType::kF32) || spec.input_types[0].dtype != DType::kF32) return NoKernel(spec);
+  return MakeKernel(spec, [kernel, n = OutSize(spec, 0)](const KernelRun& run, Parallel& parallel) {
+    kernel(parallel, n, X(run, 0), Y(run, 0));
+  });
+}
+
+KernelOr MakeBinary(const KernelSpec& spec, BinaryKernel kernel) {
+  if (!AllAre(spec, DType::kF32) || spec.input_types[0].dtype != DType::kF32) return NoKernel(spec);
+  return MakeKernel(spec, [kernel, n = OutSize(spec, 0)](const KernelRun& run, Parallel& parallel) {
+    kernel(parallel, n, X(run, 0), X(run, 1), Y(run, 0));
+  });
+}
+
+KernelOr MakeCopy(const KernelSpec& spec) {
+  if (spec.input_types[0].dtype != spec.output_types[0].dtype) return NoKernel(spec);
+  const int64_t bytes = OutSize(spec, 0) * SizeOf(spec.output_types[0].dtype);
+  return MakeKernel(spec, [bytes](const KernelRun& run, Parallel& parallel) {
+    CopyBytes(parallel, bytes, In<char>(run, 0), Out<char>(run, 0));
+  });
 }
 
 void CopyBytes(Parallel& parallel, int64_t bytes, const void* from, void* to) {

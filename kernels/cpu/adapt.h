@@ -1,5 +1,5 @@
-// How kernels over plain arrays become kernels of ops (kernels/kernel.h). One file
-// adapt_<family>.cc per family of ops (graph/ops) lists its entries; cpu_kernels.cc joins the
+// How kernels over plain arrays become kernels of ops (kernels/kernel.h). The families are those of
+// graph/ops: one folder for each, whose <family>_op.cc lists its entries; cpu_kernels.cc joins the
 // lists.
 #ifndef MGC_KERNELS_CPU_ADAPT_H_
 #define MGC_KERNELS_CPU_ADAPT_H_
@@ -12,7 +12,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "kernels/cpu/random.h"
 #include "kernels/kernel.h"
 
 namespace mgc::cpu {
@@ -53,9 +52,6 @@ int64_t OutSize(const KernelSpec& spec, int i);
 int64_t LastDim(const std::vector<int64_t>& shape);
 int64_t LeadingDims(const std::vector<int64_t>& shape);
 
-// Elements between neighbours along each dim of a dense tensor.
-std::vector<int64_t> DenseStridesOf(absl::Span<const int64_t> shape);
-
 // The piece and the whole size of a factor that the rule names.
 const DimPiece& PieceNamed(const KernelSpec& spec, const char* factor);
 int64_t WholeSize(const KernelSpec& spec, const char* factor);
@@ -63,17 +59,31 @@ int64_t WholeSize(const KernelSpec& spec, const char* factor);
 // The factor of the samples, which `first_sample` shifts; -1 where there is none.
 int BatchFactor(const KernelSpec& spec);
 
+// Elementwise kernels over floats: y[i] of x[i], or of a[i] and b[i].
+using UnaryKernel = void (*)(Parallel&, int64_t, const float*, float*);
+using BinaryKernel = void (*)(Parallel&, int64_t, const float*, const float*, float*);
+KernelOr MakeUnary(const KernelSpec& spec, UnaryKernel kernel);
+KernelOr MakeBinary(const KernelSpec& spec, BinaryKernel kernel);
+
+// A result that is its operand, of any type.
+KernelOr MakeCopy(const KernelSpec& spec);
+
 // Copies `bytes` bytes; does nothing where they are already in place.
 void CopyBytes(Parallel& parallel, int64_t bytes, const void* from, void* to);
 
 // The lists of the families.
+absl::Span<const KernelEntry> ActivationKernels();
+absl::Span<const KernelEntry> AttentionKernels();
 absl::Span<const KernelEntry> ElementwiseKernels();
+absl::Span<const KernelEntry> EmbeddingKernels();
 absl::Span<const KernelEntry> IdentityKernels();
 absl::Span<const KernelEntry> LossKernels();
 absl::Span<const KernelEntry> MatmulKernels();
 absl::Span<const KernelEntry> MovementKernels();
-absl::Span<const KernelEntry> NetworkKernels();
+absl::Span<const KernelEntry> NormKernels();
+absl::Span<const KernelEntry> OptimizerKernels();
 absl::Span<const KernelEntry> ReduceKernels();
+absl::Span<const KernelEntry> RopeKernels();
 absl::Span<const KernelEntry> SoftmaxKernels();
 
 }  // namespace mgc::cpu

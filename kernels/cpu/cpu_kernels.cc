@@ -7,9 +7,10 @@ namespace mgc {
 std::vector<KernelEntry> CpuKernels() {
   std::vector<KernelEntry> all;
   for (absl::Span<const KernelEntry> family :
-       {cpu::ElementwiseKernels(), cpu::IdentityKernels(), cpu::LossKernels(), cpu::MatmulKernels(),
-        cpu::MovementKernels(), cpu::NetworkKernels(), cpu::ReduceKernels(),
-        cpu::SoftmaxKernels()}) {
+       {cpu::ActivationKernels(), cpu::AttentionKernels(), cpu::ElementwiseKernels(),
+        cpu::EmbeddingKernels(), cpu::IdentityKernels(), cpu::LossKernels(), cpu::MatmulKernels(),
+        cpu::MovementKernels(), cpu::NormKernels(), cpu::OptimizerKernels(), cpu::ReduceKernels(),
+        cpu::RopeKernels(), cpu::SoftmaxKernels()}) {
     all.insert(all.end(), family.begin(), family.end());
   }
   return all;

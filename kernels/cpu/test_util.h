@@ -102,6 +102,44 @@ inline std::vector<float> Joined(const std::vector<std::vector<float>>& parts) {
   return all;
 }
 
+// Sizes around those of vectors, and enough to be divided among threads.
+inline std::vector<int64_t> ElementSizes() { return {0, 1, 3, 15, 16, 17, 31, 100, 50000}; }
+
+using UnaryLoop = void (*)(Parallel&, int64_t, const float*, float*);
+using BinaryLoop = void (*)(Parallel&, int64_t, const float*, const float*, float*);
+
+// An elementwise loop against its meaning, operands uniform in [low, high).
+inline void CheckUnary(UnaryLoop kernel, double (*meaning)(double), float low, float high) {
+  for (int64_t n : ElementSizes()) {
+    const std::vector<float> x = Uniform(n, 1, low, high);
+    const std::vector<float> y = OverWidths([&](Parallel& parallel) {
+      Guarded out(n);
+      kernel(parallel, n, x.data(), out.data());
+      return out.Take();
+    });
+    for (size_t i = 0; i < y.size(); ++i) {
+      const double expected = meaning(x[i]);
+      ASSERT_NEAR(y[i], expected, 5e-7 * std::max(1.0, std::fabs(expected))) << x[i];
+    }
+  }
+}
+
+// The same of two operands in [-6, 6).
+inline void CheckBinary(BinaryLoop kernel, double (*meaning)(double, double)) {
+  for (int64_t n : ElementSizes()) {
+    const std::vector<float> a = Uniform(n, 1, -6, 6), b = Uniform(n, 2, -6, 6);
+    const std::vector<float> y = OverWidths([&](Parallel& parallel) {
+      Guarded out(n);
+      kernel(parallel, n, a.data(), b.data(), out.data());
+      return out.Take();
+    });
+    for (size_t i = 0; i < y.size(); ++i) {
+      const double expected = meaning(a[i], b[i]);
+      ASSERT_NEAR(y[i], expected, 1e-6 * std::max(1.0, std::fabs(expected)));
+    }
+  }
+}
+
 }  // namespace mgc::cpu
 
 #endif  // MGC_KERNELS_CPU_TEST_UTIL_H_

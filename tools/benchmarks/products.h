@@ -11,8 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "frontends/model_config.h"
-#include "kernels/cpu/gemm.h"
-#include "kernels/cpu/onednn_matmul.h"
+#include "kernels/cpu/matmul/gemm.h"
+#include "kernels/cpu/matmul/onednn_matmul.h"
 
 namespace mgc {
 

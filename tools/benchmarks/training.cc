@@ -34,6 +34,16 @@ std::string MockText() {
   return text;
 }
 
+// The op in an instruction's name: `layer.forward[7] matmul layer 3`.
+std::string OpIn(absl::string_view name) {
+  const size_t space = name.find(' ');
+  if (space == absl::string_view::npos) return "data";
+  name.remove_prefix(space + 1);
+  return std::string(name.substr(0, name.find(' ')));
+}
+
+}  // namespace
+
 absl::StatusOr<Plan> CompileModel(const ModelConfig& config, const ParallelConfig& parallel) {
   CompileOptions options;
   options.parallel = parallel;
@@ -45,16 +55,6 @@ absl::StatusOr<Plan> CompileModel(const ModelConfig& config, const ParallelConfi
                        config.head_dim, config.ffn,    config.vocab, config.max_positions};
   return Compile(model, dims, options);
 }
-
-// The op in an instruction's name: `layer.forward[7] matmul layer 3`.
-std::string OpIn(absl::string_view name) {
-  const size_t space = name.find(' ');
-  if (space == absl::string_view::npos) return "data";
-  name.remove_prefix(space + 1);
-  return std::string(name.substr(0, name.find(' ')));
-}
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<TrainingSteps>> TrainingSteps::Create(const ModelConfig& config,
                                                                      const ParallelConfig& parallel,

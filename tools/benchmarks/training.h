@@ -24,6 +24,9 @@ struct WorkShare {
   int64_t calls = 0;
 };
 
+// The plan of a model on this machine. Errors of the compiler.
+absl::StatusOr<Plan> CompileModel(const ModelConfig& config, const ParallelConfig& parallel);
+
 // A model, its plan and its trainer on made-up text.
 class TrainingSteps {
  public:

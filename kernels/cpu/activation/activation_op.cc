@@ -1,0 +1,57 @@
+// Activations and their gradients.
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/cpu/activation/activation.h"
+#include "kernels/cpu/adapt.h"
+
+namespace mgc::cpu {
+namespace {
+
+template <UnaryKernel kernel>
+KernelOr MakeOf(const KernelSpec& spec) {
+  return MakeUnary(spec, kernel);
+}
+template <BinaryKernel kernel>
+KernelOr MakeOf(const KernelSpec& spec) {
+  return MakeBinary(spec, kernel);
+}
+
+KernelOr MakeSwigluGrad(const KernelSpec& spec) {
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  return MakeKernel(spec, [n = OutSize(spec, 0)](const KernelRun& run, Parallel& parallel) {
+    SwigluGrad(parallel, n, X(run, 0), X(run, 1), X(run, 2), Y(run, 0), Y(run, 1));
+  });
+}
+
+KernelOr MakeBiasGelu(const KernelSpec& spec) {
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  const int64_t cols = InSize(spec, 1);
+  const int64_t rows = InSize(spec, 0) / std::max<int64_t>(cols, 1);
+  return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
+    BiasGelu(parallel, rows, cols, X(run, 0), X(run, 1), Y(run, 0));
+  });
+}
+
+KernelOr MakeBiasGeluGrad(const KernelSpec& spec) {
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  const int64_t cols = InSize(spec, 2);
+  const int64_t rows = InSize(spec, 0) / std::max<int64_t>(cols, 1);
+  return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
+    BiasGeluGrad(parallel, rows, cols, X(run, 0), X(run, 1), X(run, 2), Y(run, 0));
+  });
+}
+
+}  // namespace
+
+absl::Span<const KernelEntry> ActivationKernels() {
+  static constexpr KernelEntry kEntries[] = {
+      {"bias_gelu", MakeBiasGelu}, {"bias_gelu_grad", MakeBiasGeluGrad},
+      {"gelu", MakeOf<Gelu>},      {"gelu_grad", MakeOf<GeluGrad>},
+      {"silu", MakeOf<Silu>},      {"silu_grad", MakeOf<SiluGrad>},
+      {"swiglu", MakeOf<Swiglu>},  {"swiglu_grad", MakeSwigluGrad},
+  };
+  return kEntries;
+}
+
+}  // namespace mgc::cpu

@@ -1,0 +1,58 @@
+// One head of an attention call, as the tiled loops of attention.inc and attention_grad.inc take
+// it. Private to attention.
+#ifndef MGC_KERNELS_CPU_ATTENTION_ATTENTION_HEAD_H_
+#define MGC_KERNELS_CPU_ATTENTION_ATTENTION_HEAD_H_
+
+#include <cstdint>
+
+#include "kernels/cpu/attention/attention.h"
+#include "kernels/cpu/random/random.h"
+
+namespace mgc::cpu {
+
+// Tiles of scores. Both are multiples of the micro-tiles of all instruction sets; the key tile is
+// part of the bits.
+inline constexpr int64_t kQueryTile = 48;
+inline constexpr int64_t kKeyTile = 96;
+
+// Rows of one head are q_stride or kv_stride floats apart.
+struct AttentionHead {
+  int64_t queries, keys, dim;
+  int64_t q_stride, kv_stride;  // floats from row to row
+  float scale;
+  const int64_t* query_positions;
+  const int64_t* key_positions;
+  const DropoutRule* drop;  // null: none
+  uint64_t drop_base, drop_stride;
+};
+
+inline AttentionHead HeadOf(const AttentionShape& s, const AttentionDropout& dropout,
+                            const AttentionPositions& positions, const DropoutRule* rule, int64_t b,
+                            int64_t h) {
+  AttentionHead head;
+  head.queries = s.queries;
+  head.keys = s.keys;
+  head.dim = s.dim;
+  head.q_stride = s.heads * s.dim;
+  head.kv_stride = s.kv_heads * s.dim;
+  head.scale = s.scale;
+  head.query_positions = positions.query;
+  head.key_positions = positions.key;
+  head.drop = dropout.p > 0 ? rule : nullptr;
+  const int64_t group = s.heads / s.kv_heads;
+  head.drop_base =
+      dropout.base + b * dropout.batch + h / group * dropout.kv_head + h % group * dropout.head;
+  head.drop_stride = dropout.query;
+  return head;
+}
+
+// The largest micro-tiles of all instruction sets (micro_kernel.inc), to which packed rows and
+// columns are rounded up.
+inline constexpr int64_t kLargestMicroRows = 12;
+inline constexpr int64_t kLargestMicroCols = 32;
+
+inline int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+}  // namespace mgc::cpu
+
+#endif  // MGC_KERNELS_CPU_ATTENTION_ATTENTION_HEAD_H_

@@ -1,0 +1,99 @@
+// Attention.
+#include <cstdint>
+#include <vector>
+
+#include "graph/random.h"
+#include "kernels/cpu/adapt.h"
+#include "kernels/cpu/attention/attention.h"
+
+namespace mgc::cpu {
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+
+// `q` and `k` are the places of these operands.
+AttentionShape AttentionShapeOf(const KernelSpec& spec, size_t q, size_t k) {
+  const std::vector<int64_t>& queries = spec.input_shapes[q];
+  const std::vector<int64_t>& keys = spec.input_shapes[k];
+  AttentionShape s;
+  s.batch = queries[0];
+  s.queries = queries[1];
+  s.heads = queries[2];
+  s.dim = queries[3];
+  s.keys = keys[1];
+  s.kv_heads = keys[2];
+  s.scale = static_cast<float>(spec.attrs.Real("scale"));
+  return s;
+}
+
+// The logical index of a pair counts sample, head, query and key of the whole tensors; heads are
+// groups of key-value heads.
+AttentionDropout AttentionDropoutOf(const KernelSpec& spec) {
+  AttentionDropout dropout;
+  dropout.p = spec.attrs.Real("p");
+  dropout.stream = {spec.seed, StreamOf(spec.attrs.Text("key"))};
+  dropout.query = WholeSize(spec, "t");
+  dropout.head = dropout.query * WholeSize(spec, "s");
+  dropout.kv_head = dropout.head * WholeSize(spec, "g");
+  dropout.batch = dropout.kv_head * WholeSize(spec, "k");
+  const auto begin = [&spec](const char* factor) {
+    return static_cast<uint64_t>(PieceNamed(spec, factor).begin);
+  };
+  dropout.base = begin("b") * dropout.batch + begin("k") * dropout.kv_head +
+                 begin("g") * dropout.head + begin("s") * dropout.query + begin("t");
+  return dropout;
+}
+
+// Logical index steps from one sample of the global batch to the next.
+uint64_t SampleStride(const KernelSpec& spec, const AttentionDropout& dropout) {
+  return BatchFactor(spec) == spec.rule.Find("b") ? dropout.batch : 0;
+}
+
+AttentionDropout Shifted(AttentionDropout dropout, uint64_t by) {
+  dropout.base += by;
+  return dropout;
+}
+
+KernelOr MakeAttention(const KernelSpec& spec) {
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  const AttentionShape shape = AttentionShapeOf(spec, 0, 1);
+  const AttentionDropout dropout = AttentionDropoutOf(spec);
+  const uint64_t stride = SampleStride(spec, dropout);
+  return MakeKernel(
+      spec,
+      [=](const KernelRun& run, Parallel& parallel) {
+        Attention(parallel, shape,
+                  Shifted(dropout, static_cast<uint64_t>(run.first_sample) * stride),
+                  {In<int64_t>(run, 3), In<int64_t>(run, 4)}, X(run, 0), X(run, 1), X(run, 2),
+                  Y(run, 0), Y(run, 1), Scratch(run));
+      },
+      [shape](int width) { return kFloat * AttentionWorkspaceFloats(shape, width); });
+}
+
+KernelOr MakeAttentionGrad(const KernelSpec& spec) {
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  const AttentionShape shape = AttentionShapeOf(spec, 1, 2);
+  const AttentionDropout dropout = AttentionDropoutOf(spec);
+  const uint64_t stride = SampleStride(spec, dropout);
+  return MakeKernel(
+      spec,
+      [=](const KernelRun& run, Parallel& parallel) {
+        AttentionGrad(
+            parallel, shape, Shifted(dropout, static_cast<uint64_t>(run.first_sample) * stride),
+            {In<int64_t>(run, 6), In<int64_t>(run, 7)}, X(run, 0), X(run, 1), X(run, 2), X(run, 3),
+            X(run, 4), X(run, 5), Y(run, 0), Y(run, 1), Y(run, 2), Scratch(run));
+      },
+      [shape](int width) { return kFloat * AttentionGradWorkspaceFloats(shape, width); });
+}
+
+}  // namespace
+
+absl::Span<const KernelEntry> AttentionKernels() {
+  static constexpr KernelEntry kEntries[] = {
+      {"attention", MakeAttention},
+      {"attention_grad", MakeAttentionGrad},
+  };
+  return kEntries;
+}
+
+}  // namespace mgc::cpu

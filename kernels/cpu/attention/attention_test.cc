@@ -1,0 +1,256 @@
+#include "kernels/cpu/attention/attention.h"
+
+#include <limits>
+
+#include "graph/random.h"
+#include "gtest/gtest.h"
+#include "kernels/cpu/test_util.h"
+
+namespace mgc::cpu {
+namespace {
+
+struct Case {
+  AttentionShape shape;
+  AttentionDropout dropout;
+  std::vector<int64_t> query_positions, key_positions;
+  std::vector<float> q, k, v, d_o;
+
+  AttentionPositions positions() const { return {query_positions.data(), key_positions.data()}; }
+  int64_t q_size() const { return shape.batch * shape.queries * shape.heads * shape.dim; }
+  int64_t kv_size() const { return shape.batch * shape.keys * shape.kv_heads * shape.dim; }
+  int64_t rows() const { return shape.batch * shape.queries * shape.heads; }
+};
+
+Case Make(int64_t batch, int64_t queries, int64_t keys, int64_t heads, int64_t kv_heads,
+          int64_t dim, double p) {
+  Case c;
+  c.shape = {batch, queries, keys, heads, kv_heads, dim, 0.7f};
+  const auto square = static_cast<uint64_t>(queries * keys);
+  c.dropout.p = p;
+  c.dropout.stream = {11, 22};
+  c.dropout.base = 5;
+  c.dropout.batch = heads * square + 3;
+  c.dropout.kv_head = heads / kv_heads * square + 70;
+  c.dropout.head = square;
+  c.dropout.query = static_cast<uint64_t>(keys);
+  for (int64_t i = 0; i < queries; ++i) c.query_positions.push_back(keys - queries + i);
+  for (int64_t j = 0; j < keys; ++j) c.key_positions.push_back(j);
+  c.q = Uniform(c.q_size(), 1);
+  c.k = Uniform(c.kv_size(), 2);
+  c.v = Uniform(c.kv_size(), 3);
+  c.d_o = Uniform(c.q_size(), 4);
+  return c;
+}
+
+size_t QAt(const AttentionShape& s, int64_t b, int64_t i, int64_t h) {
+  return static_cast<size_t>(((b * s.queries + i) * s.heads + h) * s.dim);
+}
+size_t KvAt(const AttentionShape& s, int64_t b, int64_t j, int64_t h) {
+  return static_cast<size_t>(((b * s.keys + j) * s.kv_heads + h / (s.heads / s.kv_heads)) * s.dim);
+}
+
+double Dot(const float* x, const float* y, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += double{x[i]} * y[i];
+  return sum;
+}
+
+struct Result {
+  std::vector<double> o, lse, d_q, d_k, d_v;
+};
+
+// One query of one head, from the definition: probabilities p, kept(j) from dropout, then the chain
+// rule.
+void NaiveQuery(const Case& c, int64_t b, int64_t i, int64_t h, Result* r) {
+  const AttentionShape& s = c.shape;
+  const size_t q = QAt(s, b, i, h);
+  std::vector<double> score(static_cast<size_t>(s.keys)), kept(score.size(), 1), d_p(score.size());
+  double max = -std::numeric_limits<double>::infinity();
+  for (int64_t j = 0; j < s.keys; ++j) {
+    const size_t at = static_cast<size_t>(j);
+    score[at] = s.scale * Dot(&c.q[q], &c.k[KvAt(s, b, j, h)], s.dim);
+    const bool visible = c.key_positions[at] <= c.query_positions[static_cast<size_t>(i)];
+    if (!visible) score[at] = -std::numeric_limits<double>::infinity();
+    max = std::max(max, score[at]);
+    const int64_t group = s.heads / s.kv_heads;
+    const uint64_t index = c.dropout.base + b * c.dropout.batch + h / group * c.dropout.kv_head +
+                           h % group * c.dropout.head + i * c.dropout.query + j;
+    const bool keep = KeepBit(c.dropout.stream.seed, c.dropout.stream.stream, index, c.dropout.p);
+    kept[at] = keep ? 1 / (1 - c.dropout.p) : 0;
+  }
+  r->lse[static_cast<size_t>((b * s.heads + h) * s.queries + i)] = max;
+  if (std::isinf(max)) return;
+  double sum = 0;
+  for (double x : score) sum += std::exp(x - max);
+  const double log_sum = max + std::log(sum);
+  r->lse[static_cast<size_t>((b * s.heads + h) * s.queries + i)] = log_sum;
+  double delta = 0;
+  for (int64_t j = 0; j < s.keys; ++j) {
+    const size_t at = static_cast<size_t>(j), kv = KvAt(s, b, j, h);
+    const double p = std::exp(score[at] - log_sum);
+    d_p[at] = kept[at] * Dot(&c.d_o[q], &c.v[kv], s.dim);
+    delta += p * d_p[at];
+    for (size_t d = 0; d < static_cast<size_t>(s.dim); ++d) {
+      r->o[q + d] += p * kept[at] * c.v[kv + d];
+      r->d_v[kv + d] += p * kept[at] * c.d_o[q + d];
+    }
+  }
+  for (int64_t j = 0; j < s.keys; ++j) {
+    const size_t at = static_cast<size_t>(j), kv = KvAt(s, b, j, h);
+    const double d_s = std::exp(score[at] - log_sum) * (d_p[at] - delta) * s.scale;
+    for (size_t d = 0; d < static_cast<size_t>(s.dim); ++d) {
+      r->d_q[q + d] += d_s * c.k[kv + d];
+      r->d_k[kv + d] += d_s * c.q[q + d];
+    }
+  }
+}
+
+Result Naive(const Case& c) {
+  Result r;
+  r.o.resize(static_cast<size_t>(c.q_size()));
+  r.d_q = r.o;
+  r.lse.resize(static_cast<size_t>(c.rows()));
+  r.d_k.resize(static_cast<size_t>(c.kv_size()));
+  r.d_v = r.d_k;
+  for (int64_t b = 0; b < c.shape.batch; ++b) {
+    for (int64_t h = 0; h < c.shape.heads; ++h) {
+      for (int64_t i = 0; i < c.shape.queries; ++i) NaiveQuery(c, b, i, h, &r);
+    }
+  }
+  return r;
+}
+
+// o, then lse.
+std::vector<float> Forward(Parallel& parallel, const Case& c) {
+  Guarded o(c.q_size()), lse(c.rows());
+  Guarded work(AttentionWorkspaceFloats(c.shape, parallel.width()));
+  Attention(parallel, c.shape, c.dropout, c.positions(), c.q.data(), c.k.data(), c.v.data(),
+            o.data(), lse.data(), work.data());
+  work.Take();
+  return Joined({o.Take(), lse.Take()});
+}
+
+// d_q, d_k, d_v.
+std::vector<float> Backward(Parallel& parallel, const Case& c, const std::vector<float>& forward) {
+  Guarded d_q(c.q_size()), d_k(c.kv_size()), d_v(c.kv_size());
+  Guarded work(AttentionGradWorkspaceFloats(c.shape, parallel.width()));
+  AttentionGrad(parallel, c.shape, c.dropout, c.positions(), c.d_o.data(), c.q.data(), c.k.data(),
+                c.v.data(), forward.data(), forward.data() + c.q_size(), d_q.data(), d_k.data(),
+                d_v.data(), work.data());
+  work.Take();
+  return Joined({d_q.Take(), d_k.Take(), d_v.Take()});
+}
+
+std::vector<float> Part(const std::vector<float>& x, int64_t begin, int64_t size) {
+  return std::vector<float>(x.begin() + begin, x.begin() + begin + size);
+}
+
+void Check(const Case& c) {
+  const std::vector<float> forward =
+      OverWidths([&](Parallel& parallel) { return Forward(parallel, c); });
+  const std::vector<float> backward =
+      OverWidths([&](Parallel& parallel) { return Backward(parallel, c, forward); });
+  const Result expected = Naive(c);
+  ExpectClose(Part(forward, 0, c.q_size()), expected.o, 2e-6);
+  const std::vector<float> lse = Part(forward, c.q_size(), c.rows());
+  for (size_t i = 0; i < lse.size(); ++i) {
+    if (std::isinf(expected.lse[i])) {
+      EXPECT_EQ(lse[i], -std::numeric_limits<float>::infinity());
+    } else {
+      EXPECT_NEAR(lse[i], expected.lse[i], 4e-6);
+    }
+  }
+  ExpectClose(Part(backward, 0, c.q_size()), expected.d_q, 4e-6);
+  ExpectClose(Part(backward, c.q_size(), c.kv_size()), expected.d_k, 4e-6);
+  ExpectClose(Part(backward, c.q_size() + c.kv_size(), c.kv_size()), expected.d_v, 4e-6);
+}
+
+TEST(Attention, Sizes) {
+  Check(Make(1, 1, 1, 1, 1, 1, 0));
+  Check(Make(2, 5, 5, 3, 3, 8, 0));
+  Check(Make(1, 49, 49, 2, 2, 17, 0));
+  Check(Make(1, 97, 97, 1, 1, 33, 0));
+  Check(Make(2, 200, 200, 2, 2, 64, 0));
+}
+
+TEST(Attention, FewerQueriesThanKeys) {
+  Check(Make(1, 60, 230, 2, 2, 16, 0));
+  Check(Make(2, 1, 130, 2, 2, 16, 0));
+}
+
+TEST(Attention, GroupedQueries) {
+  Check(Make(2, 50, 50, 4, 2, 8, 0));
+  Check(Make(1, 110, 110, 6, 1, 24, 0));
+}
+
+TEST(Attention, Dropout) {
+  Check(Make(2, 50, 50, 4, 2, 8, 0.1));
+  Check(Make(1, 197, 197, 2, 2, 16, 0.5));
+}
+
+// Positions of a sequence cut and put together in another order, as context parallelism's zigzag
+// does.
+TEST(Attention, PositionsInAnyOrder) {
+  Case c = Make(1, 120, 250, 2, 1, 16, 0.1);
+  for (size_t j = 0; j < c.key_positions.size(); ++j) {
+    c.key_positions[j] =
+        j < 125 ? 2 * static_cast<int64_t>(j) + 1 : 498 - 2 * static_cast<int64_t>(j);
+  }
+  for (size_t i = 0; i < c.query_positions.size(); ++i) {
+    c.query_positions[i] = static_cast<int64_t>(i * 77 % 251);
+  }
+  Check(c);
+}
+
+TEST(Attention, QueriesThatSeeNothing) {
+  Case c = Make(1, 100, 100, 1, 1, 8, 0);
+  for (size_t i = 0; i < 100; i += 3) c.query_positions[i] = -1;
+  Check(c);
+  for (int64_t& position : c.query_positions) position = -1;
+  Check(c);
+}
+
+TEST(Attention, LargeScoresDoNotOverflow) {
+  Case c = Make(1, 130, 130, 1, 1, 16, 0);
+  for (float& x : c.q) x *= 40;
+  for (float& x : c.k) x *= 40;
+  const std::vector<float> forward =
+      OverWidths([&](Parallel& parallel) { return Forward(parallel, c); });
+  // Scores reach thousands: their rounding errors (1e-7 of them) are errors of the probabilities.
+  ExpectClose(Part(forward, 0, c.q_size()), Naive(c).o, 2e-3);
+}
+
+TEST(Attention, NanIsNotLost) {
+  Case c = Make(1, 100, 100, 1, 1, 8, 0);
+  c.q[0] = std::nanf("");
+  c.q[static_cast<size_t>(99 * 8)] = std::nanf("");
+  SerialParallel serial;
+  const std::vector<float> forward = Forward(serial, c);
+  EXPECT_TRUE(std::isnan(forward[0]));
+  EXPECT_FALSE(std::isnan(forward[8]));
+  EXPECT_TRUE(std::isnan(forward[static_cast<size_t>(99 * 8)]));
+}
+
+// Queries computed in two calls have the bits they have in one.
+TEST(Attention, RowsDoNotDependOnOtherRows) {
+  const Case whole = Make(1, 150, 150, 2, 2, 16, 0.1);
+  SerialParallel serial;
+  const std::vector<float> all = Forward(serial, whole);
+  const std::vector<float> gradients = Backward(serial, whole, all);
+  for (int64_t first : {1, 48, 77}) {
+    Case part = whole;
+    part.shape.queries = 150 - first;
+    const int64_t at = first * 2 * 16;
+    part.q = Part(whole.q, at, part.q_size());
+    part.d_o = Part(whole.d_o, at, part.q_size());
+    part.dropout.base += first * part.dropout.query;
+    part.query_positions.erase(part.query_positions.begin(), part.query_positions.begin() + first);
+    const std::vector<float> some = Forward(serial, part);
+    EXPECT_TRUE(SameBits(Part(some, 0, part.q_size()), Part(all, at, part.q_size())));
+    EXPECT_TRUE(SameBits(Part(Backward(serial, part, some), 0, part.q_size()),
+                         Part(gradients, at, part.q_size())));
+  }
+}
+
+}  // namespace
+}  // namespace mgc::cpu

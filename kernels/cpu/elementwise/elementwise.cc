@@ -1,0 +1,95 @@
+#include "kernels/cpu/elementwise/elementwise.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/cpu/simd/simd.h"
+
+#define MGC_SIMD_BODY "kernels/cpu/elementwise/elementwise.inc"
+#include "kernels/cpu/simd/simd_each.inc"
+
+namespace mgc::cpu {
+namespace {
+
+constexpr int64_t kGrain = 16384;  // elements worth a hand-over
+
+// Calls part(begin, end, offset) for pieces of [begin, end) inside which an operand of `size`
+// elements does not start again; `offset` is what to subtract from an index to get the operand's.
+template <class Part>
+void ForPeriods(int64_t begin, int64_t end, int64_t size, const Part& part) {
+  for (int64_t at = begin; at < end;) {
+    const int64_t start = at / size * size;
+    const int64_t stop = std::min(start + size, end);
+    part(at, stop, start);
+    at = stop;
+  }
+}
+
+}  // namespace
+
+void Add(Parallel& parallel, int64_t n, absl::Span<const Addend> x, float* y) {
+  constexpr int64_t kBlock = 4096;  // stays in the nearest cache over all operands
+  parallel.For(n, kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t from = begin; from < end; from += kBlock) {
+      const int64_t to = std::min(from + kBlock, end);
+      // A later operand may be y itself: sums stay in a block of their own until all are read.
+      float sum[kBlock];
+      for (size_t k = 0; k < x.size(); ++k) {
+        ForPeriods(from, to, x[k].size, [&](int64_t first, int64_t last, int64_t start) {
+          const float* operand = x[k].data + (first - start);
+          float* at = sum + (first - from);
+          if (k == 0) {
+            std::copy(operand, operand + (last - first), at);
+          } else if (k + 1 < x.size()) {
+            MGC_SIMD_CALL(AddRange, 0, last - first, at, operand, at);
+          } else {
+            MGC_SIMD_CALL(AddRange, 0, last - first, at, operand, y + first);
+          }
+        });
+      }
+      if (x.size() == 1) std::copy(sum, sum + (to - from), y + from);
+    }
+  });
+}
+
+void Subtract(Parallel& parallel, int64_t n, const float* a, const float* b, float* y) {
+  parallel.For(n, kGrain, [&](int64_t begin, int64_t end) {
+    MGC_SIMD_CALL(SubtractRange, begin, end, a, b, y);
+  });
+}
+
+void Multiply(Parallel& parallel, int64_t n, const float* a, int64_t b_size, const float* b,
+              float* y) {
+  parallel.For(n, kGrain, [&](int64_t begin, int64_t end) {
+    if (b_size == 1) {
+      MGC_SIMD_CALL(ScaleRange, begin, end, *b, a, y);
+      return;
+    }
+    ForPeriods(begin, end, b_size, [&](int64_t first, int64_t last, int64_t start) {
+      MGC_SIMD_CALL(MultiplyRange, 0, last - first, a + first, b + (first - start), y + first);
+    });
+  });
+}
+
+void Scale(Parallel& parallel, int64_t n, float factor, const float* x, float* y) {
+  parallel.For(n, kGrain, [&](int64_t begin, int64_t end) {
+    MGC_SIMD_CALL(ScaleRange, begin, end, factor, x, y);
+  });
+}
+
+void Invert(Parallel& parallel, int64_t n, const float* x, float* y) {
+  parallel.For(n, kGrain,
+               [&](int64_t begin, int64_t end) { MGC_SIMD_CALL(InvertRange, begin, end, x, y); });
+}
+
+void SquareRoot(Parallel& parallel, int64_t n, const float* x, float* y) {
+  parallel.For(n, kGrain, [&](int64_t begin, int64_t end) {
+    MGC_SIMD_CALL(SquareRootRange, begin, end, x, y);
+  });
+}
+
+}  // namespace mgc::cpu

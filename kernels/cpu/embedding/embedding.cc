@@ -1,0 +1,55 @@
+#include "kernels/cpu/embedding/embedding.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace mgc::cpu {
+namespace {
+
+// The local row of an id, -1 where this rank does not have it.
+int64_t RowOf(const TableShape& shape, int64_t id) {
+  const bool here = id >= shape.offset && id - shape.offset < shape.valid;
+  return here ? id - shape.offset : -1;
+}
+
+}  // namespace
+
+void Lookup(Parallel& parallel, const TableShape& shape, const float* table, int64_t n,
+            const int64_t* ids, float* y) {
+  const int64_t cols = shape.cols;
+  const int64_t grain = std::max<int64_t>(16384 / std::max<int64_t>(cols, 1), 1);
+  parallel.For(n, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = RowOf(shape, ids[i]);
+      float* out = y + i * cols;
+      if (row < 0) {
+        std::fill(out, out + cols, 0.0f);
+      } else {
+        std::copy(table + row * cols, table + (row + 1) * cols, out);
+      }
+    }
+  });
+}
+
+void LookupGrad(Parallel& parallel, const TableShape& shape, int64_t n, const int64_t* ids,
+                const float* dy, bool accumulate, float* dtable) {
+  const int64_t cols = shape.cols;
+  if (!accumulate) {
+    parallel.For(shape.rows * cols, 65536, [&](int64_t begin, int64_t end) {
+      std::fill(dtable + begin, dtable + end, 0.0f);
+    });
+  }
+  // Split by columns: ids repeat, and a row's sum must keep its order.
+  const int64_t grain = std::max<int64_t>(16384 / std::max<int64_t>(n, 1) / 64, 1) * 64;
+  parallel.For(cols, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t row = RowOf(shape, ids[i]);
+      if (row < 0) continue;
+      float* to = dtable + row * cols;
+      const float* from = dy + i * cols;
+      for (int64_t c = begin; c < end; ++c) to[c] += from[c];
+    }
+  });
+}
+
+}  // namespace mgc::cpu

@@ -1,0 +1,32 @@
+// Rows of a table by id, and their gradient.
+#ifndef MGC_KERNELS_CPU_EMBEDDING_EMBEDDING_H_
+#define MGC_KERNELS_CPU_EMBEDDING_EMBEDDING_H_
+
+#include <cstdint>
+
+#include "kernels/parallel.h"
+
+namespace mgc::cpu {
+
+// The part of a table [rows, cols] that this rank has: row 0 is id `offset`, the first `valid` rows
+// are real.
+struct TableShape {
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t valid = 0;  // <= rows
+  int64_t offset = 0;
+};
+
+// y[i] = table[ids[i] - offset], a row of zeros where the id is not among the valid ones. y: [n,
+// cols].
+void Lookup(Parallel& parallel, const TableShape& shape, const float* table, int64_t n,
+            const int64_t* ids, float* y);
+
+// dtable[ids[i] - offset] += dy[i] for i ascending; other ids do nothing. dtable is zeroed first
+// unless `accumulate`.
+void LookupGrad(Parallel& parallel, const TableShape& shape, int64_t n, const int64_t* ids,
+                const float* dy, bool accumulate, float* dtable);
+
+}  // namespace mgc::cpu
+
+#endif  // MGC_KERNELS_CPU_EMBEDDING_EMBEDDING_H_

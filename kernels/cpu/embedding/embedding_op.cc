@@ -1,0 +1,54 @@
+// Embedding tables.
+#include <cstdint>
+
+#include "kernels/cpu/adapt.h"
+#include "kernels/cpu/embedding/embedding.h"
+
+namespace mgc::cpu {
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+
+TableShape TableOf(const KernelSpec& spec) {
+  const DimPiece& v = PieceNamed(spec, "v");
+  return {spec.input_shapes[0][0], spec.input_shapes[0][1], v.valid, v.begin};
+}
+
+KernelOr MakeLookup(const KernelSpec& spec) {
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  return MakeKernel(
+      spec, [table = TableOf(spec), n = InSize(spec, 1)](const KernelRun& run, Parallel& parallel) {
+        Lookup(parallel, table, X(run, 0), n, In<int64_t>(run, 1), Y(run, 0));
+      });
+}
+
+KernelOr MakeLookupGrad(const KernelSpec& spec) {
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  return MakeKernel(
+      spec, [table = TableOf(spec), n = InSize(spec, 1)](const KernelRun& run, Parallel& parallel) {
+        LookupGrad(parallel, table, n, In<int64_t>(run, 1), X(run, 2), false, Y(run, 0));
+      });
+}
+
+KernelOr MakeLookupGradAccumulate(const KernelSpec& spec) {
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  const int64_t bytes = OutSize(spec, 0) * kFloat;
+  return MakeKernel(spec, [bytes, table = TableOf(spec), n = InSize(spec, 1)](const KernelRun& run,
+                                                                              Parallel& parallel) {
+    CopyBytes(parallel, bytes, In<char>(run, 0), Out<char>(run, 0));
+    LookupGrad(parallel, table, n, In<int64_t>(run, 1), X(run, 2), true, Y(run, 0));
+  });
+}
+
+}  // namespace
+
+absl::Span<const KernelEntry> EmbeddingKernels() {
+  static constexpr KernelEntry kEntries[] = {
+      {"lookup", MakeLookup},
+      {"lookup_grad", MakeLookupGrad},
+      {"lookup_grad_accumulate", MakeLookupGradAccumulate},
+  };
+  return kEntries;
+}
+
+}  // namespace mgc::cpu

@@ -1,0 +1,72 @@
+// Ops that leave elements as they are, add to them or drop some, and constants.
+#include <cstdint>
+
+#include "graph/random.h"
+#include "kernels/cpu/adapt.h"
+#include "kernels/cpu/elementwise/elementwise.h"
+#include "kernels/cpu/random/random.h"
+
+namespace mgc::cpu {
+namespace {
+
+KernelOr MakeConstant(const KernelSpec& spec) {
+  return MakeKernel(spec, [value = spec.attrs.Real("value")](const KernelRun& run, Parallel&) {
+    *Out<double>(run, 0) = value;
+  });
+}
+
+KernelOr MakeAccumulate(const KernelSpec& spec) {
+  if (AllAre(spec, DType::kF64)) {
+    return MakeKernel(spec, [n = OutSize(spec, 0)](const KernelRun& run, Parallel&) {
+      const double *a = In<double>(run, 0), *b = In<double>(run, 1);
+      for (int64_t i = 0; i < n; ++i) Out<double>(run, 0)[i] = a[i] + b[i];
+    });
+  }
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  return MakeKernel(spec, [n = OutSize(spec, 0)](const KernelRun& run, Parallel& parallel) {
+    Add(parallel, n, {{X(run, 0), n}, {X(run, 1), n}}, Y(run, 0));
+  });
+}
+
+// Indices count the elements of the whole tensor row-major, modulo 2^64.
+KernelOr MakeDropout(const KernelSpec& spec) {
+  const TensorFactors& dims = spec.rule.results[0];
+  const std::vector<int64_t>& shape = spec.output_shapes[0];
+  const bool placed = shape.size() == dims.size() && shape.size() <= IndexGrid::kMaxRank;
+  if (!AllAre(spec, DType::kF32) || !placed) return NoKernel(spec);
+  std::vector<int64_t> whole;
+  for (const DimFactors& dim : dims) {
+    whole.push_back(spec.rule.factors[static_cast<size_t>(dim[0])].size);
+  }
+  const std::vector<int64_t> strides = RowMajorStrides(whole);
+  const int batch = BatchFactor(spec);
+  IndexGrid grid;
+  grid.rank = static_cast<int>(shape.size());
+  uint64_t sample_stride = 0;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    grid.size[d] = shape[d];
+    grid.stride[d] = strides[d];
+    const uint64_t stride = static_cast<uint64_t>(strides[d]);
+    grid.base += static_cast<uint64_t>(spec.pieces[static_cast<size_t>(dims[d][0])].begin) * stride;
+    if (dims[d][0] == batch) sample_stride = stride;
+  }
+  const RandomStream stream = {spec.seed, StreamOf(spec.attrs.Text("key"))};
+  const double p = spec.attrs.Real("p");
+  return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
+    IndexGrid here = grid;
+    here.base += static_cast<uint64_t>(run.first_sample) * sample_stride;
+    Dropout(parallel, stream, here, p, X(run, 0), Y(run, 0));
+  });
+}
+
+}  // namespace
+
+absl::Span<const KernelEntry> IdentityKernels() {
+  static constexpr KernelEntry kEntries[] = {
+      {"accumulate", MakeAccumulate}, {"constant", MakeConstant},  {"dropout", MakeDropout},
+      {"reshard", MakeCopy},          {"stop_gradient", MakeCopy},
+  };
+  return kEntries;
+}
+
+}  // namespace mgc::cpu

@@ -1,0 +1,47 @@
+// The pieces of a vocabulary-parallel cross-entropy over local logits [rows, cols], of which the
+// first `valid` columns are real: the others never contribute and get zero gradients. With m the
+// maximum and z the sum of exp(l - m) over the whole vocabulary, the loss of a row is m + log z -
+// l[target].
+#ifndef MGC_KERNELS_CPU_LOSS_LOSS_H_
+#define MGC_KERNELS_CPU_LOSS_LOSS_H_
+
+#include <cstdint>
+
+#include "kernels/parallel.h"
+
+namespace mgc::cpu {
+
+struct LogitsShape {
+  int64_t rows = 0;
+  int64_t cols = 0;    // elements from row to row
+  int64_t valid = 0;   // real columns, <= cols
+  int64_t offset = 0;  // vocabulary id of column 0
+};
+
+// z[r] = sum over valid c of exp(logits[r, c] - m[r])
+void ExpSum(Parallel& parallel, const LogitsShape& shape, const float* logits, const float* m,
+            float* z);
+
+// dlogits[r, c] = exp(logits[r, c] - m[r]) · dz[r], zero beyond valid; may be `logits`.
+void ExpSumGrad(Parallel& parallel, const LogitsShape& shape, const float* logits, const float* m,
+                const float* dz, float* dlogits);
+
+// lse[i] = m[i] + log z[i]
+void LogShift(Parallel& parallel, int64_t n, const float* z, const float* m, float* lse);
+
+// picked[r] = logits[r, ids[r] - offset], zero where the id is not among the valid columns.
+void Pick(Parallel& parallel, const LogitsShape& shape, const float* logits, const int64_t* ids,
+          float* picked);
+
+// dlogits[r, c] = dp[r] where c is the id's valid column, else 0.
+void PickGrad(Parallel& parallel, const LogitsShape& shape, const int64_t* ids, const float* dp,
+              float* dlogits);
+
+// ExpSumGrad + PickGrad in one pass; dlogits may be `logits`.
+void CrossEntropyGrad(Parallel& parallel, const LogitsShape& shape, const float* logits,
+                      const float* m, const float* dz, const int64_t* ids, const float* dp,
+                      float* dlogits);
+
+}  // namespace mgc::cpu
+
+#endif  // MGC_KERNELS_CPU_LOSS_LOSS_H_

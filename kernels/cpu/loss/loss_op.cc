@@ -1,0 +1,70 @@
+// The pieces of the cross-entropy.
+#include "kernels/cpu/adapt.h"
+#include "kernels/cpu/loss/loss.h"
+
+namespace mgc::cpu {
+namespace {
+
+LogitsShape LogitsOf(const KernelSpec& spec) {
+  const DimPiece& v = PieceNamed(spec, "v");
+  return {LeadingDims(spec.input_shapes[0]), LastDim(spec.input_shapes[0]), v.valid, v.begin};
+}
+
+KernelOr MakeExpSum(const KernelSpec& spec) {
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  return MakeKernel(spec, [s = LogitsOf(spec)](const KernelRun& run, Parallel& parallel) {
+    ExpSum(parallel, s, X(run, 0), X(run, 1), Y(run, 0));
+  });
+}
+
+KernelOr MakeExpSumGrad(const KernelSpec& spec) {
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  return MakeKernel(spec, [s = LogitsOf(spec)](const KernelRun& run, Parallel& parallel) {
+    ExpSumGrad(parallel, s, X(run, 0), X(run, 1), X(run, 2), Y(run, 0));
+  });
+}
+
+KernelOr MakeLogShift(const KernelSpec& spec) {
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  return MakeKernel(spec, [n = OutSize(spec, 0)](const KernelRun& run, Parallel& parallel) {
+    LogShift(parallel, n, X(run, 0), X(run, 1), Y(run, 0));
+  });
+}
+
+KernelOr MakePick(const KernelSpec& spec) {
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  return MakeKernel(spec, [s = LogitsOf(spec)](const KernelRun& run, Parallel& parallel) {
+    Pick(parallel, s, X(run, 0), In<int64_t>(run, 1), Y(run, 0));
+  });
+}
+
+KernelOr MakePickGrad(const KernelSpec& spec) {
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  return MakeKernel(spec, [s = LogitsOf(spec)](const KernelRun& run, Parallel& parallel) {
+    PickGrad(parallel, s, In<int64_t>(run, 1), X(run, 2), Y(run, 0));
+  });
+}
+
+KernelOr MakeCrossEntropyGrad(const KernelSpec& spec) {
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  return MakeKernel(spec, [s = LogitsOf(spec)](const KernelRun& run, Parallel& parallel) {
+    CrossEntropyGrad(parallel, s, X(run, 0), X(run, 1), X(run, 2), In<int64_t>(run, 3), X(run, 4),
+                     Y(run, 0));
+  });
+}
+
+}  // namespace
+
+absl::Span<const KernelEntry> LossKernels() {
+  static constexpr KernelEntry kEntries[] = {
+      {"cross_entropy_grad", MakeCrossEntropyGrad},
+      {"exp_sum", MakeExpSum},
+      {"exp_sum_grad", MakeExpSumGrad},
+      {"log_shift", MakeLogShift},
+      {"pick", MakePick},
+      {"pick_grad", MakePickGrad},
+  };
+  return kEntries;
+}
+
+}  // namespace mgc::cpu

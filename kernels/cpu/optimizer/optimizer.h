@@ -1,0 +1,34 @@
+// The parameter update.
+#ifndef MGC_KERNELS_CPU_OPTIMIZER_OPTIMIZER_H_
+#define MGC_KERNELS_CPU_OPTIMIZER_OPTIMIZER_H_
+
+#include <cstdint>
+
+#include "kernels/parallel.h"
+
+namespace mgc::cpu {
+
+struct AdamwScalars {
+  double lr = 0;
+  double decay = 0;  // decoupled weight decay
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double correction1 = 1;  // 1 - beta1^t
+  double correction2 = 1;  // 1 - beta2^t
+  double grad_scale =
+      1;  // multiplies the gradient first: clipping, the division by the token count
+};
+
+// One step of AdamW (Loshchilov, Hutter, arXiv:1711.05101) on n elements. With g = grad ·
+// grad_scale:
+//   m' = beta1 m + (1 - beta1) g,  v' = beta2 v + (1 - beta2) g²
+//   param' = param - lr ((m' / correction1) / (sqrt(v' / correction2) + eps) + decay · param)
+// Results may be the same arrays as operands.
+void Adamw(Parallel& parallel, int64_t n, const AdamwScalars& scalars, const float* param,
+           const float* grad, const float* m, const float* v, float* new_param, float* new_m,
+           float* new_v);
+
+}  // namespace mgc::cpu
+
+#endif  // MGC_KERNELS_CPU_OPTIMIZER_OPTIMIZER_H_

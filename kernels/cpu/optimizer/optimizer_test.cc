@@ -1,0 +1,51 @@
+#include "kernels/cpu/optimizer/optimizer.h"
+
+#include "gtest/gtest.h"
+#include "kernels/cpu/test_util.h"
+
+namespace mgc::cpu {
+namespace {
+
+TEST(Optimizer, AdamwFollowsItsDefinition) {
+  const int64_t n = 20011;
+  const std::vector<float> param = Uniform(n, 1), grad = Uniform(n, 2, -5, 5), m = Uniform(n, 3),
+                           v = Uniform(n, 4, 0, 2);
+  AdamwScalars s;
+  s.lr = 3e-2;
+  s.decay = 0.1;
+  s.beta1 = 0.9;
+  s.beta2 = 0.95;
+  s.eps = 1e-8;
+  s.correction1 = 1 - 0.9 * 0.9;
+  s.correction2 = 1 - 0.95 * 0.95;
+  s.grad_scale = 0.25;
+  const std::vector<float> actual = OverWidths([&](Parallel& parallel) {
+    Guarded p(param), m1(m), v1(v);
+    Adamw(parallel, n, s, p.data(), grad.data(), m1.data(), v1.data(), p.data(), m1.data(),
+          v1.data());
+    return Joined({p.Take(), m1.Take(), v1.Take()});
+  });
+  for (size_t i = 0; i < param.size(); ++i) {
+    const double g = grad[i] * s.grad_scale;
+    const double m1 = s.beta1 * m[i] + (1 - s.beta1) * g;
+    const double v1 = s.beta2 * v[i] + (1 - s.beta2) * g * g;
+    const double step = m1 / s.correction1 / (std::sqrt(v1 / s.correction2) + s.eps);
+    const double p = param[i] - s.lr * (step + s.decay * param[i]);
+    ASSERT_NEAR(actual[i], p, 2e-7);
+    ASSERT_NEAR(actual[param.size() + i], m1, 2e-7);
+    ASSERT_NEAR(actual[2 * param.size() + i], v1, 4e-7);
+  }
+}
+
+TEST(Optimizer, NoGradientLeavesAFreshParameter) {
+  const std::vector<float> zero(5, 0.0f), param = Uniform(5, 1);
+  Guarded p(param), m(zero), v(zero);
+  SerialParallel serial;
+  AdamwScalars s;
+  s.lr = 0.1;
+  Adamw(serial, 5, s, p.data(), zero.data(), m.data(), v.data(), p.data(), m.data(), v.data());
+  EXPECT_TRUE(SameBits(p.Take(), param));
+}
+
+}  // namespace
+}  // namespace mgc::cpu

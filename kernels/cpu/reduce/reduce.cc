@@ -1,0 +1,87 @@
+#include "kernels/cpu/reduce/reduce.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "kernels/cpu/simd/simd.h"
+
+#define MGC_SIMD_BODY "kernels/cpu/reduce/reduce.inc"
+#include "kernels/cpu/simd/simd_each.inc"
+
+namespace mgc::cpu {
+namespace {
+
+constexpr int64_t kBlock = 8192;  // elements of one partial sum; part of the bits
+constexpr int64_t kGrain = 16384;
+
+// Sums blocks into the workspace, then adds these in ascending order.
+double SumBlocks(Parallel& parallel, int64_t n, double* workspace,
+                 absl::FunctionRef<double(int64_t begin, int64_t count)> sum) {
+  const int64_t blocks = SumWorkspaceDoubles(n);
+  parallel.For(blocks, 2, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      workspace[b] = sum(b * kBlock, std::min(kBlock, n - b * kBlock));
+    }
+  });
+  double total = 0;
+  for (int64_t b = 0; b < blocks; ++b) total += workspace[b];
+  return total;
+}
+
+}  // namespace
+
+int64_t SumWorkspaceDoubles(int64_t n) { return (n + kBlock - 1) / kBlock; }
+
+double Sum(Parallel& parallel, int64_t n, const float* x, double* workspace) {
+  return SumBlocks(parallel, n, workspace, [&](int64_t begin, int64_t count) {
+    return MGC_SIMD_CALL(SumOf, count, x + begin);
+  });
+}
+
+double SumOfSquares(Parallel& parallel, int64_t n, const float* x, double* workspace) {
+  return SumOfProducts(parallel, n, x, x, workspace);
+}
+
+double SumOfProducts(Parallel& parallel, int64_t n, const float* x, const float* y,
+                     double* workspace) {
+  return SumBlocks(parallel, n, workspace, [&](int64_t begin, int64_t count) {
+    return MGC_SIMD_CALL(SumOfProductsOf, count, x + begin, y + begin);
+  });
+}
+
+void SumMiddle(Parallel& parallel, int64_t outer, int64_t reduced, int64_t inner, const float* x,
+               bool accumulate, float* y) {
+  if (inner == 1) {
+    const int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(reduced, 1), 1);
+    parallel.For(outer, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) {
+        const float sum = static_cast<float>(MGC_SIMD_CALL(SumOf, reduced, x + o * reduced));
+        y[o] = accumulate ? y[o] + sum : sum;
+      }
+    });
+    return;
+  }
+  const int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(reduced, 1) / 64, 1) * 64;
+  for (int64_t o = 0; o < outer; ++o) {
+    const float* from = x + o * reduced * inner;
+    float* to = y + o * inner;
+    parallel.For(inner, grain, [&](int64_t begin, int64_t end) {
+      MGC_SIMD_CALL(SumRowsCols, begin, end, reduced, inner, from, accumulate, to);
+    });
+  }
+}
+
+void RowMax(Parallel& parallel, int64_t rows, int64_t cols, int64_t valid, const float* x,
+            float* y) {
+  const int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(cols, 1), 1);
+  parallel.For(rows, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) y[r] = MGC_SIMD_CALL(MaxOf, valid, x + r * cols);
+  });
+}
+
+}  // namespace mgc::cpu

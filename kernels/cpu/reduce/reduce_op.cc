@@ -1,0 +1,241 @@
+// Reductions and broadcast. The common forms (one run of neighbouring dims) are fast; any other set
+// of dims is reduced element by element of the result.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "kernels/cpu/adapt.h"
+#include "kernels/cpu/reduce/reduce.h"
+
+namespace mgc::cpu {
+namespace {
+
+bool Contains(const std::vector<int64_t>& dims, size_t dim) {
+  return std::find(dims.begin(), dims.end(), static_cast<int64_t>(dim)) != dims.end();
+}
+
+// A box of indices: extents and strides, outer to inner.
+struct Box {
+  std::vector<int64_t> extents, strides;
+
+  int64_t size() const { return NumElements(extents); }
+  // Where element `i` in row-major order lies.
+  int64_t At(int64_t i) const {
+    int64_t offset = 0;
+    for (size_t d = extents.size(); d-- > 0;) {
+      offset += i % extents[d] * strides[d];
+      i /= extents[d];
+    }
+    return offset;
+  }
+};
+
+// The dims of operand 0 that stay and those that are reduced, the latter as far as they are valid.
+struct Reduction {
+  Box kept, reduced;
+};
+
+Reduction ReductionOf(const KernelSpec& spec) {
+  const std::vector<int64_t>& shape = spec.input_shapes[0];
+  const std::vector<int64_t> strides = RowMajorStrides(shape);
+  const std::vector<int64_t> dims = spec.attrs.Ints("dims");
+  Reduction r;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const bool reduced = Contains(dims, d);
+    const size_t factor = static_cast<size_t>(spec.rule.operands[0][d][0]);
+    Box& box = reduced ? r.reduced : r.kept;
+    box.extents.push_back(reduced ? spec.pieces[factor].valid : shape[d]);
+    box.strides.push_back(strides[d]);
+  }
+  return r;
+}
+
+// Whether the reduced dims are neighbours; then the operand is [outer, reduced, inner].
+bool IsOneRun(const KernelSpec& spec, int64_t* outer, int64_t* reduced, int64_t* inner) {
+  const std::vector<int64_t>& shape = spec.input_shapes[0];
+  const std::vector<int64_t> dims = spec.attrs.Ints("dims");
+  *outer = *reduced = *inner = 1;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const bool before = dims.empty() || static_cast<int64_t>(d) < dims.front();
+    *(Contains(dims, d) ? reduced : before ? outer : inner) *= shape[d];
+  }
+  return dims.empty() || dims.back() - dims.front() + 1 == static_cast<int64_t>(dims.size());
+}
+
+template <class T>
+KernelOr MakeAnySum(const KernelSpec& spec) {
+  const Reduction r = ReductionOf(spec);
+  return MakeKernel(spec, [r](const KernelRun& run, Parallel& parallel) {
+    const T* x = In<T>(run, 0);
+    parallel.For(r.kept.size(), 64, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t base = r.kept.At(i);
+        double sum = 0;
+        for (int64_t j = 0; j < r.reduced.size(); ++j) sum += x[base + r.reduced.At(j)];
+        Out<T>(run, 0)[i] = static_cast<T>(sum);
+      }
+    });
+  });
+}
+
+KernelOr MakeReduceSum(const KernelSpec& spec) {
+  if (AllAre(spec, DType::kF64)) return MakeAnySum<double>(spec);
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  int64_t outer, reduced, inner;
+  if (!IsOneRun(spec, &outer, &reduced, &inner)) return MakeAnySum<float>(spec);
+  return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
+    SumMiddle(parallel, outer, reduced, inner, X(run, 0), false, Y(run, 0));
+  });
+}
+
+KernelOr MakeReduceMax(const KernelSpec& spec) {
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  const Reduction r = ReductionOf(spec);
+  const std::vector<int64_t> dims = spec.attrs.Ints("dims");
+  const std::vector<int64_t>& shape = spec.input_shapes[0];
+  if (dims.size() == 1 && dims[0] + 1 == static_cast<int64_t>(shape.size())) {
+    const int64_t rows = LeadingDims(shape), cols = LastDim(shape);
+    return MakeKernel(spec,
+                      [=, valid = r.reduced.extents[0]](const KernelRun& run, Parallel& parallel) {
+                        RowMax(parallel, rows, cols, valid, X(run, 0), Y(run, 0));
+                      });
+  }
+  return MakeKernel(spec, [r](const KernelRun& run, Parallel& parallel) {
+    const float* x = X(run, 0);
+    parallel.For(r.kept.size(), 64, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t base = r.kept.At(i);
+        float most = -std::numeric_limits<float>::infinity();
+        for (int64_t j = 0; j < r.reduced.size(); ++j) {
+          most = std::max(most, x[base + r.reduced.At(j)]);
+        }
+        Y(run, 0)[i] = most;
+      }
+    });
+  });
+}
+
+template <class From, class To>
+KernelOr MakeBroadcastOf(const KernelSpec& spec) {
+  const std::vector<int64_t>& shape = spec.output_shapes[0];
+  const std::vector<int64_t> made = spec.attrs.Ints("dims");
+  // Strides of the operand seen from the result: 0 along the dims that are made.
+  Box box = {shape, std::vector<int64_t>(shape.size(), 0)};
+  int64_t stride = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    if (Contains(made, d)) continue;
+    box.strides[d] = stride;
+    stride *= shape[d];
+  }
+  const int64_t cols = LastDim(shape), step = shape.empty() ? 0 : box.strides.back();
+  if (!shape.empty()) {
+    box.extents.pop_back();
+    box.strides.pop_back();
+  }
+  return MakeKernel(spec, [=, rows = box.size()](const KernelRun& run, Parallel& parallel) {
+    const int64_t grain = std::max<int64_t>(16384 / std::max<int64_t>(cols, 1), 1);
+    parallel.For(rows, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        const From* from = In<From>(run, 0) + box.At(r);
+        To* to = Out<To>(run, 0) + r * cols;
+        for (int64_t c = 0; c < cols; ++c) to[c] = static_cast<To>(from[c * step]);
+      }
+    });
+  });
+}
+
+KernelOr MakeBroadcast(const KernelSpec& spec) {
+  const DType from = spec.input_types[0].dtype, to = spec.output_types[0].dtype;
+  if (from == DType::kF32 && to == DType::kF32) return MakeBroadcastOf<float, float>(spec);
+  if (from == DType::kF64 && to == DType::kF32) return MakeBroadcastOf<double, float>(spec);
+  if (from == DType::kF32 && to == DType::kF64) return MakeBroadcastOf<float, double>(spec);
+  if (from == DType::kF64 && to == DType::kF64) return MakeBroadcastOf<double, double>(spec);
+  return NoKernel(spec);
+}
+
+WorkspaceFunction SumWorkspace(int64_t n) {
+  return [n](int) { return static_cast<int64_t>(sizeof(double)) * SumWorkspaceDoubles(n); };
+}
+
+double* Doubles(const KernelRun& run) { return static_cast<double*>(run.workspace); }
+
+// Sums of f64: norms of a few parameters.
+template <class Term>
+KernelOr MakeDoubleSum(const KernelSpec& spec, Term term) {
+  return MakeKernel(spec, [=, n = InSize(spec, 0)](const KernelRun& run, Parallel&) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i) sum += term(run, i);
+    *Out<double>(run, 0) = sum;
+  });
+}
+
+KernelOr MakeTotal(const KernelSpec& spec) {
+  const int64_t n = InSize(spec, 0);
+  if (AllAre(spec, DType::kF64)) {
+    return MakeDoubleSum(spec,
+                         [](const KernelRun& run, int64_t i) { return In<double>(run, 0)[i]; });
+  }
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  return MakeKernel(
+      spec,
+      [n](const KernelRun& run, Parallel& parallel) {
+        *Out<double>(run, 0) = Sum(parallel, n, X(run, 0), Doubles(run));
+      },
+      SumWorkspace(n));
+}
+
+KernelOr MakeWeightedSum(const KernelSpec& spec) {
+  const int64_t n = InSize(spec, 0);
+  if (AllAre(spec, DType::kF64)) {
+    return MakeDoubleSum(spec, [](const KernelRun& run, int64_t i) {
+      return In<double>(run, 0)[i] * In<double>(run, 1)[i];
+    });
+  }
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  return MakeKernel(
+      spec,
+      [n](const KernelRun& run, Parallel& parallel) {
+        *Out<double>(run, 0) = SumOfProducts(parallel, n, X(run, 0), X(run, 1), Doubles(run));
+      },
+      SumWorkspace(n));
+}
+
+KernelOr MakeSumSquares(const KernelSpec& spec) {
+  const int64_t n = InSize(spec, 0);
+  if (AllAre(spec, DType::kF64)) {
+    return MakeDoubleSum(spec, [](const KernelRun& run, int64_t i) {
+      return In<double>(run, 0)[i] * In<double>(run, 0)[i];
+    });
+  }
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  return MakeKernel(
+      spec,
+      [n](const KernelRun& run, Parallel& parallel) {
+        *Out<double>(run, 0) = SumOfSquares(parallel, n, X(run, 0), Doubles(run));
+      },
+      SumWorkspace(n));
+}
+
+KernelOr MakeStack(const KernelSpec& spec) {
+  if (!AllAre(spec, DType::kF64)) return NoKernel(spec);
+  return MakeKernel(spec, [](const KernelRun& run, Parallel&) {
+    for (size_t i = 0; i < run.inputs.size(); ++i) {
+      Out<double>(run, 0)[i] = *In<double>(run, static_cast<int>(i));
+    }
+  });
+}
+
+}  // namespace
+
+absl::Span<const KernelEntry> ReduceKernels() {
+  static constexpr KernelEntry kEntries[] = {
+      {"broadcast", MakeBroadcast},      {"reduce_max", MakeReduceMax},
+      {"reduce_sum", MakeReduceSum},     {"stack", MakeStack},
+      {"sum_squares", MakeSumSquares},   {"total", MakeTotal},
+      {"weighted_sum", MakeWeightedSum},
+  };
+  return kEntries;
+}
+
+}  // namespace mgc::cpu

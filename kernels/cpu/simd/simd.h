@@ -1,0 +1,51 @@
+// One source, three instruction sets: a kernel's inner loops live in a `.inc` file written with the
+// fixed-width vectors of vec.inc, and simd_each.inc compiles that file once per instruction set
+// into the namespaces `baseline` (whatever the compiler's default is), `avx2` (x86-64-v3) and
+// `avx512` (x86-64-v4). MGC_SIMD_CALL picks the best one that the machine has, at run time. A
+// program so keeps one binary for every machine, and the same machine always takes the same path,
+// which is what makes a run repeatable bit for bit.
+//
+// Only GCC on x86-64 builds the two upper levels; elsewhere everything is `baseline`.
+#ifndef MGC_KERNELS_CPU_SIMD_SIMD_H_
+#define MGC_KERNELS_CPU_SIMD_SIMD_H_
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define MGC_SIMD_MULTIVERSION 1
+#else
+#define MGC_SIMD_MULTIVERSION 0
+#endif
+
+#define MGC_SIMD_INLINE [[gnu::always_inline]] inline
+
+// On a lambda inside a body, between its parameters and its braces.
+#define MGC_SIMD_LAMBDA __attribute__((always_inline))
+
+// Before a loop over vectors in registers: its bounds are constants, and it must vanish.
+#if defined(__clang__)
+#define MGC_SIMD_UNROLL _Pragma("unroll")
+#else
+#define MGC_SIMD_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+namespace mgc::cpu {
+
+enum class SimdLevel { kBaseline, kAvx2, kAvx512 };
+
+// The best level that this machine and this build have; constant during a run.
+SimdLevel BestSimdLevel();
+
+}  // namespace mgc::cpu
+
+// Calls `function` of the best level's namespace. The file must have included simd_each.inc with
+// the body that defines it.
+#if MGC_SIMD_MULTIVERSION
+#define MGC_SIMD_CALL(function, ...)                                                             \
+  (::mgc::cpu::BestSimdLevel() == ::mgc::cpu::SimdLevel::kAvx512 ? avx512::function(__VA_ARGS__) \
+   : ::mgc::cpu::BestSimdLevel() == ::mgc::cpu::SimdLevel::kAvx2                                 \
+       ? avx2::function(__VA_ARGS__)                                                             \
+       : baseline::function(__VA_ARGS__))
+#else
+#define MGC_SIMD_CALL(function, ...) baseline::function(__VA_ARGS__)
+#endif
+
+#endif  // MGC_KERNELS_CPU_SIMD_SIMD_H_
