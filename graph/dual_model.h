@@ -6,7 +6,8 @@
 // or the rule is wrong. (A rule that holds for real numbers only, by s^2 + c^2 = 1 say, is wrong
 // here: the proof of a plan needs rules that hold in all models.)
 //
-// Max passes on the derivative of the operand that wins. Random numbers are constants.
+// Max passes on the derivative of the operand that wins. Random numbers and what is indexed are
+// constants.
 
 #ifndef MGC_GRAPH_DUAL_MODEL_H_
 #define MGC_GRAPH_DUAL_MODEL_H_
@@ -15,6 +16,7 @@
 #include <initializer_list>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "graph/residue_model.h"
 
 namespace mgc {
@@ -63,6 +65,11 @@ class DualModel {
   DualPair Fn(absl::string_view name, std::initializer_list<DualPair> args) const;
   DualPair Random(uint64_t seed, uint64_t stream, uint64_t index, double keep) const {
     return {values_.Random(seed, stream, index, keep), {}};
+  }
+  template <class Real>
+  DualPair Indexed(absl::string_view name, absl::Span<const double> attrs,
+                   std::initializer_list<int64_t> index, const Real& real) const {
+    return {values_.Indexed(name, attrs, index, real), {}};
   }
 
   // The model of the values, which counts calls and denominators.

@@ -1,6 +1,8 @@
 #include "graph/op.h"
 
 #include <algorithm>
+#include <cmath>
+#include <variant>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -31,6 +33,11 @@ absl::Status CheckAttrs(const OpDef& op, const Attrs& attrs) {
     if (!known) {
       return absl::InvalidArgumentError(
           absl::StrCat("unknown attribute `", entry.first, "` [", op.name, "_a3]"));
+    }
+    const double* real = std::get_if<double>(&entry.second);
+    if (real != nullptr && !std::isfinite(*real)) {
+      return absl::InvalidArgumentError(absl::StrCat("attribute `", entry.first, "` is ", *real,
+                                                     ", no finite number [", op.name, "_a4]"));
     }
   }
   return absl::OkStatus();
@@ -89,6 +96,14 @@ const OpDef* FindOp(absl::string_view name) {
   auto it = std::lower_bound(ops.begin(), ops.end(), name,
                              [](const OpDef& op, absl::string_view n) { return op.name < n; });
   return it != ops.end() && it->name == name ? &*it : nullptr;
+}
+
+bool MayTakePlace(const OpDef& op, size_t result, size_t operand) {
+  if (op.collective && result != operand) return false;
+  return std::any_of(op.in_place.begin(), op.in_place.end(), [&](const InPlace& pair) {
+    return op.collective || (static_cast<size_t>(pair.result) == result &&
+                             static_cast<size_t>(pair.operand) == operand);
+  });
 }
 
 absl::StatusOr<FactorRule> RuleOf(const OpDef& op, const OpUse& use) {

@@ -140,9 +140,9 @@ struct OpDef {
   // kernel that asks for more is refused at load. Total: runs on whatever passes inference.
   std::function<int64_t(const OpUse&)> workspace;
 
-  // Results that may take the place of an operand of the same size: a kernel has read what it still
-  // needs of it. All other results are apart from all operands. (A collective may put result i
-  // where operand i stands.)
+  // Results that may take the place of an operand of the same size: a kernel, or an exchange, has
+  // read what it still needs of it. All other results are apart from all operands. Of a collective,
+  // which serves many tensors at once, {0, 0} stands for result i and operand i.
   std::vector<InPlace> in_place = {};
 
   OpEval eval;  // the meaning; collectives have theirs in graph/eval.cc
@@ -161,14 +161,17 @@ const std::vector<OpDef>& AllOps();
 // Null when there is no such op.
 const OpDef* FindOp(absl::string_view name);
 
+// Whether a result may stand exactly where an operand of the same size does (OpDef::in_place).
+bool MayTakePlace(const OpDef& op, size_t result, size_t operand);
+
 // The rule of one use, bound to its types.
 absl::StatusOr<FactorRule> RuleOf(const OpDef& op, const OpUse& use);
 // The rule of a node; nodes of a graph have passed inference, so this cannot fail.
 FactorRule RuleOf(const Graph& graph, const Node& node);
 
 // Checks operands and attributes, then infers. Errors carry labels: `<op>_a0` number of operands,
-// `_a1` missing, `_a2` mistyped, `_a3` unknown attribute, `_t1` element type of an operand, `_c0`
-// the factor rule, `_c1`, ... what the op itself refuses.
+// `_a1` missing, `_a2` mistyped, `_a3` unknown attribute, `_a4` a number that is not finite, `_t1`
+// element type of an operand, `_c0` the factor rule, `_c1`, ... what the op itself refuses.
 absl::StatusOr<std::vector<TensorType>> InferTypes(const OpDef& op, const Attrs& attrs,
                                                    absl::Span<const TensorType* const> operands);
 

@@ -113,8 +113,10 @@ std::vector<RealTensor> DrawOperands(const BoundCase& bound, std::mt19937_64& ra
 
 ResidueTensor DrawResidues(const TensorType& type, std::mt19937_64& random) {
   ResidueTensor tensor = ResidueTensor::Make(SizesOf(type), type.dtype == DType::kI64);
-  std::uniform_int_distribution<uint64_t> residue(0, kResiduePrime - 1);
-  for (ResiduePair& x : tensor.real) x = {residue(random), residue(random)};
+  for (ResiduePair& x : tensor.real) {
+    const uint64_t a = FirstField::Reduce(random());
+    x = {a, SecondField::Reduce(random())};
+  }
   return tensor;
 }
 

@@ -175,6 +175,19 @@ class SegmentCheck {
     return absl::nullopt;
   }
 
+  // Of an operand and its own result behind one formal; the proof looks at all others (memory_v3).
+  void CheckInPlace(const Instr& instr, size_t i, const std::string& name) {
+    const Slot& from = SlotAt(instr.inputs[i]);
+    const Slot& to = SlotAt(instr.outputs[i]);
+    const bool apart = from.formal != to.formal || from.offset + from.bytes <= to.offset ||
+                       to.offset + to.bytes <= from.offset;
+    const bool equal = from.offset == to.offset && from.bytes == to.bytes;
+    check_.Require(apart || (equal && MayTakePlace(*instr.op, i, i)), "plan_c18", name, " puts %",
+                   instr.outputs[i], " over its operand %", instr.inputs[i], "; ", instr.op->name,
+                   MayTakePlace(*instr.op, i, i) ? " does so exactly or not at all"
+                                                 : " may not work in place");
+  }
+
   void CheckStart(const Instr& instr, const std::string& name) {
     if (!check_.Require(instr.op->collective && !instr.inputs.empty() &&
                             instr.inputs.size() == instr.outputs.size(),
@@ -184,6 +197,7 @@ class SegmentCheck {
     }
     for (size_t i = 0; i < instr.inputs.size(); ++i) {
       CheckTypes(instr, {instr.inputs[i]}, {instr.outputs[i]}, name);
+      CheckInPlace(instr, i, name);
     }
     if (instr.attrs.Find(kGroup) != nullptr) {
       CheckBetweenStages(instr, name);

@@ -1,78 +1,76 @@
-// Arithmetic modulo the Mersenne prime p = 2^61 - 1, and pairs of such residues.
+// Arithmetic modulo two primes near 2^61, and pairs of a residue of each.
 //
 // Reference evaluation over residues is exact (graph/residue_model.h): sums and products of
 // integers, quotients and dyadic fractions have one value whatever the order of operations. A
-// residue is a uint64 in [0, p); every function here takes and returns such. As 2^61 = 1, a power
-// of two is a rotation of 61 bits, and so every finite double is a residue.
+// residue is a uint64 below its prime; every function here takes and returns such.
+//
+// Two primes, because in one field a small number may have a small order: 2^61 = 1 modulo
+// 2^61 - 1, so that there 61 doublings are nothing. The second prime, 2^61 - 2373, is the largest
+// below 2^61 that is safe: half of it is prime too. All numbers but 0, 1 and -1 have an order of
+// at least (p - 1) / 2 modulo such a prime.
 
 #ifndef MGC_GRAPH_RESIDUE_H_
 #define MGC_GRAPH_RESIDUE_H_
 
 #include <cstdint>
-#include <cstring>
 
 namespace mgc {
 
-inline constexpr int kResidueBits = 61;
-inline constexpr uint64_t kResiduePrime = (uint64_t{1} << kResidueBits) - 1;
+// Modulo 2^61 - kShort; kShort is small.
+template <uint64_t kShort>
+class ResidueField {
+ public:
+  static constexpr int kBits = 61;
+  static constexpr uint64_t kPrime = (uint64_t{1} << kBits) - kShort;
 
-// Takes p for zero, too, in y.
-inline uint64_t ResidueAdd(uint64_t x, uint64_t y) {
-  const uint64_t sum = x + y;
-  const uint64_t less = sum - kResiduePrime;  // wraps when sum < p
-  return less < sum ? less : sum;
-}
+  // x + y may be anything below twice the prime: takes the prime for zero, too.
+  static constexpr uint64_t Add(uint64_t x, uint64_t y) {
+    const uint64_t sum = x + y;
+    const uint64_t less = sum - kPrime;  // wraps when sum < p
+    return less < sum ? less : sum;
+  }
+  // Takes the prime for zero, too, in y.
+  static constexpr uint64_t Sub(uint64_t x, uint64_t y) {
+    const uint64_t difference = x - y;  // wraps when x < y
+    const uint64_t more = difference + kPrime;
+    return more < difference ? more : difference;
+  }
+  static constexpr uint64_t Mul(uint64_t x, uint64_t y) {
+    const unsigned __int128 product = static_cast<unsigned __int128>(x) * y;
+    if constexpr (kShort == 1) return Add(Low(product), static_cast<uint64_t>(product >> kBits));
+    // 2^61 = kShort, twice: of 122 bits are left 73, then 62.
+    const unsigned __int128 folded =
+        (product >> kBits) * static_cast<unsigned __int128>(kShort) + Low(product);
+    return Add(Low(folded), static_cast<uint64_t>(folded >> kBits) * kShort);
+  }
+  // The residue of any word, such as a hash.
+  static constexpr uint64_t Reduce(uint64_t x) { return Add(Low(x), (x >> kBits) * kShort); }
+  static constexpr uint64_t OfInt(int64_t x) {
+    return x >= 0 ? Reduce(static_cast<uint64_t>(x))
+                  : Sub(0, Reduce(uint64_t{0} - static_cast<uint64_t>(x)));
+  }
+  // The exact residue of a finite double: its mantissa times a power of two.
+  static uint64_t OfDouble(double x);
+  // The inverse of x; x must not be zero.
+  static uint64_t Inverse(uint64_t x);
 
-// Takes p for zero, too, in y.
-inline uint64_t ResidueSub(uint64_t x, uint64_t y) {
-  const uint64_t difference = x - y;  // wraps when x < y
-  const uint64_t more = difference + kResiduePrime;
-  return more < difference ? more : difference;
-}
+ private:
+  static constexpr uint64_t Low(unsigned __int128 x) {
+    return static_cast<uint64_t>(x) & ((uint64_t{1} << kBits) - 1);
+  }
+};
 
-inline uint64_t ResidueMul(uint64_t x, uint64_t y) {
-  const unsigned __int128 product = static_cast<unsigned __int128>(x) * y;
-  return ResidueAdd(static_cast<uint64_t>(product) & kResiduePrime,
-                    static_cast<uint64_t>(product >> kResidueBits));
-}
+using FirstField = ResidueField<1>;
+using SecondField = ResidueField<2373>;
+extern template class ResidueField<1>;
+extern template class ResidueField<2373>;
 
-// x times 2^bits, for bits in [0, 61).
-inline uint64_t ResidueRotate(uint64_t x, int bits) {
-  return ((x << bits) | (x >> (kResidueBits - bits))) & kResiduePrime;
-}
-
-// The residue of any uint64, such as a hash.
-inline uint64_t ResidueReduce(uint64_t x) {
-  const uint64_t folded = (x & kResiduePrime) + (x >> kResidueBits);
-  return folded < kResiduePrime ? folded : folded - kResiduePrime;
-}
-
-inline uint64_t ResidueOfInt(int64_t x) {
-  return x >= 0 ? ResidueReduce(static_cast<uint64_t>(x))
-                : ResidueSub(0, ResidueReduce(uint64_t{0} - static_cast<uint64_t>(x)));
-}
-
-// The exact residue of a finite double: its mantissa times a power of two.
-inline uint64_t ResidueOfDouble(double x) {
-  uint64_t bits = 0;
-  std::memcpy(&bits, &x, sizeof bits);
-  const int field = static_cast<int>(bits >> 52 & 0x7FF);
-  const uint64_t fraction = bits & ((uint64_t{1} << 52) - 1);
-  const uint64_t mantissa = field == 0 ? fraction : fraction | uint64_t{1} << 52;
-  const int exponent = (field == 0 ? 1 : field) - 1075;  // of the mantissa's last bit
-  constexpr int kTurns = 1098;                           // a multiple of 61 that makes it positive
-  const uint64_t size = ResidueRotate(mantissa, (exponent + kTurns) % kResidueBits);
-  return bits >> 63 == 0 ? size : ResidueSub(0, size);
-}
-
-// The inverse of x; x must not be zero.
-uint64_t ResidueInverse(uint64_t x);
-
-// Two residues under componentwise arithmetic. One alone would let wrong results pass with a
-// probability that adds up over a plan; functions that mix both make that of a pair its square.
+// A residue of each field under componentwise arithmetic. One alone would let wrong results pass
+// with a probability that adds up over a plan; functions that mix both make that of a pair its
+// square.
 struct ResiduePair {
-  uint64_t a = 0;
-  uint64_t b = 0;
+  uint64_t a = 0;  // of FirstField
+  uint64_t b = 0;  // of SecondField
 
   bool IsZero() const { return (a | b) == 0; }
 };
@@ -81,13 +79,13 @@ inline bool operator==(ResiduePair x, ResiduePair y) { return ((x.a ^ y.a) | (x.
 inline bool operator!=(ResiduePair x, ResiduePair y) { return !(x == y); }
 
 inline ResiduePair operator+(ResiduePair x, ResiduePair y) {
-  return {ResidueAdd(x.a, y.a), ResidueAdd(x.b, y.b)};
+  return {FirstField::Add(x.a, y.a), SecondField::Add(x.b, y.b)};
 }
 inline ResiduePair operator-(ResiduePair x, ResiduePair y) {
-  return {ResidueSub(x.a, y.a), ResidueSub(x.b, y.b)};
+  return {FirstField::Sub(x.a, y.a), SecondField::Sub(x.b, y.b)};
 }
 inline ResiduePair operator*(ResiduePair x, ResiduePair y) {
-  return {ResidueMul(x.a, y.a), ResidueMul(x.b, y.b)};
+  return {FirstField::Mul(x.a, y.a), SecondField::Mul(x.b, y.b)};
 }
 
 }  // namespace mgc

@@ -9,7 +9,7 @@ namespace {
 
 // Beside ResidueModel::kOrderTag and above all tags of functions.
 constexpr uint64_t kRandomTag = uint64_t{2} << 32;
-constexpr uint64_t kInfiniteTag = uint64_t{3} << 32;
+constexpr uint64_t kIndexedTag = uint64_t{3} << 32;
 
 uint64_t BitsOf(double x) {
   uint64_t bits = 0;
@@ -40,19 +40,23 @@ ResiduePair ResidueModel::Random(uint64_t seed, uint64_t stream, uint64_t index,
   return Finish(Absorb(Absorb(Begin(kRandomTag), seed, stream), index, BitsOf(keep)));
 }
 
-ResiduePair ResidueModel::Infinite(double x) const {
-  if (x < 0) return kNegInf;
-  return Finish(Absorb(Begin(kInfiniteTag), BitsOf(x), 0));
+// How many attributes there are is hashed with the index: no list of them is the beginning of
+// another.
+ResiduePair ResidueModel::AtIndex(absl::string_view name, absl::Span<const double> attrs,
+                                  std::initializer_list<int64_t> index) const {
+  ++calls_;
+  Hash hash = Begin(kIndexedTag | Tag(name));
+  for (double attr : attrs) hash = Absorb(hash, BitsOf(attr), 0);
+  for (int64_t i : index) hash = Absorb(hash, static_cast<uint64_t>(i), attrs.size());
+  return Finish(hash);
 }
 
-// One inverse of a product serves both components.
 ResiduePair ResidueModel::ComputeInverse(ResiduePair x) const {
   if (x.a == 0 || x.b == 0) {
     ++zero_denominators_;
     return {};
   }
-  const uint64_t both = ResidueInverse(ResidueMul(x.a, x.b));
-  const ResiduePair inverse = {ResidueMul(both, x.b), ResidueMul(both, x.a)};
+  const ResiduePair inverse = {FirstField::Inverse(x.a), SecondField::Inverse(x.b)};
   inverses_[Slot(x)] = {x, inverse};
   return inverse;
 }

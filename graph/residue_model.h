@@ -1,8 +1,9 @@
-// The second model of graph/scalar.h: pairs of residues modulo 2^61 - 1, for exact equality.
+// The second model of graph/scalar.h: pairs of residues modulo two primes, for exact equality.
 //
 // Two programs that mean the same give the same pairs, bit for bit, in whatever order and on
 // however many ranks they add; two that differ give the same pair only by chance. Constants, sums,
-// products and quotients are what they are modulo p. All else is keyed by the model's key:
+// products and quotients are what they are modulo both primes. All else is keyed by the model's
+// key:
 //
 //   Fn         a pseudo-random function of name and arguments, both components of all of them at
 //              once. f(0) = 0 where declared: when every argument is zero, so that padding stays
@@ -13,13 +14,16 @@
 //   Max        by a pseudo-random total order. Values themselves must not order: 1 would be below
 //              nearly everything.
 //   Random     a pseudo-random pair for each (seed, stream, index, keep).
+//   Indexed    a pseudo-random pair for each (name, attributes, index), whatever the real function
+//              is: it may depend on a size, which is another one where this model runs.
 //
-// NegInf is a symbol: one fixed pair whose components differ, as those of no constant do. It is
-// below everything in Max, E takes it to zero and zero back to it. Other arithmetic treats it as a
-// pair like any other.
+// NegInf is a symbol: one fixed pair, below everything in Max; E takes it to zero and zero back to
+// it. Other arithmetic treats it as a pair like any other. No attribute stands for it: constants
+// are finite, and none has its residues.
 //
 // With the keyed functions taken as random, two different results agree with a probability of at
-// most N^2 / 2 (D / p)^2, N being calls() and D the degree of what lies between two calls.
+// most N^2 / 2 (D / p) (D / q), N being calls(), D the degree of what lies between two calls and p
+// and q the primes.
 //
 // A model remembers its last inverses and counts: share none between threads. A copy counts alone.
 
@@ -34,6 +38,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "graph/base/status.h"
 #include "graph/residue.h"
 
 namespace mgc {
@@ -44,12 +50,13 @@ class ResidueModel {
 
   explicit ResidueModel(uint64_t key);
 
+  // x is finite.
   ResiduePair Constant(double x) const {
-    if (!std::isfinite(x)) return Infinite(x);
-    const uint64_t residue = ResidueOfDouble(x);
-    return {residue, residue};
+    MGC_CHECK(std::isfinite(x)) << x;
+    if (x == 0) return {};
+    return {FirstField::OfDouble(x), SecondField::OfDouble(x)};
   }
-  ResiduePair Size(int64_t n) const { return {ResidueOfInt(n), ResidueOfInt(n)}; }
+  ResiduePair Size(int64_t n) const { return {FirstField::OfInt(n), SecondField::OfInt(n)}; }
   ResiduePair Ratio(int64_t a, int64_t b) const { return Size(a) * Inv(Size(b)); }
   ResiduePair Add(ResiduePair x, ResiduePair y) const { return x + y; }
   ResiduePair Sub(ResiduePair x, ResiduePair y) const { return x - y; }
@@ -72,8 +79,13 @@ class ResidueModel {
   }
   ResiduePair Fn(absl::string_view name, std::initializer_list<ResiduePair> args) const;
   ResiduePair Random(uint64_t seed, uint64_t stream, uint64_t index, double keep) const;
+  template <class Real>
+  ResiduePair Indexed(absl::string_view name, absl::Span<const double> attrs,
+                      std::initializer_list<int64_t> index, const Real& /*real*/) const {
+    return AtIndex(name, attrs, index);
+  }
 
-  // Calls so far of Fn, Random and Max, and evaluations of E and its inverse.
+  // Calls so far of Fn, Random, Indexed and Max, and evaluations of E and its inverse.
   int64_t calls() const { return calls_; }
   // Inverses of zero so far. By chance there is none: one says that an operand was zero where the
   // program divides (which may have been padding).
@@ -118,34 +130,35 @@ class ResidueModel {
     return {Fold(h.x ^ a, keys_[2] ^ b), Fold(h.y ^ b, keys_[3] ^ a)};
   }
   ResiduePair Finish(Hash h) const {
-    return {ResidueAdd(0, Fold(h.x ^ keys_[4], h.y ^ keys_[5]) >> 3),
-            ResidueAdd(0, Fold(h.x ^ keys_[6], h.y ^ keys_[7]) >> 3)};
+    return {FirstField::Reduce(Fold(h.x ^ keys_[4], h.y ^ keys_[5])),
+            SecondField::Reduce(Fold(h.x ^ keys_[6], h.y ^ keys_[7]))};
   }
 
-  // Round r of the Feistel network that is E: a number of 61 bits, to add or subtract.
+  // Round r of the Feistel network that is E: to add or subtract, below either prime.
   uint64_t Round(size_t r, uint64_t x) const {
     const uint64_t turned = x << 32 | x >> 32;
-    return Fold(x + round_keys_[2 * r], turned ^ round_keys_[2 * r + 1]) >> 3;
+    return SecondField::Reduce(Fold(x + round_keys_[2 * r], turned ^ round_keys_[2 * r + 1]));
   }
   ResiduePair Permute(ResiduePair x) const {
     if (x == kNegInf) return {};
     ++calls_;
     for (size_t r = 0; r < kRounds; r += 2) {
-      x.a = ResidueAdd(x.a, Round(r, x.b));
-      x.b = ResidueAdd(x.b, Round(r + 1, x.a));
+      x.a = FirstField::Add(x.a, Round(r, x.b));
+      x.b = SecondField::Add(x.b, Round(r + 1, x.a));
     }
     return x;
   }
   ResiduePair Unpermute(ResiduePair x) const {
     ++calls_;
     for (size_t r = kRounds; r > 0; r -= 2) {
-      x.b = ResidueSub(x.b, Round(r - 1, x.a));
-      x.a = ResidueSub(x.a, Round(r - 2, x.b));
+      x.b = SecondField::Sub(x.b, Round(r - 1, x.a));
+      x.a = FirstField::Sub(x.a, Round(r - 2, x.b));
     }
     return x;
   }
 
-  ResiduePair Infinite(double x) const;
+  ResiduePair AtIndex(absl::string_view name, absl::Span<const double> attrs,
+                      std::initializer_list<int64_t> index) const;
   ResiduePair ComputeInverse(ResiduePair x) const;
   void SetShift(ResiduePair m) const;
   static bool IsZeroAtZero(absl::string_view name);

@@ -1,7 +1,7 @@
 #include "graph/residue_model.h"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 #include <random>
 #include <set>
 #include <vector>
@@ -22,7 +22,10 @@ constexpr uint64_t kKey = 11;
 
 class ResidueModelTest : public testing::Test {
  protected:
-  ResiduePair Draw() { return {random_() % kResiduePrime, random_() % kResiduePrime}; }
+  ResiduePair Draw() {
+    const uint64_t a = random_() % FirstField::kPrime;
+    return {a, random_() % SecondField::kPrime};
+  }
   std::vector<ResiduePair> Draw(size_t count) {
     std::vector<ResiduePair> drawn(count);
     for (ResiduePair& x : drawn) x = Draw();
@@ -46,8 +49,47 @@ TEST_F(ResidueModelTest, ConstantsAreExact) {
   EXPECT_EQ(m_.Size(6), m_.Constant(6));
   EXPECT_EQ(m_.Mul(m_.Ratio(5, 7), m_.Size(7)), m_.Size(5));
   EXPECT_EQ(m_.Ratio(3, 4), m_.Constant(0.75));
-  EXPECT_EQ(m_.Constant(-std::numeric_limits<double>::infinity()), m_.NegInf());
-  EXPECT_NE(m_.Constant(std::numeric_limits<double>::infinity()), m_.NegInf());
+  EXPECT_EQ(m_.Constant(-0.0), ResiduePair());
+  EXPECT_EQ(m_.Constant(-1e-6), m_.Sub(m_.Constant(0), m_.Constant(1e-6)));
+}
+
+// What is wrong by 2^61, or by any number that one field takes for one, is wrong.
+TEST_F(ResidueModelTest, NoPowerOfTwoIsOne) {
+  ResiduePair doubled = m_.Constant(1);
+  for (int bits = 1; bits < 1000; ++bits) {
+    doubled = m_.Add(doubled, doubled);
+    EXPECT_EQ(doubled, m_.Constant(std::ldexp(1.0, bits)));
+    EXPECT_NE(doubled, m_.Constant(1)) << bits;
+    EXPECT_NE(m_.Inv(doubled), m_.Constant(1)) << bits;
+  }
+}
+
+// The pair that stands for -inf is no constant: its components are not residues of one double.
+TEST_F(ResidueModelTest, NegInfIsNoConstant) {
+  const auto is_mantissa = [](uint64_t x, uint64_t prime) {
+    return x < uint64_t{1} << 53 || prime - x < uint64_t{1} << 53;
+  };
+  uint64_t x = m_.NegInf().a;
+  for (int bits = 0; bits < FirstField::kBits; ++bits) {
+    EXPECT_FALSE(is_mantissa(x, FirstField::kPrime)) << bits;
+    x = FirstField::Add(x, x);
+  }
+}
+
+TEST_F(ResidueModelTest, WhatIsIndexedDependsOnNameAttributesAndIndexOnly) {
+  const auto at = [this](const char* name, std::vector<double> attrs, int64_t i, int64_t j,
+                         double real = 0) {
+    return m_.Indexed(name, attrs, {i, j}, [real] { return real; });
+  };
+  const std::vector<ResiduePair> made = {
+      at("cos", {1e4}, 3, 1), at("sin", {1e4}, 3, 1),    at("cos", {500}, 3, 1),
+      at("cos", {1e4}, 1, 3), at("cos", {1e4}, 0, 0),    at("cos", {1e4, 8}, 3, 1),
+      at("cos", {}, 3, 1),    at("cos", {8, 1e4}, 3, 1), m_.Random(3, 1, 0, 1e4)};
+  std::set<uint64_t> components;
+  for (const ResiduePair& x : made) components.insert({x.a, x.b});
+  EXPECT_EQ(components.size(), 2 * made.size());
+  EXPECT_EQ(at("cos", {1e4}, 3, 1, 0.5), made[0]);
+  EXPECT_EQ(DoubleModel().Indexed("cos", {}, {3, 1}, [] { return 0.5; }), 0.5);
 }
 
 TEST_F(ResidueModelTest, ObeysTheLawsOfAField) {
@@ -77,8 +119,8 @@ TEST_F(ResidueModelTest, FunctionsDependOnNameKeyAndBothComponents) {
   const ResidueModel other(kKey + 1);
   const ResidueModel same(kKey);
   const ResiduePair x = Draw(), y = Draw();
-  const ResiduePair moved_a = {ResidueAdd(x.a, 1), x.b};
-  const ResiduePair moved_b = {x.a, ResidueAdd(x.b, 1)};
+  const ResiduePair moved_a = {FirstField::Add(x.a, 1), x.b};
+  const ResiduePair moved_b = {x.a, SecondField::Add(x.b, 1)};
   const std::vector<ResiduePair> made = AllFunctions(m_, x, y);
   EXPECT_EQ(made, AllFunctions(same, x, y));
   std::set<uint64_t> components;

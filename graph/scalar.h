@@ -3,10 +3,10 @@
 //
 // Every op's meaning is written once, as a template over a model `M` of scalars. A model offers
 // exact constants, + - x and the inverse, named functions with declared derivatives, the two
-// exponentials a stable softmax needs, and a lattice maximum. It offers no `<` and no way from a
-// scalar to a bool or a number, so that the same evaluation runs over doubles, over residues modulo
-// a prime (exact equality of plans) and over dual numbers (checks of gradients). Indices, masks and
-// positions are int64, outside the concept.
+// exponentials a stable softmax needs, and a lattice maximum. Constants are finite. It offers no
+// `<` and no way from a scalar to a bool or a number, so that the same evaluation runs over
+// doubles, over residues modulo a prime (exact equality of plans) and over dual numbers (checks of
+// gradients). Indices, masks and positions are int64, outside the concept.
 //
 //   Constant(x)         a real constant        Size(n)     a constant that is a size
 //   Ratio(a, b)         the exact quotient     Inv(a)      1 / a
@@ -14,6 +14,8 @@
 //   Max(a, b)           lattice maximum        ExpDiff(a, m)   exp(a - m)
 //   LogShift(z, m)      m + log z              Fn(name, args)  one of ScalarFunctions()
 //   Random(seed, stream, index, keep)          1 / keep with probability keep, else 0
+//   Indexed(name, attrs, index, real)          real(), told apart by name, attributes and index: a
+//                                              number that attributes give through a size
 //
 // Further members (top_k, quantize, cast, equal) come with the first op that needs them.
 
@@ -79,6 +81,11 @@ class DoubleModel {
   }
   // Counter-based (graph/random.h): the element survives with probability `keep`.
   double Random(uint64_t seed, uint64_t stream, uint64_t index, double keep) const;
+  template <class Real>
+  double Indexed(absl::string_view /*name*/, absl::Span<const double> /*attrs*/,
+                 std::initializer_list<int64_t> /*index*/, const Real& real) const {
+    return real();
+  }
 };
 
 }  // namespace mgc

@@ -55,9 +55,7 @@ void Parts::FindChains() {
       param_of_[Index(out)] = param_of_[Index(first)];
       const bool chain = op == "add" || op == "mul" || node.op->collective;
       is_gradient_[Index(out)] = is_gradient_[Index(first)] && chain && graph_.type(out).ndim() > 0;
-      const bool moves =
-          node.op->collective && graph_.local_shape(first) != graph_.local_shape(out);
-      if (is_gradient_[Index(out)] && !moves) root_[Index(out)] = first;
+      if (is_gradient_[Index(out)] && MayTakePlace(*node.op, 0, 0)) root_[Index(out)] = first;
     }
   }
   for (const GraphOutput& output : graph_.outputs()) {

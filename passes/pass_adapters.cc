@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "graph/base/status.h"
+#include "graph/vocabulary.h"
 #include "passes/allocate.h"
 #include "passes/differentiate.h"
 #include "passes/order.h"
@@ -25,11 +26,7 @@ void FillHeader(const PassContext& context, Plan* plan) {
   plan->global_batch_size = context.parallel.global_batch_size;
   plan->num_micro_batches = context.schedule.micro_batches;
   plan->seq_length = context.parallel.seq_length;
-  for (const Value& value : model.values()) {
-    for (const Dim& dim : value.type.dims) {
-      if (dim.name == "vocab") plan->vocab = dim.size;
-    }
-  }
+  plan->vocab = VocabularyOf(model);
 }
 
 }  // namespace

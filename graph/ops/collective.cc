@@ -35,11 +35,20 @@ OpDef Collective(const char* name, const char* doc) {
   return op;
 }
 
+// The only one whose result is as long as its operand, element by element: the pieces of the others
+// move, so that a rank would overwrite what its peers have yet to read.
+OpDef AllReduce() {
+  OpDef op =
+      Collective("all_reduce", "Pays a sum or maximum owed over some axes on all their ranks.");
+  op.in_place = {{0, 0}};
+  return op;
+}
+
 }  // namespace
 
 std::vector<OpDef> CollectiveOps() {
   return {
-      Collective("all_reduce", "Pays a sum or maximum owed over some axes on all their ranks."),
+      AllReduce(),
       Collective("all_gather", "Makes a dim, or the flat tile, whole over some axes."),
       Collective("reduce_scatter", "Pays an owed sum and leaves each rank one piece of a dim."),
       Collective("all_to_all", "Moves some axes from one dim to another."),

@@ -10,6 +10,15 @@
 namespace mgc {
 namespace {
 
+// What decides the frequencies beside the size of a head.
+std::vector<double> FrequencyAttrs(const Attrs& attrs) {
+  std::vector<double> values;
+  for (const char* name : {"theta", "factor", "low", "high", "original"}) {
+    if (attrs.Find(name) != nullptr) values.push_back(attrs.Real(name));
+  }
+  return values;
+}
+
 // Element i of the first half and element i of the second are rotated by position * frequency i.
 struct EvalRope {
   template <class M>
@@ -19,19 +28,23 @@ struct EvalRope {
     const int64_t seq = x.dim(1);
     const int64_t heads = x.dim(2);
     const int64_t half = x.dim(3) / 2;
-    const double sign = c.attrs.Int("inverse") != 0 ? -1.0 : 1.0;
+    const bool inverse = c.attrs.Int("inverse") != 0;
+    const std::vector<double> attrs = FrequencyAttrs(c.attrs);
     const std::vector<double> frequencies = RopeFrequencies(c.attrs, x.dim(3));
     for (int64_t row = 0; row < x.dim(0) * seq * heads; ++row) {
       const int64_t position = c.in(1).index[static_cast<size_t>(row / heads % seq)];
       for (int64_t i = 0; i < half; ++i) {
-        const double angle =
-            static_cast<double>(position) * frequencies[static_cast<size_t>(i)] * sign;
-        const auto cos = m.Constant(std::cos(angle));
-        const auto sin = m.Constant(std::sin(angle));
+        const double angle = static_cast<double>(position) * frequencies[static_cast<size_t>(i)];
+        const auto cos = m.Indexed("cos", attrs, {position, i}, [=] { return std::cos(angle); });
+        const auto sin = m.Indexed("sin", attrs, {position, i}, [=] { return std::sin(angle); });
         const size_t a = static_cast<size_t>(row * 2 * half + i);
         const size_t b = a + static_cast<size_t>(half);
-        c.out(0).real[a] = m.Sub(m.Mul(x.real[a], cos), m.Mul(x.real[b], sin));
-        c.out(0).real[b] = m.Add(m.Mul(x.real[b], cos), m.Mul(x.real[a], sin));
+        const auto of_a = m.Mul(x.real[b], sin);
+        const auto of_b = m.Mul(x.real[a], sin);
+        const auto along_a = m.Mul(x.real[a], cos);
+        const auto along_b = m.Mul(x.real[b], cos);
+        c.out(0).real[a] = inverse ? m.Add(along_a, of_a) : m.Sub(along_a, of_a);
+        c.out(0).real[b] = inverse ? m.Sub(along_b, of_b) : m.Add(along_b, of_b);
       }
     }
   }

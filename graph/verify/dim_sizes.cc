@@ -204,7 +204,7 @@ absl::Status DimSizes::SolveProducts() {
   return absl::OkStatus();
 }
 
-absl::Status DimSizes::Solve(bool keep_even) {
+absl::Status DimSizes::Solve(const Wishes& wishes) {
   if (variables_.size() > kMostVariables || products_.size() > kMostVariables) {
     return absl::InvalidArgumentError(
         absl::StrCat("more than ", kMostVariables, " different dims [meaning_v1]"));
@@ -223,8 +223,8 @@ absl::Status DimSizes::Solve(bool keep_even) {
     Variable& variable = variables_[v];
     variable.small = 0;
     if (Root(static_cast<int>(v)) != static_cast<int>(v)) continue;
-    const bool anonymous = variable.name.empty() && variable.cuts.empty();
-    if (variable.fixed || anonymous || variable.size <= 1) {
+    const bool kept = wishes.keep_unnamed && variable.name.empty() && variable.cuts.empty();
+    if (variable.fixed || kept || variable.size <= 1) {
       variable.small = variable.size;
     } else if (!is_product[v]) {
       open.push_back(&variable);
@@ -241,7 +241,7 @@ absl::Status DimSizes::Solve(bool keep_even) {
     const int64_t right = strictness(b);
     return left != right ? left > right : a->size < b->size;
   });
-  for (Variable* variable : open) MGC_RETURN_IF_ERROR(Choose(variable, keep_even, &used));
+  for (Variable* variable : open) MGC_RETURN_IF_ERROR(Choose(variable, wishes.keep_even, &used));
   return SolveProducts();
 }
 

@@ -39,9 +39,12 @@ class DimSizes {
               absl::Span<const TensorType* const> results,
               absl::Span<const Sharding* const> result_shardings);
 
-  // Chooses all sizes; with `keep_even` those of dims that nothing cuts are even where the real
-  // ones are. An error when the constraints contradict each other: [meaning_v1].
-  absl::Status Solve(bool keep_even);
+  struct Wishes {
+    bool keep_even = false;     // of dims that nothing cuts: even where the real ones are
+    bool keep_unnamed = false;  // dims that nothing cuts nor names keep their size
+  };
+  // Chooses all sizes. An error when the constraints contradict each other: [meaning_v1].
+  absl::Status Solve(const Wishes& wishes);
 
   // After Solve: the type at small sizes. The tensor has been added.
   TensorType Small(const TensorType& type) const;

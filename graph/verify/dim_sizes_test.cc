@@ -42,7 +42,7 @@ TEST_F(DimSizesTest, WhatDividesStillDividesAndNoTwoAreEqual) {
   Add("batch", 32, "@m[dp]");
   Add("embed", 1024, "@m[-]");
   Add("seq", 2048, "@m[tp]");
-  ASSERT_TRUE(sizes_.Solve(false).ok());
+  ASSERT_TRUE(sizes_.Solve({false, true}).ok());
   EXPECT_EQ(SmallOf("mlp", 4096) % 4, 0);
   EXPECT_EQ(SmallOf("seq", 2048) % 4, 0);
   EXPECT_EQ(SmallOf("batch", 32) % 2, 0);
@@ -55,7 +55,7 @@ TEST_F(DimSizesTest, WhatDividesStillDividesAndNoTwoAreEqual) {
 TEST_F(DimSizesTest, AxesThatExhaustADimStillDo) {
   Add("batch", 16, "@m[dp]");
   Add("kv_heads", 8, "@m[tp]");
-  ASSERT_TRUE(sizes_.Solve(false).ok());
+  ASSERT_TRUE(sizes_.Solve({false, true}).ok());
   EXPECT_EQ(SmallOf("batch", 16), 2);
   EXPECT_EQ(SmallOf("kv_heads", 8), 4);
 }
@@ -63,7 +63,7 @@ TEST_F(DimSizesTest, AxesThatExhaustADimStillDo) {
 // 5 over 4: two, two, one, none.
 TEST_F(DimSizesTest, ARestLeavesFullShortAndEmptyShards) {
   Add("vocab", 257, "@m[tp]");
-  ASSERT_TRUE(sizes_.Solve(false).ok());
+  ASSERT_TRUE(sizes_.Solve({false, true}).ok());
   EXPECT_EQ(SmallOf("vocab", 257), 5);
 }
 
@@ -81,7 +81,7 @@ TEST_F(DimSizesTest, ADimOfSeveralFactorsIsTheirProduct) {
   const Sharding heads = Cut("@m[-,-,tp,-]", real_);
   const std::vector<const Sharding*> cuts = {&heads, &heads, &heads, nullptr, nullptr};
   sizes_.AddUse(*rule, operands, cuts, results, {nullptr, nullptr});
-  ASSERT_TRUE(sizes_.Solve(true).ok());
+  ASSERT_TRUE(sizes_.Solve({true, true}).ok());
   const int64_t kv = SmallOf("kv_heads", 8);
   EXPECT_EQ(kv, 4) << "tp exhausts the kv heads";
   EXPECT_EQ(SmallOf("heads", 32) % kv, 0);
@@ -101,7 +101,7 @@ TEST_F(DimSizesTest, SizesThatAttributesStateStay) {
   sizes_.AddTensor(x, nullptr);
   sizes_.AddTensor(y, nullptr);
   sizes_.AddUse(*rule, operands, {nullptr}, results, {nullptr});
-  ASSERT_TRUE(sizes_.Solve(false).ok());
+  ASSERT_TRUE(sizes_.Solve({false, true}).ok());
   EXPECT_EQ(SmallOf("mlp", 24), 24);
   EXPECT_EQ(SmallOf("part", 10), 10);
 }

@@ -11,6 +11,7 @@
 #include "graph/verify/reference.h"
 #include "graph/verify/run_plan.h"
 #include "graph/verify/shrink.h"
+#include "graph/verify/stated_numbers.h"
 #include "graph/verify/step_inputs.h"
 
 namespace mgc {
@@ -71,107 +72,13 @@ bool CheckOnce(const Plan& real, const Plan& small, uint64_t key, MeaningReport*
   return true;
 }
 
-void Require(bool holds, absl::string_view place, absl::string_view text, Findings* findings) {
-  if (!holds) findings->Add("meaning_v9", place, text);
-}
-
-// Parameters start as the model says.
-void CheckStarts(const Plan& plan, Findings* findings) {
-  for (const PlanClass& c : plan.classes) {
-    for (const HeldBlock& held : c.blocks) {
-      for (const ParamEntry& entry : plan.blocks[static_cast<size_t>(held.block)].entries) {
-        const std::string name = NameForLayer(entry.name, held.layer);
-        const ValueId value = plan.model.FindValue(name);
-        const GraphInput* input = value == kNone ? nullptr : plan.model.FindInput(value);
-        if (input == nullptr) continue;  // reported by who owns what
-        Require(input->attrs == entry.init, absl::StrCat("parameter `", name, "`"),
-                "its attributes, among them how it starts, are not those of the model", findings);
-      }
-    }
-  }
-}
-
-// Every mean gradient has a sum that a run can start at random.
-void CheckSums(const Plan& plan, Findings* findings) {
-  const std::set<std::string> summed = ParamsOf(GradientSums(plan));
-  for (const PlanClass& c : plan.classes) {
-    for (const HeldBlock& held : c.blocks) {
-      for (const ParamEntry& entry : plan.blocks[static_cast<size_t>(held.block)].entries) {
-        const std::string name = NameForLayer(entry.name, held.layer);
-        Require(entry.mean_base.empty() || summed.count(name) > 0,
-                absl::StrCat("parameter `", name, "`"),
-                absl::StrCat("no backward adds to a sum of gradients named `", name, "/grad`"),
-                findings);
-      }
-    }
-  }
-}
-
-bool HasDim(const TensorType& type, absl::string_view name) {
-  return std::any_of(type.dims.begin(), type.dims.end(),
-                     [name](const Dim& dim) { return dim.name == name; });
-}
-
-// The numbers of samples and tokens that decide which data a step takes.
-void CheckBatch(const Plan& plan, Findings* findings) {
-  const std::string place = "plan";
-  const Graph& model = plan.model;
-  for (const GraphInput& input : model.inputs()) {
-    const Value& value = model.value(input.value);
-    Require(input.kind != InputKind::kData || HasDim(value.type, "batch"),
-            absl::StrCat("data `", value.name, "`"),
-            absl::StrCat("is ", value.type.ToString(), "; samples are counted along `batch`"),
-            findings);
-    for (const Dim& dim : value.type.dims) {
-      if (input.kind == InputKind::kData && dim.name == "batch") {
-        Require(plan.global_batch_size % plan.num_micro_batches == 0 &&
-                    dim.size == plan.global_batch_size / plan.num_micro_batches,
-                place,
-                absl::StrCat("states ", plan.global_batch_size, " samples a step; ",
-                             plan.num_micro_batches, " micro-batches of ", dim.size, " are run"),
-                findings);
-      } else if (input.kind == InputKind::kData && dim.name == "seq") {
-        Require(
-            dim.size == plan.seq_length, place,
-            absl::StrCat("states ", plan.seq_length, " tokens a sample; the model has ", dim.size),
-            findings);
-      } else if (input.kind == InputKind::kParam && dim.name == "vocab") {
-        Require(dim.size == plan.vocab, place,
-                absl::StrCat("states a vocabulary of ", plan.vocab, "; the model has ", dim.size),
-                findings);
-      }
-    }
-  }
-}
-
-// Every rank loads as many samples of a micro-batch as the plan states.
-void CheckRows(const Plan& plan, Findings* findings) {
-  for (const Segment& segment : plan.segments) {
-    for (const Instr& instr : segment.instrs) {
-      if (instr.kind != InstrKind::kLoad) continue;
-      const Slot& slot = segment.slots[static_cast<size_t>(instr.outputs[0])];
-      for (size_t d = 0; d < slot.type.dims.size(); ++d) {
-        if (slot.type.dims[d].name != "batch") continue;
-        const int64_t rows = LocalSize(slot.type.dims[d], slot.sharding.dims[d], plan.mesh);
-        Require(rows == plan.micro_batch_size, absl::StrCat("segment ", segment.name),
-                absl::StrCat("loads ", rows, " samples of `", slot.name, "`; the plan states ",
-                             plan.micro_batch_size),
-                findings);
-      }
-    }
-  }
-}
-
 }  // namespace
 
 MeaningReport CheckMeaning(const Plan& plan, Findings* findings) {
   MeaningReport report;
-  CheckStarts(plan, findings);
-  CheckBatch(plan, findings);
-  CheckRows(plan, findings);
-  CheckSums(plan, findings);
   const absl::Status sound = CheckModel(plan.model);
   if (!sound.ok()) findings->Add(FindingOf(sound, "model", "meaning_v1"));
+  if (sound.ok()) CheckStated(plan, findings);
   if (!findings->empty()) return report;
   uint64_t key = kFirstKey;
   const absl::StatusOr<std::vector<Mesh>> meshes = SmallMeshes(plan);

@@ -139,11 +139,9 @@ class NumberCheck {
     Equals("states", memory_.states, states, "of the blocks held");
   }
 
-  // As much as any kernel of the class' segments may use, and no more than any of the plan may.
+  // As much as any kernel of the class' segments may use.
   void CheckWorkspace() {
     int64_t called = 0;
-    int64_t all = 0;
-    for (int64_t bytes : workspaces_) all = std::max(all, bytes);
     const auto add = [&](const std::vector<Call>& calls) {
       for (const Call& call : calls) {
         called = std::max(called, workspaces_[static_cast<size_t>(call.segment)]);
@@ -156,8 +154,7 @@ class NumberCheck {
     }
     add(class_.update);
     add(class_.eval_update);
-    AtLeast("workspace", memory_.workspace, called, "the kernels");
-    if (memory_.workspace > all) Equals("workspace", memory_.workspace, all, "of the kernels");
+    Equals("workspace", memory_.workspace, called, "the most of the segments it calls");
   }
 
   void Equals(absl::string_view name, int64_t stated, int64_t found, absl::string_view what) {
@@ -179,18 +176,17 @@ class NumberCheck {
   int64_t high_ = 0;
 };
 
-// What the kernels of each segment may use: what it states, or what the ops allow where that is
-// more, which is a finding.
+// What the kernels of each segment may use: the most that its ops allow. It must state just that.
 std::vector<int64_t> WorkspacesOf(const Plan& plan, Findings* findings) {
   std::vector<int64_t> workspaces;
   for (const Segment& segment : plan.segments) {
     const int64_t allowed = WorkspaceBound(segment, plan.mesh);
-    if (segment.workspace_bytes < allowed) {
+    if (segment.workspace_bytes != allowed) {
       findings->Add("memory_v4", absl::StrCat("segment ", segment.name),
                     absl::StrCat("states ", segment.workspace_bytes,
                                  " bytes of workspace; its ops allow their kernels: ", allowed));
     }
-    workspaces.push_back(std::max(segment.workspace_bytes, allowed));
+    workspaces.push_back(allowed);
   }
   return workspaces;
 }

@@ -151,8 +151,9 @@ TEST(MemoryTest, NumbersAreTrue) {
               HasSubstr("states 192 bytes of frames; frames of training: 256 [memory_v4]"));
   EXPECT_THAT(memory("boundaries 256 transient 256", "boundaries 320 transient 192"),
               HasSubstr("states 192 bytes of transient; transients and values of the step: 256"));
-  EXPECT_THAT(memory("      workspace 0", "      workspace 1"),
-              HasSubstr("states 1 bytes of workspace; of the kernels: 0 [memory_v4]"));
+  EXPECT_THAT(
+      memory("      workspace 0", "      workspace 1"),
+      HasSubstr("states 1 bytes of workspace; the most of the segments it calls: 0 [memory_v4]"));
 }
 
 // A workspace too small is refused before the proof (plan_c15).

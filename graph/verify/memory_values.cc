@@ -152,16 +152,6 @@ class ValueCheck {
         .name;
   }
 
-  // Whether result i may stand exactly where operand k does.
-  bool MayTakePlace(size_t i, size_t k) const {
-    if (instr_->kind == InstrKind::kStart) return i == k;
-    if (instr_->op == nullptr) return false;
-    const std::vector<InPlace>& pairs = instr_->op->in_place;
-    return std::any_of(pairs.begin(), pairs.end(), [&](const InPlace& pair) {
-      return static_cast<size_t>(pair.result) == i && static_cast<size_t>(pair.operand) == k;
-    });
-  }
-
   // Results take the places of operands that the op lets them, exactly, and of nothing else that
   // the instruction uses.
   void CheckInPlace() {
@@ -174,8 +164,16 @@ class ValueCheck {
       const Range made = RangeOfSlot(outputs[i]);
       for (size_t k = 0; k < instr_->inputs.size(); ++k) {
         const Range read = RangeOfSlot(instr_->inputs[k]);
-        if (!Overlap(made, read) || (Equal(made, read) && MayTakePlace(i, k))) continue;
-        ReportOverlap(outputs[i], instr_->inputs[k]);
+        if (!Overlap(made, read)) continue;
+        const bool may = instr_->op != nullptr && MayTakePlace(*instr_->op, i, k);
+        if (may && Equal(made, read)) continue;
+        if (i == k && Equal(made, read) && instr_->kind == InstrKind::kStart) {
+          Report(absl::StrCat("writes `", SlotAt(outputs[i]).name, "` over its operand `",
+                              SlotAt(instr_->inputs[k]).name, "` at ", ToString(read), "; ",
+                              instr_->op->name, " may not work in place"));
+        } else {
+          ReportOverlap(outputs[i], instr_->inputs[k]);
+        }
       }
       for (size_t j = 0; j < i; ++j) {
         if (Overlap(made, RangeOfSlot(outputs[j]))) ReportOverlap(outputs[i], outputs[j]);

@@ -214,7 +214,13 @@ void CheckModelInputs(const Plan& plan, Findings* findings) {
                                   : absl::StrCat("is ", entry.type.ToString(), ", in the model ",
                                                  plan.model.type(id).ToString()));
       }
-      owners[name] += held.owner ? 1 : 0;
+      if (!held.owner) return;
+      ++owners[name];
+      if (MeanGradientAddress(plan, rank_class, held, entry) >= 0) return;
+      findings->Add("placement_v10", absl::StrCat(place, ", parameter ", EscapeBytes(name)),
+                    absl::StrCat("is owned here, where its mean gradient is not kept: no block of "
+                                 "the class has the memory behind `",
+                                 EscapeBytes(entry.mean_base), "`"));
     });
   }
   for (const GraphInput& input : plan.model.inputs()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -129,6 +130,7 @@ class Projection {
   }
 
   void AddTransfer(const Transfer& transfer) {
+    Advance(transfer);
     if (!IsKept(transfer.ref.micro_batch)) return;
     const Needs needs = NeedsBefore(transfer);
     Transfer made = transfer;
@@ -139,7 +141,7 @@ class Projection {
     for (const TransferRef& ref : needs.transfers) {
       if (KeyOf(ref) != KeyOf(transfer.ref)) made.after_transfers.push_back(Renumbered(ref));
     }
-    MoveAnchor(transfer, &made);
+    MoveAnchor(&made);
     out_.transfers.push_back(std::move(made));
   }
 
@@ -147,11 +149,17 @@ class Projection {
     return program_.compute[static_cast<size_t>(position)];
   }
 
-  // Behind an action that is left out: at the beginning of the next that is not.
-  void MoveAnchor(const Transfer& transfer, Transfer* made) const {
+  // A transfer stands behind its anchor and behind all that are listed before it, kept or not.
+  void Advance(const Transfer& transfer) {
     const auto it = position_.find(KeyOfAction(transfer.anchor));
-    size_t at = it == position_.end() ? 0 : static_cast<size_t>(it->second);
-    if (!IsKept(program_.compute[at].ref)) made->issued = 0;
+    const size_t at = it == position_.end() ? 0 : static_cast<size_t>(it->second);
+    reached_ = std::max(reached_, {at, transfer.issued});
+  }
+
+  // Behind an action that is left out: at the beginning of the next that is not.
+  void MoveAnchor(Transfer* made) const {
+    size_t at = reached_.first;
+    made->issued = IsKept(program_.compute[at].ref) ? reached_.second : 0;
     while (at + 1 < program_.compute.size() && !IsKept(program_.compute[at].ref)) ++at;
     made->anchor = Renumbered(program_.compute[at].ref);
   }
@@ -161,8 +169,9 @@ class Projection {
   Program out_;
   absl::flat_hash_map<Key, int> position_;  // in the compute list
   absl::flat_hash_map<Key, const Transfer*> transfers_;
-  Needs now_;                     // behind the last action looked at
-  std::vector<Needs> at_action_;  // by position in the compute list
+  std::pair<size_t, int> reached_;  // position of an anchor and what it has issued
+  Needs now_;                       // behind the last action looked at
+  std::vector<Needs> at_action_;    // by position in the compute list
   absl::flat_hash_map<Key, Needs> left_out_;
   absl::flat_hash_set<Key> seen_;  // transfers left out, found or being looked for
 };

@@ -1,6 +1,7 @@
 #include "graph/verify/project_steps.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -79,6 +80,20 @@ TEST(ProjectStepsTest, AnAnchorThatIsLeftOutMovesToTheNextAction) {
   Program program = SixForwards();
   program.transfers[1].anchor = {ActionKind::kForward, 0, 3};
   const Program projected = ProjectMicroBatches(program, {0, 1, 5});
+  EXPECT_EQ(projected.transfers[1].anchor.micro_batch, 2);
+  EXPECT_EQ(projected.transfers[1].issued, 0);
+}
+
+// The send of 1 is listed behind one that is left out and anchored later: it stays behind it.
+TEST(ProjectStepsTest, ATransferStaysBehindTheAnchorsOfAllBeforeIt) {
+  Program program = SixForwards();
+  std::swap(program.transfers[1], program.transfers[3]);
+  program.transfers[1].anchor = {ActionKind::kForward, 0, 4};
+  program.transfers[3].anchor = {ActionKind::kForward, 0, 1};
+  const Program projected = ProjectMicroBatches(program, {0, 1, 5});
+  ASSERT_EQ(projected.transfers.size(), 3u);
+  EXPECT_EQ(projected.transfers[0].anchor.micro_batch, 0);
+  EXPECT_EQ(projected.transfers[1].ref.micro_batch, 1);
   EXPECT_EQ(projected.transfers[1].anchor.micro_batch, 2);
   EXPECT_EQ(projected.transfers[1].issued, 0);
 }

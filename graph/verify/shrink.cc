@@ -249,10 +249,14 @@ absl::StatusOr<Plan> ShrinkPlan(const Plan& plan, const Mesh& mesh) {
       sizes.AddTensor(entry.type, &entry.state_sharding);
     }
   }
+  // A size that an attribute states stays as it is, and dims without a name are left alone if that
+  // is small enough.
+  constexpr DimSizes::Wishes kTries[] = {
+      {false, true}, {true, true}, {false, false}, {true, false}};
   absl::StatusOr<Plan> small;
-  for (const bool keep_even : {false, true}) {
-    MGC_RETURN_IF_ERROR(sizes.Solve(keep_even));
-    small = Shrunk(plan, mesh, sizes);
+  for (const DimSizes::Wishes& wishes : kTries) {
+    const absl::Status solved = sizes.Solve(wishes);
+    small = solved.ok() ? Shrunk(plan, mesh, sizes) : solved;
     if (small.ok()) break;
   }
   return small;

@@ -14,8 +14,9 @@ namespace mgc {
 
 double MissProbability(int64_t calls, int64_t degree) {
   const double n = static_cast<double>(calls);
-  const double ratio = static_cast<double>(degree) / static_cast<double>(kResiduePrime);
-  return std::min(1.0, n * n / 2 * ratio * ratio);
+  const double d = static_cast<double>(degree);
+  return std::min(1.0, n * n / 2 * (d / static_cast<double>(FirstField::kPrime)) *
+                           (d / static_cast<double>(SecondField::kPrime)));
 }
 
 VerifyReport VerifyPlan(const Plan& plan) {

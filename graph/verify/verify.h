@@ -17,7 +17,7 @@ namespace mgc {
 
 // What this verifier calls itself in the header of a plan it has proved. Raised whenever it learns
 // to refuse something.
-inline constexpr int kVerifierVersion = 2;
+inline constexpr int kVerifierVersion = 3;
 
 struct VerifyReport {
   Findings findings;
@@ -32,8 +32,8 @@ struct VerifyReport {
   bool ok() const { return findings.empty(); }
 };
 
-// N^2 / 2 (D / p)^2: the probability that two different results of `calls` random functions of
-// degree `degree` agree in both residues.
+// N^2 / 2 (D / p) (D / q), of the primes of graph/residue.h: the probability that two different
+// results of `calls` random functions of degree `degree` agree in both residues.
 double MissProbability(int64_t calls, int64_t degree);
 
 // Checks that the plan is sound (graph/plan_check.h), then placement, order and memory, and, when
