@@ -123,9 +123,7 @@ int Main(const Words& arguments) {
       return Fail(status, kExitFailed);
     }
   }
-  if (plan->verifier != kVerifierVersion) {
-    if (const int code = ProveOrExplain(&*plan); code != kExitOk) return code;
-  }
+  if (const int code = EnsureProved(&*plan); code != kExitOk) return code;
   return Train(*plan, flags);
 }
 

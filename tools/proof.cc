@@ -27,4 +27,8 @@ int ProveOrExplain(Plan* plan) {
   return kExitMismatch;
 }
 
+int EnsureProved(Plan* plan) {
+  return plan->verifier == kVerifierVersion ? kExitOk : ProveOrExplain(plan);
+}
+
 }  // namespace mgc

@@ -15,6 +15,10 @@ void PrintFindings(const Findings& findings);
 // kExitMismatch.
 int ProveOrExplain(Plan* plan);
 
+// The same, but leaves out what this very verifier has proved already. A proof by an older one is
+// not believed: it may have missed what this one sees.
+int EnsureProved(Plan* plan);
+
 }  // namespace mgc
 
 #endif  // MGC_TOOLS_PROOF_H_

@@ -92,6 +92,11 @@ absl::StatusOr<Plan> CompileCase(const TrainCase& c) {
   config.vocab = c.vocab;
   if (c.kv_heads > 0) config.kv_heads = c.kv_heads;
   if (c.layers > 0) config.layers = c.layers;
+  if (c.heads > 0) {
+    config.heads = c.heads;
+    config.head_dim = c.head_dim;
+  }
+  if (c.stretched) config.rope_scaling = Llama3RopeScaling{4.0, 1.0, 4.0, 16};
   CompileOptions options;
   options.parallel = c.parallel;
   options.parallel.world_size = c.parallel.tp * c.parallel.pp * c.dp;

@@ -20,6 +20,9 @@ struct TrainCase {
   int64_t vocab_multiple = 1;
   int64_t kv_heads = 0;  // 0: the preset's
   int64_t layers = 0;    // 0: the preset's
+  int64_t heads = 0;     // 0: the preset's, and its size of a head
+  int64_t head_dim = 0;
+  bool stretched = false;  // rotary frequencies as in Llama 3.1, for a short first length
   int64_t dp = 1;
   ParallelConfig parallel;  // world size and sequence length are filled in
 };

@@ -9,7 +9,8 @@ std::vector<MutationKind> AllMutations() {
   std::vector<MutationKind> all;
   for (auto* family :
        {CollectiveMutations, LayoutMutations, SlotMutations, InstrMutations, AttributeMutations,
-        ListMutations, TransferMutations, MemoryMutations, OverlapMutations, ParameterMutations}) {
+        ListMutations, TransferMutations, MemoryMutations, OverlapMutations, ParameterMutations,
+        ConstantMutations, InPlaceMutations, StatedMutations, LeftOutMutations}) {
     std::vector<MutationKind> kinds = family();
     all.insert(all.end(), std::make_move_iterator(kinds.begin()),
                std::make_move_iterator(kinds.end()));

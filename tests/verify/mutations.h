@@ -20,6 +20,21 @@ struct MutationKind {
   // Damages the plan and says where. False when the plan has nothing to damage in this way, or the
   // dice found nothing; the plan is then of no more use.
   std::function<bool(Plan* plan, Dice* dice, std::string* what)> damage;
+  // Of kinds that aim at one thing that a proof once did not see: which one of kHoles, from 1.
+  int hole = 0;
+};
+
+// What proofs did not see before the third version of the verifier (docs/verify.md, How it is
+// tested), in the order of MutationKind::hole.
+inline constexpr const char* kHoles[] = {
+    "attributes that act through a size",
+    "constants wrong by a number that one field takes for one",
+    "collectives in place",
+    "constants that are no numbers",
+    "owners of tied parameters",
+    "scratch that is stated and not used",
+    "numbers that a user is told",
+    "the middle of long steps",
 };
 
 // By family, each in a file of its own.
@@ -33,6 +48,10 @@ std::vector<MutationKind> TransferMutations();   // order, anchors, waits and ad
 std::vector<MutationKind> MemoryMutations();     // frames, rings, ranges, stated sizes
 std::vector<MutationKind> OverlapMutations();    // memory used twice, everybody moved along
 std::vector<MutationKind> ParameterMutations();  // entries, bases, scalars, reports
+std::vector<MutationKind> ConstantMutations();   // holes 1, 2 and 4
+std::vector<MutationKind> InPlaceMutations();    // hole 3
+std::vector<MutationKind> StatedMutations();     // holes 5, 6 and 7
+std::vector<MutationKind> LeftOutMutations();    // hole 8
 
 // All of them. Wrong roots have no kind: no collective of ours has a root.
 std::vector<MutationKind> AllMutations();

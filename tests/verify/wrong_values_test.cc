@@ -90,6 +90,14 @@ TEST(WrongValuesTest, WrongCount) {
   ExpectWrongValues(plan, "parameter `w` (and 1 nearer to the input): its gradient");
 }
 
+// No mistake: dims of 2,048 without a name are not executed at that size.
+TEST(WrongValuesTest, LargeDimsWithoutANameAreProved) {
+  Plan plan = CompileCase("unnamed_dims", 1, 2, 3);
+  EXPECT_TRUE(VerifyPlan(plan).ok()) << ToString(VerifyPlan(plan).findings);
+  SetReal(&plan, "head.backward", "constant", 1.0, 2.0);
+  ExpectWrongValues(plan, "its gradient");
+}
+
 // The gradient is divided by the token count where it is summed, and again by the mean.
 TEST(WrongValuesTest, DividedTwice) {
   Plan plan = CompileTiny("tp2");

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "graph/text/printer.h"
+#include "graph/verify/verify.h"
 #include "tools/json_writer.h"
 #include "tools/views/format.h"
 #include "tools/views/instructions.h"
@@ -88,9 +89,13 @@ std::string ParametersText(const Plan& plan) {
   return TableText(rows, {false, true, false, false, false, false});
 }
 
+const char* ProofText(const Plan& plan) {
+  if (plan.verifier == kVerifierVersion) return " (proved)";
+  return plan.verifier > 0 ? " (proved by another version of the verifier)" : " (not proved)";
+}
+
 std::string HeaderText(const Plan& plan) {
-  std::string text =
-      absl::StrCat("plan ", plan.name, plan.verifier > 0 ? " (proved)" : " (not proved)", "\n");
+  std::string text = absl::StrCat("plan ", plan.name, ProofText(plan), "\n");
   for (const auto& [name, value] : plan.options) {
     absl::StrAppend(&text, "  ", name, value.empty() ? "" : " ", value, "\n");
   }
@@ -118,7 +123,7 @@ std::string ActionsText(const Plan& plan) {
 
 void WriteHeader(const Plan& plan, JsonWriter* json) {
   json->String("name", plan.name).Integer("version", kPlanVersion);
-  json->Key("verified").Bool(plan.verifier > 0).Key("options").BeginObject();
+  json->Key("verified").Bool(plan.verifier == kVerifierVersion).Key("options").BeginObject();
   for (const auto& [name, value] : plan.options) json->String(name, value);
   json->EndObject().NewLine().Key("mesh").BeginObject();
   for (const MeshAxis& axis : plan.mesh.axes()) json->Integer(axis.name, axis.size);
