@@ -1,12 +1,14 @@
 #include "frontends/model_config.h"
 
+#include <initializer_list>
 #include <tuple>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/file.h"
-#include "graph/base/json.h"
+#include "graph/base/json_writer.h"
 #include "graph/base/suggest.h"
 
 namespace mgc {
@@ -23,61 +25,59 @@ auto Fields(const ModelConfig& c) {
                   c.rope_theta);
 }
 
-// Collects the lines of an object.
-class ObjectWriter {
- public:
-  void Integer(absl::string_view key, int64_t value) { Raw(key, absl::StrCat(value)); }
-  void Number(absl::string_view key, double value) { Raw(key, JsonNumber(value)); }
-  void Bool(absl::string_view key, bool value) { Raw(key, value ? "true" : "false"); }
-  void Raw(absl::string_view key, absl::string_view json) {
-    lines_.push_back(absl::StrCat("  ", JsonQuote(key), ": ", json));
-  }
-  std::string Finish() const { return absl::StrCat("{\n", absl::StrJoin(lines_, ",\n"), "\n}\n"); }
+// A member of the object on a line of its own.
+JsonWriter& Member(absl::string_view key, JsonWriter* json) { return json->NewLine(2).Key(key); }
 
- private:
-  std::vector<std::string> lines_;
+struct IntegerField {
+  absl::string_view key;
+  int64_t value;
 };
 
-void WriteGpt2(const ModelConfig& c, ObjectWriter* out) {
-  out->Raw("architectures", "[\"GPT2LMHeadModel\"]");
-  out->Raw("model_type", "\"gpt2\"");
-  out->Raw("activation_function", "\"gelu_new\"");
-  out->Integer("n_layer", c.layers);
-  out->Integer("n_embd", c.hidden);
-  out->Integer("n_head", c.heads);
-  out->Integer("n_inner", c.ffn);
-  out->Integer("n_positions", c.max_positions);
-  out->Integer("vocab_size", c.vocab);
-  out->Number("embd_pdrop", c.embedding_dropout);
-  out->Number("resid_pdrop", c.hidden_dropout);
-  out->Number("attn_pdrop", c.attention_dropout);
-  out->Number("layer_norm_epsilon", c.norm_epsilon);
+void WriteIntegers(std::initializer_list<IntegerField> fields, JsonWriter* json) {
+  for (const IntegerField& field : fields) Member(field.key, json).Integer(field.value);
 }
 
-void WriteLlama(const ModelConfig& c, ObjectWriter* out) {
-  out->Raw("architectures", "[\"LlamaForCausalLM\"]");
-  out->Raw("model_type", "\"llama\"");
-  out->Raw("hidden_act", "\"silu\"");
-  out->Integer("num_hidden_layers", c.layers);
-  out->Integer("hidden_size", c.hidden);
-  out->Integer("num_attention_heads", c.heads);
-  out->Integer("num_key_value_heads", c.kv_heads);
-  out->Integer("head_dim", c.head_dim);
-  out->Integer("intermediate_size", c.ffn);
-  out->Integer("max_position_embeddings", c.max_positions);
-  out->Integer("vocab_size", c.vocab);
-  out->Number("embd_pdrop", c.embedding_dropout);
-  out->Number("resid_pdrop", c.hidden_dropout);
-  out->Number("attention_dropout", c.attention_dropout);
-  out->Number("rms_norm_eps", c.norm_epsilon);
-  out->Number("rope_theta", c.rope_theta);
+void WriteGpt2(const ModelConfig& c, JsonWriter* json) {
+  Member("architectures", json).BeginArray().String("GPT2LMHeadModel").EndArray();
+  Member("model_type", json).String("gpt2");
+  Member("activation_function", json).String("gelu_new");
+  WriteIntegers({{"n_layer", c.layers},
+                 {"n_embd", c.hidden},
+                 {"n_head", c.heads},
+                 {"n_inner", c.ffn},
+                 {"n_positions", c.max_positions},
+                 {"vocab_size", c.vocab}},
+                json);
+  Member("embd_pdrop", json).Number(c.embedding_dropout);
+  Member("resid_pdrop", json).Number(c.hidden_dropout);
+  Member("attn_pdrop", json).Number(c.attention_dropout);
+  Member("layer_norm_epsilon", json).Number(c.norm_epsilon);
+}
+
+void WriteLlama(const ModelConfig& c, JsonWriter* json) {
+  Member("architectures", json).BeginArray().String("LlamaForCausalLM").EndArray();
+  Member("model_type", json).String("llama");
+  Member("hidden_act", json).String("silu");
+  WriteIntegers({{"num_hidden_layers", c.layers},
+                 {"hidden_size", c.hidden},
+                 {"num_attention_heads", c.heads},
+                 {"num_key_value_heads", c.kv_heads},
+                 {"head_dim", c.head_dim},
+                 {"intermediate_size", c.ffn},
+                 {"max_position_embeddings", c.max_positions},
+                 {"vocab_size", c.vocab}},
+                json);
+  Member("embd_pdrop", json).Number(c.embedding_dropout);
+  Member("resid_pdrop", json).Number(c.hidden_dropout);
+  Member("attention_dropout", json).Number(c.attention_dropout);
+  Member("rms_norm_eps", json).Number(c.norm_epsilon);
+  Member("rope_theta", json).Number(c.rope_theta);
   if (!c.rope_scaling.has_value()) return;
   const Llama3RopeScaling& s = *c.rope_scaling;
-  out->Raw("rope_scaling",
-           absl::StrCat("{\"rope_type\": \"llama3\", \"factor\": ", JsonNumber(s.factor),
-                        ", \"low_freq_factor\": ", JsonNumber(s.low_freq_factor),
-                        ", \"high_freq_factor\": ", JsonNumber(s.high_freq_factor),
-                        ", \"original_max_position_embeddings\": ", s.original_max_positions, "}"));
+  Member("rope_scaling", json).BeginObject().String("rope_type", "llama3");
+  json->Number("factor", s.factor).Number("low_freq_factor", s.low_freq_factor);
+  json->Number("high_freq_factor", s.high_freq_factor);
+  json->Integer("original_max_position_embeddings", s.original_max_positions).EndObject();
 }
 
 const ModelPreset* FindPreset(absl::string_view name) {
@@ -116,16 +116,17 @@ int64_t ParameterCount(const ModelConfig& c) {
 }
 
 std::string ModelConfigToJson(const ModelConfig& config) {
-  ObjectWriter out;
+  JsonWriter json;
+  json.BeginObject();
   if (config.family == ModelFamily::kGpt2) {
-    WriteGpt2(config, &out);
+    WriteGpt2(config, &json);
   } else {
-    WriteLlama(config, &out);
+    WriteLlama(config, &json);
   }
-  out.Number("initializer_range", config.initializer_range);
-  out.Bool("tie_word_embeddings", config.tie_embeddings);
-  out.Integer("seq_length", config.seq_length);
-  return out.Finish();
+  Member("initializer_range", &json).Number(config.initializer_range);
+  Member("tie_word_embeddings", &json).Bool(config.tie_embeddings);
+  Member("seq_length", &json).Integer(config.seq_length);
+  return std::move(json.NewLine().EndObject()).Finish();
 }
 
 absl::StatusOr<ModelConfig> LoadModelPreset(absl::string_view name) {

@@ -1,25 +1,14 @@
 #include "runtime/metrics.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/string_view.h"
 #include "graph/base/file.h"
-#include "graph/base/json.h"
+#include "graph/base/json_writer.h"
 
 namespace mgc {
 namespace {
-
-absl::Status WriteError(absl::string_view path) {
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", EscapeBytes(path)));
-}
 
 // Three to four digits before a unit: "950", "95.0 k", "1.2 M".
 std::string FormatRate(double rate) {
@@ -58,48 +47,28 @@ std::string StepLine(const StepRecord& r) {
 }
 
 std::string StepJson(const StepRecord& r) {
-  std::vector<std::string> others;
-  for (const auto& [name, loss] : r.other_losses) {
-    others.push_back(absl::StrCat(JsonQuote(name), ":", JsonNumber(loss)));
+  JsonWriter json(JsonStyle::kCompact);
+  json.BeginObject().Integer("step", r.step).Number("loss", r.loss);
+  if (!r.other_losses.empty()) {
+    json.Key("other_losses").BeginObject();
+    for (const auto& [name, loss] : r.other_losses) json.Number(name, loss);
+    json.EndObject();
   }
-  return absl::StrCat("{\"step\":", r.step, ",\"loss\":", JsonNumber(r.loss),
-                      others.empty() ? "" : ",\"other_losses\":{", absl::StrJoin(others, ","),
-                      others.empty() ? "" : "}", ",\"grad_norm\":", JsonNumber(r.grad_norm),
-                      ",\"lr\":", JsonNumber(r.lr), ",\"ms\":", JsonNumber(r.ms),
-                      ",\"tokens_per_second\":", JsonNumber(r.tokens_per_second), "}");
+  json.Number("grad_norm", r.grad_norm).Number("lr", r.lr).Number("ms", r.ms);
+  json.Number("tokens_per_second", r.tokens_per_second).EndObject();
+  return std::move(json).Text();
 }
 
-absl::StatusOr<MetricsFile> MetricsFile::Create(const std::string& path) {
-  int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-  if (file < 0) return WriteError(path);
-  return MetricsFile(file, path);
+std::string EvalLine(const EvalRecord& r) {
+  return absl::StrFormat("evaluation after step %d | loss %.4f | %d samples", r.step, r.loss,
+                         r.samples);
 }
 
-MetricsFile::MetricsFile(int file, std::string path) : file_(file), path_(std::move(path)) {}
-
-MetricsFile::MetricsFile(MetricsFile&& other) noexcept
-    : file_(std::exchange(other.file_, -1)), path_(std::move(other.path_)) {}
-
-MetricsFile& MetricsFile::operator=(MetricsFile&& other) noexcept {
-  std::swap(file_, other.file_);
-  std::swap(path_, other.path_);
-  return *this;
-}
-
-MetricsFile::~MetricsFile() {
-  if (file_ >= 0) close(file_);
-}
-
-absl::Status MetricsFile::Append(const StepRecord& record) {
-  std::string line = absl::StrCat(StepJson(record), "\n");
-  absl::string_view rest = line;
-  while (!rest.empty()) {
-    ssize_t written = write(file_, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return WriteError(path_);
-    rest.remove_prefix(written);
-  }
-  return absl::OkStatus();
+std::string EvalJson(const EvalRecord& r) {
+  JsonWriter json(JsonStyle::kCompact);
+  json.BeginObject().Integer("step", r.step).Number("eval_loss", r.loss);
+  json.Integer("eval_samples", r.samples).Integer("eval_tokens", r.tokens).EndObject();
+  return std::move(json).Text();
 }
 
 }  // namespace mgc

@@ -1,5 +1,5 @@
-// What one training step reports: a line for people, a JSON object for programs, and the file that
-// collects the latter.
+// What a training step and an evaluation report: a line for people, a JSON object for programs.
+
 #ifndef MGC_RUNTIME_METRICS_H_
 #define MGC_RUNTIME_METRICS_H_
 
@@ -7,9 +7,6 @@
 #include <map>
 #include <optional>
 #include <string>
-
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 
 namespace mgc {
 
@@ -25,6 +22,13 @@ struct StepRecord {
   int64_t peak_bytes = 0;  // of the rank with the highest arena use
 };
 
+struct EvalRecord {
+  int64_t step = 0;  // training steps done before; 0: none
+  double loss = 0;   // mean nats per token over all samples taken, each counted once
+  int64_t samples = 0;
+  int64_t tokens = 0;
+};
+
 // "step 10 | loss 4.2130 | grad norm 1.310 | 43.0 ms (plan 41.2, +4.4%) | 95.0 k tokens/s | 212.0
 // MiB", without the end of line; the part in parentheses only with a prediction, other losses
 // behind the first as "| router 0.0123".
@@ -36,28 +40,14 @@ std::string StepLine(const StepRecord& record);
 // "Infinity", "-Infinity".
 std::string StepJson(const StepRecord& record);
 
+// "evaluation after step 10 | loss 4.2130 | 8 samples", without the end of line.
+std::string EvalLine(const EvalRecord& record);
+
+// {"step":10,"eval_loss":...,"eval_samples":8,"eval_tokens":...}, likewise.
+std::string EvalJson(const EvalRecord& record);
+
 // `bytes` in binary units: "512 B", "1.5 KiB", "212.0 MiB".
 std::string FormatBytes(int64_t bytes);
-
-// metrics.jsonl: one StepJson a line. Every line is handed to the system at once, so that a reader
-// can follow and a killed run keeps its steps.
-class MetricsFile {
- public:
-  // Creates `path`, or empties it. Errors of the system name the escaped path.
-  static absl::StatusOr<MetricsFile> Create(const std::string& path);
-
-  MetricsFile(MetricsFile&& other) noexcept;
-  MetricsFile& operator=(MetricsFile&& other) noexcept;
-  ~MetricsFile();
-
-  absl::Status Append(const StepRecord& record);
-
- private:
-  MetricsFile(int file, std::string path);
-
-  int file_;
-  std::string path_;
-};
 
 }  // namespace mgc
 

@@ -2,10 +2,8 @@
 
 #include <limits>
 #include <string>
-#include <utility>
 
 #include "gmock/gmock.h"
-#include "graph/base/file.h"
 #include "graph/base/json.h"
 #include "gtest/gtest.h"
 
@@ -71,23 +69,11 @@ TEST(FormatBytes, UsesBinaryUnits) {
   EXPECT_EQ(FormatBytes(int64_t{5} << 50), "5120.0 TiB");
 }
 
-TEST(MetricsFile, EveryLineIsThereAtOnce) {
-  std::string path = ::testing::TempDir() + "/metrics.jsonl";
-  ASSERT_TRUE(WriteFileAtomically(path, "old").ok());
-  MetricsFile file = MetricsFile::Create(path).value();
-  EXPECT_EQ(ReadFile(path).value(), "");
-  std::string line = StepJson(Example()) + "\n";
-  ASSERT_TRUE(file.Append(Example()).ok());
-  EXPECT_EQ(ReadFile(path).value(), line);
-  MetricsFile moved = std::move(file);
-  ASSERT_TRUE(moved.Append(Example()).ok());
-  EXPECT_EQ(ReadFile(path).value(), line + line);
-}
-
-TEST(MetricsFile, ErrorsNameThePath) {
-  EXPECT_THAT(MetricsFile::Create("/no/such\n").status().message(),
-              HasSubstr("cannot write /no/such\\x0A"));
-  EXPECT_TRUE(absl::IsResourceExhausted(MetricsFile::Create("/dev/full")->Append(Example())));
+TEST(EvalRecord, SaysTheStep) {
+  const EvalRecord record = {10, 4.25, 8, 256};
+  EXPECT_EQ(EvalLine(record), "evaluation after step 10 | loss 4.2500 | 8 samples");
+  EXPECT_EQ(EvalJson(record),
+            "{\"step\":10,\"eval_loss\":4.25,\"eval_samples\":8,\"eval_tokens\":256}");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/base/file.h"
 #include "graph/base/json.h"
+#include "graph/base/json_writer.h"
 #include "graph/base/status.h"
 
 namespace mgc {
@@ -95,16 +96,16 @@ absl::Status CheckViews(absl::Span<const SafetensorsView> sorted) {
 // multiple of 8.
 std::string MakeHeader(absl::Span<const SafetensorsView> sorted) {
   // Readers of HF's transformers refuse a file that does not name its format.
-  std::string header = absl::StrCat("{", JsonQuote(kMetadata), ":{\"format\":\"pt\"}");
+  JsonWriter json(JsonStyle::kCompact);
+  json.BeginObject().Key(kMetadata).BeginObject().String("format", "pt").EndObject();
   int64_t begin = 0;
   for (const SafetensorsView& tensor : sorted) {
     int64_t end = begin + static_cast<int64_t>(tensor.bytes.size());
-    absl::StrAppend(&header, ",", JsonQuote(tensor.name), ":{\"dtype\":\"",
-                    InfoOf(tensor.type).name, "\",\"shape\":[", absl::StrJoin(tensor.shape, ","),
-                    "],\"data_offsets\":[", begin, ",", end, "]}");
+    json.Key(tensor.name).BeginObject().String("dtype", InfoOf(tensor.type).name);
+    json.Key("shape").Integers(tensor.shape).Key("data_offsets").Integers({begin, end}).EndObject();
     begin = end;
   }
-  header += "}";
+  std::string header = std::move(json.EndObject()).Text();
   header.append((8 - header.size() % 8) % 8, ' ');
   uint64_t size = header.size();
   std::string prefix(kPrefixBytes, '\0');

@@ -166,7 +166,7 @@ absl::StatusOr<StepRecord> Trainer::Step() {
   return record;
 }
 
-absl::StatusOr<EvalResult> Trainer::Evaluate() {
+absl::StatusOr<EvalRecord> Trainer::Evaluate() {
   if (!can_evaluate()) {
     return absl::FailedPreconditionError(eval_data_.has_value()
                                              ? "the plan has no evaluation program"
@@ -176,7 +176,8 @@ absl::StatusOr<EvalResult> Trainer::Evaluate() {
   const int64_t samples = eval_data_->samples_per_epoch();
   int64_t steps = (samples + batch - 1) / batch;
   if (options_.eval_steps > 0) steps = std::min(steps, options_.eval_steps);
-  EvalResult result;
+  EvalRecord result;
+  result.step = steps_done_;
   double sum = 0;
   double tokens = 0;
   for (int64_t step = 0; step < steps; ++step) {

@@ -52,12 +52,6 @@ struct TrainOptions {
   int64_t eval_steps = 0;  // global batches an evaluation takes at most; 0: all of the data
 };
 
-struct EvalResult {
-  double loss = 0;  // mean nats per token over all samples taken, each counted once
-  int64_t samples = 0;
-  int64_t tokens = 0;
-};
-
 class Trainer {
  public:
   // `plan` must outlive the trainer. All wrong options at once are InvalidArgument; further the
@@ -71,7 +65,7 @@ class Trainer {
   absl::StatusOr<StepRecord> Step();
   // Runs the model on the evaluation data, without dropout; changes no parameter.
   // FailedPrecondition without evaluation data or program.
-  absl::StatusOr<EvalResult> Evaluate();
+  absl::StatusOr<EvalRecord> Evaluate();
 
   int64_t steps_done() const { return steps_done_; }
   bool can_evaluate() const { return eval_data_.has_value() && executor_->has_eval(); }

@@ -95,7 +95,7 @@ TEST_F(TrainerTest, RunsWriteWhatWasAskedFor) {
   run.parameters_path = TempPath("parameters.safetensors");
   std::vector<int64_t> seen;
   run.on_step = [&](const StepRecord& record) { seen.push_back(record.step); };
-  run.on_eval = [&](int64_t step, const EvalResult&) { seen.push_back(-step); };
+  run.on_eval = [&](const EvalRecord& record) { seen.push_back(-record.step); };
   ASSERT_TRUE(RunTraining(**trainer, run).ok());
   EXPECT_EQ(seen, (std::vector<int64_t>{1, 2, -2, 3, 4, -4}));
   std::ifstream metrics(run.metrics_path);
@@ -104,12 +104,41 @@ TEST_F(TrainerTest, RunsWriteWhatWasAskedFor) {
     EXPECT_TRUE(absl::StartsWith(line, "{\"step\":")) << line;
     ++lines;
   }
-  EXPECT_EQ(lines, 4);
+  EXPECT_EQ(lines, 6);
   for (const std::string& path : {run.gradients_path, run.parameters_path}) {
     const auto file = SafetensorsFile::Read(path);
     ASSERT_TRUE(file.ok()) << file.status();
     EXPECT_EQ(file->Floats("layers.0.w")->size(), static_cast<size_t>(plan_.seq_length));
   }
+}
+
+// A learning rate that no float can follow: the second loss is not finite.
+TEST_F(TrainerTest, EndsAtTheFirstNumberThatIsNotFinite) {
+  TrainOptions options = Options();
+  options.lr.max_lr = options.lr.min_lr = 1e300;
+  auto trainer = Trainer::Create(plan_, options);
+  ASSERT_TRUE(trainer.ok()) << trainer.status();
+  RunOptions run;
+  run.steps = 6;
+  run.parameters_path = TempPath("diverged.safetensors");
+  int64_t steps = 0;
+  run.on_step = [&](const StepRecord& record) { steps = record.step; };
+  const absl::Status status = RunTraining(**trainer, run);
+  EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), absl::StrCat("of step ", steps, " is ")))
+      << status;
+  EXPECT_LT(steps, 6);
+  EXPECT_FALSE(std::ifstream(run.parameters_path).good());
+
+  trainer = Trainer::Create(plan_, options);
+  run.stop_on_nonfinite = false;
+  std::vector<std::string> notes;
+  run.on_note = [&](const std::string& note) { notes.push_back(note); };
+  const int64_t diverged = steps;
+  EXPECT_TRUE(RunTraining(**trainer, run).ok());
+  EXPECT_EQ(steps, 6);
+  ASSERT_EQ(notes.size(), 1);
+  EXPECT_TRUE(absl::StrContains(notes[0], absl::StrCat("of step ", diverged, " is "))) << notes[0];
 }
 
 TEST_F(TrainerTest, AllWrongOptionsAreNamedAtOnce) {

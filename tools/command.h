@@ -14,6 +14,11 @@ namespace mgc {
 // Arguments without the program's or the subcommand's name.
 using Words = std::vector<std::string>;
 
+// What a main is: runs `command` on the words behind the program's name. Memory or threads that run
+// out, wherever that is, end the program with a line on stderr and kExitFailed; what was being
+// written is as before (graph/base/file.h).
+int RunMain(int argc, char** argv, int (*command)(const Words& arguments));
+
 // Parses. Prints what the command line asks for or, to stderr, the short help when there are no
 // arguments; then the exit code is set and the command is over. Errors are left to the caller.
 absl::optional<int> ParseOrEnd(Flags* flags, const Words& arguments, ParsedFlags* parsed);

@@ -183,4 +183,4 @@ int Main(const Words& arguments) {
 }  // namespace
 }  // namespace mgc
 
-int main(int argc, char** argv) { return mgc::Main(mgc::Words(argv + 1, argv + argc)); }
+int main(int argc, char** argv) { return mgc::RunMain(argc, argv, mgc::Main); }

@@ -14,6 +14,7 @@
 #include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "graph/machine.h"
+#include "graph/plan_check.h"
 #include "graph/text/machine_text.h"
 #include "graph/text/printer.h"
 #include "passes/check_config.h"
@@ -93,6 +94,18 @@ std::vector<NamedPath> ViewsAskedFor(const CompileFlags& flags) {
   return views;
 }
 
+std::vector<NamedPath> InputsOf(const CompileFlags& flags) {
+  std::vector<NamedPath> inputs;
+  for (const std::string& model : flags.models) {
+    if (model == "-") inputs.push_back({"MODEL", model});
+    if (const auto path = ModelPath(model)) inputs.push_back({"MODEL", *path});
+  }
+  if (flags.cluster && !FindMachinePreset(*flags.cluster).ok()) {
+    inputs.push_back({"--cluster", *flags.cluster});
+  }
+  return inputs;
+}
+
 // F6: nothing to write, views of a plan that is not made, paths in each other's way.
 void CheckPathsOf(const CompileFlags& flags, ParsedFlags* parsed) {
   std::vector<NamedPath> results = ViewsAskedFor(flags);
@@ -108,10 +121,7 @@ void CheckPathsOf(const CompileFlags& flags, ParsedFlags* parsed) {
   if (results.empty() && !flags.dump_dir) {
     parsed->errors.push_back({"F6", "no result is asked for", "-o PLAN"});
   }
-  std::vector<NamedPath> inputs;
-  for (const std::string& model : flags.models) inputs.push_back({"MODEL", model});
-  if (flags.cluster) inputs.push_back({"--cluster", *flags.cluster});
-  Append(CheckPaths(inputs, results), &parsed->errors);
+  Append(CheckPaths(InputsOf(flags), results), &parsed->errors);
 }
 
 absl::StatusOr<Machine> LoadMachine(const std::string& name) {
@@ -203,6 +213,13 @@ class Dumps {
 
   std::vector<PassTime>& times() { return times_; }
 
+  // The files below --dump-dir so far.
+  std::vector<NamedPath> Paths() const {
+    std::vector<NamedPath> paths;
+    for (const OutputFile& file : files_) paths.push_back({"--dump-dir", file.path});
+    return paths;
+  }
+
   absl::Status Write(std::vector<OutputFile> more) {
     if (flags_.dump_dir && mkdir(flags_.dump_dir->c_str(), 0777) != 0 && errno != EEXIST) {
       return absl::FailedPreconditionError(
@@ -229,6 +246,29 @@ absl::StatusOr<Plan> CompileWith(const Graph& graph, const ModelSource& source,
   return Compile(graph, CheckedDims(source, config), options);
 }
 
+// Prints the plan's notes; then proves it or, where no proof is asked for, makes sure that it can
+// be read again.
+int Accept(const CompileFlags& flags, Dumps* dumps, Plan* plan) {
+  for (const std::string& note : plan->notes) std::cerr << "note: " << note << "\n";
+  if (flags.no_verify) {
+    const absl::Status readable = CheckPlan(*plan);
+    return readable.ok() ? kExitOk : Fail(readable, kExitMismatch);
+  }
+  const int64_t begin = NowNs();
+  const int code = ProveOrExplain(plan);
+  dumps->times().push_back({"proof", NowNs() - begin});
+  return code;
+}
+
+// Only now is it known which files the folder for dumps gets.
+int Write(const CompileFlags& flags, std::vector<OutputFile> results, Dumps* dumps) {
+  const std::vector<Violation> errors = CheckPaths(InputsOf(flags), dumps->Paths());
+  if (!errors.empty()) return Refuse(errors, {}, kCommand);
+  if (flags.timing) std::cerr << TimingText(dumps->times());
+  const absl::Status written = dumps->Write(std::move(results));
+  return written.ok() ? kExitOk : Fail(written, kExitFailed);
+}
+
 int CompileAndWrite(const ModelSource& source, const ParallelConfig& config,
                     const CheckedConfig& checked, const CompileFlags& flags) {
   CompileOptions options;
@@ -243,26 +283,17 @@ int CompileAndWrite(const ModelSource& source, const ParallelConfig& config,
   if (!graph.ok()) return Fail(graph.status(), kExitBadModel);
   Dumps dumps(flags);
   absl::StatusOr<Plan> plan = CompileWith(*graph, source, config, std::move(options), &dumps);
-  std::vector<OutputFile> results;
-  if (plan.ok()) {
-    for (const std::string& note : plan->notes) std::cerr << "note: " << note << "\n";
-    if (!flags.no_verify) {
-      const int64_t begin = NowNs();
-      if (const int code = ProveOrExplain(&*plan); code != kExitOk) return code;
-      dumps.times().push_back({"proof", NowNs() - begin});
-    }
-    absl::StatusOr<std::vector<OutputFile>> made =
-        ResultsOf(*plan, flags, flags.timing ? dumps.times() : std::vector<PassTime>());
-    if (!made.ok()) return Fail(made.status(), kExitFailed);
-    results = *std::move(made);
-  } else if (!absl::IsCancelled(plan.status())) {
+  if (absl::IsCancelled(plan.status())) return Write(flags, {}, &dumps);
+  if (!plan.ok()) {
     const bool infeasible =
         absl::IsInvalidArgument(plan.status()) || absl::IsFailedPrecondition(plan.status());
     return Fail(plan.status(), infeasible ? kExitInfeasible : kExitFailed);
   }
-  if (flags.timing) std::cerr << TimingText(dumps.times());
-  const absl::Status written = dumps.Write(std::move(results));
-  return written.ok() ? kExitOk : Fail(written, kExitFailed);
+  if (const int code = Accept(flags, &dumps, &*plan); code != kExitOk) return code;
+  absl::StatusOr<std::vector<OutputFile>> results =
+      ResultsOf(*plan, flags, flags.timing ? dumps.times() : std::vector<PassTime>());
+  if (!results.ok()) return Fail(results.status(), kExitFailed);
+  return Write(flags, *std::move(results), &dumps);
 }
 
 int Main(const Words& arguments) {
@@ -294,4 +325,4 @@ int Main(const Words& arguments) {
 }  // namespace
 }  // namespace mgc
 
-int main(int argc, char** argv) { return mgc::Main(mgc::Words(argv + 1, argv + argc)); }
+int main(int argc, char** argv) { return mgc::RunMain(argc, argv, mgc::Main); }

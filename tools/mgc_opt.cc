@@ -75,6 +75,9 @@ int Main(const Words& arguments) {
   if (const auto code = ParseOrEnd(&parser, arguments, &parsed)) return *code;
   CheckWords(&given, &parsed);
   if (files.empty() && !list) parsed.errors.push_back({"F6", "missing argument: FILE", ""});
+  if (!files.empty()) {
+    Append(CheckPaths({{"FILE", files[0]}}, {{"-o", output.value_or("-")}}), &parsed.errors);
+  }
   if (!parsed.errors.empty()) return Refuse(parsed.errors, {}, kCommand);
   if (list) return Finish(ListText());
   absl::StatusOr<Graph> graph = Load(files[0]);
@@ -91,4 +94,4 @@ int Main(const Words& arguments) {
 }  // namespace
 }  // namespace mgc
 
-int main(int argc, char** argv) { return mgc::Main(mgc::Words(argv + 1, argv + argc)); }
+int main(int argc, char** argv) { return mgc::RunMain(argc, argv, mgc::Main); }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "graph/base/status.h"
 #include "graph/verify/verify.h"
 #include "kernels/cpu/cpu_kernels.h"
@@ -36,13 +35,8 @@ CommandText About() {
        "mgc-run tiny.plan --data text.txt --steps 20 --json --metrics metrics.jsonl",
        "mgc-run tiny.plan --data text.txt --steps 4 --trace timeline.json"},
       "A line a step: mean loss per token before the update, gradient norm before clipping, "
-      "time,\ntokens per second, peak memory of a rank. As JSON, numbers that are not finite are "
-      "the strings\n\"NaN\", \"Infinity\", \"-Infinity\"."};
-}
-
-std::string EvalLine(int64_t step, const EvalResult& result) {
-  return absl::StrFormat("evaluation after step %d | loss %.4f | %d samples\n", step, result.loss,
-                         result.samples);
+      "time,\ntokens per second, peak memory of a rank; and a line an evaluation. As JSON, numbers "
+      "that are not\nfinite are the strings \"NaN\", \"Infinity\", \"-Infinity\"."};
 }
 
 // The timeline of what was recorded, with the predicted step behind it.
@@ -86,17 +80,12 @@ int Train(const Plan& plan, const RunFlags& flags) {
   }
   RunOptions run = RunOptionsOf(flags);
   absl::Status printed;
-  run.on_step = [&](const StepRecord& record) {
-    printed.Update(
-        WriteStdout(absl::StrCat(flags.json ? StepJson(record) : StepLine(record), "\n")));
+  const auto print = [&printed](const std::string& line) {
+    printed.Update(WriteStdout(absl::StrCat(line, "\n")));
   };
-  run.on_eval = [&](int64_t step, const EvalResult& result) {
-    if (flags.json) {
-      std::cerr << EvalLine(step, result);
-    } else {
-      printed.Update(WriteStdout(EvalLine(step, result)));
-    }
-  };
+  run.on_step = [&](const StepRecord& r) { print(flags.json ? StepJson(r) : StepLine(r)); };
+  run.on_eval = [&](const EvalRecord& r) { print(flags.json ? EvalJson(r) : EvalLine(r)); };
+  run.on_note = [](const std::string& note) { std::cerr << "note: " << note << "\n"; };
   absl::Status status = RunTraining(**trainer, run);
   // After a step that failed the timeline is needed most.
   if (flags.trace) status.Update(WriteTrace((*trainer)->executor(), *flags.trace));
@@ -130,4 +119,4 @@ int Main(const Words& arguments) {
 }  // namespace
 }  // namespace mgc
 
-int main(int argc, char** argv) { return mgc::Main(mgc::Words(argv + 1, argv + argc)); }
+int main(int argc, char** argv) { return mgc::RunMain(argc, argv, mgc::Main); }

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "graph/base/json_writer.h"
 #include "graph/verify/verify.h"
 #include "tools/command.h"
-#include "tools/json_writer.h"
 #include "tools/output.h"
 #include "tools/parallel_flags.h"
 #include "tools/plan_file.h"
@@ -74,7 +74,7 @@ int Main(const Words& arguments) {
   if (const auto code = ParseStrictly(&flags, arguments, kCommand)) return *code;
   std::vector<NamedPath> results = {{"the proof", "-"}};
   if (dot.has_value()) results.push_back({"--dot", *dot});
-  const auto errors = CheckPaths({}, results);
+  const auto errors = CheckPaths({{"PLAN", plans[0]}}, results);
   if (!errors.empty()) return Refuse(errors, {}, kCommand);
   const absl::StatusOr<Plan> plan = ReadPlan(plans[0]);
   if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
@@ -94,4 +94,4 @@ int Main(const Words& arguments) {
 }  // namespace
 }  // namespace mgc
 
-int main(int argc, char** argv) { return mgc::Main(mgc::Words(argv + 1, argv + argc)); }
+int main(int argc, char** argv) { return mgc::RunMain(argc, argv, mgc::Main); }

@@ -66,14 +66,19 @@ absl::StatusOr<ModelSource> LoadGraph(const std::string& name) {
 absl::StatusOr<ModelSource> LoadConfig(const std::string& name) {
   ModelSource source;
   source.preset = LoadModelPreset(name).ok();
-  const std::string path = IsFolder(name) ? name + "/config.json" : name;
-  MGC_ASSIGN_OR_RETURN(source.config, LoadModelConfig(path, &source.notes));
+  MGC_ASSIGN_OR_RETURN(source.config,
+                       LoadModelConfig(ModelPath(name).value_or(name), &source.notes));
   source.dims = DimsOf(*source.config);
   source.seq_length = source.config->seq_length;
   return source;
 }
 
 }  // namespace
+
+absl::optional<std::string> ModelPath(const std::string& name) {
+  if (name == "-" || LoadModelPreset(name).ok()) return absl::nullopt;
+  return IsFolder(name) ? name + "/config.json" : name;
+}
 
 absl::StatusOr<ModelSource> LoadModel(const std::string& name) {
   const bool text = name == "-" || absl::EndsWith(name, ".mgc");

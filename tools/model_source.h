@@ -33,6 +33,9 @@ struct ModelSource {
 // file is NotFound with the nearest preset.
 absl::StatusOr<ModelSource> LoadModel(const std::string& name);
 
+// The file that LoadModel reads; none for a preset and for stdin.
+absl::optional<std::string> ModelPath(const std::string& name);
+
 // The configuration that the flags ask for. A graph fixes its micro-batch: its flag defaults to
 // what the graph holds, divided over the data-parallel ranks.
 ParallelConfig ConfigFor(const ModelSource& source, const ParallelFlags& flags);

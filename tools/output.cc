@@ -48,13 +48,37 @@ absl::optional<std::string> RealPath(const std::string& path) {
   return std::string(real.get());
 }
 
-// Equal for two paths to one file, which need not exist yet; `-` stays itself.
-std::string PlaceOf(const std::string& path) {
-  if (path == "-") return path;
+// Equal for two paths to one file, however it is linked; one that does not exist yet has the place
+// where it will be. `stream` is the file that `-` stands for.
+std::string PlaceOf(const std::string& path, int stream) {
+  struct stat info;
+  const bool exists = path == "-" ? fstat(stream, &info) == 0 : stat(path.c_str(), &info) == 0;
+  if (exists && S_ISREG(info.st_mode)) return absl::StrCat(info.st_dev, ":", info.st_ino);
+  if (path == "-") return stream == STDIN_FILENO ? "stdin" : "stdout";
   if (auto real = RealPath(path)) return *std::move(real);
   const auto folder = RealPath(FolderOf(path));
   if (!folder.has_value()) return path;
   return absl::StrCat(*folder, "/", path.substr(path.rfind('/') + 1));
+}
+
+// F6: results that would overwrite an input.
+void CheckResultsAgainst(absl::Span<const NamedPath> inputs, absl::Span<const NamedPath> results,
+                         std::vector<Violation>* violations) {
+  std::map<std::string, const NamedPath*> input_at;
+  for (const NamedPath& input : inputs) {
+    if (input.path == "-" || IsRegularFile(input.path)) {
+      input_at[PlaceOf(input.path, STDIN_FILENO)] = &input;
+    }
+  }
+  for (const NamedPath& result : results) {
+    const auto input = input_at.find(PlaceOf(result.path, STDOUT_FILENO));
+    if (input == input_at.end()) continue;
+    const std::string& path = input->second->path;
+    violations->push_back({"F6",
+                           absl::StrCat(result.name, " would overwrite ", input->second->name, " ",
+                                        path == "-" ? "stdin" : path),
+                           "another file"});
+  }
 }
 
 void Restore(absl::Span<const Written> files) {
@@ -78,6 +102,25 @@ absl::Status WriteOne(const OutputFile& file, std::vector<Written>* written) {
   return absl::OkStatus();
 }
 
+// F6: results that go to one place.
+void CheckResultsAgainstEachOther(absl::Span<const NamedPath> results,
+                                  std::vector<Violation>* violations) {
+  std::map<std::string, std::vector<std::string>> names_at;
+  for (const NamedPath& result : results) {
+    names_at[PlaceOf(result.path, STDOUT_FILENO)].push_back(result.name);
+  }
+  for (const NamedPath& result : results) {
+    const std::vector<std::string> names =
+        std::exchange(names_at[PlaceOf(result.path, STDOUT_FILENO)], {});
+    if (names.size() < 2) continue;
+    violations->push_back(
+        {"F6",
+         absl::StrCat("more than one result goes to ", result.path == "-" ? "stdout" : result.path,
+                      ": ", absl::StrJoin(names, ", ")),
+         "files for the others"});
+  }
+}
+
 }  // namespace
 
 std::vector<Violation> CheckPaths(absl::Span<const NamedPath> inputs,
@@ -92,16 +135,8 @@ std::vector<Violation> CheckPaths(absl::Span<const NamedPath> inputs,
         {"F6", absl::StrCat("more than one input is stdin: ", absl::StrJoin(from_stdin, ", ")),
          "files for the others"});
   }
-  std::map<std::string, std::vector<std::string>> results_at;
-  for (const NamedPath& result : results) results_at[PlaceOf(result.path)].push_back(result.name);
-  for (const auto& [place, names] : results_at) {
-    if (names.size() < 2) continue;
-    violations.push_back(
-        {"F6",
-         absl::StrCat("more than one result goes to ", place == "-" ? "stdout" : place, ": ",
-                      absl::StrJoin(names, ", ")),
-         "files for the others"});
-  }
+  CheckResultsAgainst(inputs, results, &violations);
+  CheckResultsAgainstEachOther(results, &violations);
   return violations;
 }
 

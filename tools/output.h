@@ -25,7 +25,9 @@ struct NamedPath {
   std::string path;
 };
 
-// F6: two inputs from stdin, two results on stdout, two results in one file.
+// F6: two inputs from stdin, a result that would overwrite an input, two results in one file or on
+// stdout. Files are told apart by what they are, not by their names: links and a file that stdin or
+// stdout is redirected to are known.
 std::vector<Violation> CheckPaths(absl::Span<const NamedPath> inputs,
                                   absl::Span<const NamedPath> results);
 

@@ -46,6 +46,24 @@ TEST(CheckPathsTest, OneStdinOneStdoutOneResultAFile) {
   EXPECT_TRUE(absl::EndsWith(violations[2].message, "/once: --d, --f")) << violations[2].message;
 }
 
+TEST(CheckPathsTest, NoResultOverwritesAnInput) {
+  ASSERT_TRUE(WriteFileAtomically(Path("input"), "x").ok());
+  unlink(Path("hard").c_str());
+  unlink(Path("soft").c_str());
+  ASSERT_EQ(link(Path("input").c_str(), Path("hard").c_str()), 0);
+  ASSERT_EQ(symlink(Path("input").c_str(), Path("soft").c_str()), 0);
+  const std::string same = absl::StrCat(testing::TempDir(), "/./input");
+  for (const std::string& result : {Path("input"), Path("hard"), Path("soft"), same}) {
+    const std::vector<Violation> violations =
+        CheckPaths({{"--data", Path("input")}}, {{"the steps", "-"}, {"--metrics", result}});
+    ASSERT_EQ(violations.size(), 1) << result;
+    EXPECT_EQ(violations[0].message,
+              absl::StrCat("--metrics would overwrite --data ", Path("input")));
+  }
+  const std::string none = Path("no such input");
+  EXPECT_TRUE(CheckPaths({{"--data", none}}, {{"--metrics", none}}).empty());
+}
+
 TEST(CheckPathsTest, KnowsALinkToTheFile) {
   ASSERT_TRUE(WriteFileAtomically(Path("target"), "x").ok());
   unlink(Path("link").c_str());

@@ -44,7 +44,7 @@ int DotCommand(const Words& arguments) {
   if (const auto code = ParseStrictly(&flags, arguments, kCommand)) return *code;
   std::vector<NamedPath> results = {{"-o", output.value_or("-")}};
   if (svg.has_value()) results.push_back({"--svg", *svg});
-  if (const auto errors = CheckPaths({}, results); !errors.empty()) {
+  if (const auto errors = CheckPaths({{"PLAN", files[0]}}, results); !errors.empty()) {
     return Refuse(errors, {}, kCommand);
   }
   const absl::StatusOr<Plan> plan = ReadPlan(files[0]);

@@ -103,9 +103,16 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
       "--workers",
       "threads that run the ranks (default: one for each processor this process may use)",
       {1, 4096}, "F3", &out->workers);
+  flags->Switch("--stop-on-nonfinite",
+                "end with 1 at the first loss or gradient norm that is not finite (the default)",
+                &out->stop_on_nonfinite);
+  flags->Switch("--no-stop-on-nonfinite", "go on behind it", &out->no_stop_on_nonfinite);
   flags->Section("Results");
-  flags->Switch("--json", "one JSON object a step on stdout, and nothing else", &out->json);
-  flags->Text("--metrics", "FILE", "the same objects as a file", &out->metrics);
+  flags->Switch("--json", "one JSON object a step and an evaluation on stdout, and nothing else",
+                &out->json);
+  flags->Text("--metrics", "FILE",
+              "the same objects as a file; that of an earlier run is kept as FILE.1, FILE.2, ...",
+              &out->metrics);
   flags->Text("--trace", "FILE",
               "a timeline of the first steps for Perfetto, measured beside "
               "predicted",
@@ -145,6 +152,10 @@ std::vector<Violation> CheckRunUsage(const RunFlags& flags, const ParsedFlags& p
   }
   if (!flags.steps && missing("--steps")) {
     violations.push_back({"F6", "the number of steps is missing", "--steps N"});
+  }
+  if (flags.stop_on_nonfinite && flags.no_stop_on_nonfinite) {
+    violations.push_back(
+        {"F7", "--stop-on-nonfinite and --no-stop-on-nonfinite are both given", "one of both"});
   }
   std::vector<NamedPath> inputs;
   for (const std::string& plan : flags.plans) inputs.push_back({"PLAN", plan});
@@ -202,6 +213,7 @@ RunOptions RunOptionsOf(const RunFlags& flags) {
   options.steps = flags.steps.value_or(0);
   options.eval_interval = flags.eval_interval.value_or(0);
   options.metrics_path = flags.metrics.value_or("");
+  options.stop_on_nonfinite = !flags.no_stop_on_nonfinite;
   options.gradients_path = flags.dump_grads.value_or("");
   options.parameters_path = flags.dump_params.value_or("");
   return options;

@@ -22,6 +22,8 @@ struct RunFlags {
   absl::optional<std::string> data, metrics, trace, dump_grads, dump_params;
   absl::optional<int64_t> steps, seed, workers;
   bool json = false;
+  bool stop_on_nonfinite = false;  // as given; it is the default
+  bool no_stop_on_nonfinite = false;
 
   absl::optional<double> lr, min_lr, lr_warmup_init;
   absl::optional<int64_t> lr_warmup_steps, lr_decay_steps, lr_wsd_decay_steps;
@@ -39,7 +41,8 @@ void AddRunFlags(Flags* flags, RunFlags* out);
 //   E1  evaluation without an interval, or with data twice
 std::vector<Violation> CheckRunFlags(const RunFlags& flags);
 
-// F6: what no run can do without, and paths that are in each other's way. The steps take stdout.
+// F6: what no run can do without, and paths that are in each other's way; the steps take stdout.
+// F7: to stop and not to stop.
 std::vector<Violation> CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed);
 
 // The files a run writes.

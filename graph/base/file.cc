@@ -1,6 +1,8 @@
 #include "graph/base/file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "graph/base/status.h"
@@ -55,25 +58,59 @@ absl::Status WriteDirectly(const std::string& path, absl::Span<const absl::strin
   return absl::OkStatus();
 }
 
-// A new empty file in the directory of `path`; its name is short whatever the length of `path`'s
-// own.
+// What the names of files that are being written begin with.
+constexpr absl::string_view kTemporaryPrefix = ".mgc-tmp-";
+
+// Ends in a slash, or is empty for a name alone.
+std::string DirectoryOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash + 1);
+}
+
+// Removes what killed writers have left in `directory`. A living writer holds a lock on its file
+// until the file has its final name: one that can be locked under its first name has no writer.
+void RemoveLeftovers(const std::string& directory) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(
+      opendir(directory.empty() ? "." : directory.c_str()), closedir);
+  if (listing == nullptr) return;
+  while (const dirent* entry = readdir(listing.get())) {
+    if (!absl::StartsWith(entry->d_name, kTemporaryPrefix)) continue;
+    const std::string name = absl::StrCat(directory, entry->d_name);
+    const int file = open(name.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) continue;
+    if (flock(file, LOCK_EX | LOCK_NB) == 0 && IsNamed(file, name)) unlink(name.c_str());
+    close(file);
+  }
+}
+
+// Locks a new file against RemoveLeftovers; false when that was faster. File systems without locks
+// keep their leftovers.
+bool LockTemporary(int file, const std::string& name) {
+  if (flock(file, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
+  return IsNamed(file, name);
+}
+
+// A new empty file in the directory of `path`, locked; its name is short whatever the length of
+// `path`'s own.
 absl::StatusOr<std::pair<int, std::string>> CreateTemporaryBeside(const std::string& path) {
-  size_t slash = path.rfind('/');
-  std::string directory = slash == std::string::npos ? "" : path.substr(0, slash + 1);
+  const std::string directory = DirectoryOf(path);
+  RemoveLeftovers(directory);
   for (int attempt = 0;; ++attempt) {
-    std::string name = absl::StrFormat("%s.mgc-tmp-%d-%d", directory, getpid(), attempt);
-    int file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file >= 0) return std::make_pair(file, std::move(name));
-    if (errno != EEXIST || attempt == 10000) return SystemError(errno, "write", path);
+    std::string name = absl::StrFormat("%s%s%d-%d", directory, kTemporaryPrefix, getpid(), attempt);
+    const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file >= 0 && LockTemporary(file, name)) return std::make_pair(file, std::move(name));
+    const int error = file < 0 ? errno : EEXIST;
+    if (file >= 0) close(file);
+    if (error != EEXIST || attempt == 10000) return SystemError(error, "write", path);
   }
 }
 
 // Makes the rename durable. Not all file systems can synchronize a directory; the content is safe
 // without.
 void SyncDirectoryOf(const std::string& path) {
-  size_t slash = path.rfind('/');
-  std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  int file = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::string directory = DirectoryOf(path);
+  const int file =
+      open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (file < 0) return;
   fsync(file);
   close(file);
@@ -92,9 +129,8 @@ absl::Status Replace(const std::string& path, const struct stat* old,
     return SystemError(errno, "write", path);
   }
   for (absl::string_view piece : pieces) MGC_RETURN_IF_ERROR(WriteAll(file, piece, path));
+  // From here on all bytes are on the disk: closing the file, and with it the lock, cannot fail.
   if (fsync(file) != 0) return SystemError(errno, "write", path);
-  std::move(close_file).Cancel();
-  if (close(file) != 0) return SystemError(errno, "write", path);
   if (rename(name.c_str(), path.c_str()) != 0) return SystemError(errno, "write", path);
   std::move(remove).Cancel();
   SyncDirectoryOf(path);
@@ -115,6 +151,13 @@ std::string EscapeBytes(absl::string_view bytes) {
     }
   }
   return text;
+}
+
+bool IsNamed(int file, const std::string& path) {
+  struct stat opened;
+  struct stat named;
+  return fstat(file, &opened) == 0 && lstat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes) {

@@ -24,6 +24,10 @@ inline constexpr int64_t kMaxReadBytes = int64_t{16} << 30;
 // becomes \xNN.
 std::string EscapeBytes(absl::string_view bytes);
 
+// Whether `path` itself, not what it links to, is the file opened as `file`: a file that was locked
+// may have been moved or replaced before.
+bool IsNamed(int file, const std::string& path);
+
 // The content of the regular file or pipe at `path`. Errors name the escaped path: NotFound,
 // PermissionDenied, FailedPrecondition for a directory, device or socket, ResourceExhausted above
 // `max_bytes`.
@@ -32,8 +36,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes 
 // Makes `pieces`, one after the other, the content of `path`. The bytes go to a temporary file in
 // the same directory, which is synchronized to disk and renamed over `path`, keeping the
 // permissions of a file that was there; after any error the temporary file is gone and `path` is as
-// before. A symbolic link is followed. A path that exists and is a device or a pipe (/dev/stdout)
-// is written to directly.
+// before. What killed writers have left in that directory is removed. A symbolic link is followed.
+// A path that exists and is a device or a pipe (/dev/stdout) is written to directly.
 absl::Status WriteFileAtomically(const std::string& path,
                                  absl::Span<const absl::string_view> pieces);
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);

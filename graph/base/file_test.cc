@@ -1,14 +1,19 @@
 #include "graph/base/file.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -98,6 +103,34 @@ TEST_F(FileTest, FailedWriteLeavesTheOldFile) {
   EXPECT_FALSE(status.ok());
   EXPECT_EQ(ReadFile(Path("a")).value(), "old");
   EXPECT_EQ(CountFiles(), 1);
+}
+
+TEST_F(FileTest, LeftoversOfKilledWritersAreRemoved) {
+  ASSERT_TRUE(WriteFileAtomically(Path("kept.mgc-tmp-1-0"), "a user's").ok());
+  const std::string dead = Path(".mgc-tmp-1-0");
+  const std::string alive = Path(".mgc-tmp-1-1");
+  for (const std::string& name : {dead, alive}) std::ofstream(name) << "half of a pla";
+  const int writer = open(alive.c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_EQ(flock(writer, LOCK_EX), 0);
+  ASSERT_TRUE(WriteFileAtomically(Path("a"), "x").ok());
+  EXPECT_FALSE(std::filesystem::exists(dead));
+  EXPECT_TRUE(std::filesystem::exists(alive));
+  EXPECT_EQ(CountFiles(), 3);
+  close(writer);
+}
+
+TEST_F(FileTest, WritersOfOneDirectoryDoNotRemoveEachOthersFiles) {
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < 4; ++writer) {
+    writers.emplace_back([this, writer] {
+      for (int i = 0; i < 50; ++i) {
+        const absl::Status status = WriteFileAtomically(Path(absl::StrCat("w", writer)), "x");
+        EXPECT_TRUE(status.ok()) << status;
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(CountFiles(), 4);
 }
 
 TEST_F(FileTest, DevicesAreWrittenNotReplaced) {

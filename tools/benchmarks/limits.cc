@@ -16,8 +16,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "graph/base/json_writer.h"
 #include "graph/base/status.h"
-#include "tools/json_writer.h"
 
 namespace mgc {
 namespace {

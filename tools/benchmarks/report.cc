@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/json_writer.h"
+#include "graph/base/json_writer.h"
 
 namespace mgc {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tools/json_writer.h"
+#include "graph/base/json_writer.h"
 #include "tools/views/format.h"
 #include "tools/views/instr_collective.h"
 

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "graph/base/json_writer.h"
 #include "graph/proto/plan_difference.h"
 #include "graph/text/printer.h"
-#include "tools/json_writer.h"
 #include "tools/views/comm.h"
 #include "tools/views/format.h"
 #include "tools/views/instructions.h"

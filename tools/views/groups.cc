@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "tools/json_writer.h"
+#include "graph/base/json_writer.h"
 #include "tools/views/format.h"
 
 namespace mgc {

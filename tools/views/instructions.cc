@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "graph/base/json_writer.h"
 #include "graph/text/printer.h"
-#include "tools/json_writer.h"
 #include "tools/views/format.h"
 #include "tools/views/instr_collective.h"
 #include "tools/views/repeats.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tools/json_writer.h"
+#include "graph/base/json_writer.h"
 #include "tools/views/format.h"
 
 namespace mgc {

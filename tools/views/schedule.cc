@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "graph/base/json_writer.h"
 #include "graph/plan/plan_refs.h"
-#include "tools/json_writer.h"
 
 namespace mgc {
 namespace {

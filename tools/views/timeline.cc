@@ -6,41 +6,49 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "graph/base/json.h"
+#include "graph/base/json_writer.h"
 
 namespace mgc {
 namespace {
 
-// Microseconds with the nanoseconds as decimals.
-std::string Microseconds(int64_t ns) { return absl::StrFormat("%d.%03d", ns / 1000, ns % 1000); }
-
-void AppendMetadata(const TimelineTrack& track, std::string* text) {
-  const std::string place =
-      absl::StrCat("\"ph\": \"M\", \"pid\": ", track.process, ", \"tid\": ", track.thread);
-  absl::StrAppend(text, "{\"name\": \"process_name\", ", place,
-                  ", \"args\": {\"name\": ", JsonQuote(track.process_name), "}},\n");
-  absl::StrAppend(text, "{\"name\": \"process_sort_index\", ", place,
-                  ", \"args\": {\"sort_index\": ", track.process, "}},\n");
-  absl::StrAppend(text, "{\"name\": \"thread_name\", ", place,
-                  ", \"args\": {\"name\": ", JsonQuote(track.thread_name), "}},\n");
-  absl::StrAppend(text, "{\"name\": \"thread_sort_index\", ", place,
-                  ", \"args\": {\"sort_index\": ", track.thread, "}},\n");
+void WritePlace(const TimelineTrack& track, JsonWriter* json) {
+  json->Integer("pid", track.process).Integer("tid", track.thread);
 }
 
-void AppendEvent(const Timeline& timeline, const TimelineEvent& event, std::string* text) {
-  const TimelineTrack& track = timeline.tracks[event.track];
-  absl::StrAppend(text, "{\"name\": ", JsonQuote(event.name),
-                  ", \"cat\": ", JsonQuote(event.category),
-                  ", \"ph\": \"X\", \"pid\": ", track.process, ", \"tid\": ", track.thread,
-                  ", \"ts\": ", Microseconds(event.begin_ns),
-                  ", \"dur\": ", Microseconds(event.end_ns - event.begin_ns));
+// An event that gives `track` a property, whose value is still to be written.
+JsonWriter& BeginMetadata(const TimelineTrack& track, absl::string_view name,
+                          absl::string_view argument, JsonWriter* json) {
+  json->NewLine().BeginObject().String("name", name).String("ph", "M");
+  WritePlace(track, json);
+  return json->Key("args").BeginObject().Key(argument);
+}
+
+void WriteMetadata(const TimelineTrack& track, JsonWriter* json) {
+  const auto text = [&](absl::string_view name, absl::string_view value) {
+    BeginMetadata(track, name, "name", json).String(value).EndObject().EndObject();
+  };
+  const auto index = [&](absl::string_view name, int64_t value) {
+    BeginMetadata(track, name, "sort_index", json).Integer(value).EndObject().EndObject();
+  };
+  text("process_name", track.process_name);
+  index("process_sort_index", track.process);
+  text("thread_name", track.thread_name);
+  index("thread_sort_index", track.thread);
+}
+
+// Nanoseconds become microseconds.
+void WriteEvent(const Timeline& timeline, const TimelineEvent& event, JsonWriter* json) {
+  json->NewLine().BeginObject().String("name", event.name).String("cat", event.category);
+  json->String("ph", "X");
+  WritePlace(timeline.tracks[event.track], json);
+  json->Key("ts").Thousandths(event.begin_ns);
+  json->Key("dur").Thousandths(event.end_ns - event.begin_ns);
   if (event.flow != 0) {
-    absl::StrAppend(text, ", \"bind_id\": \"0x", absl::Hex(event.flow), "\", \"flow_",
-                    event.flow_begins ? "out" : "in", "\": true");
+    json->String("bind_id", absl::StrCat("0x", absl::Hex(event.flow)));
+    json->Bool(event.flow_begins ? "flow_out" : "flow_in", true);
   }
-  absl::StrAppend(text, "},\n");
+  json->EndObject();
 }
 
 // Gives a send and its receive the same number, by their names `0SEND_F3` and `1RECV_F3`.
@@ -65,11 +73,11 @@ class Flows {
 }  // namespace
 
 std::string TimelineJson(const Timeline& timeline) {
-  std::string text = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n";
-  for (const TimelineTrack& track : timeline.tracks) AppendMetadata(track, &text);
-  for (const TimelineEvent& event : timeline.events) AppendEvent(timeline, event, &text);
-  if (absl::EndsWith(text, ",\n")) text.erase(text.size() - 2, 1);
-  return text + "]}\n";
+  JsonWriter json;
+  json.BeginObject().String("displayTimeUnit", "ms").Key("traceEvents").BeginArray();
+  for (const TimelineTrack& track : timeline.tracks) WriteMetadata(track, &json);
+  for (const TimelineEvent& event : timeline.events) WriteEvent(timeline, event, &json);
+  return std::move(json.NewLine().EndArray().EndObject()).Finish();
 }
 
 Timeline PredictedTimeline(const Plan& plan, const SimulatedStep& step, int64_t first_process) {

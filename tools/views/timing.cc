@@ -1,6 +1,6 @@
 #include "tools/views/timing.h"
 
-#include "tools/json_writer.h"
+#include "graph/base/json_writer.h"
 #include "tools/views/format.h"
 
 namespace mgc {
