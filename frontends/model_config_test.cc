@@ -122,9 +122,44 @@ TEST(ParseModelConfig, HarmlessKeysAreNoted) {
   std::string text =
       Edit(kGpt2, "\"n_head\": 3", "\"n_head\": 3,\n  \"use_cache\": true, \"n_ctx\": 16");
   EXPECT_TRUE(ParseModelConfig(text, "f", &notes).ok());
-  EXPECT_THAT(notes, ElementsAre("f:5:3: ignored: use_cache", "f:5:22: ignored: n_ctx"));
+  EXPECT_THAT(notes, ElementsAre("f: ignored, they change nothing here: use_cache, n_ctx"));
   EXPECT_THAT(ErrorOf(Edit(kLlama, "\"vocab_size\": 7", "\"vocab_size\": 7, \"n_ctx\": 16")),
               HasSubstr("unknown key n_ctx"));
+}
+
+// What the hubs' files hold beside sizes: gpt2-medium, -large and -xl, SmolLM and SmolLM2.
+TEST(ParseModelConfig, PublishedFilesAreRead) {
+  constexpr char kGpt2Xl[] = R"({
+    "activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1,
+    "bos_token_id": 50256, "embd_pdrop": 0.1, "eos_token_id": 50256, "initializer_range": 0.02,
+    "layer_norm_epsilon": 1e-05, "model_type": "gpt2", "n_ctx": 1024, "n_embd": 1600,
+    "n_head": 25, "n_layer": 48, "n_positions": 1024, "n_special": 0, "output_past": true,
+    "predict_special_tokens": true, "resid_pdrop": 0.1, "summary_activation": null,
+    "summary_first_dropout": 0.1, "summary_proj_to_labels": true, "summary_type": "cls_index",
+    "summary_use_proj": true,
+    "task_specific_params": {"text-generation": {"do_sample": true, "max_length": 50}},
+    "vocab_size": 50257})";
+  constexpr char kSmolLm2[] = R"({
+    "architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "bos_token_id": 0, "eos_token_id": 0, "hidden_act": "silu", "hidden_size": 576,
+    "initializer_range": 0.041666666666666664, "intermediate_size": 1536,
+    "is_llama_config": true, "max_position_embeddings": 8192, "model_type": "llama",
+    "num_attention_heads": 9, "num_hidden_layers": 30, "num_key_value_heads": 3,
+    "pretraining_tp": 1, "rms_norm_eps": 1e-05, "rope_interleaved": false, "rope_scaling": null,
+    "rope_theta": 100000, "tie_word_embeddings": true, "torch_dtype": "bfloat16",
+    "transformers.js_config": {"kv_cache_dtype": {"q4f16": "float16", "fp16": "float16"}},
+    "transformers_version": "4.40.1", "use_cache": true, "vocab_size": 49152})";
+  for (const char* text : {kGpt2Xl, kSmolLm2}) {
+    std::vector<std::string> notes;
+    const auto config = ParseModelConfig(text, "f", &notes);
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(notes.size(), 1) << "one note for all that is ignored";
+  }
+  // What would change the mathematics is not among it.
+  EXPECT_THAT(ErrorOf(Edit(kGpt2Xl, "\"n_special\": 0", "\"n_special\": 2")),
+              HasSubstr("n_special"));
+  EXPECT_THAT(ErrorOf(Edit(kSmolLm2, "\"rope_interleaved\": false", "\"rope_interleaved\": true")),
+              HasSubstr("rope_interleaved"));
 }
 
 TEST(ParseModelConfig, NothingIsDerivedFromABadSize) {

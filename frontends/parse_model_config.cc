@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "frontends/model_config.h"
 #include "graph/base/file.h"
 #include "graph/base/json.h"
@@ -33,25 +34,30 @@ constexpr absl::string_view kHarmless[] = {
     "bos_token_id",
     "dtype",
     "eos_token_id",
+    "finetuning_task",
     "gradient_checkpointing",
     "id2label",
     "is_decoder",
     "label2id",
     "output_attentions",
     "output_hidden_states",
+    "output_past",
     "pad_token_id",
     "return_dict",
     "sep_token_id",
     "task_specific_params",
     "tokenizer_class",
     "torch_dtype",
+    "transformers.js_config",
     "transformers_version",
     "use_cache",
 };
 
-// n_ctx repeats n_positions; reordering and upcasting change rounding only.
+// n_ctx repeats n_positions; reordering and upcasting change rounding only; without special tokens
+// (n_special) it does not matter whether they are predicted.
 constexpr absl::string_view kHarmlessGpt2[] = {
     "n_ctx",
+    "predict_special_tokens",
     "reorder_and_upcast_attn",
     "summary_activation",
     "summary_first_dropout",
@@ -61,7 +67,7 @@ constexpr absl::string_view kHarmlessGpt2[] = {
 };
 
 // pretraining_tp cuts products into slices and changes rounding only.
-constexpr absl::string_view kHarmlessLlama[] = {"pretraining_tp"};
+constexpr absl::string_view kHarmlessLlama[] = {"is_llama_config", "pretraining_tp"};
 
 // "8 or 12": the divisors of `number` nearest to `near` from below and above.
 std::string NearestDivisors(int64_t number, int64_t near) {
@@ -121,6 +127,7 @@ ModelConfig ReadGpt2(JsonObjectReader* reader) {
   reader->RequireBool("scale_attn_weights", true);
   reader->RequireBool("scale_attn_by_inverse_layer_idx", false);
   reader->RequireBool("add_cross_attention", false);
+  reader->Integer("n_special", {0, 0}, 0);
   ReadCommon(reader, "n_positions", /*tied_if_absent=*/true, &c);
   return c;
 }
@@ -218,6 +225,7 @@ ModelConfig ReadLlama(JsonObjectReader* reader, JsonProblems* problems,
   reader->Choice("hidden_act", {"silu", "swish"}, 0);
   reader->RequireBool("attention_bias", false);
   reader->RequireBool("mlp_bias", false);
+  reader->RequireBool("rope_interleaved", false);
   reader->RequireNull("sliding_window", "attention over a window is not supported");
   ReadRope(reader, problems, differences, &c);
   ReadCommon(reader, "max_position_embeddings", /*tied_if_absent=*/false, &c);
@@ -235,9 +243,12 @@ double ApproximateParameters(const ModelConfig& c) {
 void Note(absl::string_view file, const std::vector<const JsonMember*>& ignored,
           const std::vector<std::string>& differences, std::vector<std::string>* notes) {
   if (notes == nullptr) return;
-  for (const JsonMember* member : ignored) {
-    notes->push_back(absl::StrCat(EscapeBytes(file), ":", member->line, ":", member->column,
-                                  ": ignored: ", EscapeBytes(member->key)));
+  const auto append_key = [](std::string* out, const JsonMember* member) {
+    out->append(EscapeBytes(member->key));
+  };
+  if (!ignored.empty()) {
+    notes->push_back(absl::StrCat(EscapeBytes(file), ": ignored, they change nothing here: ",
+                                  absl::StrJoin(ignored, ", ", append_key)));
   }
   for (const std::string& text : differences)
     notes->push_back(absl::StrCat(EscapeBytes(file), ":", text));

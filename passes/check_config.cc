@@ -21,6 +21,7 @@ struct NamedSize {
   const char* rule;
   const char* name;
   int64_t value;
+  int64_t least = 1;
 };
 
 // G0, B1, M0, U2: values that no combination makes legal; other checks divide by them. The layer
@@ -34,12 +35,12 @@ std::vector<Violation> CheckValues(const ParallelConfig& config, const ModelDims
                                             {"B1", "micro-batch size", config.micro_batch_size},
                                             {"B1", "global batch size", config.global_batch_size},
                                             {"M0", "sequence length", config.seq_length},
-                                            {"M0", "heads", model.heads},
-                                            {"M0", "kv heads", model.kv_heads},
-                                            {"M0", "ffn size", model.ffn},
-                                            {"M0", "hidden size", model.hidden}}};
+                                            {"M0", "heads", model.heads, 0},
+                                            {"M0", "kv heads", model.kv_heads, 0},
+                                            {"M0", "ffn size", model.ffn, 0},
+                                            {"M0", "hidden size", model.hidden, 0}}};
   for (const NamedSize& size : sizes) {
-    if (size.value >= 1) continue;
+    if (size.value >= size.least) continue;
     violations.push_back({size.rule, absl::StrCat(size.name, " is ", size.value), "1"});
   }
   if (config.zero != 0 && config.zero != 1) {
@@ -49,7 +50,8 @@ std::vector<Violation> CheckValues(const ParallelConfig& config, const ModelDims
   return violations;
 }
 
-// Which tp the model's dims allow: M1, M2, M4, M7 together, so that a hint breaks no other rule.
+// Which tp the model's dims allow: M1, M2, M4, M7 together, so that a hint breaks no other rule. A
+// dim of size 0 allows any.
 bool TpFits(const ParallelConfig& config, const ModelDims& model, int64_t tp) {
   return model.heads % tp == 0 && (model.kv_heads % tp == 0 || tp % model.kv_heads == 0) &&
          model.ffn % tp == 0 && (!config.sequence_parallel || config.seq_length % tp == 0);
@@ -59,9 +61,9 @@ void CheckTensorParallel(const ParallelConfig& config, const ModelDims& model,
                          std::vector<Violation>* violations) {
   const int64_t tp = config.tp;
   const auto refuse = [&](const char* rule, std::string message) {
-    const std::string legal = NearestLegal(tp, std::min(model.heads, kMaxHint), [&](int64_t other) {
-      return TpFits(config, model, other);
-    });
+    const int64_t most = model.heads > 0 ? std::min(model.heads, kMaxHint) : kMaxHint;
+    const std::string legal =
+        NearestLegal(tp, most, [&](int64_t other) { return TpFits(config, model, other); });
     violations->push_back({rule, std::move(message), absl::StrCat("tp ", legal)});
   };
   if (model.heads % tp != 0) {
@@ -81,7 +83,7 @@ void CheckTensorParallel(const ParallelConfig& config, const ModelDims& model,
 }
 
 void CheckHeads(const ModelDims& model, std::vector<Violation>* violations) {
-  if (model.heads % model.kv_heads != 0) {
+  if (model.kv_heads > 0 && model.heads % model.kv_heads != 0) {
     violations->push_back(
         {"M2",
          absl::StrCat(model.heads, " heads are not divisible by ", model.kv_heads, " kv heads"),
@@ -89,7 +91,7 @@ void CheckHeads(const ModelDims& model, std::vector<Violation>* violations) {
                       NearestLegal(model.kv_heads, std::min(model.heads, kMaxHint),
                                    [&](int64_t kv) { return model.heads % kv == 0; }))});
   }
-  if (model.head_dim == 0 && model.hidden % model.heads != 0) {
+  if (model.head_dim == 0 && model.heads > 0 && model.hidden % model.heads != 0) {
     violations->push_back(
         {"M3",
          absl::StrCat("hidden size ", model.hidden, " is not divisible by ", model.heads,
@@ -156,8 +158,9 @@ int64_t MaxMicroBatchSize(const ParallelConfig& config, const ModelDims& model, 
                           int64_t seq) {
   const int64_t cut = std::max({model.ffn, model.vocab, SaturatingMultiply(model.heads, seq),
                                 SaturatingMultiply(model.heads, model.head_dim)});
-  const int64_t whole = SaturatingMultiply(seq, std::max(model.hidden, cut));
-  const int64_t tile = SaturatingMultiply(seq, std::max(model.hidden, cut / config.tp));
+  const int64_t least = std::max<int64_t>(model.hidden, 1);
+  const int64_t whole = SaturatingMultiply(seq, std::max(least, cut));
+  const int64_t tile = SaturatingMultiply(seq, std::max(least, cut / config.tp));
   return std::min(kMaxElements / SaturatingMultiply(whole, dp), kMaxTileElements / tile);
 }
 

@@ -59,12 +59,13 @@ struct ParallelConfig {
   LayoutFlags layout;
 };
 
+// Sizes of a model; 0 is a dim that it does not have, which restricts nothing.
 struct ModelDims {
   int64_t layers = 0;
   int64_t hidden = 0;
   int64_t heads = 0;
   int64_t kv_heads = 0;  // = heads without grouped queries
-  int64_t head_dim = 0;  // 0 = hidden / heads
+  int64_t head_dim = 0;  // 0: hidden / heads
   int64_t ffn = 0;
   int64_t vocab = 0;
   int64_t max_positions = 0;  // longest sequence the model is made for

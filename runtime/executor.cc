@@ -50,6 +50,12 @@ int64_t MemoryOf(const Plan& plan, const Threads& threads) {
 
 }  // namespace
 
+absl::Status CheckFits(const Plan& plan, int workers) {
+  const Host host = ReadHost();
+  return CheckMemory(MemoryOf(plan, ThreadsFor(plan, workers > 0 ? workers : host.processors)),
+                     host);
+}
+
 Executor::Executor(std::unique_ptr<LoadedPlan> loaded, int workers, int width)
     : loaded_(std::move(loaded)), workers_(workers, width) {}
 

@@ -35,6 +35,11 @@ struct ExecutorOptions {
   absl::optional<uint64_t> shuffle;
 };
 
+// ResourceExhausted when the arenas of all ranks and the workspaces of `workers` (as in
+// ExecutorOptions) exceed this machine's memory. Believes the plan's numbers and needs no more than
+// these: a plan that is far too large need not be proved first.
+absl::Status CheckFits(const Plan& plan, int workers);
+
 class Executor {
  public:
   // `plan` must outlive the executor. Errors of LoadPlan; ResourceExhausted when the ranks' arenas

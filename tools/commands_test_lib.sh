@@ -53,6 +53,7 @@ run_examples() {
   local example
   "$@" --help >help
   while read -r example; do
+    [[ $example == *--svg* ]] && ! command -v dot >/dev/null && example=${example/--svg/--dot}
     # shellcheck disable=SC2086
     $example >stdout 2>stderr </dev/null || {
       fail "example: $example"

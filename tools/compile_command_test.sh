@@ -15,6 +15,9 @@ refuse 2 'usage: mgc-compile MODEL' mgc-compile
 run_examples mgc-compile
 [[ -s tiny.plan && -s tiny.dot ]] || fail 'tiny.plan or tiny.dot is missing'
 if command -v dot >/dev/null; then grep -q '<svg' tiny.svg || fail 'tiny.svg is no SVG'; fi
+expect 1 'error: no SVG only.svg' env PATH="$tools" "$tools/mgc-compile" gpt2-tiny -o only.plan \
+  --svg only.svg
+[[ -s only.plan && ! -e only.svg ]] || fail 'not the plan alone where its SVG is missing'
 expect 0 '' mgc-compile gpt2-tiny --tensor-model-parallel-size=2 --no-verify -o - --world-size 4
 head -c 8 stdout | grep -q MGCPLAN || fail 'no plan on stdout'
 expect 0 '' mgc-compile llama-tiny --tp 2 --cluster h100x8 --report json
@@ -115,7 +118,23 @@ refuse 3 '[S2]' mgc-compile gpt2-tiny --global-batch-size 1099511627776 -o x
 refuse 3 'a device of cpu-threads' mgc-compile gpt3-175b --seq-length 128 --cluster cpu-threads -o x
 expect 0 '' mgc-compile gpt3-175b --seq-length 128 -o unlimited.plan
 
+# A graph without heads: its own sizes decide what is near.
+cat >mlp.mgc <<'MGC'
+graph @mlp logical (
+  data %x: f32[batch=8, mlp=64]
+) {
+  %y: f32[batch=8, mlp=64] = gelu(%x)
+}
+MGC
+refuse 3 'ffn size 64 is not divisible by tp 3 [M4]; nearest legal: tp 2, 4' \
+  mgc-compile mlp.mgc --tp 3 --world-size 3 -o x
+refuse 2 '--tp is 2,0, not a whole number from 1 to' mgc-compile gpt2-tiny --tp 2,0 -o x
+also 'nearest legal: 2'
+
 # Bad models and machines: 4.
+refuse 4 'only.plan: this is a plan, not a model' mgc-compile only.plan -o x
+expect 0 '' mgc-compile gpt2-tiny -o only.mgc
+refuse 4 'only.mgc: this is a plan, not a model' mgc-compile only.mgc -o x
 refuse 4 'did you mean gpt2-tiny?' mgc-compile gpt2-tin -o x
 echo '{"model_type": "gpt2", "n_layer": 0,' >bad.json
 refuse 4 'bad.json:2:1' mgc-compile bad.json -o x

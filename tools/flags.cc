@@ -1,15 +1,14 @@
 #include "tools/flags.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <memory>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "graph/base/json.h"
 #include "graph/base/suggest.h"
@@ -36,12 +35,25 @@ bool LooksLikeReal(absl::string_view text) {
   return text.find_first_not_of("0123456789+-.eE") == absl::string_view::npos;
 }
 
+// The number in [low, high] nearest to what `text` seems to mean, a comma read as a point; none for
+// what is no number at all.
+absl::optional<double> Meant(absl::string_view text, double low, double high) {
+  const std::string point = absl::StrReplaceAll(text, {{",", "."}});
+  double value = 0;
+  if (!LooksLikeReal(point) || !absl::SimpleAtod(point, &value)) return absl::nullopt;
+  return std::clamp(value, low, high);
+}
+
 absl::optional<Violation> SetInteger(const std::string& name, const IntegerBounds& bounds,
                                      const std::string& rule, const std::string& text,
                                      absl::optional<int64_t>* out) {
   if (!LooksLikeInteger(text)) {
-    return Violation{"F2", absl::StrCat(name, " is ", Shown(text), ", not a whole number"),
-                     absl::StrCat(bounds.low)};
+    const auto meant =
+        Meant(text, static_cast<double>(bounds.low), static_cast<double>(bounds.high));
+    return Violation{"F2",
+                     absl::StrCat(name, " is ", Shown(text), ", not a whole number from ",
+                                  bounds.low, " to ", bounds.high),
+                     meant.has_value() ? absl::StrCat(std::llround(*meant)) : ""};
   }
   int64_t value = 0;
   const bool fits = absl::SimpleAtoi(text, &value);
@@ -60,8 +72,11 @@ absl::optional<Violation> SetReal(const std::string& name, double low, double hi
                                   const std::string& text, absl::optional<double>* out) {
   double value = 0;
   if (!LooksLikeReal(text) || !absl::SimpleAtod(text, &value) || !std::isfinite(value)) {
-    return Violation{"F2", absl::StrCat(name, " is ", Shown(text), ", not a finite number"),
-                     JsonNumber(low)};
+    const auto meant = Meant(text, low, high);
+    return Violation{"F2",
+                     absl::StrCat(name, " is ", Shown(text), ", not a finite number from ",
+                                  JsonNumber(low), " to ", JsonNumber(high)),
+                     meant.has_value() ? JsonNumber(*meant) : ""};
   }
   if (value < low || value > high) {
     return Violation{"F3",
@@ -93,14 +108,6 @@ std::string Wrapped(absl::string_view text, size_t indent, size_t width) {
     absl::StrAppend(&line, line.size() > indent ? " " : "", word);
   }
   return absl::StrCat(lines, line, "\n");
-}
-
-const CLI::Option* AddTo(CLI::App* app, const std::vector<std::string>& names, bool is_switch) {
-  const std::string all = absl::StrJoin(names, ",");
-  if (is_switch) return app->add_flag(all)->disable_flag_override();
-  return app->add_option(all, CLI::callback_t())
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 }  // namespace
@@ -177,37 +184,53 @@ const Flags::Flag* Flags::Find(absl::string_view name) const {
   return nullptr;
 }
 
-std::vector<std::string> Flags::TakeMisused(const std::vector<std::string>& words,
-                                            ParsedFlags* out) const {
-  std::vector<std::string> rest;
-  const auto refuse = [out](const Flag& flag, std::string what, std::string legal) {
+void Flags::TakeFlag(const Flag& flag, const std::string& name, absl::optional<std::string> value,
+                     std::vector<std::string>* given, ParsedFlags* out) {
+  const auto refuse = [&](std::string what, std::string legal) {
     out->errors.push_back({"F5", std::move(what), std::move(legal)});
     out->bad_flags.push_back(flag.names[0]);
   };
+  const bool is_switch = flag.value.empty();
+  if (is_switch && value.has_value()) {
+    refuse(absl::StrCat(name, " takes no value, not ", Shown(*value)), name);
+  } else if (!is_switch && !value.has_value()) {
+    refuse(absl::StrCat(name, " is given without its value"), absl::StrCat(name, " ", flag.value));
+  } else {
+    given->push_back(value.value_or(""));
+  }
+}
+
+Flags::Line Flags::Split(const std::vector<std::string>& words, ParsedFlags* out) const {
+  Line line;
+  line.values.resize(flags_.size());
   for (auto word = words.begin(); word != words.end(); ++word) {
     if (*word == "--") {
-      rest.insert(rest.end(), word, words.end());
+      line.arguments.insert(line.arguments.end(), std::next(word), words.end());
       break;
+    }
+    line.help = line.help || *word == "-h" || *word == "--help";
+    line.version = line.version || *word == "--version";
+    if (*word == "-h" || *word == "--help" || *word == "--version") continue;
+    if (word->size() < 2 || (*word)[0] != '-') {
+      line.arguments.push_back(*word);
+      continue;
     }
     const size_t equals = word->find('=');
     const std::string name = word->substr(0, equals);
     const Flag* flag = Find(name);
-    if (flag != nullptr && flag->value.empty() && equals != std::string::npos) {
-      refuse(*flag, absl::StrCat(name, " takes no value, not ", Shown(word->substr(equals + 1))),
-             name);
+    if (flag == nullptr) {
+      line.unknown.push_back(*word);
       continue;
     }
-    const bool value_follows =
-        flag != nullptr && !flag->value.empty() && equals == std::string::npos;
-    if (value_follows && std::next(word) == words.end()) {
-      refuse(*flag, absl::StrCat(name, " is given without its value"),
-             absl::StrCat(name, " ", flag->value));
-      continue;
+    absl::optional<std::string> value;
+    if (equals != std::string::npos) {
+      value = word->substr(equals + 1);
+    } else if (!flag->value.empty() && std::next(word) != words.end()) {
+      value = *++word;
     }
-    rest.push_back(*word);
-    if (value_follows) rest.push_back(*++word);
+    TakeFlag(*flag, name, value, &line.values[static_cast<size_t>(flag - flags_.data())], out);
   }
-  return rest;
+  return line;
 }
 
 void Flags::TakeUnknown(const std::vector<std::string>& unknown, ParsedFlags* out) const {
@@ -242,42 +265,21 @@ absl::optional<Violation> Flags::Set(const Flag& flag, const std::vector<std::st
 }
 
 ParsedFlags Flags::Parse(const std::vector<std::string>& arguments) {
-  CLI::App app;
-  app.set_help_flag();
-  app.allow_extras();
-  const CLI::Option* help = app.add_flag("-h,--help");
-  const CLI::Option* version = app.add_flag("--version");
-  std::vector<const CLI::Option*> options;
-  options.reserve(flags_.size());
-  for (const Flag& flag : flags_) options.push_back(AddTo(&app, flag.names, flag.value.empty()));
-  const CLI::Option* rest = app.add_option("arguments", CLI::callback_t())
-                                ->expected(0, 1 << 20)
-                                ->allow_extra_args()
-                                ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-
   ParsedFlags parsed;
-  const std::vector<std::string> words = TakeMisused(arguments, &parsed);
-  try {
-    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
-  } catch (const CLI::Error& error) {
-    parsed.errors.push_back({"F5", error.what(), ""});
+  const Line line = Split(arguments, &parsed);
+  if (line.help || line.version) {
+    parsed.text = line.help ? Help() : VersionText();
     return parsed;
   }
-  if (help->count() > 0 || version->count() > 0) {
-    parsed.text = help->count() > 0 ? Help() : VersionText();
-    return parsed;
-  }
-  std::vector<std::string> unknown = app.remaining();
-  unknown.erase(std::remove(unknown.begin(), unknown.end(), "--"), unknown.end());
-  TakeUnknown(unknown, &parsed);
+  TakeUnknown(line.unknown, &parsed);
   for (size_t i = 0; i < flags_.size(); ++i) {
-    absl::optional<Violation> error = Set(flags_[i], options[i]->results());
+    absl::optional<Violation> error = Set(flags_[i], line.values[i]);
     if (!error.has_value()) continue;
     parsed.errors.push_back(*std::move(error));
     parsed.bad_flags.push_back(flags_[i].names[0]);
   }
   // The value of an unknown flag reads as an argument: no further error then.
-  if (unknown.empty()) TakeArguments(rest->results(), &parsed);
+  if (line.unknown.empty()) TakeArguments(line.arguments, &parsed);
   return parsed;
 }
 

@@ -102,9 +102,17 @@ class Flags {
   void Add(absl::string_view names, absl::string_view value, absl::string_view doc,
            std::function<absl::optional<Violation>(const std::string&)> set);
   const Flag* Find(absl::string_view name) const;
-  // The words without those that give a switch a value or end in a flag that lacks one.
-  std::vector<std::string> TakeMisused(const std::vector<std::string>& words,
-                                       ParsedFlags* out) const;
+  // The words of a command line by what they are.
+  struct Line {
+    std::vector<std::vector<std::string>> values;  // of every flag; of a switch, empty ones
+    std::vector<std::string> unknown, arguments;
+    bool help = false;
+    bool version = false;
+  };
+  Line Split(const std::vector<std::string>& words, ParsedFlags* out) const;
+  // Adds the value to those `given` to the flag, unless a switch has one or another flag has none.
+  static void TakeFlag(const Flag& flag, const std::string& name, absl::optional<std::string> value,
+                       std::vector<std::string>* given, ParsedFlags* out);
   void TakeUnknown(const std::vector<std::string>& unknown, ParsedFlags* out) const;
   void TakeArguments(const std::vector<std::string>& given, ParsedFlags* out) const;
 

@@ -84,6 +84,19 @@ TEST(FlagsTest, RefusesWhatIsNoNumber) {
   }
 }
 
+TEST(FlagsTest, ProposesTheNumberThatWasMeant) {
+  const std::vector<std::vector<std::string>> hints = {
+      {"--rate", "0,5", "0.5"}, {"--rate", "1,5", "1"},   {"--rate", "nan", ""},
+      {"--rate", "", ""},       {"--rate", "1e999", "1"}, {"--ranks", "1e1", "10"},
+      {"--ranks", "2.6", "3"},  {"--ranks", "-1.5", "1"}, {"--ranks", "two", ""}};
+  for (const std::vector<std::string>& hint : hints) {
+    Command command;
+    const ParsedFlags parsed = command.flags.Parse({"in", hint[0], hint[1]});
+    ASSERT_EQ(parsed.errors.size(), 1) << hint[1];
+    EXPECT_EQ(parsed.errors[0].hint, hint[2]) << hint[1];
+  }
+}
+
 TEST(FlagsTest, RefusesNumbersOutOfRange) {
   for (const char* text : {"-1", "0", "101", "99999999999999999999", "-99999999999999999999"}) {
     Command command;

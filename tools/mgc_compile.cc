@@ -171,16 +171,17 @@ int64_t NowNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-// Everything that may follow from a plan, as files.
-absl::StatusOr<std::vector<OutputFile>> ResultsOf(const Plan& plan, const CompileFlags& flags,
-                                                  const std::vector<PassTime>& times) {
+// Everything that may follow from a plan, as files; `missing` becomes the error of one that cannot
+// be made.
+std::vector<OutputFile> ResultsOf(const Plan& plan, const CompileFlags& flags,
+                                  const std::vector<PassTime>& times, absl::Status* missing) {
   std::vector<OutputFile> files;
   if (flags.output) files.push_back({*flags.output, PlanContent(plan, *flags.output)});
   if (flags.dot || flags.svg) {
     const DotDrawing drawing = DrawPlan(plan, {});
     for (const std::string& line : drawing.collapsed) std::cerr << "note: " << line << "\n";
     if (flags.dot) files.push_back({*flags.dot, drawing.dot});
-    if (flags.svg) AddSvg(drawing.dot, *flags.svg, &files);
+    if (flags.svg) *missing = AddSvg(drawing.dot, *flags.svg, &files);
   }
   if (flags.report) {
     files.push_back({"-", *flags.report == "json" ? ShowJson(plan, times) : ShowText(plan)});
@@ -237,13 +238,12 @@ class Dumps {
 
 // The plan of a model that has been built, proved unless that is not wanted.
 absl::StatusOr<Plan> CompileWith(const Graph& graph, const ModelSource& source,
-                                 const ParallelConfig& config, CompileOptions options,
-                                 Dumps* dumps) {
+                                 CompileOptions options, Dumps* dumps) {
   dumps->Dump("logical", PrintGraph(graph));
   // Presets go through the same passes in every test.
   options.run.check = !source.preset;
   options.run.after_pass = [dumps](const FinishedPass& pass) { return dumps->Take(pass); };
-  return Compile(graph, CheckedDims(source, config), options);
+  return Compile(graph, source.dims, options);
 }
 
 // Prints the plan's notes; then proves it or, where no proof is asked for, makes sure that it can
@@ -282,7 +282,7 @@ int CompileAndWrite(const ModelSource& source, const ParallelConfig& config,
       BuildGraph(source, config, flags.parallel.vocab_multiple.value_or(1));
   if (!graph.ok()) return Fail(graph.status(), kExitBadModel);
   Dumps dumps(flags);
-  absl::StatusOr<Plan> plan = CompileWith(*graph, source, config, std::move(options), &dumps);
+  absl::StatusOr<Plan> plan = CompileWith(*graph, source, std::move(options), &dumps);
   if (absl::IsCancelled(plan.status())) return Write(flags, {}, &dumps);
   if (!plan.ok()) {
     const bool infeasible =
@@ -290,10 +290,11 @@ int CompileAndWrite(const ModelSource& source, const ParallelConfig& config,
     return Fail(plan.status(), infeasible ? kExitInfeasible : kExitFailed);
   }
   if (const int code = Accept(flags, &dumps, &*plan); code != kExitOk) return code;
-  absl::StatusOr<std::vector<OutputFile>> results =
-      ResultsOf(*plan, flags, flags.timing ? dumps.times() : std::vector<PassTime>());
-  if (!results.ok()) return Fail(results.status(), kExitFailed);
-  return Write(flags, *std::move(results), &dumps);
+  absl::Status missing;
+  std::vector<OutputFile> results =
+      ResultsOf(*plan, flags, flags.timing ? dumps.times() : std::vector<PassTime>(), &missing);
+  const int code = Write(flags, std::move(results), &dumps);
+  return code == kExitOk && !missing.ok() ? Fail(missing, kExitFailed) : code;
 }
 
 int Main(const Words& arguments) {
@@ -312,7 +313,7 @@ int Main(const Words& arguments) {
   }
   for (const std::string& note : source->notes) std::cerr << "note: " << note << "\n";
   const ParallelConfig config = ConfigFor(*source, flags.parallel);
-  const CheckedConfig checked = CheckConfig(config, CheckedDims(*source, config));
+  const CheckedConfig checked = CheckConfig(config, source->dims);
   std::vector<Violation> violations = checked.violations;
   Append(CheckGraphSizes(*source, config), &violations);
   violations = WithoutRulesOf(parsed.bad_flags, std::move(violations));

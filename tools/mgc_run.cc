@@ -10,6 +10,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "passes/predict_step.h"
 #include "runtime/data.h"
+#include "runtime/executor.h"
 #include "runtime/metrics.h"
 #include "runtime/trainer.h"
 #include "runtime/training_run.h"
@@ -112,6 +113,8 @@ int Main(const Words& arguments) {
       return Fail(status, kExitFailed);
     }
   }
+  const absl::Status fits = CheckFits(*plan, static_cast<int>(flags.workers.value_or(0)));
+  if (!fits.ok()) return Fail(fits, kExitFailed);
   if (const int code = EnsureProved(&*plan); code != kExitOk) return code;
   return Train(*plan, flags);
 }

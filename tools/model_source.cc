@@ -15,6 +15,7 @@
 #include "passes/nearest_legal.h"
 #include "tools/model_dims.h"
 #include "tools/output.h"
+#include "tools/plan_file.h"
 
 namespace mgc {
 namespace {
@@ -35,14 +36,14 @@ int64_t SizeOfDim(const Graph& graph, absl::string_view name) {
   return size;
 }
 
-// A dim that the graph does not have is 0; CheckedDims makes it one that restricts nothing.
+// A graph's hidden size and heads need not go together: it has sizes of its own for everything.
 ModelDims DimsOf(const Graph& graph) {
   ModelDims dims;
   dims.layers = std::max(graph.num_layers(), 1);
   dims.hidden = SizeOfDim(graph, "embed");
   dims.heads = SizeOfDim(graph, "heads");
   dims.kv_heads = SizeOfDim(graph, "kv_heads");
-  dims.head_dim = SizeOfDim(graph, "head_dim");
+  dims.head_dim = std::max<int64_t>(SizeOfDim(graph, "head_dim"), 1);
   dims.ffn = SizeOfDim(graph, "mlp");
   dims.vocab = SizeOfDim(graph, "vocab");
   return dims;
@@ -84,6 +85,13 @@ absl::StatusOr<ModelSource> LoadModel(const std::string& name) {
   const bool text = name == "-" || absl::EndsWith(name, ".mgc");
   absl::StatusOr<ModelSource> source = text ? LoadGraph(name) : LoadConfig(name);
   if (source.ok()) source->name = name;
+  // What a plan breaks as a model helps nobody.
+  if (!source.ok() && name != "-" && IsPlanFile(name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(EscapeBytes(name),
+                     ": this is a plan, not a model: mgc-run trains it, "
+                     "mgc-plan show tells what it was made from"));
+  }
   return source;
 }
 
@@ -96,16 +104,6 @@ ParallelConfig ConfigFor(const ModelSource& source, const ParallelFlags& flags) 
   const int64_t batch = SizeOfDim(*source.graph, "batch");
   fixed.micro_batch_size = std::max<int64_t>(batch / dp, 1);
   return ConfigOf(fixed, source.seq_length);
-}
-
-ModelDims CheckedDims(const ModelSource& source, const ParallelConfig& config) {
-  ModelDims dims = source.dims;
-  if (dims.heads == 0) dims.heads = config.tp;
-  if (dims.kv_heads == 0) dims.kv_heads = dims.heads;
-  if (dims.head_dim == 0 && source.graph.has_value()) dims.head_dim = 1;
-  if (dims.hidden == 0) dims.hidden = dims.heads;
-  if (dims.ffn == 0) dims.ffn = config.tp;
-  return dims;
 }
 
 std::vector<Violation> CheckGraphSizes(const ModelSource& source, const ParallelConfig& config) {

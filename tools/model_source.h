@@ -40,9 +40,6 @@ absl::optional<std::string> ModelPath(const std::string& name);
 // what the graph holds, divided over the data-parallel ranks.
 ParallelConfig ConfigFor(const ModelSource& source, const ParallelFlags& flags);
 
-// The model's dims for CheckConfig: those that a graph does not have restrict nothing.
-ModelDims CheckedDims(const ModelSource& source, const ParallelConfig& config);
-
 // T1: a graph's micro-batch differs from micro-batch size * dp; T2: its sequences from the sequence
 // length asked for.
 std::vector<Violation> CheckGraphSizes(const ModelSource& source, const ParallelConfig& config);

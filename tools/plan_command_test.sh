@@ -81,8 +81,11 @@ for expand in layers stages all; do
   fi
 done
 rm -f tiny.svg
-expect 0 'no SVG' env PATH="$tools" "$tools/mgc-plan" dot tiny.plan -o tiny.dot --svg tiny.svg
+rm -f tiny.dot
+expect 1 'error: no SVG tiny.svg: Graphviz' env PATH="$tools" "$tools/mgc-plan" dot tiny.plan \
+  -o tiny.dot --svg tiny.svg
 [[ -e tiny.svg ]] && fail 'an SVG without dot'
+[[ -s tiny.dot ]] || fail 'no drawing where only its SVG is missing'
 
 # Damaged plans: 4, never a crash.
 head -c 100 tiny.plan >cut.plan

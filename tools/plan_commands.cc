@@ -56,8 +56,10 @@ int DotCommand(const Words& arguments) {
   const DotDrawing drawing = DrawPlan(*plan, options);
   for (const std::string& line : drawing.collapsed) std::cerr << "note: " << line << "\n";
   std::vector<OutputFile> outputs = {{output.value_or("-"), json ? DotJson(drawing) : drawing.dot}};
-  if (svg.has_value()) AddSvg(drawing.dot, *svg, &outputs);
-  const absl::Status written = WriteAll(outputs);
+  absl::Status missing;
+  if (svg.has_value()) missing = AddSvg(drawing.dot, *svg, &outputs);
+  absl::Status written = WriteAll(outputs);
+  written.Update(missing);
   return written.ok() ? kExitOk : Fail(written, kExitFailed);
 }
 

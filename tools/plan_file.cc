@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
+#include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "graph/proto/plan_wire.h"
 #include "graph/text/plan_text.h"
@@ -16,6 +17,12 @@ constexpr char kPlanMagic[] = "MGCPLAN\n";
 bool IsText(absl::string_view path) { return absl::EndsWith(path, ".mgc"); }
 
 }  // namespace
+
+bool IsPlanFile(const std::string& path) {
+  const absl::StatusOr<std::string> content = ReadFile(path);
+  if (!content.ok()) return false;
+  return absl::StartsWith(*content, kPlanMagic) || absl::StartsWith(*content, "plan ");
+}
 
 absl::StatusOr<Plan> ReadPlan(const std::string& path) {
   MGC_ASSIGN_OR_RETURN(const std::string content, ReadInput(path));

@@ -14,6 +14,9 @@ namespace mgc {
 // file: unreadable, damaged, of another version, or with located errors of its text.
 absl::StatusOr<Plan> ReadPlan(const std::string& path);
 
+// Whether the file at `path` can be read and begins as a plan does, in either form.
+bool IsPlanFile(const std::string& path);
+
 // What belongs in a file at `path`; `-` takes the bytes.
 std::string PlanContent(const Plan& plan, const std::string& path);
 

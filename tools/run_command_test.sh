@@ -97,8 +97,13 @@ if (ulimit -v 100000 && mgc-plan --version >/dev/null 2>&1); then
   limited mgc-opt --list
   (ulimit -v 60000 && mgc-run tiny.plan --data text.txt --steps 1 --workers 4096 >/dev/null) \
     2>stderr && fail '4096 threads in 60 MB'
-  also 'error: cannot start a thread'
+  also 'threads'
 fi
+
+# A plan far too large for the machine is refused before it is proved.
+mgc-compile llama3-405b --tp 8 --pp 16 --global-batch-size 16 --no-verify -o large.plan ||
+  fail 'no large plan'
+refuse 1 'all ranks together need' mgc-run large.plan --data text.txt --steps 1
 
 # Refusals.
 refuse 2 '[F6]' mgc-run tiny.plan

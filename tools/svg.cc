@@ -1,13 +1,13 @@
 #include "tools/svg.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <iostream>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -19,43 +19,43 @@ namespace {
 
 constexpr int kNoProgram = 127;  // exit code of a child that could not become `dot`
 
-// A folder for the two files, gone with this object.
-class Scratch {
+// A file in memory, gone with this object: nothing is left however the program ends.
+class MemoryFile {
  public:
-  static absl::StatusOr<Scratch> Create() {
-    const char* base = getenv("TMPDIR");
-    std::string path = absl::StrCat(base != nullptr && *base != '\0' ? base : "/tmp", "/mgcXXXXXX");
-    if (mkdtemp(path.data()) == nullptr) {
-      return absl::InternalError(absl::StrCat("cannot make a folder ", EscapeBytes(path)));
-    }
-    return Scratch(std::move(path));
+  explicit MemoryFile(const char* name) : file_(memfd_create(name, MFD_CLOEXEC)) {}
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  ~MemoryFile() {
+    if (file_ >= 0) close(file_);
   }
-  Scratch(Scratch&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
-  Scratch& operator=(Scratch&&) = delete;
-  ~Scratch() {
-    if (path_.empty()) return;
-    unlink(input().c_str());
-    unlink(output().c_str());
-    rmdir(path_.c_str());
-  }
-  std::string input() const { return path_ + "/plan.dot"; }
-  std::string output() const { return path_ + "/plan.svg"; }
+  int number() const { return file_; }
+  // By this name it can be opened from its beginning.
+  std::string path() const { return absl::StrCat("/proc/self/fd/", file_); }
 
  private:
-  explicit Scratch(std::string path) : path_(std::move(path)) {}
-  std::string path_;
+  int file_;
 };
 
-// Starts `dot -Tsvg -o output input`, silent.
-pid_t Start(const Scratch& scratch) {
-  const std::string input = scratch.input();
-  const std::string output = scratch.output();
+// Writes all of `bytes` and goes back to the beginning.
+bool Fill(const MemoryFile& file, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file.number(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return lseek(file.number(), 0, SEEK_SET) == 0;
+}
+
+// Starts `dot -Tsvg` from `input` to `output`, silent.
+pid_t Start(const MemoryFile& input, const MemoryFile& output) {
   const pid_t child = fork();
   if (child != 0) return child;
   const int null = open("/dev/null", O_RDWR);
-  dup2(null, STDOUT_FILENO);
+  dup2(input.number(), STDIN_FILENO);
+  dup2(output.number(), STDOUT_FILENO);
   dup2(null, STDERR_FILENO);
-  execlp("dot", "dot", "-Tsvg", "-o", output.c_str(), input.c_str(), static_cast<char*>(nullptr));
+  execlp("dot", "dot", "-Tsvg", static_cast<char*>(nullptr));
   _exit(kNoProgram);
 }
 
@@ -78,9 +78,13 @@ absl::StatusOr<int> WaitFor(pid_t child, int seconds) {
 }  // namespace
 
 absl::StatusOr<std::string> RenderSvg(absl::string_view dot, int seconds) {
-  MGC_ASSIGN_OR_RETURN(const Scratch scratch, Scratch::Create());
-  MGC_RETURN_IF_ERROR(WriteFileAtomically(scratch.input(), dot));
-  const pid_t child = Start(scratch);
+  const MemoryFile input("mgc.dot");
+  const MemoryFile output("mgc.svg");
+  if (input.number() < 0 || output.number() < 0) {
+    return absl::InternalError("cannot make a file in memory for dot");
+  }
+  if (!Fill(input, dot)) return absl::InternalError("cannot write the drawing for dot");
+  const pid_t child = Start(input, output);
   if (child < 0) return absl::InternalError("cannot start a process for dot");
   MGC_ASSIGN_OR_RETURN(const int status, WaitFor(child, seconds));
   if (WIFEXITED(status) && WEXITSTATUS(status) == kNoProgram) {
@@ -89,16 +93,15 @@ absl::StatusOr<std::string> RenderSvg(absl::string_view dot, int seconds) {
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     return absl::InternalError("dot failed on the drawing");
   }
-  return ReadFile(scratch.output());
+  return ReadFile(output.path());
 }
 
-void AddSvg(absl::string_view dot, const std::string& path, std::vector<OutputFile>* files) {
+absl::Status AddSvg(absl::string_view dot, const std::string& path,
+                    std::vector<OutputFile>* files) {
   absl::StatusOr<std::string> svg = RenderSvg(dot);
-  if (svg.ok()) {
-    files->push_back({path, *std::move(svg)});
-  } else {
-    std::cerr << "note: no SVG: " << svg.status().message() << "\n";
-  }
+  if (!svg.ok()) return Annotate(svg.status(), absl::StrCat("no SVG ", EscapeBytes(path)));
+  files->push_back({path, *std::move(svg)});
+  return absl::OkStatus();
 }
 
 }  // namespace mgc

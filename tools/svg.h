@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "tools/output.h"
@@ -18,8 +19,8 @@ inline constexpr int kSvgSeconds = 30;
 // is then killed), Internal when it failed.
 absl::StatusOr<std::string> RenderSvg(absl::string_view dot, int seconds = kSvgSeconds);
 
-// Adds the drawing's SVG to `files`; where it cannot be made, says so on stderr and adds nothing.
-void AddSvg(absl::string_view dot, const std::string& path, std::vector<OutputFile>* files);
+// Adds the drawing's SVG to `files`, or says why it cannot be made.
+absl::Status AddSvg(absl::string_view dot, const std::string& path, std::vector<OutputFile>* files);
 
 }  // namespace mgc
 

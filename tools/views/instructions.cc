@@ -75,7 +75,7 @@ void WriteSegment(const Plan& plan, const Segment& segment, JsonWriter* json) {
   for (const Slot& slot : segment.slots) {
     json->BeginObject().String("name", slot.name).String("type", TypeText(slot.type));
     json->String("sharding", ToString(slot.sharding, plan.mesh));
-    json->String("base", segment.formals[static_cast<size_t>(slot.formal)]);
+    json->String("formal", segment.formals[static_cast<size_t>(slot.formal)]);
     json->Integer("offset", slot.offset).Integer("bytes", slot.bytes).EndObject();
   }
   json->EndArray().Key("instructions").BeginArray();

@@ -13,20 +13,19 @@ namespace mgc {
 namespace {
 
 struct Purpose {
-  const char* key;
-  const char* heading;
+  const char* name;  // of the column and of the key
   int64_t MemoryUse::*bytes;
 };
 
 constexpr std::array<Purpose, 8> kPurposes = {{
-    {"params", "params", &MemoryUse::params},
-    {"grads", "grads", &MemoryUse::grads},
-    {"states", "optimizer", &MemoryUse::states},
-    {"frames", "activations", &MemoryUse::frames},
-    {"boundaries", "boundaries", &MemoryUse::boundaries},
-    {"transient", "transient", &MemoryUse::transient},
-    {"peak", "peak", &MemoryUse::peak},
-    {"workspace", "workspace", &MemoryUse::workspace},
+    {"params", &MemoryUse::params},
+    {"grads", &MemoryUse::grads},
+    {"optimizer", &MemoryUse::states},
+    {"activations", &MemoryUse::frames},
+    {"boundaries", &MemoryUse::boundaries},
+    {"transient", &MemoryUse::transient},
+    {"peak", &MemoryUse::peak},
+    {"workspace", &MemoryUse::workspace},
 }};
 
 int64_t RanksInClass(const Plan& plan) {
@@ -40,7 +39,7 @@ std::string MemoryText(const Plan& plan) {
   std::vector<std::vector<std::string>> rows = {{"pp", "ranks"}};
   std::vector<bool> right = {true, true};
   for (const Purpose& purpose : kPurposes) {
-    rows[0].push_back(purpose.heading);
+    rows[0].push_back(purpose.name);
     right.push_back(true);
   }
   const PlanClass* fullest = nullptr;
@@ -58,7 +57,7 @@ std::string MemoryText(const Plan& plan) {
   if (plan.machine.memory > 0) {
     absl::StrAppend(&text, ", of ", BytesText(plan.machine.memory), " on ", plan.machine.name);
   }
-  return absl::StrCat(text, "; the workspace is one more for each worker\n");
+  return absl::StrCat(text, "; beside it every thread of a running kernel has a workspace\n");
 }
 
 std::string MemoryJson(const Plan& plan) {
@@ -68,7 +67,7 @@ std::string MemoryJson(const Plan& plan) {
     json.NewLine().BeginObject().Integer("pp", plan_class.coordinate);
     json.Integer("ranks", RanksInClass(plan));
     for (const Purpose& purpose : kPurposes) {
-      json.Integer(purpose.key, plan_class.memory.*purpose.bytes);
+      json.Integer(purpose.name, plan_class.memory.*purpose.bytes);
     }
     json.EndObject();
   }

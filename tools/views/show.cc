@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "graph/base/json_writer.h"
 #include "graph/text/printer.h"
-#include "graph/base/json_writer.h"
 #include "graph/verify/verify.h"
 #include "tools/views/format.h"
 #include "tools/views/instructions.h"
@@ -124,7 +123,7 @@ std::string ActionsText(const Plan& plan) {
 
 void WriteHeader(const Plan& plan, JsonWriter* json) {
   json->String("name", plan.name).Integer("version", kPlanVersion);
-  json->Key("verified").Bool(plan.verifier == kVerifierVersion).Key("options").BeginObject();
+  json->Bool("proved", plan.verifier == kVerifierVersion).Key("options").BeginObject();
   for (const auto& [name, value] : plan.options) json->String(name, value);
   json->EndObject().NewLine().Key("mesh").BeginObject();
   for (const MeshAxis& axis : plan.mesh.axes()) json->Integer(axis.name, axis.size);
@@ -148,8 +147,8 @@ void WriteStages(const Plan& plan, JsonWriter* json) {
     const Chunk& chunk = *row.chunk;
     json->NewLine().BeginObject().Integer("stage", chunk.stage);
     json->Integer("pp", row.plan_class->coordinate).Integer("first_layer", chunk.first_layer);
-    json->Integer("layers", chunk.num_layers).Key("embedding").Bool(chunk.has_embedding);
-    json->Key("head").Bool(chunk.has_head).Integer("frame_bytes", chunk.frame_bytes).EndObject();
+    json->Integer("layers", chunk.num_layers).Bool("embedding", chunk.has_embedding);
+    json->Bool("head", chunk.has_head).Integer("kept_bytes", chunk.frame_bytes).EndObject();
   }
   json->EndArray();
 }

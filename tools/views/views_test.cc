@@ -149,7 +149,7 @@ TEST(MemoryTest, TextAndJson) {
   const JsonValue& second = root.Find("classes")->items[1];
   EXPECT_EQ(second.Find("peak")->integer, 23553);
   EXPECT_EQ(second.Find("ranks")->integer, 4);
-  EXPECT_EQ(second.Find("frames")->integer, 8192);
+  EXPECT_EQ(second.Find("activations")->integer, 8192);
 }
 
 TEST(RepeatsTest, FindsLoopsAndLosesNothing) {
