@@ -1,7 +1,7 @@
 // Reference evaluation: what a graph means, on one device or on all ranks of its mesh at once.
 //
 // All ranks advance in lockstep, node by node: an ordinary op runs on every rank's tiles by its
-// OpEval, a collective takes all ranks' operands. A graph below the sharded level is the case of
+// OpEval, a collective takes all ranks' operands. A graph before the sharded level is the case of
 // one rank. Reductions add in ascending group order. Slow and readable; everything faster is
 // compared with it.
 

@@ -14,19 +14,33 @@ namespace {
 
 constexpr absl::string_view kEllipsis = "...";
 
-// Reads one tensor's text into dims; each dim is a list of factor names with their marks.
-std::vector<std::vector<std::string>> SplitDims(absl::string_view text) {
-  std::vector<std::vector<std::string>> dims;
+RuleText::Name ReadName(absl::string_view token) {
+  RuleText::Name name;
+  while (!token.empty() && (token.back() == '!' || token.back() == '^')) {
+    (token.back() == '!' ? name.whole : name.maximum) = true;
+    token.remove_suffix(1);
+  }
+  name.name = std::string(token);
+  return name;
+}
+
+RuleText::Tensor ReadTensor(absl::string_view text) {
+  RuleText::Tensor tensor;
+  tensor.text = std::string(text);
   bool in_group = false;
   for (absl::string_view token : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
     const bool opens = absl::ConsumePrefix(&token, "(");
     const bool closes = absl::ConsumeSuffix(&token, ")");
-    if (!in_group) dims.emplace_back();
+    if (!in_group) tensor.dims.emplace_back();
     if (opens) in_group = true;
-    dims.back().emplace_back(token);
+    tensor.dims.back().push_back(ReadName(token));
     if (closes) in_group = false;
   }
-  return dims;
+  for (size_t d = 0; d < tensor.dims.size() && tensor.run < 0; ++d) {
+    const std::vector<RuleText::Name>& dim = tensor.dims[d];
+    if (dim.size() == 1 && dim[0].name == kEllipsis) tensor.run = static_cast<int>(d);
+  }
+  return tensor;
 }
 
 class Binder {
@@ -35,17 +49,22 @@ class Binder {
  public:
   FactorRule rule;
 
-  absl::Status Bind(absl::string_view text, const TensorType* type, TensorFactors* out) {
-    std::vector<std::vector<std::string>> dims = SplitDims(text);
-    if (type != nullptr) MGC_RETURN_IF_ERROR(ExpandEllipsis(text, type->ndim(), &dims));
-    if (type == nullptr && ellipsis_ >= 0) {
-      MGC_RETURN_IF_ERROR(ExpandEllipsis(text, -1, &dims));
+  absl::Status Bind(const RuleText::Tensor& tensor, const TensorType* type, TensorFactors* out) {
+    MGC_RETURN_IF_ERROR(CheckNumberOfDims(tensor, type));
+    for (size_t d = 0; d < tensor.dims.size(); ++d) {
+      const std::vector<RuleText::Name>& names = tensor.dims[d];
+      if (static_cast<int>(d) != tensor.run) {
+        DimFactors factors;
+        for (const RuleText::Name& name : names) factors.push_back(Intern(name));
+        out->push_back(std::move(factors));
+        continue;
+      }
+      for (int i = 0; i < ellipsis_; ++i) {
+        out->push_back({Intern({absl::StrCat(".", i), names[0].whole, names[0].maximum})});
+      }
     }
-    for (size_t i = 0; i < dims.size(); ++i) {
-      DimFactors factors;
-      for (const std::string& name : dims[i]) factors.push_back(Intern(name));
-      if (type != nullptr) MGC_RETURN_IF_ERROR(BindDim(type->dims[i], factors));
-      out->push_back(std::move(factors));
+    for (size_t d = 0; type != nullptr && d < out->size(); ++d) {
+      MGC_RETURN_IF_ERROR(BindDim(type->dims[d], (*out)[d]));
     }
     return absl::OkStatus();
   }
@@ -70,47 +89,32 @@ class Binder {
   }
 
  private:
-  absl::Status ExpandEllipsis(absl::string_view text, int ndim,
-                              std::vector<std::vector<std::string>>* dims) {
-    auto it = std::find_if(dims->begin(), dims->end(), [](const std::vector<std::string>& dim) {
-      return dim.size() == 1 && absl::StartsWith(dim[0], kEllipsis);
-    });
-    if (it == dims->end()) {
-      if (ndim >= 0 && static_cast<int>(dims->size()) != ndim) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("expected ", dims->size(), " dims (", text, "), got ", ndim));
-      }
-      return absl::OkStatus();
+  // Sets what `...` stands for, if it is open.
+  absl::Status CheckNumberOfDims(const RuleText::Tensor& tensor, const TensorType* type) {
+    const int written = static_cast<int>(tensor.dims.size());
+    if (tensor.run < 0) {
+      if (type == nullptr || type->ndim() == written) return absl::OkStatus();
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected ", written, " dims (", tensor.text, "), got ", type->ndim()));
     }
-    const int run = ndim >= 0 ? ndim - static_cast<int>(dims->size()) + 1 : ellipsis_;
+    const int run = type != nullptr ? type->ndim() - written + 1 : ellipsis_;
     if (run < 0 || (ellipsis_ >= 0 && run != ellipsis_)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the dims behind `...` of (", text, ") differ between operands"));
+          absl::StrCat("the dims behind `...` of (", tensor.text, ") differ between operands"));
     }
     ellipsis_ = run;
-    const std::string marks = (*it)[0].substr(kEllipsis.size());
-    it = dims->erase(it);
-    for (int i = 0; i < run; ++i) {
-      it = dims->insert(it, {absl::StrCat(".", i, marks)}) + 1;
-    }
     return absl::OkStatus();
   }
 
-  int Intern(absl::string_view name) {
-    bool whole = false;
-    bool maximum = false;
-    while (!name.empty() && (name.back() == '!' || name.back() == '^')) {
-      (name.back() == '!' ? whole : maximum) = true;
-      name.remove_suffix(1);
-    }
-    int index = rule.Find(name);
+  int Intern(const RuleText::Name& name) {
+    int index = rule.Find(name.name);
     if (index < 0) {
       index = static_cast<int>(rule.factors.size());
       rule.factors.emplace_back();
-      rule.factors.back().name = std::string(name);
+      rule.factors.back().name = name.name;
     }
-    rule.factors[index].whole |= whole;
-    rule.factors[index].maximum |= maximum;
+    rule.factors[index].whole |= name.whole;
+    rule.factors[index].maximum |= name.maximum;
     return index;
   }
 
@@ -167,21 +171,24 @@ class Binder {
   std::vector<Group> groups_;
 };
 
-absl::Status BindSide(absl::string_view side, absl::string_view what,
+absl::Status BindSide(const std::vector<RuleText::Tensor>& side, absl::string_view what,
                       absl::Span<const TensorType* const> types, bool allow_untyped, Binder* binder,
                       std::vector<TensorFactors>* out) {
-  std::vector<absl::string_view> texts = absl::StrSplit(side, ',');
-  const bool none = absl::StripAsciiWhitespace(side).empty() && types.empty() && !allow_untyped;
-  if (none) texts.clear();
-  if (texts.size() == 1 && types.size() > 1) texts.assign(types.size(), texts[0]);
-  if (texts.size() != types.size() && !(allow_untyped && types.empty())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected ", texts.size(), " ", what, ", got ", types.size()));
+  const bool untyped = allow_untyped && types.empty();
+  if (types.empty() && !untyped && side.size() == 1 && side[0].dims.empty()) {
+    return absl::OkStatus();
   }
-  for (size_t i = 0; i < texts.size(); ++i) {
+  const bool serves_all = side.size() == 1 && types.size() > 1;
+  if (side.size() != types.size() && !serves_all && !untyped) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected ", side.size(), " ", what, ", got ", types.size()));
+  }
+  const size_t tensors = untyped ? side.size() : types.size();
+  for (size_t i = 0; i < tensors; ++i) {
     out->emplace_back();
-    const TensorType* type = types.empty() ? nullptr : types[i];
-    if (absl::Status status = binder->Bind(texts[i], type, &out->back()); !status.ok()) {
+    const TensorType* type = untyped ? nullptr : types[i];
+    if (absl::Status status = binder->Bind(side[serves_all ? 0 : i], type, &out->back());
+        !status.ok()) {
       return Annotate(status, absl::StrCat(what, " ", i));
     }
   }
@@ -204,16 +211,24 @@ bool FactorRule::InResult(int factor, int r) const {
   return false;
 }
 
-absl::StatusOr<FactorRule> BindRule(absl::string_view text,
+RuleText::RuleText(absl::string_view text) {
+  const std::pair<absl::string_view, absl::string_view> sides = absl::StrSplit(text, "->");
+  for (absl::string_view tensor : absl::StrSplit(sides.first, ',')) {
+    operands_.push_back(ReadTensor(tensor));
+  }
+  for (absl::string_view tensor : absl::StrSplit(sides.second, ',')) {
+    results_.push_back(ReadTensor(tensor));
+  }
+}
+
+absl::StatusOr<FactorRule> BindRule(const RuleText& rule,
                                     absl::Span<const TensorType* const> operands,
                                     absl::Span<const TensorType* const> results) {
-  const std::pair<absl::string_view, absl::string_view> sides = absl::StrSplit(text, "->");
   Binder binder;
-  FactorRule* rule = &binder.rule;
-  MGC_RETURN_IF_ERROR(BindSide(sides.first, "operand", operands, /*allow_untyped=*/false, &binder,
-                               &rule->operands));
-  MGC_RETURN_IF_ERROR(
-      BindSide(sides.second, "result", results, /*allow_untyped=*/true, &binder, &rule->results));
+  MGC_RETURN_IF_ERROR(BindSide(rule.operands(), "operand", operands, /*allow_untyped=*/false,
+                               &binder, &binder.rule.operands));
+  MGC_RETURN_IF_ERROR(BindSide(rule.results(), "result", results, /*allow_untyped=*/true, &binder,
+                               &binder.rule.results));
   MGC_RETURN_IF_ERROR(binder.ResolveGroups());
   return std::move(binder.rule);
 }

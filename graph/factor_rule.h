@@ -50,11 +50,37 @@ struct FactorRule {
   bool InResult(int factor, int r) const;
 };
 
-// Parses `text` and binds it to the types of operands (and, where given, results: needed for
-// factors that the op creates). InvalidArgument when numbers of tensors or dims differ or one
-// factor has two sizes or multiples; the message says which. A rule with one operand text applies
-// it to every operand.
-absl::StatusOr<FactorRule> BindRule(absl::string_view text,
+// A rule as an op writes it, split into names once, so that binding reads no text. Every text is
+// accepted; what is no rule of the types at hand is refused by BindRule.
+class RuleText {
+ public:
+  struct Name {
+    std::string name;
+    bool whole = false;
+    bool maximum = false;
+  };
+  struct Tensor {
+    std::string text;                     // for messages
+    std::vector<std::vector<Name>> dims;  // names of each dim's factors, major first
+    int run = -1;                         // the dim written `...`, if any
+  };
+
+  RuleText() = default;
+  explicit RuleText(absl::string_view text);
+
+  // Of a blank side: one tensor without dims, which binding reads as none where there is none.
+  const std::vector<Tensor>& operands() const { return operands_; }
+  const std::vector<Tensor>& results() const { return results_; }
+
+ private:
+  std::vector<Tensor> operands_;
+  std::vector<Tensor> results_;
+};
+
+// Binds a rule to the types of operands (and, where given, results: needed for factors that the op
+// creates). InvalidArgument when numbers of tensors or dims differ or one factor has two sizes or
+// multiples; the message says which. A rule with one operand text applies it to every operand.
+absl::StatusOr<FactorRule> BindRule(const RuleText& rule,
                                     absl::Span<const TensorType* const> operands,
                                     absl::Span<const TensorType* const> results);
 
@@ -62,8 +88,8 @@ absl::StatusOr<FactorRule> BindRule(absl::string_view text,
 using FactorAxes = std::vector<AxisList>;
 
 // Distributes the axes of one dim to its factors: to the major factor while they divide it, to the
-// next only when the previous is locally 1 (design-derivation 3). Returns false when an axis is
-// left.
+// next only when the previous is locally 1, so that tiles are runs of the dim. Returns false when
+// an axis is left.
 bool DistributeAxes(const DimFactors& dim, const FactorRule& rule, const AxisList& axes,
                     const Mesh& mesh, FactorAxes* out);
 

@@ -19,7 +19,7 @@ absl::StatusOr<FactorRule> Bind(absl::string_view text, const std::vector<Tensor
   outs.reserve(results.size());
   for (const TensorType& type : operands) ins.push_back(&type);
   for (const TensorType& type : results) outs.push_back(&type);
-  return BindRule(text, ins, outs);
+  return BindRule(RuleText(text), ins, outs);
 }
 
 TEST(FactorRuleTest, BindsAMatmul) {

@@ -107,7 +107,7 @@ class Graph {
  public:
   const std::string& name() const { return name_; }
   Level level() const { return level_; }
-  const Mesh& mesh() const { return mesh_; }  // of one rank below the sharded level
+  const Mesh& mesh() const { return mesh_; }  // of one rank before the sharded level
   int num_layers() const { return num_layers_; }
 
   const std::vector<Value>& values() const { return values_; }
@@ -121,7 +121,7 @@ class Graph {
   const TensorType& type(ValueId id) const { return value(id).type; }
   // The sharding of a value of a sharded or local graph.
   const Sharding& sharding(ValueId id) const { return *value(id).sharding; }
-  // Room for the value on one rank: its whole shape below the sharded level.
+  // Room for the value on one rank: its whole shape before the sharded level.
   std::vector<int64_t> local_shape(ValueId id) const;
 
   // kNone when there is no value of that name.

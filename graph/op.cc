@@ -91,6 +91,10 @@ absl::Status InferFromRule(const OpDef& op, const OpUse& use, std::vector<Tensor
 
 }  // namespace
 
+bool OpDef::Has(OpRole role) const {
+  return std::find(roles.begin(), roles.end(), role) != roles.end();
+}
+
 const OpDef* FindOp(absl::string_view name) {
   const std::vector<OpDef>& ops = AllOps();
   auto it = std::lower_bound(ops.begin(), ops.end(), name,
@@ -106,8 +110,16 @@ bool MayTakePlace(const OpDef& op, size_t result, size_t operand) {
   });
 }
 
+int OperandInPlace(const OpDef& op, int result) {
+  for (const InPlace& pair : op.in_place) {
+    if (pair.result == result) return pair.operand;
+  }
+  return -1;
+}
+
 absl::StatusOr<FactorRule> RuleOf(const OpDef& op, const OpUse& use) {
-  return BindRule(op.rule_of ? op.rule_of(use) : op.rule, use.operands, use.results);
+  if (op.rule_of) return BindRule(RuleText(op.rule_of(use)), use.operands, use.results);
+  return BindRule(op.parsed_rule, use.operands, use.results);
 }
 
 FactorRule RuleOf(const Graph& graph, const Node& node) {

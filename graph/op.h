@@ -47,13 +47,44 @@ struct OpUse {
 // factor's axes: whole, it would be counted by every rank.
 enum class Linearity : uint8_t { kNone, kSeparate, kJoint };
 
-// What a gradient rule may do. Implemented by passes/differentiate.
-class GradContext {
+// What passes treat in a way of its own. They ask for roles and never for names; an op without
+// roles is computed where its rule says.
+enum class OpRole : uint8_t {
+  // The sum of all operands, in any grouping; operands after the first may lack leading dims.
+  kSum,
+  // Operand 1, what one micro-batch contributes, joins operand 0, a sum that lives on.
+  kCollect,
+  // Operands lie side by side in the result: they are written there, and nothing is computed.
+  kPack,
+  // The operand in another layout, which partition spells out.
+  kLayout,
+  // Draws random numbers by the attributes kDropAttr (a probability; 0: none are drawn) and
+  // kRandomKeyAttr.
+  kRandom,
+  // Keeps much for its gradient that costs little to compute: selective recomputation does.
+  kRecompute,
+};
+
+inline constexpr char kDropAttr[] = "p";
+inline constexpr char kRandomKeyAttr[] = "key";
+
+// A use of an op, to be said in other ops.
+class EmitContext {
  public:
-  virtual ~GradContext() = default;
+  virtual ~EmitContext() = default;
   virtual const Attrs& attrs() const = 0;
   virtual int num_inputs() const = 0;
   virtual ValueId input(int i) const = 0;
+  virtual std::vector<ValueId> EmitAll(absl::string_view op, std::vector<ValueId> inputs,
+                                       Attrs attrs = {}) = 0;
+  ValueId Emit(absl::string_view op, std::vector<ValueId> inputs, Attrs attrs = {}) {
+    return EmitAll(op, std::move(inputs), std::move(attrs))[0];
+  }
+};
+
+// What a gradient rule may do. Implemented by passes/differentiate.
+class GradContext : public EmitContext {
+ public:
   virtual ValueId output(int i) const = 0;
   // Gradient of the loss with respect to output i, or kNone when it has none.
   virtual ValueId output_grad(int i) const = 0;
@@ -61,11 +92,6 @@ class GradContext {
   virtual const TensorType& type(ValueId value) const = 0;
   // Whether anything upstream of input i is trained.
   virtual bool wants(int i) const = 0;
-  virtual std::vector<ValueId> EmitAll(absl::string_view op, std::vector<ValueId> inputs,
-                                       Attrs attrs = {}) = 0;
-  ValueId Emit(absl::string_view op, std::vector<ValueId> inputs, Attrs attrs = {}) {
-    return EmitAll(op, std::move(inputs), std::move(attrs))[0];
-  }
   // Adds a contribution to the gradient of input i; of the input's type.
   virtual void Add(int i, ValueId gradient) = 0;
 };
@@ -94,6 +120,9 @@ struct OpDef {
   std::vector<std::string> operands;  // names, for messages; a last one ending in `...` repeats
   std::vector<std::string> results;
   std::vector<AttrSpec> attrs;
+  std::vector<OpRole> roles;
+  bool Has(OpRole role) const;
+
   // The attributes for results of other sizes, where attributes state sizes of results; else null.
   std::function<Attrs(const Attrs&, absl::Span<const TensorType* const> results)> resized;
 
@@ -102,6 +131,8 @@ struct OpDef {
   std::vector<int> index_operands;
   // Instead: operands of any element type, all of the same.
   bool any_dtype = false;
+  // Operands of which only the type counts: their elements are never read.
+  std::vector<int> type_operands;
   // Refuses what neither types nor rule can; may be null. Runs before `rule_of` and `infer`, which
   // may rely on it. Its errors carry labels `<op>_c1`, `<op>_c2`, ... .
   std::function<absl::Status(const OpUse&)> check;
@@ -109,6 +140,7 @@ struct OpDef {
   // The factor rule's text (graph/factor_rule.h); `rule_of` where it depends on the use.
   std::string rule;
   std::function<std::string(const OpUse&)> rule_of;
+  RuleText parsed_rule;  // `rule`; set when the table is built
 
   // Types of the results. Without it, the rule must determine them: every factor of a result is in
   // an operand; element types are those of operand 0.
@@ -121,8 +153,7 @@ struct OpDef {
   std::vector<std::vector<int>> linear_terms = {};
 
   // Factors whose place in the whole dim the meaning needs (a lookup's vocabulary, dropout's
-  // index);
-  // `...` stands for every factor of the run.
+  // index); `...` stands for every factor of the run.
   std::vector<std::string> offset_factors;
 
   // Null: no gradient flows through, and `no_grad` says why. Indices never have one.
@@ -132,23 +163,32 @@ struct OpDef {
   std::vector<int> stopped_operands;
   // The last so many results are statistics kept for the gradient; none enters through them.
   int saved_results = 0;
+  // Whether a use with these attributes changes nothing: its result is operand 0, of the same type.
+  // Null: never. Where no gradient flows through, that holds behind differentiation only.
+  std::function<bool(const Attrs&)> identity;
 
   double flops_per_point = 1;  // times the product of all factors
   // Bytes of scratch that a kernel of any backend may use for each of its threads; null: none. The
   // use has *local* types: operands and results are the tiles of one rank, padding included, a tile
   // stored in pieces being one flat dim. Plans make room for it (Segment::workspace_bytes), and a
-  // kernel that asks for more is refused at load. Total: runs on whatever passes inference.
+  // kernel that asks for more is refused at load. Defined for every use that passes inference.
   std::function<int64_t(const OpUse&)> workspace;
 
   // Results that may take the place of an operand of the same size: a kernel, or an exchange, has
   // read what it still needs of it. All other results are apart from all operands. Of a collective,
-  // which serves many tensors at once, {0, 0} stands for result i and operand i.
+  // which serves many tensors at once, {0, 0} stands for result i and operand i. The
+  // plan's memory follows: a gradient's sum, mean and reduction share one place as far as their ops
+  // allow it.
   std::vector<InPlace> in_place = {};
 
   OpEval eval;  // the meaning; collectives have theirs in graph/eval.cc
-  // For a fused op: its meaning as a graph of small ops is what eval states; the name of the ops it
-  // stands for, for readers and reports.
-  std::string expands_to;
+  // Of a fused op, the small ops that it stands for: emits them and returns one value for each
+  // result, saved ones included. It hands attributes on and decides nothing by them, so that the
+  // fuse pass can look for what it emits.
+  std::function<std::vector<ValueId>(EmitContext&)> expand;
+  // Whether the fuse pass puts this use of a fused op where it finds the expansion; null: never,
+  // models and gradient rules say the op themselves.
+  std::function<bool(const OpUse&)> replaces_expansion;
 
   std::vector<OpCase> cases;
 
@@ -163,6 +203,8 @@ const OpDef* FindOp(absl::string_view name);
 
 // Whether a result may stand exactly where an operand of the same size does (OpDef::in_place).
 bool MayTakePlace(const OpDef& op, size_t result, size_t operand);
+// The operand whose place `result` of the op may take (OpDef::in_place), or -1.
+int OperandInPlace(const OpDef& op, int result);
 
 // The rule of one use, bound to its types.
 absl::StatusOr<FactorRule> RuleOf(const OpDef& op, const OpUse& use);

@@ -14,6 +14,7 @@
 #include "graph/op_case.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/matmul/gemm.h"
 #include "kernels/kernel.h"
 #include "kernels/testing/call_threads.h"
 
@@ -356,6 +357,31 @@ TEST(CpuKernels, RefuseAnUnknownElementType) {
   KernelSpec spec = SpecOf(*bound, Place{});
   spec.input_types[0].dtype = spec.output_types[0].dtype = static_cast<DType>(200);
   EXPECT_EQ(Factories().at("transpose")(spec).status().code(), absl::StatusCode::kUnimplemented);
+}
+
+// The op's budget is one for all backends; the kernel's header says what it takes of it.
+TEST(CpuKernels, ProductsKeepToTheBudgetOfTheirOpAtAllSizes) {
+  constexpr int64_t kSizes[] = {1, 31, 240, 241, 511, 512, 513, 3071, 3072, 3073, 9999};
+  const OpDef& matmul = *FindOp("matmul");
+  const Attrs attrs = {{"spec", "m k, k n -> m n"}};
+  const auto matrix = [](int64_t rows, int64_t cols) {
+    return TensorType{DType::kF32, {{rows, "", 1}, {cols, "", 1}}};
+  };
+  for (int64_t m : kSizes) {
+    for (int64_t n : kSizes) {
+      for (int64_t k : kSizes) {
+        const TensorType a = matrix(m, k), b = matrix(k, n), c = matrix(m, n);
+        const TensorType* operands[] = {&a, &b};
+        const TensorType* results[] = {&c};
+        const int64_t budget = matmul.workspace(OpUse{attrs, operands, results});
+        for (int width : kWidths) {
+          const int64_t floats = cpu::GemmWorkspaceFloats(m, n, k, width);
+          ASSERT_LE(floats * static_cast<int64_t>(sizeof(float)), width * budget)
+              << m << ", " << n << ", " << k << " on " << width << " threads";
+        }
+      }
+    }
+  }
 }
 
 TEST(CpuKernels, ServeTheTableAndNothingElse) {

@@ -105,14 +105,14 @@ class Builder {
   }
 
   void Add(const Node& node) {
-    const std::string& op = node.op->name;
-    if (op == "stack") return;  // its operands lie in place
-    if (op == "add" && node.phase == Phase::kUpdate && AddTied(node)) return;
-    if (op == "lift") {
+    const OpDef& op = *node.op;
+    if (op.Has(OpRole::kPack)) return;  // its operands lie in place
+    if (op.Has(OpRole::kSum) && node.phase == Phase::kUpdate && AddTied(node)) return;
+    if (op.collective && CollectiveOf(graph_, node).kind == CollectiveKind::kLift) {
       AddLift(node);
       return;
     }
-    if (node.op->collective && CollectiveOf(graph_, node).MovesData()) {
+    if (op.collective && CollectiveOf(graph_, node).MovesData()) {
       AddBucket({static_cast<NodeId>(&node - graph_.nodes().data())});
       return;
     }

@@ -1,5 +1,5 @@
-// Which axis serves which factor of an op (design rule "claims"): operands claim in a fixed order,
-// a dim's axes major to minor, stopping at the first refusal.
+// Which axis serves which factor of an op (the rule "claims" of docs/derivation.md): operands claim
+// in a fixed order, a dim's axes major to minor, stopping at the first refusal.
 
 #ifndef MGC_PASSES_CLAIMS_H_
 #define MGC_PASSES_CLAIMS_H_

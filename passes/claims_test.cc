@@ -36,7 +36,7 @@ class ClaimsTest : public testing::Test {
     std::vector<const TensorType*> pointers;
     pointers.reserve(operands.size());
     for (const TensorType& type : operands) pointers.push_back(&type);
-    const absl::StatusOr<FactorRule> rule = BindRule(text, pointers, {});
+    const absl::StatusOr<FactorRule> rule = BindRule(RuleText(text), pointers, {});
     EXPECT_TRUE(rule.ok()) << rule.status();
     return *rule;
   }

@@ -349,13 +349,14 @@ absl::StatusOr<Graph> Evaluation(const Graph& logical) {
   MGC_ASSIGN_OR_RETURN(StepTerms terms, FindTerms(logical));
   Rewriter rewriter(logical, Level::kTraining);
   for (const Node& node : logical.nodes()) {
-    if (node.op->name == "dropout") {
-      rewriter.Map(node.outputs[0], rewriter.Mapped(node.inputs[0]));
-      continue;
-    }
     Node kept = node;
-    if (kept.attrs.Find("key") != nullptr) kept.attrs.Set("p", 0.0);
-    rewriter.Copy(kept);
+    const bool random = node.op->Has(OpRole::kRandom);
+    if (random) kept.attrs.Set(kDropAttr, 0.0);
+    if (random && node.op->identity && node.op->identity(kept.attrs)) {
+      rewriter.Map(node.outputs[0], rewriter.Mapped(node.inputs[0]));
+    } else {
+      rewriter.Copy(kept);
+    }
   }
   for (LossTerm& loss : terms.losses) loss.value = rewriter.Mapped(loss.value);
   terms.count = rewriter.Mapped(terms.count);

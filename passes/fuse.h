@@ -9,8 +9,10 @@
 //   %h = add(%x, %bias); %y = gelu(%h)
 //     ->  %y = bias_gelu(%x, %bias)
 //
-// Only nodes of one layer and phase fuse, so that no legal cut point lies inside. Runs on the local
-// graph after recompute has decided what is kept: what fuses is what one rank really computes.
+// What is looked for stands in the op table: the expansion of every op that asks for it
+// (OpDef::replaces_expansion). Only nodes of one layer and phase fuse, so that no legal cut point
+// lies inside. Runs on the local graph after recompute has decided what is kept: what fuses is what
+// one rank really computes.
 
 #ifndef MGC_PASSES_FUSE_H_
 #define MGC_PASSES_FUSE_H_

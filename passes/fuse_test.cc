@@ -114,6 +114,21 @@ graph @g local layers=1 (
   EXPECT_EQ(fused("%x, %r", "%y"), (Lines{"s = add(x, r)", "y = gelu(s)", "l = total(y)"}));
 }
 
+// A value that the graph hands out is not swallowed.
+TEST(FuseTest, OutputsStay) {
+  const Graph graph = ReadGraph(R"(mesh @m []
+graph @g local layers=1 (
+  data %x: f32[2,4] @m[-,-],
+  data %bias: f32[4] @m[-]
+) {
+  %s: f32[2,4] @m[-,-] = add(%x, %bias) layer 0
+  %y: f32[2,4] @m[-,-] = gelu(%s) layer 0
+  report "s" = %s
+  report "y" = %y
+})");
+  EXPECT_EQ(Listing(Fuse(graph)), (Lines{"s = add(x, bias)", "y = gelu(s)"}));
+}
+
 // A contribution that is no product does not wait for the end of the layer.
 TEST(FuseTest, ContributionsAreAddedWhenTheyAreMade) {
   constexpr char kBias[] = R"(mesh @m []

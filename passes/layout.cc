@@ -41,10 +41,10 @@ void Layout::PlaceGlobal(ValueId id) {
   global_bytes_ += RoomFor(graph_, id);
 }
 
-// A stack is no computation: its operands are written where the vector lies.
+// Packing is no computation: operands are written where the vector lies.
 void Layout::PlaceStacks() {
   for (const Node& node : graph_.nodes()) {
-    if (node.op->name != "stack") continue;
+    if (!node.op->Has(OpRole::kPack)) continue;
     const int64_t base = global_bytes_;
     PlaceGlobal(node.outputs[0]);
     for (size_t i = 0; i < node.inputs.size(); ++i) {

@@ -133,7 +133,7 @@ std::vector<LayoutStep> StepsBetween(const Sharding& from, const Sharding& to) {
 Graph Partition(const Graph& sharded) {
   Rewriter rewriter(sharded, Level::kLocal);
   for (const Node& node : sharded.nodes()) {
-    if (node.op->name != "reshard") {
+    if (!node.op->Has(OpRole::kLayout)) {
       rewriter.Copy(node);
       continue;
     }

@@ -3,9 +3,9 @@
 //   %y: @m[dp,tp] = reshard(%p)     ->   %y = reduce_scatter(%p) {label="g"}
 //   (%p: @m[dp,-]+tp)
 //
-// In this order, each where needed (derivation rule 9): reduce-scatter, one all-reduce over the
-// axes still owed, all-to-all, all-gather, slice, lift. Runs right after shard, which has decided
-// all layouts; nothing is decided here.
+// In this order, each where needed (the rule "convert" of docs/derivation.md): reduce-scatter, one
+// all-reduce over the axes still owed, all-to-all, all-gather, slice, lift. Runs right after shard,
+// which has decided all layouts; nothing is decided here.
 
 #ifndef MGC_PASSES_PARTITION_H_
 #define MGC_PASSES_PARTITION_H_

@@ -74,8 +74,8 @@ TEST(StepsBetweenTest, AxesEnterAsTheMostMinor) {
             "all_reduce @m[tp.0,-]; all_gather @m[-,-]; shard_slice @m[dp*tp.0,-]");
 }
 
-// Rule 9: reduce-scatter, one all-reduce, all-to-all, all-gather, slice; a lift last.
-TEST(StepsBetweenTest, OrderOfRuleNine) {
+// The rule "convert": reduce-scatter, one all-reduce, all-to-all, all-gather, slice; a lift last.
+TEST(StepsBetweenTest, Order) {
   EXPECT_EQ(Steps("-,-+tp*dp", "dp,-"), "reduce_scatter @m[dp,-]+tp.1*tp.0; all_reduce @m[dp,-]");
   EXPECT_EQ(Steps("tp.0,-+dp", "dp,tp.0"),
             "all_reduce @m[tp.0,-]; all_to_all @m[-,tp.0]; shard_slice @m[dp,tp.0]");

@@ -47,21 +47,28 @@ void Parts::FindChains() {
     is_gradient_[out] = param_of_[out] != kNone;
   }
   for (const Node& node : graph_.nodes()) {
-    const std::string& op = node.op->name;
-    if (node.phase != Phase::kUpdate) continue;
-    for (ValueId out : node.outputs) {
-      const ValueId first = node.inputs.empty() ? kNone : node.inputs[0];
-      if (first == kNone || node.layer == kNoLayer) continue;
-      param_of_[Index(out)] = param_of_[Index(first)];
-      const bool chain = op == "add" || op == "mul" || node.op->collective;
-      is_gradient_[Index(out)] = is_gradient_[Index(first)] && chain && graph_.type(out).ndim() > 0;
-      if (is_gradient_[Index(out)] && MayTakePlace(*node.op, 0, 0)) root_[Index(out)] = first;
+    if (node.phase != Phase::kUpdate || node.layer == kNoLayer || node.inputs.empty()) continue;
+    for (size_t r = 0; r < node.outputs.size(); ++r) {
+      param_of_[Index(node.outputs[r])] = param_of_[Index(node.inputs[0])];
+      FindChain(node, r);
     }
   }
   for (const GraphOutput& output : graph_.outputs()) {
     if (output.kind != OutputKind::kAssign) continue;
     if (root_[Index(output.value)] == kNone) root_[Index(output.value)] = output.target;
   }
+}
+
+// A gradient stays one through sums, products and collectives, and keeps its place where the op
+// lets its result take it.
+void Parts::FindChain(const Node& node, size_t result) {
+  const int operand = node.op->collective ? 0 : OperandInPlace(*node.op, static_cast<int>(result));
+  if (operand < 0) return;
+  const ValueId in = node.inputs[static_cast<size_t>(operand)];
+  const ValueId out = node.outputs[result];
+  is_gradient_[Index(out)] = is_gradient_[Index(in)] && graph_.type(out).ndim() > 0;
+  const bool stays = MayTakePlace(*node.op, result, static_cast<size_t>(operand));
+  if (is_gradient_[Index(out)] && stays) root_[Index(out)] = in;
 }
 
 bool Parts::IsFirstReduction(const Node& node) const {

@@ -47,7 +47,8 @@ class Parts {
   // Whether more than one layer uses the parameter.
   bool IsTied(ValueId param) const { return tied_[Index(param)]; }
   // The value whose memory this one takes over: accumulators are added to in place, an assigned
-  // output is its target, a mean gradient replaces its sum. Itself for all others.
+  // output is its target, a gradient's reduction and mean replace its sum as far as their ops allow
+  // it (OpDef::in_place). Itself for all others.
   ValueId RootOf(ValueId id) const;
   // Whether the value stands in a gradient's chain of the update, and so lives in the gradients'
   // memory.
@@ -57,6 +58,7 @@ class Parts {
   static size_t Index(ValueId id) { return static_cast<size_t>(id); }
   void FindHomes();
   void FindChains();
+  void FindChain(const Node& node, size_t result);
   void Number();
   bool IsFirstReduction(const Node& node) const;
 

@@ -33,8 +33,8 @@ class Recomputer {
   bool IsRecomputed(const Node& node) const {
     if (node.phase != Phase::kForward) return false;
     const bool in_layer = node.layer >= 0 && node.layer < source_.num_layers();
-    if (kind_ == RecomputeKind::kFull) return in_layer && node.op->name != "accumulate";
-    return node.op->name == "attention";
+    if (kind_ == RecomputeKind::kFull) return in_layer && !node.op->Has(OpRole::kCollect);
+    return node.op->Has(OpRole::kRecompute);
   }
 
   // The new value a backward node reads for an old one: a fresh copy of it where it is recomputed

@@ -50,7 +50,7 @@ absl::StatusOr<Sharding> PinnedSharding(const std::string& text, const TensorTyp
       absl::StrCat("a pin says how dims are cut, `", text, "` says more [shard_c2]"));
 }
 
-// Rule 1: inputs are laid out by the table.
+// The rule "home" of inputs: they are laid out by the table.
 absl::Status SeedInputs(const Graph& source, const Strategy& strategy, const Mesh& mesh,
                         ShardedGraph* made) {
   for (const GraphInput& input : source.inputs()) {
@@ -79,8 +79,8 @@ class Homes {
     return targets;
   }
 
-  // Rule 2: parameters claim axes first, then a parameter's gradient, which closes its whole dims,
-  // the other operands from left to right, last the homes of results.
+  // The rule "claims": parameters claim axes first, then a parameter's gradient, which closes its
+  // whole dims, the other operands from left to right, last the homes of results.
   void ClaimInOrder(const Node& node, const FactorRule& rule, Claims* claims) const {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (uses_.IsParam(node.inputs[i]))
@@ -96,7 +96,7 @@ class Homes {
     }
     for (size_t r = 0; r < node.outputs.size(); ++r) {
       const Value& result = source_.value(node.outputs[r]);
-      if (node.phase == Phase::kForward && strategy_.NamesExactly(result.type)) {
+      if (node.phase == Phase::kForward && strategy_.HasHome(result.type)) {
         claims->Claim(rule.results[r], strategy_.Seed(result.type));
       } else if (result.primal != kNone) {
         claims->Claim(rule.results[r], made_.Home(result.primal));
@@ -107,7 +107,7 @@ class Homes {
   // Where a produced value goes once `kept` stays owed: its home.
   Sharding Target(ValueId old, const Node& node, const Sharding& produced, AxisSet kept) const {
     const Value& value = source_.value(old);
-    if (kept.empty() && node.phase == Phase::kForward && strategy_.NamesExactly(value.type)) {
+    if (kept.empty() && node.phase == Phase::kForward && strategy_.HasHome(value.type)) {
       return strategy_.Seed(value.type);
     }
     const AxisSet paid = produced.Owed() - kept;
@@ -169,18 +169,18 @@ class Sharder {
   const Sharding& Home(ValueId old) const { return made_.Home(old); }
 
   absl::Status Visit(const Node& node) {
-    const std::string& op = node.op->name;
-    if (op == "accumulate") return VisitAccumulate(node);
-    if (op == "reshard") return VisitReshard(node);
-    if (op == "stack") return VisitStack(node);
+    const OpDef& op = *node.op;
+    if (op.Has(OpRole::kCollect)) return VisitCollect(node);
+    if (op.Has(OpRole::kLayout)) return VisitLayout(node);
+    if (op.Has(OpRole::kPack)) return VisitPack(node);
     for (ValueId id : node.inputs) {
       if (Home(id).storage.empty()) continue;
       const Sharding stored = Home(id);  // homes move as values are made
       return VisitStored(node, stored);
     }
-    if (op == "add") {
+    if (op.Has(OpRole::kSum)) {
       for (ValueId id : node.inputs) {
-        if (!Home(id).sum.empty()) return VisitAdd(node);
+        if (!Home(id).sum.empty()) return VisitSum(node);
       }
     }
     return VisitGeneral(node, node.inputs);
@@ -223,9 +223,9 @@ class Sharder {
     return absl::InvalidArgumentError(absl::StrCat(notes_.back(), " [shard_c1]"));
   }
 
-  // Rules 5 and 7: operands that owe the same sum are added locally and paid once; different owed
-  // sets are lifted to their union; whole operands join after the payment.
-  absl::Status VisitAdd(const Node& node) {
+  // The rules "add" and "lift": operands that owe the same sum are added locally and paid once;
+  // different owed sets are lifted to their union; whole operands join after the payment.
+  absl::Status VisitSum(const Node& node) {
     const int ndim = source_.type(node.outputs[0]).ndim();
     AxisSet owed;
     for (ValueId id : node.inputs) owed |= Home(id).sum;
@@ -262,7 +262,7 @@ class Sharder {
   }
 
   // An accumulator has the sharding and owed sum of what it collects.
-  absl::Status VisitAccumulate(const Node& node) {
+  absl::Status VisitCollect(const Node& node) {
     const Sharding home = Home(node.inputs[1]);
     made_.SetHome(node.inputs[0], home);
     Node made = node;
@@ -273,7 +273,7 @@ class Sharder {
 
   // The norm's vector and the loss: every entry is lifted to one owed set, over pp too, where only
   // one stage contributes.
-  absl::Status VisitStack(const Node& node) {
+  absl::Status VisitPack(const Node& node) {
     Sharding owed = Sharding::Whole(0);
     owed.sum = mesh_.Find("pp").AsSet();
     for (ValueId id : node.inputs) owed.sum |= Home(id).sum;
@@ -307,7 +307,7 @@ class Sharder {
     return absl::OkStatus();
   }
 
-  absl::Status VisitReshard(const Node& node) {
+  absl::Status VisitLayout(const Node& node) {
     const ValueId result = node.outputs[0];
     Sharding target = Paid(Home(node.inputs[0]), mesh_.AllAxes());
     if (node.attrs.Int("pin") != 0) {

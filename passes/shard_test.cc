@@ -98,7 +98,7 @@ TEST_F(ShardTest, SumsArePaidOnce) {
                    "s.part.to = reshard(s.part)", "s = add(s.part.to, r, bias)", "t = total(s)"}));
 }
 
-// Rule 7: different owed sets are lifted to their union, which is free.
+// The rule "lift": different owed sets are lifted to their union, which is free.
 TEST_F(ShardTest, DifferentOwedSetsAreLifted) {
   Row("mlp", "tp");
   Row("other", "dp");
@@ -184,8 +184,8 @@ TEST_F(ShardTest, OwedAxesDoNotCutTheSum) {
   EXPECT_EQ(Changes(graph)[0], "ya.to: @m[-,dp]+tp -> @m[-,-]+tp*dp");
 }
 
-// Rule 2b: a parameter's gradient takes no axis in a dim that the parameter holds whole. The
-// gathered gradient serves both tables.
+// The rule "claims": a parameter's gradient takes no axis in a dim that the parameter holds whole.
+// The gathered gradient serves both tables.
 TEST_F(ShardTest, DimsOfAParametersGradientAreClosed) {
   Row("vocab", "tp");
   SequenceRow();
@@ -214,7 +214,7 @@ TEST_F(ShardTest, DimsOfAParametersGradientAreClosed) {
   EXPECT_EQ(Layout(graph, "word/grad"), "@m[tp,-]");
 }
 
-// Rule 2d: where no operand says how, the residual stream is made as it is kept.
+// The rule "claims": where no operand says how, the residual stream is made as it is kept.
 TEST_F(ShardTest, TheOutputsHomeClaimsLast) {
   SequenceRow();
   const Graph graph = MustShard(R"(graph @g training (
@@ -229,7 +229,7 @@ TEST_F(ShardTest, TheOutputsHomeClaimsLast) {
   EXPECT_EQ(Changes(graph)[0], "ids.to: @m[-,-] -> @m[-,tp]");  // a slice
 }
 
-// Rule 9: one conversion serves all consumers in a layer and phase, none outside.
+// The rule "convert": one conversion serves all consumers in a layer and phase, none outside.
 TEST_F(ShardTest, ConversionsAreSharedInsideASegmentOnly) {
   Row("mlp", "tp");
   SequenceRow();

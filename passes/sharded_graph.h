@@ -1,5 +1,5 @@
 // The sharded graph while `shard` makes it: layouts of values, and changes of layout shared by all
-// consumers of one segment (derivation rule 9).
+// consumers of one segment (the rule "convert" of docs/derivation.md).
 
 #ifndef MGC_PASSES_SHARDED_GRAPH_H_
 #define MGC_PASSES_SHARDED_GRAPH_H_

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -12,13 +11,14 @@
 namespace mgc {
 namespace {
 
+// Identities that serve something yet stay: layouts until they are spelled out, one that stops
+// gradients until these are taken.
 bool IsIdentity(const Graph& graph, const Node& node) {
-  const std::string& op = node.op->name;
-  if (op == "dropout") return node.attrs.Real("p") == 0.0;
-  if (op == "reshard")
-    return graph.level() <= Level::kTraining && node.attrs.Int("pin") == 0 &&
-           node.phase != Phase::kUpdate;
-  return op == "stop_gradient" && graph.level() != Level::kLogical;
+  if (!node.op->identity || !node.op->identity(node.attrs)) return false;
+  if (node.op->Has(OpRole::kLayout)) {
+    return graph.level() <= Level::kTraining && node.phase != Phase::kUpdate;
+  }
+  return node.op->grad || graph.level() != Level::kLogical;
 }
 
 // First, so that sums with nothing but identities between them meet.
@@ -40,7 +40,7 @@ void Flatten(const Graph& graph, const std::vector<std::vector<NodeId>>& users, 
   for (ValueId id : node.inputs) {
     const NodeId producer = graph.value(id).producer;
     const bool inner =
-        producer != kNone && graph.node(producer).op->name == "add" &&
+        producer != kNone && graph.node(producer).op->Has(OpRole::kSum) &&
         users[static_cast<size_t>(id)].size() == 1 && graph.node(producer).phase == place.phase &&
         graph.node(producer).layer == place.layer && graph.type(id) == graph.type(place.outputs[0]);
     if (inner) {
@@ -50,6 +50,27 @@ void Flatten(const Graph& graph, const std::vector<std::vector<NodeId>>& users, 
     }
   }
 }
+
+// Indices made from nothing, by place: made again there, they are the same.
+class IndexSources {
+ public:
+  explicit IndexSources(const Graph& graph) : graph_(graph) {}
+
+  // An earlier result that stands for the node's, or kNone.
+  ValueId SameAs(const Node& node) {
+    if (!node.inputs.empty() || graph_.type(node.outputs[0]).dtype != DType::kI64) return kNone;
+    std::vector<const Node*>& known = by_place_[{node.phase, node.layer}];
+    for (const Node* other : known) {
+      if (other->op == node.op && other->attrs == node.attrs) return other->outputs[0];
+    }
+    known.push_back(&node);
+    return kNone;
+  }
+
+ private:
+  const Graph& graph_;
+  std::map<std::pair<Phase, int>, std::vector<const Node*>> by_place_;
+};
 
 // The full-shaped operands first: an add takes its shape from operand 0.
 void FullShapeFirst(const Graph& graph, ValueId result, std::vector<ValueId>* operands) {
@@ -64,18 +85,13 @@ Graph Simplify(const Graph& source) {
   const Graph graph = WithoutIdentities(source);
   const std::vector<std::vector<NodeId>> users = graph.Users();
   Rewriter rewriter(graph, graph.level());
-  std::map<std::tuple<Phase, int, int64_t, std::string>, ValueId> iotas;
+  IndexSources indices(graph);
   for (const Node& node : graph.nodes()) {
-    if (node.op->name == "iota") {
-      const auto key =
-          std::make_tuple(node.phase, node.layer, node.attrs.Int("size"), node.attrs.Text("name"));
-      auto [it, fresh] = iotas.try_emplace(key, kNone);
-      if (fresh) rewriter.Copy(node);
-      if (fresh) it->second = rewriter.Mapped(node.outputs[0]);
-      rewriter.Map(node.outputs[0], it->second);
+    if (const ValueId same = indices.SameAs(node); same != kNone) {
+      rewriter.Map(node.outputs[0], rewriter.Mapped(same));
       continue;
     }
-    if (node.op->name != "add") {
+    if (!node.op->Has(OpRole::kSum)) {
       rewriter.Copy(node);
       continue;
     }

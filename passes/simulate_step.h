@@ -79,7 +79,7 @@ class StepSimulator {
     TransferRef transfer;
   };
   struct Rank {
-    std::vector<std::vector<TimedStep>> steps;  // by chunk * 4 + kind; update last
+    std::vector<std::vector<TimedStep>> steps;  // by chunk * 3 + kind; update last
     std::vector<PoolSlot> pool;
     std::set<int64_t> free_slots;
     std::deque<PendingCollective> collectives;

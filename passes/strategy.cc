@@ -35,7 +35,7 @@ Sharding Strategy::Seed(const TensorType& type) const {
   return sharding;
 }
 
-bool Strategy::NamesExactly(const TensorType& type) const {
+bool Strategy::HasHome(const TensorType& type) const {
   if (type.ndim() != 3) return false;
   return type.dims[0].name == "batch" && type.dims[1].name == "seq" && type.dims[2].name == "embed";
 }

@@ -34,8 +34,9 @@ struct Strategy {
 
   // The sharding the rows give a value; an axis is used at most once, earlier rows and dims first.
   Sharding Seed(const TensorType& type) const;
-  // Whether a row names this value exactly: such values have a home of their own.
-  bool NamesExactly(const TensorType& type) const;
+  // Whether a forward value of this type is of the residual stream, dims (batch, seq, embed): its
+  // home is its Seed, whoever makes it.
+  bool HasHome(const TensorType& type) const;
 };
 
 // The mesh of a configuration: axes in its order; tp is split into (tp.0, tp.1) when fewer kv heads

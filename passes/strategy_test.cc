@@ -107,10 +107,10 @@ TEST(StrategyTest, AnAxisServesOnce) {
 
 TEST(StrategyTest, HomesOfTheirOwn) {
   const Strategy strategy;
-  EXPECT_TRUE(strategy.NamesExactly(Named({"batch", "seq", "embed"})));
-  EXPECT_FALSE(strategy.NamesExactly(Named({"batch", "seq", "vocab"})));
-  EXPECT_FALSE(strategy.NamesExactly(Named({"batch", "seq"})));
-  EXPECT_FALSE(strategy.NamesExactly(Named({"batch", "seq", "embed", "embed"})));
+  EXPECT_TRUE(strategy.HasHome(Named({"batch", "seq", "embed"})));
+  EXPECT_FALSE(strategy.HasHome(Named({"batch", "seq", "vocab"})));
+  EXPECT_FALSE(strategy.HasHome(Named({"batch", "seq"})));
+  EXPECT_FALSE(strategy.HasHome(Named({"batch", "seq", "embed", "embed"})));
 }
 
 }  // namespace

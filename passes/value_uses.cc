@@ -20,7 +20,7 @@ ValueUses::ValueUses(const Graph& graph)
     if (input.kind != InputKind::kAccumulator || of == kNone || !is_param_[Index(of)]) continue;
     for (NodeId user : users_[Index(input.value)]) {
       const Node& node = graph.node(user);
-      if (node.op->name == "accumulate") gradient_of_[Index(node.inputs[1])] = of;
+      if (node.op->Has(OpRole::kCollect)) gradient_of_[Index(node.inputs[1])] = of;
     }
   }
   for (const GraphOutput& output : graph.outputs()) {
@@ -33,11 +33,11 @@ bool ValueUses::StaysOwed(ValueId id) const {
   if (users.empty()) return false;
   for (NodeId user : users) {
     const Node& node = graph_.node(user);
-    const std::string& op = node.op->name;
+    const OpDef& op = *node.op;
     const bool alone = users.size() == 1;
-    const bool collects = op == "accumulate" || op == "stack";
-    const bool resolves =
-        alone && (op == "add" || (op == "reshard" && node.phase == Phase::kUpdate));
+    const bool collects = op.Has(OpRole::kCollect) || op.Has(OpRole::kPack);
+    const bool resolves = alone && (op.Has(OpRole::kSum) ||
+                                    (op.Has(OpRole::kLayout) && node.phase == Phase::kUpdate));
     if (!collects && !resolves) return false;
   }
   return true;
@@ -60,8 +60,8 @@ bool ValueUses::MayPush(ValueId id, AxisId axis, const KnownSharding& known) con
 bool ValueUses::MayPushInto(const Node& node, ValueId id, AxisId axis,
                             const KnownSharding& known) const {
   if (node.phase != Phase::kBackward) return false;
-  if (node.op->name == "accumulate" || node.op->name == "reshard") return true;
-  if (node.op->name == "add") {
+  if (node.op->Has(OpRole::kCollect) || node.op->Has(OpRole::kLayout)) return true;
+  if (node.op->Has(OpRole::kSum)) {
     return std::all_of(node.inputs.begin(), node.inputs.end(),
                        [&](ValueId other) { return other == id || WillOwe(other, axis, known); });
   }

@@ -27,15 +27,16 @@ class ValueUses {
   // The graph input this value is assigned to, or kNone.
   ValueId AssignedTo(ValueId id) const { return assigned_to_[Index(id)]; }
 
-  // Rule 4: contributions to accumulators, the norm and the loss stay owed, and so does a value
-  // whose only use is a sum or, in the update, an explicit resolve.
+  // The rule "resolve": contributions to accumulators, the norm and the loss stay owed, and so does
+  // a value whose only use is a sum or, in the update, an explicit resolve.
   bool StaysOwed(ValueId id) const;
 
   // Whether the node's results are linear in operand i with all others fixed, so that a sum owed by
   // it is owed by the results.
   bool CarriesOwed(const Node& node, int i) const;
 
-  // Rule 8: whether a backward gradient may stay owed over `axis` through all its consumers.
+  // The rule "push": whether a backward gradient may stay owed over `axis` through all its
+  // consumers.
   bool MayPush(ValueId id, AxisId axis, const KnownSharding& known) const;
 
  private:

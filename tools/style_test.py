@@ -17,13 +17,16 @@ def function_of(lines, opening="int F() {", indent=""):
 
 class CheckStyleTest(unittest.TestCase):
 
-    def check(self, text, name="graph/a.cc", options=()):
-        """Returns what check_style says about a file of this name and text, and its exit code."""
+    def check(self, text, name="graph/a.cc", options=(), beside=()):
+        """Returns what check_style says about a file of this name and text, and its exit code.
+
+        `beside`: other files, pairs of name and text."""
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
+            for path, content in ((name, text), *beside):
+                path = os.path.join(folder, path)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(content)
             run = subprocess.run([os.path.join(TOOLS, "check_style"), *options, name], cwd=folder,
                                  stdout=subprocess.PIPE, check=False)
             return run.stdout.decode(), run.returncode
@@ -93,6 +96,29 @@ class CheckStyleTest(unittest.TestCase):
         self.assert_violates("#include <nlohmann/json.hpp>\n", "nlohmann", "graph/base/a.h")
         self.assert_clean("#include <nlohmann/json.hpp>\n", "graph/base/a.cc")
         self.assert_violates("#include \"../a.h\"\n", "relative")
+
+
+    def test_references(self):
+        self.assert_violates("// Rules 5 and 7: paid once.\n", "have names")
+        self.assert_violates("// in order (derivation rule 9)\n", "have names", "passes/a_test.cc")
+        self.assert_violates("As design.md says.\n", "no such page", "docs/a.md")
+        self.assert_violates("// (design-derivation 3)\n", "no such page")
+        self.assert_clean("// (section 3 of the paper; the rule \"claims\")\n")
+
+    def test_pages_exist(self):
+        self.assert_violates("// See docs/b.md.\n", "graph/a.cc:1: docs/b.md: no such page")
+        said = self.check("// See docs/b.md.\n", beside=(("docs/b.md", "# B\n"),))
+        self.assertEqual(said, ("", 0))
+
+    def test_passes_know_no_op_by_name(self):
+        ops = (("graph/ops/a.cc", 'op.name = "add";\nCollective("lift", "Moves nothing.");\n'),)
+        asks = 'if (node.op->name == "%s") return;\n'
+        for op in ("add", "lift"):
+            output, code = self.check(asks % op, "passes/a.cc", beside=ops)
+            self.assertIn("passes/a.cc:1: compares with the op `%s`: ask for a role" % op, output)
+            self.assertEqual(code, 1)
+        self.assertEqual(self.check(asks % "vocab", "passes/a.cc", beside=ops), ("", 0))
+        self.assertEqual(self.check(asks % "add", "passes/a_test.cc", beside=ops), ("", 0))
 
 
 class CountResultsTest(unittest.TestCase):

@@ -105,7 +105,9 @@ OpDef Swiglu() {
   };
   op.flops_per_point = 6;
   op.eval = EvalWith<EvalSwiglu>();
-  op.expands_to = "silu, mul";
+  op.expand = [](EmitContext& c) -> std::vector<ValueId> {
+    return {c.Emit("mul", {c.Emit("silu", {c.input(0)}), c.input(1)})};
+  };
   op.cases = {{"f32[2,3], f32[2,3]", {}, -3.0, 3.0}, {"f32[1,5], f32[1,5]"}};
   return op;
 }
@@ -135,7 +137,11 @@ OpDef SwigluGrad() {
   op.no_grad = kSecondOrder;
   op.flops_per_point = 10;
   op.eval = EvalWith<EvalSwigluGrad>();
-  op.expands_to = "mul, silu_grad, silu, mul";
+  op.expand = [](EmitContext& c) -> std::vector<ValueId> {
+    const ValueId dy = c.input(0);
+    const ValueId dgate = c.Emit("silu_grad", {c.Emit("mul", {dy, c.input(2)}), c.input(1)});
+    return {dgate, c.Emit("mul", {dy, c.Emit("silu", {c.input(1)})})};
+  };
   op.cases = {{"f32[2,3], f32[2,3], f32[2,3]", {}, -3.0, 3.0}, {"f32[1], f32[1], f32[1]"}};
   return op;
 }
@@ -166,7 +172,11 @@ OpDef BiasGelu() {
   };
   op.flops_per_point = 13;
   op.eval = EvalWith<EvalBiasGelu>();
-  op.expands_to = "add, gelu";
+  op.expand = [](EmitContext& c) -> std::vector<ValueId> {
+    return {c.Emit("gelu", {c.Emit("add", {c.input(0), c.input(1)})})};
+  };
+  // A longer operand is no bias: a residual, that others may read.
+  op.replaces_expansion = [](const OpUse& use) { return use.operands[1]->ndim() == 1; };
   op.cases = {{"f32[2,3], f32[3]", {}, -3.0, 3.0}, {"f32[2,1,5], f32[5]"}, {"f32[3], f32[3]"}};
   return op;
 }
@@ -194,7 +204,9 @@ OpDef BiasGeluGrad() {
   op.no_grad = kSecondOrder;
   op.flops_per_point = 18;
   op.eval = EvalWith<EvalBiasGeluGrad>();
-  op.expands_to = "add, gelu_grad";
+  op.expand = [](EmitContext& c) -> std::vector<ValueId> {
+    return {c.Emit("gelu_grad", {c.input(0), c.Emit("add", {c.input(1), c.input(2)})})};
+  };
   op.cases = {{"f32[2,3], f32[2,3], f32[3]", {}, -3.0, 3.0}, {"f32[1], f32[1], f32[1]"}};
   return op;
 }

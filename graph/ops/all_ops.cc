@@ -18,6 +18,7 @@ std::vector<OpDef> ListOps() {
         OptimizerOps(), CollectiveOps()}) {
     for (OpDef& op : family) ops.push_back(std::move(op));
   }
+  for (OpDef& op : ops) op.parsed_rule = RuleText(op.rule);
   std::sort(ops.begin(), ops.end(), [](const OpDef& a, const OpDef& b) { return a.name < b.name; });
   return ops;
 }

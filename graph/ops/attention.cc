@@ -155,7 +155,8 @@ absl::Status CheckAttention(absl::string_view op, const OpUse& use) {
 }
 
 std::vector<AttrSpec> AttentionAttrs() {
-  return {{"scale", AttrKind::kReal}, {"p", AttrKind::kReal}, {"key", AttrKind::kText}};
+  return {
+      {"scale", AttrKind::kReal}, {kDropAttr, AttrKind::kReal}, {kRandomKeyAttr, AttrKind::kText}};
 }
 
 absl::Status AttentionDerivative(GradContext& c) {
@@ -214,6 +215,7 @@ OpDef Attention() {
   op.operands = {"q", "k", "v", "qpos", "kpos"};
   op.results = {"o", "lse"};
   op.attrs = AttentionAttrs();
+  op.roles = {OpRole::kRandom, OpRole::kRecompute};
   op.index_operands = {3, 4};
   op.check = [](const OpUse& use) { return CheckAttention("attention", use); };
   op.rule = "b s (k g) d!, b t! k d!, b t! k d!, s, t! -> b s (k g) d!, b (k g) s";
@@ -266,6 +268,7 @@ OpDef AttentionGrad() {
   op.operands = {"dy", "q", "k", "v", "o", "lse", "qpos", "kpos"};
   op.results = {"dq", "dk", "dv"};
   op.attrs = AttentionAttrs();
+  op.roles = {OpRole::kRandom};
   op.index_operands = {6, 7};
   op.check = [](const OpUse& use) { return CheckAttention("attention_grad", use); };
   op.rule =

@@ -46,6 +46,7 @@ OpDef Add() {
     }
     return CheckTrailing("add", use);
   };
+  op.roles = {OpRole::kSum};
   op.rule_of = TrailingRule;
   op.linearity = Linearity::kJoint;
   op.grad = AddGrad;

@@ -77,6 +77,7 @@ OpDef LookupGrad() {
   op.operands = {"table", "ids", "dy"};
   op.results = {"dtable"};
   op.index_operands = {1};
+  op.type_operands = {0};
   op.rule = "v h, ..., ... h -> v h";
   op.linearity = Linearity::kSeparate;
   op.linear_operands = {2};
@@ -111,7 +112,11 @@ OpDef LookupGradAccumulate() {
   op.flops_per_point = 0;
   op.in_place = {{0, 0}};
   op.eval = EvalWith<EvalLookupGradAccumulate>();
-  op.expands_to = "lookup_grad, accumulate";
+  op.expand = [](EmitContext& c) -> std::vector<ValueId> {
+    const ValueId rows = c.Emit("lookup_grad", {c.input(0), c.input(1), c.input(2)});
+    return {c.Emit("accumulate", {c.input(0), rows})};
+  };
+  op.replaces_expansion = [](const OpUse&) { return true; };
   op.cases = {{"f32[vocab=5%2,4], i64[2,3]<5, f32[2,3,4]"}, {"f32[4,1], i64[1]<4, f32[1,1]"}};
   return op;
 }

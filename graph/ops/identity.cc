@@ -16,6 +16,7 @@ OpDef StopGradient() {
   op.rule = "... -> ...";
   op.linearity = Linearity::kSeparate;
   op.no_grad = "stopping the gradient is its purpose";
+  op.identity = [](const Attrs&) { return true; };
   op.flops_per_point = 0;
   op.eval = EvalWith<EvalIdentity>();
   op.cases = {{"f32[2,3]"}, {"f32[1]"}};
@@ -30,6 +31,7 @@ OpDef Reshard() {
   op.operands = {"x"};
   op.results = {"y"};
   op.attrs = {{"pin", AttrKind::kInt, false}, {"sharding", AttrKind::kText, false}};
+  op.roles = {OpRole::kLayout};
   op.any_dtype = true;
   op.rule = "... -> ...";
   op.linearity = Linearity::kSeparate;
@@ -39,6 +41,7 @@ OpDef Reshard() {
     }
     return absl::OkStatus();
   };
+  op.identity = [](const Attrs& attrs) { return attrs.Int("pin") == 0; };
   op.flops_per_point = 0;
   op.eval = EvalWith<EvalIdentity>();
   op.cases = {{"f32[2,3]", {{"pin", int64_t{1}}}}, {"f32[1]"}, {"i64[4]<9"}};
@@ -82,6 +85,7 @@ OpDef Accumulate() {
   op.name = "accumulate";
   op.doc = "acc + x: one micro-batch's contribution joins a sum that lives on.";
   op.operands = {"acc", "x"};
+  op.roles = {OpRole::kCollect};
   op.results = {"acc_next"};
   op.rule = "... -> ...";
   op.linearity = Linearity::kJoint;
@@ -129,7 +133,8 @@ OpDef Dropout() {
   op.doc = "Drops elements with probability p by their logical index and scales the rest.";
   op.operands = {"x"};
   op.results = {"y"};
-  op.attrs = {{"p", AttrKind::kReal}, {"key", AttrKind::kText}};
+  op.attrs = {{kDropAttr, AttrKind::kReal}, {kRandomKeyAttr, AttrKind::kText}};
+  op.roles = {OpRole::kRandom};
   op.check = [](const OpUse& use) -> absl::Status {
     const double p = use.attrs.Real("p");
     return p >= 0 && p < 1 ? absl::OkStatus() : Refuse("dropout", 1, "p must lie in [0, 1)");
@@ -143,6 +148,7 @@ OpDef Dropout() {
     }
     return absl::OkStatus();
   };
+  op.identity = [](const Attrs& attrs) { return attrs.Real(kDropAttr) == 0; };
   op.flops_per_point = 2;
   op.eval = EvalWith<EvalDropout>();
   op.cases = {{"f32[4,6]", {{"p", 0.5}, {"key", "layers.0.dropout"}}},

@@ -165,6 +165,7 @@ OpDef PickGrad() {
   op.operands = {"l", "t", "dp"};
   op.results = {"dl"};
   op.index_operands = {1};
+  op.type_operands = {0};
   op.rule = "... v, ..., ... -> ... v";
   op.linearity = Linearity::kSeparate;
   op.linear_operands = {2};
@@ -203,7 +204,12 @@ OpDef CrossEntropyGrad() {
   op.no_grad = kSecondOrder;
   op.flops_per_point = 7;
   op.eval = EvalWith<EvalCrossEntropyGrad>();
-  op.expands_to = "exp_sum_grad, pick_grad, add";
+  op.expand = [](EmitContext& c) -> std::vector<ValueId> {
+    const ValueId from_sum = c.Emit("exp_sum_grad", {c.input(0), c.input(1), c.input(2)});
+    const ValueId from_pick = c.Emit("pick_grad", {c.input(0), c.input(3), c.input(4)});
+    return {c.Emit("add", {from_sum, from_pick})};
+  };
+  op.replaces_expansion = [](const OpUse&) { return true; };
   op.cases = {{"f32[2,3,vocab=5%2], f32[2,3], f32[2,3], i64[2,3]<5, f32[2,3]"},
               {"f32[1,4], f32[1], f32[1], i64[1]<4, f32[1]"}};
   return op;

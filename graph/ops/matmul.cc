@@ -92,9 +92,17 @@ int64_t SizeOfFactors(const std::vector<std::string>& tensor, const TensorType& 
   return product;
 }
 
-// Of a product of operands `first` and the next one: packed panels of both, 512 deep, 3072 columns
-// of one and 512 rows of the other, their ends rounded up to micro-tiles. Either operand may give
-// the columns.
+// What a kernel of a product may pack for each thread: a long panel of one operand and a short one
+// of the other, both of limited depth. It is a budget that all backends have in common. Each
+// chooses its blocks within it; plans state it, so it is no tuning knob.
+struct PanelBudget {
+  static constexpr int64_t kDepth = 512;
+  static constexpr int64_t kLong = 3072;
+  static constexpr int64_t kShort = 512;
+  static constexpr int64_t kEnds = 128;  // for rounding the ends of both up
+};
+
+// Of a product of operands `first` and the next one. Either may give the long panel.
 int64_t ProductWorkspace(const OpUse& use, size_t first) {
   const EinsumSpec spec = SpecOf(use.attrs);
   const auto a = Factors(spec.a), b = Factors(spec.b), c = Factors(spec.c);
@@ -104,10 +112,9 @@ int64_t ProductWorkspace(const OpUse& use, size_t first) {
   const int64_t cols = SizeOfFactors(b, tile_b, a, false, {});
   const int64_t depth = SizeOfFactors(a, tile_a, b, true, c);
   const int64_t longer = std::max(rows, cols);
-  constexpr int64_t kRounding = 128;
-  const int64_t width =
-      std::min<int64_t>(longer, 3072) + std::min<int64_t>(longer, 512) + kRounding;
-  return std::min<int64_t>(depth, 512) * width * SizeOf(tile_a.dtype);
+  const int64_t width = std::min<int64_t>(longer, PanelBudget::kLong) +
+                        std::min<int64_t>(longer, PanelBudget::kShort) + PanelBudget::kEnds;
+  return std::min<int64_t>(depth, PanelBudget::kDepth) * width * SizeOf(tile_a.dtype);
 }
 
 // Elements between neighbours along each factor of a dense tensor; 0 where it has no such dim.
@@ -230,7 +237,11 @@ OpDef MatmulAccumulate() {
   op.workspace = [](const OpUse& use) { return ProductWorkspace(use, 1); };
   op.in_place = {{0, 0}};
   op.eval = EvalWith<EvalMatmulAccumulate>();
-  op.expands_to = "matmul, accumulate";
+  op.expand = [](EmitContext& c) -> std::vector<ValueId> {
+    const ValueId product = c.Emit("matmul", {c.input(1), c.input(2)}, c.attrs());
+    return {c.Emit("accumulate", {c.input(0), product})};
+  };
+  op.replaces_expansion = [](const OpUse&) { return true; };
   op.cases = {{"f32[3,4], f32[2,3], f32[2,4]", {{"spec", "b m, b n -> m n"}}},
               {"f32[4,2,2], f32[2,3,4], f32[2,3,2,2]", {{"spec", "b s e, b s h d -> e h d"}}}};
   return op;

@@ -358,6 +358,7 @@ OpDef Stack() {
   op.doc = "Scalars of f64 as the elements of one vector.";
   op.operands = {"x..."};
   op.results = {"y"};
+  op.roles = {OpRole::kPack};
   op.check = [](const OpUse& use) -> absl::Status {
     if (use.operands.empty()) return Refuse("stack", 1, "takes at least one operand");
     for (const TensorType* operand : use.operands) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "graph/attrs.h"
 #include "graph/base/file.h"
 #include "graph/op.h"
 #include "gtest/gtest.h"
@@ -51,6 +52,75 @@ std::string RowOf(const OpDef& op) {
                       " | ", RuleCell(op), " | ", AttrsCell(op), " | ", GradientCell(op), " |\n");
 }
 
+// Writes a fused op as a term of small ops: `mul(silu(gate), up)`.
+class TermWriter : public EmitContext {
+ public:
+  explicit TermWriter(const OpDef& op) : terms_(op.operands) {}
+
+  const Attrs& attrs() const override { return attrs_; }
+  int num_inputs() const override { return static_cast<int>(terms_.size()); }
+  ValueId input(int i) const override { return i; }
+  std::vector<ValueId> EmitAll(absl::string_view op, std::vector<ValueId> inputs,
+                               Attrs /*attrs*/) override {
+    terms_.push_back(absl::StrCat(op, "(", TermsOf(inputs), ")"));
+    return {static_cast<ValueId>(terms_.size()) - 1};
+  }
+
+  std::string TermsOf(const std::vector<ValueId>& values) const {
+    return absl::StrJoin(values, ", ", [this](std::string* out, ValueId value) {
+      out->append(terms_[static_cast<size_t>(value)]);
+    });
+  }
+
+ private:
+  const Attrs attrs_;
+  std::vector<std::string> terms_;
+};
+
+std::string ExpansionRow(const OpDef& op) {
+  TermWriter writer(op);
+  const std::vector<ValueId> results = op.expand(writer);
+  return absl::StrCat("| `", op.name, "` | `", writer.TermsOf(results), "` | ",
+                      op.replaces_expansion ? "yes" : "no", " |\n");
+}
+
+std::string Expansions() {
+  std::string text =
+      "\n## What fused ops stand for\n\n"
+      "| op | small ops | put in their place by fuse |\n|---|---|---|\n";
+  for (const OpDef& op : AllOps()) {
+    if (op.expand) text += ExpansionRow(op);
+  }
+  return text;
+}
+
+struct RoleRow {
+  OpRole role;
+  const char* meaning;
+};
+constexpr RoleRow kRoles[] = {
+    {OpRole::kSum, "the sum of all operands: taken apart, regrouped, paid once where it is owed"},
+    {OpRole::kCollect, "a micro-batch's contribution joins a sum that lives on, which stays owed"},
+    {OpRole::kPack, "operands are written where the result lies: nothing is computed"},
+    {OpRole::kLayout, "a change of layout, which partition spells out"},
+    {OpRole::kRandom, "draws random numbers; evaluation turns them off"},
+    {OpRole::kRecompute, "selective recomputation computes it again for backward"},
+};
+
+std::string Roles() {
+  std::string text =
+      "\n## Roles\n\nWhat passes treat in a way of its own (`OpRole` in `graph/op.h`):\n\n"
+      "| ops | role |\n|---|---|\n";
+  for (const RoleRow& role : kRoles) {
+    std::vector<std::string> names;
+    for (const OpDef& op : AllOps()) {
+      if (op.Has(role.role)) names.push_back(absl::StrCat("`", op.name, "`"));
+    }
+    absl::StrAppend(&text, "| ", absl::StrJoin(names, ", "), " | ", role.meaning, " |\n");
+  }
+  return text;
+}
+
 std::string OpsWithScratch() {
   std::vector<std::string> names;
   for (const OpDef& op : AllOps()) {
@@ -65,13 +135,15 @@ std::string OpsPage() {
     absl::StrAppend(&page, "\n## ", title, "\n\n| op | meaning | rule | attributes | gradient |\n",
                     "|---|---|---|---|---|\n");
     for (const OpDef& op : AllOps()) {
-      const bool is_fused = !op.expands_to.empty();
+      const bool is_fused = static_cast<bool>(op.expand);
       if (op.collective == collective && is_fused == fused) page += RowOf(op);
     }
   };
   table("Ops of models and their gradients", false, false);
   table("Fused ops", false, true);
+  page += Expansions();
   table("Collectives, of local graphs only", true, false);
+  page += Roles();
   absl::StrAppend(&page, "\n## Scratch\n\nKernels of these ops may use scratch: ", OpsWithScratch(),
                   ".\n[plan.md](plan.md#memory) says how much.\n");
   return page;

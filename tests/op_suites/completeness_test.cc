@@ -1,5 +1,6 @@
 // Every op fills every field of its registration, or says why not.
 
+#include <algorithm>
 #include <cctype>
 #include <set>
 
@@ -51,13 +52,58 @@ TEST_P(CompletenessTest, ListsFit) {
   const bool repeats = !op().operands.empty() && absl::EndsWith(op().operands.back(), "...");
   const int operands = static_cast<int>(op().operands.size());
   for (const std::vector<int>* list :
-       {&op().linear_operands, &op().index_operands, &op().stopped_operands}) {
+       {&op().linear_operands, &op().index_operands, &op().stopped_operands, &op().type_operands}) {
     for (int i : *list) EXPECT_TRUE(i >= 0 && (i < operands || repeats)) << i;
   }
   EXPECT_TRUE(op().linear_operands.empty() || op().linearity != Linearity::kNone);
   EXPECT_LT(op().saved_results, static_cast<int>(op().results.size()));
   std::set<std::string> attrs;
   for (const AttrSpec& spec : op().attrs) EXPECT_TRUE(attrs.insert(spec.name).second) << spec.name;
+}
+
+// What passes rely on when they ask for a role.
+TEST_P(CompletenessTest, RolesFit) {
+  const std::set<OpRole> roles(op().roles.begin(), op().roles.end());
+  EXPECT_EQ(roles.size(), op().roles.size()) << "a role is listed twice";
+  for (OpRole role : roles) EXPECT_TRUE(op().Has(role));
+  const auto has_attr = [&](absl::string_view name, AttrKind kind) {
+    return std::any_of(op().attrs.begin(), op().attrs.end(), [&](const AttrSpec& spec) {
+      return spec.name == name && spec.kind == kind;
+    });
+  };
+  if (op().Has(OpRole::kRandom)) {
+    EXPECT_TRUE(has_attr(kDropAttr, AttrKind::kReal));
+    EXPECT_TRUE(has_attr(kRandomKeyAttr, AttrKind::kText));
+  } else {
+    EXPECT_FALSE(has_attr(kRandomKeyAttr, AttrKind::kText)) << "is it random?";
+  }
+  if (op().Has(OpRole::kSum) || op().Has(OpRole::kPack)) {
+    EXPECT_EQ(op().linearity, Linearity::kJoint);
+    EXPECT_TRUE(op().linear_operands.empty());
+  }
+  if (op().Has(OpRole::kCollect)) {
+    EXPECT_EQ(op().operands.size(), 2u);
+    EXPECT_EQ(OperandInPlace(op(), 0), 0) << "a sum that lives on is added to in place";
+  }
+  EXPECT_TRUE(op().identity || !op().Has(OpRole::kLayout));
+  if (op().identity) {
+    EXPECT_FALSE(op().operands.empty());
+    EXPECT_EQ(op().results.size(), 1u);
+  }
+  EXPECT_TRUE(op().expand || !op().replaces_expansion);
+}
+
+TEST_P(CompletenessTest, PlacesFit) {
+  std::set<int> results;
+  std::set<int> operands;
+  for (const InPlace& pair : op().in_place) {
+    EXPECT_LT(pair.result, static_cast<int>(op().results.size()));
+    EXPECT_LT(pair.operand, static_cast<int>(op().operands.size()));
+    EXPECT_TRUE(results.insert(pair.result).second) << "result " << pair.result;
+    EXPECT_TRUE(operands.insert(pair.operand).second) << "operand " << pair.operand;
+    EXPECT_EQ(OperandInPlace(op(), pair.result), pair.operand);
+  }
+  EXPECT_EQ(OperandInPlace(op(), static_cast<int>(op().results.size())), -1);
 }
 
 TEST_P(CompletenessTest, CasesAreLegalAndSmall) {

@@ -1,9 +1,6 @@
 // Fused ops equal the small ops that they stand for, in every result: within rounding in doubles,
 // exactly in residues.
 
-#include <functional>
-#include <map>
-
 #include "tests/op_suites/small_graph.h"
 #include "tests/op_suites/suite.h"
 
@@ -15,44 +12,26 @@ constexpr double kTolerance = 1e-14;
 constexpr uint64_t kModelKey = 32;
 
 using Values = std::vector<ValueId>;
-using Expansion = std::function<Values(SmallGraphBuilder&, const Values&, const Attrs&)>;
 
-const std::map<std::string, Expansion>& Expansions() {
-  static const auto* const expansions = new std::map<std::string, Expansion>{
-      {"swiglu",
-       [](SmallGraphBuilder& g, const Values& x, const Attrs&) -> Values {
-         return {g.Emit("mul", {g.Emit("silu", {x[0]}), x[1]})};
-       }},
-      {"swiglu_grad",
-       [](SmallGraphBuilder& g, const Values& x, const Attrs&) -> Values {
-         const ValueId dgate = g.Emit("silu_grad", {g.Emit("mul", {x[0], x[2]}), x[1]});
-         return {dgate, g.Emit("mul", {x[0], g.Emit("silu", {x[1]})})};
-       }},
-      {"bias_gelu",
-       [](SmallGraphBuilder& g, const Values& x, const Attrs&) -> Values {
-         return {g.Emit("gelu", {g.Emit("add", {x[0], x[1]})})};
-       }},
-      {"bias_gelu_grad",
-       [](SmallGraphBuilder& g, const Values& x, const Attrs&) -> Values {
-         return {g.Emit("gelu_grad", {x[0], g.Emit("add", {x[1], x[2]})})};
-       }},
-      {"matmul_accumulate",
-       [](SmallGraphBuilder& g, const Values& x, const Attrs& attrs) -> Values {
-         return {g.Emit("accumulate", {x[0], g.Emit("matmul", {x[1], x[2]}, attrs)})};
-       }},
-      {"lookup_grad_accumulate",
-       [](SmallGraphBuilder& g, const Values& x, const Attrs&) -> Values {
-         // Of the table only the type counts.
-         return {g.Emit("accumulate", {x[0], g.Emit("lookup_grad", {x[0], x[1], x[2]})})};
-       }},
-      {"cross_entropy_grad",
-       [](SmallGraphBuilder& g, const Values& x, const Attrs&) -> Values {
-         const ValueId from_sum = g.Emit("exp_sum_grad", {x[0], x[1], x[2]});
-         return {g.Emit("add", {from_sum, g.Emit("pick_grad", {x[0], x[3], x[4]})})};
-       }},
-  };
-  return *expansions;
-}
+// Says one use of an op in small ops, beside it in a graph.
+class TestEmitContext : public EmitContext {
+ public:
+  TestEmitContext(SmallGraphBuilder* graph, const Attrs& attrs, const Values& inputs)
+      : graph_(graph), attrs_(attrs), inputs_(inputs) {}
+
+  const Attrs& attrs() const override { return attrs_; }
+  int num_inputs() const override { return static_cast<int>(inputs_.size()); }
+  ValueId input(int i) const override { return inputs_[static_cast<size_t>(i)]; }
+  Values EmitAll(absl::string_view op, Values inputs, Attrs attrs) override {
+    EXPECT_FALSE(FindOp(op)->expand) << op << " is no small op";
+    return graph_->EmitAll(op, std::move(inputs), std::move(attrs));
+  }
+
+ private:
+  SmallGraphBuilder* graph_;
+  const Attrs& attrs_;
+  const Values& inputs_;
+};
 
 class ExpansionTest : public testing::TestWithParam<BoundCase> {
  protected:
@@ -61,14 +40,13 @@ class ExpansionTest : public testing::TestWithParam<BoundCase> {
   void Build(SmallGraphOf<M>& graph,
              const std::vector<typename SmallGraphOf<M>::Tensor>& operands) {
     const BoundCase& bound = GetParam();
-    const auto expansion = Expansions().find(bound.op->name);
-    ASSERT_NE(expansion, Expansions().end()) << "no expansion is listed here";
     Values inputs;
     for (size_t i = 0; i < operands.size(); ++i) {
       inputs.push_back(graph.AddInput(bound.operands[i].type, operands[i]));
     }
     fused_ = graph.EmitAll(bound.op->name, inputs, bound.op_case->attrs);
-    small_ = expansion->second(graph, inputs, bound.op_case->attrs);
+    TestEmitContext context(&graph, bound.op_case->attrs, inputs);
+    small_ = bound.op->expand(context);
     ASSERT_EQ(fused_.size(), small_.size());
     for (size_t r = 0; r < fused_.size(); ++r) {
       EXPECT_EQ(graph.type(fused_[r]), graph.type(small_[r])) << bound.op->results[r];
@@ -99,16 +77,39 @@ TEST_P(ExpansionTest, EqualsItsSmallOpsExactly) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, ExpansionTest, testing::ValuesIn(CasesWhere([](const BoundCase& c) {
-                           return !c.op->expands_to.empty();
+                           return static_cast<bool>(c.op->expand);
                          })),
                          CaseName);
 
-TEST(ExpansionTable, ListsFusedOpsOnly) {
-  for (const auto& [name, expansion] : Expansions()) {
-    ASSERT_NE(FindOp(name), nullptr) << name;
-    EXPECT_FALSE(FindOp(name)->expands_to.empty()) << name;
+// Ops that read no more of some operands than their type.
+class TypeOperandTest : public testing::TestWithParam<BoundCase> {};
+
+TEST_P(TypeOperandTest, ElementsAreNotRead) {
+  std::mt19937_64 random{kDrawSeed};
+  std::vector<HostTensor<double>> operands = DrawOperands(GetParam(), random);
+  const auto results = [&] {
+    SmallGraph graph;
+    Values inputs;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      inputs.push_back(graph.AddInput(GetParam().operands[i].type, operands[i]));
+    }
+    std::vector<std::vector<double>> values;
+    for (ValueId id : graph.EmitAll(GetParam().op->name, inputs, GetParam().op_case->attrs)) {
+      values.push_back(graph.value(id).real);
+    }
+    return values;
+  };
+  const auto before = results();
+  for (int i : GetParam().op->type_operands) {
+    for (double& element : operands[static_cast<size_t>(i)].real) element += 1;
   }
+  EXPECT_EQ(results(), before);
 }
+
+INSTANTIATE_TEST_SUITE_P(Ops, TypeOperandTest, testing::ValuesIn(CasesWhere([](const BoundCase& c) {
+                           return !c.op->type_operands.empty();
+                         })),
+                         CaseName);
 
 }  // namespace
 }  // namespace mgc
