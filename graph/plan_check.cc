@@ -91,11 +91,12 @@ void CheckStages(const Plan& plan, std::vector<PlanViolation>* violations) {
 
 class PlanCheck {
  public:
-  explicit PlanCheck(const Plan& plan) : plan_(plan) {}
+  PlanCheck(const Plan& plan, bool to_run) : plan_(plan), to_run_(to_run) {}
 
   std::vector<PlanViolation> Run() {
     CheckSizes();
-    for (const Segment& segment : plan_.segments) CheckSegment(plan_, segment, &violations_);
+    for (const Segment& segment : plan_.segments)
+      CheckSegment(plan_, segment, to_run_, &violations_);
     for (const ParamBlock& block : plan_.blocks) CheckBlock(plan_, block, &violations_);
     // What follows walks along the numbers that these have checked.
     if (violations_.empty()) CheckClasses();
@@ -260,20 +261,26 @@ class PlanCheck {
   }
 
   const Plan& plan_;
+  const bool to_run_;
   std::vector<PlanViolation> violations_;
 };
 
-}  // namespace
-
-std::vector<PlanViolation> FindPlanViolations(const Plan& plan) { return PlanCheck(plan).Run(); }
-
-absl::Status CheckPlan(const Plan& plan) {
-  const std::vector<PlanViolation> violations = FindPlanViolations(plan);
+absl::Status StatusOf(const std::vector<PlanViolation>& violations) {
   if (violations.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrJoin(violations, "\n", [](std::string* out, const PlanViolation& violation) {
         absl::StrAppend(out, violation.place, ": ", violation.text, " [", violation.label, "]");
       }));
 }
+
+}  // namespace
+
+std::vector<PlanViolation> FindPlanViolations(const Plan& plan) {
+  return PlanCheck(plan, false).Run();
+}
+
+absl::Status CheckPlan(const Plan& plan) { return StatusOf(FindPlanViolations(plan)); }
+
+absl::Status CheckPlanToRun(const Plan& plan) { return StatusOf(PlanCheck(plan, true).Run()); }
 
 }  // namespace mgc

@@ -37,6 +37,9 @@ std::vector<PlanViolation> FindPlanViolations(const Plan& plan);
 
 // OK, or InvalidArgument with one line `place: text [label]` per violation.
 absl::Status CheckPlan(const Plan& plan);
+// The same, and plan_c14: a model may name its data inputs as it likes, a plan that is to run loads
+// what a step is fed with.
+absl::Status CheckPlanToRun(const Plan& plan);
 
 }  // namespace mgc
 

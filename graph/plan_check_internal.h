@@ -61,8 +61,9 @@ class PlaceCheck {
 inline constexpr absl::string_view kEmbeddingGroup = "embedding";
 bool IsBetweenStages(const Instr& instr);
 
-// plan_c2, c3, c7, c8, c9, c14, c15, c16, c17 of one segment.
-void CheckSegment(const Plan& plan, const Segment& segment, std::vector<PlanViolation>* violations);
+// plan_c2, c3, c7, c8, c9, c14 (if it is to run), c15, c16, c17 of one segment.
+void CheckSegment(const Plan& plan, const Segment& segment, bool to_run,
+                  std::vector<PlanViolation>* violations);
 
 // plan_c6, c7, c11, c12 of all programs, once classes, chunks and calls are sound.
 void CheckPrograms(const Plan& plan, std::vector<PlanViolation>* violations);

@@ -56,8 +56,10 @@ void CheckWorkspace(const Plan& plan, const Segment& segment, PlaceCheck* check)
 
 class SegmentCheck {
  public:
-  SegmentCheck(const Plan& plan, const Segment& segment, std::vector<PlanViolation>* violations)
+  SegmentCheck(const Plan& plan, const Segment& segment, bool to_run,
+               std::vector<PlanViolation>* violations)
       : plan_(plan),
+        to_run_(to_run),
         segment_(segment),
         check_(absl::StrCat("segment ", EscapeBytes(segment.name)), violations) {}
 
@@ -140,6 +142,7 @@ class SegmentCheck {
                         " loads one slot from the data input of attribute `name`")) {
       return;
     }
+    if (!to_run_) return;
     const std::string& named = std::get<std::string>(*data);
     const absl::optional<DataInput> input = DataInputNamed(named);
     if (!check_.Require(input.has_value(), "plan_c14", name, " loads `", EscapeBytes(named),
@@ -251,6 +254,7 @@ class SegmentCheck {
   }
 
   const Plan& plan_;
+  const bool to_run_;
   const Segment& segment_;
   PlaceCheck check_;
 };
@@ -261,9 +265,9 @@ bool IsBetweenStages(const Instr& instr) {
   return instr.kind == InstrKind::kStart && instr.attrs.Text(kGroup) == kEmbeddingGroup;
 }
 
-void CheckSegment(const Plan& plan, const Segment& segment,
+void CheckSegment(const Plan& plan, const Segment& segment, bool to_run,
                   std::vector<PlanViolation>* violations) {
-  SegmentCheck(plan, segment, violations).Run();
+  SegmentCheck(plan, segment, to_run, violations).Run();
 }
 
 int64_t NeededBytes(const TensorType& type, const Sharding& sharding, const Mesh& mesh) {

@@ -156,7 +156,7 @@ class Loader {
 absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadPlan(const Plan& plan,
                                                      absl::Span<const KernelEntry> kernels,
                                                      uint64_t seed, int width) {
-  MGC_RETURN_IF_ERROR(Annotate(CheckPlan(plan), absl::StrCat("plan ", plan.name)));
+  MGC_RETURN_IF_ERROR(Annotate(CheckPlanToRun(plan), absl::StrCat("plan ", plan.name)));
   auto loaded = std::make_unique<LoadedPlan>(plan, kernels, seed, width);
   Loader(loaded.get()).Run();
   MGC_RETURN_IF_ERROR(Annotate(loaded->kernels.Refused(), absl::StrCat("plan ", plan.name)));
