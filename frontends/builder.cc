@@ -12,6 +12,7 @@
 #include "graph/assemble.h"
 #include "graph/base/suggest.h"
 #include "graph/op.h"
+#include "graph/step_names.h"
 
 namespace mgc {
 namespace {
@@ -188,9 +189,9 @@ Tensor ModelBuilder::Data(absl::string_view name, DType dtype, CallSite site) {
   return AddInput(std::string(name), std::move(type), InputKind::kData, {}, site);
 }
 
-Tensor ModelBuilder::Tokens(CallSite site) { return Data("tokens", DType::kI64, site); }
-Tensor ModelBuilder::Targets(CallSite site) { return Data("targets", DType::kI64, site); }
-Tensor ModelBuilder::Weights(CallSite site) { return Data("weights", DType::kF32, site); }
+Tensor ModelBuilder::Tokens(CallSite site) { return Data(kTokensInput, DType::kI64, site); }
+Tensor ModelBuilder::Targets(CallSite site) { return Data(kTargetsInput, DType::kI64, site); }
+Tensor ModelBuilder::Weights(CallSite site) { return Data(kWeightsInput, DType::kF32, site); }
 
 Node ModelBuilder::NodeLike(CallSite site) {
   Node like;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "graph/step_names.h"
 
 namespace mgc {
 namespace {
@@ -234,8 +235,8 @@ void CrossEntropyLoss(ModelBuilder& b, Tensor logits, CallSite site) {
   const Tensor picked = b.Op("pick", {logits, b.Targets(site)}, {}, site);
   const Tensor nll = b.Op("sub", {lse, picked}, {}, site);
   const Tensor weights = b.Weights(site);
-  b.Loss("loss", b.Op("weighted_sum", {nll, weights}, {}, site), 1.0, site);
-  b.Report("count", b.Op("total", {weights}, {}, site), site);
+  b.Loss(kLossReport, b.Op("weighted_sum", {nll, weights}, {}, site), 1.0, site);
+  b.Report(kCountReport, b.Op("total", {weights}, {}, site), site);
 }
 
 }  // namespace mgc

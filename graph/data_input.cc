@@ -1,9 +1,11 @@
 #include "graph/data_input.h"
 
+#include "graph/step_names.h"
+
 namespace mgc {
 
 absl::string_view NameOf(DataInput input) {
-  constexpr absl::string_view kNames[] = {"tokens", "targets", "weights"};
+  constexpr absl::string_view kNames[] = {kTokensInput, kTargetsInput, kWeightsInput};
   return kNames[static_cast<int>(input)];
 }
 

@@ -165,12 +165,12 @@ class Update {
     for (const LossTerm& loss : terms.losses) {
       sums.push_back(Accumulate(absl::StrCat(loss.report, "/sum"), loss.value, loss.report));
     }
-    sums.push_back(Accumulate("tokens/sum", terms.count, "tokens"));
+    sums.push_back(Accumulate(absl::StrCat(kTokenReport, "/sum"), terms.count, kTokenReport));
     update_.origin = "report";
     const int64_t num_losses = static_cast<int64_t>(terms.losses.size());
     const ValueId all =
         Resolved(builder_->Emit("stack", std::move(sums), {}, update_, "loss_and_tokens"));
-    const ValueId tokens = Entry(all, num_losses, "tokens");
+    const ValueId tokens = Entry(all, num_losses, kTokenReport);
     inverse_tokens_ = builder_->Emit("inv", {tokens}, {}, update_, "tokens.inv");
     for (int64_t i = 0; i < num_losses; ++i) {
       const std::string& report = terms.losses[static_cast<size_t>(i)].report;
@@ -248,22 +248,22 @@ class Update {
     for (size_t i = 0; i < uses.size(); ++i) {
       const std::string suffix = i == 0 ? "" : absl::StrCat(".", i + 1);
       sums.push_back(
-          AccumulateAt(absl::StrCat(name, "/grad", suffix), uses[i].gradient, name, uses[i].like));
+          AccumulateAt(absl::StrCat(GradName(name), suffix), uses[i].gradient, name, uses[i].like));
     }
     if (sums.empty()) return kNone;
     update_.layer = uses[0].like.layer;
     update_.origin = absl::StrCat("update of ", name);
     ValueId sum = sums[0];
     if (sums.size() > 1) {
-      sum = builder_->Emit("add", sums, {}, update_, absl::StrCat(name, "/grad.sum"));
+      sum = builder_->Emit("add", sums, {}, update_, absl::StrCat(GradName(name), ".sum"));
     }
     const ValueId resolved =
-        builder_->Emit("reshard", {sum}, {}, update_, absl::StrCat(name, "/grad.resolved"));
+        builder_->Emit("reshard", {sum}, {}, update_, absl::StrCat(GradName(name), ".resolved"));
     builder_->SetPrimal(resolved, param);
-    const ValueId mean = builder_->Emit("mul", {resolved, inverse_tokens_}, {}, update_,
-                                        absl::StrCat(name, "/grad.mean"));
-    squares_.push_back(
-        builder_->Emit("sum_squares", {mean}, {}, update_, absl::StrCat(name, "/grad.square")));
+    const ValueId mean =
+        builder_->Emit("mul", {resolved, inverse_tokens_}, {}, update_, MeanGradName(name));
+    squares_.push_back(builder_->Emit("sum_squares", {mean}, {}, update_,
+                                      absl::StrCat(GradName(name), ".square")));
     update_.layer = kNoLayer;
     return mean;
   }
@@ -275,23 +275,24 @@ class Update {
     const ValueId vector =
         Resolved(builder_->Emit("stack", std::move(squares_), {}, update_, "grad_squares"));
     const ValueId total = builder_->Emit("total", {vector}, {}, update_, "grad_square");
-    return builder_->Emit("sqrt", {total}, {}, update_, "grad_norm");
+    return builder_->Emit("sqrt", {total}, {}, update_, kGradNormReport);
   }
 
   void Step(ValueId param, ValueId gradient) {
     const Value value = builder_->graph().value(param);
     const int64_t decay = builder_->graph().FindInput(param)->attrs.Int("decay");
     const Node like = builder_->graph().node(builder_->graph().value(gradient).producer);
-    const ValueId m =
-        builder_->AddInput(value.name + "/m", value.type, InputKind::kState, {{"of", value.name}});
-    const ValueId v =
-        builder_->AddInput(value.name + "/v", value.type, InputKind::kState, {{"of", value.name}});
+    const ValueId m = builder_->AddInput(FirstMomentName(value.name), value.type, InputKind::kState,
+                                         {{"of", value.name}});
+    const ValueId v = builder_->AddInput(SecondMomentName(value.name), value.type,
+                                         InputKind::kState, {{"of", value.name}});
     std::vector<ValueId> operands = {param, gradient, m, v};
     operands.insert(operands.end(), scalars_.begin(), scalars_.end() - 1);
     operands.push_back(clip_);
     absl::StatusOr<std::vector<ValueId>> made =
         builder_->Append("adamw", std::move(operands), {{"decay", decay}}, like,
-                         {value.name + ".stepped", value.name + "/m.next", value.name + "/v.next"});
+                         {value.name + ".stepped", FirstMomentName(value.name) + ".next",
+                          SecondMomentName(value.name) + ".next"});
     MGC_CHECK(made.ok()) << made.status().ToString();
     const ValueId whole = builder_->Emit("reshard", {(*made)[0]}, {}, like, value.name + ".next");
     Assign(param, whole);
@@ -313,7 +314,7 @@ absl::StatusOr<StepTerms> FindTerms(const Graph& logical) {
   std::set<std::string> reports = {kTokenReport, kGradNormReport};
   for (const GraphOutput& output : logical.outputs()) {
     const bool is_made = logical.value(output.value).producer != kNone;
-    if (output.kind == OutputKind::kReport && output.name == "count" && is_made) {
+    if (output.kind == OutputKind::kReport && output.name == kCountReport && is_made) {
       terms.count = output.value;
     }
     if (output.kind != OutputKind::kLoss || !is_made) continue;

@@ -18,18 +18,14 @@
 
 #include "absl/status/statusor.h"
 #include "graph/graph.h"
+#include "graph/step_names.h"
 
 namespace mgc {
 
-// Names of values and inputs other parts of mgc look for. The first loss term is reported as
-// kLossReport, each other one under its own name; all are sums over the step divided by its tokens,
-// without their weights.
-inline constexpr char kLossReport[] = "loss";           // mean nats per token of the step
-inline constexpr char kGradNormReport[] = "grad_norm";  // before clipping
-inline constexpr char kTokenReport[] = "tokens";        // tokens of the step
-// Scalar inputs of the update, in the order adamw takes them.
-inline constexpr const char* kUpdateScalars[] = {"lr",  "decay",       "beta1",       "beta2",
-                                                 "eps", "correction1", "correction2", "max_norm"};
+// Scalar inputs of the update, in the order adamw takes them, then the bound of the norm.
+inline constexpr const char* kUpdateScalars[] = {
+    kRateScalar, kDecayScalar,       kBeta1Scalar,       kBeta2Scalar,
+    kEpsScalar,  kCorrection1Scalar, kCorrection2Scalar, kMaxNormScalar};
 
 // InvalidArgument when the graph has no loss or no `count` report, a loss term has the name of
 // another report, or the loss depends on no parameter.

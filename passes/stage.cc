@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/op.h"
+#include "graph/step_names.h"
 #include "passes/build_segment.h"
 #include "passes/differentiate.h"
 #include "passes/fold_segments.h"
@@ -330,9 +331,9 @@ class Stager {
     entry.state_sharding = *value.sharding;
     entry.init = graph.FindInput(param)->attrs;
     entry.param_offset = train_layout_.PlaceOf(param, layer).offset;
-    const ValueId m = graph.FindValue(value.name + "/m");
-    const ValueId v = graph.FindValue(value.name + "/v");
-    const ValueId mean = graph.FindValue(value.name + "/grad.mean");
+    const ValueId m = graph.FindValue(FirstMomentName(value.name));
+    const ValueId v = graph.FindValue(SecondMomentName(value.name));
+    const ValueId mean = graph.FindValue(MeanGradName(value.name));
     if (m == kNone || v == kNone || mean == kNone) return entry;
     entry.state_sharding = graph.sharding(m);
     entry.m_offset = train_layout_.PlaceOf(m, layer).offset;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/status.h"
+#include "graph/step_names.h"
 #include "runtime/parameters.h"
 #include "runtime/safetensors.h"
 
@@ -58,7 +59,7 @@ std::set<std::string> OtherLosses(const Plan& plan) {
   for (const PlanClass& c : plan.classes) {
     for (const NamedAddress& report : c.reports) names.insert(report.name);
   }
-  for (const char* name : {"loss", "tokens", "grad_norm"}) names.erase(name);
+  for (const char* name : {kLossReport, kTokenReport, kGradNormReport}) names.erase(name);
   return names;
 }
 
@@ -138,14 +139,14 @@ absl::StatusOr<StepRecord> Trainer::Step() {
   record.step = steps_done_ + 1;
   record.lr = LearningRate(options_.lr, samples);
   const NamedScalar scalars[] = {
-      {"lr", record.lr},
-      {"decay", WeightDecay(options_.weight_decay, samples)},
-      {"beta1", adam.beta1},
-      {"beta2", adam.beta2},
-      {"eps", adam.eps},
-      {"correction1", 1 - std::pow(adam.beta1, t)},
-      {"correction2", 1 - std::pow(adam.beta2, t)},
-      {"max_norm",
+      {kRateScalar, record.lr},
+      {kDecayScalar, WeightDecay(options_.weight_decay, samples)},
+      {kBeta1Scalar, adam.beta1},
+      {kBeta2Scalar, adam.beta2},
+      {kEpsScalar, adam.eps},
+      {kCorrection1Scalar, 1 - std::pow(adam.beta1, t)},
+      {kCorrection2Scalar, 1 - std::pow(adam.beta2, t)},
+      {kMaxNormScalar,
        options_.clip_grad > 0 ? options_.clip_grad : std::numeric_limits<double>::infinity()}};
   StepInput input;
   input.data = {&data_, samples, std::numeric_limits<int64_t>::max()};
@@ -153,8 +154,8 @@ absl::StatusOr<StepRecord> Trainer::Step() {
   const int64_t begin = NowNs();
   MGC_RETURN_IF_ERROR(executor_->Run(input));
   record.ms = static_cast<double>(NowNs() - begin) / kNsPerMs;
-  MGC_ASSIGN_OR_RETURN(record.loss, executor_->Report("loss", false));
-  MGC_ASSIGN_OR_RETURN(record.grad_norm, executor_->Report("grad_norm", false));
+  MGC_ASSIGN_OR_RETURN(record.loss, executor_->Report(kLossReport, false));
+  MGC_ASSIGN_OR_RETURN(record.grad_norm, executor_->Report(kGradNormReport, false));
   for (const std::string& name : OtherLosses(plan)) {
     MGC_ASSIGN_OR_RETURN(record.other_losses[name], executor_->Report(name, false));
   }
@@ -185,8 +186,8 @@ absl::StatusOr<EvalRecord> Trainer::Evaluate() {
     input.eval = true;
     input.data = {&*eval_data_, step * batch, samples};
     MGC_RETURN_IF_ERROR(executor_->Run(input));
-    MGC_ASSIGN_OR_RETURN(const double loss, executor_->Report("loss", true));
-    MGC_ASSIGN_OR_RETURN(const double counted, executor_->Report("tokens", true));
+    MGC_ASSIGN_OR_RETURN(const double loss, executor_->Report(kLossReport, true));
+    MGC_ASSIGN_OR_RETURN(const double counted, executor_->Report(kTokenReport, true));
     sum += loss * counted;
     tokens += counted;
   }

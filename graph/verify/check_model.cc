@@ -10,6 +10,7 @@
 #include "graph/check.h"
 #include "graph/op.h"
 #include "graph/sharding.h"
+#include "graph/step_names.h"
 #include "graph/verify/slot_lists.h"
 
 namespace mgc {
@@ -48,7 +49,7 @@ absl::Status CheckOutputs(const Graph& model) {
   int counts = 0;
   for (const GraphOutput& output : model.outputs()) {
     losses += output.kind == OutputKind::kLoss ? 1 : 0;
-    if (output.kind != OutputKind::kReport || output.name != "count") continue;
+    if (output.kind != OutputKind::kReport || output.name != kCountReport) continue;
     ++counts;
     const Value& value = model.value(output.value);
     if (!value.type.dims.empty() || !IsReal(model, output.value) || value.producer == kNone) {

@@ -8,6 +8,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "graph/eval.h"
+#include "graph/step_names.h"
 #include "graph/verify/run_state.h"
 
 namespace mgc {

@@ -6,6 +6,7 @@
 #include "graph/eval.h"
 #include "graph/graph.h"
 #include "graph/op.h"
+#include "graph/step_names.h"
 
 namespace mgc {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 std::string ParamOf(const Plan& plan, const Slot& sum, int layer) {
   const std::string name = NameForLayer(sum.name, layer);
   absl::string_view param = name;
-  if (!absl::ConsumeSuffix(&param, "/grad")) return "";
+  if (!absl::ConsumeSuffix(&param, kGradSuffix)) return "";
   const ValueId value = plan.model.FindValue(param);
   const GraphInput* input = value == kNone ? nullptr : plan.model.FindInput(value);
   const bool is_param = input != nullptr && input->kind == InputKind::kParam &&

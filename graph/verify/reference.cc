@@ -8,6 +8,7 @@
 #include "graph/eval.h"
 #include "graph/evaluate_op.h"
 #include "graph/op.h"
+#include "graph/step_names.h"
 #include "graph/verify/eager_gradient.h"
 
 namespace mgc {
@@ -25,7 +26,8 @@ absl::StatusOr<LossOutputs> FindLosses(const Graph& model) {
   LossOutputs found;
   for (const GraphOutput& output : model.outputs()) {
     if (output.kind == OutputKind::kLoss) found.losses.push_back(&output);
-    if (output.kind == OutputKind::kReport && output.name == "count") found.count = output.value;
+    if (output.kind == OutputKind::kReport && output.name == kCountReport)
+      found.count = output.value;
   }
   if (!found.losses.empty() && found.count != kNone) return found;
   return absl::InvalidArgumentError(
@@ -67,7 +69,7 @@ using Reports = std::map<std::string, ResiduePair>;
 Reports MeansOf(Reports sums, ResiduePair tokens, const ResidueModel& scalars) {
   const ResiduePair inverse = scalars.Inv(tokens);
   for (auto& [name, sum] : sums) sum = scalars.Mul(sum, inverse);
-  sums["tokens"] = tokens;
+  sums[kTokenReport] = tokens;
   return sums;
 }
 
@@ -89,9 +91,9 @@ class UpdateEvaluation {
       }
     }
     const ResiduePair norm = scalars_.Fn("sqrt", {square});
-    out_.reports["grad_norm"] = norm;
+    out_.reports[kGradNormReport] = norm;
     const ResidueTensor norm_tensor = Scalar(norm);
-    const ResidueTensor max_norm = inputs_.Real("max_norm", kScalarType);
+    const ResidueTensor max_norm = inputs_.Real(kMaxNormScalar, kScalarType);
     const ResidueTensor clip = RunOp("clip_scale", {}, {&kScalarType, &kScalarType},
                                      {&norm_tensor, &max_norm}, {kScalarType})[0];
     for (const GraphInput& input : model_.inputs()) {
@@ -210,7 +212,7 @@ class StepEvaluation {
   }
 
   // The name under which a step reports a loss term.
-  std::string LossReport(size_t i) const { return i == 0 ? "loss" : outputs_.losses[i]->name; }
+  std::string LossReport(size_t i) const { return i == 0 ? kLossReport : outputs_.losses[i]->name; }
 
   // Keeps all values of a forward pass, and adds its losses and tokens.
   void Collect(const GraphEvaluator<ResidueModel>& forward,
@@ -304,8 +306,6 @@ class StepEvaluation {
 
 }  // namespace
 
-std::string FirstMomentName(const std::string& param) { return absl::StrCat(param, "/m"); }
-std::string SecondMomentName(const std::string& param) { return absl::StrCat(param, "/v"); }
 std::string StartName(const std::string& param) { return absl::StrCat(param, "/start"); }
 
 absl::StatusOr<StepReference> EvaluateStep(const Graph& model, const StepInputs& inputs,

@@ -41,10 +41,8 @@ struct StepReference {
   int64_t zero_denominators = 0;
 };
 
-// Names of a parameter's moments as StepInputs keys them.
-std::string FirstMomentName(const std::string& param);
-std::string SecondMomentName(const std::string& param);
-std::string StartName(const std::string& param);  // of the sum of its gradients
+// The name of a parameter's sum of gradients as StepInputs keys it.
+std::string StartName(const std::string& param);
 
 // `model` is logical, with a loss and a report `count`; all numbers are those of ResidueModel(key).
 // The sums of gradients of the parameters `started` start at their input, others at zero.
