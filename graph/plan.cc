@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
 
 namespace mgc {
 namespace {
@@ -74,21 +73,39 @@ int64_t WorkspaceBound(const Segment& segment, const Mesh& mesh) {
 
 AxisId PipelineAxis(const Mesh& mesh) { return mesh.FindAtomic("pp"); }
 
+absl::optional<ActionRef> NeighbourInPlace(const Plan& plan, int coordinate,
+                                           const std::vector<Chunk>& chunks, const ActionRef& ref,
+                                           bool next) {
+  const bool forward = ref.kind == ActionKind::kForward;
+  if (!forward && ref.kind != ActionKind::kBackward) return absl::nullopt;
+  const int stage = StageOf(ref.chunk, chunks) + (forward == next ? 1 : -1);
+  if (stage < 0 || stage >= static_cast<int>(plan.stages.size())) return absl::nullopt;
+  const StagePlace& place = plan.stages[static_cast<size_t>(stage)];
+  if (place.rank_class != coordinate) return absl::nullopt;
+  return ActionRef{ref.kind, place.chunk, ref.micro_batch};
+}
+
+const HeldBlock* FindHeld(const Plan& plan, const PlanClass& c, absl::string_view block,
+                          int layer) {
+  for (const HeldBlock& held : c.blocks) {
+    if (held.block < 0 || held.block >= static_cast<int>(plan.blocks.size())) continue;
+    if (block.empty() && held.layer != layer) continue;
+    const std::string& name = plan.blocks[static_cast<size_t>(held.block)].name;
+    if (block.empty() ? name != kTiedBlock : name == block) return &held;
+  }
+  return nullptr;
+}
+
+int64_t BlockBase(const HeldBlock& held, Region region) {
+  if (region == Region::kParams) return held.param_base;
+  return region == Region::kGrads ? held.grad_base : held.state_base;
+}
+
 int64_t MeanGradientAddress(const Plan& plan, const PlanClass& c, const HeldBlock& held,
                             const ParamEntry& entry) {
-  constexpr absl::string_view kTied = "tied";
-  absl::string_view base = entry.mean_base;
-  const bool of_layer = base == "grads";
-  if (base == "tied_grads") base = kTied;
-  absl::ConsumePrefix(&base, "grads:");
-  for (const HeldBlock& other : c.blocks) {
-    if (other.block < 0 || other.block >= static_cast<int>(plan.blocks.size())) continue;
-    const std::string& name = plan.blocks[static_cast<size_t>(other.block)].name;
-    if (of_layer ? other.layer == held.layer && name != kTied : name == base) {
-      return other.grad_base + entry.mean_offset;
-    }
-  }
-  return -1;
+  if (entry.mean_base.region != Region::kGrads) return -1;
+  const HeldBlock* other = FindHeld(plan, c, entry.mean_base.block, held.layer);
+  return other == nullptr ? -1 : other->grad_base + entry.mean_offset;
 }
 
 std::vector<int64_t> RanksOfClass(const Plan& plan, int coordinate) {

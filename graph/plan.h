@@ -22,7 +22,9 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "graph/attrs.h"
+#include "graph/formal.h"
 #include "graph/graph.h"
 #include "graph/machine.h"
 #include "graph/mesh.h"
@@ -32,7 +34,7 @@
 
 namespace mgc {
 
-inline constexpr int kPlanVersion = 1;
+inline constexpr int kPlanVersion = 2;
 inline constexpr int64_t kSlotAlignment = 64;  // bytes
 
 // --- Segments ------------------------------------------------------------------------------------
@@ -67,8 +69,8 @@ struct Instr {
 };
 
 struct Segment {
-  std::string name;                  // `layer.forward`, `head.backward`, ...
-  std::vector<std::string> formals;  // names of base addresses; formal 0 is `transient`
+  std::string name;             // `layer.forward`, `head.backward`, ...
+  std::vector<Formal> formals;  // base addresses; formal 0 is kTransient
   std::vector<Slot> slots;
   std::vector<Instr> instrs;
   int num_collectives = 0;
@@ -89,9 +91,9 @@ struct ParamEntry {
   Sharding state_sharding;  // of the mean gradient too
   Attrs init;
   int64_t param_offset = 0;
-  // Where the step's mean gradient stands when the update has run: behind `mean_base`, a formal
-  // that names gradients (`grads`, `tied_grads`, `grads:head`, ...).
-  std::string mean_base;
+  // Where the step's mean gradient stands when the update has run: behind `mean_base`, gradients of
+  // this or another block; kTransient where the parameter is not trained.
+  Formal mean_base;
   int64_t mean_offset = 0;
   int64_t m_offset = 0;  // in states
   int64_t v_offset = 0;
@@ -242,6 +244,12 @@ struct PlanClass {
 
 // --- The plan ------------------------------------------------------------------------------------
 
+// Where a stage of the pipeline lives, in training and evaluation alike.
+struct StagePlace {
+  int rank_class = 0;  // index into Plan::classes
+  int chunk = 0;       // index into that class' chunks
+};
+
 // What was asked for, as flags, for people and for `mgc-plan diff`.
 using PlanOptions = std::vector<std::pair<std::string, std::string>>;
 
@@ -259,6 +267,7 @@ struct Plan {
   std::vector<Segment> segments;
   std::vector<ParamBlock> blocks;
   std::vector<PlanClass> classes;  // by pp coordinate
+  std::vector<StagePlace> stages;  // along the pipeline; each chunk of each class once
   int64_t predicted_step_ns = 0;
   std::vector<std::string> notes;
   // Version of the verifier that has proved this very plan (graph/verify/verify.h), 0: none. Kept
@@ -297,6 +306,26 @@ inline int64_t AddressOf(const Binding& binding, const Action& action) {
   }
   return -1;
 }
+
+// Two neighbouring stages on one class hand over in place, without a transfer: the action that
+// takes what `ref`, one of `chunks`, leaves, or (`next` false) the one that leaves what `ref`
+// takes. None where the neighbour is on another class, or there is none.
+absl::optional<ActionRef> NeighbourInPlace(const Plan& plan, int coordinate,
+                                           const std::vector<Chunk>& chunks, const ActionRef& ref,
+                                           bool next);
+
+// The classes of the first and the last stage, which hold the copies of a tied weight.
+inline bool HoldsAnEnd(const Plan& plan, int coordinate) {
+  return !plan.stages.empty() && (plan.stages.front().rank_class == coordinate ||
+                                  plan.stages.back().rank_class == coordinate);
+}
+
+// The block of class `c` that a formal names in a call for `layer`: the one called `block`, or,
+// where that is empty, the layer's own, which is never that of tied parameters. Null: it holds
+// none.
+const HeldBlock* FindHeld(const Plan& plan, const PlanClass& c, absl::string_view block, int layer);
+// Where the part of a block begins that a region (IsOfBlock) is in.
+int64_t BlockBase(const HeldBlock& held, Region region);
 
 // Where class `c` keeps the mean gradient of a parameter of block `held` after an update; -1 when
 // it does not. Tied parameters have a block `tied` of their own, their gradients may lie in those

@@ -50,16 +50,16 @@ void CheckBlock(const Plan& plan, const ParamBlock& block, std::vector<PlanViola
   }
 }
 
-void CheckLayers(const Plan& plan, const std::map<int, const Chunk*>& stages, PlaceCheck* check) {
+void CheckLayers(const Plan& plan, const std::vector<const Chunk*>& stages, PlaceCheck* check) {
   int64_t next = 0;
   int embeddings = 0;
   int heads = 0;
-  for (const auto& [stage, chunk] : stages) {
+  for (const Chunk* chunk : stages) {
     embeddings += chunk->has_embedding ? 1 : 0;
     heads += chunk->has_head ? 1 : 0;
     if (chunk->num_layers == 0) continue;
-    check->Require(chunk->num_layers > 0 && chunk->first_layer == next, "plan_c13", "stage ", stage,
-                   " has ", chunk->num_layers, " layers from ", chunk->first_layer,
+    check->Require(chunk->num_layers > 0 && chunk->first_layer == next, "plan_c13", "stage ",
+                   chunk->stage, " has ", chunk->num_layers, " layers from ", chunk->first_layer,
                    ", the next is ", next);
     next = int64_t{chunk->first_layer} + chunk->num_layers;
   }
@@ -68,22 +68,44 @@ void CheckLayers(const Plan& plan, const std::map<int, const Chunk*>& stages, Pl
                  " embeddings and ", heads, " heads");
 }
 
-// Chunk k of class c is stage k * classes + c; together they hold every layer once, in order.
+// Whether the table lists every chunk of every class once, and each chunk says which stage it is.
+void CheckTable(const Plan& plan, bool eval, PlaceCheck* check) {
+  const auto chunks_of = [&](size_t c) -> const std::vector<Chunk>& {
+    return eval ? plan.classes[c].eval_chunks : plan.classes[c].chunks;
+  };
+  size_t chunks = 0;
+  for (size_t c = 0; c < plan.classes.size(); ++c) {
+    chunks += chunks_of(c).size();
+    check->Require(!chunks_of(c).empty(), "plan_c19", "class ", c, " has no chunk");
+  }
+  check->Require(plan.stages.size() == chunks, "plan_c19", plan.stages.size(),
+                 " stages are placed, the classes have ", chunks, " chunks");
+  for (size_t s = 0; s < plan.stages.size(); ++s) {
+    const StagePlace& place = plan.stages[s];
+    const bool exists = IsIndex(place.rank_class, plan.classes) &&
+                        IsIndex(place.chunk, chunks_of(static_cast<size_t>(place.rank_class)));
+    if (!exists) {
+      check->Fail("plan_c19", "stage ", s, " is chunk ", place.chunk, " of class ",
+                  place.rank_class, ", which does not exist");
+      continue;
+    }
+    const Chunk& chunk =
+        chunks_of(static_cast<size_t>(place.rank_class))[static_cast<size_t>(place.chunk)];
+    check->Require(chunk.stage == static_cast<int64_t>(s), "plan_c19", "chunk ", place.chunk,
+                   " of class ", place.rank_class, " says it is stage ", chunk.stage,
+                   ", and is placed as stage ", s);
+  }
+}
+
+// Together the stages hold every layer once, in order.
 void CheckStages(const Plan& plan, std::vector<PlanViolation>* violations) {
   for (const bool eval : {false, true}) {
     PlaceCheck check(eval ? "evaluation" : "training", violations);
-    std::map<int, const Chunk*> stages;
-    const size_t chunks = plan.classes[0].chunks.size();
-    for (const PlanClass& rank_class : plan.classes) {
-      const std::vector<Chunk>& list = eval ? rank_class.eval_chunks : rank_class.chunks;
-      check.Require(!list.empty() && list.size() == chunks, "plan_c13", "class ",
-                    rank_class.coordinate, " has ", list.size(), " chunks, class 0 ", chunks);
-      for (size_t k = 0; k < list.size(); ++k) {
-        const int64_t stage = static_cast<int64_t>(k * plan.classes.size()) + rank_class.coordinate;
-        check.Require(list[k].stage == stage, "plan_c13", "chunk ", k, " of class ",
-                      rank_class.coordinate, " is stage ", list[k].stage, ", not ", stage);
-        stages[list[k].stage] = &list[k];
-      }
+    std::vector<const Chunk*> stages;
+    for (const StagePlace& place : plan.stages) {
+      const PlanClass& rank_class = plan.classes[static_cast<size_t>(place.rank_class)];
+      const std::vector<Chunk>& chunks = eval ? rank_class.eval_chunks : rank_class.chunks;
+      stages.push_back(&chunks[static_cast<size_t>(place.chunk)]);
     }
     CheckLayers(plan, stages, &check);
   }
@@ -99,6 +121,7 @@ class PlanCheck {
       CheckSegment(plan_, segment, to_run_, &violations_);
     for (const ParamBlock& block : plan_.blocks) CheckBlock(plan_, block, &violations_);
     // What follows walks along the numbers that these have checked.
+    if (violations_.empty()) CheckTables();
     if (violations_.empty()) CheckClasses();
     if (violations_.empty()) CheckStages(plan_, &violations_);
     if (violations_.empty()) CheckPrograms(plan_, &violations_);
@@ -130,6 +153,13 @@ class PlanCheck {
         "plan_c1", plan_.num_micro_batches, " micro-batches do not divide ",
         plan_.global_batch_size, " samples of a step");
     check.RequireOk(CheckMachine(plan_.machine), "plan_c1", "machine");
+  }
+
+  void CheckTables() {
+    for (const bool eval : {false, true}) {
+      PlaceCheck check = At(eval ? "evaluation" : "training");
+      CheckTable(plan_, eval, &check);
+    }
   }
 
   void CheckClasses() {
@@ -228,19 +258,17 @@ class PlanCheck {
     check->Require(segment.workspace_bytes <= rank_class.memory.workspace, "plan_c15", "calls ",
                    EscapeBytes(segment.name), ", which may use ", segment.workspace_bytes,
                    " bytes of workspace, and has ", rank_class.memory.workspace);
-    const int last = static_cast<int>(plan_.classes.size()) - 1;
-    const bool joins = rank_class.coordinate == 0 || rank_class.coordinate == last;
-    check->Require(
-        joins || std::none_of(segment.instrs.begin(), segment.instrs.end(), IsBetweenStages),
-        "plan_c16", "calls ", EscapeBytes(segment.name),
-        ", which joins the first and the last class");
+    check->Require(HoldsAnEnd(plan_, rank_class.coordinate) ||
+                       std::none_of(segment.instrs.begin(), segment.instrs.end(), IsBetweenStages),
+                   "plan_c16", "calls ", EscapeBytes(segment.name),
+                   ", which joins the classes of the first and the last stage");
   }
 
   static void CheckBinding(const Binding& binding, const Segment& segment, size_t formal,
                            int64_t end, const PlanClass& rank_class, const Chunk* chunk,
                            PlaceCheck* check) {
     const auto name = [&] {
-      return absl::StrCat("`", EscapeBytes(segment.formals[formal]), "` of ",
+      return absl::StrCat("`", EscapeBytes(ToString(segment.formals[formal])), "` of ",
                           EscapeBytes(segment.name));
     };
     const bool absolute = binding.base == BaseKind::kAbsolute;

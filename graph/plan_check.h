@@ -23,7 +23,8 @@ namespace mgc {
 //             name exists                  plan_c14  what is loaded is fed
 //   plan_c7   sizes and addresses          plan_c15  workspaces hold what kernels may use
 //   plan_c16  who runs a collective        plan_c17  what a start takes together
-//             between stages
+//             between stages               plan_c18  results of collectives and their operands
+//   plan_c19  where stages live              plan_c20  neighbours on one class hand over in place
 struct PlanViolation {
   std::string place;  // `plan`, `segment layer.forward`, `block head`, `class 3`
   std::string text;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "graph/plan/plan_refs.h"
 #include "graph/plan_check_internal.h"
 
@@ -28,6 +29,18 @@ Reach ReachOf(const Plan& plan, const std::vector<Call>& calls) {
   return reach;
 }
 
+// By chunk: of forward, backward and reduce; then of the update, whose bases are all absolute.
+std::vector<Reach> ReachesOf(const Plan& plan, const std::vector<Chunk>& chunks) {
+  std::vector<Reach> reaches;
+  for (const Chunk& chunk : chunks) {
+    for (const auto* calls : {&chunk.forward, &chunk.backward, &chunk.reduce}) {
+      reaches.push_back(ReachOf(plan, *calls));
+    }
+  }
+  reaches.emplace_back();
+  return reaches;
+}
+
 // The program of one class.
 class ProgramCheck {
  public:
@@ -38,7 +51,6 @@ class ProgramCheck {
         chunks_(eval ? rank_class.eval_chunks : rank_class.chunks),
         program_(eval ? rank_class.eval : rank_class.train),
         eval_(eval),
-        num_stages_(static_cast<int>(chunks_.size() * plan.classes.size())),
         check_(absl::StrCat("class ", rank_class.coordinate), violations) {}
 
   // False when later checks cannot rely on the lists.
@@ -59,7 +71,7 @@ class ProgramCheck {
     }
     const size_t before = check_.num_violations();
     CheckOrder();
-    FindReaches();
+    reaches_ = ReachesOf(plan_, chunks_);
     for (const Action& action : program_.compute) CheckAction(action);
     for (size_t i = 0; i < program_.transfers.size(); ++i) CheckTransfer(i);
     return check_.num_violations() == before;
@@ -121,15 +133,6 @@ class ProgramCheck {
         "plan_c11", "the update is missing");
   }
 
-  void FindReaches() {
-    for (const Chunk& chunk : chunks_) {
-      for (const auto* calls : {&chunk.forward, &chunk.backward, &chunk.reduce}) {
-        reaches_.push_back(ReachOf(plan_, *calls));
-      }
-    }
-    reaches_.emplace_back();  // of the update: all absolute
-  }
-
   void CheckAction(const Action& action) {
     const bool update = action.ref.kind == ActionKind::kUpdate;
     const Reach& reach = update ? reaches_.back()
@@ -158,12 +161,35 @@ class ProgramCheck {
     }
   }
 
-  // What comes from another stage is waited for.
+  // Whether a stage of this class hands over to the action; it does so earlier, at one address.
+  bool CheckHandedOver(const Action& action) {
+    const absl::optional<ActionRef> from =
+        NeighbourInPlace(plan_, rank_class_.coordinate, chunks_, action.ref, false);
+    if (!from.has_value()) return false;
+    const int at = index_.Find(*from);
+    if (at < 0) return true;  // missing: plan_c11
+    const Action& giver = program_.compute[static_cast<size_t>(at)];
+    if (index_.Find(action.ref) < at) {
+      check_.Fail("plan_c11", Name(action.ref), " comes before ", Name(*from),
+                  ", which hands over to it");
+    }
+    const bool forward = action.ref.kind == ActionKind::kForward;
+    const int64_t left = forward ? giver.output : giver.grad_output;
+    const int64_t taken = forward ? action.input : action.grad_input;
+    if (left != taken) {
+      check_.Fail("plan_c20", Name(action.ref), " takes at ", taken, " what ", Name(*from),
+                  " leaves at ", left);
+    }
+    return true;
+  }
+
+  // What comes from another class is waited for.
   void CheckReceived(const Action& action) {
     const bool forward = action.ref.kind == ActionKind::kForward;
     if (!forward && action.ref.kind != ActionKind::kBackward) return;
     const int stage = chunks_[static_cast<size_t>(action.ref.chunk)].stage;
-    if (stage == (forward ? 0 : num_stages_ - 1)) return;
+    if (stage == (forward ? 0 : static_cast<int>(plan_.stages.size()) - 1)) return;
+    if (CheckHandedOver(action)) return;
     const TransferRef needed{forward ? TransferKind::kRecvForward : TransferKind::kRecvBackward,
                              action.ref.chunk, action.ref.micro_batch};
     const bool waits = std::any_of(action.waits.begin(), action.waits.end(),
@@ -211,7 +237,6 @@ class ProgramCheck {
   const std::vector<Chunk>& chunks_;
   const Program& program_;
   const bool eval_;
-  const int num_stages_;
   PlaceCheck check_;
   std::vector<Reach> reaches_;  // by chunk and kind
   ProgramIndex index_;
@@ -219,16 +244,18 @@ class ProgramCheck {
 
 // Every send of a stage is received by the next one (forward) or the one before (backward), and
 // nothing else is received.
-void MatchTransfers(std::vector<ProgramCheck>* classes) {
-  const int pp = static_cast<int>(classes->size());
-  for (int c = 0; c < pp; ++c) {
+void MatchTransfers(const Plan& plan, std::vector<ProgramCheck>* classes) {
+  const std::vector<StagePlace>& stages = plan.stages;
+  for (int c = 0; c < static_cast<int>(classes->size()); ++c) {
     ProgramCheck& mine = (*classes)[static_cast<size_t>(c)];
     for (const Transfer& transfer : mine.program().transfers) {
       const int stage = OtherStage(transfer.ref.kind, mine.StageOf(transfer.ref));
       const Transfer* match = nullptr;
-      if (stage >= 0 && stage % pp == transfer.peer) {
+      if (IsIndex(stage, stages) &&
+          stages[static_cast<size_t>(stage)].rank_class == transfer.peer) {
         match = (*classes)[static_cast<size_t>(transfer.peer)].Find(
-            {OtherEnd(transfer.ref.kind), stage / pp, transfer.ref.micro_batch});
+            {OtherEnd(transfer.ref.kind), stages[static_cast<size_t>(stage)].chunk,
+             transfer.ref.micro_batch});
       }
       if (match == nullptr || match->peer != c || match->bytes != transfer.bytes) {
         mine.check().Fail("plan_c12", mine.Name(transfer.ref), " of ", transfer.bytes,
@@ -249,7 +276,7 @@ void CheckPrograms(const Plan& plan, std::vector<PlanViolation>* violations) {
       classes.emplace_back(plan, rank_class, eval, violations);
       sound &= classes.back().Run();
     }
-    if (sound) MatchTransfers(&classes);
+    if (sound) MatchTransfers(plan, &classes);
   }
 }
 

@@ -66,7 +66,7 @@ class SegmentCheck {
   void Run() {
     check_.Require(IsSize(segment_.transient_bytes) && IsSize(segment_.workspace_bytes), "plan_c7",
                    "transient or workspace bytes are negative");
-    check_.Require(!segment_.formals.empty() && segment_.formals[0] == "transient", "plan_c5",
+    check_.Require(!segment_.formals.empty() && segment_.formals[0] == Formal{}, "plan_c5",
                    "the first formal is `transient`");
     bool sound = true;
     for (size_t s = 0; s < segment_.slots.size(); ++s) sound &= CheckSlot(s);

@@ -170,9 +170,12 @@ TEST(PlanCheckTest, CollectivesBetweenStages) {
   plan.mesh = *mesh;
   plan.classes.push_back(plan.classes[1]);
   plan.classes[2].coordinate = 2;
-  EXPECT_THAT(std::string(CheckPlan(plan).message()),
-              HasSubstr("class 1: calls layer forward, which joins the first and the last class "
-                        "[plan_c16]"));
+  plan.classes[2].chunks[0].stage = plan.classes[2].eval_chunks[0].stage = 2;
+  plan.stages = {{0, 0}, {1, 0}, {2, 0}};
+  EXPECT_THAT(
+      std::string(CheckPlan(plan).message()),
+      HasSubstr("class 1: calls layer forward, which joins the classes of the first and the "
+                "last stage [plan_c16]"));
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->segments[1].instrs[0].attrs.Set("group", "tp"); }),
               HasSubstr("instruction 0 joins the stages of group `tp`; the only such group is "
                         "`embedding`, of a mesh with pp [plan_c16]"));
@@ -235,8 +238,9 @@ TEST(PlanCheckTest, ParametersAndCalls) {
   EXPECT_THAT(
       ErrorAfter([](Plan* p) { p->classes[1].update[0].bindings[1].base = BaseKind::kFrame; }),
       HasSubstr("behind an address that the update has not [plan_c5]"));
-  EXPECT_THAT(ErrorAfter([](Plan* p) { p->classes[1].update[0].bindings[1].offset = 16376; }),
-              HasSubstr("`grads:head` of layer forward ends at 16632 of 16384 bytes of the arena"));
+  EXPECT_THAT(
+      ErrorAfter([](Plan* p) { p->classes[1].update[0].bindings[1].offset = 16376; }),
+      HasSubstr("`grads:he ad:` of layer forward ends at 16632 of 16384 bytes of the arena"));
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->classes[1].chunks[0].frame_bytes = 256; }),
               HasSubstr("`frame` of layer forward ends at 368 of 256 bytes of a frame [plan_c10]"));
 }
@@ -310,14 +314,26 @@ TEST(PlanCheckTest, SendsAndReceives) {
 }
 
 TEST(PlanCheckTest, Stages) {
-  EXPECT_THAT(ErrorAfter([](Plan* p) { p->classes[1].chunks[0].stage = 0; }),
-              HasSubstr("training: chunk 0 of class 1 is stage 0, not 1 [plan_c13]"));
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->classes[1].eval_chunks[0].first_layer = 1; }),
               HasSubstr("evaluation: stage 1 has 1 layers from 1, the next is 2 [plan_c13]"));
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->classes[1].chunks[0].has_embedding = true; }),
               HasSubstr("hold 3 layers of 3, 2 embeddings and 1 heads [plan_c13]"));
-  EXPECT_THAT(ErrorAfter([](Plan* p) { p->classes[1].chunks.clear(); }),
-              HasSubstr("class 1 has 0 chunks, class 0 1 [plan_c13]"));
+}
+
+TEST(PlanCheckTest, WhereStagesLive) {
+  EXPECT_THAT(ErrorAfter([](Plan* p) { p->classes[1].chunks[0].stage = 0; }),
+              HasSubstr("training: chunk 0 of class 1 says it is stage 0, and is placed as stage 1 "
+                        "[plan_c19]"));
+  EXPECT_THAT(ErrorAfter([](Plan* p) { p->classes[1].eval_chunks.clear(); }),
+              HasSubstr("evaluation: class 1 has no chunk [plan_c19]"));
+  EXPECT_THAT(ErrorAfter([](Plan* p) { p->stages.pop_back(); }),
+              HasSubstr("1 stages are placed, the classes have 2 chunks [plan_c19]"));
+  EXPECT_THAT(ErrorAfter([](Plan* p) { p->stages[1] = p->stages[0]; }),
+              HasSubstr("chunk 0 of class 0 says it is stage 0, and is placed as stage 1"));
+  for (const StagePlace& place : {StagePlace{2, 0}, StagePlace{-1, 0}, StagePlace{1, 1}}) {
+    EXPECT_THAT(ErrorAfter([&](Plan* p) { p->stages[1] = place; }),
+                HasSubstr("which does not exist [plan_c19]"));
+  }
 }
 
 }  // namespace

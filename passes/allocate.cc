@@ -7,11 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "graph/base/status.h"
-#include "passes/formals.h"
 #include "passes/layout.h"
 
 namespace mgc {
@@ -256,9 +253,7 @@ class ClassAllocator {
     ForEachCall([&](const StagedCall& call) {
       const Segment& segment = plan_.segments[call.segment];
       for (const Slot& slot : segment.slots) {
-        const std::string& formal = segment.formals[slot.formal];
-        const bool boundary = formal == kInputFormal || formal == kOutputFormal ||
-                              formal == kGradInputFormal || formal == kGradOutputFormal;
+        const bool boundary = IsBoundary(segment.formals[slot.formal].region);
         if (boundary) bytes = std::max(bytes, AlignUp(slot.bytes));
       }
     });
@@ -294,43 +289,45 @@ class ClassAllocator {
   std::vector<Call> Bound(const std::vector<StagedCall>& staged, bool eval) const {
     std::vector<Call> calls;
     for (const StagedCall& from : staged) {
-      const std::vector<std::string>& formals = plan_.segments[from.segment].formals;
+      const std::vector<Formal>& formals = plan_.segments[from.segment].formals;
       Call call{from.segment, from.layer, {}};
       for (size_t f = 0; f < from.bindings.size(); ++f) {
         const auto [base, offset] = from.bindings[f];
         call.bindings.push_back({BaseKindOf(base), offset});
         if (base != StagedBase::kRegion) continue;
-        call.bindings[f].offset += BaseOf(formals[f], from.layer, eval);
+        call.bindings[f].offset += BaseAt(formals[f], from.layer, eval);
       }
       calls.push_back(std::move(call));
     }
     return calls;
   }
 
-  int64_t BaseOf(absl::string_view formal, int layer, bool eval) const {
-    if (formal == kTransientFormal) return eval ? eval_transient_ : transient_;
-    if (formal == kNormFormal) return globals_;
-    if (formal == kGlobalFormal) return eval ? eval_globals_ : globals_;
-    if (formal == kGradInputFormal || formal == kGradOutputFormal) return links_;
-    if (formal == kParamFormal) return Held("", layer).param_base;
-    if (formal == kGradFormal) return Held("", layer).grad_base;
-    if (formal == kStateFormal) return Held("", layer).state_base;
-    if (formal == kTiedParamFormal) return Held("tied", kNoLayer).param_base;
-    if (formal == kTiedGradFormal) return Held("tied", kNoLayer).grad_base;
-    if (formal == kTiedStateFormal) return Held("tied", kNoLayer).state_base;
-    MGC_CHECK(absl::ConsumePrefix(&formal, "grads:")) << "unknown formal " << formal;
-    return Held(formal, kNoLayer).grad_base;
-  }
-
-  // The block of a layer (`name` empty), or of a name.
-  const HeldBlock& Held(absl::string_view name, int layer) const {
-    for (const HeldBlock& held : made_->blocks) {
-      const std::string& block = plan_.blocks[held.block].name;
-      if (name.empty() ? held.layer == layer && block != "tied" : block == name) return held;
+  int64_t BaseAt(const Formal& formal, int layer, bool eval) const {
+    switch (formal.region) {
+      case Region::kTransient:
+        return eval ? eval_transient_ : transient_;
+      case Region::kGlobals:
+        return eval ? eval_globals_ : globals_;
+      case Region::kNorm:
+        return globals_;
+      case Region::kParams:
+      case Region::kGrads:
+      case Region::kStates: {
+        const HeldBlock* held = FindHeld(plan_, *made_, formal.block, layer);
+        MGC_CHECK(held != nullptr) << "class " << made_->coordinate << " holds no block for "
+                                   << ToString(formal) << " of layer " << layer;
+        return BlockBase(*held, formal.region);
+      }
+      case Region::kGradInput:
+      case Region::kGradOutput:
+        return links_;
+      case Region::kFrame:
+      case Region::kInput:
+      case Region::kOutput:
+        break;
     }
-    MGC_CHECK(false) << "class " << made_->coordinate << " holds no block " << name << " of layer "
-                     << layer;
-    return made_->blocks[0];
+    MGC_CHECK(false) << ToString(formal) << " has no fixed address";
+    return 0;
   }
 
   int64_t SlotAddress(int64_t slot) const { return slot < 0 ? -1 : boundaries_ + slot * stream_; }
@@ -391,6 +388,7 @@ Plan Allocate(OrderedPlan ordered) {
   plan.blocks = std::move(ordered.staged.blocks);
   plan.predicted_step_ns = ordered.predicted_step_ns;
   plan.notes = std::move(ordered.staged.notes);
+  plan.stages = std::move(ordered.staged.stages);
   for (Segment& segment : plan.segments) {
     PackTransients(&segment);
     segment.workspace_bytes = WorkspaceBound(segment, plan.mesh);

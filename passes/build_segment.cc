@@ -10,7 +10,6 @@
 #include "graph/collective.h"
 #include "graph/op.h"
 #include "passes/fold_segments.h"
-#include "passes/formals.h"
 
 namespace mgc {
 namespace {
@@ -237,8 +236,9 @@ Segment BuildSegment(const SegmentContext& context, const Part& part,
 Segment RelaySegment(const Graph& graph, ValueId stream, bool backward) {
   Segment segment;
   segment.name = backward ? "relay.backward" : "relay.forward";
-  segment.formals = {kTransientFormal, backward ? kGradInputFormal : kInputFormal,
-                     backward ? kGradOutputFormal : kOutputFormal};
+  segment.formals = {{},
+                     {backward ? Region::kGradInput : Region::kInput, ""},
+                     {backward ? Region::kGradOutput : Region::kOutput, ""}};
   const Value& value = graph.value(stream);
   const int64_t bytes = NumElements(graph.local_shape(stream)) * SizeOf(value.type.dtype);
   segment.slots = {{"stream.in", value.type, *value.sharding, 1, 0, bytes},

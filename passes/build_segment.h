@@ -15,8 +15,8 @@
 
 namespace mgc {
 
-// `nodes` in program order, all of one part. Slots that die with the segment get formal `transient`
-// and no offset yet.
+// `nodes` in program order, all of one part. Slots that die with the segment get the transient
+// formal and no offset yet.
 Segment BuildSegment(const SegmentContext& context, const Part& part,
                      const std::vector<NodeId>& nodes);
 

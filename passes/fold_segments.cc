@@ -45,7 +45,9 @@ void AppendSharding(const Sharding& sharding, std::string* key) {
 
 // Everything that makes two segments differ, as one string.
 std::string KeyOf(const Segment& segment) {
-  std::string key = absl::StrCat(segment.name, "\n", absl::StrJoin(segment.formals, ","), "\n");
+  std::string key = absl::StrCat(segment.name, "\n");
+  for (const Formal& formal : segment.formals) absl::StrAppend(&key, ToString(formal), ",");
+  key.push_back('\n');
   for (const Slot& slot : segment.slots) {
     absl::StrAppend(&key, slot.name, " ", slot.type.ToString(), " ");
     AppendSharding(slot.sharding, &key);

@@ -13,7 +13,7 @@ namespace {
 Segment MakeSegment() {
   Segment segment;
   segment.name = "layer.forward";
-  segment.formals = {"transient", "params"};
+  segment.formals = {{}, {Region::kParams, ""}};
   Slot slot;
   slot.name = "layers.*.x";
   slot.type = {DType::kF32, {{4, "embed"}}};
@@ -53,7 +53,8 @@ TEST(FoldSegmentsTest, EqualSegmentsAreOne) {
 // Whatever an executor would do otherwise keeps segments apart.
 TEST(FoldSegmentsTest, DifferentSegmentsStayApart) {
   const std::vector<std::function<void(Segment*)>> changes = {
-      [](Segment* s) { s->formals[1] = "grads"; },
+      [](Segment* s) { s->formals[1].region = Region::kGrads; },
+      [](Segment* s) { s->formals[1].block = "head"; },
       [](Segment* s) { s->slots[0].name = "layers.*.z"; },
       [](Segment* s) { s->slots[0].type.dims[0].size = 8; },
       [](Segment* s) { s->slots[0].type.dims[0].name = "mlp"; },

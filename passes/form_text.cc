@@ -142,10 +142,10 @@ class FormPrinter {
   }
 
   // `params+64`, `frame`, `input=frame+128`
-  static std::string BindingText(const std::string& formal, const StagedBinding& binding) {
-    std::string text = formal;
+  static std::string BindingText(const Formal& formal, const StagedBinding& binding) {
+    std::string text = ToString(formal);
     const absl::string_view base = WordOf(binding.base);
-    if (!base.empty() && base != formal) absl::StrAppend(&text, "=", base);
+    if (!base.empty() && base != text) absl::StrAppend(&text, "=", base);
     if (binding.offset != 0) absl::StrAppend(&text, "+", binding.offset);
     return text;
   }

@@ -2,11 +2,17 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "graph/op.h"
-#include "passes/formals.h"
 
 namespace mgc {
+namespace {
+
+bool IsTransient(const ValuePlace& place) { return place.formal.region == Region::kTransient; }
+
+// Of parameters that several layers use, or of the layer's own.
+std::string BlockName(bool tied) { return tied ? kTiedBlock : ""; }
+
+}  // namespace
 
 int64_t AlignUp(int64_t bytes) {
   return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
@@ -37,7 +43,7 @@ Layout::Layout(const Parts& parts, const Layout* trained)
 }
 
 void Layout::PlaceGlobal(ValueId id) {
-  places_[Index(id)] = {kGlobalFormal, global_bytes_};
+  places_[Index(id)] = {{Region::kGlobals, ""}, global_bytes_};
   global_bytes_ += RoomFor(graph_, id);
 }
 
@@ -49,11 +55,11 @@ void Layout::PlaceStacks() {
     PlaceGlobal(node.outputs[0]);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const int64_t offset = base + 8 * static_cast<int64_t>(i);
-      places_[Index(parts_.RootOf(node.inputs[i]))] = {kGlobalFormal, offset};
+      places_[Index(parts_.RootOf(node.inputs[i]))] = {{Region::kGlobals, ""}, offset};
       const ValueId param = parts_.ParamOf(node.inputs[i]);
       if (param == kNone) continue;
       norm_base_.try_emplace(parts_.HomeLayer(param), offset);
-      places_[Index(node.inputs[i])].formal = kNormFormal;
+      places_[Index(node.inputs[i])].formal.region = Region::kNorm;
     }
   }
 }
@@ -63,7 +69,7 @@ void Layout::PlaceInputs(const Layout* trained) {
     const ValueId id = input.value;
     const ValueId param = parts_.ParamOf(id);
     if (input.kind == InputKind::kAccumulator && param == kNone) {
-      if (places_[Index(id)].formal.empty()) PlaceGlobal(id);
+      if (IsTransient(places_[Index(id)])) PlaceGlobal(id);
       continue;
     }
     if (param == kNone) continue;
@@ -72,20 +78,19 @@ void Layout::PlaceInputs(const Layout* trained) {
     const int layer = parts_.HomeLayer(gradient ? id : param);
     BlockBytes& block = blocks_[{layer, tied && !gradient}];
     if (input.kind == InputKind::kParam) {
-      const std::string formal = tied ? kTiedParamFormal : kParamFormal;
       if (trained != nullptr) {
         const ValueId there = trained->graph_.FindValue(graph_.value(id).name);
         places_[Index(id)] = trained->places_[Index(there)];
         continue;
       }
-      places_[Index(id)] = {formal, block.params};
+      places_[Index(id)] = {{Region::kParams, BlockName(tied)}, block.params};
       block.params += RoomFor(graph_, id);
     } else if (gradient) {
-      places_[Index(id)] = {kGradFormal, block.grads};
+      places_[Index(id)] = {{Region::kGrads, ""}, block.grads};
       grad_layer_[Index(id)] = layer;
       block.grads += RoomFor(graph_, id);
     } else {
-      places_[Index(id)] = {tied ? kTiedStateFormal : kStateFormal, block.states};
+      places_[Index(id)] = {{Region::kStates, BlockName(tied)}, block.states};
       block.states += RoomFor(graph_, id);
     }
   }
@@ -94,7 +99,7 @@ void Layout::PlaceInputs(const Layout* trained) {
 void Layout::PlaceNodes() {
   for (const Node& node : graph_.nodes()) {
     for (ValueId id : node.outputs) {
-      if (parts_.RootOf(id) != id || !places_[Index(id)].formal.empty()) continue;
+      if (parts_.RootOf(id) != id || !IsTransient(places_[Index(id)])) continue;
       if (node.phase != Phase::kUpdate) {
         PlaceFrameValue(node, id);
       } else if (node.layer == kNoLayer) {
@@ -102,7 +107,7 @@ void Layout::PlaceNodes() {
       } else if (parts_.IsGradient(id)) {
         const bool tied = parts_.IsTied(parts_.ParamOf(id));
         BlockBytes& block = blocks_[{node.layer, tied}];
-        places_[Index(id)] = {tied ? kTiedGradFormal : kGradFormal, block.grads};
+        places_[Index(id)] = {{Region::kGrads, BlockName(tied)}, block.grads};
         grad_layer_[Index(id)] = node.layer;
         block.grads += RoomFor(graph_, id);
       }
@@ -121,17 +126,16 @@ void Layout::PlaceFrameValue(const Node& node, ValueId id) {
   }
   if (!kept) return;
   int64_t& bytes = frame_bytes_[node.layer];
-  places_[Index(id)] = {kFrameFormal, bytes};
+  places_[Index(id)] = {{Region::kFrame, ""}, bytes};
   bytes += RoomFor(graph_, id);
 }
 
 ValuePlace Layout::PlaceOf(ValueId id, int layer) const {
   const ValueId root = parts_.RootOf(id);
   ValuePlace place = places_[Index(root)];
-  if (place.formal == kNormFormal) place.offset -= NormBase(layer);
-  if (place.formal == kGradFormal && grad_layer_[Index(root)] != layer) {
-    place.formal =
-        absl::StrCat(kGradFormal, ":", LayerKind(grad_layer_[Index(root)], graph_.num_layers()));
+  if (place.formal.region == Region::kNorm) place.offset -= NormBase(layer);
+  if (place.formal == Formal{Region::kGrads, ""} && grad_layer_[Index(root)] != layer) {
+    place.formal.block = LayerKind(grad_layer_[Index(root)], graph_.num_layers());
   }
   return place;
 }

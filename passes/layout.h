@@ -16,7 +16,7 @@
 namespace mgc {
 
 struct ValuePlace {
-  std::string formal;  // empty: transient
+  Formal formal;
   int64_t offset = 0;
 };
 
@@ -66,7 +66,7 @@ class Layout {
 
   const Parts& parts_;
   const Graph& graph_;
-  std::vector<ValuePlace> places_;  // by root; formal without a layer: `grads`, ...
+  std::vector<ValuePlace> places_;  // by root; gradients of a layer's own, without its kind
   std::vector<int> grad_layer_;     // by root
   std::map<std::pair<int, bool>, BlockBytes> blocks_;
   std::map<int, int64_t> frame_bytes_;

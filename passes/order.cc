@@ -12,8 +12,8 @@ namespace {
 
 // The compute list of one class: the schedule's actions, the start of a chunk's gradient reductions
 // right after its last backward, the update at the end.
-std::vector<OrderedAction> ComputeList(const std::vector<ScheduleAction>& actions, int64_t pp,
-                                       int64_t micro_batches,
+std::vector<OrderedAction> ComputeList(const std::vector<ScheduleAction>& actions,
+                                       const std::vector<StagePlace>& stages, int64_t micro_batches,
                                        const std::vector<StagedChunk>& chunks, bool backward) {
   std::vector<OrderedAction> list;
   for (const ScheduleAction& scheduled : actions) {
@@ -21,7 +21,7 @@ std::vector<OrderedAction> ComputeList(const std::vector<ScheduleAction>& action
     if (!forward && !backward) continue;
     OrderedAction action;
     action.ref.kind = forward ? ActionKind::kForward : ActionKind::kBackward;
-    action.ref.chunk = static_cast<int>(scheduled.stage / pp);
+    action.ref.chunk = stages[scheduled.stage].chunk;
     action.ref.micro_batch = scheduled.micro_batch;
     list.push_back(action);
     const bool last = !forward && scheduled.micro_batch == micro_batches - 1;
@@ -45,8 +45,9 @@ int64_t StreamBytes(const StagedPlan& plan) {
       for (const StagedCall& call : chunk.forward) {
         const Segment& segment = plan.segments[call.segment];
         for (const Slot& slot : segment.slots) {
-          const std::string& formal = segment.formals[slot.formal];
-          if (formal == "input" || formal == "output") bytes = std::max(bytes, slot.bytes);
+          const Region region = segment.formals[slot.formal].region;
+          const bool boundary = region == Region::kInput || region == Region::kOutput;
+          if (boundary) bytes = std::max(bytes, slot.bytes);
         }
       }
     }
@@ -70,7 +71,7 @@ absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machin
     OrderedClass& made = ordered.classes[c];
     const std::vector<ScheduleAction>& actions = schedule.ranks[c];
     const auto compute = [&](const StagedStep& of, bool backward) {
-      return ComputeList(actions, schedule.pp, schedule.micro_batches, of.chunks, backward);
+      return ComputeList(actions, staged.stages, schedule.micro_batches, of.chunks, backward);
     };
     made.train.compute = compute(from.train, true);
     made.eval.compute = compute(from.eval, false);
@@ -79,7 +80,7 @@ absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machin
   }
   const SimulationSpec spec{{staged.mesh, machine},
                             staged.segments,
-                            static_cast<int>(schedule.pp * schedule.vp),
+                            staged.stages,
                             schedule.micro_batches,
                             StreamBytes(staged)};
   StepSimulator evaluation(spec, std::move(eval), false);

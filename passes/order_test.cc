@@ -10,7 +10,7 @@
 #include "graph/plan_fold.h"
 #include "gtest/gtest.h"
 #include "passes/allocate.h"
-#include "passes/formals.h"
+#include "passes/place_layers.h"
 #include "passes/testing/happens_before.h"
 #include "passes/testing/vectors.h"
 
@@ -66,12 +66,13 @@ class PipelineBuilder {
   }
 
   StagedPlan Build() {
-    plan_.segments.push_back(PassSegment("forward", 1, {kInputFormal, kOutputFormal}));
+    plan_.segments.push_back(PassSegment("forward", 1, {Region::kInput, Region::kOutput}));
     plan_.segments.push_back(
-        PassSegment("backward", 2, {kInputFormal, kGradInputFormal, kGradOutputFormal}));
+        PassSegment("backward", 2, {Region::kInput, Region::kGradInput, Region::kGradOutput}));
     plan_.segments.push_back(UpdateSegment("embedding"));
     plan_.segments.push_back(UpdateSegment(""));
     for (int64_t c = 0; c < pipeline_.pp; ++c) plan_.classes.push_back(MakeClass(c));
+    plan_.stages = LoopPlaces(pipeline_.pp, pipeline_.vp);
     return std::move(plan_);
   }
 
@@ -117,14 +118,14 @@ class PipelineBuilder {
     return slot;
   }
 
-  Segment PassSegment(const char* name, int units, const std::vector<std::string>& formals) const {
+  Segment PassSegment(const char* name, int units, const std::vector<Region>& regions) const {
     Segment segment;
     segment.name = name;
-    segment.formals = {kTransientFormal};
+    segment.formals = {{}};
     const AxisSet tp = plan_.mesh.Find("tp").AsSet();
     segment.slots = {MakeSlot(0, tp), MakeSlot(0, {})};
-    for (const std::string& formal : formals) {
-      segment.formals.push_back(formal);
+    for (const Region region : regions) {
+      segment.formals.push_back({region, ""});
       segment.slots.push_back(MakeSlot(static_cast<int>(segment.formals.size()) - 1, {}));
     }
     if (pipeline_.collectives) AddCollective("", true, &segment);
@@ -143,7 +144,7 @@ class PipelineBuilder {
   Segment UpdateSegment(const char* group) const {
     Segment segment;
     segment.name = absl::StrCat("update ", group);
-    segment.formals = {kTransientFormal};
+    segment.formals = {{}};
     segment.slots = {MakeSlot(0, plan_.mesh.Find("pp").AsSet()), MakeSlot(0, {})};
     AddCollective(group, false, &segment);
     AddWait(0, &segment);

@@ -19,7 +19,7 @@ namespace {
 using Counts = std::vector<int64_t>;
 
 LayerPlacement PlacementFromCounts(int64_t pp, int64_t vp, const Counts& counts) {
-  LayerPlacement placement{pp, vp, {}};
+  LayerPlacement placement{pp, vp, {}, {}};
   int64_t first = 0;
   for (int64_t count : counts) {
     placement.stages.push_back({false, false, first, count, 0});
@@ -255,7 +255,7 @@ void CheckEndsFilled(const std::vector<std::string>& stages, std::vector<Violati
 }
 
 LayerPlacement PlacementFromLetters(int64_t pp, const std::vector<std::string>& stages) {
-  LayerPlacement placement{pp, static_cast<int64_t>(stages.size()) / pp, {}};
+  LayerPlacement placement{pp, static_cast<int64_t>(stages.size()) / pp, {}, {}};
   int64_t layer = 0;
   for (const std::string& stage : stages) {
     StageContent content;
@@ -354,7 +354,18 @@ LayerPlacementResult PlaceLayers(const LayerPlacementSpec& spec) {
                                              : PlaceEvenly(spec, vp);
   Append(std::move(placed.violations), &result.violations);
   result.placement = std::move(placed.placement);
+  if (result.violations.empty()) {
+    result.placement.places = LoopPlaces(result.placement.pp, result.placement.vp);
+  }
   return result;
+}
+
+std::vector<StagePlace> LoopPlaces(int64_t pp, int64_t vp) {
+  std::vector<StagePlace> places;
+  for (int chunk = 0; chunk < vp; ++chunk) {
+    for (int rank = 0; rank < pp; ++rank) places.push_back({rank, chunk});
+  }
+  return places;
 }
 
 }  // namespace mgc

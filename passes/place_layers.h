@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "graph/plan.h"
 #include "passes/parallel_config.h"
 #include "passes/violation.h"
 
@@ -40,8 +41,12 @@ struct StageContent {
 struct LayerPlacement {
   int64_t pp = 1;
   int64_t vp = 1;
-  std::vector<StageContent> stages;  // pp * vp; stage s is chunk s / pp of rank s mod pp
+  std::vector<StageContent> stages;  // pp * vp
+  std::vector<StagePlace> places;    // where each stage lives
 };
+
+// The loop: stages go round and round over the pipeline ranks, vp times.
+std::vector<StagePlace> LoopPlaces(int64_t pp, int64_t vp);
 
 struct LayerPlacementSpec {
   int64_t num_layers = 1;

@@ -86,6 +86,7 @@ struct StagedPlan {
   std::vector<Segment> segments;
   std::vector<ParamBlock> blocks;
   std::vector<StagedClass> classes;  // by pp coordinate
+  std::vector<StagePlace> stages;    // where each stage lives
   std::vector<std::string> notes;    // for the user
 };
 

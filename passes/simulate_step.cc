@@ -39,7 +39,7 @@ StepSimulator::StepSimulator(const SimulationSpec& spec, std::vector<SimulatedCl
                              bool keep_spans)
     : spec_(spec),
       classes_(std::move(classes)),
-      num_stages_(spec.num_stages),
+      num_stages_(static_cast<int>(spec.stages.size())),
       keep_spans_(keep_spans),
       ranks_(classes_.size()),
       position_(classes_.size()) {
@@ -48,18 +48,20 @@ StepSimulator::StepSimulator(const SimulationSpec& spec, std::vector<SimulatedCl
 }
 
 void StepSimulator::PrepareChannels() {
-  const int pp = static_cast<int>(ranks_.size());
   channels_.resize(2 * static_cast<size_t>(num_stages_));
   for (int s = 0; s < num_stages_; ++s) {
     for (const bool forward : {true, false}) {
       const int to = forward ? s + 1 : s - 1;
       if (to < 0 || to >= num_stages_) continue;
+      const int src = spec_.stages[s].rank_class;
+      const int dst = spec_.stages[to].rank_class;
+      if (src == dst) continue;  // handed over in place
       const int id = ChannelFrom(s, forward);
-      channels_[id].src = s % pp;
-      channels_[id].dst = to % pp;
-      channels_[id].ns = TransferNs(spec_.costs, s % pp, to % pp, spec_.stream_bytes);
-      ranks_[s % pp].channels.push_back(id);
-      ranks_[to % pp].channels.push_back(id);
+      channels_[id].src = src;
+      channels_[id].dst = dst;
+      channels_[id].ns = TransferNs(spec_.costs, src, dst, spec_.stream_bytes);
+      ranks_[src].channels.push_back(id);
+      ranks_[dst].channels.push_back(id);
     }
   }
 }
@@ -199,12 +201,15 @@ bool StepSimulator::BeginAction(int r, int64_t now) {
     if (forward ? !first && input < 0 : !last && grad < 0) return false;
     if (IsBackedUp(chunk.stage, forward)) return false;
     action.input = input;
-    if (forward && !first) {
+    const bool received = !NeighbourInPlace(r, ref, false).has_value();
+    if (forward && !first && received) {
       action.waits.push_back({TransferKind::kRecvForward, ref.chunk, ref.micro_batch});
     }
     if (!forward && !last) {
       action.grad_input = grad;
-      action.waits.push_back({TransferKind::kRecvBackward, ref.chunk, ref.micro_batch});
+      if (received) {
+        action.waits.push_back({TransferKind::kRecvBackward, ref.chunk, ref.micro_batch});
+      }
     }
     if (forward ? !last : !first) {
       PoolSlot previous;
@@ -249,17 +254,38 @@ void StepSimulator::EndAction(int r, int64_t now) {
   TryStart(r, now);
 }
 
+// As mgc::NeighbourInPlace (graph/plan.h), of chunks that have no plan yet.
+absl::optional<ActionRef> StepSimulator::NeighbourInPlace(int r, const ActionRef& ref,
+                                                          bool next) const {
+  const bool forward = ref.kind == ActionKind::kForward;
+  const int stage = (*classes_[r].chunks)[ref.chunk].stage + (forward == next ? 1 : -1);
+  if (stage < 0 || stage >= num_stages_ || spec_.stages[stage].rank_class != r) {
+    return absl::nullopt;
+  }
+  return ActionRef{ref.kind, spec_.stages[stage].chunk, ref.micro_batch};
+}
+
+// To a stage of the same class, whose input then lies where the output does. False: there is none.
+bool StepSimulator::HandOver(int r, const OrderedAction& action, bool forward) {
+  const absl::optional<ActionRef> next = NeighbourInPlace(r, action.ref, true);
+  if (!next.has_value()) return false;
+  Rank& rank = ranks_[r];
+  (forward ? rank.inputs : rank.grad_inputs)[next->chunk][next->micro_batch] =
+      forward ? action.output : action.grad_output;
+  return true;
+}
+
 void StepSimulator::AskForTransfer(int r, const OrderedAction& action, bool forward, int64_t now) {
+  if (HandOver(r, action, forward)) return;
   const int stage = (*classes_[r].chunks)[action.ref.chunk].stage + (forward ? 1 : -1);
-  const int pp = static_cast<int>(classes_.size());
   PendingTransfer transfer;
   transfer.channel = ChannelFrom((*classes_[r].chunks)[action.ref.chunk].stage, forward);
   Channel& channel = channels_[transfer.channel];
   ++channel.outboxes;
   transfer.ns = channel.ns;
   transfer.src = r;
-  transfer.dst = stage % pp;
-  const int chunk = stage / pp;
+  transfer.dst = spec_.stages[stage].rank_class;
+  const int chunk = spec_.stages[stage].chunk;
   transfer.send = {forward ? TransferKind::kSendForward : TransferKind::kSendBackward,
                    action.ref.chunk, action.ref.micro_batch};
   transfer.recv = {forward ? TransferKind::kRecvForward : TransferKind::kRecvBackward, chunk,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "graph/plan.h"
 #include "passes/cost.h"
 #include "passes/order.h"
@@ -28,7 +29,7 @@ struct SimulatedClass {
 struct SimulationSpec {
   CostModel costs;
   const std::vector<Segment>& segments;
-  int num_stages = 1;
+  const std::vector<StagePlace>& stages;
   int64_t micro_batches = 1;
   int64_t stream_bytes = 0;  // size of a boundary tensor on one rank
 };
@@ -120,6 +121,8 @@ class StepSimulator {
   bool IsBackedUp(int stage, bool forward) const;
   int ChannelFrom(int stage, bool forward) const { return forward ? stage : num_stages_ + stage; }
   void EndAction(int r, int64_t now);
+  absl::optional<ActionRef> NeighbourInPlace(int r, const ActionRef& ref, bool next) const;
+  bool HandOver(int r, const OrderedAction& action, bool forward);
   void AskForTransfer(int r, const OrderedAction& action, bool forward, int64_t now);
   void TryStart(int r, int64_t now);
   bool MayStart(const PendingTransfer& transfer, int64_t now) const;

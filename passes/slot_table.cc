@@ -1,21 +1,13 @@
 #include "passes/slot_table.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "graph/op.h"
 #include "passes/fold_segments.h"
-#include "passes/formals.h"
 
 namespace mgc {
-namespace {
-
-bool IsBoundary(absl::string_view formal) {
-  return formal == kInputFormal || formal == kOutputFormal || formal == kGradInputFormal ||
-         formal == kGradOutputFormal;
-}
-
-}  // namespace
-
 bool LeavesLayer(const Parts& parts, ValueId id) {
   const NodeId producer = parts.graph().value(id).producer;
   if (producer == kNone) return false;
@@ -34,7 +26,7 @@ SlotTable::SlotTable(const SegmentContext& context, const Part& part, Segment* s
       graph_(parts_.graph()),
       part_(part),
       segment_(*segment) {
-  segment_.formals.push_back(kTransientFormal);
+  segment_.formals.emplace_back();
 }
 
 void SlotTable::StandIn(ValueId value, ValueId held) {
@@ -51,8 +43,9 @@ int SlotTable::Of(ValueId id) {
   slot.sharding = *value.sharding;
   slot.bytes = NumElements(graph_.local_shape(id)) * SizeOf(value.type.dtype);
   const ValuePlace place = PlaceOf(id);
-  if (IsBoundary(place.formal)) slot.name = place.formal;  // else named after a neighbouring layer
-  slot.formal = Formal(place.formal.empty() ? kTransientFormal : place.formal);
+  // Else it would be named after a neighbouring layer.
+  if (IsBoundary(place.formal.region)) slot.name = ToString(place.formal);
+  slot.formal = NumberOf(place.formal);
   slot.offset = place.offset;
   segment_.slots.push_back(std::move(slot));
   return it->second;
@@ -63,8 +56,9 @@ ValuePlace SlotTable::PlaceOf(ValueId id) {
   if (producer != kNone && LeavesLayer(parts_, id)) {
     const Node& node = graph_.node(producer);
     const bool made_here = node.layer == part_.layer;
-    if (node.phase == Phase::kForward) return {made_here ? kOutputFormal : kInputFormal, 0};
-    return {made_here ? kGradOutputFormal : kGradInputFormal, 0};
+    if (node.phase == Phase::kForward)
+      return {{made_here ? Region::kOutput : Region::kInput, ""}, 0};
+    return {{made_here ? Region::kGradOutput : Region::kGradInput, ""}, 0};
   }
   ValueId root = parts_.RootOf(id);
   auto it = stands_for_.find(root);
@@ -92,12 +86,12 @@ std::map<ValueId, ValueId>::iterator SlotTable::FindStandIn(ValueId root) {
   return stands_for_.end();
 }
 
-int SlotTable::Formal(absl::string_view name) {
-  for (size_t i = 0; i < segment_.formals.size(); ++i) {
-    if (segment_.formals[i] == name) return static_cast<int>(i);
-  }
-  segment_.formals.emplace_back(name);
-  return static_cast<int>(segment_.formals.size()) - 1;
+int SlotTable::NumberOf(const Formal& formal) {
+  std::vector<Formal>& formals = segment_.formals;
+  const auto it = std::find(formals.begin(), formals.end(), formal);
+  if (it != formals.end()) return static_cast<int>(it - formals.begin());
+  formals.push_back(formal);
+  return static_cast<int>(formals.size()) - 1;
 }
 
 }  // namespace mgc

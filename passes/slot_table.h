@@ -6,9 +6,7 @@
 
 #include <functional>
 #include <map>
-#include <string>
 
-#include "absl/strings/string_view.h"
 #include "graph/graph.h"
 #include "graph/plan.h"
 #include "passes/layout.h"
@@ -40,7 +38,7 @@ class SlotTable {
  private:
   ValuePlace PlaceOf(ValueId id);
   std::map<ValueId, ValueId>::iterator FindStandIn(ValueId root);
-  int Formal(absl::string_view name);
+  int NumberOf(const Formal& formal);
 
   const SegmentContext& context_;
   const Parts& parts_;

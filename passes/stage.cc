@@ -16,7 +16,6 @@
 #include "passes/build_segment.h"
 #include "passes/differentiate.h"
 #include "passes/fold_segments.h"
-#include "passes/formals.h"
 #include "passes/layout.h"
 #include "passes/parts.h"
 
@@ -42,6 +41,19 @@ std::map<Part, std::vector<NodeId>> NodesByPart(const Parts& parts) {
   return nodes;
 }
 
+// The stages of a class, by chunk.
+std::vector<int> StagesOf(const LayerPlacement& placement, int coordinate) {
+  std::vector<int> stages;
+  for (size_t s = 0; s < placement.places.size(); ++s) {
+    const StagePlace& place = placement.places[s];
+    if (place.rank_class != coordinate) continue;
+    const size_t chunk = static_cast<size_t>(place.chunk);
+    if (stages.size() <= chunk) stages.resize(chunk + 1);
+    stages[chunk] = static_cast<int>(s);
+  }
+  return stages;
+}
+
 // One graph (training or evaluation) seen by one class.
 class ClassStager {
  public:
@@ -51,12 +63,12 @@ class ClassStager {
         parts_(layout.parts()),
         nodes_(nodes),
         placement_(placement),
-        coordinate_(coordinate),
+        stages_(StagesOf(placement, coordinate)),
         folder_(folder),
         stream_(FindStream(parts_)),
         stream_bytes_(stream_ == kNone ? 0 : AlignUp(RoomFor(parts_.graph(), stream_))) {
-    for (int64_t k = 0; k < placement.vp; ++k) {
-      for (int layer : LayersOf(Content(k))) held_.insert(layer);
+    for (const int stage : stages_) {
+      for (int layer : LayersOf(Content(stage))) held_.insert(layer);
     }
     context_.layout = &layout;
     context_.holds = [this](int layer) { return held_.count(layer) > 0; };
@@ -64,7 +76,7 @@ class ClassStager {
 
   std::vector<StagedChunk> Chunks() {
     std::vector<StagedChunk> chunks;
-    for (int64_t k = 0; k < placement_.vp; ++k) chunks.push_back(MakeChunk(k));
+    for (const int stage : stages_) chunks.push_back(MakeChunk(stage));
     return chunks;
   }
 
@@ -84,8 +96,8 @@ class ClassStager {
   const std::set<int>& held() const { return held_; }
 
  private:
-  const StageContent& Content(int64_t chunk) const {
-    return placement_.stages[static_cast<size_t>(chunk * placement_.pp + coordinate_)];
+  const StageContent& Content(int stage) const {
+    return placement_.stages[static_cast<size_t>(stage)];
   }
 
   // Embedding, layers and head of a chunk, as far as the graph has any nodes there.
@@ -125,10 +137,10 @@ class ClassStager {
     return false;
   }
 
-  StagedChunk MakeChunk(int64_t k) {
-    const StageContent& content = Content(k);
+  StagedChunk MakeChunk(int stage) {
+    const StageContent& content = Content(stage);
     StagedChunk chunk;
-    chunk.stage = static_cast<int>(k * placement_.pp + coordinate_);
+    chunk.stage = stage;
     chunk.first_layer = static_cast<int>(content.first_layer);
     chunk.num_layers = static_cast<int>(content.num_layers);
     chunk.has_embedding = content.has_embedding;
@@ -153,21 +165,21 @@ class ClassStager {
       const Segment& segment = folder_->segment(call.segment);
       for (size_t f = 0; f < segment.formals.size(); ++f) {
         StagedBinding& binding = call.bindings[f];
-        const std::string& formal = segment.formals[f];
-        if (formal == kFrameFormal) binding = {StagedBase::kFrame, frame};
-        if (formal == kInputFormal) {
+        const Region region = segment.formals[f].region;
+        if (region == Region::kFrame) binding = {StagedBase::kFrame, frame};
+        if (region == Region::kInput) {
           binding = first ? StagedBinding{StagedBase::kInput, 0}
                           : StagedBinding{StagedBase::kFrame, input};
-        } else if (formal == kOutputFormal) {
+        } else if (region == Region::kOutput) {
           binding = last ? StagedBinding{StagedBase::kOutput, 0}
                          : StagedBinding{StagedBase::kFrame, output};
-        } else if (formal == kGradInputFormal && last) {
+        } else if (region == Region::kGradInput && last) {
           binding = {StagedBase::kGradInput, 0};
-        } else if (formal == kGradOutputFormal && first) {
+        } else if (region == Region::kGradOutput && first) {
           binding = {StagedBase::kGradOutput, 0};
-        } else if (formal == kGradInputFormal || formal == kGradOutputFormal) {
+        } else if (region == Region::kGradInput || region == Region::kGradOutput) {
           // Two places in turn: what a layer writes, the one below reads.
-          const int64_t turn = (layer + (formal == kGradInputFormal ? 1 : 0)) & 1;
+          const int64_t turn = (layer + (region == Region::kGradInput ? 1 : 0)) & 1;
           binding = {StagedBase::kRegion, turn * stream_bytes_};
         }
       }
@@ -212,10 +224,11 @@ class ClassStager {
     StagedCall call;
     call.segment = folder_->Add(BuildSegment(context_, part, nodes));
     call.layer = part.layer;
-    const std::vector<std::string>& formals = folder_->segment(call.segment).formals;
+    const std::vector<Formal>& formals = folder_->segment(call.segment).formals;
     call.bindings.resize(formals.size());
     for (size_t f = 0; f < formals.size(); ++f) {
-      if (formals[f] == kNormFormal) call.bindings[f].offset = layout_.NormBase(part.layer);
+      if (formals[f].region != Region::kNorm) continue;
+      call.bindings[f].offset = layout_.NormBase(part.layer);
     }
     return call;
   }
@@ -224,7 +237,7 @@ class ClassStager {
   const Parts& parts_;
   const std::map<Part, std::vector<NodeId>>& nodes_;
   const LayerPlacement& placement_;
-  const int coordinate_;
+  const std::vector<int> stages_;  // of the class, by chunk
   SegmentFolder* folder_;
   const ValueId stream_;
   const int64_t stream_bytes_;
@@ -245,6 +258,7 @@ class Stager {
     MGC_RETURN_IF_ERROR(CheckBoundaries(train_parts_));
     MGC_RETURN_IF_ERROR(CheckBoundaries(eval_parts_));
     plan_.mesh = train_parts_.graph().mesh();
+    plan_.stages = placement_.places;
     const auto train_nodes = NodesByPart(train_parts_);
     const auto eval_nodes = NodesByPart(eval_parts_);
     for (int64_t c = 0; c < placement_.pp; ++c) {
@@ -299,7 +313,7 @@ class Stager {
   // the second is called `layer.2`.
   int BlockOf(int layer, bool tied) {
     const Graph& graph = train_parts_.graph();
-    const std::string kind = tied ? "tied" : LayerKind(layer, graph.num_layers());
+    const std::string kind = tied ? kTiedBlock : LayerKind(layer, graph.num_layers());
     ParamBlock block;
     const Layout::BlockBytes& bytes = train_layout_.block(layer, tied);
     block.param_bytes = bytes.params;

@@ -47,10 +47,19 @@ class Loader {
     for (int64_t rank = 0; rank < plan_.mesh.world_size(); ++rank) {
       const std::vector<int64_t> group = plan_.mesh.Group(rank, start.axes);
       std::vector<int> members(group.begin(), group.end());
-      if (start.between_stages) members = {members.front(), members.back()};
+      if (start.between_stages) KeepEnds(&members);
       out_->groups.back().push_back(std::move(members));
     }
     return it->second;
+  }
+
+  // Of ranks along the pipeline those of the first and the last stage.
+  void KeepEnds(std::vector<int>* members) const {
+    const AxisId pipeline = PipelineAxis(plan_.mesh);
+    const auto is_inner = [&](int rank) {
+      return !HoldsAnEnd(plan_, static_cast<int>(plan_.mesh.Coordinate(rank, pipeline)));
+    };
+    members->erase(std::remove_if(members->begin(), members->end(), is_inner), members->end());
   }
 
   void LoadClass(const PlanClass& plan_class, LoadedClass* out) {

@@ -87,10 +87,9 @@ class Builder {
     const std::pair<uint32_t, bool> key = {start.axes.bits(), start.between_stages};
     const auto [it, is_new] = group_numbers_.try_emplace(key, tables_.groups.size());
     if (!is_new) return static_cast<int>(it->second);
-    const int last = static_cast<int>(plan_.classes.size()) - 1;
     std::vector<int> members;
-    for (int c = 0; c <= last; ++c) {
-      if (!start.between_stages || c == 0 || c == last) members.push_back(c);
+    for (int c = 0; c < static_cast<int>(plan_.classes.size()); ++c) {
+      if (!start.between_stages || HoldsAnEnd(plan_, c)) members.push_back(c);
     }
     tables_.groups.push_back(std::move(members));
     tables_.group_names.push_back(start.between_stages ? "embedding"
@@ -165,7 +164,7 @@ class Builder {
     transfer->peer_class = transfer->transfer->peer;
     transfer->peer_index =
         tables_.classes[static_cast<size_t>(transfer->peer_class)].IndexOf(TransferRef{
-            OtherEnd(ref.kind), stage / static_cast<int>(plan_.classes.size()), ref.micro_batch});
+            OtherEnd(ref.kind), plan_.stages[static_cast<size_t>(stage)].chunk, ref.micro_batch});
   }
 
   StepTables& tables_;

@@ -81,7 +81,7 @@ void ToWire(const ParamBlock& block, wire::ParamBlock* out) {
     ToWire(entry.state_sharding, to->mutable_state_sharding());
     ToWire(entry.init, to->mutable_init());
     to->set_param_offset(entry.param_offset);
-    to->set_mean_base(entry.mean_base);
+    ToWire(entry.mean_base, to->mutable_mean_base());
     to->set_mean_offset(entry.mean_offset);
     to->set_m_offset(entry.m_offset);
     to->set_v_offset(entry.v_offset);
@@ -101,7 +101,7 @@ absl::Status ReadBlock(const wire::ParamBlock& message, const Mesh& mesh, ParamB
     MGC_ASSIGN_OR_RETURN(entry.state_sharding, FromWire(from.state_sharding(), entry.type, mesh));
     MGC_ASSIGN_OR_RETURN(entry.init, FromWire(from.init()));
     entry.param_offset = from.param_offset();
-    entry.mean_base = from.mean_base();
+    MGC_RETURN_IF_ERROR(FromWire(from.mean_base(), &entry.mean_base));
     entry.mean_offset = from.mean_offset();
     entry.m_offset = from.m_offset();
     entry.v_offset = from.v_offset();
@@ -140,6 +140,9 @@ absl::StatusOr<Plan> ReadMessage(const wire::Plan& message) {
   for (const wire::PlanClass& rank_class : message.classes()) {
     plan.classes.emplace_back();
     MGC_RETURN_IF_ERROR(FromWire(rank_class, &room, &plan.classes.back()));
+  }
+  for (const wire::StagePlace& place : message.stages()) {
+    plan.stages.push_back({place.rank_class(), place.chunk()});
   }
   plan.predicted_step_ns = message.predicted_step_ns();
   plan.notes.assign(message.notes().begin(), message.notes().end());
@@ -180,6 +183,11 @@ void ToWire(const Plan& plan, wire::Plan* out) {
   for (const Segment& segment : plan.segments) ToWire(segment, out->add_segments());
   for (const ParamBlock& block : plan.blocks) ToWire(block, out->add_blocks());
   for (const PlanClass& rank_class : plan.classes) ToWire(rank_class, out->add_classes());
+  for (const StagePlace& place : plan.stages) {
+    wire::StagePlace* to = out->add_stages();
+    to->set_rank_class(place.rank_class);
+    to->set_chunk(place.chunk);
+  }
   out->set_predicted_step_ns(plan.predicted_step_ns);
   for (const std::string& note : plan.notes) out->add_notes(note);
 }

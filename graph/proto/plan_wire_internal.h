@@ -14,6 +14,9 @@ namespace mgc {
 
 void ToWire(const Plan& plan, wire::Plan* out);
 
+void ToWire(const Formal& formal, wire::Formal* out);
+absl::Status FromWire(const wire::Formal& message, Formal* out);
+
 void ToWire(const Segment& segment, wire::Segment* out);
 absl::Status FromWire(const wire::Segment& message, const Mesh& mesh, Segment* out);
 

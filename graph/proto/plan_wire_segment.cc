@@ -94,9 +94,23 @@ absl::Status ReadSlot(const wire::Segment& message, const wire::Slot& from, cons
 
 }  // namespace
 
+void ToWire(const Formal& formal, wire::Formal* out) {
+  out->set_region(static_cast<uint32_t>(formal.region));
+  out->set_block(formal.block);
+}
+
+absl::Status FromWire(const wire::Formal& message, Formal* out) {
+  if (message.region() >= static_cast<uint32_t>(kNumRegions)) {
+    return Refuse("wire_c5", absl::StrCat("region ", message.region(), " of a formal"));
+  }
+  *out = {static_cast<Region>(message.region()), message.block()};
+  if (out->block.empty() || IsOfBlock(out->region)) return absl::OkStatus();
+  return Refuse("wire_c5", absl::StrCat("formal ", EscapeBytes(ToString(*out)), " has no blocks"));
+}
+
 void ToWire(const Segment& segment, wire::Segment* out) {
   out->set_name(segment.name);
-  for (const std::string& formal : segment.formals) out->add_formals(formal);
+  for (const Formal& formal : segment.formals) ToWire(formal, out->add_formals());
   Interner<wire::TensorType> types(out->mutable_types());
   Interner<wire::Sharding> shardings(out->mutable_shardings());
   for (const Slot& slot : segment.slots) {
@@ -116,8 +130,11 @@ void ToWire(const Segment& segment, wire::Segment* out) {
 
 absl::Status FromWire(const wire::Segment& message, const Mesh& mesh, Segment* out) {
   out->name = message.name();
-  out->formals.assign(message.formals().begin(), message.formals().end());
   const std::string where = absl::StrCat("segment ", EscapeBytes(message.name()));
+  for (const wire::Formal& formal : message.formals()) {
+    const absl::Status status = FromWire(formal, &out->formals.emplace_back());
+    if (!status.ok()) return Annotate(status, where);
+  }
   for (int i = 0; i < message.slots_size(); ++i) {
     out->slots.emplace_back();
     const absl::Status status = ReadSlot(message, message.slots(i), mesh, &out->slots.back());

@@ -33,9 +33,9 @@ TEST(PlanWireTest, FilesThatAreNotWholeAreRefused) {
   EXPECT_THAT(ErrorOf(bytes.substr(0, bytes.size() - 1)), HasSubstr("[file_c3]"));
   EXPECT_THAT(ErrorOf(bytes + "x"), HasSubstr("[file_c3]"));
   std::string other = bytes;
-  other[8] = 2;
+  other[8] = 1;
   EXPECT_THAT(ErrorOf(other),
-              HasSubstr("a plan of version 2; this program reads version 1: compile the model "
+              HasSubstr("a plan of version 1; this program reads version 2: compile the model "
                         "again [file_c2]"));
   std::string damaged = bytes;
   damaged[bytes.size() / 2] ^= 1;

@@ -18,7 +18,7 @@ constexpr int64_t kStream = 192;  // bytes of kType
 Segment OddSegment() {
   Segment segment;
   segment.name = "layer forward";
-  segment.formals = {"transient", "grads:head", "frame"};
+  segment.formals = {{}, {Region::kGrads, "he ad:"}, {Region::kFrame, ""}};
   const Sharding whole = Sharding::Whole(2);
   Sharding owed = whole;
   owed.sum = {0};
@@ -63,9 +63,9 @@ Segment OddSegment() {
 }
 
 // A segment without a name, and one of the same name as another: both go by their number.
-Segment BoundarySegment(absl::string_view from, absl::string_view to) {
+Segment BoundarySegment(Region from, Region to) {
   Segment segment;
-  segment.formals = {"transient", std::string(from), std::string(to)};
+  segment.formals = {{}, {from, ""}, {to, ""}};
   segment.slots = {{"in", kType, Sharding::Whole(2), 1, 0, kStream},
                    {"out", kType, Sharding::Whole(2), 2, 0, kStream}};
   Instr sum;
@@ -89,7 +89,7 @@ ParamBlock OddBlock() {
   entry.state_sharding.storage = {0};
   entry.init = {{"init", "normal"}, {"std", 0.02}};
   entry.param_offset = 64;
-  entry.mean_base = "grads:head";
+  entry.mean_base = {Region::kGrads, "head"};
   entry.mean_offset = 128;
   entry.m_offset = 192;
   entry.v_offset = 256;
@@ -212,11 +212,12 @@ Plan OddPlan() {
   plan.seq_length = 2;
   plan.vocab = 257;
   plan.model = OddGraph();
-  plan.segments = {OddSegment(), BoundarySegment("input", "output"),
-                   BoundarySegment("grad_input", "grad_input")};
+  plan.segments = {OddSegment(), BoundarySegment(Region::kInput, Region::kOutput),
+                   BoundarySegment(Region::kGradInput, Region::kGradInput)};
   plan.segments[2].name = "layer forward";
   plan.blocks = {OddBlock(), {"empty", {}, 1, 2, 3}};
   plan.classes = {OddClass(0), OddClass(1)};
+  plan.stages = {{0, 0}, {1, 0}};
   plan.predicted_step_ns = 123456789012345;
   plan.notes = {"first", "second \xFF"};
   plan.verifier = 1;

@@ -27,6 +27,18 @@ namespace {
 
 constexpr int64_t kMaxSourceLine = std::numeric_limits<int32_t>::max();
 
+// `(0 0) (1 0)`: class and chunk of each stage.
+bool ReadStages(TokenReader* reader, std::vector<StagePlace>* out) {
+  while (reader->Accept("(")) {
+    StagePlace& place = out->emplace_back();
+    if (!ReadBare(reader, &place.rank_class) || !ReadBare(reader, &place.chunk) ||
+        !reader->Expect(")")) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool ReadHeaderLine(TokenReader* reader, Plan* out) {
   std::string first;
   std::string second;
@@ -41,13 +53,15 @@ bool ReadHeaderLine(TokenReader* reader, Plan* out) {
            ReadNumber(reader, "global", &out->global_batch_size) &&
            ReadNumber(reader, "micro_batches", &out->num_micro_batches) &&
            ReadNumber(reader, "seq", &out->seq_length) && ReadNumber(reader, "vocab", &out->vocab);
+  } else if (reader->Accept("stages")) {
+    return ReadStages(reader, &out->stages);
   } else if (reader->At("predicted")) {
     return ReadNumber(reader, "predicted", &out->predicted_step_ns);
   } else if (reader->Accept("note")) {
     if (!reader->ExpectString("a note", &first)) return false;
     out->notes.push_back(first);
   } else {
-    return reader->FailExpecting("`flag`, `batch`, `predicted`, `note` or `}`");
+    return reader->FailExpecting("`flag`, `batch`, `stages`, `predicted`, `note` or `}`");
   }
   return true;
 }
@@ -91,8 +105,23 @@ bool ReadOperands(TokenReader* reader, std::vector<int>* out) {
   return reader->Expect("(") && (reader->At(")") || ReadSlots(reader, out)) && reader->Expect(")");
 }
 
-std::vector<absl::string_view> NamesOf(const std::vector<std::string>& list) {
-  return std::vector<absl::string_view>(list.begin(), list.end());
+bool ReadFormal(TokenReader* reader, Formal* out) {
+  const TextPlace place = reader->place();
+  std::string name;
+  if (!reader->ExpectName("a formal", &name)) return false;
+  absl::optional<Formal> formal = ParseFormal(name);
+  if (formal.has_value()) {
+    *out = *std::move(formal);
+    return true;
+  }
+  std::vector<std::string> words;
+  for (int i = 0; i < kNumRegions; ++i) words.push_back(ToString({static_cast<Region>(i), ""}));
+  const std::vector<absl::string_view> names(words.begin(), words.end());
+  reader->diagnostics().Error(
+      place, "text_c4",
+      absl::StrCat("there is no formal ", NameText(name), DidYouMean(name, names),
+                   "; parameters, gradients and states may name a block, `grads:head`"));
+  return false;
 }
 
 // Where the text says what CheckPlan calls by these names.
@@ -144,8 +173,7 @@ class PlanReader {
       return false;
     }
     while (!reader_.At(")")) {
-      out->formals.emplace_back();
-      if (!reader_.ExpectName("the name of a formal", &out->formals.back())) return false;
+      if (!ReadFormal(&reader_, &out->formals.emplace_back())) return false;
       if (!reader_.Accept(",")) break;
     }
     if (!reader_.Expect(")") || !reader_.Expect("{")) return false;
@@ -175,20 +203,20 @@ class PlanReader {
     return reader_.ExpectString("the slot's name", &out->name) && reader_.Expect(":") &&
            ReadType(&reader_, &out->type) &&
            ReadSharding(&reader_, mesh_, out->type, &out->sharding) && reader_.Expect("in") &&
-           ReadFormal(segment, &out->formal) && ReadNumber(&reader_, "at", &out->offset) &&
+           ReadFormalOf(segment, &out->formal) && ReadNumber(&reader_, "at", &out->offset) &&
            ReadNumber(&reader_, "bytes", &out->bytes);
   }
 
-  bool ReadFormal(const Segment& segment, int* out) {
+  // One of the segment's.
+  bool ReadFormalOf(const Segment& segment, int* out) {
     if (reader_.Peek().kind == TokenKind::kInt) return ReadBare(&reader_, out);
     const TextPlace place = reader_.place();
-    std::string name;
-    if (!reader_.ExpectName("a formal", &name)) return false;
-    *out = FindNamed(segment.formals, name);
+    Formal formal;
+    if (!ReadFormal(&reader_, &formal)) return false;
+    *out = FindFormal(segment.formals, formal);
     if (*out >= 0) return true;
-    reader_.diagnostics().Error(place, "text_c4",
-                                absl::StrCat("the segment has no formal ", NameText(name),
-                                             DidYouMean(name, NamesOf(segment.formals))));
+    reader_.diagnostics().Error(
+        place, "text_c4", absl::StrCat("the segment has no formal ", NameText(ToString(formal))));
     return false;
   }
 
@@ -272,7 +300,7 @@ class PlanReader {
            ReadSharding(&reader_, mesh_, out->type, &out->sharding) && reader_.Expect("state") &&
            ReadSharding(&reader_, mesh_, out->type, &out->state_sharding) &&
            ReadAttrs(&reader_, &out->init) && ReadNumber(&reader_, "at", &out->param_offset) &&
-           reader_.Expect("mean") && reader_.ExpectString("a formal's name", &out->mean_base) &&
+           reader_.Expect("mean") && ReadFormal(&reader_, &out->mean_base) &&
            ReadBare(&reader_, &out->mean_offset) && ReadNumber(&reader_, "m", &out->m_offset) &&
            ReadNumber(&reader_, "v", &out->v_offset);
   }

@@ -206,8 +206,7 @@ class ClassReader {
       return false;
     }
     if (!ReadLayer(reader_, &out->layer) || !reader_->Expect("(")) return false;
-    const std::vector<std::string>& formals =
-        plan_.segments[static_cast<size_t>(out->segment)].formals;
+    const std::vector<Formal>& formals = plan_.segments[static_cast<size_t>(out->segment)].formals;
     while (!reader_->At(")")) {
       const size_t number = out->bindings.size();
       if (!ReadBinding(formals, number, &out->bindings.emplace_back())) return false;
@@ -217,7 +216,7 @@ class ClassReader {
   }
 
   // Formals are bound in their order, each with its name, or its number where another has its name.
-  bool ReadBinding(const std::vector<std::string>& formals, size_t number, Binding* out) {
+  bool ReadBinding(const std::vector<Formal>& formals, size_t number, Binding* out) {
     const bool exists = number < formals.size();
     if (!exists) return reader_->Fail("the segment has no more formals");
     if (reader_->Peek().kind == TokenKind::kInt) {
@@ -225,7 +224,7 @@ class ClassReader {
       int64_t written = 0;
       if (!reader_->ExpectInt("the number of the next formal", low, low, &written)) return false;
     } else {
-      const std::string& name = formals[number];
+      const std::string name = ToString(formals[number]);
       const Token& token = reader_->Peek();
       const bool named = token.kind == TokenKind::kName || token.kind == TokenKind::kString;
       if (!named || token.text != name) {

@@ -70,8 +70,9 @@ std::string FormalText(const Segment& segment, int formal) {
   if (formal < 0 || formal >= static_cast<int>(segment.formals.size())) {
     return absl::StrCat(formal);
   }
-  const std::string& name = segment.formals[static_cast<size_t>(formal)];
-  return FindNamed(segment.formals, name) == formal ? NameText(name) : absl::StrCat(formal);
+  const Formal& named = segment.formals[static_cast<size_t>(formal)];
+  return FindFormal(segment.formals, named) == formal ? NameText(ToString(named))
+                                                      : absl::StrCat(formal);
 }
 
 // `@name`, or the number where the name says another entry.
@@ -92,6 +93,15 @@ std::string PlaceText(const Graph& model, const SourceLoc& loc) {
   if (loc.file < 0 || loc.file >= static_cast<int>(model.files().size())) return "";
   return absl::StrCat(" at ", QuotedText(model.files()[static_cast<size_t>(loc.file)]), ":",
                       loc.line, ":", loc.column);
+}
+
+// ` (0 0) (1 0)`: class and chunk of each.
+std::string StagesText(const std::vector<StagePlace>& stages) {
+  std::string text;
+  for (const StagePlace& place : stages) {
+    absl::StrAppend(&text, " (", place.rank_class, " ", place.chunk, ")");
+  }
+  return text;
 }
 
 class PlanPrinter {
@@ -138,6 +148,7 @@ class PlanPrinter {
     Line("batch micro ", plan_.micro_batch_size, " global ", plan_.global_batch_size,
          " micro_batches ", plan_.num_micro_batches, " seq ", plan_.seq_length, " vocab ",
          plan_.vocab);
+    Line("stages", StagesText(plan_.stages));
     Line("predicted ", plan_.predicted_step_ns);
     for (const std::string& note : plan_.notes) Line("note ", QuotedText(note));
     Close();
@@ -148,7 +159,7 @@ class PlanPrinter {
          " workspace ", segment.workspace_bytes, " collectives ", segment.num_collectives, " (",
          absl::StrJoin(
              segment.formals, ", ",
-             [](std::string* out, const std::string& formal) { out->append(NameText(formal)); }),
+             [](std::string* out, const Formal& formal) { *out += NameText(ToString(formal)); }),
          ")");
     for (size_t i = 0; i < segment.slots.size(); ++i) {
       const Slot& slot = segment.slots[i];
@@ -186,8 +197,8 @@ class PlanPrinter {
       Line("param ", QuotedText(entry.name), ": ", TypeText(entry.type), " ",
            ToString(entry.sharding, plan_.mesh), " state ",
            ToString(entry.state_sharding, plan_.mesh), " ", AttrsText(entry.init), " at ",
-           entry.param_offset, " mean ", QuotedText(entry.mean_base), " ", entry.mean_offset, " m ",
-           entry.m_offset, " v ", entry.v_offset);
+           entry.param_offset, " mean ", NameText(ToString(entry.mean_base)), " ",
+           entry.mean_offset, " m ", entry.m_offset, " v ", entry.v_offset);
     }
     Close();
   }

@@ -54,13 +54,13 @@ TEST(PlanTextTest, ActionsAreNamedByStageAndEntriesByNameWhereItIsTheirs) {
                               "output=output)\n"
                               "    backward 2 layer embedding (transient=0, grad_input=grad_input, "
                               "2=frame)\n"
-                              "    backward @\"layer forward\" (transient=128, \"grads:head\"=0, "
+                              "    backward @\"layer forward\" (transient=128, \"grads:he ad:\"=0, "
                               "frame=frame+64)\n"));
 }
 
 TEST(PlanTextTest, ErrorsHavePlaces) {
-  EXPECT_EQ(ErrorAfter("version 1", "version 9"),
-            "p.mgc:1:18: error: a plan of version 9; this program reads version 1 [text_c10]");
+  EXPECT_EQ(ErrorAfter("version 2", "version 9"),
+            "p.mgc:1:18: error: a plan of version 9; this program reads version 2 [text_c10]");
   EXPECT_THAT(ErrorAfter("gelu(", "gelo("), HasSubstr("unknown op `gelo` (did you mean gelu?)"));
   EXPECT_THAT(ErrorAfter("0RECV_B2", "0RECVB2"),
               HasSubstr("expected an action or transfer, such as `0F3` or `0SEND_F3`"));
@@ -70,7 +70,11 @@ TEST(PlanTextTest, ErrorsHavePlaces) {
               HasSubstr("at most 8388608 entries and refs"));
   EXPECT_THAT(ErrorAfter("slot %1", "slot %2"), HasSubstr("expected slot %1"));
   EXPECT_THAT(ErrorAfter("in frame at 0", "in frames at 0"),
-              HasSubstr("the segment has no formal frames (did you mean frame?) [text_c4]"));
+              HasSubstr("there is no formal frames (did you mean frame?)"));
+  EXPECT_THAT(ErrorAfter("in frame at 0", "in states at 0"),
+              HasSubstr("the segment has no formal states [text_c4]"));
+  EXPECT_THAT(ErrorAfter("mean \"grads:head\"", "mean \"frame:head\""),
+              HasSubstr("there is no formal \"frame:head\""));
   EXPECT_THAT(ErrorAfter("hold @layer", "hold @layers"),
               HasSubstr("no block is named @layers (did you mean layer?) [text_c4]"));
   EXPECT_THAT(ErrorAfter("reduce @\"layer forward\"", "reduce @\"layer\""),

@@ -3,6 +3,7 @@
 #ifndef MGC_GRAPH_TEXT_PLAN_WORDS_H_
 #define MGC_GRAPH_TEXT_PLAN_WORDS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -33,11 +34,10 @@ int FindNamed(const std::vector<Entry>& list, absl::string_view name) {
   }
   return -1;
 }
-inline int FindNamed(const std::vector<std::string>& list, absl::string_view name) {
-  for (size_t i = 0; i < list.size(); ++i) {
-    if (list[i] == name) return static_cast<int>(i);
-  }
-  return -1;
+// The first that is equal, or -1; formals go by name or number like entries.
+inline int FindFormal(const std::vector<Formal>& list, const Formal& formal) {
+  const auto it = std::find(list.begin(), list.end(), formal);
+  return it == list.end() ? -1 : static_cast<int>(it - list.begin());
 }
 
 // Of an action's addresses (graph/plan_fold.h).

@@ -41,6 +41,10 @@ class ExtentsFinder {
       boundaries_.push_back({address, address + transfer.transfer->bytes});
       made_.high = std::max(made_.high, boundaries_.back().end);
     }
+    for (const Range& range : HandedOver(tables_, walk_)) {
+      boundaries_.push_back(range);
+      made_.high = std::max(made_.high, range.end);
+    }
     for (const Range& range : Merged(std::move(boundaries_))) {
       made_.boundary += range.end - range.begin;
     }
@@ -56,7 +60,7 @@ class ExtentsFinder {
           const Slot& slot = segment.slots[static_cast<size_t>(number)];
           const size_t formal = static_cast<size_t>(slot.formal);
           const Binding& binding = call.bindings[formal];
-          if (segment.formals[formal] == "globals") {
+          if (segment.formals[formal].region == Region::kGlobals) {
             made_.globals = std::max(made_.globals, slot.offset + slot.bytes);
           }
           if (formal == 0) made_.transient = std::max(made_.transient, slot.offset + slot.bytes);

@@ -114,6 +114,26 @@ std::string TooLong(const StepTables& tables) {
   return all > kMostOperands ? "the instructions of a micro-batch are too many" : "";
 }
 
+std::vector<Range> HandedOver(const StepTables& tables, const StepClass& walk) {
+  const int coordinate = walk.plan_class->coordinate;
+  std::vector<Range> ranges;
+  for (const StepAction& at : walk.actions) {
+    const Action& action = *at.action;
+    if (!NeighbourInPlace(tables.plan, coordinate, *walk.chunks, action.ref, true)) continue;
+    const BaseKind base =
+        action.ref.kind == ActionKind::kForward ? BaseKind::kOutput : BaseKind::kGradOutput;
+    int64_t end = 0;
+    for (const Call& call : *at.calls) {
+      for (const Slot& slot : tables.plan.segments[static_cast<size_t>(call.segment)].slots) {
+        if (call.bindings[static_cast<size_t>(slot.formal)].base != base) continue;
+        end = std::max(end, RangeOf(slot, call, action).end);
+      }
+    }
+    ranges.push_back({BaseOf(base, action), end});
+  }
+  return Merged(std::move(ranges));
+}
+
 std::vector<const StepAction*> ProjectedActions(const StepTables& tables, const StepClass& walk) {
   std::vector<const StepAction*> projected;
   for (const StepAction& action : walk.actions) {

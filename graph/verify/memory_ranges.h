@@ -45,6 +45,9 @@ class Footprints {
   std::vector<std::vector<std::vector<Range>>> segments_;  // by formal
 };
 
+// Where stages hand over to stages of their own class, of all micro-batches; merged.
+std::vector<Range> HandedOver(const StepTables& tables, const StepClass& walk);
+
 // The actions of a step without all micro-batches but the last: what every micro-batch does alike
 // is in them once.
 std::vector<const StepAction*> ProjectedActions(const StepTables& tables, const StepClass& walk);

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/verify/block_formals.h"
 #include "graph/verify/memory_internal.h"
 
 namespace mgc {
@@ -125,7 +124,7 @@ class RegionCheck {
 
   // Inboxes and outboxes of all micro-batches.
   void AddBoundaries() {
-    std::vector<Range> boundaries;
+    std::vector<Range> boundaries = HandedOver(tables_, walk_);
     for (const StepTransfer& walk : walk_.transfers) {
       const Transfer& transfer = *walk.transfer;
       boundaries.push_back({transfer.address, transfer.address + transfer.bytes});
@@ -221,9 +220,7 @@ std::vector<NamedRange> BlockRanges(const Plan& plan, const PlanClass& plan_clas
 }
 
 bool IsScratch(const Segment& segment, size_t formal) {
-  const std::string& name = segment.formals[formal];
-  return formal == 0 || name == "input" || name == "output" || name == "grad_input" ||
-         name == "grad_output";
+  return formal == 0 || IsBoundary(segment.formals[formal].region);
 }
 
 FixedRanges FixedRangesOf(const Plan& plan, const std::vector<Call>& calls) {
@@ -238,7 +235,7 @@ FixedRanges FixedRangesOf(const Plan& plan, const std::vector<Call>& calls) {
           const Binding& binding = call.bindings[formal];
           if (binding.base != BaseKind::kAbsolute) continue;
           const int64_t begin = binding.offset + slot.offset;
-          if (BlockFormalOf(segment.formals[formal]).has_value()) {
+          if (IsOfBlock(segment.formals[formal].region)) {
             int64_t& end = fixed.in_blocks[binding.offset];
             end = std::max(end, begin + slot.bytes);
             continue;

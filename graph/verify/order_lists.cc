@@ -7,7 +7,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "graph/verify/block_formals.h"
 #include "graph/verify/order_internal.h"
 
 namespace mgc {
@@ -18,39 +17,27 @@ std::string LayerName(int layer) {
   return layer == kEmbeddingLayer ? "the embedding" : absl::StrCat("layer ", layer);
 }
 
-// The blocks of one layer, or those with a name.
-class HeldBlocks {
- public:
-  HeldBlocks(const Plan& plan, const PlanClass& plan_class) {
-    for (const HeldBlock& held : plan_class.blocks) {
-      const std::string& name = plan.blocks[static_cast<size_t>(held.block)].name;
-      by_name_.try_emplace(name, &held);
-      if (name != "tied") by_layer_.try_emplace(held.layer, &held);
-    }
-  }
+// The end of what a merged list touches.
+int64_t EndOf(const std::vector<Range>& ranges) { return ranges.empty() ? 0 : ranges.back().end; }
 
-  // The base that a formal must be bound to, by the words of docs/plan.md; -1: the class holds no
-  // such block; -2: the formal is not of a block.
-  int64_t BaseOf(absl::string_view formal, int layer) const {
-    const absl::optional<BlockFormal> of = BlockFormalOf(formal);
-    if (!of.has_value()) return -2;
-    const HeldBlock* held = nullptr;
-    if (of->block.empty()) {
-      const auto it = by_layer_.find(layer);
-      held = it == by_layer_.end() ? nullptr : it->second;
-    } else {
-      const auto it = by_name_.find(of->block);
-      held = it == by_name_.end() ? nullptr : it->second;
-    }
-    if (held == nullptr) return -1;
-    if (of->region == BlockRegion::kParams) return held->param_base;
-    return of->region == BlockRegion::kGrads ? held->grad_base : held->state_base;
+// A stage takes all of what another of its class leaves in place, as transfers do: nothing less,
+// nothing in parts. (That both name one address is plan_c20.) Empty if so.
+std::string WhatIsHandedOver(const StepTables& tables, const StepClass& walk, const ActionRef& ref,
+                             const std::vector<Footprint>& footprints) {
+  const absl::optional<ActionRef> next =
+      NeighbourInPlace(tables.plan, walk.plan_class->coordinate, *walk.chunks, ref, true);
+  if (!next.has_value()) return "";
+  const bool forward = ref.kind == ActionKind::kForward;
+  const std::vector<Range>& left = footprints[static_cast<size_t>(ref.chunk)].Of(
+      forward ? BaseKind::kOutput : BaseKind::kGradOutput);
+  const std::vector<Range>& taken = footprints[static_cast<size_t>(next->chunk)].Of(
+      forward ? BaseKind::kInput : BaseKind::kGradInput);
+  if (left.size() == 1 && taken.size() == 1 && left[0].begin == 0 && Equal(left[0], taken[0])) {
+    return "";
   }
-
- private:
-  absl::flat_hash_map<std::string, const HeldBlock*> by_name_;
-  absl::flat_hash_map<int, const HeldBlock*> by_layer_;
-};
+  return absl::StrCat(NameOf(ref, *walk.chunks), " leaves ", EndOf(left), " bytes in place, ",
+                      NameOf(*next, *walk.chunks), " takes ", EndOf(taken));
+}
 
 class ListCheck {
  public:
@@ -59,7 +46,6 @@ class ListCheck {
       : tables_(tables),
         footprints_(footprints),
         walk_(walk),
-        blocks_(tables.plan, *walk.plan_class),
         place_(PlaceOf(tables, walk)),
         findings_(*findings) {}
 
@@ -76,7 +62,13 @@ class ListCheck {
       if (action.action->ref.kind == ActionKind::kUpdate) CheckBlocks(*action.calls, "the update");
     }
     for (const StepTransfer& transfer : walk_.transfers) CheckTransfer(*transfer.transfer);
-    for (const StepAction& action : walk_.actions) CheckAction(*action.action);
+    for (const StepAction& action : walk_.actions) {
+      const ActionRef& ref = action.action->ref;
+      const std::string wrong = WhatIsHandedOver(
+          tables_, walk_, ref, ref.kind == ActionKind::kForward ? forward_ : backward_);
+      if (!wrong.empty()) findings_.Add("order_v2", place_, wrong);
+      CheckAction(*action.action);
+    }
   }
 
  private:
@@ -122,11 +114,14 @@ class ListCheck {
     for (const Call& call : calls) {
       const Segment& segment = tables_.plan.segments[static_cast<size_t>(call.segment)];
       for (size_t f = 1; f < segment.formals.size(); ++f) {
-        const int64_t base = blocks_.BaseOf(segment.formals[f], call.layer);
+        const Formal& formal = segment.formals[f];
+        if (!IsOfBlock(formal.region)) continue;
+        const HeldBlock* held = FindHeld(tables_.plan, *walk_.plan_class, formal.block, call.layer);
+        const int64_t base = held == nullptr ? -1 : BlockBase(*held, formal.region);
         const Binding& binding = call.bindings[f];
-        if (base == -2 || (binding.base == BaseKind::kAbsolute && binding.offset == base)) continue;
+        if (binding.base == BaseKind::kAbsolute && binding.offset == base) continue;
         findings_.Add("order_v1", place_,
-                      absl::StrCat(what, ": `", segment.formals[f], "` of ", segment.name, " for ",
+                      absl::StrCat(what, ": `", ToString(formal), "` of ", segment.name, " for ",
                                    LayerName(call.layer), " is bound to ", binding.offset, "; ",
                                    base < 0 ? "the class holds no such block"
                                             : absl::StrCat("its block is at ", base)));
@@ -136,7 +131,7 @@ class ListCheck {
 
   // Which addresses of an action its calls may use.
   void CheckBases(const Chunk& chunk, const Footprint& forward, const Footprint& backward) {
-    const int last = static_cast<int>(walk_.chunks->size() * tables_.classes.size()) - 1;
+    const int last = static_cast<int>(tables_.plan.stages.size()) - 1;
     const auto refuse = [&](bool used, absl::string_view what) {
       if (!used) return;
       findings_.Add("order_v2", place_, absl::StrCat("stage ", chunk.stage, " ", what));
@@ -228,7 +223,6 @@ class ListCheck {
   const StepTables& tables_;
   const Footprints& footprints_;
   const StepClass& walk_;
-  const HeldBlocks blocks_;
   const std::string place_;
   Findings& findings_;
   std::vector<Footprint> forward_;  // by chunk

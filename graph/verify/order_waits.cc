@@ -1,6 +1,7 @@
 // order_v4, v6: a walk through two steps, with the uses of frames and boundary slots.
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -55,11 +56,20 @@ struct ClassUses {
   std::vector<Range> moving;  // merged: what frames and boundary slots ever take
   // By chunk and kind, the update last: ranges at fixed addresses that lie in `moving`.
   std::vector<std::vector<Range>> fixed;
-  std::vector<bool> reads_input;  // by chunk: backward does
+  std::vector<bool> reads_input;               // by chunk: backward does
+  std::vector<std::array<int64_t, 2>> leaves;  // by chunk: bytes behind output and grad_output
   UseMap map;
   std::vector<Use> uses;
   int64_t transfers_done = 0;
 };
+
+std::vector<Range> FixedOf(const Footprint& footprint, const std::vector<Range>& moving) {
+  std::vector<Range> fixed;
+  for (const Range& range : footprint.Of(BaseKind::kAbsolute)) {
+    if (Touches(moving, range)) fixed.push_back(range);
+  }
+  return fixed;
+}
 
 class StepCheck : public StepVisitor {
  public:
@@ -98,7 +108,10 @@ class StepCheck : public StepVisitor {
     const ClockMoment moment = clocks_.PassTransfer(from, sent, to, received);
     const StepClass& walk = WalkOf(to);
     const int64_t step = received / static_cast<int64_t>(walk.transfers.size());
-    const Use use{{true, received}, LastReader(walk, receive.ref, step)};
+    const ActionRef reader{
+        IsForward(receive.ref.kind) ? ActionKind::kForward : ActionKind::kBackward,
+        receive.ref.chunk, receive.ref.micro_batch};
+    const Use use{{true, received}, LastReader(walk, reader, step)};
     Take(to, {receive.address, receive.address + receive.bytes}, use, moment);
   }
 
@@ -115,11 +128,14 @@ class StepCheck : public StepVisitor {
       const int64_t address = transfer.transfer->address;
       moving.push_back({address, address + transfer.transfer->bytes});
     }
+    for (const Range& range : HandedOver(tables_, walk)) moving.push_back(range);
     made.moving = Merged(std::move(moving));
     for (const Chunk& chunk : *walk.chunks) {
       const Footprint backward = footprints.Of(chunk.backward);
+      const Footprint forward = footprints.Of(chunk.forward);
       made.reads_input.push_back(!backward.Of(BaseKind::kInput).empty());
-      made.fixed.push_back(FixedOf(footprints.Of(chunk.forward), made.moving));
+      made.leaves.push_back({forward.End(BaseKind::kOutput), backward.End(BaseKind::kGradOutput)});
+      made.fixed.push_back(FixedOf(forward, made.moving));
       made.fixed.push_back(FixedOf(backward, made.moving));
       made.fixed.push_back(FixedOf(footprints.Of(chunk.reduce), made.moving));
     }
@@ -127,14 +143,6 @@ class StepCheck : public StepVisitor {
     made.fixed.push_back(FixedOf(
         footprints.Of(tables_.eval ? plan_class.eval_update : plan_class.update), made.moving));
     return made;
-  }
-
-  static std::vector<Range> FixedOf(const Footprint& footprint, const std::vector<Range>& moving) {
-    std::vector<Range> fixed;
-    for (const Range& range : footprint.Of(BaseKind::kAbsolute)) {
-      if (Touches(moving, range)) fixed.push_back(range);
-    }
-    return fixed;
   }
 
   static bool HasFrame(const StepClass& walk, const Action& action) {
@@ -185,7 +193,7 @@ class StepCheck : public StepVisitor {
                                                   ? TransferKind::kSendForward
                                                   : TransferKind::kSendBackward,
                                               action.ref.chunk, action.ref.micro_batch});
-    if (send < 0) return;
+    if (send < 0) return TakeHandedOver(c, action, index, moment);
     const mgc::Transfer& transfer = *walk.transfers[static_cast<size_t>(send)].transfer;
     const int64_t step = index / static_cast<int64_t>(walk.actions.size());
     const int64_t end = step * static_cast<int64_t>(walk.transfers.size()) + send;
@@ -193,12 +201,25 @@ class StepCheck : public StepVisitor {
          moment);
   }
 
-  // Of what a receive brings: backward may read again what forward has read.
-  ClassEvent LastReader(const StepClass& walk, const TransferRef& ref, int64_t step) const {
+  // What a stage of the same class takes over, in place.
+  void TakeHandedOver(int c, const Action& action, int64_t index, const ClockMoment& moment) {
+    const StepClass& walk = WalkOf(c);
+    const absl::optional<ActionRef> next =
+        NeighbourInPlace(tables_.plan, c, *walk.chunks, action.ref, true);
+    if (!next.has_value()) return;
+    const bool forward = action.ref.kind == ActionKind::kForward;
+    const int64_t begin = forward ? action.output : action.grad_output;
+    const int64_t bytes = classes_[static_cast<size_t>(c)]
+                              .leaves[static_cast<size_t>(action.ref.chunk)][forward ? 0 : 1];
+    const int64_t step = index / static_cast<int64_t>(walk.actions.size());
+    Take(c, {begin, begin + bytes}, {{false, index}, LastReader(walk, *next, step)}, moment);
+  }
+
+  // Of what `ref` takes: backward may read again what forward has read.
+  ClassEvent LastReader(const StepClass& walk, const ActionRef& ref, int64_t step) const {
     const bool again = !tables_.eval && classes_[static_cast<size_t>(walk.plan_class->coordinate)]
                                             .reads_input[static_cast<size_t>(ref.chunk)];
-    const ActionKind kind =
-        IsForward(ref.kind) && !again ? ActionKind::kForward : ActionKind::kBackward;
+    const ActionKind kind = again ? ActionKind::kBackward : ref.kind;
     const int index = walk.IndexOf(ActionRef{kind, ref.chunk, ref.micro_batch});
     return {false, step * static_cast<int64_t>(walk.actions.size()) + index};
   }

@@ -32,7 +32,7 @@ class StepPlacement {
 
   void Run() {
     for (size_t c = 0; c < classes_.size(); ++c) PlaceInputs(plan_, plan_.classes[c], &classes_[c]);
-    const size_t stages = plan_.classes.size() * Chunks(0).size();
+    const size_t stages = plan_.stages.size();
     values_.resize(stages);
     for (int m = 0; m < kMicroBatches; ++m) {
       for (size_t s = 0; s < stages; ++s) RunForward(s);
@@ -54,17 +54,16 @@ class StepPlacement {
     const PlanClass& made = plan_.classes[rank_class];
     return eval_ ? made.eval_chunks : made.chunks;
   }
-  // Chunk k of class c is stage k * classes + c.
+  size_t ClassOf(size_t stage) const { return static_cast<size_t>(plan_.stages[stage].rank_class); }
   const Chunk& ChunkOf(size_t stage) const {
-    return Chunks(stage % classes_.size())[stage / classes_.size()];
+    return Chunks(ClassOf(stage))[static_cast<size_t>(plan_.stages[stage].chunk)];
   }
   PlacedValues& At(size_t stage, BaseKind base) {
     return values_[stage][static_cast<size_t>(base)];
   }
 
   void RunAll(const std::vector<Call>& calls, size_t stage) {
-    for (const Call& call : calls)
-      classes_[stage % classes_.size()].RunOfChunk(call, &values_[stage]);
+    for (const Call& call : calls) classes_[ClassOf(stage)].RunOfChunk(call, &values_[stage]);
   }
 
   void RunForward(size_t stage) {

@@ -110,8 +110,8 @@ void ClassCalls::Read(const Site& site, size_t instr, size_t operand, int* tied_
   }
   Add(site, instr, index, "placement_v7",
       absl::StrCat("reads ", Named(slot.name), " in ",
-                   EscapeBytes(site.segment->formals[static_cast<size_t>(slot.formal)]), " at ",
-                   slot.offset, ", where nothing before it has left a value"));
+                   EscapeBytes(ToString(site.segment->formals[static_cast<size_t>(slot.formal)])),
+                   " at ", slot.offset, ", where nothing before it has left a value"));
 }
 
 StageShare& ClassCalls::ShareOf(const Site& site, size_t instr, size_t operand) {

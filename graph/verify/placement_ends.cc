@@ -220,7 +220,7 @@ void CheckModelInputs(const Plan& plan, Findings* findings) {
       findings->Add("placement_v10", absl::StrCat(place, ", parameter ", EscapeBytes(name)),
                     absl::StrCat("is owned here, where its mean gradient is not kept: no block of "
                                  "the class has the memory behind `",
-                                 EscapeBytes(entry.mean_base), "`"));
+                                 EscapeBytes(ToString(entry.mean_base)), "`"));
     });
   }
   for (const GraphInput& input : plan.model.inputs()) {
@@ -246,7 +246,7 @@ void PlaceInputs(const Plan& plan, const PlanClass& rank_class, ClassCalls* call
   };
   ForEachParam(plan, rank_class, [&](const HeldBlock& held, const ParamEntry& entry) {
     place(held.param_base + entry.param_offset, entry.type, entry.sharding, entry.name);
-    if (entry.mean_base.empty()) return;
+    if (entry.mean_base.region != Region::kGrads) return;
     place(held.state_base + entry.m_offset, entry.type, entry.state_sharding, entry.name);
     place(held.state_base + entry.v_offset, entry.type, entry.state_sharding, entry.name);
   });
@@ -270,7 +270,7 @@ void CheckParameters(const Plan& plan, const PlanClass& rank_class, const BlockH
                      ClassCalls* calls, Findings* findings) {
   ParameterCheck check(plan, calls, findings);
   ForEachParam(plan, rank_class, [&](const HeldBlock& held, const ParamEntry& entry) {
-    if (entry.mean_base.empty()) return;
+    if (entry.mean_base.region != Region::kGrads) return;
     check.Check(held, entry, holders.at({held.block, held.layer}),
                 MeanGradientAddress(plan, rank_class, held, entry));
   });

@@ -17,7 +17,7 @@ ParamBlock MakeBlock(const ChainLayout& l) {
   entry.type = l.weight;
   entry.sharding = entry.state_sharding = Sharding::Whole(1);
   entry.init = {{"init", std::string("normal")}, {"std", 0.5}};
-  entry.mean_base = "grads";
+  entry.mean_base.region = Region::kGrads;
   ParamBlock block;
   block.name = "layer";
   block.entries.push_back(std::move(entry));
@@ -223,6 +223,7 @@ Plan ChainPlan(const ChainOptions& options) {
   plan.vocab = 257;
   plan.model = ModelOf(layout);
   plan.segments = ChainSegments(layout);
+  for (int stage = 0; stage < options.pp; ++stage) plan.stages.push_back({stage, 0});
   plan.blocks = {MakeBlock(layout)};
   int64_t workspace = 0;
   for (Segment& segment : plan.segments) {

@@ -17,14 +17,15 @@ int64_t Aligned(int64_t bytes) {
 // Writes one segment.
 class SegmentMaker {
  public:
-  SegmentMaker(const Mesh& mesh, std::string name, std::vector<std::string> formals) : mesh_(mesh) {
+  SegmentMaker(const Mesh& mesh, std::string name, const std::vector<Region>& regions)
+      : mesh_(mesh) {
     segment_.name = std::move(name);
-    segment_.formals = std::move(formals);
+    for (const Region region : regions) segment_.formals.push_back({region, ""});
   }
 
-  int Slot(const std::string& name, const TensorType& type, const Sharding& sharding,
-           const std::string& formal, int64_t offset) {
-    const auto at = std::find(segment_.formals.begin(), segment_.formals.end(), formal);
+  int Slot(const std::string& name, const TensorType& type, const Sharding& sharding, Region region,
+           int64_t offset) {
+    const auto at = std::find(segment_.formals.begin(), segment_.formals.end(), Formal{region, ""});
     const int64_t bytes = LocalElements(type, sharding, mesh_) * SizeOf(type.dtype);
     segment_.slots.push_back(
         {name, type, sharding, static_cast<int>(at - segment_.formals.begin()), offset, bytes});
@@ -74,20 +75,21 @@ Sharding Owed(Sharding sharding, AxisSet axes) {
 Sharding Number(AxisSet owed) { return Owed(Sharding::Whole(0), owed); }
 
 Segment FeedSegment(const ChainLayout& l) {
-  SegmentMaker s(l.mesh, "feed", {"transient", "out"});
-  s.Load("weights", s.Slot("x", l.rows, l.row_sharding, "out", 0));
+  SegmentMaker s(l.mesh, "feed", {Region::kTransient, Region::kOutput});
+  s.Load("weights", s.Slot("x", l.rows, l.row_sharding, Region::kOutput, 0));
   return s.Take();
 }
 
 Segment ForwardSegment(const ChainLayout& l) {
-  SegmentMaker s(l.mesh, "forward", {"transient", "params", "input", "output"});
-  const int x = s.Slot("x", l.rows, l.row_sharding, "input", 0);
-  const int w = s.Slot("w", l.weight, Sharding::Whole(1), "params", 0);
-  const int y = s.Slot("y", l.rows, l.row_sharding, "output", 0);
-  const int product = s.Slot("product", l.rows, l.row_sharding, "transient", 0);
+  SegmentMaker s(l.mesh, "forward",
+                 {Region::kTransient, Region::kParams, Region::kInput, Region::kOutput});
+  const int x = s.Slot("x", l.rows, l.row_sharding, Region::kInput, 0);
+  const int w = s.Slot("w", l.weight, Sharding::Whole(1), Region::kParams, 0);
+  const int y = s.Slot("y", l.rows, l.row_sharding, Region::kOutput, 0);
+  const int product = s.Slot("product", l.rows, l.row_sharding, Region::kTransient, 0);
   int part = y;
   if (l.o.tp > 1) {
-    part = s.Slot("part", l.rows, Owed(l.row_sharding, l.tp), "transient", l.tile);
+    part = s.Slot("part", l.rows, Owed(l.row_sharding, l.tp), Region::kTransient, l.tile);
   }
   s.Compute("mul", {x, w}, product);
   s.Compute("scale", {product}, part, {{"value", 1.0 / l.o.tp}});
@@ -96,14 +98,14 @@ Segment ForwardSegment(const ChainLayout& l) {
 }
 
 Segment LossSegment(const ChainLayout& l) {
-  SegmentMaker s(l.mesh, "loss", {"transient", "y", "globals"});
-  const int y = s.Slot("y", l.rows, l.row_sharding, "y", 0);
-  const int x = s.Slot("weights", l.rows, l.row_sharding, "transient", 0);
-  const int sum = s.Slot("sum", kNumber, Number(l.dp), "transient", l.tile);
-  const int half = s.Slot("half", kNumber, Number(l.dp), "transient", l.tile + 8);
-  const int loss = s.Slot("loss", kNumber, Number(l.dp), "globals", 0);
-  const int count = s.Slot("count", kNumber, Number(l.dp), "transient", l.tile + 16);
-  const int tokens = s.Slot("tokens", kNumber, Number(l.dp), "globals", kSlotAlignment);
+  SegmentMaker s(l.mesh, "loss", {Region::kTransient, Region::kInput, Region::kGlobals});
+  const int y = s.Slot("y", l.rows, l.row_sharding, Region::kInput, 0);
+  const int x = s.Slot("weights", l.rows, l.row_sharding, Region::kTransient, 0);
+  const int sum = s.Slot("sum", kNumber, Number(l.dp), Region::kTransient, l.tile);
+  const int half = s.Slot("half", kNumber, Number(l.dp), Region::kTransient, l.tile + 8);
+  const int loss = s.Slot("loss", kNumber, Number(l.dp), Region::kGlobals, 0);
+  const int count = s.Slot("count", kNumber, Number(l.dp), Region::kTransient, l.tile + 16);
+  const int tokens = s.Slot("tokens", kNumber, Number(l.dp), Region::kGlobals, kSlotAlignment);
   s.Compute("sum_squares", {y}, sum);
   s.Compute("scale", {sum}, half, {{"value", 0.5}});
   s.Compute("accumulate", {loss, half}, loss);
@@ -115,15 +117,16 @@ Segment LossSegment(const ChainLayout& l) {
 
 Segment BackwardSegment(const ChainLayout& l) {
   SegmentMaker s(l.mesh, "backward",
-                 {"transient", "params", "grads", "input", "grad_output", "grad_input"});
+                 {Region::kTransient, Region::kParams, Region::kGrads, Region::kInput,
+                  Region::kGradOutput, Region::kGradInput});
   const Sharding owed = Owed(Sharding::Whole(1), l.dp);
-  const int x = s.Slot("x", l.rows, l.row_sharding, "input", 0);
-  const int w = s.Slot("w", l.weight, Sharding::Whole(1), "params", 0);
-  const int dy = s.Slot("dy", l.rows, l.row_sharding, "grad_output", 0);
-  const int dx = s.Slot("dx", l.rows, l.row_sharding, "grad_input", 0);
-  const int product = s.Slot("product", l.rows, l.row_sharding, "transient", 0);
-  const int term = s.Slot("term", l.weight, owed, "transient", l.tile);
-  const int sum = s.Slot("g", l.weight, owed, "grads", 0);
+  const int x = s.Slot("x", l.rows, l.row_sharding, Region::kInput, 0);
+  const int w = s.Slot("w", l.weight, Sharding::Whole(1), Region::kParams, 0);
+  const int dy = s.Slot("dy", l.rows, l.row_sharding, Region::kGradOutput, 0);
+  const int dx = s.Slot("dx", l.rows, l.row_sharding, Region::kGradInput, 0);
+  const int product = s.Slot("product", l.rows, l.row_sharding, Region::kTransient, 0);
+  const int term = s.Slot("term", l.weight, owed, Region::kTransient, l.tile);
+  const int sum = s.Slot("g", l.weight, owed, Region::kGrads, 0);
   s.Compute("mul", {dy, x}, product);
   s.Compute("reduce_sum", {product}, term, {{"dims", std::vector<int64_t>{0}}});
   s.Compute("accumulate", {sum, term}, sum);
@@ -132,32 +135,33 @@ Segment BackwardSegment(const ChainLayout& l) {
 }
 
 Segment ReduceSegment(const ChainLayout& l) {
-  SegmentMaker s(l.mesh, "reduce", {"transient", "grads"});
+  SegmentMaker s(l.mesh, "reduce", {Region::kTransient, Region::kGrads});
   const Sharding whole = Sharding::Whole(1);
-  const int owed = s.Slot("g", l.weight, Owed(whole, l.dp), "grads", 0);
-  const int paid = s.Slot("g", l.weight, whole, "grads", 0);
+  const int owed = s.Slot("g", l.weight, Owed(whole, l.dp), Region::kGrads, 0);
+  const int paid = s.Slot("g", l.weight, whole, Region::kGrads, 0);
   if (l.o.dp > 1) s.AllReduce({owed}, {paid}, false);
   return s.Take();
 }
 
 Segment StepSegment(const ChainLayout& l) {
-  SegmentMaker s(l.mesh, "step", {"transient", "params", "grads", "globals"});
+  SegmentMaker s(l.mesh, "step",
+                 {Region::kTransient, Region::kParams, Region::kGrads, Region::kGlobals});
   const Sharding whole = Sharding::Whole(1);
-  const int w = s.Slot("w", l.weight, whole, "params", 0);
-  const int g = s.Slot("g", l.weight, whole, "grads", 0);
-  const int lr = s.Slot("lr", kNumber, Number({}), "globals", 2 * kSlotAlignment);
-  const int step = s.Slot("step", l.weight, whole, "transient", 0);
+  const int w = s.Slot("w", l.weight, whole, Region::kParams, 0);
+  const int g = s.Slot("g", l.weight, whole, Region::kGrads, 0);
+  const int lr = s.Slot("lr", kNumber, Number({}), Region::kGlobals, 2 * kSlotAlignment);
+  const int step = s.Slot("step", l.weight, whole, Region::kTransient, 0);
   s.Compute("mul", {g, lr}, step);
   s.Compute("sub", {w, step}, w);
   return s.Take();
 }
 
 Segment PayLossSegment(const ChainLayout& l) {
-  SegmentMaker s(l.mesh, "pay_loss", {"transient", "globals"});
-  const int loss = s.Slot("loss", kNumber, Number(l.dp), "globals", 0);
-  const int tokens = s.Slot("tokens", kNumber, Number(l.dp), "globals", kSlotAlignment);
-  const int all = s.Slot("loss.all", kNumber, Number({}), "globals", 3 * kSlotAlignment);
-  const int count = s.Slot("tokens.all", kNumber, Number({}), "globals", 4 * kSlotAlignment);
+  SegmentMaker s(l.mesh, "pay_loss", {Region::kTransient, Region::kGlobals});
+  const int loss = s.Slot("loss", kNumber, Number(l.dp), Region::kGlobals, 0);
+  const int tokens = s.Slot("tokens", kNumber, Number(l.dp), Region::kGlobals, kSlotAlignment);
+  const int all = s.Slot("loss.all", kNumber, Number({}), Region::kGlobals, 3 * kSlotAlignment);
+  const int count = s.Slot("tokens.all", kNumber, Number({}), Region::kGlobals, 4 * kSlotAlignment);
   if (l.o.dp > 1) {
     s.AllReduce({loss, tokens}, {all, count}, true);
   } else {

@@ -13,7 +13,6 @@
 #include "graph/base/status.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "passes/compile.h"
 #include "runtime/safetensors.h"
 #include "runtime/trainer.h"
 #include "tools/model_dims.h"
@@ -87,7 +86,7 @@ std::string NameOf(const TrainCase& c) {
   return name;
 }
 
-absl::StatusOr<Plan> CompileCase(const TrainCase& c) {
+absl::StatusOr<CaseModel> ModelOf(const TrainCase& c) {
   MGC_ASSIGN_OR_RETURN(ModelConfig config, LoadModelPreset(c.preset));
   config.vocab = c.vocab;
   if (c.kv_heads > 0) config.kv_heads = c.kv_heads;
@@ -104,13 +103,23 @@ absl::StatusOr<Plan> CompileCase(const TrainCase& c) {
   MGC_ASSIGN_OR_RETURN(options.machine, FindMachinePreset("cpu-threads"));
   ModelOptions model_options;
   model_options.vocab_multiple = c.vocab_multiple;
-  MGC_ASSIGN_OR_RETURN(const Graph model, BuildModel(config, c.parallel.micro_batch_size * c.dp,
-                                                     kSeqLength, model_options));
-  return Compile(model, DimsOf(config), options);
+  MGC_ASSIGN_OR_RETURN(Graph model, BuildModel(config, c.parallel.micro_batch_size * c.dp,
+                                               kSeqLength, model_options));
+  return CaseModel{std::move(model), DimsOf(config), std::move(options)};
+}
+
+absl::StatusOr<Plan> CompileCase(const TrainCase& c) {
+  MGC_ASSIGN_OR_RETURN(const CaseModel made, ModelOf(c));
+  return Compile(made.model, made.dims, made.options);
 }
 
 absl::StatusOr<TrainResult> TrainCaseFor(const TrainCase& c, int64_t steps, int workers) {
   MGC_ASSIGN_OR_RETURN(const Plan plan, CompileCase(c));
+  return TrainPlan(plan, c, steps, workers);
+}
+
+absl::StatusOr<TrainResult> TrainPlan(const Plan& plan, const TrainCase& c, int64_t steps,
+                                      int workers) {
   const std::vector<KernelEntry> kernels = CpuKernels();
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
                        Trainer::Create(plan, OptionsFor(c, steps, workers, kernels)));

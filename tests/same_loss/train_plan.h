@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "graph/plan.h"
+#include "passes/compile.h"
 #include "passes/parallel_config.h"
 
 namespace mgc {
@@ -30,6 +31,14 @@ struct TrainCase {
 // `gpt2-tiny_tp2_pp2_dp2_sp_...`: what differs from one rank.
 std::string NameOf(const TrainCase& c);
 
+// What a case is compiled from.
+struct CaseModel {
+  Graph model;
+  ModelDims dims;
+  CompileOptions options;
+};
+absl::StatusOr<CaseModel> ModelOf(const TrainCase& c);
+
 absl::StatusOr<Plan> CompileCase(const TrainCase& c);
 
 using Tensors = std::map<std::string, std::vector<float>>;
@@ -46,6 +55,10 @@ struct TrainResult {
 
 // Trains for `steps` on a fixed text.
 absl::StatusOr<TrainResult> TrainCaseFor(const TrainCase& c, int64_t steps, int workers = 0);
+
+// The same with another plan of the case.
+absl::StatusOr<TrainResult> TrainPlan(const Plan& plan, const TrainCase& c, int64_t steps,
+                                      int workers = 0);
 
 // |a - b| / |a| in the L2 norm; 0 when both are zero.
 double RelativeL2(const std::vector<float>& a, const std::vector<float>& b);

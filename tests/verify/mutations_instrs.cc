@@ -181,7 +181,7 @@ bool NormEntry(Plan* plan, Dice* dice, std::string* what) {
   const InstrFilter writes_norm = [](const Segment& segment, const Instr& instr) {
     if (instr.kind != InstrKind::kCompute || instr.outputs.empty()) return false;
     const Slot& to = segment.slots[static_cast<size_t>(instr.outputs[0])];
-    return segment.formals[static_cast<size_t>(to.formal)] == "norm";
+    return segment.formals[static_cast<size_t>(to.formal)].region == Region::kNorm;
   };
   if (!PickPlace(plan, dice, writes_norm, &place, what)) return false;
   if (place.instr().op->name == "lift" && dice->Flip()) {

@@ -203,7 +203,7 @@ bool BoundToAnotherLayer(Plan* plan, Dice* dice, std::string* what) {
     const Binding& theirs = (*place.list)[*other].bindings[formal];
     if (binding.base == theirs.base && binding.offset == theirs.offset) continue;
     binding = theirs;
-    *what = absl::StrCat(place.Name(), ", ", place.segment->formals[formal]);
+    *what = absl::StrCat(place.Name(), ", ", ToString(place.segment->formals[formal]));
     return true;
   }
   return false;
@@ -215,7 +215,7 @@ bool BindingShifted(Plan* plan, Dice* dice, std::string* what) {
   const size_t formal = dice->Below(place.segment->formals.size());
   Binding& binding = place.call().bindings[formal];
   binding.offset += dice->Flip() ? 64 : -64;
-  *what = absl::StrCat(place.Name(), ", ", place.segment->formals[formal]);
+  *what = absl::StrCat(place.Name(), ", ", ToString(place.segment->formals[formal]));
   return true;
 }
 
@@ -226,8 +226,8 @@ bool BindingsSwapped(Plan* plan, Dice* dice, std::string* what) {
   const size_t b = dice->Below(place.segment->formals.size());
   if (a == b) return false;
   std::swap(place.call().bindings[a], place.call().bindings[b]);
-  *what = absl::StrCat(place.Name(), ", ", place.segment->formals[a], " and ",
-                       place.segment->formals[b]);
+  *what = absl::StrCat(place.Name(), ", ", ToString(place.segment->formals[a]), " and ",
+                       ToString(place.segment->formals[b]));
   return true;
 }
 

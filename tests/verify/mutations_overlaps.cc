@@ -20,8 +20,8 @@ int64_t PickBlockBase(PlanClass* c, Dice* dice) {
   return bases[dice->Below(3)];
 }
 
-bool HasFormal(const Segment& segment, const Slot& slot, absl::string_view formal) {
-  return segment.formals[static_cast<size_t>(slot.formal)] == formal;
+bool HasFormal(const Segment& segment, const Slot& slot, Region region) {
+  return segment.formals[static_cast<size_t>(slot.formal)] == Formal{region, ""};
 }
 
 // A value of an update, or of an evaluation's end, stands in a block for everybody.
@@ -33,7 +33,7 @@ MutationKind InsideBlock(const char* name, std::vector<Call> PlanClass::*list,
             if (picked == nullptr) return false;
             Segment& first = plan->segments[static_cast<size_t>(picked->segment)];
             const Slot* slot = dice->Pick(&first.slots);
-            if (slot == nullptr || !HasFormal(first, *slot, "globals")) return false;
+            if (slot == nullptr || !HasFormal(first, *slot, Region::kGlobals)) return false;
             const int64_t old = slot->offset;
             const int64_t base = picked->bindings[static_cast<size_t>(slot->formal)].offset;
             const int64_t target = PickBlockBase(c, dice);
@@ -42,7 +42,7 @@ MutationKind InsideBlock(const char* name, std::vector<Call> PlanClass::*list,
             for (const Call& call : c->*list) {
               Segment& segment = plan->segments[static_cast<size_t>(call.segment)];
               for (Slot& other : segment.slots) {
-                if (!HasFormal(segment, other, "globals") || other.offset != old) continue;
+                if (!HasFormal(segment, other, Region::kGlobals) || other.offset != old) continue;
                 other.offset = target - base;
               }
             }
@@ -128,7 +128,7 @@ bool BucketResultsExchanged(Plan* plan, Dice* dice, std::string* what) {
         place.in(i).formal == place.out(i).formal && place.in(j).formal == place.out(j).formal &&
         place.in(i).offset == a && place.in(j).offset == b;
     if (a == b || !alike || !IsSum(place.in(i)) || !IsSum(place.in(j)) ||
-        !HasFormal(*place.segment, place.out(i), "grads"))
+        !HasFormal(*place.segment, place.out(i), Region::kGrads))
       continue;
     const std::string layer = place.segment->name.substr(0, place.segment->name.find('.') + 1);
     const auto other = [a, b](int64_t at) { return at == a ? b : at == b ? a : at; };
@@ -136,7 +136,8 @@ bool BucketResultsExchanged(Plan* plan, Dice* dice, std::string* what) {
     for (Segment& segment : plan->segments) {
       if (!absl::StartsWith(segment.name, layer)) continue;
       for (Slot& slot : segment.slots) {
-        if (HasFormal(segment, slot, "grads") && !IsSum(slot)) slot.offset = other(slot.offset);
+        if (HasFormal(segment, slot, Region::kGrads) && !IsSum(slot))
+          slot.offset = other(slot.offset);
       }
     }
     for (ParamBlock& block : plan->blocks) {

@@ -136,7 +136,7 @@ bool FormalChanged(Plan* plan, Dice* dice, std::string* what) {
       (place.slot().formal + 1 + static_cast<int>(dice->Below(static_cast<size_t>(formals - 1)))) %
       formals;
   *what = absl::StrCat(place.Name(), " to ",
-                       place.segment->formals[static_cast<size_t>(place.slot().formal)]);
+                       ToString(place.segment->formals[static_cast<size_t>(place.slot().formal)]));
   return true;
 }
 
@@ -144,8 +144,8 @@ bool FormalChanged(Plan* plan, Dice* dice, std::string* what) {
 bool KeptInTransient(Plan* plan, Dice* dice, std::string* what) {
   std::vector<SlotPlace> kept;
   for (const SlotPlace& place : SlotsInUse(plan)) {
-    const std::string& formal = place.segment->formals[static_cast<size_t>(place.slot().formal)];
-    if (formal == "frame" && place.slot().bytes <= place.segment->transient_bytes) {
+    const Formal& formal = place.segment->formals[static_cast<size_t>(place.slot().formal)];
+    if (formal.region == Region::kFrame && place.slot().bytes <= place.segment->transient_bytes) {
       kept.push_back(place);
     }
   }

@@ -72,8 +72,8 @@ ParamEntry* EntryOf(Plan* plan, const Copy& copy, Dice* dice) {
 
 bool MeanElsewhere(Plan* plan, std::vector<Copy>* copies, Dice* dice) {
   ParamEntry* entry = EntryOf(plan, (*copies)[0], dice);
-  const char* const bases[] = {"grads", "tied_grads", "grads:head", "grads:embedding", "grads:x"};
-  const char* base = bases[dice->Below(5)];
+  const char* const blocks[] = {"", kTiedBlock, "head", "embedding", "x"};
+  const Formal base{Region::kGrads, blocks[dice->Below(5)]};
   if (entry == nullptr || entry->mean_base == base) return false;
   entry->mean_base = base;
   return true;
@@ -81,8 +81,8 @@ bool MeanElsewhere(Plan* plan, std::vector<Copy>* copies, Dice* dice) {
 
 bool MeanForgotten(Plan* plan, std::vector<Copy>* copies, Dice* dice) {
   ParamEntry* entry = EntryOf(plan, (*copies)[0], dice);
-  if (entry == nullptr || entry->mean_base.empty()) return false;
-  entry->mean_base.clear();
+  if (entry == nullptr || entry->mean_base.region != Region::kGrads) return false;
+  entry->mean_base = {};
   return true;
 }
 

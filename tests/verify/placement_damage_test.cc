@@ -157,7 +157,7 @@ TEST(PlacementDamageTest, NormEntryCountedTwice) {
     for (Call& call : plan->classes[static_cast<size_t>(c)].update) {
       const Segment& segment = plan->segments[static_cast<size_t>(call.segment)];
       for (size_t f = 0; f < segment.formals.size(); ++f) {
-        if (segment.formals[f] == "norm") return &call.bindings[f].offset;
+        if (segment.formals[f].region == Region::kNorm) return &call.bindings[f].offset;
       }
     }
     return nullptr;

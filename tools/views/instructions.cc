@@ -34,8 +34,11 @@ std::string ResultsOf(const Plan& plan, const Segment& segment, const Instr& ins
 
 std::string SegmentText(const Plan& plan, const Segment& segment) {
   std::string text = absl::StrCat(
-      "segment ", segment.name, "(", absl::StrJoin(segment.formals, ", "), "): transient ",
-      BytesText(segment.transient_bytes), ", workspace ", BytesText(segment.workspace_bytes), "\n");
+      "segment ", segment.name, "(",
+      absl::StrJoin(segment.formals, ", ",
+                    [](std::string* out, const Formal& formal) { *out += ToString(formal); }),
+      "): transient ", BytesText(segment.transient_bytes), ", workspace ",
+      BytesText(segment.workspace_bytes), "\n");
   for (const Instr& instr : segment.instrs) {
     absl::StrAppend(&text, "  ", InstrText(plan, segment, instr), "\n");
   }
@@ -75,7 +78,7 @@ void WriteSegment(const Plan& plan, const Segment& segment, JsonWriter* json) {
   for (const Slot& slot : segment.slots) {
     json->BeginObject().String("name", slot.name).String("type", TypeText(slot.type));
     json->String("sharding", ToString(slot.sharding, plan.mesh));
-    json->String("formal", segment.formals[static_cast<size_t>(slot.formal)]);
+    json->String("formal", ToString(segment.formals[static_cast<size_t>(slot.formal)]));
     json->Integer("offset", slot.offset).Integer("bytes", slot.bytes).EndObject();
   }
   json->EndArray().Key("instructions").BeginArray();

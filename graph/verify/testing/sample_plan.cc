@@ -8,8 +8,9 @@ namespace mgc {
 namespace {
 
 constexpr char kHead[] = R"(
-plan @sample version 1 {
+plan @sample version 2 {
   batch micro 1 global 6 micro_batches 3 seq 4 vocab 16
+  stages (0 0) (1 0)
   predicted 0
 }
 mesh @m [tp=2, dp=2, pp=2]

@@ -34,7 +34,7 @@ class SegmentBuilder {
  public:
   SegmentBuilder(const Mesh& mesh, absl::string_view name) : mesh_(mesh) {
     segment_.name = std::string(name);
-    segment_.formals = {"transient", "params"};
+    segment_.formals = {{}, {Region::kParams, ""}};
   }
 
   int Add(absl::string_view name, const TensorType& type, absl::string_view sharding) {
@@ -258,6 +258,7 @@ Plan SmallPlan(int layers) {
     plan_class.update = {CallOf(kUpdate, kNoLayer)};
     plan_class.train = ProgramOf(coordinate);
     plan_class.memory = {4096, 4096, 4096, 8192, 1024, 2048, 23552 + coordinate, 0};
+    plan.stages.push_back({plan_class.coordinate, 0});
     plan.classes.push_back(std::move(plan_class));
   }
   return plan;
