@@ -92,7 +92,7 @@ TEST(PlanTextTest, ErrorsHavePlaces) {
 
 TEST(PlanTextTest, PlansAreCheckedAndViolationsHavePlaces) {
   EXPECT_THAT(ErrorAfter("wait 0 update", "wait 1 update"),
-              ContainsRegex("^p.mgc:41:1: error: segment layer forward: instruction 3 is of "
+              ContainsRegex("^p.mgc:42:1: error: segment layer forward: instruction 3 is of "
                             "collective 1 of 1 \\[plan_c8\\]"));
   EXPECT_THAT(ErrorAfter("peer 0", "peer 1"), ContainsRegex("p.mgc:[0-9]+:1: error: class 1: "));
 }

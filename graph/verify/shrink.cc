@@ -193,6 +193,7 @@ absl::StatusOr<Plan> Shrunk(const Plan& plan, const Mesh& mesh, const DimSizes& 
   }
   const std::vector<int64_t> kept = KeptMicroBatches(plan.num_micro_batches);
   small.num_micro_batches = static_cast<int64_t>(kept.size());
+  small.stages = plan.stages;
   for (const PlanClass& c : plan.classes) small.classes.push_back(SmallClass(c, kept));
   return small;
 }

@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "graph/base/status.h"
 #include "graph/plan_check.h"
+#include "graph/proto/plan_wire.h"
 #include "graph/text/plan_text.h"
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
@@ -94,6 +95,9 @@ TEST_P(VShapeTest, IsCheckedProvedAndRunWithTheNumbersOfTheLoop) {
   EXPECT_THAT(text, HasSubstr("\n  stages (0 0) (1 0) (1 1) (0 1)\n"));
   const absl::StatusOr<Plan> read = ParsePlan(text, "v.mgc");
   ASSERT_TRUE(read.ok()) << read.status();
+  const absl::StatusOr<Plan> from_bytes = DeserializePlan(SerializePlan(*plan), "v.plan");
+  ASSERT_TRUE(from_bytes.ok()) << from_bytes.status();
+  EXPECT_EQ(PrintPlan(*from_bytes), text);
 
   const absl::StatusOr<TrainResult> loop = TrainCaseFor(c, kSteps);
   ASSERT_TRUE(loop.ok()) << loop.status();
