@@ -119,9 +119,9 @@ class StatedCheck {
 
   // The flags that say what else the plan says.
   void CheckOptions() {
+    // An axis may be split: tp, where ranks share kv heads.
     const auto axis = [this](absl::string_view name) {
-      const AxisId id = plan_.mesh.FindAtomic(name);
-      return id < 0 ? 1 : plan_.mesh.size(id);
+      return plan_.mesh.Size(plan_.mesh.Find(name));
     };
     const int64_t chunks =
         plan_.classes.empty() ? 1 : static_cast<int64_t>(plan_.classes[0].chunks.size());
