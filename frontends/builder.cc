@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "graph/assemble.h"
 #include "graph/base/suggest.h"
+#include "graph/layer_names.h"
 #include "graph/op.h"
 #include "graph/step_names.h"
 
@@ -89,7 +90,7 @@ ModelBuilder::Scope ModelBuilder::Layer(int index, CallSite site) {
   }
   if (index >= num_layers_ && index < kMaxLayers) num_layers_ = index + 1;
   EnterLayer(index, site);
-  return Scope(this, absl::StrCat("layers.", index));
+  return Scope(this, LayerScope(index));
 }
 
 ModelBuilder::Scope ModelBuilder::Head(CallSite site) {

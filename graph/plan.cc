@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 
 namespace mgc {
 namespace {
@@ -40,10 +39,6 @@ std::string NameOf(const ActionRef& ref, const std::vector<Chunk>& chunks) {
 
 std::string NameOf(const TransferRef& ref, const std::vector<Chunk>& chunks) {
   return absl::StrCat(StageOf(ref.chunk, chunks), WordOf(ref.kind), ref.micro_batch);
-}
-
-std::string NameForLayer(absl::string_view pattern, int layer) {
-  return absl::StrReplaceAll(pattern, {{"*", absl::StrCat(layer)}});
 }
 
 int64_t WorkspaceBound(const Segment& segment, const Instr& instr, const Mesh& mesh) {

@@ -26,6 +26,7 @@
 #include "graph/attrs.h"
 #include "graph/formal.h"
 #include "graph/graph.h"
+#include "graph/layer_names.h"
 #include "graph/machine.h"
 #include "graph/mesh.h"
 #include "graph/op.h"
@@ -41,7 +42,7 @@ inline constexpr int64_t kSlotAlignment = 64;  // bytes
 
 // A tensor an instruction reads or writes: `offset` bytes behind the address of formal `formal`.
 struct Slot {
-  std::string name;  // layer numbers as `*`: `layers.*.mlp.up`
+  std::string name;  // a pattern (graph/layer_names.h): `layers.*.mlp.up`
   TensorType type;   // logical
   Sharding sharding;
   int formal = 0;
@@ -59,7 +60,7 @@ enum class InstrKind : uint8_t {
 struct Instr {
   InstrKind kind = InstrKind::kCompute;
   const OpDef* op = nullptr;  // of kLoad and kWait: null
-  Attrs attrs;                // text attributes may hold `*` for the call's layer
+  Attrs attrs;                // text attributes are patterns
   std::vector<int> inputs;    // slots
   std::vector<int> outputs;
   int collective = -1;  // kStart, kWait: counted from 0 within the segment
@@ -85,7 +86,7 @@ struct Segment {
 
 // One parameter of a block, with all that belongs to it. Offsets are relative to the block's bases.
 struct ParamEntry {
-  std::string name;  // `layers.*.mlp.up`
+  std::string name;  // a pattern: `layers.*.mlp.up`
   TensorType type;
   Sharding sharding;
   Sharding state_sharding;  // of the mean gradient too
@@ -275,9 +276,6 @@ struct Plan {
   // proved.
   int verifier = 0;
 };
-
-// `layers.*.mlp.up` for layer 3: `layers.3.mlp.up`.
-std::string NameForLayer(absl::string_view pattern, int layer);
 
 // Bytes of scratch that the kernel of an instruction may use for each of its threads: what its op
 // allows for the tiles of one rank. 0 for instructions that run no kernel.

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "graph/op.h"
 
 namespace mgc {
@@ -67,11 +66,6 @@ std::string KeyOf(const Segment& segment) {
 }
 
 }  // namespace
-
-std::string FoldName(absl::string_view name, int layer, int num_layers) {
-  if (layer < 0 || layer >= num_layers) return std::string(name);
-  return absl::StrReplaceAll(name, {{absl::StrCat("layers.", layer, "."), "layers.*."}});
-}
 
 int SegmentFolder::Add(Segment segment) {
   auto [it, fresh] = by_key_.try_emplace(KeyOf(segment), static_cast<int>(segments_.size()));

@@ -7,13 +7,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/string_view.h"
 #include "graph/plan.h"
 
 namespace mgc {
-
-// `layers.3.mlp.up` of layer 3 becomes `layers.*.mlp.up`.
-std::string FoldName(absl::string_view name, int layer, int num_layers);
 
 class SegmentFolder {
  public:

@@ -31,16 +31,6 @@ Segment MakeSegment() {
   return segment;
 }
 
-TEST(FoldNameTest, OnlyTheLayersOwnNumber) {
-  EXPECT_EQ(FoldName("layers.3.mlp.up", 3, 8), "layers.*.mlp.up");
-  EXPECT_EQ(FoldName("layers.13.mlp.up", 3, 16), "layers.13.mlp.up");
-  EXPECT_EQ(FoldName("layers.3.mlp.up", 4, 8), "layers.3.mlp.up");
-  EXPECT_EQ(FoldName("embedding.word", kEmbeddingLayer, 8), "embedding.word");
-  EXPECT_EQ(FoldName("layers.8.x", 8, 8), "layers.8.x");  // the head is no layer
-  EXPECT_EQ(FoldName("gradient of layers.3.x in layers.3.y", 3, 8),
-            "gradient of layers.*.x in layers.*.y");
-}
-
 TEST(FoldSegmentsTest, EqualSegmentsAreOne) {
   SegmentFolder folder;
   EXPECT_EQ(folder.Add(MakeSegment()), 0);

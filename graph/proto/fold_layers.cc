@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "graph/assemble.h"
+#include "graph/layer_names.h"
 #include "graph/proto/wire.h"
 
 namespace mgc {
@@ -23,8 +24,6 @@ constexpr int kMinCopies = 2;
 absl::Status Refuse(absl::string_view message) {
   return absl::InvalidArgumentError(absl::StrCat(message, " [wire_c5]"));
 }
-
-std::string Prefix(int layer) { return absl::StrCat("layers.", layer, "."); }
 
 // Inputs first, then results in program order.
 void Renumber(wire::Graph* graph) {
@@ -62,8 +61,8 @@ class Copier {
       : fold_(fold),
         layer_(layer),
         behind_(layer - kFirst),
-        from_(Prefix(kFirst)),
-        to_(Prefix(layer)) {}
+        from_(LayerPrefix(kFirst)),
+        to_(LayerPrefix(layer)) {}
 
   wire::Node Copy(const wire::Node& node) const {
     wire::Node copy = node;
@@ -161,7 +160,7 @@ class FoldFinder {
   int FirstInput(int layer) const {
     int at = 0;
     while (at < graph_.inputs_size() &&
-           !absl::StartsWith(graph_.values(graph_.inputs(at).value()).name(), Prefix(layer))) {
+           !absl::StartsWith(graph_.values(graph_.inputs(at).value()).name(), LayerPrefix(layer))) {
       ++at;
     }
     return at;
