@@ -54,6 +54,31 @@ void CheckWorkspace(const Plan& plan, const Segment& segment, PlaceCheck* check)
   }
 }
 
+// A load, whose slots exist; with `to_run` also that the runtime has such an input.
+void CheckLoad(const Plan& plan, const Segment& segment, const Instr& instr,
+               const std::string& name, bool to_run, PlaceCheck* check) {
+  const AttrValue* data = instr.attrs.Find("name");
+  if (!check->Require(instr.inputs.empty() && instr.outputs.size() == 1 && data != nullptr &&
+                          std::holds_alternative<std::string>(*data),
+                      "plan_c3", name, " loads one slot from the data input of attribute `name`")) {
+    return;
+  }
+  if (!to_run) return;
+  const std::string& named = std::get<std::string>(*data);
+  const absl::optional<DataInput> input = DataInputNamed(named);
+  if (!check->Require(input.has_value(), "plan_c14", name, " loads `", EscapeBytes(named),
+                      "`; a step is fed with tokens, targets and weights")) {
+    return;
+  }
+  if (plan.num_micro_batches < 1) return;  // plan_c1
+  const Slot& slot = segment.slots[static_cast<size_t>(instr.outputs[0])];
+  const TensorType type = TypeOf(*input, plan);
+  check->Require(TypesAgree(slot.type, type) && slot.sharding.storage.empty(), "plan_c14", name,
+                 " loads `", named, "`, for a micro-batch ", type.ToString(), ", into ",
+                 slot.type.ToString(),
+                 slot.sharding.storage.empty() ? "" : " that is stored in pieces");
+}
+
 class SegmentCheck {
  public:
   SegmentCheck(const Plan& plan, const Segment& segment, bool to_run,
@@ -131,31 +156,9 @@ class SegmentCheck {
       check_.Require(instr.inputs.empty() && instr.outputs.empty(), "plan_c3", name,
                      " waits and has slots");
     }
-    if (instr.kind == InstrKind::kLoad) CheckLoad(instr, name);
-  }
-
-  void CheckLoad(const Instr& instr, const std::string& name) {
-    const AttrValue* data = instr.attrs.Find("name");
-    if (!check_.Require(instr.inputs.empty() && instr.outputs.size() == 1 && data != nullptr &&
-                            std::holds_alternative<std::string>(*data),
-                        "plan_c3", name,
-                        " loads one slot from the data input of attribute `name`")) {
-      return;
+    if (instr.kind == InstrKind::kLoad) {
+      CheckLoad(plan_, segment_, instr, name, to_run_, &check_);
     }
-    if (!to_run_) return;
-    const std::string& named = std::get<std::string>(*data);
-    const absl::optional<DataInput> input = DataInputNamed(named);
-    if (!check_.Require(input.has_value(), "plan_c14", name, " loads `", EscapeBytes(named),
-                        "`; a step is fed with tokens, targets and weights")) {
-      return;
-    }
-    if (plan_.num_micro_batches < 1) return;  // plan_c1
-    const Slot& slot = SlotAt(instr.outputs[0]);
-    const TensorType type = TypeOf(*input, plan_);
-    check_.Require(TypesAgree(slot.type, type) && slot.sharding.storage.empty(), "plan_c14", name,
-                   " loads `", named, "`, for a micro-batch ", type.ToString(), ", into ",
-                   slot.type.ToString(),
-                   slot.sharding.storage.empty() ? "" : " that is stored in pieces");
   }
 
   void CheckCompute(const Instr& instr, const std::string& name) {

@@ -64,6 +64,12 @@ void DimSizes::AddTensor(const TensorType& type, const Sharding* sharding) {
   }
 }
 
+void DimSizes::KeepSizes(const TensorType& type) {
+  for (const Dim& dim : type.dims) {
+    variables_[static_cast<size_t>(Root(Find(dim.name, dim.size)))].fixed = true;
+  }
+}
+
 // A factor that is a dim by itself is that dim's variable; two such dims are one variable.
 void DimSizes::TieFactors(const TensorFactors& factors, const TensorType& type,
                           std::vector<int>* variables) {

@@ -33,6 +33,8 @@ class DimSizes {
 
   // A tensor of the plan; `sharding` may be null (values of the model).
   void AddTensor(const TensorType& type, const Sharding* sharding);
+  // The sizes of a tensor that has been added are numbers of things and stay as they are.
+  void KeepSizes(const TensorType& type);
   // A use of an op over tensors that have been added: ties its factors to their dims.
   void AddUse(const FactorRule& rule, absl::Span<const TensorType* const> operands,
               absl::Span<const Sharding* const> operand_shardings,

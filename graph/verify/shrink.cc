@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -43,6 +44,26 @@ void AddSegment(const Segment& segment, DimSizes* sizes) {
     if (!rule.ok()) continue;  // Placement reports it
     sizes->AddUse(*rule, operands, ShardingsOf(segment, instr.inputs), results,
                   ShardingsOf(segment, instr.outputs));
+  }
+}
+
+// Vectors that instructions read and none makes: packed from scalars that lie side by side
+// (OpRole::kPack). They have as many elements as there are scalars.
+void KeepPackedVectors(const Plan& plan, DimSizes* sizes) {
+  std::set<std::string> made;
+  for (const Segment& segment : plan.segments) {
+    for (const Instr& instr : segment.instrs) {
+      for (int slot : instr.outputs) made.insert(segment.slots[static_cast<size_t>(slot)].name);
+    }
+  }
+  for (const Segment& segment : plan.segments) {
+    for (const Instr& instr : segment.instrs) {
+      for (int input : instr.inputs) {
+        const Slot& slot = segment.slots[static_cast<size_t>(input)];
+        const bool vector = slot.type.ndim() == 1 && slot.type.dtype == DType::kF64;
+        if (vector && made.count(slot.name) == 0) sizes->KeepSizes(slot.type);
+      }
+    }
   }
 }
 
@@ -250,6 +271,7 @@ absl::StatusOr<Plan> ShrinkPlan(const Plan& plan, const Mesh& mesh) {
       sizes.AddTensor(entry.type, &entry.state_sharding);
     }
   }
+  KeepPackedVectors(plan, &sizes);
   // A size that an attribute states stays as it is, and dims without a name are left alone if that
   // is small enough.
   constexpr DimSizes::Wishes kTries[] = {

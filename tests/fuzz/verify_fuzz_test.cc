@@ -254,7 +254,7 @@ std::vector<OddCase> OddCases() {
       WithNodes("huge_constant",
                 "  %z: f64[] = constant() {value=0.0}\n"
                 "  %h: f64[33554432] = broadcast(%z) {dims=[0], names=\"_\", sizes=[33554432]}\n",
-                "", "meaning_v1"),
+                "", nullptr),
       WithNodes("named_huge_constant",
                 "  %z: f64[] = constant() {value=0.0}\n"
                 "  %h: f64[a=33554432] = broadcast(%z) {dims=[0], names=\"a\", sizes=[33554432]}\n",
