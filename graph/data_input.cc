@@ -5,8 +5,15 @@
 namespace mgc {
 
 absl::string_view NameOf(DataInput input) {
-  constexpr absl::string_view kNames[] = {kTokensInput, kTargetsInput, kWeightsInput};
-  return kNames[static_cast<int>(input)];
+  switch (input) {
+    case DataInput::kTokens:
+      return kTokensInput;
+    case DataInput::kTargets:
+      return kTargetsInput;
+    case DataInput::kWeights:
+      return kWeightsInput;
+  }
+  return "";
 }
 
 absl::optional<DataInput> DataInputNamed(absl::string_view name) {

@@ -1,7 +1,8 @@
 // Labels of rules: every one that the code gives is on a page, every one on a page is in the code.
 //
-// Two forms. `P18`: configurations, command lines, configuration files. `graph_c3`: graphs, texts,
-// bytes, plans; those of an op (`matmul_c2`) are made of its name and a number by Refuse().
+// Two forms. `P18`: configurations, command lines, configuration files. `graph_c3`, `order_v4`:
+// graphs, texts, bytes, plans and their proof; those of an op (`matmul_c2`) are made of its name
+// and a number by Refuse().
 
 #include <algorithm>
 #include <filesystem>
@@ -46,7 +47,7 @@ std::vector<std::string> TextsBelow(const std::vector<std::string>& folders,
 }
 
 std::vector<std::string> Sources() {
-  return TextsBelow({"graph", "passes", "frontends", "tools"}, {".cc"});
+  return TextsBelow({"graph", "passes", "frontends", "kernels", "runtime", "tools"}, {".cc", ".h"});
 }
 
 // Adds what `form` matches: its groups, one after the other, `infix` between them.
@@ -63,8 +64,8 @@ void AddMatches(const std::string& text, const std::string& form, const std::str
 // Labels of the second form on pages; `x_c1` … `x_c4` are four.
 Labels PageLabels() {
   Labels labels;
-  const std::regex label("[a-z_]+_c[0-9]+");
-  const std::regex range("`([a-z_]+_c)([0-9]+)` … `[a-z_]+_c([0-9]+)`");
+  const std::regex label("[a-z_]+_[cv][0-9]+");
+  const std::regex range("`([a-z_]+_[cv])([0-9]+)` … `[a-z_]+_[cv]([0-9]+)`");
   for (const std::string& text : TextsBelow({"docs"}, {".md"})) {
     for (const std::string& word : CodeWordsOf(text)) {
       if (std::regex_match(word, label)) labels.insert(word);
@@ -109,7 +110,7 @@ TEST(LabelsTest, RulesAreOnTheErrorsPage) {
 TEST(LabelsTest, ConstraintsAreOnPages) {
   Labels code;
   for (const std::string& text : Sources()) {
-    AddMatches(text, R"re(\b([a-z_]+_c[0-9]+)\b)re", "", &code);
+    AddMatches(text, R"re(\b([a-z_]+_[cv][0-9]+)\b)re", "", &code);
     AddMatches(text, R"re(Refuse\(\s*"([a-z_]+)",\s*([0-9]+))re", "_c", &code);
   }
   const Labels pages = PageLabels();
