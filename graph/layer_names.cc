@@ -16,7 +16,7 @@ std::string LayerScope(int layer) { return absl::StrCat("layers.", layer); }
 std::string LayerPrefix(int layer) { return absl::StrCat(LayerScope(layer), "."); }
 
 std::string FoldName(absl::string_view name, int layer, int num_layers) {
-  const std::string escaped = absl::StrReplaceAll(name, {{kNumber, kStar}});
+  std::string escaped = absl::StrReplaceAll(name, {{kNumber, kStar}});
   if (layer < 0 || layer >= num_layers) return escaped;
   return absl::StrReplaceAll(escaped, {{LayerPrefix(layer), "layers.*."}});
 }

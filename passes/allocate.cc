@@ -157,6 +157,7 @@ BaseKind BaseKindOf(StagedBase base) {
 
 std::vector<NamedAddress> AddressesOf(const std::vector<NamedOffset>& offsets, int64_t base) {
   std::vector<NamedAddress> addresses;
+  addresses.reserve(offsets.size());
   for (const NamedOffset& named : offsets) {
     addresses.push_back({named.name, base + named.offset});
   }
