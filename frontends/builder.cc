@@ -9,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "graph/assemble.h"
 #include "graph/base/suggest.h"
-#include "graph/layer_names.h"
-#include "graph/op.h"
-#include "graph/step_names.h"
+#include "graph/ir/assemble.h"
+#include "graph/ir/op.h"
+#include "graph/ir/step_names.h"
+#include "graph/types/layer_names.h"
 
 namespace mgc {
 namespace {

@@ -26,9 +26,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "graph/attrs.h"
-#include "graph/graph.h"
-#include "graph/tensor_type.h"
+#include "graph/ir/graph.h"
+#include "graph/types/attrs.h"
+#include "graph/types/tensor_type.h"
 
 namespace mgc {
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "graph/step_names.h"
+#include "graph/ir/step_names.h"
 
 namespace mgc {
 namespace {
@@ -130,7 +130,7 @@ Tensor Linear(ModelBuilder& b, absl::string_view name, Tensor x, absl::string_vi
   const Tensor product = b.Op("matmul", {x, weight}, {{"spec", einsum}}, site);
   const Tensor bias = options.bias ? b.Param("bias", sides[1], ZerosInit(), site) : Tensor();
   if (options.dropout == 0) {
-    // The residual stands first: it has the sum's layout, the product is owed to it.
+    // The residual stands first: it has the sum's sharding, the product is owed to it.
     if (options.residual.empty()) return AddPresent(b, product, {bias}, site);
     return AddPresent(b, options.residual, {product, bias}, site);
   }

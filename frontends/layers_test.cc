@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "graph/op.h"
+#include "graph/ir/op.h"
 #include "gtest/gtest.h"
 
 namespace mgc {

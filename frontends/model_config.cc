@@ -101,6 +101,19 @@ bool operator==(const ModelConfig& a, const ModelConfig& b) {
   return !a.rope_scaling.has_value() || Fields(*a.rope_scaling) == Fields(*b.rope_scaling);
 }
 
+ModelDims DimsOf(const ModelConfig& config) {
+  ModelDims dims;
+  dims.layers = config.layers;
+  dims.hidden = config.hidden;
+  dims.heads = config.heads;
+  dims.kv_heads = config.kv_heads;
+  dims.head_dim = config.head_dim;
+  dims.ffn = config.ffn;
+  dims.vocab = config.vocab;
+  dims.max_positions = config.max_positions;
+  return dims;
+}
+
 int64_t ParameterCount(const ModelConfig& c) {
   bool gpt2 = c.family == ModelFamily::kGpt2;
   int64_t queries = c.heads * c.head_dim;

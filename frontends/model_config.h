@@ -4,11 +4,10 @@
 // that is not known could change the mathematics and is an error; keys known to change nothing are
 // noted and ignored. Three keys are ours where Hugging Face has none (docs/model-config.md):
 //   seq_length               both families: the sequence length trained with unless a flag says
-//   otherwise; if absent,
-//                            the longest
+//                            otherwise; if absent, the longest
 //   embd_pdrop, resid_pdrop  llama: dropout after the embedding and before each residual addition,
-//   as in gpt2; if
-//                            absent, 0
+//                            as in gpt2; if absent, 0
+
 #ifndef MGC_FRONTENDS_MODEL_CONFIG_H_
 #define MGC_FRONTENDS_MODEL_CONFIG_H_
 
@@ -21,6 +20,7 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "graph/base/json.h"
+#include "graph/types/model_dims.h"
 
 namespace mgc {
 
@@ -65,6 +65,9 @@ bool operator==(const ModelConfig& a, const ModelConfig& b);
 
 // Elements of all logical parameters, a tied head counted once.
 int64_t ParameterCount(const ModelConfig& config);
+
+// The sizes that decide how the model may be spread over ranks.
+ModelDims DimsOf(const ModelConfig& config);
 
 // Parses `text`; `file` stands for it in messages. The errors are InvalidArgument, one line for
 // each violation, "file:line:col: what [label]": J1 to J5 of graph/base/json_reader.h,

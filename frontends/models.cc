@@ -22,8 +22,8 @@ struct Writer {
   double out_std;  // of projections into the residual stream
 };
 
-std::vector<Dim> DimsOf(const ModelConfig& config, int64_t batch, int64_t seq,
-                        const ModelOptions& options) {
+std::vector<Dim> NamedDims(const ModelConfig& config, int64_t batch, int64_t seq,
+                           const ModelOptions& options) {
   return {{batch, "batch"},
           {seq, "seq"},
           {config.hidden, "embed"},
@@ -109,7 +109,7 @@ absl::StatusOr<Graph> BuildModel(const ModelConfig& config, int64_t batch, int64
                                  const ModelOptions& options) {
   MGC_RETURN_IF_ERROR(CheckConfig(config, seq));
   const bool gpt2 = config.family == ModelFamily::kGpt2;
-  ModelBuilder b(gpt2 ? "gpt2" : "llama", DimsOf(config, batch, seq, options));
+  ModelBuilder b(gpt2 ? "gpt2" : "llama", NamedDims(config, batch, seq, options));
   const double out_std =
       config.initializer_range / std::sqrt(2.0 * static_cast<double>(config.layers));
   const Writer w{b, config, gpt2, config.initializer_range, out_std};

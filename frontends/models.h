@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "frontends/model_config.h"
-#include "graph/graph.h"
+#include "graph/ir/graph.h"
 
 namespace mgc {
 

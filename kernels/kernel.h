@@ -17,11 +17,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "graph/attrs.h"
-#include "graph/factor_rule.h"
-#include "graph/op.h"
-#include "graph/sharding.h"
-#include "graph/tensor_type.h"
+#include "graph/ir/op.h"
+#include "graph/types/attrs.h"
+#include "graph/types/factor_rule.h"
+#include "graph/types/sharding.h"
+#include "graph/types/tensor_type.h"
 #include "kernels/parallel.h"
 
 namespace mgc {

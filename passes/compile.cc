@@ -4,15 +4,15 @@
 #include <utility>
 
 #include "graph/base/status.h"
-#include "passes/allocate.h"
-#include "passes/check_config.h"
-#include "passes/differentiate.h"
-#include "passes/fuse.h"
-#include "passes/partition.h"
+#include "passes/config/check_config.h"
+#include "passes/graph/differentiate.h"
+#include "passes/graph/fuse.h"
+#include "passes/graph/recompute.h"
+#include "passes/graph/rewrite.h"
+#include "passes/graph/shard/partition.h"
+#include "passes/graph/simplify.h"
 #include "passes/pass_adapters.h"
-#include "passes/recompute.h"
-#include "passes/rewrite.h"
-#include "passes/simplify.h"
+#include "passes/plan/allocate.h"
 
 namespace mgc {
 namespace {
@@ -37,7 +37,7 @@ constexpr PassEntry kPasses[] = {
     {"simplify", "Removes what does nothing.", kTraining, kTraining,
      [](PassForm form, Context) { return OnGraphs(std::move(form), Simplify); }},
 
-    // All layouts are decided in one sweep over the whole step, then spelled out as collectives.
+    // All shardings are decided in one sweep over the whole step, then spelled out as collectives.
     {"shard", "Gives every value a sharding.", kTraining, kSharded, RunShard},
     {"partition", "Spells reshards out as collectives.", kSharded, kLocal,
      [](PassForm form, Context) { return OnGraphs(std::move(form), Partition); }},

@@ -6,10 +6,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "graph/graph.h"
-#include "graph/machine.h"
-#include "graph/plan.h"
-#include "passes/parallel_config.h"
+#include "graph/ir/graph.h"
+#include "graph/plan/plan.h"
+#include "graph/types/machine.h"
+#include "graph/types/model_dims.h"
+#include "passes/config/parallel_config.h"
 #include "passes/pass.h"
 
 namespace mgc {
@@ -23,7 +24,8 @@ struct CompileOptions {
 };
 
 // Errors: InvalidArgument with one line per violated rule for a configuration that cannot be
-// (passes/check_config.h, shard, memory), or for a graph that cannot be trained; those of RunPass.
+// (passes/config/check_config.h, shard, memory), or for a graph that cannot be trained; those of
+// RunPass.
 absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
                              const CompileOptions& options);
 

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "graph/plan/text/plan_text.h"
 #include "graph/text/lexer.h"
-#include "graph/text/plan_text.h"
 #include "graph/text/printer.h"
 
 namespace mgc {

@@ -1,7 +1,7 @@
 // What the compiler holds between two passes, as text: for dumps, mgc-opt and text tests.
 //
 //   staged mesh @m [tp=2, pp=2]
-//   segment ..., block ...          as in the text of a plan (graph/text/plan_text.h)
+//   segment ..., block ...          as in the text of a plan (graph/plan/text/plan_text.h)
 //   class 0 {
 //     hold @layer layer 0
 //     train {

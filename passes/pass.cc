@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/status.h"
-#include "graph/check.h"
-#include "graph/plan_check.h"
-#include "passes/violation.h"
+#include "graph/ir/check.h"
+#include "graph/plan/plan_check.h"
+#include "passes/config/violation.h"
 
 namespace mgc {
 namespace {

@@ -19,17 +19,18 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "graph/graph.h"
-#include "graph/machine.h"
-#include "graph/plan.h"
-#include "passes/parallel_config.h"
-#include "passes/place_layers.h"
-#include "passes/plan_forms.h"
-#include "passes/schedule.h"
+#include "graph/ir/graph.h"
+#include "graph/plan/plan.h"
+#include "graph/types/machine.h"
+#include "passes/config/parallel_config.h"
+#include "passes/config/place_layers.h"
+#include "passes/plan/plan_forms.h"
+#include "passes/plan/schedule.h"
 
 namespace mgc {
 
-// The four levels of graphs (graph/graph.h), then the forms of a plan (passes/plan_forms.h).
+// The four levels of graphs (graph/ir/graph.h), then the forms of a plan
+// (passes/plan/plan_forms.h).
 enum class PassLevel : uint8_t {
   kLogical,
   kTraining,
@@ -86,7 +87,8 @@ struct FinishedPass {
 
 struct RunOptions {
   // Whether what comes out is checked against the pass' output level, `after pass shard: ...`:
-  // graphs by graph/check.h, an Internal error; a plan by graph/plan_check.h, InvalidArgument.
+  // graphs by graph/ir/check.h, an Internal error; a plan by graph/plan/plan_check.h,
+  // InvalidArgument.
   bool check = true;
   // Called after every pass; false ends the run with a Cancelled error.
   std::function<bool(const FinishedPass& pass)> after_pass;

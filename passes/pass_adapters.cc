@@ -3,14 +3,14 @@
 #include <utility>
 
 #include "graph/base/status.h"
-#include "graph/vocabulary.h"
-#include "passes/allocate.h"
-#include "passes/differentiate.h"
-#include "passes/order.h"
-#include "passes/schedule.h"
-#include "passes/shard.h"
-#include "passes/stage.h"
-#include "passes/strategy.h"
+#include "graph/ir/vocabulary.h"
+#include "passes/graph/differentiate.h"
+#include "passes/graph/shard/shard.h"
+#include "passes/graph/shard/strategy.h"
+#include "passes/plan/allocate.h"
+#include "passes/plan/order.h"
+#include "passes/plan/schedule.h"
+#include "passes/plan/stage/stage.h"
 
 namespace mgc {
 namespace {

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "passes/compile.h"
-#include "passes/testing/text_graph.h"
+#include "passes/plan/testing/text_graph.h"
 
 namespace mgc {
 namespace {

@@ -13,15 +13,14 @@
 #include "absl/strings/str_join.h"
 #include "frontends/model_config.h"
 #include "frontends/models.h"
-#include "graph/machine.h"
-#include "graph/plan_check.h"
-#include "graph/text/plan_text.h"
-#include "graph/verify/memory.h"
-#include "graph/verify/order.h"
+#include "graph/plan/plan_check.h"
+#include "graph/plan/text/plan_text.h"
+#include "graph/types/machine.h"
+#include "graph/verify/memory/memory.h"
+#include "graph/verify/order/order.h"
 #include "gtest/gtest.h"
-#include "passes/check_config.h"
 #include "passes/compile.h"
-#include "tools/model_dims.h"
+#include "passes/config/check_config.h"
 
 namespace mgc {
 namespace {

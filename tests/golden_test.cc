@@ -12,11 +12,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontends/models.h"
-#include "graph/eval.h"
-#include "graph/graph.h"
-#include "graph/scalar.h"
+#include "graph/eval/eval.h"
+#include "graph/eval/models/scalar.h"
+#include "graph/ir/graph.h"
 #include "gtest/gtest.h"
-#include "passes/differentiate.h"
+#include "passes/graph/differentiate.h"
 
 namespace mgc {
 namespace {

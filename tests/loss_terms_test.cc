@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "graph/machine.h"
 #include "graph/text/parser.h"
+#include "graph/types/machine.h"
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "passes/compile.h"
-#include "runtime/trainer.h"
+#include "runtime/train/trainer.h"
 
 namespace mgc {
 namespace {

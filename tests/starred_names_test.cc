@@ -4,9 +4,9 @@
 #include <set>
 #include <string>
 
-#include "graph/machine.h"
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 #include "graph/text/parser.h"
+#include "graph/types/machine.h"
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "passes/compile.h"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/op.h"
+#include "graph/ir/op.h"
 #include "graph/ops/op_families.h"
 
 namespace mgc {

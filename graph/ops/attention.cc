@@ -7,9 +7,9 @@
 
 #include <algorithm>
 
+#include "graph/base/random.h"
 #include "graph/ops/op_families.h"
 #include "graph/ops/op_helpers.h"
-#include "graph/random.h"
 
 namespace mgc {
 namespace {

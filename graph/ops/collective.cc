@@ -1,8 +1,8 @@
 // Ops that move data between ranks, or change how a value is laid out without moving it.
 //
 // Their meaning is a change of sharding: operand and result have one logical type, and the axes and
-// dims concerned are read off the two shardings (graph/collective.h). They exist in local graphs
-// only. Reference evaluation of all ranks at once is in graph/eval.h.
+// dims concerned are read off the two shardings (graph/ir/collective.h). They exist in local graphs
+// only. Reference evaluation of all ranks at once is in graph/eval/eval.h.
 
 #include "graph/ops/op_families.h"
 

@@ -1,8 +1,8 @@
 // Ops that leave their operand as it is (or drop elements of it), and constants.
 
+#include "graph/base/random.h"
 #include "graph/ops/op_families.h"
 #include "graph/ops/op_helpers.h"
-#include "graph/random.h"
 
 namespace mgc {
 namespace {
@@ -27,11 +27,11 @@ OpDef Reshard() {
   OpDef op;
   op.name = "reshard";
   op.doc =
-      "x in another layout: a user's pin, or a change of layout that partition will spell out.";
+      "x in another sharding: a user's pin, or a change of sharding that partition will spell out.";
   op.operands = {"x"};
   op.results = {"y"};
   op.attrs = {{"pin", AttrKind::kInt, false}, {"sharding", AttrKind::kText, false}};
-  op.roles = {OpRole::kLayout};
+  op.roles = {OpRole::kReshard};
   op.any_dtype = true;
   op.rule = "... -> ...";
   op.linearity = Linearity::kSeparate;

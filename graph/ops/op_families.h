@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "graph/op.h"
+#include "graph/ir/op.h"
 
 namespace mgc {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "graph/op.h"
+#include "graph/ir/op.h"
 
 namespace mgc {
 

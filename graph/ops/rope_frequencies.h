@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "graph/attrs.h"
+#include "graph/types/attrs.h"
 
 namespace mgc {
 

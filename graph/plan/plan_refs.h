@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "absl/container/flat_hash_map.h"
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 
 namespace mgc {
 

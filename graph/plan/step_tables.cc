@@ -6,7 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/collective.h"
+#include "graph/ir/collective.h"
 
 namespace mgc {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 #include "graph/plan/plan_refs.h"
 
 namespace mgc {
@@ -63,7 +63,7 @@ struct StepClass {
   int IndexOf(const TransferRef& ref) const { return index.Find(ref); }
 };
 
-// Points into the plan, which must outlive it. The plan has passed graph/plan_check.h.
+// Points into the plan, which must outlive it. The plan has passed graph/plan/plan_check.h.
 struct StepTables {
   StepTables(const Plan& plan, bool eval);
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 #include "graph/plan/step_tables.h"
 
 namespace mgc {
@@ -66,7 +66,7 @@ class StepVisitor {
 
 // Walks through `steps` steps of the training (or evaluation) program, one after another without a
 // barrier. Returns "" when all lists have been run to their end, else what the first queues that
-// are not at their end wait for, a line each. The plan has passed graph/plan_check.h.
+// are not at their end wait for, a line each. The plan has passed graph/plan/plan_check.h.
 std::string WalkSteps(const Plan& plan, bool eval, int steps, StepVisitor* visitor);
 std::string WalkSteps(const StepTables& tables, int steps, StepVisitor* visitor);
 

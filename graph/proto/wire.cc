@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/assemble.h"
 #include "graph/base/file.h"
 #include "graph/base/status.h"
+#include "graph/ir/assemble.h"
 
 namespace mgc {
 namespace {

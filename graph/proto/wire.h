@@ -13,10 +13,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "graph/graph.h"
-#include "graph/machine.h"
-#include "graph/mesh.h"
+#include "graph/ir/graph.h"
 #include "graph/proto/mgc.pb.h"
+#include "graph/types/machine.h"
+#include "graph/types/mesh.h"
 
 namespace mgc {
 
@@ -34,7 +34,7 @@ absl::StatusOr<Machine> DeserializeMachine(absl::string_view bytes);
 
 // Messages, for documents that hold several. Errors of FromWire: [wire_c4] a name that does not
 // exist, [wire_c5] a number out of range, [wire_c6] a type that disagrees with the inferred one,
-// and those of the parts (graph/assemble.h, graph/mesh.h, graph/machine.h, the ops).
+// and those of the parts (graph/ir/assemble.h, graph/types/mesh.h, graph/types/machine.h, the ops).
 void ToWire(const Mesh& mesh, wire::Mesh* out);
 void ToWire(const Machine& machine, wire::Machine* out);
 void ToWire(const Graph& graph, wire::Graph* out);

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/assemble.h"
 #include "graph/base/file.h"
 #include "graph/base/status.h"
-#include "graph/op.h"
+#include "graph/ir/assemble.h"
+#include "graph/ir/op.h"
 #include "graph/proto/wire.h"
 
 namespace mgc {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "gmock/gmock.h"
-#include "graph/testing/graph_difference.h"
+#include "graph/ir/testing/graph_difference.h"
 #include "gtest/gtest.h"
 
 namespace mgc {

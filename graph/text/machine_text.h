@@ -17,8 +17,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "graph/machine.h"
 #include "graph/text/token_reader.h"
+#include "graph/types/machine.h"
 
 namespace mgc {
 

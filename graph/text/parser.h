@@ -23,7 +23,7 @@
 //   text_c3  a name is used twice           text_c8  a mesh or an axis that does not exist
 //   text_c4  a name that does not exist     text_c9  an output that its kind does not allow
 //   text_c5  an op that does not exist
-// and those of graph/assemble.h and of the ops.
+// and those of graph/ir/assemble.h and of the ops.
 
 #ifndef MGC_GRAPH_TEXT_PARSER_H_
 #define MGC_GRAPH_TEXT_PARSER_H_
@@ -33,11 +33,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "graph/graph.h"
-#include "graph/mesh.h"
+#include "graph/ir/graph.h"
 #include "graph/text/diagnostics.h"
 #include "graph/text/pieces.h"
 #include "graph/text/token_reader.h"
+#include "graph/types/mesh.h"
 
 namespace mgc {
 

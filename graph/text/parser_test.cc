@@ -3,8 +3,8 @@
 #include <string>
 
 #include "gmock/gmock.h"
-#include "graph/op.h"
-#include "graph/testing/graph_difference.h"
+#include "graph/ir/op.h"
+#include "graph/ir/testing/graph_difference.h"
 #include "graph/text/printer.h"
 #include "gtest/gtest.h"
 

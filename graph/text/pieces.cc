@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/assemble.h"
 #include "graph/base/suggest.h"
+#include "graph/ir/assemble.h"
 
 namespace mgc {
 namespace {

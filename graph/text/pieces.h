@@ -1,5 +1,5 @@
 // Readers of the parts that graphs, machines and plans are made of. Each reads one part at the
-// cursor, or reports and returns false; what it returns passes the checks of graph/assemble.h.
+// cursor, or reports and returns false; what it returns passes the checks of graph/ir/assemble.h.
 
 #ifndef MGC_GRAPH_TEXT_PIECES_H_
 #define MGC_GRAPH_TEXT_PIECES_H_
@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "graph/attrs.h"
-#include "graph/mesh.h"
-#include "graph/sharding.h"
-#include "graph/tensor_type.h"
 #include "graph/text/token_reader.h"
+#include "graph/types/attrs.h"
+#include "graph/types/mesh.h"
+#include "graph/types/sharding.h"
+#include "graph/types/tensor_type.h"
 
 namespace mgc {
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/op.h"
+#include "graph/ir/op.h"
 #include "graph/text/lexer.h"
 
 namespace mgc {

@@ -7,11 +7,11 @@
 
 #include <string>
 
-#include "graph/attrs.h"
-#include "graph/graph.h"
-#include "graph/mesh.h"
-#include "graph/sharding.h"
-#include "graph/tensor_type.h"
+#include "graph/ir/graph.h"
+#include "graph/types/attrs.h"
+#include "graph/types/mesh.h"
+#include "graph/types/sharding.h"
+#include "graph/types/tensor_type.h"
 
 namespace mgc {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
-#include "graph/assemble.h"
+#include "graph/ir/assemble.h"
 
 namespace mgc {
 namespace {

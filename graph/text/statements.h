@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "absl/types/optional.h"
-#include "graph/attrs.h"
-#include "graph/graph.h"
-#include "graph/sharding.h"
-#include "graph/tensor_type.h"
+#include "graph/ir/graph.h"
 #include "graph/text/diagnostics.h"
 #include "graph/text/pieces.h"
 #include "graph/text/token_reader.h"
+#include "graph/types/attrs.h"
+#include "graph/types/sharding.h"
+#include "graph/types/tensor_type.h"
 
 namespace mgc {
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "graph/plan_check.h"
-#include "graph/residue.h"
-#include "graph/verify/meaning.h"
-#include "graph/verify/memory.h"
-#include "graph/verify/order.h"
-#include "graph/verify/placement.h"
+#include "graph/eval/models/residue.h"
+#include "graph/plan/plan_check.h"
+#include "graph/verify/meaning/meaning.h"
+#include "graph/verify/memory/memory.h"
+#include "graph/verify/order/order.h"
+#include "graph/verify/placement/placement.h"
 
 namespace mgc {
 

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "graph/plan.h"
-#include "graph/verify/finding.h"
+#include "graph/plan/plan.h"
+#include "graph/verify/common/finding.h"
 
 namespace mgc {
 
@@ -32,12 +32,12 @@ struct VerifyReport {
   bool ok() const { return findings.empty(); }
 };
 
-// N^2 / 2 (D / p) (D / q), of the primes of graph/residue.h: the probability that two different
-// results of `calls` random functions of degree `degree` agree in both residues.
+// N^2 / 2 (D / p) (D / q), of the primes of graph/eval/models/residue.h: the probability that two
+// different results of `calls` random functions of degree `degree` agree in both residues.
 double MissProbability(int64_t calls, int64_t degree);
 
-// Checks that the plan is sound (graph/plan_check.h), then placement, order and memory, and, when
-// these hold, meaning. Any plan gets an answer.
+// Checks that the plan is sound (graph/plan/plan_check.h), then placement, order and memory, and,
+// when these hold, meaning. Any plan gets an answer.
 VerifyReport VerifyPlan(const Plan& plan);
 
 // Proves the plan and notes so in `plan->verifier`; FailedPrecondition with all findings when it

@@ -10,7 +10,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "runtime/trainer.h"
+#include "runtime/train/trainer.h"
 #include "tests/same_loss/train_plan.h"
 
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "graph/graph.h"
+#include "graph/ir/graph.h"
 
 namespace mgc {
 

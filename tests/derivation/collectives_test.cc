@@ -37,8 +37,8 @@ TinyModel ModelOf(const Case& c) {
   return model;
 }
 
-ParallelConfig LayoutOfCase(const Case& c) {
-  ParallelConfig parallel = LayoutOf(c.tp, c.dp, c.sp, c.zero);
+ParallelConfig ConfigOfCase(const Case& c) {
+  ParallelConfig parallel = ConfigOf(c.tp, c.dp, c.sp, c.zero);
   parallel.pp = c.pp;
   parallel.world_size *= c.pp;
   return parallel;
@@ -207,7 +207,7 @@ class CollectivesTest : public testing::TestWithParam<Case> {};
 TEST_P(CollectivesTest, AreThoseOfTheFormulas) {
   const Case& c = GetParam();
   const TinyModel model = ModelOf(c);
-  const Graph local = LocalGraph(model, LayoutOfCase(c));
+  const Graph local = LocalGraph(model, ConfigOfCase(c));
   const Formulas formulas(c);
   const int head = static_cast<int>(model.config.layers);
   for (Phase phase : {Phase::kForward, Phase::kBackward}) {
@@ -225,7 +225,7 @@ constexpr ModelFamily kGpt = ModelFamily::kGpt2;
 constexpr ModelFamily kLlama = ModelFamily::kLlama;
 
 INSTANTIATE_TEST_SUITE_P(
-    Layouts, CollectivesTest,
+    Configs, CollectivesTest,
     testing::Values(  // family, tied, kv heads, tp, dp, pp, sp, zero
         Case{"gpt_one_rank", kGpt, true, 4, 1, 1, 1, false, 0},
         Case{"gpt_tp2", kGpt, true, 4, 2, 1, 1, false, 0},
@@ -262,7 +262,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(LabelTest, LayersCarryFAndG) {
   const auto labels = [](bool sp, Phase phase) {
     CollectiveTable table;
-    const Graph local = LocalGraph(TinyGpt(), LayoutOf(2, 1, sp, 0));
+    const Graph local = LocalGraph(TinyGpt(), ConfigOf(2, 1, sp, 0));
     for (const CollectiveEntry& entry : CollectivesOf(local, phase, 0)) {
       ++table[absl::StrCat(entry.kind, " ", entry.label)];
     }
@@ -281,7 +281,7 @@ TEST(LabelTest, LayersCarryFAndG) {
 TEST(VolumeTest, OfALayerIsMegatrons) {
   const auto volume = [](bool sp, Phase phase) {
     int64_t units = 0;
-    const Graph local = LocalGraph(TinyGpt(), LayoutOf(4, 1, sp, 0));
+    const Graph local = LocalGraph(TinyGpt(), ConfigOf(4, 1, sp, 0));
     for (const CollectiveEntry& entry : CollectivesOf(local, phase, 0)) {
       units += absl::StartsWith(entry.kind, "all-reduce") ? 2 : 1;
     }

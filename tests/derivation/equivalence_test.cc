@@ -1,4 +1,4 @@
-// One step under every kind of layout equals the step on one device on every value a user sees
+// One step under every kind of parallelism equals the step on one device on every value a user sees
 // (loss, gradient norm, gradients, parameters): within rounding in doubles, exactly in residues.
 
 #include <string>
@@ -32,8 +32,8 @@ TEST_P(EquivalenceTest, OneStepIsThatOfOneDevice) {
   const Case& c = GetParam();
   TinyModel model = std::string(c.family) == "gpt" ? TinyGpt() : TinyLlama();
   model.config.vocab = c.vocab;
-  const StepValues one = RunStep(model, LocalGraph(model, LayoutOf(1, 1, false, 0)));
-  const StepValues many = RunStep(model, LocalGraph(model, LayoutOf(c.tp, c.dp, c.sp, c.zero)));
+  const StepValues one = RunStep(model, LocalGraph(model, ConfigOf(1, 1, false, 0)));
+  const StepValues many = RunStep(model, LocalGraph(model, ConfigOf(c.tp, c.dp, c.sp, c.zero)));
   ASSERT_EQ(one.values.size(), many.values.size());
   for (const auto& [name, value] : one.values) {
     // The true gradient of a key bias is zero; what stands there is rounding noise, which Adam
@@ -49,9 +49,9 @@ TEST_P(EquivalenceTest, OneStepIsExactlyThatOfOneDevice) {
   TinyModel model = std::string(c.family) == "gpt" ? TinyGpt() : TinyLlama();
   model.config.vocab = c.vocab;
   const ExactStepValues one =
-      RunExactStep(model, LocalGraph(model, LayoutOf(1, 1, false, 0)), kKey);
+      RunExactStep(model, LocalGraph(model, ConfigOf(1, 1, false, 0)), kKey);
   const ExactStepValues many =
-      RunExactStep(model, LocalGraph(model, LayoutOf(c.tp, c.dp, c.sp, c.zero)), kKey);
+      RunExactStep(model, LocalGraph(model, ConfigOf(c.tp, c.dp, c.sp, c.zero)), kKey);
   ASSERT_EQ(one.values.size(), many.values.size());
   for (const auto& [name, value] : one.values) {
     EXPECT_TRUE(value.real == many.values.at(name).real) << name;
@@ -61,7 +61,7 @@ TEST_P(EquivalenceTest, OneStepIsExactlyThatOfOneDevice) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Layouts, EquivalenceTest,
+    Configs, EquivalenceTest,
     testing::Values(Case{"gpt", 2, 1, false, 0, 13}, Case{"gpt", 4, 1, false, 0, 13},
                     Case{"gpt", 2, 1, true, 0, 13}, Case{"gpt", 1, 2, false, 0, 13},
                     Case{"gpt", 1, 4, false, 1, 13}, Case{"gpt", 2, 2, false, 0, 13},

@@ -6,15 +6,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontends/models.h"
+#include "graph/base/random.h"
 #include "graph/base/status.h"
-#include "graph/collective.h"
-#include "graph/op.h"
-#include "graph/random.h"
-#include "passes/differentiate.h"
-#include "passes/partition.h"
-#include "passes/shard.h"
-#include "passes/simplify.h"
-#include "passes/strategy.h"
+#include "graph/ir/collective.h"
+#include "graph/ir/op.h"
+#include "passes/graph/differentiate.h"
+#include "passes/graph/shard/partition.h"
+#include "passes/graph/shard/shard.h"
+#include "passes/graph/shard/strategy.h"
+#include "passes/graph/simplify.h"
 
 namespace mgc {
 namespace {
@@ -150,7 +150,7 @@ TinyModel TinyLlama() {
   return model;
 }
 
-ParallelConfig LayoutOf(int64_t tp, int64_t dp, bool sequence_parallel, int64_t zero) {
+ParallelConfig ConfigOf(int64_t tp, int64_t dp, bool sequence_parallel, int64_t zero) {
   ParallelConfig config;
   config.tp = tp;
   config.world_size = tp * dp;

@@ -1,5 +1,5 @@
 // Builds tiny models down to the local level and runs steps of them by reference evaluation, for
-// tests that compare layouts with one device.
+// tests that compare parallel steps with one device.
 
 #ifndef MGC_TESTS_DERIVATION_LOCAL_TRAINING_H_
 #define MGC_TESTS_DERIVATION_LOCAL_TRAINING_H_
@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "frontends/model_config.h"
-#include "graph/eval.h"
-#include "graph/graph.h"
-#include "graph/residue_model.h"
-#include "passes/parallel_config.h"
+#include "graph/eval/eval.h"
+#include "graph/eval/models/residue_model.h"
+#include "graph/ir/graph.h"
+#include "passes/config/parallel_config.h"
 
 namespace mgc {
 
@@ -25,10 +25,10 @@ struct TinyModel {
 TinyModel TinyGpt();
 TinyModel TinyLlama();
 
-// A layout of one pipeline stage.
-ParallelConfig LayoutOf(int64_t tp, int64_t dp, bool sequence_parallel, int64_t zero);
+// A configuration of one pipeline stage.
+ParallelConfig ConfigOf(int64_t tp, int64_t dp, bool sequence_parallel, int64_t zero);
 
-// The local training graph of a model under a layout; of one rank by default.
+// The local training graph of a model under a configuration; of one rank by default.
 Graph LocalGraph(const TinyModel& model, const ParallelConfig& parallel);
 
 // What one step of two micro-batches comes to.

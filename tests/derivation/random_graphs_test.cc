@@ -12,16 +12,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/check.h"
-#include "graph/eval.h"
-#include "graph/op.h"
+#include "graph/eval/eval.h"
+#include "graph/ir/check.h"
+#include "graph/ir/op.h"
 #include "graph/text/printer.h"
 #include "gtest/gtest.h"
-#include "passes/differentiate.h"
-#include "passes/partition.h"
-#include "passes/shard.h"
-#include "passes/simplify.h"
-#include "passes/strategy.h"
+#include "passes/graph/differentiate.h"
+#include "passes/graph/shard/partition.h"
+#include "passes/graph/shard/shard.h"
+#include "passes/graph/shard/strategy.h"
+#include "passes/graph/simplify.h"
 
 namespace mgc {
 namespace {

@@ -10,13 +10,13 @@
 #include "frontends/builder.h"
 #include "frontends/layers.h"
 #include "graph/base/status.h"
-#include "graph/op.h"
+#include "graph/ir/op.h"
 #include "gtest/gtest.h"
-#include "passes/differentiate.h"
-#include "passes/partition.h"
-#include "passes/shard.h"
-#include "passes/simplify.h"
-#include "passes/strategy.h"
+#include "passes/graph/differentiate.h"
+#include "passes/graph/shard/partition.h"
+#include "passes/graph/shard/shard.h"
+#include "passes/graph/shard/strategy.h"
+#include "passes/graph/simplify.h"
 #include "tests/derivation/collective_table.h"
 #include "tests/derivation/local_training.h"
 
@@ -101,20 +101,20 @@ int CountOf(const Graph& local, absl::string_view op) {
 TEST(ReadingTest, EachGradientProductResolvedByItself) {
   const auto three = [](ModelBuilder& b, Tensor x) { return Attention(b, "attention", x, x); };
   // Three products read x: one all-reduce of the sum of their gradients, or one reduce-scatter.
-  EXPECT_EQ(LayerKinds(LocalOf(OneLayer(three), LayoutOf(2, 1, false, 0)), Phase::kBackward),
+  EXPECT_EQ(LayerKinds(LocalOf(OneLayer(three), ConfigOf(2, 1, false, 0)), Phase::kBackward),
             (CollectiveTable{{"all-reduce tp", 1}}));
-  EXPECT_EQ(LayerKinds(LocalOf(OneLayer(three), LayoutOf(2, 1, true, 0)), Phase::kBackward),
+  EXPECT_EQ(LayerKinds(LocalOf(OneLayer(three), ConfigOf(2, 1, true, 0)), Phase::kBackward),
             (CollectiveTable{{"all-gather tp", 2}, {"reduce-scatter tp", 1}}));
   for (const TinyModel& model : {TinyGpt(), TinyLlama()}) {
-    EXPECT_EQ(LayerKinds(LocalGraph(model, LayoutOf(2, 1, false, 0)), Phase::kBackward),
+    EXPECT_EQ(LayerKinds(LocalGraph(model, ConfigOf(2, 1, false, 0)), Phase::kBackward),
               (CollectiveTable{{"all-reduce tp", 2}}));
-    EXPECT_EQ(LayerKinds(LocalGraph(model, LayoutOf(2, 1, true, 0)), Phase::kBackward),
+    EXPECT_EQ(LayerKinds(LocalGraph(model, ConfigOf(2, 1, true, 0)), Phase::kBackward),
               (CollectiveTable{{"all-gather tp", 4}, {"reduce-scatter tp", 2}}));
   }
 }
 
 TEST(ReadingTest, OwedCarriedThroughEveryLinearOp) {
-  const Graph local = LocalGraph(TinyGpt(), LayoutOf(2, 1, false, 0));
+  const Graph local = LocalGraph(TinyGpt(), ConfigOf(2, 1, false, 0));
   EXPECT_EQ(LayerKinds(local, Phase::kBackward), (CollectiveTable{{"all-reduce tp", 2}}));
   int accumulators = 0;
   for (const GraphInput& input : local.inputs()) {
@@ -126,7 +126,7 @@ TEST(ReadingTest, OwedCarriedThroughEveryLinearOp) {
 }
 
 TEST(ReadingTest, NoGradientTieUnderSequenceParallelism) {
-  const Graph local = LocalGraph(TinyGpt(), LayoutOf(2, 1, true, 0));
+  const Graph local = LocalGraph(TinyGpt(), ConfigOf(2, 1, true, 0));
   EXPECT_EQ(LayerKinds(local, Phase::kBackward).count("all-reduce tp"), 0u);
   // The whole gradient of a value of the residual stream is laid out as the value.
   int gradients = 0;
@@ -143,10 +143,10 @@ TEST(ReadingTest, NoGradientTieUnderSequenceParallelism) {
 
 TEST(ReadingTest, OutputClaimsFirst) {
   // x is cut on seq, and so is what the layer returns; the products in between are cut on mlp.
-  const Graph local = LocalOf(OneLayer(TwoProducts), LayoutOf(2, 1, true, 0));
+  const Graph local = LocalOf(OneLayer(TwoProducts), ConfigOf(2, 1, true, 0));
   EXPECT_EQ(LayerKinds(local, Phase::kForward),
             (CollectiveTable{{"all-gather tp", 1}, {"reduce-scatter tp", 1}}));
-  const Graph gpt = LocalGraph(TinyGpt(), LayoutOf(2, 1, true, 0));
+  const Graph gpt = LocalGraph(TinyGpt(), ConfigOf(2, 1, true, 0));
   EXPECT_EQ(LayerKinds(gpt, Phase::kForward),
             (CollectiveTable{{"all-gather tp", 2}, {"reduce-scatter tp", 2}}));
 }
@@ -154,7 +154,7 @@ TEST(ReadingTest, OutputClaimsFirst) {
 TEST(ReadingTest, OperandsLeftToRightWithoutParametersFirst) {
   // No weight is gathered: what is gathered is x alone.
   for (const TinyModel& model : {TinyGpt(), TinyLlama()}) {
-    const Graph local = LocalGraph(model, LayoutOf(2, 1, true, 0));
+    const Graph local = LocalGraph(model, ConfigOf(2, 1, true, 0));
     const int64_t stream = model.batch * model.seq * model.config.hidden * 4;
     EXPECT_EQ(TableOf(CollectivesOf(local, Phase::kForward, 0)),
               (CollectiveTable{{RowOf("all-gather", "tp", stream), 2},
@@ -163,7 +163,7 @@ TEST(ReadingTest, OperandsLeftToRightWithoutParametersFirst) {
 }
 
 TEST(ReadingTest, SeqSeededOnInputsOnly) {
-  const Graph local = LocalGraph(TinyGpt(), LayoutOf(2, 1, true, 0));
+  const Graph local = LocalGraph(TinyGpt(), ConfigOf(2, 1, true, 0));
   const AxisList tp = local.mesh().Find("tp");
   // The stream, and what is computed from it token by token.
   int cut = 0;
@@ -178,7 +178,7 @@ TEST(ReadingTest, SeqSeededOnInputsOnly) {
 }
 
 TEST(ReadingTest, SeqOnEveryValueWithSeq) {
-  const Graph local = LocalGraph(TinyGpt(), LayoutOf(2, 1, true, 0));
+  const Graph local = LocalGraph(TinyGpt(), ConfigOf(2, 1, true, 0));
   const int head = static_cast<int>(TinyGpt().config.layers);
   EXPECT_EQ(
       KindsOf(CollectivesOf(local, Phase::kForward, head)),
@@ -187,7 +187,7 @@ TEST(ReadingTest, SeqOnEveryValueWithSeq) {
 
 TEST(ReadingTest, DimsOfAParameterGradientNotClosed) {
   const TinyModel model = TinyGpt();
-  const Graph local = LocalGraph(model, LayoutOf(2, 1, true, 0));
+  const Graph local = LocalGraph(model, ConfigOf(2, 1, true, 0));
   // dY for the word table alone, which has to see all tokens; the position table's gradient stays
   // owed and is paid once a step.
   EXPECT_EQ(KindsOf(CollectivesOf(local, Phase::kBackward, kEmbeddingLayer)),
@@ -198,7 +198,7 @@ TEST(ReadingTest, DimsOfAParameterGradientNotClosed) {
 }
 
 TEST(ReadingTest, CollectivesSharedBetweenForwardAndBackward) {
-  const Graph local = LocalGraph(TinyLlama(), LayoutOf(2, 1, true, 0));
+  const Graph local = LocalGraph(TinyLlama(), ConfigOf(2, 1, true, 0));
   for (const Node& node : local.nodes()) {
     if (node.phase != Phase::kBackward) continue;
     for (ValueId id : node.inputs) {
@@ -211,7 +211,7 @@ TEST(ReadingTest, CollectivesSharedBetweenForwardAndBackward) {
 }
 
 TEST(ReadingTest, NormsSquareReadsTheOwedGradientUnderZero) {
-  const Graph local = LocalGraph(TinyGpt(), LayoutOf(1, 2, false, 1));
+  const Graph local = LocalGraph(TinyGpt(), ConfigOf(1, 2, false, 1));
   EXPECT_EQ(
       KindsOf(CollectivesOf(local, Phase::kUpdate, kNoLayer)),
       (CollectiveTable{{"reduce-scatter dp", 36}, {"all-gather dp", 36}, {"all-reduce dp", 2}}));
@@ -221,7 +221,7 @@ TEST(ReadingTest, ZeroByTensorDim) {
   TinyModel model = TinyGpt();
   model.batch = 6;
   // 3 divides no dim of any parameter but the mlp's.
-  const Graph local = LocalGraph(model, LayoutOf(1, 3, false, 1));
+  const Graph local = LocalGraph(model, ConfigOf(1, 3, false, 1));
   EXPECT_EQ(
       KindsOf(CollectivesOf(local, Phase::kUpdate, kNoLayer)),
       (CollectiveTable{{"reduce-scatter dp", 36}, {"all-gather dp", 36}, {"all-reduce dp", 2}}));
@@ -236,15 +236,15 @@ TEST(ReadingTest, NestedAdds) {
         Projected(b, "m.down", Projected(b, "m.up", x, "embed -> mlp", {}), "mlp -> embed", {});
     return Add(b, {Add(b, {x, a}), m});
   };
-  EXPECT_EQ(LayerKinds(LocalOf(OneLayer(nested), LayoutOf(2, 1, false, 0)), Phase::kForward),
+  EXPECT_EQ(LayerKinds(LocalOf(OneLayer(nested), ConfigOf(2, 1, false, 0)), Phase::kForward),
             (CollectiveTable{{"all-reduce tp", 1}}));
-  EXPECT_EQ(LayerKinds(LocalOf(OneLayer(nested), LayoutOf(2, 1, true, 0)), Phase::kForward),
+  EXPECT_EQ(LayerKinds(LocalOf(OneLayer(nested), ConfigOf(2, 1, true, 0)), Phase::kForward),
             (CollectiveTable{{"all-gather tp", 1}, {"reduce-scatter tp", 1}}));
 }
 
 // A row-parallel bias is added behind the reduction: its operand owes nothing.
 TEST(ReadingTest, RowParallelBiasBeforeTheReduction) {
-  const Graph local = LocalOf(OneLayer(TwoProducts), LayoutOf(2, 1, false, 0));
+  const Graph local = LocalOf(OneLayer(TwoProducts), ConfigOf(2, 1, false, 0));
   int sums = 0;
   for (const Node& node : local.nodes()) {
     const ValueId bias = local.FindValue("layers.0.down.bias");
@@ -257,7 +257,7 @@ TEST(ReadingTest, RowParallelBiasBeforeTheReduction) {
 
 TEST(ReadingTest, KvHeadsWholeOnOneTpAxis) {
   const TinyModel model = TinyLlama();
-  const ParallelConfig parallel = LayoutOf(4, 1, false, 0);
+  const ParallelConfig parallel = ConfigOf(4, 1, false, 0);
   // With sub-axes no rank sees another's heads: nothing but the two all-reduces.
   EXPECT_EQ(LayerKinds(LocalGraph(model, parallel), Phase::kForward),
             (CollectiveTable{{"all-reduce tp", 2}}));
@@ -275,7 +275,7 @@ TEST(ReadingTest, KvHeadsWholeOnOneTpAxis) {
 // Neither divides the other: no number of ranks of tp shares 3 kv heads evenly.
 TEST(ReadingTest, KvHeadsThatTpCannotShareAreAnError) {
   const auto attention = [](ModelBuilder& b, Tensor x) { return Attention(b, "attention", x, x); };
-  const ParallelConfig parallel = LayoutOf(2, 1, false, 0);
+  const ParallelConfig parallel = ConfigOf(2, 1, false, 0);
   ModelBuilder b("odd", {{4, "batch"},
                          {8, "seq"},
                          {16, "embed"},
@@ -294,7 +294,7 @@ TEST(ReadingTest, KvHeadsThatTpCannotShareAreAnError) {
 }
 
 TEST(ReadingTest, KvHeadsDividedInColumns) {
-  const Graph local = LocalGraph(TinyLlama(), LayoutOf(4, 1, false, 0));
+  const Graph local = LocalGraph(TinyLlama(), ConfigOf(4, 1, false, 0));
   const AxisList kv = {local.mesh().FindAtomic("tp.0")};
   for (const char* name : {"layers.0.attention.k", "layers.0.attention.v"}) {
     const ValueId id = local.FindValue(name);
@@ -314,8 +314,8 @@ TEST(ReadingTest, KvHeadsDividedInColumns) {
 // Storage axes never claim: with optimizer state in pieces, every layer communicates as without.
 TEST(ReadingTest, StorageAxesThatClaim) {
   TinyModel model = TinyLlama();
-  const Graph stored = LocalGraph(model, LayoutOf(2, 2, true, 1));
-  const Graph plain = LocalGraph(model, LayoutOf(2, 2, true, 0));
+  const Graph stored = LocalGraph(model, ConfigOf(2, 2, true, 1));
+  const Graph plain = LocalGraph(model, ConfigOf(2, 2, true, 0));
   EXPECT_EQ(TableOf(CollectivesOfPasses(stored)), TableOf(CollectivesOfPasses(plain)));
   EXPECT_EQ(CountOf(stored, "all_to_all"), 0);
   const AxisList dp = stored.mesh().Find("dp");
@@ -331,7 +331,7 @@ TEST(ReadingTest, StorageAxesThatClaim) {
 
 // A stop-gradient's backward that is not removed would be one all-reduce more in the head.
 TEST(ReadingTest, MaximumWithABackward) {
-  const Graph local = LocalGraph(TinyGpt(), LayoutOf(2, 1, false, 0));
+  const Graph local = LocalGraph(TinyGpt(), ConfigOf(2, 1, false, 0));
   const int head = static_cast<int>(TinyGpt().config.layers);
   EXPECT_EQ(KindsOf(CollectivesOf(local, Phase::kBackward, head)),
             (CollectiveTable{{"all-reduce tp", 1}}));
@@ -341,7 +341,7 @@ TEST(ReadingTest, MaximumWithABackward) {
 // All layers come out alike: nothing in the last one owes what the others do not.
 TEST(ReadingTest, TheOtherOperandOfAResidualSumOwesWhatItCouldCarry) {
   for (const TinyModel& model : {TinyGpt(), TinyLlama()}) {
-    const Graph local = LocalGraph(model, LayoutOf(2, 1, false, 0));
+    const Graph local = LocalGraph(model, ConfigOf(2, 1, false, 0));
     for (const CollectiveEntry& entry : CollectivesOf(local, Phase::kUpdate, kNoLayer)) {
       EXPECT_EQ(entry.name, "grad_squares.resolved");
     }
@@ -351,7 +351,7 @@ TEST(ReadingTest, TheOtherOperandOfAResidualSumOwesWhatItCouldCarry) {
 // A user's pin wins: the value as pinned is cut as the text says, and only it.
 TEST(ReadingTest, APinIsANodeBetweenTwoValues) {
   const auto pinned = [](ModelBuilder& b, Tensor x) { return TwoProducts(b, b.Pin(x, "-,-,tp")); };
-  const Graph local = LocalOf(OneLayer(pinned), LayoutOf(2, 1, false, 0));
+  const Graph local = LocalOf(OneLayer(pinned), ConfigOf(2, 1, false, 0));
   EXPECT_EQ(LayerKinds(local, Phase::kForward),
             (CollectiveTable{{"all-gather tp", 1}, {"all-reduce tp", 1}}));
 }

@@ -7,13 +7,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "graph/check.h"
-#include "graph/op.h"
+#include "graph/ir/check.h"
+#include "graph/ir/op.h"
 #include "gtest/gtest.h"
-#include "passes/fuse.h"
-#include "passes/layout.h"
-#include "passes/parts.h"
-#include "passes/recompute.h"
+#include "passes/graph/fuse.h"
+#include "passes/graph/recompute.h"
+#include "passes/plan/parts.h"
+#include "passes/plan/value_places.h"
 #include "tests/derivation/collective_table.h"
 #include "tests/derivation/local_training.h"
 
@@ -47,7 +47,7 @@ std::set<std::string> Kept(const Graph& local, int layer) {
 
 int64_t FrameBytes(const Graph& local, int layer) {
   const Parts parts(local);
-  return Layout(parts, nullptr).frame_bytes(layer);
+  return ValuePlaces(parts, nullptr).frame_bytes(layer);
 }
 
 class RewritesTest : public testing::TestWithParam<Case> {
@@ -55,7 +55,7 @@ class RewritesTest : public testing::TestWithParam<Case> {
   RewritesTest()
       : model_(ModelOf(GetParam())),
         local_(LocalGraph(
-            model_, LayoutOf(GetParam().tp, GetParam().dp, GetParam().sp, GetParam().zero))) {}
+            model_, ConfigOf(GetParam().tp, GetParam().dp, GetParam().sp, GetParam().zero))) {}
 
   // Largest relative error of a value a user sees.
   void ExpectEqual(const Graph& changed, double tolerance) const {
@@ -135,7 +135,7 @@ TEST_P(RewritesTest, RecomputationCommunicatesAsForward) {
   EXPECT_EQ(KindsOf(CollectivesOf(full, Phase::kBackward, 0)), expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, RewritesTest,
+INSTANTIATE_TEST_SUITE_P(Configs, RewritesTest,
                          testing::Values(Case{"gpt", true, 1, 1, false, 0},
                                          Case{"gpt_tp2", true, 2, 1, false, 0},
                                          Case{"gpt_tp2_dp2_sp_zero1", true, 2, 2, true, 1},

@@ -15,7 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/file.h"
-#include "graph/op.h"
+#include "graph/ir/op.h"
 #include "gtest/gtest.h"
 #include "tests/docs/page.h"
 

@@ -11,9 +11,9 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "graph/attrs.h"
 #include "graph/base/file.h"
-#include "graph/op.h"
+#include "graph/ir/op.h"
+#include "graph/types/attrs.h"
 #include "gtest/gtest.h"
 
 namespace mgc {
@@ -102,14 +102,14 @@ constexpr RoleRow kRoles[] = {
     {OpRole::kSum, "the sum of all operands: taken apart, regrouped, paid once where it is owed"},
     {OpRole::kCollect, "a micro-batch's contribution joins a sum that lives on, which stays owed"},
     {OpRole::kPack, "operands are written where the result lies: nothing is computed"},
-    {OpRole::kLayout, "a change of layout, which partition spells out"},
+    {OpRole::kReshard, "a change of sharding, which partition spells out"},
     {OpRole::kRandom, "draws random numbers; evaluation turns them off"},
     {OpRole::kRecompute, "selective recomputation computes it again for backward"},
 };
 
 std::string Roles() {
   std::string text =
-      "\n## Roles\n\nWhat passes treat in a way of its own (`OpRole` in `graph/op.h`):\n\n"
+      "\n## Roles\n\nWhat passes treat in a way of its own (`OpRole` in `graph/ir/op.h`):\n\n"
       "| ops | role |\n|---|---|\n";
   for (const RoleRow& role : kRoles) {
     std::vector<std::string> names;

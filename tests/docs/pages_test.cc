@@ -57,7 +57,7 @@ TEST_P(PagesTest, LinksLeadSomewhere) {
   }
 }
 
-// `graph/check.h`; names with placeholders are no files.
+// `graph/ir/check.h`; names with placeholders are no files.
 TEST_P(PagesTest, NamedFilesExist) {
   const std::set<std::string> rooms = {"graph", "passes", "kernels", "runtime", "frontends"};
   for (const std::string& word : CodeWordsOf(TextOf(GetParam()))) {

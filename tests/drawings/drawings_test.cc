@@ -5,8 +5,8 @@
 
 #include "gtest/gtest.h"
 #include "tests/plan_forms/corpus.h"
-#include "tools/svg.h"
-#include "tools/views/dot.h"
+#include "tools/cli/svg.h"
+#include "tools/views/drawings/dot.h"
 
 namespace mgc {
 namespace {

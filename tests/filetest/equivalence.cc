@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/eval.h"
-#include "graph/random.h"
-#include "graph/residue_model.h"
+#include "graph/base/random.h"
+#include "graph/eval/eval.h"
+#include "graph/eval/models/residue_model.h"
 
 namespace mgc {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "graph/check.h"
+#include "graph/ir/check.h"
 #include "graph/text/machine_text.h"
 #include "graph/text/parser.h"
 #include "graph/text/printer.h"

@@ -27,7 +27,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "graph/graph.h"
+#include "graph/ir/graph.h"
 #include "graph/text/parser.h"
 
 namespace mgc {

@@ -9,8 +9,8 @@
 #include "absl/strings/str_split.h"
 #include "graph/base/status.h"
 #include "passes/compile.h"
+#include "passes/config/parallel_config.h"
 #include "passes/form_text.h"
-#include "passes/parallel_config.h"
 
 namespace mgc {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "graph/graph.h"
+#include "graph/ir/graph.h"
 #include "tests/filetest/filetest.h"
 
 namespace mgc {

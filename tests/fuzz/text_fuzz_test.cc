@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "graph/check.h"
-#include "graph/machine.h"
-#include "graph/op.h"
+#include "graph/ir/check.h"
+#include "graph/ir/op.h"
+#include "graph/ir/testing/graph_difference.h"
 #include "graph/proto/wire.h"
-#include "graph/testing/graph_difference.h"
 #include "graph/text/machine_text.h"
 #include "graph/text/parser.h"
 #include "graph/text/printer.h"
+#include "graph/types/machine.h"
 #include "gtest/gtest.h"
 #include "tests/fuzz/fuzz_cases.h"
 

@@ -85,7 +85,7 @@ TEST_P(CompletenessTest, RolesFit) {
     EXPECT_EQ(op().operands.size(), 2u);
     EXPECT_EQ(OperandInPlace(op(), 0), 0) << "a sum that lives on is added to in place";
   }
-  EXPECT_TRUE(op().identity || !op().Has(OpRole::kLayout));
+  EXPECT_TRUE(op().identity || !op().Has(OpRole::kReshard));
   if (op().identity) {
     EXPECT_FALSE(op().operands.empty());
     EXPECT_EQ(op().results.size(), 1u);

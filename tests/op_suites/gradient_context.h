@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/op.h"
+#include "graph/ir/op.h"
 #include "tests/op_suites/small_graph.h"
 #include "tests/op_suites/suite.h"
 

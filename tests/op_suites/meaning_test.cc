@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "graph/base/random.h"
 #include "graph/ops/rope_frequencies.h"
-#include "graph/random.h"
 #include "tests/op_suites/small_graph.h"
 #include "tests/op_suites/suite.h"
 

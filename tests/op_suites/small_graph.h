@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "graph/graph.h"
-#include "graph/op_case.h"
+#include "graph/eval/op_case.h"
+#include "graph/ir/graph.h"
 
 namespace mgc {
 

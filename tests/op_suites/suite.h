@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/op_case.h"
+#include "graph/eval/op_case.h"
 #include "gtest/gtest.h"
 
 namespace mgc {

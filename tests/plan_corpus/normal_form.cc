@@ -5,9 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
-#include "graph/op.h"
-#include "graph/sharding.h"
+#include "graph/ir/op.h"
 #include "graph/text/printer.h"
+#include "graph/types/sharding.h"
 
 namespace mgc {
 namespace {

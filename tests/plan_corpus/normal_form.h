@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 
 namespace mgc {
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "graph/base/status.h"
-#include "graph/text/plan_text.h"
+#include "graph/plan/text/plan_text.h"
 #include "tests/plan_corpus/normal_form.h"
 #include "tests/same_loss/train_cases.h"
 #include "tools/views/comm.h"

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 #include "tests/plan_forms/corpus.h"
 #include "tests/same_loss/train_plan.h"
 

@@ -6,9 +6,8 @@
 #include "frontends/model_config.h"
 #include "frontends/models.h"
 #include "graph/base/status.h"
-#include "graph/machine.h"
+#include "graph/types/machine.h"
 #include "passes/compile.h"
-#include "tools/model_dims.h"
 
 namespace mgc {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/plan.h"
-#include "passes/parallel_config.h"
+#include "graph/plan/plan.h"
+#include "passes/config/parallel_config.h"
 
 namespace mgc {
 

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <cstdio>
 
-#include "graph/proto/plan_wire.h"
-#include "graph/text/plan_text.h"
+#include "graph/plan/proto/plan_wire.h"
+#include "graph/plan/text/plan_text.h"
 #include "tests/plan_forms/corpus.h"
 
 namespace mgc {

@@ -2,10 +2,10 @@
 
 #include <string>
 
-#include "graph/plan_check.h"
-#include "graph/proto/plan_difference.h"
-#include "graph/proto/plan_wire.h"
-#include "graph/text/plan_text.h"
+#include "graph/plan/plan_check.h"
+#include "graph/plan/proto/plan_difference.h"
+#include "graph/plan/proto/plan_wire.h"
+#include "graph/plan/text/plan_text.h"
 #include "gtest/gtest.h"
 #include "tests/plan_forms/corpus.h"
 

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "graph/plan_check.h"
-#include "graph/proto/plan_wire.h"
-#include "graph/text/plan_text.h"
+#include "graph/plan/plan_check.h"
+#include "graph/plan/proto/plan_wire.h"
+#include "graph/plan/text/plan_text.h"
 #include "gtest/gtest.h"
 #include "tests/fuzz/fuzz_cases.h"
 #include "tests/plan_forms/corpus.h"

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "graph/proto/plan_difference.h"
-#include "graph/proto/plan_wire.h"
+#include "graph/plan/proto/plan_difference.h"
+#include "graph/plan/proto/plan_wire.h"
 #include "gtest/gtest.h"
 #include "tests/plan_forms/corpus.h"
 

@@ -13,9 +13,8 @@
 #include "graph/base/status.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "runtime/safetensors.h"
-#include "runtime/trainer.h"
-#include "tools/model_dims.h"
+#include "runtime/train/safetensors.h"
+#include "runtime/train/trainer.h"
 
 namespace mgc {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 #include "passes/compile.h"
-#include "passes/parallel_config.h"
+#include "passes/config/parallel_config.h"
 
 namespace mgc {
 

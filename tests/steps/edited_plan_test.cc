@@ -9,16 +9,16 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/plan/plan_refs.h"
-#include "graph/text/plan_text.h"
+#include "graph/plan/text/plan_text.h"
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "passes/predict_step.h"
-#include "runtime/executor.h"
+#include "passes/plan/predict_step.h"
+#include "runtime/run/executor.h"
 #include "tests/same_loss/train_cases.h"
 #include "tests/verify/mutation_run.h"
+#include "tools/views/drawings/timeline.h"
 #include "tools/views/schedule.h"
-#include "tools/views/timeline.h"
 
 namespace mgc {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "graph/base/status.h"
-#include "graph/op.h"
+#include "graph/ir/op.h"
 
 namespace mgc {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 #include "tests/plan_forms/corpus.h"
 
 namespace mgc {

@@ -1,6 +1,6 @@
 // Silent gradient bugs of hand-placed collectives (Megatron-LM issue #7452 and its relatives), each
-// told as a logical graph. Our passes derive layouts that give the numbers of one device; the
-// mistakes themselves are `<case>_wrong.mgc`, which the check of layouts refuses.
+// told as a logical graph. Our passes derive shardings that give the numbers of one device; the
+// mistakes themselves are `<case>_wrong.mgc`, which the check of shardings refuses.
 
 #include <algorithm>
 #include <cmath>
@@ -12,16 +12,16 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/file.h"
 #include "graph/base/status.h"
-#include "graph/check.h"
-#include "graph/eval.h"
+#include "graph/eval/eval.h"
+#include "graph/ir/check.h"
 #include "graph/text/parser.h"
 #include "gtest/gtest.h"
-#include "passes/differentiate.h"
-#include "passes/parallel_config.h"
-#include "passes/partition.h"
-#include "passes/shard.h"
-#include "passes/simplify.h"
-#include "passes/strategy.h"
+#include "passes/config/parallel_config.h"
+#include "passes/graph/differentiate.h"
+#include "passes/graph/shard/partition.h"
+#include "passes/graph/shard/shard.h"
+#include "passes/graph/shard/strategy.h"
+#include "passes/graph/simplify.h"
 #include "tests/filetest/filetest.h"
 
 namespace mgc {
@@ -210,7 +210,7 @@ TEST_P(GradientCaseTest, OneDeviceGivesTheNumbers) {
 
 TEST_P(GradientCaseTest, DerivedLayoutsGiveThemToo) {
   const Graph local = LocalOf(Logical(), ConfigOf(GetParam()));
-  EXPECT_TRUE(LeavesSums(local)) << "the layout cuts nothing that matters";
+  EXPECT_TRUE(LeavesSums(local)) << "the sharding cuts nothing that matters";
   EXPECT_TRUE(CheckGraph(local).ok()) << CheckGraph(local);
   ExpectValues(RunStep(local, GetParam().inputs, GetParam().expected), GetParam());
 }

@@ -1,15 +1,15 @@
 // The proof of meaning on compiled plans: all of the corpus accepted, mistakes that keep every
-// layout and every order right refused.
+// sharding and every order right refused.
 
-#include "graph/verify/meaning.h"
+#include "graph/verify/meaning/meaning.h"
 
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "graph/op.h"
-#include "graph/verify/shrink.h"
+#include "graph/ir/op.h"
+#include "graph/verify/shrink/shrink.h"
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "tests/plan_forms/corpus.h"

@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "runtime/data.h"
-#include "runtime/executor.h"
-#include "runtime/parameters.h"
+#include "runtime/data/data.h"
+#include "runtime/run/executor.h"
+#include "runtime/train/parameters.h"
 
 namespace mgc {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 
 namespace mgc {
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "graph/op.h"
+#include "graph/ir/op.h"
 
 namespace mgc {
 

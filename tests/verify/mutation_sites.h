@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 
 namespace mgc {
 

@@ -8,7 +8,7 @@ namespace mgc {
 std::vector<MutationKind> AllMutations() {
   std::vector<MutationKind> all;
   for (auto* family :
-       {CollectiveMutations, LayoutMutations, SlotMutations, InstrMutations, AttributeMutations,
+       {CollectiveMutations, ShardingMutations, SlotMutations, InstrMutations, AttributeMutations,
         ListMutations, TransferMutations, MemoryMutations, OverlapMutations, ParameterMutations,
         ConstantMutations, InPlaceMutations, StatedMutations, LeftOutMutations}) {
     std::vector<MutationKind> kinds = family();

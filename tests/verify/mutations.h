@@ -1,7 +1,7 @@
 // Ways to damage a plan, for the proof that the verifier sees all of them.
 //
 // A kind of mutation changes one thing in one place, chosen by dice. Most mutants still pass
-// CheckPlan, and many keep every layout consistent: what a bug of a compiler would look like.
+// CheckPlan, and many keep every sharding consistent: what a bug of a compiler would look like.
 
 #ifndef MGC_TESTS_VERIFY_MUTATIONS_H_
 #define MGC_TESTS_VERIFY_MUTATIONS_H_
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 #include "tests/verify/mutation_sites.h"
 
 namespace mgc {
@@ -39,7 +39,7 @@ inline constexpr const char* kHoles[] = {
 
 // By family, each in a file of its own.
 std::vector<MutationKind> CollectiveMutations();  // dropped, doubled, moved, over the wrong axis
-std::vector<MutationKind> LayoutMutations();      // shardings of slots
+std::vector<MutationKind> ShardingMutations();    // shardings of slots
 std::vector<MutationKind> SlotMutations();        // operands, results, offsets behind formals
 std::vector<MutationKind> InstrMutations();       // instructions dropped, repeated, replaced
 std::vector<MutationKind> AttributeMutations();   // constants, keys, names of inputs

@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/op.h"
+#include "graph/ir/op.h"
 #include "tests/verify/mutations.h"
 
 namespace mgc {

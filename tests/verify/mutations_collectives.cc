@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/collective.h"
-#include "graph/op.h"
+#include "graph/ir/collective.h"
+#include "graph/ir/op.h"
 #include "tests/verify/edit_plan.h"
 #include "tests/verify/mutations.h"
 
@@ -329,7 +329,7 @@ std::vector<MutationKind> CollectiveMutations() {
       Missing("loss sum missing", IsLabeled("loss")),
       Missing("norm sum missing", IsLabeled("norm")),
       {"tied embedding sum missing", TiedSum},
-      {"sum unpaid, layouts adapted", Unpaid},
+      {"sum unpaid, shardings adapted", Unpaid},
       {"collective erased", EraseStart},
       {"collective doubled", Double},
       {"collective moved", Move},

@@ -8,7 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "graph/op.h"
+#include "graph/ir/op.h"
 #include "tests/verify/mutations.h"
 
 namespace mgc {

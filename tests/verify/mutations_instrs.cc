@@ -3,7 +3,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "graph/op.h"
+#include "graph/ir/op.h"
 #include "tests/verify/edit_plan.h"
 #include "tests/verify/mutations.h"
 

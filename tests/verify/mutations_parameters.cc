@@ -69,7 +69,7 @@ bool DecayOfEntry(Plan* plan, Dice* dice, std::string* what) {
   return true;
 }
 
-bool StateLayout(Plan* plan, Dice* dice, std::string* what) {
+bool StateSharding(Plan* plan, Dice* dice, std::string* what) {
   ParamEntry* entry = PickEntry(plan, dice, what);
   if (entry == nullptr || entry->sharding == entry->state_sharding) return false;
   entry->state_sharding = entry->sharding;
@@ -182,7 +182,7 @@ std::vector<MutationKind> ParameterMutations() {
       {"moments exchanged", MomentsSwapped},
       {"start of a parameter changed", InitChanged},
       {"decay of a parameter flipped", DecayOfEntry},
-      {"layout of moments changed", StateLayout},
+      {"sharding of moments changed", StateSharding},
       {"parameter dropped", EntryDropped},
       {"owner flipped", OwnerFlipped},
       {"base of a layer off", HeldBaseShifted},

@@ -2,22 +2,20 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/op.h"
+#include "graph/ir/op.h"
 #include "tests/verify/mutations.h"
 
 namespace mgc {
 namespace {
 
-bool SameLayout(const Slot& a, const Slot& b) {
-  return a.type == b.type && a.sharding == b.sharding;
-}
+bool SameView(const Slot& a, const Slot& b) { return a.type == b.type && a.sharding == b.sharding; }
 
-// Another slot of the segment with the same type and layout, or -1.
+// Another slot of the segment with the same type and sharding, or -1.
 int OtherLike(const Segment& segment, int slot, Dice* dice) {
   std::vector<int> others;
   for (size_t s = 0; s < segment.slots.size(); ++s) {
     const int other = static_cast<int>(s);
-    if (other != slot && SameLayout(segment.slots[s], segment.slots[static_cast<size_t>(slot)])) {
+    if (other != slot && SameView(segment.slots[s], segment.slots[static_cast<size_t>(slot)])) {
       others.push_back(other);
     }
   }

@@ -11,9 +11,9 @@
 #include "absl/strings/strip.h"
 #include "gmock/gmock.h"
 #include "graph/base/file.h"
-#include "graph/text/plan_text.h"
-#include "graph/verify/memory.h"
-#include "graph/verify/order.h"
+#include "graph/plan/text/plan_text.h"
+#include "graph/verify/memory/memory.h"
+#include "graph/verify/order/order.h"
 #include "gtest/gtest.h"
 
 namespace mgc {

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "graph/plan.h"
-#include "graph/plan_check.h"
-#include "graph/testing/odd_plan.h"
-#include "graph/verify/memory.h"
-#include "graph/verify/order.h"
+#include "graph/plan/plan.h"
+#include "graph/plan/plan_check.h"
+#include "graph/plan/testing/odd_plan.h"
+#include "graph/verify/memory/memory.h"
+#include "graph/verify/order/order.h"
 #include "gtest/gtest.h"
 #include "tests/plan_forms/corpus.h"
 

@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "graph/plan.h"
-#include "graph/verify/memory.h"
-#include "graph/verify/order.h"
+#include "graph/plan/plan.h"
+#include "graph/verify/memory/memory.h"
+#include "graph/verify/order/order.h"
 #include "gtest/gtest.h"
 #include "tests/plan_forms/corpus.h"
 

@@ -1,6 +1,6 @@
 // Order and Memory on compiled plans: whole, they are proved; damaged, refused by name.
 
-#include "graph/verify/order.h"
+#include "graph/verify/order/order.h"
 
 #include <functional>
 #include <iostream>
@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "graph/plan.h"
-#include "graph/plan_check.h"
-#include "graph/verify/memory.h"
+#include "graph/plan/plan.h"
+#include "graph/plan/plan_check.h"
+#include "graph/verify/memory/memory.h"
 #include "gtest/gtest.h"
 #include "tests/plan_forms/corpus.h"
 

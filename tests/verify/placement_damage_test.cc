@@ -5,9 +5,9 @@
 #include <string>
 
 #include "gmock/gmock.h"
-#include "graph/op.h"
-#include "graph/plan_check.h"
-#include "graph/verify/placement.h"
+#include "graph/ir/op.h"
+#include "graph/plan/plan_check.h"
+#include "graph/verify/placement/placement.h"
 #include "gtest/gtest.h"
 #include "tests/verify/edit_plan.h"
 
@@ -194,7 +194,7 @@ TEST(PlacementDamageTest, FramesAndBoundaries) {
               HasSubstr("class 0, 0B0: works on the frame at"));
 }
 
-TEST(PlacementDamageTest, BoundaryOfAnotherLayout) {
+TEST(PlacementDamageTest, BoundaryOfAnotherSharding) {
   EXPECT_THAT(
       AfterIn("tp2", "head.forward",
               [](Segment* s) {

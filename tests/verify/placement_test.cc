@@ -1,6 +1,6 @@
-// Layouts of compiled plans: all of them are proved, damaged ones are refused with the reason.
+// Shardings of compiled plans: all of them are proved, damaged ones are refused with the reason.
 
-#include "graph/verify/placement.h"
+#include "graph/verify/placement/placement.h"
 
 #include <string>
 

@@ -11,13 +11,12 @@
 #include "frontends/model_config.h"
 #include "frontends/models.h"
 #include "graph/base/status.h"
-#include "graph/machine.h"
-#include "graph/plan_check.h"
+#include "graph/plan/plan_check.h"
+#include "graph/types/machine.h"
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "passes/compile.h"
 #include "tests/verify/mutation_sites.h"
-#include "tools/model_dims.h"
 
 namespace mgc {
 namespace {

@@ -1,6 +1,6 @@
-// Silent gradient bugs that no layout shows: the right collectives, the wrong numbers. Each is one
-// edit of a compiled plan that stays readable and well laid out; the proof of the meaning refuses
-// it.
+// Silent gradient bugs that no sharding shows: the right collectives, the wrong numbers. Each is
+// one edit of a compiled plan that stays readable and well laid out; the proof of the meaning
+// refuses it.
 
 #include <string>
 
@@ -9,10 +9,10 @@
 #include "gmock/gmock.h"
 #include "graph/base/file.h"
 #include "graph/base/status.h"
-#include "graph/machine.h"
-#include "graph/plan_check.h"
+#include "graph/plan/plan_check.h"
 #include "graph/text/parser.h"
-#include "graph/verify/placement.h"
+#include "graph/types/machine.h"
+#include "graph/verify/placement/placement.h"
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "passes/compile.h"
@@ -44,9 +44,9 @@ Plan CompileCase(absl::string_view name, int64_t tp, int64_t batch, int64_t seq)
 // Whether everything but the meaning holds of a plan, and a finding about that says `what`.
 void ExpectWrongValues(const Plan& plan, absl::string_view what) {
   ASSERT_TRUE(CheckPlan(plan).ok()) << CheckPlan(plan);
-  Findings layouts;
-  CheckPlacement(plan, &layouts);
-  EXPECT_TRUE(layouts.empty()) << ToString(layouts);
+  Findings shardings;
+  CheckPlacement(plan, &shardings);
+  EXPECT_TRUE(shardings.empty()) << ToString(shardings);
   const VerifyReport report = VerifyPlan(plan);
   ASSERT_FALSE(report.ok());
   EXPECT_THAT(ToString(report.findings), HasSubstr(std::string(what)));

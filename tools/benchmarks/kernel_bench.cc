@@ -18,8 +18,8 @@
 #include "frontends/model_config.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/matmul/onednn_matmul.h"
-#include "runtime/kernel_table.h"
-#include "runtime/workers.h"
+#include "runtime/load/kernel_table.h"
+#include "runtime/run/workers.h"
 #include "tools/benchmarks/kernel_cases.h"
 #include "tools/benchmarks/products.h"
 

@@ -9,8 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "frontends/model_config.h"
 #include "graph/base/status.h"
-#include "graph/op_case.h"
-#include "passes/parallel_config.h"
+#include "graph/eval/op_case.h"
+#include "passes/config/parallel_config.h"
 #include "tools/benchmarks/training.h"
 
 namespace mgc {

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 #include "kernels/kernel.h"
 
 namespace mgc {

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "runtime/kernel_table.h"
+#include "runtime/load/kernel_table.h"
 
 namespace mgc {
 namespace {

@@ -10,10 +10,10 @@
 #include "absl/strings/string_view.h"
 #include "frontends/models.h"
 #include "graph/base/status.h"
-#include "graph/machine.h"
+#include "graph/types/machine.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "passes/compile.h"
-#include "runtime/trace.h"
+#include "runtime/run/trace.h"
 
 namespace mgc {
 namespace {
@@ -51,9 +51,7 @@ absl::StatusOr<Plan> CompileModel(const ModelConfig& config, const ParallelConfi
   MGC_ASSIGN_OR_RETURN(const Graph model,
                        BuildModel(config, parallel.micro_batch_size * DataParallelSize(parallel),
                                   parallel.seq_length));
-  const ModelDims dims{config.layers,   config.hidden, config.heads, config.kv_heads,
-                       config.head_dim, config.ffn,    config.vocab, config.max_positions};
-  return Compile(model, dims, options);
+  return Compile(model, DimsOf(config), options);
 }
 
 absl::StatusOr<std::unique_ptr<TrainingSteps>> TrainingSteps::Create(const ModelConfig& config,

@@ -10,9 +10,9 @@
 
 #include "absl/status/statusor.h"
 #include "frontends/model_config.h"
-#include "graph/plan.h"
-#include "passes/parallel_config.h"
-#include "runtime/trainer.h"
+#include "graph/plan/plan.h"
+#include "passes/config/parallel_config.h"
+#include "runtime/train/trainer.h"
 
 namespace mgc {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/types/optional.h"
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 
 namespace mgc {
 

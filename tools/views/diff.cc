@@ -5,7 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/json_writer.h"
-#include "graph/proto/plan_difference.h"
+#include "graph/base/units.h"
+#include "graph/plan/proto/plan_difference.h"
 #include "graph/text/printer.h"
 #include "tools/views/comm.h"
 #include "tools/views/format.h"

@@ -9,9 +9,6 @@
 
 namespace mgc {
 
-// `512 B`, `1.5 KiB`, `20.0 MiB`.
-std::string BytesText(int64_t bytes);
-
 // `950 ns`, `1.25 us`, `12.3 ms`, `2.00 s`.
 std::string DurationText(int64_t nanoseconds);
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/mesh.h"
-#include "passes/rank_groups.h"
+#include "graph/types/mesh.h"
+#include "passes/config/rank_groups.h"
 
 namespace mgc {
 

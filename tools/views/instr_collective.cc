@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "graph/collective.h"
-#include "graph/sharding.h"
+#include "graph/ir/collective.h"
+#include "graph/types/sharding.h"
 
 namespace mgc {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 
 namespace mgc {
 

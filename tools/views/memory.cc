@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/json_writer.h"
+#include "graph/base/units.h"
 #include "tools/views/format.h"
 
 namespace mgc {

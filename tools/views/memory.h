@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 
 namespace mgc {
 

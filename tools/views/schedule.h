@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "graph/plan.h"
-#include "passes/schedule.h"
+#include "graph/plan/plan.h"
+#include "passes/plan/schedule.h"
 #include "tools/views/repeats.h"
 
 namespace mgc {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/json_writer.h"
+#include "graph/base/units.h"
 #include "graph/text/printer.h"
 #include "graph/verify/verify.h"
 #include "tools/views/format.h"

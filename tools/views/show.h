@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 #include "tools/views/timing.h"
 
 namespace mgc {

@@ -31,15 +31,6 @@ std::string Line(const CommEntry& entry) {
                       entry.payload_bytes, " ", entry.wire_bytes);
 }
 
-TEST(FormatTest, Bytes) {
-  EXPECT_EQ(BytesText(0), "0 B");
-  EXPECT_EQ(BytesText(1023), "1023 B");
-  EXPECT_EQ(BytesText(1024), "1.0 KiB");
-  EXPECT_EQ(BytesText(1536), "1.5 KiB");
-  EXPECT_EQ(BytesText((int64_t{1} << 20) - 1), "1.0 MiB");
-  EXPECT_EQ(BytesText(int64_t{80} << 30), "80.0 GiB");
-}
-
 TEST(FormatTest, Durations) {
   EXPECT_EQ(DurationText(950), "950 ns");
   EXPECT_EQ(DurationText(1500), "1.5 us");

@@ -1,7 +1,7 @@
 #include "graph/verify/testing/sample_plan.h"
 
 #include "absl/strings/str_cat.h"
-#include "graph/text/plan_text.h"
+#include "graph/plan/text/plan_text.h"
 #include "gtest/gtest.h"
 
 namespace mgc {

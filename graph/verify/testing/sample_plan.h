@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "graph/plan.h"
-#include "graph/verify/finding.h"
+#include "graph/plan/plan.h"
+#include "graph/verify/common/finding.h"
 
 namespace mgc {
 

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "graph/random.h"
+#include "graph/base/random.h"
 #include "kernels/cpu/adapt.h"
 #include "kernels/cpu/attention/attention.h"
 

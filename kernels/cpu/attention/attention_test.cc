@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "graph/random.h"
+#include "graph/base/random.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/test_util.h"
 

@@ -1,7 +1,7 @@
 // Ops that leave elements as they are, add to them or drop some, and constants.
 #include <cstdint>
 
-#include "graph/random.h"
+#include "graph/base/random.h"
 #include "kernels/cpu/adapt.h"
 #include "kernels/cpu/elementwise/elementwise.h"
 #include "kernels/cpu/random/random.h"

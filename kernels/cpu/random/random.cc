@@ -8,7 +8,7 @@
 #include <cstddef>
 
 #include "absl/functional/function_ref.h"
-#include "graph/random.h"
+#include "graph/base/random.h"
 #include "kernels/cpu/simd/simd.h"
 
 #define MGC_SIMD_BODY "kernels/cpu/random/random.inc"

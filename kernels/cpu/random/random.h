@@ -1,4 +1,4 @@
-// Random numbers of graph/random.h in bulk, and dropout.
+// Random numbers of graph/base/random.h in bulk, and dropout.
 #ifndef MGC_KERNELS_CPU_RANDOM_RANDOM_H_
 #define MGC_KERNELS_CPU_RANDOM_RANDOM_H_
 
@@ -8,7 +8,7 @@
 
 namespace mgc::cpu {
 
-// One random stream (graph/random.h): the seed and the hash of the parameter's or op's name.
+// One random stream (graph/base/random.h): the seed and the hash of the parameter's or op's name.
 struct RandomStream {
   uint64_t seed = 0;
   uint64_t stream = 0;

@@ -1,6 +1,6 @@
 #include "kernels/cpu/random/random.h"
 
-#include "graph/random.h"
+#include "graph/base/random.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/test_util.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "graph/base/status.h"
-#include "passes/schedule.h"
+#include "passes/plan/schedule.h"
 
 namespace mgc {
 namespace {

@@ -4,7 +4,7 @@
 #ifndef MGC_TOOLS_VIEWS_TESTING_SMALL_PLAN_H_
 #define MGC_TOOLS_VIEWS_TESTING_SMALL_PLAN_H_
 
-#include "graph/plan.h"
+#include "graph/plan/plan.h"
 
 namespace mgc {
 

@@ -1,0 +1,58 @@
+#include "graph/eval/models/scalar.h"
+
+#include <algorithm>
+
+#include "graph/base/random.h"
+
+namespace mgc {
+namespace {
+
+constexpr double kGeluScale = 0.79788456080286535588;  // sqrt(2 / pi)
+constexpr double kGeluCubic = 0.044715;
+
+double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+
+// GELU in its tanh form (Hendrycks & Gimpel, arXiv 1606.08415, section 2).
+double Gelu(double x) {
+  return 0.5 * x * (1.0 + std::tanh(kGeluScale * (x + kGeluCubic * x * x * x)));
+}
+
+double GeluGrad(double x) {
+  const double t = std::tanh(kGeluScale * (x + kGeluCubic * x * x * x));
+  const double inner = kGeluScale * (1.0 + 3.0 * kGeluCubic * x * x);
+  return 0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * inner;
+}
+
+double SiluGrad(double x) {
+  const double s = Sigmoid(x);
+  return s * (1.0 + x * (1.0 - s));
+}
+
+using Args = absl::Span<const double>;
+
+constexpr ScalarFunction kFunctions[] = {
+    {"gelu", 1, true, [](Args a) { return Gelu(a[0]); }, {"gelu_grad", ""}, {0, 0}},
+    {"gelu_grad", 1, false, [](Args a) { return GeluGrad(a[0]); }, {"", ""}, {0, 0}},
+    {"silu", 1, true, [](Args a) { return a[0] * Sigmoid(a[0]); }, {"silu_grad", ""}, {0, 0}},
+    {"silu_grad", 1, false, [](Args a) { return SiluGrad(a[0]); }, {"", ""}, {0, 0}},
+    {"sqrt", 1, true, [](Args a) { return std::sqrt(a[0]); }, {"", ""}, {0.5, -1}},
+    {"rsqrt", 1, false, [](Args a) { return 1.0 / std::sqrt(a[0]); }, {"", ""}, {-0.5, 3}},
+    {"min", 2, true, [](Args a) { return std::min(a[0], a[1]); }, {"", ""}, {0, 0}},
+};
+
+}  // namespace
+
+absl::Span<const ScalarFunction> ScalarFunctions() { return kFunctions; }
+
+const ScalarFunction* FindScalarFunction(absl::string_view name) {
+  for (const ScalarFunction& function : kFunctions) {
+    if (function.name == name) return &function;
+  }
+  return nullptr;
+}
+
+double DoubleModel::Random(uint64_t seed, uint64_t stream, uint64_t index, double keep) const {
+  return KeepBit(seed, stream, index, 1.0 - keep) ? 1.0 / keep : 0.0;
+}
+
+}  // namespace mgc

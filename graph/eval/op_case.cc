@@ -1,0 +1,133 @@
+#include "graph/eval/op_case.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "graph/base/status.h"
+#include "graph/types/sharding.h"
+
+namespace mgc {
+namespace {
+
+bool ParseDim(absl::string_view text, Dim* dim) {
+  const std::vector<std::string> named = absl::StrSplit(text, '=');
+  if (named.size() > 2) return false;
+  if (named.size() == 2) dim->name = named[0];
+  const std::vector<std::string> sizes = absl::StrSplit(named.back(), '%');
+  return sizes.size() <= 2 && absl::SimpleAtoi(sizes[0], &dim->size) && dim->size > 0 &&
+         (sizes.size() == 1 || (absl::SimpleAtoi(sizes[1], &dim->multiple) && dim->multiple > 0));
+}
+
+// `f32[2,3]` or `i64[4]<3`.
+bool ParseOperand(absl::string_view text, CaseOperand* operand) {
+  const std::pair<absl::string_view, absl::string_view> halves = absl::StrSplit(text, '[');
+  if (!ParseDType(halves.first, &operand->type.dtype)) return false;
+  const std::pair<absl::string_view, absl::string_view> inner = absl::StrSplit(halves.second, ']');
+  for (absl::string_view dim : absl::StrSplit(inner.first, ',', absl::SkipEmpty())) {
+    operand->type.dims.emplace_back();
+    if (!ParseDim(dim, &operand->type.dims.back())) return false;
+  }
+  absl::string_view bound = inner.second;
+  return bound.empty() ||
+         (absl::ConsumePrefix(&bound, "<") && absl::SimpleAtoi(bound, &operand->bound));
+}
+
+std::vector<std::string> SplitOutsideBrackets(absl::string_view text) {
+  std::vector<std::string> parts;
+  int depth = 0;
+  for (char c : text) {
+    if (c == ' ') continue;
+    if (c == ',' && depth == 0) {
+      parts.emplace_back();
+      continue;
+    }
+    depth += c == '[' ? 1 : c == ']' ? -1 : 0;
+    if (parts.empty()) parts.emplace_back();
+    parts.back() += c;
+  }
+  return parts;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<CaseOperand>> ParseCaseOperands(absl::string_view text) {
+  std::vector<CaseOperand> operands;
+  for (const std::string& part : SplitOutsideBrackets(text)) {
+    operands.emplace_back();
+    if (!ParseOperand(part, &operands.back())) {
+      return absl::InvalidArgumentError(absl::StrCat("cannot read operand `", part, "`"));
+    }
+  }
+  return operands;
+}
+
+std::vector<const TensorType*> BoundCase::OperandTypes() const {
+  std::vector<const TensorType*> types;
+  for (const CaseOperand& operand : operands) types.push_back(&operand.type);
+  return types;
+}
+
+absl::StatusOr<BoundCase> BindCase(const OpDef& op, size_t number) {
+  BoundCase bound;
+  bound.op = &op;
+  bound.op_case = &op.cases[number];
+  bound.name = absl::StrCat(op.name, "_", number);
+  MGC_ASSIGN_OR_RETURN(bound.operands, ParseCaseOperands(bound.op_case->operands));
+  const std::vector<const TensorType*> types = bound.OperandTypes();
+  MGC_ASSIGN_OR_RETURN(bound.results, InferTypes(op, bound.op_case->attrs, types));
+  std::vector<const TensorType*> made;
+  for (const TensorType& type : bound.results) made.push_back(&type);
+  MGC_ASSIGN_OR_RETURN(bound.rule, RuleOf(op, {bound.op_case->attrs, types, made}));
+  return bound;
+}
+
+std::vector<BoundCase> AllCases() {
+  std::vector<BoundCase> cases;
+  for (const OpDef& op : AllOps()) {
+    if (op.collective) continue;
+    for (size_t i = 0; i < op.cases.size(); ++i) {
+      absl::StatusOr<BoundCase> bound = BindCase(op, i);
+      MGC_CHECK(bound.ok()) << op.name << " case " << i << ": " << bound.status().ToString();
+      cases.push_back(*std::move(bound));
+    }
+  }
+  return cases;
+}
+
+std::vector<RealTensor> DrawOperands(const BoundCase& bound, std::mt19937_64& random) {
+  std::uniform_real_distribution<double> real(bound.op_case->low, bound.op_case->high);
+  std::vector<RealTensor> tensors;
+  for (const CaseOperand& operand : bound.operands) {
+    RealTensor tensor = RealTensor::Make(SizesOf(operand.type), operand.type.dtype == DType::kI64);
+    std::uniform_int_distribution<int64_t> index(0, operand.bound - 1);
+    for (double& x : tensor.real) x = real(random);
+    for (int64_t& x : tensor.index) x = index(random);
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+ResidueTensor DrawResidues(const TensorType& type, std::mt19937_64& random) {
+  ResidueTensor tensor = ResidueTensor::Make(SizesOf(type), type.dtype == DType::kI64);
+  for (ResiduePair& x : tensor.real) {
+    const uint64_t a = FirstField::Reduce(random());
+    x = {a, SecondField::Reduce(random())};
+  }
+  return tensor;
+}
+
+std::vector<ResidueTensor> DrawResidues(const BoundCase& bound, std::mt19937_64& random) {
+  const std::vector<RealTensor> drawn = DrawOperands(bound, random);
+  std::vector<ResidueTensor> tensors;
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    tensors.push_back(DrawResidues(bound.operands[i].type, random));
+    tensors.back().index = drawn[i].index;
+  }
+  return tensors;
+}
+
+}  // namespace mgc

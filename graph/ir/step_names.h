@@ -1,0 +1,57 @@
+// Names that frontends, compiler, proof and trainer share: what a step is fed with, what it
+// reports, and what belongs to a parameter.
+
+#ifndef MGC_GRAPH_IR_STEP_NAMES_H_
+#define MGC_GRAPH_IR_STEP_NAMES_H_
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace mgc {
+
+// Data inputs of a model.
+inline constexpr char kTokensInput[] = "tokens";
+inline constexpr char kTargetsInput[] = "targets";
+inline constexpr char kWeightsInput[] = "weights";  // what each token counts
+
+// What a model reports of a micro-batch, beside its loss terms: the tokens that the loss sums over.
+inline constexpr char kCountReport[] = "count";
+
+// What a step reports. The first loss term goes by kLossReport, each other one by its own name; all
+// are sums over the step divided by its tokens, without their weights.
+inline constexpr char kLossReport[] = "loss";           // mean nats per token of the step
+inline constexpr char kGradNormReport[] = "grad_norm";  // before clipping
+inline constexpr char kTokenReport[] = "tokens";        // tokens of the step
+
+// Scalars that a step's update is given.
+inline constexpr char kRateScalar[] = "lr";
+inline constexpr char kDecayScalar[] = "decay";
+inline constexpr char kBeta1Scalar[] = "beta1";
+inline constexpr char kBeta2Scalar[] = "beta2";
+inline constexpr char kEpsScalar[] = "eps";
+inline constexpr char kCorrection1Scalar[] = "correction1";
+inline constexpr char kCorrection2Scalar[] = "correction2";
+inline constexpr char kMaxNormScalar[] = "max_norm";
+
+// What belongs to a parameter: its sum of gradients (of several uses the first), their mean, its
+// moments.
+inline constexpr char kGradSuffix[] = "/grad";
+inline constexpr char kMeanGradSuffix[] = "/grad.mean";
+inline constexpr char kFirstMomentSuffix[] = "/m";
+inline constexpr char kSecondMomentSuffix[] = "/v";
+inline std::string GradName(absl::string_view param) { return absl::StrCat(param, kGradSuffix); }
+inline std::string MeanGradName(absl::string_view param) {
+  return absl::StrCat(param, kMeanGradSuffix);
+}
+inline std::string FirstMomentName(absl::string_view param) {
+  return absl::StrCat(param, kFirstMomentSuffix);
+}
+inline std::string SecondMomentName(absl::string_view param) {
+  return absl::StrCat(param, kSecondMomentSuffix);
+}
+
+}  // namespace mgc
+
+#endif  // MGC_GRAPH_IR_STEP_NAMES_H_

@@ -1,0 +1,20 @@
+// How many different values the data of a model may hold.
+
+#ifndef MGC_GRAPH_IR_VOCABULARY_H_
+#define MGC_GRAPH_IR_VOCABULARY_H_
+
+#include <cstdint>
+
+#include "graph/ir/graph.h"
+
+namespace mgc {
+
+// The fewest entries that an index of the data is looked up in, 0 where the model looks none up. A
+// lookup is a use of an op with one factor whose place in the whole dim its meaning needs
+// (OpDef::offset_factors); the dim's name plays no part. Indices are followed through ops that make
+// indices of them.
+int64_t VocabularyOf(const Graph& logical);
+
+}  // namespace mgc
+
+#endif  // MGC_GRAPH_IR_VOCABULARY_H_

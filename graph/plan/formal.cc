@@ -1,0 +1,36 @@
+#include "graph/plan/formal.h"
+
+namespace mgc {
+namespace {
+
+constexpr absl::string_view kWords[kNumRegions] = {"transient",   "params", "grads",  "states",
+                                                   "frame",       "input",  "output", "grad_input",
+                                                   "grad_output", "norm",   "globals"};
+constexpr char kOf = ':';  // between region and block
+
+}  // namespace
+
+std::string ToString(const Formal& formal) {
+  std::string text(kWords[static_cast<size_t>(formal.region)]);
+  if (!formal.block.empty()) {
+    text += kOf;
+    text += formal.block;
+  }
+  return text;
+}
+
+absl::optional<Formal> ParseFormal(absl::string_view text) {
+  const size_t colon = text.find(kOf);
+  const absl::string_view word = text.substr(0, colon);
+  for (int i = 0; i < kNumRegions; ++i) {
+    if (kWords[i] != word) continue;
+    Formal formal{static_cast<Region>(i), ""};
+    if (colon == absl::string_view::npos) return formal;
+    formal.block = std::string(text.substr(colon + 1));
+    if (!formal.block.empty() && IsOfBlock(formal.region)) return formal;
+    break;
+  }
+  return absl::nullopt;
+}
+
+}  // namespace mgc

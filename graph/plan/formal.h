@@ -1,0 +1,60 @@
+// The memory that a segment's base address points into.
+
+#ifndef MGC_GRAPH_PLAN_FORMAL_H_
+#define MGC_GRAPH_PLAN_FORMAL_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+
+namespace mgc {
+
+enum class Region : uint8_t {
+  kTransient,  // dead when the segment ends
+  kParams,     // of a block: parameters,
+  kGrads,      // gradients,
+  kStates,     // and optimizer states
+  kFrame,      // what forward keeps for backward, of one micro-batch
+  kInput,      // boundaries: the residual stream and its gradient, in and out
+  kOutput,
+  kGradInput,
+  kGradOutput,
+  kNorm,     // entries of the gradient norm, of the call's layer
+  kGlobals,  // values of the whole step
+};
+inline constexpr int kNumRegions = 11;
+
+// The name of the block of parameters that several layers use.
+inline constexpr char kTiedBlock[] = "tied";
+
+// A base address of a segment, which each call binds. Invariant: `block` is empty but for regions
+// of a block.
+struct Formal {
+  Region region = Region::kTransient;
+  std::string block;  // which block; empty: that of the call's layer
+};
+inline bool operator==(const Formal& a, const Formal& b) {
+  return a.region == b.region && a.block == b.block;
+}
+inline bool operator!=(const Formal& a, const Formal& b) { return !(a == b); }
+
+// Parameters, gradients or states.
+inline bool IsOfBlock(Region region) {
+  return region == Region::kParams || region == Region::kGrads || region == Region::kStates;
+}
+// The residual stream or its gradient, where a layer takes or leaves it.
+inline bool IsBoundary(Region region) {
+  return region == Region::kInput || region == Region::kOutput || region == Region::kGradInput ||
+         region == Region::kGradOutput;
+}
+
+// `frame`, `grads`, `grads:head`.
+std::string ToString(const Formal& formal);
+// Nothing for any other text.
+absl::optional<Formal> ParseFormal(absl::string_view text);
+
+}  // namespace mgc
+
+#endif  // MGC_GRAPH_PLAN_FORMAL_H_

@@ -1,0 +1,34 @@
+#include "graph/plan/formal.h"
+
+#include "gtest/gtest.h"
+
+namespace mgc {
+namespace {
+
+TEST(FormalTest, EveryRegionReadsBack) {
+  for (int i = 0; i < kNumRegions; ++i) {
+    const Formal formal{static_cast<Region>(i), ""};
+    EXPECT_EQ(ParseFormal(ToString(formal)), formal) << ToString(formal);
+    const Formal of_block{static_cast<Region>(i), "head"};
+    const bool legal = IsOfBlock(of_block.region);
+    EXPECT_EQ(ParseFormal(ToString(of_block)).has_value(), legal) << ToString(of_block);
+    if (legal) {
+      EXPECT_EQ(ParseFormal(ToString(of_block)), of_block);
+    }
+  }
+}
+
+TEST(FormalTest, TextSaysRegionAndBlock) {
+  EXPECT_EQ(ToString({Region::kGradOutput, ""}), "grad_output");
+  EXPECT_EQ(ToString({Region::kGrads, "head"}), "grads:head");
+  EXPECT_EQ(ParseFormal("states:a:b"), (Formal{Region::kStates, "a:b"}));
+}
+
+TEST(FormalTest, OtherTextIsNoFormal) {
+  for (const char* text : {"", "grad", "params:", ":head", "frame:head", "Params", "grads head"}) {
+    EXPECT_FALSE(ParseFormal(text).has_value()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace mgc

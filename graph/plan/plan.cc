@@ -1,0 +1,116 @@
+#include "graph/plan/plan.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace mgc {
+namespace {
+
+// What a rank holds of a slot, as a type without names.
+TensorType TileOf(const Slot& slot, const Mesh& mesh) {
+  TensorType tile{slot.type.dtype, {}};
+  for (int64_t size : LocalShape(slot.type, slot.sharding, mesh)) {
+    tile.dims.push_back({size, "", 1});
+  }
+  return tile;
+}
+
+int StageOf(int chunk, const std::vector<Chunk>& chunks) {
+  const bool exists = chunk >= 0 && chunk < static_cast<int>(chunks.size());
+  return exists ? chunks[static_cast<size_t>(chunk)].stage : chunk;
+}
+
+}  // namespace
+
+absl::string_view LetterOf(ActionKind kind) {
+  constexpr absl::string_view kLetters[] = {"F", "B", "R", "U"};
+  return kLetters[static_cast<int>(kind)];
+}
+
+absl::string_view WordOf(TransferKind kind) {
+  constexpr absl::string_view kWords[] = {"SEND_F", "RECV_F", "SEND_B", "RECV_B"};
+  return kWords[static_cast<int>(kind)];
+}
+
+std::string NameOf(const ActionRef& ref, const std::vector<Chunk>& chunks) {
+  return absl::StrCat(StageOf(ref.chunk, chunks), LetterOf(ref.kind), ref.micro_batch);
+}
+
+std::string NameOf(const TransferRef& ref, const std::vector<Chunk>& chunks) {
+  return absl::StrCat(StageOf(ref.chunk, chunks), WordOf(ref.kind), ref.micro_batch);
+}
+
+int64_t WorkspaceBound(const Segment& segment, const Instr& instr, const Mesh& mesh) {
+  if (instr.op == nullptr || !instr.op->workspace) return 0;
+  std::vector<TensorType> tiles;
+  tiles.reserve(instr.inputs.size() + instr.outputs.size());
+  std::vector<const TensorType*> operands;
+  std::vector<const TensorType*> results;
+  const auto add = [&](const std::vector<int>& slots, std::vector<const TensorType*>* list) {
+    for (int slot : slots) {
+      tiles.push_back(TileOf(segment.slots[static_cast<size_t>(slot)], mesh));
+      list->push_back(&tiles.back());
+    }
+  };
+  add(instr.inputs, &operands);
+  add(instr.outputs, &results);
+  return instr.op->workspace(OpUse{instr.attrs, operands, results});
+}
+
+int64_t WorkspaceBound(const Segment& segment, const Mesh& mesh) {
+  int64_t most = 0;
+  for (const Instr& instr : segment.instrs) {
+    most = std::max(most, WorkspaceBound(segment, instr, mesh));
+  }
+  return most;
+}
+
+AxisId PipelineAxis(const Mesh& mesh) { return mesh.FindAtomic("pp"); }
+
+absl::optional<ActionRef> NeighbourInPlace(const Plan& plan, int coordinate,
+                                           const std::vector<Chunk>& chunks, const ActionRef& ref,
+                                           bool next) {
+  const bool forward = ref.kind == ActionKind::kForward;
+  if (!forward && ref.kind != ActionKind::kBackward) return absl::nullopt;
+  const int stage = StageOf(ref.chunk, chunks) + (forward == next ? 1 : -1);
+  if (stage < 0 || stage >= static_cast<int>(plan.stages.size())) return absl::nullopt;
+  const StagePlace& place = plan.stages[static_cast<size_t>(stage)];
+  if (place.rank_class != coordinate) return absl::nullopt;
+  return ActionRef{ref.kind, place.chunk, ref.micro_batch};
+}
+
+const HeldBlock* FindHeld(const Plan& plan, const PlanClass& c, absl::string_view block,
+                          int layer) {
+  for (const HeldBlock& held : c.blocks) {
+    if (held.block < 0 || held.block >= static_cast<int>(plan.blocks.size())) continue;
+    if (block.empty() && held.layer != layer) continue;
+    const std::string& name = plan.blocks[static_cast<size_t>(held.block)].name;
+    if (block.empty() ? name != kTiedBlock : name == block) return &held;
+  }
+  return nullptr;
+}
+
+int64_t BlockBase(const HeldBlock& held, Region region) {
+  if (region == Region::kParams) return held.param_base;
+  return region == Region::kGrads ? held.grad_base : held.state_base;
+}
+
+int64_t MeanGradientAddress(const Plan& plan, const PlanClass& c, const HeldBlock& held,
+                            const ParamEntry& entry) {
+  if (entry.mean_base.region != Region::kGrads) return -1;
+  const HeldBlock* other = FindHeld(plan, c, entry.mean_base.block, held.layer);
+  return other == nullptr ? -1 : other->grad_base + entry.mean_offset;
+}
+
+std::vector<int64_t> RanksOfClass(const Plan& plan, int coordinate) {
+  const AxisId pipeline = PipelineAxis(plan.mesh);
+  std::vector<int64_t> ranks;
+  for (int64_t rank = 0; rank < plan.mesh.world_size(); ++rank) {
+    const int64_t at = pipeline < 0 ? 0 : plan.mesh.Coordinate(rank, pipeline);
+    if (at == coordinate) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+}  // namespace mgc

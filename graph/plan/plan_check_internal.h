@@ -1,0 +1,80 @@
+// Parts of graph/plan/plan_check.h that lie in files of their own.
+
+#ifndef MGC_GRAPH_PLAN_PLAN_CHECK_INTERNAL_H_
+#define MGC_GRAPH_PLAN_PLAN_CHECK_INTERNAL_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "graph/plan/plan.h"
+#include "graph/plan/plan_check.h"
+
+namespace mgc {
+
+// Far above any device; sums of a few stay inside 64 bits.
+inline constexpr int64_t kMaxPlanBytes = int64_t{1} << 58;
+inline constexpr int64_t kScalarAlignment = 8;  // of entries of vectors of f64
+
+template <typename List>
+bool IsIndex(int64_t i, const List& list) {
+  return i >= 0 && i < static_cast<int64_t>(list.size());
+}
+inline bool IsSize(int64_t bytes) { return bytes >= 0 && bytes <= kMaxPlanBytes; }
+inline bool IsAligned(int64_t address) { return address % kScalarAlignment == 0; }
+
+// Violations of one place.
+class PlaceCheck {
+ public:
+  PlaceCheck(std::string place, std::vector<PlanViolation>* violations)
+      : place_(std::move(place)), violations_(violations) {}
+
+  size_t num_violations() const { return violations_->size(); }
+
+  // Reports `parts`, joined, unless `holds`; returns `holds`.
+  template <typename... Parts>
+  bool Require(bool holds, absl::string_view label, const Parts&... parts) {
+    if (!holds && violations_->size() < kMaxPlanViolations) {
+      violations_->push_back({place_, absl::StrCat(parts...), std::string(label)});
+    }
+    return holds;
+  }
+  // Reports `parts`, joined, and returns false: `holds || Fail(...)` where parts cost time to make.
+  template <typename... Parts>
+  bool Fail(absl::string_view label, const Parts&... parts) {
+    return Require(false, label, parts...);
+  }
+  bool RequireOk(const absl::Status& status, absl::string_view label, absl::string_view what) {
+    return status.ok() || Require(false, label, what, ": ", status.message());
+  }
+
+ private:
+  std::string place_;
+  std::vector<PlanViolation>* violations_;
+};
+
+// Of the collective that sums the gradients of a table held by the first and the last class.
+inline constexpr absl::string_view kEmbeddingGroup = "embedding";
+bool IsBetweenStages(const Instr& instr);
+
+// plan_c2, c3, c7, c8, c9, c14 (if it is to run), c15, c16, c17 of one segment.
+void CheckSegment(const Plan& plan, const Segment& segment, bool to_run,
+                  std::vector<PlanViolation>* violations);
+
+// plan_c6, c7, c11, c12 of all programs, once classes, chunks and calls are sound.
+void CheckPrograms(const Plan& plan, std::vector<PlanViolation>* violations);
+
+// Bytes that a value needs on one rank, or more than kMaxPlanBytes. Types and shardings have passed
+// CheckShardingBounds; dims' multiples can make the product larger than 64 bits.
+int64_t NeededBytes(const TensorType& type, const Sharding& sharding, const Mesh& mesh);
+
+// By formal of a segment: end of the slots behind it.
+std::vector<int64_t> FormalEnds(const Segment& segment);
+
+}  // namespace mgc
+
+#endif  // MGC_GRAPH_PLAN_PLAN_CHECK_INTERNAL_H_

@@ -1,0 +1,82 @@
+// What the compiler knows of the machines a plan runs on: one device, and the networks that connect
+// them. Facts of the data sheet with an efficiency beside each rate; the cost model and the
+// schedule simulation read nothing else.
+
+#ifndef MGC_GRAPH_TYPES_MACHINE_H_
+#define MGC_GRAPH_TYPES_MACHINE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace mgc {
+
+// Rate of matrix products in one element type.
+struct ComputeRate {
+  std::string dtype;        // `f32`, `bf16`, ...
+  double flops = 0;         // multiplications and additions per second, peak
+  double efficiency = 1.0;  // share of the peak that a large product reaches, in (0, 1]
+
+  friend bool operator==(const ComputeRate& a, const ComputeRate& b) {
+    return a.dtype == b.dtype && a.flops == b.flops && a.efficiency == b.efficiency;
+  }
+};
+
+// Ranks connected directly: those whose rank divided by `ranks`, rounded down, is the same.
+struct NetworkTier {
+  std::string name;
+  int64_t ranks = 0;        // in one domain; kAnyRanks for a tier without a bound
+  double bandwidth = 0;     // bytes per second of one rank in one direction, peak
+  double efficiency = 1.0;  // share of it that large messages reach, in (0, 1]
+  double latency = 0;       // seconds until the first byte of a message arrives
+
+  friend bool operator==(const NetworkTier& a, const NetworkTier& b) {
+    return a.name == b.name && a.ranks == b.ranks && a.bandwidth == b.bandwidth &&
+           a.efficiency == b.efficiency && a.latency == b.latency;
+  }
+};
+inline constexpr int64_t kAnyRanks = 0;
+
+struct Machine {
+  std::string name;
+  int64_t memory = 0;              // bytes of one device
+  double memory_bandwidth = 0;     // bytes per second of one device, peak
+  double memory_efficiency = 1.0;  // share of it that a long copy reaches, in (0, 1]
+  double op_overhead = 0;          // seconds to start one op
+  std::vector<ComputeRate> compute;
+  std::vector<NetworkTier> tiers;  // fastest, that is innermost, first
+
+  // Flops per second that large products of this type reach; those of f32, else of the first type
+  // listed, when the type is not listed.
+  double FlopsPerSecond(absl::string_view dtype) const;
+
+  // Bytes per second that long copies reach.
+  double BytesPerSecond() const { return memory_bandwidth * memory_efficiency; }
+
+  // The innermost tier with all of these ranks in one domain; the outermost when none has.
+  const NetworkTier& TierOf(absl::Span<const int64_t> ranks) const;
+
+  friend bool operator==(const Machine& a, const Machine& b);
+  friend bool operator!=(const Machine& a, const Machine& b) { return !(a == b); }
+};
+
+// InvalidArgument unless all rates are positive and finite, efficiencies in (0, 1], times finite
+// and not negative, there is a compute rate and a tier, no type or tier is named twice, every
+// tier's ranks are a multiple of the tier's inside it, and the last tier has no bound. Labels
+// machine_c1 to machine_c5; all violations at once, one a line.
+absl::Status CheckMachine(const Machine& machine);
+
+// The machines that ship with mgc (docs/machines.md): `cpu-threads`, `a100x8`, `h100x8`.
+const std::vector<Machine>& MachinePresets();
+
+// The preset of that name, or NotFound with the names that exist.
+absl::StatusOr<Machine> FindMachinePreset(absl::string_view name);
+
+}  // namespace mgc
+
+#endif  // MGC_GRAPH_TYPES_MACHINE_H_

@@ -1,0 +1,66 @@
+#include "graph/types/machine.h"
+
+#include <limits>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mgc {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(MachineTest, PresetsAreSound) {
+  ASSERT_EQ(MachinePresets().size(), 3u);
+  for (const Machine& machine : MachinePresets()) {
+    EXPECT_TRUE(CheckMachine(machine).ok()) << CheckMachine(machine);
+    EXPECT_EQ(*FindMachinePreset(machine.name), machine);
+  }
+}
+
+TEST(MachineTest, UnknownPresetNamesTheNearest) {
+  const absl::Status status = FindMachinePreset("h100x9").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(
+      status.message(),
+      "no machine is called `h100x9` (did you mean h100x8?); presets are cpu-threads, a100x8, "
+      "h100x8");
+}
+
+TEST(MachineTest, TierOfAGroupIsTheInnermostThatHoldsIt) {
+  const Machine machine = *FindMachinePreset("a100x8");
+  EXPECT_EQ(machine.TierOf({0, 7}).name, "nvlink");
+  EXPECT_EQ(machine.TierOf({8, 9, 15}).name, "nvlink");
+  EXPECT_EQ(machine.TierOf({7, 8}).name, "infiniband");
+  EXPECT_EQ(machine.TierOf({}).name, "nvlink");
+}
+
+TEST(MachineTest, RateOfAnUnknownTypeIsThatOfF32) {
+  const Machine machine = *FindMachinePreset("h100x8");
+  EXPECT_DOUBLE_EQ(machine.FlopsPerSecond("bf16"), 989e12 * 0.7);
+  EXPECT_DOUBLE_EQ(machine.FlopsPerSecond("i64"), 67e12 * 0.9);
+}
+
+TEST(MachineTest, AllViolationsAreReported) {
+  Machine machine = *FindMachinePreset("a100x8");
+  machine.memory = 0;
+  machine.memory_efficiency = 1.5;
+  machine.op_overhead = -1;
+  machine.compute[1].flops = std::numeric_limits<double>::infinity();
+  machine.compute[2].dtype = "bf16";
+  machine.tiers[0].ranks = 0;
+  machine.tiers[1].ranks = 4;
+  const std::string text(CheckMachine(machine).message());
+  EXPECT_THAT(text, HasSubstr("machine: the memory is positive, not 0 [machine_c1]"));
+  EXPECT_THAT(text, HasSubstr("the bandwidth of the memory is in (0, 1], not 1.5 [machine_c2]"));
+  EXPECT_THAT(text,
+              HasSubstr("the overhead of an op is finite and not negative, not -1 [machine_c3]"));
+  EXPECT_THAT(text, HasSubstr("the rate of `tf32` is positive and finite, not inf [machine_c1]"));
+  EXPECT_THAT(text, HasSubstr("an element type occurs twice [machine_c5]"));
+  EXPECT_THAT(text, HasSubstr("tier `nvlink` connects a multiple of 1 ranks, not 0 [machine_c4]"));
+  EXPECT_THAT(text, HasSubstr("tier `infiniband` is the last one"));
+}
+
+}  // namespace
+}  // namespace mgc

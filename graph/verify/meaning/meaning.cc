@@ -1,0 +1,108 @@
+#include "graph/verify/meaning/meaning.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/verify/meaning/check_model.h"
+#include "graph/verify/meaning/gradient_sums.h"
+#include "graph/verify/meaning/reference.h"
+#include "graph/verify/meaning/run_plan.h"
+#include "graph/verify/meaning/stated_numbers.h"
+#include "graph/verify/meaning/step_inputs.h"
+#include "graph/verify/shrink/shrink.h"
+
+namespace mgc {
+namespace {
+
+constexpr uint64_t kFirstKey = 0x6d67632d70726f6f;
+constexpr int kMostKeys = 4;
+
+// A bound of the degree, as a quotient of polynomials, of any argument of a keyed function in the
+// results of others. A denominator is the result of a call (a softmax' sum, a norm) or the token
+// count: common denominators have no more factors than there are calls on a single device. An op
+// multiplies what it is given, its own gradient included, at most kFactors times, so numerators
+// grow by that much a node on the longest path.
+int64_t DegreeBound(const Graph& model, const StepReference& reference) {
+  constexpr int64_t kFactors = 16;
+  return reference.calls + kFactors * 2 * static_cast<int64_t>(model.nodes().size());
+}
+
+// Puts the first value of the forward pass that differs, if there is one, in front.
+void Localize(PlanRun run, Findings* found) {
+  run.localize = true;
+  Findings located;
+  RunPlan(run, &located);
+  if (!located.Has("meaning_v6")) return;
+  if (!found->Has("meaning_v6")) located.Append(*found);
+  *found = located;
+}
+
+// One set of sizes under one key. False when a denominator was zero by chance: then nothing has
+// been added, and another key has to be tried.
+bool CheckOnce(const Plan& real, const Plan& small, uint64_t key, MeaningReport* report,
+               Findings* findings) {
+  const StepInputs inputs(small.model, key);
+  absl::StatusOr<StepReference> expected = EvaluateStep(
+      small.model, inputs, key, small.num_micro_batches, ParamsOf(GradientSums(small)));
+  if (!expected.ok()) {
+    findings->Add(FindingOf(expected.status(), "model", "meaning_v1"));
+    return true;
+  }
+  if (expected->zero_denominators > 0) return false;
+  report->calls += expected->calls;
+  report->degree = std::max(report->degree, DegreeBound(small.model, *expected));
+  if (!expected->gradients_hold) {
+    findings->Add("meaning_v8", "model",
+                  "the ops' gradient rules do not give the derivative of the loss");
+  }
+  for (const bool eval : {false, true}) {
+    const PlanRun run{real, small, inputs, *expected, key, eval, /*localize=*/false};
+    Findings found;
+    const RunCounts counts = RunPlan(run, &found);
+    if (counts.zero_denominators > 0 && findings->empty()) return false;
+    report->calls += counts.calls;
+    ++report->runs;
+    if (found.empty()) continue;
+    if (found.Has("meaning_v4") || found.Has("meaning_v6")) Localize(run, &found);
+    findings->Append(found);
+  }
+  return true;
+}
+
+}  // namespace
+
+MeaningReport CheckMeaning(const Plan& plan, Findings* findings) {
+  MeaningReport report;
+  const absl::Status sound = CheckModel(plan.model);
+  if (!sound.ok()) findings->Add(FindingOf(sound, "model", "meaning_v1"));
+  if (sound.ok()) CheckStated(plan, findings);
+  if (!findings->empty()) return report;
+  uint64_t key = kFirstKey;
+  const absl::StatusOr<std::vector<Mesh>> meshes = SmallMeshes(plan);
+  if (!meshes.ok()) {
+    findings->Add(FindingOf(meshes.status(), "plan", "meaning_v1"));
+    return report;
+  }
+  for (const Mesh& mesh : *meshes) {
+    const absl::StatusOr<Plan> small = ShrinkPlan(plan, mesh);
+    const absl::Status fits = small.ok() ? CheckWork(*small) : small.status();
+    if (!fits.ok()) {
+      findings->Add(FindingOf(fits, "plan", "meaning_v1"));
+      return report;
+    }
+    bool done = false;
+    for (int tries = 0; tries < kMostKeys && !done; ++tries) {
+      done = CheckOnce(plan, *small, ++key, &report, findings);
+    }
+    if (!done) {
+      findings->Add("meaning_v1", "plan", "something is divided by zero under every key");
+    }
+    if (!findings->empty()) return report;
+  }
+  return report;
+}
+
+}  // namespace mgc

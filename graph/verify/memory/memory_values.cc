@@ -1,0 +1,232 @@
+// memory_v3.
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/verify/memory/memory_internal.h"
+
+namespace mgc {
+namespace {
+
+constexpr size_t kMostPairs = size_t{1} << 24;  // of operands of an instruction
+
+// Who has put the bytes of a range there.
+struct Writer {
+  enum Kind { kGiven, kSlot, kCut };
+  Kind kind = kGiven;          // kCut: part of a value whose rest is gone
+  const Call* call = nullptr;  // of kSlot and kCut
+  int slot = -1;
+  bool renamed = false;  // a result that takes its operand's slot: others read it by another name
+};
+
+class ValueMap {
+ public:
+  struct Entry {
+    Range range;
+    Writer writer;
+  };
+
+  void Write(const Range& range, const Writer& writer) {
+    if (range.begin >= range.end) return;
+    auto it = First(range);
+    while (it != entries_.end() && it->first < range.end) {
+      const Entry old = it->second;
+      it = entries_.erase(it);
+      Writer rest = old.writer;
+      if (rest.kind == Writer::kSlot) rest.kind = Writer::kCut;
+      if (old.range.begin < range.begin) Put({old.range.begin, range.begin}, rest);
+      if (old.range.end > range.end) Put({range.end, old.range.end}, rest);
+    }
+    Put(range, writer);
+  }
+
+  std::vector<Entry> Read(const Range& range) {
+    std::vector<Entry> found;
+    for (auto it = First(range); it != entries_.end() && it->first < range.end; ++it) {
+      found.push_back(it->second);
+    }
+    return found;
+  }
+
+ private:
+  std::map<int64_t, Entry>::iterator First(const Range& range) {
+    auto it = entries_.upper_bound(range.begin);
+    if (it != entries_.begin() && std::prev(it)->second.range.end > range.begin) --it;
+    return it;
+  }
+  void Put(const Range& range, const Writer& writer) { entries_[range.begin] = {range, writer}; }
+
+  std::map<int64_t, Entry> entries_;  // by begin
+};
+
+// Runs a class' step for the last micro-batch, with the addresses it really uses.
+class ValueCheck {
+ public:
+  ValueCheck(const StepTables& tables, const StepClass& walk, Findings* findings)
+      : tables_(tables), walk_(walk), findings_(*findings) {}
+
+  void Run() {
+    const PlanClass& plan_class = *walk_.plan_class;
+    for (const NamedRange& block : BlockRanges(tables_.plan, plan_class)) {
+      if (block.name[0] != 'g') values_.Write(block.range, {});
+    }
+    for (const Range& range : plan_class.zeroed) values_.Write(range, {});
+    for (const NamedAddress& scalar : plan_class.scalars) {
+      values_.Write({scalar.address, scalar.address + 8}, {});
+    }
+    for (const StepAction* action : ProjectedActions(tables_, walk_)) {
+      action_ = action;
+      Receive();
+      for (const Call& call : *action->calls) RunCall(call);
+    }
+    for (const NamedAddress& report : tables_.eval ? plan_class.eval_reports : plan_class.reports) {
+      CheckReport(report);
+    }
+  }
+
+ private:
+  // What a transfer has put where the action reads it.
+  void Receive() {
+    const ActionRef& ref = action_->action->ref;
+    if (ref.kind != ActionKind::kForward && ref.kind != ActionKind::kBackward) return;
+    const int index = walk_.IndexOf(TransferRef{
+        ref.kind == ActionKind::kForward ? TransferKind::kRecvForward : TransferKind::kRecvBackward,
+        ref.chunk, ref.micro_batch});
+    if (index < 0) return;
+    const Transfer& transfer = *walk_.transfers[static_cast<size_t>(index)].transfer;
+    values_.Write({transfer.address, transfer.address + transfer.bytes}, {});
+  }
+
+  void RunCall(const Call& call) {
+    call_ = &call;
+    segment_ = &tables_.plan.segments[static_cast<size_t>(call.segment)];
+    for (const Instr& instr : segment_->instrs) {
+      if (instr.kind == InstrKind::kWait) continue;
+      instr_ = &instr;
+      for (int slot : instr.inputs) Read(slot);
+      CheckInPlace();
+      for (int slot : instr.outputs) {
+        const bool renamed = std::count(instr.inputs.begin(), instr.inputs.end(), slot) > 0;
+        values_.Write(RangeOfSlot(slot), {Writer::kSlot, &call, slot, renamed});
+      }
+    }
+  }
+
+  const Slot& SlotAt(int slot) const { return segment_->slots[static_cast<size_t>(slot)]; }
+  Range RangeOfSlot(int slot) const { return RangeOf(SlotAt(slot), *call_, *action_->action); }
+
+  void Read(int slot) {
+    const Range range = RangeOfSlot(slot);
+    int64_t at = range.begin;
+    for (const ValueMap::Entry& entry : values_.Read(range)) {
+      if (entry.range.begin > at) break;
+      const Writer& writer = entry.writer;
+      at = entry.range.end;
+      if (writer.kind == Writer::kGiven) continue;
+      // A value may be made of several that lie side by side, never of a part of one.
+      const bool whole = writer.kind == Writer::kSlot && entry.range.begin >= range.begin &&
+                         entry.range.end <= range.end;
+      const bool stale = writer.call == call_ && writer.slot != slot && !writer.renamed &&
+                         Equal(entry.range, range);
+      if (whole && !stale) continue;
+      Report(absl::StrCat("reads `", SlotAt(slot).name, "` at ", ToString(range), ", which `",
+                          NameOfWriter(writer), "` at ", ToString(entry.range),
+                          writer.kind == Writer::kCut ? " and others have" : " has",
+                          " overwritten"));
+      return;
+    }
+    if (at < range.end) {
+      Report(absl::StrCat("reads `", SlotAt(slot).name, "` at ", ToString(range),
+                          ", where nothing was put at ", at));
+    }
+  }
+
+  const std::string& NameOfWriter(const Writer& writer) const {
+    return tables_.plan.segments[static_cast<size_t>(writer.call->segment)]
+        .slots[static_cast<size_t>(writer.slot)]
+        .name;
+  }
+
+  // Results take the places of operands that the op lets them, exactly, and of nothing else that
+  // the instruction uses.
+  void CheckInPlace() {
+    const std::vector<int>& outputs = instr_->outputs;
+    if (outputs.size() * (outputs.size() + instr_->inputs.size()) > kMostPairs) {
+      findings_.Add("memory_v5", Place(), "an instruction has too many operands");
+      return;
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const Range made = RangeOfSlot(outputs[i]);
+      for (size_t k = 0; k < instr_->inputs.size(); ++k) {
+        const Range read = RangeOfSlot(instr_->inputs[k]);
+        if (!Overlap(made, read)) continue;
+        const bool may = instr_->op != nullptr && MayTakePlace(*instr_->op, i, k);
+        if (may && Equal(made, read)) continue;
+        if (i == k && Equal(made, read) && instr_->kind == InstrKind::kStart) {
+          Report(absl::StrCat("writes `", SlotAt(outputs[i]).name, "` over its operand `",
+                              SlotAt(instr_->inputs[k]).name, "` at ", ToString(read), "; ",
+                              instr_->op->name, " may not work in place"));
+        } else {
+          ReportOverlap(outputs[i], instr_->inputs[k]);
+        }
+      }
+      for (size_t j = 0; j < i; ++j) {
+        if (Overlap(made, RangeOfSlot(outputs[j]))) ReportOverlap(outputs[i], outputs[j]);
+      }
+    }
+  }
+
+  void ReportOverlap(int output, int other) {
+    Report(absl::StrCat("writes `", SlotAt(output).name, "` at ", ToString(RangeOfSlot(output)),
+                        " across `", SlotAt(other).name, "` at ", ToString(RangeOfSlot(other))));
+  }
+
+  void CheckReport(const NamedAddress& report) {
+    const Range range{report.address, report.address + 8};
+    const std::vector<ValueMap::Entry> found = values_.Read(range);
+    if (found.size() == 1 && Equal(found[0].range, range) &&
+        found[0].writer.kind == Writer::kSlot) {
+      return;
+    }
+    findings_.Add("memory_v3", Place(),
+                  absl::StrCat("reports `", report.name, "` from ", report.address,
+                               ", where no instruction puts 8 bytes"));
+  }
+
+  std::string Place() const {
+    return absl::StrCat("class ", walk_.plan_class->coordinate,
+                        tables_.eval ? ", evaluation" : ", training");
+  }
+
+  void Report(const std::string& text) {
+    const bool layered = call_->layer >= 0;
+    findings_.Add("memory_v3",
+                  absl::StrCat(Place(), ", ", NameOf(action_->action->ref, *walk_.chunks), " ",
+                               segment_->name, layered ? absl::StrCat(" layer ", call_->layer) : "",
+                               ", instruction ", instr_ - segment_->instrs.data(), " ",
+                               instr_->op == nullptr ? "load" : instr_->op->name),
+                  text);
+  }
+
+  const StepTables& tables_;
+  const StepClass& walk_;
+  Findings& findings_;
+  const StepAction* action_ = nullptr;
+  const Call* call_ = nullptr;
+  const Segment* segment_ = nullptr;
+  const Instr* instr_ = nullptr;
+  ValueMap values_;
+};
+
+}  // namespace
+
+void CheckValues(const StepTables& tables, Findings* findings) {
+  for (const StepClass& walk : tables.classes) ValueCheck(tables, walk, findings).Run();
+}
+
+}  // namespace mgc

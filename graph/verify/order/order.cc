@@ -1,0 +1,31 @@
+#include "graph/verify/order/order.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "graph/verify/order/order_internal.h"
+
+namespace mgc {
+
+std::string PlaceOf(const StepTables& tables, const StepClass& walk) {
+  return absl::StrCat("class ", walk.plan_class->coordinate,
+                      tables.eval ? ", evaluation" : ", training");
+}
+
+void CheckOrder(const Plan& plan, Findings* findings) {
+  for (const bool eval : {false, true}) {
+    const StepTables tables(plan, eval);
+    const std::string too_long = TooLong(tables);
+    if (!too_long.empty()) {
+      findings->Add("order_v9", eval ? "evaluation" : "training", too_long);
+      continue;
+    }
+    const Footprints footprints(plan);
+    CheckLists(tables, footprints, findings);
+    CheckGroups(tables, findings);
+    CheckBusySlots(tables, findings);
+    CheckSteps(tables, footprints, findings);
+  }
+}
+
+}  // namespace mgc

@@ -1,0 +1,217 @@
+// order_v3, v7, v8.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "graph/verify/order/order_internal.h"
+
+namespace mgc {
+namespace {
+
+std::string NameOfCall(const Segment& segment, const Call& call) {
+  return absl::StrCat(segment.name, call.layer >= 0 ? absl::StrCat(" layer ", call.layer) : "");
+}
+
+// One started instruction, in a class' order of communication.
+struct Listed {
+  const StepStart* start = nullptr;
+  const StepAction* action = nullptr;
+  const Call* call = nullptr;
+};
+
+// The collectives of a class that run over a group of classes, of one step.
+std::vector<Listed> SequenceOf(const StepTables& tables, const StepClass& walk, int group) {
+  std::vector<Listed> sequence;
+  for (const StepAction& action : walk.actions) {
+    for (const Call& call : *action.calls) {
+      for (const StepStart& start : tables.segments[static_cast<size_t>(call.segment)].starts) {
+        if (start.group == group) sequence.push_back({&start, &action, &call});
+      }
+    }
+  }
+  return sequence;
+}
+
+std::string NameOf(const StepTables& tables, const StepClass& walk, const Listed& listed) {
+  const Segment& segment = tables.plan.segments[static_cast<size_t>(listed.call->segment)];
+  std::string name = absl::StrCat(listed.start->instr->op->name, " of ");
+  for (size_t i = 0; i < listed.start->instr->inputs.size() && i < 4; ++i) {
+    const Slot& slot = segment.slots[static_cast<size_t>(listed.start->instr->inputs[i])];
+    absl::StrAppend(&name, i > 0 ? ", " : "", slot.type.ToString());
+  }
+  return absl::StrCat(name, " in ", NameOfCall(segment, *listed.call), " of ",
+                      NameOf(listed.action->action->ref, *walk.chunks));
+}
+
+// The classes of a group run the same collectives over it, in one order.
+void CheckGroup(const StepTables& tables, int group, Findings* findings) {
+  const std::vector<int>& members = tables.groups[static_cast<size_t>(group)];
+  const std::string& name = tables.group_names[static_cast<size_t>(group)];
+  std::vector<Listed> first;
+  for (const StepClass& walk : tables.classes) {
+    const int c = walk.plan_class->coordinate;
+    const std::vector<Listed> sequence = SequenceOf(tables, walk, group);
+    const bool is_member = std::find(members.begin(), members.end(), c) != members.end();
+    if (!is_member && !sequence.empty()) {
+      findings->Add("order_v3", PlaceOf(tables, walk),
+                    absl::StrCat("runs ", NameOf(tables, walk, sequence[0]), " over ", name,
+                                 ", of which it is no member"));
+    }
+    if (!is_member) continue;
+    if (c == members[0]) {
+      first = sequence;
+      continue;
+    }
+    const StepClass& other = tables.classes[static_cast<size_t>(members[0])];
+    for (size_t i = 0; i < std::max(first.size(), sequence.size()); ++i) {
+      const bool both = i < first.size() && i < sequence.size();
+      if (both && first[i].start->signature == sequence[i].start->signature) continue;
+      findings->Add(
+          "order_v3", PlaceOf(tables, walk),
+          absl::StrCat("collective ", i, " over ", name, " is ",
+                       i < sequence.size() ? NameOf(tables, walk, sequence[i]) : "missing",
+                       "; class ", members[0], " has ",
+                       i < first.size() ? NameOf(tables, other, first[i]) : "none"));
+      break;
+    }
+  }
+}
+
+constexpr size_t kMostBusy = size_t{1} << 13;  // slots of collectives that run at once
+
+// Goes through the instructions of a class in the order of computation, with what collectives that
+// have been started and not been waited for use.
+class BusyCheck {
+ public:
+  BusyCheck(const StepTables& tables, const StepClass& walk, Findings* findings)
+      : tables_(tables), walk_(walk), findings_(*findings) {}
+
+  void Run() {
+    for (const StepAction* action : ProjectedActions(tables_, walk_)) {
+      action_ = action;
+      call_ = nullptr;
+      if (action->action->waits_for_reductions) busy_.clear();
+      if (action->action->ref.kind == ActionKind::kUpdate) CheckReductions();
+      for (const Call& call : *action->calls) RunCall(call);
+    }
+  }
+
+ private:
+  struct Busy {
+    Range range;
+    bool written = false;
+    const Call* call = nullptr;
+    const Instr* instr = nullptr;
+    const StepAction* action = nullptr;
+  };
+
+  void CheckReductions() {
+    if (busy_.empty()) return;
+    call_ = busy_[0].call;
+    Report("order_v8", absl::StrCat("the update does not wait for ", Name(busy_[0])));
+    busy_.clear();
+  }
+
+  void RunCall(const Call& call) {
+    call_ = &call;
+    const Segment& segment = tables_.plan.segments[static_cast<size_t>(call.segment)];
+    for (const Instr& instr : segment.instrs) {
+      if (instr.kind == InstrKind::kWait) {
+        busy_.erase(std::remove_if(busy_.begin(), busy_.end(),
+                                   [&](const Busy& busy) {
+                                     return busy.call == &call &&
+                                            busy.instr->collective == instr.collective;
+                                   }),
+                    busy_.end());
+        continue;
+      }
+      if (!busy_.empty()) CheckInstr(segment, instr);
+      if (instr.kind == InstrKind::kStart) AddBusy(segment, instr);
+    }
+    if (action_->action->ref.kind != ActionKind::kReduceGrad) CheckWaited(call);
+  }
+
+  void CheckWaited(const Call& call) {
+    for (const Busy& busy : busy_) {
+      if (busy.call != &call) continue;
+      Report("order_v8", absl::StrCat("nothing waits for ", Name(busy)));
+      break;
+    }
+    busy_.erase(std::remove_if(busy_.begin(), busy_.end(),
+                               [&](const Busy& busy) { return busy.call == &call; }),
+                busy_.end());
+  }
+
+  void AddBusy(const Segment& segment, const Instr& instr) {
+    for (int number : instr.inputs) AddSlot(segment, instr, number, false);
+    for (int number : instr.outputs) AddSlot(segment, instr, number, true);
+  }
+
+  void AddSlot(const Segment& segment, const Instr& instr, int number, bool written) {
+    const Range range =
+        RangeOf(segment.slots[static_cast<size_t>(number)], *call_, *action_->action);
+    if (busy_.size() == kMostBusy) Report("order_v9", "too many collectives run at once");
+    if (busy_.size() > kMostBusy) return;
+    busy_.push_back({range, written, call_, &instr, action_});
+  }
+
+  void CheckInstr(const Segment& segment, const Instr& instr) {
+    for (int number : instr.inputs) CheckSlot(segment, number, false);
+    for (int number : instr.outputs) CheckSlot(segment, number, true);
+  }
+
+  void CheckSlot(const Segment& segment, int number, bool writes) {
+    const Slot& slot = segment.slots[static_cast<size_t>(number)];
+    const Range range = RangeOf(slot, *call_, *action_->action);
+    for (const Busy& busy : busy_) {
+      if (!Overlap(busy.range, range) || (!writes && !busy.written)) continue;
+      if (!reported_.insert({busy.instr, &slot}).second) continue;
+      Report("order_v7",
+             absl::StrCat(writes ? "writes `" : "reads `", slot.name, "` at ", ToString(range),
+                          " while ", Name(busy), " still ", busy.written ? "writes " : "reads ",
+                          ToString(busy.range), "; the wait must come before"));
+    }
+  }
+
+  std::string Name(const Busy& busy) const {
+    const Segment& segment = tables_.plan.segments[static_cast<size_t>(busy.call->segment)];
+    return absl::StrCat("collective ", busy.instr->collective, " ", busy.instr->op->name, " of ",
+                        NameOfCall(segment, *busy.call), " in ",
+                        NameOf(busy.action->action->ref, *walk_.chunks));
+  }
+
+  void Report(absl::string_view label, const std::string& text) {
+    const Segment* segment =
+        call_ == nullptr ? nullptr : &tables_.plan.segments[static_cast<size_t>(call_->segment)];
+    findings_.Add(
+        label,
+        absl::StrCat(PlaceOf(tables_, walk_), ", ", NameOf(action_->action->ref, *walk_.chunks),
+                     segment == nullptr ? "" : " " + NameOfCall(*segment, *call_)),
+        text);
+  }
+
+  const StepTables& tables_;
+  const StepClass& walk_;
+  Findings& findings_;
+  const StepAction* action_ = nullptr;
+  const Call* call_ = nullptr;
+  std::vector<Busy> busy_;
+  absl::flat_hash_set<std::pair<const Instr*, const Slot*>> reported_;
+};
+
+}  // namespace
+
+void CheckGroups(const StepTables& tables, Findings* findings) {
+  for (size_t g = 0; g < tables.groups.size(); ++g) {
+    CheckGroup(tables, static_cast<int>(g), findings);
+  }
+}
+
+void CheckBusySlots(const StepTables& tables, Findings* findings) {
+  for (const StepClass& walk : tables.classes) BusyCheck(tables, walk, findings).Run();
+}
+
+}  // namespace mgc

@@ -1,0 +1,240 @@
+// order_v1, v2, v5.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "graph/verify/order/order_internal.h"
+
+namespace mgc {
+namespace {
+
+std::string LayerName(int layer) {
+  if (layer == kNoLayer) return "no layer";
+  return layer == kEmbeddingLayer ? "the embedding" : absl::StrCat("layer ", layer);
+}
+
+// The end of what a merged list touches.
+int64_t EndOf(const std::vector<Range>& ranges) { return ranges.empty() ? 0 : ranges.back().end; }
+
+// A stage takes all of what another of its class leaves in place, as transfers do: nothing less,
+// nothing in parts. (That both name one address is plan_c20.) Empty if so.
+std::string WhatIsHandedOver(const StepTables& tables, const StepClass& walk, const ActionRef& ref,
+                             const std::vector<Footprint>& footprints) {
+  const absl::optional<ActionRef> next =
+      NeighbourInPlace(tables.plan, walk.plan_class->coordinate, *walk.chunks, ref, true);
+  if (!next.has_value()) return "";
+  const bool forward = ref.kind == ActionKind::kForward;
+  const std::vector<Range>& left = footprints[static_cast<size_t>(ref.chunk)].Of(
+      forward ? BaseKind::kOutput : BaseKind::kGradOutput);
+  const std::vector<Range>& taken = footprints[static_cast<size_t>(next->chunk)].Of(
+      forward ? BaseKind::kInput : BaseKind::kGradInput);
+  if (left.size() == 1 && taken.size() == 1 && left[0].begin == 0 && Equal(left[0], taken[0])) {
+    return "";
+  }
+  return absl::StrCat(NameOf(ref, *walk.chunks), " leaves ", EndOf(left), " bytes in place, ",
+                      NameOf(*next, *walk.chunks), " takes ", EndOf(taken));
+}
+
+class ListCheck {
+ public:
+  ListCheck(const StepTables& tables, const Footprints& footprints, const StepClass& walk,
+            Findings* findings)
+      : tables_(tables),
+        footprints_(footprints),
+        walk_(walk),
+        place_(PlaceOf(tables, walk)),
+        findings_(*findings) {}
+
+  void Run() {
+    const std::vector<Chunk>& chunks = *walk_.chunks;
+    for (size_t k = 0; k < chunks.size(); ++k) {
+      CheckLayers(chunks[k]);
+      forward_.push_back(footprints_.Of(chunks[k].forward));
+      backward_.push_back(footprints_.Of(chunks[k].backward));
+      CheckBases(chunks[k], forward_.back(), backward_.back());
+      if (!tables_.eval) CheckReduction(static_cast<int>(k));
+    }
+    for (const StepAction& action : walk_.actions) {
+      if (action.action->ref.kind == ActionKind::kUpdate) CheckBlocks(*action.calls, "the update");
+    }
+    for (const StepTransfer& transfer : walk_.transfers) CheckTransfer(*transfer.transfer);
+    for (const StepAction& action : walk_.actions) {
+      const ActionRef& ref = action.action->ref;
+      const std::string wrong = WhatIsHandedOver(
+          tables_, walk_, ref, ref.kind == ActionKind::kForward ? forward_ : backward_);
+      if (!wrong.empty()) findings_.Add("order_v2", place_, wrong);
+      CheckAction(*action.action);
+    }
+  }
+
+ private:
+  // Every layer of the stage once: upwards forward, downwards backward. A stage may have none.
+  void CheckLayers(const Chunk& chunk) {
+    std::vector<int> layers;
+    if (chunk.has_embedding) layers.push_back(kEmbeddingLayer);
+    for (int i = 0; i < chunk.num_layers; ++i) layers.push_back(chunk.first_layer + i);
+    if (chunk.has_head) layers.push_back(tables_.plan.model.num_layers());
+    if (layers.empty()) layers.push_back(kNoLayer);  // hands on what it receives
+    const std::string stage = absl::StrCat("stage ", chunk.stage);
+    CheckCalls(chunk.forward, layers, stage + " forward");
+    std::reverse(layers.begin(), layers.end());
+    if (!tables_.eval) CheckCalls(chunk.backward, layers, stage + " backward");
+    absl::flat_hash_set<int> left(layers.begin(), layers.end());
+    for (const Call& call : chunk.reduce) {
+      if (left.erase(call.layer) > 0) continue;
+      findings_.Add("order_v1", place_,
+                    absl::StrCat(stage, " reduces gradients of ", LayerName(call.layer),
+                                 ", which it has not or has reduced"));
+    }
+    CheckBlocks(chunk.reduce, stage + " reduce");
+  }
+
+  void CheckCalls(const std::vector<Call>& calls, const std::vector<int>& layers,
+                  const std::string& what) {
+    const auto at = [](const auto& list, size_t i, const auto& name) {
+      return i < list.size() ? name(list[i]) : std::string("nothing");
+    };
+    for (size_t i = 0; i < std::max(calls.size(), layers.size()); ++i) {
+      if (i < calls.size() && i < layers.size() && calls[i].layer == layers[i]) continue;
+      const auto of_call = [](const Call& call) { return LayerName(call.layer); };
+      findings_.Add("order_v1", place_,
+                    absl::StrCat(what, ": call ", i, " runs ", at(calls, i, of_call), "; ",
+                                 at(layers, i, LayerName), " is due"));
+      break;
+    }
+    CheckBlocks(calls, what);
+  }
+
+  // Formals of blocks are bound to those of the call's layer.
+  void CheckBlocks(const std::vector<Call>& calls, const std::string& what) {
+    for (const Call& call : calls) {
+      const Segment& segment = tables_.plan.segments[static_cast<size_t>(call.segment)];
+      for (size_t f = 1; f < segment.formals.size(); ++f) {
+        const Formal& formal = segment.formals[f];
+        if (!IsOfBlock(formal.region)) continue;
+        const HeldBlock* held = FindHeld(tables_.plan, *walk_.plan_class, formal.block, call.layer);
+        const int64_t base = held == nullptr ? -1 : BlockBase(*held, formal.region);
+        const Binding& binding = call.bindings[f];
+        if (binding.base == BaseKind::kAbsolute && binding.offset == base) continue;
+        findings_.Add("order_v1", place_,
+                      absl::StrCat(what, ": `", ToString(formal), "` of ", segment.name, " for ",
+                                   LayerName(call.layer), " is bound to ", binding.offset, "; ",
+                                   base < 0 ? "the class holds no such block"
+                                            : absl::StrCat("its block is at ", base)));
+      }
+    }
+  }
+
+  // Which addresses of an action its calls may use.
+  void CheckBases(const Chunk& chunk, const Footprint& forward, const Footprint& backward) {
+    const int last = static_cast<int>(tables_.plan.stages.size()) - 1;
+    const auto refuse = [&](bool used, absl::string_view what) {
+      if (!used) return;
+      findings_.Add("order_v2", place_, absl::StrCat("stage ", chunk.stage, " ", what));
+    };
+    const auto uses = [](const Footprint& footprint, BaseKind base) {
+      return !footprint.Of(base).empty();
+    };
+    refuse(uses(forward, BaseKind::kGradInput) || uses(forward, BaseKind::kGradOutput),
+           "forward uses addresses of gradients");
+    refuse(uses(backward, BaseKind::kOutput), "backward uses the forward's outbox");
+    if (chunk.stage == 0) {
+      refuse(uses(forward, BaseKind::kInput) || uses(backward, BaseKind::kInput),
+             "reads an input that nobody sends");
+      refuse(uses(backward, BaseKind::kGradOutput), "writes a gradient that nobody receives");
+    }
+    if (chunk.stage == last) {
+      refuse(uses(forward, BaseKind::kOutput), "writes an output that nobody receives");
+      refuse(uses(backward, BaseKind::kGradInput), "reads a gradient that nobody sends");
+    }
+  }
+
+  // One R behind the last backward, named after the last micro-batch, where there is something to
+  // reduce. (That it stands behind is plan_c11.)
+  void CheckReduction(int chunk) {
+    int64_t found = 0;
+    const int64_t last = tables_.plan.num_micro_batches - 1;
+    for (const StepAction& action : walk_.actions) {
+      const ActionRef& ref = action.action->ref;
+      if (ref.kind != ActionKind::kReduceGrad || ref.chunk != chunk) continue;
+      ++found;
+      if (ref.micro_batch == last) continue;
+      findings_.Add("order_v5", place_,
+                    absl::StrCat(NameOf(ref, *walk_.chunks), " reduces after ", ref.micro_batch + 1,
+                                 " micro-batches; all ", last + 1, " must have been added"));
+    }
+    const bool due = !(*walk_.chunks)[static_cast<size_t>(chunk)].reduce.empty();
+    if (found > 1 || (due && found == 0)) {
+      findings_.Add("order_v5", place_,
+                    absl::StrCat("stage ", (*walk_.chunks)[static_cast<size_t>(chunk)].stage,
+                                 " reduces its gradients ", found, " times; once is due"));
+    }
+  }
+
+  // A transfer takes all of what its action writes or reads, from where it does.
+  void CheckTransfer(const Transfer& transfer) {
+    const TransferRef& ref = transfer.ref;
+    const bool forward = IsForward(ref.kind);
+    const bool send = IsSend(ref.kind);
+    const int index = walk_.IndexOf(ActionRef{
+        forward ? ActionKind::kForward : ActionKind::kBackward, ref.chunk, ref.micro_batch});
+    if (index < 0) return;
+    const Action& action = *walk_.actions[static_cast<size_t>(index)].action;
+    const BaseKind base = forward ? (send ? BaseKind::kOutput : BaseKind::kInput)
+                                  : (send ? BaseKind::kGradOutput : BaseKind::kGradInput);
+    const Footprint& footprint = (forward ? forward_ : backward_)[static_cast<size_t>(ref.chunk)];
+    const std::string name = NameOf(ref, *walk_.chunks);
+    const std::string user = NameOf(action.ref, *walk_.chunks);
+    if (BaseOf(base, action) != transfer.address) {
+      findings_.Add("order_v2", place_,
+                    absl::StrCat(name, " is at ", transfer.address, ", ", user,
+                                 send ? " writes at " : " reads at ", BaseOf(base, action)));
+    }
+    const std::vector<Range>& touched = footprint.Of(base);
+    if (touched.size() != 1 || touched[0].begin != 0 || touched[0].end != transfer.bytes) {
+      findings_.Add("order_v2", place_,
+                    absl::StrCat(name, " moves ", transfer.bytes, " bytes, ", user,
+                                 send ? " writes " : " reads ", footprint.End(base)));
+    }
+  }
+
+  // Backward finds input and frame where forward has left them.
+  void CheckAction(const Action& action) {
+    const ActionRef& ref = action.ref;
+    if (ref.kind != ActionKind::kBackward) return;
+    const int index = walk_.IndexOf(ActionRef{ActionKind::kForward, ref.chunk, ref.micro_batch});
+    if (index < 0) return;
+    const Action& forward = *walk_.actions[static_cast<size_t>(index)].action;
+    const Footprint& footprint = backward_[static_cast<size_t>(ref.chunk)];
+    for (const auto& [base, name] :
+         {std::make_pair(BaseKind::kFrame, "frame"), std::make_pair(BaseKind::kInput, "input")}) {
+      if (footprint.Of(base).empty() || BaseOf(base, action) == BaseOf(base, forward)) continue;
+      findings_.Add("order_v2", place_,
+                    absl::StrCat(NameOf(ref, *walk_.chunks), " reads its ", name, " at ",
+                                 BaseOf(base, action), ", ", NameOf(forward.ref, *walk_.chunks),
+                                 " has it at ", BaseOf(base, forward)));
+    }
+  }
+
+  const StepTables& tables_;
+  const Footprints& footprints_;
+  const StepClass& walk_;
+  const std::string place_;
+  Findings& findings_;
+  std::vector<Footprint> forward_;  // by chunk
+  std::vector<Footprint> backward_;
+};
+
+}  // namespace
+
+void CheckLists(const StepTables& tables, const Footprints& footprints, Findings* findings) {
+  for (const StepClass& walk : tables.classes) {
+    ListCheck(tables, footprints, walk, findings).Run();
+  }
+}
+
+}  // namespace mgc

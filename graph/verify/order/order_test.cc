@@ -1,0 +1,177 @@
+#include "graph/verify/order/order.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "graph/plan/testing/odd_plan.h"
+#include "graph/verify/testing/sample_plan.h"
+#include "gtest/gtest.h"
+
+namespace mgc {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string FoundAfter(const TextEdits& edits) {
+  const Plan plan = EditedSample(edits);
+  Findings findings;
+  CheckOrder(plan, &findings);
+  return Lines(findings);
+}
+
+TEST(OrderTest, ASoundPlanIsProved) { EXPECT_EQ(FoundAfter({}), ""); }
+
+TEST(OrderTest, StrangePlansAreRefusedWithoutHarm) {
+  Findings findings;
+  CheckOrder(OddPlan(), &findings);
+  EXPECT_TRUE(findings.Has("order_v1"));
+  EXPECT_TRUE(findings.Has("order_v4"));
+}
+
+TEST(OrderTest, LayersAndBlocks) {
+  EXPECT_EQ(FoundAfter({{"backward @first.backward layer embedding", "backward @first.backward"}}),
+            "class 0, training: stage 0 backward: call 1 runs no layer; the embedding is due "
+            "[order_v1]\n");
+  EXPECT_THAT(FoundAfter({{"reduce @layer.reduce layer 0 (transient=960, grads=128)\n",
+                           "reduce @layer.reduce layer 0 (transient=960, grads=128)\n"
+                           "    reduce @layer.reduce layer 0 (transient=960, grads=128)\n"}}),
+              HasSubstr("stage 0 reduces gradients of layer 0, which it has not or has reduced "
+                        "[order_v1]"));
+  EXPECT_EQ(FoundAfter({{"update @layer.update layer 0 (transient=960, params=256",
+                         "update @layer.update layer 0 (transient=960, params=320"}}),
+            "class 0, training: the update: `params` of layer.update for layer 0 is bound to 320; "
+            "its block is at 256 [order_v1]\n");
+}
+
+TEST(OrderTest, TransfersTakeWhatActionsUse) {
+  EXPECT_THAT(FoundAfter({{"0F1 frame 576 output 832", "0F1 frame 576 output 896"}}),
+              HasSubstr("0SEND_F1 is at 832, 0F1 writes at 896 [order_v2]"));
+  EXPECT_THAT(FoundAfter({{"1RECV_F1 at 192 bytes 16", "1RECV_F1 at 192 bytes 8"},
+                          {"0SEND_F1 at 832 bytes 16", "0SEND_F1 at 832 bytes 8"}}),
+              AllOf(HasSubstr("0SEND_F1 moves 8 bytes, 0F1 writes 16 [order_v2]"),
+                    HasSubstr("1RECV_F1 moves 8 bytes, 1F1 reads 16 [order_v2]")));
+  EXPECT_THAT(FoundAfter({{"0B0 frame 448", "0B0 frame 576"}}),
+              HasSubstr("0B0 reads its frame at 576, 0F0 has it at 448 [order_v2]"));
+  EXPECT_THAT(FoundAfter({{"1B1 input 192", "1B1 input 128"}}),
+              HasSubstr("1B1 reads its input at 128, 1F1 has it at 192 [order_v2]"));
+  EXPECT_THAT(FoundAfter({{"(transient=960, output=frame)", "(transient=960, output=input)"},
+                          {"0F0 frame 448", "0F0 frame 448 input 512"},
+                          {"0F1 frame 576", "0F1 frame 576 input 640"},
+                          {"0F2 frame 448", "0F2 frame 448 input 512"}}),
+              HasSubstr("stage 0 reads an input that nobody sends [order_v2]"));
+}
+
+TEST(OrderTest, GroupsRunTheSameCollectives) {
+  const std::string missing = FoundAfter({{"  update @update (transient=320, globals=0)\n", ""}});
+  EXPECT_THAT(missing, HasSubstr("class 1, training: collective 0 over pp is missing; class 0 has "
+                                 "all_reduce of f64[] in update of 0U0 [order_v3]"));
+  EXPECT_THAT(missing, HasSubstr("[order_v4]"));
+}
+
+TEST(OrderTest, CirclesAreNamedAndDrawn) {
+  const Plan plan = EditedSample({{"1RECV_F1 at 192 bytes 16 peer 0 behind 0 of 1F0",
+                                   "1RECV_F1 at 192 bytes 16 peer 0 behind 1 of 1U0"},
+                                  {"      1RECV_F1 at 192 bytes 16 peer 0 behind 1 of 1U0\n", ""},
+                                  {"      1SEND_B1 at 256",
+                                   "      1RECV_F1 at 192 bytes 16 peer 0 behind 0 of 1B1\n"
+                                   "      1SEND_B1 at 256"}});
+  Findings findings;
+  CheckOrder(plan, &findings);
+  ASSERT_EQ(findings.list().size(), 1u) << Lines(findings);
+  const Finding& finding = findings.list()[0];
+  EXPECT_EQ(finding.label, "order_v4");
+  EXPECT_EQ(finding.text,
+            "the step never ends: a circle of 2 waits: class 0 0SEND_F1 -> class 1 1SEND_B0");
+  EXPECT_EQ(finding.detail,
+            "  class 0 communication at 0SEND_F1 waits until class 1 communication comes to "
+            "1RECV_F1\n"
+            "  class 1 communication at 1SEND_B0 waits until class 0 communication comes to "
+            "0RECV_B0\n"
+            "what has run, by time; * marks what never does:\n"
+            "  class 0  | 0F0        0F1        *0SEND_F1* .\n"
+            "  class 1  | .          1F0        1B0        *1SEND_B0*");
+  EXPECT_THAT(finding.dot, HasSubstr("q0 -> q2 [label=\"1RECV_F1\"];"));
+}
+
+TEST(OrderTest, BucketsAreReducedOnceAfterAllMicroBatches) {
+  EXPECT_EQ(FoundAfter({{"      0R2\n", "      0R1\n"}}),
+            "class 0, training: 0R1 reduces after 2 micro-batches; all 3 must have been added "
+            "[order_v5]\n");
+  EXPECT_THAT(FoundAfter({{"      0R2\n", ""}}),
+              HasSubstr("class 0, training: stage 0 reduces its gradients 0 times; once is due "
+                        "[order_v5]"));
+  EXPECT_THAT(FoundAfter({{"      0R2\n", "      0R1\n      0R2\n"}}),
+              HasSubstr("reduces its gradients 2 times; once is due [order_v5]"));
+}
+
+TEST(OrderTest, SlotsAreReusedBehindExplicitWaitsOnly) {
+  // The queue of communication would keep the order.
+  EXPECT_EQ(FoundAfter({{"behind 0 of 0B1 after 0B0", "behind 0 of 0B1"}}),
+            "class 0, training: 0RECV_B1 may write [896, 912) before 0B0 is over, which uses what "
+            "0RECV_B0 put there; it must wait for that [order_v6]\n");
+  EXPECT_EQ(FoundAfter(
+                {{"1B2 input 128 grad_output 256 wait 1SEND_B1", "1B2 input 128 grad_output 256"}}),
+            "class 1, training: 1B2 may write [256, 272) before 1SEND_B1 is over, which uses what "
+            "1B1 put there; it must wait for that [order_v6]\n");
+  // An outbox that is next an inbox.
+  EXPECT_EQ(FoundAfter({{"grad_input 896 wait 0RECV_B0", "grad_input 832 wait 0RECV_B0"},
+                        {"0RECV_B0 at 896", "0RECV_B0 at 832"}}),
+            "class 0, training: 0RECV_B0 may write [832, 848) before 0SEND_F1 is over, which uses "
+            "what 0F1 put there; it must wait for that [order_v6]\n");
+  EXPECT_EQ(FoundAfter({{"grad_input 896 wait 0RECV_B0", "grad_input 832 wait 0RECV_B0"},
+                        {"0RECV_B0 at 896 bytes 16 peer 1 behind 0 of 0B0",
+                         "0RECV_B0 at 832 bytes 16 peer 1 behind 0 of 0B0 after_transfers "
+                         "0SEND_F1"}}),
+            "");
+}
+
+TEST(OrderTest, WaitsThatFollowFromOthersMayBeMissing) {
+  // 0SEND_F2 comes after 0B0 and with it after 1SEND_B0 and 1B0.
+  EXPECT_EQ(FoundAfter({{"1RECV_F2 at 128 bytes 16 peer 0 behind 0 of 1B0 after 1B0",
+                         "1RECV_F2 at 128 bytes 16 peer 0 behind 0 of 1B0"}}),
+            "");
+}
+
+TEST(OrderTest, TheNextStepWaitsForThisOne) {
+  // Nothing but the collective over pp keeps class 0 from sending to a class that still computes.
+  EXPECT_THAT(FoundAfter({{"  eval_update @update (transient=960, globals=0)\n", ""},
+                          {"  eval_update @update (transient=320, globals=0)\n", ""}}),
+              HasSubstr("class 1, evaluation: 1RECV_F0 of the next step may write [128, 144) "
+                        "before 1F2 is over, which uses what 1RECV_F2 put there; it must wait for "
+                        "that [order_v6]"));
+}
+
+TEST(OrderTest, PartlyOverlappingSlotsCount) {
+  EXPECT_THAT(FoundAfter({{"0F1 frame 576", "0F1 frame 512"}, {"0B1 frame 576", "0B1 frame 512"}}),
+              HasSubstr("0F1 may write [512, 640) before 0B0 is over, which uses what 0F0 put "
+                        "there"));
+  EXPECT_THAT(FoundAfter({{"forward @head.forward layer 1 (transient=320",
+                           "forward @head.forward layer 1 (transient=256"}}),
+              HasSubstr("1F1 may write [256, 272) before 1SEND_B0 is over"));
+}
+
+TEST(OrderTest, SlotsOfRunningCollectivesAreLeftAlone) {
+  EXPECT_THAT(FoundAfter({{"  wait 0 forward\n  %4 = mul(%3, %1) forward\n",
+                           "  %4 = mul(%3, %1) forward\n  wait 0 forward\n"}}),
+              HasSubstr("class 0, training, 0F2 layer.forward layer 0: reads `y` at [960, 976) "
+                        "while collective 0 all_reduce of layer.forward layer 0 in 0F2 still "
+                        "writes [960, 976); the wait must come before [order_v7]"));
+  EXPECT_THAT(FoundAfter({{"  wait 0 forward\n", "  %2 = gelu(%0) forward\n  wait 0 forward\n"}}),
+              HasSubstr("writes `y.part` at [512, 528)"));
+  // Gradients that are being reduced.
+  EXPECT_THAT(FoundAfter({{"      0B2 frame 448 grad_input 896 wait 0RECV_B2\n      0R2\n",
+                           "      0B2 frame 448 grad_input 896 wait 0RECV_B2\n      0R2\n"},
+                          {"      0U0 reductions", "      0U0"}}),
+              HasSubstr("the update does not wait for collective 0 all_reduce of layer.reduce "
+                        "layer 0 in 0R2 [order_v8]"));
+}
+
+TEST(OrderTest, EveryCollectiveIsWaitedFor) {
+  EXPECT_THAT(FoundAfter({{"  wait 0 update\n", ""}}),
+              HasSubstr("class 1, training, 1U0 update: nothing waits for collective 0 all_reduce "
+                        "of update in 1U0 [order_v8]"));
+}
+
+}  // namespace
+}  // namespace mgc

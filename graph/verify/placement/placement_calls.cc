@@ -1,0 +1,253 @@
+#include "graph/verify/placement/placement_calls.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "graph/base/file.h"
+#include "graph/ir/op.h"
+#include "graph/types/sharding_text.h"
+#include "graph/verify/placement/placement_segment.h"
+
+namespace mgc {
+namespace {
+
+constexpr int64_t kScalarBytes = 8;
+constexpr int64_t kMostEntries = int64_t{1} << 22;  // of vectors read in one step
+
+std::string Named(absl::string_view name) { return absl::StrCat("%", EscapeBytes(name)); }
+
+bool IsScalar(const TensorType& type) { return type.dtype == DType::kF64 && type.dims.empty(); }
+
+// A vector whose entries may have been written one by one.
+bool IsVector(const Slot& slot) {
+  return slot.type.dtype == DType::kF64 && slot.type.ndim() == 1 &&
+         slot.type.dims[0].multiple == 1 && slot.sharding.dims[0].empty() &&
+         slot.sharding.storage.empty();
+}
+
+AxisSet Without(AxisSet axes, AxisId axis) {
+  if (axis >= 0) axes.Remove(axis);
+  return axes;
+}
+
+}  // namespace
+
+ClassCalls::ClassCalls(const Plan& plan, const PlanClass& rank_class, StageShares* shares,
+                       Findings* findings)
+    : plan_(plan),
+      rank_class_(rank_class),
+      place_(absl::StrCat("class ", rank_class.coordinate)),
+      pipeline_(PipelineAxis(plan.mesh)),
+      shares_(*shares),
+      findings_(*findings) {}
+
+void ClassCalls::RunOfChunk(const Call& call, ChunkValues* values) {
+  Site site;
+  site.call = &call;
+  site.segment = &plan_.segments[static_cast<size_t>(call.segment)];
+  site.values = values;
+  Run(site);
+}
+
+void ClassCalls::RunOfUpdate(const Call& call, size_t ordinal) {
+  Site site;
+  site.call = &call;
+  site.segment = &plan_.segments[static_cast<size_t>(call.segment)];
+  site.of_stage = call.layer != kNoLayer;
+  site.ordinal = ordinal;
+  Run(site);
+}
+
+void ClassCalls::Run(const Site& site) {
+  transient_.Clear();
+  for (size_t i = 0; i < site.segment->instrs.size(); ++i) {
+    const Instr& instr = site.segment->instrs[i];
+    // Each result of a bucket comes from its own operand.
+    const bool bucket = instr.kind == InstrKind::kStart;
+    int tied_sums = SumsTiedWeights(instr) ? 1 : 0;
+    std::vector<int> of_operand;
+    for (size_t k = 0; k < instr.inputs.size(); ++k) {
+      int sums = 0;
+      Read(site, i, k, &sums);
+      of_operand.push_back(sums + (bucket ? tied_sums : 0));
+    }
+    for (int sums : of_operand) tied_sums = std::max(tied_sums, sums);
+    for (size_t k = 0; k < instr.outputs.size(); ++k) {
+      Write(site, i, instr.outputs[k], bucket ? of_operand[k] : tied_sums);
+    }
+  }
+}
+
+PlacedValues& ClassCalls::SpaceOf(const Site& site, const Slot& slot, int64_t* address) {
+  const Binding& binding = site.call->bindings[static_cast<size_t>(slot.formal)];
+  *address = slot.offset;
+  if (slot.formal == 0) return transient_;
+  *address += binding.offset;
+  if (binding.base == BaseKind::kAbsolute || site.values == nullptr) return arena_;
+  return (*site.values)[static_cast<size_t>(binding.base)];
+}
+
+void ClassCalls::Read(const Site& site, size_t instr, size_t operand, int* tied_sums) {
+  const int index = site.segment->instrs[instr].inputs[operand];
+  const Slot& slot = site.segment->slots[static_cast<size_t>(index)];
+  int64_t address = 0;
+  const PlacedValues& space = SpaceOf(site, slot, &address);
+  const PlacedValue* value = space.At(address);
+  if (value != nullptr && (SameStorage(*value->type, slot.type) || !IsVector(slot))) {
+    ReadValue(site, instr, operand, *value, slot.type, slot.sharding, 0);
+    if (!slot.type.dims.empty()) *tied_sums = value->tied_sums;
+    return;
+  }
+  if (IsVector(slot)) {
+    ReadEntries(site, instr, operand, space, address);
+    return;
+  }
+  const int64_t bytes =
+      LocalElements(slot.type, slot.sharding, plan_.mesh) * SizeOf(slot.type.dtype);
+  if (IsZero(space, address, address + bytes) && MayBeZero(site, instr, operand)) {
+    if (!site.of_stage) ShareOf(site, instr, operand);
+    return;
+  }
+  Add(site, instr, index, "placement_v7",
+      absl::StrCat("reads ", Named(slot.name), " in ",
+                   EscapeBytes(ToString(site.segment->formals[static_cast<size_t>(slot.formal)])),
+                   " at ", slot.offset, ", where nothing before it has left a value"));
+}
+
+StageShare& ClassCalls::ShareOf(const Site& site, size_t instr, size_t operand) {
+  StageShare& share = shares_[{site.ordinal, instr, operand}];
+  if (share.reader.empty()) {
+    const int slot = site.segment->instrs[instr].inputs[operand];
+    share.reader = PlaceOf(plan_, *site.segment, instr);
+    share.name = site.segment->slots[static_cast<size_t>(slot)].name;
+  }
+  return share;
+}
+
+void ClassCalls::ReadEntries(const Site& site, size_t instr, size_t operand,
+                             const PlacedValues& space, int64_t address) {
+  const int index = site.segment->instrs[instr].inputs[operand];
+  const Slot& slot = site.segment->slots[static_cast<size_t>(index)];
+  Sharding sharding = slot.sharding;
+  sharding.dims.clear();
+  const TensorType scalar{DType::kF64, {}};
+  const int64_t entries = slot.type.dims[0].size;
+  const int64_t end = address + entries * kScalarBytes;
+  int64_t found = 0;
+  for (auto at = space.values().lower_bound(address); at != space.values().end() && at->first < end;
+       ++at) {
+    if (++entries_read_ > kMostEntries) {
+      Add(site, instr, index, "placement_v12", "reads more entries of vectors than are looked at");
+      return;
+    }
+    const int64_t entry = (at->first - address) / kScalarBytes;
+    if (IsScalar(*at->second.type) && (at->first - address) % kScalarBytes == 0) ++found;
+    ReadValue(site, instr, operand, at->second, scalar, sharding, entry);
+  }
+  const bool others_add = !site.of_stage && pipeline_ >= 0 && slot.sharding.sum.Contains(pipeline_);
+  if (others_add) ShareOf(site, instr, operand).entries = entries;
+  if (found == entries || (others_add && IsZero(space, address, end))) return;
+  Add(site, instr, index, "placement_v7",
+      absl::StrCat("reads ", entries, " entries of ", Named(slot.name), ", of which ", found,
+                   " have been written"));
+}
+
+// One value, or entry of a vector.
+void ClassCalls::ReadValue(const Site& site, size_t instr, size_t operand, const PlacedValue& value,
+                           const TensorType& type, const Sharding& sharding, int64_t entry) {
+  const int index = site.segment->instrs[instr].inputs[operand];
+  const std::string name = Named(site.segment->slots[static_cast<size_t>(index)].name);
+  const std::string mismatch = Mismatch(value, type, sharding);
+  if (!mismatch.empty()) {
+    Add(site, instr, index, "placement_v8", absl::StrCat("reads ", name, ", but ", mismatch));
+    return;
+  }
+  if (pipeline_ < 0) return;
+  const bool summed = sharding.sum.Contains(pipeline_);
+  if (!value.of_stage && !site.of_stage && summed) ShareOf(site, instr, operand).owed_by_all = true;
+  if (value.of_stage && !site.of_stage) {
+    if (summed) {
+      ++ShareOf(site, instr, operand).stages[entry];
+    } else {
+      Add(site, instr, index, "placement_v9",
+          absl::StrCat("reads ", name,
+                       " on all stages, but only this one has made it: a sum over "
+                       "pp is owed and not paid"));
+    }
+  } else if (!value.of_stage && value.sharding->sum.Contains(pipeline_) != summed &&
+             !site.of_stage) {
+    Add(site, instr, index, "placement_v9",
+        absl::StrCat("reads ", name, ", which owes ", summed ? "no" : "a", " sum over pp"));
+  } else if (!value.of_stage && site.of_stage && value.sharding->sum.Contains(pipeline_)) {
+    Add(site, instr, index, "placement_v9",
+        absl::StrCat("reads ", name,
+                     ", which owes a sum over pp: an all_reduce over pp is missing "
+                     "before it"));
+  }
+}
+
+std::string ClassCalls::Mismatch(const PlacedValue& value, const TensorType& type,
+                                 const Sharding& sharding) const {
+  const std::string there = absl::StrCat(
+      Named(value.name), " ", value.type->ToString(), " ", ToString(*value.sharding, plan_.mesh),
+      " stands there",
+      value.by == nullptr ? ""
+                          : absl::StrCat(", made by ", PlaceOf(plan_, *value.by, value.instr)));
+  if (!SameStorage(*value.type, type)) {
+    return absl::StrCat(there, ", wanted is ", type.ToString());
+  }
+  Sharding from = *value.sharding;
+  Sharding to = sharding;
+  from.sum = Without(from.sum, pipeline_);
+  to.sum = Without(to.sum, pipeline_);
+  if (from == to) return "";
+  return absl::StrCat(there, ", wanted is ", ToString(sharding, plan_.mesh), ": ",
+                      ExplainChange(from, to, plan_.mesh));
+}
+
+void ClassCalls::Write(const Site& site, size_t instr, int slot_index, int tied_sums) {
+  const Slot& slot = site.segment->slots[static_cast<size_t>(slot_index)];
+  int64_t address = 0;
+  PlacedValues& space = SpaceOf(site, slot, &address);
+  PlacedValue value;
+  value.end =
+      address + LocalElements(slot.type, slot.sharding, plan_.mesh) * SizeOf(slot.type.dtype);
+  value.type = &slot.type;
+  value.sharding = &slot.sharding;
+  value.name = slot.name;
+  value.by = site.segment;
+  value.instr = instr;
+  value.of_stage = site.of_stage;
+  value.tied_sums = slot.type.dims.empty() ? 0 : tied_sums;
+  space.Write(address, value);
+}
+
+// An accumulator that is added to in place, and what other stages make.
+bool ClassCalls::MayBeZero(const Site& site, size_t instr, size_t operand) const {
+  const Instr& at = site.segment->instrs[instr];
+  const Slot& slot = site.segment->slots[static_cast<size_t>(at.inputs[operand])];
+  if (!site.of_stage) return pipeline_ >= 0 && slot.sharding.sum.Contains(pipeline_);
+  if (at.kind != InstrKind::kCompute || at.op->linearity != Linearity::kJoint) return false;
+  return std::any_of(at.outputs.begin(), at.outputs.end(), [&](int out) {
+    const Slot& result = site.segment->slots[static_cast<size_t>(out)];
+    return result.formal == slot.formal && result.offset == slot.offset;
+  });
+}
+
+bool ClassCalls::IsZero(const PlacedValues& space, int64_t begin, int64_t end) const {
+  if (&space != &arena_) return false;
+  return std::any_of(rank_class_.zeroed.begin(), rank_class_.zeroed.end(),
+                     [&](const Range& range) { return range.begin <= begin && end <= range.end; });
+}
+
+void ClassCalls::Add(const Site& site, size_t instr, int slot, absl::string_view label,
+                     absl::string_view text) {
+  if (!reported_.insert({site.segment, instr, slot}).second) return;
+  const bool layered = site.call->layer > kEmbeddingLayer;
+  findings_.Add(label,
+                absl::StrCat(place_, layered ? absl::StrCat(", layer ", site.call->layer) : "",
+                             ", ", PlaceOf(plan_, *site.segment, instr)),
+                text);
+}
+
+}  // namespace mgc

@@ -1,0 +1,304 @@
+#include "graph/verify/placement/placement_ends.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "graph/base/file.h"
+#include "graph/verify/placement/placement_segment.h"
+
+namespace mgc {
+namespace {
+
+struct ScalarView {
+  TensorType type{DType::kF64, {}};
+  Sharding sharding;
+};
+const ScalarView& WholeScalar() {
+  static const ScalarView kWhole;
+  return kWhole;
+}
+
+template <typename Fn>
+void ForEachParam(const Plan& plan, const PlanClass& rank_class, const Fn& fn) {
+  for (const HeldBlock& held : rank_class.blocks) {
+    for (const ParamEntry& entry : plan.blocks[static_cast<size_t>(held.block)].entries) {
+      fn(held, entry);
+    }
+  }
+}
+
+std::string NameOf(const HeldBlock& held, const ParamEntry& entry) {
+  return NameForLayer(entry.name, held.layer);
+}
+
+// What must stand in the arena after the update.
+class ParameterCheck {
+ public:
+  ParameterCheck(const Plan& plan, ClassCalls* calls, Findings* findings)
+      : plan_(plan), calls_(*calls), findings_(*findings) {}
+
+  // `copies`: stages that hold it; `mean`: address of its mean gradient, or -1.
+  void Check(const HeldBlock& held, const ParamEntry& entry, int copies, int64_t mean) {
+    name_ = NameOf(held, entry);
+    state_storage_ = entry.state_sharding.storage;
+    const PlacedValue* param =
+        Require("value", held.param_base + entry.param_offset, entry.type, entry.sharding);
+    Require("first moment", held.state_base + entry.m_offset, entry.type, entry.state_sharding);
+    Require("second moment", held.state_base + entry.v_offset, entry.type, entry.state_sharding);
+    if (mean >= 0) Require("mean gradient", mean, entry.type, entry.state_sharding);
+    const int sums = copies > 1 ? 1 : 0;
+    if (param == nullptr || param->tied_sums == sums) return;
+    Add("placement_v11",
+        copies > 1
+            ? absl::StrCat("is held by ", copies,
+                           " stages, and its gradient is summed over "
+                           "them ",
+                           param->tied_sums,
+                           " times instead of once: an all_reduce "
+                           "of group `embedding` ",
+                           param->tied_sums == 0 ? "is missing" : "is too much", " before the mean")
+            : absl::StrCat("is held by one stage, and its gradient is summed over stages"));
+  }
+
+ private:
+  void Add(absl::string_view label, absl::string_view text) {
+    findings_.Add(label, absl::StrCat(calls_.place(), ", parameter ", EscapeBytes(name_)), text);
+  }
+
+  const PlacedValue* Require(absl::string_view what, int64_t address, const TensorType& type,
+                             const Sharding& sharding) {
+    const PlacedValue* value = calls_.arena().At(address);
+    if (value == nullptr || value->by == nullptr) {
+      const AxisList& storage = state_storage_;
+      Add("placement_v10",
+          absl::StrCat(
+              "the update does not write its ", what,
+              storage.empty() || sharding.storage == storage
+                  ? ""
+                  : absl::StrCat(": an all_gather over ", plan_.mesh.GroupName(storage.AsSet()),
+                                 " of the pieces that its ranks have updated is missing")));
+      return nullptr;
+    }
+    const std::string mismatch = calls_.Mismatch(*value, type, sharding);
+    if (mismatch.empty()) return value;
+    Add("placement_v10",
+        absl::StrCat("after the update, where its ", what, " belongs, ", mismatch));
+    return nullptr;
+  }
+
+  const Plan& plan_;
+  ClassCalls& calls_;
+  Findings& findings_;
+  std::string name_;
+  AxisList state_storage_;
+};
+
+uint64_t KeyOf(TransferKind kind, int chunk, int64_t micro_batch) {
+  return (static_cast<uint64_t>(chunk) << 2 | static_cast<uint64_t>(kind)) << 32 |
+         static_cast<uint64_t>(micro_batch);
+}
+
+int64_t BytesOf(const PlacedValues& values) {
+  return values.values().empty() ? 0 : values.values().rbegin()->second.end;
+}
+
+// The boundaries of the stages of one class.
+class BoundaryCheck {
+ public:
+  BoundaryCheck(const PlanClass& rank_class, bool eval, std::vector<ChunkValues>* values,
+                Findings* findings)
+      : rank_class_(rank_class),
+        eval_(eval),
+        program_(eval ? rank_class.eval : rank_class.train),
+        chunks_(eval ? rank_class.eval_chunks : rank_class.chunks),
+        values_(*values),
+        findings_(*findings) {}
+
+  void Run() {
+    for (const Transfer& transfer : program_.transfers) {
+      transfers_[KeyOf(transfer.ref.kind, transfer.ref.chunk, transfer.ref.micro_batch)] =
+          &transfer;
+    }
+    for (const Action& action : program_.compute) {
+      const ActionKind kind = action.ref.kind;
+      if (kind == ActionKind::kForward) {
+        Meet(action, TransferKind::kRecvForward, action.input, BaseKind::kInput);
+        Meet(action, TransferKind::kSendForward, action.output, BaseKind::kOutput);
+        forward_[{action.ref.chunk, action.ref.micro_batch}] = &action;
+      } else if (kind == ActionKind::kBackward) {
+        Meet(action, TransferKind::kRecvBackward, action.grad_input, BaseKind::kGradInput);
+        Meet(action, TransferKind::kSendBackward, action.grad_output, BaseKind::kGradOutput);
+        MeetForward(action);
+      }
+      if (!sound_) return;
+    }
+  }
+
+ private:
+  void Add(const Action& action, absl::string_view text) {
+    sound_ = false;
+    findings_.Add("placement_v9",
+                  absl::StrCat("class ", rank_class_.coordinate, ", ", eval_ ? "evaluation, " : "",
+                               NameOf(action.ref, chunks_)),
+                  text);
+  }
+  int StageOf(const Action& action) const {
+    return chunks_[static_cast<size_t>(action.ref.chunk)].stage;
+  }
+
+  void Meet(const Action& action, TransferKind kind, int64_t address, BaseKind base) {
+    const auto found = transfers_.find(KeyOf(kind, action.ref.chunk, action.ref.micro_batch));
+    if (found == transfers_.end()) return;
+    const Transfer& transfer = *found->second;
+    const PlacedValues& boundary =
+        values_[static_cast<size_t>(StageOf(action))][static_cast<size_t>(base)];
+    const std::string name = absl::StrCat(WordOf(kind), action.ref.micro_batch);
+    if (transfer.address != address) {
+      Add(action, absl::StrCat(name, " moves what is at ", transfer.address,
+                               ", the action has it at ", address));
+    } else if (transfer.bytes != BytesOf(boundary)) {
+      Add(action, absl::StrCat(name, " moves ", transfer.bytes, " bytes of a boundary of ",
+                               BytesOf(boundary)));
+    }
+  }
+
+  // A backward works on the frame and the input of its forward.
+  void MeetForward(const Action& action) {
+    const auto found = forward_.find({action.ref.chunk, action.ref.micro_batch});
+    if (found == forward_.end()) return;
+    const Action& before = *found->second;
+    const Chunk& chunk = chunks_[static_cast<size_t>(action.ref.chunk)];
+    const auto uses = [&](BaseKind base) {
+      return std::any_of(chunk.backward.begin(), chunk.backward.end(), [&](const Call& call) {
+        return std::any_of(call.bindings.begin(), call.bindings.end(),
+                           [&](const Binding& binding) { return binding.base == base; });
+      });
+    };
+    if (action.frame != before.frame && uses(BaseKind::kFrame)) {
+      Add(action, absl::StrCat("works on the frame at ", action.frame,
+                               ", its forward on the one at ", before.frame));
+    } else if (action.input != before.input && uses(BaseKind::kInput)) {
+      Add(action,
+          absl::StrCat("reads its input at ", action.input, ", its forward at ", before.input));
+    }
+    forward_.erase(found);
+  }
+
+  const PlanClass& rank_class_;
+  const bool eval_;
+  const Program& program_;
+  const std::vector<Chunk>& chunks_;
+  std::vector<ChunkValues>& values_;
+  Findings& findings_;
+  bool sound_ = true;
+  absl::flat_hash_map<uint64_t, const Transfer*> transfers_;
+  absl::flat_hash_map<std::pair<int, int64_t>, const Action*> forward_;
+};
+
+}  // namespace
+
+void CheckModelInputs(const Plan& plan, Findings* findings) {
+  absl::flat_hash_map<std::string, int> owners;
+  for (const PlanClass& rank_class : plan.classes) {
+    const std::string place = absl::StrCat("class ", rank_class.coordinate);
+    ForEachParam(plan, rank_class, [&](const HeldBlock& held, const ParamEntry& entry) {
+      const std::string name = NameOf(held, entry);
+      const ValueId id = plan.model.FindValue(name);
+      if (id == kNone || !SameStorage(plan.model.type(id), entry.type)) {
+        findings->Add("placement_v10", absl::StrCat(place, ", parameter ", EscapeBytes(name)),
+                      id == kNone ? "the model has no such parameter"
+                                  : absl::StrCat("is ", entry.type.ToString(), ", in the model ",
+                                                 plan.model.type(id).ToString()));
+      }
+      if (!held.owner) return;
+      ++owners[name];
+      if (MeanGradientAddress(plan, rank_class, held, entry) >= 0) return;
+      findings->Add("placement_v10", absl::StrCat(place, ", parameter ", EscapeBytes(name)),
+                    absl::StrCat("is owned here, where its mean gradient is not kept: no block of "
+                                 "the class has the memory behind `",
+                                 EscapeBytes(ToString(entry.mean_base)), "`"));
+    });
+  }
+  for (const GraphInput& input : plan.model.inputs()) {
+    if (input.kind != InputKind::kParam) continue;
+    const std::string& name = plan.model.value(input.value).name;
+    const auto found = owners.find(name);
+    const int count = found == owners.end() ? 0 : found->second;
+    if (count == 1) continue;
+    findings->Add("placement_v10", absl::StrCat("parameter ", EscapeBytes(name)),
+                  absl::StrCat("is owned by ", count, " classes instead of one"));
+  }
+}
+
+void PlaceInputs(const Plan& plan, const PlanClass& rank_class, ClassCalls* calls) {
+  const auto place = [&](int64_t address, const TensorType& type, const Sharding& sharding,
+                         absl::string_view name) {
+    PlacedValue value;
+    value.end = address + LocalElements(type, sharding, plan.mesh) * SizeOf(type.dtype);
+    value.type = &type;
+    value.sharding = &sharding;
+    value.name = name;
+    calls->arena().Write(address, value);
+  };
+  ForEachParam(plan, rank_class, [&](const HeldBlock& held, const ParamEntry& entry) {
+    place(held.param_base + entry.param_offset, entry.type, entry.sharding, entry.name);
+    if (entry.mean_base.region != Region::kGrads) return;
+    place(held.state_base + entry.m_offset, entry.type, entry.state_sharding, entry.name);
+    place(held.state_base + entry.v_offset, entry.type, entry.state_sharding, entry.name);
+  });
+  for (const NamedAddress& scalar : rank_class.scalars) {
+    place(scalar.address, WholeScalar().type, WholeScalar().sharding, scalar.name);
+  }
+}
+
+BlockHolders CountHolders(const Plan& plan) {
+  BlockHolders holders;
+  for (const PlanClass& rank_class : plan.classes) {
+    absl::flat_hash_set<std::pair<int, int>> mine;
+    for (const HeldBlock& held : rank_class.blocks) {
+      if (mine.emplace(held.block, held.layer).second) ++holders[{held.block, held.layer}];
+    }
+  }
+  return holders;
+}
+
+void CheckParameters(const Plan& plan, const PlanClass& rank_class, const BlockHolders& holders,
+                     ClassCalls* calls, Findings* findings) {
+  ParameterCheck check(plan, calls, findings);
+  ForEachParam(plan, rank_class, [&](const HeldBlock& held, const ParamEntry& entry) {
+    if (entry.mean_base.region != Region::kGrads) return;
+    check.Check(held, entry, holders.at({held.block, held.layer}),
+                MeanGradientAddress(plan, rank_class, held, entry));
+  });
+}
+
+void CheckReports(const Plan& plan, const PlanClass& rank_class, bool eval, ClassCalls* calls,
+                  Findings* findings) {
+  const bool pipelined = PipelineAxis(plan.mesh) >= 0;
+  for (const NamedAddress& report : eval ? rank_class.eval_reports : rank_class.reports) {
+    const PlacedValue* value = calls->arena().At(report.address);
+    std::string text;
+    if (value == nullptr) {
+      text = "nothing writes it";
+    } else if (text = calls->Mismatch(*value, WholeScalar().type, WholeScalar().sharding);
+               text.empty() && pipelined && (value->of_stage || !value->sharding->sum.empty())) {
+      text = "it owes a sum over pp: an all_reduce over pp is missing";
+    }
+    if (text.empty()) continue;
+    findings->Add("placement_v10",
+                  absl::StrCat(calls->place(), ", ", eval ? "evaluation's " : "", "report ",
+                               EscapeBytes(report.name)),
+                  text);
+  }
+}
+
+void CheckTransfers(const PlanClass& rank_class, bool eval, std::vector<ChunkValues>* values,
+                    Findings* findings) {
+  BoundaryCheck(rank_class, eval, values, findings).Run();
+}
+
+}  // namespace mgc

@@ -1,0 +1,43 @@
+// Where a step begins and ends: parameters, optimizer state, scalars, reports, and the boundaries
+// between stages. placement_v9 to placement_v11.
+
+#ifndef MGC_GRAPH_VERIFY_PLACEMENT_PLACEMENT_ENDS_H_
+#define MGC_GRAPH_VERIFY_PLACEMENT_PLACEMENT_ENDS_H_
+
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "graph/plan/plan.h"
+#include "graph/verify/common/finding.h"
+#include "graph/verify/placement/placement_calls.h"
+
+namespace mgc {
+
+// Every parameter of the model is held once by an owner, with the model's type; copies apart.
+void CheckModelInputs(const Plan& plan, Findings* findings);
+
+// Parameters, moments and scalars stand where the plan says, each in its own sharding.
+void PlaceInputs(const Plan& plan, const PlanClass& rank_class, ClassCalls* calls);
+
+// How many classes hold a block for a layer.
+using BlockHolders = absl::flat_hash_map<std::pair<int, int>, int>;
+BlockHolders CountHolders(const Plan& plan);
+
+// After the update: every parameter, moment and mean gradient has been written, in its own
+// sharding; gradients of tied weights have been summed over the stages that hold copies, once.
+void CheckParameters(const Plan& plan, const PlanClass& rank_class, const BlockHolders& holders,
+                     ClassCalls* calls, Findings* findings);
+
+// Reports are scalars that every stage has and that owe nothing.
+void CheckReports(const Plan& plan, const PlanClass& rank_class, bool eval, ClassCalls* calls,
+                  Findings* findings);
+
+// Transfers move what actions read and write at a stage's boundaries: same address, same bytes.
+// `values` by stage.
+void CheckTransfers(const PlanClass& rank_class, bool eval, std::vector<ChunkValues>* values,
+                    Findings* findings);
+
+}  // namespace mgc
+
+#endif  // MGC_GRAPH_VERIFY_PLACEMENT_PLACEMENT_ENDS_H_

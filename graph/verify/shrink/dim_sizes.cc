@@ -1,0 +1,267 @@
+#include "graph/verify/shrink/dim_sizes.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
+
+namespace mgc {
+namespace {
+
+constexpr int64_t kLargestMultiple = 2;
+constexpr size_t kMostVariables = 4096;  // no model has a hundred
+
+int64_t SmallMultiple(int64_t multiple) { return std::min(multiple, kLargestMultiple); }
+
+}  // namespace
+
+int DimSizes::Find(const std::string& name, int64_t size) {
+  const auto [it, is_new] = keys_.try_emplace(Key{name, size}, static_cast<int>(parents_.size()));
+  if (is_new) {
+    Variable variable;
+    variable.size = size;
+    variable.name = name;
+    variables_.push_back(std::move(variable));
+    parents_.push_back(it->second);
+  }
+  return Root(it->second);
+}
+
+int DimSizes::Root(int variable) const {
+  while (parents_[static_cast<size_t>(variable)] != variable) {
+    variable = parents_[static_cast<size_t>(variable)];
+  }
+  return variable;
+}
+
+void DimSizes::Unite(int a, int b) {
+  a = Root(a);
+  b = Root(b);
+  if (a == b) return;
+  parents_[static_cast<size_t>(b)] = a;
+  Variable& kept = variables_[static_cast<size_t>(a)];
+  const Variable& gone = variables_[static_cast<size_t>(b)];
+  for (const AxisList& axes : gone.cuts) Cut(a, axes);
+  kept.multiple = std::max(kept.multiple, gone.multiple);
+  kept.fixed |= gone.fixed;
+  if (kept.name.empty()) kept.name = gone.name;
+}
+
+void DimSizes::Cut(int variable, const AxisList& axes) {
+  std::vector<AxisList>& cuts = variables_[static_cast<size_t>(Root(variable))].cuts;
+  if (axes.empty() || std::find(cuts.begin(), cuts.end(), axes) != cuts.end()) return;
+  cuts.push_back(axes);
+}
+
+void DimSizes::AddTensor(const TensorType& type, const Sharding* sharding) {
+  for (size_t d = 0; d < type.dims.size(); ++d) {
+    const Dim& dim = type.dims[d];
+    const int variable = Find(dim.name, dim.size);
+    int64_t& multiple = variables_[static_cast<size_t>(variable)].multiple;
+    multiple = std::max(multiple, dim.multiple);
+    if (sharding != nullptr) Cut(variable, sharding->dims[d]);
+  }
+}
+
+void DimSizes::KeepSizes(const TensorType& type) {
+  for (const Dim& dim : type.dims) {
+    variables_[static_cast<size_t>(Root(Find(dim.name, dim.size)))].fixed = true;
+  }
+}
+
+// A factor that is a dim by itself is that dim's variable; two such dims are one variable.
+void DimSizes::TieFactors(const TensorFactors& factors, const TensorType& type,
+                          std::vector<int>* variables) {
+  for (size_t d = 0; d < factors.size(); ++d) {
+    if (factors[d].size() != 1) continue;
+    int& variable = (*variables)[static_cast<size_t>(factors[d][0])];
+    const int dim = Find(type.dims[d].name, type.dims[d].size);
+    if (variable >= 0) Unite(variable, dim);
+    variable = Root(dim);
+  }
+}
+
+void DimSizes::TieProducts(const FactorRule& rule, const TensorFactors& factors,
+                           const TensorType& type, std::vector<int>* variables) {
+  for (size_t d = 0; d < factors.size(); ++d) {
+    if (factors[d].size() < 2 || products_.size() > kMostVariables) continue;
+    Product product;
+    product.whole = Find(type.dims[d].name, type.dims[d].size);
+    for (size_t i = 0; i < factors[d].size(); ++i) {
+      const size_t f = static_cast<size_t>(factors[d][i]);
+      int& variable = (*variables)[f];
+      if (variable < 0) {
+        variable = Find(absl::StrCat(type.dims[d].name, ".", i), rule.factors[f].size);
+      }
+      product.factors.push_back(variable);
+    }
+    const bool known = std::any_of(products_.begin(), products_.end(), [&](const Product& other) {
+      return other.whole == product.whole && other.factors == product.factors;
+    });
+    if (!known) products_.push_back(std::move(product));
+  }
+}
+
+void DimSizes::CutFactors(const FactorRule& rule, const TensorFactors& factors,
+                          const Sharding* sharding, const std::vector<int>& variables) {
+  if (sharding == nullptr) return;
+  FactorAxes axes(rule.factors.size());
+  for (size_t d = 0; d < factors.size(); ++d) {
+    if (factors[d].size() < 2) continue;
+    if (!DistributeAxes(factors[d], rule, sharding->dims[d], real_, &axes)) continue;
+    for (int f : factors[d]) {
+      Cut(variables[static_cast<size_t>(f)], axes[static_cast<size_t>(f)]);
+    }
+  }
+}
+
+void DimSizes::AddUse(const FactorRule& rule, absl::Span<const TensorType* const> operands,
+                      absl::Span<const Sharding* const> operand_shardings,
+                      absl::Span<const TensorType* const> results,
+                      absl::Span<const Sharding* const> result_shardings) {
+  std::vector<int> variables(rule.factors.size(), -1);
+  std::vector<int> tensors(rule.factors.size(), 0);
+  const auto for_each = [&](auto fn) {
+    for (size_t i = 0; i < operands.size(); ++i) {
+      fn(rule.operands[i], *operands[i], operand_shardings[i]);
+    }
+    for (size_t i = 0; i < results.size(); ++i) {
+      fn(rule.results[i], *results[i], result_shardings[i]);
+    }
+  };
+  for_each([&](const TensorFactors& factors, const TensorType& type, const Sharding*) {
+    TieFactors(factors, type, &variables);
+    for (const DimFactors& dim : factors) {
+      for (int f : dim) ++tensors[static_cast<size_t>(f)];
+    }
+  });
+  for_each([&](const TensorFactors& factors, const TensorType& type, const Sharding* sharding) {
+    TieProducts(rule, factors, type, &variables);
+    CutFactors(rule, factors, sharding, variables);
+  });
+  // A whole factor of one tensor alone: an attribute says where it begins and ends.
+  for (size_t f = 0; f < tensors.size(); ++f) {
+    if (rule.factors[f].whole && tensors[f] == 1 && variables[f] >= 0) {
+      variables_[static_cast<size_t>(Root(variables[f]))].fixed = true;
+    }
+  }
+}
+
+bool DimSizes::Fits(const Variable& variable, int64_t size) const {
+  for (const AxisList& axes : variable.cuts) {
+    const int64_t pieces = real_.Size(axes);
+    const int64_t small_pieces = small_.Size(axes);
+    if (variable.size == pieces && size != small_pieces) return false;
+    const bool even = variable.size % (pieces * variable.multiple) == 0;
+    const bool small_even = size % (small_pieces * SmallMultiple(variable.multiple)) == 0;
+    if (even != small_even) return false;
+  }
+  return true;
+}
+
+// The smallest size that fits and that no other variable has. One that leaves a rest is above the
+// number of shards: 5 over 4 gives full, short and empty ones.
+absl::Status DimSizes::Choose(Variable* variable, bool keep_even,
+                              std::vector<int64_t>* used) const {
+  constexpr int64_t kLargest = 96;
+  int64_t second_best = 0;
+  int64_t smallest = 2;
+  for (const AxisList& axes : variable->cuts) {
+    if (variable->size % real_.Size(axes) == 0) continue;
+    smallest = std::max(smallest, small_.Size(axes) + 1);
+  }
+  for (int64_t size = smallest; size <= kLargest && variable->small == 0; ++size) {
+    if (!Fits(*variable, size)) continue;
+    if (keep_even && variable->cuts.empty() && variable->size % 2 == 0 && size % 2 != 0) continue;
+    const bool is_used = std::find(used->begin(), used->end(), size) != used->end();
+    if (second_best == 0) second_best = size;
+    if (!is_used) variable->small = size;
+  }
+  if (variable->small == 0) variable->small = second_best;
+  used->push_back(variable->small);
+  if (variable->small > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("no size up to ", kLargest, " is cut as dim ",
+                                                 variable->name, " of ", variable->size,
+                                                 " is [meaning_v1]"));
+}
+
+absl::Status DimSizes::SolveProducts() {
+  const auto at = [&](int variable) -> Variable& {
+    return variables_[static_cast<size_t>(Root(variable))];
+  };
+  for (size_t round = 0; round <= products_.size(); ++round) {
+    bool all = true;
+    for (const Product& product : products_) {
+      int64_t size = 1;
+      for (int factor : product.factors) size *= at(factor).small;
+      Variable& whole = at(product.whole);
+      if (size == 0 || whole.small == 0) {
+        all = false;
+        whole.small = size;
+      } else if (whole.small != size) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("dim ", whole.name, " of ", whole.size,
+                         " has factors that allow no smaller size [meaning_v1]"));
+      }
+    }
+    if (all) return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DimSizes::Solve(const Wishes& wishes) {
+  if (variables_.size() > kMostVariables || products_.size() > kMostVariables) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("more than ", kMostVariables, " different dims [meaning_v1]"));
+  }
+  std::vector<bool> is_product(variables_.size(), false);
+  for (const Product& product : products_) {
+    const size_t whole = static_cast<size_t>(Root(product.whole));
+    is_product[whole] = true;
+    for (int factor : product.factors) {
+      variables_[static_cast<size_t>(Root(factor))].fixed |= variables_[whole].fixed;
+    }
+  }
+  std::vector<int64_t> used;
+  std::vector<Variable*> open;
+  for (size_t v = 0; v < variables_.size(); ++v) {
+    Variable& variable = variables_[v];
+    variable.small = 0;
+    if (Root(static_cast<int>(v)) != static_cast<int>(v)) continue;
+    const bool kept = wishes.keep_unnamed && variable.name.empty() && variable.cuts.empty();
+    if (variable.fixed || kept || variable.size <= 1) {
+      variable.small = variable.size;
+    } else if (!is_product[v]) {
+      open.push_back(&variable);
+    }
+  }
+  // Those with fewest choices first, then by size.
+  const auto strictness = [&](const Variable* variable) {
+    int64_t pieces = 1;
+    for (const AxisList& axes : variable->cuts) pieces = std::max(pieces, small_.Size(axes));
+    return pieces;
+  };
+  std::stable_sort(open.begin(), open.end(), [&](const Variable* a, const Variable* b) {
+    const int64_t left = strictness(a);
+    const int64_t right = strictness(b);
+    return left != right ? left > right : a->size < b->size;
+  });
+  for (Variable* variable : open) MGC_RETURN_IF_ERROR(Choose(variable, wishes.keep_even, &used));
+  return SolveProducts();
+}
+
+TensorType DimSizes::Small(const TensorType& type) const {
+  TensorType small = type;
+  for (Dim& dim : small.dims) {
+    const auto it = keys_.find(Key{dim.name, dim.size});
+    if (it != keys_.end()) {
+      const int64_t size = variables_[static_cast<size_t>(Root(it->second))].small;
+      if (size > 0) dim.size = size;
+    }
+    dim.multiple = SmallMultiple(dim.multiple);
+  }
+  return small;
+}
+
+}  // namespace mgc

@@ -1,0 +1,110 @@
+#include "graph/verify/shrink/dim_sizes.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "graph/ir/op.h"
+#include "gtest/gtest.h"
+
+namespace mgc {
+namespace {
+
+Mesh MeshOf(int64_t tp, int64_t dp) {
+  absl::StatusOr<Mesh> mesh = Mesh::Create({{"tp", tp}, {"dp", dp}});
+  EXPECT_TRUE(mesh.ok()) << mesh.status();
+  return *std::move(mesh);
+}
+
+Sharding Cut(const char* text, const Mesh& mesh) {
+  absl::StatusOr<Sharding> sharding = ParseSharding(text, mesh);
+  EXPECT_TRUE(sharding.ok()) << sharding.status();
+  return *std::move(sharding);
+}
+
+class DimSizesTest : public testing::Test {
+ protected:
+  int64_t SmallOf(const char* name, int64_t size) const {
+    return sizes_.Small({DType::kF32, {{size, name}}}).dims[0].size;
+  }
+  void Add(const char* name, int64_t size, const char* sharding) {
+    const Sharding cut = Cut(sharding, real_);
+    sizes_.AddTensor({DType::kF32, {{size, name}}}, &cut);
+  }
+
+  const Mesh real_ = MeshOf(8, 16);
+  const Mesh small_ = MeshOf(4, 2);
+  DimSizes sizes_{real_, small_};
+};
+
+TEST_F(DimSizesTest, WhatDividesStillDividesAndNoTwoAreEqual) {
+  Add("mlp", 4096, "@m[tp]");
+  Add("batch", 32, "@m[dp]");
+  Add("embed", 1024, "@m[-]");
+  Add("seq", 2048, "@m[tp]");
+  ASSERT_TRUE(sizes_.Solve({false, true}).ok());
+  EXPECT_EQ(SmallOf("mlp", 4096) % 4, 0);
+  EXPECT_EQ(SmallOf("seq", 2048) % 4, 0);
+  EXPECT_EQ(SmallOf("batch", 32) % 2, 0);
+  const std::set<int64_t> all = {SmallOf("mlp", 4096), SmallOf("batch", 32), SmallOf("embed", 1024),
+                                 SmallOf("seq", 2048)};
+  EXPECT_EQ(all.size(), 4u);
+  EXPECT_LT(*all.rbegin(), 13);
+}
+
+TEST_F(DimSizesTest, AxesThatExhaustADimStillDo) {
+  Add("batch", 16, "@m[dp]");
+  Add("kv_heads", 8, "@m[tp]");
+  ASSERT_TRUE(sizes_.Solve({false, true}).ok());
+  EXPECT_EQ(SmallOf("batch", 16), 2);
+  EXPECT_EQ(SmallOf("kv_heads", 8), 4);
+}
+
+// 5 over 4: two, two, one, none.
+TEST_F(DimSizesTest, ARestLeavesFullShortAndEmptyShards) {
+  Add("vocab", 257, "@m[tp]");
+  ASSERT_TRUE(sizes_.Solve({false, true}).ok());
+  EXPECT_EQ(SmallOf("vocab", 257), 5);
+}
+
+TEST_F(DimSizesTest, ADimOfSeveralFactorsIsTheirProduct) {
+  const TensorType q = {DType::kF32, {{4, "batch"}, {8, "seq"}, {32, "heads"}, {16, "head_dim"}}};
+  const TensorType k = {DType::kF32, {{4, "batch"}, {8, "seq"}, {8, "kv_heads"}, {16, "head_dim"}}};
+  const TensorType position = {DType::kI64, {{8, "seq"}}};
+  const TensorType lse = {DType::kF32, {{4, "batch"}, {32, "heads"}, {8, "seq"}}};
+  const std::vector<const TensorType*> operands = {&q, &k, &k, &position, &position};
+  const std::vector<const TensorType*> results = {&q, &lse};
+  const Attrs attrs = {{"scale", 0.25}, {"p", 0.0}, {"key", ""}};
+  absl::StatusOr<FactorRule> rule = RuleOf(*FindOp("attention"), {attrs, operands, results});
+  ASSERT_TRUE(rule.ok()) << rule.status();
+  for (const TensorType* type : operands) sizes_.AddTensor(*type, nullptr);
+  const Sharding heads = Cut("@m[-,-,tp,-]", real_);
+  const std::vector<const Sharding*> cuts = {&heads, &heads, &heads, nullptr, nullptr};
+  sizes_.AddUse(*rule, operands, cuts, results, {nullptr, nullptr});
+  ASSERT_TRUE(sizes_.Solve({true, true}).ok());
+  const int64_t kv = SmallOf("kv_heads", 8);
+  EXPECT_EQ(kv, 4) << "tp exhausts the kv heads";
+  EXPECT_EQ(SmallOf("heads", 32) % kv, 0);
+  EXPECT_GT(SmallOf("heads", 32), kv);
+  EXPECT_EQ(SmallOf("head_dim", 16) % 2, 0) << "even sizes were asked for";
+}
+
+// A slice says with numbers where it begins and ends.
+TEST_F(DimSizesTest, SizesThatAttributesStateStay) {
+  const TensorType x = {DType::kF32, {{24, "mlp"}}};
+  const TensorType y = {DType::kF32, {{10, "part"}}};
+  const std::vector<const TensorType*> operands = {&x};
+  const std::vector<const TensorType*> results = {&y};
+  const Attrs attrs = {{"dim", int64_t{0}}, {"begin", int64_t{4}}, {"end", int64_t{14}}};
+  absl::StatusOr<FactorRule> rule = RuleOf(*FindOp("slice"), {attrs, operands, results});
+  ASSERT_TRUE(rule.ok()) << rule.status();
+  sizes_.AddTensor(x, nullptr);
+  sizes_.AddTensor(y, nullptr);
+  sizes_.AddUse(*rule, operands, {nullptr}, results, {nullptr});
+  ASSERT_TRUE(sizes_.Solve({false, true}).ok());
+  EXPECT_EQ(SmallOf("mlp", 24), 24);
+  EXPECT_EQ(SmallOf("part", 10), 10);
+}
+
+}  // namespace
+}  // namespace mgc

@@ -1,0 +1,235 @@
+#include "passes/config/check_config.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "graph/ir/assemble.h"
+#include "passes/config/nearest_legal.h"
+#include "passes/config/rank_groups.h"
+#include "passes/config/schedule_spec.h"
+
+namespace mgc {
+namespace {
+
+// The largest tp or kv heads that a hint proposes; keeps the search short for absurd models.
+constexpr int64_t kMaxHint = 1 << 14;
+
+struct NamedSize {
+  const char* rule;
+  const char* name;
+  int64_t value;
+  int64_t least = 1;
+};
+
+// G0, B1, M0, U2: values that no combination makes legal; other checks divide by them. The layer
+// placement checks pp, vp and the number of layers.
+std::vector<Violation> CheckValues(const ParallelConfig& config, const ModelDims& model) {
+  std::vector<Violation> violations;
+  const std::array<NamedSize, 11> sizes = {{{"G0", "world size", config.world_size},
+                                            {"G0", "tp", config.tp},
+                                            {"G0", "cp", config.cp},
+                                            {"G0", "ep", config.ep},
+                                            {"B1", "micro-batch size", config.micro_batch_size},
+                                            {"B1", "global batch size", config.global_batch_size},
+                                            {"M0", "sequence length", config.seq_length},
+                                            {"M0", "heads", model.heads, 0},
+                                            {"M0", "kv heads", model.kv_heads, 0},
+                                            {"M0", "ffn size", model.ffn, 0},
+                                            {"M0", "hidden size", model.hidden, 0}}};
+  for (const NamedSize& size : sizes) {
+    if (size.value >= size.least) continue;
+    violations.push_back({size.rule, absl::StrCat(size.name, " is ", size.value), "1"});
+  }
+  if (config.zero != 0 && config.zero != 1) {
+    violations.push_back(
+        {"U2", absl::StrCat("ZeRO level ", config.zero, " is not available"), "zero 0, 1"});
+  }
+  return violations;
+}
+
+// Which tp the model's dims allow: M1, M2, M4, M7 together, so that a hint breaks no other rule. A
+// dim of size 0 allows any.
+bool TpFits(const ParallelConfig& config, const ModelDims& model, int64_t tp) {
+  return model.heads % tp == 0 && (model.kv_heads % tp == 0 || tp % model.kv_heads == 0) &&
+         model.ffn % tp == 0 && (!config.sequence_parallel || config.seq_length % tp == 0);
+}
+
+void CheckTensorParallel(const ParallelConfig& config, const ModelDims& model,
+                         std::vector<Violation>* violations) {
+  const int64_t tp = config.tp;
+  const auto refuse = [&](const char* rule, std::string message) {
+    const int64_t most = model.heads > 0 ? std::min(model.heads, kMaxHint) : kMaxHint;
+    const std::string legal =
+        NearestLegal(tp, most, [&](int64_t other) { return TpFits(config, model, other); });
+    violations->push_back({rule, std::move(message), absl::StrCat("tp ", legal)});
+  };
+  if (model.heads % tp != 0) {
+    refuse("M1", absl::StrCat(model.heads, " heads are not divisible by tp ", tp));
+  }
+  if (model.kv_heads % tp != 0 && tp % model.kv_heads != 0) {
+    refuse("M2", absl::StrCat("neither are ", model.kv_heads, " kv heads divisible by tp ", tp,
+                              " nor tp by them"));
+  }
+  if (model.ffn % tp != 0) {
+    refuse("M4", absl::StrCat("ffn size ", model.ffn, " is not divisible by tp ", tp));
+  }
+  if (config.sequence_parallel && tp == 1) {
+    violations->push_back({"G14", "sequence parallelism needs tp > 1, but tp is 1",
+                           "no --sequence-parallel, or tp 2"});
+  }
+}
+
+void CheckHeads(const ModelDims& model, std::vector<Violation>* violations) {
+  if (model.kv_heads > 0 && model.heads % model.kv_heads != 0) {
+    violations->push_back(
+        {"M2",
+         absl::StrCat(model.heads, " heads are not divisible by ", model.kv_heads, " kv heads"),
+         absl::StrCat("kv heads ",
+                      NearestLegal(model.kv_heads, std::min(model.heads, kMaxHint),
+                                   [&](int64_t kv) { return model.heads % kv == 0; }))});
+  }
+  if (model.head_dim == 0 && model.heads > 0 && model.hidden % model.heads != 0) {
+    violations->push_back(
+        {"M3",
+         absl::StrCat("hidden size ", model.hidden, " is not divisible by ", model.heads,
+                      " heads and no head size is given"),
+         absl::StrCat("hidden size ", NearestMultiples(model.hidden, model.heads))});
+  }
+}
+
+void CheckSequence(const ParallelConfig& config, const ModelDims& model,
+                   std::vector<Violation>* violations) {
+  const int64_t seq = config.seq_length;
+  if (model.max_positions > 0 && seq > model.max_positions) {
+    violations->push_back({"M10",
+                           absl::StrCat("sequence length ", seq, " is above the model's ",
+                                        model.max_positions, " positions"),
+                           absl::StrCat("sequence length ", model.max_positions)});
+  }
+  if (config.cp > 1) {
+    violations->push_back(
+        {"U1", absl::StrCat("cp is ", config.cp, ", but context parallelism is not available"),
+         "cp 1"});
+    const int64_t pieces = SaturatingMultiply(2, config.cp);
+    if (seq % pieces != 0) {
+      violations->push_back(
+          {"M6", absl::StrCat("sequence length ", seq, " is not divisible by 2 * cp = ", pieces),
+           absl::StrCat("sequence length ", NearestMultiples(seq, pieces))});
+    }
+  }
+  const int64_t shards = SaturatingMultiply(config.tp, config.cp);
+  if (config.sequence_parallel && seq % shards != 0) {
+    violations->push_back(
+        {"M7",
+         absl::StrCat("sequence length ", seq, " is not divisible by ",
+                      config.cp > 1 ? "tp * cp = " : "tp ", shards, " under sequence parallelism"),
+         absl::StrCat("sequence length ", NearestMultiples(seq, shards))});
+  }
+}
+
+void CheckGroups(const ParallelConfig& config, std::vector<Violation>* violations) {
+  Append(CheckRankGroups({config.world_size, config.tp, config.cp, config.ep, config.etp, config.pp,
+                          config.order}),
+         violations);
+  if (config.ep > 1) {
+    violations->push_back(
+        {"G12", absl::StrCat("ep is ", config.ep, ", but the model has no experts"), "ep 1"});
+  }
+}
+
+void CheckBatch(const ParallelConfig& config, const CheckedConfig& checked,
+                std::vector<Violation>* violations) {
+  if (checked.dp == 0 || checked.micro_batches > 0) return;
+  const int64_t samples = SaturatingMultiply(config.micro_batch_size, checked.dp);
+  violations->push_back(
+      {"B2",
+       absl::StrCat("global batch size ", config.global_batch_size,
+                    " is not divisible by micro-batch size ", config.micro_batch_size, " * dp ",
+                    checked.dp, " = ", samples),
+       absl::StrCat("global batch size ", NearestMultiples(config.global_batch_size, samples))});
+}
+
+// The most samples that a micro-batch of these sequences may have on a data-parallel rank, such
+// that its largest activation stays a legal value.
+int64_t MaxMicroBatchSize(const ParallelConfig& config, const ModelDims& model, int64_t dp,
+                          int64_t seq) {
+  const int64_t cut = std::max({model.ffn, model.vocab, SaturatingMultiply(model.heads, seq),
+                                SaturatingMultiply(model.heads, model.head_dim)});
+  const int64_t least = std::max<int64_t>(model.hidden, 1);
+  const int64_t whole = SaturatingMultiply(seq, std::max(least, cut));
+  const int64_t tile = SaturatingMultiply(seq, std::max(least, cut / config.tp));
+  return std::min(kMaxElements / SaturatingMultiply(whole, dp), kMaxTileElements / tile);
+}
+
+// T3; a sequence above the model's positions is refused by M10 and counts as the longest legal one.
+void CheckActivations(const ParallelConfig& config, const ModelDims& model, int64_t dp,
+                      std::vector<Violation>* violations) {
+  if (dp == 0) return;
+  const int64_t seq = model.max_positions > 0 ? std::min(config.seq_length, model.max_positions)
+                                              : config.seq_length;
+  const int64_t most = MaxMicroBatchSize(config, model, dp, seq);
+  if (config.micro_batch_size <= most) return;
+  std::string legal = absl::StrCat("micro-batch size ", most);
+  if (most == 0) {
+    int64_t fits = 0;
+    for (int64_t step = int64_t{1} << 40; step > 0; step /= 2) {
+      if (MaxMicroBatchSize(config, model, dp, fits + step) >= 1) fits += step;
+    }
+    legal = absl::StrCat("micro-batch size 1 and sequence length ", fits);
+  }
+  violations->push_back(
+      {"T3",
+       absl::StrCat("micro-batch size ", config.micro_batch_size, " with sequence length ", seq,
+                    " on dp ", dp,
+                    " makes a value of more than 2^50 elements, or of 2^42 on a rank"),
+       std::move(legal)});
+}
+
+// The schedule's own rules; a group size can only be judged when the micro-batches are known.
+void CheckPipeline(const ParallelConfig& config, CheckedConfig* checked) {
+  if (config.group_size > 0 && config.schedule != ScheduleKind::kInterleaved) {
+    checked->violations.push_back(
+        {"S3",
+         absl::StrCat("group size ", config.group_size, " needs schedule interleaved, not ",
+                      ToString(config.schedule)),
+         "schedule interleaved, or no group size"});
+  }
+  ScheduleSpec spec{config.schedule, config.pp, checked->vp, 1, 0};
+  if (checked->micro_batches > 0) {
+    spec.micro_batches = checked->micro_batches;
+    spec.group_size = config.group_size;
+  }
+  Append(CheckSchedule(spec), &checked->violations);
+  checked->group_size = config.group_size > 0 ? config.group_size
+                                              : ChooseGroupSize(config.pp, checked->micro_batches);
+}
+
+}  // namespace
+
+CheckedConfig CheckConfig(const ParallelConfig& config, const ModelDims& model) {
+  CheckedConfig checked;
+  checked.violations = CheckValues(config, model);
+  LayerPlacementResult placed =
+      PlaceLayers({model.layers, /*mtp_layers=*/0, config.pp, config.vp, config.layout});
+  const bool values_ok = checked.violations.empty() && config.pp >= 1;
+  if (values_ok) {
+    checked.dp = DataParallelSize(config);
+    checked.micro_batches = MicroBatchesPerStep(config);
+    CheckGroups(config, &checked.violations);
+    CheckHeads(model, &checked.violations);
+    CheckTensorParallel(config, model, &checked.violations);
+    CheckSequence(config, model, &checked.violations);
+    CheckActivations(config, model, checked.dp, &checked.violations);
+    CheckBatch(config, checked, &checked.violations);
+  }
+  checked.placement = std::move(placed.placement);
+  checked.vp = config.vp > 0 ? config.vp : std::max<int64_t>(checked.placement.vp, 1);
+  Append(std::move(placed.violations), &checked.violations);
+  if (values_ok) CheckPipeline(config, &checked);
+  return checked;
+}
+
+}  // namespace mgc

@@ -1,0 +1,40 @@
+// Logical to training: appends backward and the update.
+//
+//   %y = matmul(%x, %w)   ->   every micro-batch:
+//                                %x.grad = matmul(%y.grad, %w)
+//                                %w.grad = matmul(%x, %y.grad)
+//                                %w/grad.next = accumulate(%w/grad, %w.grad)
+//                              every step:
+//                                %w/grad.mean = mul(reshard(%w/grad.next), 1 / tokens)
+//                                %w, %w/m, %w/v = adamw(...)
+//
+// Runs before sharding, so that forward, backward and optimizer are sharded by one mechanism.
+// Every use of a parameter has its own accumulator; they are added in the update, in order of use,
+// so that cutting a tied weight over stages changes no bit. A gradient stays a sum over tokens
+// until the update divides it, once, by the token count of the whole step.
+
+#ifndef MGC_PASSES_GRAPH_DIFFERENTIATE_H_
+#define MGC_PASSES_GRAPH_DIFFERENTIATE_H_
+
+#include "absl/status/statusor.h"
+#include "graph/ir/graph.h"
+#include "graph/ir/step_names.h"
+
+namespace mgc {
+
+// Scalar inputs of the update, in the order adamw takes them, then the bound of the norm.
+inline constexpr const char* kUpdateScalars[] = {
+    kRateScalar, kDecayScalar,       kBeta1Scalar,       kBeta2Scalar,
+    kEpsScalar,  kCorrection1Scalar, kCorrection2Scalar, kMaxNormScalar};
+
+// InvalidArgument when the graph has no loss or no `count` report, a loss term has the name of
+// another report, or the loss depends on no parameter.
+absl::StatusOr<Graph> Differentiate(const Graph& logical);
+
+// The forward-only counterpart for evaluation, at the training level: dropout off, losses and
+// tokens summed over the micro-batches and reported.
+absl::StatusOr<Graph> Evaluation(const Graph& logical);
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_GRAPH_DIFFERENTIATE_H_

@@ -1,0 +1,236 @@
+#include "passes/graph/differentiate.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "graph/ir/check.h"
+#include "graph/ir/op.h"
+#include "gtest/gtest.h"
+#include "passes/graph/simplify.h"
+#include "passes/plan/testing/text_graph.h"
+
+namespace mgc {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+// A word table used at both ends, two layers with a residual stream.
+constexpr char kTied[] = R"(graph @tied logical layers=2 (
+  param %w: f32[vocab=5,embed=4] {init="normal", std=0.1, decay=1},
+  param %a: f32[embed=4] {init="zeros", decay=0},
+  param %b: f32[embed=4] {init="zeros"},
+  data %ids: i64[batch=2,seq=3],
+  data %weights: f32[batch=2,seq=3]
+) {
+  %x = lookup(%w, %ids) layer embedding
+  %xa = mul(%x, %a) layer 0
+  %y = add(%x, %xa) layer 0
+  %yb = mul(%y, %b) layer 1
+  %z = add(%y, %yb) layer 1
+  %logits = matmul(%z, %w) {spec="b s e, v e -> b s v"} layer 2
+  %loss = total(%logits) layer 2
+  %count = total(%weights) layer 2
+  loss %loss weight 1.0
+  report "count" = %count
+})";
+
+Graph Training(const char* text) {
+  const absl::StatusOr<Graph> training = Differentiate(ReadGraph(text));
+  EXPECT_TRUE(training.ok()) << training.status();
+  if (!training.ok()) return Graph();
+  EXPECT_TRUE(CheckGraph(*training).ok()) << CheckGraph(*training);
+  return *training;
+}
+
+std::string ErrorOf(const char* text) {
+  const absl::StatusOr<Graph> training = Differentiate(ReadGraph(text));
+  return training.ok() ? "" : std::string(training.status().message());
+}
+
+// Accumulators with the layer of the node that adds to them, in order of the graph's inputs.
+std::vector<std::pair<std::string, int>> Accumulators(const Graph& graph) {
+  std::vector<std::pair<std::string, int>> found;
+  for (const GraphInput& input : graph.inputs()) {
+    if (input.kind != InputKind::kAccumulator) continue;
+    const NodeId user = graph.Users()[static_cast<size_t>(input.value)].at(0);
+    found.emplace_back(graph.value(input.value).name, graph.node(user).layer);
+  }
+  return found;
+}
+
+TEST(DifferentiateTest, EveryUseOfAParameterHasItsAccumulator) {
+  const Graph graph = Training(kTied);
+  EXPECT_EQ(Accumulators(graph),
+            (std::vector<std::pair<std::string, int>>{{"loss/sum", 2},
+                                                      {"tokens/sum", 2},
+                                                      {"w/grad", kEmbeddingLayer},
+                                                      {"w/grad.2", 2},
+                                                      {"a/grad", 0},
+                                                      {"b/grad", 1}}));
+  // Added in the update, in order of use.
+  const Node& sum = graph.node(graph.value(graph.FindValue("w/grad.sum")).producer);
+  EXPECT_EQ(sum.phase, Phase::kUpdate);
+  EXPECT_EQ(sum.inputs, (std::vector<ValueId>{graph.FindValue("w/grad.next"),
+                                              graph.FindValue("w/grad.2.next")}));
+}
+
+TEST(DifferentiateTest, OneGradientCrossesEachCut) {
+  const Graph graph = Simplify(Training(kTied));
+  std::map<std::pair<int, int>, std::vector<std::string>> crossing;
+  const std::vector<std::vector<NodeId>> users = graph.Users();
+  for (size_t v = 0; v < users.size(); ++v) {
+    const NodeId producer = graph.value(static_cast<ValueId>(v)).producer;
+    if (producer == kNone || graph.node(producer).phase != Phase::kBackward) continue;
+    for (NodeId user : users[v]) {
+      const Node& use = graph.node(user);
+      if (use.phase != Phase::kBackward || use.layer == graph.node(producer).layer) continue;
+      std::vector<std::string>& names = crossing[{graph.node(producer).layer, use.layer}];
+      const std::string& name = graph.value(static_cast<ValueId>(v)).name;
+      if (names.empty() || names.back() != name) names.push_back(name);
+    }
+  }
+  ASSERT_EQ(crossing.size(), 3u);
+  for (const auto& [cut, names] : crossing) {
+    EXPECT_EQ(cut.first, cut.second + 1) << names[0];
+    EXPECT_EQ(names.size(), 1u) << names[0];
+  }
+}
+
+TEST(DifferentiateTest, TheWeightOfALossSeedsItsBackward) {
+  const Graph graph = Training(R"(graph @g logical (
+    param %w: f32[4], data %x: f32[4], data %weights: f32[4]
+  ) {
+    %a = weighted_sum(%w, %x)
+    %b = total(%w)
+    %count = total(%weights)
+    loss %a weight 1.0
+    loss %b weight 0.25
+    report "count" = %count
+  })");
+  EXPECT_EQ(graph.node(graph.value(graph.FindValue("a.seed")).producer).attrs.Real("value"), 1.0);
+  EXPECT_EQ(graph.node(graph.value(graph.FindValue("b.seed")).producer).attrs.Real("value"), 0.25);
+  // Terms are not added up: two uses of w, two accumulators.
+  EXPECT_NE(graph.FindValue("w/grad"), kNone);
+  EXPECT_NE(graph.FindValue("w/grad.2"), kNone);
+}
+
+// The step's only division is by the token count, once, behind the resolved gradient.
+TEST(DifferentiateTest, AGradientIsASumUntilTheUpdate) {
+  const Graph graph = Training(kTied);
+  const std::vector<std::vector<NodeId>> users = graph.Users();
+  for (const char* name : {"w", "a", "b"}) {
+    const ValueId mean = graph.FindValue(absl::StrCat(name, "/grad.mean"));
+    const Node& node = graph.node(graph.value(mean).producer);
+    EXPECT_EQ(node.op->name, "mul");
+    EXPECT_EQ(graph.value(node.inputs[0]).name, absl::StrCat(name, "/grad.resolved"));
+    EXPECT_EQ(graph.value(node.inputs[1]).name, "tokens.inv");
+    // Norm and optimizer read the same value.
+    Lines readers;
+    for (NodeId user : users[static_cast<size_t>(mean)]) {
+      readers.push_back(graph.node(user).op->name);
+    }
+    EXPECT_EQ(readers, (Lines{"sum_squares", "adamw"})) << name;
+  }
+  int divisions = 0;
+  for (const Node& node : graph.nodes()) divisions += node.op->name == "inv" ? 1 : 0;
+  EXPECT_EQ(divisions, 1);
+}
+
+TEST(DifferentiateTest, TheNormHasOneEntryPerParameter) {
+  const Graph graph = Training(kTied);
+  const Node& stack = graph.node(graph.value(graph.FindValue("grad_squares")).producer);
+  EXPECT_EQ(stack.op->name, "stack");
+  Lines entries;
+  for (ValueId id : stack.inputs) entries.push_back(graph.value(id).name);
+  EXPECT_EQ(entries, (Lines{"w/grad.square", "a/grad.square", "b/grad.square"}));
+}
+
+TEST(DifferentiateTest, ReportsAndAssignments) {
+  const Graph graph = Training(kTied);
+  Lines outputs;
+  for (const GraphOutput& output : graph.outputs()) {
+    outputs.push_back(output.kind == OutputKind::kReport
+                          ? output.name
+                          : absl::StrCat("-> ", graph.value(output.target).name));
+  }
+  EXPECT_EQ(outputs, (Lines{"-> loss/sum", "-> tokens/sum", "loss", "tokens", "-> w/grad",
+                            "-> w/grad.2", "-> a/grad", "-> b/grad", "-> w", "-> w/m", "-> w/v",
+                            "-> a", "-> a/m", "-> a/v", "-> b", "-> b/m", "-> b/v", "grad_norm"}));
+}
+
+TEST(DifferentiateTest, OnlyDecayingParametersDecay) {
+  const Graph graph = Training(kTied);
+  std::map<std::string, int64_t> decay;
+  for (const Node& node : graph.nodes()) {
+    if (node.op->name == "adamw") {
+      decay[graph.value(node.inputs[0]).name] = node.attrs.Int("decay");
+    }
+  }
+  EXPECT_EQ(decay, (std::map<std::string, int64_t>{{"w", 1}, {"a", 0}, {"b", 0}}));
+}
+
+// A parameter that the loss does not depend on is left as it is.
+TEST(DifferentiateTest, AParameterWithoutGradientIsNotStepped) {
+  const Graph graph = Training(R"(graph @g logical (
+    param %w: f32[4], param %idle: f32[4], data %weights: f32[4]
+  ) {
+    %l = total(%w)
+    %i = total(%idle)
+    %count = total(%weights)
+    loss %l weight 1.0
+    report "count" = %count
+    report "idle" = %i
+  })");
+  EXPECT_EQ(graph.FindValue("idle/grad"), kNone);
+  EXPECT_EQ(graph.FindValue("idle.next"), kNone);
+  EXPECT_NE(graph.FindValue("w.next"), kNone);
+}
+
+TEST(DifferentiateTest, RefusesWhatCannotBeTrained) {
+  EXPECT_TRUE(absl::StrContains(ErrorOf(R"(graph @g logical (param %w: f32[4]) {
+    %l = total(%w)
+    loss %l weight 1.0
+  })"),
+                                "[differentiate_c1]"));
+  EXPECT_TRUE(absl::StrContains(ErrorOf(R"(graph @g logical (param %w: f32[4]) {
+    %l = total(%w)
+    report "count" = %l
+  })"),
+                                "[differentiate_c1]"));
+  EXPECT_TRUE(absl::StrContains(ErrorOf(R"(graph @g logical (data %x: f32[4]) {
+    %l = total(%x)
+    loss %l weight 1.0
+    report "count" = %l
+  })"),
+                                "[differentiate_c2]"));
+}
+
+TEST(EvaluationTest, NoBackwardNoDropout) {
+  const absl::StatusOr<Graph> evaluation = Evaluation(ReadGraph(R"(graph @g logical (
+    param %w: f32[4], data %x: f32[4], data %weights: f32[4]
+  ) {
+    %d = dropout(%w) {p=0.5, key="k"}
+    %l = weighted_sum(%d, %x)
+    %count = total(%weights)
+    loss %l weight 1.0
+    report "count" = %count
+  })"));
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  EXPECT_TRUE(CheckGraph(*evaluation).ok()) << CheckGraph(*evaluation);
+  EXPECT_EQ(Listing(*evaluation), (Lines{"l = weighted_sum(w, x)", "count = total(weights)",
+                                         "loss/sum.next = accumulate(loss/sum, l)",
+                                         "tokens/sum.next = accumulate(tokens/sum, count)"}));
+  EXPECT_TRUE(Listing(*evaluation, Phase::kBackward).empty());
+  Lines reports;
+  for (const GraphOutput& output : evaluation->outputs()) {
+    if (output.kind == OutputKind::kReport) reports.push_back(output.name);
+  }
+  EXPECT_EQ(reports, (Lines{"loss", "tokens"}));
+}
+
+}  // namespace
+}  // namespace mgc

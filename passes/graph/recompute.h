@@ -1,0 +1,26 @@
+// Trades time for memory: values that backward would read from the frame are computed again.
+//
+//   layer forward:  %h = matmul(%x, %w); %y = gelu(%h)      kept: %x (full), not %h
+//   layer backward: %h' = matmul(%x, %w); %dh = gelu_grad(%dy, %h')
+//
+//   selective  the core of attention: its output and statistics are computed again
+//   full       every layer keeps only its input
+//
+// Forward nodes are copied into the backward phase, collectives included, where backward needs what
+// they make; those that nothing reads any more are dropped. Dropout is a function of position, so
+// the copies are equal bit for bit. Works on the local graph: shardings are fixed, so recomputation
+// never changes what is communicated where.
+
+#ifndef MGC_PASSES_GRAPH_RECOMPUTE_H_
+#define MGC_PASSES_GRAPH_RECOMPUTE_H_
+
+#include "graph/ir/graph.h"
+#include "passes/config/parallel_config.h"
+
+namespace mgc {
+
+Graph Recompute(const Graph& local, RecomputeKind kind);
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_GRAPH_RECOMPUTE_H_

@@ -1,0 +1,45 @@
+// Rebuilding a graph: passes copy the nodes they keep into a new graph and change what they are
+// about. Keeps the correspondence of values between the old graph and the new one.
+
+#ifndef MGC_PASSES_GRAPH_REWRITE_H_
+#define MGC_PASSES_GRAPH_REWRITE_H_
+
+#include <vector>
+
+#include "graph/ir/graph.h"
+
+namespace mgc {
+
+class Rewriter {
+ public:
+  // Starts a graph of `source`'s name, mesh and layers with the same inputs.
+  Rewriter(const Graph& source, Level level);
+
+  const Graph& source() const { return source_; }
+  GraphBuilder& builder() { return builder_; }
+  const GraphBuilder& builder() const { return builder_; }
+
+  // The new value that stands for an old one; kNone when it has not been copied.
+  ValueId Mapped(ValueId old) const { return map_[static_cast<size_t>(old)]; }
+  void Map(ValueId old, ValueId now) { map_[static_cast<size_t>(old)] = now; }
+
+  // Copies a node, reading the mapped values; its results keep name, type and sharding.
+  NodeId Copy(const Node& node);
+  // The same, reading `inputs`, which are new values.
+  NodeId CopyReading(const Node& node, std::vector<ValueId> inputs);
+
+  // Copies the source's outputs through the map and ends.
+  Graph Finish() &&;
+
+ private:
+  const Graph& source_;
+  GraphBuilder builder_;
+  std::vector<ValueId> map_;
+};
+
+// Without the nodes that no output depends on.
+Graph DropDeadNodes(const Graph& graph);
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_GRAPH_REWRITE_H_

@@ -1,0 +1,162 @@
+#include "passes/graph/shard/partition.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
+#include "graph/ir/op.h"
+#include "passes/graph/rewrite.h"
+
+namespace mgc {
+namespace {
+
+bool IsPrefix(const AxisList& prefix, const AxisList& list) {
+  if (prefix.size() > list.size()) return false;
+  for (int i = 0; i < prefix.size(); ++i) {
+    if (prefix[i] != list[i]) return false;
+  }
+  return true;
+}
+
+// Finds the steps by changing a current sharding until it is the wanted one.
+class ShardingPath {
+ public:
+  ShardingPath(Sharding from, const Sharding& to) : now_(std::move(from)), to_(to) {}
+
+  std::vector<ShardingStep> Find() {
+    // Flat pieces are pieces of one tile, padded: where dims change, they are put together before
+    // and cut after, and never cut further.
+    if (now_.dims != to_.dims) Gather(&now_.storage, AxisList());
+    for (size_t d = 0; d < now_.dims.size(); ++d) Scatter(&now_.dims[d], to_.dims[d]);
+    const bool one_cut = (now_.sum - to_.sum).ContainsAll(to_.storage.AsSet());
+    if (now_.dims == to_.dims && now_.storage.empty() && one_cut) {
+      Scatter(&now_.storage, to_.storage);
+    }
+    if (const AxisSet paid = now_.sum - to_.sum; !paid.empty()) {
+      now_.sum -= paid;
+      Step("all_reduce");
+    }
+    if (const AxisSet paid = now_.max - to_.max; !paid.empty()) {
+      now_.max -= paid;
+      Step("all_reduce");
+    }
+    MoveAxes();
+    if (now_.storage != to_.storage) Gather(&now_.storage, AxisList());
+    for (size_t d = 0; d < now_.dims.size(); ++d) Gather(&now_.dims[d], to_.dims[d]);
+    for (size_t d = 0; d < now_.dims.size(); ++d) Slice(&now_.dims[d], to_.dims[d]);
+    Slice(&now_.storage, to_.storage);
+    if (now_.sum != to_.sum) {
+      now_.sum = to_.sum;
+      Step("lift");
+    }
+    return std::move(steps_);
+  }
+
+ private:
+  void Step(const char* op) { steps_.push_back({op, now_}); }
+
+  // The axes a list gains while a sum over them is owed.
+  void Scatter(AxisList* list, const AxisList& wanted) {
+    if (!IsPrefix(*list, wanted)) return;
+    bool any = false;
+    for (int i = list->size();
+         i < wanted.size() && now_.sum.Contains(wanted[i]) && !to_.sum.Contains(wanted[i]); ++i) {
+      list->push_back(wanted[i]);
+      now_.sum.Remove(wanted[i]);
+      any = true;
+    }
+    if (any) Step("reduce_scatter");
+  }
+
+  // Moves runs of minor axes from one dim to the end of another.
+  void MoveAxes() {
+    for (AxisList& from : now_.dims) {
+      for (size_t e = 0; e < now_.dims.size(); ++e) {
+        AxisList& to = now_.dims[e];
+        const AxisList& wanted = to_.dims[e];
+        if (&from == &to || !IsPrefix(to, wanted) || to.size() == wanted.size()) continue;
+        const int run = wanted.size() - to.size();
+        bool moves = from.size() >= run;
+        for (int i = 0; moves && i < run; ++i) {
+          moves = from[from.size() - run + i] == wanted[to.size() + i];
+        }
+        if (!moves) continue;
+        for (int i = 0; i < run; ++i) from.pop_back();
+        to = wanted;
+        Step("all_to_all");
+      }
+    }
+  }
+
+  void Gather(AxisList* list, const AxisList& wanted) {
+    if (IsPrefix(*list, wanted)) return;
+    while (!IsPrefix(*list, wanted)) list->pop_back();
+    Step("all_gather");
+  }
+
+  void Slice(AxisList* list, const AxisList& wanted) {
+    if (*list == wanted) return;
+    *list = wanted;
+    Step("shard_slice");
+  }
+
+  Sharding now_;
+  const Sharding& to_;
+  std::vector<ShardingStep> steps_;
+};
+
+// What reports call a change of sharding. In the model: f and g of the Megatron-LM paper, with
+// sequence parallelism their reduce-scatter/all-gather pairs; the vocabulary's small reductions; in
+// the update what is reduced or gathered.
+std::string LabelOf(const Graph& graph, const Node& node) {
+  const Value& result = graph.value(node.outputs[0]);
+  if (node.phase == Phase::kUpdate) {
+    if (result.type.ndim() == 1 && result.type.dtype == DType::kF64) {
+      return node.origin == "report" ? "loss" : "norm";
+    }
+    return result.primal != kNone ? "gradient" : "parameter";
+  }
+  if (result.type.ndim() < 3) return "vocabulary";
+  const bool owed = !graph.sharding(node.inputs[0]).Owed().empty();
+  const bool gradient = result.primal != kNone;
+  if (node.phase == Phase::kForward) return owed ? "g" : "f";
+  return gradient && !owed ? "g" : "f";
+}
+
+}  // namespace
+
+std::vector<ShardingStep> StepsBetween(const Sharding& from, const Sharding& to) {
+  return ShardingPath(from, to).Find();
+}
+
+Graph Partition(const Graph& sharded) {
+  Rewriter rewriter(sharded, Level::kLocal);
+  for (const Node& node : sharded.nodes()) {
+    if (!node.op->Has(OpRole::kReshard)) {
+      rewriter.Copy(node);
+      continue;
+    }
+    const Value& result = sharded.value(node.outputs[0]);
+    const std::vector<ShardingStep> steps =
+        StepsBetween(sharded.sharding(node.inputs[0]), *result.sharding);
+    const Attrs attrs{{"label", LabelOf(sharded, node)}};
+    ValueId now = rewriter.Mapped(node.inputs[0]);
+    for (size_t i = 0; i < steps.size(); ++i) {
+      Node step = node;
+      step.op = FindOp(steps[i].op);
+      step.attrs = attrs;
+      step.inputs = {now};
+      Value value = result;
+      value.sharding = steps[i].result;
+      if (value.primal != kNone) value.primal = rewriter.Mapped(value.primal);
+      if (i + 1 < steps.size()) value.name = absl::StrCat(result.name, ".step", i + 1);
+      const NodeId made = rewriter.builder().AppendRaw(std::move(step), {std::move(value)});
+      now = rewriter.builder().graph().node(made).outputs[0];
+    }
+    rewriter.Map(node.outputs[0], now);
+  }
+  return std::move(rewriter).Finish();
+}
+
+}  // namespace mgc

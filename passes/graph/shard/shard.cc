@@ -1,0 +1,355 @@
+#include "passes/graph/shard/shard.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "graph/base/status.h"
+#include "graph/ir/op.h"
+#include "passes/graph/shard/claims.h"
+#include "passes/graph/shard/sharded_graph.h"
+#include "passes/graph/shard/value_uses.h"
+
+namespace mgc {
+namespace {
+
+// What an operand loses that an op has to gather away, in words; empty for nothing worth a note.
+// Sequences are gathered by design.
+std::string GatheredDim(const Value& value, const Sharding& has, const Sharding& wanted,
+                        const Mesh& mesh, std::string* dim) {
+  for (size_t d = 0; d < has.dims.size(); ++d) {
+    *dim = value.type.dims[d].name;
+    if (has.dims[d].size() <= wanted.dims[d].size() || *dim == "seq") continue;
+    return absl::StrCat("gathers dim ", *dim, " of %", value.name, " over ",
+                        mesh.GroupName(has.dims[d].AsSet()));
+  }
+  return "";
+}
+
+// The sharding a pin asks for. Axes of one rank, which no mesh holds, cut nothing.
+absl::StatusOr<Sharding> PinnedSharding(const std::string& text, const TensorType& type,
+                                        const Mesh& mesh) {
+  const std::vector<std::string> usual = absl::StrSplit(kDefaultAxisOrder, '-');
+  std::vector<std::string> dims;
+  for (absl::string_view dim : absl::StrSplit(text, ',')) {
+    std::vector<std::string> held;
+    for (absl::string_view axis : absl::StrSplit(dim, '*')) {
+      const absl::string_view name = axis.substr(0, axis.find('.'));
+      const bool one_rank =
+          mesh.Find(name).empty() && std::find(usual.begin(), usual.end(), name) != usual.end();
+      if (!one_rank) held.emplace_back(axis);
+    }
+    dims.push_back(held.empty() ? "-" : absl::StrJoin(held, "*"));
+  }
+  MGC_ASSIGN_OR_RETURN(Sharding pinned, ParseSharding(absl::StrJoin(dims, ","), mesh));
+  MGC_RETURN_IF_ERROR(CheckSharding(type, pinned, mesh));
+  if (pinned.UsedAxes() == pinned.SplitAxes()) return pinned;
+  return absl::InvalidArgumentError(
+      absl::StrCat("a pin says how dims are cut, `", text, "` says more [shard_c2]"));
+}
+
+// The rule "home" of inputs: they are laid out by the table.
+absl::Status SeedInputs(const Graph& source, const Strategy& strategy, const Mesh& mesh,
+                        ShardedGraph* made) {
+  for (const GraphInput& input : source.inputs()) {
+    const Value& value = source.value(input.value);
+    const Sharding home = strategy.Seed(value.type);
+    MGC_RETURN_IF_ERROR(
+        Annotate(CheckSharding(value.type, home, mesh), absl::StrCat("%", value.name)));
+    made->SetHome(input.value, home);
+  }
+  return absl::OkStatus();
+}
+
+// Where produced values go (rules "home", "resolve", "tie", "push").
+class Homes {
+ public:
+  Homes(const Graph& source, const Strategy& strategy, const ValueUses& uses,
+        const ShardedGraph& made)
+      : source_(source), strategy_(strategy), uses_(uses), made_(made) {}
+
+  // The shardings a node's results are brought to.
+  std::vector<Sharding> TargetsOf(const Node& node, const std::vector<Sharding>& produced) const {
+    std::vector<Sharding> targets;
+    for (size_t r = 0; r < produced.size(); ++r) {
+      targets.push_back(Target(node.outputs[r], node, produced[r], Kept(node, produced, r)));
+    }
+    return targets;
+  }
+
+  // The rule "claims": parameters claim axes first, then a parameter's gradient, which closes its
+  // whole dims, the other operands from left to right, last the homes of results.
+  void ClaimInOrder(const Node& node, const FactorRule& rule, Claims* claims) const {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (uses_.IsParam(node.inputs[i]))
+        claims->Claim(rule.operands[i], made_.Home(node.inputs[i]));
+    }
+    for (size_t r = 0; r < node.outputs.size(); ++r) {
+      const ValueId param = uses_.ParamOfGradient(node.outputs[r]);
+      if (param != kNone) claims->ClaimClosed(rule.results[r], made_.Home(param));
+    }
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!uses_.IsParam(node.inputs[i]))
+        claims->Claim(rule.operands[i], made_.Home(node.inputs[i]));
+    }
+    for (size_t r = 0; r < node.outputs.size(); ++r) {
+      const Value& result = source_.value(node.outputs[r]);
+      if (node.phase == Phase::kForward && strategy_.HasHome(result.type)) {
+        claims->Claim(rule.results[r], strategy_.Seed(result.type));
+      } else if (result.primal != kNone) {
+        claims->Claim(rule.results[r], made_.Home(result.primal));
+      }
+    }
+  }
+
+  // Where a produced value goes once `kept` stays owed: its home.
+  Sharding Target(ValueId old, const Node& node, const Sharding& produced, AxisSet kept) const {
+    const Value& value = source_.value(old);
+    if (kept.empty() && node.phase == Phase::kForward && strategy_.HasHome(value.type)) {
+      return strategy_.Seed(value.type);
+    }
+    const AxisSet paid = produced.Owed() - kept;
+    Sharding target = Paid(produced, paid);
+    if (value.primal == kNone) return target;
+    const Sharding& primal = made_.Home(value.primal);
+    for (size_t d = 0; d < target.dims.size(); ++d) {
+      for (int i = 0; i < primal.dims[d].size(); ++i) {
+        const AxisId axis = primal.dims[d][i];
+        if (paid.Contains(axis) && target.dims[d].size() == i) target.dims[d].push_back(axis);
+      }
+    }
+    return target;
+  }
+
+ private:
+  // What result `result` of a node goes on owing.
+  AxisSet Kept(const Node& node, const std::vector<Sharding>& produced, size_t result) const {
+    if (uses_.StaysOwed(node.outputs[result])) return produced[result].sum;
+    AxisSet kept;
+    if (node.phase != Phase::kBackward) return kept;
+    const KnownSharding known = [&](ValueId id) -> const Sharding* {
+      for (size_t r = 0; r < node.outputs.size(); ++r) {
+        if (node.outputs[r] == id) return &produced[r];
+      }
+      return made_.Mapped(id) == kNone ? nullptr : &made_.Home(id);
+    };
+    for (AxisId axis : produced[result].sum) {
+      if (uses_.MayPush(node.outputs[result], axis, known)) kept.Add(axis);
+    }
+    return kept;
+  }
+
+  const Graph& source_;
+  const Strategy& strategy_;
+  const ValueUses& uses_;
+  const ShardedGraph& made_;
+};
+
+class Sharder {
+ public:
+  Sharder(const Graph& source, const Mesh& mesh, const Strategy& strategy)
+      : source_(source),
+        mesh_(mesh),
+        strategy_(strategy),
+        uses_(source),
+        made_(source, mesh),
+        homes_(source, strategy, uses_, made_) {}
+
+  absl::StatusOr<Sharded> Run() {
+    MGC_RETURN_IF_ERROR(SeedInputs(source_, strategy_, mesh_, &made_));
+    for (const Node& node : source_.nodes()) {
+      MGC_RETURN_IF_ERROR(Annotate(Visit(node), source_.LocText(node.loc)));
+    }
+    return Sharded{std::move(made_).Finish(), std::move(notes_)};
+  }
+
+ private:
+  const Sharding& Home(ValueId old) const { return made_.Home(old); }
+
+  absl::Status Visit(const Node& node) {
+    const OpDef& op = *node.op;
+    if (op.Has(OpRole::kCollect)) return VisitCollect(node);
+    if (op.Has(OpRole::kReshard)) return VisitSharding(node);
+    if (op.Has(OpRole::kPack)) return VisitPack(node);
+    for (ValueId id : node.inputs) {
+      if (Home(id).storage.empty()) continue;
+      const Sharding stored = Home(id);  // homes move as values are made
+      return VisitStored(node, stored);
+    }
+    if (op.Has(OpRole::kSum)) {
+      for (ValueId id : node.inputs) {
+        if (!Home(id).sum.empty()) return VisitSum(node);
+      }
+    }
+    return VisitGeneral(node, node.inputs);
+  }
+
+  // The rule "claims", then conversion of operands and settling of results.
+  absl::Status VisitGeneral(const Node& node, const std::vector<ValueId>& operands) {
+    const FactorRule rule = RuleOf(source_, node);
+    Claims claims(rule, mesh_);
+    AxisSet carried;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (uses_.CarriesOwed(node, static_cast<int>(i))) carried |= Home(operands[i]).sum;
+    }
+    claims.Block(carried);
+    homes_.ClaimInOrder(node, rule, &claims);
+    Node made = node;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      Sharding wanted = ShardingOf(rule.operands[i], claims.axes());
+      wanted.sum = Home(operands[i]).sum & carried;
+      MGC_RETURN_IF_ERROR(CheckGather(operands[i], wanted, node));
+      made.inputs[i] = made_.Convert(made_.Mapped(operands[i]), wanted, node);
+    }
+    std::vector<Sharding> produced;
+    for (size_t r = 0; r < node.outputs.size(); ++r) {
+      produced.push_back(ResultSharding(rule, claims.axes(), static_cast<int>(r)));
+      produced.back().sum |= carried;
+    }
+    Emit(made, node, produced);
+    return absl::OkStatus();
+  }
+
+  // Heads are never gathered: attention would be computed again on every rank.
+  absl::Status CheckGather(ValueId operand, const Sharding& wanted, const Node& node) {
+    std::string dim;
+    const std::string what =
+        GatheredDim(source_.value(operand), Home(operand), wanted, mesh_, &dim);
+    if (what.empty()) return absl::OkStatus();
+    notes_.push_back(absl::StrCat(node.op->name, " ", what));
+    if (dim != "heads" && dim != "kv_heads") return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(notes_.back(), " [shard_c1]"));
+  }
+
+  // The rules "add" and "lift": operands that owe the same sum are added locally and paid once;
+  // different owed sets are lifted to their union; whole operands join after the payment.
+  absl::Status VisitSum(const Node& node) {
+    const int ndim = source_.type(node.outputs[0]).ndim();
+    AxisSet owed;
+    for (ValueId id : node.inputs) owed |= Home(id).sum;
+    const bool stays = uses_.StaysOwed(node.outputs[0]);
+    std::vector<ValueId> terms;  // old ids, owed
+    std::vector<ValueId> whole;
+    for (ValueId id : node.inputs) {
+      (stays || !Home(id).sum.empty() ? terms : whole).push_back(id);
+    }
+    std::stable_partition(terms.begin(), terms.end(),
+                          [&](ValueId id) { return source_.type(id).ndim() == ndim; });
+    // Rows alone owe: there is no sum of the whole shape that they could join unpaid.
+    if (source_.type(terms[0]).ndim() != ndim) return VisitGeneral(node, node.inputs);
+    Sharding dims = Paid(Home(terms[0]), owed);
+    for (AxisList& list : dims.dims) {
+      for (AxisId axis : owed) list.Remove(axis);
+    }
+    dims.sum = owed;
+    Node local = node;
+    local.inputs = made_.ConvertTerms(terms, dims, node);
+    if (whole.empty()) {
+      Emit(local, node, {dims});
+      return absl::OkStatus();
+    }
+    const Sharding target = homes_.Target(node.outputs[0], node, dims, AxisSet());
+    const std::string name = source_.value(node.outputs[0]).name;
+    ValueId sum = local.inputs[0];
+    if (local.inputs.size() > 1) sum = made_.Append(local, node.outputs[0], dims, name + ".part");
+    Node last = node;
+    last.inputs = {made_.Convert(sum, target, node)};
+    for (ValueId id : made_.ConvertTerms(whole, target, node)) last.inputs.push_back(id);
+    Emit(last, node, {target});
+    return absl::OkStatus();
+  }
+
+  // An accumulator has the sharding and owed sum of what it collects.
+  absl::Status VisitCollect(const Node& node) {
+    const Sharding home = Home(node.inputs[1]);
+    made_.SetHome(node.inputs[0], home);
+    Node made = node;
+    for (size_t i = 0; i < 2; ++i) made.inputs[i] = made_.Mapped(node.inputs[i]);
+    made_.Append(made, node.outputs[0], home, source_.value(node.outputs[0]).name);
+    return absl::OkStatus();
+  }
+
+  // The norm's vector and the loss: every entry is lifted to one owed set, over pp too, where only
+  // one stage contributes.
+  absl::Status VisitPack(const Node& node) {
+    Sharding owed = Sharding::Whole(0);
+    owed.sum = mesh_.Find("pp").AsSet();
+    for (ValueId id : node.inputs) owed.sum |= Home(id).sum;
+    Node made = node;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      Node place = node;  // beside the entry's producer, so that layers stay alike
+      place.layer = source_.node(source_.value(node.inputs[i]).producer).layer;
+      if (uses_.AssignedTo(node.inputs[i]) != kNone) place.layer = kNoLayer;
+      made.inputs[i] = made_.Convert(made_.Mapped(node.inputs[i]), owed, place);
+    }
+    Sharding result = Sharding::Whole(1);
+    result.sum = owed.sum;
+    Emit(made, node, {result});
+    return absl::OkStatus();
+  }
+
+  // Elementwise work on flat pieces: every operand of the stored shape takes the same storage.
+  absl::Status VisitStored(const Node& node, const Sharding& stored) {
+    Node made = node;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const bool scalar = source_.type(node.inputs[i]).ndim() == 0;
+      const ValueId now = made_.Mapped(node.inputs[i]);
+      made.inputs[i] = scalar ? now : made_.Convert(now, stored, node);
+    }
+    std::vector<Sharding> produced;
+    for (ValueId id : node.outputs) {
+      produced.push_back(source_.type(id).ndim() == 0 ? Sharding::Whole(0) : stored);
+      if (source_.type(id).ndim() == 0) produced.back().sum = stored.UsedAxes();
+    }
+    Emit(made, node, produced);
+    return absl::OkStatus();
+  }
+
+  absl::Status VisitSharding(const Node& node) {
+    const ValueId result = node.outputs[0];
+    Sharding target = Paid(Home(node.inputs[0]), mesh_.AllAxes());
+    if (node.attrs.Int("pin") != 0) {
+      MGC_ASSIGN_OR_RETURN(
+          target, PinnedSharding(node.attrs.Text("sharding"), source_.type(result), mesh_));
+    } else if (const ValueId param = source_.value(result).primal; param != kNone) {
+      target = StateSharding(param, Home(node.inputs[0]).sum);
+    } else if (const ValueId assigned = uses_.AssignedTo(result); assigned != kNone) {
+      target = Home(assigned);
+    }
+    made_.Resolve(result, made_.Mapped(node.inputs[0]), target, node);
+    return absl::OkStatus();
+  }
+
+  // Optimizer state: as the parameter, stored in pieces over the data axes its gradient is owed on
+  // and that do not cut it anyway.
+  Sharding StateSharding(ValueId param, AxisSet owed) {
+    Sharding sharding = Home(param);
+    const AxisSet pieces = (strategy_.storage_axes & owed) - sharding.UsedAxes();
+    for (AxisId axis : pieces) sharding.storage.push_back(axis);
+    for (ValueId state : uses_.StatesOf(param)) made_.SetHome(state, sharding);
+    return sharding;
+  }
+
+  // Appends a node whose operands are converted and settles its results.
+  void Emit(Node made, const Node& old, const std::vector<Sharding>& produced) {
+    made_.Emit(std::move(made), old, produced, homes_.TargetsOf(old, produced));
+  }
+
+  const Graph& source_;
+  const Mesh& mesh_;
+  const Strategy& strategy_;
+  ValueUses uses_;
+  ShardedGraph made_;
+  Homes homes_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace
+
+absl::StatusOr<Sharded> Shard(const Graph& training, const Mesh& mesh, const Strategy& strategy) {
+  return Sharder(training, mesh, strategy).Run();
+}
+
+}  // namespace mgc

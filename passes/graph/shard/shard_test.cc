@@ -1,0 +1,423 @@
+#include "passes/graph/shard/shard.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "graph/ir/check.h"
+#include "graph/ir/op.h"
+#include "gtest/gtest.h"
+#include "passes/plan/testing/text_graph.h"
+
+namespace mgc {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+class ShardTest : public testing::Test {
+ protected:
+  ShardTest() : mesh_(*Mesh::Create({{"tp", 2}, {"dp", 2}, {"pp", 2}})) {}
+
+  // Gives dims of this name an axis.
+  void Row(const std::string& name, const char* axis) {
+    strategy_.rows.push_back({{}, {{name, mesh_.Find(axis)}}});
+  }
+  void SequenceRow() {
+    strategy_.rows.push_back({{"batch", "seq", "embed"}, {{"seq", mesh_.Find("tp")}}});
+  }
+
+  Graph MustShard(const char* text) {
+    absl::StatusOr<Sharded> sharded = Shard(ReadGraph(text), mesh_, strategy_);
+    EXPECT_TRUE(sharded.ok()) << sharded.status();
+    if (!sharded.ok()) return Graph();
+    EXPECT_TRUE(CheckGraph(sharded->graph).ok()) << CheckGraph(sharded->graph);
+    notes_ = sharded->notes;
+    return std::move(sharded->graph);
+  }
+
+  std::string ShardingOf(const Graph& graph, const char* name) const {
+    const ValueId id = graph.FindValue(name);
+    return id == kNone ? "none" : ToString(graph.sharding(id), mesh_);
+  }
+
+  // `x.to: @m[tp] -> @m[-]` for every change of sharding, in program order.
+  Lines Changes(const Graph& graph) const {
+    Lines lines;
+    for (const Node& node : graph.nodes()) {
+      if (node.op->name != "reshard") continue;
+      lines.push_back(absl::StrCat(graph.value(node.outputs[0]).name, ": ",
+                                   ToString(graph.sharding(node.inputs[0]), mesh_), " -> ",
+                                   ToString(graph.sharding(node.outputs[0]), mesh_)));
+    }
+    return lines;
+  }
+
+  const Mesh mesh_;
+  Strategy strategy_;
+  Lines notes_;
+};
+
+TEST_F(ShardTest, OwedSumsArePaidWhereTheyAreMade) {
+  Row("mlp", "tp");
+  const Graph graph = MustShard(R"(graph @g training (
+    param %up: f32[embed=4,mlp=8],
+    param %down: f32[mlp=8,embed=4],
+    data %x: f32[rows=6,embed=4]
+  ) {
+    %h = matmul(%x, %up) {spec="b k, k n -> b n"}
+    %y = matmul(%h, %down) {spec="b k, k n -> b n"}
+    %z = gelu(%y)
+    %t = total(%z)
+    report "t" = %t
+  })");
+  EXPECT_EQ(Changes(graph), (Lines{"y: @m[-,-]+tp -> @m[-,-]"}));
+  EXPECT_EQ(ShardingOf(graph, "h"), "@m[-,tp]");
+}
+
+// Terms that owe the same are summed first, what owes nothing joins behind the payment.
+TEST_F(ShardTest, SumsArePaidOnce) {
+  Row("mlp", "tp");
+  const Graph graph = MustShard(R"(graph @g training (
+    param %a: f32[mlp=8,embed=4],
+    param %b: f32[mlp=8,embed=4],
+    param %bias: f32[embed=4],
+    data %h: f32[rows=6,mlp=8],
+    data %r: f32[rows=6,embed=4]
+  ) {
+    %ya = matmul(%h, %a) {spec="b k, k n -> b n"}
+    %yb = matmul(%h, %b) {spec="b k, k n -> b n"}
+    %s = add(%r, %ya, %yb, %bias)
+    %t = total(%s)
+    report "t" = %t
+  })");
+  EXPECT_EQ(Changes(graph), (Lines{"s.part.to: @m[-,-]+tp -> @m[-,-]"}));
+  EXPECT_EQ(Listing(graph),
+            (Lines{"ya = matmul(h, a)", "yb = matmul(h, b)", "s.part = add(ya, yb)",
+                   "s.part.to = reshard(s.part)", "s = add(s.part.to, r, bias)", "t = total(s)"}));
+}
+
+// The rule "lift": different owed sets are lifted to their union, which is free.
+TEST_F(ShardTest, DifferentOwedSetsAreLifted) {
+  Row("mlp", "tp");
+  Row("other", "dp");
+  const Graph graph = MustShard(R"(graph @g training (
+    param %a: f32[mlp=8,embed=4],
+    param %b: f32[other=8,embed=4],
+    data %h: f32[rows=6,mlp=8],
+    data %i: f32[rows=6,other=8]
+  ) {
+    %ya = matmul(%h, %a) {spec="b k, k n -> b n"}
+    %yb = matmul(%i, %b) {spec="b k, k n -> b n"}
+    %s = add(%ya, %yb)
+    %t = total(%s)
+    report "t" = %t
+  })");
+  EXPECT_EQ(Changes(graph),
+            (Lines{"ya.to: @m[-,-]+tp -> @m[-,-]+tp*dp", "yb.to: @m[-,-]+dp -> @m[-,-]+tp*dp",
+                   "s: @m[-,-]+tp*dp -> @m[-,-]"}));
+}
+
+// Whole operands are lifted only into a sum that stays owed.
+TEST_F(ShardTest, WholeOperandsAreLiftedIntoWhatStaysOwed) {
+  Row("mlp", "tp");
+  const Graph graph = MustShard(R"(graph @g training (
+    param %w: f32[embed=4],
+    accumulator %w/grad: f32[embed=4] {of="w"},
+    data %h: f32[mlp=8,embed=4],
+    data %r: f32[embed=4]
+  ) {
+    %y = reduce_sum(%h) {dims=[0]} backward
+    %s = add(%y, %r) backward
+    %w/grad.next = accumulate(%w/grad, %s) backward
+    %total = reshard(%w/grad.next) {pin=0} update
+    assign %w/grad.next -> %w/grad
+    assign %total -> %w
+  })");
+  EXPECT_EQ(Changes(graph), (Lines{"r.to: @m[-] -> @m[-]+tp", "total: @m[-]+tp -> @m[-]"}));
+  EXPECT_EQ(ShardingOf(graph, "w/grad"), "@m[-]+tp");  // as what it collects
+}
+
+// An owed operand may lack leading dims: a row that is added to all.
+TEST_F(ShardTest, OwedRowsAreAddedAsRows) {
+  Row("mlp", "tp");
+  constexpr char kProduct[] = "%y = matmul(%h, %w) {spec=\"b k, k n -> b n\"}\n";
+  const auto changes = [&](const std::string& operands) {
+    const std::string text = absl::StrCat(R"(graph @g training (
+      param %w: f32[mlp=8,embed=4],
+      data %r: f32[rows=6,embed=4],
+      data %h: f32[rows=6,mlp=8],
+      data %u: f32[mlp=8]
+    ) {
+      %row = matmul(%u, %w) {spec="k, k n -> n"}
+      )",
+                                          absl::StrContains(operands, "%y") ? kProduct : "",
+                                          "      %s = add(", operands, R"()
+      %t = total(%s)
+      report "t" = %t
+    })");
+    return Changes(MustShard(text.c_str()));
+  };
+  EXPECT_EQ(changes("%r, %row"), (Lines{"row.to: @m[-]+tp -> @m[-]"}));
+  EXPECT_EQ(changes("%y, %row"), (Lines{"s: @m[-,-]+tp -> @m[-,-]"}));
+  EXPECT_EQ(changes("%r, %row, %y"), (Lines{"s.part.to: @m[-,-]+tp -> @m[-,-]"}));
+}
+
+// What one operand owes may cut another: an axis serves once.
+TEST_F(ShardTest, OwedAxesDoNotCutTheSum) {
+  Row("mlp", "tp");
+  Row("other", "dp");
+  Row("wide", "dp");
+  const Graph graph = MustShard(R"(graph @g training (
+    param %a: f32[mlp=8,wide=4],
+    param %b: f32[other=8,narrow=4],
+    data %h: f32[rows=6,mlp=8],
+    data %i: f32[rows=6,other=8]
+  ) {
+    %ya = matmul(%h, %a) {spec="b k, k n -> b n"}
+    %yb = matmul(%i, %b) {spec="b k, k n -> b n"}
+    %s = add(%ya, %yb)
+    %t = total(%s)
+    report "t" = %t
+  })");
+  EXPECT_EQ(Changes(graph)[0], "ya.to: @m[-,dp]+tp -> @m[-,-]+tp*dp");
+}
+
+// The rule "claims": a parameter's gradient takes no axis in a dim that the parameter holds whole.
+// The gathered gradient serves both tables.
+TEST_F(ShardTest, DimsOfAParametersGradientAreClosed) {
+  Row("vocab", "tp");
+  SequenceRow();
+  const Graph graph = MustShard(R"(graph @g training (
+    param %word: f32[vocab=6,embed=4],
+    param %position: f32[seq=8,embed=4],
+    accumulator %word/grad: f32[vocab=6,embed=4] {of="word"},
+    accumulator %position/grad: f32[seq=8,embed=4] {of="position"},
+    data %ids: i64[batch=2,seq=8],
+    data %dy: f32[batch=2,seq=8,embed=4]
+  ) {
+    %dword = lookup_grad(%word, %ids, %dy) backward
+    %word/grad.next = accumulate(%word/grad, %dword) backward
+    %dposition = reduce_sum(%dy) {dims=[0]} backward
+    %position/grad.next = accumulate(%position/grad, %dposition) backward
+    %w = reshard(%word/grad.next) {pin=0} update
+    %p = reshard(%position/grad.next) {pin=0} update
+    assign %word/grad.next -> %word/grad
+    assign %position/grad.next -> %position/grad
+    assign %w -> %word
+    assign %p -> %position
+  })");
+  EXPECT_EQ(ShardingOf(graph, "dy"), "@m[-,tp,-]");
+  EXPECT_EQ(Changes(graph)[0], "dy.to: @m[-,tp,-] -> @m[-,-,-]");
+  EXPECT_EQ(ShardingOf(graph, "position/grad"), "@m[-,-]");
+  EXPECT_EQ(ShardingOf(graph, "word/grad"), "@m[tp,-]");
+}
+
+// The rule "claims": where no operand says how, the residual stream is made as it is kept.
+TEST_F(ShardTest, TheOutputsHomeClaimsLast) {
+  SequenceRow();
+  const Graph graph = MustShard(R"(graph @g training (
+    param %word: f32[vocab=6,embed=4],
+    data %ids: i64[batch=2,seq=8]
+  ) {
+    %x = lookup(%word, %ids)
+    %t = total(%x)
+    report "t" = %t
+  })");
+  EXPECT_EQ(ShardingOf(graph, "x"), "@m[-,tp,-]");
+  EXPECT_EQ(Changes(graph)[0], "ids.to: @m[-,-] -> @m[-,tp]");  // a slice
+}
+
+// The rule "convert": one conversion serves all consumers in a layer and phase, none outside.
+TEST_F(ShardTest, ConversionsAreSharedInsideASegmentOnly) {
+  Row("mlp", "tp");
+  SequenceRow();
+  const Graph graph = MustShard(R"(graph @g training layers=2 (
+    param %v: f32[embed=4,mlp=8],
+    param %w: f32[embed=4,mlp=8],
+    data %x: f32[batch=2,seq=8,embed=4]
+  ) {
+    %a = matmul(%x, %v) {spec="b s k, k n -> b s n"} layer 0
+    %b = matmul(%x, %w) {spec="b s k, k n -> b s n"} layer 0
+    %c = matmul(%x, %w) {spec="b s k, k n -> b s n"} layer 1
+    %d = matmul(%x, %w) {spec="b s k, k n -> b s n"} backward layer 0
+    %m = mul(%a, %b) layer 0
+    %n = mul(%c, %c) layer 1
+    %l = sum_squares(%m) layer 0
+    %o = sum_squares(%n) layer 1
+    %p = sum_squares(%d) backward layer 0
+    %s = stack(%l, %o, %p) update
+    %t = reshard(%s) {pin=0} update
+    report "t" = %t
+  })");
+  const std::string gather = "@m[-,tp,-] -> @m[-,-,-]";
+  const Lines changes = Changes(graph);
+  ASSERT_GE(changes.size(), 3u);
+  EXPECT_EQ(changes[0], "x.to: " + gather);
+  EXPECT_EQ(changes[1], "x.to.2: " + gather);
+  EXPECT_EQ(changes[2], "x.to.3: " + gather);
+  for (size_t i = 3; i < changes.size(); ++i) EXPECT_FALSE(absl::StrContains(changes[i], "x.to"));
+}
+
+// A user's pin wins over every rule, and is an edge of its own: the value as produced keeps its
+// home.
+TEST_F(ShardTest, PinsWin) {
+  Row("mlp", "tp");
+  const Graph graph = MustShard(R"(graph @g training (
+    param %up: f32[embed=4,mlp=8],
+    data %x: f32[rows=6,embed=4]
+  ) {
+    %h = matmul(%x, %up) {spec="b k, k n -> b n"}
+    %q = reshard(%h) {pin=1, sharding="dp,-"}
+    %z = gelu(%q)
+    %t = total(%z)
+    %s = reshard(%t) {pin=0} update
+    report "t" = %s
+  })");
+  EXPECT_EQ(ShardingOf(graph, "h"), "@m[-,tp]");
+  EXPECT_EQ(ShardingOf(graph, "q"), "@m[dp,-]");
+  EXPECT_EQ(ShardingOf(graph, "z"), "@m[dp,-]");
+}
+
+TEST_F(ShardTest, APinThatDoesNotFitIsRefused) {
+  const auto error = [&](const char* pin) {
+    const std::string text = absl::StrCat(R"(graph @g training (data %x: f32[rows=6,embed=3]) {
+      %q = reshard(%x) {pin=1, sharding=")",
+                                          pin, R"("}
+      %t = total(%q)
+      report "t" = %t
+    })");
+    return std::string(Shard(ReadGraph(text), mesh_, strategy_).status().message());
+  };
+  EXPECT_TRUE(absl::StrContains(error("tp*tp,-"), "[sharding_c2]")) << error("tp*tp,-");
+  EXPECT_TRUE(absl::StrContains(error("-,tp"), "[sharding_c3]")) << error("-,tp");
+  EXPECT_TRUE(absl::StrContains(error("tp"), "[sharding_c1]")) << error("tp");
+  EXPECT_TRUE(absl::StrContains(error("-,-/dp"), "[shard_c2]")) << error("-,-/dp");
+  EXPECT_TRUE(absl::StrContains(error("-,-+tp"), "[shard_c2]")) << error("-,-+tp");
+  EXPECT_TRUE(absl::StrContains(error("tp.0,-"), "[sharding_c4]")) << error("tp.0,-");
+  EXPECT_TRUE(absl::StrContains(error("data,-"), "[sharding_c4]")) << error("data,-");
+  EXPECT_EQ(error("tp,-"), "");
+  EXPECT_EQ(error("cp*tp,ep"), "");  // axes of one rank, which the mesh does not hold
+}
+
+// Sizes that a strategy's axes do not divide are refused by name, not padded.
+TEST_F(ShardTest, InputsThatTheirAxesDoNotDivideAreRefused) {
+  Row("mlp", "tp");
+  const absl::StatusOr<Sharded> sharded = Shard(ReadGraph(R"(graph @g training (
+    param %even: f32[mlp=8],
+    param %odd: f32[mlp=7]
+  ) {
+    %a = total(%even)
+    %b = total(%odd)
+    report "a" = %a
+    report "b" = %b
+  })"),
+                                                mesh_, strategy_);
+  ASSERT_FALSE(sharded.ok());
+  EXPECT_TRUE(absl::StrContains(sharded.status().message(), "%odd")) << sharded.status();
+  EXPECT_TRUE(absl::StrContains(sharded.status().message(), "[sharding_c3]")) << sharded.status();
+}
+
+// A seeded axis that an op has to gather away is no error, but worth a line; heads are.
+TEST_F(ShardTest, GatheredAxesAreNoted) {
+  Row("mlp", "tp");
+  MustShard(R"(graph @g training (
+    param %w: f32[mlp=8],
+    data %x: f32[rows=6,mlp=8]
+  ) {
+    %n, %r = rms_norm(%x, %w) {eps=0.1}
+    %t = total(%n)
+    report "t" = %t
+  })");
+  ASSERT_FALSE(notes_.empty());
+  EXPECT_EQ(notes_[0], "rms_norm gathers dim mlp of %x over tp");
+  Row("heads", "tp");
+  const absl::StatusOr<Sharded> refused = Shard(ReadGraph(R"(graph @g training (
+    param %w: f32[heads=8],
+    data %x: f32[rows=6,heads=8]
+  ) {
+    %n, %r = rms_norm(%x, %w) {eps=0.1}
+    %t = total(%n)
+    report "t" = %t
+  })"),
+                                                mesh_, strategy_);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_TRUE(absl::StrContains(refused.status().message(), "[shard_c1]")) << refused.status();
+}
+
+// The update of %a, cut over dp, and of %b, which all data-parallel ranks hold.
+constexpr char kUpdate[] = R"(graph @g training (
+  param %a: f32[expert=4,embed=4],
+  param %b: f32[embed=4,out=3],
+  accumulator %a/grad: f32[expert=4,embed=4] {of="a"},
+  accumulator %b/grad: f32[embed=4,out=3] {of="b"},
+  state %a/m: f32[expert=4,embed=4] {of="a"},
+  state %a/v: f32[expert=4,embed=4] {of="a"},
+  state %b/m: f32[embed=4,out=3] {of="b"},
+  state %b/v: f32[embed=4,out=3] {of="b"},
+  scalar %u: f64[],
+  data %x: f32[batch=6,embed=4],
+  data %y: f32[batch=6,out=3],
+  data %z: f32[expert=4,embed=4]
+) {
+  %da = scale(%z) {value=1.0} backward
+  %a/grad.next = accumulate(%a/grad, %da) backward
+  %db = matmul(%x, %y) {spec="b k, b n -> k n"} backward
+  %b/grad.next = accumulate(%b/grad, %db) backward
+  %ga: f32[expert=4,embed=4] of %a = reshard(%a/grad.next) {pin=0} update
+  %gb: f32[embed=4,out=3] of %b = reshard(%b/grad.next) {pin=0} update
+  %sa = sum_squares(%ga) update
+  %sb = sum_squares(%gb) update
+  %norm = stack(%sa, %sb) update
+  %n = reshard(%norm) {pin=0} update
+  %as, %am, %av = adamw(%a, %ga, %a/m, %a/v, %u, %u, %u, %u, %u, %u, %u, %u) {decay=0} update
+  %bs, %bm, %bv = adamw(%b, %gb, %b/m, %b/v, %u, %u, %u, %u, %u, %u, %u, %u) {decay=0} update
+  %a.next = reshard(%as) {pin=0} update
+  %b.next = reshard(%bs) {pin=0} update
+  assign %a/grad.next -> %a/grad
+  assign %b/grad.next -> %b/grad
+  assign %a.next -> %a
+  assign %am -> %a/m
+  assign %av -> %a/v
+  assign %b.next -> %b
+  assign %bm -> %b/m
+  assign %bv -> %b/v
+  report "n" = %n
+})";
+
+// ZeRO stores state in pieces over those data axes that the gradient is owed over, parameter by
+// parameter.
+TEST_F(ShardTest, StateIsStoredOverOwedAxes) {
+  Row("batch", "dp");
+  Row("expert", "dp");
+  strategy_.storage_axes = mesh_.Find("dp").AsSet();
+  const Graph graph = MustShard(kUpdate);
+  EXPECT_EQ(ShardingOf(graph, "a/m"), "@m[dp,-]");
+  EXPECT_EQ(ShardingOf(graph, "b/m"), "@m[-,-]/dp");
+  EXPECT_EQ(ShardingOf(graph, "gb"), "@m[-,-]/dp");
+  EXPECT_EQ(ShardingOf(graph, "b.next"), "@m[-,-]");
+  // The norm counts every element once: each entry is owed where its gradient is in pieces.
+  EXPECT_EQ(ShardingOf(graph, "sa"), "@m[]+dp");
+  EXPECT_EQ(ShardingOf(graph, "sb"), "@m[]+dp");
+  EXPECT_EQ(ShardingOf(graph, "norm"), "@m[-]+dp*pp");
+}
+
+TEST_F(ShardTest, WithoutStorageTheNormCountsReplicasOnce) {
+  Row("batch", "dp");
+  Row("expert", "dp");
+  const Graph graph = MustShard(kUpdate);
+  EXPECT_EQ(ShardingOf(graph, "b/m"), "@m[-,-]");
+  EXPECT_EQ(ShardingOf(graph, "sb"), "@m[]");
+  EXPECT_EQ(ShardingOf(graph, "norm"), "@m[-]+dp*pp");
+  bool lifted = false;  // to coordinate 0 of dp, as %sa owes it
+  for (const Node& node : graph.nodes()) {
+    if (node.op->name != "reshard" || graph.value(node.inputs[0]).name != "sb") continue;
+    lifted = true;
+    EXPECT_EQ(ToString(graph.sharding(node.outputs[0]), mesh_), "@m[]+dp*pp");
+  }
+  EXPECT_TRUE(lifted);
+}
+
+}  // namespace
+}  // namespace mgc

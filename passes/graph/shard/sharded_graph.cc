@@ -1,0 +1,104 @@
+#include "passes/graph/shard/sharded_graph.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "graph/ir/op.h"
+
+namespace mgc {
+
+Sharding Paid(Sharding sharding, AxisSet axes) {
+  sharding.sum -= axes;
+  sharding.max -= axes;
+  return sharding;
+}
+
+ShardedGraph::ShardedGraph(const Graph& training, const Mesh& mesh)
+    : source_(training), rewriter_(training, Level::kSharded) {
+  rewriter_.builder().set_mesh(mesh);
+}
+
+void ShardedGraph::SetHome(ValueId old, Sharding sharding) {
+  rewriter_.builder().SetSharding(rewriter_.Mapped(old), std::move(sharding));
+}
+
+ValueId ShardedGraph::Convert(ValueId value, const Sharding& target, const Node& place) {
+  const Graph& graph = rewriter_.builder().graph();
+  if (graph.sharding(value) == target) return value;
+  std::vector<Conversion>& known = conversions_[value];
+  for (const Conversion& c : known) {
+    if (c.phase == place.phase && c.layer == place.layer && graph.sharding(c.value) == target) {
+      return c.value;
+    }
+  }
+  const ValueId made = Reshard(value, target, place, absl::StrCat(graph.value(value).name, ".to"));
+  known.push_back({place.phase, place.layer, made});
+  return made;
+}
+
+std::vector<ValueId> ShardedGraph::ConvertTerms(const std::vector<ValueId>& terms,
+                                                const Sharding& sum, const Node& place) {
+  std::vector<ValueId> converted;
+  for (ValueId id : terms) {
+    Sharding wanted = sum;
+    const int lacks = static_cast<int>(sum.dims.size()) - source_.type(id).ndim();
+    wanted.dims.erase(wanted.dims.begin(), wanted.dims.begin() + lacks);
+    converted.push_back(Convert(Mapped(id), wanted, place));
+  }
+  return converted;
+}
+
+void ShardedGraph::Resolve(ValueId old, ValueId value, const Sharding& target, const Node& place) {
+  const ValueId made = Reshard(value, target, place, source_.value(old).name);
+  if (const ValueId primal = source_.value(old).primal; primal != kNone) {
+    rewriter_.builder().SetPrimal(made, rewriter_.Mapped(primal));
+  }
+  rewriter_.Map(old, made);
+}
+
+ValueId ShardedGraph::Append(Node made, ValueId old, const Sharding& sharding,
+                             const std::string& name) {
+  const NodeId node =
+      rewriter_.builder().AppendRaw(std::move(made), {NewValue(old, sharding, name)});
+  const ValueId id = rewriter_.builder().graph().node(node).outputs[0];
+  rewriter_.Map(old, id);
+  return id;
+}
+
+void ShardedGraph::Emit(Node made, const Node& old, const std::vector<Sharding>& produced,
+                        const std::vector<Sharding>& targets) {
+  std::vector<Value> results;
+  for (size_t r = 0; r < produced.size(); ++r) {
+    results.push_back(NewValue(old.outputs[r], produced[r], source_.value(old.outputs[r]).name));
+    if (targets[r] != produced[r]) results.back().name += ".part";
+  }
+  const NodeId node = rewriter_.builder().AppendRaw(std::move(made), std::move(results));
+  for (size_t r = 0; r < produced.size(); ++r) {
+    const ValueId raw = rewriter_.builder().graph().node(node).outputs[r];
+    if (targets[r] == produced[r]) {
+      rewriter_.Map(old.outputs[r], raw);
+    } else {
+      Resolve(old.outputs[r], raw, targets[r], old);
+    }
+  }
+}
+
+Value ShardedGraph::NewValue(ValueId old, const Sharding& sharding, const std::string& name) const {
+  Value value{name, source_.type(old), sharding, kNone, source_.value(old).primal};
+  if (value.primal != kNone) value.primal = rewriter_.Mapped(value.primal);
+  return value;
+}
+
+ValueId ShardedGraph::Reshard(ValueId value, const Sharding& target, const Node& place,
+                              const std::string& name) {
+  const Graph& graph = rewriter_.builder().graph();
+  Node reshard = place;
+  reshard.op = FindOp("reshard");
+  reshard.attrs = {};
+  reshard.inputs = {value};
+  Value result{name, graph.type(value), target, kNone, graph.value(value).primal};
+  const NodeId node = rewriter_.builder().AppendRaw(std::move(reshard), {std::move(result)});
+  return rewriter_.builder().graph().node(node).outputs[0];
+}
+
+}  // namespace mgc

@@ -1,0 +1,57 @@
+// What the sharding rules ask about a value's uses: is it a parameter's gradient, may a sum over it
+// stay owed. Facts about the graph alone; no sharding is decided here.
+
+#ifndef MGC_PASSES_GRAPH_SHARD_VALUE_USES_H_
+#define MGC_PASSES_GRAPH_SHARD_VALUE_USES_H_
+
+#include <functional>
+#include <vector>
+
+#include "graph/ir/graph.h"
+
+namespace mgc {
+
+// Sharding of a value as far as the sweep has come: null for what it has not reached. Parameters
+// have theirs from the start, results of the node at hand the one they were produced in.
+using KnownSharding = std::function<const Sharding*(ValueId)>;
+
+class ValueUses {
+ public:
+  explicit ValueUses(const Graph& graph);
+
+  bool IsParam(ValueId id) const { return is_param_[Index(id)]; }
+  // The parameter whose accumulator collects this value, or kNone.
+  ValueId ParamOfGradient(ValueId id) const { return gradient_of_[Index(id)]; }
+  // Optimizer state of a parameter.
+  const std::vector<ValueId>& StatesOf(ValueId param) const { return states_[Index(param)]; }
+  // The graph input this value is assigned to, or kNone.
+  ValueId AssignedTo(ValueId id) const { return assigned_to_[Index(id)]; }
+
+  // The rule "resolve": contributions to accumulators, the norm and the loss stay owed, and so does
+  // a value whose only use is a sum or, in the update, an explicit resolve.
+  bool StaysOwed(ValueId id) const;
+
+  // Whether the node's results are linear in operand i with all others fixed, so that a sum owed by
+  // it is owed by the results.
+  bool CarriesOwed(const Node& node, int i) const;
+
+  // The rule "push": whether a backward gradient may stay owed over `axis` through all its
+  // consumers.
+  bool MayPush(ValueId id, AxisId axis, const KnownSharding& known) const;
+
+ private:
+  static size_t Index(ValueId id) { return static_cast<size_t>(id); }
+  bool MayPushInto(const Node& node, ValueId id, AxisId axis, const KnownSharding& known) const;
+  bool WillOwe(ValueId id, AxisId axis, const KnownSharding& known) const;
+
+  const Graph& graph_;
+  std::vector<std::vector<NodeId>> users_;
+  std::vector<bool> is_param_;
+  std::vector<ValueId> gradient_of_;
+  std::vector<ValueId> assigned_to_;
+  std::vector<std::vector<ValueId>> states_;
+};
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_GRAPH_SHARD_VALUE_USES_H_

@@ -1,0 +1,60 @@
+// How long things take on a machine: integer nanoseconds, so that orders and hashes of plans do not
+// hang on rounding.
+//
+//   an op          overhead + max(flops / rate, bytes / memory bandwidth)
+//   a collective   latency * (n - 1) + wire bytes / bandwidth of the tier its ranks share
+//   a transfer     latency + bytes / bandwidth
+
+#ifndef MGC_PASSES_PLAN_COST_H_
+#define MGC_PASSES_PLAN_COST_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "graph/ir/collective.h"
+#include "graph/plan/plan.h"
+#include "graph/types/machine.h"
+
+namespace mgc {
+
+// What costs depend on beside the instructions. Both outlive it.
+struct CostModel {
+  const Mesh& mesh;
+  const Machine& machine;
+};
+
+// Floating-point operations of one instruction on one rank.
+double FlopsOf(const Mesh& mesh, const Segment& segment, const Instr& instr);
+
+// Bytes a rank puts on the wire for one collective of `payload` bytes (of the larger buffer) over n
+// ranks, by the ring algorithms: 2(n-1)/n for an all-reduce, (n-1)/n otherwise.
+double WireBytes(CollectiveKind kind, int64_t n, double payload);
+
+// No duration is longer, and no step may take as long: sums of two stay in range.
+inline constexpr int64_t kMaxNs = int64_t{1} << 61;
+
+// The error for a step that would take that long. [S4]
+absl::Status StepOfCenturies(const Machine& machine);
+
+// Duration of a compute or load instruction.
+int64_t ComputeNs(const CostModel& model, const Segment& segment, const Instr& instr);
+
+// Duration of the collective an instruction starts, in a class.
+int64_t CollectiveNs(const CostModel& model, const Segment& segment, const Instr& instr,
+                     int coordinate);
+
+// Duration of a boundary transfer between two classes.
+int64_t TransferNs(const CostModel& model, int from, int to, int64_t bytes);
+
+// A segment as the simulation sees it: compute, start of a collective, wait for one.
+struct TimedStep {
+  enum Kind : uint8_t { kRun, kStart, kWait } kind = kRun;
+  int64_t ns = 0;      // of kRun; of kStart: how long the collective takes
+  int collective = 0;  // within the segment
+};
+std::vector<TimedStep> TimeSegment(const CostModel& model, const Segment& segment, int coordinate);
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_PLAN_COST_H_

@@ -1,0 +1,103 @@
+#include "passes/plan/parts.h"
+
+#include "graph/ir/collective.h"
+#include "graph/ir/op.h"
+
+namespace mgc {
+
+Parts::Parts(const Graph& graph)
+    : graph_(graph),
+      users_(graph.Users()),
+      parts_(graph.nodes().size()),
+      param_of_(graph.values().size(), kNone),
+      home_layer_(graph.values().size(), kNoLayer),
+      tied_(graph.values().size(), false),
+      is_gradient_(graph.values().size(), false),
+      is_accumulator_(graph.values().size(), false),
+      root_(graph.values().size(), kNone) {
+  FindHomes();
+  FindChains();
+  Number();
+}
+
+void Parts::FindHomes() {
+  for (const GraphInput& input : graph_.inputs()) {
+    if (input.kind == InputKind::kParam) param_of_[Index(input.value)] = input.value;
+  }
+  for (const GraphInput& input : graph_.inputs()) {
+    const size_t id = Index(input.value);
+    is_accumulator_[id] = input.kind == InputKind::kAccumulator;
+    const ValueId of = graph_.FindValue(input.attrs.Text("of"));
+    if (of != kNone) param_of_[id] = param_of_[Index(of)];
+    for (NodeId user : users_[id]) {
+      const Node& node = graph_.node(user);
+      if (node.phase == Phase::kUpdate) continue;
+      if (home_layer_[id] == kNoLayer) home_layer_[id] = node.layer;
+      tied_[id] = tied_[id] || (input.kind == InputKind::kParam && node.layer != home_layer_[id]);
+    }
+  }
+}
+
+void Parts::FindChains() {
+  for (const GraphOutput& output : graph_.outputs()) {
+    if (output.kind != OutputKind::kAssign || !is_accumulator_[Index(output.target)]) continue;
+    const size_t out = Index(output.value);
+    root_[out] = output.target;
+    param_of_[out] = param_of_[Index(output.target)];
+    is_gradient_[out] = param_of_[out] != kNone;
+  }
+  for (const Node& node : graph_.nodes()) {
+    if (node.phase != Phase::kUpdate || node.layer == kNoLayer || node.inputs.empty()) continue;
+    for (size_t r = 0; r < node.outputs.size(); ++r) {
+      param_of_[Index(node.outputs[r])] = param_of_[Index(node.inputs[0])];
+      FindChain(node, r);
+    }
+  }
+  for (const GraphOutput& output : graph_.outputs()) {
+    if (output.kind != OutputKind::kAssign) continue;
+    if (root_[Index(output.value)] == kNone) root_[Index(output.value)] = output.target;
+  }
+}
+
+// A gradient stays one through sums, products and collectives, and keeps its place where the op
+// lets its result take it.
+void Parts::FindChain(const Node& node, size_t result) {
+  const int operand = node.op->collective ? 0 : OperandInPlace(*node.op, static_cast<int>(result));
+  if (operand < 0) return;
+  const ValueId in = node.inputs[static_cast<size_t>(operand)];
+  const ValueId out = node.outputs[result];
+  is_gradient_[Index(out)] = is_gradient_[Index(in)] && graph_.type(out).ndim() > 0;
+  const bool stays = MayTakePlace(*node.op, result, static_cast<size_t>(operand));
+  if (is_gradient_[Index(out)] && stays) root_[Index(out)] = in;
+}
+
+bool Parts::IsFirstReduction(const Node& node) const {
+  if (node.phase != Phase::kUpdate || !node.op->collective || node.layer == kNoLayer) return false;
+  const ValueId operand = node.inputs[0];
+  const NodeId producer = graph_.value(operand).producer;
+  if (producer == kNone || graph_.node(producer).phase == Phase::kUpdate) return false;
+  const ValueId param = param_of_[Index(operand)];
+  return param != kNone && !tied_[Index(param)] && CollectiveOf(graph_, node).MovesData();
+}
+
+void Parts::Number() {
+  int number = 0;
+  bool last_global = false;
+  for (size_t n = 0; n < parts_.size(); ++n) {
+    const Node& node = graph_.nodes()[n];
+    parts_[n] = {node.phase, 0, node.layer};
+    if (node.phase != Phase::kUpdate) continue;
+    const bool global = node.layer == kNoLayer;
+    if (global != last_global) ++number;
+    last_global = global;
+    parts_[n].number = IsFirstReduction(node) ? kReducePart : number;
+  }
+  num_update_parts_ = number + 1;
+}
+
+ValueId Parts::RootOf(ValueId id) const {
+  while (root_[Index(id)] != kNone) id = root_[Index(id)];
+  return id;
+}
+
+}  // namespace mgc

@@ -1,0 +1,79 @@
+// Which part of the step every node of a local graph belongs to, and where every value lives.
+//
+// A part is the unit that becomes a segment: the nodes of one layer in one phase; of the update,
+// the nodes of one layer between two computations that concern the whole step (token count,
+// gradient norm). The first reduction of a gradient is a part of its own (kReducePart): it can
+// start as soon as the last micro-batch's backward has run.
+
+#ifndef MGC_PASSES_PLAN_PARTS_H_
+#define MGC_PASSES_PLAN_PARTS_H_
+
+#include <tuple>
+#include <vector>
+
+#include "graph/ir/graph.h"
+
+namespace mgc {
+
+inline constexpr int kReducePart = -1;
+
+struct Part {
+  Phase phase = Phase::kForward;
+  int number = 0;  // update: counts up in program order; kReducePart
+  int layer = kNoLayer;
+
+  friend bool operator<(const Part& a, const Part& b) {
+    return std::tie(a.phase, a.number, a.layer) < std::tie(b.phase, b.number, b.layer);
+  }
+  friend bool operator==(const Part& a, const Part& b) {
+    return a.phase == b.phase && a.number == b.number && a.layer == b.layer;
+  }
+};
+
+// Facts about the values of one local graph, shared by all classes.
+class Parts {
+ public:
+  explicit Parts(const Graph& graph);
+
+  const Graph& graph() const { return graph_; }
+  const Part& of(NodeId node) const { return parts_[static_cast<size_t>(node)]; }
+  int num_update_parts() const { return num_update_parts_; }
+  const std::vector<std::vector<NodeId>>& users() const { return users_; }
+
+  // The parameter a value of the update belongs to, or kNone.
+  ValueId ParamOf(ValueId id) const { return param_of_[Index(id)]; }
+  // Layer of the first node that reads a parameter; of an accumulator, of the node that adds to it.
+  int HomeLayer(ValueId input) const { return home_layer_[Index(input)]; }
+  // Whether more than one layer uses the parameter.
+  bool IsTied(ValueId param) const { return tied_[Index(param)]; }
+  // The value whose memory this one takes over: accumulators are added to in place, an assigned
+  // output is its target, a gradient's reduction and mean replace its sum as far as their ops allow
+  // it (OpDef::in_place). Itself for all others.
+  ValueId RootOf(ValueId id) const;
+  // Whether the value stands in a gradient's chain of the update, and so lives in the gradients'
+  // memory.
+  bool IsGradient(ValueId id) const { return is_gradient_[Index(id)]; }
+
+ private:
+  static size_t Index(ValueId id) { return static_cast<size_t>(id); }
+  void FindHomes();
+  void FindChains();
+  void FindChain(const Node& node, size_t result);
+  void Number();
+  bool IsFirstReduction(const Node& node) const;
+
+  const Graph& graph_;
+  std::vector<std::vector<NodeId>> users_;
+  std::vector<Part> parts_;        // by node
+  std::vector<ValueId> param_of_;  // by value
+  std::vector<int> home_layer_;    // likewise
+  std::vector<bool> tied_;
+  std::vector<bool> is_gradient_;
+  std::vector<bool> is_accumulator_;
+  std::vector<ValueId> root_;
+  int num_update_parts_ = 0;
+};
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_PLAN_PARTS_H_

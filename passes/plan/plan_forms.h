@@ -1,0 +1,146 @@
+// A plan in the making: what it is after stage, after schedule and after order. Each pass adds what
+// it decides; allocate turns the last form into a Plan (graph/plan/plan.h), the only one with
+// addresses.
+//
+//   StagedPlan     what runs: segments, who calls them, and for every value a region and an offset
+//   ScheduledPlan  which forward and backward of a class runs when
+//   OrderedPlan    the lists of every class, with numbers of boundary slots where a plan has bytes
+//
+// Segments and blocks have their final type from the start; offsets of transient slots, and bytes
+// of transients and workspace, are zero until allocate.
+
+#ifndef MGC_PASSES_PLAN_PLAN_FORMS_H_
+#define MGC_PASSES_PLAN_PLAN_FORMS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "graph/ir/graph.h"
+#include "graph/plan/plan.h"
+#include "graph/types/mesh.h"
+#include "passes/plan/schedule.h"
+
+namespace mgc {
+
+// --- After stage ---------------------------------------------------------------------------------
+
+// Where a formal points: into the region that it names, or to a place that the action brings.
+enum class StagedBase : uint8_t { kRegion, kFrame, kInput, kOutput, kGradInput, kGradOutput };
+
+struct StagedBinding {
+  StagedBase base = StagedBase::kRegion;
+  int64_t offset = 0;  // bytes behind it
+};
+
+struct StagedCall {
+  int segment = 0;
+  int layer = kNoLayer;
+  std::vector<StagedBinding> bindings;  // one per formal
+};
+
+// The calls of one stage.
+struct StagedChunk {
+  int stage = 0;  // along the whole pipeline, 0 first
+  int first_layer = 0;
+  int num_layers = 0;
+  bool has_embedding = false;
+  bool has_head = false;
+  std::vector<StagedCall> forward;
+  std::vector<StagedCall> backward;
+  std::vector<StagedCall> reduce;  // starts the gradients' reductions after the last backward
+  int64_t frame_bytes = 0;         // what forward keeps for backward, per micro-batch
+};
+
+// A number the user sees, or a scalar the runtime provides: an f64 in the region of globals.
+struct NamedOffset {
+  std::string name;
+  int64_t offset = 0;
+};
+
+// What one class runs in a training step, or to evaluate (forward only).
+struct StagedStep {
+  std::vector<StagedChunk> chunks;
+  std::vector<StagedCall> update;
+  int64_t global_bytes = 0;         // values of the whole step
+  int64_t zeroed_global_bytes = 0;  // their beginning, zero at the step's start
+  std::vector<NamedOffset> scalars;
+  std::vector<NamedOffset> reports;
+};
+
+// A block held by a class for one layer.
+struct StagedBlock {
+  int block = 0;
+  int layer = 0;
+  bool owner = true;  // false: a copy of parameters another stage counts and reports (tied weights)
+};
+
+struct StagedClass {
+  int coordinate = 0;  // along pp
+  std::vector<StagedBlock> blocks;
+  StagedStep train;
+  StagedStep eval;
+};
+
+struct StagedPlan {
+  Mesh mesh;
+  std::vector<Segment> segments;
+  std::vector<ParamBlock> blocks;
+  std::vector<StagedClass> classes;  // by pp coordinate
+  std::vector<StagePlace> stages;    // where each stage lives
+  std::vector<std::string> notes;    // for the user
+};
+
+// --- After schedule ------------------------------------------------------------------------------
+
+struct ScheduledPlan {
+  StagedPlan staged;
+  PipelineSchedule schedule;
+};
+
+// --- After order ---------------------------------------------------------------------------------
+
+// An entry of the compute list. Places are slots of the class' boundary pool; -1 where the action
+// has none.
+struct OrderedAction {
+  ActionRef ref;
+  int64_t input = -1;
+  int64_t output = -1;
+  int64_t grad_input = -1;
+  int64_t grad_output = -1;
+  std::vector<TransferRef> waits;
+  bool waits_for_reductions = false;
+};
+
+// An entry of the communication list; all but `slot` as in Transfer.
+struct OrderedTransfer {
+  TransferRef ref;
+  int64_t slot = 0;  // of the class' boundary pool
+  int64_t bytes = 0;
+  int peer = 0;
+  ActionRef anchor;
+  int issued = 0;
+  std::vector<ActionRef> after;
+  std::vector<TransferRef> after_transfers;
+};
+
+struct OrderedProgram {
+  std::vector<OrderedAction> compute;
+  std::vector<OrderedTransfer> transfers;
+};
+
+struct OrderedClass {
+  OrderedProgram train;
+  OrderedProgram eval;
+  int64_t pool = 0;  // boundary slots
+};
+
+struct OrderedPlan {
+  StagedPlan staged;
+  std::vector<OrderedClass> classes;  // by pp coordinate
+  int64_t predicted_step_ns = 0;
+};
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_PLAN_PLAN_FORMS_H_

@@ -1,0 +1,251 @@
+#include "passes/plan/predict_step.h"
+
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/plan/step_tables.h"
+#include "graph/plan/step_walk.h"
+#include "graph/plan/step_walker.h"
+#include "passes/plan/cost.h"
+
+namespace mgc {
+namespace {
+
+// Outboxes of a stage towards one neighbour: one is written while the other crosses.
+constexpr size_t kMaxOutboxes = 2;
+
+int64_t Later(int64_t time, int64_t ns) { return std::min(time + ns, kMaxNs); }
+
+struct Issued {
+  int64_t time = 0;
+  int64_t ns = 0;
+};
+// Where a class is, and when what it has done ended.
+struct ClassClock {
+  int64_t now = 0;  // of the compute queue
+  int64_t began = 0;
+  int64_t busy = 0;
+  int64_t queue_free = 0;        // of the communication queue
+  int64_t first_collective = 0;  // of `call`, in the step
+  const Call* call = nullptr;    // of the action, and the step of its segment that comes next
+  const Call* last_call = nullptr;
+  size_t next_step = 0;
+  std::vector<int64_t> ends;  // of actions, in order
+  std::vector<Issued> issued;
+  std::vector<int64_t> collective_ends;
+  std::vector<int64_t> transfer_ends;
+  std::vector<std::vector<int64_t>> sent;        // by chunk and kind of action
+  std::vector<std::vector<TimedStep>> segments;  // those that have been called
+
+  std::vector<int64_t>& Sent(const Action& action) { return Sent(action.ref); }
+  const std::vector<int64_t>& Sent(const Action& action) const {
+    return sent[SentIndex(action.ref)];
+  }
+  std::vector<int64_t>& Sent(const ActionRef& ref) { return sent[SentIndex(ref)]; }
+  size_t SentIndex(const ActionRef& ref) const {
+    const bool backward = ref.kind == ActionKind::kBackward;
+    return static_cast<size_t>(ref.chunk) * 2 + (backward ? 1 : 0);
+  }
+};
+
+class StepClock : public StepVisitor {
+ public:
+  explicit StepClock(const StepTables& tables)
+      : tables_(tables),
+        costs_{tables.plan.mesh, tables.plan.machine},
+        classes_(tables.classes.size()) {
+    for (size_t c = 0; c < classes_.size(); ++c) {
+      classes_[c].segments.resize(tables.segments.size());
+      classes_[c].sent.assign(2 * tables.classes[c].chunks->size(), {});
+      one_chunk_each_ &= tables.classes[c].chunks->size() == 1;
+    }
+  }
+
+  SimulatedStep Take() {
+    for (const ClassClock& at : classes_) step_.busy_ns.push_back(at.busy);
+    return std::move(step_);
+  }
+
+  bool WantsInstrs() const override { return false; }
+
+  bool HoldsAction(int c, const Action& action) const override {
+    return !lets_go_ && OutboxesBefore(action) > classes_[Index(c)].Sent(action).size();
+  }
+
+  void BeginAction(int c, const Action& action) override {
+    ClassClock& at = classes_[Index(c)];
+    const StepAction& step = tables_.classes[Index(c)].actions[at.ends.size()];
+    // Transfers and collectives of a class end in the order of its list.
+    Await(at.transfer_ends, step.transfers_needed, &at);
+    Await(at.collective_ends, step.collectives_needed, &at);
+    const size_t before = OutboxesBefore(action);
+    const std::vector<int64_t>& sent = at.Sent(action);
+    if (before > 0 && before <= sent.size()) at.now = std::max(at.now, sent[before - 1]);
+    at.began = at.now;
+    at.first_collective = step.first_collective;
+    at.call = step.calls->data();
+    at.last_call = at.call + step.calls->size();
+    at.next_step = 0;
+  }
+
+  void Start(const InstrSite& site) override {
+    ClassClock& at = classes_[Index(site.class_index)];
+    const TimedStep& step = RunTo(site.class_index, site.call);
+    at.issued.push_back({at.now, step.ns});
+  }
+
+  void Wait(const InstrSite& site) override {
+    ClassClock& at = classes_[Index(site.class_index)];
+    const TimedStep& step = RunTo(site.class_index, site.call);
+    Await(at.collective_ends, at.first_collective + step.collective + 1, &at);
+  }
+
+  void Collective(absl::Span<const InstrSite> sites) override {
+    for (const InstrSite& site : sites) {
+      ClassClock& at = classes_[Index(site.class_index)];
+      const Issued& issued = at.issued[at.collective_ends.size()];
+      const int64_t begin = std::max(at.queue_free, issued.time);
+      at.queue_free = Later(begin, issued.ns);
+      at.collective_ends.push_back(at.queue_free);
+      AddSpan(site.class_index, true, "collective", begin, at.queue_free);
+    }
+  }
+
+  bool HoldsTransfer(int to, const mgc::Transfer& receive) const override {
+    return !lets_go_ && ActionsBefore(to, receive) > classes_[Index(to)].ends.size();
+  }
+
+  void Transfer(int from, const mgc::Transfer& send, int to,
+                const mgc::Transfer& receive) override {
+    ClassClock& source = classes_[Index(from)];
+    ClassClock& target = classes_[Index(to)];
+    int64_t begin = std::max(source.queue_free, target.queue_free);
+    begin = std::max({begin, ActionsEnd(from, send), ActionsEnd(to, receive)});
+    const size_t before = ActionsBefore(to, receive);
+    if (before > 0 && before <= target.ends.size()) {
+      begin = std::max(begin, target.ends[before - 1]);
+    }
+    const int64_t end = Later(begin, TransferNs(costs_, from, to, send.bytes));
+    for (ClassClock* at : {&source, &target}) {
+      at->queue_free = end;
+      at->transfer_ends.push_back(end);
+    }
+    source.Sent(SenderOf(send.ref)).push_back(end);
+    AddSpan(from, true, NameOf(send.ref, *tables_.classes[Index(from)].chunks), begin, end);
+    AddSpan(to, true, NameOf(receive.ref, *tables_.classes[Index(to)].chunks), begin, end);
+  }
+
+  void EndAction(int c, const Action& action) override {
+    ClassClock& at = classes_[Index(c)];
+    RunOut(c, at.last_call);
+    at.ends.push_back(at.now);
+    const bool update = action.ref.kind == ActionKind::kUpdate;
+    AddSpan(c, false,
+            update ? std::string(LetterOf(action.ref.kind))
+                   : NameOf(action.ref, *tables_.classes[Index(c)].chunks),
+            at.began, at.now);
+  }
+
+  bool LetGo() override {
+    const bool held = !lets_go_;
+    lets_go_ = true;
+    return held;
+  }
+
+ private:
+  static size_t Index(int c) { return static_cast<size_t>(c); }
+
+  static void Await(const std::vector<int64_t>& ends, int64_t count, ClassClock* at) {
+    if (count > 0) at->now = std::max(at->now, ends[static_cast<size_t>(count - 1)]);
+  }
+
+  // How many of an action's kind must have been sent before it begins.
+  size_t OutboxesBefore(const Action& action) const {
+    const bool sends = action.ref.kind == ActionKind::kForward
+                           ? action.output >= 0
+                           : action.ref.kind == ActionKind::kBackward && action.grad_output >= 0;
+    const size_t made = static_cast<size_t>(action.ref.micro_batch);
+    return one_chunk_each_ && sends && made >= kMaxOutboxes ? made - kMaxOutboxes + 1 : 0;
+  }
+
+  // How many actions must have ended before a receive is posted.
+  size_t ActionsBefore(int to, const mgc::Transfer& receive) const {
+    const ActionRef consumer{
+        IsForward(receive.ref.kind) ? ActionKind::kForward : ActionKind::kBackward,
+        receive.ref.chunk, receive.ref.micro_batch};
+    return static_cast<size_t>(std::max(tables_.classes[Index(to)].IndexOf(consumer) - 1, 0));
+  }
+
+  // When the actions that this end of a transfer comes after have ended.
+  int64_t ActionsEnd(int c, const mgc::Transfer& transfer) const {
+    const StepClass& step_class = tables_.classes[Index(c)];
+    const int place = step_class.IndexOf(transfer.ref);
+    const int64_t needed = step_class.transfers[static_cast<size_t>(place)].actions_needed;
+    return needed == 0 ? 0 : classes_[Index(c)].ends[static_cast<size_t>(needed - 1)];
+  }
+
+  const std::vector<TimedStep>& StepsOf(int c, const Call& call) {
+    std::vector<TimedStep>& steps = classes_[Index(c)].segments[static_cast<size_t>(call.segment)];
+    if (steps.empty()) {
+      steps = TimeSegment(costs_, tables_.plan.segments[static_cast<size_t>(call.segment)], c);
+    }
+    return steps;
+  }
+
+  // Runs on to the next start or wait of `call`, which it returns.
+  const TimedStep& RunTo(int c, const Call* call) {
+    RunOut(c, call);
+    const std::vector<TimedStep>& steps = StepsOf(c, *call);
+    ClassClock& at = classes_[Index(c)];
+    while (steps[at.next_step].kind == TimedStep::kRun) Run(steps[at.next_step++].ns, &at);
+    return steps[at.next_step++];
+  }
+
+  // Runs what is left of the calls before `end`: no start and no wait.
+  void RunOut(int c, const Call* end) {
+    ClassClock& at = classes_[Index(c)];
+    for (; at.call != end; ++at.call, at.next_step = 0) {
+      const std::vector<TimedStep>& steps = StepsOf(c, *at.call);
+      for (; at.next_step < steps.size(); ++at.next_step) Run(steps[at.next_step].ns, &at);
+      const StepSegment& segment = tables_.segments[static_cast<size_t>(at.call->segment)];
+      at.first_collective += static_cast<int64_t>(segment.starts.size());
+    }
+  }
+
+  void Run(int64_t ns, ClassClock* at) {
+    at->now = Later(at->now, ns);
+    at->busy = Later(at->busy, ns);
+  }
+
+  void AddSpan(int c, bool communication, std::string name, int64_t begin, int64_t end) {
+    step_.makespan_ns = std::max(step_.makespan_ns, end);
+    step_.spans.push_back({c, communication, std::move(name), begin, end});
+  }
+
+  const StepTables& tables_;
+  const CostModel costs_;
+  std::vector<ClassClock> classes_;
+  bool one_chunk_each_ = true;
+  bool lets_go_ = false;  // the machine's rules have stopped the plan: they bind no more
+  SimulatedStep step_;
+};
+
+}  // namespace
+
+absl::StatusOr<SimulatedStep> PredictStep(const Plan& plan) {
+  const StepTables tables(plan, false);
+  StepClock clock(tables);
+  const std::string stopped = WalkSteps(tables, 1, &clock);
+  if (!stopped.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat("the step never ends [order_v4]\n", stopped));
+  }
+  SimulatedStep step = clock.Take();
+  if (step.makespan_ns >= kMaxNs) return StepOfCenturies(plan.machine);
+  return step;
+}
+
+}  // namespace mgc

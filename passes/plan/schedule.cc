@@ -1,0 +1,102 @@
+#include "passes/plan/schedule.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "passes/config/violation.h"
+
+namespace mgc {
+namespace {
+
+ScheduleAction MakeAction(int64_t stage, ScheduleActionKind kind, int64_t micro_batch) {
+  return {static_cast<int32_t>(stage), kind, static_cast<int32_t>(micro_batch)};
+}
+
+// Runs `warmup` forwards, then forward/backward pairs, then the backwards that are left.
+std::vector<ScheduleAction> WarmUpThenPairs(const std::vector<ScheduleAction>& forwards,
+                                            const std::vector<ScheduleAction>& backwards,
+                                            size_t warmup) {
+  std::vector<ScheduleAction> list(forwards.begin(), forwards.begin() + warmup);
+  list.reserve(2 * forwards.size());
+  for (size_t i = warmup; i < forwards.size(); ++i) {
+    list.push_back(forwards[i]);
+    list.push_back(backwards[i - warmup]);
+  }
+  list.insert(list.end(), backwards.end() - warmup, backwards.end());
+  return list;
+}
+
+// The order in which a rank takes (chunk, micro-batch) forward; backward mirrors the chunks.
+std::vector<std::pair<int64_t, int64_t>> InterleavedTable(int64_t vp, int64_t micro_batches,
+                                                          int64_t group_size) {
+  std::vector<std::pair<int64_t, int64_t>> table;
+  table.reserve(vp * micro_batches);
+  for (int64_t first = 0; first < micro_batches; first += group_size) {
+    const int64_t last = std::min(first + group_size, micro_batches);
+    for (int64_t chunk = 0; chunk < vp; ++chunk) {
+      for (int64_t mb = first; mb < last; ++mb) table.emplace_back(chunk, mb);
+    }
+  }
+  return table;
+}
+
+int64_t WarmUp(const ScheduleSpec& spec, int64_t group_size, int64_t rank) {
+  const int64_t total = spec.vp * spec.micro_batches;
+  const int64_t after = spec.pp - 1 - rank;
+  switch (spec.kind) {
+    case ScheduleKind::kGpipe:
+      return total;
+    case ScheduleKind::kOneFOneB:
+      return std::min(after, total);
+    case ScheduleKind::kInterleaved:
+      return std::min(2 * after + (spec.vp - 1) * group_size, total);
+  }
+  return total;
+}
+
+}  // namespace
+
+absl::StatusOr<PipelineSchedule> BuildSchedule(const ScheduleSpec& spec) {
+  const std::vector<Violation> violations = CheckSchedule(spec);
+  if (!violations.empty()) return absl::InvalidArgumentError(ToString(violations));
+  const int64_t group_size =
+      spec.group_size > 0 ? spec.group_size : ChooseGroupSize(spec.pp, spec.micro_batches);
+  const auto table = InterleavedTable(spec.vp, spec.micro_batches, group_size);
+  PipelineSchedule schedule{spec.pp, spec.vp, spec.micro_batches, {}};
+  for (int64_t rank = 0; rank < spec.pp; ++rank) {
+    std::vector<ScheduleAction> forwards;
+    std::vector<ScheduleAction> backwards;
+    for (const auto& [chunk, micro_batch] : table) {
+      forwards.push_back(
+          MakeAction(chunk * spec.pp + rank, ScheduleActionKind::kForward, micro_batch));
+      backwards.push_back(MakeAction((spec.vp - 1 - chunk) * spec.pp + rank,
+                                     ScheduleActionKind::kBackward, micro_batch));
+    }
+    const int64_t warmup = WarmUp(spec, group_size, rank);
+    schedule.ranks.push_back(WarmUpThenPairs(forwards, backwards, static_cast<size_t>(warmup)));
+  }
+  return schedule;
+}
+
+std::string ToString(const ScheduleAction& action) {
+  const char* kind = "?";
+  switch (action.kind) {
+    case ScheduleActionKind::kForward:
+      kind = "F";
+      break;
+    case ScheduleActionKind::kBackward:
+      kind = "B";
+      break;
+    case ScheduleActionKind::kInputGradient:
+      kind = "I";
+      break;
+    case ScheduleActionKind::kWeightGradient:
+      kind = "W";
+      break;
+  }
+  return absl::StrCat(action.stage, kind, action.micro_batch);
+}
+
+}  // namespace mgc

@@ -1,0 +1,151 @@
+// The event simulation behind order: one compute and one communication queue per class.
+
+#ifndef MGC_PASSES_PLAN_SIMULATE_STEP_H_
+#define MGC_PASSES_PLAN_SIMULATE_STEP_H_
+
+#include <cstdint>
+#include <deque>
+#include <queue>
+#include <set>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "graph/plan/plan.h"
+#include "passes/plan/cost.h"
+#include "passes/plan/order.h"
+#include "passes/plan/plan_forms.h"
+
+namespace mgc {
+
+// What one class brings to a simulation.
+struct SimulatedClass {
+  const std::vector<StagedChunk>* chunks = nullptr;
+  const std::vector<StagedCall>* update = nullptr;
+  OrderedProgram* program = nullptr;  // compute in order; transfers, slots and waits are filled in
+};
+
+// What all classes share.
+struct SimulationSpec {
+  CostModel costs;
+  const std::vector<Segment>& segments;
+  const std::vector<StagePlace>& stages;
+  int64_t micro_batches = 1;
+  int64_t stream_bytes = 0;  // size of a boundary tensor on one rank
+};
+
+class StepSimulator {
+ public:
+  // What `spec` refers to outlives the simulator.
+  StepSimulator(const SimulationSpec& spec, std::vector<SimulatedClass> classes, bool keep_spans);
+
+  // FailedPrecondition when the compute lists wait for each other in a circle.
+  absl::StatusOr<SimulatedStep> Run();
+  int pool_size(int coordinate) const { return static_cast<int>(ranks_[coordinate].pool.size()); }
+
+ private:
+  struct PendingCollective {
+    int action = 0;
+    int index = 0;  // within the action
+    int64_t ready = 0;
+    int64_t ns = 0;
+    bool update = false;
+  };
+  struct PendingTransfer {
+    int src = 0;
+    int dst = 0;
+    int channel = 0;
+    TransferRef send;
+    TransferRef recv;
+    int64_t ready = 0;
+    int64_t ns = 0;
+    int consumer = 0;  // action of dst
+    int64_t src_slot = 0;
+    int64_t dst_slot = 0;
+    int64_t began = 0;
+  };
+  // Transfers of one boundary in one direction wait in line: only the first may start.
+  struct Channel {
+    int src = 0;
+    int dst = 0;
+    int64_t ns = 0;           // duration of one
+    int outboxes = 0;         // computed and not yet across
+    std::deque<int> pending;  // indices into transfers_
+  };
+  // A slot of the boundary pool, and who used it last.
+  struct PoolSlot {
+    bool has_action = false;
+    bool has_transfer = false;
+    ActionRef action;
+    TransferRef transfer;
+  };
+  struct Rank {
+    std::vector<std::vector<TimedStep>> steps;  // by chunk * 3 + kind; update last
+    std::vector<PoolSlot> pool;
+    std::set<int64_t> free_slots;
+    std::deque<PendingCollective> collectives;
+    std::vector<int> channels;  // that end here, indices into channels_
+    int pending_transfers = 0;
+    int action = 0;
+    int step = -1;  // -1: the action has not begun
+    bool running = false;
+    int64_t began = 0;
+    int64_t queue_free = 0;
+    int outstanding = 0;     // collectives requested and not done
+    std::vector<bool> done;  // collectives of the current action
+    // The last collective placed in the order: how many of which action.
+    int placed_action = 0;
+    int placed = 0;
+    int64_t busy = 0;
+    std::vector<std::vector<int64_t>> inputs;  // [chunk][micro-batch]: slot received into, or -1
+    std::vector<std::vector<int64_t>> grad_inputs;  // likewise
+  };
+  struct Event {
+    int64_t time;
+    int64_t sequence;
+    enum Kind : uint8_t { kCompute, kCollectiveDone, kTransferDone } kind;
+    int rank;
+    int index;   // transfer, or collective within its action
+    int action;  // of the collective
+    bool operator>(const Event& other) const {
+      return time != other.time ? time > other.time : sequence > other.sequence;
+    }
+  };
+
+  void PrepareRank(int r);
+  void PrepareChannels();
+  const std::vector<TimedStep>& StepsOf(const Rank& rank, const ActionRef& ref) const;
+  void Push(int64_t time, Event::Kind kind, int rank, int index, int action);
+  void Advance(int r, int64_t now);
+  bool BeginAction(int r, int64_t now);
+  bool IsBackedUp(int stage, bool forward) const;
+  int ChannelFrom(int stage, bool forward) const { return forward ? stage : num_stages_ + stage; }
+  void EndAction(int r, int64_t now);
+  absl::optional<ActionRef> NeighbourInPlace(int r, const ActionRef& ref, bool next) const;
+  bool HandOver(int r, const OrderedAction& action, bool forward);
+  void AskForTransfer(int r, const OrderedAction& action, bool forward, int64_t now);
+  void TryStart(int r, int64_t now);
+  bool MayStart(const PendingTransfer& transfer, int64_t now) const;
+  void StartTransfer(int t, int64_t now);
+  void FinishTransfer(PendingTransfer t, int64_t now);  // by value: it may add transfers
+  void RecordTransfer(int r, const TransferRef& ref, int64_t slot, int peer);
+  int64_t TakeSlot(int r, PoolSlot* last);
+  void Span(int r, bool communication, std::string name, int64_t begin, int64_t end);
+
+  const SimulationSpec spec_;
+  std::vector<SimulatedClass> classes_;
+  const int num_stages_;
+  const bool keep_spans_;
+  std::vector<Rank> ranks_;
+  std::vector<PendingTransfer> transfers_;
+  std::vector<Channel> channels_;  // by ChannelFrom
+  std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;
+  // Position in its class' compute list of every forward and backward: [class][kind][chunk][mb].
+  std::vector<std::vector<std::vector<std::vector<int>>>> position_;
+  int64_t sequence_ = 0;
+  SimulatedStep result_;
+};
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_PLAN_SIMULATE_STEP_H_

@@ -1,0 +1,300 @@
+#include "passes/plan/stage/build_segment.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
+#include "graph/ir/collective.h"
+#include "graph/ir/op.h"
+#include "passes/plan/stage/fold_segments.h"
+
+namespace mgc {
+namespace {
+
+std::string SegmentName(const Part& part, int num_layers) {
+  const std::string kind = part.layer == kNoLayer ? "step" : LayerKind(part.layer, num_layers);
+  if (part.phase != Phase::kUpdate) return absl::StrCat(kind, ".", NameOf(part.phase));
+  if (part.number == kReducePart) return absl::StrCat(kind, ".reduce");
+  return absl::StrCat(kind, ".update", part.number);
+}
+
+bool IsData(const Parts& parts, ValueId id) {
+  if (parts.graph().value(id).producer != kNone || parts.ParamOf(id) != kNone) return false;
+  const GraphInput* input = parts.graph().FindInput(id);
+  return input != nullptr && input->kind == InputKind::kData;
+}
+
+class Builder {
+ public:
+  Builder(const SegmentContext& context, const Part& part)
+      : context_(context),
+        parts_(context.places->parts()),
+        graph_(parts_.graph()),
+        part_(part),
+        slots_(context, part, &segment_) {
+    segment_.name = SegmentName(part, graph_.num_layers());
+  }
+
+  Segment Run(const std::vector<NodeId>& nodes) {
+    LoadData(nodes);
+    if (part_.phase == Phase::kUpdate) {
+      InWaves(nodes);
+    } else {
+      for (NodeId id : nodes) Add(graph_.node(id));
+    }
+    for (size_t c = 0; part_.number != kReducePart && c < pending_.size(); ++c) {
+      Wait(static_cast<int>(c));
+    }
+    return std::move(segment_);
+  }
+
+ private:
+  void LoadData(const std::vector<NodeId>& nodes) {
+    for (NodeId n : nodes) {
+      for (ValueId id : graph_.node(n).inputs) {
+        if (!IsData(parts_, id) || slots_.Has(id)) continue;
+        Instr load;
+        load.kind = InstrKind::kLoad;
+        load.attrs.Set("name", graph_.value(id).name);
+        load.outputs = {slots_.Of(id)};
+        load.phase = part_.phase;
+        load.origin = "data";
+        segment_.instrs.push_back(std::move(load));
+      }
+    }
+  }
+
+  // The update: everything that is ready runs, then all collectives that became ready, those of one
+  // kind and group together as one bucket.
+  void InWaves(std::vector<NodeId> nodes) {
+    while (!nodes.empty()) {
+      std::vector<NodeId> later;
+      std::map<std::tuple<CollectiveKind, uint32_t, std::string>, std::vector<NodeId>> buckets;
+      for (NodeId id : nodes) {
+        const Node& node = graph_.node(id);
+        if (WaitsForNode(node, later, buckets)) {
+          later.push_back(id);
+        } else if (node.op->collective && CollectiveOf(graph_, node).MovesData()) {
+          const Collective c = CollectiveOf(graph_, node);
+          buckets[{c.kind, c.axes.AsSet().bits(), node.attrs.Text("label")}].push_back(id);
+        } else {
+          Add(node);
+        }
+      }
+      for (const auto& [key, bucket] : buckets) AddBucket(bucket);
+      nodes = std::move(later);
+    }
+  }
+
+  template <class Buckets>
+  bool WaitsForNode(const Node& node, const std::vector<NodeId>& later,
+                    const Buckets& buckets) const {
+    for (ValueId input : node.inputs) {
+      const NodeId producer = graph_.value(input).producer;
+      if (producer == kNone) continue;
+      if (std::find(later.begin(), later.end(), producer) != later.end()) return true;
+      for (const auto& [key, bucket] : buckets) {
+        if (std::find(bucket.begin(), bucket.end(), producer) != bucket.end()) return true;
+      }
+    }
+    return false;
+  }
+
+  void Add(const Node& node) {
+    const OpDef& op = *node.op;
+    if (op.Has(OpRole::kPack)) return;  // its operands lie in place
+    if (op.Has(OpRole::kSum) && node.phase == Phase::kUpdate && AddTied(node)) return;
+    if (op.collective && CollectiveOf(graph_, node).kind == CollectiveKind::kLift) {
+      AddLift(node);
+      return;
+    }
+    if (op.collective && CollectiveOf(graph_, node).MovesData()) {
+      AddBucket({static_cast<NodeId>(&node - graph_.nodes().data())});
+      return;
+    }
+    for (ValueId id : node.inputs) WaitFor(id);
+    Instr instr = NewInstr(node, InstrKind::kCompute);
+    for (ValueId id : node.inputs) instr.inputs.push_back(slots_.Of(id));
+    for (ValueId id : node.outputs) instr.outputs.push_back(slots_.Of(id));
+    segment_.instrs.push_back(std::move(instr));
+  }
+
+  // The accumulators of a tied parameter: added where one class holds both, else summed over the
+  // first and last stage.
+  bool AddTied(const Node& node) {
+    ValueId held = kNone;
+    bool all = true;
+    for (ValueId id : node.inputs) {
+      const int layer = context_.places->GradLayer(parts_.RootOf(id));
+      if (layer == kNoLayer) return false;
+      if (context_.holds(layer)) {
+        held = id;
+      } else {
+        all = false;
+      }
+    }
+    if (all) return false;
+    slots_.StandIn(node.outputs[0], held);
+    Instr start = NewInstr(node, InstrKind::kStart);
+    start.op = FindOp("all_reduce");
+    start.attrs = {{"group", std::string("embedding")}, {"label", std::string("embedding")}};
+    start.inputs = {slots_.Of(held)};
+    start.outputs = start.inputs;
+    Start(std::move(start), {node.outputs[0]});
+    return true;
+  }
+
+  // What one stage makes is owed over pp already: the others contribute nothing. A lift over
+  // further axes keeps it on their first rank; without any it is a copy.
+  void AddLift(const Node& node) {
+    const AxisSet stages = graph_.mesh().Find("pp").AsSet();
+    Instr lift = NewInstr(node, InstrKind::kCompute);
+    lift.inputs = {slots_.Of(node.inputs[0])};
+    lift.outputs = {slots_.Of(node.outputs[0])};
+    Sharding& from = segment_.slots[lift.inputs[0]].sharding;
+    const Sharding& to = segment_.slots[lift.outputs[0]].sharding;
+    from.sum |= to.sum & stages;
+    if (from == to) {
+      lift.op = FindOp("reshard");
+      lift.attrs = {};
+    }
+    segment_.instrs.push_back(std::move(lift));
+  }
+
+  void AddBucket(const std::vector<NodeId>& bucket) {
+    Instr start = NewInstr(graph_.node(bucket[0]), InstrKind::kStart);
+    std::vector<ValueId> results;
+    for (NodeId id : bucket) {
+      const Node& node = graph_.node(id);
+      WaitFor(node.inputs[0]);
+      start.inputs.push_back(slots_.Of(node.inputs[0]));
+      start.outputs.push_back(slots_.Of(node.outputs[0]));
+      results.push_back(node.outputs[0]);
+    }
+    Start(std::move(start), std::move(results));
+  }
+
+  void Start(Instr start, std::vector<ValueId> results) {
+    start.collective = segment_.num_collectives++;
+    segment_.instrs.push_back(std::move(start));
+    pending_.push_back(std::move(results));
+  }
+
+  void WaitFor(ValueId id) {
+    for (size_t c = 0; c < pending_.size(); ++c) {
+      if (std::find(pending_[c].begin(), pending_[c].end(), id) != pending_[c].end()) {
+        Wait(static_cast<int>(c));
+      }
+    }
+  }
+
+  void Wait(int collective) {
+    if (pending_[collective].empty()) return;
+    pending_[collective].clear();
+    Instr wait;
+    wait.kind = InstrKind::kWait;
+    wait.collective = collective;
+    wait.phase = part_.phase;
+    segment_.instrs.push_back(std::move(wait));
+  }
+
+  Instr NewInstr(const Node& node, InstrKind kind) const {
+    Instr instr;
+    instr.kind = kind;
+    instr.op = node.op;
+    for (const Attrs::Entry& entry : node.attrs) {
+      const std::string* text = std::get_if<std::string>(&entry.second);
+      instr.attrs.Set(entry.first, text == nullptr ? entry.second
+                                                   : AttrValue(FoldName(*text, part_.layer,
+                                                                        graph_.num_layers())));
+    }
+    instr.phase = node.phase;
+    instr.loc = node.loc;
+    instr.origin = FoldName(node.origin, node.layer, graph_.num_layers());
+    return instr;
+  }
+
+  const SegmentContext& context_;
+  const Parts& parts_;
+  const Graph& graph_;
+  const Part part_;
+  Segment segment_;
+  SlotTable slots_;
+  std::vector<std::vector<ValueId>> pending_;  // by collective: results not waited for yet
+};
+
+}  // namespace
+
+Segment BuildSegment(const SegmentContext& context, const Part& part,
+                     const std::vector<NodeId>& nodes) {
+  return Builder(context, part).Run(nodes);
+}
+
+Segment RelaySegment(const Graph& graph, ValueId stream, bool backward) {
+  Segment segment;
+  segment.name = backward ? "relay.backward" : "relay.forward";
+  segment.formals = {{},
+                     {backward ? Region::kGradInput : Region::kInput, ""},
+                     {backward ? Region::kGradOutput : Region::kOutput, ""}};
+  const Value& value = graph.value(stream);
+  const int64_t bytes = NumElements(graph.local_shape(stream)) * SizeOf(value.type.dtype);
+  segment.slots = {{"stream.in", value.type, *value.sharding, 1, 0, bytes},
+                   {"stream.out", value.type, *value.sharding, 2, 0, bytes}};
+  Instr copy;
+  copy.op = FindOp("reshard");
+  copy.inputs = {0};
+  copy.outputs = {1};
+  copy.phase = backward ? Phase::kBackward : Phase::kForward;
+  copy.origin = "a chunk without layers";
+  segment.instrs = {copy};
+  return segment;
+}
+
+absl::Status CheckBoundaries(const Parts& parts) {
+  const int head = parts.graph().num_layers();
+  for (const Node& node : parts.graph().nodes()) {
+    if (node.phase == Phase::kUpdate || (node.layer >= kEmbeddingLayer && node.layer <= head)) {
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("%", parts.graph().value(node.outputs[0]).name,
+                     " belongs to no layer, while other nodes do [stage_c3]"));
+  }
+  std::map<std::pair<Phase, int>, ValueId> crossing;
+  for (size_t v = 0; v < parts.graph().values().size(); ++v) {
+    const ValueId id = static_cast<ValueId>(v);
+    if (!LeavesLayer(parts, id)) continue;
+    const Node& node = parts.graph().node(parts.graph().value(id).producer);
+    for (NodeId user : parts.users()[v]) {
+      const Node& use = parts.graph().node(user);
+      const int step = node.phase == Phase::kForward ? 1 : -1;
+      if (use.layer == node.layer && use.phase == node.phase) continue;
+      if (use.layer == node.layer + step && use.phase >= node.phase) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("%", parts.graph().value(id).name, " is read in ", NameOf(use.phase),
+                       " of layer ", use.layer, " but made in ", NameOf(node.phase), " of layer ",
+                       node.layer, ": only a neighbour may read it [stage_c2]"));
+    }
+    auto [it, fresh] = crossing.try_emplace({node.phase, node.layer}, id);
+    if (!fresh) {
+      return absl::InvalidArgumentError(absl::StrCat("two values cross the cut point after layer ",
+                                                     node.layer, ": %",
+                                                     parts.graph().value(it->second).name, " and %",
+                                                     parts.graph().value(id).name, " [stage_c1]"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+ValueId FindStream(const Parts& parts) {
+  for (size_t v = 0; v < parts.graph().values().size(); ++v) {
+    const ValueId id = static_cast<ValueId>(v);
+    if (LeavesLayer(parts, id)) return id;
+  }
+  return kNone;
+}
+
+}  // namespace mgc

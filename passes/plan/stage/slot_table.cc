@@ -1,0 +1,97 @@
+#include "passes/plan/stage/slot_table.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "graph/ir/op.h"
+#include "passes/plan/stage/fold_segments.h"
+
+namespace mgc {
+bool LeavesLayer(const Parts& parts, ValueId id) {
+  const NodeId producer = parts.graph().value(id).producer;
+  if (producer == kNone) return false;
+  const Node& node = parts.graph().node(producer);
+  if (node.phase == Phase::kUpdate) return false;
+  for (NodeId user : parts.users()[static_cast<size_t>(id)]) {
+    const Node& use = parts.graph().node(user);
+    if (use.phase != Phase::kUpdate && use.layer != node.layer) return true;
+  }
+  return false;
+}
+
+SlotTable::SlotTable(const SegmentContext& context, const Part& part, Segment* segment)
+    : context_(context),
+      parts_(context.places->parts()),
+      graph_(parts_.graph()),
+      part_(part),
+      segment_(*segment) {
+  segment_.formals.emplace_back();
+}
+
+void SlotTable::StandIn(ValueId value, ValueId held) {
+  stands_for_[parts_.RootOf(value)] = parts_.RootOf(held);
+}
+
+int SlotTable::Of(ValueId id) {
+  auto [it, fresh] = slots_.try_emplace(id, static_cast<int>(segment_.slots.size()));
+  if (!fresh) return it->second;
+  const Value& value = graph_.value(id);
+  Slot slot;
+  slot.name = FoldName(value.name, part_.layer, graph_.num_layers());
+  slot.type = value.type;
+  slot.sharding = *value.sharding;
+  slot.bytes = NumElements(graph_.local_shape(id)) * SizeOf(value.type.dtype);
+  const ValuePlace place = PlaceOf(id);
+  // Else it would be named after a neighbouring layer.
+  if (IsBoundary(place.formal.region)) slot.name = ToString(place.formal);
+  slot.formal = NumberOf(place.formal);
+  slot.offset = place.offset;
+  segment_.slots.push_back(std::move(slot));
+  return it->second;
+}
+
+ValuePlace SlotTable::PlaceOf(ValueId id) {
+  const NodeId producer = graph_.value(id).producer;
+  if (producer != kNone && LeavesLayer(parts_, id)) {
+    const Node& node = graph_.node(producer);
+    const bool made_here = node.layer == part_.layer;
+    if (node.phase == Phase::kForward)
+      return {{made_here ? Region::kOutput : Region::kInput, ""}, 0};
+    return {{made_here ? Region::kGradOutput : Region::kGradInput, ""}, 0};
+  }
+  ValueId root = parts_.RootOf(id);
+  auto it = stands_for_.find(root);
+  if (it == stands_for_.end() && part_.phase == Phase::kUpdate) it = FindStandIn(root);
+  if (it != stands_for_.end()) root = it->second;
+  return context_.places->PlaceOf(root, part_.layer);
+}
+
+// The root of a tied gradient is an accumulator; where the class does not hold it, another use's
+// accumulator takes its place.
+std::map<ValueId, ValueId>::iterator SlotTable::FindStandIn(ValueId root) {
+  const GraphInput* accumulator =
+      graph_.value(root).producer == kNone ? graph_.FindInput(root) : nullptr;
+  if (accumulator == nullptr || accumulator->kind != InputKind::kAccumulator) {
+    return stands_for_.end();
+  }
+  const int layer = context_.places->GradLayer(root);
+  if (layer == kNoLayer || context_.holds(layer)) return stands_for_.end();
+  for (const GraphInput& input : graph_.inputs()) {
+    const bool sibling = input.kind == InputKind::kAccumulator && input.value != root &&
+                         parts_.ParamOf(input.value) == parts_.ParamOf(root) &&
+                         context_.holds(parts_.HomeLayer(input.value));
+    if (sibling) return stands_for_.emplace(root, input.value).first;
+  }
+  return stands_for_.end();
+}
+
+int SlotTable::NumberOf(const Formal& formal) {
+  std::vector<Formal>& formals = segment_.formals;
+  const auto it = std::find(formals.begin(), formals.end(), formal);
+  if (it != formals.end()) return static_cast<int>(it - formals.begin());
+  formals.push_back(formal);
+  return static_cast<int>(formals.size()) - 1;
+}
+
+}  // namespace mgc

@@ -1,0 +1,170 @@
+#include "passes/plan/value_places.h"
+
+#include <algorithm>
+
+#include "graph/ir/op.h"
+
+namespace mgc {
+namespace {
+
+bool IsTransient(const ValuePlace& place) { return place.formal.region == Region::kTransient; }
+
+// Of parameters that several layers use, or of the layer's own.
+std::string BlockName(bool tied) { return tied ? kTiedBlock : ""; }
+
+}  // namespace
+
+int64_t AlignUp(int64_t bytes) {
+  return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+}
+
+int64_t RoomFor(const Graph& graph, ValueId id) {
+  const TensorType& type = graph.type(id);
+  return AlignUp(NumElements(graph.local_shape(id)) * SizeOf(type.dtype));
+}
+
+std::string LayerKind(int layer, int num_layers) {
+  if (layer == kEmbeddingLayer) return "embedding";
+  return layer == num_layers ? "head" : "layer";
+}
+
+ValuePlaces::ValuePlaces(const Parts& parts, const ValuePlaces* trained)
+    : parts_(parts),
+      graph_(parts.graph()),
+      places_(graph_.values().size()),
+      grad_layer_(graph_.values().size(), kNoLayer) {
+  PlaceStacks();
+  PlaceInputs(trained);
+  zeroed_global_bytes_ = global_bytes_;
+  for (const GraphInput& input : graph_.inputs()) {
+    if (input.kind == InputKind::kScalar) PlaceGlobal(input.value);
+  }
+  PlaceNodes();
+}
+
+void ValuePlaces::PlaceGlobal(ValueId id) {
+  places_[Index(id)] = {{Region::kGlobals, ""}, global_bytes_};
+  global_bytes_ += RoomFor(graph_, id);
+}
+
+// Packing is no computation: operands are written where the vector lies.
+void ValuePlaces::PlaceStacks() {
+  for (const Node& node : graph_.nodes()) {
+    if (!node.op->Has(OpRole::kPack)) continue;
+    const int64_t base = global_bytes_;
+    PlaceGlobal(node.outputs[0]);
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const int64_t offset = base + 8 * static_cast<int64_t>(i);
+      places_[Index(parts_.RootOf(node.inputs[i]))] = {{Region::kGlobals, ""}, offset};
+      const ValueId param = parts_.ParamOf(node.inputs[i]);
+      if (param == kNone) continue;
+      norm_base_.try_emplace(parts_.HomeLayer(param), offset);
+      places_[Index(node.inputs[i])].formal.region = Region::kNorm;
+    }
+  }
+}
+
+void ValuePlaces::PlaceInputs(const ValuePlaces* trained) {
+  for (const GraphInput& input : graph_.inputs()) {
+    const ValueId id = input.value;
+    const ValueId param = parts_.ParamOf(id);
+    if (input.kind == InputKind::kAccumulator && param == kNone) {
+      if (IsTransient(places_[Index(id)])) PlaceGlobal(id);
+      continue;
+    }
+    if (param == kNone) continue;
+    const bool tied = parts_.IsTied(param);
+    const bool gradient = input.kind == InputKind::kAccumulator;
+    const int layer = parts_.HomeLayer(gradient ? id : param);
+    BlockBytes& block = blocks_[{layer, tied && !gradient}];
+    if (input.kind == InputKind::kParam) {
+      if (trained != nullptr) {
+        const ValueId there = trained->graph_.FindValue(graph_.value(id).name);
+        places_[Index(id)] = trained->places_[Index(there)];
+        continue;
+      }
+      places_[Index(id)] = {{Region::kParams, BlockName(tied)}, block.params};
+      block.params += RoomFor(graph_, id);
+    } else if (gradient) {
+      places_[Index(id)] = {{Region::kGrads, ""}, block.grads};
+      grad_layer_[Index(id)] = layer;
+      block.grads += RoomFor(graph_, id);
+    } else {
+      places_[Index(id)] = {{Region::kStates, BlockName(tied)}, block.states};
+      block.states += RoomFor(graph_, id);
+    }
+  }
+}
+
+void ValuePlaces::PlaceNodes() {
+  for (const Node& node : graph_.nodes()) {
+    for (ValueId id : node.outputs) {
+      if (parts_.RootOf(id) != id || !IsTransient(places_[Index(id)])) continue;
+      if (node.phase != Phase::kUpdate) {
+        PlaceFrameValue(node, id);
+      } else if (node.layer == kNoLayer) {
+        PlaceGlobal(id);
+      } else if (parts_.IsGradient(id)) {
+        const bool tied = parts_.IsTied(parts_.ParamOf(id));
+        BlockBytes& block = blocks_[{node.layer, tied}];
+        places_[Index(id)] = {{Region::kGrads, BlockName(tied)}, block.grads};
+        grad_layer_[Index(id)] = node.layer;
+        block.grads += RoomFor(graph_, id);
+      }
+    }
+  }
+}
+
+// What forward makes and the backward of the same layer reads is kept in the frame.
+void ValuePlaces::PlaceFrameValue(const Node& node, ValueId id) {
+  if (node.phase != Phase::kForward) return;
+  bool kept = false;
+  for (NodeId user : parts_.users()[Index(id)]) {
+    const Node& use = graph_.node(user);
+    if (use.layer != node.layer) return;  // crosses a cut point: a boundary
+    kept = kept || use.phase == Phase::kBackward;
+  }
+  if (!kept) return;
+  int64_t& bytes = frame_bytes_[node.layer];
+  places_[Index(id)] = {{Region::kFrame, ""}, bytes};
+  bytes += RoomFor(graph_, id);
+}
+
+ValuePlace ValuePlaces::PlaceOf(ValueId id, int layer) const {
+  const ValueId root = parts_.RootOf(id);
+  ValuePlace place = places_[Index(root)];
+  if (place.formal.region == Region::kNorm) place.offset -= NormBase(layer);
+  if (place.formal == Formal{Region::kGrads, ""} && grad_layer_[Index(root)] != layer) {
+    place.formal.block = LayerKind(grad_layer_[Index(root)], graph_.num_layers());
+  }
+  return place;
+}
+
+int64_t ValuePlaces::frame_bytes(int layer) const {
+  auto it = frame_bytes_.find(layer);
+  return it == frame_bytes_.end() ? 0 : it->second;
+}
+
+int64_t ValuePlaces::NormBase(int layer) const {
+  auto it = norm_base_.find(layer);
+  return it == norm_base_.end() ? 0 : it->second;
+}
+
+const ValuePlaces::BlockBytes& ValuePlaces::block(int layer, bool tied) const {
+  static const BlockBytes kEmpty;
+  auto it = blocks_.find({layer, tied});
+  return it == blocks_.end() ? kEmpty : it->second;
+}
+
+std::vector<ValueId> ValuePlaces::ParamsOf(int layer, bool tied) const {
+  std::vector<ValueId> params;
+  for (const GraphInput& input : graph_.inputs()) {
+    if (input.kind == InputKind::kParam && parts_.HomeLayer(input.value) == layer &&
+        parts_.IsTied(input.value) == tied) {
+      params.push_back(input.value);
+    }
+  }
+  return params;
+}
+
+}  // namespace mgc

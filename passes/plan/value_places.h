@@ -1,0 +1,80 @@
+// Where the values of a local graph live that outlast their segment: the place of each relative to
+// a formal, the same for every class and, up to the layer's number, for equal layers.
+
+#ifndef MGC_PASSES_PLAN_VALUE_PLACES_H_
+#define MGC_PASSES_PLAN_VALUE_PLACES_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/ir/graph.h"
+#include "graph/plan/plan.h"
+#include "passes/plan/parts.h"
+
+namespace mgc {
+
+struct ValuePlace {
+  Formal formal;
+  int64_t offset = 0;
+};
+
+// Bytes one rank makes room for, rounded up to the slot alignment.
+int64_t RoomFor(const Graph& graph, ValueId id);
+int64_t AlignUp(int64_t bytes);
+
+// `embedding`, `layer` or `head`.
+std::string LayerKind(int layer, int num_layers);
+
+class ValuePlaces {
+ public:
+  // With `trained`, parameters take the places they have there (evaluation shares them).
+  ValuePlaces(const Parts& parts, const ValuePlaces* trained);
+
+  const Parts& parts() const { return parts_; }
+  // Place of a value that outlasts its segment, seen from a part of layer `layer`.
+  ValuePlace PlaceOf(ValueId id, int layer) const;
+  // The layer whose blocks hold an accumulator or gradient.
+  int GradLayer(ValueId root) const { return grad_layer_[Index(root)]; }
+
+  int64_t frame_bytes(int layer) const;
+  int64_t global_bytes() const { return global_bytes_; }
+  // The first bytes of the globals are zero at the start of a step.
+  int64_t zeroed_global_bytes() const { return zeroed_global_bytes_; }
+  int64_t GlobalOffset(ValueId id) const { return places_[Index(id)].offset; }
+  // Offset in the globals of the first norm entry of a layer's parameters.
+  int64_t NormBase(int layer) const;
+
+  // Bytes of a layer's block by kind, parameters tied to other layers apart.
+  struct BlockBytes {
+    int64_t params = 0;
+    int64_t grads = 0;
+    int64_t states = 0;
+  };
+  const BlockBytes& block(int layer, bool tied) const;
+  // The parameters of a block, in order.
+  std::vector<ValueId> ParamsOf(int layer, bool tied) const;
+
+ private:
+  static size_t Index(ValueId id) { return static_cast<size_t>(id); }
+  void PlaceInputs(const ValuePlaces* trained);
+  void PlaceStacks();
+  void PlaceNodes();
+  void PlaceFrameValue(const Node& node, ValueId id);
+  void PlaceGlobal(ValueId id);
+
+  const Parts& parts_;
+  const Graph& graph_;
+  std::vector<ValuePlace> places_;  // by root; gradients of a layer's own, without its kind
+  std::vector<int> grad_layer_;     // by root
+  std::map<std::pair<int, bool>, BlockBytes> blocks_;
+  std::map<int, int64_t> frame_bytes_;
+  std::map<int, int64_t> norm_base_;
+  int64_t global_bytes_ = 0;
+  int64_t zeroed_global_bytes_ = 0;
+};
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_PLAN_VALUE_PLACES_H_

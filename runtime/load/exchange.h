@@ -1,0 +1,71 @@
+// What a collective moves between the tiles of a group of ranks that share an address space.
+//
+// A tile is seen as [outer, pieces along the dim concerned, inner]; member m of the group holds or
+// receives piece `piece[m]` of it. A piece is `room` long, the whole `whole`; only the last pieces
+// may stick out of the whole (a padded vocabulary, a flat tile cut for ZeRO): what sticks out is
+// dropped by a gather and zero after a scatter, as in reference evaluation (graph/eval/eval.h).
+//
+// Sums add the members' terms in the group's order, ascending by rank, element by element, so that
+// no split, offset or bucket changes a bit.
+
+#ifndef MGC_RUNTIME_LOAD_EXCHANGE_H_
+#define MGC_RUNTIME_LOAD_EXCHANGE_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "graph/ir/collective.h"
+#include "graph/types/mesh.h"
+#include "graph/types/sharding.h"
+#include "graph/types/tensor_type.h"
+#include "kernels/kernel.h"
+#include "kernels/parallel.h"
+
+namespace mgc {
+
+struct Exchange {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  AxisSet axes;  // of the group
+  DType dtype = DType::kF32;
+  int64_t outer = 1;
+  int64_t whole = 0;
+  int64_t room = 0;
+  int64_t inner = 1;
+  // Of an all-to-all: its second dim, which becomes split, `middle` elements away from the first.
+  bool second_is_minor = true;
+  int64_t middle = 1;
+  int64_t second_whole = 0;
+  int64_t second_room = 0;
+  std::vector<int> piece;  // by position in the group
+
+  friend bool operator==(const Exchange& a, const Exchange& b);
+};
+
+// The exchange that collective op `op` makes between two shardings of a value. InvalidArgument when
+// they do not differ by one such op.
+absl::StatusOr<Exchange> ExchangeBetween(const TensorType& type, const Sharding& from,
+                                         const Sharding& to, absl::string_view op,
+                                         const Mesh& mesh);
+// A sum over `members` ranks of tiles of one sharding.
+Exchange SumOver(const TensorType& type, const Sharding& sharding, int members, const Mesh& mesh);
+
+// Runs it for a whole group: inputs and outputs are the members' tiles in the group's order. An
+// all-reduce may work in place; other outputs overlap no input. OK, or what kept it from finishing:
+// Unimplemented for a collective that is a rank's own affair (MakeLocalMove). Allocates nothing
+// unless it fails.
+absl::Status RunExchange(const Exchange& exchange, absl::Span<const char* const> inputs,
+                         absl::Span<char* const> outputs, Parallel& parallel);
+
+// The kernel of `shard_slice` or `lift` on one rank.
+absl::StatusOr<std::unique_ptr<Kernel>> MakeLocalMove(const TensorType& type, const Sharding& from,
+                                                      const Sharding& to, absl::string_view op,
+                                                      const Mesh& mesh, int64_t rank);
+
+}  // namespace mgc
+
+#endif  // MGC_RUNTIME_LOAD_EXCHANGE_H_

@@ -1,0 +1,239 @@
+#include "runtime/load/exchange.h"
+
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "graph/eval/eval.h"
+#include "gtest/gtest.h"
+#include "runtime/run/workers.h"
+
+namespace mgc {
+namespace {
+
+// One change of sharding of a value, as sharding texts.
+struct Case {
+  const char* op;
+  const char* from;
+  const char* to;
+};
+
+struct Shardings {
+  Mesh mesh;
+  TensorType type;
+  Sharding from;
+  Sharding to;
+};
+
+Shardings MakeShardings(const Case& c, DType dtype, int64_t vocab) {
+  const std::vector<MeshAxis> axes = {{"tp", 2}, {"dp", 3}};
+  Shardings shardings;
+  shardings.mesh = *Mesh::Create(axes);
+  shardings.type = {dtype, {{vocab, "vocab"}, {6, "seq"}, {12, "embed"}}};
+  shardings.from = *ParseSharding(c.from, shardings.mesh);
+  shardings.to = *ParseSharding(c.to, shardings.mesh);
+  return shardings;
+}
+
+// A local graph of the one collective.
+Graph GraphOf(const Shardings& s, const char* op) {
+  GraphBuilder builder("g", Level::kLocal);
+  builder.set_mesh(s.mesh);
+  const ValueId x = builder.AddInput("x", s.type, InputKind::kData, {}, s.from);
+  Node node;
+  node.op = FindOp(op);
+  node.inputs = {x};
+  Value y;
+  y.name = "y";
+  y.type = s.type;
+  y.sharding = s.to;
+  builder.AppendRaw(node, {y});
+  return std::move(builder).Finish();
+}
+
+// Tiles of one value on all ranks, as doubles; padding included.
+using Tiles = std::vector<std::vector<double>>;
+
+// What reference evaluation makes of random tiles, and the tiles themselves.
+void Reference(const Graph& graph, int seed, Tiles* in, Tiles* out) {
+  GraphEvaluator<DoubleModel> evaluator(graph, DoubleModel(), 0);
+  const ValueId x = graph.FindValue("x");
+  const ValueId y = graph.FindValue("y");
+  evaluator.SetZero(x);
+  std::mt19937 random(seed);
+  for (int64_t rank = 0; rank < graph.mesh().world_size(); ++rank) {
+    // The evaluator hands out its tiles read-only; a test may fill them.
+    auto& tile = const_cast<HostTensor<double>&>(evaluator.Tile(x, rank));
+    for (double& element : tile.real) element = std::uniform_real_distribution<>(-1, 1)(random);
+    in->push_back(tile.real);
+  }
+  evaluator.Run({Phase::kForward}, 0);
+  for (int64_t rank = 0; rank < graph.mesh().world_size(); ++rank) {
+    out->push_back(evaluator.Tile(y, rank).real);
+  }
+}
+
+class Exchanges : public testing::TestWithParam<Case> {};
+
+TEST_P(Exchanges, EqualReferenceEvaluation) {
+  for (int64_t vocab : {6, 13}) {
+    const Shardings s = MakeShardings(GetParam(), DType::kF64, vocab);
+    if (absl::StrContains(GetParam().op, "to_all") && vocab == 13) continue;
+    Tiles in;
+    Tiles want;
+    Reference(GraphOf(s, GetParam().op), 17, &in, &want);
+    const auto exchange = ExchangeBetween(s.type, s.from, s.to, GetParam().op, s.mesh);
+    ASSERT_TRUE(exchange.ok()) << exchange.status();
+    SerialParallel serial;
+    for (int64_t rank = 0; rank < s.mesh.world_size(); ++rank) {
+      const std::vector<int64_t> group = s.mesh.Group(rank, exchange->axes);
+      if (group[0] != rank) continue;
+      std::vector<const char*> inputs;
+      Tiles made;
+      std::vector<char*> outputs;
+      made.reserve(group.size());
+      for (int64_t member : group) {
+        inputs.push_back(reinterpret_cast<const char*>(in[member].data()));
+        made.emplace_back(want[member].size() + 1, 77.0);
+        outputs.push_back(reinterpret_cast<char*>(made.back().data()));
+      }
+      ASSERT_TRUE(RunExchange(*exchange, inputs, outputs, serial).ok());
+      for (size_t m = 0; m < group.size(); ++m) {
+        EXPECT_EQ(made[m].back(), 77.0) << "written behind the tile";
+        made[m].pop_back();
+        EXPECT_EQ(made[m], want[group[m]]) << "rank " << group[m] << ", vocabulary " << vocab;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Exchanges,
+    testing::Values(
+        Case{"all_reduce", "-,-,-+tp", "-,-,-"}, Case{"all_reduce", "tp,-,-+dp", "tp,-,-"},
+        Case{"all_reduce", "-,-,-+tp*dp", "-,-,-"}, Case{"all_reduce", "-,-,-^tp", "-,-,-"},
+        Case{"all_reduce", "-,-,-+tp*dp", "-,-,-+dp"}, Case{"all_gather", "tp,-,-", "-,-,-"},
+        Case{"all_gather", "-,tp,-", "-,-,-"}, Case{"all_gather", "-,dp*tp,-", "-,dp,-"},
+        Case{"all_gather", "-,-,tp*dp", "-,-,-"}, Case{"all_gather", "-,-,-/dp", "-,-,-"},
+        Case{"all_gather", "tp,-,-/dp", "tp,-,-"}, Case{"reduce_scatter", "-,-,-+tp", "-,tp,-"},
+        Case{"reduce_scatter", "-,dp,-+tp", "-,dp*tp,-"},
+        Case{"reduce_scatter", "-,-,-+tp*dp", "-,-,dp*tp"},
+        Case{"reduce_scatter", "-,-,-+dp", "-,-,-/dp"},
+        Case{"reduce_scatter", "tp,-,-+dp", "tp,-,-/dp"}, Case{"all_to_all", "-,tp,-", "-,-,tp"},
+        Case{"all_to_all", "-,-,tp", "-,tp,-"}, Case{"all_to_all", "tp,-,-", "-,-,tp"},
+        Case{"all_to_all", "-,-,dp", "dp,-,-"}, Case{"all_to_all", "-,tp*dp,-", "-,tp,dp"}));
+
+class LocalMoves : public testing::TestWithParam<Case> {};
+
+TEST_P(LocalMoves, EqualReferenceEvaluation) {
+  for (int64_t vocab : {6, 13}) {
+    const Shardings s = MakeShardings(GetParam(), DType::kF64, vocab);
+    Tiles in;
+    Tiles want;
+    Reference(GraphOf(s, GetParam().op), 18, &in, &want);
+    SerialParallel serial;
+    for (int64_t rank = 0; rank < s.mesh.world_size(); ++rank) {
+      auto kernel = MakeLocalMove(s.type, s.from, s.to, GetParam().op, s.mesh, rank);
+      ASSERT_TRUE(kernel.ok()) << kernel.status();
+      std::vector<double> made(want[rank].size() + 1, 77.0);
+      void* inputs[] = {in[rank].data()};
+      void* outputs[] = {made.data()};
+      ASSERT_TRUE((*kernel)->Run({inputs, outputs, nullptr, 0}, serial).ok());
+      EXPECT_EQ(made.back(), 77.0) << "written behind the tile";
+      made.pop_back();
+      EXPECT_EQ(made, want[rank]) << "rank " << rank << ", vocabulary " << vocab;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LocalMoves,
+                         testing::Values(Case{"shard_slice", "-,-,-", "tp,-,-"},
+                                         Case{"shard_slice", "-,-,-", "-,-,dp*tp"},
+                                         Case{"shard_slice", "-,dp,-", "-,dp*tp,-"},
+                                         Case{"shard_slice", "tp,-,-", "tp,-,-/dp"},
+                                         Case{"lift", "-,-,-", "-,-,-+dp"},
+                                         Case{"lift", "-,tp,-", "-,tp,-+dp"}));
+
+// Sums of floats follow the group's order, in place and for any split.
+TEST(ExchangeTest, SumsInPlaceInGroupOrder) {
+  const Mesh mesh = *Mesh::Create({{"dp", 3}});
+  constexpr int64_t kElements = 5000;
+  const TensorType type{DType::kF32, {{kElements, ""}}};
+  const Exchange exchange = *ExchangeBetween(type, *ParseSharding("-+dp", mesh),
+                                             *ParseSharding("-", mesh), "all_reduce", mesh);
+  const auto seed = static_cast<unsigned>(GTEST_FLAG_GET(random_seed));
+  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  std::mt19937 random(seed);
+  std::vector<std::vector<float>> tiles(3, std::vector<float>(kElements));
+  for (auto& tile : tiles) {
+    for (float& x : tile) x = std::uniform_real_distribution<float>(-1, 1)(random);
+  }
+  std::vector<float> want(kElements);
+  for (int64_t i = 0; i < kElements; ++i) want[i] = (tiles[0][i] + tiles[1][i]) + tiles[2][i];
+  std::vector<const char*> inputs;
+  std::vector<char*> outputs;
+  for (auto& tile : tiles) {
+    inputs.push_back(reinterpret_cast<const char*>(tile.data()));
+    outputs.push_back(reinterpret_cast<char*>(tile.data()));
+  }
+  Workers workers(3, 3);
+  ASSERT_TRUE(RunExchange(exchange, inputs, outputs, workers).ok());
+  for (const auto& tile : tiles) EXPECT_EQ(tile, want);
+}
+
+Exchange SumOfTwo(DType dtype) {
+  Exchange exchange;
+  exchange.dtype = dtype;
+  exchange.whole = exchange.room = 1;
+  exchange.piece = {0, 0};
+  return exchange;
+}
+
+// 2^53 + 1, which a double cannot hold.
+TEST(ExchangeTest, SumsIndicesAsIntegers) {
+  const int64_t terms[] = {int64_t{1} << 53, 1};
+  int64_t sums[] = {0, 0};
+  const std::vector<const char*> inputs = {reinterpret_cast<const char*>(&terms[0]),
+                                           reinterpret_cast<const char*>(&terms[1])};
+  const std::vector<char*> outputs = {reinterpret_cast<char*>(&sums[0]),
+                                      reinterpret_cast<char*>(&sums[1])};
+  SerialParallel serial;
+  ASSERT_TRUE(RunExchange(SumOfTwo(DType::kI64), inputs, outputs, serial).ok());
+  EXPECT_EQ(sums[0], terms[0] + 1);
+  EXPECT_EQ(sums[1], terms[0] + 1);
+}
+
+// A type that nobody has thought of is refused, not summed as if it were another.
+TEST(ExchangeTest, RefusesAnUnknownElementTypeAndLocalMoves) {
+  int64_t tile = 0;
+  const std::vector<const char*> inputs(2, reinterpret_cast<const char*>(&tile));
+  const std::vector<char*> outputs(2, reinterpret_cast<char*>(&tile));
+  SerialParallel serial;
+  EXPECT_EQ(RunExchange(SumOfTwo(static_cast<DType>(200)), inputs, outputs, serial).code(),
+            absl::StatusCode::kUnimplemented);
+  for (CollectiveKind kind : {CollectiveKind::kSlice, CollectiveKind::kLift}) {
+    Exchange exchange = SumOfTwo(DType::kF32);
+    exchange.kind = kind;
+    EXPECT_EQ(RunExchange(exchange, inputs, outputs, serial).code(),
+              absl::StatusCode::kUnimplemented);
+  }
+}
+
+TEST(ExchangeTest, RefusesWhatIsNoSingleChange) {
+  const Mesh mesh = *Mesh::Create({{"tp", 2}, {"dp", 2}});
+  const TensorType type{DType::kF32, {{4, ""}, {4, ""}}};
+  const auto between = [&](const char* from, const char* to, const char* op) {
+    return ExchangeBetween(type, *ParseSharding(from, mesh), *ParseSharding(to, mesh), op, mesh)
+        .status()
+        .code();
+  };
+  EXPECT_EQ(between("-,-", "-,-", "all_reduce"), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(between("tp,-", "-,tp", "all_gather"), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(between("tp,-/dp", "-,-/dp", "all_gather"), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace mgc

@@ -1,0 +1,175 @@
+#include "runtime/load/load_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
+#include "graph/plan/plan_check.h"
+
+namespace mgc {
+namespace {
+
+class Loader {
+ public:
+  explicit Loader(LoadedPlan* out) : out_(out), plan_(out->plan) {}
+
+  void Run() {
+    for (const StepSegment& segment : out_->train.segments) {
+      out_->segments.push_back(LoadSegment(plan_, segment));
+      for (LoadedExchange& exchange : out_->segments.back().exchanges) {
+        exchange.group = GroupOf(*exchange.start);
+      }
+      NoteSizes(out_->segments.back());
+    }
+    out_->ranks.resize(static_cast<size_t>(plan_.mesh.world_size()));
+    out_->classes.resize(plan_.classes.size());
+    for (size_t c = 0; c < plan_.classes.size(); ++c) {
+      LoadClass(plan_.classes[c], &out_->classes[c]);
+    }
+  }
+
+ private:
+  void NoteSizes(const LoadedSegment& segment) {
+    out_->most_formals = std::max(out_->most_formals, segment.segment->formals.size());
+    for (const LoadedInstr& instr : segment.instrs) {
+      out_->most_operands =
+          std::max({out_->most_operands, instr.inputs.size(), instr.outputs.size()});
+    }
+  }
+
+  int GroupOf(const StepStart& start) {
+    const std::pair<uint32_t, bool> key = {start.axes.bits(), start.between_stages};
+    const auto [it, is_new] = group_numbers_.try_emplace(key, out_->groups.size());
+    if (!is_new) return it->second;
+    out_->groups.emplace_back();
+    for (int64_t rank = 0; rank < plan_.mesh.world_size(); ++rank) {
+      const std::vector<int64_t> group = plan_.mesh.Group(rank, start.axes);
+      std::vector<int> members(group.begin(), group.end());
+      if (start.between_stages) KeepEnds(&members);
+      out_->groups.back().push_back(std::move(members));
+    }
+    return it->second;
+  }
+
+  // Of ranks along the pipeline those of the first and the last stage.
+  void KeepEnds(std::vector<int>* members) const {
+    const AxisId pipeline = PipelineAxis(plan_.mesh);
+    const auto is_inner = [&](int rank) {
+      return !HoldsAnEnd(plan_, static_cast<int>(plan_.mesh.Coordinate(rank, pipeline)));
+    };
+    members->erase(std::remove_if(members->begin(), members->end(), is_inner), members->end());
+  }
+
+  void LoadClass(const PlanClass& plan_class, LoadedClass* out) {
+    out->plan_class = &plan_class;
+    for (int64_t rank : RanksOfClass(plan_, plan_class.coordinate)) {
+      out_->ranks[rank] = {plan_class.coordinate, static_cast<int>(out->ranks.size())};
+      out->ranks.push_back(static_cast<int>(rank));
+    }
+    out->chunks = LoadChunks(plan_class.chunks, *out);
+    out->eval_chunks = LoadChunks(plan_class.eval_chunks, *out);
+    out->update = LoadCalls(plan_class.update, *out);
+    out->eval_update = LoadCalls(plan_class.eval_update, *out);
+    const size_t c = static_cast<size_t>(plan_class.coordinate);
+    out->train = LoadProgram(out_->train.classes[c], out->chunks, out->update);
+    out->eval = LoadProgram(out_->eval.classes[c], out->eval_chunks, out->eval_update);
+  }
+
+  std::vector<LoadedChunk> LoadChunks(const std::vector<Chunk>& chunks,
+                                      const LoadedClass& rank_class) {
+    std::vector<LoadedChunk> loaded;
+    for (const Chunk& chunk : chunks) {
+      loaded.push_back({LoadCalls(chunk.forward, rank_class), LoadCalls(chunk.backward, rank_class),
+                        LoadCalls(chunk.reduce, rank_class)});
+    }
+    return loaded;
+  }
+
+  std::vector<LoadedCall> LoadCalls(const std::vector<Call>& calls, const LoadedClass& rank_class) {
+    std::vector<LoadedCall> list;
+    for (const Call& call : calls) {
+      LoadedCall loaded;
+      loaded.segment = &out_->segments[static_cast<size_t>(call.segment)];
+      loaded.call = &call;
+      for (int rank : rank_class.ranks) {
+        for (const LoadedInstr& instr : loaded.segment->instrs) {
+          if (instr.kind != InstrKind::kCompute) continue;
+          loaded.kernels.push_back(
+              out_->kernels.Find(*loaded.segment->segment, *instr.instr, call.layer, rank));
+        }
+      }
+      list.push_back(std::move(loaded));
+    }
+    return list;
+  }
+
+  // Merges a class' transfers into the order of its collectives, each behind its position.
+  static LoadedProgram LoadProgram(const StepClass& steps, const std::vector<LoadedChunk>& chunks,
+                                   const std::vector<LoadedCall>& update) {
+    LoadedProgram program;
+    program.steps = &steps;
+    std::vector<CommItem> collectives;
+    for (const StepAction& action : steps.actions) {
+      program.calls.push_back(&CallsOf(action.action->ref, chunks, update));
+      AddCollectives(*program.calls.back(), static_cast<int>(program.calls.size()) - 1,
+                     &collectives);
+    }
+    auto next = collectives.begin();
+    for (size_t t = 0; t < steps.transfers.size(); ++t) {
+      while (next != collectives.end() && next->ordinal < steps.transfers[t].position) {
+        program.comm.push_back(*next++);
+      }
+      CommItem item;
+      item.transfer = static_cast<int>(t);
+      program.comm.push_back(item);
+    }
+    program.comm.insert(program.comm.end(), next, collectives.end());
+    return program;
+  }
+
+  static const std::vector<LoadedCall>& CallsOf(const ActionRef& ref,
+                                                const std::vector<LoadedChunk>& chunks,
+                                                const std::vector<LoadedCall>& update) {
+    if (ref.kind == ActionKind::kUpdate) return update;
+    const LoadedChunk& chunk = chunks[static_cast<size_t>(ref.chunk)];
+    if (ref.kind == ActionKind::kForward) return chunk.forward;
+    return ref.kind == ActionKind::kBackward ? chunk.backward : chunk.reduce;
+  }
+
+  static void AddCollectives(const std::vector<LoadedCall>& calls, int action,
+                             std::vector<CommItem>* list) {
+    for (size_t c = 0; c < calls.size(); ++c) {
+      const std::vector<LoadedExchange>& exchanges = calls[c].segment->exchanges;
+      for (size_t x = 0; x < exchanges.size(); ++x) {
+        CommItem item;
+        item.action = action;
+        item.call = static_cast<int>(c);
+        item.exchange = static_cast<int>(x);
+        item.ordinal = static_cast<int64_t>(list->size());
+        item.group = exchanges[x].group;
+        item.signature = exchanges[x].start->signature;
+        list->push_back(item);
+      }
+    }
+  }
+
+  LoadedPlan* out_;
+  const Plan& plan_;
+  absl::flat_hash_map<std::pair<uint32_t, bool>, int> group_numbers_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadPlan(const Plan& plan,
+                                                     absl::Span<const KernelEntry> kernels,
+                                                     uint64_t seed, int width) {
+  MGC_RETURN_IF_ERROR(Annotate(CheckPlanToRun(plan), absl::StrCat("plan ", plan.name)));
+  auto loaded = std::make_unique<LoadedPlan>(plan, kernels, seed, width);
+  Loader(loaded.get()).Run();
+  MGC_RETURN_IF_ERROR(Annotate(loaded->kernels.Refused(), absl::StrCat("plan ", plan.name)));
+  return loaded;
+}
+
+}  // namespace mgc

@@ -1,0 +1,105 @@
+// A plan made ready to run by all ranks of one process.
+//
+// Every decision is the plan's. Loading checks it as its readers do (graph/plan/plan_check.h), then
+// only resolves: names to places (which transfer an action waits for, which kernel an instruction
+// runs), collectives and transfers to the one order of communication of each class.
+
+#ifndef MGC_RUNTIME_LOAD_LOAD_PLAN_H_
+#define MGC_RUNTIME_LOAD_LOAD_PLAN_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "graph/plan/plan.h"
+#include "graph/plan/step_tables.h"
+#include "kernels/kernel.h"
+#include "runtime/load/kernel_table.h"
+#include "runtime/load/load_segment.h"
+
+namespace mgc {
+
+struct LoadedCall {
+  const LoadedSegment* segment = nullptr;
+  const Call* call = nullptr;
+  // [rank's index in the class][kernel of the segment]
+  std::vector<const Kernel*> kernels;
+
+  const Kernel* kernel(int rank_index, int kernel) const {
+    const int64_t row = int64_t{rank_index} * segment->num_kernels;
+    return kernels[static_cast<size_t>(row + kernel)];
+  }
+};
+
+// One entry of a rank's order of communication: a transfer, or a collective of a call.
+struct CommItem {
+  int transfer = -1;
+  int action = -1;
+  int call = -1;
+  int exchange = -1;
+  int64_t ordinal = -1;  // of the collective within the step
+  int group = -1;        // index into LoadedPlan::groups
+  int signature = -1;    // as StepStart's: collectives match when these are equal
+};
+
+struct LoadedProgram {
+  const StepClass* steps = nullptr;                   // what has been proved: actions, transfers
+  std::vector<const std::vector<LoadedCall>*> calls;  // of each action
+  std::vector<CommItem> comm;
+};
+
+struct LoadedChunk {
+  std::vector<LoadedCall> forward;
+  std::vector<LoadedCall> backward;
+  std::vector<LoadedCall> reduce;
+};
+
+struct LoadedClass {
+  const PlanClass* plan_class = nullptr;
+  std::vector<int> ranks;
+  std::vector<LoadedChunk> chunks;
+  std::vector<LoadedChunk> eval_chunks;
+  std::vector<LoadedCall> update;
+  std::vector<LoadedCall> eval_update;
+  LoadedProgram train;
+  LoadedProgram eval;
+};
+
+struct RankPlace {
+  int rank_class = 0;
+  int index = 0;  // among the ranks of its class
+};
+
+struct LoadedPlan {
+  // `p` has passed graph/plan/plan_check.h.
+  LoadedPlan(const Plan& p, absl::Span<const KernelEntry> entries, uint64_t seed, int width)
+      : plan(p), train(p, false), eval(p, true), kernels(entries, p.mesh, seed, width) {}
+  LoadedPlan(const LoadedPlan&) = delete;
+  LoadedPlan& operator=(const LoadedPlan&) = delete;
+
+  const Plan& plan;
+  const StepTables train;
+  const StepTables eval;
+  KernelTable kernels;
+  std::vector<LoadedSegment> segments;
+  std::vector<LoadedClass> classes;
+  std::vector<RankPlace> ranks;
+  // The groups of one set of axes: [set][rank] gives the members, ascending.
+  std::vector<std::vector<std::vector<int>>> groups;
+  size_t most_formals = 0;
+  size_t most_operands = 0;
+};
+
+// `plan` must outlive the result; `seed` keys what is random in kernels, on each of which up to
+// `width` threads work. InvalidArgument with all that graph/plan/plan_check.h finds, Unimplemented
+// with all kernels that are missing or ask for more scratch than their ops allow.
+absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadPlan(const Plan& plan,
+                                                     absl::Span<const KernelEntry> kernels,
+                                                     uint64_t seed, int width);
+
+}  // namespace mgc
+
+#endif  // MGC_RUNTIME_LOAD_LOAD_PLAN_H_

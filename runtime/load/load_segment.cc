@@ -1,0 +1,95 @@
+#include "runtime/load/load_segment.h"
+
+#include <utility>
+
+#include "graph/base/status.h"
+
+namespace mgc {
+namespace {
+
+class Loader {
+ public:
+  Loader(const Plan& plan, const StepSegment& segment)
+      : plan_(plan), segment_(*segment.segment), starts_(segment.starts) {
+    out_.segment = &segment_;
+  }
+
+  LoadedSegment Run() {
+    for (const Slot& slot : segment_.slots) {
+      const int64_t elements = LocalElements(slot.type, slot.sharding, plan_.mesh);
+      slots_.push_back({slot.formal, slot.offset, elements * SizeOf(slot.type.dtype)});
+    }
+    for (const Instr& instr : segment_.instrs) LoadInstr(instr);
+    return std::move(out_);
+  }
+
+ private:
+  std::vector<LoadedSlot> SlotsOf(const std::vector<int>& numbers) const {
+    std::vector<LoadedSlot> slots;
+    slots.reserve(numbers.size());
+    for (int number : numbers) slots.push_back(slots_[static_cast<size_t>(number)]);
+    return slots;
+  }
+
+  void LoadInstr(const Instr& instr) {
+    LoadedInstr loaded;
+    loaded.instr = &instr;
+    loaded.kind = instr.kind;
+    loaded.inputs = SlotsOf(instr.inputs);
+    loaded.outputs = SlotsOf(instr.outputs);
+    switch (instr.kind) {
+      case InstrKind::kCompute:
+        loaded.kernel = out_.num_kernels++;
+        break;
+      case InstrKind::kLoad:
+        loaded.data = *DataInputNamed(instr.attrs.Text("name"));
+        break;
+      case InstrKind::kStart:
+        out_.exchanges.push_back(ExchangeOf(instr));
+        loaded.exchange = instr.collective;
+        break;
+      case InstrKind::kWait:
+        loaded.exchange = instr.collective;
+        break;
+    }
+    out_.instrs.push_back(std::move(loaded));
+  }
+
+  LoadedExchange ExchangeOf(const Instr& instr) const {
+    LoadedExchange exchange;
+    exchange.instr = static_cast<int>(out_.instrs.size());
+    exchange.start = &starts_[static_cast<size_t>(instr.collective)];
+    for (size_t i = 0; i < instr.inputs.size(); ++i) {
+      exchange.parts.push_back(PartOf(instr, segment_.slots[static_cast<size_t>(instr.inputs[i])],
+                                      segment_.slots[static_cast<size_t>(instr.outputs[i])],
+                                      exchange.start->between_stages));
+    }
+    return exchange;
+  }
+
+  Exchange PartOf(const Instr& instr, const Slot& in, const Slot& out, bool between_stages) const {
+    if (between_stages) {
+      Exchange sum = SumOver(in.type, in.sharding, 2, plan_.mesh);
+      sum.axes.Add(PipelineAxis(plan_.mesh));
+      return sum;
+    }
+    absl::StatusOr<Exchange> part =
+        ExchangeBetween(in.type, in.sharding, out.sharding, instr.op->name, plan_.mesh);
+    MGC_CHECK(part.ok()) << part.status().ToString();  // plan_c9
+    return *std::move(part);
+  }
+
+  const Plan& plan_;
+  const Segment& segment_;
+  const std::vector<StepStart>& starts_;
+  LoadedSegment out_;
+  std::vector<LoadedSlot> slots_;
+};
+
+}  // namespace
+
+LoadedSegment LoadSegment(const Plan& plan, const StepSegment& segment) {
+  return Loader(plan, segment).Run();
+}
+
+}  // namespace mgc

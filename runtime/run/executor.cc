@@ -1,0 +1,161 @@
+#include "runtime/run/executor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
+#include "runtime/run/host.h"
+
+namespace mgc {
+namespace {
+
+// Threads, and those of them that may work on one kernel. With a rank for every worker, threads
+// inside kernels would only be in each other's way.
+struct Threads {
+  int workers;
+  int width;
+  int64_t kernels;  // that can run at the same time
+};
+
+Threads ThreadsFor(const Plan& plan, int workers) {
+  const int64_t ranks = plan.mesh.world_size();
+  return {workers, ranks < workers ? workers : 1, std::min<int64_t>(ranks, workers)};
+}
+
+// The most that a class states for a thread.
+int64_t WorkspaceOf(const Plan& plan) {
+  int64_t most = 0;
+  for (const PlanClass& plan_class : plan.classes) {
+    most = std::max(most, plan_class.memory.workspace);
+  }
+  return most;
+}
+
+// Bytes of all ranks' arenas and workspaces together, as far as the numbers are believable;
+// LoadPlan checks them singly.
+int64_t MemoryOf(const Plan& plan, const Threads& threads) {
+  if (plan.classes.empty()) return 0;
+  const int64_t ranks = plan.mesh.world_size() / static_cast<int64_t>(plan.classes.size());
+  double bytes = static_cast<double>(WorkspaceOf(plan)) * static_cast<double>(threads.width) *
+                 static_cast<double>(threads.kernels);
+  for (const PlanClass& plan_class : plan.classes) {
+    bytes += static_cast<double>(plan_class.memory.peak) * static_cast<double>(ranks);
+  }
+  constexpr double kMost = 1e18;
+  return static_cast<int64_t>(std::clamp(bytes, 0.0, kMost));
+}
+
+}  // namespace
+
+absl::Status CheckFits(const Plan& plan, int workers) {
+  const Host host = ReadHost();
+  return CheckMemory(MemoryOf(plan, ThreadsFor(plan, workers > 0 ? workers : host.processors)),
+                     host);
+}
+
+Executor::Executor(std::unique_ptr<LoadedPlan> loaded, int workers, int width)
+    : loaded_(std::move(loaded)), workers_(workers, width) {}
+
+absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(const Plan& plan,
+                                                           const ExecutorOptions& options) {
+  try {
+    return Make(plan, options);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(absl::StrCat("the system has no memory for the tables of ",
+                                                     plan.mesh.world_size(), " ranks"));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Executor>> Executor::Make(const Plan& plan,
+                                                         const ExecutorOptions& options) {
+  const Host host = ReadHost();
+  const Threads threads = ThreadsFor(plan, options.workers > 0 ? options.workers : host.processors);
+  MGC_RETURN_IF_ERROR(CheckMemory(MemoryOf(plan, threads), host));
+  MGC_ASSIGN_OR_RETURN(std::unique_ptr<LoadedPlan> loaded,
+                       LoadPlan(plan, options.kernels, options.seed, threads.width));
+  std::unique_ptr<Executor> executor(
+      new Executor(std::move(loaded), threads.workers, threads.width));
+  MGC_RETURN_IF_ERROR(executor->workers_.status());
+  MGC_RETURN_IF_ERROR(executor->Allocate(options));
+  return executor;
+}
+
+absl::Status Executor::Allocate(const ExecutorOptions& options) {
+  std::vector<char*> arenas;
+  for (const RankPlace& place : loaded_->ranks) {
+    const int64_t bytes = plan().classes[place.rank_class].memory.peak;
+    MGC_ASSIGN_OR_RETURN(Arena arena, Arena::Create(bytes, workers_));
+    arenas.push_back(arena.data());
+    arenas_.push_back(std::move(arena));
+  }
+  workspace_bytes_ = workers_.width() * WorkspaceOf(plan());
+  std::vector<char*> workspaces;
+  const int64_t kernels = ThreadsFor(plan(), workers_.size()).kernels;
+  for (int64_t k = 0; k < kernels; ++k) {
+    MGC_ASSIGN_OR_RETURN(Arena workspace, Arena::Create(workspace_bytes_, workers_));
+    workspaces.push_back(workspace.data());
+    workspaces_.push_back(std::move(workspace));
+  }
+  machine_ = std::make_unique<StepMachine>(*loaded_, workers_, arenas, workspaces,
+                                           options.trace_room, options.shuffle);
+  return absl::OkStatus();
+}
+
+absl::Status Executor::Run(const StepInput& input) {
+  if (input.eval && !has_eval()) {
+    return absl::FailedPreconditionError("the plan has no evaluation program");
+  }
+  return machine_->Run(input);
+}
+
+bool Executor::has_eval() const {
+  return std::any_of(plan().classes.begin(), plan().classes.end(),
+                     [](const PlanClass& c) { return !c.eval.compute.empty(); });
+}
+
+absl::StatusOr<double> Executor::Report(absl::string_view name, bool eval) const {
+  for (const LoadedClass& loaded : loaded_->classes) {
+    const PlanClass& plan_class = *loaded.plan_class;
+    for (const NamedAddress& report : eval ? plan_class.eval_reports : plan_class.reports) {
+      if (report.name != name) continue;
+      double value = 0;
+      std::memcpy(&value, arena(loaded.ranks[0]) + report.address, sizeof(value));
+      return value;
+    }
+  }
+  return absl::NotFoundError(absl::StrCat("the plan reports no `", name, "`"));
+}
+
+int64_t Executor::MeasuredPeak(int64_t rank) const {
+  const Rank& state = machine_->ranks()[static_cast<size_t>(rank)];
+  return std::max(state.high, state.comm_high);
+}
+
+int64_t Executor::MeasuredPeak() const {
+  int64_t peak = 0;
+  for (size_t rank = 0; rank < arenas_.size(); ++rank) {
+    peak = std::max(peak, MeasuredPeak(static_cast<int64_t>(rank)));
+  }
+  return peak;
+}
+
+std::vector<TraceEvent> Executor::Trace(int64_t rank) const {
+  const Rank& state = machine_->ranks()[static_cast<size_t>(rank)];
+  std::vector<TraceEvent> events = NamedEvents(*loaded_, state.id, state.compute_trace);
+  const std::vector<TraceEvent> comm = NamedEvents(*loaded_, state.id, state.comm_trace);
+  events.insert(events.end(), comm.begin(), comm.end());
+  return events;
+}
+
+int64_t Executor::dropped_trace_records() const {
+  int64_t dropped = 0;
+  for (const Rank& rank : machine_->ranks()) {
+    dropped += rank.compute_trace.dropped() + rank.comm_trace.dropped();
+  }
+  return dropped;
+}
+
+}  // namespace mgc

@@ -1,0 +1,93 @@
+// Runs a plan on this machine: all ranks in one process, cooperatively, on a few workers.
+//
+// Create resolves and checks the plan, then allocates one arena per rank and, for each kernel that
+// can run at the same time, the workspace that the plan states; no step allocates. What is in the
+// arenas (parameters, gradients, scalars) is reached by the addresses the plan gives.
+
+#ifndef MGC_RUNTIME_RUN_EXECUTOR_H_
+#define MGC_RUNTIME_RUN_EXECUTOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "graph/plan/plan.h"
+#include "kernels/kernel.h"
+#include "runtime/load/load_plan.h"
+#include "runtime/run/arena.h"
+#include "runtime/run/step_machine.h"
+#include "runtime/run/trace.h"
+#include "runtime/run/workers.h"
+
+namespace mgc {
+
+struct ExecutorOptions {
+  absl::Span<const KernelEntry> kernels;
+  int workers = 0;         // 0: one for each processor this process may use
+  uint64_t seed = 0;       // of what is random in kernels (dropout)
+  int64_t trace_room = 0;  // records kept per rank and queue; 0: no trace
+  // Runs tasks in a random order. Results may not depend on it: for tests.
+  absl::optional<uint64_t> shuffle;
+};
+
+// ResourceExhausted when the arenas of all ranks and the workspaces of `workers` (as in
+// ExecutorOptions) exceed this machine's memory. Believes the plan's numbers and needs no more than
+// these: a plan that is far too large need not be proved first.
+absl::Status CheckFits(const Plan& plan, int workers);
+
+class Executor {
+ public:
+  // `plan` must outlive the executor. Errors of LoadPlan; ResourceExhausted when the ranks' arenas
+  // and the workspaces exceed the memory this process can get (runtime/run/host.h), or the system
+  // gives too few threads.
+  static absl::StatusOr<std::unique_ptr<Executor>> Create(const Plan& plan,
+                                                          const ExecutorOptions& options);
+
+  // Runs one training or evaluation step on all ranks. FailedPrecondition after a deadlock (with
+  // every rank's state), or for an evaluation that the plan has no program for; the error of a
+  // kernel or an exchange, with rank, action and instruction. After any of them but the missing
+  // program the executor repeats it; what has run is in the trace.
+  absl::Status Run(const StepInput& input);
+
+  // A number of the last step, from the first rank that has it. NotFound when no rank reports it.
+  absl::StatusOr<double> Report(absl::string_view name, bool eval) const;
+
+  const Plan& plan() const { return loaded_->plan; }
+  bool has_eval() const;
+  char* arena(int64_t rank) const { return arenas_[static_cast<size_t>(rank)].data(); }
+  Parallel& parallel() { return workers_; }
+  int num_workers() const { return workers_.size(); }
+
+  // Highest end address in use so far, of one rank and of the plan's class that is highest.
+  int64_t MeasuredPeak(int64_t rank) const;
+  int64_t MeasuredPeak() const;
+  // Scratch of one kernel: the plan's workspace for each thread that may work on it.
+  int64_t workspace_bytes() const { return workspace_bytes_; }
+
+  // What has been recorded of a rank, the compute queue before the communication queue.
+  std::vector<TraceEvent> Trace(int64_t rank) const;
+  int64_t dropped_trace_records() const;
+
+ private:
+  Executor(std::unique_ptr<LoadedPlan> loaded, int workers, int width);
+  // Create, but for lack of memory in the tables.
+  static absl::StatusOr<std::unique_ptr<Executor>> Make(const Plan& plan,
+                                                        const ExecutorOptions& options);
+  absl::Status Allocate(const ExecutorOptions& options);
+
+  std::unique_ptr<LoadedPlan> loaded_;
+  std::vector<Arena> arenas_;
+  std::vector<Arena> workspaces_;
+  int64_t workspace_bytes_ = 0;
+  Workers workers_;
+  std::unique_ptr<StepMachine> machine_;
+};
+
+}  // namespace mgc
+
+#endif  // MGC_RUNTIME_RUN_EXECUTOR_H_

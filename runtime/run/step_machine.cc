@@ -1,0 +1,334 @@
+#include "runtime/run/step_machine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "runtime/run/arena.h"
+#include "runtime/run/deadlock.h"
+#include "runtime/run/where.h"
+
+namespace mgc {
+namespace {
+
+constexpr uint64_t kGiveWayOneIn = 4;                // when shuffling
+constexpr int64_t kZeroedAtOnce = int64_t{1} << 20;  // bytes worth handing to another thread
+
+// Splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
+uint64_t NextDice(uint64_t* state) {
+  uint64_t z = (*state += 0x9E3779B97F4A7C15);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+}  // namespace
+
+StepMachine::StepMachine(const LoadedPlan& plan, Workers& workers, absl::Span<char* const> arenas,
+                         absl::Span<char* const> workspaces, int64_t trace_room,
+                         absl::optional<uint64_t> shuffle)
+    : plan_(plan),
+      workers_(workers),
+      workspaces_(workspaces.begin(), workspaces.end()),
+      ranks_(plan.ranks.size()),
+      rows_(plan.plan.global_batch_size / plan.plan.num_micro_batches),
+      tracing_(trace_room > 0),
+      shuffling_(shuffle.has_value()),
+      dice_(shuffle.value_or(0)) {
+  for (size_t r = 0; r < ranks_.size(); ++r) {
+    Rank& rank = ranks_[r];
+    rank.id = static_cast<int>(r);
+    rank.rank_class = &plan.classes[plan.ranks[r].rank_class];
+    rank.index = plan.ranks[r].index;
+    rank.arena = arenas[r];
+    rank.formals.resize(plan.most_formals);
+    rank.inputs.resize(plan.most_operands);
+    rank.outputs.resize(plan.most_operands);
+    rank.sample.resize(static_cast<size_t>(plan.plan.seq_length) + 1);
+    rank.dice = shuffle.value_or(0) + r;
+    rank.compute_trace = TraceBuffer(trace_room);
+    rank.comm_trace = TraceBuffer(trace_room);
+  }
+  comm_inputs_.resize(ranks_.size());
+  comm_outputs_.resize(ranks_.size());
+  for (const std::vector<std::vector<int>>& groups : plan.groups) {
+    for (size_t r = 0; r < groups.size(); ++r) {
+      const size_t members = std::max(groups[r].size(), comm_inputs_[r].size());
+      comm_inputs_[r].resize(members);
+      comm_outputs_[r].resize(members);
+    }
+  }
+  ready_compute_.reserve(ranks_.size());
+  ready_comm_.reserve(ranks_.size());
+}
+
+absl::Status StepMachine::Run(const StepInput& input) {
+  if (!status_.ok()) return status_;
+  input_ = input;
+  finished_ = 0;
+  for (Rank& rank : ranks_) Reset(rank);
+  workers_.Run(*this);
+  if (!status_.ok() && tracing_) RecordOpenActions();
+  return status_;
+}
+
+void StepMachine::Reset(Rank& rank) {
+  rank.program = input_.eval ? &rank.rank_class->eval : &rank.rank_class->train;
+  rank.action = rank.call = rank.instr = 0;
+  rank.inside = false;
+  rank.call_ordinal = 0;
+  rank.begun = false;
+  rank.started = rank.actions_done = rank.collectives_done = rank.transfers_done = 0;
+  rank.comm_next = 0;
+  rank.collectives_needed = rank.transfers_needed = 0;
+  rank.state = RankState::kReady;
+  ready_compute_.push_back(rank.id);
+}
+
+// A task below the number of ranks is a rank's compute queue, one above a rank's communication.
+int StepMachine::Next() {
+  if (!status_.ok()) return running_ == 0 ? kOver : kIdle;
+  if (!ready_comm_.empty()) {
+    ++running_;
+    return Pick(&ready_comm_) + static_cast<int>(ranks_.size());
+  }
+  if (!ready_compute_.empty()) {
+    ++running_;
+    const int rank = Pick(&ready_compute_);
+    ranks_[rank].state = RankState::kRunning;
+    return rank;
+  }
+  if (running_ > 0) return kIdle;
+  bool done = finished_ == static_cast<int>(ranks_.size());
+  for (const Rank& rank : ranks_) done = done && rank.Head() == nullptr;
+  if (!done) {
+    status_ = absl::FailedPreconditionError(DescribeDeadlock(plan_, ranks_, input_.eval));
+  }
+  return kOver;
+}
+
+int StepMachine::Pick(std::vector<int>* ready) {
+  const size_t at = shuffling_ ? dice_() % ready->size() : 0;
+  const int picked = (*ready)[at];
+  ready->erase(ready->begin() + at);
+  return picked;
+}
+
+void StepMachine::Run(int task, int worker) {
+  const int ranks = static_cast<int>(ranks_.size());
+  if (task < ranks) {
+    RunCompute(ranks_[task], worker);
+  } else {
+    RunItem(ranks_[task - ranks]);
+  }
+}
+
+void StepMachine::MakeReady(Rank& rank) {
+  rank.state = RankState::kReady;
+  ready_compute_.push_back(rank.id);
+  workers_.Announce();
+}
+
+void StepMachine::RunCompute(Rank& rank, int worker) {
+  if (!rank.begun) Begin(rank);
+  while (rank.action < rank.program->steps->actions.size()) {
+    if (!rank.inside && !Enter(rank)) return;
+    if (!RunCalls(rank, worker)) return;
+    if (!Leave(rank)) return;
+  }
+  std::lock_guard<std::mutex> lock(workers_.mutex());
+  rank.state = RankState::kFinished;
+  ++finished_;
+  --running_;
+}
+
+void StepMachine::Begin(Rank& rank) {
+  const PlanClass& plan_class = *rank.rank_class->plan_class;
+  for (const Range& range : plan_class.zeroed) {
+    char* const from = rank.arena + range.begin;
+    workers_.For(range.end - range.begin, kZeroedAtOnce,
+                 [from](int64_t begin, int64_t end) { ZeroStretch(from + begin, end - begin); });
+    rank.high = std::max(rank.high, range.end);
+  }
+  for (const NamedAddress& scalar : plan_class.scalars) {
+    for (const NamedScalar& given : input_.scalars) {
+      if (scalar.name != given.name) continue;
+      std::memcpy(rank.arena + scalar.address, &given.value, sizeof(given.value));
+    }
+  }
+  std::lock_guard<std::mutex> lock(workers_.mutex());
+  rank.begun = true;
+  TryItem(rank);
+}
+
+bool StepMachine::WaitFor(Rank& rank, int64_t collectives, int64_t transfers) {
+  std::lock_guard<std::mutex> lock(workers_.mutex());
+  rank.collectives_needed = collectives;
+  rank.transfers_needed = transfers;
+  if (rank.Satisfied()) return true;
+  rank.state = RankState::kBlocked;
+  --running_;
+  return false;
+}
+
+bool StepMachine::GiveWay(Rank& rank) {
+  if (!shuffling_ || NextDice(&rank.dice) % kGiveWayOneIn != 0) return false;
+  std::lock_guard<std::mutex> lock(workers_.mutex());
+  MakeReady(rank);
+  --running_;
+  return true;
+}
+
+bool StepMachine::Enter(Rank& rank) {
+  const StepAction& action = rank.program->steps->actions[rank.action];
+  if (action.transfers_needed > 0 || action.collectives_needed > 0) {
+    if (!WaitFor(rank, action.collectives_needed, action.transfers_needed)) return false;
+  }
+  rank.inside = true;
+  rank.call = rank.instr = 0;
+  if (tracing_) rank.action_begin_ns = NowNs();
+  return true;
+}
+
+bool StepMachine::RunCalls(Rank& rank, int worker) {
+  const std::vector<LoadedCall>& calls = *rank.program->calls[rank.action];
+  for (; rank.call < calls.size(); ++rank.call, rank.instr = 0) {
+    const LoadedCall& call = calls[rank.call];
+    if (rank.instr == 0) Bind(rank, call);
+    const size_t size = call.segment->instrs.size();
+    while (rank.instr < size) {
+      if (!RunInstr(rank, call, worker)) return false;
+      ++rank.instr;
+      if (rank.instr < size && GiveWay(rank)) return false;
+    }
+    rank.call_ordinal += static_cast<int64_t>(call.segment->exchanges.size());
+  }
+  return true;
+}
+
+// False when the step has failed elsewhere.
+bool StepMachine::Leave(Rank& rank) {
+  if (tracing_) {
+    rank.compute_trace.Add({TraceKind::kAction, input_.eval, static_cast<int>(rank.action), -1, -1,
+                            rank.action_begin_ns, NowNs()});
+  }
+  rank.inside = false;
+  ++rank.action;
+  std::lock_guard<std::mutex> lock(workers_.mutex());
+  ++rank.actions_done;
+  if (!status_.ok()) {
+    Stop(rank);
+    return false;
+  }
+  TryItem(rank);
+  return true;
+}
+
+// Gives the worker back for good. Mutex held.
+void StepMachine::Stop(Rank& rank) {
+  rank.state = RankState::kBlocked;
+  --running_;
+}
+
+void StepMachine::FailInstr(Rank& rank, const LoadedCall& call, const absl::Status& why,
+                            int64_t begin_ns) {
+  if (tracing_) {
+    rank.compute_trace.AddLast({TraceKind::kInstr, input_.eval, static_cast<int>(rank.action),
+                                static_cast<int>(rank.call), static_cast<int>(rank.instr), begin_ns,
+                                NowNs()});
+  }
+  absl::Status failure =
+      FailureOfInstr(plan_, rank.id, input_.eval, rank.action, call, rank.instr, why);
+  std::lock_guard<std::mutex> lock(workers_.mutex());
+  status_.Update(std::move(failure));
+  Stop(rank);
+}
+
+// Puts the actions that a failed step has not ended into the traces. Nothing runs.
+void StepMachine::RecordOpenActions() {
+  for (Rank& rank : ranks_) {
+    if (!rank.inside) continue;
+    rank.compute_trace.AddLast({TraceKind::kAction, input_.eval, static_cast<int>(rank.action), -1,
+                                -1, rank.action_begin_ns, NowNs()});
+  }
+}
+
+void StepMachine::Bind(Rank& rank, const LoadedCall& call) const {
+  const Action& action = *rank.program->steps->actions[rank.action].action;
+  for (size_t f = 0; f < call.call->bindings.size(); ++f) {
+    rank.formals[f] = AddressOf(call.call->bindings[f], action);
+  }
+}
+
+// False when the rank must wait or has failed, and has given its worker back.
+bool StepMachine::RunInstr(Rank& rank, const LoadedCall& call, int worker) {
+  const LoadedInstr& instr = call.segment->instrs[rank.instr];
+  switch (instr.kind) {
+    case InstrKind::kStart:
+      Start(rank);
+      return true;
+    case InstrKind::kWait:
+      return WaitFor(rank, rank.call_ordinal + instr.exchange + 1, 0);
+    case InstrKind::kCompute:
+    case InstrKind::kLoad:
+      break;
+  }
+  const int64_t begin = tracing_ ? NowNs() : 0;
+  if (instr.kind == InstrKind::kCompute) {
+    const absl::Status status = RunKernel(rank, call, instr, worker);
+    if (!status.ok()) {
+      FailInstr(rank, call, status, begin);
+      return false;
+    }
+  } else {
+    Load(rank, instr);
+  }
+  if (tracing_) {
+    rank.compute_trace.Add({TraceKind::kInstr, input_.eval, static_cast<int>(rank.action),
+                            static_cast<int>(rank.call), static_cast<int>(rank.instr), begin,
+                            NowNs()});
+  }
+  return true;
+}
+
+absl::Status StepMachine::RunKernel(Rank& rank, const LoadedCall& call, const LoadedInstr& instr,
+                                    int worker) {
+  const auto resolve = [&rank](const std::vector<LoadedSlot>& slots, std::vector<void*>* out) {
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const int64_t address = rank.formals[slots[i].formal] + slots[i].offset;
+      rank.high = std::max(rank.high, address + slots[i].bytes);
+      (*out)[i] = rank.arena + address;
+    }
+  };
+  resolve(instr.inputs, &rank.inputs);
+  resolve(instr.outputs, &rank.outputs);
+  KernelRun run;
+  run.inputs = absl::MakeConstSpan(rank.inputs.data(), instr.inputs.size());
+  run.outputs = absl::MakeConstSpan(rank.outputs.data(), instr.outputs.size());
+  run.workspace = workspaces_[workspaces_.size() == ranks_.size() ? rank.id : worker];
+  run.first_sample = FirstSample(rank);
+  return call.kernel(rank.index, instr.kernel)->Run(run, workers_);
+}
+
+void StepMachine::Load(Rank& rank, const LoadedInstr& instr) {
+  const LoadedCall& call = (*rank.program->calls[rank.action])[rank.call];
+  const LoadedSlot& slot = instr.outputs[0];
+  const int64_t address = rank.formals[slot.formal] + slot.offset;
+  rank.high = std::max(rank.high, address + slot.bytes);
+  FillData(instr.data, call.segment->segment->slots[instr.instr->outputs[0]], plan_.plan.mesh,
+           rank.id, input_.data, FirstSample(rank), absl::MakeSpan(rank.sample),
+           rank.arena + address);
+}
+
+int64_t StepMachine::FirstSample(const Rank& rank) const {
+  const ActionRef& ref = rank.program->steps->actions[rank.action].action->ref;
+  return input_.data.first_sample + ref.micro_batch * rows_;
+}
+
+void StepMachine::Start(Rank& rank) {
+  std::lock_guard<std::mutex> lock(workers_.mutex());
+  ++rank.started;
+  TryItem(rank);
+}
+
+}  // namespace mgc

@@ -1,0 +1,121 @@
+// Runs one step of all ranks on the workers: a loop and a switch over what the plan has decided.
+//
+//   compute queue        actions in order; a rank that must wait gives its worker back
+//   communication queue  one item at a time, in order. A collective runs when every member's queue
+//                        stands at it and every member's compute queue has started it; a transfer
+//                        when both ends' queues stand at it, the producing action is complete and
+//                        so are the actions it comes after.
+//
+// Timing decides only which worker does what when, never what is computed. When no queue can go on,
+// nothing is in flight and not everything is done, that is a deadlock, found at once and exactly.
+//
+// When a kernel or an exchange fails, every rank stops at the end of its action at the latest, and
+// the step with it; what each rank was at is then in its trace.
+
+#ifndef MGC_RUNTIME_RUN_STEP_MACHINE_H_
+#define MGC_RUNTIME_RUN_STEP_MACHINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "runtime/data/feed.h"
+#include "runtime/load/load_plan.h"
+#include "runtime/run/rank.h"
+#include "runtime/run/workers.h"
+
+namespace mgc {
+
+struct NamedScalar {
+  const char* name;
+  double value;
+};
+
+// What changes from step to step.
+struct StepInput {
+  bool eval = false;
+  StepData data;
+  absl::Span<const NamedScalar> scalars;  // those a class does not list are left aside
+};
+
+class StepMachine : public TaskSource {
+ public:
+  // `arenas`: one per rank. `workspaces`: one per worker, or per rank where these are fewer. With
+  // `shuffle`, tasks are taken in a random order and ranks give way at random places; results may
+  // not change.
+  StepMachine(const LoadedPlan& plan, Workers& workers, absl::Span<char* const> arenas,
+              absl::Span<char* const> workspaces, int64_t trace_room,
+              absl::optional<uint64_t> shuffle);
+
+  // Runs a step. FailedPrecondition with every rank's state and the cycle of waits after a
+  // deadlock; a kernel's or an exchange's error with rank, action and instruction. The machine is
+  // then of no more use, and says so by the same error.
+  absl::Status Run(const StepInput& input);
+
+  const std::vector<Rank>& ranks() const { return ranks_; }
+
+  int Next() override;
+  void Run(int task, int worker) override;
+
+ private:
+  void Reset(Rank& rank);
+  int Pick(std::vector<int>* ready);
+  void MakeReady(Rank& rank);
+
+  // The compute queue. Those that return bool say whether the rank goes on; if not, it may already
+  // be another worker's.
+  void RunCompute(Rank& rank, int worker);
+  void Begin(Rank& rank);
+  bool Enter(Rank& rank);
+  bool RunCalls(Rank& rank, int worker);
+  bool Leave(Rank& rank);
+  void Bind(Rank& rank, const LoadedCall& call) const;
+  bool RunInstr(Rank& rank, const LoadedCall& call, int worker);
+  absl::Status RunKernel(Rank& rank, const LoadedCall& call, const LoadedInstr& instr, int worker);
+  void Load(Rank& rank, const LoadedInstr& instr);
+  void Start(Rank& rank);
+  bool WaitFor(Rank& rank, int64_t collectives, int64_t transfers);
+  bool GiveWay(Rank& rank);
+  int64_t FirstSample(const Rank& rank) const;
+  void Stop(Rank& rank);
+  void FailInstr(Rank& rank, const LoadedCall& call, const absl::Status& why, int64_t begin_ns);
+  void RecordOpenActions();
+
+  // The communication queue.
+  void TryItem(Rank& rank);
+  void RunItem(Rank& rank);
+  void RunCollective(Rank& rank, const CommItem& item);
+  absl::Status RunParts(Rank& rank, const CommItem& item);
+  void FailCollective(Rank& rank, const CommItem& item, const absl::Status& why);
+  void RunTransfer(Rank& rank, const CommItem& item);
+  void FinishItem(Rank& rank);
+  Rank& PeerOf(const Rank& rank, const StepTransfer& transfer);
+
+  const LoadedPlan& plan_;
+  Workers& workers_;
+  std::vector<char*> workspaces_;
+  std::vector<Rank> ranks_;
+  std::vector<std::vector<const char*>> comm_inputs_;  // by initiating rank, for its largest group
+  std::vector<std::vector<char*>> comm_outputs_;
+  const int64_t rows_;  // of a micro-batch
+  const bool tracing_;
+  const bool shuffling_;
+  StepInput input_;
+
+  // Guarded by the workers' mutex.
+  std::mt19937_64 dice_;
+  std::vector<int> ready_compute_;  // ranks
+  std::vector<int> ready_comm_;     // ranks whose item can run
+  int running_ = 0;
+  int finished_ = 0;
+  absl::Status status_;  // of the first failure
+};
+
+}  // namespace mgc
+
+#endif  // MGC_RUNTIME_RUN_STEP_MACHINE_H_

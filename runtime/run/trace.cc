@@ -1,0 +1,37 @@
+#include "runtime/run/trace.h"
+
+#include <chrono>
+
+#include "runtime/run/where.h"
+
+namespace mgc {
+int64_t NowNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+std::vector<TraceEvent> NamedEvents(const LoadedPlan& plan, int rank, const TraceBuffer& buffer) {
+  std::vector<TraceEvent> events;
+  const LoadedClass& rank_class = plan.classes[plan.ranks[rank].rank_class];
+  for (const TraceRecord& record : buffer.records()) {
+    const LoadedProgram& program = record.eval ? rank_class.eval : rank_class.train;
+    TraceEvent event{rank, record.kind, "", record.begin_ns, record.end_ns};
+    if (record.kind == TraceKind::kAction) {
+      event.name = NameOfAction(plan, rank, record.eval, static_cast<size_t>(record.action));
+    } else if (record.kind == TraceKind::kInstr) {
+      event.name =
+          NameOfInstr((*program.calls[record.action])[record.call], static_cast<size_t>(record.at));
+    } else {
+      CommItem item;
+      item.action = record.action;
+      item.call = record.call;
+      (record.kind == TraceKind::kTransfer ? item.transfer : item.exchange) = record.at;
+      event.name = NameOfItem(plan, rank, record.eval, item);
+    }
+    events.push_back(std::move(event));
+  }
+  return events;
+}
+
+}  // namespace mgc

@@ -1,0 +1,63 @@
+#include "runtime/train/metrics.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "graph/base/file.h"
+#include "graph/base/json_writer.h"
+#include "graph/base/units.h"
+
+namespace mgc {
+namespace {
+
+// Three to four digits before a unit: "950", "95.0 k", "1.2 M".
+std::string FormatRate(double rate) {
+  if (rate >= 1e6) return absl::StrFormat("%.1f M", rate / 1e6);
+  if (rate >= 1e4) return absl::StrFormat("%.1f k", rate / 1e3);
+  return absl::StrFormat("%.0f", rate);
+}
+
+}  // namespace
+
+std::string StepLine(const StepRecord& r) {
+  std::string line = absl::StrFormat("step %d | loss %.4f", r.step, r.loss);
+  for (const auto& [name, loss] : r.other_losses) {
+    absl::StrAppendFormat(&line, " | %s %.4f", EscapeBytes(name), loss);
+  }
+  absl::StrAppendFormat(&line, " | grad norm %.3f | %.1f ms", r.grad_norm, r.ms);
+  if (r.predicted_ms.has_value() && *r.predicted_ms > 0) {
+    absl::StrAppendFormat(&line, " (plan %.1f, %+.1f%%)", *r.predicted_ms,
+                          (r.ms / *r.predicted_ms - 1) * 100);
+  }
+  absl::StrAppend(&line, " | ", FormatRate(r.tokens_per_second), " tokens/s | ",
+                  BytesText(r.peak_bytes));
+  return line;
+}
+
+std::string StepJson(const StepRecord& r) {
+  JsonWriter json(JsonStyle::kCompact);
+  json.BeginObject().Integer("step", r.step).Number("loss", r.loss);
+  if (!r.other_losses.empty()) {
+    json.Key("other_losses").BeginObject();
+    for (const auto& [name, loss] : r.other_losses) json.Number(name, loss);
+    json.EndObject();
+  }
+  json.Number("grad_norm", r.grad_norm).Number("lr", r.lr).Number("ms", r.ms);
+  json.Number("tokens_per_second", r.tokens_per_second).EndObject();
+  return std::move(json).Text();
+}
+
+std::string EvalLine(const EvalRecord& r) {
+  return absl::StrFormat("evaluation after step %d | loss %.4f | %d samples", r.step, r.loss,
+                         r.samples);
+}
+
+std::string EvalJson(const EvalRecord& r) {
+  JsonWriter json(JsonStyle::kCompact);
+  json.BeginObject().Integer("step", r.step).Number("eval_loss", r.loss);
+  json.Integer("eval_samples", r.samples).Integer("eval_tokens", r.tokens).EndObject();
+  return std::move(json).Text();
+}
+
+}  // namespace mgc

@@ -1,0 +1,108 @@
+#include "runtime/train/metrics_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "graph/base/file.h"
+#include "graph/base/status.h"
+
+namespace mgc {
+namespace {
+
+// Names tried for an earlier file, and files opened before it is given up that others replace them.
+constexpr int kMostEarlier = 10000;
+constexpr int kMostOpened = 100;
+
+absl::Status WriteError(int error, absl::string_view path) {
+  return absl::ErrnoToStatus(error, absl::StrCat("cannot write ", EscapeBytes(path)));
+}
+
+std::string Resolved(const std::string& path) {
+  const std::unique_ptr<char, void (*)(void*)> real(realpath(path.c_str(), nullptr), std::free);
+  return real == nullptr ? path : std::string(real.get());
+}
+
+bool IsRegular(int file) {
+  struct stat info;
+  return fstat(file, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+bool IsEmpty(int file) {
+  struct stat info;
+  return fstat(file, &info) == 0 && info.st_size == 0;
+}
+
+// Gives the file at `path` the next free name and returns that.
+absl::StatusOr<std::string> SetAside(const std::string& path) {
+  for (int number = 1; number <= kMostEarlier; ++number) {
+    std::string name = absl::StrCat(path, ".", number);
+    if (link(path.c_str(), name.c_str()) == 0) {
+      return unlink(path.c_str()) == 0 ? absl::StatusOr<std::string>(std::move(name))
+                                       : WriteError(errno, path);
+    }
+    if (errno != EEXIST) return WriteError(errno, name);
+  }
+  return absl::FailedPreconditionError(absl::StrCat("cannot write ", EscapeBytes(path), ": ",
+                                                    kMostEarlier, " earlier files are kept"));
+}
+
+}  // namespace
+
+absl::StatusOr<MetricsFile> MetricsFile::Create(const std::string& path) {
+  std::string earlier;
+  for (int opened = 0; opened < kMostOpened; ++opened) {
+    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (file < 0) return WriteError(errno, path);
+    MetricsFile metrics(file, path);
+    if (!IsRegular(file)) return metrics;
+    if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      return absl::UnavailableError(
+          absl::StrCat("cannot write ", EscapeBytes(path), ": another run is writing it"));
+    }
+    // Between opening and locking, another run may have set this very file aside.
+    const std::string resolved = Resolved(path);
+    if (!IsNamed(file, resolved)) continue;
+    metrics.earlier_ = earlier;
+    if (IsEmpty(file)) return metrics;
+    MGC_ASSIGN_OR_RETURN(earlier, SetAside(resolved));
+  }
+  return WriteError(EBUSY, path);
+}
+
+MetricsFile::MetricsFile(MetricsFile&& other) noexcept
+    : file_(std::exchange(other.file_, -1)),
+      path_(std::move(other.path_)),
+      earlier_(std::move(other.earlier_)) {}
+
+MetricsFile& MetricsFile::operator=(MetricsFile&& other) noexcept {
+  std::swap(file_, other.file_);
+  std::swap(path_, other.path_);
+  std::swap(earlier_, other.earlier_);
+  return *this;
+}
+
+MetricsFile::~MetricsFile() {
+  if (file_ >= 0) close(file_);
+}
+
+absl::Status MetricsFile::Append(absl::string_view object) {
+  const std::string line = absl::StrCat(object, "\n");
+  absl::string_view rest = line;
+  while (!rest.empty()) {
+    const ssize_t written = write(file_, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return WriteError(errno, path_);
+    rest.remove_prefix(written);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mgc

@@ -1,0 +1,72 @@
+#include "runtime/train/metrics.h"
+
+#include <limits>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "graph/base/json.h"
+#include "gtest/gtest.h"
+
+namespace mgc {
+namespace {
+
+using ::testing::HasSubstr;
+
+StepRecord Example() {
+  StepRecord record;
+  record.step = 10;
+  record.loss = 4.2130002975;
+  record.grad_norm = 1.31;
+  record.lr = 0.1 + 0.2;
+  record.ms = 43;
+  record.predicted_ms = 41.2;
+  record.tokens_per_second = 95000;
+  record.peak_bytes = 212 << 20;
+  return record;
+}
+
+TEST(StepLine, ShowsAllFields) {
+  StepRecord record = Example();
+  EXPECT_EQ(StepLine(record),
+            "step 10 | loss 4.2130 | grad norm 1.310 | 43.0 ms (plan 41.2, +4.4%) | 95.0 k "
+            "tokens/s | 212.0 MiB");
+  record.predicted_ms.reset();
+  record.tokens_per_second = 512;
+  EXPECT_EQ(StepLine(record),
+            "step 10 | loss 4.2130 | grad norm 1.310 | 43.0 ms | 512 tokens/s | 212.0 MiB");
+}
+
+TEST(StepRecord, ShowsEveryLossTerm) {
+  StepRecord record = Example();
+  record.other_losses = {{"router", 0.5}, {"z", 0.25}};
+  EXPECT_THAT(StepLine(record),
+              HasSubstr("| loss 4.2130 | router 0.5000 | z 0.2500 | grad norm 1.310 |"));
+  EXPECT_THAT(StepJson(record), HasSubstr("\"loss\":4.2130002975,\"other_losses\":{\"router\":0.5,"
+                                          "\"z\":0.25},\"grad_norm\":1.31,"));
+}
+
+TEST(StepJson, NumbersAreShortestAndExact) {
+  EXPECT_EQ(
+      StepJson(Example()),
+      "{\"step\":10,\"loss\":4.2130002975,\"grad_norm\":1.31,\"lr\":0.30000000000000004,\"ms\":43,"
+      "\"tokens_per_second\":95000}");
+}
+
+TEST(StepJson, NonFiniteNumbersAreStrings) {
+  StepRecord record = Example();
+  record.loss = std::numeric_limits<double>::quiet_NaN();
+  record.grad_norm = std::numeric_limits<double>::infinity();
+  JsonValue json = ParseJson(StepJson(record), "line").value();
+  EXPECT_EQ(json.Find("loss")->text, "NaN");
+  EXPECT_EQ(json.Find("grad_norm")->text, "Infinity");
+}
+
+TEST(EvalRecord, SaysTheStep) {
+  const EvalRecord record = {10, 4.25, 8, 256};
+  EXPECT_EQ(EvalLine(record), "evaluation after step 10 | loss 4.2500 | 8 samples");
+  EXPECT_EQ(EvalJson(record),
+            "{\"step\":10,\"eval_loss\":4.25,\"eval_samples\":8,\"eval_tokens\":256}");
+}
+
+}  // namespace
+}  // namespace mgc

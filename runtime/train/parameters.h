@@ -1,0 +1,44 @@
+// Parameters as logical tensors: their first values, and what the ranks hold put together again.
+//
+// Nothing here depends on the plan: element i of parameter `layers.3.mlp.up` starts with the i-th
+// number of the stream of that name, and what is gathered is the logical tensor without padding.
+
+#ifndef MGC_RUNTIME_TRAIN_PARAMETERS_H_
+#define MGC_RUNTIME_TRAIN_PARAMETERS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/run/executor.h"
+
+namespace mgc {
+
+struct LogicalTensor {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::vector<float> values;  // row-major
+};
+
+// InvalidArgument when a parameter of the plan lies outside its rank's arena or has no start.
+absl::Status CheckParameters(const Plan& plan);
+
+// Fills all ranks' parameters of a plan that passes CheckParameters: normal numbers of standard
+// deviation `std` keyed by seed, name and logical index, zeros, or ones, as the parameter says.
+// Room beyond the logical tensor is left as it is (zero in a new arena).
+void InitializeParameters(uint64_t seed, Executor& executor);
+
+enum class TensorRole : uint8_t {
+  kParam,
+  kMeanGradient,  // of the last step: divided by its token count, before clipping
+};
+
+// All parameters, or their gradients, in the order of the plan's stages. FailedPrecondition when
+// the plan keeps no mean gradients.
+absl::StatusOr<std::vector<LogicalTensor>> GatherTensors(const Executor& executor, TensorRole role);
+
+}  // namespace mgc
+
+#endif  // MGC_RUNTIME_TRAIN_PARAMETERS_H_

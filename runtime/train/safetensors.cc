@@ -1,0 +1,320 @@
+#include "runtime/train/safetensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "graph/base/file.h"
+#include "graph/base/json.h"
+#include "graph/base/json_writer.h"
+#include "graph/base/status.h"
+
+namespace mgc {
+namespace {
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the format is little endian");
+
+constexpr int64_t kPrefixBytes = 8;
+// HF's JavaScript reader refuses longer headers.
+constexpr int64_t kMaxHeaderBytes = 25000000;
+constexpr absl::string_view kMetadata = "__metadata__";
+
+struct TypeInfo {
+  SafetensorsType type;
+  absl::string_view name;
+  int64_t bytes;
+};
+
+// In the order in which a file holds them.
+constexpr TypeInfo kTypes[] = {
+    {SafetensorsType::kI64, "I64", 8},
+    {SafetensorsType::kF64, "F64", 8},
+    {SafetensorsType::kF32, "F32", 4},
+};
+
+const TypeInfo& InfoOf(SafetensorsType type) {
+  for (const TypeInfo& info : kTypes) {
+    if (info.type == type) return info;
+  }
+  MGC_CHECK(false) << "type " << static_cast<int>(type);
+  return kTypes[0];
+}
+
+const TypeInfo* FindType(absl::string_view name) {
+  for (const TypeInfo& info : kTypes) {
+    if (info.name == name) return &info;
+  }
+  return nullptr;
+}
+
+// The bytes of a tensor, or -1 if a dim is negative or the product overflows.
+int64_t ByteCount(const TypeInfo& type, absl::Span<const int64_t> shape) {
+  int64_t bytes = type.bytes;
+  for (int64_t dim : shape) {
+    if (dim < 0 || __builtin_mul_overflow(bytes, dim, &bytes)) return -1;
+  }
+  return bytes;
+}
+
+template <typename T>
+SafetensorsView MakeView(std::string name, SafetensorsType type, std::vector<int64_t> shape,
+                         absl::Span<const T> values) {
+  absl::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+  return {std::move(name), type, std::move(shape), bytes};
+}
+
+absl::Status CheckViews(absl::Span<const SafetensorsView> sorted) {
+  std::vector<std::string> names;
+  for (const SafetensorsView& tensor : sorted) {
+    int64_t bytes = ByteCount(InfoOf(tensor.type), tensor.shape);
+    if (bytes != static_cast<int64_t>(tensor.bytes.size())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor ", EscapeBytes(tensor.name), " of shape [",
+                       absl::StrJoin(tensor.shape, ","), "] has ", tensor.bytes.size(), " bytes"));
+    }
+    absl::StatusOr<JsonValue> quoted = ParseJson(JsonQuote(tensor.name), "");
+    if (tensor.name == kMetadata || !quoted.ok() || quoted->text != tensor.name) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("no tensor can be named ", EscapeBytes(tensor.name)));
+    }
+    names.push_back(tensor.name);
+  }
+  std::sort(names.begin(), names.end());
+  auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("two tensors are named ", *twice));
+  }
+  return absl::OkStatus();
+}
+
+// The header of `sorted` tensors with the length before it, padded so that the data begins at a
+// multiple of 8.
+std::string MakeHeader(absl::Span<const SafetensorsView> sorted) {
+  // Readers of HF's transformers refuse a file that does not name its format.
+  JsonWriter json(JsonStyle::kCompact);
+  json.BeginObject().Key(kMetadata).BeginObject().String("format", "pt").EndObject();
+  int64_t begin = 0;
+  for (const SafetensorsView& tensor : sorted) {
+    int64_t end = begin + static_cast<int64_t>(tensor.bytes.size());
+    json.Key(tensor.name).BeginObject().String("dtype", InfoOf(tensor.type).name);
+    json.Key("shape").Integers(tensor.shape).Key("data_offsets").Integers({begin, end}).EndObject();
+    begin = end;
+  }
+  std::string header = std::move(json.EndObject()).Text();
+  header.append((8 - header.size() % 8) % 8, ' ');
+  uint64_t size = header.size();
+  std::string prefix(kPrefixBytes, '\0');
+  std::memcpy(prefix.data(), &size, kPrefixBytes);
+  return prefix + header;
+}
+
+// Reads one header entry; errors are relative to the file.
+class HeaderReader {
+ public:
+  explicit HeaderReader(absl::string_view file) : file_(file) {}
+
+  absl::StatusOr<std::map<std::string, SafetensorsFile::Entry>> Read(const JsonValue& root) const {
+    if (root.kind != JsonValue::Kind::kObject) return Error(root, "the header is not an object");
+    std::map<std::string, SafetensorsFile::Entry> entries;
+    for (const JsonMember& member : root.members) {
+      if (member.key == kMetadata) {
+        MGC_RETURN_IF_ERROR(CheckMetadata(member.value));
+        continue;
+      }
+      SafetensorsFile::Entry entry;
+      MGC_ASSIGN_OR_RETURN(entry, ReadEntry(member.key, member.value));
+      entries.emplace(member.key, std::move(entry));
+    }
+    return entries;
+  }
+
+ private:
+  absl::Status Error(const JsonValue& at, absl::string_view what) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat(EscapeBytes(file_), ": header ", at.line, ":", at.column, ": ", what));
+  }
+
+  absl::Status CheckMetadata(const JsonValue& metadata) const {
+    if (metadata.kind != JsonValue::Kind::kObject)
+      return Error(metadata, "__metadata__ is not an object");
+    for (const JsonMember& member : metadata.members) {
+      if (member.value.kind != JsonValue::Kind::kString) {
+        return Error(member.value, "a value of __metadata__ is not a string");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<int64_t>> ReadSizes(const JsonValue& value) const {
+    if (value.kind != JsonValue::Kind::kArray) return Error(value, "not a list of sizes");
+    std::vector<int64_t> sizes;
+    for (const JsonValue& item : value.items) {
+      if (item.kind != JsonValue::Kind::kInteger || item.integer < 0)
+        return Error(item, "not a size");
+      sizes.push_back(item.integer);
+    }
+    return sizes;
+  }
+
+  absl::StatusOr<SafetensorsFile::Entry> ReadEntry(const std::string& name,
+                                                   const JsonValue& value) const {
+    std::string tensor = absl::StrCat("tensor ", EscapeBytes(name));
+    const JsonValue* dtype = value.Find("dtype");
+    const JsonValue* shape = value.Find("shape");
+    const JsonValue* offsets = value.Find("data_offsets");
+    if (dtype == nullptr || shape == nullptr || offsets == nullptr || value.members.size() != 3) {
+      return Error(value,
+                   absl::StrCat(tensor, " has other keys than dtype, shape and data_offsets"));
+    }
+    const TypeInfo* type = FindType(dtype->text);
+    if (type == nullptr) {
+      return Error(*dtype, absl::StrCat(tensor, " has dtype ", EscapeBytes(dtype->text),
+                                        "; supported are I64, F64, F32"));
+    }
+    SafetensorsFile::Entry entry;
+    entry.type = type->type;
+    MGC_ASSIGN_OR_RETURN(entry.shape, ReadSizes(*shape));
+    std::vector<int64_t> range;
+    MGC_ASSIGN_OR_RETURN(range, ReadSizes(*offsets));
+    if (range.size() != 2) return Error(*offsets, absl::StrCat(tensor, " needs two offsets"));
+    std::tie(entry.begin, entry.end) = std::make_tuple(range[0], range[1]);
+    if (entry.begin > entry.end || entry.end - entry.begin != ByteCount(*type, entry.shape)) {
+      return Error(*offsets, absl::StrCat(tensor, " of shape [", absl::StrJoin(entry.shape, ","),
+                                          "] has offsets ", entry.begin, " to ", entry.end));
+    }
+    return entry;
+  }
+
+  absl::string_view file_;
+};
+
+// Every byte of the data belongs to exactly one tensor.
+absl::Status CheckCoverage(const std::map<std::string, SafetensorsFile::Entry>& entries,
+                           int64_t data_bytes, absl::string_view file) {
+  std::vector<std::tuple<int64_t, int64_t, absl::string_view>> ranges;
+  ranges.reserve(entries.size());
+  for (const auto& [name, entry] : entries) ranges.emplace_back(entry.begin, entry.end, name);
+  std::sort(ranges.begin(), ranges.end());
+  int64_t at = 0;
+  for (const auto& [begin, end, name] : ranges) {
+    if (begin != at) {
+      return absl::InvalidArgumentError(absl::StrCat(EscapeBytes(file), ": tensor ",
+                                                     EscapeBytes(name), " begins at byte ", begin,
+                                                     " of the data, not at ", at));
+    }
+    at = end;
+  }
+  if (at != data_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat(EscapeBytes(file), ": the tensors end at byte ",
+                                                   at, " of the data, which has ", data_bytes));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+SafetensorsView ViewOf(std::string name, std::vector<int64_t> shape,
+                       absl::Span<const float> values) {
+  return MakeView(std::move(name), SafetensorsType::kF32, std::move(shape), values);
+}
+
+SafetensorsView ViewOf(std::string name, std::vector<int64_t> shape,
+                       absl::Span<const double> values) {
+  return MakeView(std::move(name), SafetensorsType::kF64, std::move(shape), values);
+}
+
+SafetensorsView ViewOf(std::string name, std::vector<int64_t> shape,
+                       absl::Span<const int64_t> values) {
+  return MakeView(std::move(name), SafetensorsType::kI64, std::move(shape), values);
+}
+
+absl::Status WriteSafetensors(const std::string& path, std::vector<SafetensorsView> tensors) {
+  std::sort(tensors.begin(), tensors.end(), [](const SafetensorsView& a, const SafetensorsView& b) {
+    return std::make_tuple(&InfoOf(a.type), absl::string_view(a.name)) <
+           std::make_tuple(&InfoOf(b.type), absl::string_view(b.name));
+  });
+  MGC_RETURN_IF_ERROR(CheckViews(tensors));
+  std::string header = MakeHeader(tensors);
+  if (static_cast<int64_t>(header.size()) > kMaxHeaderBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the names of ", tensors.size(), " tensors take more than ", kMaxHeaderBytes, " bytes"));
+  }
+  std::vector<absl::string_view> pieces = {header};
+  for (const SafetensorsView& tensor : tensors) pieces.push_back(tensor.bytes);
+  return WriteFileAtomically(path, pieces);
+}
+
+SafetensorsFile::SafetensorsFile(std::string bytes, std::string name, int64_t data_begin,
+                                 std::map<std::string, Entry> entries)
+    : bytes_(std::move(bytes)),
+      name_(std::move(name)),
+      data_begin_(data_begin),
+      entries_(std::move(entries)) {}
+
+absl::StatusOr<SafetensorsFile> SafetensorsFile::Read(const std::string& path) {
+  std::string bytes;
+  MGC_ASSIGN_OR_RETURN(bytes, ReadFile(path));
+  return Parse(std::move(bytes), path);
+}
+
+absl::StatusOr<SafetensorsFile> SafetensorsFile::Parse(std::string bytes, absl::string_view name) {
+  uint64_t header_bytes = std::numeric_limits<uint64_t>::max();
+  if (bytes.size() >= kPrefixBytes) std::memcpy(&header_bytes, bytes.data(), kPrefixBytes);
+  if (header_bytes > kMaxHeaderBytes || header_bytes + kPrefixBytes > bytes.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(EscapeBytes(name), " is no safetensors file, or cut off: ", bytes.size(),
+                     " bytes hold no whole header"));
+  }
+  absl::string_view header = absl::string_view(bytes).substr(kPrefixBytes, header_bytes);
+  if (!absl::StartsWith(header, "{")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        EscapeBytes(name), " is no safetensors file: its header does not begin with {"));
+  }
+  JsonValue root;
+  MGC_ASSIGN_OR_RETURN(root, ParseJson(header, absl::StrCat(name, ": header")));
+  std::map<std::string, Entry> entries;
+  MGC_ASSIGN_OR_RETURN(entries, HeaderReader(name).Read(root));
+  int64_t data_begin = kPrefixBytes + static_cast<int64_t>(header_bytes);
+  MGC_RETURN_IF_ERROR(
+      CheckCoverage(entries, static_cast<int64_t>(bytes.size()) - data_begin, name));
+  return SafetensorsFile(std::move(bytes), EscapeBytes(name), data_begin, std::move(entries));
+}
+
+template <typename T>
+absl::StatusOr<std::vector<T>> SafetensorsFile::Values(const std::string& name,
+                                                       SafetensorsType type) const {
+  auto found = entries_.find(name);
+  if (found == entries_.end()) {
+    return absl::NotFoundError(absl::StrCat(name_, " has no tensor ", EscapeBytes(name)));
+  }
+  const Entry& entry = found->second;
+  if (entry.type != type) {
+    return absl::InvalidArgumentError(absl::StrCat(name_, ": tensor ", EscapeBytes(name), " is ",
+                                                   InfoOf(entry.type).name, ", not ",
+                                                   InfoOf(type).name));
+  }
+  std::vector<T> values((entry.end - entry.begin) / sizeof(T));
+  if (!values.empty()) {
+    std::memcpy(values.data(), bytes_.data() + data_begin_ + entry.begin, entry.end - entry.begin);
+  }
+  return values;
+}
+
+absl::StatusOr<std::vector<float>> SafetensorsFile::Floats(const std::string& name) const {
+  return Values<float>(name, SafetensorsType::kF32);
+}
+
+absl::StatusOr<std::vector<double>> SafetensorsFile::Doubles(const std::string& name) const {
+  return Values<double>(name, SafetensorsType::kF64);
+}
+
+absl::StatusOr<std::vector<int64_t>> SafetensorsFile::Integers(const std::string& name) const {
+  return Values<int64_t>(name, SafetensorsType::kI64);
+}
+
+}  // namespace mgc

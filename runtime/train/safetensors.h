@@ -1,0 +1,84 @@
+// Tensors in the safetensors format (https://github.com/huggingface/safetensors).
+//
+// A file is the header's length (u64, little endian), a JSON header that gives every tensor's type,
+// shape and place, and the tensors' bytes in row-major order without holes. What is written here
+// holds logical tensors: nothing in it depends on the plan that made them.
+#ifndef MGC_RUNTIME_TRAIN_SAFETENSORS_H_
+#define MGC_RUNTIME_TRAIN_SAFETENSORS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace mgc {
+
+// The types we use; files with others are refused.
+enum class SafetensorsType { kF32, kF64, kI64 };
+
+// A tensor to be written. The caller keeps the bytes alive.
+struct SafetensorsView {
+  std::string name;
+  SafetensorsType type = SafetensorsType::kF32;
+  std::vector<int64_t> shape;
+  absl::string_view bytes;  // as many as type and shape say
+};
+
+// Views of vectors or spans, with the type that fits.
+SafetensorsView ViewOf(std::string name, std::vector<int64_t> shape,
+                       absl::Span<const float> values);
+SafetensorsView ViewOf(std::string name, std::vector<int64_t> shape,
+                       absl::Span<const double> values);
+SafetensorsView ViewOf(std::string name, std::vector<int64_t> shape,
+                       absl::Span<const int64_t> values);
+
+// Writes `tensors` to `path` (see WriteFileAtomically), ordered by falling alignment of their type
+// (I64, F64, F32), then by name, the data aligned to 8 bytes. InvalidArgument if two names are
+// equal, a name is "__metadata__" or not UTF-8, or bytes and shape disagree.
+absl::Status WriteSafetensors(const std::string& path, std::vector<SafetensorsView> tensors);
+
+// The content of a file. Immutable; the accessors copy, because the format promises no alignment.
+class SafetensorsFile {
+ public:
+  struct Entry {
+    SafetensorsType type;
+    std::vector<int64_t> shape;
+    int64_t begin, end;  // bytes, from the start of the data
+  };
+
+  // Reads and checks all of `path`. Refused with InvalidArgument: a header above 25 MB, unknown
+  // keys or types, repeated names, negative or overflowing shapes, sizes that disagree with shapes,
+  // holes, overlaps, bytes left over.
+  static absl::StatusOr<SafetensorsFile> Read(const std::string& path);
+
+  // The same of a file's `bytes`; `name` stands for the file in messages.
+  static absl::StatusOr<SafetensorsFile> Parse(std::string bytes, absl::string_view name);
+
+  const std::map<std::string, Entry>& entries() const { return entries_; }
+
+  // The values of a tensor; NotFound without such a name, InvalidArgument if it has another type.
+  absl::StatusOr<std::vector<float>> Floats(const std::string& name) const;
+  absl::StatusOr<std::vector<double>> Doubles(const std::string& name) const;
+  absl::StatusOr<std::vector<int64_t>> Integers(const std::string& name) const;
+
+ private:
+  SafetensorsFile(std::string bytes, std::string name, int64_t data_begin,
+                  std::map<std::string, Entry> entries);
+
+  template <typename T>
+  absl::StatusOr<std::vector<T>> Values(const std::string& name, SafetensorsType type) const;
+
+  std::string bytes_;
+  std::string name_;  // escaped
+  int64_t data_begin_;
+  std::map<std::string, Entry> entries_;
+};
+
+}  // namespace mgc
+
+#endif  // MGC_RUNTIME_TRAIN_SAFETENSORS_H_

@@ -1,0 +1,216 @@
+#include "runtime/train/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "graph/base/status.h"
+#include "graph/ir/step_names.h"
+#include "runtime/train/parameters.h"
+#include "runtime/train/safetensors.h"
+
+namespace mgc {
+namespace {
+
+constexpr double kNsPerMs = 1e6;
+
+absl::Status CheckOptions(const TrainOptions& o) {
+  std::vector<std::string> violations;
+  const auto require = [&violations](bool holds, const auto&... text) {
+    if (!holds) violations.push_back(absl::StrCat(text...));
+  };
+  for (const absl::Status& status : {CheckSchedule(o.lr), CheckSchedule(o.weight_decay)}) {
+    if (!status.ok()) violations.emplace_back(status.message());
+  }
+  require(o.adam.beta1 >= 0 && o.adam.beta1 < 1, "Adam's beta1 must lie in [0, 1), not ",
+          o.adam.beta1);
+  require(o.adam.beta2 >= 0 && o.adam.beta2 < 1, "Adam's beta2 must lie in [0, 1), not ",
+          o.adam.beta2);
+  require(o.adam.eps > 0 && std::isfinite(o.adam.eps),
+          "Adam's epsilon must be finite and above 0, not ", o.adam.eps);
+  require(std::isfinite(o.clip_grad), "the largest gradient norm must be finite, not ",
+          o.clip_grad);
+  require(o.eval_steps >= 0, "evaluation cannot take ", o.eval_steps, " steps");
+  require(o.eval_tail_samples >= 0, "cannot hold back ", o.eval_tail_samples, " samples");
+  const bool has_eval_data = o.eval_data.has_value() || !o.eval_data_path.empty();
+  require(o.eval_tail_samples == 0 || !has_eval_data,
+          "evaluation takes a file of its own or a tail of the training data, not both");
+  if (violations.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrJoin(violations, "\n"));
+}
+
+absl::StatusOr<ByteDataset> DataOf(const absl::optional<ByteDataset>& data, const std::string& path,
+                                   int64_t seq_length) {
+  if (!data.has_value()) return ByteDataset::Open(path, seq_length);
+  if (data->seq_length() == seq_length) return *data;
+  return absl::InvalidArgumentError(absl::StrCat("the data is cut into samples of ",
+                                                 data->seq_length(), " tokens, the plan's have ",
+                                                 seq_length));
+}
+
+// Reports that are loss terms behind the first.
+std::set<std::string> OtherLosses(const Plan& plan) {
+  std::set<std::string> names;
+  for (const PlanClass& c : plan.classes) {
+    for (const NamedAddress& report : c.reports) names.insert(report.name);
+  }
+  for (const char* name : {kLossReport, kTokenReport, kGradNormReport}) names.erase(name);
+  return names;
+}
+
+// A token the model has no embedding for would silently count as zero.
+absl::Status CheckVocabulary(const ByteDataset& data, int64_t vocab) {
+  constexpr int64_t kByteValues = 256;
+  if (vocab >= kByteValues) return absl::OkStatus();
+  std::vector<int32_t> tokens(static_cast<size_t>(data.seq_length()) + 1);
+  for (int64_t sample = 0; sample < data.samples_per_epoch(); ++sample) {
+    data.CopySample(sample, absl::MakeSpan(tokens));
+    const auto largest = std::max_element(tokens.begin(), tokens.end());
+    if (*largest < vocab) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("byte ", sample * data.seq_length() + (largest - tokens.begin()),
+                     " of the data is ", *largest, ", outside the vocabulary of ", vocab));
+  }
+  return absl::OkStatus();
+}
+
+// What the plan predicts for this executor's workers; 0 if it predicts nothing. The plan gives
+// every rank a device of its own; here they share the workers.
+double PredictedMs(const Executor& executor) {
+  const double ranks = static_cast<double>(executor.plan().mesh.world_size());
+  const double share = std::max(1.0, ranks / executor.num_workers());
+  return static_cast<double>(executor.plan().predicted_step_ns) / kNsPerMs * share;
+}
+
+}  // namespace
+
+Trainer::Trainer(std::unique_ptr<Executor> executor, ByteDataset data, TrainOptions options)
+    : executor_(std::move(executor)), data_(std::move(data)), options_(std::move(options)) {}
+
+absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, TrainOptions options) {
+  MGC_RETURN_IF_ERROR(CheckOptions(options));
+  MGC_RETURN_IF_ERROR(CheckParameters(plan));
+  MGC_ASSIGN_OR_RETURN(ByteDataset data, DataOf(options.data, options.data_path, plan.seq_length));
+  MGC_RETURN_IF_ERROR(CheckVocabulary(data, plan.vocab));
+  absl::optional<ByteDataset> eval_data;
+  if (options.eval_tail_samples > 0) {
+    MGC_ASSIGN_OR_RETURN(auto parts, data.HoldBackTail(options.eval_tail_samples));
+    data = std::move(parts.first);
+    eval_data = std::move(parts.second);
+  } else if (options.eval_data.has_value() || !options.eval_data_path.empty()) {
+    MGC_ASSIGN_OR_RETURN(eval_data,
+                         DataOf(options.eval_data, options.eval_data_path, plan.seq_length));
+    MGC_RETURN_IF_ERROR(CheckVocabulary(*eval_data, plan.vocab));
+  }
+  ExecutorOptions executor_options;
+  executor_options.kernels = options.kernels;
+  executor_options.workers = options.workers;
+  executor_options.seed = options.seed;
+  executor_options.trace_room = options.trace_room;
+  MGC_ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor,
+                       Executor::Create(plan, executor_options));
+  InitializeParameters(options.seed, *executor);
+  std::unique_ptr<Trainer> trainer(
+      new Trainer(std::move(executor), std::move(data), std::move(options)));
+  trainer->eval_data_ = std::move(eval_data);
+  return trainer;
+}
+
+int64_t Trainer::most_steps() const {
+  return std::numeric_limits<int64_t>::max() / executor_->plan().global_batch_size;
+}
+
+absl::StatusOr<StepRecord> Trainer::Step() {
+  const Plan& plan = executor_->plan();
+  if (steps_done_ >= most_steps()) {
+    return absl::OutOfRangeError(absl::StrCat("step ", steps_done_ + 1, " of ",
+                                              plan.global_batch_size,
+                                              " samples would be beyond what can be counted"));
+  }
+  const int64_t samples = steps_done_ * plan.global_batch_size;
+  const double t = static_cast<double>(steps_done_ + 1);
+  const AdamOptions& adam = options_.adam;
+  StepRecord record;
+  record.step = steps_done_ + 1;
+  record.lr = LearningRate(options_.lr, samples);
+  const NamedScalar scalars[] = {
+      {kRateScalar, record.lr},
+      {kDecayScalar, WeightDecay(options_.weight_decay, samples)},
+      {kBeta1Scalar, adam.beta1},
+      {kBeta2Scalar, adam.beta2},
+      {kEpsScalar, adam.eps},
+      {kCorrection1Scalar, 1 - std::pow(adam.beta1, t)},
+      {kCorrection2Scalar, 1 - std::pow(adam.beta2, t)},
+      {kMaxNormScalar,
+       options_.clip_grad > 0 ? options_.clip_grad : std::numeric_limits<double>::infinity()}};
+  StepInput input;
+  input.data = {&data_, samples, std::numeric_limits<int64_t>::max()};
+  input.scalars = scalars;
+  const int64_t begin = NowNs();
+  MGC_RETURN_IF_ERROR(executor_->Run(input));
+  record.ms = static_cast<double>(NowNs() - begin) / kNsPerMs;
+  MGC_ASSIGN_OR_RETURN(record.loss, executor_->Report(kLossReport, false));
+  MGC_ASSIGN_OR_RETURN(record.grad_norm, executor_->Report(kGradNormReport, false));
+  for (const std::string& name : OtherLosses(plan)) {
+    MGC_ASSIGN_OR_RETURN(record.other_losses[name], executor_->Report(name, false));
+  }
+  record.predicted_ms = PredictedMs(*executor_);
+  record.tokens_per_second =
+      static_cast<double>(plan.global_batch_size * plan.seq_length) / (record.ms / 1e3);
+  record.peak_bytes = executor_->MeasuredPeak();
+  ++steps_done_;
+  return record;
+}
+
+absl::StatusOr<EvalRecord> Trainer::Evaluate() {
+  if (!can_evaluate()) {
+    return absl::FailedPreconditionError(eval_data_.has_value()
+                                             ? "the plan has no evaluation program"
+                                             : "there is no evaluation data");
+  }
+  const int64_t batch = executor_->plan().global_batch_size;
+  const int64_t samples = eval_data_->samples_per_epoch();
+  int64_t steps = (samples + batch - 1) / batch;
+  if (options_.eval_steps > 0) steps = std::min(steps, options_.eval_steps);
+  EvalRecord result;
+  result.step = steps_done_;
+  double sum = 0;
+  double tokens = 0;
+  for (int64_t step = 0; step < steps; ++step) {
+    StepInput input;
+    input.eval = true;
+    input.data = {&*eval_data_, step * batch, samples};
+    MGC_RETURN_IF_ERROR(executor_->Run(input));
+    MGC_ASSIGN_OR_RETURN(const double loss, executor_->Report(kLossReport, true));
+    MGC_ASSIGN_OR_RETURN(const double counted, executor_->Report(kTokenReport, true));
+    sum += loss * counted;
+    tokens += counted;
+  }
+  result.loss = sum / tokens;
+  result.samples = std::min(steps * batch, samples);
+  result.tokens = std::llround(tokens);
+  return result;
+}
+
+absl::Status Trainer::WriteParameters(const std::string& path) const { return Write(path, false); }
+
+absl::Status Trainer::WriteGradients(const std::string& path) const { return Write(path, true); }
+
+absl::Status Trainer::Write(const std::string& path, bool gradients) const {
+  MGC_ASSIGN_OR_RETURN(
+      const std::vector<LogicalTensor> tensors,
+      GatherTensors(*executor_, gradients ? TensorRole::kMeanGradient : TensorRole::kParam));
+  std::vector<SafetensorsView> views;
+  views.reserve(tensors.size());
+  for (const LogicalTensor& tensor : tensors) {
+    views.push_back(ViewOf(tensor.name, tensor.shape, tensor.values));
+  }
+  return WriteSafetensors(path, std::move(views));
+}
+
+}  // namespace mgc

@@ -1,0 +1,93 @@
+// Trains the model of a plan: batches, rates and evaluation around an executor.
+//
+// Everything a user sees is defined by seed, data and options, not by the plan: step k (from 1)
+// takes the k-th global batch of the data, in order, at the rate that (k - 1) global batches of
+// samples give, and reports the mean loss per token before the update.
+
+#ifndef MGC_RUNTIME_TRAIN_TRAINER_H_
+#define MGC_RUNTIME_TRAIN_TRAINER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "kernels/kernel.h"
+#include "runtime/data/data.h"
+#include "runtime/run/executor.h"
+#include "runtime/train/lr_schedule.h"
+#include "runtime/train/metrics.h"
+
+namespace mgc {
+
+// AdamW (Loshchilov and Hutter, arXiv 1711.05101); weight decay comes from its schedule.
+struct AdamOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+};
+
+struct TrainOptions {
+  absl::Span<const KernelEntry> kernels;
+  int workers = 0;         // 0: one for each processor this process may use
+  uint64_t seed = 1;       // of initialization and dropout
+  int64_t trace_room = 0;  // records kept per rank and queue
+
+  std::string data_path;
+  absl::optional<ByteDataset> data;  // instead of data_path
+
+  LrSchedule lr;  // in samples
+  WeightDecaySchedule weight_decay;
+  AdamOptions adam;
+  double clip_grad = 1.0;  // largest norm of the gradient; 0 or less: no clipping
+
+  // Evaluation data: a file of its own, or the last samples of the training data, which are then
+  // not trained on. Neither: no evaluation.
+  std::string eval_data_path;
+  absl::optional<ByteDataset> eval_data;  // instead of eval_data_path
+  int64_t eval_tail_samples = 0;
+  int64_t eval_steps = 0;  // global batches an evaluation takes at most; 0: all of the data
+};
+
+class Trainer {
+ public:
+  // `plan` must outlive the trainer. All wrong options at once are InvalidArgument; further the
+  // errors of Executor::Create, of reading the data, and InvalidArgument for data with tokens
+  // outside the model's vocabulary.
+  static absl::StatusOr<std::unique_ptr<Trainer>> Create(const Plan& plan, TrainOptions options);
+
+  // Steps after which the samples taken are too many to be counted; at least 2^23.
+  int64_t most_steps() const;
+  // Runs the next step. OutOfRange when it would be more than most_steps.
+  absl::StatusOr<StepRecord> Step();
+  // Runs the model on the evaluation data, without dropout; changes no parameter.
+  // FailedPrecondition without evaluation data or program.
+  absl::StatusOr<EvalRecord> Evaluate();
+
+  int64_t steps_done() const { return steps_done_; }
+  bool can_evaluate() const { return eval_data_.has_value() && executor_->has_eval(); }
+  Executor& executor() { return *executor_; }
+  const Executor& executor() const { return *executor_; }
+
+  // Write logical tensors (runtime/train/safetensors.h): the parameters as they are; the gradients
+  // of the last step, divided by its token count, before clipping.
+  absl::Status WriteParameters(const std::string& path) const;
+  absl::Status WriteGradients(const std::string& path) const;
+
+ private:
+  Trainer(std::unique_ptr<Executor> executor, ByteDataset data, TrainOptions options);
+  absl::Status Write(const std::string& path, bool gradients) const;
+
+  std::unique_ptr<Executor> executor_;
+  ByteDataset data_;
+  absl::optional<ByteDataset> eval_data_;
+  TrainOptions options_;
+  int64_t steps_done_ = 0;
+};
+
+}  // namespace mgc
+
+#endif  // MGC_RUNTIME_TRAIN_TRAINER_H_

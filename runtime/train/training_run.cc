@@ -1,0 +1,117 @@
+#include "runtime/train/training_run.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "graph/base/file.h"
+#include "graph/base/status.h"
+#include "runtime/train/metrics_file.h"
+
+namespace mgc {
+namespace {
+
+absl::Status CheckOptions(const Trainer& trainer, const RunOptions& options) {
+  if (options.steps < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot train for ", options.steps, " steps"));
+  }
+  if (options.steps > trainer.most_steps()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.steps, " steps of ", trainer.executor().plan().global_batch_size,
+        " samples are more samples than can be counted; nearest legal: ", trainer.most_steps(),
+        " steps"));
+  }
+  if (options.eval_interval < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot evaluate every ", options.eval_interval, " steps"));
+  }
+  if (options.eval_interval > 0 && !trainer.can_evaluate()) {
+    return absl::InvalidArgumentError("evaluation needs data (of its own, or a held-back tail)");
+  }
+  return absl::OkStatus();
+}
+
+// A NaN's sign says nothing.
+absl::Status CheckFinite(absl::string_view what, int64_t step, double value) {
+  if (std::isfinite(value)) return absl::OkStatus();
+  const char* name = std::isnan(value) ? "NaN" : value > 0 ? "infinite" : "minus infinity";
+  return absl::OutOfRangeError(absl::StrCat(what, " step ", step, " is ", name));
+}
+
+absl::Status CheckFinite(const StepRecord& record) {
+  absl::Status status = CheckFinite("the loss of", record.step, record.loss);
+  status.Update(CheckFinite("the gradient norm of", record.step, record.grad_norm));
+  return status;
+}
+
+// Takes what a run reports to the file and the callbacks.
+class Reports {
+ public:
+  explicit Reports(const RunOptions& options) : options_(options) {}
+
+  absl::Status Open() {
+    if (options_.metrics_path.empty()) return absl::OkStatus();
+    MGC_ASSIGN_OR_RETURN(file_, MetricsFile::Create(options_.metrics_path));
+    if (!file_->earlier().empty()) {
+      Note(absl::StrCat("the metrics of an earlier run are kept as ",
+                        EscapeBytes(file_->earlier())));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Take(const StepRecord& record) {
+    if (file_.has_value()) MGC_RETURN_IF_ERROR(file_->Append(StepJson(record)));
+    if (options_.on_step) options_.on_step(record);
+    return absl::OkStatus();
+  }
+
+  absl::Status Take(const EvalRecord& record) {
+    if (file_.has_value()) MGC_RETURN_IF_ERROR(file_->Append(EvalJson(record)));
+    if (options_.on_eval) options_.on_eval(record);
+    return absl::OkStatus();
+  }
+
+  // The error of a number that is not finite ends the run, or is noted the first time.
+  absl::Status Judge(const absl::Status& finite) {
+    if (finite.ok() || options_.stop_on_nonfinite) return finite;
+    if (!noted_nonfinite_) Note(absl::StrCat(finite.message(), "; the run goes on"));
+    noted_nonfinite_ = true;
+    return absl::OkStatus();
+  }
+
+ private:
+  void Note(const std::string& text) const {
+    if (options_.on_note) options_.on_note(text);
+  }
+
+  const RunOptions& options_;
+  absl::optional<MetricsFile> file_;
+  bool noted_nonfinite_ = false;
+};
+
+}  // namespace
+
+absl::Status RunTraining(Trainer& trainer, const RunOptions& options) {
+  MGC_RETURN_IF_ERROR(CheckOptions(trainer, options));
+  Reports reports(options);
+  MGC_RETURN_IF_ERROR(reports.Open());
+  for (int64_t step = 1; step <= options.steps; ++step) {
+    MGC_ASSIGN_OR_RETURN(const StepRecord record, trainer.Step());
+    MGC_RETURN_IF_ERROR(reports.Take(record));
+    if (step == 1 && !options.gradients_path.empty()) {
+      MGC_RETURN_IF_ERROR(trainer.WriteGradients(options.gradients_path));
+    }
+    MGC_RETURN_IF_ERROR(reports.Judge(CheckFinite(record)));
+    if (options.eval_interval > 0 && step % options.eval_interval == 0) {
+      MGC_ASSIGN_OR_RETURN(const EvalRecord result, trainer.Evaluate());
+      MGC_RETURN_IF_ERROR(reports.Take(result));
+      MGC_RETURN_IF_ERROR(
+          reports.Judge(CheckFinite("the loss of the evaluation after", step, result.loss)));
+    }
+  }
+  if (options.parameters_path.empty()) return absl::OkStatus();
+  return trainer.WriteParameters(options.parameters_path);
+}
+
+}  // namespace mgc

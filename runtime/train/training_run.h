@@ -1,0 +1,36 @@
+// A whole training run: steps, evaluations, metrics and the files a user asked for.
+
+#ifndef MGC_RUNTIME_TRAIN_TRAINING_RUN_H_
+#define MGC_RUNTIME_TRAIN_TRAINING_RUN_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "runtime/train/trainer.h"
+
+namespace mgc {
+
+struct RunOptions {
+  int64_t steps = 0;
+  int64_t eval_interval = 0;    // steps between evaluations; 0: none
+  std::string metrics_path;     // runtime/train/metrics_file.h; empty: none
+  std::string gradients_path;   // gradients of the first step; empty: none
+  std::string parameters_path;  // parameters at the end; empty: none
+  // End at the first loss or gradient norm that is not finite, before anything more is computed
+  // from it. Otherwise the first one is noted.
+  bool stop_on_nonfinite = true;
+  std::function<void(const StepRecord&)> on_step;  // callbacks may be empty
+  std::function<void(const EvalRecord&)> on_eval;
+  std::function<void(const std::string&)> on_note;  // a line for people
+};
+
+// Runs the steps. InvalidArgument for options that contradict each other or the trainer, OutOfRange
+// for numbers that are not finite, with the step; further the errors of its parts. After any of
+// them the steps done so far are in the metrics, and no parameters are written.
+absl::Status RunTraining(Trainer& trainer, const RunOptions& options);
+
+}  // namespace mgc
+
+#endif  // MGC_RUNTIME_TRAIN_TRAINING_RUN_H_

@@ -1,0 +1,219 @@
+#include "tools/cli/parallel_flags.h"
+
+#include <algorithm>
+#include <iostream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "passes/config/layout_string.h"
+#include "passes/config/nearest_legal.h"
+#include "passes/config/place_layers.h"
+#include "passes/config/rank_groups.h"
+
+namespace mgc {
+namespace {
+
+constexpr char kTpPpDpOrder[] = "tp-cp-ep-pp-dp";
+constexpr IntegerBounds kRankBounds = {1, kMaxWorldSize};
+constexpr IntegerBounds kStageBounds = {1, kMaxPipelineSize};
+constexpr IntegerBounds kAnySize = {};
+
+// For a flag, the rules that read its value.
+struct FlagRules {
+  const char* flag;
+  std::vector<absl::string_view> rules;
+};
+
+const std::vector<FlagRules>& RulesByFlag() {
+  static const auto* rules = new std::vector<FlagRules>{
+      {"--world-size", {"G1", "G2", "G5", "G6", "B2", "P13", "S2", "T1", "T3"}},
+      {"--tp",
+       {"G1", "G2", "G3", "G5", "G6", "G14", "M1", "M2", "M4", "M7", "B2", "P13", "S2", "T1",
+        "T3"}},
+      {"--cp", {"G1", "G3", "G5", "G6", "U1", "M6", "M7", "B2", "P13", "S2", "T1", "T3"}},
+      {"--ep", {"G2", "G3", "G5", "G6", "G12"}},
+      {"--etp", {"G2", "G5", "G6"}},
+      {"--pp", {"G1", "G2", "G3", "G5",  "G6",  "G10", "B2", "P0", "P2", "P3", "P5",
+                "P6", "P7", "P8", "P13", "P17", "P18", "S1", "S2", "T1", "T3"}},
+      {"--order", {"G3", "G5", "G6"}},
+      {"--vp", {"G10", "P0", "P2", "P3", "P6", "P13", "P17", "P18", "S1", "S2"}},
+      {"--schedule", {"S1", "S3", "P13"}},
+      {"--group-size", {"S3", "P13"}},
+      {"--micro-batches", {"P13", "S2"}},
+      {"--micro-batch-size", {"B2", "P13", "S2", "T1", "T3"}},
+      {"--global-batch-size", {"B2", "P13", "S2"}},
+      {"--seq-length", {"M6", "M7", "M10", "T2", "T3"}},
+      {"--pipeline-layout", {"G10", "P2", "P3", "P18", "S1", "S2"}},
+      {"--decoder-first-pipeline-num-layers", {"P6", "P7", "P8", "P18"}},
+      {"--decoder-last-pipeline-num-layers", {"P6", "P7", "P8", "P18"}},
+  };
+  return *rules;
+}
+
+void AddLayoutFlags(Flags* flags, ParallelFlags* out) {
+  flags->Section("Layers on stages (without these: as even as possible, the ends shortest)");
+  flags->Text("--pipeline-layout,--pipeline-model-parallel-layout", "LAYOUT",
+              "stages by hand: E embedding, t layer, L head, | ends a stage, as in Et*3|(tt|)*2tL",
+              &out->layout);
+  flags->Integer("--decoder-first-pipeline-num-layers", "layers of the first pipeline rank",
+                 kAnySize, "P7", &out->first_layers);
+  flags->Integer("--decoder-last-pipeline-num-layers", "layers of the last pipeline rank", kAnySize,
+                 "P7", &out->last_layers);
+  flags->Switch("--account-for-embedding-in-pipeline-split", "the embedding counts as a layer",
+                &out->account_for_embedding);
+  flags->Switch("--account-for-loss-in-pipeline-split", "head and loss count as a layer",
+                &out->account_for_loss);
+}
+
+}  // namespace
+
+void AddMeshFlags(Flags* flags, ParallelFlags* out) {
+  flags->Section("Ranks");
+  flags->Integer("--world-size", "ranks in all (default: tp * pp * cp)", kRankBounds, "G0",
+                 &out->world_size);
+  flags->Integer("--tp,--tensor-model-parallel-size", "tensor parallelism (default 1)", kRankBounds,
+                 "G0", &out->tp);
+  flags->Integer("--cp,--context-parallel-size", "context parallelism (default 1)", kRankBounds,
+                 "G0", &out->cp);
+  flags->Integer("--ep,--expert-model-parallel-size", "expert parallelism (default 1)", kRankBounds,
+                 "G0", &out->ep);
+  flags->Integer("--etp,--expert-tensor-parallel-size",
+                 "tensor parallelism inside experts (default: tp)", kRankBounds, "G0", &out->etp);
+  flags->Text("--order", "ORDER",
+              "axes from fastest to slowest varying rank (default tp-cp-ep-dp-pp)", &out->order);
+  flags->Switch("--use-tp-pp-dp-mapping", "the order tp-cp-ep-pp-dp", &out->tp_pp_dp_order);
+}
+
+void AddScheduleFlags(Flags* flags, ParallelFlags* out) {
+  flags->Section("Pipeline");
+  flags->Integer("--pp,--pipeline-model-parallel-size", "pipeline parallelism (default 1)",
+                 kStageBounds, "G0", &out->pp);
+  flags->Integer(
+      "--vp,--virtual-pipeline-model-parallel-size,"
+      "--num-virtual-stages-per-pipeline-rank",
+      "chunks per rank; more than 1 needs schedule interleaved (default 1)", kStageBounds, "P0",
+      &out->vp);
+  flags->Choice("--schedule", {"gpipe", "1f1b", "interleaved"},
+                "order of micro-batches "
+                "(default 1f1b)",
+                &out->schedule);
+  flags->Integer(
+      "--group-size,--microbatch-group-size-per-virtual-pipeline-stage",
+      "micro-batches that pass a chunk in a row, interleaved only (default: the smallest "
+      "with an ideal bubble)",
+      kAnySize, "S0", &out->group_size);
+}
+
+void AddTrainingFlags(Flags* flags, ParallelFlags* out) {
+  flags->Section("Batch");
+  flags->Integer("--micro-batch-size", "samples per data-parallel rank at a time (default 1)",
+                 kAnySize, "B1", &out->micro_batch_size);
+  flags->Integer("--global-batch-size", "samples per step (default: micro-batch size * dp)",
+                 kAnySize, "B1", &out->global_batch_size);
+  flags->Integer("--seq-length", "tokens per sample (default: the model's)", kAnySize, "M0",
+                 &out->seq_length);
+  flags->Section("Memory");
+  flags->Switch("--sequence-parallel", "cut the sequence over tp outside attention and MLP",
+                &out->sequence_parallel);
+  flags->Choice("--recompute,--recompute-granularity", {"none", "selective", "full"},
+                "what backward computes again instead of keeping it: nothing, the core of "
+                "attention, whole layers (default none)",
+                &out->recompute);
+  flags->Choice("--zero", {"0", "1"},
+                "ZeRO level: 1 cuts the optimizer's state over dp "
+                "(default 0)",
+                &out->zero);
+  flags->Switch("--use-distributed-optimizer", "the same as --zero 1", &out->distributed_optimizer);
+  flags->Integer("--make-vocab-size-divisible-by",
+                 "a rank's vocabulary rows are padded to a multiple of this (default 1)",
+                 {1, int64_t{1} << 24}, "F3", &out->vocab_multiple);
+  AddLayoutFlags(flags, out);
+}
+
+void CheckContradictions(const ParallelFlags& flags, ParsedFlags* parsed) {
+  if (flags.order && *flags.order != kTpPpDpOrder && flags.tp_pp_dp_order) {
+    parsed->errors.push_back(
+        {"F7",
+         absl::StrCat("--order ", *flags.order, " contradicts --use-tp-pp-dp-mapping, the order ",
+                      kTpPpDpOrder),
+         "one of the two"});
+    parsed->bad_flags.push_back("--order");
+  }
+  if (flags.zero == "0" && flags.distributed_optimizer) {
+    parsed->errors.push_back(
+        {"F7", "--zero 0 contradicts --use-distributed-optimizer, the same as --zero 1",
+         "one of the two"});
+  }
+}
+
+void CheckWords(ParallelFlags* flags, ParsedFlags* parsed) {
+  CheckContradictions(*flags, parsed);
+  if (flags->order.has_value()) {
+    if (absl::Status status = CheckAxisOrder(*flags->order); !status.ok()) {
+      parsed->errors.push_back(
+          {"G0",
+           absl::StrCat("--order is ", *flags->order,
+                        ", must be names out of tp, cp, ep, dp, pp, each once, joined by -"),
+           kDefaultAxisOrder});
+      parsed->bad_flags.push_back("--order");
+      flags->order.reset();
+    }
+  }
+  if (flags->layout.has_value()) {
+    if (const auto stages = ParseLayoutString(*flags->layout); !stages.ok()) {
+      parsed->errors.push_back({"P3", std::string(stages.status().message()), "E...L"});
+      parsed->bad_flags.push_back("--pipeline-layout");
+      flags->layout.reset();
+    }
+  }
+}
+
+ParallelConfig ConfigOf(const ParallelFlags& flags, int64_t seq_length) {
+  ParallelConfig config;
+  config.tp = flags.tp.value_or(1);
+  config.pp = flags.pp.value_or(1);
+  config.cp = flags.cp.value_or(1);
+  config.ep = flags.ep.value_or(1);
+  config.etp = flags.etp.value_or(0);
+  config.vp = flags.vp.value_or(0);
+  config.world_size = flags.world_size.value_or(
+      SaturatingMultiply(config.tp, SaturatingMultiply(config.pp, config.cp)));
+  config.order = flags.order.value_or(flags.tp_pp_dp_order ? kTpPpDpOrder : kDefaultAxisOrder);
+  config.sequence_parallel = flags.sequence_parallel;
+  config.micro_batch_size = flags.micro_batch_size.value_or(1);
+  config.global_batch_size = flags.global_batch_size.value_or(
+      SaturatingMultiply(config.micro_batch_size, std::max<int64_t>(DataParallelSize(config), 1)));
+  config.seq_length = flags.seq_length.value_or(seq_length);
+  config.schedule = *ParseScheduleKind(flags.schedule.value_or("1f1b"));
+  config.recompute = *ParseRecomputeKind(flags.recompute.value_or("none"));
+  config.zero = flags.zero.value_or("0") == "1" || flags.distributed_optimizer ? 1 : 0;
+  config.group_size = flags.group_size.value_or(0);
+  if (flags.layout.has_value()) config.layout.layout = *flags.layout;
+  if (flags.first_layers.has_value()) config.layout.decoder_first_layers = *flags.first_layers;
+  if (flags.last_layers.has_value()) config.layout.decoder_last_layers = *flags.last_layers;
+  config.layout.account_for_embedding = flags.account_for_embedding;
+  config.layout.account_for_loss = flags.account_for_loss;
+  return config;
+}
+
+std::vector<Violation> WithoutRulesOf(const std::vector<std::string>& bad_flags,
+                                      std::vector<Violation> violations) {
+  for (const FlagRules& entry : RulesByFlag()) {
+    if (std::count(bad_flags.begin(), bad_flags.end(), entry.flag) == 0) continue;
+    const auto reads = [&entry](const Violation& violation) {
+      return std::count(entry.rules.begin(), entry.rules.end(), violation.rule) > 0;
+    };
+    violations.erase(std::remove_if(violations.begin(), violations.end(), reads), violations.end());
+  }
+  return violations;
+}
+
+int Refuse(const std::vector<Violation>& usage, const std::vector<Violation>& combination,
+           absl::string_view command) {
+  std::cerr << ToString(usage) << ToString(combination);
+  if (usage.empty()) return kExitInfeasible;
+  std::cerr << "all flags: " << command << " --help\n";
+  return kExitUsage;
+}
+
+}  // namespace mgc

@@ -1,0 +1,64 @@
+// The flags that say how a model is spread over ranks, under mgc's names and Megatron-LM's.
+
+#ifndef MGC_TOOLS_CLI_PARALLEL_FLAGS_H_
+#define MGC_TOOLS_CLI_PARALLEL_FLAGS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "passes/config/parallel_config.h"
+#include "passes/config/violation.h"
+#include "tools/cli/flags.h"
+
+namespace mgc {
+
+// What the flags were given, before defaults.
+struct ParallelFlags {
+  absl::optional<int64_t> world_size, tp, pp, vp, cp, ep, etp;
+  absl::optional<std::string> order;
+  bool tp_pp_dp_order = false;
+  bool sequence_parallel = false;
+
+  absl::optional<int64_t> micro_batch_size, global_batch_size, seq_length;
+
+  absl::optional<std::string> schedule, recompute, zero;
+  bool distributed_optimizer = false;
+  absl::optional<int64_t> group_size;
+  absl::optional<std::string> layout;
+  absl::optional<int64_t> first_layers, last_layers;
+  bool account_for_embedding = false;
+  bool account_for_loss = false;
+  absl::optional<int64_t> vocab_multiple;
+};
+
+// Sizes of the mesh and its order: --world-size --tp --cp --ep --etp --pp --order.
+void AddMeshFlags(Flags* flags, ParallelFlags* out);
+// --pp, --vp, --schedule and --group-size, which also stand in the two others.
+void AddScheduleFlags(Flags* flags, ParallelFlags* out);
+// Batch, memory and placement: all that are in neither of the two above.
+void AddTrainingFlags(Flags* flags, ParallelFlags* out);
+
+// Appends what is wrong with the words of --order (G0) and of a layout (P3), and takes them back;
+// and flags that contradict each other (F7).
+void CheckWords(ParallelFlags* flags, ParsedFlags* parsed);
+
+// With the defaults of the help texts: a world of tp * pp * cp ranks, micro-batch 1, one
+// micro-batch a step for every data-parallel rank, 1f1b, no recomputation, ZeRO 0. `seq_length`
+// holds where no flag says otherwise.
+ParallelConfig ConfigOf(const ParallelFlags& flags, int64_t seq_length);
+
+// The violations of a configuration that stand whatever the bad flags of a command line should have
+// been: those of rules that read none of them.
+std::vector<Violation> WithoutRulesOf(const std::vector<std::string>& bad_flags,
+                                      std::vector<Violation> violations);
+
+// Prints all violations to stderr, and where help is if the command line is wrong by itself. The
+// exit code: kExitUsage if any violation is of `usage`, else kExitInfeasible.
+int Refuse(const std::vector<Violation>& usage, const std::vector<Violation>& combination,
+           absl::string_view command);
+
+}  // namespace mgc
+
+#endif  // MGC_TOOLS_CLI_PARALLEL_FLAGS_H_

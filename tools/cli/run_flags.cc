@@ -1,0 +1,222 @@
+#include "tools/cli/run_flags.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "graph/base/json.h"
+#include "passes/config/nearest_legal.h"
+
+namespace mgc {
+namespace {
+
+constexpr int64_t kMaxSteps = int64_t{1} << 32;
+constexpr double kBelowOne = 1 - 1e-12;
+constexpr double kDefaultLr = 1e-3;
+constexpr double kDefaultWeightDecay = 0.01;
+constexpr int64_t kDefaultSeed = 1234;
+// Records kept per rank and queue of a timeline: the first steps of a run.
+constexpr int64_t kTraceRoom = int64_t{1} << 15;
+
+void AddScheduleFlags(Flags* flags, RunFlags* out) {
+  flags->Section("Learning rate");
+  flags->Real("--lr", "highest learning rate (default 1e-3)", 0, 1e6, &out->lr);
+  flags->Real("--min-lr", "lowest learning rate (default 0)", 0, 1e6, &out->min_lr);
+  flags->Real("--lr-warmup-init", "rate at which the warm-up starts (default 0)", 0, 1e6,
+              &out->lr_warmup_init);
+  flags->Integer("--lr-warmup-steps,--lr-warmup-iters", "steps of linear warm-up (default 0)",
+                 {0, kMaxSteps}, "F3", &out->lr_warmup_steps);
+  flags->Choice("--lr-decay-style", {"constant", "linear", "cosine", "inverse-square-root", "WSD"},
+                "how the rate falls (default linear)", &out->lr_decay_style);
+  flags->Integer("--lr-decay-steps,--lr-decay-iters",
+                 "steps until the lowest rate, warm-up included (default: --steps)", {1, kMaxSteps},
+                 "F3", &out->lr_decay_steps);
+  flags->Choice("--lr-wsd-decay-style", {"exponential", "linear", "cosine", "minus_sqrt"},
+                "how a WSD schedule falls at its end (default exponential)",
+                &out->lr_wsd_decay_style);
+  flags->Integer("--lr-wsd-decay-steps,--lr-wsd-decay-iters",
+                 "steps at the end in which a WSD schedule falls (default: a tenth)",
+                 {1, kMaxSteps}, "F3", &out->lr_wsd_decay_steps);
+  flags->Section("AdamW");
+  flags->Real("--weight-decay", "not on biases and norm weights (default 0.01)", 0, 1e6,
+              &out->weight_decay);
+  flags->Real("--adam-beta1", "memory of the gradient (default 0.9)", 0, kBelowOne,
+              &out->adam_beta1);
+  flags->Real("--adam-beta2", "memory of its square (default 0.999)", 0, kBelowOne,
+              &out->adam_beta2);
+  flags->Real("--adam-eps", "added to the divisor (default 1e-8)", 1e-300, 1e6, &out->adam_eps);
+  flags->Real("--clip-grad", "largest norm of the gradient, 0: any (default 1)", 0, 1e300,
+              &out->clip_grad);
+}
+
+int64_t DecaySteps(const RunFlags& flags) {
+  return flags.lr_decay_steps.value_or(flags.steps.value_or(1));
+}
+
+void CheckRates(const RunFlags& flags, std::vector<Violation>* violations) {
+  const double lr = flags.lr.value_or(kDefaultLr);
+  const auto above = [&](const char* name, const absl::optional<double>& rate) {
+    if (rate.value_or(0) <= lr) return;
+    violations->push_back(
+        {"B8", absl::StrCat(name, " ", JsonNumber(*rate), " is above --lr ", JsonNumber(lr)),
+         absl::StrCat(name, " ", JsonNumber(lr))});
+  };
+  above("--min-lr", flags.min_lr);
+  above("--lr-warmup-init", flags.lr_warmup_init);
+  const int64_t decay = DecaySteps(flags);
+  if (flags.lr_warmup_steps.value_or(0) >= decay) {
+    violations->push_back({"B8",
+                           absl::StrCat("--lr-warmup-steps ", *flags.lr_warmup_steps,
+                                        " is not below the ", decay, " steps of the decay"),
+                           absl::StrCat("--lr-warmup-steps ", decay - 1)});
+  }
+  if (flags.lr_wsd_decay_steps.value_or(1) > decay) {
+    violations->push_back({"B8",
+                           absl::StrCat("--lr-wsd-decay-steps ", *flags.lr_wsd_decay_steps,
+                                        " is above the ", decay, " steps of the decay"),
+                           absl::StrCat("--lr-wsd-decay-steps ", decay)});
+  }
+}
+
+void CheckEvaluation(const RunFlags& flags, std::vector<Violation>* violations) {
+  const bool data = flags.eval_data.has_value();
+  const bool tail = flags.eval_tail_samples.has_value();
+  if (data && tail) {
+    violations->push_back(
+        {"E1", "--eval-data and --eval-tail-samples are both given", "one of both"});
+  }
+  if (!flags.eval_interval && (data || tail || flags.eval_steps)) {
+    violations->push_back(
+        {"E1", "evaluation is described, but --eval-interval is not given", "--eval-interval N"});
+  }
+}
+
+}  // namespace
+
+void AddRunFlags(Flags* flags, RunFlags* out) {
+  flags->Arguments(1, 1, &out->plans);
+  flags->Section("Run");
+  flags->Text("--data", "FILE", "any file: its bytes are the tokens; - is stdin", &out->data);
+  flags->Integer("--steps,--train-iters", "steps to train", {1, kMaxSteps}, "F3", &out->steps);
+  flags->Integer("--seed", "of initialization and dropout (default 1234)", {0, int64_t{1} << 62},
+                 "F3", &out->seed);
+  flags->Integer(
+      "--workers",
+      "threads that run the ranks (default: one for each processor this process may use)",
+      {1, 4096}, "F3", &out->workers);
+  flags->Switch("--stop-on-nonfinite",
+                "end with 1 at the first loss or gradient norm that is not finite (the default)",
+                &out->stop_on_nonfinite);
+  flags->Switch("--no-stop-on-nonfinite", "go on behind it", &out->no_stop_on_nonfinite);
+  flags->Section("Results");
+  flags->Switch("--json", "one JSON object a step and an evaluation on stdout, and nothing else",
+                &out->json);
+  flags->Text("--metrics", "FILE",
+              "the same objects as a file; that of an earlier run is kept as FILE.1, FILE.2, ...",
+              &out->metrics);
+  flags->Text("--trace", "FILE",
+              "a timeline of the first steps for Perfetto, measured beside "
+              "predicted",
+              &out->trace);
+  flags->Text("--dump-grads", "FILE", "gradients of the first step before clipping, as safetensors",
+              &out->dump_grads);
+  flags->Text("--dump-params", "FILE", "parameters at the end, as safetensors", &out->dump_params);
+  AddScheduleFlags(flags, out);
+  flags->Section("Evaluation");
+  flags->Integer("--eval-interval", "steps between evaluations (default: none)", {1, kMaxSteps},
+                 "F3", &out->eval_interval);
+  flags->Integer("--eval-steps,--eval-iters",
+                 "global batches an evaluation takes (default: all of the data)", {1, kMaxSteps},
+                 "F3", &out->eval_steps);
+  flags->Text("--eval-data", "FILE",
+              "what to evaluate on (default: samples held back at the end of the data, as many as "
+              "--eval-steps, else 1, take)",
+              &out->eval_data);
+  flags->Integer("--eval-tail-samples", "how many samples to hold back instead", {1, kMaxSteps},
+                 "F3", &out->eval_tail_samples);
+}
+
+std::vector<Violation> CheckRunFlags(const RunFlags& flags) {
+  std::vector<Violation> violations;
+  CheckRates(flags, &violations);
+  CheckEvaluation(flags, &violations);
+  return violations;
+}
+
+std::vector<Violation> CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
+  std::vector<Violation> violations;
+  const auto missing = [&parsed](absl::string_view flag) {
+    return std::count(parsed.bad_flags.begin(), parsed.bad_flags.end(), flag) == 0;
+  };
+  if (!flags.data && missing("--data")) {
+    violations.push_back({"F6", "no data to train on", "--data FILE"});
+  }
+  if (!flags.steps && missing("--steps")) {
+    violations.push_back({"F6", "the number of steps is missing", "--steps N"});
+  }
+  if (flags.stop_on_nonfinite && flags.no_stop_on_nonfinite) {
+    violations.push_back(
+        {"F7", "--stop-on-nonfinite and --no-stop-on-nonfinite are both given", "one of both"});
+  }
+  std::vector<NamedPath> inputs;
+  for (const std::string& plan : flags.plans) inputs.push_back({"PLAN", plan});
+  if (flags.data) inputs.push_back({"--data", *flags.data});
+  if (flags.eval_data) inputs.push_back({"--eval-data", *flags.eval_data});
+  std::vector<NamedPath> results = ResultsOf(flags);
+  results.insert(results.begin(), {"the steps", "-"});
+  Append(CheckPaths(inputs, results), &violations);
+  return violations;
+}
+
+std::vector<NamedPath> ResultsOf(const RunFlags& flags) {
+  std::vector<NamedPath> results;
+  if (flags.metrics) results.push_back({"--metrics", *flags.metrics});
+  if (flags.trace) results.push_back({"--trace", *flags.trace});
+  if (flags.dump_grads) results.push_back({"--dump-grads", *flags.dump_grads});
+  if (flags.dump_params) results.push_back({"--dump-params", *flags.dump_params});
+  return results;
+}
+
+TrainOptions TrainOptionsOf(const RunFlags& flags, const Plan& plan) {
+  const auto samples = [&plan](int64_t steps) {
+    return SaturatingMultiply(steps, plan.global_batch_size);
+  };
+  TrainOptions options;
+  options.workers = static_cast<int>(flags.workers.value_or(0));
+  options.seed = static_cast<uint64_t>(flags.seed.value_or(kDefaultSeed));
+  options.trace_room = flags.trace.has_value() ? kTraceRoom : 0;
+  options.data_path = flags.data.value_or("");
+  options.lr.style = *ParseLrDecayStyle(flags.lr_decay_style.value_or("linear"));
+  options.lr.init_lr = flags.lr_warmup_init.value_or(0);
+  options.lr.max_lr = flags.lr.value_or(kDefaultLr);
+  options.lr.min_lr = flags.min_lr.value_or(0);
+  options.lr.warmup_samples = samples(flags.lr_warmup_steps.value_or(0));
+  options.lr.decay_samples = samples(DecaySteps(flags));
+  options.lr.wsd_style = *ParseWsdDecayStyle(flags.lr_wsd_decay_style.value_or("exponential"));
+  options.lr.wsd_decay_samples =
+      samples(flags.lr_wsd_decay_steps.value_or((DecaySteps(flags) + 9) / 10));
+  options.weight_decay.start = flags.weight_decay.value_or(kDefaultWeightDecay);
+  options.weight_decay.end = options.weight_decay.start;
+  options.adam.beta1 = flags.adam_beta1.value_or(options.adam.beta1);
+  options.adam.beta2 = flags.adam_beta2.value_or(options.adam.beta2);
+  options.adam.eps = flags.adam_eps.value_or(options.adam.eps);
+  options.clip_grad = flags.clip_grad.value_or(options.clip_grad);
+  options.eval_data_path = flags.eval_data.value_or("");
+  options.eval_tail_samples = flags.eval_tail_samples.value_or(0);
+  const bool hold_back = flags.eval_interval && !flags.eval_data && !flags.eval_tail_samples;
+  if (hold_back) options.eval_tail_samples = samples(flags.eval_steps.value_or(1));
+  options.eval_steps = flags.eval_steps.value_or(0);
+  return options;
+}
+
+RunOptions RunOptionsOf(const RunFlags& flags) {
+  RunOptions options;
+  options.steps = flags.steps.value_or(0);
+  options.eval_interval = flags.eval_interval.value_or(0);
+  options.metrics_path = flags.metrics.value_or("");
+  options.stop_on_nonfinite = !flags.no_stop_on_nonfinite;
+  options.gradients_path = flags.dump_grads.value_or("");
+  options.parameters_path = flags.dump_params.value_or("");
+  return options;
+}
+
+}  // namespace mgc

@@ -1,0 +1,58 @@
+// The flags of mgc-run, under Megatron-LM's names where it has them.
+
+#ifndef MGC_TOOLS_CLI_RUN_FLAGS_H_
+#define MGC_TOOLS_CLI_RUN_FLAGS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "graph/plan/plan.h"
+#include "passes/config/violation.h"
+#include "runtime/train/trainer.h"
+#include "runtime/train/training_run.h"
+#include "tools/cli/flags.h"
+#include "tools/cli/output.h"
+
+namespace mgc {
+
+struct RunFlags {
+  std::vector<std::string> plans;
+  absl::optional<std::string> data, metrics, trace, dump_grads, dump_params;
+  absl::optional<int64_t> steps, seed, workers;
+  bool json = false;
+  bool stop_on_nonfinite = false;  // as given; it is the default
+  bool no_stop_on_nonfinite = false;
+
+  absl::optional<double> lr, min_lr, lr_warmup_init;
+  absl::optional<int64_t> lr_warmup_steps, lr_decay_steps, lr_wsd_decay_steps;
+  absl::optional<std::string> lr_decay_style, lr_wsd_decay_style;
+  absl::optional<double> weight_decay, adam_beta1, adam_beta2, adam_eps, clip_grad;
+
+  absl::optional<std::string> eval_data;
+  absl::optional<int64_t> eval_interval, eval_steps, eval_tail_samples;
+};
+
+void AddRunFlags(Flags* flags, RunFlags* out);
+
+// What flags that are fine by themselves may still break together:
+//   B8  min-lr or the warm-up's start above lr; a warm-up or a WSD decay longer than the decay
+//   E1  evaluation without an interval, or with data twice
+std::vector<Violation> CheckRunFlags(const RunFlags& flags);
+
+// F6: what no run can do without, and paths that are in each other's way; the steps take stdout.
+// F7: to stop and not to stop.
+std::vector<Violation> CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed);
+
+// The files a run writes.
+std::vector<NamedPath> ResultsOf(const RunFlags& flags);
+
+// Without kernels. Steps become samples by the plan's global batch.
+TrainOptions TrainOptionsOf(const RunFlags& flags, const Plan& plan);
+// Without callbacks.
+RunOptions RunOptionsOf(const RunFlags& flags);
+
+}  // namespace mgc
+
+#endif  // MGC_TOOLS_CLI_RUN_FLAGS_H_

@@ -1,0 +1,155 @@
+#!/bin/bash
+# mgc-compile and mgc-opt from the command line.
+set -uo pipefail
+source tools/commands/commands_test_lib.sh
+
+# Help, version, nothing at all.
+expect 0 '' mgc-compile --help
+says 'Examples:'
+head -3 stdout | grep -q '^Examples' || fail 'examples do not come first'
+expect 0 '' mgc-compile --version
+says 'mgc '
+refuse 2 'usage: mgc-compile MODEL' mgc-compile
+
+# What comes out.
+run_examples mgc-compile
+[[ -s tiny.plan && -s tiny.dot ]] || fail 'tiny.plan or tiny.dot is missing'
+if command -v dot >/dev/null; then grep -q '<svg' tiny.svg || fail 'tiny.svg is no SVG'; fi
+expect 1 'error: no SVG only.svg' env PATH="$tools" "$tools/mgc-compile" gpt2-tiny -o only.plan \
+  --svg only.svg
+[[ -s only.plan && ! -e only.svg ]] || fail 'not the plan alone where its SVG is missing'
+expect 0 '' mgc-compile gpt2-tiny --tensor-model-parallel-size=2 --no-verify -o - --world-size 4
+head -c 8 stdout | grep -q MGCPLAN || fail 'no plan on stdout'
+expect 0 '' mgc-compile llama-tiny --tp 2 --cluster h100x8 --report json
+says '"peak_bytes"'
+mkdir model
+cat >model/config.json <<'JSON'
+{"model_type": "gpt2", "n_layer": 2, "n_embd": 32, "n_head": 2, "vocab_size": 257, "n_positions": 64}
+JSON
+expect 0 '' mgc-compile model --pp 2 -o folder.plan
+expect 0 '' mgc-compile model/config.json --pp 2 -o file.plan
+expect 1 '' mgc-plan diff folder.plan file.plan
+[[ $(grep -c '^[^<>]' stdout) == 1 ]] || fail 'folder and file differ in more than the name'
+
+# Graphs as text, in and out.
+expect 0 '' mgc-compile gpt2-tiny --tp 2 --dump-dir dump -o a.plan
+[[ $(ls dump | tr '\n' ' ') == '00-logical.mgc 01-simplify.mgc 02-differentiate.mgc 03-simplify.mgc 04-shard.mgc 05-partition.mgc 06-recompute.mgc 07-fuse.mgc 08-stage.mgc 09-schedule.mgc 10-order.mgc 11-allocate.mgc ' ]] || fail 'not every pass is dumped'
+diff <(mgc-compile gpt2-tiny --tp 2 --stop-after allocate) dump/11-allocate.mgc >/dev/null ||
+  fail 'stopped with another plan than is dumped'
+cp dump/00-logical.mgc model.mgc
+expect 0 '' mgc-compile model.mgc --tp 2 -o b.plan
+expect 1 '' mgc-plan diff a.plan b.plan
+[[ $(grep -c '^[^<>]' stdout) == 1 ]] || fail 'the graph differs from its preset'
+expect 0 '' mgc-compile model.mgc --stop-after differentiate -o training.mgc
+grep -q '^graph @gpt2 training' training.mgc || fail 'stopped at another level'
+refuse 4 'level training' mgc-compile training.mgc -o x
+refuse 3 '[T1]' mgc-compile model.mgc --micro-batch-size 3 -o x
+refuse 3 '[T2]' mgc-compile model.mgc --seq-length 64 -o x
+expect 0 'allocate  ' mgc-compile model.mgc --timing --report json -o c.plan
+grep -q '^proof  ' stderr || fail 'no time of the proof'
+says '"pass": "allocate"'
+run_examples mgc-opt
+expect 0 '' mgc-opt model.mgc --pass simplify --pass differentiate --pass simplify --pass shard \
+  --pass partition --pass stage --pass schedule --pass order
+expect 0 '' mgc-opt model.mgc
+diff -q stdout model.mgc || fail 'a graph does not print as it was read'
+refuse 2 'did you mean simplify?' mgc-opt model.mgc --pass simplyfy
+refuse 3 'partition' mgc-opt model.mgc --pass partition
+refuse 4 'model/config.json:1:1' mgc-opt model/config.json
+
+# Wrong by itself: 2, whatever else is wrong.
+refuse 2 '[F1]' mgc-compile gpt2-tiny --tpp 2 -o x
+also 'did you mean --tp?'
+refuse 2 '[G0]' mgc-compile gpt2-tiny --tp 0 -o x
+refuse 2 '[G0]' mgc-compile gpt2-tiny --pp=-1 -o x
+refuse 2 '[F2]' mgc-compile gpt2-tiny --tp two -o x
+refuse 2 '[F4]' mgc-compile gpt2-tiny --schedule zb -o x
+refuse 2 '[F4]' mgc-compile gpt2-tiny --zero 2 -o x
+refuse 2 '[P0]' mgc-compile gpt2-tiny --vp 0 -o x
+refuse 2 '[P3]' mgc-compile gpt2-tiny --pp 2 --pipeline-layout 'Etx' -o x
+refuse 2 "layout 'Et'x', column 3: ''' is not" mgc-compile gpt2-tiny --pipeline-layout "Et'x" -o x
+refuse 2 '[P7]' mgc-compile gpt2-tiny --pp 2 --decoder-first-pipeline-num-layers 0 -o x
+refuse 2 '--sequence-parallel takes no value' mgc-compile gpt2-tiny --sequence-parallel=yes -o x
+[[ $(grep -c '^error' stderr) == 1 ]] || fail 'another error follows from a misused flag'
+refuse 2 '[F7]' mgc-compile gpt2-tiny --zero 0 --use-distributed-optimizer -o x
+refuse 2 '[F7]' mgc-compile gpt2-tiny --order tp-pp-dp --use-tp-pp-dp-mapping -o x
+refuse 2 '[F5]' mgc-compile gpt2-tiny -o x --tp
+refuse 2 '[F6]' mgc-compile gpt2-tiny
+refuse 2 '[F6]' mgc-compile gpt2-tiny -o x extra
+refuse 2 '[F6]' mgc-compile gpt2-tiny -o - --report text
+refuse 2 '[B1]' mgc-compile gpt2-tiny --tp 3 --micro-batch-size 0 -o x
+also '[M1]'
+grep -q 'B2' stderr && fail 'a rule that reads the bad value was applied'
+
+# Combinations: 3, all of them, with what would be legal.
+refuse 3 '[G1]' mgc-compile gpt2-tiny --world-size 6 --tp 4 -o x
+also 'nearest legal: world size 4, 8'
+refuse 3 '[M1]' mgc-compile gpt2-tiny --tp 3 --sequence-parallel --global-batch-size 5 \
+  --micro-batch-size 2 -o x
+also '[M2]'
+also '[M4]'
+also '[M7]'
+also '[B2]'
+refuse 3 "the model's 128 positions [M10]" mgc-compile gpt2-tiny --seq-length 129 -o x
+refuse 3 '[G14]' mgc-compile gpt2-tiny --sequence-parallel -o x
+refuse 3 '[G10]' mgc-compile gpt2-tiny --vp 2 --schedule interleaved -o x
+refuse 3 '[S1]' mgc-compile gpt2-tiny --pp 2 --vp 2 -o x
+refuse 3 '[U1]' mgc-compile gpt2-tiny --cp 2 -o x
+refuse 3 '[G12]' mgc-compile gpt2-tiny --world-size 2 --ep 2 -o x
+refuse 3 '[P18]' mgc-compile gpt2-tiny --pp 8 -o x
+refuse 3 '[P8]' mgc-compile gpt2-tiny --pp 3 --decoder-first-pipeline-num-layers 3 \
+  --decoder-last-pipeline-num-layers 2 -o x
+refuse 3 '[P3]' mgc-compile gpt2-tiny --pp 2 --pipeline-layout 'Et|tL' -o x
+refuse 3 '[P18]' mgc-compile gpt2-tiny --pp 2 --pipeline-layout 'EttttL|' -o x
+refuse 3 '[P18]' mgc-compile gpt2-tiny --pp 2 --pipeline-layout '|EttttL' -o x
+refuse 3 '[P18]' mgc-compile gpt2-tiny --pp 2 --vp 2 --schedule interleaved \
+  --pipeline-layout 'E|tttt|L|' -o x
+refuse 3 '[P4]' mgc-compile gpt2-tiny --pp 2 --pipeline-layout 'Ett|ttL' \
+  --account-for-loss-in-pipeline-split -o x
+refuse 3 '[P13]' mgc-compile gpt2-tiny --pp 2 --vp 2 --schedule interleaved --group-size 3 \
+  --global-batch-size 4 -o x
+refuse 3 '[S3]' mgc-compile gpt2-tiny --pp 2 --group-size 2 -o x
+refuse 3 '[T3]; nearest legal: micro-batch size ' mgc-compile gpt2-tiny -o x \
+  --micro-batch-size 1099511627776
+refuse 3 '[T3]' mgc-compile gpt2-tiny --micro-batch-size 100000000000 -o x
+refuse 3 '[S4]' mgc-compile gpt3-175b --pp 4 --micro-batch-size 10000 \
+  --global-batch-size 10240000 --no-verify -o x
+refuse 3 '[S2]' mgc-compile gpt2-tiny --global-batch-size 1099511627776 -o x
+refuse 3 'a device of cpu-threads' mgc-compile gpt3-175b --seq-length 128 --cluster cpu-threads -o x
+expect 0 '' mgc-compile gpt3-175b --seq-length 128 -o unlimited.plan
+
+# A graph without heads: its own sizes decide what is near.
+cat >mlp.mgc <<'MGC'
+graph @mlp logical (
+  data %x: f32[batch=8, mlp=64]
+) {
+  %y: f32[batch=8, mlp=64] = gelu(%x)
+}
+MGC
+refuse 3 'ffn size 64 is not divisible by tp 3 [M4]; nearest legal: tp 2, 4' \
+  mgc-compile mlp.mgc --tp 3 --world-size 3 -o x
+refuse 2 '--tp is 2,0, not a whole number from 1 to' mgc-compile gpt2-tiny --tp 2,0 -o x
+also 'nearest legal: 2'
+
+# Bad models and machines: 4.
+refuse 4 'only.plan: this is a plan, not a model' mgc-compile only.plan -o x
+expect 0 '' mgc-compile gpt2-tiny -o only.mgc
+refuse 4 'only.mgc: this is a plan, not a model' mgc-compile only.mgc -o x
+refuse 4 'did you mean gpt2-tiny?' mgc-compile gpt2-tin -o x
+echo '{"model_type": "gpt2", "n_layer": 0,' >bad.json
+refuse 4 'bad.json:2:1' mgc-compile bad.json -o x
+printf 'graph @m logical (\n  data %%x: f32[\n' >bad.mgc
+refuse 4 'bad.mgc:' mgc-compile bad.mgc -o x
+refuse 4 'h100x8' mgc-compile gpt2-tiny --cluster h100x9 -o x
+refuse 4 'bad.mgc:' mgc-compile gpt2-tiny --cluster bad.mgc -o x
+refuse 4 '/dev/null' mgc-compile /dev/null -o x
+
+# Outputs that cannot be written: 1, and none of them is left.
+refuse 1 'cannot' mgc-compile gpt2-tiny -o x --dot missing/x.dot
+echo before >kept
+refuse 1 'cannot' mgc-compile gpt2-tiny -o kept --dot missing/x.dot
+[[ $(cat kept) == before ]] || fail 'an old file was overwritten'
+if [[ -e /dev/full ]]; then
+  refuse 1 'stdout' bash -c 'mgc-compile gpt2-tiny --report text >/dev/full'
+fi
+finish

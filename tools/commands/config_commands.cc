@@ -1,0 +1,118 @@
+// `mgc-plan groups` and `mgc-plan schedule`: from a plan, or from flags alone.
+
+#include <utility>
+
+#include "graph/base/status.h"
+#include "passes/config/rank_groups.h"
+#include "passes/plan/schedule.h"
+#include "tools/cli/command.h"
+#include "tools/cli/output.h"
+#include "tools/cli/parallel_flags.h"
+#include "tools/cli/plan_file.h"
+#include "tools/views/groups.h"
+#include "tools/views/schedule.h"
+
+namespace mgc {
+namespace {
+
+constexpr char kGroups[] = "mgc-plan groups";
+constexpr char kSchedule[] = "mgc-plan schedule";
+
+// F6: a plan fixes what the flags would say.
+void RefuseFlagsBesidePlan(const Words& files, bool any_flag, ParsedFlags* parsed) {
+  if (files.empty() || !any_flag) return;
+  parsed->errors.push_back(
+      {"F6", "a plan and flags of a configuration are given: the plan says it all", "one of both"});
+}
+
+int PrintGroups(const RankGroupSpec& spec, bool json) {
+  const absl::StatusOr<std::vector<RankGroupKind>> kinds = BuildRankGroups(spec);
+  if (!kinds.ok()) return Fail(kinds.status(), kExitInfeasible);
+  return Finish(json ? GroupsJson(*kinds) : GroupsText(*kinds));
+}
+
+int PrintSchedule(const ScheduleRows& rows, bool json) {
+  return Finish(json ? ScheduleJson(rows) : ScheduleCsv(rows));
+}
+
+RankGroupSpec SpecOf(const ParallelFlags& flags) {
+  const ParallelConfig config = ConfigOf(flags, 1);
+  return {config.world_size, config.tp, config.cp, config.ep, config.etp, config.pp, config.order};
+}
+
+}  // namespace
+
+int GroupsCommand(const Words& arguments) {
+  Flags flags({kGroups,
+               "[PLAN]",
+               "the ranks that communicate together, of a plan or of flags alone",
+               {"mgc-plan groups --world-size 16 --tp 2 --pp 4",
+                "mgc-plan groups --world-size 64 --tp 8 --cp 2 --order tp-cp-ep-pp-dp --json"},
+               ""});
+  Words files;
+  ParallelFlags given;
+  bool json = false;
+  flags.Arguments(0, 1, &files);
+  flags.Switch("--json", "one object from group kind to lists of ranks", &json);
+  AddMeshFlags(&flags, &given);
+  flags.Integer("--pp,--pipeline-model-parallel-size", "pipeline parallelism (default 1)",
+                {1, kMaxWorldSize}, "G0", &given.pp);
+  ParsedFlags parsed;
+  if (const auto code = ParseOrEnd(&flags, arguments, &parsed)) return *code;
+  CheckWords(&given, &parsed);
+  const bool any = given.world_size || given.tp || given.cp || given.ep || given.etp || given.pp ||
+                   given.order || given.tp_pp_dp_order;
+  RefuseFlagsBesidePlan(files, any, &parsed);
+  if (!files.empty()) {
+    if (!parsed.errors.empty()) return Refuse(parsed.errors, {}, kGroups);
+    const absl::StatusOr<Plan> plan = ReadPlan(files[0]);
+    if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
+    return PrintGroups(SpecOfMesh(plan->mesh), json);
+  }
+  const RankGroupSpec spec = SpecOf(given);
+  const std::vector<Violation> violations = WithoutRulesOf(parsed.bad_flags, CheckRankGroups(spec));
+  if (!parsed.errors.empty() || !violations.empty()) {
+    return Refuse(parsed.errors, violations, kGroups);
+  }
+  return PrintGroups(spec, json);
+}
+
+int ScheduleCommand(const Words& arguments) {
+  Flags flags({kSchedule,
+               "[PLAN]",
+               "the order of actions on every pipeline rank, of a plan or of flags alone",
+               {"mgc-plan schedule --pp 4 --micro-batches 8",
+                "mgc-plan schedule --pp 4 --vp 2 --micro-batches 8 --schedule interleaved"},
+               "One line a rank: <stage>F<micro-batch> is a forward, <stage>B<micro-batch> a "
+               "backward; of a plan\nalso its transfers, R (gradient reductions) and U (update)."});
+  Words files;
+  ParallelFlags given;
+  absl::optional<int64_t> micro_batches;
+  bool json = false;
+  flags.Arguments(0, 1, &files);
+  flags.Switch("--json", "the same as one object", &json);
+  AddScheduleFlags(&flags, &given);
+  flags.Integer("--micro-batches", "micro-batches per step (default 1)", {}, "S0", &micro_batches);
+  ParsedFlags parsed;
+  if (const auto code = ParseOrEnd(&flags, arguments, &parsed)) return *code;
+  const bool any = given.pp || given.vp || given.schedule || given.group_size || micro_batches;
+  RefuseFlagsBesidePlan(files, any, &parsed);
+  if (!files.empty()) {
+    if (!parsed.errors.empty()) return Refuse(parsed.errors, {}, kSchedule);
+    const absl::StatusOr<Plan> plan = ReadPlan(files[0]);
+    if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
+    return PrintSchedule(RowsOf(*plan), json);
+  }
+  const ParallelConfig config = ConfigOf(given, 1);
+  const ScheduleSpec spec{config.schedule, config.pp, given.vp.value_or(1),
+                          micro_batches.value_or(1), config.group_size};
+  const std::vector<Violation> violations = WithoutRulesOf(parsed.bad_flags, CheckSchedule(spec));
+  if (!parsed.errors.empty() || !violations.empty()) {
+    return Refuse(parsed.errors, violations, kSchedule);
+  }
+  const absl::StatusOr<PipelineSchedule> schedule = BuildSchedule(spec);
+  if (!schedule.ok()) return Fail(schedule.status(), kExitInfeasible);
+  return PrintSchedule(RowsOf(*schedule), json);
+}
+
+}  // namespace mgc

@@ -1,0 +1,134 @@
+// mgc-plan: looks at a plan, each subcommand one view of it.
+
+#include <array>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/base/file.h"
+#include "graph/base/status.h"
+#include "graph/base/suggest.h"
+#include "graph/plan/plan.h"
+#include "passes/plan/predict_step.h"
+#include "tools/cli/command.h"
+#include "tools/cli/output.h"
+#include "tools/cli/plan_file.h"
+#include "tools/views/comm.h"
+#include "tools/views/drawings/timeline.h"
+#include "tools/views/instructions.h"
+#include "tools/views/memory.h"
+#include "tools/views/show.h"
+
+namespace mgc {
+namespace {
+
+absl::StatusOr<std::string> TraceText(const Plan& plan) {
+  MGC_ASSIGN_OR_RETURN(const SimulatedStep step, PredictStep(plan));
+  return TimelineJson(PredictedTimeline(plan, step, 1));
+}
+
+using ReportFn = absl::StatusOr<std::string> (*)(const Plan&);
+
+// A view that takes nothing but a plan.
+struct Report {
+  const char* name;
+  const char* summary;
+  ReportFn text;
+  ReportFn json;
+};
+
+template <std::string (*View)(const Plan&)>
+absl::StatusOr<std::string> Always(const Plan& plan) {
+  return View(plan);
+}
+
+constexpr std::array<Report, 5> kReports = {{
+    {"show", "the plan at a glance: mesh, stages, parameters, memory, order", Always<ShowText>,
+     Always<ShowJson>},
+    {"memory", "bytes of every rank class by purpose", Always<MemoryText>, Always<MemoryJson>},
+    {"comm", "every collective and transfer: count, group, bytes", Always<CommText>,
+     Always<CommJson>},
+    {"instructions", "segments, calls and actions as the runtime runs them",
+     Always<InstructionsText>, Always<InstructionsJson>},
+    {"trace", "the simulated step as a timeline for Perfetto or chrome://tracing", TraceText,
+     TraceText},
+}};
+
+int RunReport(const Report& report, const Words& arguments) {
+  const std::string command = absl::StrCat("mgc-plan ", report.name);
+  Flags flags({command,
+               "PLAN",
+               report.summary,
+               {command + " tiny.plan", command + " tiny.plan --json"},
+               ""});
+  Words files;
+  bool json = false;
+  flags.Arguments(1, 1, &files);
+  flags.Switch("--json", "one JSON object instead of text (a timeline always is one)", &json);
+  if (const auto code = ParseStrictly(&flags, arguments, command)) return *code;
+  const absl::StatusOr<Plan> plan = ReadPlan(files[0]);
+  if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
+  const absl::StatusOr<std::string> text = json ? report.json(*plan) : report.text(*plan);
+  if (!text.ok()) return Fail(text.status(), kExitFailed);
+  return Finish(*text);
+}
+
+// A subcommand with flags of its own.
+struct Subcommand {
+  const char* name;
+  const char* summary;
+  int (*run)(const Words&);
+};
+
+constexpr std::array<Subcommand, 4> kSubcommands = {{
+    {"dot", "a drawing for Graphviz", DotCommand},
+    {"schedule", "the order of actions on every pipeline rank; also from flags alone",
+     ScheduleCommand},
+    {"groups", "the ranks that communicate together; also from flags alone", GroupsCommand},
+    {"diff", "what tells two plans apart", DiffCommand},
+}};
+
+std::string Overview() {
+  std::string text =
+      "mgc-plan: look at a plan\n\nExamples:\n"
+      "  mgc-plan show tiny.plan\n"
+      "  mgc-plan comm tiny.plan --json\n"
+      "  mgc-plan groups --world-size 16 --tp 2 --pp 4\n\n"
+      "Usage: mgc-plan SUBCOMMAND [PLAN] [flags]\n\n";
+  for (const Report& report : kReports) {
+    absl::StrAppend(&text, "  ", report.name, "\n      ", report.summary, "\n");
+  }
+  for (const Subcommand& subcommand : kSubcommands) {
+    absl::StrAppend(&text, "  ", subcommand.name, "\n      ", subcommand.summary, "\n");
+  }
+  return absl::StrCat(text, "\nFlags of each: mgc-plan SUBCOMMAND --help\n");
+}
+
+int Main(const Words& arguments) {
+  if (arguments.empty()) {
+    std::cerr << Overview();
+    return kExitUsage;
+  }
+  const std::string& name = arguments[0];
+  const Words rest(arguments.begin() + 1, arguments.end());
+  std::vector<absl::string_view> names;
+  for (const Report& report : kReports) {
+    if (name == report.name) return RunReport(report, rest);
+    names.push_back(report.name);
+  }
+  for (const Subcommand& subcommand : kSubcommands) {
+    if (name == subcommand.name) return subcommand.run(rest);
+    names.push_back(subcommand.name);
+  }
+  if (name == "-h" || name == "--help") return Finish(Overview());
+  if (name == "--version") return Finish(VersionText());
+  std::cerr << "error: unknown subcommand " << EscapeBytes(name) << DidYouMean(name, names)
+            << " [F1]\nall subcommands: mgc-plan --help\n";
+  return kExitUsage;
+}
+
+}  // namespace
+}  // namespace mgc
+
+int main(int argc, char** argv) { return mgc::RunMain(argc, argv, mgc::Main); }

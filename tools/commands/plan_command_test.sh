@@ -1,0 +1,100 @@
+#!/bin/bash
+# mgc-plan from the command line.
+set -uo pipefail
+source tools/commands/commands_test_lib.sh
+
+expect 0 '' mgc-plan --help
+says 'mgc-plan show tiny.plan'
+expect 0 '' mgc-plan --version
+refuse 2 'Usage: mgc-plan' mgc-plan
+refuse 2 'did you mean show?' mgc-plan shw
+
+mgc-compile gpt2-tiny --tp 2 --pp 2 --world-size 8 --global-batch-size 8 -o tiny.plan ||
+  fail 'no plan to look at'
+cp tiny.plan a.plan
+cp tiny.plan b.plan
+for view in show memory comm instructions trace dot schedule groups; do
+  run_examples mgc-plan "$view"
+  expect 0 '' mgc-plan "$view" --help
+  "mgc-plan" "$view" tiny.plan >text 2>/dev/null || fail "$view of a plan"
+  [[ -s text ]] || fail "$view prints nothing"
+  "mgc-plan" "$view" tiny.plan --json >json 2>/dev/null || fail "$view --json"
+  head -c 1 json | grep -q '{' || fail "$view --json is no object"
+  "mgc-plan" "$view" - <tiny.plan 2>/dev/null | cmp - text || fail "$view of stdin differs"
+  refuse 4 'missing.plan' mgc-plan "$view" missing.plan
+  refuse 2 '[F1]' mgc-plan "$view" tiny.plan --jsn
+done
+refuse 2 '[F6]' mgc-plan show --json
+refuse 2 '[F6]' mgc-plan show tiny.plan tiny.plan
+
+# From flags alone, as Megatron and PyTorch have them.
+expect 0 '' mgc-plan groups --world-size 8 --tp 2 --pp 2 --json
+says '"dp": [[0, 2], [1, 3], [4, 6], [5, 7]]'
+says '"embedding": [[0, 4], [1, 5], [2, 6], [3, 7]]'
+cp stdout groups
+expect 0 '' mgc-plan groups tiny.plan --json
+cmp stdout groups || fail 'groups of a plan differ from those of its flags'
+expect 0 '' mgc-plan groups --world-size 8 --tp 2 --cp 2 --json
+expect 0 '' mgc-plan groups --world-size 16 --tp 4 --ep 2 --etp 2 --json
+refuse 3 '[G1]' mgc-plan groups --world-size 6 --tp 4
+refuse 3 '[G2]' mgc-plan groups --world-size 8 --tp 2 --ep 3
+refuse 3 '[G3]' mgc-plan groups --world-size 8 --tp 2 --order dp-pp
+refuse 2 '[G0]' mgc-plan groups --world-size 8 --tp 0
+refuse 2 '[G0]' mgc-plan groups --world-size 8 --order tp-tp
+refuse 2 '[F6]' mgc-plan groups tiny.plan --tp 2
+expect 0 '' mgc-plan schedule --pp 2 --micro-batches 3
+printf '0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n' | cmp - stdout || fail '1f1b'
+expect 0 '' mgc-plan schedule --pp 2 --vp 2 --micro-batches 2 --schedule interleaved
+says '0F0,0F1,2F0,2F1,2B0,2B1,0B0,0B1'
+refuse 3 '[G10]' mgc-plan schedule --pp 1 --vp 2 --micro-batches 2 --schedule interleaved
+refuse 3 '[S1]' mgc-plan schedule --pp 2 --vp 2 --micro-batches 2
+refuse 3 '[P13]' mgc-plan schedule --pp 4 --vp 2 --micro-batches 8 --schedule interleaved \
+  --group-size 3
+refuse 2 '[S0]' mgc-plan schedule --pp 2 --micro-batches 0
+refuse 2 '[F4]' mgc-plan schedule --pp 2 --micro-batches 2 --schedule 1f2b
+refuse 2 '[F2]' mgc-plan schedule --pp two --vp 2
+grep -q '\[G10\]' stderr && fail 'a rule that reads the bad value was applied'
+
+# Text and bytes are the same plan.
+expect 0 '' mgc-compile gpt2-tiny --tp 2 --pp 2 --world-size 8 --global-batch-size 8 -o tiny.mgc
+expect 0 '' mgc-plan diff tiny.plan tiny.mgc
+run_examples mgc-plan diff
+expect 0 '' mgc-plan diff tiny.plan tiny.plan --json
+says '"same": true'
+mgc-compile gpt2-tiny --tp 2 --pp 2 --world-size 8 --global-batch-size 16 -o other.plan
+expect 1 '' mgc-plan diff tiny.plan other.plan
+says 'option --global-batch-size'
+expect 2 'missing.plan' mgc-plan diff tiny.plan missing.plan
+expect 2 '[F6]' mgc-plan diff tiny.plan
+
+# The drawing.
+expect 0 'note: ' mgc-plan dot tiny.plan -o tiny.dot --svg tiny.svg
+[[ $(grep -c 'shape=' tiny.dot) -le 300 ]] || fail 'more than 300 nodes'
+mgc-compile llama-tiny --pp 4 -o four.plan --dot four.dot 2>/dev/null || fail 'four stages'
+for expand in layers stages all; do
+  plan=tiny
+  [[ $expand == stages ]] && plan=four
+  mgc-plan dot "$plan.plan" --expand "$expand" >"$expand.dot" 2>/dev/null || fail "--expand $expand"
+  cmp -s "$plan.dot" "$expand.dot" && fail "--expand $expand changes nothing"
+  if command -v dot >/dev/null; then
+    timeout 5 dot -Tsvg "$expand.dot" >/dev/null || fail "dot on --expand $expand"
+  fi
+done
+rm -f tiny.svg
+rm -f tiny.dot
+expect 1 'error: no SVG tiny.svg: Graphviz' env PATH="$tools" "$tools/mgc-plan" dot tiny.plan \
+  -o tiny.dot --svg tiny.svg
+[[ -e tiny.svg ]] && fail 'an SVG without dot'
+[[ -s tiny.dot ]] || fail 'no drawing where only its SVG is missing'
+
+# Damaged plans: 4, never a crash.
+head -c 100 tiny.plan >cut.plan
+refuse 4 'cut.plan' mgc-plan show cut.plan
+printf 'MGCPLAN\n' >short.plan
+refuse 4 'short.plan' mgc-plan show short.plan
+{ head -c 200 tiny.plan; printf 'X'; tail -c +202 tiny.plan; } >damaged.plan
+refuse 4 'damaged.plan' mgc-plan show damaged.plan
+{ printf 'MGCPLAN\n\377\0\0\0'; tail -c +13 tiny.plan; } >version.plan
+refuse 4 'version' mgc-plan show version.plan
+refuse 4 '/dev/null' mgc-plan show /dev/null
+finish

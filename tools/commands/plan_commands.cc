@@ -1,0 +1,90 @@
+// `mgc-plan dot` and `mgc-plan diff`.
+
+#include <algorithm>
+#include <iostream>
+#include <utility>
+
+#include "graph/base/status.h"
+#include "tools/cli/command.h"
+#include "tools/cli/output.h"
+#include "tools/cli/parallel_flags.h"
+#include "tools/cli/plan_file.h"
+#include "tools/cli/svg.h"
+#include "tools/views/diff.h"
+#include "tools/views/drawings/dot.h"
+
+namespace mgc {
+namespace {
+
+int DiffTrouble(const absl::Status& status) { return Fail(status, 2); }
+
+}  // namespace
+
+int DotCommand(const Words& arguments) {
+  constexpr char kCommand[] = "mgc-plan dot";
+  Flags flags({kCommand,
+               "PLAN",
+               "a drawing for Graphviz: stages, layers, collectives",
+               {"mgc-plan dot tiny.plan -o tiny.dot --svg tiny.svg",
+                "mgc-plan dot tiny.plan --expand stages"},
+               ""});
+  Words files;
+  bool json = false;
+  absl::optional<std::string> expand;
+  absl::optional<std::string> output;
+  absl::optional<std::string> svg;
+  flags.Arguments(1, 1, &files);
+  flags.Choice("--expand", {"layers", "stages", "all"},
+               "draw every layer or every stage by itself, or both with every segment in full",
+               &expand);
+  flags.Text("-o,--output", "FILE", "where the drawing goes (default: stdout)", &output);
+  flags.Text("--svg", "FILE", "also render it, with Graphviz's dot where that is installed", &svg);
+  flags.Switch("--json", "the drawing inside a JSON object with its size and what was collapsed",
+               &json);
+  if (const auto code = ParseStrictly(&flags, arguments, kCommand)) return *code;
+  std::vector<NamedPath> results = {{"-o", output.value_or("-")}};
+  if (svg.has_value()) results.push_back({"--svg", *svg});
+  if (const auto errors = CheckPaths({{"PLAN", files[0]}}, results); !errors.empty()) {
+    return Refuse(errors, {}, kCommand);
+  }
+  const absl::StatusOr<Plan> plan = ReadPlan(files[0]);
+  if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
+  DotOptions options;
+  options.expand_layers = expand == "layers";
+  options.expand_stages = expand == "stages";
+  options.expand_all = expand == "all";
+  const DotDrawing drawing = DrawPlan(*plan, options);
+  for (const std::string& line : drawing.collapsed) std::cerr << "note: " << line << "\n";
+  std::vector<OutputFile> outputs = {{output.value_or("-"), json ? DotJson(drawing) : drawing.dot}};
+  absl::Status missing;
+  if (svg.has_value()) missing = AddSvg(drawing.dot, *svg, &outputs);
+  absl::Status written = WriteAll(outputs);
+  written.Update(missing);
+  return written.ok() ? kExitOk : Fail(written, kExitFailed);
+}
+
+int DiffCommand(const Words& arguments) {
+  constexpr char kCommand[] = "mgc-plan diff";
+  Flags flags({kCommand,
+               "PLAN PLAN",
+               "what tells two plans apart",
+               {"mgc-plan diff a.plan b.plan"},
+               "Exits as diff(1) does: 0 the same, 1 different, 2 trouble."});
+  Words files;
+  bool json = false;
+  flags.Arguments(2, 2, &files);
+  flags.Switch("--json", "one JSON object", &json);
+  if (const auto code = ParseStrictly(&flags, arguments, kCommand)) return *code;
+  const auto errors = CheckPaths({{"PLAN", files[0]}, {"PLAN", files[1]}}, {});
+  if (!errors.empty()) return Refuse(errors, {}, kCommand);
+  absl::StatusOr<Plan> left = ReadPlan(files[0]);
+  if (!left.ok()) return DiffTrouble(left.status());
+  absl::StatusOr<Plan> right = ReadPlan(files[1]);
+  if (!right.ok()) return DiffTrouble(right.status());
+  std::vector<ViewDifference> differences = DiffPlans(*left, *right);
+  const absl::Status printed = WriteStdout(json ? DiffJson(differences) : DiffText(differences));
+  if (!printed.ok()) return DiffTrouble(printed);
+  return differences.empty() ? 0 : 1;
+}
+
+}  // namespace mgc

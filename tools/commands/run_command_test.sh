@@ -1,0 +1,126 @@
+#!/bin/bash
+# mgc-run from the command line.
+set -uo pipefail
+source tools/commands/commands_test_lib.sh
+
+expect 0 '' mgc-run --help
+refuse 2 'usage: mgc-run PLAN' mgc-run
+for i in $(seq 400); do echo "line $i of a text that is long enough to train on"; done >text.txt
+mgc-compile gpt2-tiny --tp 2 --pp 2 --micro-batch-size 1 --global-batch-size 2 --seq-length 32 \
+  -o tiny.plan || fail 'no plan to run'
+run_examples mgc-run
+[[ $(wc -l <metrics.jsonl) == 20 ]] || fail 'metrics.jsonl does not hold 20 steps'
+grep -q '"traceEvents"' timeline.json || fail 'no timeline'
+grep -q 'predicted: pp 1' timeline.json || fail 'no prediction beside what was measured'
+grep -q '"name": "rank 3 (tp 1, pp 1)"' timeline.json || fail 'no rank 3'
+
+# Only objects on stdout; the same run twice gives the same numbers.
+numbers() { sed 's/"ms":.*//' stdout; }
+expect 0 '' mgc-run tiny.plan --data text.txt --steps 3 --seed 7 --json --dump-params p.st \
+  --dump-grads g.st
+[[ $(grep -c '^{"step":[123],"loss":.*,"grad_norm":.*,"lr":.*,"ms":.*,"tokens_per_second":.*}$' \
+  stdout) == 3 ]] || fail 'not three objects'
+[[ -s p.st && -s g.st ]] || fail 'no tensors'
+numbers >first
+expect 0 '' mgc-run tiny.plan --data text.txt --steps 3 --seed 7 --json --workers 1
+numbers | cmp - first || fail 'another number of workers, other numbers'
+expect 0 '' mgc-run tiny.plan --data text.txt --steps 2 --json --metrics evals.jsonl \
+  --eval-interval 2 --eval-tail-samples 5
+[[ $(wc -l <stdout) == 3 ]] || fail 'not two steps and an evaluation'
+tail -1 stdout | grep -q '^{"step":2,"eval_loss":[0-9.]*,"eval_samples":5,"eval_tokens":160}$' ||
+  fail 'no evaluation as JSON'
+cmp stdout evals.jsonl || fail 'the metrics differ from what --json prints'
+expect 0 '' mgc-run tiny.plan --data text.txt --steps 2 --eval-interval 1 --eval-data text.txt \
+  --eval-steps 1
+says 'evaluation after step 2 | loss'
+expect 0 '' mgc-run tiny.plan --data text.txt --steps 4 --lr 0.01 --min-lr 0.001 \
+  --lr-warmup-steps 1 --lr-decay-style cosine --lr-decay-steps 3 --weight-decay 0 \
+  --adam-beta1 0.8 --adam-beta2 0.95 --adam-eps 1e-6 --clip-grad 0 --json
+says '"step":2,'
+[[ $(grep -o '"lr":[^,]*' stdout | tail -1) == '"lr":0.001' ]] || fail 'the rate ends elsewhere'
+
+# A run that fails after a step still writes what it recorded.
+refuse 1 'cannot write /dev/full' mgc-run tiny.plan --data text.txt --steps 2 \
+  --metrics /dev/full --trace failed.json
+grep -q '"name": "1U0"' failed.json || fail 'no timeline of a run that failed'
+
+# An earlier run's metrics are kept, and two runs do not share a file.
+head -c 100000 text.txt >kept
+metrics=(mgc-run tiny.plan --data text.txt --steps 1 --metrics m.jsonl)
+expect 0 '' "${metrics[@]}"
+cp m.jsonl first
+expect 0 'an earlier run are kept as' "${metrics[@]}"
+cmp first m.jsonl.1 || fail 'the metrics of the first run are lost'
+[[ $(wc -l <m.jsonl) == 1 ]] || fail 'two runs in one file'
+exec 9>>m.jsonl
+flock -n 9 || fail 'a run that is over holds its file'
+cp m.jsonl before
+refuse 1 'm.jsonl: another run is writing it' "${metrics[@]}"
+exec 9>&-
+cmp before m.jsonl || fail 'a refused run has changed the metrics of another'
+
+# A run that diverges says where and ends with 1, or goes on.
+wild=(mgc-run tiny.plan --data text.txt --steps 6 --lr 1e6 --clip-grad 0 --weight-decay 1000)
+expect 1 'error: the ' "${wild[@]}" --json --metrics wild.jsonl --trace wild.json --dump-params x
+grep -qE 'error: the (loss|gradient norm) of step [2-5] is (NaN|infinite)' stderr ||
+  fail 'no step in the message'
+[[ -e x ]] && fail 'parameters of a run that has diverged'
+[[ $(wc -l <stdout) == $(grep -oE 'of step [0-9]+' stderr | grep -oE '[0-9]+') ]] ||
+  fail 'the run did not end at that step'
+cmp stdout wild.jsonl || fail 'the metrics lack steps'
+grep -q traceEvents wild.json || fail 'no timeline of a run that failed'
+expect 1 'is ' "${wild[@]}" --stop-on-nonfinite
+expect 0 'the run goes on' "${wild[@]}" --no-stop-on-nonfinite
+[[ $(wc -l <stdout) == 6 && $(wc -l <stderr) == 1 ]] || fail 'not six steps and one note'
+refuse 2 '[F7]' "${wild[@]}" --no-stop-on-nonfinite --stop-on-nonfinite
+
+# Too little memory, or threads: a message, whichever command, and nothing is left.
+limited() {
+  local kib rc text
+  for kib in 18000 22000 26000 30000; do
+    rc=0
+    text=$( (ulimit -v $kib && "$@" >/dev/null) 2>&1 </dev/null) || rc=$?
+    case $rc in
+      0) ;;
+      1) [[ $text == *'error: '* ]] || fail "no message with $kib KiB: $*" ;;
+      127) [[ $text == *'shared libraries'* ]] || fail "exit code 127 with $kib KiB: $*" ;;
+      *) fail "exit code $rc with $kib KiB: $*: $text" ;;
+    esac
+  done
+}
+# Instrumented programs reserve terabytes.
+if (ulimit -v 100000 && mgc-plan --version >/dev/null 2>&1); then
+  limited mgc-run tiny.plan --data text.txt --steps 1 --workers 64
+  limited mgc-compile gpt2-tiny --tp 2 --pp 2 -o limited.plan
+  limited mgc-verify tiny.plan
+  limited mgc-plan instructions tiny.plan
+  limited mgc-opt --list
+  (ulimit -v 60000 && mgc-run tiny.plan --data text.txt --steps 1 --workers 4096 >/dev/null) \
+    2>stderr && fail '4096 threads in 60 MB'
+  also 'threads'
+fi
+
+# A plan far too large for the machine is refused before it is proved.
+mgc-compile llama3-405b --tp 8 --pp 16 --global-batch-size 16 --no-verify -o large.plan ||
+  fail 'no large plan'
+refuse 1 'all ranks together need' mgc-run large.plan --data text.txt --steps 1
+
+# Refusals.
+refuse 2 '[F6]' mgc-run tiny.plan
+also '--steps'
+refuse 2 '[F3]' mgc-run tiny.plan --data text.txt --steps 0
+refuse 2 '[F2]' mgc-run tiny.plan --data text.txt --steps 1 --lr nan
+refuse 2 '[F3]' mgc-run tiny.plan --data text.txt --steps 1 --adam-beta1 1
+refuse 2 '[F4]' mgc-run tiny.plan --data text.txt --steps 1 --lr-decay-style cosinus
+refuse 2 '[F1]' mgc-run tiny.plan --data text.txt --step 1
+also 'did you mean --steps?'
+refuse 3 '[B8]' mgc-run tiny.plan --data text.txt --steps 2 --lr-warmup-steps 2
+refuse 3 '[B8]' mgc-run tiny.plan --data text.txt --steps 2 --min-lr 1
+refuse 3 '[E1]' mgc-run tiny.plan --data text.txt --steps 2 --eval-steps 1
+refuse 4 'missing.txt' mgc-run tiny.plan --data missing.txt --steps 1
+refuse 4 'missing.plan' mgc-run missing.plan --data text.txt --steps 1
+head -c 32 text.txt >short.txt
+refuse 4 'short.txt' mgc-run tiny.plan --data short.txt --steps 1
+head -c 33 text.txt >enough.txt
+expect 0 '' mgc-run tiny.plan --data enough.txt --steps 2
+finish
