@@ -97,7 +97,6 @@ class CheckStyleTest(unittest.TestCase):
         self.assert_clean("#include <nlohmann/json.hpp>\n", "graph/base/a.cc")
         self.assert_violates("#include \"../a.h\"\n", "relative")
 
-
     def test_references(self):
         self.assert_violates("// Rules 5 and 7: paid once.\n", "have names")
         self.assert_violates("// in order (derivation rule 9)\n", "have names", "passes/a_test.cc")
@@ -105,8 +104,10 @@ class CheckStyleTest(unittest.TestCase):
         self.assert_violates("// (design-derivation 3)\n", "no such page")
         self.assert_clean("// (section 3 of the paper; the rule \"claims\")\n")
 
-    def test_pages_exist(self):
-        self.assert_violates("// See docs/b.md.\n", "graph/a.cc:1: docs/b.md: no such page")
+    def test_named_files_exist(self):
+        self.assert_violates("// See docs/b.md.\n", "graph/a.cc:1: docs/b.md: no such file")
+        self.assert_violates("See `graph/b.h`.\n", "graph/b.h: no such file", "docs/a.md")
+        self.assert_clean("One pass is `passes/graph/<verb>.h`, `tests/x_*.cc`.\n", "docs/a.md")
         said = self.check("// See docs/b.md.\n", beside=(("docs/b.md", "# B\n"),))
         self.assertEqual(said, ("", 0))
 
