@@ -1,9 +1,8 @@
-// The README and all pages: their commands print what they show, their links lead somewhere, the
-// files they name exist.
+// The README and all pages: their commands print what they show, their links lead somewhere.
+// (tools/check_style looks for the files they name.)
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -54,20 +53,6 @@ TEST_P(PagesTest, LinksLeadSomewhere) {
     if (absl::StrContains(link, "://") || link[0] == '#') continue;
     const std::vector<std::string> parts = absl::StrSplit(link, '#');
     EXPECT_TRUE(fs::exists(fs::path(GetParam()).parent_path() / parts[0])) << link;
-  }
-}
-
-// `graph/ir/check.h`; names with placeholders are no files.
-TEST_P(PagesTest, NamedFilesExist) {
-  const std::set<std::string> rooms = {"graph", "passes", "kernels", "runtime", "frontends"};
-  for (const std::string& word : CodeWordsOf(TextOf(GetParam()))) {
-    const std::vector<std::string> parts = absl::StrSplit(word, '/');
-    const bool source = absl::EndsWith(word, ".h") || absl::EndsWith(word, ".cc");
-    if (!source || rooms.count(parts[0]) == 0 || parts.size() < 2) continue;
-    if (word.find_first_of("<>* ") != std::string::npos || absl::EndsWith(word, "_test.cc")) {
-      continue;
-    }
-    EXPECT_TRUE(fs::exists(word)) << word;
   }
 }
 
