@@ -5,7 +5,6 @@
 
 #include "graph/base/status.h"
 #include "passes/plan/simulate_step.h"
-#include "passes/plan/value_places.h"
 
 namespace mgc {
 namespace {
@@ -35,24 +34,6 @@ std::vector<OrderedAction> ComputeList(const std::vector<ScheduleAction>& action
   update.waits_for_reductions = backward;
   list.push_back(update);
   return list;
-}
-
-// Size of what crosses a cut point, on one rank: every boundary formal's slot has it.
-int64_t StreamBytes(const StagedPlan& plan) {
-  int64_t bytes = 0;
-  for (const StagedClass& c : plan.classes) {
-    for (const StagedChunk& chunk : c.train.chunks) {
-      for (const StagedCall& call : chunk.forward) {
-        const Segment& segment = plan.segments[call.segment];
-        for (const Slot& slot : segment.slots) {
-          const Region region = segment.formals[slot.formal].region;
-          const bool boundary = region == Region::kInput || region == Region::kOutput;
-          if (boundary) bytes = std::max(bytes, slot.bytes);
-        }
-      }
-    }
-  }
-  return bytes;
 }
 
 }  // namespace

@@ -91,6 +91,29 @@ struct StagedPlan {
   std::vector<std::string> notes;    // for the user
 };
 
+// Every call of a step.
+template <class Fn>
+void ForEachCall(const StagedStep& step, const Fn& fn) {
+  for (const StagedChunk& chunk : step.chunks) {
+    for (const auto* calls : {&chunk.forward, &chunk.backward, &chunk.reduce}) {
+      for (const StagedCall& call : *calls) fn(call);
+    }
+  }
+  for (const StagedCall& call : step.update) fn(call);
+}
+// Of a class, in training and evaluation.
+template <class Fn>
+void ForEachCall(const StagedClass& staged, const Fn& fn) {
+  ForEachCall(staged.train, fn);
+  ForEachCall(staged.eval, fn);
+}
+
+// Size of the residual stream and of its gradient on one rank, where the calls of a class take or
+// leave them; 0 where none does. All boundaries of a plan are of this size.
+int64_t StreamBytes(const std::vector<Segment>& segments, const StagedClass& staged);
+// In any class.
+int64_t StreamBytes(const StagedPlan& staged);
+
 // --- After schedule ------------------------------------------------------------------------------
 
 struct ScheduledPlan {

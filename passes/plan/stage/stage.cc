@@ -66,7 +66,7 @@ class ClassStager {
         stages_(StagesOf(placement, coordinate)),
         folder_(folder),
         stream_(FindStream(parts_)),
-        stream_bytes_(stream_ == kNone ? 0 : AlignUp(RoomFor(parts_.graph(), stream_))) {
+        stream_bytes_(stream_ == kNone ? 0 : RoomFor(parts_.graph(), stream_)) {
     for (const int stage : stages_) {
       for (int layer : LayersOf(Content(stage))) held_.insert(layer);
     }

@@ -1,4 +1,4 @@
-#include "passes/plan/allocate.h"
+#include "passes/plan/place_transients.h"
 
 #include <algorithm>
 #include <random>

@@ -1,0 +1,94 @@
+#include "passes/plan/bind_addresses.h"
+
+#include <utility>
+
+namespace mgc {
+namespace {
+
+BaseKind BaseKindOf(StagedBase base) {
+  switch (base) {
+    case StagedBase::kRegion:
+      break;
+    case StagedBase::kFrame:
+      return BaseKind::kFrame;
+    case StagedBase::kInput:
+      return BaseKind::kInput;
+    case StagedBase::kOutput:
+      return BaseKind::kOutput;
+    case StagedBase::kGradInput:
+      return BaseKind::kGradInput;
+    case StagedBase::kGradOutput:
+      return BaseKind::kGradOutput;
+  }
+  return BaseKind::kAbsolute;
+}
+
+int64_t AddressOf(const BoundarySlots& slots, int64_t slot) {
+  return slot < 0 ? -1 : slots.base + slot * slots.bytes;
+}
+
+}  // namespace
+
+std::vector<Call> BindCalls(const std::vector<StagedCall>& staged, const RegionBase& base) {
+  std::vector<Call> calls;
+  calls.reserve(staged.size());
+  for (const StagedCall& from : staged) {
+    Call call{from.segment, from.layer, {}};
+    for (size_t f = 0; f < from.bindings.size(); ++f) {
+      const StagedBinding& binding = from.bindings[f];
+      const int64_t begin = binding.base == StagedBase::kRegion ? base(from, f) : 0;
+      call.bindings.push_back({BaseKindOf(binding.base), begin + binding.offset});
+    }
+    calls.push_back(std::move(call));
+  }
+  return calls;
+}
+
+std::vector<Chunk> BindChunks(const std::vector<StagedChunk>& staged, const RegionBase& base) {
+  std::vector<Chunk> chunks;
+  chunks.reserve(staged.size());
+  for (const StagedChunk& from : staged) {
+    Chunk chunk;
+    chunk.stage = from.stage;
+    chunk.first_layer = from.first_layer;
+    chunk.num_layers = from.num_layers;
+    chunk.has_embedding = from.has_embedding;
+    chunk.has_head = from.has_head;
+    chunk.forward = BindCalls(from.forward, base);
+    chunk.backward = BindCalls(from.backward, base);
+    chunk.reduce = BindCalls(from.reduce, base);
+    chunk.frame_bytes = from.frame_bytes;
+    chunks.push_back(std::move(chunk));
+  }
+  return chunks;
+}
+
+Program BindProgram(const OrderedProgram& ordered, const std::vector<int64_t>& frames,
+                    const BoundarySlots& slots) {
+  Program program;
+  program.compute.reserve(ordered.compute.size());
+  for (size_t i = 0; i < ordered.compute.size(); ++i) {
+    const OrderedAction& from = ordered.compute[i];
+    program.compute.push_back({from.ref, frames[i], AddressOf(slots, from.input),
+                               AddressOf(slots, from.output), AddressOf(slots, from.grad_input),
+                               AddressOf(slots, from.grad_output), from.waits,
+                               from.waits_for_reductions});
+  }
+  program.transfers.reserve(ordered.transfers.size());
+  for (const OrderedTransfer& from : ordered.transfers) {
+    program.transfers.push_back({from.ref, AddressOf(slots, from.slot), from.bytes, from.peer,
+                                 from.anchor, from.issued, from.after, from.after_transfers});
+  }
+  return program;
+}
+
+std::vector<NamedAddress> BindNames(const std::vector<NamedOffset>& offsets, int64_t base) {
+  std::vector<NamedAddress> addresses;
+  addresses.reserve(offsets.size());
+  for (const NamedOffset& named : offsets) {
+    addresses.push_back({named.name, base + named.offset});
+  }
+  return addresses;
+}
+
+}  // namespace mgc
