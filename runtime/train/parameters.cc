@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/random.h"
 #include "graph/base/status.h"
+#include "graph/base/units.h"
 #include "graph/types/tile_runs.h"
 #include "kernels/cpu/random/random.h"
 
@@ -46,7 +47,7 @@ int64_t MeanAddress(const Plan& plan, const HeldParam& param) {
 absl::Status CheckTile(const TensorType& type, const Sharding& sharding, const Plan& plan,
                        int64_t address, int64_t peak) {
   MGC_RETURN_IF_ERROR(CheckSharding(type, sharding, plan.mesh));
-  constexpr double kMostElements = 1e12;
+  constexpr double kMostElements = 1e12;  // of a whole parameter
   double elements = 1;
   for (const Dim& dim : type.dims) {
     if (dim.size < 1 || dim.multiple < 1 || dim.multiple > int64_t{1} << 30) {
@@ -54,7 +55,14 @@ absl::Status CheckTile(const TensorType& type, const Sharding& sharding, const P
     }
     elements *= static_cast<double>(dim.size + dim.multiple * plan.mesh.world_size());
   }
-  if (elements > kMostElements) return absl::InvalidArgumentError("is too large");
+  if (elements > kMostElements) {
+    const auto bytes = [&](double count) {
+      return BytesText(static_cast<int64_t>(count * static_cast<double>(SizeOf(type.dtype))));
+    };
+    return absl::InvalidArgumentError(
+        absl::StrCat("has up to ", elements, " elements with its padding, ", bytes(elements),
+                     "; a run holds at most ", kMostElements, ", ", bytes(kMostElements)));
+  }
   const int64_t bytes = LocalElements(type, sharding, plan.mesh) * SizeOf(type.dtype);
   const bool inside = address >= 0 && address <= peak - bytes && address % 8 == 0;
   return inside ? absl::OkStatus() : absl::InvalidArgumentError("lies outside the arena");
