@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -20,15 +21,17 @@
 #include "tests/same_loss/train_plan.h"
 #include "tests/verify/mutation_run.h"
 #include "tests/verify/mutations.h"
+#include "tests/verify/sized_test.h"
 
 namespace mgc {
 namespace {
 
-constexpr int kRounds = MGC_MUTATION_ROUNDS;    // mutants of a kind and plan
-constexpr size_t kLeastMutants = 60 * kRounds;  // of a plan
-constexpr size_t kLeastReadable = 700 * kRounds;
-constexpr size_t kLeastOfHoles = 350 * kRounds;  // by kinds that aim at a hole
-constexpr size_t kLeastKinds = 150;              // of all
+// For each mutant of a kind and plan (`--cases`):
+constexpr int kLeastMutants = 60;  // of a plan
+constexpr int kLeastReadable = 700;
+constexpr int kLeastOfHoles = 350;  // by kinds that aim at a hole
+// Whatever their number:
+constexpr size_t kLeastKinds = 150;  // of all
 constexpr size_t kLeastKindsOfAHole = 5;
 constexpr size_t kLeastPlansOfAKind = 3;  // where it aims at a hole
 constexpr int kTries = 4;                 // throws of the dice for a mutant
@@ -211,8 +214,23 @@ class Mutator {
   std::set<std::string> bytes_;
 };
 
-class MutationTest : public testing::TestWithParam<NamedCase> {
- protected:
+class MutationTest : public testing::Test {
+ public:
+  MutationTest(NamedCase named, int rounds) : named_(std::move(named)), rounds_(rounds) {}
+
+  void TestBody() override {
+    Mutator mutator(named_);
+    ASSERT_EQ(ToString(VerifyPlan(mutator.plan()).findings), "");
+    for (const MutationKind& kind : AllMutations()) {
+      for (int round = 0; round < rounds_; ++round) {
+        const absl::optional<Mutant> mutant = mutator.Make(kind, round);
+        if (mutant.has_value()) Judge(mutator, kind, *mutant);
+      }
+    }
+    EXPECT_GE(Print(), kLeastMutants * rounds_);
+  }
+
+ private:
   // Runs what the verifier has accepted; says what differs.
   std::string RunAccepted(const Mutator& mutator, const Plan& mutant) {
     constexpr int kWorkers[] = {1, 2, 4};
@@ -253,94 +271,114 @@ class MutationTest : public testing::TestWithParam<NamedCase> {
                                          : "it differs in " + difference);
   }
 
-  size_t Print() const {
-    size_t tried = 0;
+  int Print() const {
+    int tried = 0;
     for (const auto& [name, tally] : tallies_) {
       std::string caught;
       for (const auto& [label, count] : tally.caught)
         absl::StrAppend(&caught, " ", label, "=", count);
       absl::PrintF("%-44s tried %2d, refused on reading %2d, equivalent %2d, caught%s\n", name,
                    tally.tried, tally.refused, tally.equivalent, caught);
-      tried += static_cast<size_t>(tally.tried);
+      tried += tally.tried;
     }
     absl::PrintF("%d mutants of %d kinds\n", tried, tallies_.size());
     return tried;
   }
 
- private:
+  const NamedCase named_;
+  const int rounds_;
   std::map<std::string, Tally> tallies_;
   absl::optional<RunBits> original_;
 };
 
-TEST_P(MutationTest, EveryMutantIsRefusedOrEquivalent) {
-  Mutator mutator(GetParam());
-  ASSERT_EQ(ToString(VerifyPlan(mutator.plan()).findings), "");
-  for (const MutationKind& kind : AllMutations()) {
-    for (int round = 0; round < kRounds; ++round) {
-      const absl::optional<Mutant> mutant = mutator.Make(kind, round);
-      if (mutant.has_value()) Judge(mutator, kind, *mutant);
-    }
-  }
-  EXPECT_GE(Print(), kLeastMutants);
-}
-
-INSTANTIATE_TEST_SUITE_P(Corpus, MutationTest, testing::ValuesIn(Corpus()),
-                         [](const testing::TestParamInfo<NamedCase>& info) {
-                           return info.param.name;
-                         });
-
 // Without verifying: that all kinds are at work, and how many mutants can be read.
-TEST(MutationKindsTest, EveryKindDamagesSomething) {
-  const std::vector<MutationKind> kinds = AllMutations();
-  EXPECT_GE(kinds.size(), kLeastKinds);
-  std::set<std::string> names;
-  std::set<std::string> at_work;
-  size_t mutants = 0;
-  size_t readable = 0;
-  for (const NamedCase& named : Corpus()) {
+class KindsTest : public testing::Test {
+ public:
+  explicit KindsTest(int rounds) : rounds_(rounds) {}
+
+  void TestBody() override {
+    const std::vector<MutationKind> kinds = AllMutations();
+    EXPECT_GE(kinds.size(), kLeastKinds);
+    std::set<std::string> names;
+    for (const MutationKind& kind : kinds) names.insert(kind.name);
+    for (const NamedCase& named : Corpus()) Count(kinds, named);
+    EXPECT_EQ(names.size(), kinds.size()) << "two kinds have one name";
+    EXPECT_EQ(names, at_work_);
+    EXPECT_GE(readable_, kLeastReadable * rounds_);
+    absl::PrintF("%d kinds, %d mutants, %d of them readable\n", kinds.size(), mutants_, readable_);
+  }
+
+ private:
+  void Count(const std::vector<MutationKind>& kinds, const NamedCase& named) {
     Mutator mutator(named);
     for (const MutationKind& kind : kinds) {
-      names.insert(kind.name);
-      for (int round = 0; round < kRounds; ++round) {
+      for (int round = 0; round < rounds_; ++round) {
         const absl::optional<Mutant> mutant = mutator.Make(kind, round);
         if (!mutant.has_value()) continue;
-        ++mutants;
-        if (mutant->refused.empty()) ++readable;
-        at_work.insert(kind.name);
+        ++mutants_;
+        readable_ += mutant->refused.empty() ? 1 : 0;
+        at_work_.insert(kind.name);
       }
     }
   }
-  EXPECT_EQ(names.size(), kinds.size()) << "two kinds have one name";
-  EXPECT_EQ(names, at_work);
-  EXPECT_GE(readable, kLeastReadable);
-  absl::PrintF("%d kinds, %d mutants, %d of them readable\n", kinds.size(), mutants, readable);
-}
+
+  const int rounds_;
+  std::set<std::string> at_work_;
+  int mutants_ = 0;
+  int readable_ = 0;
+};
 
 // Kinds that aim at what proofs once did not see: enough for each, on enough plans.
-TEST(MutationKindsTest, EveryHoleHasItsKinds) {
-  std::map<int, std::map<std::string, std::set<std::string>>> plans;  // by hole and kind
-  size_t mutants = 0;
-  for (const NamedCase& named : Corpus()) {
+class HolesTest : public testing::Test {
+ public:
+  explicit HolesTest(int rounds) : rounds_(rounds) {}
+
+  void TestBody() override {
+    for (const NamedCase& named : Corpus()) Count(named);
+    EXPECT_EQ(plans_.size(), std::size(kHoles));
+    size_t all_kinds = 0;
+    for (const auto& [hole, kinds] : plans_) {
+      const char* what = kHoles[static_cast<size_t>(hole - 1)];
+      all_kinds += kinds.size();
+      EXPECT_GE(kinds.size(), kLeastKindsOfAHole) << what;
+      for (const auto& [kind, of_kind] : kinds) {
+        EXPECT_GE(of_kind.size(), kLeastPlansOfAKind) << what << ": " << kind;
+      }
+    }
+    EXPECT_GE(mutants_, kLeastOfHoles * rounds_);
+    absl::PrintF("%d mutants of %d kinds that aim at holes\n", mutants_, all_kinds);
+  }
+
+ private:
+  void Count(const NamedCase& named) {
     Mutator mutator(named);
     for (const MutationKind& kind : AllMutations()) {
-      for (int round = 0; round < kRounds && kind.hole > 0; ++round) {
+      for (int round = 0; round < rounds_ && kind.hole > 0; ++round) {
         if (!mutator.Make(kind, round).has_value()) continue;
-        ++mutants;
-        plans[kind.hole][kind.name].insert(named.name);
+        ++mutants_;
+        plans_[kind.hole][kind.name].insert(named.name);
       }
     }
   }
-  EXPECT_EQ(plans.size(), std::size(kHoles));
-  for (const auto& [hole, kinds] : plans) {
-    const char* what = kHoles[static_cast<size_t>(hole - 1)];
-    EXPECT_GE(kinds.size(), kLeastKindsOfAHole) << what;
-    for (const auto& [kind, of_kind] : kinds) {
-      EXPECT_GE(of_kind.size(), kLeastPlansOfAKind) << what << ": " << kind;
-    }
+
+  const int rounds_;
+  std::map<int, std::map<std::string, std::set<std::string>>> plans_;  // by hole and kind
+  int mutants_ = 0;
+};
+
+// `rounds`: mutants of a kind and plan.
+void RegisterTests(int rounds) {
+  for (const NamedCase& named : Corpus()) {
+    RegisterSized<MutationTest>("EveryMutantIsRefusedOrEquivalent", named.name,
+                                [named, rounds] { return new MutationTest(named, rounds); });
   }
-  EXPECT_GE(mutants, kLeastOfHoles);
-  absl::PrintF("%d mutants of kinds that aim at holes\n", mutants);
+  RegisterSized<KindsTest>("MutationKinds", "EveryKindDamagesSomething",
+                           [rounds] { return new KindsTest(rounds); });
+  RegisterSized<HolesTest>("MutationHoles", "EveryHoleHasItsKinds",
+                           [rounds] { return new HolesTest(rounds); });
 }
 
 }  // namespace
 }  // namespace mgc
+
+int main(int argc, char** argv) { return mgc::RunSized(argc, argv, mgc::RegisterTests); }
