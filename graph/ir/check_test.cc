@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
+#include "graph/ir/op.h"
 #include "graph/text/parser.h"
 #include "gtest/gtest.h"
 
@@ -230,6 +231,33 @@ TEST(CheckTest, CollectivesDoExactlyTheirJob) {
               ElementsAre("local_c3"));
   EXPECT_THAT(LabelsOf(With(kLocal, "shard_slice(%w)\n}", "all_gather(%w)\n}")),
               ElementsAre("local_c3"));
+}
+
+// Graphs that no text says: the reader refuses them before there is a graph.
+TEST(CheckTest, NodesFollowTheirOperands) {
+  const auto with_node = [](ValueId operand, int64_t size) {
+    GraphBuilder builder("g");
+    builder.AddInput("x", {DType::kF32, {{4, ""}}}, InputKind::kData);
+    Node node;
+    node.op = FindOp("gelu");
+    node.inputs = {operand};
+    Value result;
+    result.name = "y";
+    result.type = {DType::kF32, {{size, ""}}};
+    builder.AppendRaw(std::move(node), {result});
+    return CheckGraph(std::move(builder).Finish());
+  };
+  EXPECT_TRUE(with_node(0, 4).ok()) << with_node(0, 4);
+  EXPECT_EQ(with_node(1, 4).message(), "%y: operand 1 is not made before its use [graph_c1]");
+  EXPECT_EQ(with_node(7, 4).message(), "%y: operand 7 is not made before its use [graph_c1]");
+  EXPECT_EQ(with_node(0, 5).message(), "%y: is f32[5], but gelu makes f32[4] [graph_c2]");
+}
+
+TEST(CheckTest, InputsHaveTheAttributesOfTheirKind) {
+  GraphBuilder builder("g");
+  builder.AddInput("w", {DType::kF32, {{4, ""}}}, InputKind::kData, {{"init", "ones"}});
+  EXPECT_EQ(CheckGraph(std::move(builder).Finish()).message(),
+            "%w: a data input has no attribute `init` [input_c4] [graph_c3]");
 }
 
 TEST(CheckTest, MessagesNameValuePlaceAndLabel) {

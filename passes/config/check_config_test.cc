@@ -73,6 +73,26 @@ TEST(CheckConfigTest, AcceptsPublishedScales) {
   EXPECT_EQ(Rules(config, Llama405()), Labels{});
 }
 
+TEST(CheckConfigTest, SizesThatNoCombinationMakesLegal) {
+  ParallelConfig config = EightRanks();
+  config.seq_length = 0;
+  EXPECT_EQ(Rules(config), (Labels{"M0"}));
+  ModelDims negative = TinyGpt();
+  negative.heads = -1;
+  EXPECT_EQ(Rules(EightRanks(), negative), (Labels{"M0"}));
+}
+
+// Context parallelism is not available: what else it needs is said too.
+TEST(CheckConfigTest, SequencesOfContextParallelRanks) {
+  ParallelConfig config = EightRanks();
+  config.cp = 2;
+  config.sequence_parallel = false;
+  EXPECT_EQ(Rules(config), (Labels{"U1"}));
+  config.seq_length = 126;
+  EXPECT_EQ(Rules(config), (Labels{"M6", "U1"}));
+  EXPECT_EQ(HintOf(config, "M6"), "sequence length 124, 128");
+}
+
 TEST(CheckConfigTest, ModelDims) {
   ParallelConfig config = EightRanks();
   config.world_size = 12;

@@ -101,14 +101,6 @@ LayerPlacementResult PlaceWithAccounting(const LayerPlacementSpec& spec, int64_t
   Counts counts(static_cast<size_t>(spec.pp * vp), units / (spec.pp * vp));
   if (spec.flags.account_for_embedding) --counts.front();
   if (spec.flags.account_for_loss) --counts.back();
-  if (*std::min_element(counts.begin(), counts.end()) < 0) {
-    result.violations.push_back(
-        {"P17",
-         absl::StrCat("counting embedding and loss leaves a stage with -1 of ", spec.num_layers,
-                      " layers"),
-         "without --account-for-..."});
-    return result;
-  }
   result.placement = PlacementFromCounts(spec.pp, vp, counts);
   return result;
 }

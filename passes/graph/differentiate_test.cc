@@ -207,6 +207,15 @@ TEST(DifferentiateTest, RefusesWhatCannotBeTrained) {
     report "count" = %l
   })"),
                                 "[differentiate_c2]"));
+  // The second term would be reported under the name of the count of tokens.
+  EXPECT_EQ(ErrorOf(R"(graph @g logical (param %w: f32[4]) {
+    %l = total(%w)
+    %s = sum_squares(%w)
+    loss %l weight 1.0
+    loss "tokens" = %s weight 0.5
+    report "count" = %l
+  })"),
+            "loss term `tokens` has the name of another report [differentiate_c3]");
 }
 
 TEST(EvaluationTest, NoBackwardNoDropout) {

@@ -263,6 +263,21 @@ TEST(OrderTest, RefusesAStepOfCenturies) {
   EXPECT_NE(status.message().find("machine glacier [S4]"), absl::string_view::npos) << status;
 }
 
+// The first stage's backward before the forward whose gradient it takes.
+TEST(OrderTest, RefusesAScheduleThatWaitsForItself) {
+  StagedPlan plan = PipelineBuilder({ScheduleKind::kOneFOneB, 2, 1, 4, kFastNetwork}).Build();
+  PipelineSchedule schedule = *BuildSchedule({ScheduleKind::kOneFOneB, 2, 1, 4});
+  std::vector<ScheduleAction>& first = schedule.ranks[0];
+  const auto backward =
+      std::find(first.begin(), first.end(), ScheduleAction{0, ScheduleActionKind::kBackward, 0});
+  ASSERT_NE(backward, first.end());
+  std::rotate(first.begin(), backward, backward + 1);
+  const absl::Status status =
+      Order({std::move(plan), std::move(schedule)}, MachineOf(kFastNetwork)).status();
+  EXPECT_EQ(status, absl::FailedPreconditionError("the schedule waits for itself: pipeline rank 0 "
+                                                  "never runs 0B0 [order_c1]"));
+}
+
 // What the checker above is for: it sees a plan that was put out of order.
 TEST(OrderTest, TheCheckSeesWhatIsWrong) {
   const Pipeline pipeline{ScheduleKind::kOneFOneB, 4, 1, 8, kEven, true};

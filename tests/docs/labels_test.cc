@@ -1,4 +1,5 @@
-// Labels of rules: every one that the code gives is on a page, every one on a page is in the code.
+// Labels of rules: every one that the code gives is on a page and in a test, every one on a page is
+// in the code.
 //
 // Two forms. `P18`: configurations, command lines, configuration files. `graph_c3`, `order_v4`:
 // graphs, texts, bytes, plans and their proof; those of an op (`matmul_c2`) are made of its name
@@ -25,9 +26,15 @@ namespace {
 namespace fs = std::filesystem;
 using Labels = std::set<std::string>;
 
-// The files below the folders with one of the endings; tests left out.
+// Whether a file is part of a test, by its path.
+bool IsOfTest(const std::string& path) {
+  return absl::StartsWith(path, "tests/") || absl::EndsWith(path, "_test.cc") ||
+         absl::EndsWith(path, "_test.sh") || absl::StrContains(path, "/testing/");
+}
+
+// The files below the folders with one of the endings: those of tests, or all others.
 std::vector<std::string> TextsBelow(const std::vector<std::string>& folders,
-                                    const std::vector<std::string>& endings) {
+                                    const std::vector<std::string>& endings, bool of_tests) {
   std::vector<std::string> texts;
   for (const std::string& folder : folders) {
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
@@ -35,7 +42,7 @@ std::vector<std::string> TextsBelow(const std::vector<std::string>& folders,
       const bool wanted = std::any_of(endings.begin(), endings.end(), [&](const std::string& end) {
         return absl::EndsWith(path, end);
       });
-      if (!wanted || absl::EndsWith(path, "_test.cc")) continue;
+      if (!wanted || IsOfTest(path) != of_tests) continue;
       if (absl::EndsWith(path, "safetensors.cc")) continue;  // its `F32` is no label
       const absl::StatusOr<std::string> text = ReadFile(path);
       EXPECT_TRUE(text.ok()) << text.status();
@@ -47,7 +54,13 @@ std::vector<std::string> TextsBelow(const std::vector<std::string>& folders,
 }
 
 std::vector<std::string> Sources() {
-  return TextsBelow({"graph", "passes", "frontends", "kernels", "runtime", "tools"}, {".cc", ".h"});
+  return TextsBelow({"graph", "passes", "frontends", "kernels", "runtime", "tools"}, {".cc", ".h"},
+                    false);
+}
+
+std::vector<std::string> TestSources() {
+  return TextsBelow({"graph", "passes", "frontends", "runtime", "tests", "tools"},
+                    {".cc", ".h", ".sh", ".mgc"}, true);
 }
 
 // Adds what `form` matches: its groups, one after the other, `infix` between them.
@@ -66,7 +79,7 @@ Labels PageLabels() {
   Labels labels;
   const std::regex label("[a-z_]+_[cv][0-9]+");
   const std::regex range("`([a-z_]+_[cv])([0-9]+)` … `[a-z_]+_[cv]([0-9]+)`");
-  for (const std::string& text : TextsBelow({"docs"}, {".md"})) {
+  for (const std::string& text : TextsBelow({"docs"}, {".md"}, false)) {
     for (const std::string& word : CodeWordsOf(text)) {
       if (std::regex_match(word, label)) labels.insert(word);
     }
@@ -89,12 +102,28 @@ std::vector<std::string> Missing(const Labels& some, const Labels& others) {
   return missing;
 }
 
-TEST(LabelsTest, RulesAreOnTheErrorsPage) {
-  Labels code;
-  for (const std::string& text : Sources()) {
-    AddMatches(text, R"re("([A-Z][0-9]{1,2})")re", "", &code);
-    AddMatches(text, R"re(\[([A-Z][0-9]{1,2})\])re", "", &code);
+// Labels of the first form: strings of their own, or at the ends of messages.
+Labels RulesIn(const std::vector<std::string>& texts) {
+  Labels rules;
+  for (const std::string& text : texts) {
+    AddMatches(text, R"re("([A-Z][0-9]{1,2})")re", "", &rules);
+    AddMatches(text, R"re(\[([A-Z][0-9]{1,2})\])re", "", &rules);
   }
+  return rules;
+}
+
+// Labels of the second form.
+Labels ConstraintsIn(const std::vector<std::string>& texts) {
+  Labels constraints;
+  for (const std::string& text : texts) {
+    AddMatches(text, R"re(\b([a-z_]+_[cv][0-9]+)\b)re", "", &constraints);
+    AddMatches(text, R"re(Refuse\(\s*"([a-z_]+)",\s*([0-9]+))re", "_c", &constraints);
+  }
+  return constraints;
+}
+
+TEST(LabelsTest, RulesAreOnTheErrorsPage) {
+  const Labels code = RulesIn(Sources());
   Labels page;
   const std::regex rule("[A-Z][0-9]{1,2}");
   const absl::StatusOr<std::string> text = ReadFile("docs/errors.md");
@@ -107,12 +136,16 @@ TEST(LabelsTest, RulesAreOnTheErrorsPage) {
   EXPECT_EQ(Missing(page, code), std::vector<std::string>()) << "are not in the code";
 }
 
+TEST(LabelsTest, AreInTests) {
+  const std::vector<std::string> code = Sources();
+  const std::vector<std::string> tests = TestSources();
+  EXPECT_EQ(Missing(RulesIn(code), RulesIn(tests)), std::vector<std::string>()) << "are in no test";
+  EXPECT_EQ(Missing(ConstraintsIn(code), ConstraintsIn(tests)), std::vector<std::string>())
+      << "are in no test";
+}
+
 TEST(LabelsTest, ConstraintsAreOnPages) {
-  Labels code;
-  for (const std::string& text : Sources()) {
-    AddMatches(text, R"re(\b([a-z_]+_[cv][0-9]+)\b)re", "", &code);
-    AddMatches(text, R"re(Refuse\(\s*"([a-z_]+)",\s*([0-9]+))re", "_c", &code);
-  }
+  const Labels code = ConstraintsIn(Sources());
   const Labels pages = PageLabels();
   EXPECT_GT(code.size(), 60u);
   EXPECT_EQ(Missing(code, pages), std::vector<std::string>()) << "are on no page";

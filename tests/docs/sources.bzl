@@ -1,10 +1,10 @@
-"""The source files behind targets, for tests that read code."""
+"""The source files behind targets and what tests read, for tests that read code."""
 
 _Sources = provider(fields = ["files"])
 
 def _collect(target, ctx):
     files = []
-    for attribute in ["srcs", "hdrs", "textual_hdrs"]:
+    for attribute in ["srcs", "hdrs", "textual_hdrs", "data"]:
         if hasattr(ctx.rule.files, attribute):
             files += [f for f in getattr(ctx.rule.files, attribute) if f.is_source]
     deps = []

@@ -131,6 +131,75 @@ std::vector<Refusal> OwnRefusals() {
   };
 }
 
+// Gradients that ops refuse to make, of the result `seeded`.
+struct GradientRefusal {
+  std::string label;
+  std::string op;
+  std::string operands;
+  Attrs attrs;
+  size_t seeded = 0;
+};
+
+std::vector<GradientRefusal> GradientRefusals() {
+  const Attrs attention = {{"scale", 1.0}, {"p", 0.0}, {"key", ""}};
+  return {
+      {"attention_c2", "attention", "f32[1,2,2,4], f32[1,2,2,4], f32[1,2,2,4], i64[2], i64[2]",
+       attention, 1},
+      {"layer_norm_c2", "layer_norm", "f32[2,3], f32[3], f32[3]", {{"eps", 1e-5}}, 1},
+      {"layer_norm_c2", "layer_norm", "f32[2,3], f32[3], f32[3]", {{"eps", 1e-5}}, 2},
+      {"rms_norm_c2", "rms_norm", "f32[2,3], f32[3]", {{"eps", 1e-5}}, 1},
+      {"broadcast_c5", "broadcast", "f32[3]", With(BroadcastTo({0}, {4}, "_"), "dtype", "f64"), 0},
+  };
+}
+
+// One node, of whose results one has a gradient. Values: operands, results, that gradient.
+class OneSeed : public GradContext {
+ public:
+  OneSeed(const GradientRefusal& refusal, const std::vector<CaseOperand>& operands,
+          const std::vector<TensorType>& results)
+      : refusal_(refusal), num_inputs_(operands.size()) {
+    for (const CaseOperand& operand : operands) types_.push_back(operand.type);
+    types_.insert(types_.end(), results.begin(), results.end());
+    types_.push_back(results[refusal.seeded]);
+  }
+
+  const Attrs& attrs() const override { return refusal_.attrs; }
+  int num_inputs() const override { return static_cast<int>(num_inputs_); }
+  ValueId input(int i) const override { return i; }
+  ValueId output(int i) const override { return static_cast<ValueId>(num_inputs_) + i; }
+  ValueId output_grad(int i) const override {
+    if (static_cast<size_t>(i) != refusal_.seeded) return kNone;
+    return static_cast<ValueId>(types_.size()) - 1;
+  }
+  const TensorType& type(ValueId value) const override {
+    return types_[static_cast<size_t>(value)];
+  }
+  bool wants(int i) const override { return type(i).dtype != DType::kI64; }
+  std::vector<ValueId> EmitAll(absl::string_view op, std::vector<ValueId> /*inputs*/,
+                               Attrs /*attrs*/) override {
+    ADD_FAILURE() << "emits " << op;
+    return {kNone, kNone, kNone};
+  }
+  void Add(int i, ValueId /*gradient*/) override { ADD_FAILURE() << "adds to operand " << i; }
+
+ private:
+  const GradientRefusal& refusal_;
+  const size_t num_inputs_;
+  std::vector<TensorType> types_;
+};
+
+TEST(GradientRefusalTest, NamesTheLabel) {
+  for (const GradientRefusal& refusal : GradientRefusals()) {
+    SCOPED_TRACE(refusal.label);
+    const auto results = Infer(refusal.op, refusal.operands, refusal.attrs);
+    ASSERT_TRUE(results.ok()) << results.status();
+    OneSeed context(refusal, ParseCaseOperands(refusal.operands).value(), *results);
+    const absl::Status status = FindOp(refusal.op)->grad(context);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_TRUE(absl::EndsWith(status.message(), absl::StrCat("[", refusal.label, "]"))) << status;
+  }
+}
+
 class RefusalTest : public testing::TestWithParam<Refusal> {};
 
 TEST_P(RefusalTest, NamesTheOpAndTheLabel) {

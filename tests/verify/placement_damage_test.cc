@@ -57,7 +57,8 @@ TEST(PlacementDamageTest, RowParallelSumMissing) {
                 Skip(s, at);
               }),
       HasSubstr("matmul: result %layers.*.attention.out.matmul @m[-,-,-] must be @m[-,-,-]+tp: "
-                "factor h is cut over tp and summed, a sum over tp is owed here"));
+                "factor h is cut over tp and summed, a sum over tp is owed here, an all_reduce or "
+                "reduce_scatter over tp has to follow [placement_v4]"));
 }
 
 TEST(PlacementDamageTest, GradientOfColumnParallelInputNotSummed) {
@@ -69,7 +70,7 @@ TEST(PlacementDamageTest, GradientOfColumnParallelInputNotSummed) {
 
 TEST(PlacementDamageTest, SequenceShardsNotGathered) {
   EXPECT_THAT(Without("tp4_sp", "layer.forward", "all_gather"),
-              HasSubstr("matmul: axis tp serves two factors"));
+              AllOf(HasSubstr("matmul: axis tp serves two factors"), HasSubstr("[placement_v1]")));
 }
 
 TEST(PlacementDamageTest, SumsOfTheLoss) {
@@ -127,7 +128,8 @@ TEST(PlacementDamageTest, TiedGradientsNotAddedUp) {
   EXPECT_THAT(
       Without("pp2", "embedding.update2", "all_reduce"),
       HasSubstr("class 0, parameter embedding.word: is held by 2 stages, and its gradient is "
-                "summed over them 0 times instead of once"));
+                "summed over them 0 times instead of once: an all_reduce of group `embedding` is "
+                "missing before the mean [placement_v11]"));
 }
 
 TEST(PlacementDamageTest, ParameterNotUpdated) {
@@ -203,7 +205,8 @@ TEST(PlacementDamageTest, BoundaryOfAnotherSharding) {
       AllOf(HasSubstr("%input @m[-,-,-]+tp owes a sum over tp, and layer_norm is not linear "
                       "in it: an all_reduce or reduce_scatter over tp is missing before it"),
             HasSubstr("reads %input, but %output f32[batch=1,seq=16,embed=64] @m[-,-,-] "
-                      "stands there, made by segment layer.forward, instruction")));
+                      "stands there, made by segment layer.forward, instruction"),
+            HasSubstr("[placement_v8]")));
 }
 
 TEST(PlacementDamageTest, Parameters) {

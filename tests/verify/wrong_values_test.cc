@@ -90,6 +90,16 @@ TEST(WrongValuesTest, WrongCount) {
   ExpectWrongValues(plan, "parameter `w` (and 1 nearer to the input): its gradient");
 }
 
+// The graph is legal; a run of the plan would leave out what flows through one op.
+TEST(WrongValuesTest, AnOpWithoutGradient) {
+  const Plan plan = CompileCase("no_gradient", 1, 2, 3);
+  ExpectWrongValues(plan, "model: ");
+  const VerifyReport report = VerifyPlan(plan);
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(ToString(report.findings.list()[0]),
+            "model: the ops' gradient rules do not give the derivative of the loss [meaning_v8]");
+}
+
 // No mistake: dims of 2,048 without a name are not executed at that size.
 TEST(WrongValuesTest, LargeDimsWithoutANameAreProved) {
   Plan plan = CompileCase("unnamed_dims", 1, 2, 3);

@@ -49,6 +49,7 @@ def room(
             copts = copts,
             data = test_data,
             tags = test_tags,
+            visibility = ["//tests/docs:__pkg__"],  # reads the labels in it
             deps = [":" + name] + deps + [d for d in test_deps if d not in deps] + [
                 "//tools/third_party:gtest_main",
             ],

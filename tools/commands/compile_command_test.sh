@@ -115,7 +115,8 @@ refuse 3 '[T3]' mgc-compile gpt2-tiny --micro-batch-size 100000000000 -o x
 refuse 3 '[S4]' mgc-compile gpt3-175b --pp 4 --micro-batch-size 10000 \
   --global-batch-size 10240000 --no-verify -o x
 refuse 3 '[S2]' mgc-compile gpt2-tiny --global-batch-size 1099511627776 -o x
-refuse 3 'a device of cpu-threads' mgc-compile gpt3-175b --seq-length 128 --cluster cpu-threads -o x
+refuse 3 '[R8]' mgc-compile gpt3-175b --seq-length 128 --cluster cpu-threads -o x
+also 'a device of cpu-threads'
 expect 0 '' mgc-compile gpt3-175b --seq-length 128 -o unlimited.plan
 
 # A graph without heads: its own sizes decide what is near.

@@ -62,23 +62,4 @@ bool BoundInstrs::IsWaitedFor(const InstrSite& site) const {
       });
 }
 
-const std::vector<int>& BoundInstrs::TwinsOf(const Sharding& sharding) {
-  AxisSet used = sharding.UsedAxes();
-  const AxisId pipeline = PipelineAxis(plan_.mesh);
-  if (pipeline >= 0) used.Add(pipeline);
-  const auto [it, is_new] = twins_.try_emplace(used.bits());
-  if (!is_new) return it->second;
-  for (size_t r = 0; r < ranks_.size(); ++r) {
-    size_t first = 0;
-    const auto is_twin = [&](size_t other) {
-      return std::all_of(used.begin(), used.end(), [&](AxisId axis) {
-        return plan_.mesh.Coordinate(ranks_[other], axis) == plan_.mesh.Coordinate(ranks_[r], axis);
-      });
-    };
-    while (!is_twin(first)) ++first;
-    it->second.push_back(static_cast<int>(first));
-  }
-  return it->second;
-}
-
 }  // namespace mgc

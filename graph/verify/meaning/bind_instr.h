@@ -35,8 +35,6 @@ class BoundInstrs {
   Attrs AttrsFor(const InstrSite& site) const;
   // Whether the segment waits for the collective it starts at `site`.
   bool IsWaitedFor(const InstrSite& site) const;
-  // By rank of a class: the first rank that must hold the same tile under `sharding`.
-  const std::vector<int>& TwinsOf(const Sharding& sharding);
 
  private:
   BoundInstr Bind(const Segment& segment, const Instr& instr) const;
@@ -44,7 +42,6 @@ class BoundInstrs {
   const Plan& plan_;
   const std::vector<int64_t> ranks_;
   absl::flat_hash_map<const Instr*, BoundInstr> bound_;
-  absl::flat_hash_map<uint32_t, std::vector<int>> twins_;  // by the axes a sharding uses
 };
 
 }  // namespace mgc

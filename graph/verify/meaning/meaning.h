@@ -17,7 +17,7 @@ struct MeaningReport {
   int64_t degree = 0;  // of what lies between two calls, at most: D of the bound
 };
 
-// Adds findings meaning_v1 to meaning_v9 (docs/verify.md). The plan has passed CheckPlan and the
+// Adds findings meaning_v1, meaning_v2, ... (docs/verify.md). The plan has passed CheckPlan and the
 // checks of placement, order and memory, on which the shortening to three micro-batches rests.
 MeaningReport CheckMeaning(const Plan& plan, Findings* findings);
 

@@ -39,7 +39,7 @@ class Runner : public StepVisitor {
   RunCounts Run() {
     FillParameters(&state_);
     const std::string stuck = WalkSteps(plan_, run_.eval, 1, this);
-    if (!stuck.empty()) state_.Fail("meaning_v7", state_.ProgramName(), stuck);
+    if (!stuck.empty()) state_.Fail("meaning_v1", state_.ProgramName(), stuck);
     if (!state_.failed()) CompareResults(&state_);
     return {scalars_.calls(), scalars_.zero_denominators()};
   }

@@ -33,12 +33,11 @@ struct PlanRun {
 
 // Runs one step and compares what it leaves with `expected`. Findings, at the first of which the
 // run ends:
+//   meaning_v1  the lists stop before their end
 //   meaning_v2  reads memory that was not written or has been overwritten
 //   meaning_v3  reads a value under another sharding than it was written with
 //   meaning_v4  a result differs: loss, tokens, gradient norm, gradient, parameter, moment
-//   meaning_v5  ranks that should hold the same tile hold different ones
 //   meaning_v6  a value of the forward pass or a maximum differs from the model's
-//   meaning_v7  the lists stop before their end
 RunCounts RunPlan(const PlanRun& run, Findings* findings);
 
 }  // namespace mgc

@@ -83,30 +83,12 @@ const Tiles* RunState::Read(const InstrSite& site, int index) {
 
 void RunState::Write(const InstrSite& site, int index, Tiles tiles) {
   const Slot& slot = SlotOf(site, index);
-  CheckTwins(site, slot, tiles);
   if (run_.localize || IsMaximum(site, slot)) CompareWithModel(site, slot, tiles);
   store(site.class_index).Write(RangeOf(site, slot), ViewOf(site, slot), std::move(tiles));
 }
 
 void RunState::Poison(const InstrSite& site, int index) {
   store(site.class_index).Poison(RangeOf(site, SlotOf(site, index)));
-}
-
-// Ranks that differ only on axes which a sharding does not use hold the same tile.
-void RunState::CheckTwins(const InstrSite& site, const Slot& slot, const Tiles& tiles) {
-  const std::vector<int>& twins = bound_.TwinsOf(slot.sharding);
-  for (size_t r = 0; r < tiles.size() && !failed_; ++r) {
-    const ResidueTensor& twin = tiles[static_cast<size_t>(twins[r])];
-    if (tiles[r].real == twin.real && tiles[r].index == twin.index) continue;
-    Fail(
-        "meaning_v5", PlaceOf(site),
-        absl::StrCat("`", NameForLayer(slot.name, site.call->layer), "` ",
-                     ToString(slot.sharding, plan().mesh), " differs between ranks ",
-                     ranks(site.class_index)[static_cast<size_t>(twins[r])], " and ",
-                     ranks(site.class_index)[r],
-                     " of the shrunk mesh, which should hold the same: a sum is missing or doubled "
-                     "on the axis on which they differ"));
-  }
 }
 
 void RunState::CompareWithModel(const InstrSite& site, const Slot& slot, const Tiles& tiles) {

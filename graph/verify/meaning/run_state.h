@@ -58,7 +58,6 @@ class RunState {
 
  private:
   Range RangeOf(const InstrSite& site, const Slot& slot) const;
-  void CheckTwins(const InstrSite& site, const Slot& slot, const Tiles& tiles);
   // Whether the model has a maximum of the slot's name: a wrong one cancels out of a softmax, which
   // then is unstable only.
   bool IsMaximum(const InstrSite& site, const Slot& slot);

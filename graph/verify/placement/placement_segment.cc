@@ -116,11 +116,6 @@ class SegmentPlacement {
 
   void CheckCompute(size_t index) {
     const Instr& instr = segment_.instrs[index];
-    if (instr.op->collective && instr.op->name != "shard_slice" && instr.op->name != "lift") {
-      Add(index, "placement_v5",
-          absl::StrCat("is an ", instr.op->name, " run as a computation; ranks exchange nothing"));
-      return;
-    }
     if (instr.op->name == "reshard") {
       const Sharding& from = ShardingAt(instr.inputs[0]);
       const Sharding& to = ShardingAt(instr.outputs[0]);
@@ -136,37 +131,25 @@ class SegmentPlacement {
   void CheckStart(size_t index) {
     const Instr& instr = segment_.instrs[index];
     if (SumsTiedWeights(instr)) {
-      if (!of_stage_ || pipeline_ < 0) {
+      if (!of_stage_) {
         Add(index, "placement_v5", "sums copies of tied weights where there are none");
       }
       return;
     }
-    absl::optional<Collective> first;
+    if (of_stage_ && GoesOverStages(instr)) {
+      Add(index, "placement_v5", "goes over pp inside a layer, which the other stages do not run");
+      return;
+    }
     for (size_t i = 0; i < instr.inputs.size(); ++i) {
-      const absl::StatusOr<Collective> part = CollectiveBetween(
-          SlotAt(instr.inputs[i]).sharding, SlotAt(instr.outputs[i]).sharding, instr.op->name);
-      if (part.ok() && !CheckGroup(index, *part, first)) return;
-      if (part.ok()) first = *part;
       Report(index, UseOf(instr, {instr.inputs[i]}, {instr.outputs[i]}));
     }
   }
 
-  // All operands of a bucket go the same way, inside a stage not over its end.
-  bool CheckGroup(size_t index, const Collective& part, const absl::optional<Collective>& first) {
-    const AxisSet axes = part.axes.AsSet();
-    std::string text;
-    if (!part.MovesData()) {
-      text = "moves nothing between ranks and is started as a collective";
-    } else if (first && (first->kind != part.kind || first->axes.AsSet() != axes)) {
-      text = absl::StrCat("a bucket of an ", NameOf(first->kind), " over ",
-                          plan_.mesh.GroupName(first->axes.AsSet()), " and an ", NameOf(part.kind),
-                          " over ", plan_.mesh.GroupName(axes));
-    } else if (of_stage_ && pipeline_ >= 0 && axes.Contains(pipeline_)) {
-      text = "goes over pp inside a layer, which the other stages do not run";
-    }
-    if (text.empty()) return true;
-    Add(index, "placement_v5", text);
-    return false;
+  // All operands of a bucket go the same way (plan_c17).
+  bool GoesOverStages(const Instr& instr) const {
+    const absl::StatusOr<Collective> part = CollectiveBetween(
+        SlotAt(instr.inputs[0]).sharding, SlotAt(instr.outputs[0]).sharding, instr.op->name);
+    return part.ok() && pipeline_ >= 0 && part->axes.AsSet().Contains(pipeline_);
   }
 
   const Plan& plan_;
