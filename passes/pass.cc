@@ -10,6 +10,7 @@
 #include "graph/ir/check.h"
 #include "graph/plan/plan_check.h"
 #include "passes/config/violation.h"
+#include "passes/plan/check_forms.h"
 
 namespace mgc {
 namespace {
@@ -19,16 +20,30 @@ int64_t NowNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-// A graph that breaks its level is our mistake; a plan may break its rules by what the user asks.
-absl::Status CheckAfter(absl::string_view pass, const PassForm& form) {
-  const std::string where = absl::StrCat("after pass ", pass);
-  if (const auto* plan = std::get_if<Plan>(&form)) return Annotate(CheckPlan(*plan), where);
-  const auto* graphs = std::get_if<StepGraphs>(&form);
-  if (graphs == nullptr) return absl::OkStatus();
-  absl::Status sound = CheckGraph(graphs->train);
-  if (sound.ok() && graphs->eval.has_value()) sound = CheckGraph(*graphs->eval);
-  if (sound.ok()) return sound;
-  return absl::InternalError(absl::StrCat(where, ": ", sound.message()));
+// What breaks the level of a form, a line each; empty if nothing does.
+struct LevelProblems {
+  const PassContext& context;
+
+  std::string operator()(const StepGraphs& graphs) const {
+    absl::Status sound = CheckGraph(graphs.train);
+    if (sound.ok() && graphs.eval.has_value()) sound = CheckGraph(*graphs.eval);
+    return std::string(sound.message());
+  }
+  std::string operator()(const Plan& plan) const { return ToString(FindPlanViolations(plan)); }
+  template <typename PlanForm>
+  std::string operator()(const PlanForm& form) const {
+    MGC_CHECK(context.model != nullptr) << "a plan in the making is of a model";
+    return ToString(FindViolations(form, *context.model));
+  }
+};
+
+// A form that breaks its level is our mistake; a plan may break its rules by what the user asks.
+absl::Status CheckAfter(absl::string_view pass, const PassForm& form, const PassContext& context) {
+  const std::string problems = std::visit(LevelProblems{context}, form);
+  if (problems.empty()) return absl::OkStatus();
+  const std::string text = absl::StrCat("after pass ", pass, ": ", problems);
+  return LevelOf(form) == PassLevel::kPlan ? absl::InvalidArgumentError(text)
+                                           : absl::InternalError(text);
 }
 
 // The size of the first dim of that name; 0 when there is none.
@@ -85,7 +100,7 @@ absl::StatusOr<PassForm> RunPass(const PassEntry& pass, PassForm form, const Pas
   MGC_ASSIGN_OR_RETURN(PassForm result, pass.run(std::move(form), context));
   const int64_t ns = NowNs() - begin;
   MGC_CHECK(LevelOf(result) == pass.to) << pass.name << " gave " << NameOf(LevelOf(result));
-  if (options.check) MGC_RETURN_IF_ERROR(CheckAfter(pass.name, result));
+  if (options.check) MGC_RETURN_IF_ERROR(CheckAfter(pass.name, result, context));
   if (options.after_pass && !options.after_pass({pass.name, ns, result})) {
     return absl::CancelledError(absl::StrCat("stopped after ", pass.name));
   }

@@ -113,7 +113,8 @@ void CheckStages(const Plan& plan, std::vector<PlanViolation>* violations) {
 
 class PlanCheck {
  public:
-  PlanCheck(const Plan& plan, bool to_run) : plan_(plan), to_run_(to_run) {}
+  PlanCheck(const Plan& plan, PlanExtent extent, bool to_run)
+      : plan_(plan), extent_(extent), to_run_(to_run) {}
 
   std::vector<PlanViolation> Run() {
     CheckSizes();
@@ -124,7 +125,9 @@ class PlanCheck {
     if (violations_.empty()) CheckTables();
     if (violations_.empty()) CheckClasses();
     if (violations_.empty()) CheckStages(plan_, &violations_);
-    if (violations_.empty()) CheckPrograms(plan_, &violations_);
+    if (violations_.empty() && extent_ != PlanExtent::kStages) {
+      CheckPrograms(plan_, extent_, &violations_);
+    }
     return std::move(violations_);
   }
 
@@ -289,26 +292,36 @@ class PlanCheck {
   }
 
   const Plan& plan_;
+  const PlanExtent extent_;
   const bool to_run_;
   std::vector<PlanViolation> violations_;
 };
 
 absl::Status StatusOf(const std::vector<PlanViolation>& violations) {
   if (violations.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrJoin(violations, "\n", [](std::string* out, const PlanViolation& violation) {
-        absl::StrAppend(out, violation.place, ": ", violation.text, " [", violation.label, "]");
-      }));
+  return absl::InvalidArgumentError(ToString(violations));
 }
 
 }  // namespace
 
 std::vector<PlanViolation> FindPlanViolations(const Plan& plan) {
-  return PlanCheck(plan, false).Run();
+  return FindPlanViolations(plan, PlanExtent::kAll);
+}
+
+std::vector<PlanViolation> FindPlanViolations(const Plan& plan, PlanExtent extent) {
+  return PlanCheck(plan, extent, false).Run();
+}
+
+std::string ToString(const std::vector<PlanViolation>& violations) {
+  return absl::StrJoin(violations, "\n", [](std::string* out, const PlanViolation& violation) {
+    absl::StrAppend(out, violation.place, ": ", violation.text, " [", violation.label, "]");
+  });
 }
 
 absl::Status CheckPlan(const Plan& plan) { return StatusOf(FindPlanViolations(plan)); }
 
-absl::Status CheckPlanToRun(const Plan& plan) { return StatusOf(PlanCheck(plan, true).Run()); }
+absl::Status CheckPlanToRun(const Plan& plan) {
+  return StatusOf(PlanCheck(plan, PlanExtent::kAll, true).Run());
+}
 
 }  // namespace mgc

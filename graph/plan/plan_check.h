@@ -5,6 +5,7 @@
 #ifndef MGC_GRAPH_PLAN_PLAN_CHECK_H_
 #define MGC_GRAPH_PLAN_PLAN_CHECK_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,18 @@ struct PlanViolation {
 inline constexpr size_t kMaxPlanViolations = 20;
 std::vector<PlanViolation> FindPlanViolations(const Plan& plan);
 
-// OK, or InvalidArgument with one line `place: text [label]` per violation.
+// How far a plan in the making is decided. The rest of it is not looked at.
+enum class PlanExtent : uint8_t {
+  kStages,   // segments, blocks and calls; no lists
+  kActions,  // and which actions run in which order
+  kAll,
+};
+std::vector<PlanViolation> FindPlanViolations(const Plan& plan, PlanExtent extent);
+
+// One line `place: text [label]` per violation.
+std::string ToString(const std::vector<PlanViolation>& violations);
+
+// OK, or InvalidArgument with all violations.
 absl::Status CheckPlan(const Plan& plan);
 // The same, and plan_c14: a model may name its data inputs as it likes, a plan that is to run loads
 // what a step is fed with.

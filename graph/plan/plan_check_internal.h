@@ -65,8 +65,9 @@ bool IsBetweenStages(const Instr& instr);
 void CheckSegment(const Plan& plan, const Segment& segment, bool to_run,
                   std::vector<PlanViolation>* violations);
 
-// plan_c6, c7, c11, c12 of all programs, once classes, chunks and calls are sound.
-void CheckPrograms(const Plan& plan, std::vector<PlanViolation>* violations);
+// plan_c6, c10, c11, c12, c20 of all programs, once classes, chunks and calls are sound; as far as
+// actions are decided plan_c6 and plan_c11 of them.
+void CheckPrograms(const Plan& plan, PlanExtent extent, std::vector<PlanViolation>* violations);
 
 // Bytes that a value needs on one rank, or more than kMaxPlanBytes. Types and shardings have passed
 // CheckShardingBounds; dims' multiples can make the product larger than 64 bits.

@@ -54,7 +54,7 @@ class ProgramCheck {
         check_(absl::StrCat("class ", rank_class.coordinate), violations) {}
 
   // False when later checks cannot rely on the lists.
-  bool Run() {
+  bool Run(PlanExtent extent) {
     for (size_t i = 0; i < program_.compute.size(); ++i) {
       const ActionRef& ref = program_.compute[i].ref;
       if (!Exists(ref)) return false;
@@ -71,6 +71,7 @@ class ProgramCheck {
     }
     const size_t before = check_.num_violations();
     CheckOrder();
+    if (extent == PlanExtent::kActions) return check_.num_violations() == before;
     reaches_ = ReachesOf(plan_, chunks_);
     for (const Action& action : program_.compute) CheckAction(action);
     for (size_t i = 0; i < program_.transfers.size(); ++i) CheckTransfer(i);
@@ -267,14 +268,14 @@ void MatchTransfers(const Plan& plan, std::vector<ProgramCheck>* classes) {
 
 }  // namespace
 
-void CheckPrograms(const Plan& plan, std::vector<PlanViolation>* violations) {
+void CheckPrograms(const Plan& plan, PlanExtent extent, std::vector<PlanViolation>* violations) {
   for (const bool eval : {false, true}) {
     std::vector<ProgramCheck> classes;
     classes.reserve(plan.classes.size());
     bool sound = true;
     for (const PlanClass& rank_class : plan.classes) {
       classes.emplace_back(plan, rank_class, eval, violations);
-      sound &= classes.back().Run();
+      sound &= classes.back().Run(extent);
     }
     if (sound) MatchTransfers(plan, &classes);
   }

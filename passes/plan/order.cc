@@ -7,10 +7,7 @@
 #include "passes/plan/simulate_step.h"
 
 namespace mgc {
-namespace {
 
-// The compute list of one class: the schedule's actions, the start of a chunk's gradient reductions
-// right after its last backward, the update at the end.
 std::vector<OrderedAction> ComputeList(const std::vector<ScheduleAction>& actions,
                                        const std::vector<StagePlace>& stages, int64_t micro_batches,
                                        const std::vector<StagedChunk>& chunks, bool backward) {
@@ -35,8 +32,6 @@ std::vector<OrderedAction> ComputeList(const std::vector<ScheduleAction>& action
   list.push_back(update);
   return list;
 }
-
-}  // namespace
 
 absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machine,
                                   SimulatedStep* step) {
@@ -73,6 +68,7 @@ absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machin
     ordered.classes[c].pool =
         std::max(training.pool_size(coordinate), evaluation.pool_size(coordinate));
   }
+  ordered.micro_batches = schedule.micro_batches;
   ordered.predicted_step_ns = simulated.makespan_ns;
   if (step != nullptr) *step = std::move(simulated);
   return ordered;

@@ -40,6 +40,13 @@ struct SimulatedStep {
   std::vector<SimulatedSpan> spans;  // only if asked for
 };
 
+// The compute list of one class: the schedule's actions, the start of a chunk's gradient reductions
+// right after its last backward, the update at the end; without `backward` forwards and the update.
+// Actions are of the class' own stages.
+std::vector<OrderedAction> ComputeList(const std::vector<ScheduleAction>& actions,
+                                       const std::vector<StagePlace>& stages, int64_t micro_batches,
+                                       const std::vector<StagedChunk>& chunks, bool backward);
+
 // Training runs the schedule, evaluation every micro-batch's forward in turn; `machine` says what
 // things cost. The simulated training step goes to `step`, with its spans, where that is given.
 // FailedPrecondition: S4, a step of centuries; order_c1, the schedule waits for itself.

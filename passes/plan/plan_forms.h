@@ -7,7 +7,8 @@
 //   OrderedPlan    the lists of every class, with numbers of boundary slots where a plan has bytes
 //
 // Segments and blocks have their final type from the start; offsets of transient slots, and bytes
-// of transients and workspace, are zero until allocate.
+// of transients and workspace, are zero until allocate. What must hold of each form is in
+// passes/plan/check_forms.h.
 
 #ifndef MGC_PASSES_PLAN_PLAN_FORMS_H_
 #define MGC_PASSES_PLAN_PLAN_FORMS_H_
@@ -161,6 +162,7 @@ struct OrderedClass {
 struct OrderedPlan {
   StagedPlan staged;
   std::vector<OrderedClass> classes;  // by pp coordinate
+  int64_t micro_batches = 1;
   int64_t predicted_step_ns = 0;
 };
 

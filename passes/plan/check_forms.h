@@ -1,0 +1,37 @@
+// Whether a plan in the making is what its level asks for (passes/plan/plan_forms.h): what every
+// staged, scheduled or ordered plan keeps, and the next pass may rely on. The runner of passes
+// applies it behind every pass, as graph/ir/check.h to graphs.
+//
+// What a plan keeps, a plan in the making keeps as far as it is decided: labels plan_c... of
+// graph/plan/plan_check.h. Besides, docs/plan.md:
+//   staged_c1  what allocate decides is not decided yet
+//   staged_c2  every formal of a call finds its memory
+//   staged_c3  a slot lies inside its region
+//   staged_c4  scalars, reports and what is zeroed lie inside the globals
+//   staged_c5  all that crosses a boundary has one size
+//   scheduled_c1  a class runs forwards and backwards of its own stages
+//   ordered_c1  boundary slots are of the class' pool
+//   ordered_c2  a transfer moves a boundary, from or to where its action has it
+//   ordered_c3  a transfer stands behind no more collectives than its anchor starts
+//   ordered_c4  collectives between classes run in one order on all of them
+
+#ifndef MGC_PASSES_PLAN_CHECK_FORMS_H_
+#define MGC_PASSES_PLAN_CHECK_FORMS_H_
+
+#include <vector>
+
+#include "graph/ir/graph.h"
+#include "graph/plan/plan_check.h"
+#include "passes/plan/plan_forms.h"
+
+namespace mgc {
+
+// All violations, at most kMaxPlanViolations; `model` is what the plan is of. What depends on a
+// violated constraint may be left unchecked.
+std::vector<PlanViolation> FindViolations(const StagedPlan& staged, const Graph& model);
+std::vector<PlanViolation> FindViolations(const ScheduledPlan& scheduled, const Graph& model);
+std::vector<PlanViolation> FindViolations(const OrderedPlan& ordered, const Graph& model);
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_PLAN_CHECK_FORMS_H_

@@ -1,0 +1,114 @@
+#include "passes/plan/draft_plan.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "graph/types/machine.h"
+#include "passes/plan/bind_addresses.h"
+#include "passes/plan/order.h"
+#include "passes/plan/value_places.h"
+
+namespace mgc {
+namespace {
+
+constexpr int64_t kEndless = int64_t{1} << 57;  // bytes; far above any device
+
+int64_t AtZero(const StagedCall& /*call*/, size_t /*formal*/) { return 0; }
+
+void SetSideBySide(Segment* segment) {
+  int64_t end = 0;
+  for (Slot& slot : segment->slots) {
+    const bool fits = slot.bytes >= 0 && slot.bytes < kEndless - end - kSlotAlignment;
+    if (slot.formal != 0 || !fits) continue;
+    slot.offset = end;
+    end += AlignUp(slot.bytes);
+  }
+  segment->transient_bytes = end;
+  segment->workspace_bytes = kEndless;
+}
+
+PlanClass DraftOf(const StagedClass& staged) {
+  PlanClass made;
+  made.coordinate = staged.coordinate;
+  for (const StagedBlock& held : staged.blocks) {
+    made.blocks.push_back({held.block, held.layer, held.owner, 0, 0, 0});
+  }
+  made.chunks = BindChunks(staged.train.chunks, AtZero);
+  made.eval_chunks = BindChunks(staged.eval.chunks, AtZero);
+  made.update = BindCalls(staged.train.update, AtZero);
+  made.eval_update = BindCalls(staged.eval.update, AtZero);
+  made.global_bytes = staged.train.global_bytes;
+  made.eval_global_bytes = staged.eval.global_bytes;
+  made.scalars = BindNames(staged.train.scalars, 0);
+  made.reports = BindNames(staged.train.reports, 0);
+  made.eval_reports = BindNames(staged.eval.reports, 0);
+  made.memory.peak = kEndless;
+  made.memory.workspace = kEndless;
+  return made;
+}
+
+Program DraftOf(const OrderedProgram& ordered, int64_t slot_bytes) {
+  std::vector<int64_t> frames;
+  frames.reserve(ordered.compute.size());
+  for (const OrderedAction& action : ordered.compute) {
+    frames.push_back(action.ref.kind <= ActionKind::kBackward ? 0 : -1);
+  }
+  return BindProgram(ordered, frames, {0, slot_bytes});
+}
+
+Program DraftOf(std::vector<OrderedAction> compute) {
+  return DraftOf(OrderedProgram{std::move(compute), {}}, 0);
+}
+
+}  // namespace
+
+Plan DraftOf(const StagedPlan& staged, const Graph& model) {
+  Plan draft;
+  draft.mesh = staged.mesh;
+  draft.machine = MachinePresets().front();
+  draft.micro_batch_size = 1;
+  draft.global_batch_size = 1;
+  draft.num_micro_batches = 1;
+  draft.seq_length = 1;
+  draft.model = model;
+  draft.segments = staged.segments;
+  for (Segment& segment : draft.segments) SetSideBySide(&segment);
+  draft.blocks = staged.blocks;
+  for (const StagedClass& c : staged.classes) draft.classes.push_back(DraftOf(c));
+  draft.stages = staged.stages;
+  return draft;
+}
+
+Plan DraftOf(const ScheduledPlan& scheduled, const Graph& model) {
+  const StagedPlan& staged = scheduled.staged;
+  const PipelineSchedule& schedule = scheduled.schedule;
+  Plan draft = DraftOf(staged, model);
+  draft.num_micro_batches = schedule.micro_batches;
+  draft.global_batch_size = schedule.micro_batches;
+  for (size_t c = 0; c < draft.classes.size(); ++c) {
+    const auto compute = [&](const StagedStep& of, bool backward) {
+      return DraftOf(ComputeList(schedule.ranks[c], staged.stages, schedule.micro_batches,
+                                 of.chunks, backward));
+    };
+    draft.classes[c].train = compute(staged.classes[c].train, true);
+    draft.classes[c].eval = compute(staged.classes[c].eval, false);
+  }
+  return draft;
+}
+
+Plan DraftOf(const OrderedPlan& ordered, const Graph& model) {
+  const StagedPlan& staged = ordered.staged;
+  Plan draft = DraftOf(staged, model);
+  draft.num_micro_batches = ordered.micro_batches;
+  draft.global_batch_size = ordered.micro_batches;
+  draft.predicted_step_ns = ordered.predicted_step_ns;
+  for (size_t c = 0; c < draft.classes.size(); ++c) {
+    const int64_t slot_bytes = AlignUp(StreamBytes(staged.segments, staged.classes[c]));
+    draft.classes[c].train = DraftOf(ordered.classes[c].train, slot_bytes);
+    draft.classes[c].eval = DraftOf(ordered.classes[c].eval, slot_bytes);
+  }
+  return draft;
+}
+
+}  // namespace mgc
