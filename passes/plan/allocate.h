@@ -1,6 +1,9 @@
 // Gives everything its bytes: offsets inside segments, addresses of blocks, frames and boundary
 // slots, and the peak.
 //
+//   0F1 output 2                          ->   0F1 frame 8192 output 20608
+//   @layer.forward (params, frame+64)     ->   @layer.forward (params=4096, frame=frame+64)
+//
 // A class' arena, in this order: values of the whole step, gradients (zeroed together), parameters,
 // optimizer state, gradient links between layers, frames, boundary slots, transient. Runs last,
 // because every lifetime is known only once order has fixed all lists.

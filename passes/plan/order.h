@@ -1,7 +1,7 @@
 // Gives every class its compute list and its communication list.
 //
-//   schedule 0F0 0F1 1F0 ...   ->   class 0: 0F0, 0F1, ...; 0SEND_F0 after 4 collectives of 0F0,
-//   ...
+//   class 0: 0F0 0F1 0B0 ...   ->   0F0 output 0, 0F1 output 1, 0B0 wait 0RECV_B0, ...
+//                                   0SEND_F0 behind 4 collectives of 0F1, ...
 //
 // Simulates the machine that will run: one compute and one communication queue per rank (ranks of a
 // class alike, so one stands for all), a transfer only when both ends' queues are free, finite

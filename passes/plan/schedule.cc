@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "passes/config/place_layers.h"
 #include "passes/config/violation.h"
 
 namespace mgc {
@@ -42,6 +43,16 @@ std::vector<std::pair<int64_t, int64_t>> InterleavedTable(int64_t vp, int64_t mi
   return table;
 }
 
+// By pipeline rank and chunk.
+std::vector<std::vector<int64_t>> StagesOfRanks(const ScheduleSpec& spec) {
+  std::vector<std::vector<int64_t>> stages(spec.pp, std::vector<int64_t>(spec.vp));
+  const std::vector<StagePlace> places = LoopPlaces(spec.pp, spec.vp);
+  for (size_t s = 0; s < places.size(); ++s) {
+    stages[places[s].rank_class][places[s].chunk] = static_cast<int64_t>(s);
+  }
+  return stages;
+}
+
 int64_t WarmUp(const ScheduleSpec& spec, int64_t group_size, int64_t rank) {
   const int64_t total = spec.vp * spec.micro_batches;
   const int64_t after = spec.pp - 1 - rank;
@@ -64,14 +75,15 @@ absl::StatusOr<PipelineSchedule> BuildSchedule(const ScheduleSpec& spec) {
   const int64_t group_size =
       spec.group_size > 0 ? spec.group_size : ChooseGroupSize(spec.pp, spec.micro_batches);
   const auto table = InterleavedTable(spec.vp, spec.micro_batches, group_size);
+  const std::vector<std::vector<int64_t>> stages = StagesOfRanks(spec);
   PipelineSchedule schedule{spec.pp, spec.vp, spec.micro_batches, {}};
   for (int64_t rank = 0; rank < spec.pp; ++rank) {
     std::vector<ScheduleAction> forwards;
     std::vector<ScheduleAction> backwards;
     for (const auto& [chunk, micro_batch] : table) {
       forwards.push_back(
-          MakeAction(chunk * spec.pp + rank, ScheduleActionKind::kForward, micro_batch));
-      backwards.push_back(MakeAction((spec.vp - 1 - chunk) * spec.pp + rank,
+          MakeAction(stages[rank][chunk], ScheduleActionKind::kForward, micro_batch));
+      backwards.push_back(MakeAction(stages[rank][spec.vp - 1 - chunk],
                                      ScheduleActionKind::kBackward, micro_batch));
     }
     const int64_t warmup = WarmUp(spec, group_size, rank);

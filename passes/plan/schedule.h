@@ -1,14 +1,19 @@
 // Pipeline schedules as list builders: for every pipeline rank, the order in which it runs the
 // forward and backward segments of its chunks.
 //
-// A stage is a *virtual* stage: with pp ranks and vp chunks per rank there are pp * vp of them, and
-// stage s belongs to rank s mod pp as its chunk s / pp. Orders follow Megatron-LM's schedules.py:
+//   1f1b, pp 2, 2 micro-batches   ->   rank 0: 0F0 0F1 0B0 0B1
+//                                      rank 1: 1F0 1B0 1F1 1B1
+//
+// A stage is a *virtual* stage: with pp ranks and vp chunks per rank there are pp * vp of them,
+// which live where the loop places them (LoopPlaces, passes/config/place_layers.h). Orders follow
+// Megatron-LM's schedules.py:
 //   gpipe        all forwards, then all backwards;
 //   1f1b         min(pp - 1 - rank, M) forwards, then forward/backward pairs, then backwards;
 //   interleaved  micro-batches in groups of g; a group runs through all chunks of a rank before the
 //                next one starts; 2 (pp - 1 - rank) + (vp - 1) g forwards before the first pair.
 // In each of them every stage sees micro-batches ascending, forward and backward, so that gradients
-// accumulate in one order whatever the schedule.
+// accumulate in one order whatever the schedule. Runs after stage, which has cut the stages, and
+// before order, which needs to know what every rank computes next to say what communicates when.
 
 #ifndef MGC_PASSES_PLAN_SCHEDULE_H_
 #define MGC_PASSES_PLAN_SCHEDULE_H_
