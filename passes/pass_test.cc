@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "passes/compile.h"
@@ -34,9 +36,6 @@ TEST(PassTest, ListIsOneChainOfLevels) {
   }
   EXPECT_EQ(NameOf(level), "plan");
   EXPECT_EQ(AllPasses().size(), CompilePasses().size() + 1);
-  EXPECT_THAT(PassNames(AllPasses()),
-              testing::ElementsAre("simplify", "differentiate", "shard", "partition", "recompute",
-                                   "fuse", "stage", "schedule", "order", "allocate", "evaluation"));
 }
 
 TEST(PassTest, OfTwoOfANameTheLevelDecides) {
@@ -52,8 +51,9 @@ TEST(PassTest, OfTwoOfANameTheLevelDecides) {
   EXPECT_EQ(NameOf(LevelOf(form)), "training");
   EXPECT_EQ(RunPassByName(AllPasses(), "order", Model(), *context, {}).status().message(),
             "pass order takes the scheduled level, this is logical [pass_c1]");
-  EXPECT_THAT(RunPassByName(AllPasses(), "odrer", Model(), *context, {}).status().message(),
-              HasSubstr("unknown pass `odrer`; known: simplify, differentiate, shard,"));
+  EXPECT_EQ(
+      RunPassByName(AllPasses(), "odrer", Model(), *context, {}).status().message(),
+      absl::StrCat("unknown pass `odrer`; known: ", absl::StrJoin(PassNames(AllPasses()), ", ")));
 }
 
 // What a pass must not do: leave a graph that its level's check refuses.
@@ -89,8 +89,12 @@ TEST(PassTest, FinishedPassesAreReportedAndMayEndTheRun) {
       Compile(ReadGraph(kModel), {1, 4, 1, 1, 4, 4, 4, 1}, options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(status.message(), "stopped after schedule");
-  EXPECT_EQ(names.size(), 9U);
-  EXPECT_EQ(names.back(), "schedule");
+  std::vector<std::string> expected;
+  for (const PassEntry& pass : CompilePasses()) {
+    expected.emplace_back(pass.name);
+    if (pass.name == "schedule") break;
+  }
+  EXPECT_EQ(names, expected);
 }
 
 }  // namespace
