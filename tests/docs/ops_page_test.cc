@@ -2,13 +2,16 @@
 //   ops_page_test                       compares
 //   ops_page_test --write=docs/ops.md   rewrites it
 
+#include <algorithm>
 #include <iostream>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "graph/base/file.h"
@@ -149,10 +152,35 @@ std::string OpsPage() {
   return page;
 }
 
+// Lines of `text` that `other` has not.
+std::vector<std::string> LinesMissing(const std::string& text, const std::string& other) {
+  std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  const std::vector<std::string> others = absl::StrSplit(other, '\n');
+  const std::set<std::string> known(others.begin(), others.end());
+  lines.erase(std::remove_if(lines.begin(), lines.end(),
+                             [&](const std::string& line) { return known.count(line) > 0; }),
+              lines.end());
+  return lines;
+}
+
 TEST(OpsPageTest, IsTheOpTable) {
   const absl::StatusOr<std::string> page = ReadFile("docs/ops.md");
   ASSERT_TRUE(page.ok()) << page.status();
-  EXPECT_EQ(*page, OpsPage()) << "rewrite it: ops_page_test --write=docs/ops.md";
+  const std::string expected = OpsPage();
+  EXPECT_TRUE(*page == expected)
+      << "docs/ops.md lacks\n  " << absl::StrJoin(LinesMissing(expected, *page), "\n  ")
+      << "\nand says, no longer true,\n  " << absl::StrJoin(LinesMissing(*page, expected), "\n  ")
+      << "\nrewrite it: bazel-bin/tests/docs/ops_page_test --write=docs/ops.md";
+}
+
+TEST(OpsPageTest, ListsEveryRoleThatAnOpHas) {
+  std::set<OpRole> listed;
+  for (const RoleRow& row : kRoles) listed.insert(row.role);
+  for (const OpDef& op : AllOps()) {
+    for (OpRole role : op.roles) {
+      EXPECT_TRUE(listed.count(role) > 0) << op.name << " has a role that kRoles does not explain";
+    }
+  }
 }
 
 }  // namespace
