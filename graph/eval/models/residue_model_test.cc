@@ -142,6 +142,14 @@ TEST_F(ResidueModelTest, FunctionsAreZeroAtZeroWhereDeclared) {
   EXPECT_FALSE(m_.Fn("silu", {{0, 1}}).IsZero());
 }
 
+// What the proof believes of a function at zero, the numbers of a run must do.
+TEST_F(ResidueModelTest, FunctionsAreDeclaredZeroAtZeroWhereTheyAre) {
+  for (const ScalarFunction& f : ScalarFunctions()) {
+    const std::vector<double> zeros(static_cast<size_t>(f.arity), 0.0);
+    EXPECT_EQ(f.real(zeros) == 0, f.zero_at_zero) << f.name;
+  }
+}
+
 TEST_F(ResidueModelTest, CountsCalls) {
   const int64_t before = m_.calls();
   m_.Fn("silu", {{1, 2}});
