@@ -3,12 +3,19 @@
 
 #include "graph/verify/meaning/meaning.h"
 
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "graph/ir/op.h"
+#include "graph/verify/meaning/gradient_sums.h"
+#include "graph/verify/meaning/reference.h"
+#include "graph/verify/meaning/run_plan.h"
+#include "graph/verify/meaning/step_inputs.h"
 #include "graph/verify/shrink/shrink.h"
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
@@ -37,6 +44,27 @@ TEST_P(CompiledPlanTest, IsProved) {
 
 std::string NameOfCase(const testing::TestParamInfo<PlanCase>& info) { return info.param.name; }
 INSTANTIATE_TEST_SUITE_P(Tiny, CompiledPlanTest, testing::ValuesIn(TinyPlanCases()), NameOfCase);
+
+// What looks for the first wrong value finds none where there is none: every value of the backward
+// pass, fused, owed or recomputed, is one that a single device computes too.
+TEST_P(CompiledPlanTest, HasNoValueToBlame) {
+  constexpr uint64_t kKey = 17;
+  const Plan plan = CompilePlanCase(GetParam());
+  const absl::StatusOr<std::vector<Mesh>> meshes = SmallMeshes(plan);
+  ASSERT_TRUE(meshes.ok()) << meshes.status();
+  for (const Mesh& mesh : *meshes) {
+    const absl::StatusOr<Plan> small = ShrinkPlan(plan, mesh);
+    ASSERT_TRUE(small.ok()) << small.status();
+    const StepInputs inputs(small->model, kKey);
+    const absl::StatusOr<StepReference> expected =
+        EvaluateStep(small->model, inputs, kKey, small->num_micro_batches,
+                     ParamsOf(GradientSums(*small)), /*keep_backward=*/true);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    Findings findings;
+    RunPlan({plan, *small, inputs, *expected, kKey, /*eval=*/false, /*localize=*/true}, &findings);
+    EXPECT_EQ(ToString(findings), "");
+  }
+}
 
 // Under another name a sum would start at zero and hide what is made of a gradient that is zero.
 TEST(GradientSumsTest, GoByTheNamesOfTheirParameters) {
@@ -154,6 +182,59 @@ TEST_F(WrongValueTest, EvaluationIsLookedAtToo) {
   Segment& segment = Of("layer.forward.2");
   segment.instrs[InstrOf(segment, "attention")].attrs.Set("scale", 0.5);
   EXPECT_THAT(FindingsOf(plan_), HasSubstr("segment layer.forward.2"));
+}
+
+// --- Who is to blame
+
+// Its first finding alone: the one that says where the mistake is.
+std::string FirstFindingOf(const Plan& plan) {
+  Findings findings;
+  CheckMeaning(plan, &findings);
+  return findings.empty() ? "" : ToString(findings.list()[0]);
+}
+
+// The op is named and the value whose gradient it makes, not only the parameters behind it.
+TEST(BlameTest, AnOpOfTheBackwardPass) {
+  Plan plan = CompileTiny("tp2");
+  Segment& segment = SegmentOf(&plan, "layer.backward");
+  Instr& instr = segment.instrs[InstrOf(segment, "gelu_grad")];
+  std::swap(instr.inputs[0], instr.inputs[1]);
+  EXPECT_EQ(FirstFindingOf(plan),
+            "class 0, 0B0, segment layer.backward, instruction 5 gelu_grad: "
+            "`layers.3.mlp.gelu.grad` @m[-,-,tp], gradient of gelu in layers.3.mlp, is nothing "
+            "that a single device computes, first on rank 0 of the shrunk mesh [meaning_v6]");
+}
+
+// The product is named, which leaves a sum owed, not the all_reduce that reads it.
+TEST(BlameTest, AnOpThatLeavesASumOwed) {
+  Plan plan = CompileTiny("tp2");
+  Segment& segment = SegmentOf(&plan, "layer.forward");
+  const Instr& gelu = segment.instrs[InstrOf(segment, "gelu")];
+  for (Instr& instr : segment.instrs) {
+    if (instr.op == FindOp("matmul") && instr.inputs[0] == gelu.outputs[0]) {
+      instr.inputs[0] = gelu.inputs[0];
+    }
+  }
+  EXPECT_EQ(
+      FirstFindingOf(plan),
+      "class 0, 0F0, segment layer.forward, instruction 19 matmul: `layers.0.mlp.down.matmul` "
+      "@m[-,-,-] differs from the model's, first on rank 0 of the shrunk mesh [meaning_v6]");
+}
+
+TEST(BlameTest, AnOpThatLeavesASumOwedInBackward) {
+  Plan plan = CompileTiny("tp2");
+  Segment& segment = SegmentOf(&plan, "layer.backward");
+  const Instr& gelu = segment.instrs[InstrOf(segment, "gelu_grad")];
+  for (Instr& instr : segment.instrs) {
+    if (instr.op == FindOp("matmul") && instr.inputs[0] == gelu.outputs[0]) {
+      instr.inputs[0] = gelu.inputs[0];
+    }
+  }
+  EXPECT_EQ(
+      FirstFindingOf(plan),
+      "class 0, 0B0, segment layer.backward, instruction 8 matmul: "
+      "`layers.3.mlp.up.matmul.grad.part` @m[-,-,-], gradient of matmul in layers.3.mlp.up, is "
+      "nothing that a single device computes, first on rank 0 of the shrunk mesh [meaning_v6]");
 }
 
 }  // namespace

@@ -47,6 +47,13 @@ class EagerBackward : public GradContext {
     return result;
   }
 
+  void AddAll(BackwardValues* all) const {
+    for (size_t v = 0; v < model_.values().size() + emitted_.size(); ++v) {
+      const ValueId id = static_cast<ValueId>(v);
+      if (type(id).dtype != DType::kI64) all->Add(Logical(type(id), id));
+    }
+  }
+
   const Attrs& attrs() const override { return node_->attrs; }
   int num_inputs() const override { return static_cast<int>(node_->inputs.size()); }
   ValueId input(int i) const override { return node_->inputs[static_cast<size_t>(i)]; }
@@ -200,8 +207,11 @@ class EagerBackward : public GradContext {
 
 absl::StatusOr<std::map<std::string, ResidueTensor>> EagerGradients(
     const Graph& model, const GraphEvaluator<ResidueModel>& forward, const ResidueModel& scalars,
-    int64_t first_sample) {
-  return EagerBackward(model, forward, scalars, first_sample).Run();
+    int64_t first_sample, BackwardValues* all) {
+  EagerBackward backward(model, forward, scalars, first_sample);
+  absl::StatusOr<std::map<std::string, ResidueTensor>> gradients = backward.Run();
+  if (gradients.ok() && all != nullptr) backward.AddAll(all);
+  return gradients;
 }
 
 }  // namespace mgc

@@ -30,11 +30,14 @@ int64_t DegreeBound(const Graph& model, const StepReference& reference) {
   return reference.calls + kFactors * 2 * static_cast<int64_t>(model.nodes().size());
 }
 
-// Puts the first value of the forward pass that differs, if there is one, in front.
-void Localize(PlanRun run, Findings* found) {
-  run.localize = true;
+// Puts the first value of the forward or the backward pass that differs, if there is one, in front.
+void Localize(const PlanRun& run, Findings* found) {
+  const absl::StatusOr<StepReference> all =
+      EvaluateStep(run.small.model, run.inputs, run.key, run.small.num_micro_batches,
+                   ParamsOf(GradientSums(run.small)), /*keep_backward=*/true);
+  if (!all.ok()) return;
   Findings located;
-  RunPlan(run, &located);
+  RunPlan({run.real, run.small, run.inputs, *all, run.key, run.eval, /*localize=*/true}, &located);
   if (!located.Has("meaning_v6")) return;
   if (!found->Has("meaning_v6")) located.Append(*found);
   *found = located;

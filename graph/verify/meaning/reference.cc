@@ -156,13 +156,15 @@ class UpdateEvaluation {
 class StepEvaluation {
  public:
   StepEvaluation(const Graph& model, const StepInputs& inputs, uint64_t key,
-                 int64_t num_micro_batches, const std::set<std::string>& started)
+                 int64_t num_micro_batches, const std::set<std::string>& started,
+                 bool keep_backward)
       : model_(model),
         inputs_(inputs),
         key_(key),
         scalars_(key),
         num_micro_batches_(num_micro_batches),
         started_(started),
+        keep_backward_(keep_backward),
         batch_(BatchSize(model)) {}
 
   absl::StatusOr<StepReference> Run() {
@@ -174,8 +176,10 @@ class StepEvaluation {
       GraphEvaluator<ResidueModel> forward(model_, scalars_, kStepSeed);
       RunForward(m, &forward);
       Collect(forward, &out_.values, &loss_sums_, &tokens_);
-      MGC_ASSIGN_OR_RETURN(const auto gradients,
-                           EagerGradients(model_, forward, scalars_, m * batch_));
+      MGC_ASSIGN_OR_RETURN(
+          const auto gradients,
+          EagerGradients(model_, forward, scalars_, m * batch_,
+                         keep_backward_ ? &out_.backward.emplace_back() : nullptr));
       if (m == 0) CheckGradients(gradients);
       for (const auto& [name, gradient] : gradients) Accumulate(name, gradient);
     }
@@ -296,6 +300,7 @@ class StepEvaluation {
   const ResidueModel scalars_;
   const int64_t num_micro_batches_;
   const std::set<std::string>& started_;
+  const bool keep_backward_;
   const int64_t batch_;
   LossOutputs outputs_;
   std::vector<const GraphInput*> params_;
@@ -310,8 +315,9 @@ std::string StartName(const std::string& param) { return absl::StrCat(param, "/s
 
 absl::StatusOr<StepReference> EvaluateStep(const Graph& model, const StepInputs& inputs,
                                            uint64_t key, int64_t num_micro_batches,
-                                           const std::set<std::string>& started) {
-  return StepEvaluation(model, inputs, key, num_micro_batches, started).Run();
+                                           const std::set<std::string>& started,
+                                           bool keep_backward) {
+  return StepEvaluation(model, inputs, key, num_micro_batches, started, keep_backward).Run();
 }
 
 }  // namespace mgc

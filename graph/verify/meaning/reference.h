@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "graph/eval/models/residue_model.h"
 #include "graph/ir/graph.h"
+#include "graph/verify/meaning/backward_values.h"
 #include "graph/verify/meaning/step_inputs.h"
 
 namespace mgc {
@@ -34,6 +35,8 @@ struct StepReference {
   // By micro-batch: every value of the forward pass.
   std::vector<std::map<std::string, ResidueTensor>> values;
   std::vector<std::map<std::string, ResidueTensor>> eval_values;
+  // By micro-batch, where they are kept: what the backward pass computes.
+  std::vector<BackwardValues> backward;
   // Whether <gradient, tangent> equals the derivative of the loss along a random direction, by dual
   // numbers.
   bool gradients_hold = true;
@@ -45,10 +48,12 @@ struct StepReference {
 std::string StartName(const std::string& param);
 
 // `model` is logical, with a loss and a report `count`; all numbers are those of ResidueModel(key).
-// The sums of gradients of the parameters `started` start at their input, others at zero.
+// The sums of gradients of the parameters `started` start at their input, others at zero. Values of
+// the backward pass are kept on demand: they take several times the room of the forward pass.
 absl::StatusOr<StepReference> EvaluateStep(const Graph& model, const StepInputs& inputs,
                                            uint64_t key, int64_t num_micro_batches,
-                                           const std::set<std::string>& started);
+                                           const std::set<std::string>& started,
+                                           bool keep_backward = false);
 
 // Keys dropout in the reference and in the plan.
 inline constexpr uint64_t kStepSeed = 1;

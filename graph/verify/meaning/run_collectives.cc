@@ -94,7 +94,7 @@ Tiles CollectiveRuns::Exchange(absl::Span<const InstrSite> sites, size_t s, size
   }
   // A wrong maximum cancels out of a softmax, in exact numbers; in floats it overflows.
   if (use->collective.kind == CollectiveKind::kAllReduceMax) {
-    state_.CompareWithModel(site, SlotOf(site, site.instr->outputs[part]), made);
+    state_.CompareForward(site, SlotOf(site, site.instr->outputs[part]), made);
   }
   return made;
 }

@@ -26,8 +26,9 @@ struct PlanRun {
   const StepReference& expected;
   uint64_t key = 0;
   bool eval = false;
-  // Compares every value of the forward pass that the model names, to find where a difference
-  // begins; else only maxima (a wrong maximum cancels out of a softmax) and results.
+  // Compares every value of the forward pass that the model names, and every value of the backward
+  // pass with `expected.backward`, to find where a difference begins; else only maxima (a wrong
+  // maximum cancels out of a softmax) and results.
   bool localize = false;
 };
 
@@ -37,7 +38,8 @@ struct PlanRun {
 //   meaning_v2  reads memory that was not written or has been overwritten
 //   meaning_v3  reads a value under another sharding than it was written with
 //   meaning_v4  a result differs: loss, tokens, gradient norm, gradient, parameter, moment
-//   meaning_v6  a value of the forward pass or a maximum differs from the model's
+//   meaning_v6  a value of the forward pass or a maximum differs from the model's; the backward
+//               pass computes what a single device does not
 RunCounts RunPlan(const PlanRun& run, Findings* findings);
 
 }  // namespace mgc

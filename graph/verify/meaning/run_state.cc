@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "graph/eval/eval.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/op.h"
@@ -83,7 +84,11 @@ const Tiles* RunState::Read(const InstrSite& site, int index) {
 
 void RunState::Write(const InstrSite& site, int index, Tiles tiles) {
   const Slot& slot = SlotOf(site, index);
-  if (run_.localize || IsMaximum(site, slot)) CompareWithModel(site, slot, tiles);
+  if (run_.localize) {
+    Localize(site, slot, tiles);
+  } else if (IsMaximum(site, slot)) {
+    CompareForward(site, slot, tiles);
+  }
   store(site.class_index).Write(RangeOf(site, slot), ViewOf(site, slot), std::move(tiles));
 }
 
@@ -91,13 +96,47 @@ void RunState::Poison(const InstrSite& site, int index) {
   store(site.class_index).Poison(RangeOf(site, SlotOf(site, index)));
 }
 
-void RunState::CompareWithModel(const InstrSite& site, const Slot& slot, const Tiles& tiles) {
+void RunState::Localize(const InstrSite& site, const Slot& slot, const Tiles& tiles) {
+  const AxisSet owed = slot.sharding.sum;
+  const bool of_class = !owed.Contains(PipelineAxis(plan().mesh)) || PipelineAxis(plan().mesh) < 0;
+  if (failed_ || !slot.sharding.max.empty() || !of_class) return;
+  const ActionKind kind = site.action->ref.kind;
+  Slot whole = slot;
+  whole.sharding.sum = {};
+  if (kind == ActionKind::kForward) CompareForward(site, whole, Paid(site, owed, tiles));
+  if (kind == ActionKind::kBackward) CompareBackward(site, whole, Paid(site, owed, tiles));
+}
+
+Tiles RunState::Paid(const InstrSite& site, const AxisSet& owed, Tiles tiles) const {
+  if (owed.empty()) return tiles;
+  const std::vector<int64_t>& members = ranks(site.class_index);
+  const auto together = [&](int64_t a, int64_t b) {
+    for (AxisId axis = 0; axis < plan().mesh.num_axes(); ++axis) {
+      const Mesh& mesh = plan().mesh;
+      if (!owed.Contains(axis) && mesh.Coordinate(a, axis) != mesh.Coordinate(b, axis))
+        return false;
+    }
+    return true;
+  };
+  Tiles paid = tiles;
+  for (size_t r = 0; r < tiles.size(); ++r) {
+    for (size_t o = 0; o < tiles.size(); ++o) {
+      if (o == r || !together(members[r], members[o])) continue;
+      for (size_t i = 0; i < tiles[o].real.size(); ++i) {
+        paid[r].real[i] = paid[r].real[i] + tiles[o].real[i];
+      }
+    }
+  }
+  return paid;
+}
+
+void RunState::CompareForward(const InstrSite& site, const Slot& slot, const Tiles& tiles) {
   const bool forward = site.action->ref.kind == ActionKind::kForward;
   if (failed_ || !forward || !slot.sharding.Owed().empty()) return;
   const auto& all = run_.eval ? run_.expected.eval_values : run_.expected.values;
   const auto& values = all[static_cast<size_t>(site.action->ref.micro_batch)];
   const std::string name = NameForLayer(slot.name, site.call->layer);
-  const auto found = values.find(name);
+  const auto found = values.find(std::string(absl::StripSuffix(name, ".part")));
   if (found == values.end() || found->second.shape != SizesOf(slot.type)) return;
   for (size_t r = 0; r < tiles.size(); ++r) {
     const int64_t rank = ranks(site.class_index)[r];
@@ -108,6 +147,26 @@ void RunState::CompareWithModel(const InstrSite& site, const Slot& slot, const T
         "meaning_v6", PlaceOf(site),
         absl::StrCat("`", name, "` ", ToString(slot.sharding, plan().mesh),
                      " differs from the model's, first on rank ", rank, " of the shrunk mesh"));
+  }
+}
+
+// Recomputed values and sums over micro-batches are left to what is made of them.
+void RunState::CompareBackward(const InstrSite& site, const Slot& slot, const Tiles& tiles) {
+  const bool is_sum =
+      site.segment->formals[static_cast<size_t>(slot.formal)].region == Region::kGrads;
+  if (site.instr->phase != Phase::kBackward || is_sum || slot.type.dtype == DType::kI64) return;
+  const BackwardValues& known =
+      run_.expected.backward[static_cast<size_t>(site.action->ref.micro_batch)];
+  for (size_t r = 0; r < tiles.size(); ++r) {
+    const int64_t rank = ranks(site.class_index)[r];
+    if (known.Has(tiles[r], slot.type, slot.sharding, plan().mesh, rank)) continue;
+    const int layer = site.call->layer;
+    return Fail("meaning_v6", PlaceOf(site),
+                absl::StrCat("`", NameForLayer(slot.name, layer), "` ",
+                             ToString(slot.sharding, plan().mesh), ", ",
+                             NameForLayer(site.instr->origin, layer),
+                             ", is nothing that a single device computes, first on rank ", rank,
+                             " of the shrunk mesh"));
   }
 }
 

@@ -53,14 +53,21 @@ class RunState {
   // Checks and keeps the tiles of a result.
   void Write(const InstrSite& site, int slot, Tiles tiles);
   void Poison(const InstrSite& site, int slot);
-  // Compares tiles with the value of the model that has the slot's name, where there is one.
-  void CompareWithModel(const InstrSite& site, const Slot& slot, const Tiles& tiles);
+  // Compares tiles of a forward action that owe nothing with the value of the model that has the
+  // slot's name, where there is one.
+  void CompareForward(const InstrSite& site, const Slot& slot, const Tiles& tiles);
 
  private:
   Range RangeOf(const InstrSite& site, const Slot& slot) const;
   // Whether the model has a maximum of the slot's name: a wrong one cancels out of a softmax, which
   // then is unstable only.
   bool IsMaximum(const InstrSite& site, const Slot& slot);
+  // Looks for the first value that is wrong, owed sums included.
+  void Localize(const InstrSite& site, const Slot& slot, const Tiles& tiles);
+  // The sums that tiles owe over axes of a class, paid.
+  Tiles Paid(const InstrSite& site, const AxisSet& owed, Tiles tiles) const;
+  // Compares tiles with all that a single device computes in its backward pass.
+  void CompareBackward(const InstrSite& site, const Slot& slot, const Tiles& tiles);
 
   const PlanRun& run_;
   Findings& findings_;
