@@ -132,6 +132,29 @@ refuse 3 'ffn size 64 is not divisible by tp 3 [M4]; nearest legal: tp 2, 4' \
 refuse 2 '--tp is 2,0, not a whole number from 1 to' mgc-compile gpt2-tiny --tp 2,0 -o x
 also 'nearest legal: 2'
 
+# Without a proof, what is written can be read; a plan that no command would read is refused.
+layerless() {  # what stands behind the graph's name and behind its nodes
+  cat <<MGC
+graph @flat logical$1 (
+  param %w: f32[embed=4] {init="ones"},
+  data %weights: f32[batch=1, seq=4]
+) {
+  %sum = total(%w)$2
+  %count = total(%weights)$2
+  loss %sum weight 1.0
+  report "count" = %count
+}
+MGC
+}
+layerless '' '' >flat.mgc
+refuse 3 'the stages hold 1 layers of 0, 1 embeddings and 1 heads [plan_c13]' \
+  mgc-compile flat.mgc --no-verify -o x
+layerless ' layers=1' ' layer 0' >deep.mgc
+refuse 5 '[order_v1]' mgc-compile deep.mgc -o x
+expect 0 '' mgc-compile deep.mgc --no-verify -o deep.plan
+expect 0 '' mgc-plan show deep.plan
+expect 5 '[order_v1]' mgc-verify deep.plan
+
 # Bad models and machines: 4.
 refuse 4 'only.plan: this is a plan, not a model' mgc-compile only.plan -o x
 expect 0 '' mgc-compile gpt2-tiny -o only.mgc
