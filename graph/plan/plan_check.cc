@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/base/file.h"
 #include "graph/ir/assemble.h"
+#include "graph/plan/instr_collective.h"
 #include "graph/plan/plan_check_internal.h"
 
 namespace mgc {
@@ -262,7 +263,7 @@ class PlanCheck {
                    EscapeBytes(segment.name), ", which may use ", segment.workspace_bytes,
                    " bytes of workspace, and has ", rank_class.memory.workspace);
     check->Require(HoldsAnEnd(plan_, rank_class.coordinate) ||
-                       std::none_of(segment.instrs.begin(), segment.instrs.end(), IsBetweenStages),
+                       std::none_of(segment.instrs.begin(), segment.instrs.end(), JoinsEnds),
                    "plan_c16", "calls ", EscapeBytes(segment.name),
                    ", which joins the classes of the first and the last stage");
   }

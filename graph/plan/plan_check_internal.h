@@ -57,10 +57,6 @@ class PlaceCheck {
   std::vector<PlanViolation>* violations_;
 };
 
-// Of the collective that sums the gradients of a table held by the first and the last class.
-inline constexpr absl::string_view kEmbeddingGroup = "embedding";
-bool IsBetweenStages(const Instr& instr);
-
 // plan_c2, c3, c7, c8, c9, c14 (if it is to run), c15, c16, c17 of one segment.
 void CheckSegment(const Plan& plan, const Segment& segment, bool to_run,
                   std::vector<PlanViolation>* violations);

@@ -5,15 +5,13 @@
 
 #include "graph/base/file.h"
 #include "graph/ir/assemble.h"
-#include "graph/ir/collective.h"
 #include "graph/ir/op.h"
 #include "graph/plan/data_input.h"
+#include "graph/plan/instr_collective.h"
 #include "graph/plan/plan_check_internal.h"
 
 namespace mgc {
 namespace {
-
-constexpr char kGroup[] = "group";  // of collectives between stages: kEmbeddingGroup
 
 // Collectives are numbered in the order of their starts; each wait comes behind its start.
 void CheckNumbers(const Segment& segment, PlaceCheck* check) {
@@ -164,20 +162,19 @@ class SegmentCheck {
   void CheckCompute(const Instr& instr, const std::string& name) {
     CheckTypes(instr, instr.inputs, instr.outputs, name);
     if (!instr.op->collective || instr.inputs.size() != 1 || instr.outputs.size() != 1) return;
-    if (const auto collective = CollectiveOf(instr, 0, name)) {
+    if (const auto collective = PartOf(instr, 0, name)) {
       check_.Require(!collective->MovesData(), "plan_c17", name, " computes ", instr.op->name,
                      ", which moves data between ranks and must be started");
     }
   }
 
   // What the instruction's operand number `i` goes through; none after a violation.
-  absl::optional<Collective> CollectiveOf(const Instr& instr, size_t i, const std::string& name) {
-    const Sharding& from = SlotAt(instr.inputs[i]).sharding;
-    const Sharding& to = SlotAt(instr.outputs[i]).sharding;
-    const absl::StatusOr<Collective> collective = CollectiveBetween(from, to, instr.op->name);
+  absl::optional<Collective> PartOf(const Instr& instr, size_t i, const std::string& name) {
+    const absl::StatusOr<Collective> collective = CollectiveOfPart(segment_, instr, i);
     if (collective.ok()) return *collective;
-    check_.Fail("plan_c9", name, " from ", ToString(from, plan_.mesh), " to ",
-                ToString(to, plan_.mesh), ": ", collective.status().message());
+    check_.Fail("plan_c9", name, " from ", ToString(SlotAt(instr.inputs[i]).sharding, plan_.mesh),
+                " to ", ToString(SlotAt(instr.outputs[i]).sharding, plan_.mesh), ": ",
+                collective.status().message());
     return absl::nullopt;
   }
 
@@ -205,13 +202,13 @@ class SegmentCheck {
       CheckTypes(instr, {instr.inputs[i]}, {instr.outputs[i]}, name);
       CheckInPlace(instr, i, name);
     }
-    if (instr.attrs.Find(kGroup) != nullptr) {
-      CheckBetweenStages(instr, name);
+    if (const absl::optional<std::string> group = GroupNamed(instr)) {
+      CheckGroupNamed(instr, *group, name);
       return;
     }
     absl::optional<Collective> first;
     for (size_t i = 0; i < instr.inputs.size(); ++i) {
-      const absl::optional<Collective> collective = CollectiveOf(instr, i, name);
+      const absl::optional<Collective> collective = PartOf(instr, i, name);
       if (!collective.has_value()) continue;
       if (!first.has_value()) first = collective;
       check_.Require(collective->MovesData(), "plan_c17", name, " starts ", instr.op->name,
@@ -225,9 +222,9 @@ class SegmentCheck {
   }
 
   // Who may run it is checked where it is called.
-  void CheckBetweenStages(const Instr& instr, const std::string& name) {
-    check_.Require(IsBetweenStages(instr) && PipelineAxis(plan_.mesh) >= 0, "plan_c16", name,
-                   " joins the stages of group `", EscapeBytes(instr.attrs.Text(kGroup)),
+  void CheckGroupNamed(const Instr& instr, const std::string& group, const std::string& name) {
+    check_.Require(JoinsEnds(instr) && PipelineAxis(plan_.mesh) >= 0, "plan_c16", name,
+                   " joins the stages of group `", EscapeBytes(group),
                    "`; the only such group is `embedding`, of a mesh with pp");
     for (size_t i = 0; i < instr.inputs.size(); ++i) {
       check_.Require(SlotAt(instr.inputs[i]).sharding == SlotAt(instr.outputs[i]).sharding &&
@@ -241,13 +238,8 @@ class SegmentCheck {
     std::vector<const TensorType*> operands;
     operands.reserve(inputs.size());
     for (int slot : inputs) operands.push_back(&SlotAt(slot).type);
-    Attrs attrs;  // the op's
-    for (const Attrs::Entry& attr : instr.attrs) {
-      if (instr.kind != InstrKind::kStart || attr.first != kGroup) {
-        attrs.Set(attr.first, attr.second);
-      }
-    }
-    const absl::StatusOr<std::vector<TensorType>> types = InferNode(*instr.op, attrs, operands);
+    const absl::StatusOr<std::vector<TensorType>> types =
+        InferNode(*instr.op, instr.attrs, operands);
     if (!check_.RequireOk(types.status(), "plan_c3", name)) return;
     bool agree = types->size() == outputs.size();
     for (size_t i = 0; agree && i < outputs.size(); ++i) {
@@ -263,10 +255,6 @@ class SegmentCheck {
 };
 
 }  // namespace
-
-bool IsBetweenStages(const Instr& instr) {
-  return instr.kind == InstrKind::kStart && instr.attrs.Text(kGroup) == kEmbeddingGroup;
-}
 
 void CheckSegment(const Plan& plan, const Segment& segment, bool to_run,
                   std::vector<PlanViolation>* violations) {

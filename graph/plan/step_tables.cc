@@ -6,29 +6,20 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "graph/ir/collective.h"
 
 namespace mgc {
 namespace {
-
-bool IsOfEmbedding(const Instr& instr) { return instr.attrs.Text("group") == "embedding"; }
 
 const Slot& SlotAt(const Segment& segment, int slot) {
   return segment.slots[static_cast<size_t>(slot)];
 }
 
-// The axes a collective runs over, in the order of its pieces: one list for all operands.
-AxisList AxesOf(const Segment& segment, const Instr& instr) {
-  const absl::StatusOr<Collective> collective =
-      CollectiveBetween(SlotAt(segment, instr.inputs[0]).sharding,
-                        SlotAt(segment, instr.outputs[0]).sharding, instr.op->name);
-  return collective.ok() ? collective->axes : AxisList{};
-}
-
 // What members of a group must agree on, besides the group.
-std::string FormOf(const Segment& segment, const Instr& instr, const Mesh& mesh) {
+std::string FormOf(const Segment& segment, const StepStart& start, const Mesh& mesh) {
+  const Instr& instr = *start.instr;
   std::string form = instr.op->name;
-  for (AxisId axis : AxesOf(segment, instr)) absl::StrAppend(&form, ".", axis);
+  for (AxisId axis : start.collective.parts[0].axes) absl::StrAppend(&form, ".", axis);
+  absl::StrAppend(&form, start.collective.joins_ends ? " ends" : "");
   for (size_t i = 0; i < instr.inputs.size(); ++i) {
     for (int number : {instr.inputs[i], instr.outputs[i]}) {
       const Slot& slot = SlotAt(segment, number);
@@ -69,31 +60,26 @@ class Builder {
   StepStart StartOf(const Segment& segment, const Instr& instr) {
     StepStart start;
     start.instr = &instr;
-    start.between_stages = IsOfEmbedding(instr);
-    if (start.between_stages) {
-      start.axes.Add(pipeline_);
-    } else {
-      start.axes = AxesOf(segment, instr).AsSet();
+    start.collective = CollectiveOf(plan_.mesh, segment, instr);
+    if (pipeline_ >= 0 && start.collective.axes().Contains(pipeline_)) {
+      start.group = GroupOf(start.collective);
     }
-    if (pipeline_ >= 0 && start.axes.Contains(pipeline_)) start.group = GroupOf(start);
-    const std::string form = absl::StrCat(start.axes.bits(), start.between_stages ? "ends " : " ",
-                                          FormOf(segment, instr, plan_.mesh));
+    const std::string form = FormOf(segment, start, plan_.mesh);
     start.signature =
         static_cast<int>(signatures_.try_emplace(form, signatures_.size()).first->second);
     return start;
   }
 
-  int GroupOf(const StepStart& start) {
-    const std::pair<uint32_t, bool> key = {start.axes.bits(), start.between_stages};
+  int GroupOf(const InstrCollective& collective) {
+    const std::pair<uint32_t, bool> key = {collective.axes().bits(), collective.joins_ends};
     const auto [it, is_new] = group_numbers_.try_emplace(key, tables_.groups.size());
     if (!is_new) return static_cast<int>(it->second);
     std::vector<int> members;
     for (int c = 0; c < static_cast<int>(plan_.classes.size()); ++c) {
-      if (!start.between_stages || HoldsAnEnd(plan_, c)) members.push_back(c);
+      if (!collective.joins_ends || HoldsAnEnd(plan_, c)) members.push_back(c);
     }
     tables_.groups.push_back(std::move(members));
-    tables_.group_names.push_back(start.between_stages ? "embedding"
-                                                       : plan_.mesh.GroupName(start.axes));
+    tables_.group_names.push_back(GroupName(collective, plan_.mesh));
     return static_cast<int>(it->second);
   }
 

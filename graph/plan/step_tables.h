@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/plan/instr_collective.h"
 #include "graph/plan/plan.h"
 #include "graph/plan/plan_refs.h"
 
@@ -19,9 +20,8 @@ inline constexpr int kOwnGroup = -1;  // of a collective inside every class
 // What a segment's `start` hands over.
 struct StepStart {
   const Instr* instr = nullptr;
-  AxisSet axes;                 // of the ranks that take part
-  bool between_stages = false;  // of those, only the first and the last class
-  int group = kOwnGroup;        // else an index into StepTables::groups
+  InstrCollective collective;
+  int group = kOwnGroup;  // else an index into StepTables::groups
   // Equal exactly for those that may meet: of one group, op, element types, tiles, order of pieces.
   int signature = -1;
 };

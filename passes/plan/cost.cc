@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
-#include "graph/ir/collective.h"
 #include "graph/ir/op.h"
+#include "graph/plan/instr_collective.h"
 
 namespace mgc {
 namespace {
@@ -58,12 +58,6 @@ double FlopsOf(const Mesh& mesh, const Segment& segment, const Instr& instr) {
   return points * instr.op->flops_per_point / static_cast<double>(mesh.Size(axes));
 }
 
-double WireBytes(CollectiveKind kind, int64_t n, double payload) {
-  const double share = static_cast<double>(n - 1) / static_cast<double>(n);
-  const bool twice = kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllReduceMax;
-  return (twice ? 2 : 1) * share * payload;
-}
-
 absl::Status StepOfCenturies(const Machine& machine) {
   return absl::FailedPreconditionError(absl::StrCat(
       "a step takes 73 years or more on machine ", machine.name,
@@ -79,27 +73,13 @@ int64_t ComputeNs(const CostModel& model, const Segment& segment, const Instr& i
 
 int64_t CollectiveNs(const CostModel& model, const Segment& segment, const Instr& instr,
                      int coordinate) {
-  const bool embedding = instr.attrs.Text("group") == "embedding";
-  AxisSet axes = model.mesh.Find("pp").AsSet();
-  CollectiveKind kind = CollectiveKind::kAllReduce;
-  if (!embedding) {
-    absl::StatusOr<Collective> collective =
-        CollectiveBetween(segment.slots[instr.inputs[0]].sharding,
-                          segment.slots[instr.outputs[0]].sharding, instr.op->name);
-    MGC_CHECK(collective.ok()) << segment.name << ": " << collective.status().ToString();
-    axes = collective->axes.AsSet();
-    kind = collective->kind;
-  }
-  const std::vector<int64_t> ranks = model.mesh.Group(FirstRankOf(model.mesh, coordinate), axes);
-  const int64_t n = embedding ? 2 : static_cast<int64_t>(ranks.size());
-  const NetworkTier& tier = model.machine.TierOf(ranks);
-  double payload = 0;
-  for (size_t i = 0; i < instr.inputs.size(); ++i) {
-    payload += static_cast<double>(
-        std::max(segment.slots[instr.inputs[i]].bytes, segment.slots[instr.outputs[i]].bytes));
-  }
-  return Ns(tier.latency * static_cast<double>(n - 1) +
-            WireBytes(kind, n, payload) / (tier.bandwidth * tier.efficiency));
+  const InstrCollective collective = CollectiveOf(model.mesh, segment, instr);
+  const NetworkTier& tier = model.machine.TierOf(
+      model.mesh.Group(FirstRankOf(model.mesh, coordinate), collective.axes()));
+  const int64_t wire_bytes =
+      RingWireBytes(collective.kind(), collective.payload_bytes, collective.ranks);
+  return Ns(tier.latency * static_cast<double>(collective.ranks - 1) +
+            static_cast<double>(wire_bytes) / (tier.bandwidth * tier.efficiency));
 }
 
 int64_t TransferNs(const CostModel& model, int from, int to, int64_t bytes) {

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "graph/ir/collective.h"
 #include "graph/plan/plan.h"
 #include "graph/types/machine.h"
 
@@ -26,10 +25,6 @@ struct CostModel {
 
 // Floating-point operations of one instruction on one rank.
 double FlopsOf(const Mesh& mesh, const Segment& segment, const Instr& instr);
-
-// Bytes a rank puts on the wire for one collective of `payload` bytes (of the larger buffer) over n
-// ranks, by the ring algorithms: 2(n-1)/n for an all-reduce, (n-1)/n otherwise.
-double WireBytes(CollectiveKind kind, int64_t n, double payload);
 
 // No duration is longer, and no step may take as long: sums of two stay in range.
 inline constexpr int64_t kMaxNs = int64_t{1} << 61;

@@ -312,20 +312,12 @@ bool operator==(const Exchange& a, const Exchange& b) {
          a.second_whole == b.second_whole && a.second_room == b.second_room && a.piece == b.piece;
 }
 
-Exchange SumOver(const TensorType& type, const Sharding& sharding, int members, const Mesh& mesh) {
+Exchange ExchangeOf(const Collective& collective, const TensorType& type, const Sharding& from,
+                    const Sharding& to, const Mesh& mesh) {
   Exchange exchange;
   exchange.dtype = type.dtype;
-  exchange.whole = LocalElements(type, sharding, mesh);
+  exchange.whole = LocalElements(type, from, mesh);
   exchange.room = exchange.whole;
-  exchange.piece.assign(static_cast<size_t>(members), 0);
-  return exchange;
-}
-
-absl::StatusOr<Exchange> ExchangeBetween(const TensorType& type, const Sharding& from,
-                                         const Sharding& to, absl::string_view op,
-                                         const Mesh& mesh) {
-  MGC_ASSIGN_OR_RETURN(const Collective collective, CollectiveBetween(from, to, op));
-  Exchange exchange = SumOver(type, from, 0, mesh);
   exchange.kind = collective.kind;
   exchange.axes = collective.axes.AsSet();
   exchange.piece = Pieces(collective.axes, mesh);
@@ -372,7 +364,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeLocalMove(const TensorType& type, co
                                                       const Sharding& to, absl::string_view op,
                                                       const Mesh& mesh, int64_t rank) {
   MGC_ASSIGN_OR_RETURN(const Collective collective, CollectiveBetween(from, to, op));
-  MGC_ASSIGN_OR_RETURN(Exchange exchange, ExchangeBetween(type, from, to, op, mesh));
+  Exchange exchange = ExchangeOf(collective, type, from, to, mesh);
   if (collective.kind == CollectiveKind::kLift) {
     bool keeps = true;
     for (AxisId axis : exchange.axes) keeps = keeps && mesh.Coordinate(rank, axis) == 0;

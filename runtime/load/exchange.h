@@ -46,13 +46,9 @@ struct Exchange {
   friend bool operator==(const Exchange& a, const Exchange& b);
 };
 
-// The exchange that collective op `op` makes between two shardings of a value. InvalidArgument when
-// they do not differ by one such op.
-absl::StatusOr<Exchange> ExchangeBetween(const TensorType& type, const Sharding& from,
-                                         const Sharding& to, absl::string_view op,
-                                         const Mesh& mesh);
-// A sum over `members` ranks of tiles of one sharding.
-Exchange SumOver(const TensorType& type, const Sharding& sharding, int members, const Mesh& mesh);
+// What `collective`, which leads from one sharding of a value to the other, moves.
+Exchange ExchangeOf(const Collective& collective, const TensorType& type, const Sharding& from,
+                    const Sharding& to, const Mesh& mesh);
 
 // Runs it for a whole group: inputs and outputs are the members' tiles in the group's order. An
 // all-reduce may work in place; other outputs overlap no input. OK, or what kept it from finishing:

@@ -85,11 +85,12 @@ TEST_P(Exchanges, EqualReferenceEvaluation) {
     Tiles in;
     Tiles want;
     Reference(GraphOf(s, GetParam().op), 17, &in, &want);
-    const auto exchange = ExchangeBetween(s.type, s.from, s.to, GetParam().op, s.mesh);
-    ASSERT_TRUE(exchange.ok()) << exchange.status();
+    const auto collective = CollectiveBetween(s.from, s.to, GetParam().op);
+    ASSERT_TRUE(collective.ok()) << collective.status();
+    const Exchange exchange = ExchangeOf(*collective, s.type, s.from, s.to, s.mesh);
     SerialParallel serial;
     for (int64_t rank = 0; rank < s.mesh.world_size(); ++rank) {
-      const std::vector<int64_t> group = s.mesh.Group(rank, exchange->axes);
+      const std::vector<int64_t> group = s.mesh.Group(rank, exchange.axes);
       if (group[0] != rank) continue;
       std::vector<const char*> inputs;
       Tiles made;
@@ -100,7 +101,7 @@ TEST_P(Exchanges, EqualReferenceEvaluation) {
         made.emplace_back(want[member].size() + 1, 77.0);
         outputs.push_back(reinterpret_cast<char*>(made.back().data()));
       }
-      ASSERT_TRUE(RunExchange(*exchange, inputs, outputs, serial).ok());
+      ASSERT_TRUE(RunExchange(exchange, inputs, outputs, serial).ok());
       for (size_t m = 0; m < group.size(); ++m) {
         EXPECT_EQ(made[m].back(), 77.0) << "written behind the tile";
         made[m].pop_back();
@@ -162,8 +163,10 @@ TEST(ExchangeTest, SumsInPlaceInGroupOrder) {
   const Mesh mesh = *Mesh::Create({{"dp", 3}});
   constexpr int64_t kElements = 5000;
   const TensorType type{DType::kF32, {{kElements, ""}}};
-  const Exchange exchange = *ExchangeBetween(type, *ParseSharding("-+dp", mesh),
-                                             *ParseSharding("-", mesh), "all_reduce", mesh);
+  const Sharding owed = *ParseSharding("-+dp", mesh);
+  const Sharding whole = *ParseSharding("-", mesh);
+  const Exchange exchange =
+      ExchangeOf(*CollectiveBetween(owed, whole, "all_reduce"), type, owed, whole, mesh);
   const auto seed = static_cast<unsigned>(GTEST_FLAG_GET(random_seed));
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   std::mt19937 random(seed);
@@ -220,19 +223,6 @@ TEST(ExchangeTest, RefusesAnUnknownElementTypeAndLocalMoves) {
     EXPECT_EQ(RunExchange(exchange, inputs, outputs, serial).code(),
               absl::StatusCode::kUnimplemented);
   }
-}
-
-TEST(ExchangeTest, RefusesWhatIsNoSingleChange) {
-  const Mesh mesh = *Mesh::Create({{"tp", 2}, {"dp", 2}});
-  const TensorType type{DType::kF32, {{4, ""}, {4, ""}}};
-  const auto between = [&](const char* from, const char* to, const char* op) {
-    return ExchangeBetween(type, *ParseSharding(from, mesh), *ParseSharding(to, mesh), op, mesh)
-        .status()
-        .code();
-  };
-  EXPECT_EQ(between("-,-", "-,-", "all_reduce"), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(between("tp,-", "-,tp", "all_gather"), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(between("tp,-/dp", "-,-/dp", "all_gather"), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

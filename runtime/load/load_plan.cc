@@ -19,7 +19,7 @@ class Loader {
     for (const StepSegment& segment : out_->train.segments) {
       out_->segments.push_back(LoadSegment(plan_, segment));
       for (LoadedExchange& exchange : out_->segments.back().exchanges) {
-        exchange.group = GroupOf(*exchange.start);
+        exchange.group = GroupOf(exchange.start->collective);
       }
       NoteSizes(out_->segments.back());
     }
@@ -39,15 +39,15 @@ class Loader {
     }
   }
 
-  int GroupOf(const StepStart& start) {
-    const std::pair<uint32_t, bool> key = {start.axes.bits(), start.between_stages};
+  int GroupOf(const InstrCollective& collective) {
+    const std::pair<uint32_t, bool> key = {collective.axes().bits(), collective.joins_ends};
     const auto [it, is_new] = group_numbers_.try_emplace(key, out_->groups.size());
     if (!is_new) return it->second;
     out_->groups.emplace_back();
     for (int64_t rank = 0; rank < plan_.mesh.world_size(); ++rank) {
-      const std::vector<int64_t> group = plan_.mesh.Group(rank, start.axes);
+      const std::vector<int64_t> group = plan_.mesh.Group(rank, collective.axes());
       std::vector<int> members(group.begin(), group.end());
-      if (start.between_stages) KeepEnds(&members);
+      if (collective.joins_ends) KeepEnds(&members);
       out_->groups.back().push_back(std::move(members));
     }
     return it->second;

@@ -45,7 +45,7 @@ class Loader {
         loaded.data = *DataInputNamed(instr.attrs.Text("name"));
         break;
       case InstrKind::kStart:
-        out_.exchanges.push_back(ExchangeOf(instr));
+        out_.exchanges.push_back(LoadExchange(instr));
         loaded.exchange = instr.collective;
         break;
       case InstrKind::kWait:
@@ -55,28 +55,17 @@ class Loader {
     out_.instrs.push_back(std::move(loaded));
   }
 
-  LoadedExchange ExchangeOf(const Instr& instr) const {
+  LoadedExchange LoadExchange(const Instr& instr) const {
     LoadedExchange exchange;
     exchange.instr = static_cast<int>(out_.instrs.size());
     exchange.start = &starts_[static_cast<size_t>(instr.collective)];
     for (size_t i = 0; i < instr.inputs.size(); ++i) {
-      exchange.parts.push_back(PartOf(instr, segment_.slots[static_cast<size_t>(instr.inputs[i])],
-                                      segment_.slots[static_cast<size_t>(instr.outputs[i])],
-                                      exchange.start->between_stages));
+      const Slot& in = segment_.slots[static_cast<size_t>(instr.inputs[i])];
+      const Slot& out = segment_.slots[static_cast<size_t>(instr.outputs[i])];
+      exchange.parts.push_back(ExchangeOf(exchange.start->collective.parts[i], in.type, in.sharding,
+                                          out.sharding, plan_.mesh));
     }
     return exchange;
-  }
-
-  Exchange PartOf(const Instr& instr, const Slot& in, const Slot& out, bool between_stages) const {
-    if (between_stages) {
-      Exchange sum = SumOver(in.type, in.sharding, 2, plan_.mesh);
-      sum.axes.Add(PipelineAxis(plan_.mesh));
-      return sum;
-    }
-    absl::StatusOr<Exchange> part =
-        ExchangeBetween(in.type, in.sharding, out.sharding, instr.op->name, plan_.mesh);
-    MGC_CHECK(part.ok()) << part.status().ToString();  // plan_c9
-    return *std::move(part);
   }
 
   const Plan& plan_;

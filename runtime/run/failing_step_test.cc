@@ -130,7 +130,7 @@ TEST(FailingStep, AnExchangeSaysItsGroup) {
   const absl::Status status = machine.Run(step.input());
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_TRUE(absl::StartsWith(status.message(),
-                               "ranks 0, 1, 0F0, forward[2] all_reduce layer 0, slice tp: no "
+                               "ranks 0, 1, 0F0, forward[2] all_reduce layer 0, all-reduce tp: no "
                                "exchange between ranks does slice of f32\n"))
       << status;
   EXPECT_TRUE(absl::StrContains(status.message(), "\n  -> forward[2] start y = all_reduce(part)\n"))

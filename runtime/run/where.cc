@@ -92,10 +92,8 @@ std::string NameOfItem(const LoadedPlan& plan, int rank, bool eval, const CommIt
   }
   const LoadedCall& call = (*program.calls[item.action])[item.call];
   const LoadedExchange& exchange = call.segment->exchanges[item.exchange];
-  const Exchange& part = exchange.parts[0];
-  return absl::StrCat(
-      NameOf(part.kind), " ",
-      exchange.start->between_stages ? "embedding" : plan.plan.mesh.GroupName(part.axes));
+  const InstrCollective& collective = exchange.start->collective;
+  return absl::StrCat(NameOf(collective.kind()), " ", GroupName(collective, plan.plan.mesh));
 }
 
 absl::Status FailureOfInstr(const LoadedPlan& plan, int rank, bool eval, size_t action,

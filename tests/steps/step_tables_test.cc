@@ -128,10 +128,10 @@ class TablesCheck {
   std::set<int64_t> CoordinatesOf(const StepStart& start) const {
     const AxisId pipeline = PipelineAxis(plan_.mesh);
     std::set<int64_t> coordinates;
-    for (int64_t rank : plan_.mesh.Group(0, start.axes)) {
+    for (int64_t rank : plan_.mesh.Group(0, start.collective.axes())) {
       coordinates.insert(pipeline < 0 ? 0 : plan_.mesh.Coordinate(rank, pipeline));
     }
-    if (start.between_stages) coordinates = {*coordinates.begin(), *coordinates.rbegin()};
+    if (start.collective.joins_ends) coordinates = {*coordinates.begin(), *coordinates.rbegin()};
     return coordinates;
   }
 
@@ -149,7 +149,7 @@ class TablesCheck {
       Expect(start.instr == starts[i], name);
       const Slot& from = segment.slots[static_cast<size_t>(starts[i]->inputs[0])];
       const Slot& to = segment.slots[static_cast<size_t>(starts[i]->outputs[0])];
-      Expect(start.between_stages == (from.sharding == to.sharding), name + " between stages");
+      Expect(start.collective.joins_ends == (from.sharding == to.sharding), name + " ends");
       const std::set<int64_t> classes = CoordinatesOf(start);
       const bool joins = classes.size() > 1;
       Expect(joins == (start.group != kOwnGroup), name + " group");
@@ -182,7 +182,8 @@ class TablesCheck {
     return nullptr;
   }
   std::string Form(const Segment& segment, const StepStart& start) const {
-    std::string form = absl::StrCat(start.instr->op->name, start.axes.bits(), start.between_stages);
+    std::string form = absl::StrCat(start.instr->op->name, start.collective.axes().bits(),
+                                    start.collective.joins_ends);
     for (const std::vector<int>* list : {&start.instr->inputs, &start.instr->outputs}) {
       for (int number : *list) {
         const Slot& slot = segment.slots[static_cast<size_t>(number)];
@@ -264,10 +265,12 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"position", [](StepTables* t) { --t->classes[0].transfers[1].position; }},
         Damage{"start",
                [](StepTables* t) { JoiningStart(t).instr = t->segments[0].starts[0].instr; }},
-        Damage{"axes", [](StepTables* t) { JoiningStart(t).axes = AxisSet(); }},
-        Damage{"between_stages",
+        Damage{"axes",
+               [](StepTables* t) { JoiningStart(t).collective.parts[0].axes = AxisList(); }},
+        Damage{"joins_ends",
                [](StepTables* t) {
-                 JoiningStart(t).between_stages = !JoiningStart(t).between_stages;
+                 bool& joins_ends = JoiningStart(t).collective.joins_ends;
+                 joins_ends = !joins_ends;
                }},
         Damage{"group", [](StepTables* t) { JoiningStart(t).group = kOwnGroup; }},
         Damage{"members", [](StepTables* t) { t->groups[0].pop_back(); }},

@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/ir/collective.h"
 #include "graph/ir/op.h"
+#include "graph/plan/instr_collective.h"
 #include "tests/verify/edit_plan.h"
 #include "tests/verify/mutations.h"
 
@@ -103,7 +103,7 @@ bool Double(Plan* plan, Dice* dice, std::string* what) {
   ShiftIssued(plan, &segment, again.collective, 1);
   const size_t wait = WaitOf(segment, place.index);
   const size_t behind = wait < segment.instrs.size() ? wait + 1 : place.index + 1;
-  if (again.op->name == "all_reduce" && again.attrs.Find("group") == nullptr) {
+  if (again.op->name == "all_reduce" && !JoinsEnds(again)) {
     for (size_t k = 0; k < again.inputs.size(); ++k) {
       const Sharding owed = place.in(k).sharding;
       again.inputs[k] = CloneSlot(&segment, again.outputs[k]);
@@ -289,8 +289,7 @@ bool WrongDim(Plan* plan, Dice* dice, std::string* what) {
   InstrPlace place;
   if (!PickPlace(plan, dice, IsStart(), &place, what)) return false;
   const size_t part = dice->Below(place.instr().inputs.size());
-  const auto kind =
-      CollectiveBetween(place.in(part).sharding, place.out(part).sharding, place.instr().op->name);
+  const auto kind = CollectiveOfPart(*place.segment, place.instr(), part);
   if (!kind.ok() || kind->dim < 0 || place.in(part).sharding.dims.size() < 2) return false;
   Slot& cut = kind->kind == CollectiveKind::kAllGather ? place.in(part) : place.out(part);
   const size_t dims = cut.sharding.dims.size();
@@ -304,9 +303,7 @@ bool WrongDim(Plan* plan, Dice* dice, std::string* what) {
 // The tied embedding's sum between stages becomes nothing, or a sum inside the stage.
 bool TiedSum(Plan* plan, Dice* dice, std::string* what) {
   InstrPlace place;
-  const InstrFilter joins = [](const Segment&, const Instr& instr) {
-    return instr.kind == InstrKind::kStart && instr.attrs.Find("group") != nullptr;
-  };
+  const InstrFilter joins = [](const Segment&, const Instr& instr) { return JoinsEnds(instr); };
   if (!PickPlace(plan, dice, joins, &place, what)) return false;
   // On one of the stages, or on all.
   const bool all = dice->Flip();

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/json_writer.h"
 #include "graph/base/units.h"
+#include "graph/plan/instr_collective.h"
 #include "tools/views/format.h"
-#include "tools/views/instr_collective.h"
 
 namespace mgc {
 namespace {
@@ -35,10 +35,11 @@ class Collector {
     if (call.layer >= 0 && call.layer < plan_.model.num_layers()) layer = call.layer;
     for (const Instr& instr : segment.instrs) {
       if (instr.kind != InstrKind::kStart) continue;
-      const InstrCollective collective = CollectiveOf(plan_, segment, instr);
-      AddOne({stage_, phase_, layer, collective.op, collective.group, collective.label, 1,
+      const InstrCollective collective = CollectiveOf(plan_.mesh, segment, instr);
+      AddOne({stage_, phase_, layer, std::string(NameOf(collective.kind())),
+              plan_.mesh.GroupName(collective.axes()), collective.label, 1,
               collective.payload_bytes,
-              RingWireBytes(collective.op, collective.payload_bytes, collective.ranks)});
+              RingWireBytes(collective.kind(), collective.payload_bytes, collective.ranks)});
     }
   }
 
@@ -167,14 +168,6 @@ std::string TotalsText(const Plan& plan, const std::vector<CommEntry>& entries) 
 }
 
 }  // namespace
-
-int64_t RingWireBytes(const std::string& op, int64_t payload_bytes, int64_t ranks) {
-  if (op == "send" || op == "recv") return payload_bytes;
-  const int64_t rounds = op == "all-reduce" || op == "all-reduce-max" ? 2 : 1;
-  const int64_t piece = payload_bytes / ranks;
-  const int64_t rest = payload_bytes % ranks;
-  return rounds * (ranks - 1) * piece + (rounds * (ranks - 1) * rest + ranks - 1) / ranks;
-}
 
 std::vector<CommEntry> CommEntries(const Plan& plan) {
   std::vector<CommEntry> entries;

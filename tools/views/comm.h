@@ -26,10 +26,6 @@ struct CommEntry {
   int64_t wire_bytes = 0;     // of one: what a rank sends in a ring
 };
 
-// Bytes that one rank of `ranks` sends when a collective of this payload runs as a ring: all-reduce
-// 2 (n - 1) / n of the payload, the others (n - 1) / n, rounded up; send and recv all of it.
-int64_t RingWireBytes(const std::string& op, int64_t payload_bytes, int64_t ranks);
-
 // By stage; within a stage forward, backward, update, each in the order of execution. Entries that
 // differ in nothing but their place are one, with their count.
 std::vector<CommEntry> CommEntries(const Plan& plan);

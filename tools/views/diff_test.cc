@@ -11,9 +11,9 @@ TEST(DiffTest, EqualPlansHaveNoDifference) {
   EXPECT_TRUE(DiffPlans(SmallPlan(), SmallPlan()).empty());
   // Two sizes of one kind of collective, apart from each other.
   Plan plan = SmallPlan();
-  plan.segments[0].instrs.insert(plan.segments[0].instrs.end(), plan.segments[2].instrs.begin(),
-                                 plan.segments[2].instrs.end());
-  plan.segments[0].slots[2].type.dims[0].size = 4;
+  plan.segments[0].slots = plan.segments[1].slots;
+  plan.segments[0].instrs = plan.segments[1].instrs;
+  for (Slot& slot : plan.segments[0].slots) slot.type.dims[0].size = 4;
   plan.classes[0].chunks[0].forward[0].layer = 0;
   EXPECT_TRUE(DiffPlans(plan, plan).empty()) << DiffText(DiffPlans(plan, plan));
   EXPECT_EQ(DiffText({}), "");

@@ -6,8 +6,8 @@
 #include "absl/strings/str_join.h"
 #include "graph/base/json_writer.h"
 #include "graph/base/units.h"
+#include "graph/plan/instr_collective.h"
 #include "graph/text/printer.h"
-#include "tools/views/instr_collective.h"
 #include "tools/views/repeats.h"
 #include "tools/views/schedule.h"
 
@@ -130,11 +130,12 @@ std::string InstrText(const Plan& plan, const Segment& segment, const Instr& ins
       return absl::StrCat(ResultsOf(plan, segment, instr), " = load(\"", instr.attrs.Text("name"),
                           "\")");
     case InstrKind::kStart: {
-      const InstrCollective collective = CollectiveOf(plan, segment, instr);
-      return absl::StrCat("start ", instr.collective, ": ", collective.op,
+      const InstrCollective collective = CollectiveOf(plan.mesh, segment, instr);
+      return absl::StrCat("start ", instr.collective, ": ", NameOf(collective.kind()),
                           collective.label.empty() ? "" : " ", collective.label, " over ",
-                          collective.group, ", ", BytesText(collective.payload_bytes), ": ",
-                          NamesOf(segment, instr.inputs), " -> ", NamesOf(segment, instr.outputs));
+                          plan.mesh.GroupName(collective.axes()), ", ",
+                          BytesText(collective.payload_bytes), ": ", NamesOf(segment, instr.inputs),
+                          " -> ", NamesOf(segment, instr.outputs));
     }
     case InstrKind::kCompute:
       break;

@@ -42,15 +42,6 @@ TEST(FormatTest, Tables) {
   EXPECT_EQ(TableText({{"a", "long"}, {"wide", "1"}}, {false, true}), "a     long\nwide     1\n");
 }
 
-TEST(CommTest, RingBytes) {
-  EXPECT_EQ(RingWireBytes("all-reduce", 1024, 4), 1536);
-  EXPECT_EQ(RingWireBytes("all-reduce-max", 6, 3), 8);
-  EXPECT_EQ(RingWireBytes("all-gather", 1024, 4), 768);
-  EXPECT_EQ(RingWireBytes("reduce-scatter", 10, 3), 7);  // 6 2/3
-  EXPECT_EQ(RingWireBytes("send", 10, 2), 10);
-  EXPECT_EQ(RingWireBytes("all-reduce", int64_t{1} << 60, 8), 7 * (int64_t{1} << 58));
-}
-
 TEST(CommTest, OneEntryForEachLayerPhaseAndKind) {
   std::string lines;
   for (const CommEntry& entry : CommEntries(SmallPlan())) {

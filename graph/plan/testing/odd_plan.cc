@@ -5,6 +5,7 @@
 #include "graph/base/status.h"
 #include "graph/ir/op.h"
 #include "graph/ir/testing/graph_difference.h"
+#include "graph/plan/instr_collective.h"
 
 namespace mgc {
 namespace {
@@ -73,7 +74,7 @@ Segment BoundarySegment(Region from, Region to) {
   sum.op = FindOp("all_reduce");
   sum.inputs = {0};
   sum.outputs = {0};
-  sum.attrs = {{"group", "embedding"}};
+  SetJoinsEnds(&sum);
   sum.collective = 0;
   segment.instrs = {sum};
   segment.num_collectives = 1;

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "graph/ir/collective.h"
+#include "graph/plan/instr_collective.h"
 
 namespace mgc {
 namespace {
@@ -49,8 +49,7 @@ void CollectiveRuns::Wait(const InstrSite& site) { Finish(StartOf(site)); }
 absl::StatusOr<CollectiveUse> CollectiveRuns::UseOf(const InstrSite& site, size_t part) const {
   const Slot& from = SlotOf(site, site.instr->inputs[part]);
   const Slot& to = SlotOf(site, site.instr->outputs[part]);
-  absl::StatusOr<mgc::Collective> collective =
-      CollectiveBetween(from.sharding, to.sharding, site.instr->op->name);
+  absl::StatusOr<mgc::Collective> collective = CollectiveOfPart(*site.segment, *site.instr, part);
   if (!collective.ok()) return collective.status();
   return CollectiveUse{*std::move(collective), from.type, from.sharding, to.sharding,
                        state_.plan().mesh};
@@ -75,7 +74,7 @@ void CollectiveRuns::RunLocal(const InstrSite& site) {
 
 Tiles CollectiveRuns::Exchange(absl::Span<const InstrSite> sites, size_t s, size_t part) {
   const InstrSite& site = sites[s];
-  if (site.instr->attrs.Text("group") == "embedding") return SumOverSites(sites, part);
+  if (JoinsEnds(*site.instr)) return SumOverSites(sites, part);
   const absl::StatusOr<CollectiveUse> use = UseOf(site, part);
   if (!use.ok()) {
     state_.Fail(use.status(), state_.PlaceOf(site));

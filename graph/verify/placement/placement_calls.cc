@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/file.h"
 #include "graph/ir/op.h"
+#include "graph/plan/instr_collective.h"
 #include "graph/types/sharding_text.h"
 #include "graph/verify/placement/placement_segment.h"
 
@@ -64,7 +65,7 @@ void ClassCalls::Run(const Site& site) {
     const Instr& instr = site.segment->instrs[i];
     // Each result of a bucket comes from its own operand.
     const bool bucket = instr.kind == InstrKind::kStart;
-    int tied_sums = SumsTiedWeights(instr) ? 1 : 0;
+    int tied_sums = JoinsEnds(instr) ? 1 : 0;
     std::vector<int> of_operand;
     for (size_t k = 0; k < instr.inputs.size(); ++k) {
       int sums = 0;

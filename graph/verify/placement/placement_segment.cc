@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/file.h"
 #include "graph/ir/check_op_sharding.h"
-#include "graph/ir/collective.h"
 #include "graph/ir/op.h"
+#include "graph/plan/instr_collective.h"
 #include "graph/types/sharding_text.h"
 
 namespace mgc {
@@ -130,26 +130,21 @@ class SegmentPlacement {
 
   void CheckStart(size_t index) {
     const Instr& instr = segment_.instrs[index];
-    if (SumsTiedWeights(instr)) {
+    if (JoinsEnds(instr)) {
       if (!of_stage_) {
         Add(index, "placement_v5", "sums copies of tied weights where there are none");
       }
       return;
     }
-    if (of_stage_ && GoesOverStages(instr)) {
+    // Kind and axes are one for all operands: plan_c17.
+    if (of_stage_ && pipeline_ >= 0 &&
+        CollectiveOf(plan_.mesh, segment_, instr).axes().Contains(pipeline_)) {
       Add(index, "placement_v5", "goes over pp inside a layer, which the other stages do not run");
       return;
     }
     for (size_t i = 0; i < instr.inputs.size(); ++i) {
       Report(index, UseOf(instr, {instr.inputs[i]}, {instr.outputs[i]}));
     }
-  }
-
-  // All operands of a bucket go the same way (plan_c17).
-  bool GoesOverStages(const Instr& instr) const {
-    const absl::StatusOr<Collective> part = CollectiveBetween(
-        SlotAt(instr.inputs[0]).sharding, SlotAt(instr.outputs[0]).sharding, instr.op->name);
-    return part.ok() && pipeline_ >= 0 && part->axes.AsSet().Contains(pipeline_);
   }
 
   const Plan& plan_;
@@ -170,10 +165,6 @@ std::string PlaceOf(const Plan& plan, const Segment& segment, size_t instr) {
   const std::string loc = plan.model.LocText(at.loc);
   if (!loc.empty()) absl::StrAppend(&place, " (", loc, ")");
   return place;
-}
-
-bool SumsTiedWeights(const Instr& instr) {
-  return instr.kind == InstrKind::kStart && instr.attrs.Find("group") != nullptr;
 }
 
 bool SameStorage(const TensorType& a, const TensorType& b) {

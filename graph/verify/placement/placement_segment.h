@@ -14,10 +14,6 @@ namespace mgc {
 // `segment layer.forward, instruction 4 all_gather (models.cc:83:1)`.
 std::string PlaceOf(const Plan& plan, const Segment& segment, size_t instr);
 
-// Whether a compute or start instruction sums tied weights' gradients over the stages that hold
-// copies (attribute group = "embedding").
-bool SumsTiedWeights(const Instr& instr);
-
 // Same element type, sizes and multiples; names of dims do not matter.
 bool SameStorage(const TensorType& a, const TensorType& b);
 

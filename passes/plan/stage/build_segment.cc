@@ -9,6 +9,7 @@
 #include "graph/base/status.h"
 #include "graph/ir/collective.h"
 #include "graph/ir/op.h"
+#include "graph/plan/instr_collective.h"
 #include "passes/plan/stage/fold_segments.h"
 
 namespace mgc {
@@ -140,7 +141,8 @@ class Builder {
     slots_.StandIn(node.outputs[0], held);
     Instr start = NewInstr(node, InstrKind::kStart);
     start.op = FindOp("all_reduce");
-    start.attrs = {{"group", std::string("embedding")}, {"label", std::string("embedding")}};
+    start.attrs = {{"label", std::string("embedding")}};
+    SetJoinsEnds(&start);
     start.inputs = {slots_.Of(held)};
     start.outputs = start.inputs;
     Start(std::move(start), {node.outputs[0]});

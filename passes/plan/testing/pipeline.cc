@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/ir/op.h"
+#include "graph/plan/instr_collective.h"
 #include "gtest/gtest.h"
 #include "passes/config/place_layers.h"
 #include "passes/plan/allocate.h"
@@ -158,7 +159,7 @@ class PipelineBuilder {
     Instr start;
     start.kind = InstrKind::kStart;
     start.op = FindOp("all_reduce");
-    if (!group.empty()) start.attrs.Set("group", group);
+    if (!group.empty()) SetJoinsEnds(&start);
     const int first = static_cast<int>(segment->slots.size());
     segment->slots.push_back(MakeSlot(0, owed));
     segment->slots.push_back(MakeSlot(0, {}));

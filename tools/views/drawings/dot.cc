@@ -30,10 +30,10 @@ constexpr PhaseLook kUpdateLook = {Phase::kUpdate, "update", "dotted", "#009E73"
 constexpr char kCollectiveFill[] = "#F0E442";
 constexpr char kTransferColor[] = "#D55E00";
 
-const char* ShapeOf(const std::string& op) {
-  if (op == "all-gather") return "invtrapezium";
-  if (op == "reduce-scatter") return "trapezium";
-  if (op == "all-to-all") return "parallelogram";
+const char* ShapeOf(CollectiveKind kind) {
+  if (kind == CollectiveKind::kAllGather) return "invtrapezium";
+  if (kind == CollectiveKind::kReduceScatter) return "trapezium";
+  if (kind == CollectiveKind::kAllToAll) return "parallelogram";
   return "cds";  // all-reduce
 }
 
@@ -227,9 +227,9 @@ class Drawing {
 
   void DrawNode(const std::string& id, const SegmentNode& node, const std::string& label,
                 const PhaseLook& look) {
-    const bool collective = node.is_collective;
+    const bool collective = node.collective.has_value();
     dot_.Node(id, {{"label", label},
-                   {"shape", collective ? ShapeOf(node.collective.op) : "box"},
+                   {"shape", collective ? ShapeOf(*node.collective) : "box"},
                    {"style", absl::StrCat("filled,", look.outline)},
                    {"fillcolor", collective ? kCollectiveFill : look.fill},
                    {"class", collective ? "collective" : look.name},

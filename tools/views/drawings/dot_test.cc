@@ -26,7 +26,8 @@ TEST(SegmentNodesTest, FollowsDataThroughMemory) {
   const SegmentNodes nodes = NodesOf(plan, plan.segments[1], Detail::kFull);
   ASSERT_EQ(nodes.nodes.size(), 3);  // matmul, all-reduce, gelu; no wait
   EXPECT_EQ(nodes.nodes[1].label, "g: all-reduce\ntp, 512 B");
-  EXPECT_TRUE(nodes.nodes[1].is_collective);
+  EXPECT_EQ(nodes.nodes[1].collective, CollectiveKind::kAllReduce);
+  EXPECT_FALSE(nodes.nodes[0].collective.has_value());
   EXPECT_EQ(nodes.flow, (std::vector<std::pair<int, int>>{{0, 1}, {1, 2}}));
   EXPECT_EQ(nodes.nodes[0].tooltip,
             "%y.owed: f32[batch=2,seq=8,embed=16] @m[dp,-,-]+tp = matmul(%x, %layers.*.w) "

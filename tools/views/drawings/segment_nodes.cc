@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/units.h"
+#include "graph/plan/instr_collective.h"
 #include "tools/views/instructions.h"
 
 namespace mgc {
@@ -32,11 +33,11 @@ std::string NameOf(const Instr& instr) {
 
 SegmentNode CollectiveNode(const Plan& plan, const Segment& segment, const Instr& instr) {
   SegmentNode node;
-  node.is_collective = true;
-  node.collective = CollectiveOf(plan, segment, instr);
-  const InstrCollective& collective = node.collective;
-  node.label = absl::StrCat(collective.label.empty() ? "" : collective.label + ": ", collective.op,
-                            "\n", collective.group, ", ", BytesText(collective.payload_bytes));
+  const InstrCollective collective = CollectiveOf(plan.mesh, segment, instr);
+  node.collective = collective.kind();
+  node.label = absl::StrCat(collective.label.empty() ? "" : collective.label + ": ",
+                            NameOf(collective.kind()), "\n", plan.mesh.GroupName(collective.axes()),
+                            ", ", BytesText(collective.payload_bytes));
   node.tooltip = InstrText(plan, segment, instr);
   return node;
 }

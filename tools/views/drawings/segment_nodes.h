@@ -8,8 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/optional.h"
+#include "graph/ir/collective.h"
 #include "graph/plan/plan.h"
-#include "tools/views/instr_collective.h"
 
 namespace mgc {
 
@@ -20,8 +21,7 @@ enum class Detail {
 };
 
 struct SegmentNode {
-  bool is_collective = false;
-  InstrCollective collective;
+  absl::optional<CollectiveKind> collective;  // none: computes
   std::string label;
   std::string tooltip;  // types, shardings, source
 };
