@@ -35,6 +35,10 @@ inline constexpr char kCorrection1Scalar[] = "correction1";
 inline constexpr char kCorrection2Scalar[] = "correction2";
 inline constexpr char kMaxNormScalar[] = "max_norm";
 
+// What reports call a collective, `f`, `g`, `gradient`, `loss`, ... (docs/glossary.md): attribute
+// of collectives, and of the reshards that they are made from.
+inline constexpr char kLabelAttr[] = "label";
+
 // What belongs to a parameter: its sum of gradients (of several uses the first), their mean, its
 // moments.
 inline constexpr char kGradSuffix[] = "/grad";

@@ -30,7 +30,9 @@ OpDef Reshard() {
       "x in another sharding: a user's pin, or a change of sharding that partition will spell out.";
   op.operands = {"x"};
   op.results = {"y"};
-  op.attrs = {{"pin", AttrKind::kInt, false}, {"sharding", AttrKind::kText, false}};
+  op.attrs = {{"pin", AttrKind::kInt, false},
+              {"sharding", AttrKind::kText, false},
+              {"label", AttrKind::kText, false}};
   op.roles = {OpRole::kReshard};
   op.any_dtype = true;
   op.rule = "... -> ...";

@@ -169,7 +169,7 @@ class Update {
     update_.origin = "report";
     const int64_t num_losses = static_cast<int64_t>(terms.losses.size());
     const ValueId all =
-        Resolved(builder_->Emit("stack", std::move(sums), {}, update_, "loss_and_tokens"));
+        Resolved(builder_->Emit("stack", std::move(sums), {}, update_, "loss_and_tokens"), "loss");
     const ValueId tokens = Entry(all, num_losses, kTokenReport);
     inverse_tokens_ = builder_->Emit("inv", {tokens}, {}, update_, "tokens.inv");
     for (int64_t i = 0; i < num_losses; ++i) {
@@ -230,8 +230,9 @@ class Update {
                         builder_->graph().node(builder_->graph().value(term).producer));
   }
 
-  ValueId Resolved(ValueId value) {
-    return builder_->Emit("reshard", {value}, {}, update_,
+  // Known as a whole to every rank; reports call what that takes `label`.
+  ValueId Resolved(ValueId value, const std::string& label) {
+    return builder_->Emit("reshard", {value}, {{kLabelAttr, label}}, update_,
                           absl::StrCat(builder_->graph().value(value).name, ".resolved"));
   }
   ValueId Entry(ValueId vector, int64_t i, const std::string& name) {
@@ -258,7 +259,8 @@ class Update {
       sum = builder_->Emit("add", sums, {}, update_, absl::StrCat(GradName(name), ".sum"));
     }
     const ValueId resolved =
-        builder_->Emit("reshard", {sum}, {}, update_, absl::StrCat(GradName(name), ".resolved"));
+        builder_->Emit("reshard", {sum}, {{kLabelAttr, std::string("gradient")}}, update_,
+                       absl::StrCat(GradName(name), ".resolved"));
     builder_->SetPrimal(resolved, param);
     const ValueId mean =
         builder_->Emit("mul", {resolved, inverse_tokens_}, {}, update_, MeanGradName(name));
@@ -273,7 +275,7 @@ class Update {
   ValueId Norm() {
     update_.origin = "gradient norm";
     const ValueId vector =
-        Resolved(builder_->Emit("stack", std::move(squares_), {}, update_, "grad_squares"));
+        Resolved(builder_->Emit("stack", std::move(squares_), {}, update_, "grad_squares"), "norm");
     const ValueId total = builder_->Emit("total", {vector}, {}, update_, "grad_square");
     return builder_->Emit("sqrt", {total}, {}, update_, kGradNormReport);
   }
@@ -294,7 +296,9 @@ class Update {
                          {value.name + ".stepped", FirstMomentName(value.name) + ".next",
                           SecondMomentName(value.name) + ".next"});
     MGC_CHECK(made.ok()) << made.status().ToString();
-    const ValueId whole = builder_->Emit("reshard", {(*made)[0]}, {}, like, value.name + ".next");
+    const ValueId whole =
+        builder_->Emit("reshard", {(*made)[0]}, {{kLabelAttr, std::string("parameter")}}, like,
+                       value.name + ".next");
     Assign(param, whole);
     Assign(m, (*made)[1]);
     Assign(v, (*made)[2]);

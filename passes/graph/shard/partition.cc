@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/ir/op.h"
+#include "graph/ir/step_names.h"
 #include "passes/graph/rewrite.h"
 
 namespace mgc {
@@ -106,24 +107,6 @@ class ShardingPath {
   std::vector<ShardingStep> steps_;
 };
 
-// What reports call a change of sharding. In the model: f and g of the Megatron-LM paper, with
-// sequence parallelism their reduce-scatter/all-gather pairs; the vocabulary's small reductions; in
-// the update what is reduced or gathered.
-std::string LabelOf(const Graph& graph, const Node& node) {
-  const Value& result = graph.value(node.outputs[0]);
-  if (node.phase == Phase::kUpdate) {
-    if (result.type.ndim() == 1 && result.type.dtype == DType::kF64) {
-      return node.origin == "report" ? "loss" : "norm";
-    }
-    return result.primal != kNone ? "gradient" : "parameter";
-  }
-  if (result.type.ndim() < 3) return "vocabulary";
-  const bool owed = !graph.sharding(node.inputs[0]).Owed().empty();
-  const bool gradient = result.primal != kNone;
-  if (node.phase == Phase::kForward) return owed ? "g" : "f";
-  return gradient && !owed ? "g" : "f";
-}
-
 }  // namespace
 
 std::vector<ShardingStep> StepsBetween(const Sharding& from, const Sharding& to) {
@@ -140,7 +123,8 @@ Graph Partition(const Graph& sharded) {
     const Value& result = sharded.value(node.outputs[0]);
     const std::vector<ShardingStep> steps =
         StepsBetween(sharded.sharding(node.inputs[0]), *result.sharding);
-    const Attrs attrs{{"label", LabelOf(sharded, node)}};
+    Attrs attrs;
+    if (const AttrValue* label = node.attrs.Find(kLabelAttr)) attrs.Set(kLabelAttr, *label);
     ValueId now = rewriter.Mapped(node.inputs[0]);
     for (size_t i = 0; i < steps.size(); ++i) {
       Node step = node;

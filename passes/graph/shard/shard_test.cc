@@ -9,6 +9,7 @@
 #include "graph/ir/check.h"
 #include "graph/ir/op.h"
 #include "gtest/gtest.h"
+#include "passes/graph/differentiate.h"
 #include "passes/plan/testing/text_graph.h"
 
 namespace mgc {
@@ -28,8 +29,9 @@ class ShardTest : public testing::Test {
     strategy_.rows.push_back({{"batch", "seq", "embed"}, {{"seq", mesh_.Find("tp")}}});
   }
 
-  Graph MustShard(const char* text) {
-    absl::StatusOr<Sharded> sharded = Shard(ReadGraph(text), mesh_, strategy_);
+  Graph MustShard(const char* text) { return MustShard(ReadGraph(text)); }
+  Graph MustShard(const Graph& training) {
+    absl::StatusOr<Sharded> sharded = Shard(training, mesh_, strategy_);
     EXPECT_TRUE(sharded.ok()) << sharded.status();
     if (!sharded.ok()) return Graph();
     EXPECT_TRUE(CheckGraph(sharded->graph).ok()) << CheckGraph(sharded->graph);
@@ -58,6 +60,38 @@ class ShardTest : public testing::Test {
   Strategy strategy_;
   Lines notes_;
 };
+
+// What reports call a change of sharding is known where it is asked for: the update's resolves say
+// so themselves, and what their operands need on the way goes by the same word.
+TEST_F(ShardTest, ChangesSayWhatReportsCallThem) {
+  Row("mlp", "tp");
+  Row("batch", "dp");
+  strategy_.storage_axes = mesh_.Find("dp").AsSet();
+  const absl::StatusOr<Graph> training = Differentiate(ReadGraph(R"(graph @g logical (
+    param %w: f32[embed=4,mlp=8],
+    data %x: f32[batch=4,seq=2,embed=4],
+    data %weights: f32[batch=4,seq=2]
+  ) {
+    %y = matmul(%x, %w) {spec="b s k, k n -> b s n"}
+    %z = matmul(%y, %w) {spec="b s n, k n -> b s k"}
+    %loss = total(%z)
+    %count = total(%weights)
+    loss %loss weight 1.0
+    report "count" = %count
+  })"));
+  ASSERT_TRUE(training.ok()) << training.status();
+  const Graph graph = MustShard(*training);
+  Lines labels;
+  for (const Node& node : graph.nodes()) {
+    if (node.op->name != "reshard") continue;
+    labels.push_back(
+        absl::StrCat(graph.value(node.outputs[0]).name, " ", node.attrs.Text("label")));
+  }
+  EXPECT_EQ(labels, (Lines{"z g", "loss/sum.next.to loss", "tokens/sum.next.to loss",
+                           "loss_and_tokens.resolved loss", "w/grad.resolved gradient",
+                           "w/grad.square.to norm", "grad_squares.resolved norm", "w.to parameter",
+                           "w.next parameter"}));
+}
 
 TEST_F(ShardTest, OwedSumsArePaidWhereTheyAreMade) {
   Row("mlp", "tp");

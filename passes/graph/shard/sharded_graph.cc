@@ -4,8 +4,30 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/ir/op.h"
+#include "graph/ir/step_names.h"
 
 namespace mgc {
+namespace {
+
+// By node of the update, what reports call the changes of sharding it asks for. Resharding nodes
+// say so; what an operand of another node needs goes by the reshard that its results lead to.
+std::vector<std::string> LabelsInUpdate(const Graph& training) {
+  const std::vector<std::vector<NodeId>> users = training.Users();
+  std::vector<std::string> labels(training.nodes().size());
+  for (size_t n = labels.size(); n-- > 0;) {
+    const Node& node = training.nodes()[n];
+    if (node.phase != Phase::kUpdate) continue;
+    labels[n] = node.op->Has(OpRole::kReshard) ? node.attrs.Text(kLabelAttr) : "";
+    for (ValueId id : node.outputs) {
+      for (NodeId user : users[static_cast<size_t>(id)]) {
+        if (labels[n].empty()) labels[n] = labels[static_cast<size_t>(user)];
+      }
+    }
+  }
+  return labels;
+}
+
+}  // namespace
 
 Sharding Paid(Sharding sharding, AxisSet axes) {
   sharding.sum -= axes;
@@ -14,7 +36,7 @@ Sharding Paid(Sharding sharding, AxisSet axes) {
 }
 
 ShardedGraph::ShardedGraph(const Graph& training, const Mesh& mesh)
-    : source_(training), rewriter_(training, Level::kSharded) {
+    : source_(training), labels_(LabelsInUpdate(training)), rewriter_(training, Level::kSharded) {
   rewriter_.builder().set_mesh(mesh);
 }
 
@@ -95,10 +117,24 @@ ValueId ShardedGraph::Reshard(ValueId value, const Sharding& target, const Node&
   Node reshard = place;
   reshard.op = FindOp("reshard");
   reshard.attrs = {};
+  if (const std::string label = LabelOf(value, place); !label.empty()) {
+    reshard.attrs.Set(kLabelAttr, label);
+  }
   reshard.inputs = {value};
   Value result{name, graph.type(value), target, kNone, graph.value(value).primal};
   const NodeId node = rewriter_.builder().AppendRaw(std::move(reshard), {std::move(result)});
   return rewriter_.builder().graph().node(node).outputs[0];
+}
+
+std::string ShardedGraph::LabelOf(ValueId value, const Node& place) const {
+  if (place.phase == Phase::kUpdate) {
+    return labels_[static_cast<size_t>(source_.value(place.outputs[0]).producer)];
+  }
+  const Value& changed = rewriter_.builder().graph().value(value);
+  if (changed.type.ndim() < 3) return "vocabulary";
+  const bool owed = !changed.sharding->Owed().empty();
+  if (place.phase == Phase::kForward) return owed ? "g" : "f";
+  return changed.primal != kNone && !owed ? "g" : "f";
 }
 
 }  // namespace mgc

@@ -56,8 +56,13 @@ class ShardedGraph {
   Value NewValue(ValueId old, const Sharding& sharding, const std::string& name) const;
   ValueId Reshard(ValueId value, const Sharding& target, const Node& place,
                   const std::string& name);
+  // What reports call a change of sharding that `place` asks for. In the model: f and g of the
+  // Megatron-LM paper, with sequence parallelism their reduce-scatter/all-gather pairs, and the
+  // vocabulary's small reductions. In the update: what is reduced or gathered.
+  std::string LabelOf(ValueId value, const Node& place) const;
 
   const Graph& source_;
+  const std::vector<std::string> labels_;  // by node of the training graph
   Rewriter rewriter_;
   std::map<ValueId, std::vector<Conversion>> conversions_;  // by new value
 };
