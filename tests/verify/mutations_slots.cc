@@ -49,7 +49,8 @@ MutationKind OtherSlot(const char* name, std::vector<int> Instr::*list) {
 bool Commutes(const Instr& instr, size_t i, size_t j) {
   if (instr.kind != InstrKind::kCompute) return false;
   const std::string& op = instr.op->name;
-  return (op == "add" || op == "mul" || op == "accumulate") && i + j == 1;
+  const bool either = op == "add" || op == "mul" || op == "accumulate" || op == "weighted_sum";
+  return either && i + j == 1;
 }
 
 MutationKind SlotsSwapped(const char* name, std::vector<int> Instr::*list) {
