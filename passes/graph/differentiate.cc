@@ -29,14 +29,28 @@ class Backward : public GradContext {
     return absl::OkStatus();
   }
 
-  // Contributions to a parameter's gradient with the place of the use, in order of use.
+  // Contributions to a value's gradient with the place of the use, in order of use.
   struct Use {
     ValueId gradient;
     Node like;
   };
-  std::vector<Use> UsesOf(ValueId param) const {
-    std::vector<Use> uses(grads_[Index(param)].rbegin(), grads_[Index(param)].rend());
-    return uses;
+  std::vector<Use> UsesOf(ValueId primal) const {
+    return {grads_[Index(primal)].rbegin(), grads_[Index(primal)].rend()};
+  }
+
+  // Names gradients after their primals, now that all uses are known: `%x.grad`, or `%x.grad.1`,
+  // `%x.grad.2` in order of use where several are added. What a rule makes on the way keeps the
+  // name of the gradient it starts from, and its op's: `%y.grad.mul`.
+  void NameGradients(Rewriter* rewriter) const {
+    for (size_t v = 0; v < grads_.size(); ++v) {
+      const ValueId primal = static_cast<ValueId>(v);
+      const std::vector<Use> uses = UsesOf(primal);
+      for (size_t i = 0; i < uses.size(); ++i) {
+        if (builder_->graph().value(uses[i].gradient).primal != primal) continue;
+        const std::string number = uses.size() == 1 ? "" : absl::StrCat(".", i + 1);
+        rewriter->Rename(uses[i].gradient, GradientName(primal) + number);
+      }
+    }
   }
 
   const Attrs& attrs() const override { return node_->attrs; }
@@ -49,7 +63,7 @@ class Backward : public GradContext {
 
   std::vector<ValueId> EmitAll(absl::string_view op, std::vector<ValueId> inputs,
                                Attrs attrs) override {
-    const std::string name = absl::StrCat(builder_->graph().value(node_->outputs[0]).name, ".grad");
+    const std::string name = absl::StrCat(GradientName(node_->outputs[0]), ".", op);
     absl::StatusOr<std::vector<ValueId>> made =
         builder_->Append(op, std::move(inputs), std::move(attrs), place_, {name});
     MGC_CHECK(made.ok()) << "gradient of " << node_->op->name << ": " << made.status().ToString();
@@ -66,6 +80,10 @@ class Backward : public GradContext {
 
  private:
   static size_t Index(ValueId id) { return static_cast<size_t>(id); }
+
+  std::string GradientName(ValueId primal) const {
+    return absl::StrCat(builder_->graph().value(primal).name, ".grad");
+  }
 
   static std::vector<bool> Trained(const Graph& graph) {
     std::vector<bool> trained(graph.values().size(), false);
@@ -109,8 +127,7 @@ class Backward : public GradContext {
       if (use.like.layer < place->like.layer) place = &use;
     }
     const Node like = place->like;
-    const ValueId sum = builder_->Emit("add", std::move(terms), {}, like,
-                                       absl::StrCat(builder_->graph().value(id).name, ".grad"));
+    const ValueId sum = builder_->Emit("add", std::move(terms), {}, like, GradientName(id));
     builder_->SetPrimal(sum, id);
     return sum;
   }
@@ -347,7 +364,10 @@ absl::StatusOr<Graph> Differentiate(const Graph& logical) {
   Update update(&builder);
   update.ReportLoss(terms);
   MGC_RETURN_IF_ERROR(update.StepParameters(backward));
-  return std::move(builder).Finish();
+  Rewriter named(builder.graph(), Level::kTraining);
+  backward.NameGradients(&named);
+  for (const Node& node : builder.graph().nodes()) named.Copy(node);
+  return std::move(named).Finish();
 }
 
 absl::StatusOr<Graph> Evaluation(const Graph& logical) {

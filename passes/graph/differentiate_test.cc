@@ -173,6 +173,40 @@ TEST(DifferentiateTest, OnlyDecayingParametersDecay) {
   EXPECT_EQ(decay, (std::map<std::string, int64_t>{{"w", 1}, {"a", 0}, {"b", 0}}));
 }
 
+// A gradient is named after what it is the gradient of, contributions to it by numbers in order of
+// use; what is made on the way, after where it starts from.
+TEST(DifferentiateTest, GradientsAreNamedAfterTheirPrimals) {
+  const Graph graph = Training(kTied);
+  Lines names;
+  for (const Node& node : graph.nodes()) {
+    const std::string& name = graph.value(node.outputs[0]).name;
+    if (absl::StrContains(name, ".grad")) names.push_back(absl::StrCat(name, " ", node.op->name));
+  }
+  EXPECT_EQ(names, (Lines{"logits.grad broadcast", "z.grad matmul", "w.grad.2 matmul",
+                          "y.grad.1 mul", "yb.grad.mul.2 mul", "b.grad reduce_sum", "y.grad add",
+                          "x.grad.1 mul", "xa.grad.mul.2 mul", "a.grad reduce_sum", "x.grad add",
+                          "w.grad.1 lookup_grad"}));
+  const NodeId user = graph.Users()[static_cast<size_t>(graph.FindValue("w/grad"))].at(0);
+  EXPECT_EQ(graph.value(graph.node(user).inputs[1]).name, "w.grad.1");
+}
+
+// The name of a gradient that a model has taken for something else stays the model's.
+TEST(DifferentiateTest, NamesOfTheModelStay) {
+  const Graph graph = Training(R"(graph @g logical (
+    param %w: f32[4], data %weights: f32[4]
+  ) {
+    %x.grad = mul(%w, %weights)
+    %x = mul(%w, %x.grad)
+    %y = mul(%x, %x)
+    %l = total(%y)
+    %count = total(%weights)
+    loss %l weight 1.0
+    report "count" = %count
+  })");
+  EXPECT_EQ(graph.node(graph.value(graph.FindValue("x.grad")).producer).phase, Phase::kForward);
+  EXPECT_EQ(graph.value(graph.FindValue("x.grad")).primal, kNone);
+}
+
 // A parameter that the loss does not depend on is left as it is.
 TEST(DifferentiateTest, AParameterWithoutGradientIsNotStepped) {
   const Graph graph = Training(R"(graph @g logical (

@@ -34,6 +34,9 @@ NodeId Rewriter::CopyReading(const Node& node, std::vector<ValueId> inputs) {
   std::vector<Value> results;
   for (ValueId id : node.outputs) {
     results.push_back(source_.value(id));
+    if (const auto name = names_.find(id); name != names_.end()) {
+      results.back().name = name->second;
+    }
     ValueId& primal = results.back().primal;
     if (primal != kNone) primal = Mapped(primal);
   }

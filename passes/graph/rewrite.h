@@ -4,6 +4,9 @@
 #ifndef MGC_PASSES_GRAPH_REWRITE_H_
 #define MGC_PASSES_GRAPH_REWRITE_H_
 
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/ir/graph.h"
@@ -23,6 +26,9 @@ class Rewriter {
   ValueId Mapped(ValueId old) const { return map_[static_cast<size_t>(old)]; }
   void Map(ValueId old, ValueId now) { map_[static_cast<size_t>(old)] = now; }
 
+  // Lets the copy of a node's result go by another name.
+  void Rename(ValueId old, std::string name) { names_.emplace(old, std::move(name)); }
+
   // Copies a node, reading the mapped values; its results keep name, type and sharding.
   NodeId Copy(const Node& node);
   // The same, reading `inputs`, which are new values.
@@ -35,6 +41,7 @@ class Rewriter {
   const Graph& source_;
   GraphBuilder builder_;
   std::vector<ValueId> map_;
+  std::map<ValueId, std::string> names_;  // by old value
 };
 
 // Without the nodes that no output depends on.

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "graph/ir/op.h"
 #include "passes/plan/stage/fold_segments.h"
 
@@ -38,17 +40,30 @@ int SlotTable::Of(ValueId id) {
   if (!fresh) return it->second;
   const Value& value = graph_.value(id);
   Slot slot;
-  slot.name = FoldName(value.name, part_.layer, graph_.num_layers());
   slot.type = value.type;
   slot.sharding = *value.sharding;
   slot.bytes = NumElements(graph_.local_shape(id)) * SizeOf(value.type.dtype);
   const ValuePlace place = PlaceOf(id);
-  // Else it would be named after a neighbouring layer.
-  if (IsBoundary(place.formal.region)) slot.name = ToString(place.formal);
+  slot.name = NameOf(id, place);
   slot.formal = NumberOf(place.formal);
   slot.offset = place.offset;
   segment_.slots.push_back(std::move(slot));
   return it->second;
+}
+
+// What crosses a cut point, and what contributes to its gradient, goes by the boundary's formal:
+// named after a neighbouring layer, equal layers would differ.
+std::string SlotTable::NameOf(ValueId id, const ValuePlace& place) {
+  if (IsBoundary(place.formal.region)) return ToString(place.formal);
+  const Value& value = graph_.value(id);
+  if (value.primal != kNone && LeavesLayer(parts_, value.primal)) {
+    const Formal formal = PlaceOf(value.primal).formal;
+    const std::string& crossing = graph_.value(value.primal).name;
+    if (formal.region == Region::kInput && absl::StartsWith(value.name, crossing)) {
+      return absl::StrCat(ToString(formal), value.name.substr(crossing.size()));
+    }
+  }
+  return FoldName(value.name, part_.layer, graph_.num_layers());
 }
 
 ValuePlace SlotTable::PlaceOf(ValueId id) {

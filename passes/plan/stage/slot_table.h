@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <string>
 
 #include "graph/ir/graph.h"
 #include "graph/plan/plan.h"
@@ -36,6 +37,7 @@ class SlotTable {
   void StandIn(ValueId value, ValueId held);
 
  private:
+  std::string NameOf(ValueId id, const ValuePlace& place);
   ValuePlace PlaceOf(ValueId id);
   std::map<ValueId, ValueId>::iterator FindStandIn(ValueId root);
   int NumberOf(const Formal& formal);
