@@ -109,35 +109,37 @@ std::string MemoryOf(const Plan& plan) {
   return ToString(findings);
 }
 
-TEST(InPlaceTest, OnlyAnAllReduceTakesItsOperandsPlace) {
-  Plan plan = CompileTiny("tp2");
-  ASSERT_EQ(MemoryOf(plan), "");
-  Segment& segment = SegmentOf(&plan, "layer.forward");
-  Instr& instr = segment.instrs[InstrOf(segment, "all_reduce")];
-  const Slot& in = segment.slots[static_cast<size_t>(instr.inputs[0])];
-  Slot& out = segment.slots[static_cast<size_t>(instr.outputs[0])];
-  out.offset = in.offset;
+// Lays the result of a segment's first instruction of an op exactly over its operand.
+void PutInPlace(Segment* segment, absl::string_view op) {
+  const Instr& instr = segment->instrs[InstrOf(*segment, op)];
+  Slot& in = segment->slots[static_cast<size_t>(instr.inputs[0])];
+  Slot& out = segment->slots[static_cast<size_t>(instr.outputs[0])];
   out.formal = in.formal;
-  EXPECT_EQ(MemoryOf(plan), "");
-  for (const char* op : {"all_gather", "reduce_scatter", "all_to_all"}) {
-    instr.op = FindOp(op);
-    EXPECT_THAT(MemoryOf(plan),
+  out.offset = in.offset;
+  in.bytes = out.bytes = std::max(in.bytes, out.bytes);
+}
+
+TEST(InPlaceTest, OnlyAnAllReduceTakesItsOperandsPlace) {
+  Plan reduced = CompileTiny("tp2");
+  ASSERT_EQ(MemoryOf(reduced), "");
+  PutInPlace(&SegmentOf(&reduced, "layer.forward"), "all_reduce");
+  EXPECT_EQ(MemoryOf(reduced), "");
+  const Plan plan = CompileTiny("tp4_sp");
+  ASSERT_EQ(MemoryOf(plan), "");
+  for (const char* op : {"all_gather", "reduce_scatter"}) {
+    Plan damaged = plan;
+    PutInPlace(&SegmentOf(&damaged, "layer.forward"), op);
+    EXPECT_THAT(MemoryOf(damaged),
                 AllOf(HasSubstr("over its operand"),
                       HasSubstr(absl::StrCat(op, " may not work in place [memory_v3]"))));
   }
 }
 
 TEST(InPlaceTest, IsRefusedWhenAPlanIsRead) {
-  Plan plan = CompileTiny("tp4_sp");
+  const Plan plan = CompileTiny("tp4_sp");
   for (const char* op : {"all_gather", "reduce_scatter"}) {
     Plan damaged = plan;
-    Segment& segment = SegmentOf(&damaged, "layer.forward");
-    const Instr& instr = segment.instrs[InstrOf(segment, op)];
-    Slot& in = segment.slots[static_cast<size_t>(instr.inputs[0])];
-    Slot& out = segment.slots[static_cast<size_t>(instr.outputs[0])];
-    out.formal = in.formal;
-    out.offset = in.offset;
-    in.bytes = out.bytes = std::max(in.bytes, out.bytes);
+    PutInPlace(&SegmentOf(&damaged, "layer.forward"), op);
     EXPECT_THAT(FindingsOf(damaged),
                 HasSubstr(absl::StrCat(op, " may not work in place [plan_c18]")));
   }
