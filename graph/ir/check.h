@@ -29,8 +29,7 @@
 //   sharded_c1  every value has a sharding that fits its type and the mesh
 //   sharded_c2  no collective ops
 //   sharded_c3  the operands of a node cut each factor of its rule alike, a whole factor not at
-//   all,
-//               and no axis serves two factors
+//               all, and no axis serves two factors
 //   sharded_c4  the results are cut as the operands and the rule say
 //   sharded_c5  what a value owes is what contracted factors and linear operands leave; of the
 //               graph's inputs only accumulators owe

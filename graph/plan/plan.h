@@ -165,7 +165,7 @@ struct TransferRef {
   int64_t micro_batch = 0;
 };
 // Their names in the words of schedules, with the stage that the chunk is of: `3F2`, `3RECV_F2`.
-// `chunks` are those the reference counts in; one that they lack goes by its own number.
+// `chunks` are those that the reference counts in; a chunk that they lack is named by its number.
 std::string NameOf(const ActionRef& ref, const std::vector<Chunk>& chunks);
 std::string NameOf(const TransferRef& ref, const std::vector<Chunk>& chunks);
 

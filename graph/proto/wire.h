@@ -1,9 +1,8 @@
 // Bytes of graphs, meshes and machines (graph/proto/mgc.proto), in both directions.
 //
 // Writing is deterministic. Reading trusts nothing: every number and name is checked, types are
-// inferred again and must agree; InvalidArgument says what is wrong, naming the place in the
-// message
-// (`node 3`, `value 7`). Unlike the text form, bytes keep the numbering of values.
+// inferred again and must agree; InvalidArgument says what is wrong and at which place of the
+// message (`node 3`, `value 7`). Unlike the text form, bytes keep the numbering of values.
 
 #ifndef MGC_GRAPH_PROTO_WIRE_H_
 #define MGC_GRAPH_PROTO_WIRE_H_

@@ -5,8 +5,7 @@
 //   unit    = 'E' | 't' | 'm' | 'L' | '|' | '(' item+ ')'   groups do not nest and need a count
 //
 // E is the embedding, t a decoder layer, m a multi-token-prediction layer, L the head with its
-// loss;
-// `|` ends a stage. Stage i of the flat list is chunk i / pp of rank i mod pp.
+// loss. `|` ends a stage. Stage i of the flat list is chunk i / pp of rank i mod pp.
 
 #ifndef MGC_PASSES_CONFIG_LAYOUT_STRING_H_
 #define MGC_PASSES_CONFIG_LAYOUT_STRING_H_

@@ -50,8 +50,8 @@ class Parts {
   // output is its target, a gradient's reduction and mean replace its sum as far as their ops allow
   // it (OpDef::in_place). Itself for all others.
   ValueId RootOf(ValueId id) const;
-  // Whether the value stands in a gradient's chain of the update, and so lives in the gradients'
-  // memory.
+  // Whether the value is a gradient on its way through the update (sum, reduced, mean): those are
+  // in the gradients' memory.
   bool IsGradient(ValueId id) const { return is_gradient_[Index(id)]; }
 
  private:

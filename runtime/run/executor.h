@@ -31,7 +31,7 @@ struct ExecutorOptions {
   int workers = 0;         // 0: one for each processor this process may use
   uint64_t seed = 0;       // of what is random in kernels (dropout)
   int64_t trace_room = 0;  // records kept per rank and queue; 0: no trace
-  // Runs tasks in a random order. Results may not depend on it: for tests.
+  // For tests: runs tasks in an order drawn with this seed. Results must not depend on it.
   absl::optional<uint64_t> shuffle;
 };
 

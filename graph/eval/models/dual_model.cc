@@ -25,7 +25,7 @@ ResiduePair Apply(const ResidueModel& model, absl::string_view name,
 }  // namespace
 
 DualPair DualModel::Fn(absl::string_view name, std::initializer_list<DualPair> args) const {
-  const ScalarFunction& function = *FindScalarFunction(name);
+  const ScalarFunction& function = ScalarFunctionOf(name);
   DualPair result{Apply(values_, name, args), {}};
   size_t i = 0;
   for (const DualPair& arg : args) {

@@ -67,7 +67,7 @@ void ResidueModel::SetShift(ResiduePair m) const {
 }
 
 bool ResidueModel::IsZeroAtZero(absl::string_view name) {
-  return FindScalarFunction(name)->zero_at_zero;
+  return ScalarFunctionOf(name).zero_at_zero;
 }
 
 }  // namespace mgc

@@ -289,5 +289,9 @@ TEST_F(DualModelTest, TheWinnersTangentPasses) {
   EXPECT_EQ(d_.Max(d_.NegInf(), x).tangent, x.tangent);
 }
 
+TEST(ScalarFunctionTest, AMissingRowIsNamed) {
+  EXPECT_DEATH(ScalarFunctionOf("gelu_gard"), "no scalar function `gelu_gard`");
+}
+
 }  // namespace
 }  // namespace mgc

@@ -1,8 +1,10 @@
 #include "graph/eval/models/scalar.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "graph/base/random.h"
+#include "graph/base/status.h"
 
 namespace mgc {
 namespace {
@@ -44,11 +46,12 @@ constexpr ScalarFunction kFunctions[] = {
 
 absl::Span<const ScalarFunction> ScalarFunctions() { return kFunctions; }
 
-const ScalarFunction* FindScalarFunction(absl::string_view name) {
-  for (const ScalarFunction& function : kFunctions) {
-    if (function.name == name) return &function;
-  }
-  return nullptr;
+const ScalarFunction& ScalarFunctionOf(absl::string_view name) {
+  const auto* found = std::find_if(std::begin(kFunctions), std::end(kFunctions),
+                                   [&](const ScalarFunction& f) { return f.name == name; });
+  MGC_CHECK(found != std::end(kFunctions))
+      << "no scalar function `" << name << "`: add its row to graph/eval/models/scalar.cc";
+  return *found;
 }
 
 double DoubleModel::Random(uint64_t seed, uint64_t stream, uint64_t index, double keep) const {

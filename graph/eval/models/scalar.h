@@ -54,8 +54,9 @@ struct ScalarFunction {
 
 // All functions an op may name.
 absl::Span<const ScalarFunction> ScalarFunctions();
-// Null when there is none.
-const ScalarFunction* FindScalarFunction(absl::string_view name);
+// The function of that name. Names are written in the meanings of ops only: one without a row is a
+// mistake of ours and ends the program, naming it.
+const ScalarFunction& ScalarFunctionOf(absl::string_view name);
 
 // Real numbers as doubles. Stateless.
 class DoubleModel {
@@ -77,7 +78,7 @@ class DoubleModel {
   double ExpDiff(double a, double m) const { return a == NegInf() ? 0.0 : std::exp(a - m); }
   double LogShift(double z, double m) const { return m + std::log(z); }
   double Fn(absl::string_view name, std::initializer_list<double> args) const {
-    return FindScalarFunction(name)->real(absl::MakeConstSpan(args.begin(), args.size()));
+    return ScalarFunctionOf(name).real(absl::MakeConstSpan(args.begin(), args.size()));
   }
   // Counter-based (graph/base/random.h): the element survives with probability `keep`.
   double Random(uint64_t seed, uint64_t stream, uint64_t index, double keep) const;

@@ -16,7 +16,7 @@ namespace {
 using Numbers = google::protobuf::RepeatedField<int64_t>;
 
 constexpr int kRefNumbers = 3;   // kind, chunk, micro-batch
-constexpr int64_t kAbsent = -1;  // an address that an action has not
+constexpr int64_t kAbsent = -1;  // the address of what an action does not have
 constexpr int64_t kActionKinds = 4;
 constexpr int64_t kTransferKinds = 4;
 

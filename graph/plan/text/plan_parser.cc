@@ -115,6 +115,7 @@ bool ReadFormal(TokenReader* reader, Formal* out) {
     return true;
   }
   std::vector<std::string> words;
+  words.reserve(kNumRegions);
   for (int i = 0; i < kNumRegions; ++i) words.push_back(ToString({static_cast<Region>(i), ""}));
   const std::vector<absl::string_view> names(words.begin(), words.end());
   reader->diagnostics().Error(

@@ -116,6 +116,7 @@ class UpdateEvaluation {
     const OpDef* op = FindOp(name);
     MGC_CHECK(op != nullptr) << name;
     std::vector<const TensorType*> made;
+    made.reserve(results.size());
     for (const TensorType& type : results) made.push_back(&type);
     absl::StatusOr<FactorRule> rule = RuleOf(*op, OpUse{attrs, operands, made});
     MGC_CHECK(rule.ok()) << rule.status().ToString();

@@ -32,8 +32,7 @@ struct PlanRun {
   bool localize = false;
 };
 
-// Runs one step and compares what it leaves with `expected`. Findings, at the first of which the
-// run ends:
+// Runs one step and compares what it leaves with `expected`. The first finding ends the run:
 //   meaning_v1  the lists stop before their end
 //   meaning_v2  reads memory that was not written or has been overwritten
 //   meaning_v3  reads a value under another sharding than it was written with

@@ -20,8 +20,7 @@ struct AdamwScalars {
       1;  // multiplies the gradient first: clipping, the division by the token count
 };
 
-// One step of AdamW (Loshchilov, Hutter, arXiv:1711.05101) on n elements. With g = grad ·
-// grad_scale:
+// One step of AdamW (Loshchilov, Hutter, arXiv:1711.05101) on n elements. g = grad · grad_scale,
 //   m' = beta1 m + (1 - beta1) g,  v' = beta2 v + (1 - beta2) g²
 //   param' = param - lr ((m' / correction1) / (sqrt(v' / correction2) + eps) + decay · param)
 // Results may be the same arrays as operands.
