@@ -16,7 +16,7 @@
 #include "passes/plan/predict_step.h"
 #include "runtime/run/executor.h"
 #include "tests/same_loss/train_cases.h"
-#include "tests/verify/mutation_run.h"
+#include "tests/verify/damage/mutation_run.h"
 #include "tools/views/drawings/timeline.h"
 #include "tools/views/schedule.h"
 

@@ -8,7 +8,7 @@
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "tests/same_loss/train_cases.h"
-#include "tests/verify/mutation_run.h"
+#include "tests/verify/damage/mutation_run.h"
 
 namespace mgc {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/verify/mutations.h"
+#include "tests/verify/damage/mutations.h"
 
 #include <iterator>
 #include <utility>

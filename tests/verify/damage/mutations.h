@@ -3,15 +3,15 @@
 // A kind of mutation changes one thing in one place, chosen by dice. Most mutants still pass
 // CheckPlan, and many keep every sharding consistent: what a bug of a compiler would look like.
 
-#ifndef MGC_TESTS_VERIFY_MUTATIONS_H_
-#define MGC_TESTS_VERIFY_MUTATIONS_H_
+#ifndef MGC_TESTS_VERIFY_DAMAGE_MUTATIONS_H_
+#define MGC_TESTS_VERIFY_DAMAGE_MUTATIONS_H_
 
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "graph/plan/plan.h"
-#include "tests/verify/mutation_sites.h"
+#include "tests/verify/damage/mutation_sites.h"
 
 namespace mgc {
 
@@ -58,4 +58,4 @@ std::vector<MutationKind> AllMutations();
 
 }  // namespace mgc
 
-#endif  // MGC_TESTS_VERIFY_MUTATIONS_H_
+#endif  // MGC_TESTS_VERIFY_DAMAGE_MUTATIONS_H_

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/ir/op.h"
-#include "tests/verify/mutations.h"
+#include "tests/verify/damage/mutations.h"
 
 namespace mgc {
 namespace {

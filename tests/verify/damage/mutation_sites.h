@@ -1,7 +1,7 @@
 // Where mutations find something to damage.
 
-#ifndef MGC_TESTS_VERIFY_MUTATION_SITES_H_
-#define MGC_TESTS_VERIFY_MUTATION_SITES_H_
+#ifndef MGC_TESTS_VERIFY_DAMAGE_MUTATION_SITES_H_
+#define MGC_TESTS_VERIFY_DAMAGE_MUTATION_SITES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -99,4 +99,4 @@ int CloneSlot(Segment* segment, int slot);
 
 }  // namespace mgc
 
-#endif  // MGC_TESTS_VERIFY_MUTATION_SITES_H_
+#endif  // MGC_TESTS_VERIFY_DAMAGE_MUTATION_SITES_H_

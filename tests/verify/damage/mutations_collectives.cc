@@ -4,8 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "graph/ir/op.h"
 #include "graph/plan/instr_collective.h"
+#include "tests/verify/damage/mutations.h"
 #include "tests/verify/edit_plan.h"
-#include "tests/verify/mutations.h"
 
 namespace mgc {
 namespace {

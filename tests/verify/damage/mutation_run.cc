@@ -1,4 +1,4 @@
-#include "tests/verify/mutation_run.h"
+#include "tests/verify/damage/mutation_run.h"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "tests/verify/mutation_sites.h"
+#include "tests/verify/damage/mutation_sites.h"
 
 #include <algorithm>
 #include <map>

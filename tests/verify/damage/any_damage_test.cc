@@ -21,9 +21,9 @@
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "tests/same_loss/train_plan.h"
-#include "tests/verify/mutation_run.h"
-#include "tests/verify/mutation_sites.h"
-#include "tests/verify/sized_test.h"
+#include "tests/verify/damage/mutation_run.h"
+#include "tests/verify/damage/mutation_sites.h"
+#include "tests/verify/damage/sized_test.h"
 
 namespace mgc {
 namespace {

@@ -1,8 +1,8 @@
 // Tests whose size is an argument of the program, `--cases=N`: a few cases among the other tests,
 // many in a campaign (campaign.bzl).
 
-#ifndef MGC_TESTS_VERIFY_SIZED_TEST_H_
-#define MGC_TESTS_VERIFY_SIZED_TEST_H_
+#ifndef MGC_TESTS_VERIFY_DAMAGE_SIZED_TEST_H_
+#define MGC_TESTS_VERIFY_DAMAGE_SIZED_TEST_H_
 
 #include <functional>
 #include <iostream>
@@ -41,4 +41,4 @@ inline int RunSized(int argc, char** argv, const std::function<void(int cases)>&
 
 }  // namespace mgc
 
-#endif  // MGC_TESTS_VERIFY_SIZED_TEST_H_
+#endif  // MGC_TESTS_VERIFY_DAMAGE_SIZED_TEST_H_

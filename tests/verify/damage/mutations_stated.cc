@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tests/verify/mutations.h"
+#include "tests/verify/damage/mutations.h"
 
 namespace mgc {
 namespace {

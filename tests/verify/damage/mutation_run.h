@@ -1,7 +1,7 @@
 // Two training steps and an evaluation of a plan on threads, down to the last bit.
 
-#ifndef MGC_TESTS_VERIFY_MUTATION_RUN_H_
-#define MGC_TESTS_VERIFY_MUTATION_RUN_H_
+#ifndef MGC_TESTS_VERIFY_DAMAGE_MUTATION_RUN_H_
+#define MGC_TESTS_VERIFY_DAMAGE_MUTATION_RUN_H_
 
 #include <cstdint>
 #include <map>
@@ -28,4 +28,4 @@ std::string Difference(const RunBits& a, const RunBits& b);
 
 }  // namespace mgc
 
-#endif  // MGC_TESTS_VERIFY_MUTATION_RUN_H_
+#endif  // MGC_TESTS_VERIFY_DAMAGE_MUTATION_RUN_H_
