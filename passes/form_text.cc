@@ -6,46 +6,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/plan/text/plan_text.h"
+#include "graph/plan/text/plan_words.h"
 #include "graph/text/lexer.h"
 #include "graph/text/printer.h"
 
 namespace mgc {
 namespace {
 
-std::string LayerText(int layer) {
-  if (layer == kNoLayer) return "";
-  return layer == kEmbeddingLayer ? " layer embedding" : absl::StrCat(" layer ", layer);
-}
-
 absl::string_view WordOf(StagedBase base) {
   constexpr absl::string_view kWords[] = {"",       "frame",      "input",
                                           "output", "grad_input", "grad_output"};
   return kWords[static_cast<size_t>(base)];
 }
-
-// Names of actions and transfers, with the stages that their chunks are of.
-class RefNames {
- public:
-  explicit RefNames(const std::vector<StagedChunk>& chunks) : chunks_(chunks) {}
-
-  std::string operator()(const ActionRef& ref) const {
-    return absl::StrCat(StageOf(ref.chunk), LetterOf(ref.kind), ref.micro_batch);
-  }
-  std::string operator()(const TransferRef& ref) const {
-    return absl::StrCat(StageOf(ref.chunk), mgc::WordOf(ref.kind), ref.micro_batch);
-  }
-  // ` word ref ref`, or nothing.
-  template <typename Ref>
-  std::string List(absl::string_view word, const std::vector<Ref>& refs) const {
-    std::string text;
-    for (const Ref& ref : refs) absl::StrAppend(&text, text.empty() ? "" : " ", (*this)(ref));
-    return text.empty() ? "" : absl::StrCat(" ", word, " ", text);
-  }
-
- private:
-  int StageOf(int chunk) const { return chunks_[static_cast<size_t>(chunk)].stage; }
-  const std::vector<StagedChunk>& chunks_;
-};
 
 class FormPrinter {
  public:
@@ -72,8 +44,8 @@ class FormPrinter {
   void PrintOrder(const std::vector<OrderedClass>& classes) {
     for (size_t c = 0; c < classes.size(); ++c) {
       Open("order ", c, " slots ", classes[c].pool);
-      PrintProgram("train", classes[c].train, RefNames(staged_.classes[c].train.chunks));
-      PrintProgram("eval", classes[c].eval, RefNames(staged_.classes[c].eval.chunks));
+      PrintProgram("train", classes[c].train, staged_.classes[c].train.chunks);
+      PrintProgram("eval", classes[c].eval, staged_.classes[c].eval.chunks);
       Close();
     }
   }
@@ -110,9 +82,7 @@ class FormPrinter {
   void PrintStep(absl::string_view word, const StagedStep& step) {
     Open(word);
     for (const StagedChunk& chunk : step.chunks) {
-      Open("chunk stage ", chunk.stage, " layers ", chunk.first_layer, " ", chunk.num_layers,
-           chunk.has_embedding ? " embedding" : "", chunk.has_head ? " head" : "", " frame ",
-           chunk.frame_bytes);
+      Open("chunk", ChunkText(chunk));
       PrintCalls("forward", chunk.forward);
       PrintCalls("backward", chunk.backward);
       PrintCalls("reduce", chunk.reduce);
@@ -150,7 +120,8 @@ class FormPrinter {
     return text;
   }
 
-  void PrintProgram(absl::string_view word, const OrderedProgram& program, const RefNames& name) {
+  void PrintProgram(absl::string_view word, const OrderedProgram& program,
+                    const std::vector<StagedChunk>& chunks) {
     Open(word);
     for (const OrderedAction& action : program.compute) {
       std::string slots;
@@ -161,14 +132,14 @@ class FormPrinter {
       for (const auto& [place, slot] : places) {
         if (slot >= 0) absl::StrAppend(&slots, " ", place, " ", slot);
       }
-      Line(name(action.ref), slots, name.List("wait", action.waits),
+      Line(NameOf(action.ref, chunks), slots, RefsText("wait", action.waits, chunks),
            action.waits_for_reductions ? " reductions" : "");
     }
     for (const OrderedTransfer& transfer : program.transfers) {
-      Line(name(transfer.ref), " slot ", transfer.slot, " bytes ", transfer.bytes, " peer ",
-           transfer.peer, " behind ", transfer.issued, " of ", name(transfer.anchor),
-           name.List("after", transfer.after),
-           name.List("after_transfers", transfer.after_transfers));
+      Line(NameOf(transfer.ref, chunks), " slot ", transfer.slot, " bytes ", transfer.bytes,
+           " peer ", transfer.peer, " behind ", transfer.issued, " of ",
+           NameOf(transfer.anchor, chunks), RefsText("after", transfer.after, chunks),
+           RefsText("after_transfers", transfer.after_transfers, chunks));
     }
     Close();
   }

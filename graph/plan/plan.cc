@@ -16,11 +16,6 @@ TensorType TileOf(const Slot& slot, const Mesh& mesh) {
   return tile;
 }
 
-int StageOf(int chunk, const std::vector<Chunk>& chunks) {
-  const bool exists = chunk >= 0 && chunk < static_cast<int>(chunks.size());
-  return exists ? chunks[static_cast<size_t>(chunk)].stage : chunk;
-}
-
 }  // namespace
 
 absl::string_view LetterOf(ActionKind kind) {
@@ -33,12 +28,12 @@ absl::string_view WordOf(TransferKind kind) {
   return kWords[static_cast<int>(kind)];
 }
 
-std::string NameOf(const ActionRef& ref, const std::vector<Chunk>& chunks) {
-  return absl::StrCat(StageOf(ref.chunk, chunks), LetterOf(ref.kind), ref.micro_batch);
+std::string NameOf(const ActionRef& ref, int stage) {
+  return absl::StrCat(stage, LetterOf(ref.kind), ref.micro_batch);
 }
 
-std::string NameOf(const TransferRef& ref, const std::vector<Chunk>& chunks) {
-  return absl::StrCat(StageOf(ref.chunk, chunks), WordOf(ref.kind), ref.micro_batch);
+std::string NameOf(const TransferRef& ref, int stage) {
+  return absl::StrCat(stage, WordOf(ref.kind), ref.micro_batch);
 }
 
 int64_t WorkspaceBound(const Segment& segment, const Instr& instr, const Mesh& mesh) {
@@ -68,15 +63,14 @@ int64_t WorkspaceBound(const Segment& segment, const Mesh& mesh) {
 
 AxisId PipelineAxis(const Mesh& mesh) { return mesh.FindAtomic("pp"); }
 
-absl::optional<ActionRef> NeighbourInPlace(const Plan& plan, int coordinate,
-                                           const std::vector<Chunk>& chunks, const ActionRef& ref,
-                                           bool next) {
+absl::optional<ActionRef> NeighbourInPlace(const std::vector<StagePlace>& stages, int stage,
+                                           const ActionRef& ref, bool next) {
   const bool forward = ref.kind == ActionKind::kForward;
   if (!forward && ref.kind != ActionKind::kBackward) return absl::nullopt;
-  const int stage = StageOf(ref.chunk, chunks) + (forward == next ? 1 : -1);
-  if (stage < 0 || stage >= static_cast<int>(plan.stages.size())) return absl::nullopt;
-  const StagePlace& place = plan.stages[static_cast<size_t>(stage)];
-  if (place.rank_class != coordinate) return absl::nullopt;
+  const int other = stage + (forward == next ? 1 : -1);
+  if (other < 0 || other >= static_cast<int>(stages.size())) return absl::nullopt;
+  const StagePlace& place = stages[static_cast<size_t>(other)];
+  if (place.rank_class != stages[static_cast<size_t>(stage)].rank_class) return absl::nullopt;
   return ActionRef{ref.kind, place.chunk, ref.micro_batch};
 }
 

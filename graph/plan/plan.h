@@ -135,17 +135,20 @@ struct Call {
   std::vector<Binding> bindings;  // one per formal
 };
 
-struct Chunk {
+// The calls of one stage, of a plan or of one in the making (passes/plan/plan_forms.h).
+template <typename CallType>
+struct ChunkOf {
   int stage = 0;  // along the whole pipeline, 0 first
   int first_layer = 0;
   int num_layers = 0;
   bool has_embedding = false;
   bool has_head = false;
-  std::vector<Call> forward;
-  std::vector<Call> backward;
-  std::vector<Call> reduce;  // starts the gradients' reductions after the last backward
-  int64_t frame_bytes = 0;   // what forward keeps for backward, per micro-batch
+  std::vector<CallType> forward;
+  std::vector<CallType> backward;
+  std::vector<CallType> reduce;  // starts the gradients' reductions after the last backward
+  int64_t frame_bytes = 0;       // what forward keeps for backward, per micro-batch
 };
+using Chunk = ChunkOf<Call>;
 
 enum class ActionKind : uint8_t { kForward, kBackward, kReduceGrad, kUpdate };
 absl::string_view LetterOf(ActionKind kind);  // F, B, R, U
@@ -165,9 +168,14 @@ struct TransferRef {
   int64_t micro_batch = 0;
 };
 // Their names in the words of schedules, with the stage that the chunk is of: `3F2`, `3RECV_F2`.
+std::string NameOf(const ActionRef& ref, int stage);
+std::string NameOf(const TransferRef& ref, int stage);
 // `chunks` are those that the reference counts in; a chunk that they lack is named by its number.
-std::string NameOf(const ActionRef& ref, const std::vector<Chunk>& chunks);
-std::string NameOf(const TransferRef& ref, const std::vector<Chunk>& chunks);
+template <typename Ref, typename CallType>
+std::string NameOf(const Ref& ref, const std::vector<ChunkOf<CallType>>& chunks) {
+  const bool exists = ref.chunk >= 0 && static_cast<size_t>(ref.chunk) < chunks.size();
+  return NameOf(ref, exists ? chunks[static_cast<size_t>(ref.chunk)].stage : ref.chunk);
+}
 
 // One entry of the compute list.
 struct Action {
@@ -306,11 +314,17 @@ inline int64_t AddressOf(const Binding& binding, const Action& action) {
 }
 
 // Two neighbouring stages on one class hand over in place, without a transfer: the action that
-// takes what `ref`, one of `chunks`, leaves, or (`next` false) the one that leaves what `ref`
-// takes. None where the neighbour is on another class, or there is none.
-absl::optional<ActionRef> NeighbourInPlace(const Plan& plan, int coordinate,
-                                           const std::vector<Chunk>& chunks, const ActionRef& ref,
-                                           bool next);
+// takes what `ref`, of number `stage` of `stages`, leaves, or (`next` false) the one that leaves
+// what `ref` takes. None where the neighbour is on another class, or there is none.
+absl::optional<ActionRef> NeighbourInPlace(const std::vector<StagePlace>& stages, int stage,
+                                           const ActionRef& ref, bool next);
+// The same of one of `chunks`.
+template <typename CallType>
+absl::optional<ActionRef> NeighbourInPlace(const std::vector<StagePlace>& stages,
+                                           const std::vector<ChunkOf<CallType>>& chunks,
+                                           const ActionRef& ref, bool next) {
+  return NeighbourInPlace(stages, chunks[static_cast<size_t>(ref.chunk)].stage, ref, next);
+}
 
 // The classes of the first and the last stage, which hold the copies of a tied weight.
 inline bool HoldsAnEnd(const Plan& plan, int coordinate) {

@@ -165,7 +165,7 @@ class ProgramCheck {
   // Whether a stage of this class hands over to the action; it does so earlier, at one address.
   bool CheckHandedOver(const Action& action) {
     const absl::optional<ActionRef> from =
-        NeighbourInPlace(plan_, rank_class_.coordinate, chunks_, action.ref, false);
+        NeighbourInPlace(plan_.stages, chunks_, action.ref, false);
     if (!from.has_value()) return false;
     const int at = index_.Find(*from);
     if (at < 0) return true;  // missing: plan_c11

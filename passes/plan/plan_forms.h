@@ -40,18 +40,7 @@ struct StagedCall {
   std::vector<StagedBinding> bindings;  // one per formal
 };
 
-// The calls of one stage.
-struct StagedChunk {
-  int stage = 0;  // along the whole pipeline, 0 first
-  int first_layer = 0;
-  int num_layers = 0;
-  bool has_embedding = false;
-  bool has_head = false;
-  std::vector<StagedCall> forward;
-  std::vector<StagedCall> backward;
-  std::vector<StagedCall> reduce;  // starts the gradients' reductions after the last backward
-  int64_t frame_bytes = 0;         // what forward keeps for backward, per micro-batch
-};
+using StagedChunk = ChunkOf<StagedCall>;
 
 // A number the user sees, or a scalar the runtime provides: an f64 in the region of globals.
 struct NamedOffset {

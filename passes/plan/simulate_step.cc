@@ -29,10 +29,6 @@ std::vector<TimedStep> Concatenate(const std::vector<StagedCall>& calls,
   return steps;
 }
 
-std::string RefName(const StagedChunk& chunk, absl::string_view word, int64_t micro_batch) {
-  return absl::StrCat(chunk.stage, word, micro_batch);
-}
-
 }  // namespace
 
 StepSimulator::StepSimulator(const SimulationSpec& spec, std::vector<SimulatedClass> classes,
@@ -132,8 +128,7 @@ absl::StatusOr<SimulatedStep> StepSimulator::Run() {
     const ActionRef& ref = program.compute[ranks_[r].action].ref;
     return absl::FailedPreconditionError(
         absl::StrCat("the schedule waits for itself: pipeline rank ", r, " never runs ",
-                     (*classes_[r].chunks)[ref.chunk].stage, LetterOf(ref.kind), ref.micro_batch,
-                     " [order_c1]"));
+                     NameOf(ref, *classes_[r].chunks), " [order_c1]"));
   }
   for (size_t r = 0; r < ranks_.size(); ++r) result_.busy_ns[r] = ranks_[r].busy;
   return std::move(result_);
@@ -201,7 +196,8 @@ bool StepSimulator::BeginAction(int r, int64_t now) {
     if (forward ? !first && input < 0 : !last && grad < 0) return false;
     if (IsBackedUp(chunk.stage, forward)) return false;
     action.input = input;
-    const bool received = !NeighbourInPlace(r, ref, false).has_value();
+    const bool received =
+        !NeighbourInPlace(spec_.stages, *classes_[r].chunks, ref, false).has_value();
     if (forward && !first && received) {
       action.waits.push_back({TransferKind::kRecvForward, ref.chunk, ref.micro_batch});
     }
@@ -229,10 +225,8 @@ void StepSimulator::EndAction(int r, int64_t now) {
   const OrderedAction& action = classes_[r].program->compute[rank.action];
   const ActionRef& ref = action.ref;
   if (keep_spans_) {
-    const std::string letter(LetterOf(ref.kind));
-    const bool step = ref.kind == ActionKind::kUpdate;
-    Span(r, false,
-         step ? letter : RefName((*classes_[r].chunks)[ref.chunk], letter, ref.micro_batch),
+    const bool update = ref.kind == ActionKind::kUpdate;
+    Span(r, false, update ? std::string(LetterOf(ref.kind)) : NameOf(ref, *classes_[r].chunks),
          rank.began, now);
   }
   if (ref.kind <= ActionKind::kBackward) {
@@ -254,20 +248,10 @@ void StepSimulator::EndAction(int r, int64_t now) {
   TryStart(r, now);
 }
 
-// As mgc::NeighbourInPlace (graph/plan/plan.h), of chunks that have no plan yet.
-absl::optional<ActionRef> StepSimulator::NeighbourInPlace(int r, const ActionRef& ref,
-                                                          bool next) const {
-  const bool forward = ref.kind == ActionKind::kForward;
-  const int stage = (*classes_[r].chunks)[ref.chunk].stage + (forward == next ? 1 : -1);
-  if (stage < 0 || stage >= num_stages_ || spec_.stages[stage].rank_class != r) {
-    return absl::nullopt;
-  }
-  return ActionRef{ref.kind, spec_.stages[stage].chunk, ref.micro_batch};
-}
-
 // To a stage of the same class, whose input then lies where the output does. False: there is none.
 bool StepSimulator::HandOver(int r, const OrderedAction& action, bool forward) {
-  const absl::optional<ActionRef> next = NeighbourInPlace(r, action.ref, true);
+  const absl::optional<ActionRef> next =
+      NeighbourInPlace(spec_.stages, *classes_[r].chunks, action.ref, true);
   if (!next.has_value()) return false;
   Rank& rank = ranks_[r];
   (forward ? rank.inputs : rank.grad_inputs)[next->chunk][next->micro_batch] =
@@ -350,12 +334,10 @@ void StepSimulator::StartTransfer(int t, int64_t now) {
   if (previous.has_action) recv.after.push_back(previous.action);
   if (previous.has_transfer) recv.after_transfers.push_back(previous.transfer);
   if (keep_spans_) {
-    const StagedChunk& from = (*classes_[transfer.src].chunks)[transfer.send.chunk];
-    const StagedChunk& to = (*classes_[transfer.dst].chunks)[transfer.recv.chunk];
-    Span(transfer.src, true, RefName(from, WordOf(transfer.send.kind), transfer.send.micro_batch),
-         now, now + transfer.ns);
-    Span(transfer.dst, true, RefName(to, WordOf(transfer.recv.kind), transfer.recv.micro_batch),
-         now, now + transfer.ns);
+    Span(transfer.src, true, NameOf(transfer.send, *classes_[transfer.src].chunks), now,
+         now + transfer.ns);
+    Span(transfer.dst, true, NameOf(transfer.recv, *classes_[transfer.dst].chunks), now,
+         now + transfer.ns);
   }
   Push(now + transfer.ns, Event::kTransferDone, transfer.src, t, 0);
 }

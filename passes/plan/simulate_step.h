@@ -121,7 +121,6 @@ class StepSimulator {
   bool IsBackedUp(int stage, bool forward) const;
   int ChannelFrom(int stage, bool forward) const { return forward ? stage : num_stages_ + stage; }
   void EndAction(int r, int64_t now);
-  absl::optional<ActionRef> NeighbourInPlace(int r, const ActionRef& ref, bool next) const;
   bool HandOver(int r, const OrderedAction& action, bool forward);
   void AskForTransfer(int r, const OrderedAction& action, bool forward, int64_t now);
   void TryStart(int r, int64_t now);

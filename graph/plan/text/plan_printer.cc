@@ -21,12 +21,6 @@ std::string AddressText(int64_t address, const AddressCycle* cycle) {
   return absl::StrCat("(", absl::StrJoin(cycle->addresses, " "), ")");
 }
 
-// `layer 3`, `layer embedding`, or nothing.
-std::string LayerText(int layer) {
-  if (layer == kNoLayer) return "";
-  return layer == kEmbeddingLayer ? " layer embedding" : absl::StrCat(" layer ", layer);
-}
-
 // Of one entry: the cycle of each address, or null.
 using Cycles = std::array<const AddressCycle*, kMaxAddresses>;
 
@@ -42,27 +36,18 @@ class EntryPrinter {
       if (*addresses[i] == -1) continue;
       absl::StrAppend(&text, " ", kAddressWords[i], " ", AddressText(*addresses[i], cycles[i]));
     }
-    return absl::StrCat(text, Refs("wait", action.waits),
+    return absl::StrCat(text, RefsText("wait", action.waits, chunks_),
                         action.waits_for_reductions ? " reductions" : "");
   }
   std::string Text(const Transfer& transfer, const Cycles& cycles) const {
-    return absl::StrCat(NameOf(transfer.ref, chunks_), " at ",
-                        AddressText(transfer.address, cycles[0]), " bytes ", transfer.bytes,
-                        " peer ", transfer.peer, " behind ", transfer.issued, " of ",
-                        NameOf(transfer.anchor, chunks_), Refs("after", transfer.after),
-                        Refs("after_transfers", transfer.after_transfers));
+    return absl::StrCat(
+        NameOf(transfer.ref, chunks_), " at ", AddressText(transfer.address, cycles[0]), " bytes ",
+        transfer.bytes, " peer ", transfer.peer, " behind ", transfer.issued, " of ",
+        NameOf(transfer.anchor, chunks_), RefsText("after", transfer.after, chunks_),
+        RefsText("after_transfers", transfer.after_transfers, chunks_));
   }
 
  private:
-  template <typename Ref>
-  std::string Refs(absl::string_view word, const std::vector<Ref>& refs) const {
-    if (refs.empty()) return "";
-    return absl::StrCat(" ", word, " ",
-                        absl::StrJoin(refs, " ", [this](std::string* out, const Ref& ref) {
-                          out->append(NameOf(ref, chunks_));
-                        }));
-  }
-
   const std::vector<Chunk>& chunks_;
 };
 
@@ -230,9 +215,7 @@ class PlanPrinter {
 
   void PrintChunks(absl::string_view word, const std::vector<Chunk>& chunks) {
     for (const Chunk& chunk : chunks) {
-      Open(word, " stage ", chunk.stage, " layers ", chunk.first_layer, " ", chunk.num_layers,
-           chunk.has_embedding ? " embedding" : "", chunk.has_head ? " head" : "", " frame ",
-           chunk.frame_bytes);
+      Open(word, ChunkText(chunk));
       PrintCalls("forward", chunk.forward);
       PrintCalls("backward", chunk.backward);
       PrintCalls("reduce", chunk.reduce);

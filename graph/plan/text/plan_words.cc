@@ -61,6 +61,11 @@ absl::string_view WordOf(BaseKind kind) {
   return kWords[static_cast<int>(kind)];
 }
 
+std::string LayerText(int layer) {
+  if (layer == kNoLayer) return "";
+  return layer == kEmbeddingLayer ? " layer embedding" : absl::StrCat(" layer ", layer);
+}
+
 bool ParseRef(absl::string_view text, ActionRef* out) { return ParseAnyRef(text, out); }
 bool ParseRef(absl::string_view text, TransferRef* out) { return ParseAnyRef(text, out); }
 

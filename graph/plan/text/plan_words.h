@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "graph/plan/plan.h"
 
@@ -19,6 +20,29 @@ absl::string_view WordOf(InstrKind kind);
 // `absolute`, `frame`, ...; all BaseKinds.
 inline constexpr int kNumBaseKinds = 6;
 absl::string_view WordOf(BaseKind kind);
+
+// ` layer 3`, ` layer embedding`, or nothing.
+std::string LayerText(int layer);
+
+// ` stage 1 layers 2 2 head frame 8192`: a chunk but for its calls.
+template <typename CallType>
+std::string ChunkText(const ChunkOf<CallType>& chunk) {
+  return absl::StrCat(" stage ", chunk.stage, " layers ", chunk.first_layer, " ", chunk.num_layers,
+                      chunk.has_embedding ? " embedding" : "", chunk.has_head ? " head" : "",
+                      " frame ", chunk.frame_bytes);
+}
+
+// ` word ref ref`, or nothing where there is none; `chunks` are those the references count in.
+template <typename Ref, typename CallType>
+std::string RefsText(absl::string_view word, const std::vector<Ref>& refs,
+                     const std::vector<ChunkOf<CallType>>& chunks) {
+  std::string text;
+  for (const Ref& ref : refs) {
+    if (text.empty()) text = absl::StrCat(" ", word);
+    absl::StrAppend(&text, " ", NameOf(ref, chunks));
+  }
+  return text;
+}
 
 // Reads a name that NameOf (graph/plan/plan.h) writes, but puts the stage where the chunk's number
 // belongs; false for anything else.

@@ -115,11 +115,10 @@ std::string TooLong(const StepTables& tables) {
 }
 
 std::vector<Range> HandedOver(const StepTables& tables, const StepClass& walk) {
-  const int coordinate = walk.plan_class->coordinate;
   std::vector<Range> ranges;
   for (const StepAction& at : walk.actions) {
     const Action& action = *at.action;
-    if (!NeighbourInPlace(tables.plan, coordinate, *walk.chunks, action.ref, true)) continue;
+    if (!NeighbourInPlace(tables.plan.stages, *walk.chunks, action.ref, true)) continue;
     const BaseKind base =
         action.ref.kind == ActionKind::kForward ? BaseKind::kOutput : BaseKind::kGradOutput;
     int64_t end = 0;

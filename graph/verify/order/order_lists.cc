@@ -25,7 +25,7 @@ int64_t EndOf(const std::vector<Range>& ranges) { return ranges.empty() ? 0 : ra
 std::string WhatIsHandedOver(const StepTables& tables, const StepClass& walk, const ActionRef& ref,
                              const std::vector<Footprint>& footprints) {
   const absl::optional<ActionRef> next =
-      NeighbourInPlace(tables.plan, walk.plan_class->coordinate, *walk.chunks, ref, true);
+      NeighbourInPlace(tables.plan.stages, *walk.chunks, ref, true);
   if (!next.has_value()) return "";
   const bool forward = ref.kind == ActionKind::kForward;
   const std::vector<Range>& left = footprints[static_cast<size_t>(ref.chunk)].Of(

@@ -205,7 +205,7 @@ class StepCheck : public StepVisitor {
   void TakeHandedOver(int c, const Action& action, int64_t index, const ClockMoment& moment) {
     const StepClass& walk = WalkOf(c);
     const absl::optional<ActionRef> next =
-        NeighbourInPlace(tables_.plan, c, *walk.chunks, action.ref, true);
+        NeighbourInPlace(tables_.plan.stages, *walk.chunks, action.ref, true);
     if (!next.has_value()) return;
     const bool forward = action.ref.kind == ActionKind::kForward;
     const int64_t begin = forward ? action.output : action.grad_output;

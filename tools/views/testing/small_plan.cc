@@ -147,7 +147,7 @@ std::vector<Segment> Segments(const Mesh& mesh) {
 
 Call CallOf(int segment, int layer) { return {segment, layer, {}}; }
 
-Chunk ChunkOf(int stage, int first_layer, int num_layers) {
+Chunk MakeChunk(int stage, int first_layer, int num_layers) {
   Chunk chunk;
   chunk.stage = stage;
   chunk.first_layer = first_layer;
@@ -244,7 +244,7 @@ Plan SmallPlan(int layers) {
     PlanClass plan_class;
     plan_class.coordinate = coordinate;
     const int half = layers / 2;
-    plan_class.chunks = {ChunkOf(coordinate, coordinate * half, half)};
+    plan_class.chunks = {MakeChunk(coordinate, coordinate * half, half)};
     plan_class.eval_chunks = plan_class.chunks;
     for (Chunk& chunk : plan_class.eval_chunks) {
       chunk.backward.clear();
