@@ -7,8 +7,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "graph/base/status.h"
 #include "graph/base/suggest.h"
 #include "graph/ir/assemble.h"
 #include "graph/ir/op.h"
@@ -17,8 +17,6 @@
 
 namespace mgc {
 namespace {
-
-constexpr int64_t kMaxErrors = 20;
 
 // Whether `text` may be part of a path: letters, digits, `_`, and single dots between them.
 bool IsPath(absl::string_view text) {
@@ -308,12 +306,10 @@ std::string ModelBuilder::RandomKey(absl::string_view name, CallSite site) {
 }
 
 Tensor ModelBuilder::Fail(absl::string_view message, CallSite site) {
-  if (++num_errors_ <= kMaxErrors) {
-    std::string place = absl::StrCat(site.file, ":", site.line);
-    if (site.column > 0) absl::StrAppend(&place, ":", site.column);
-    errors_.push_back(absl::StrCat(place, ": error: ", path_.empty() ? "" : path_,
-                                   path_.empty() ? "" : ": ", message));
-  }
+  std::string place = absl::StrCat(site.file, ":", site.line);
+  if (site.column > 0) absl::StrAppend(&place, ":", site.column);
+  if (!path_.empty()) absl::StrAppend(&place, ": ", path_);
+  errors_.Add({/*label=*/"", std::string(message), /*hint=*/"", std::move(place)});
   return Failed();
 }
 
@@ -333,12 +329,9 @@ absl::StatusOr<Graph> ModelBuilder::Finish() && {
   });
   if (errors_.empty()) CheckParamUse();
   if (errors_.empty() && !has_loss) {
-    errors_.push_back(absl::StrCat("error: model `", graph_.graph().name(), "` has no loss"));
+    errors_.Add({/*label=*/"", absl::StrCat("model `", graph_.graph().name(), "` has no loss")});
   }
-  if (num_errors_ > kMaxErrors) {
-    errors_.push_back(absl::StrCat("error: ", num_errors_ - kMaxErrors, " more"));
-  }
-  if (!errors_.empty()) return absl::InvalidArgumentError(absl::StrJoin(errors_, "\n"));
+  MGC_RETURN_IF_ERROR(errors_.ToStatus());
   graph_.set_num_layers(num_layers_);
   return std::move(graph_).Finish();
 }

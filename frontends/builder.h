@@ -26,6 +26,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "graph/base/diagnostic.h"
 #include "graph/ir/graph.h"
 #include "graph/types/attrs.h"
 #include "graph/types/tensor_type.h"
@@ -157,7 +158,7 @@ class ModelBuilder {
   // Records an error of the model and returns Failed().
   Tensor Fail(absl::string_view message, CallSite site);
 
-  // The graph; or InvalidArgument with one line `file:line: error: ...` per mistake, in the order
+  // The graph; or InvalidArgument with one line `file:line: ...` per mistake, in the order
   // they were made (at most 20). A model needs a loss and a use of every parameter.
   absl::StatusOr<Graph> Finish() &&;
 
@@ -188,8 +189,7 @@ class ModelBuilder {
   bool in_head_ = false;
   std::vector<ParamUse> params_;
   absl::flat_hash_set<std::string> random_keys_;
-  std::vector<std::string> errors_;  // the first kMaxErrors of them
-  int64_t num_errors_ = 0;
+  Diagnostics errors_;
 };
 
 }  // namespace mgc

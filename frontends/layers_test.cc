@@ -222,15 +222,13 @@ TEST(LayersTest, MistakesNameTheLayerAndTheCall) {
   const std::string here = "frontends/layers_test.cc:";
   ASSERT_EQ(errors.size(), 5u) << graph.status();
   EXPECT_EQ(errors[0], absl::StrCat(here, line + 1,
-                                    ": error: layers.0.up: the input must end in [mlp=12], but is "
+                                    ": layers.0.up: the input must end in [mlp=12], but is "
                                     "f32[batch=2,seq=6,embed=8]"));
-  EXPECT_EQ(errors[1],
-            absl::StrCat(here, line + 2, ": error: layers.0.up: `embed` is not `in -> out`"));
-  EXPECT_EQ(errors[2],
-            absl::StrCat(here, line + 3, ": error: layers.0: dropout 1 is not in [0, 1)"));
-  EXPECT_EQ(errors[3], absl::StrCat(here, line + 5, ": error: layers.0.norm: an empty value"));
+  EXPECT_EQ(errors[1], absl::StrCat(here, line + 2, ": layers.0.up: `embed` is not `in -> out`"));
+  EXPECT_EQ(errors[2], absl::StrCat(here, line + 3, ": layers.0: dropout 1 is not in [0, 1)"));
+  EXPECT_EQ(errors[3], absl::StrCat(here, line + 5, ": layers.0.norm: an empty value"));
   EXPECT_EQ(errors[4], absl::StrCat(here, line + 7,
-                                    ": error: layers.0: logits must be [batch, seq, vocab], not "
+                                    ": layers.0: logits must be [batch, seq, vocab], not "
                                     "f64[]"));
 }
 

@@ -135,7 +135,7 @@ ModelConfig ReadGpt2(JsonObjectReader* reader) {
 // The scaling that `value` gives, either dialect's object, or nothing if that is the default one.
 // `theta` is read from the newer dialect's.
 absl::optional<Llama3RopeScaling> ReadRopeScaling(const JsonValue& value, absl::string_view prefix,
-                                                  double* theta, JsonProblems* problems) {
+                                                  double* theta, FileDiagnostics* problems) {
   JsonObjectReader reader(value, prefix, problems);
   if (theta != nullptr) *theta = reader.Number("rope_theta", kTheta, 10000);
   absl::string_view type_key =
@@ -166,7 +166,7 @@ absl::optional<Llama3RopeScaling> ReadRopeScaling(const JsonValue& value, absl::
 
 // RoPE in the older dialect (rope_theta and rope_scaling) or the newer (rope_parameters), which
 // wins.
-void ReadRope(JsonObjectReader* reader, JsonProblems* problems,
+void ReadRope(JsonObjectReader* reader, FileDiagnostics* problems,
               std::vector<std::string>* differences, ModelConfig* c) {
   const JsonValue* parameters = reader->TakeUnlessNull("rope_parameters");
   c->rope_theta = reader->Number("rope_theta", kTheta, 10000);
@@ -203,7 +203,7 @@ void CheckHeads(const ModelConfig& c, JsonObjectReader* reader) {
   }
 }
 
-ModelConfig ReadLlama(JsonObjectReader* reader, JsonProblems* problems,
+ModelConfig ReadLlama(JsonObjectReader* reader, FileDiagnostics* problems,
                       std::vector<std::string>* differences) {
   ModelConfig c;
   c.family = ModelFamily::kLlama;
@@ -265,7 +265,7 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text, absl::strin
 
 absl::StatusOr<ModelConfig> ParseModelConfig(const JsonValue& root, absl::string_view file,
                                              std::vector<std::string>* notes) {
-  JsonProblems problems(file);
+  FileDiagnostics problems(file);
   JsonObjectReader reader(root, "", &problems);
   size_t family = reader.Choice("model_type", {"gpt2", "llama"});
   // The keys of an unknown family would only add noise.
@@ -281,10 +281,9 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const JsonValue& root, absl::string
       &ignored);
   reader.Finish();
   if (problems.empty() && ApproximateParameters(config) > kMaxParameters) {
-    problems.Add(root,
+    problems.Add(root.place(), "C3",
                  absl::StrCat("the model has some ", ApproximateParameters(config),
-                              " parameters; at most 1e15 are supported"),
-                 "C3");
+                              " parameters; at most 1e15 are supported"));
   }
   MGC_RETURN_IF_ERROR(problems.ToStatus());
   Note(file, ignored, differences, notes);

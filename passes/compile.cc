@@ -91,9 +91,7 @@ absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
                              const CompileOptions& options) {
   const ParallelConfig& config = options.parallel;
   CheckedConfig checked = CheckConfig(config, dims);
-  if (!checked.violations.empty()) {
-    return absl::InvalidArgumentError(ToString(checked.violations));
-  }
+  MGC_RETURN_IF_ERROR(checked.violations.ToStatus());
   const ScheduleSpec schedule{config.schedule, config.pp, checked.vp, checked.micro_batches,
                               config.group_size};
   const PassContext context{config,       dims.kv_heads,   std::move(checked.placement),

@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "graph/base/diagnostic.h"
 #include "graph/base/status.h"
 #include "graph/ir/check.h"
 #include "graph/plan/plan_check.h"
-#include "passes/config/violation.h"
 #include "passes/plan/check_forms.h"
 
 namespace mgc {
@@ -20,30 +20,30 @@ int64_t NowNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-// What breaks the level of a form, a line each; empty if nothing does.
-struct LevelProblems {
+// What breaks the level of a form.
+struct LevelViolations {
   const PassContext& context;
 
-  std::string operator()(const StepGraphs& graphs) const {
-    absl::Status sound = CheckGraph(graphs.train);
-    if (sound.ok() && graphs.eval.has_value()) sound = CheckGraph(*graphs.eval);
-    return std::string(sound.message());
+  Diagnostics operator()(const StepGraphs& graphs) const {
+    Diagnostics violations = FindViolations(graphs.train);
+    if (graphs.eval.has_value()) violations.Append(FindViolations(*graphs.eval));
+    return violations;
   }
-  std::string operator()(const Plan& plan) const { return ToString(FindPlanViolations(plan)); }
+  Diagnostics operator()(const Plan& plan) const { return FindPlanViolations(plan); }
   template <typename PlanForm>
-  std::string operator()(const PlanForm& form) const {
+  Diagnostics operator()(const PlanForm& form) const {
     MGC_CHECK(context.model != nullptr) << "a plan in the making is of a model";
-    return ToString(FindViolations(form, *context.model));
+    return FindViolations(form, *context.model);
   }
 };
 
 // A form that breaks its level is our mistake; a plan may break its rules by what the user asks.
 absl::Status CheckAfter(absl::string_view pass, const PassForm& form, const PassContext& context) {
-  const std::string problems = std::visit(LevelProblems{context}, form);
-  if (problems.empty()) return absl::OkStatus();
-  const std::string text = absl::StrCat("after pass ", pass, ": ", problems);
-  return LevelOf(form) == PassLevel::kPlan ? absl::InvalidArgumentError(text)
-                                           : absl::InternalError(text);
+  const absl::StatusCode code = LevelOf(form) == PassLevel::kPlan
+                                    ? absl::StatusCode::kInvalidArgument
+                                    : absl::StatusCode::kInternal;
+  return Annotate(std::visit(LevelViolations{context}, form).ToStatus(code),
+                  absl::StrCat("after pass ", pass));
 }
 
 // The size of the first dim of that name; 0 when there is none.
@@ -78,9 +78,7 @@ absl::StatusOr<PassContext> ContextOf(const ParallelConfig& parallel, const Grap
   if (context.kv_heads == 0) context.kv_heads = parallel.tp;
   LayerPlacementResult placed = PlaceLayers({std::max(model.num_layers(), 1), /*mtp_layers=*/0,
                                              parallel.pp, parallel.vp, parallel.layout});
-  if (!placed.violations.empty()) {
-    return absl::InvalidArgumentError(ToString(placed.violations));
-  }
+  MGC_RETURN_IF_ERROR(placed.violations.ToStatus());
   context.placement = std::move(placed.placement);
   context.schedule = {parallel.schedule, parallel.pp, context.placement.vp,
                       MicroBatchesPerStep(parallel), parallel.group_size};

@@ -59,10 +59,10 @@ class PlanLevelsTest : public testing::Test {
   // The labels of what `spoil` breaks, each once, in order.
   template <typename Form>
   std::vector<std::string> Broken(Form form, const std::function<void(Form*)>& spoil) const {
-    EXPECT_EQ(ToString(FindViolations(form, model_)), "");
+    EXPECT_EQ(FindViolations(form, model_).ToString(), "");
     spoil(&form);
     std::vector<std::string> labels;
-    for (const PlanViolation& violation : FindViolations(form, model_)) {
+    for (const Diagnostic& violation : FindViolations(form, model_)) {
       if (labels.empty() || labels.back() != violation.label) labels.push_back(violation.label);
     }
     return labels;

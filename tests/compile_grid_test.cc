@@ -284,10 +284,10 @@ TEST(CompileGridTest, LegalConfigurationsCompile) {
     const absl::StatusOr<Plan> plan = CompileCase(c);
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_TRUE(CheckPlan(*plan).ok()) << CheckPlan(*plan);
-    Findings findings;
+    Diagnostics findings;
     CheckOrder(*plan, &findings);
     CheckMemory(*plan, &findings);
-    for (const Finding& finding : findings.list()) ADD_FAILURE() << ToString(finding);
+    for (const Diagnostic& finding : findings) ADD_FAILURE() << ToString(finding);
     for (const PlanClass& made : plan->classes) {
       SCOPED_TRACE(absl::StrCat("class ", made.coordinate));
       ArenaMap(*plan, made).Check();

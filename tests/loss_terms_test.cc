@@ -95,7 +95,7 @@ TEST(LossTermsTest, AreReportedByEveryPlanAlike) {
   ASSERT_TRUE(one.ok()) << one.status();
   ASSERT_TRUE(eight.ok()) << eight.status();
   for (const absl::StatusOr<Plan>* plan : {&one, &eight}) {
-    EXPECT_EQ(ToString(VerifyPlan(**plan).findings), "");
+    EXPECT_EQ(VerifyPlan(**plan).findings.ToString(), "");
   }
   const std::vector<StepRecord> expected = Train(*one);
   const std::vector<StepRecord> found = Train(*eight);

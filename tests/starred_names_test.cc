@@ -73,7 +73,7 @@ TEST(StarredNamesTest, StayWhatTheyAre) {
   EXPECT_EQ(NamesOf(*plan), (std::set<std::string>{"word*s", "layers.0.u*p", "layers.*.down",
                                                    "layers.1.u*p", "layers.1.**", "head"}));
   // The proof looks every parameter, key and gradient up in the model.
-  EXPECT_EQ(ToString(VerifyPlan(*plan).findings), "");
+  EXPECT_EQ(VerifyPlan(*plan).findings.ToString(), "");
 }
 
 }  // namespace

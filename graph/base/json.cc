@@ -10,10 +10,8 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "graph/base/file.h"
 
 namespace mgc {
@@ -55,7 +53,7 @@ class CountingIterator {
 class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
  public:
   TreeBuilder(absl::string_view text, absl::string_view file)
-      : text_(text), file_(EscapeBytes(file)), reached_(text.data()), token_end_(text.data()) {
+      : text_(text), errors_(file), reached_(text.data()), token_end_(text.data()) {
     if (absl::StartsWith(text, "\xEF\xBB\xBF")) token_end_ += 3;
   }
 
@@ -65,13 +63,13 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     if (zero != absl::string_view::npos) {
       auto [line, column] = Locate(text_.data() + zero);
       ReportAt(line, column, "a zero byte");
-      return absl::InvalidArgumentError(errors_.back());
+      return errors_.ToStatus();
     }
     const char* end = text_.data() + text_.size();
     bool complete = nlohmann::json::sax_parse(CountingIterator(text_.data(), &reached_),
                                               CountingIterator(end, &reached_), this);
     if (!complete || !errors_.empty()) {
-      return absl::InvalidArgumentError(absl::StrJoin(errors_, "\n"));
+      return errors_.ToStatus();
     }
     return std::move(root_);
   }
@@ -194,11 +192,11 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   void ReportAt(int line, int column, absl::string_view what) {
-    errors_.push_back(absl::StrCat(file_, ":", line, ":", column, ": ", what));
+    errors_.Add({line, column}, "", what);
   }
 
   absl::string_view text_;
-  std::string file_;
+  FileDiagnostics errors_;
   const char* reached_;
   const char* token_end_;
   size_t scanned_ = 0;
@@ -206,7 +204,6 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   int line_ = 1;
   JsonValue root_;
   std::vector<OpenValue> open_;
-  std::vector<std::string> errors_;
 };
 
 }  // namespace

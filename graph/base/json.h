@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "graph/base/diagnostic.h"
 
 namespace mgc {
 
@@ -31,6 +32,7 @@ struct JsonValue {
   int line = 0;
   int column = 0;
 
+  TextPlace place() const { return {line, column}; }
   bool is_number() const { return kind == Kind::kInteger || kind == Kind::kNumber; }
   // The member of an object with this key, or null.
   const JsonValue* Find(absl::string_view key) const;

@@ -38,34 +38,13 @@ bool IsHugeInteger(const JsonValue& value) {
 
 }  // namespace
 
-JsonProblems::JsonProblems(absl::string_view file) : file_(EscapeBytes(file)) {}
-
-void JsonProblems::Add(int line, int column, absl::string_view what, absl::string_view label) {
-  problems_.emplace_back(line, column,
-                         absl::StrCat(file_, ":", line, ":", column, ": ", what, " [", label, "]"));
-}
-
-void JsonProblems::Add(const JsonValue& at, absl::string_view what, absl::string_view label) {
-  Add(at.line, at.column, what, label);
-}
-
-absl::Status JsonProblems::ToStatus() const {
-  if (problems_.empty()) return absl::OkStatus();
-  auto sorted = problems_;
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-    return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
-  });
-  return absl::InvalidArgumentError(
-      absl::StrJoin(sorted, "\n", [](std::string* out, const auto& p) { *out += std::get<2>(p); }));
-}
-
 JsonObjectReader::JsonObjectReader(const JsonValue& object, absl::string_view prefix,
-                                   JsonProblems* problems)
+                                   FileDiagnostics* problems)
     : object_(object), prefix_(prefix), problems_(problems) {
   if (object.kind == JsonValue::Kind::kObject) return;
   absl::string_view name = prefix.empty() ? "the file" : prefix.substr(0, prefix.size() - 1);
-  problems->Add(object, absl::StrCat(name, " must be an object, not ", KindName(object.kind)),
-                "J2");
+  problems->Add(object.place(), "J2",
+                absl::StrCat(name, " must be an object, not ", KindName(object.kind)));
 }
 
 std::string JsonObjectReader::Name(absl::string_view key) const {
@@ -85,13 +64,13 @@ const JsonValue* JsonObjectReader::TakeUnlessNull(absl::string_view key) {
 void JsonObjectReader::Missing(absl::string_view key) {
   failed_.push_back(key);
   if (object_.kind != JsonValue::Kind::kObject) return;
-  problems_->Add(object_, absl::StrCat(Name(key), " is missing"), "J4");
+  problems_->Add(object_.place(), "J4", absl::StrCat(Name(key), " is missing"));
 }
 
 void JsonObjectReader::Refuse(absl::string_view key, const JsonValue& value, absl::string_view what,
                               absl::string_view label) {
   failed_.push_back(key);
-  problems_->Add(value, what, label);
+  problems_->Add(value.place(), label, what);
 }
 
 bool JsonObjectReader::Failed(absl::string_view key) const {
@@ -181,10 +160,9 @@ void JsonObjectReader::RequireBool(absl::string_view key, bool legal) {
   const JsonValue* value = TakeUnlessNull(key);
   if (value == nullptr) return;
   if (value->kind == JsonValue::Kind::kBool && value->boolean == legal) return;
-  problems_->Add(
-      *value,
-      absl::StrCat(Name(key), " must be ", legal ? "true" : "false", ": nothing else is supported"),
-      "J5");
+  problems_->Add(value->place(), "J5",
+                 absl::StrCat(Name(key), " must be ", legal ? "true" : "false",
+                              ": nothing else is supported"));
 }
 
 void JsonObjectReader::RequireNull(absl::string_view key, absl::string_view why) {
@@ -206,17 +184,16 @@ void JsonObjectReader::Ignore(absl::Span<const absl::string_view> keys,
 void JsonObjectReader::Finish() {
   for (const JsonMember& member : object_.members) {
     if (absl::c_linear_search(known_, member.key)) continue;
-    problems_->Add(member.line, member.column,
+    problems_->Add({member.line, member.column}, "J1",
                    absl::StrCat("unknown key ", prefix_, EscapeBytes(member.key),
-                                DidYouMean(member.key, known_)),
-                   "J1");
+                                DidYouMean(member.key, known_)));
   }
 }
 
 void JsonObjectReader::Problem(absl::string_view key, absl::string_view what,
                                absl::string_view label) {
   const JsonValue* value = object_.Find(key);
-  problems_->Add(value == nullptr ? object_ : *value, what, label);
+  problems_->Add((value == nullptr ? object_ : *value).place(), label, what);
 }
 
 }  // namespace mgc

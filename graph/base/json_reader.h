@@ -13,35 +13,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "graph/base/diagnostic.h"
 #include "graph/base/json.h"
 
 namespace mgc {
-
-// What is wrong with one file, in any order.
-class JsonProblems {
- public:
-  explicit JsonProblems(absl::string_view file);
-
-  // `label` names the violated rule.
-  void Add(int line, int column, absl::string_view what, absl::string_view label);
-  void Add(const JsonValue& at, absl::string_view what, absl::string_view label);
-
-  bool empty() const { return problems_.empty(); }
-
-  // OK, or InvalidArgument with a line "file:line:col: what [label]" for each problem, in the
-  // file's order.
-  absl::Status ToStatus() const;
-
- private:
-  std::string file_;  // escaped
-  std::vector<std::tuple<int, int, std::string>> problems_;
-};
 
 // A closed range of integers.
 struct IntegerRange {
@@ -55,13 +34,13 @@ struct NumberRange {
 };
 
 // Reads the members of one object. A key without a default is required; after a problem its least
-// legal value is returned, so that the caller can go on. Object, problems
-// and keys outlive the reader.
+// legal value is returned, so that the caller can go on. Object, problems and keys outlive the
+// reader.
 class JsonObjectReader {
  public:
   // `prefix` stands before keys in messages ("rope_scaling."). If `object` is none, that is a
   // problem, and it reads as an empty one without further problems.
-  JsonObjectReader(const JsonValue& object, absl::string_view prefix, JsonProblems* problems);
+  JsonObjectReader(const JsonValue& object, absl::string_view prefix, FileDiagnostics* problems);
 
   // The value of `key`, or null if the key is absent.
   const JsonValue* Take(absl::string_view key);
@@ -102,7 +81,7 @@ class JsonObjectReader {
 
   const JsonValue& object_;
   std::string prefix_;
-  JsonProblems* problems_;
+  FileDiagnostics* problems_;
   std::vector<absl::string_view> known_;
   std::vector<absl::string_view> failed_;
 };

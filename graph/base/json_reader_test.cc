@@ -12,7 +12,7 @@ TEST(JsonObjectReader, ReadsWhatIsThereAndFillsInDefaults) {
   JsonValue root =
       ParseJson("{\"i\": 3, \"n\": 2, \"b\": true, \"s\": \"y\", \"x\": null, \"skip\": 1}", "f")
           .value();
-  JsonProblems problems("f");
+  FileDiagnostics problems("f");
   JsonObjectReader reader(root, "", &problems);
   EXPECT_EQ(reader.Integer("i", {1, 3}), 3);
   EXPECT_EQ(reader.Integer("j", {1, 3}, 2), 2);
@@ -37,7 +37,7 @@ TEST(JsonObjectReader, KnowsWhichValuesAreStandIns) {
                     "h": 1180591620717411303424})",
                              "f")
                        .value();
-  JsonProblems problems("f");
+  FileDiagnostics problems("f");
   JsonObjectReader reader(root, "", &problems);
   reader.Integer("i", {1, 3});
   reader.Integer("n", {1, 3});
@@ -62,7 +62,7 @@ TEST(JsonObjectReader, CollectsEveryProblemInTheFilesOrder) {
     "hiden": 7 })",
                              "f")
                        .value();
-  JsonProblems problems("a\nb");
+  FileDiagnostics problems("a\nb");
   JsonObjectReader reader(root, "m.", &problems);
   reader.Bool("tie", false);
   reader.Integer("heads", {1, 9});
@@ -91,7 +91,7 @@ TEST(JsonObjectReader, CollectsEveryProblemInTheFilesOrder) {
 
 TEST(JsonObjectReader, AnotherKindThanAnObjectIsOneProblem) {
   JsonValue root = ParseJson("[]", "f").value();
-  JsonProblems problems("f");
+  FileDiagnostics problems("f");
   JsonObjectReader reader(root, "rope_scaling.", &problems);
   EXPECT_EQ(reader.Integer("factor", {1, 2}), 1);
   reader.Finish();

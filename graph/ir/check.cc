@@ -15,8 +15,6 @@
 namespace mgc {
 namespace {
 
-constexpr size_t kMaxLines = 20;
-
 bool IsScalar(const TensorType& type) { return type.dims.empty() && type.dtype != DType::kI64; }
 
 // The checks of every level.
@@ -264,12 +262,7 @@ class InputCheck {
 
 }  // namespace
 
-std::string ToString(const GraphViolation& violation) {
-  return absl::StrCat(violation.place, violation.place.empty() ? "" : ": ", violation.subject, ": ",
-                      violation.text, " [", violation.label, "]");
-}
-
-std::vector<GraphViolation> FindViolations(const Graph& graph) {
+Diagnostics FindViolations(const Graph& graph) {
   ViolationList violations(graph);
   StructureCheck(graph, &violations).Run();
   switch (graph.level()) {
@@ -292,17 +285,6 @@ std::vector<GraphViolation> FindViolations(const Graph& graph) {
   return std::move(violations).Take();
 }
 
-absl::Status CheckGraph(const Graph& graph) {
-  const std::vector<GraphViolation> violations = FindViolations(graph);
-  if (violations.empty()) return absl::OkStatus();
-  std::string text;
-  for (size_t i = 0; i < std::min(violations.size(), kMaxLines); ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : "\n", ToString(violations[i]));
-  }
-  if (violations.size() > kMaxLines) {
-    absl::StrAppend(&text, "\n", violations.size() - kMaxLines, " more violations");
-  }
-  return absl::InvalidArgumentError(text);
-}
+absl::Status CheckGraph(const Graph& graph) { return FindViolations(graph).ToStatus(); }
 
 }  // namespace mgc

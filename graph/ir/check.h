@@ -42,28 +42,17 @@
 #ifndef MGC_GRAPH_IR_CHECK_H_
 #define MGC_GRAPH_IR_CHECK_H_
 
-#include <string>
-#include <vector>
-
 #include "absl/status/status.h"
+#include "graph/base/diagnostic.h"
 #include "graph/ir/graph.h"
 
 namespace mgc {
 
-struct GraphViolation {
-  std::string label;    // `logical_c3`
-  std::string subject;  // the value, `%h`, or part of the graph it is about
-  std::string text;     // what is wrong, with the numbers
-  std::string place;    // `file:line:column` in the user's source, or empty
-};
+// All violations of the graph's own level: the structure's in program order, then the level's. The
+// place of each is the value, `%h`, behind `file:line:column: ` where the user's source is known.
+Diagnostics FindViolations(const Graph& graph);
 
-// `model.cc:3:1: %h: text [label]`
-std::string ToString(const GraphViolation& violation);
-
-// All violations of the graph's own level, in program order.
-std::vector<GraphViolation> FindViolations(const Graph& graph);
-
-// OK, or InvalidArgument with one line per violation, at most 20.
+// OK, or InvalidArgument with them.
 absl::Status CheckGraph(const Graph& graph);
 
 }  // namespace mgc

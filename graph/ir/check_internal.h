@@ -1,4 +1,4 @@
-// How the checks of graph/ir/check.h collect what they find. For graph/check*.cc only.
+// How the checks of graph/ir/check.h collect what they find. For graph/ir/check*.cc only.
 
 #ifndef MGC_GRAPH_IR_CHECK_INTERNAL_H_
 #define MGC_GRAPH_IR_CHECK_INTERNAL_H_
@@ -15,29 +15,37 @@
 
 namespace mgc {
 
+// What is found in a graph, with where it stands there and in the source.
 class ViolationList {
  public:
   explicit ViolationList(const Graph& graph) : graph_(graph) {}
 
   void AddAt(const Node& node, absl::string_view label, std::string text) {
-    const std::string subject = node.outputs.empty() ? "node" : NameOfValue(node.outputs[0]);
-    list_.push_back({std::string(label), subject, std::move(text), graph_.LocText(node.loc)});
+    Add(node.loc, node.outputs.empty() ? "node" : NameOfValue(node.outputs[0]), label,
+        std::move(text));
   }
   void AddAt(ValueId value, absl::string_view label, std::string text) {
     const NodeId producer = graph_.value(value).producer;
-    const std::string place = producer == kNone ? "" : graph_.LocText(graph_.node(producer).loc);
-    list_.push_back({std::string(label), NameOfValue(value), std::move(text), place});
+    Add(producer == kNone ? SourceLoc() : graph_.node(producer).loc, NameOfValue(value), label,
+        std::move(text));
   }
 
   std::string NameOfValue(ValueId value) const {
     return absl::StrCat("%", EscapeBytes(graph_.value(value).name));
   }
 
-  std::vector<GraphViolation> Take() && { return std::move(list_); }
+  Diagnostics Take() && { return std::move(list_); }
 
  private:
+  void Add(const SourceLoc& loc, absl::string_view subject, absl::string_view label,
+           std::string text) {
+    const std::string source = graph_.LocText(loc);
+    list_.Add(label, absl::StrCat(source, source.empty() ? "" : ": ", subject), text);
+  }
+
   const Graph& graph_;
-  std::vector<GraphViolation> list_;
+  // Of one label as many as of all: a mistake of a pass shows in many nodes.
+  Diagnostics list_{Diagnostics::kMost, Diagnostics::kNoLimit};
 };
 
 // The parts of the sharded and local checks that look at shardings.

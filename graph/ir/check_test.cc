@@ -25,7 +25,7 @@ Graph Parse(absl::string_view text) {
 
 std::vector<std::string> LabelsOf(absl::string_view text) {
   std::vector<std::string> labels;
-  for (const GraphViolation& violation : FindViolations(Parse(text))) {
+  for (const Diagnostic& violation : FindViolations(Parse(text))) {
     labels.push_back(violation.label);
   }
   return labels;

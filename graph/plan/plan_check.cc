@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kMaxMicroBatches = int64_t{1} << 32;
 constexpr int64_t kMaxSamples = int64_t{1} << 48;
 
-void CheckBlock(const Plan& plan, const ParamBlock& block, std::vector<PlanViolation>* violations) {
+void CheckBlock(const Plan& plan, const ParamBlock& block, Diagnostics* violations) {
   PlaceCheck check(absl::StrCat("block ", EscapeBytes(block.name)), violations);
   if (!check.Require(
           IsSize(block.param_bytes) && IsSize(block.grad_bytes) && IsSize(block.state_bytes),
@@ -99,7 +99,7 @@ void CheckTable(const Plan& plan, bool eval, PlaceCheck* check) {
 }
 
 // Together the stages hold every layer once, in order.
-void CheckStages(const Plan& plan, std::vector<PlanViolation>* violations) {
+void CheckStages(const Plan& plan, Diagnostics* violations) {
   for (const bool eval : {false, true}) {
     PlaceCheck check(eval ? "evaluation" : "training", violations);
     std::vector<const Chunk*> stages;
@@ -117,7 +117,7 @@ class PlanCheck {
   PlanCheck(const Plan& plan, PlanExtent extent, bool to_run)
       : plan_(plan), extent_(extent), to_run_(to_run) {}
 
-  std::vector<PlanViolation> Run() {
+  Diagnostics Run() {
     CheckSizes();
     for (const Segment& segment : plan_.segments)
       CheckSegment(plan_, segment, to_run_, &violations_);
@@ -295,34 +295,19 @@ class PlanCheck {
   const Plan& plan_;
   const PlanExtent extent_;
   const bool to_run_;
-  std::vector<PlanViolation> violations_;
+  Diagnostics violations_;
 };
-
-absl::Status StatusOf(const std::vector<PlanViolation>& violations) {
-  if (violations.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(ToString(violations));
-}
 
 }  // namespace
 
-std::vector<PlanViolation> FindPlanViolations(const Plan& plan) {
-  return FindPlanViolations(plan, PlanExtent::kAll);
-}
-
-std::vector<PlanViolation> FindPlanViolations(const Plan& plan, PlanExtent extent) {
+Diagnostics FindPlanViolations(const Plan& plan, PlanExtent extent) {
   return PlanCheck(plan, extent, false).Run();
 }
 
-std::string ToString(const std::vector<PlanViolation>& violations) {
-  return absl::StrJoin(violations, "\n", [](std::string* out, const PlanViolation& violation) {
-    absl::StrAppend(out, violation.place, ": ", violation.text, " [", violation.label, "]");
-  });
-}
-
-absl::Status CheckPlan(const Plan& plan) { return StatusOf(FindPlanViolations(plan)); }
+absl::Status CheckPlan(const Plan& plan) { return FindPlanViolations(plan).ToStatus(); }
 
 absl::Status CheckPlanToRun(const Plan& plan) {
-  return StatusOf(PlanCheck(plan, PlanExtent::kAll, true).Run());
+  return PlanCheck(plan, PlanExtent::kAll, true).Run().ToStatus();
 }
 
 }  // namespace mgc

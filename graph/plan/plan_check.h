@@ -6,15 +6,14 @@
 #define MGC_GRAPH_PLAN_PLAN_CHECK_H_
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "absl/status/status.h"
+#include "graph/base/diagnostic.h"
 #include "graph/plan/plan.h"
 
 namespace mgc {
 
-// What constraint is violated, where. docs/plan.md lists the labels with their reasons:
+// What constraint is violated, where. docs/plan.md has the labels with their reasons:
 //   plan_c1   classes, batches, machine      plan_c8   collectives are started and waited for once
 //   plan_c2   a slot                         plan_c9   a collective changes one thing in a sharding
 //   plan_c3   an instruction                 plan_c10  everything lies inside its region
@@ -26,16 +25,6 @@ namespace mgc {
 //   plan_c16  who runs a collective        plan_c17  what a start takes together
 //             between stages               plan_c18  results of collectives and their operands
 //   plan_c19  where stages live              plan_c20  neighbours on one class hand over in place
-struct PlanViolation {
-  std::string place;  // `plan`, `segment layer.forward`, `block head`, `class 3`
-  std::string text;
-  std::string label;
-};
-
-// All violations, at most kMaxPlanViolations. What depends on a violated constraint may be left
-// unchecked.
-inline constexpr size_t kMaxPlanViolations = 20;
-std::vector<PlanViolation> FindPlanViolations(const Plan& plan);
 
 // How far a plan in the making is decided. The rest of it is not looked at.
 enum class PlanExtent : uint8_t {
@@ -43,10 +32,10 @@ enum class PlanExtent : uint8_t {
   kActions,  // and which actions run in which order
   kAll,
 };
-std::vector<PlanViolation> FindPlanViolations(const Plan& plan, PlanExtent extent);
 
-// One line `place: text [label]` per violation.
-std::string ToString(const std::vector<PlanViolation>& violations);
+// All violations, each at a place of its own: `plan`, `segment layer.forward`, `block head`,
+// `class 3`. What depends on a violated constraint may be left unchecked.
+Diagnostics FindPlanViolations(const Plan& plan, PlanExtent extent = PlanExtent::kAll);
 
 // OK, or InvalidArgument with all violations.
 absl::Status CheckPlan(const Plan& plan);

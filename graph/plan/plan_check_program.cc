@@ -44,8 +44,7 @@ std::vector<Reach> ReachesOf(const Plan& plan, const std::vector<Chunk>& chunks)
 // The program of one class.
 class ProgramCheck {
  public:
-  ProgramCheck(const Plan& plan, const PlanClass& rank_class, bool eval,
-               std::vector<PlanViolation>* violations)
+  ProgramCheck(const Plan& plan, const PlanClass& rank_class, bool eval, Diagnostics* violations)
       : plan_(plan),
         rank_class_(rank_class),
         chunks_(eval ? rank_class.eval_chunks : rank_class.chunks),
@@ -268,7 +267,7 @@ void MatchTransfers(const Plan& plan, std::vector<ProgramCheck>* classes) {
 
 }  // namespace
 
-void CheckPrograms(const Plan& plan, PlanExtent extent, std::vector<PlanViolation>* violations) {
+void CheckPrograms(const Plan& plan, PlanExtent extent, Diagnostics* violations) {
   for (const bool eval : {false, true}) {
     std::vector<ProgramCheck> classes;
     classes.reserve(plan.classes.size());

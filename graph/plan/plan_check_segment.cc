@@ -79,8 +79,7 @@ void CheckLoad(const Plan& plan, const Segment& segment, const Instr& instr,
 
 class SegmentCheck {
  public:
-  SegmentCheck(const Plan& plan, const Segment& segment, bool to_run,
-               std::vector<PlanViolation>* violations)
+  SegmentCheck(const Plan& plan, const Segment& segment, bool to_run, Diagnostics* violations)
       : plan_(plan),
         to_run_(to_run),
         segment_(segment),
@@ -256,8 +255,7 @@ class SegmentCheck {
 
 }  // namespace
 
-void CheckSegment(const Plan& plan, const Segment& segment, bool to_run,
-                  std::vector<PlanViolation>* violations) {
+void CheckSegment(const Plan& plan, const Segment& segment, bool to_run, Diagnostics* violations) {
   SegmentCheck(plan, segment, to_run, violations).Run();
 }
 

@@ -50,7 +50,20 @@ TEST(PlanCheckTest, ManyViolationsAreCutShort) {
   for (Segment& segment : plan.segments) {
     for (int i = 0; i < 30; ++i) segment.slots.push_back({"", {}, {}, 9, 0, 0});
   }
-  EXPECT_EQ(FindPlanViolations(plan).size(), kMaxPlanViolations);
+  const Diagnostics violations = FindPlanViolations(plan);
+  EXPECT_EQ(violations.size(), Diagnostics::kMostOfALabel);
+  EXPECT_EQ(violations.found(), 30 * plan.segments.size());
+}
+
+TEST(PlanCheckTest, WhatIsCutShortIsNotTakenForSound) {
+  Plan plan = OddPlan();
+  ASSERT_GT(plan.segments.size(), 1u);
+  Instr& reads = plan.segments[0].instrs[0];
+  for (size_t i = 0; i < Diagnostics::kMost; ++i) plan.segments[0].instrs.push_back(reads);
+  for (Segment& segment : plan.segments) {
+    for (Instr& instr : segment.instrs) instr.inputs = {99};  // workspaces are asked of slots
+  }
+  EXPECT_GT(FindPlanViolations(plan).left_out(), 0u);
 }
 
 TEST(PlanCheckTest, Slots) {

@@ -1,4 +1,4 @@
-// What the references of a program's lists say, and where in the lists they point.
+// What a plan's references say, and where in its lists they point.
 
 #ifndef MGC_GRAPH_PLAN_PLAN_REFS_H_
 #define MGC_GRAPH_PLAN_PLAN_REFS_H_
@@ -10,6 +10,12 @@
 #include "graph/plan/plan.h"
 
 namespace mgc {
+
+// Whether `i` is the place of something in `list`.
+template <typename List>
+bool IsIndex(int64_t i, const List& list) {
+  return i >= 0 && i < static_cast<int64_t>(list.size());
+}
 
 inline bool IsSend(TransferKind kind) {
   return kind == TransferKind::kSendForward || kind == TransferKind::kSendBackward;

@@ -70,7 +70,7 @@ size_t NumberLength(absl::string_view text, bool* is_real) {
 
 class Lexer {
  public:
-  Lexer(absl::string_view text, Diagnostics* diagnostics)
+  Lexer(absl::string_view text, FileDiagnostics* diagnostics)
       : text_(text), diagnostics_(diagnostics) {}
 
   std::vector<Token> Run() {
@@ -84,7 +84,7 @@ class Lexer {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
   }
   TextPlace Place() const { return {line_, static_cast<int>(at_ - line_start_) + 1}; }
-  void Error(absl::string_view message) { diagnostics_->Error(Place(), "text_c1", message); }
+  void Error(absl::string_view message) { diagnostics_->Add(Place(), "text_c1", message); }
 
   // Moves to the next word; false at the end.
   bool SkipBlanks() {
@@ -177,8 +177,8 @@ class Lexer {
       token.text += text_[at_++];
     }
     if (token.text.empty()) {
-      diagnostics_->Error(token.place, "text_c1",
-                          absl::StrCat("no name behind `", std::string(1, prefix), "`"));
+      diagnostics_->Add(token.place, "text_c1",
+                        absl::StrCat("no name behind `", std::string(1, prefix), "`"));
     }
   }
 
@@ -192,8 +192,8 @@ class Lexer {
       token.text = std::string(1, text_[at_++]);
       token.text += std::string(TakeWhile(IsNameByte));
       if (token.text[0] == '-') {
-        diagnostics_->Error(token.place, "text_c1",
-                            absl::StrCat("`", EscapeBytes(token.text), "` is no number"));
+        diagnostics_->Add(token.place, "text_c1",
+                          absl::StrCat("`", EscapeBytes(token.text), "` is no number"));
       }
       return;
     }
@@ -210,9 +210,9 @@ class Lexer {
       token.real = static_cast<double>(token.integer);
     }
     if (error != std::errc()) {
-      diagnostics_->Error(token.place, "text_c1",
-                          absl::StrCat("`", token.text.substr(0, kShownBytes),
-                                       "` is outside the range of 64-bit numbers"));
+      diagnostics_->Add(token.place, "text_c1",
+                        absl::StrCat("`", token.text.substr(0, kShownBytes),
+                                     "` is outside the range of 64-bit numbers"));
     }
   }
 
@@ -245,12 +245,12 @@ class Lexer {
         content += c;
       }
     }
-    diagnostics_->Error(begin, "text_c1", "string without an end on its line");
+    diagnostics_->Add(begin, "text_c1", "string without an end on its line");
     return content;
   }
 
   absl::string_view text_;
-  Diagnostics* diagnostics_;
+  FileDiagnostics* diagnostics_;
   std::vector<Token> tokens_;
   size_t at_ = 0;
   size_t last_end_ = 0;  // behind the last word
@@ -266,7 +266,7 @@ std::string Shown(absl::string_view text) {
 
 }  // namespace
 
-std::vector<Token> Lex(absl::string_view text, Diagnostics* diagnostics) {
+std::vector<Token> Lex(absl::string_view text, FileDiagnostics* diagnostics) {
   return Lexer(text, diagnostics).Run();
 }
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "graph/text/diagnostics.h"
+#include "graph/base/diagnostic.h"
 
 namespace mgc {
 
@@ -39,7 +39,7 @@ struct Token {
 
 // All words of `text`, the last of kind kEnd. Bytes that begin no word are reported (text_c1) and
 // skipped.
-std::vector<Token> Lex(absl::string_view text, Diagnostics* diagnostics);
+std::vector<Token> Lex(absl::string_view text, FileDiagnostics* diagnostics);
 
 // `token` for a message: `name`, "end of the text", ...
 std::string Describe(const Token& token);

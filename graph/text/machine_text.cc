@@ -100,19 +100,19 @@ bool ReadMachine(TokenReader* reader, Machine* out) {
   const absl::Status status = CheckMachine(*out);
   if (status.ok()) return true;
   for (absl::string_view line : absl::StrSplit(status.message(), '\n')) {
-    reader->diagnostics().Error(place, "", line);
+    reader->diagnostics().Add(place, "", line);
   }
   return false;
 }
 
 absl::StatusOr<Machine> ParseMachine(absl::string_view text, absl::string_view filename) {
-  Diagnostics diagnostics(filename);
+  FileDiagnostics diagnostics(filename);
   TokenReader reader(text, &diagnostics);
   Machine machine;
   if (ReadMachine(&reader, &machine) && !reader.AtEnd()) {
     reader.FailExpecting("the end of the text");
   }
-  if (!diagnostics.ok()) return diagnostics.ToStatus();
+  if (!diagnostics.empty()) return diagnostics.ToStatus();
   return machine;
 }
 

@@ -42,18 +42,17 @@ TEST(MachineTextTest, ErrorsHavePlaces) {
       "  tier x ranks some\n"
       "}\n";
   const absl::Status status = ParseMachine(text, "f.mgc").status();
-  EXPECT_EQ(
-      status.message(),
-      "f.mgc:2:10: error: the memory in bytes must be between 1 and 9223372036854775807, not 0 "
-      "[text_c2]\n"
-      "f.mgc:3:3: error: expected `memory`, `overhead`, `compute`, `tier` or `}`, found "
-      "`speed` [text_c2]\n"
-      "f.mgc:4:16: error: expected `any` or the ranks in a domain, found `some` [text_c2]");
+  EXPECT_EQ(status.message(),
+            "f.mgc:2:10: the memory in bytes must be between 1 and 9223372036854775807, not 0 "
+            "[text_c2]\n"
+            "f.mgc:3:3: expected `memory`, `overhead`, `compute`, `tier` or `}`, found "
+            "`speed` [text_c2]\n"
+            "f.mgc:4:16: expected `any` or the ranks in a domain, found `some` [text_c2]");
 }
 
 TEST(MachineTextTest, ViolationsAreReportedAtTheMachine) {
   const absl::Status status = ParseMachine("machine @m {\n}", "f").status();
-  EXPECT_THAT(std::string(status.message()), HasSubstr("f:1:1: error: machine: the memory"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("f:1:1: machine: the memory"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("[machine_c5]"));
   EXPECT_FALSE(ParseMachine(PrintMachine(MachinePresets()[0]) + "x", "f").ok());
 }

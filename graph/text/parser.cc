@@ -22,7 +22,7 @@ constexpr size_t kMaxSuggestions = 4096;
 // Looks names up, infers types and appends to the graph.
 class Assembler {
  public:
-  Assembler(const WrittenHeader& header, const NamedMesh& mesh, Diagnostics* diagnostics,
+  Assembler(const WrittenHeader& header, const NamedMesh& mesh, FileDiagnostics* diagnostics,
             ValuePlaces* places)
       : diagnostics_(*diagnostics), places_(*places), builder_(header.name, header.level) {
     builder_.set_mesh(mesh.mesh);
@@ -33,8 +33,8 @@ class Assembler {
     if (!Declare(input.value)) return;
     CoerceAttrs(InputAttrSpecs(input.kind), &input.attrs);
     if (absl::Status status = CheckInputAttrs(input.kind, input.attrs); !status.ok()) {
-      diagnostics_.Error(input.attrs_place, "",
-                         absl::StrCat(ValueText(input.value.name), ": ", status.message()));
+      diagnostics_.Add(input.attrs_place, "",
+                       absl::StrCat(ValueText(input.value.name), ": ", status.message()));
     }
     const ValueId primal = ResolvePrimal(input.value);
     const ValueId id = builder_.AddInput(input.value.name, std::move(input.value.type), input.kind,
@@ -62,15 +62,15 @@ class Assembler {
     output.weight = written.weight;
     output.value = Resolve(written.value);
     if (written.target.has_value() != (written.kind == OutputKind::kAssign)) {
-      diagnostics_.Error(written.value.place, "text_c9",
-                         "`assign` has a target `-> %input`, other outputs have none");
+      diagnostics_.Add(written.value.place, "text_c9",
+                       "`assign` has a target `-> %input`, other outputs have none");
       return;
     }
     if (written.target) output.target = Resolve(*written.target);
     if (output.target != kNone && builder_.graph().FindInput(output.target) == nullptr) {
-      diagnostics_.Error(written.target->place, "text_c9",
-                         absl::StrCat(ValueText(written.target->name),
-                                      " is no graph input and cannot be assigned"));
+      diagnostics_.Add(written.target->place, "text_c9",
+                       absl::StrCat(ValueText(written.target->name),
+                                    " is no graph input and cannot be assigned"));
     }
     builder_.AddOutput(std::move(output));
   }
@@ -87,8 +87,8 @@ class Assembler {
   bool Declare(const WrittenValue& value) {
     const auto [it, added] = places_.try_emplace(value.name, value.place);
     if (added) return true;
-    diagnostics_.Error(value.place, "text_c3",
-                       absl::StrCat(ValueText(value.name), " is defined twice"));
+    diagnostics_.Add(value.place, "text_c3",
+                     absl::StrCat(ValueText(value.name), " is defined twice"));
     diagnostics_.Note(it->second, "first defined");
     return false;
   }
@@ -102,7 +102,7 @@ class Assembler {
       if (names.size() < kMaxSuggestions) names.push_back(value.name);
     }
     const absl::string_view nearest = NearestName(written.name, names);
-    diagnostics_.Error(
+    diagnostics_.Add(
         written.place, "text_c4",
         absl::StrCat(
             "no value ", ValueText(written.name), " is defined above",
@@ -123,7 +123,7 @@ class Assembler {
     }
     absl::StatusOr<const OpDef*> op = FindOpOrSuggest(written->op.name);
     if (!op.ok()) {
-      diagnostics_.Error(written->op.place, "", op.status().message());
+      diagnostics_.Add(written->op.place, "", op.status().message());
       return false;
     }
     out->op = *op;
@@ -144,23 +144,23 @@ class Assembler {
     for (ValueId id : node.inputs) operands.push_back(&builder_.graph().type(id));
     absl::StatusOr<std::vector<TensorType>> types = InferNode(*node.op, node.attrs, operands);
     if (!types.ok()) {
-      diagnostics_.Error(written.op.place, "", types.status().message());
+      diagnostics_.Add(written.op.place, "", types.status().message());
       NoteOperands(node);
       return false;
     }
     if (types->size() != written.results.size()) {
-      diagnostics_.Error(written.op.place, "text_c7",
-                         absl::StrCat(node.op->name, " gives ", types->size(), " (",
-                                      absl::StrJoin(node.op->results, ", "), "), but ",
-                                      written.results.size(), " are named"));
+      diagnostics_.Add(written.op.place, "text_c7",
+                       absl::StrCat(node.op->name, " gives ", types->size(), " (",
+                                    absl::StrJoin(node.op->results, ", "), "), but ",
+                                    written.results.size(), " are named"));
       return false;
     }
     for (size_t i = 0; i < types->size(); ++i) {
       const WrittenValue& result = written.results[i];
       if (result.has_type && !TypesAgree(result.type, (*types)[i])) {
-        diagnostics_.Error(result.place, "text_c6",
-                           absl::StrCat(ValueText(result.name), " is ", TypeText((*types)[i]),
-                                        ", not ", TypeText(result.type)));
+        diagnostics_.Add(result.place, "text_c6",
+                         absl::StrCat(ValueText(result.name), " is ", TypeText((*types)[i]),
+                                      ", not ", TypeText(result.type)));
         NoteOperands(node);
         return false;
       }
@@ -180,7 +180,7 @@ class Assembler {
         })));
   }
 
-  Diagnostics& diagnostics_;
+  FileDiagnostics& diagnostics_;
   ValuePlaces& places_;
   GraphBuilder builder_;
   absl::flat_hash_set<std::string> poisoned_;
@@ -238,30 +238,30 @@ bool ReadGraph(TokenReader* reader, const NamedMesh& mesh, Graph* out, ValuePlac
   Assembler assembler(header, mesh, &reader->diagnostics(),
                       places == nullptr ? &own_places : places);
   if (!ReadInputs(reader, mesh, &assembler) || !ReadBody(reader, mesh, &assembler)) return false;
-  if (!reader->diagnostics().ok()) return false;
+  if (!reader->diagnostics().empty()) return false;
   *out = std::move(assembler).Finish();
   return true;
 }
 
 absl::StatusOr<Graph> ParseGraph(absl::string_view text, absl::string_view filename,
                                  ValuePlaces* places) {
-  Diagnostics diagnostics(filename);
+  FileDiagnostics diagnostics(filename);
   TokenReader reader(text, &diagnostics);
   NamedMesh mesh;
   Graph graph;
   const bool complete =
       (!reader.At("mesh") || ReadMesh(&reader, &mesh)) && ReadGraph(&reader, mesh, &graph, places);
   if (complete && !reader.AtEnd()) reader.FailExpecting("the end of the text");
-  if (!diagnostics.ok()) return diagnostics.ToStatus();
+  if (!diagnostics.empty()) return diagnostics.ToStatus();
   return graph;
 }
 
 absl::StatusOr<Mesh> ParseMesh(absl::string_view text, absl::string_view filename) {
-  Diagnostics diagnostics(filename);
+  FileDiagnostics diagnostics(filename);
   TokenReader reader(text, &diagnostics);
   NamedMesh mesh;
   if (ReadMesh(&reader, &mesh) && !reader.AtEnd()) reader.FailExpecting("the end of the text");
-  if (!diagnostics.ok()) return diagnostics.ToStatus();
+  if (!diagnostics.empty()) return diagnostics.ToStatus();
   return mesh.mesh;
 }
 

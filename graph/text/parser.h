@@ -16,7 +16,7 @@
 // attributes, in any order: the phase (`forward` if none is given), `layer` with a number or
 // `embedding`, `at` a place in the user's source, `because` its origin.
 //
-// Errors are collected (graph/text/diagnostics.h); reading goes on behind a bad line, and what
+// Errors are collected (graph/base/diagnostic.h); reading goes on behind a bad line, and what
 // depends on it is not reported again. Labels:
 //   text_c1  the bytes form no word         text_c6  a type that disagrees with the inferred one
 //   text_c2  another word was expected      text_c7  another number of results
@@ -33,8 +33,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "graph/base/diagnostic.h"
 #include "graph/ir/graph.h"
-#include "graph/text/diagnostics.h"
 #include "graph/text/pieces.h"
 #include "graph/text/token_reader.h"
 #include "graph/types/mesh.h"

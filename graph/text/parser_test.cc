@@ -100,38 +100,38 @@ TEST(ParserTest, ReportsAllErrorsAtOnce) {
                          "%d: f32[2,4] = sqrt(%x)\n"
                          "loss %c weight heavy\n"
                          "%x = sqrt(%y)")),
-            "t.mgc:2:14: error: no value %z is defined above [text_c4]\n"
-            "t.mgc:3:6: error: unknown op `matmull` (did you mean matmul?) [text_c5]\n"
-            "t.mgc:5:1: error: %d is f32[2,3], not f32[2,4] [text_c6]\n"
+            "t.mgc:2:14: no value %z is defined above [text_c4]\n"
+            "t.mgc:3:6: unknown op `matmull` (did you mean matmul?) [text_c5]\n"
+            "t.mgc:5:1: %d is f32[2,3], not f32[2,4] [text_c6]\n"
             "  note: operands: %x: f32[2,3]\n"
-            "t.mgc:6:16: error: expected the weight, found `heavy` [text_c2]\n"
-            "t.mgc:7:1: error: %x is defined twice [text_c3]\n"
+            "t.mgc:6:16: expected the weight, found `heavy` [text_c2]\n"
+            "t.mgc:7:1: %x is defined twice [text_c3]\n"
             "  note: first defined at t.mgc:1:16");
 }
 
 TEST(ParserTest, ErrorsOfOpsNameTheOperands) {
   const std::string error = ErrorOf(Body("%e = sub(%x, %y)\n%query = inv(%y)\n%f = inv(%qery)"));
-  EXPECT_THAT(error, ::testing::StartsWith("t.mgc:2:6: error: sub: "));
+  EXPECT_THAT(error, ::testing::StartsWith("t.mgc:2:6: sub: "));
   EXPECT_THAT(error, HasSubstr("]\n  note: operands: %x: f32[2,3], %y: f32[3]\n"));
   EXPECT_THAT(error, HasSubstr("no value %qery is defined above (did you mean %query?) [text_c4]"));
 }
 
 TEST(ParserTest, ReportsBadHeadersAndInputs) {
   EXPECT_EQ(ErrorOf("mesh @m [tp=2, tp=3]\ngraph @g () {}"),
-            "t.mgc:1:6: error: mesh: axes tp and tp share a name [text_c8]");
+            "t.mgc:1:6: mesh: axes tp and tp share a name [text_c8]");
   EXPECT_EQ(ErrorOf("graph @g nowhere () {}"),
-            "t.mgc:1:10: error: expected `logical`, `training`, `sharded` or `local`, found "
+            "t.mgc:1:10: expected `logical`, `training`, `sharded` or `local`, found "
             "`nowhere` [text_c2]");
   EXPECT_EQ(ErrorOf("graph @g (\n  weight %w: f32[2],\n  param %v: f16[2],\n"
                     "  param %u: f32[0],\n  param %t: f32[2] {init=\"x\"}) {\n %z = inv(%v) }"),
-            "t.mgc:2:3: error: expected `param`, `state`, `accumulator`, `data` or `scalar`, found "
+            "t.mgc:2:3: expected `param`, `state`, `accumulator`, `data` or `scalar`, found "
             "`weight` [text_c2]\n"
-            "t.mgc:3:13: error: unknown element type f16; f32, f64 and i64 exist [text_c4]\n"
-            "t.mgc:4:17: error: the size of a dim must be between 1 and 1125899906842624, not 0 "
+            "t.mgc:3:13: unknown element type f16; f32, f64 and i64 exist [text_c4]\n"
+            "t.mgc:4:17: the size of a dim must be between 1 and 1125899906842624, not 0 "
             "[text_c2]\n"
-            "t.mgc:5:20: error: %t: `init` is normal, zeros or ones, not \"x\" [input_c2]");
+            "t.mgc:5:20: %t: `init` is normal, zeros or ones, not \"x\" [input_c2]");
   EXPECT_THAT(ErrorOf("graph @g (data %x: f32[1048576,1048576,1048576]) {}"),
-              HasSubstr("t.mgc:1:20: error: a value has at most 2^50 elements"));
+              HasSubstr("t.mgc:1:20: a value has at most 2^50 elements"));
   EXPECT_THAT(ErrorOf("graph @g (param %x: f32[1] {decay=0.5}) {}"),
               HasSubstr("`decay` is an integer [input_c1]"));
   EXPECT_THAT(ErrorOf("graph @g (state %x: f32[1]) {}"), HasSubstr("`of` is missing [input_c3]"));
@@ -145,10 +145,10 @@ TEST(ParserTest, ReportsBadShardings) {
         absl::StrCat("mesh @m [tp=2, dp=2, cp=1]\ngraph @g (data %x: f32[4,6] ", sharding, ") {}"));
   };
   EXPECT_EQ(error("@m[cp,-]"), "");
-  EXPECT_THAT(error("@m[dpp,-]"), HasSubstr("2:32: error: the mesh has no axis dpp (did you mean "
+  EXPECT_THAT(error("@m[dpp,-]"), HasSubstr("2:32: the mesh has no axis dpp (did you mean "
                                             "dp?) [text_c8]"));
-  EXPECT_THAT(error("@n[dp,-]"), HasSubstr("2:29: error: no mesh is named `@n` [text_c8]"));
-  EXPECT_THAT(error("@m[dp,dp]"), HasSubstr("2:35: error: axis dp occurs twice [sharding_c2]"));
+  EXPECT_THAT(error("@n[dp,-]"), HasSubstr("2:29: no mesh is named `@n` [text_c8]"));
+  EXPECT_THAT(error("@m[dp,dp]"), HasSubstr("2:35: axis dp occurs twice [sharding_c2]"));
   EXPECT_THAT(error("@m[dp,-]+dp"), HasSubstr("axis dp occurs twice [sharding_c2]"));
   EXPECT_THAT(error("@m[dp]"), HasSubstr("sharding has 1 dims, the value 2 [sharding_c1]"));
   EXPECT_THAT(error("@m[-,dp*tp]"), HasSubstr("[sharding_c3]"));
@@ -157,7 +157,7 @@ TEST(ParserTest, ReportsBadShardings) {
 
 TEST(ParserTest, ReportsBadOutputs) {
   EXPECT_THAT(ErrorOf(Body("%z = inv(%x)\nassign %z -> %z")),
-              HasSubstr("3:14: error: %z is no graph input and cannot be assigned [text_c9]"));
+              HasSubstr("3:14: %z is no graph input and cannot be assigned [text_c9]"));
   EXPECT_THAT(ErrorOf(Body("assign %x")), HasSubstr("[text_c9]"));
   EXPECT_THAT(ErrorOf(Body("loss %x -> %y")), HasSubstr("[text_c9]"));
   EXPECT_THAT(ErrorOf(Body("report \"a\" %x")), HasSubstr("expected `=`, found `%x`"));
@@ -178,7 +178,7 @@ TEST(ParserTest, ReportsBadNodes) {
   EXPECT_THAT(ErrorOf(Body("= 3")), HasSubstr("expected a node `%name = op(...)`"));
   EXPECT_THAT(ErrorOf("graph @g () {"), HasSubstr("expected `}`, found the end of the text"));
   EXPECT_THAT(ErrorOf("graph @g () {} x"), HasSubstr("expected the end of the text, found `x`"));
-  EXPECT_THAT(ErrorOf(""), HasSubstr("1:1: error: expected `graph`, found the end of the text"));
+  EXPECT_THAT(ErrorOf(""), HasSubstr("1:1: expected `graph`, found the end of the text"));
 }
 
 TEST(ParserTest, MeshesReadBack) {

@@ -17,7 +17,7 @@ constexpr size_t kMaxMeshEntries = 256;
 
 // Reports the error of `status` at `place`; its message ends with its label.
 bool FailAt(TokenReader* reader, TextPlace place, const absl::Status& status) {
-  reader->diagnostics().Error(place, "", status.message());
+  reader->diagnostics().Add(place, "", status.message());
   return false;
 }
 
@@ -40,7 +40,7 @@ bool ReadMeshProducts(TokenReader* reader, NamedMesh* out) {
     if (!reader->Expect("=") || !ReadProduct(reader, &factors)) return false;
     absl::StatusOr<Mesh> mesh = out->mesh.WithProduct(name, factors);
     if (!mesh.ok()) {
-      reader->diagnostics().Error(place, "text_c8", mesh.status().message());
+      reader->diagnostics().Add(place, "text_c8", mesh.status().message());
       return false;
     }
     out->mesh = *std::move(mesh);
@@ -122,7 +122,7 @@ class ShardingReader {
     std::vector<absl::string_view> names(mesh_.unit_axes.begin(), mesh_.unit_axes.end());
     for (const MeshAxis& axis : mesh_.mesh.axes()) names.push_back(axis.name);
     for (const MeshProduct& product : mesh_.mesh.products()) names.push_back(product.name);
-    reader_->diagnostics().Error(
+    reader_->diagnostics().Add(
         place, "text_c8",
         absl::StrCat("the mesh has no axis ", NameText(name), DidYouMean(name, names)));
     return false;
@@ -176,7 +176,7 @@ bool ReadMesh(TokenReader* reader, NamedMesh* out) {
   }
   absl::StatusOr<Mesh> mesh = Mesh::Create(axes);
   if (!mesh.ok()) {
-    reader->diagnostics().Error(place, "text_c8", mesh.status().message());
+    reader->diagnostics().Add(place, "text_c8", mesh.status().message());
     return false;
   }
   out->mesh = *std::move(mesh);
@@ -192,7 +192,7 @@ bool ReadType(TokenReader* reader, TensorType* out) {
   std::string name;
   if (!reader->ExpectName("a type, such as `f32[8,16]`", &name)) return false;
   if (!ParseDType(name, &out->dtype)) {
-    reader->diagnostics().Error(
+    reader->diagnostics().Add(
         place, "text_c4",
         absl::StrCat("unknown element type ", NameText(name), "; f32, f64 and i64 exist"));
     return false;
@@ -224,8 +224,8 @@ bool ReadAttrs(TokenReader* reader, Attrs* out) {
       return false;
     }
     if (out->Find(name) != nullptr) {
-      reader->diagnostics().Error(place, "text_c3",
-                                  absl::StrCat("attribute ", NameText(name), " is given twice"));
+      reader->diagnostics().Add(place, "text_c3",
+                                absl::StrCat("attribute ", NameText(name), " is given twice"));
       return false;
     }
     out->Set(name, std::move(value));

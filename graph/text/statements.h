@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "graph/base/diagnostic.h"
 #include "graph/ir/graph.h"
-#include "graph/text/diagnostics.h"
 #include "graph/text/pieces.h"
 #include "graph/text/token_reader.h"
 #include "graph/types/attrs.h"

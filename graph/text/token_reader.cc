@@ -6,7 +6,7 @@
 
 namespace mgc {
 
-TokenReader::TokenReader(absl::string_view text, Diagnostics* diagnostics)
+TokenReader::TokenReader(absl::string_view text, FileDiagnostics* diagnostics)
     : diagnostics_(diagnostics), tokens_(Lex(text, diagnostics)) {}
 
 const Token& TokenReader::Peek(size_t ahead) const {
@@ -31,7 +31,7 @@ bool TokenReader::Accept(absl::string_view word) {
 }
 
 bool TokenReader::Fail(absl::string_view message, absl::string_view label) {
-  diagnostics_->Error(place(), label, message);
+  diagnostics_->Add(place(), label, message);
   return false;
 }
 
@@ -42,8 +42,8 @@ bool TokenReader::FailExpecting(absl::string_view what) {
 bool TokenReader::FailMissing(absl::string_view what) {
   if (at_ == 0 || !Peek().starts_line) return FailExpecting(what);
   const Token& last = tokens_[at_ - 1];
-  diagnostics_->Error({last.place.line, last.end_column}, "text_c2",
-                      absl::StrCat("expected ", what, ", found the end of the line"));
+  diagnostics_->Add({last.place.line, last.end_column}, "text_c2",
+                    absl::StrCat("expected ", what, ", found the end of the line"));
   return false;
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "graph/text/diagnostics.h"
+#include "graph/base/diagnostic.h"
 #include "graph/text/lexer.h"
 
 namespace mgc {
@@ -17,9 +17,9 @@ namespace mgc {
 class TokenReader {
  public:
   // Reads the words of `text`; `diagnostics` outlives the reader.
-  TokenReader(absl::string_view text, Diagnostics* diagnostics);
+  TokenReader(absl::string_view text, FileDiagnostics* diagnostics);
 
-  Diagnostics& diagnostics() { return *diagnostics_; }
+  FileDiagnostics& diagnostics() { return *diagnostics_; }
 
   const Token& Peek(size_t ahead = 0) const;
   TextPlace place() const { return Peek().place; }
@@ -58,7 +58,7 @@ class TokenReader {
  private:
   bool ExpectText(TokenKind kind, absl::string_view what, std::string* out);
 
-  Diagnostics* diagnostics_;
+  FileDiagnostics* diagnostics_;
   std::vector<Token> tokens_;
   size_t at_ = 0;
 };

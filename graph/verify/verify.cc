@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "graph/eval/models/residue.h"
 #include "graph/plan/plan_check.h"
 #include "graph/verify/meaning/meaning.h"
@@ -21,9 +20,7 @@ double MissProbability(int64_t calls, int64_t degree) {
 
 VerifyReport VerifyPlan(const Plan& plan) {
   VerifyReport report;
-  for (const PlanViolation& violation : FindPlanViolations(plan)) {
-    report.findings.Add(violation.label, violation.place, violation.text);
-  }
+  report.findings.Append(FindPlanViolations(plan));
   if (!report.ok()) return report;
   CheckPlacement(plan, &report.findings);
   CheckOrder(plan, &report.findings);
@@ -39,18 +36,9 @@ VerifyReport VerifyPlan(const Plan& plan) {
 
 absl::Status ProvePlan(Plan* plan) {
   const VerifyReport report = VerifyPlan(*plan);
-  if (!report.ok()) return absl::FailedPreconditionError(ToString(report.findings));
+  if (!report.ok()) return report.findings.ToStatus(absl::StatusCode::kFailedPrecondition);
   plan->verifier = kVerifierVersion;
   return absl::OkStatus();
-}
-
-std::string ToString(const Findings& findings) {
-  std::string text;
-  for (const Finding& finding : findings.list()) absl::StrAppend(&text, ToString(finding), "\n");
-  if (findings.left_out() > 0) {
-    absl::StrAppend(&text, "... and ", findings.left_out(), " more of the same kinds\n");
-  }
-  return text;
 }
 
 }  // namespace mgc

@@ -7,11 +7,10 @@
 #define MGC_GRAPH_VERIFY_VERIFY_H_
 
 #include <cstdint>
-#include <string>
 
 #include "absl/status/status.h"
+#include "graph/base/diagnostic.h"
 #include "graph/plan/plan.h"
-#include "graph/verify/common/finding.h"
 
 namespace mgc {
 
@@ -20,7 +19,7 @@ namespace mgc {
 inline constexpr int kVerifierVersion = 3;
 
 struct VerifyReport {
-  Findings findings;
+  Diagnostics findings;
   // What was executed: runs of one step each, and calls of keyed functions in them (the N of the
   // bound); 0 when an earlier check has findings.
   int runs = 0;
@@ -43,9 +42,6 @@ VerifyReport VerifyPlan(const Plan& plan);
 // Proves the plan and notes so in `plan->verifier`; FailedPrecondition with all findings when it
 // cannot.
 absl::Status ProvePlan(Plan* plan);
-
-// All findings, one behind the other, each on lines of its own; empty for none.
-std::string ToString(const Findings& findings);
 
 }  // namespace mgc
 

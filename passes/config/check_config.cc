@@ -26,8 +26,8 @@ struct NamedSize {
 
 // G0, B1, M0, U2: values that no combination makes legal; other checks divide by them. The layer
 // placement checks pp, vp and the number of layers.
-std::vector<Violation> CheckValues(const ParallelConfig& config, const ModelDims& model) {
-  std::vector<Violation> violations;
+Diagnostics CheckValues(const ParallelConfig& config, const ModelDims& model) {
+  Diagnostics violations;
   const std::array<NamedSize, 11> sizes = {{{"G0", "world size", config.world_size},
                                             {"G0", "tp", config.tp},
                                             {"G0", "cp", config.cp},
@@ -41,10 +41,10 @@ std::vector<Violation> CheckValues(const ParallelConfig& config, const ModelDims
                                             {"M0", "hidden size", model.hidden, 0}}};
   for (const NamedSize& size : sizes) {
     if (size.value >= size.least) continue;
-    violations.push_back({size.rule, absl::StrCat(size.name, " is ", size.value), "1"});
+    violations.Add({size.rule, absl::StrCat(size.name, " is ", size.value), "1"});
   }
   if (config.zero != 0 && config.zero != 1) {
-    violations.push_back(
+    violations.Add(
         {"U2", absl::StrCat("ZeRO level ", config.zero, " is not available"), "zero 0, 1"});
   }
   return violations;
@@ -58,13 +58,13 @@ bool TpFits(const ParallelConfig& config, const ModelDims& model, int64_t tp) {
 }
 
 void CheckTensorParallel(const ParallelConfig& config, const ModelDims& model,
-                         std::vector<Violation>* violations) {
+                         Diagnostics* violations) {
   const int64_t tp = config.tp;
   const auto refuse = [&](const char* rule, std::string message) {
     const int64_t most = model.heads > 0 ? std::min(model.heads, kMaxHint) : kMaxHint;
     const std::string legal =
         NearestLegal(tp, most, [&](int64_t other) { return TpFits(config, model, other); });
-    violations->push_back({rule, std::move(message), absl::StrCat("tp ", legal)});
+    violations->Add({rule, std::move(message), absl::StrCat("tp ", legal)});
   };
   if (model.heads % tp != 0) {
     refuse("M1", absl::StrCat(model.heads, " heads are not divisible by tp ", tp));
@@ -77,14 +77,14 @@ void CheckTensorParallel(const ParallelConfig& config, const ModelDims& model,
     refuse("M4", absl::StrCat("ffn size ", model.ffn, " is not divisible by tp ", tp));
   }
   if (config.sequence_parallel && tp == 1) {
-    violations->push_back({"G14", "sequence parallelism needs tp > 1, but tp is 1",
-                           "no --sequence-parallel, or tp 2"});
+    violations->Add({"G14", "sequence parallelism needs tp > 1, but tp is 1",
+                     "no --sequence-parallel, or tp 2"});
   }
 }
 
-void CheckHeads(const ModelDims& model, std::vector<Violation>* violations) {
+void CheckHeads(const ModelDims& model, Diagnostics* violations) {
   if (model.kv_heads > 0 && model.heads % model.kv_heads != 0) {
-    violations->push_back(
+    violations->Add(
         {"M2",
          absl::StrCat(model.heads, " heads are not divisible by ", model.kv_heads, " kv heads"),
          absl::StrCat("kv heads ",
@@ -92,37 +92,35 @@ void CheckHeads(const ModelDims& model, std::vector<Violation>* violations) {
                                    [&](int64_t kv) { return model.heads % kv == 0; }))});
   }
   if (model.head_dim == 0 && model.heads > 0 && model.hidden % model.heads != 0) {
-    violations->push_back(
-        {"M3",
-         absl::StrCat("hidden size ", model.hidden, " is not divisible by ", model.heads,
-                      " heads and no head size is given"),
-         absl::StrCat("hidden size ", NearestMultiples(model.hidden, model.heads))});
+    violations->Add({"M3",
+                     absl::StrCat("hidden size ", model.hidden, " is not divisible by ",
+                                  model.heads, " heads and no head size is given"),
+                     absl::StrCat("hidden size ", NearestMultiples(model.hidden, model.heads))});
   }
 }
 
-void CheckSequence(const ParallelConfig& config, const ModelDims& model,
-                   std::vector<Violation>* violations) {
+void CheckSequence(const ParallelConfig& config, const ModelDims& model, Diagnostics* violations) {
   const int64_t seq = config.seq_length;
   if (model.max_positions > 0 && seq > model.max_positions) {
-    violations->push_back({"M10",
-                           absl::StrCat("sequence length ", seq, " is above the model's ",
-                                        model.max_positions, " positions"),
-                           absl::StrCat("sequence length ", model.max_positions)});
+    violations->Add({"M10",
+                     absl::StrCat("sequence length ", seq, " is above the model's ",
+                                  model.max_positions, " positions"),
+                     absl::StrCat("sequence length ", model.max_positions)});
   }
   if (config.cp > 1) {
-    violations->push_back(
+    violations->Add(
         {"U1", absl::StrCat("cp is ", config.cp, ", but context parallelism is not available"),
          "cp 1"});
     const int64_t pieces = SaturatingMultiply(2, config.cp);
     if (seq % pieces != 0) {
-      violations->push_back(
+      violations->Add(
           {"M6", absl::StrCat("sequence length ", seq, " is not divisible by 2 * cp = ", pieces),
            absl::StrCat("sequence length ", NearestMultiples(seq, pieces))});
     }
   }
   const int64_t shards = SaturatingMultiply(config.tp, config.cp);
   if (config.sequence_parallel && seq % shards != 0) {
-    violations->push_back(
+    violations->Add(
         {"M7",
          absl::StrCat("sequence length ", seq, " is not divisible by ",
                       config.cp > 1 ? "tp * cp = " : "tp ", shards, " under sequence parallelism"),
@@ -130,21 +128,20 @@ void CheckSequence(const ParallelConfig& config, const ModelDims& model,
   }
 }
 
-void CheckGroups(const ParallelConfig& config, std::vector<Violation>* violations) {
-  Append(CheckRankGroups({config.world_size, config.tp, config.cp, config.ep, config.etp, config.pp,
-                          config.order}),
-         violations);
+void CheckGroups(const ParallelConfig& config, Diagnostics* violations) {
+  violations->Append(CheckRankGroups(
+      {config.world_size, config.tp, config.cp, config.ep, config.etp, config.pp, config.order}));
   if (config.ep > 1) {
-    violations->push_back(
+    violations->Add(
         {"G12", absl::StrCat("ep is ", config.ep, ", but the model has no experts"), "ep 1"});
   }
 }
 
 void CheckBatch(const ParallelConfig& config, const CheckedConfig& checked,
-                std::vector<Violation>* violations) {
+                Diagnostics* violations) {
   if (checked.dp == 0 || checked.micro_batches > 0) return;
   const int64_t samples = SaturatingMultiply(config.micro_batch_size, checked.dp);
-  violations->push_back(
+  violations->Add(
       {"B2",
        absl::StrCat("global batch size ", config.global_batch_size,
                     " is not divisible by micro-batch size ", config.micro_batch_size, " * dp ",
@@ -166,7 +163,7 @@ int64_t MaxMicroBatchSize(const ParallelConfig& config, const ModelDims& model, 
 
 // T3; a sequence above the model's positions is refused by M10 and counts as the longest legal one.
 void CheckActivations(const ParallelConfig& config, const ModelDims& model, int64_t dp,
-                      std::vector<Violation>* violations) {
+                      Diagnostics* violations) {
   if (dp == 0) return;
   const int64_t seq = model.max_positions > 0 ? std::min(config.seq_length, model.max_positions)
                                               : config.seq_length;
@@ -180,18 +177,17 @@ void CheckActivations(const ParallelConfig& config, const ModelDims& model, int6
     }
     legal = absl::StrCat("micro-batch size 1 and sequence length ", fits);
   }
-  violations->push_back(
-      {"T3",
-       absl::StrCat("micro-batch size ", config.micro_batch_size, " with sequence length ", seq,
-                    " on dp ", dp,
-                    " makes a value of more than 2^50 elements, or of 2^42 on a rank"),
-       std::move(legal)});
+  violations->Add({"T3",
+                   absl::StrCat("micro-batch size ", config.micro_batch_size,
+                                " with sequence length ", seq, " on dp ", dp,
+                                " makes a value of more than 2^50 elements, or of 2^42 on a rank"),
+                   std::move(legal)});
 }
 
 // The schedule's own rules; a group size can only be judged when the micro-batches are known.
 void CheckPipeline(const ParallelConfig& config, CheckedConfig* checked) {
   if (config.group_size > 0 && config.schedule != ScheduleKind::kInterleaved) {
-    checked->violations.push_back(
+    checked->violations.Add(
         {"S3",
          absl::StrCat("group size ", config.group_size, " needs schedule interleaved, not ",
                       ToString(config.schedule)),
@@ -202,7 +198,7 @@ void CheckPipeline(const ParallelConfig& config, CheckedConfig* checked) {
     spec.micro_batches = checked->micro_batches;
     spec.group_size = config.group_size;
   }
-  Append(CheckSchedule(spec), &checked->violations);
+  checked->violations.Append(CheckSchedule(spec));
   checked->group_size = config.group_size > 0 ? config.group_size
                                               : ChooseGroupSize(config.pp, checked->micro_batches);
 }
@@ -227,7 +223,7 @@ CheckedConfig CheckConfig(const ParallelConfig& config, const ModelDims& model) 
   }
   checked.placement = std::move(placed.placement);
   checked.vp = config.vp > 0 ? config.vp : std::max<int64_t>(checked.placement.vp, 1);
-  Append(std::move(placed.violations), &checked.violations);
+  checked.violations.Append(placed.violations);
   if (values_ok) CheckPipeline(config, &checked);
   return checked;
 }

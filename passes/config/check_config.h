@@ -16,16 +16,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "graph/base/diagnostic.h"
 #include "graph/types/model_dims.h"
 #include "passes/config/parallel_config.h"
 #include "passes/config/place_layers.h"
-#include "passes/config/violation.h"
 
 namespace mgc {
 
 // What a configuration comes to. Everything but `violations` is meaningful only without them.
 struct CheckedConfig {
-  std::vector<Violation> violations;
+  Diagnostics violations;
   int64_t dp = 0;
   int64_t vp = 0;             // chunks per rank, also when a layout string decides them
   int64_t micro_batches = 0;  // per step and data-parallel rank

@@ -29,8 +29,8 @@ ParallelConfig EightRanks() {
 
 Labels Rules(const ParallelConfig& config, const ModelDims& model = TinyGpt()) {
   Labels rules;
-  for (const Violation& violation : CheckConfig(config, model).violations) {
-    rules.push_back(violation.rule);
+  for (const Diagnostic& violation : CheckConfig(config, model).violations) {
+    rules.push_back(violation.label);
   }
   std::sort(rules.begin(), rules.end());
   return rules;
@@ -38,15 +38,15 @@ Labels Rules(const ParallelConfig& config, const ModelDims& model = TinyGpt()) {
 
 std::string HintOf(const ParallelConfig& config, const std::string& rule,
                    const ModelDims& model = TinyGpt()) {
-  for (const Violation& violation : CheckConfig(config, model).violations) {
-    if (violation.rule == rule) return violation.hint;
+  for (const Diagnostic& violation : CheckConfig(config, model).violations) {
+    if (violation.label == rule) return violation.hint;
   }
   return "rule not broken";
 }
 
 TEST(CheckConfigTest, AcceptsAndDerives) {
   const CheckedConfig checked = CheckConfig(EightRanks(), TinyGpt());
-  EXPECT_EQ(ToString(checked.violations), "");
+  EXPECT_EQ(checked.violations.ToString(), "");
   EXPECT_EQ(checked.dp, 2);
   EXPECT_EQ(checked.vp, 1);
   EXPECT_EQ(checked.micro_batches, 4);
@@ -64,7 +64,7 @@ TEST(CheckConfigTest, AcceptsPublishedScales) {
   config.global_batch_size = 2048;
   config.seq_length = 8192;
   const CheckedConfig checked = CheckConfig(config, Llama405());
-  EXPECT_EQ(ToString(checked.violations), "");
+  EXPECT_EQ(checked.violations.ToString(), "");
   EXPECT_EQ(checked.dp, 128);
   EXPECT_EQ(checked.micro_batches, 16);
   EXPECT_EQ(checked.group_size, 16);
@@ -196,7 +196,7 @@ TEST(CheckConfigTest, LayoutsDecideTheChunks) {
   EXPECT_EQ(Rules(config), (Labels{"S1"}));
   config.schedule = ScheduleKind::kInterleaved;
   const CheckedConfig checked = CheckConfig(config, TinyGpt());
-  EXPECT_EQ(ToString(checked.violations), "");
+  EXPECT_EQ(checked.violations.ToString(), "");
   EXPECT_EQ(checked.vp, 2);
 }
 

@@ -58,7 +58,7 @@ LayerPlacementResult PlaceEvenly(const LayerPlacementSpec& spec, int64_t vp) {
     std::string hint = absl::StrCat("at least ", stages - 2, " layers");
     if (!legal_vp.empty()) absl::StrAppend(&hint, ", or vp ", legal_vp);
     absl::StrAppend(&hint, ", or pp * vp of ", spec.num_layers + 2, " or less");
-    result.violations.push_back(
+    result.violations.Add(
         {"P18",
          absl::StrCat(spec.num_layers, " layers on pp ", spec.pp, " * vp ", vp, " = ", stages,
                       " chunks leave ", empty, " chunks between the first and the last empty"),
@@ -82,7 +82,7 @@ LayerPlacementResult PlaceWithAccounting(const LayerPlacementSpec& spec, int64_t
       (spec.flags.account_for_embedding ? 1 : 0) + (spec.flags.account_for_loss ? 1 : 0);
   const int64_t units = spec.num_layers + extra;
   if (units % spec.pp != 0) {
-    result.violations.push_back(
+    result.violations.Add(
         {"P5",
          absl::StrCat(spec.num_layers, " layers + ", extra,
                       " for embedding and loss are not divisible by pp ", spec.pp),
@@ -90,12 +90,12 @@ LayerPlacementResult PlaceWithAccounting(const LayerPlacementSpec& spec, int64_t
     return result;
   }
   if (units / spec.pp % vp != 0) {
-    result.violations.push_back({"P6",
-                                 absl::StrCat(units / spec.pp, " layers per rank (", extra,
-                                              " of them for embedding and loss in all) are not "
-                                              "divisible by vp ",
-                                              vp),
-                                 DivisibleLayers(spec, extra, spec.pp * vp)});
+    result.violations.Add({"P6",
+                           absl::StrCat(units / spec.pp, " layers per rank (", extra,
+                                        " of them for embedding and loss in all) are not "
+                                        "divisible by vp ",
+                                        vp),
+                           DivisibleLayers(spec, extra, spec.pp * vp)});
     return result;
   }
   Counts counts(static_cast<size_t>(spec.pp * vp), units / (spec.pp * vp));
@@ -112,48 +112,43 @@ struct Middle {
   int64_t ranks;
 };
 
-void CheckEndCounts(const LayerPlacementSpec& spec, std::vector<Violation>* violations) {
+void CheckEndCounts(const LayerPlacementSpec& spec, Diagnostics* violations) {
   const std::array<std::pair<const char*, std::optional<int64_t>>, 2> ends = {
       {{"first", spec.flags.decoder_first_layers}, {"last", spec.flags.decoder_last_layers}}};
   for (const auto& [name, count] : ends) {
     if (!count.has_value() || *count > 0) continue;
-    violations->push_back(
+    violations->Add(
         {"P7", absl::StrCat("--decoder-", name, "-pipeline-num-layers is ", *count), "1"});
   }
 }
 
 // P7, P8: whether the layers left fit the ranks left.
-void CheckMiddle(const LayerPlacementSpec& spec, const Middle& middle,
-                 std::vector<Violation>* violations) {
+void CheckMiddle(const LayerPlacementSpec& spec, const Middle& middle, Diagnostics* violations) {
   const std::string left = absl::StrCat(middle.layers, " of ", spec.num_layers,
                                         " layers are left for ", middle.ranks, " middle ranks");
   const int64_t fixed = spec.num_layers - middle.layers;
   if (middle.ranks < 0) {
-    violations->push_back(
-        {"P7", "first and last layer counts are both given, but pp is 1", "pp 2"});
+    violations->Add({"P7", "first and last layer counts are both given, but pp is 1", "pp 2"});
   } else if (middle.layers < 0) {
-    violations->push_back({"P8",
-                           absl::StrCat("first and last ranks take ", fixed, " layers: ", left),
-                           absl::StrCat("first and last counts of ", spec.num_layers - middle.ranks,
-                                        " or less in all")});
+    violations->Add({"P8", absl::StrCat("first and last ranks take ", fixed, " layers: ", left),
+                     absl::StrCat("first and last counts of ", spec.num_layers - middle.ranks,
+                                  " or less in all")});
   } else if ((middle.layers > 0) != (middle.ranks > 0)) {
-    violations->push_back({"P7", left,
-                           middle.ranks == 0
-                               ? absl::StrCat("first and last counts of ", spec.num_layers)
-                               : absl::StrCat("at least ", fixed + middle.ranks, " layers")});
+    violations->Add({"P7", left,
+                     middle.ranks == 0
+                         ? absl::StrCat("first and last counts of ", spec.num_layers)
+                         : absl::StrCat("at least ", fixed + middle.ranks, " layers")});
   } else if (middle.ranks > 0 && middle.layers % middle.ranks != 0) {
-    violations->push_back(
+    violations->Add(
         {"P7", absl::StrCat(left, ", which does not divide"),
          absl::StrCat("middle layers ", NearestMultiples(middle.layers, middle.ranks))});
   }
 }
 
-void CheckChunksOfRank(const char* name, int64_t layers, int64_t vp,
-                       std::vector<Violation>* violations) {
+void CheckChunksOfRank(const char* name, int64_t layers, int64_t vp, Diagnostics* violations) {
   if (layers % vp == 0) return;
-  violations->push_back({"P6",
-                         absl::StrCat(layers, " layers of ", name, " are not divisible by vp ", vp),
-                         absl::StrCat("layers ", NearestMultiples(layers, vp))});
+  violations->Add({"P6", absl::StrCat(layers, " layers of ", name, " are not divisible by vp ", vp),
+                   absl::StrCat("layers ", NearestMultiples(layers, vp))});
 }
 
 LayerPlacementResult PlaceWithEndCounts(const LayerPlacementSpec& spec, int64_t vp) {
@@ -162,7 +157,7 @@ LayerPlacementResult PlaceWithEndCounts(const LayerPlacementSpec& spec, int64_t 
   const std::optional<int64_t>& last = spec.flags.decoder_last_layers;
   CheckEndCounts(spec, &result.violations);
   if (first.value_or(1) > kMaxPipelineSize || last.value_or(1) > kMaxPipelineSize) {
-    result.violations.push_back(
+    result.violations.Add(
         {"P8", absl::StrCat("more layers on one rank than the ", spec.num_layers, " of the model"),
          absl::StrCat(spec.num_layers)});
   }
@@ -188,12 +183,12 @@ LayerPlacementResult PlaceWithEndCounts(const LayerPlacementSpec& spec, int64_t 
 
 // P3: which letters stand where, in the layout written out without cuts.
 void CheckLetters(const LayerPlacementSpec& spec, const std::string& letters,
-                  std::vector<Violation>* violations) {
+                  Diagnostics* violations) {
   const auto count = [&letters](char letter) {
     return std::count(letters.begin(), letters.end(), letter);
   };
   const auto refuse = [violations](absl::string_view what, std::string legal) {
-    violations->push_back({"P3", absl::StrCat("layout: ", what), std::move(legal)});
+    violations->Add({"P3", absl::StrCat("layout: ", what), std::move(legal)});
   };
   if (count('E') != 1 || letters.front() != 'E') {
     refuse(absl::StrCat("E stands ", count('E'), " times, must be the first letter and only there"),
@@ -220,7 +215,7 @@ void CheckLetters(const LayerPlacementSpec& spec, const std::string& letters,
 }
 
 // P3: all multi-token-prediction layers lie together, on a last chunk.
-void CheckMtpStage(const LayerPlacement& placement, std::vector<Violation>* violations) {
+void CheckMtpStage(const LayerPlacement& placement, Diagnostics* violations) {
   const auto has_mtp = [](const StageContent& stage) { return stage.mtp_layers > 0; };
   const auto& stages = placement.stages;
   const auto first = std::find_if(stages.begin(), stages.end(), has_mtp);
@@ -228,7 +223,7 @@ void CheckMtpStage(const LayerPlacement& placement, std::vector<Violation>* viol
   const bool split = std::count_if(first, stages.end(), has_mtp) > 1;
   const bool early = first - stages.begin() < placement.pp * (placement.vp - 1);
   if (split || early) {
-    violations->push_back(
+    violations->Add(
         {"P3", "layout: multi-token-prediction layers are not all in one stage of the last chunks",
          "all m in one of the last pp stages"});
   }
@@ -236,14 +231,14 @@ void CheckMtpStage(const LayerPlacement& placement, std::vector<Violation>* viol
 
 // P18: a first or last stage without a letter, where there is no embedding to begin with and no
 // loss to end with. Between others a stage may be empty: what it receives it passes on.
-void CheckEndsFilled(const std::vector<std::string>& stages, std::vector<Violation>* violations) {
+void CheckEndsFilled(const std::vector<std::string>& stages, Diagnostics* violations) {
   if (stages.size() < 2) return;
   const bool first = stages.front().empty();
   if (!first && !stages.back().empty()) return;
-  violations->push_back({"P18",
-                         absl::StrCat("layout: the ", first ? "first" : "last", " of ",
-                                      stages.size(), " stages holds nothing"),
-                         first ? "E in the first stage" : "L in the last stage"});
+  violations->Add({"P18",
+                   absl::StrCat("layout: the ", first ? "first" : "last", " of ", stages.size(),
+                                " stages holds nothing"),
+                   first ? "E in the first stage" : "L in the last stage"});
 }
 
 LayerPlacement PlacementFromLetters(int64_t pp, const std::vector<std::string>& stages) {
@@ -264,17 +259,17 @@ LayerPlacement PlacementFromLetters(int64_t pp, const std::vector<std::string>& 
 
 // P2: whether the stages written fit the ranks.
 void CheckNumStages(const LayerPlacementSpec& spec, const LayerPlacement& placement,
-                    std::vector<Violation>* violations) {
+                    Diagnostics* violations) {
   const int64_t stages = static_cast<int64_t>(placement.stages.size());
   if (stages % spec.pp != 0) {
-    violations->push_back(
-        {"P2", absl::StrCat("layout of ", stages, " stages is not divisible by pp ", spec.pp),
-         absl::StrCat("stages ", NearestMultiples(stages, spec.pp))});
+    violations->Add({"P2",
+                     absl::StrCat("layout of ", stages, " stages is not divisible by pp ", spec.pp),
+                     absl::StrCat("stages ", NearestMultiples(stages, spec.pp))});
   } else if (spec.vp != 0 && spec.vp != placement.vp) {
-    violations->push_back({"P2",
-                           absl::StrCat("layout of ", stages, " stages on pp ", spec.pp, " has ",
-                                        placement.vp, " chunks per rank, but vp is ", spec.vp),
-                           absl::StrCat("vp ", placement.vp)});
+    violations->Add({"P2",
+                     absl::StrCat("layout of ", stages, " stages on pp ", spec.pp, " has ",
+                                  placement.vp, " chunks per rank, but vp is ", spec.vp),
+                     absl::StrCat("vp ", placement.vp)});
   }
 }
 
@@ -282,14 +277,14 @@ LayerPlacementResult PlaceByLayout(const LayerPlacementSpec& spec) {
   LayerPlacementResult result;
   const auto stages = ParseLayoutString(*spec.flags.layout);
   if (!stages.ok()) {
-    result.violations.push_back({"P3", std::string(stages.status().message()), ""});
+    result.violations.Add({"P3", std::string(stages.status().message()), ""});
     return result;
   }
   result.placement = PlacementFromLetters(spec.pp, *stages);
   CheckNumStages(spec, result.placement, &result.violations);
   const std::string letters = absl::StrJoin(*stages, "");
   if (letters.empty()) {
-    result.violations.push_back({"P3", "layout: it holds no layer", "E first, L last"});
+    result.violations.Add({"P3", "layout: it holds no layer", "E first, L last"});
     return result;
   }
   CheckLetters(spec, letters, &result.violations);
@@ -300,21 +295,21 @@ LayerPlacementResult PlaceByLayout(const LayerPlacementSpec& spec) {
 
 // ---- which of them -------------------------------------------------------------------------
 
-std::vector<Violation> CheckSizes(const LayerPlacementSpec& spec) {
-  std::vector<Violation> violations;
+Diagnostics CheckSizes(const LayerPlacementSpec& spec) {
+  Diagnostics violations;
   const std::array<std::pair<const char*, int64_t>, 3> sizes = {
       {{"layers", spec.num_layers}, {"pp", spec.pp}, {"vp", spec.vp == 0 ? 1 : spec.vp}}};
   for (const auto& [name, size] : sizes) {
     if (size >= 1 && size <= kMaxPipelineSize) continue;
-    violations.push_back(
-        {"P0", absl::StrCat(name, " is ", size, ", must be between 1 and ", kMaxPipelineSize),
-         absl::StrCat(std::clamp<int64_t>(size, 1, kMaxPipelineSize))});
+    violations.Add({"P0",
+                    absl::StrCat(name, " is ", size, ", must be between 1 and ", kMaxPipelineSize),
+                    absl::StrCat(std::clamp<int64_t>(size, 1, kMaxPipelineSize))});
   }
   if (violations.empty() && spec.pp * spec.vp > kMaxPipelineSize) {
-    violations.push_back({"P0",
-                          absl::StrCat("pp ", spec.pp, " * vp ", spec.vp, " is more than ",
-                                       kMaxPipelineSize, " chunks"),
-                          absl::StrCat("vp ", kMaxPipelineSize / spec.pp)});
+    violations.Add({"P0",
+                    absl::StrCat("pp ", spec.pp, " * vp ", spec.vp, " is more than ",
+                                 kMaxPipelineSize, " chunks"),
+                    absl::StrCat("vp ", kMaxPipelineSize / spec.pp)});
   }
   return violations;
 }
@@ -329,12 +324,12 @@ LayerPlacementResult PlaceLayers(const LayerPlacementSpec& spec) {
   const bool end_counts = flags.decoder_first_layers || flags.decoder_last_layers;
   const bool accounting = flags.account_for_embedding || flags.account_for_loss;
   if (flags.layout && (end_counts || accounting)) {
-    result.violations.push_back(
+    result.violations.Add(
         {"P4", "a layout string cannot be combined with first or last layer counts or accounting",
          "the layout string alone"});
   }
   if (end_counts && accounting) {
-    result.violations.push_back(
+    result.violations.Add(
         {"P9",
          "first or last layer counts cannot be combined with accounting for embedding or loss",
          "one of the two"});
@@ -344,7 +339,7 @@ LayerPlacementResult PlaceLayers(const LayerPlacementSpec& spec) {
                                 : end_counts ? PlaceWithEndCounts(spec, vp)
                                 : accounting ? PlaceWithAccounting(spec, vp)
                                              : PlaceEvenly(spec, vp);
-  Append(std::move(placed.violations), &result.violations);
+  result.violations.Append(placed.violations);
   result.placement = std::move(placed.placement);
   if (result.violations.empty()) {
     result.placement.places = LoopPlaces(result.placement.pp, result.placement.vp);

@@ -18,9 +18,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "graph/base/diagnostic.h"
 #include "graph/plan/plan.h"
 #include "passes/config/parallel_config.h"
-#include "passes/config/violation.h"
 
 namespace mgc {
 
@@ -57,8 +57,8 @@ struct LayerPlacementSpec {
 };
 
 struct LayerPlacementResult {
-  LayerPlacement placement;           // meaningful only without violations
-  std::vector<Violation> violations;  // P2 to P9, P17, P18, and P0 for a size out of range
+  LayerPlacement placement;  // meaningful only without violations
+  Diagnostics violations;    // P2 to P9, P17, P18, and P0 for a size out of range
 };
 
 // Places every layer exactly once, in order, or says everything that forbids it.

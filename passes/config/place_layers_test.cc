@@ -26,7 +26,7 @@ std::vector<int64_t> Counts(const LayerPlacement& placement) {
 
 std::vector<std::string> Rules(const LayerPlacementSpec& spec) {
   std::vector<std::string> rules;
-  for (const Violation& violation : PlaceLayers(spec).violations) rules.push_back(violation.rule);
+  for (const Diagnostic& violation : PlaceLayers(spec).violations) rules.push_back(violation.label);
   return rules;
 }
 
@@ -71,7 +71,7 @@ void CheckCountsRow(const std::vector<std::string>& row) {
   // Without flags only an empty chunk is refused here, where Megatron wants equal chunks.
   const bool refused =
       row[8] == "reject" && (flags || spec.num_layers < std::min(stages, stages - 2));
-  EXPECT_EQ(!result.violations.empty(), refused) << ToString(result.violations);
+  EXPECT_EQ(!result.violations.empty(), refused) << result.violations.ToString();
   if (refused || !result.violations.empty()) return;
   ExpectComplete(spec, result.placement);
   if (row[8] != "accept" && row[8] != "reject") {
@@ -92,7 +92,7 @@ void CheckShardingRow(const std::vector<std::string>& row) {
   const LayerPlacementResult result = PlaceLayers(spec);
   // Megatron lets the last stage be empty.
   const bool refused = row[6] == "reject" || HasEmptyEnd(row[1]);
-  EXPECT_EQ(!result.violations.empty(), refused) << ToString(result.violations);
+  EXPECT_EQ(!result.violations.empty(), refused) << result.violations.ToString();
   if (!result.violations.empty()) return;
   ExpectComplete(spec, result.placement);
   if (row[6] != "accept") {
@@ -122,7 +122,7 @@ TEST(PlaceLayersTest, TheEndsAreShort) {
   EXPECT_THAT(Counts(PlaceLayers({9, 0, 4, 0, {}}).placement), ElementsAre(2, 3, 2, 2));
   EXPECT_THAT(Counts(PlaceLayers({11, 0, 4, 0, {}}).placement), ElementsAre(3, 3, 3, 2));
   const LayerPlacementResult llama = PlaceLayers({126, 0, 16, 8, {}});
-  EXPECT_TRUE(llama.violations.empty()) << ToString(llama.violations);
+  EXPECT_TRUE(llama.violations.empty()) << llama.violations.ToString();
   const std::vector<int64_t> counts = Counts(llama.placement);
   EXPECT_EQ(counts.front(), 0);
   EXPECT_EQ(counts.back(), 0);
@@ -140,7 +140,7 @@ TEST(PlaceLayersTest, WithoutFlagsEveryLayerIsPlacedOnceAndEvenly) {
           EXPECT_EQ(Rules(spec), (std::vector<std::string>{"P18"}));
           continue;
         }
-        ASSERT_TRUE(result.violations.empty()) << ToString(result.violations);
+        ASSERT_TRUE(result.violations.empty()) << result.violations.ToString();
         ExpectComplete(spec, result.placement);
         const std::vector<int64_t> counts = Counts(result.placement);
         const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
@@ -186,10 +186,10 @@ TEST(PlaceLayersTest, RefusesWhatMegatronLetsPass) {
   LayerPlacementSpec spec{5, 0, 4, 1, {}};
   spec.flags.decoder_first_layers = 4;
   spec.flags.decoder_last_layers = 3;
-  const std::vector<Violation> violations = PlaceLayers(spec).violations;
+  const Diagnostics violations = PlaceLayers(spec).violations;
   ASSERT_EQ(violations.size(), 1u);
   EXPECT_EQ(ToString(violations[0]),
-            "error: first and last ranks take 7 layers: -2 of 5 layers are left for 2 middle ranks "
+            "first and last ranks take 7 layers: -2 of 5 layers are left for 2 middle ranks "
             "[P8]; nearest legal: first and last counts of 3 or less in all");
 }
 
@@ -228,14 +228,14 @@ TEST(PlaceLayersTest, EmbeddingAndHeadMayStandAlone) {
   spec.flags.account_for_embedding = true;
   spec.flags.account_for_loss = true;
   const LayerPlacementResult result = PlaceLayers(spec);
-  ASSERT_TRUE(result.violations.empty()) << ToString(result.violations);
+  ASSERT_TRUE(result.violations.empty()) << result.violations.ToString();
   EXPECT_THAT(Counts(result.placement), ElementsAre(0, 1, 1, 0));
   EXPECT_FALSE(result.placement.stages[0].IsEmpty());
 }
 
 TEST(PlaceLayersTest, LayoutStringsDecideVp) {
   const LayerPlacementResult result = PlaceLayers(WithLayout(8, 2, "Et*3|(tt|)*2tL"));
-  ASSERT_TRUE(result.violations.empty()) << ToString(result.violations);
+  ASSERT_TRUE(result.violations.empty()) << result.violations.ToString();
   EXPECT_EQ(result.placement.vp, 2);
   EXPECT_THAT(Counts(result.placement), ElementsAre(3, 2, 2, 1));
   LayerPlacementSpec other = WithLayout(8, 2, "Et*3|(tt|)*2tL");
@@ -252,7 +252,7 @@ TEST(PlaceLayersTest, RefusesEndsThatHoldNothing) {
   EXPECT_EQ(Rules(WithLayout(4, 2, "Et||ttt|L")), (Labels{}));
   EXPECT_EQ(Rules(WithLayout(4, 2, "||")), (Labels{"P2", "P3"}));
   const auto text = [](absl::string_view layout) {
-    return ToString(PlaceLayers(WithLayout(4, 2, std::string(layout))).violations);
+    return PlaceLayers(WithLayout(4, 2, std::string(layout))).violations.ToString();
   };
   EXPECT_THAT(text("EttttL|||"), HasSubstr("the last of 4 stages holds nothing"));
   EXPECT_THAT(text("|EttttL"), HasSubstr("the first of 2 stages holds nothing"));

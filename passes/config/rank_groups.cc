@@ -42,8 +42,8 @@ std::vector<MeshAxis> ExpertAxes(const RankGroupSpec& spec) {
           {"pp", spec.pp}};
 }
 
-std::vector<Violation> CheckValues(const RankGroupSpec& spec) {
-  std::vector<Violation> violations;
+Diagnostics CheckValues(const RankGroupSpec& spec) {
+  Diagnostics violations;
   const std::array<std::pair<const char*, int64_t>, 6> sizes = {{{"world size", spec.world_size},
                                                                  {"tp", spec.tp},
                                                                  {"cp", spec.cp},
@@ -52,12 +52,12 @@ std::vector<Violation> CheckValues(const RankGroupSpec& spec) {
                                                                  {"pp", spec.pp}}};
   for (const auto& [name, size] : sizes) {
     if (size >= 1 && size <= kMaxWorldSize) continue;
-    violations.push_back(
-        {"G0", absl::StrCat(name, " is ", size, ", must be between 1 and ", kMaxWorldSize),
-         size < 1 ? "1" : absl::StrCat(kMaxWorldSize)});
+    violations.Add({"G0",
+                    absl::StrCat(name, " is ", size, ", must be between 1 and ", kMaxWorldSize),
+                    size < 1 ? "1" : absl::StrCat(kMaxWorldSize)});
   }
   absl::Status order = CheckAxisOrder(spec.order);
-  if (!order.ok()) violations.push_back({"G0", std::string(order.message()), kDefaultAxisOrder});
+  if (!order.ok()) violations.Add({"G0", std::string(order.message()), kDefaultAxisOrder});
   return violations;
 }
 
@@ -89,9 +89,9 @@ std::string LegalOrder(const RankGroupSpec& spec) {
 }
 
 // G3: axes above 1 that the order does not name.
-void CheckOrderHasAxes(const RankGroupSpec& spec, std::vector<Violation>* violations) {
+void CheckOrderHasAxes(const RankGroupSpec& spec, Diagnostics* violations) {
   for (const MeshAxis& axis : AxesNotInOrder(spec)) {
-    violations->push_back(
+    violations->Add(
         {"G3",
          absl::StrCat("order ", spec.order, " lacks axis ", axis.name, " of size ", axis.size),
          absl::StrCat("order ", LegalOrder(spec))});
@@ -99,26 +99,25 @@ void CheckOrderHasAxes(const RankGroupSpec& spec, std::vector<Violation>* violat
 }
 
 // G5 and G6, for two grids that exist.
-void CheckGridsAgree(const RankGroupSpec& spec, std::vector<Violation>* violations) {
+void CheckGridsAgree(const RankGroupSpec& spec, Diagnostics* violations) {
   const int64_t dp = spec.world_size / DenseReplica(spec);
   const int64_t expert_dp = spec.world_size / ExpertReplica(spec);
   const std::string hint = absl::StrCat("order ", LegalOrder(spec));
   const bool ends_in_pp = spec.order == "pp" || absl::EndsWith(spec.order, "-pp");
   if (!ends_in_pp && spec.pp > 1 && expert_dp != dp) {
-    violations->push_back(
-        {"G5",
-         absl::StrCat("order ", spec.order, " does not end in pp, pp is ", spec.pp, ", and dp ", dp,
-                      " differs from the experts' dp ", expert_dp),
-         hint});
+    violations->Add({"G5",
+                     absl::StrCat("order ", spec.order, " does not end in pp, pp is ", spec.pp,
+                                  ", and dp ", dp, " differs from the experts' dp ", expert_dp),
+                     hint});
   }
   const absl::StatusOr<Mesh> dense = Mesh::FromOrder(spec.order, DenseAxes(spec));
   const absl::StatusOr<Mesh> expert = Mesh::FromOrder(spec.order, ExpertAxes(spec));
   if (!dense.ok() || !expert.ok()) return;
   if (dense->Groups(dense->Find("pp").AsSet()) != expert->Groups(expert->Find("pp").AsSet())) {
-    violations->push_back({"G6",
-                           absl::StrCat("the pipeline groups of the dense grid ", dense->ToString(),
-                                        " and of the expert grid ", expert->ToString(), " differ"),
-                           hint});
+    violations->Add({"G6",
+                     absl::StrCat("the pipeline groups of the dense grid ", dense->ToString(),
+                                  " and of the expert grid ", expert->ToString(), " differ"),
+                     hint});
   }
 }
 
@@ -139,23 +138,23 @@ absl::Status CheckAxisOrder(absl::string_view order) {
   return absl::OkStatus();
 }
 
-std::vector<Violation> CheckRankGroups(const RankGroupSpec& spec) {
-  std::vector<Violation> violations = CheckValues(spec);
+Diagnostics CheckRankGroups(const RankGroupSpec& spec) {
+  Diagnostics violations = CheckValues(spec);
   if (!violations.empty()) return violations;
   const int64_t dense = DenseReplica(spec);
   const int64_t expert = ExpertReplica(spec);
   const bool dense_divides = spec.world_size % dense == 0;
   const bool expert_divides = spec.world_size % expert == 0;
   if (!dense_divides) {
-    violations.push_back({"G1",
-                          absl::StrCat("world size ", spec.world_size, " is not divisible by tp ",
-                                       spec.tp, " * pp ", spec.pp, " * cp ", spec.cp, " = ", dense),
-                          absl::StrCat("world size ", NearestMultiples(spec.world_size, dense))});
+    violations.Add({"G1",
+                    absl::StrCat("world size ", spec.world_size, " is not divisible by tp ",
+                                 spec.tp, " * pp ", spec.pp, " * cp ", spec.cp, " = ", dense),
+                    absl::StrCat("world size ", NearestMultiples(spec.world_size, dense))});
   }
   CheckOrderHasAxes(spec, &violations);
   if (spec.ep == 1) return violations;
   if (!expert_divides) {
-    violations.push_back(
+    violations.Add(
         {"G2",
          absl::StrCat("world size ", spec.world_size, " is not divisible by etp ", ExpertTp(spec),
                       " * ep ", spec.ep, " * pp ", spec.pp, " = ", expert),
@@ -166,8 +165,7 @@ std::vector<Violation> CheckRankGroups(const RankGroupSpec& spec) {
 }
 
 absl::StatusOr<Mesh> DenseMesh(const RankGroupSpec& spec) {
-  const std::vector<Violation> violations = CheckRankGroups(spec);
-  if (!violations.empty()) return absl::InvalidArgumentError(ToString(violations));
+  MGC_RETURN_IF_ERROR(CheckRankGroups(spec).ToStatus());
   return Mesh::FromOrder(spec.order, DenseAxes(spec));
 }
 

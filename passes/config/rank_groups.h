@@ -14,8 +14,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "graph/base/diagnostic.h"
 #include "graph/types/mesh.h"
-#include "passes/config/violation.h"
 
 namespace mgc {
 
@@ -42,7 +42,7 @@ absl::Status CheckAxisOrder(absl::string_view order);
 // from the order) and, only when ep > 1, the expert grid's G2, G5, G6. Sizes are at least 1 and the
 // order passes CheckAxisOrder; what does not is reported as G0. G4 cannot happen: the grids are
 // separate.
-std::vector<Violation> CheckRankGroups(const RankGroupSpec& spec);
+Diagnostics CheckRankGroups(const RankGroupSpec& spec);
 
 // The dense mesh of a spec without violations.
 absl::StatusOr<Mesh> DenseMesh(const RankGroupSpec& spec);

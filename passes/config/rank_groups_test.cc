@@ -26,7 +26,7 @@ std::string CanonicalText(const RankLists& groups) {
 
 std::vector<std::string> Rules(const RankGroupSpec& spec) {
   std::vector<std::string> rules;
-  for (const Violation& violation : CheckRankGroups(spec)) rules.push_back(violation.rule);
+  for (const Diagnostic& violation : CheckRankGroups(spec)) rules.push_back(violation.label);
   return rules;
 }
 
@@ -103,21 +103,21 @@ TEST(RankGroupsTest, ExpertRulesNeedExperts) {
 }
 
 TEST(RankGroupsTest, HintsAreLegal) {
-  const std::vector<Violation> violations = CheckRankGroups({10, 4, 1, 1, 0, 1, "tp-dp-pp"});
+  const Diagnostics violations = CheckRankGroups({10, 4, 1, 1, 0, 1, "tp-dp-pp"});
   ASSERT_EQ(violations.size(), 1u);
   EXPECT_EQ(ToString(violations[0]),
-            "error: world size 10 is not divisible by tp 4 * pp 1 * cp 1 = 4 [G1]; nearest legal: "
+            "world size 10 is not divisible by tp 4 * pp 1 * cp 1 = 4 [G1]; nearest legal: "
             "world size 8, 12");
-  const std::vector<Violation> order = CheckRankGroups({16, 2, 1, 2, 2, 2, "pp-tp-ep-dp"});
+  const Diagnostics order = CheckRankGroups({16, 2, 1, 2, 2, 2, "pp-tp-ep-dp"});
   ASSERT_FALSE(order.empty());
   EXPECT_EQ(order[0].hint, "order tp-ep-dp-pp");
 }
 
 TEST(RankGroupsTest, HintsOneOrderForAllMissingAxes) {
   const auto check = [](RankGroupSpec spec, const std::string& order) {
-    const std::vector<Violation> violations = CheckRankGroups(spec);
+    const Diagnostics violations = CheckRankGroups(spec);
     ASSERT_FALSE(violations.empty());
-    for (const Violation& violation : violations) {
+    for (const Diagnostic& violation : violations) {
       EXPECT_EQ(violation.hint, "order " + order) << ToString(violation);
     }
     spec.order = order;

@@ -17,7 +17,7 @@ bool IsLegalGroupSize(int64_t group_size, int64_t pp, int64_t micro_batches) {
   return rest == 0 || rest >= pp;
 }
 
-void CheckGroupSize(const ScheduleSpec& spec, std::vector<Violation>* violations) {
+void CheckGroupSize(const ScheduleSpec& spec, Diagnostics* violations) {
   if (spec.kind != ScheduleKind::kInterleaved || spec.group_size == 0 ||
       IsLegalGroupSize(spec.group_size, spec.pp, spec.micro_batches)) {
     return;
@@ -33,10 +33,10 @@ void CheckGroupSize(const ScheduleSpec& spec, std::vector<Violation>* violations
       NearestLegal(spec.group_size, spec.micro_batches, [&spec](int64_t group_size) {
         return IsLegalGroupSize(group_size, spec.pp, spec.micro_batches);
       });
-  violations->push_back({"P13", why,
-                         legal.empty() ? absl::StrCat("no group size given, or micro-batches of ",
-                                                      spec.pp, " and more")
-                                       : absl::StrCat("group size ", legal)});
+  violations->Add({"P13", why,
+                   legal.empty() ? absl::StrCat("no group size given, or micro-batches of ",
+                                                spec.pp, " and more")
+                                 : absl::StrCat("group size ", legal)});
 }
 
 }  // namespace
@@ -48,23 +48,23 @@ int64_t ChooseGroupSize(int64_t pp, int64_t micro_batches) {
   return micro_batches;
 }
 
-std::vector<Violation> CheckSchedule(const ScheduleSpec& spec) {
-  std::vector<Violation> violations;
+Diagnostics CheckSchedule(const ScheduleSpec& spec) {
+  Diagnostics violations;
   const std::array<std::pair<const char*, int64_t>, 3> sizes = {
       {{"pp", spec.pp}, {"vp", spec.vp}, {"micro-batches", spec.micro_batches}}};
   for (const auto& [name, size] : sizes) {
-    if (size < 1) violations.push_back({"S0", absl::StrCat(name, " is ", size), "1"});
+    if (size < 1) violations.Add({"S0", absl::StrCat(name, " is ", size), "1"});
   }
   if (spec.group_size < 0) {
-    violations.push_back({"S0", absl::StrCat("group size is ", spec.group_size), "1"});
+    violations.Add({"S0", absl::StrCat("group size is ", spec.group_size), "1"});
   }
   if (!violations.empty()) return violations;
   if (spec.vp > 1 && spec.pp == 1) {
-    violations.push_back(
+    violations.Add(
         {"G10", absl::StrCat("vp ", spec.vp, " needs pp > 1, but pp is 1"), "vp 1, or pp 2"});
   }
   if (spec.vp > 1 && spec.kind != ScheduleKind::kInterleaved) {
-    violations.push_back(
+    violations.Add(
         {"S1",
          absl::StrCat("vp ", spec.vp, " needs schedule interleaved, not ", ToString(spec.kind)),
          "schedule interleaved, or vp 1"});
@@ -72,7 +72,7 @@ std::vector<Violation> CheckSchedule(const ScheduleSpec& spec) {
   const int64_t actions = SaturatingMultiply(SaturatingMultiply(spec.pp, spec.vp),
                                              SaturatingMultiply(spec.micro_batches, 2));
   if (actions > kMaxScheduleActions) {
-    violations.push_back(
+    violations.Add(
         {"S2",
          absl::StrCat("pp ", spec.pp, " * vp ", spec.vp, " * micro-batches ", spec.micro_batches,
                       " * 2 actions are more than ", kMaxScheduleActions),

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "graph/base/diagnostic.h"
 #include "passes/config/parallel_config.h"
-#include "passes/config/violation.h"
 
 namespace mgc {
 
@@ -31,7 +31,7 @@ int64_t ChooseGroupSize(int64_t pp, int64_t micro_batches);
 // G10 (vp > 1 needs pp > 1), S1 (vp > 1 needs interleaved), P13 (an explicit group size outside of
 // [pp, M], or with a rest of M in [1, pp)), S2 (more than kMaxScheduleActions), S0 (a size below
 // 1).
-std::vector<Violation> CheckSchedule(const ScheduleSpec& spec);
+Diagnostics CheckSchedule(const ScheduleSpec& spec);
 
 }  // namespace mgc
 

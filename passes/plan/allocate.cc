@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "graph/base/diagnostic.h"
 #include "graph/base/status.h"
 #include "passes/plan/bind_addresses.h"
 #include "passes/plan/place_frames.h"
@@ -171,16 +172,17 @@ Plan Allocate(OrderedPlan ordered) {
 }
 
 absl::Status CheckFits(const Plan& plan) {
-  std::string errors;
+  Diagnostics errors;
   for (const PlanClass& c : plan.classes) {
     const int64_t needed = c.memory.peak + c.memory.workspace;
     if (needed <= plan.machine.memory) continue;
-    absl::StrAppend(&errors, errors.empty() ? "" : "\n", "error: pipeline rank ", c.coordinate,
-                    " needs ", needed, " bytes, a device of ", plan.machine.name, " has ",
-                    plan.machine.memory,
-                    " [R8]; more --tp, --pp, --zero 1 or --recompute full need less");
+    errors.Add({/*label=*/"", absl::StrCat("pipeline rank ", c.coordinate, " needs ", needed,
+                                           " bytes, a device of ", plan.machine.name, " has ",
+                                           plan.machine.memory,
+                                           " [R8]; more --tp, --pp, --zero 1 "
+                                           "or --recompute full need less")});
   }
-  return errors.empty() ? absl::OkStatus() : absl::InvalidArgumentError(errors);
+  return errors.ToStatus();
 }
 
 }  // namespace mgc

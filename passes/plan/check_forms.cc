@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/file.h"
+#include "graph/plan/plan_check.h"
 #include "graph/plan/plan_refs.h"
 #include "graph/plan/step_tables.h"
 #include "passes/plan/draft_plan.h"
@@ -14,19 +15,10 @@
 namespace mgc {
 namespace {
 
-using Violations = std::vector<PlanViolation>;
-
 template <typename... Parts>
-void Report(Violations* violations, const std::string& place, const char* label,
+void Report(Diagnostics* violations, const std::string& place, const char* label,
             const Parts&... parts) {
-  if (violations->size() < kMaxPlanViolations) {
-    violations->push_back({place, absl::StrCat(parts...), label});
-  }
-}
-
-template <typename List>
-bool IsIndex(int64_t i, const List& list) {
-  return i >= 0 && i < static_cast<int64_t>(list.size());
+  violations->Add(label, place, absl::StrCat(parts...));
 }
 
 std::string PlaceOf(const StagedClass& c) { return absl::StrCat("class ", c.coordinate); }
@@ -34,7 +26,7 @@ std::string PlaceOf(const StagedClass& c) { return absl::StrCat("class ", c.coor
 // --- Staged --------------------------------------------------------------------------------------
 
 // staged_c1.
-void CheckUndecided(const StagedPlan& staged, Violations* violations) {
+void CheckUndecided(const StagedPlan& staged, Diagnostics* violations) {
   for (const Segment& segment : staged.segments) {
     const std::string place = absl::StrCat("segment ", EscapeBytes(segment.name));
     if (segment.transient_bytes != 0 || segment.workspace_bytes != 0) {
@@ -80,7 +72,7 @@ int BasesOf(Region region) {
 class ClassCheck {
  public:
   ClassCheck(const Plan& draft, const StagedClass& staged, int64_t stream_bytes,
-             Violations* violations)
+             Diagnostics* violations)
       : draft_(draft),
         drafted_(draft.classes[static_cast<size_t>(staged.coordinate)]),
         staged_(staged),
@@ -165,11 +157,11 @@ class ClassCheck {
   const PlanClass& drafted_;
   const StagedClass& staged_;
   const int64_t stream_bytes_;
-  Violations* violations_;
+  Diagnostics* violations_;
 };
 
 // staged_c5.
-void CheckBoundaries(const StagedPlan& staged, int64_t stream_bytes, Violations* violations) {
+void CheckBoundaries(const StagedPlan& staged, int64_t stream_bytes, Diagnostics* violations) {
   for (const Segment& segment : staged.segments) {
     for (const Slot& slot : segment.slots) {
       const Formal& formal = segment.formals[static_cast<size_t>(slot.formal)];
@@ -184,7 +176,7 @@ void CheckBoundaries(const StagedPlan& staged, int64_t stream_bytes, Violations*
 // --- Scheduled -----------------------------------------------------------------------------------
 
 // scheduled_c1.
-void CheckLists(const ScheduledPlan& scheduled, Violations* violations) {
+void CheckLists(const ScheduledPlan& scheduled, Diagnostics* violations) {
   const StagedPlan& staged = scheduled.staged;
   const auto& ranks = scheduled.schedule.ranks;
   if (ranks.size() != staged.classes.size()) {
@@ -212,7 +204,7 @@ void CheckLists(const ScheduledPlan& scheduled, Violations* violations) {
 
 // ordered_c1 of one program.
 void CheckPool(const OrderedProgram& program, int64_t pool, const std::string& place,
-               Violations* violations) {
+               Diagnostics* violations) {
   const auto check = [&](int64_t slot, int64_t least) {
     if (slot >= least && slot < pool) return;
     Report(violations, place, "ordered_c1", "uses boundary slot ", slot, " of ", pool);
@@ -226,7 +218,7 @@ void CheckPool(const OrderedProgram& program, int64_t pool, const std::string& p
   for (const OrderedTransfer& transfer : program.transfers) check(transfer.slot, 0);
 }
 
-void CheckPools(const OrderedPlan& ordered, Violations* violations) {
+void CheckPools(const OrderedPlan& ordered, Diagnostics* violations) {
   const std::vector<StagedClass>& classes = ordered.staged.classes;
   if (ordered.classes.size() != classes.size()) {
     Report(violations, "plan", "ordered_c1", ordered.classes.size(), " classes are ordered of ",
@@ -250,7 +242,7 @@ int64_t CollectivesOf(const StepTables& tables, const StepAction& action) {
 
 // ordered_c2, ordered_c3.
 void CheckTransfers(const StepTables& tables, const StepClass& own, int64_t stream_bytes,
-                    Violations* violations) {
+                    Diagnostics* violations) {
   const std::string place = absl::StrCat("class ", own.plan_class->coordinate);
   for (const StepTransfer& step : own.transfers) {
     const Transfer& transfer = *step.transfer;
@@ -291,7 +283,7 @@ std::vector<std::vector<int>> SignaturesOf(const StepTables& tables, const StepC
 }
 
 // ordered_c4.
-void CheckGroups(const StepTables& tables, Violations* violations) {
+void CheckGroups(const StepTables& tables, Diagnostics* violations) {
   std::vector<std::vector<std::vector<int>>> signatures;
   for (const StepClass& own : tables.classes) signatures.push_back(SignaturesOf(tables, own));
   for (size_t g = 0; g < tables.groups.size(); ++g) {
@@ -311,8 +303,8 @@ void CheckGroups(const StepTables& tables, Violations* violations) {
 
 }  // namespace
 
-std::vector<PlanViolation> FindViolations(const StagedPlan& staged, const Graph& model) {
-  Violations violations;
+Diagnostics FindViolations(const StagedPlan& staged, const Graph& model) {
+  Diagnostics violations;
   CheckUndecided(staged, &violations);
   if (!violations.empty()) return violations;
   const Plan draft = DraftOf(staged, model);
@@ -326,15 +318,15 @@ std::vector<PlanViolation> FindViolations(const StagedPlan& staged, const Graph&
   return violations;
 }
 
-std::vector<PlanViolation> FindViolations(const ScheduledPlan& scheduled, const Graph& model) {
-  Violations violations = FindViolations(scheduled.staged, model);
+Diagnostics FindViolations(const ScheduledPlan& scheduled, const Graph& model) {
+  Diagnostics violations = FindViolations(scheduled.staged, model);
   if (violations.empty()) CheckLists(scheduled, &violations);
   if (!violations.empty()) return violations;
   return FindPlanViolations(DraftOf(scheduled, model), PlanExtent::kActions);
 }
 
-std::vector<PlanViolation> FindViolations(const OrderedPlan& ordered, const Graph& model) {
-  Violations violations = FindViolations(ordered.staged, model);
+Diagnostics FindViolations(const OrderedPlan& ordered, const Graph& model) {
+  Diagnostics violations = FindViolations(ordered.staged, model);
   if (violations.empty()) CheckPools(ordered, &violations);
   if (!violations.empty()) return violations;
   const Plan draft = DraftOf(ordered, model);

@@ -18,19 +18,17 @@
 #ifndef MGC_PASSES_PLAN_CHECK_FORMS_H_
 #define MGC_PASSES_PLAN_CHECK_FORMS_H_
 
-#include <vector>
-
+#include "graph/base/diagnostic.h"
 #include "graph/ir/graph.h"
-#include "graph/plan/plan_check.h"
 #include "passes/plan/plan_forms.h"
 
 namespace mgc {
 
-// All violations, at most kMaxPlanViolations; `model` is what the plan is of. What depends on a
+// All violations; `model` is what the plan is of. What depends on a
 // violated constraint may be left unchecked.
-std::vector<PlanViolation> FindViolations(const StagedPlan& staged, const Graph& model);
-std::vector<PlanViolation> FindViolations(const ScheduledPlan& scheduled, const Graph& model);
-std::vector<PlanViolation> FindViolations(const OrderedPlan& ordered, const Graph& model);
+Diagnostics FindViolations(const StagedPlan& staged, const Graph& model);
+Diagnostics FindViolations(const ScheduledPlan& scheduled, const Graph& model);
+Diagnostics FindViolations(const OrderedPlan& ordered, const Graph& model);
 
 }  // namespace mgc
 

@@ -5,8 +5,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
 #include "passes/config/place_layers.h"
-#include "passes/config/violation.h"
 
 namespace mgc {
 namespace {
@@ -70,8 +70,7 @@ int64_t WarmUp(const ScheduleSpec& spec, int64_t group_size, int64_t rank) {
 }  // namespace
 
 absl::StatusOr<PipelineSchedule> BuildSchedule(const ScheduleSpec& spec) {
-  const std::vector<Violation> violations = CheckSchedule(spec);
-  if (!violations.empty()) return absl::InvalidArgumentError(ToString(violations));
+  MGC_RETURN_IF_ERROR(CheckSchedule(spec).ToStatus());
   const int64_t group_size =
       spec.group_size > 0 ? spec.group_size : ChooseGroupSize(spec.pp, spec.micro_batches);
   const auto table = InterleavedTable(spec.vp, spec.micro_batches, group_size);

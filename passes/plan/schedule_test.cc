@@ -22,7 +22,7 @@ PipelineSchedule MustBuild(const ScheduleSpec& spec) {
 
 std::vector<std::string> Rules(const ScheduleSpec& spec) {
   std::vector<std::string> rules;
-  for (const Violation& violation : CheckSchedule(spec)) rules.push_back(violation.rule);
+  for (const Diagnostic& violation : CheckSchedule(spec)) rules.push_back(violation.label);
   return rules;
 }
 
@@ -162,13 +162,12 @@ TEST(ScheduleTest, NamesEveryBrokenRule) {
 }
 
 TEST(ScheduleTest, HintsNameTheNearestGroupSizes) {
-  const std::vector<Violation> violations =
-      CheckSchedule({ScheduleKind::kInterleaved, 4, 2, 11, 5});
+  const Diagnostics violations = CheckSchedule({ScheduleKind::kInterleaved, 4, 2, 11, 5});
   ASSERT_EQ(violations.size(), 1u);
   EXPECT_EQ(ToString(violations[0]),
-            "error: micro-batches 11 over group size 5 leave a last group of 1, less than pp 4 "
+            "micro-batches 11 over group size 5 leave a last group of 1, less than pp 4 "
             "[P13]; nearest legal: group size 6");
-  const std::vector<Violation> none = CheckSchedule({ScheduleKind::kInterleaved, 4, 2, 3, 3});
+  const Diagnostics none = CheckSchedule({ScheduleKind::kInterleaved, 4, 2, 3, 3});
   ASSERT_EQ(none.size(), 1u);
   EXPECT_EQ(none[0].hint, "no group size given, or micro-batches of 4 and more");
 }

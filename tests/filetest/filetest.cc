@@ -135,8 +135,8 @@ void FileTest::ExecuteCheck(absl::string_view level, const Graph& graph,
   if (NameOf(graph.level()) != level) {
     problems_.push_back(absl::StrCat(name_, ": the graph is ", NameOf(graph.level())));
   }
-  for (const GraphViolation& violation : FindViolations(graph)) {
-    const auto place = places.find(absl::StripPrefix(violation.subject, "%"));
+  for (const Diagnostic& violation : FindViolations(graph)) {
+    const auto place = places.find(violation.place.substr(violation.place.rfind('%') + 1));
     errors_.push_back({place == places.end() ? 1 : place->second.line, ToString(violation)});
   }
   result_ = LinesOf(PrintGraph(graph));
@@ -260,8 +260,9 @@ std::string FileTest::Update() {
       if (error.line != static_cast<int>(i) + 1) continue;
       absl::string_view shown = error.text;
       shown = shown.substr(0, shown.find('\n'));
-      const size_t label = shown.find(": error: ");
-      if (label != absl::string_view::npos) shown = shown.substr(label + 9);
+      // Without the place, which says where it stands today.
+      if (absl::StartsWith(shown, absl::StrCat(name_, ":")))
+        shown.remove_prefix(shown.find(": ") + 2);
       absl::StrAppend(&text, kError, shown, "\n");
     }
   }

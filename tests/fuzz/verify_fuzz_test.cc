@@ -75,8 +75,8 @@ void Verify(const absl::StatusOr<Plan>& plan, Tally* tally) {
   const double taken = CpuSeconds() - begin;
   tally->longest = std::max(tally->longest, taken);
   tally->proved += report.ok() ? 1 : 0;
-  for (const Finding& finding : report.findings.list()) ++tally->labels[finding.label];
-  EXPECT_TRUE(report.ok() == ToString(report.findings).empty());
+  for (const Diagnostic& finding : report.findings) ++tally->labels[finding.label];
+  EXPECT_TRUE(report.ok() == report.findings.ToString().empty());
   EXPECT_LT(taken, kLongestProof);
   EXPECT_LT(PeakKiB(), kMostKiB);
 }
@@ -312,7 +312,7 @@ TEST_P(OddPlanTest, IsAnswered) {
     EXPECT_LT(CpuSeconds() - begin, kLongestProof);
     EXPECT_LT(PeakKiB(), kMostKiB);
     if (odd.label != nullptr) {
-      EXPECT_TRUE(report.findings.Has(odd.label)) << ToString(report.findings);
+      EXPECT_TRUE(report.findings.Has(odd.label)) << report.findings.ToString();
     }
   }
 }

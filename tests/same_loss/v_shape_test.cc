@@ -85,7 +85,7 @@ TEST_P(VShapeTest, IsCheckedProvedAndRunWithTheNumbersOfTheLoop) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(std::string(CheckPlan(*plan).message()), "");
   const VerifyReport report = VerifyPlan(*plan);
-  EXPECT_TRUE(report.ok()) << ToString(report.findings);
+  EXPECT_TRUE(report.ok()) << report.findings.ToString();
 
   // Between classes as many transfers as boundaries: none from stage 1 to 2.
   for (const PlanClass& rank_class : plan->classes) {
@@ -156,7 +156,7 @@ TEST_F(DamagedVShapeTest, ThatOverwritesWhatIsHandedOverIsNotProved) {
   Find(&plan_, ActionKind::kForward, 1, 1)->input = address;
   Find(&plan_, ActionKind::kBackward, 1, 1)->input = address;
   EXPECT_EQ(std::string(CheckPlan(plan_).message()), "");
-  const std::string findings = ToString(VerifyPlan(plan_).findings);
+  const std::string findings = VerifyPlan(plan_).findings.ToString();
   EXPECT_THAT(findings, HasSubstr("1F1 may write "));
   EXPECT_THAT(findings, HasSubstr("before 2B0 is over, which uses what 1F0 put there"));
   EXPECT_THAT(findings, HasSubstr("order_v6"));

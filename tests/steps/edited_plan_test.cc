@@ -67,7 +67,7 @@ bool IsTransfer(const std::string& name) {
 
 TEST(EditedPlanTest, IsProved) {
   const VerifyReport report = VerifyPlan(Edited());
-  EXPECT_TRUE(report.ok()) << ToString(report.findings);
+  EXPECT_TRUE(report.ok()) << report.findings.ToString();
 }
 
 TEST(EditedPlanTest, IsPredictedAndDrawnInItsOrder) {

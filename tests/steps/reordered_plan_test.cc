@@ -47,7 +47,7 @@ TEST(ReorderedPlanTest, IsProvedInFull) {
   const Plan plan = Reordered();
   EXPECT_GT(plan.num_micro_batches, 3);
   const VerifyReport report = VerifyPlan(plan);
-  EXPECT_EQ(ToString(report.findings), "");
+  EXPECT_EQ(report.findings.ToString(), "");
   EXPECT_EQ(report.runs, 4);
 }
 

@@ -26,7 +26,7 @@ std::string FirstAfter(absl::string_view name, const std::function<void(Plan*)>&
   const absl::Status readable = CheckPlan(plan);
   EXPECT_TRUE(readable.ok()) << readable;
   const VerifyReport report = VerifyPlan(plan);
-  return report.ok() ? "" : ToString(report.findings.list()[0]);
+  return report.ok() ? "" : ToString(report.findings[0]);
 }
 
 // A collective of the layers takes its operand `copies` times.
@@ -73,10 +73,10 @@ TEST(FirstFindingTest, ALayerCalledAMillionTimes) {
   std::vector<Call>& forward = plan.classes[0].chunks[0].forward;
   forward.insert(forward.begin() + 1, 1 << 10, Call(forward[1]));
   ASSERT_TRUE(CheckPlan(plan).ok()) << CheckPlan(plan);
-  Findings findings;
+  Diagnostics findings;
   CheckPlacement(plan, &findings);
-  EXPECT_THAT(ToString(findings), HasSubstr("tensors, more than the 16777216 that are walked "
-                                            "through [placement_v12]"));
+  EXPECT_THAT(findings.ToString(), HasSubstr("tensors, more than the 16777216 that are walked "
+                                             "through [placement_v12]"));
 }
 
 TEST(FirstFindingTest, CollectivesOfTooManyTensors) {

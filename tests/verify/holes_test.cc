@@ -24,7 +24,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::string FindingsOf(const Plan& plan) { return ToString(VerifyPlan(plan).findings); }
+std::string FindingsOf(const Plan& plan) { return VerifyPlan(plan).findings.ToString(); }
 
 // One rank of a llama whose heads have two elements: one frequency, which is 1 whatever its base.
 Plan SmallHeads(bool stretched) {
@@ -104,9 +104,9 @@ TEST(ConstantTest, AttributesAreFinite) {
 // --- Collectives in place
 
 std::string MemoryOf(const Plan& plan) {
-  Findings findings;
+  Diagnostics findings;
   CheckMemory(plan, &findings);
-  return ToString(findings);
+  return findings.ToString();
 }
 
 // Lays the result of a segment's first instruction of an op exactly over its operand.

@@ -11,7 +11,7 @@ class LargePlanTest : public testing::TestWithParam<PlanCase> {};
 
 TEST_P(LargePlanTest, IsProved) {
   const VerifyReport report = VerifyPlan(CompilePlanCase(GetParam()));
-  EXPECT_EQ(ToString(report.findings), "");
+  EXPECT_EQ(report.findings.ToString(), "");
   EXPECT_EQ(report.runs, 4);
   EXPECT_LT(report.miss_probability, 1e-6);
 }

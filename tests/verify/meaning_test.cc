@@ -28,16 +28,16 @@ namespace {
 using testing::HasSubstr;
 
 std::string FindingsOf(const Plan& plan) {
-  Findings findings;
+  Diagnostics findings;
   CheckMeaning(plan, &findings);
-  return ToString(findings);
+  return findings.ToString();
 }
 
 class CompiledPlanTest : public testing::TestWithParam<PlanCase> {};
 
 TEST_P(CompiledPlanTest, IsProved) {
   const VerifyReport report = VerifyPlan(CompilePlanCase(GetParam()));
-  EXPECT_EQ(ToString(report.findings), "");
+  EXPECT_EQ(report.findings.ToString(), "");
   EXPECT_EQ(report.runs, 4);
   EXPECT_LT(report.miss_probability, 1e-6);
 }
@@ -60,9 +60,9 @@ TEST_P(CompiledPlanTest, HasNoValueToBlame) {
         EvaluateStep(small->model, inputs, kKey, small->num_micro_batches,
                      ParamsOf(GradientSums(*small)), /*keep_backward=*/true);
     ASSERT_TRUE(expected.ok()) << expected.status();
-    Findings findings;
+    Diagnostics findings;
     RunPlan({plan, *small, inputs, *expected, kKey, /*eval=*/false, /*localize=*/true}, &findings);
-    EXPECT_EQ(ToString(findings), "");
+    EXPECT_EQ(findings.ToString(), "");
   }
 }
 
@@ -188,9 +188,9 @@ TEST_F(WrongValueTest, EvaluationIsLookedAtToo) {
 
 // Its first finding alone: the one that says where the mistake is.
 std::string FirstFindingOf(const Plan& plan) {
-  Findings findings;
+  Diagnostics findings;
   CheckMeaning(plan, &findings);
-  return findings.empty() ? "" : ToString(findings.list()[0]);
+  return findings.empty() ? "" : ToString(findings[0]);
 }
 
 // The op is named and the value whose gradient it makes, not only the parameters behind it.

@@ -35,14 +35,14 @@ TEST_P(OrderFilesTest, IsJudgedAsStated) {
   ASSERT_TRUE(text.ok()) << text.status();
   const absl::StatusOr<Plan> plan = ParsePlan(*text, path);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  Findings findings;
+  Diagnostics findings;
   CheckOrder(*plan, &findings);
   CheckMemory(*plan, &findings);
   std::string found;
-  for (const Finding& finding : findings.list()) {
+  for (const Diagnostic& finding : findings) {
     absl::StrAppend(&found, ToString(finding), "\n");
     EXPECT_EQ(finding.label, "order_v4");
-    EXPECT_THAT(finding.dot,
+    EXPECT_THAT(finding.drawing,
                 ::testing::MatchesRegex("digraph deadlock [{]\n(.|\n)* -> (.|\n)*[}]"));
   }
   std::cout << found;

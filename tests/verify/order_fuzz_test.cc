@@ -183,7 +183,7 @@ TEST(OrderFuzzTest, EveryPlanGetsAnAnswer) {
     mutator.Change(&plan);
     if (!CheckPlan(plan).ok()) continue;
     ++tried;
-    Findings findings;
+    Diagnostics findings;
     CheckOrder(plan, &findings);
     CheckMemory(plan, &findings);
     refused += findings.empty() ? 0 : 1;

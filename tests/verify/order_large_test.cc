@@ -15,10 +15,10 @@ class LargeOrderTest : public ::testing::TestWithParam<PlanCase> {};
 
 TEST_P(LargeOrderTest, IsProvedAndMissingCreditsAreFound) {
   Plan plan = CompilePlanCase(GetParam());
-  Findings findings;
+  Diagnostics findings;
   CheckOrder(plan, &findings);
   CheckMemory(plan, &findings);
-  EXPECT_TRUE(findings.empty()) << ToString(findings.list()[0]);
+  EXPECT_TRUE(findings.empty()) << ToString(findings[0]);
   // Then a middle class without credits.
   Program& program = plan.classes[plan.classes.size() / 2].train;
   for (Transfer& transfer : program.transfers) {

@@ -18,24 +18,18 @@
 namespace mgc {
 namespace {
 
-Findings Check(const Plan& plan) {
-  Findings findings;
+Diagnostics Check(const Plan& plan) {
+  Diagnostics findings;
   CheckOrder(plan, &findings);
   CheckMemory(plan, &findings);
   return findings;
 }
 
-std::string Text(const Findings& findings) {
-  std::string text;
-  for (const Finding& finding : findings.list()) text += ToString(finding) + "\n";
-  return text;
-}
-
 class CompiledOrderTest : public ::testing::TestWithParam<PlanCase> {};
 
 TEST_P(CompiledOrderTest, IsProved) {
-  const Findings findings = Check(CompilePlanCase(GetParam()));
-  EXPECT_TRUE(findings.empty()) << Text(findings);
+  const Diagnostics findings = Check(CompilePlanCase(GetParam()));
+  EXPECT_TRUE(findings.empty()) << findings.ToString();
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiny, CompiledOrderTest, ::testing::ValuesIn(TinyPlanCases()),
@@ -199,9 +193,9 @@ TEST_P(DamagedOrderTest, IsRefused) {
   Plan plan = CompilePlanCase(TinyPlanCases().back());
   GetParam().apply(&plan);
   ASSERT_TRUE(CheckPlan(plan).ok()) << CheckPlan(plan);
-  const Findings findings = Check(plan);
-  EXPECT_TRUE(findings.Has(GetParam().label)) << Text(findings);
-  if (!findings.empty()) std::cout << ToString(findings.list()[0]) << "\n";
+  const Diagnostics findings = Check(plan);
+  EXPECT_TRUE(findings.Has(GetParam().label)) << findings.ToString();
+  if (!findings.empty()) std::cout << ToString(findings[0]) << "\n";
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, DamagedOrderTest, ::testing::ValuesIn(Damages()),

@@ -8,7 +8,6 @@
 
 #include "graph/plan/plan.h"
 #include "graph/plan/plan_check.h"
-#include "graph/verify/common/finding.h"
 #include "graph/verify/order/order.h"
 #include "gtest/gtest.h"
 #include "passes/plan/testing/pipeline.h"
@@ -18,12 +17,9 @@ namespace {
 
 // What the check of plans, or else the proof of their order, holds against a plan; a line each.
 std::string Problems(const Plan& plan) {
-  std::string problems = ToString(FindPlanViolations(plan));
-  if (!problems.empty()) return problems;
-  Findings findings;
-  CheckOrder(plan, &findings);
-  for (const Finding& finding : findings.list()) problems += ToString(finding) + "\n";
-  return problems;
+  Diagnostics findings = FindPlanViolations(plan);
+  if (findings.empty()) CheckOrder(plan, &findings);
+  return findings.ToString();
 }
 
 bool Has(const std::string& problems, const char* label) {

@@ -23,11 +23,9 @@ std::string After(absl::string_view name, const std::function<void(Plan*)>& edit
   edit(&plan);
   const absl::Status readable = CheckPlan(plan);
   EXPECT_TRUE(readable.ok()) << readable;
-  Findings findings;
+  Diagnostics findings;
   CheckPlacement(plan, &findings);
-  std::string text;
-  for (const Finding& finding : findings.list()) text += ToString(finding) + "\n";
-  return text;
+  return findings.ToString();
 }
 
 std::string AfterIn(absl::string_view name, absl::string_view segment,

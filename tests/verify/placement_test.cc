@@ -11,11 +11,9 @@ namespace mgc {
 namespace {
 
 std::string FindingsOf(const Plan& plan) {
-  Findings findings;
+  Diagnostics findings;
   CheckPlacement(plan, &findings);
-  std::string text;
-  for (const Finding& finding : findings.list()) text += ToString(finding) + "\n";
-  return text;
+  return findings.ToString();
 }
 
 class PlacementTest : public testing::TestWithParam<PlanCase> {};

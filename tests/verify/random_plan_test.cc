@@ -131,7 +131,7 @@ TEST_P(RandomPlanTest, IsProved) {
     }
     ASSERT_TRUE(CheckPlan(*plan).ok()) << text << ": " << CheckPlan(*plan);
     const VerifyReport report = VerifyPlan(*plan);
-    EXPECT_EQ(ToString(report.findings), "") << text;
+    EXPECT_EQ(report.findings.ToString(), "") << text;
     EXPECT_LT(report.miss_probability, 1e-6) << text;
     ++proved;
   }

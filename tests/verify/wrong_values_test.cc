@@ -44,13 +44,13 @@ Plan CompileCase(absl::string_view name, int64_t tp, int64_t batch, int64_t seq)
 // Whether everything but the meaning holds of a plan, and a finding about that says `what`.
 void ExpectWrongValues(const Plan& plan, absl::string_view what) {
   ASSERT_TRUE(CheckPlan(plan).ok()) << CheckPlan(plan);
-  Findings shardings;
+  Diagnostics shardings;
   CheckPlacement(plan, &shardings);
-  EXPECT_TRUE(shardings.empty()) << ToString(shardings);
+  EXPECT_TRUE(shardings.empty()) << shardings.ToString();
   const VerifyReport report = VerifyPlan(plan);
   ASSERT_FALSE(report.ok());
-  EXPECT_THAT(ToString(report.findings), HasSubstr(std::string(what)));
-  for (const Finding& finding : report.findings.list()) {
+  EXPECT_THAT(report.findings.ToString(), HasSubstr(std::string(what)));
+  for (const Diagnostic& finding : report.findings) {
     EXPECT_TRUE(absl::StartsWith(finding.label, "meaning_v")) << ToString(finding);
   }
 }
@@ -67,7 +67,7 @@ void SetReal(Plan* plan, absl::string_view segment, absl::string_view op, double
 
 TEST(WrongValuesTest, LabelSmoothingOverTheLocalVocabulary) {
   Plan plan = CompileCase("label_smoothing", 2, 1, 1);
-  EXPECT_TRUE(VerifyPlan(plan).ok()) << ToString(VerifyPlan(plan).findings);
+  EXPECT_TRUE(VerifyPlan(plan).ok()) << VerifyPlan(plan).findings.ToString();
   SetReal(&plan, "head.forward", "scale", 0.25, 0.5);  // 1 / (V / tp)
   ExpectWrongValues(plan, "scale: `mean` @m[-,-] differs");
 }
@@ -75,7 +75,7 @@ TEST(WrongValuesTest, LabelSmoothingOverTheLocalVocabulary) {
 // An auxiliary loss whose gradient is scaled once more than the loss.
 TEST(WrongValuesTest, GradientSeededTwice) {
   Plan plan = CompileCase("local_counts", 1, 2, 3);
-  EXPECT_TRUE(VerifyPlan(plan).ok()) << ToString(VerifyPlan(plan).findings);
+  EXPECT_TRUE(VerifyPlan(plan).ok()) << VerifyPlan(plan).findings.ToString();
   SetReal(&plan, "head.backward", "constant", 1.0, 2.0);
   ExpectWrongValues(plan, "parameter `w` (and 1 nearer to the input): its gradient");
 }
@@ -96,14 +96,14 @@ TEST(WrongValuesTest, AnOpWithoutGradient) {
   ExpectWrongValues(plan, "model: ");
   const VerifyReport report = VerifyPlan(plan);
   ASSERT_FALSE(report.ok());
-  EXPECT_EQ(ToString(report.findings.list()[0]),
+  EXPECT_EQ(ToString(report.findings[0]),
             "model: the ops' gradient rules do not give the derivative of the loss [meaning_v8]");
 }
 
 // No mistake: dims of 2,048 without a name are not executed at that size.
 TEST(WrongValuesTest, LargeDimsWithoutANameAreProved) {
   Plan plan = CompileCase("unnamed_dims", 1, 2, 3);
-  EXPECT_TRUE(VerifyPlan(plan).ok()) << ToString(VerifyPlan(plan).findings);
+  EXPECT_TRUE(VerifyPlan(plan).ok()) << VerifyPlan(plan).findings.ToString();
   SetReal(&plan, "head.backward", "constant", 1.0, 2.0);
   ExpectWrongValues(plan, "its gradient");
 }

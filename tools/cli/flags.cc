@@ -44,16 +44,16 @@ absl::optional<double> Meant(absl::string_view text, double low, double high) {
   return std::clamp(value, low, high);
 }
 
-absl::optional<Violation> SetInteger(const std::string& name, const IntegerBounds& bounds,
-                                     const std::string& rule, const std::string& text,
-                                     absl::optional<int64_t>* out) {
+absl::optional<Diagnostic> SetInteger(const std::string& name, const IntegerBounds& bounds,
+                                      const std::string& rule, const std::string& text,
+                                      absl::optional<int64_t>* out) {
   if (!LooksLikeInteger(text)) {
     const auto meant =
         Meant(text, static_cast<double>(bounds.low), static_cast<double>(bounds.high));
-    return Violation{"F2",
-                     absl::StrCat(name, " is ", Shown(text), ", not a whole number from ",
-                                  bounds.low, " to ", bounds.high),
-                     meant.has_value() ? absl::StrCat(std::llround(*meant)) : ""};
+    return Diagnostic{"F2",
+                      absl::StrCat(name, " is ", Shown(text), ", not a whole number from ",
+                                   bounds.low, " to ", bounds.high),
+                      meant.has_value() ? absl::StrCat(std::llround(*meant)) : ""};
   }
   int64_t value = 0;
   const bool fits = absl::SimpleAtoi(text, &value);
@@ -62,38 +62,38 @@ absl::optional<Violation> SetInteger(const std::string& name, const IntegerBound
     return absl::nullopt;
   }
   const bool below = text[0] == '-' || (fits && value < bounds.low);
-  return Violation{rule,
-                   absl::StrCat(name, " is ", text.size() > 40 ? "a very long number" : text,
-                                ", must be between ", bounds.low, " and ", bounds.high),
-                   absl::StrCat(below ? bounds.low : bounds.high)};
+  return Diagnostic{rule,
+                    absl::StrCat(name, " is ", text.size() > 40 ? "a very long number" : text,
+                                 ", must be between ", bounds.low, " and ", bounds.high),
+                    absl::StrCat(below ? bounds.low : bounds.high)};
 }
 
-absl::optional<Violation> SetReal(const std::string& name, double low, double high,
-                                  const std::string& text, absl::optional<double>* out) {
+absl::optional<Diagnostic> SetReal(const std::string& name, double low, double high,
+                                   const std::string& text, absl::optional<double>* out) {
   double value = 0;
   if (!LooksLikeReal(text) || !absl::SimpleAtod(text, &value) || !std::isfinite(value)) {
     const auto meant = Meant(text, low, high);
-    return Violation{"F2",
-                     absl::StrCat(name, " is ", Shown(text), ", not a finite number from ",
-                                  JsonNumber(low), " to ", JsonNumber(high)),
-                     meant.has_value() ? JsonNumber(*meant) : ""};
+    return Diagnostic{"F2",
+                      absl::StrCat(name, " is ", Shown(text), ", not a finite number from ",
+                                   JsonNumber(low), " to ", JsonNumber(high)),
+                      meant.has_value() ? JsonNumber(*meant) : ""};
   }
   if (value < low || value > high) {
-    return Violation{"F3",
-                     absl::StrCat(name, " is ", text, ", must be between ", JsonNumber(low),
-                                  " and ", JsonNumber(high)),
-                     JsonNumber(value < low ? low : high)};
+    return Diagnostic{"F3",
+                      absl::StrCat(name, " is ", text, ", must be between ", JsonNumber(low),
+                                   " and ", JsonNumber(high)),
+                      JsonNumber(value < low ? low : high)};
   }
   *out = value;
   return absl::nullopt;
 }
 
-absl::optional<Violation> CheckChoice(const std::string& name,
-                                      const std::vector<absl::string_view>& words,
-                                      const std::string& text) {
+absl::optional<Diagnostic> CheckChoice(const std::string& name,
+                                       const std::vector<absl::string_view>& words,
+                                       const std::string& text) {
   if (std::count(words.begin(), words.end(), text) > 0) return absl::nullopt;
-  return Violation{"F4", absl::StrCat(name, " is ", Shown(text), DidYouMean(text, words)),
-                   absl::StrJoin(words, ", ")};
+  return Diagnostic{"F4", absl::StrCat(name, " is ", Shown(text), DidYouMean(text, words)),
+                    absl::StrJoin(words, ", ")};
 }
 
 // The words of `text` in lines of at most `width`, each behind `indent` blanks.
@@ -113,14 +113,14 @@ std::string Wrapped(absl::string_view text, size_t indent, size_t width) {
 }  // namespace
 
 void Flags::Add(absl::string_view names, absl::string_view value, absl::string_view doc,
-                std::function<absl::optional<Violation>(const std::string&)> set) {
+                std::function<absl::optional<Diagnostic>(const std::string&)> set) {
   flags_.push_back(
       {absl::StrSplit(names, ','), std::string(value), std::string(doc), section_, std::move(set)});
 }
 
 void Flags::Text(absl::string_view names, absl::string_view value, absl::string_view doc,
                  absl::optional<std::string>* out) {
-  Add(names, value, doc, [out](const std::string& text) -> absl::optional<Violation> {
+  Add(names, value, doc, [out](const std::string& text) -> absl::optional<Diagnostic> {
     *out = text;
     return absl::nullopt;
   });
@@ -146,7 +146,7 @@ void Flags::Choice(absl::string_view names, absl::Span<const absl::string_view> 
   const std::string name(names.substr(0, names.find(',')));
   const std::vector<absl::string_view> words(legal.begin(), legal.end());
   Add(names, absl::StrJoin(words, "|"), doc, [=](const std::string& text) {
-    absl::optional<Violation> error = CheckChoice(name, words, text);
+    absl::optional<Diagnostic> error = CheckChoice(name, words, text);
     if (!error.has_value()) *out = text;
     return error;
   });
@@ -157,7 +157,7 @@ void Flags::Choices(absl::string_view names, absl::Span<const absl::string_view>
   const std::string name(names.substr(0, names.find(',')));
   const std::vector<absl::string_view> words(legal.begin(), legal.end());
   Add(names, absl::StrJoin(words, "|"), doc, [=](const std::string& text) {
-    absl::optional<Violation> error = CheckChoice(name, words, text);
+    absl::optional<Diagnostic> error = CheckChoice(name, words, text);
     if (!error.has_value()) out->push_back(text);
     return error;
   });
@@ -165,7 +165,7 @@ void Flags::Choices(absl::string_view names, absl::Span<const absl::string_view>
 }
 
 void Flags::Switch(absl::string_view names, absl::string_view doc, bool* out) {
-  Add(names, "", doc, [out](const std::string&) -> absl::optional<Violation> {
+  Add(names, "", doc, [out](const std::string&) -> absl::optional<Diagnostic> {
     *out = true;
     return absl::nullopt;
   });
@@ -187,7 +187,7 @@ const Flags::Flag* Flags::Find(absl::string_view name) const {
 void Flags::TakeFlag(const Flag& flag, const std::string& name, absl::optional<std::string> value,
                      std::vector<std::string>* given, ParsedFlags* out) {
   const auto refuse = [&](std::string what, std::string legal) {
-    out->errors.push_back({"F5", std::move(what), std::move(legal)});
+    out->errors.Add({"F5", std::move(what), std::move(legal)});
     out->bad_flags.push_back(flag.names[0]);
   };
   const bool is_switch = flag.value.empty();
@@ -238,28 +238,28 @@ void Flags::TakeUnknown(const std::vector<std::string>& unknown, ParsedFlags* ou
   for (const Flag& flag : flags_) names.insert(names.end(), flag.names.begin(), flag.names.end());
   for (const std::string& word : unknown) {
     const std::string name = word.substr(0, word.find('='));
-    out->errors.push_back(
+    out->errors.Add(
         {"F1", absl::StrCat("unknown flag ", Shown(name), DidYouMean(name, names)), ""});
   }
 }
 
 void Flags::TakeArguments(const std::vector<std::string>& given, ParsedFlags* out) const {
   if (given.size() < min_arguments_) {
-    out->errors.push_back({"F6", absl::StrCat("missing argument: ", text_.arguments), ""});
+    out->errors.Add({"F6", absl::StrCat("missing argument: ", text_.arguments), ""});
   }
   for (size_t i = max_arguments_; i < given.size(); ++i) {
-    out->errors.push_back({"F6", absl::StrCat("unexpected argument ", Shown(given[i])), ""});
+    out->errors.Add({"F6", absl::StrCat("unexpected argument ", Shown(given[i])), ""});
   }
   if (arguments_ != nullptr) *arguments_ = given;
 }
 
-absl::optional<Violation> Flags::Set(const Flag& flag, const std::vector<std::string>& given) {
+absl::optional<Diagnostic> Flags::Set(const Flag& flag, const std::vector<std::string>& given) {
   if (given.size() > 1 && !flag.value.empty() && !flag.repeats) {
-    return Violation{"F5", absl::StrCat(flag.names[0], " is given ", given.size(), " times"),
-                     "once"};
+    return Diagnostic{"F5", absl::StrCat(flag.names[0], " is given ", given.size(), " times"),
+                      "once"};
   }
   for (const std::string& text : given) {
-    if (absl::optional<Violation> error = flag.set(text)) return error;
+    if (absl::optional<Diagnostic> error = flag.set(text)) return error;
   }
   return absl::nullopt;
 }
@@ -273,9 +273,9 @@ ParsedFlags Flags::Parse(const std::vector<std::string>& arguments) {
   }
   TakeUnknown(line.unknown, &parsed);
   for (size_t i = 0; i < flags_.size(); ++i) {
-    absl::optional<Violation> error = Set(flags_[i], line.values[i]);
+    absl::optional<Diagnostic> error = Set(flags_[i], line.values[i]);
     if (!error.has_value()) continue;
-    parsed.errors.push_back(*std::move(error));
+    parsed.errors.Add(*std::move(error));
     parsed.bad_flags.push_back(flags_[i].names[0]);
   }
   // The value of an unknown flag reads as an argument: no further error then.

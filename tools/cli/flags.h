@@ -19,7 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "passes/config/violation.h"
+#include "graph/base/diagnostic.h"
 
 namespace mgc {
 
@@ -51,7 +51,7 @@ struct ParsedFlags {
   // Set when only text is to be printed: --help, --version.
   absl::optional<std::string> text;
   // Everything wrong with the command line; in the order of the flags' declaration.
-  std::vector<Violation> errors;
+  Diagnostics errors;
   std::vector<std::string> bad_flags;  // first names of the flags concerned, `--tp`
 };
 
@@ -95,12 +95,12 @@ class Flags {
     std::string doc;
     std::string section;
     // Takes one value; returns what is wrong with it.
-    std::function<absl::optional<Violation>(const std::string&)> set;
+    std::function<absl::optional<Diagnostic>(const std::string&)> set;
     bool repeats = false;
   };
-  static absl::optional<Violation> Set(const Flag& flag, const std::vector<std::string>& given);
+  static absl::optional<Diagnostic> Set(const Flag& flag, const std::vector<std::string>& given);
   void Add(absl::string_view names, absl::string_view value, absl::string_view doc,
-           std::function<absl::optional<Violation>(const std::string&)> set);
+           std::function<absl::optional<Diagnostic>(const std::string&)> set);
   const Flag* Find(absl::string_view name) const;
   // The words of a command line by what they are.
   struct Line {

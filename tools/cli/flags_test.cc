@@ -26,7 +26,7 @@ struct Command {
 };
 
 std::string Errors(const ParsedFlags& parsed) {
-  return absl::StrJoin(parsed.errors, "\n", [](std::string* out, const Violation& violation) {
+  return absl::StrJoin(parsed.errors, "\n", [](std::string* out, const Diagnostic& violation) {
     out->append(ToString(violation));
   });
 }
@@ -55,10 +55,10 @@ TEST(FlagsTest, FindsEverythingAtOnce) {
   const ParsedFlags parsed =
       command.flags.Parse({"--ranks", "0", "--rate=2", "--kind", "slo", "a", "b", "c"});
   EXPECT_EQ(Errors(parsed),
-            "error: --ranks is 0, must be between 1 and 100 [G0]; nearest legal: 1\n"
-            "error: --rate is 2, must be between 0 and 1 [F3]; nearest legal: 1\n"
-            "error: --kind is slo (did you mean slow?) [F4]; nearest legal: fast, slow\n"
-            "error: unexpected argument c [F6]");
+            "--ranks is 0, must be between 1 and 100 [G0]; nearest legal: 1\n"
+            "--rate is 2, must be between 0 and 1 [F3]; nearest legal: 1\n"
+            "--kind is slo (did you mean slow?) [F4]; nearest legal: fast, slow\n"
+            "unexpected argument c [F6]");
   EXPECT_EQ(parsed.bad_flags, (std::vector<std::string>{"--ranks", "--rate", "--kind"}));
   EXPECT_FALSE(command.ranks.has_value());
 }
@@ -66,7 +66,7 @@ TEST(FlagsTest, FindsEverythingAtOnce) {
 TEST(FlagsTest, SuggestsFlags) {
   Command command;
   EXPECT_EQ(Errors(command.flags.Parse({"in", "--rank", "2"})),
-            "error: unknown flag --rank (did you mean --ranks?) [F1]");
+            "unknown flag --rank (did you mean --ranks?) [F1]");
 }
 
 TEST(FlagsTest, RefusesWhatIsNoNumber) {
@@ -74,13 +74,13 @@ TEST(FlagsTest, RefusesWhatIsNoNumber) {
     Command command;
     const ParsedFlags parsed = command.flags.Parse({"in", "--ranks", text});
     ASSERT_EQ(parsed.errors.size(), 1) << text;
-    EXPECT_EQ(parsed.errors[0].rule, "F2") << text;
+    EXPECT_EQ(parsed.errors[0].label, "F2") << text;
   }
   for (const char* text : {"", "nan", "inf", "1e999", "0x1p3", "1 ", "--quiet"}) {
     Command command;
     const ParsedFlags parsed = command.flags.Parse({"in", "--rate", text});
     ASSERT_EQ(parsed.errors.size(), 1) << text;
-    EXPECT_EQ(parsed.errors[0].rule, "F2") << text;
+    EXPECT_EQ(parsed.errors[0].label, "F2") << text;
   }
 }
 
@@ -102,7 +102,7 @@ TEST(FlagsTest, RefusesNumbersOutOfRange) {
     Command command;
     const ParsedFlags parsed = command.flags.Parse({"in", "--ranks", text});
     ASSERT_EQ(parsed.errors.size(), 1) << text;
-    EXPECT_EQ(parsed.errors[0].rule, "G0") << text;
+    EXPECT_EQ(parsed.errors[0].label, "G0") << text;
     EXPECT_EQ(parsed.errors[0].hint, text[0] == '-' || text[0] == '0' ? "1" : "100") << text;
   }
 }
@@ -114,15 +114,15 @@ TEST(FlagsTest, RefusesWrongCounts) {
     Command command;
     const ParsedFlags parsed = command.flags.Parse(line);
     ASSERT_EQ(parsed.errors.size(), 1) << absl::StrJoin(line, " ");
-    EXPECT_EQ(parsed.errors[0].rule, "F5") << absl::StrJoin(line, " ");
+    EXPECT_EQ(parsed.errors[0].label, "F5") << absl::StrJoin(line, " ");
   }
   EXPECT_EQ(Errors(Command().flags.Parse({"in", "--quiet=no"})),
-            "error: --quiet takes no value, not no [F5]; nearest legal: --quiet");
+            "--quiet takes no value, not no [F5]; nearest legal: --quiet");
   EXPECT_EQ(Errors(Command().flags.Parse({"in", "--number-of-ranks"})),
-            "error: --number-of-ranks is given without its value [F5]; nearest legal: "
+            "--number-of-ranks is given without its value [F5]; nearest legal: "
             "--number-of-ranks N");
   Command command;
-  EXPECT_EQ(Errors(command.flags.Parse({"--quiet"})), "error: missing argument: FILE [F6]");
+  EXPECT_EQ(Errors(command.flags.Parse({"--quiet"})), "missing argument: FILE [F6]");
 }
 
 TEST(FlagsTest, ReadsTheRestOfALineWithAMisusedFlag) {
@@ -130,8 +130,8 @@ TEST(FlagsTest, ReadsTheRestOfALineWithAMisusedFlag) {
   const ParsedFlags parsed =
       command.flags.Parse({"in", "--quiet=1", "-o", "--quiet=2", "--ranks=0", "--", "--quiet=3"});
   EXPECT_EQ(Errors(parsed),
-            "error: --quiet takes no value, not 1 [F5]; nearest legal: --quiet\n"
-            "error: --ranks is 0, must be between 1 and 100 [G0]; nearest legal: 1");
+            "--quiet takes no value, not 1 [F5]; nearest legal: --quiet\n"
+            "--ranks is 0, must be between 1 and 100 [G0]; nearest legal: 1");
   EXPECT_EQ(parsed.bad_flags, (std::vector<std::string>{"--quiet", "--ranks"}));
   EXPECT_EQ(command.file, "--quiet=2");
   EXPECT_EQ(command.arguments, (std::vector<std::string>{"in", "--quiet=3"}));

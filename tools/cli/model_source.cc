@@ -106,13 +106,13 @@ ParallelConfig ConfigFor(const ModelSource& source, const ParallelFlags& flags) 
   return ConfigOf(fixed, source.seq_length);
 }
 
-std::vector<Violation> CheckGraphSizes(const ModelSource& source, const ParallelConfig& config) {
-  std::vector<Violation> violations;
+Diagnostics CheckGraphSizes(const ModelSource& source, const ParallelConfig& config) {
+  Diagnostics violations;
   const int64_t dp = DataParallelSize(config);
   if (!source.graph.has_value() || dp < 1) return violations;
   const int64_t batch = SizeOfDim(*source.graph, "batch");
   if (batch > 0 && batch != SaturatingMultiply(config.micro_batch_size, dp)) {
-    violations.push_back(
+    violations.Add(
         {"T1",
          absl::StrCat("the graph's micro-batch holds ", batch, " samples, not micro-batch size ",
                       config.micro_batch_size, " * dp ", dp),
@@ -120,10 +120,10 @@ std::vector<Violation> CheckGraphSizes(const ModelSource& source, const Parallel
                          : absl::StrCat("batch ", NearestMultiples(batch, dp))});
   }
   if (config.seq_length != source.seq_length) {
-    violations.push_back({"T2",
-                          absl::StrCat("the graph's sequences have ", source.seq_length,
-                                       " tokens, not ", config.seq_length),
-                          absl::StrCat("sequence length ", source.seq_length)});
+    violations.Add({"T2",
+                    absl::StrCat("the graph's sequences have ", source.seq_length, " tokens, not ",
+                                 config.seq_length),
+                    absl::StrCat("sequence length ", source.seq_length)});
   }
   return violations;
 }

@@ -10,9 +10,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "frontends/model_config.h"
+#include "graph/base/diagnostic.h"
 #include "graph/ir/graph.h"
 #include "passes/config/parallel_config.h"
-#include "passes/config/violation.h"
 #include "tools/cli/parallel_flags.h"
 
 namespace mgc {
@@ -42,7 +42,7 @@ ParallelConfig ConfigFor(const ModelSource& source, const ParallelFlags& flags);
 
 // T1: a graph's micro-batch differs from micro-batch size * dp; T2: its sequences from the sequence
 // length asked for.
-std::vector<Violation> CheckGraphSizes(const ModelSource& source, const ParallelConfig& config);
+Diagnostics CheckGraphSizes(const ModelSource& source, const ParallelConfig& config);
 
 // The logical graph of one micro-batch over all data-parallel ranks, for a configuration without
 // violations.

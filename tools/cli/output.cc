@@ -63,7 +63,7 @@ std::string PlaceOf(const std::string& path, int stream) {
 
 // F6: results that would overwrite an input.
 void CheckResultsAgainst(absl::Span<const NamedPath> inputs, absl::Span<const NamedPath> results,
-                         std::vector<Violation>* violations) {
+                         Diagnostics* violations) {
   std::map<std::string, const NamedPath*> input_at;
   for (const NamedPath& input : inputs) {
     if (input.path == "-" || IsRegularFile(input.path)) {
@@ -74,10 +74,10 @@ void CheckResultsAgainst(absl::Span<const NamedPath> inputs, absl::Span<const Na
     const auto input = input_at.find(PlaceOf(result.path, STDOUT_FILENO));
     if (input == input_at.end()) continue;
     const std::string& path = input->second->path;
-    violations->push_back({"F6",
-                           absl::StrCat(result.name, " would overwrite ", input->second->name, " ",
-                                        path == "-" ? "stdin" : path),
-                           "another file"});
+    violations->Add({"F6",
+                     absl::StrCat(result.name, " would overwrite ", input->second->name, " ",
+                                  path == "-" ? "stdin" : path),
+                     "another file"});
   }
 }
 
@@ -103,8 +103,7 @@ absl::Status WriteOne(const OutputFile& file, std::vector<Written>* written) {
 }
 
 // F6: results that go to one place.
-void CheckResultsAgainstEachOther(absl::Span<const NamedPath> results,
-                                  std::vector<Violation>* violations) {
+void CheckResultsAgainstEachOther(absl::Span<const NamedPath> results, Diagnostics* violations) {
   std::map<std::string, std::vector<std::string>> names_at;
   for (const NamedPath& result : results) {
     names_at[PlaceOf(result.path, STDOUT_FILENO)].push_back(result.name);
@@ -113,7 +112,7 @@ void CheckResultsAgainstEachOther(absl::Span<const NamedPath> results,
     const std::vector<std::string> names =
         std::exchange(names_at[PlaceOf(result.path, STDOUT_FILENO)], {});
     if (names.size() < 2) continue;
-    violations->push_back(
+    violations->Add(
         {"F6",
          absl::StrCat("more than one result goes to ", result.path == "-" ? "stdout" : result.path,
                       ": ", absl::StrJoin(names, ", ")),
@@ -123,17 +122,16 @@ void CheckResultsAgainstEachOther(absl::Span<const NamedPath> results,
 
 }  // namespace
 
-std::vector<Violation> CheckPaths(absl::Span<const NamedPath> inputs,
-                                  absl::Span<const NamedPath> results) {
-  std::vector<Violation> violations;
+Diagnostics CheckPaths(absl::Span<const NamedPath> inputs, absl::Span<const NamedPath> results) {
+  Diagnostics violations;
   std::vector<std::string> from_stdin;
   for (const NamedPath& input : inputs) {
     if (input.path == "-") from_stdin.push_back(input.name);
   }
   if (from_stdin.size() > 1) {
-    violations.push_back(
-        {"F6", absl::StrCat("more than one input is stdin: ", absl::StrJoin(from_stdin, ", ")),
-         "files for the others"});
+    violations.Add({"F6",
+                    absl::StrCat("more than one input is stdin: ", absl::StrJoin(from_stdin, ", ")),
+                    "files for the others"});
   }
   CheckResultsAgainst(inputs, results, &violations);
   CheckResultsAgainstEachOther(results, &violations);
@@ -189,9 +187,15 @@ absl::StatusOr<std::string> ReadInput(const std::string& path) {
   return text;
 }
 
+void PrintErrors(const Diagnostics& errors) {
+  for (const Diagnostic& error : errors) std::cerr << "error: " << ToString(error) << "\n";
+  if (errors.left_out() > 0) std::cerr << "... and " << errors.left_out() << " more\n";
+}
+
 int Fail(const absl::Status& status, int code) {
   for (absl::string_view line : absl::StrSplit(status.message(), '\n', absl::SkipEmpty())) {
-    std::cerr << (absl::StartsWith(line, "error: ") ? "" : "error: ") << line << "\n";
+    const bool goes_on = absl::StartsWith(line, " ") || absl::StartsWith(line, "...");
+    std::cerr << (goes_on ? "" : "error: ") << line << "\n";
   }
   return code;
 }

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "passes/config/violation.h"
+#include "graph/base/diagnostic.h"
 
 namespace mgc {
 
@@ -28,8 +28,7 @@ struct NamedPath {
 // F6: two inputs from stdin, a result that would overwrite an input, two results in one file or on
 // stdout. Files are told apart by what they are, not by their names: links and a file that stdin or
 // stdout is redirected to are known.
-std::vector<Violation> CheckPaths(absl::Span<const NamedPath> inputs,
-                                  absl::Span<const NamedPath> results);
+Diagnostics CheckPaths(absl::Span<const NamedPath> inputs, absl::Span<const NamedPath> results);
 
 // The error that writing `path` would end with, as far as it shows before: a folder, a folder that
 // is missing or may not be written. stdout is always fine.
@@ -44,6 +43,9 @@ absl::Status WriteStdout(absl::string_view text);
 
 // The content of the file at `path`, of stdin for `-`.
 absl::StatusOr<std::string> ReadInput(const std::string& path);
+
+// Prints `error: ` and each of them to stderr.
+void PrintErrors(const Diagnostics& errors);
 
 // Prints `error: ` and the status' message, line by line, to stderr; returns `code`.
 int Fail(const absl::Status& status, int code);

@@ -38,12 +38,12 @@ TEST(CheckPathsTest, OneStdinOneStdoutOneResultAFile) {
   const std::string file = Path("once");
   EXPECT_TRUE(CheckPaths({{"A", "-"}, {"B", file}}, {{"--c", "-"}, {"--d", file}}).empty());
   const std::string again = absl::StrCat(testing::TempDir(), "/./once");
-  const std::vector<Violation> violations = CheckPaths(
+  const Diagnostics violations = CheckPaths(
       {{"A", "-"}, {"B", "-"}}, {{"--c", "-"}, {"--d", file}, {"--e", "-"}, {"--f", again}});
   ASSERT_EQ(violations.size(), 3);
-  EXPECT_EQ(violations[0].message, "more than one input is stdin: A, B");
-  EXPECT_EQ(violations[1].message, "more than one result goes to stdout: --c, --e");
-  EXPECT_TRUE(absl::EndsWith(violations[2].message, "/once: --d, --f")) << violations[2].message;
+  EXPECT_EQ(violations[0].text, "more than one input is stdin: A, B");
+  EXPECT_EQ(violations[1].text, "more than one result goes to stdout: --c, --e");
+  EXPECT_TRUE(absl::EndsWith(violations[2].text, "/once: --d, --f")) << violations[2].text;
 }
 
 TEST(CheckPathsTest, NoResultOverwritesAnInput) {
@@ -54,11 +54,10 @@ TEST(CheckPathsTest, NoResultOverwritesAnInput) {
   ASSERT_EQ(symlink(Path("input").c_str(), Path("soft").c_str()), 0);
   const std::string same = absl::StrCat(testing::TempDir(), "/./input");
   for (const std::string& result : {Path("input"), Path("hard"), Path("soft"), same}) {
-    const std::vector<Violation> violations =
+    const Diagnostics violations =
         CheckPaths({{"--data", Path("input")}}, {{"the steps", "-"}, {"--metrics", result}});
     ASSERT_EQ(violations.size(), 1) << result;
-    EXPECT_EQ(violations[0].message,
-              absl::StrCat("--metrics would overwrite --data ", Path("input")));
+    EXPECT_EQ(violations[0].text, absl::StrCat("--metrics would overwrite --data ", Path("input")));
   }
   const std::string none = Path("no such input");
   EXPECT_TRUE(CheckPaths({{"--data", none}}, {{"--metrics", none}}).empty());

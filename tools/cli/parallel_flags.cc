@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@
 #include "passes/config/nearest_legal.h"
 #include "passes/config/place_layers.h"
 #include "passes/config/rank_groups.h"
+#include "tools/cli/output.h"
 
 namespace mgc {
 namespace {
@@ -132,7 +134,7 @@ void AddTrainingFlags(Flags* flags, ParallelFlags* out) {
 
 void CheckContradictions(const ParallelFlags& flags, ParsedFlags* parsed) {
   if (flags.order && *flags.order != kTpPpDpOrder && flags.tp_pp_dp_order) {
-    parsed->errors.push_back(
+    parsed->errors.Add(
         {"F7",
          absl::StrCat("--order ", *flags.order, " contradicts --use-tp-pp-dp-mapping, the order ",
                       kTpPpDpOrder),
@@ -140,9 +142,9 @@ void CheckContradictions(const ParallelFlags& flags, ParsedFlags* parsed) {
     parsed->bad_flags.push_back("--order");
   }
   if (flags.zero == "0" && flags.distributed_optimizer) {
-    parsed->errors.push_back(
-        {"F7", "--zero 0 contradicts --use-distributed-optimizer, the same as --zero 1",
-         "one of the two"});
+    parsed->errors.Add({"F7",
+                        "--zero 0 contradicts --use-distributed-optimizer, the same as --zero 1",
+                        "one of the two"});
   }
 }
 
@@ -150,7 +152,7 @@ void CheckWords(ParallelFlags* flags, ParsedFlags* parsed) {
   CheckContradictions(*flags, parsed);
   if (flags->order.has_value()) {
     if (absl::Status status = CheckAxisOrder(*flags->order); !status.ok()) {
-      parsed->errors.push_back(
+      parsed->errors.Add(
           {"G0",
            absl::StrCat("--order is ", *flags->order,
                         ", must be names out of tp, cp, ep, dp, pp, each once, joined by -"),
@@ -161,7 +163,7 @@ void CheckWords(ParallelFlags* flags, ParsedFlags* parsed) {
   }
   if (flags->layout.has_value()) {
     if (const auto stages = ParseLayoutString(*flags->layout); !stages.ok()) {
-      parsed->errors.push_back({"P3", std::string(stages.status().message()), "E...L"});
+      parsed->errors.Add({"P3", std::string(stages.status().message()), "E...L"});
       parsed->bad_flags.push_back("--pipeline-layout");
       flags->layout.reset();
     }
@@ -196,21 +198,24 @@ ParallelConfig ConfigOf(const ParallelFlags& flags, int64_t seq_length) {
   return config;
 }
 
-std::vector<Violation> WithoutRulesOf(const std::vector<std::string>& bad_flags,
-                                      std::vector<Violation> violations) {
+Diagnostics WithoutRulesOf(const std::vector<std::string>& bad_flags,
+                           const Diagnostics& violations) {
+  std::set<absl::string_view> rules;
   for (const FlagRules& entry : RulesByFlag()) {
     if (std::count(bad_flags.begin(), bad_flags.end(), entry.flag) == 0) continue;
-    const auto reads = [&entry](const Violation& violation) {
-      return std::count(entry.rules.begin(), entry.rules.end(), violation.rule) > 0;
-    };
-    violations.erase(std::remove_if(violations.begin(), violations.end(), reads), violations.end());
+    rules.insert(entry.rules.begin(), entry.rules.end());
   }
-  return violations;
+  Diagnostics others;
+  for (const Diagnostic& violation : violations) {
+    if (rules.count(violation.label) == 0) others.Add(violation);
+  }
+  others.LeaveOut(violations.left_out());
+  return others;
 }
 
-int Refuse(const std::vector<Violation>& usage, const std::vector<Violation>& combination,
-           absl::string_view command) {
-  std::cerr << ToString(usage) << ToString(combination);
+int Refuse(const Diagnostics& usage, const Diagnostics& combination, absl::string_view command) {
+  PrintErrors(usage);
+  PrintErrors(combination);
   if (usage.empty()) return kExitInfeasible;
   std::cerr << "all flags: " << command << " --help\n";
   return kExitUsage;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "graph/base/diagnostic.h"
 #include "passes/config/parallel_config.h"
-#include "passes/config/violation.h"
 #include "tools/cli/flags.h"
 
 namespace mgc {
@@ -51,13 +51,12 @@ ParallelConfig ConfigOf(const ParallelFlags& flags, int64_t seq_length);
 
 // The violations of a configuration that stand whatever the bad flags of a command line should have
 // been: those of rules that read none of them.
-std::vector<Violation> WithoutRulesOf(const std::vector<std::string>& bad_flags,
-                                      std::vector<Violation> violations);
+Diagnostics WithoutRulesOf(const std::vector<std::string>& bad_flags,
+                           const Diagnostics& violations);
 
 // Prints all violations to stderr, and where help is if the command line is wrong by itself. The
 // exit code: kExitUsage if any violation is of `usage`, else kExitInfeasible.
-int Refuse(const std::vector<Violation>& usage, const std::vector<Violation>& combination,
-           absl::string_view command);
+int Refuse(const Diagnostics& usage, const Diagnostics& combination, absl::string_view command);
 
 }  // namespace mgc
 

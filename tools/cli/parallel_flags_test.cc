@@ -22,9 +22,9 @@ Parsed Parse(const std::vector<std::string>& words) {
   return parsed;
 }
 
-std::string Rules(const std::vector<Violation>& violations) {
-  return absl::StrJoin(violations, " ", [](std::string* out, const Violation& violation) {
-    out->append(violation.rule);
+std::string Rules(const Diagnostics& violations) {
+  return absl::StrJoin(violations, " ", [](std::string* out, const Diagnostic& violation) {
+    out->append(violation.label);
   });
 }
 
@@ -112,7 +112,8 @@ TEST(ParallelFlagsTest, FlagsThatContradictEachOther) {
 }
 
 TEST(ParallelFlagsTest, RulesOfBadFlagsAreLeftOut) {
-  const std::vector<Violation> all = {{"M1", "", ""}, {"B2", "", ""}, {"P18", "", ""}};
+  Diagnostics all;
+  for (const char* rule : {"M1", "B2", "P18"}) all.Add({rule, ""});
   EXPECT_EQ(Rules(WithoutRulesOf({}, all)), "M1 B2 P18");
   EXPECT_EQ(Rules(WithoutRulesOf({"--micro-batch-size"}, all)), "M1 P18");
   EXPECT_EQ(Rules(WithoutRulesOf({"--tp"}, all)), "P18");

@@ -4,12 +4,8 @@
 #define MGC_TOOLS_CLI_PROOF_H_
 
 #include "graph/plan/plan.h"
-#include "graph/verify/common/finding.h"
 
 namespace mgc {
-
-// Prints every finding to stderr.
-void PrintFindings(const Findings& findings);
 
 // Proves the plan and notes in it who did; kExitOk. Otherwise prints the findings and returns
 // kExitMismatch.

@@ -52,40 +52,39 @@ int64_t DecaySteps(const RunFlags& flags) {
   return flags.lr_decay_steps.value_or(flags.steps.value_or(1));
 }
 
-void CheckRates(const RunFlags& flags, std::vector<Violation>* violations) {
+void CheckRates(const RunFlags& flags, Diagnostics* violations) {
   const double lr = flags.lr.value_or(kDefaultLr);
   const auto above = [&](const char* name, const absl::optional<double>& rate) {
     if (rate.value_or(0) <= lr) return;
-    violations->push_back(
-        {"B8", absl::StrCat(name, " ", JsonNumber(*rate), " is above --lr ", JsonNumber(lr)),
-         absl::StrCat(name, " ", JsonNumber(lr))});
+    violations->Add({"B8",
+                     absl::StrCat(name, " ", JsonNumber(*rate), " is above --lr ", JsonNumber(lr)),
+                     absl::StrCat(name, " ", JsonNumber(lr))});
   };
   above("--min-lr", flags.min_lr);
   above("--lr-warmup-init", flags.lr_warmup_init);
   const int64_t decay = DecaySteps(flags);
   if (flags.lr_warmup_steps.value_or(0) >= decay) {
-    violations->push_back({"B8",
-                           absl::StrCat("--lr-warmup-steps ", *flags.lr_warmup_steps,
-                                        " is not below the ", decay, " steps of the decay"),
-                           absl::StrCat("--lr-warmup-steps ", decay - 1)});
+    violations->Add({"B8",
+                     absl::StrCat("--lr-warmup-steps ", *flags.lr_warmup_steps,
+                                  " is not below the ", decay, " steps of the decay"),
+                     absl::StrCat("--lr-warmup-steps ", decay - 1)});
   }
   if (flags.lr_wsd_decay_steps.value_or(1) > decay) {
-    violations->push_back({"B8",
-                           absl::StrCat("--lr-wsd-decay-steps ", *flags.lr_wsd_decay_steps,
-                                        " is above the ", decay, " steps of the decay"),
-                           absl::StrCat("--lr-wsd-decay-steps ", decay)});
+    violations->Add({"B8",
+                     absl::StrCat("--lr-wsd-decay-steps ", *flags.lr_wsd_decay_steps,
+                                  " is above the ", decay, " steps of the decay"),
+                     absl::StrCat("--lr-wsd-decay-steps ", decay)});
   }
 }
 
-void CheckEvaluation(const RunFlags& flags, std::vector<Violation>* violations) {
+void CheckEvaluation(const RunFlags& flags, Diagnostics* violations) {
   const bool data = flags.eval_data.has_value();
   const bool tail = flags.eval_tail_samples.has_value();
   if (data && tail) {
-    violations->push_back(
-        {"E1", "--eval-data and --eval-tail-samples are both given", "one of both"});
+    violations->Add({"E1", "--eval-data and --eval-tail-samples are both given", "one of both"});
   }
   if (!flags.eval_interval && (data || tail || flags.eval_steps)) {
-    violations->push_back(
+    violations->Add(
         {"E1", "evaluation is described, but --eval-interval is not given", "--eval-interval N"});
   }
 }
@@ -135,26 +134,26 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
                  "F3", &out->eval_tail_samples);
 }
 
-std::vector<Violation> CheckRunFlags(const RunFlags& flags) {
-  std::vector<Violation> violations;
+Diagnostics CheckRunFlags(const RunFlags& flags) {
+  Diagnostics violations;
   CheckRates(flags, &violations);
   CheckEvaluation(flags, &violations);
   return violations;
 }
 
-std::vector<Violation> CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
-  std::vector<Violation> violations;
+Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
+  Diagnostics violations;
   const auto missing = [&parsed](absl::string_view flag) {
     return std::count(parsed.bad_flags.begin(), parsed.bad_flags.end(), flag) == 0;
   };
   if (!flags.data && missing("--data")) {
-    violations.push_back({"F6", "no data to train on", "--data FILE"});
+    violations.Add({"F6", "no data to train on", "--data FILE"});
   }
   if (!flags.steps && missing("--steps")) {
-    violations.push_back({"F6", "the number of steps is missing", "--steps N"});
+    violations.Add({"F6", "the number of steps is missing", "--steps N"});
   }
   if (flags.stop_on_nonfinite && flags.no_stop_on_nonfinite) {
-    violations.push_back(
+    violations.Add(
         {"F7", "--stop-on-nonfinite and --no-stop-on-nonfinite are both given", "one of both"});
   }
   std::vector<NamedPath> inputs;
@@ -163,7 +162,7 @@ std::vector<Violation> CheckRunUsage(const RunFlags& flags, const ParsedFlags& p
   if (flags.eval_data) inputs.push_back({"--eval-data", *flags.eval_data});
   std::vector<NamedPath> results = ResultsOf(flags);
   results.insert(results.begin(), {"the steps", "-"});
-  Append(CheckPaths(inputs, results), &violations);
+  violations.Append(CheckPaths(inputs, results));
   return violations;
 }
 

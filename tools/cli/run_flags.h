@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "graph/base/diagnostic.h"
 #include "graph/plan/plan.h"
-#include "passes/config/violation.h"
 #include "runtime/train/trainer.h"
 #include "runtime/train/training_run.h"
 #include "tools/cli/flags.h"
@@ -39,11 +39,11 @@ void AddRunFlags(Flags* flags, RunFlags* out);
 // What flags that are fine by themselves may still break together:
 //   B8  min-lr or the warm-up's start above lr; a warm-up or a WSD decay longer than the decay
 //   E1  evaluation without an interval, or with data twice
-std::vector<Violation> CheckRunFlags(const RunFlags& flags);
+Diagnostics CheckRunFlags(const RunFlags& flags);
 
 // F6: what no run can do without, and paths that are in each other's way; the steps take stdout.
 // F7: to stop and not to stop.
-std::vector<Violation> CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed);
+Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed);
 
 // The files a run writes.
 std::vector<NamedPath> ResultsOf(const RunFlags& flags);

@@ -21,7 +21,7 @@ constexpr char kSchedule[] = "mgc-plan schedule";
 // F6: a plan fixes what the flags would say.
 void RefuseFlagsBesidePlan(const Words& files, bool any_flag, ParsedFlags* parsed) {
   if (files.empty() || !any_flag) return;
-  parsed->errors.push_back(
+  parsed->errors.Add(
       {"F6", "a plan and flags of a configuration are given: the plan says it all", "one of both"});
 }
 
@@ -70,7 +70,7 @@ int GroupsCommand(const Words& arguments) {
     return PrintGroups(SpecOfMesh(plan->mesh), json);
   }
   const RankGroupSpec spec = SpecOf(given);
-  const std::vector<Violation> violations = WithoutRulesOf(parsed.bad_flags, CheckRankGroups(spec));
+  const Diagnostics violations = WithoutRulesOf(parsed.bad_flags, CheckRankGroups(spec));
   if (!parsed.errors.empty() || !violations.empty()) {
     return Refuse(parsed.errors, violations, kGroups);
   }
@@ -106,7 +106,7 @@ int ScheduleCommand(const Words& arguments) {
   const ParallelConfig config = ConfigOf(given, 1);
   const ScheduleSpec spec{config.schedule, config.pp, given.vp.value_or(1),
                           micro_batches.value_or(1), config.group_size};
-  const std::vector<Violation> violations = WithoutRulesOf(parsed.bad_flags, CheckSchedule(spec));
+  const Diagnostics violations = WithoutRulesOf(parsed.bad_flags, CheckSchedule(spec));
   if (!parsed.errors.empty() || !violations.empty()) {
     return Refuse(parsed.errors, violations, kSchedule);
   }

@@ -111,7 +111,7 @@ void CheckPathsOf(const CompileFlags& flags, ParsedFlags* parsed) {
   std::vector<NamedPath> results = ViewsAskedFor(flags);
   if (flags.stop_after) {
     for (const NamedPath& view : results) {
-      parsed->errors.push_back(
+      parsed->errors.Add(
           {"F6", absl::StrCat(view.name, " needs a plan, and --stop-after makes none"), ""});
     }
     results.clear();
@@ -119,9 +119,9 @@ void CheckPathsOf(const CompileFlags& flags, ParsedFlags* parsed) {
   const bool graph = flags.stop_after && !flags.dump_dir;
   if (flags.output || graph) results.push_back({"-o", flags.output.value_or("-")});
   if (results.empty() && !flags.dump_dir) {
-    parsed->errors.push_back({"F6", "no result is asked for", "-o PLAN"});
+    parsed->errors.Add({"F6", "no result is asked for", "-o PLAN"});
   }
-  Append(CheckPaths(InputsOf(flags), results), &parsed->errors);
+  parsed->errors.Append(CheckPaths(InputsOf(flags), results));
 }
 
 absl::StatusOr<Machine> LoadMachine(const std::string& name) {
@@ -262,7 +262,7 @@ int Accept(const CompileFlags& flags, Dumps* dumps, Plan* plan) {
 
 // Only now is it known which files the folder for dumps gets.
 int Write(const CompileFlags& flags, std::vector<OutputFile> results, Dumps* dumps) {
-  const std::vector<Violation> errors = CheckPaths(InputsOf(flags), dumps->Paths());
+  const Diagnostics errors = CheckPaths(InputsOf(flags), dumps->Paths());
   if (!errors.empty()) return Refuse(errors, {}, kCommand);
   if (flags.timing) std::cerr << TimingText(dumps->times());
   const absl::Status written = dumps->Write(std::move(results));
@@ -314,9 +314,9 @@ int Main(const Words& arguments) {
   for (const std::string& note : source->notes) std::cerr << "note: " << note << "\n";
   const ParallelConfig config = ConfigFor(*source, flags.parallel);
   const CheckedConfig checked = CheckConfig(config, source->dims);
-  std::vector<Violation> violations = checked.violations;
-  Append(CheckGraphSizes(*source, config), &violations);
-  violations = WithoutRulesOf(parsed.bad_flags, std::move(violations));
+  Diagnostics violations = checked.violations;
+  violations.Append(CheckGraphSizes(*source, config));
+  violations = WithoutRulesOf(parsed.bad_flags, violations);
   if (!parsed.errors.empty() || !violations.empty()) {
     return Refuse(parsed.errors, violations, kCommand);
   }

@@ -74,9 +74,9 @@ int Main(const Words& arguments) {
   ParsedFlags parsed;
   if (const auto code = ParseOrEnd(&parser, arguments, &parsed)) return *code;
   CheckWords(&given, &parsed);
-  if (files.empty() && !list) parsed.errors.push_back({"F6", "missing argument: FILE", ""});
+  if (files.empty() && !list) parsed.errors.Add({"F6", "missing argument: FILE", ""});
   if (!files.empty()) {
-    Append(CheckPaths({{"FILE", files[0]}}, {{"-o", output.value_or("-")}}), &parsed.errors);
+    parsed.errors.Append(CheckPaths({{"FILE", files[0]}}, {{"-o", output.value_or("-")}}));
   }
   if (!parsed.errors.empty()) return Refuse(parsed.errors, {}, kCommand);
   if (list) return Finish(ListText());

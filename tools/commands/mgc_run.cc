@@ -100,9 +100,8 @@ int Main(const Words& arguments) {
   AddRunFlags(&parser, &flags);
   ParsedFlags parsed;
   if (const auto code = ParseOrEnd(&parser, arguments, &parsed)) return *code;
-  Append(CheckRunUsage(flags, parsed), &parsed.errors);
-  const std::vector<Violation> violations =
-      parsed.bad_flags.empty() ? CheckRunFlags(flags) : std::vector<Violation>();
+  parsed.errors.Append(CheckRunUsage(flags, parsed));
+  const Diagnostics violations = parsed.bad_flags.empty() ? CheckRunFlags(flags) : Diagnostics();
   if (!parsed.errors.empty() || !violations.empty()) {
     return Refuse(parsed.errors, violations, kCommand);
   }

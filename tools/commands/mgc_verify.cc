@@ -46,7 +46,7 @@ std::string ProofJson(const VerifyReport& report) {
   json.Integer("degree", report.degree);
   json.Key("miss_probability").Number(report.miss_probability);
   json.Key("findings").BeginArray();
-  for (const Finding& finding : report.findings.list()) {
+  for (const Diagnostic& finding : report.findings) {
     json.BeginObject().String("label", finding.label).String("place", finding.place);
     json.String("text", finding.text).String("detail", finding.detail).EndObject();
   }
@@ -56,9 +56,9 @@ std::string ProofJson(const VerifyReport& report) {
 }
 
 // The first drawing among the findings; an empty graph when there is none.
-std::string DrawingOf(const Findings& findings) {
-  for (const Finding& finding : findings.list()) {
-    if (!finding.dot.empty()) return finding.dot;
+std::string DrawingOf(const Diagnostics& findings) {
+  for (const Diagnostic& finding : findings) {
+    if (!finding.drawing.empty()) return finding.drawing;
   }
   return "digraph circle {\n}\n";
 }
@@ -87,7 +87,7 @@ int Main(const Words& arguments) {
   const absl::Status written = WriteAll(outputs);
   if (!written.ok()) return Fail(written, kExitFailed);
   if (report.ok()) return kExitOk;
-  if (!json) PrintFindings(report.findings);
+  if (!json) PrintErrors(report.findings);
   return kExitMismatch;
 }
 

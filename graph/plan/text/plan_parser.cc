@@ -73,7 +73,7 @@ bool ReadPlanHeader(TokenReader* reader, Plan* out) {
   const TextPlace place = reader->place();
   if (!ReadNumber(reader, "version", &version)) return false;
   if (version != kPlanVersion) {
-    reader->diagnostics().Error(
+    reader->diagnostics().Add(
         place, "text_c10",
         absl::StrCat("a plan of version ", version, "; this program reads version ", kPlanVersion));
     return false;
@@ -118,7 +118,7 @@ bool ReadFormal(TokenReader* reader, Formal* out) {
   words.reserve(kNumRegions);
   for (int i = 0; i < kNumRegions; ++i) words.push_back(ToString({static_cast<Region>(i), ""}));
   const std::vector<absl::string_view> names(words.begin(), words.end());
-  reader->diagnostics().Error(
+  reader->diagnostics().Add(
       place, "text_c4",
       absl::StrCat("there is no formal ", NameText(name), DidYouMean(name, names),
                    "; parameters, gradients and states may name a block, `grads:head`"));
@@ -198,7 +198,7 @@ class PlanReader {
     int written = 0;
     if (!ReadSlotNumber(&reader_, &written)) return false;
     if (written != number) {
-      reader_.diagnostics().Error(place, "text_c2", absl::StrCat("expected slot %", number));
+      reader_.diagnostics().Add(place, "text_c2", absl::StrCat("expected slot %", number));
       return false;
     }
     return reader_.ExpectString("the slot's name", &out->name) && reader_.Expect(":") &&
@@ -216,7 +216,7 @@ class PlanReader {
     if (!ReadFormal(&reader_, &formal)) return false;
     *out = FindFormal(segment.formals, formal);
     if (*out >= 0) return true;
-    reader_.diagnostics().Error(
+    reader_.diagnostics().Add(
         place, "text_c4", absl::StrCat("the segment has no formal ", NameText(ToString(formal))));
     return false;
   }
@@ -245,7 +245,7 @@ class PlanReader {
     if (!reader_.ExpectName("the name of an op", &name)) return false;
     absl::StatusOr<const OpDef*> op = FindOpOrSuggest(name);
     if (!op.ok()) {
-      reader_.diagnostics().Error(place, "", op.status().message());
+      reader_.diagnostics().Add(place, "", op.status().message());
       return false;
     }
     out->op = *op;
@@ -273,7 +273,7 @@ class PlanReader {
     }
     const auto it = files_.find(file);
     if (it == files_.end()) {
-      reader_.diagnostics().Error(place, "text_c4", "the model names no such file");
+      reader_.diagnostics().Add(place, "text_c4", "the model names no such file");
       return false;
     }
     *out = {it->second, static_cast<int32_t>(line), static_cast<int32_t>(column)};
@@ -317,18 +317,20 @@ class PlanReader {
 }  // namespace
 
 absl::StatusOr<Plan> ParsePlan(absl::string_view text, absl::string_view name) {
-  Diagnostics diagnostics(name);
+  FileDiagnostics diagnostics(name);
   TokenReader reader(text, &diagnostics);
   Plan plan;
   PlanPlaces places;
-  if (PlanReader(&reader, &plan, &places).Read() && diagnostics.ok()) {
-    for (const PlanViolation& violation : FindPlanViolations(plan)) {
+  if (PlanReader(&reader, &plan, &places).Read() && diagnostics.empty()) {
+    const Diagnostics violations = FindPlanViolations(plan);
+    for (const Diagnostic& violation : violations) {
       const auto place = places.find(violation.place);
-      diagnostics.Error(place == places.end() ? TextPlace() : place->second, violation.label,
-                        absl::StrCat(violation.place, ": ", violation.text));
+      diagnostics.Add(place == places.end() ? TextPlace() : place->second, violation.label,
+                      absl::StrCat(violation.place, ": ", violation.text));
     }
+    diagnostics.LeaveOut(violations.left_out());
   }
-  if (!diagnostics.ok()) return diagnostics.ToStatus();
+  if (!diagnostics.empty()) return diagnostics.ToStatus();
   return plan;
 }
 

@@ -25,7 +25,7 @@ bool ReadEntryName(TokenReader* reader, absl::string_view what, const std::vecto
   std::vector<absl::string_view> names;
   names.reserve(list.size());
   for (const Entry& entry : list) names.push_back(entry.name);
-  reader->diagnostics().Error(
+  reader->diagnostics().Add(
       place, "text_c4",
       absl::StrCat("no ", what, " is named ", SymbolText(name), DidYouMean(name, names)));
   return false;
@@ -123,7 +123,7 @@ bool ReadRepeat(TokenReader* reader, const std::vector<Chunk>& chunks, int64_t* 
     }
   }
   if (Unfold(repeat, room, out)) return true;
-  reader->diagnostics().Error(
+  reader->diagnostics().Add(
       place, "text_c2",
       absl::StrCat("the lists of a plan have at most ", kMaxPlanEntries, " entries and refs"));
   return false;
@@ -201,8 +201,8 @@ class ClassReader {
     const TextPlace place = reader_->place();
     if (!ReadEntryName(reader_, "segment", plan_.segments, &out->segment)) return false;
     if (out->segment < 0 || out->segment >= static_cast<int>(plan_.segments.size())) {
-      reader_->diagnostics().Error(place, "text_c4",
-                                   absl::StrCat("there is no segment ", out->segment));
+      reader_->diagnostics().Add(place, "text_c4",
+                                 absl::StrCat("there is no segment ", out->segment));
       return false;
     }
     if (!ReadLayer(reader_, &out->layer) || !reader_->Expect("(")) return false;

@@ -63,7 +63,7 @@ TEST(PlanTextTest, ActionsAreNamedByStageAndEntriesByNameWhereItIsTheirs) {
 
 TEST(PlanTextTest, ErrorsHavePlaces) {
   EXPECT_EQ(ErrorAfter("version 2", "version 9"),
-            "p.mgc:1:18: error: a plan of version 9; this program reads version 2 [text_c10]");
+            "p.mgc:1:18: a plan of version 9; this program reads version 2 [text_c10]");
   EXPECT_THAT(ErrorAfter("gelu(", "gelo("), HasSubstr("unknown op `gelo` (did you mean gelu?)"));
   EXPECT_THAT(ErrorAfter("0RECV_B2", "0RECVB2"),
               HasSubstr("expected an action or transfer, such as `0F3` or `0SEND_F3`"));
@@ -100,9 +100,9 @@ TEST(PlanTextTest, PlansAreCheckedAndViolationsHavePlaces) {
   const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<long>(segment), '\n');
   EXPECT_THAT(ErrorAfter("wait 0 update", "wait 1 update"),
               StartsWith(absl::StrCat("p.mgc:", line,
-                                      ":1: error: segment layer forward: "
+                                      ":1: segment layer forward: "
                                       "instruction 3 is of collective 1 of 1 [plan_c8]")));
-  EXPECT_THAT(ErrorAfter("peer 0", "peer 1"), ContainsRegex("p.mgc:[0-9]+:1: error: class 1: "));
+  EXPECT_THAT(ErrorAfter("peer 0", "peer 1"), ContainsRegex("p.mgc:[0-9]+:1: class 1: "));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "graph/verify/common/finding.h"
 #include "graph/verify/meaning/check_model.h"
 #include "graph/verify/meaning/gradient_sums.h"
 #include "graph/verify/meaning/reference.h"
@@ -31,12 +32,12 @@ int64_t DegreeBound(const Graph& model, const StepReference& reference) {
 }
 
 // Puts the first value of the forward or the backward pass that differs, if there is one, in front.
-void Localize(const PlanRun& run, Findings* found) {
+void Localize(const PlanRun& run, Diagnostics* found) {
   const absl::StatusOr<StepReference> all =
       EvaluateStep(run.small.model, run.inputs, run.key, run.small.num_micro_batches,
                    ParamsOf(GradientSums(run.small)), /*keep_backward=*/true);
   if (!all.ok()) return;
-  Findings located;
+  Diagnostics located;
   RunPlan({run.real, run.small, run.inputs, *all, run.key, run.eval, /*localize=*/true}, &located);
   if (!located.Has("meaning_v6")) return;
   if (!found->Has("meaning_v6")) located.Append(*found);
@@ -46,7 +47,7 @@ void Localize(const PlanRun& run, Findings* found) {
 // One set of sizes under one key. False when a denominator was zero by chance: then nothing has
 // been added, and another key has to be tried.
 bool CheckOnce(const Plan& real, const Plan& small, uint64_t key, MeaningReport* report,
-               Findings* findings) {
+               Diagnostics* findings) {
   const StepInputs inputs(small.model, key);
   absl::StatusOr<StepReference> expected = EvaluateStep(
       small.model, inputs, key, small.num_micro_batches, ParamsOf(GradientSums(small)));
@@ -63,7 +64,7 @@ bool CheckOnce(const Plan& real, const Plan& small, uint64_t key, MeaningReport*
   }
   for (const bool eval : {false, true}) {
     const PlanRun run{real, small, inputs, *expected, key, eval, /*localize=*/false};
-    Findings found;
+    Diagnostics found;
     const RunCounts counts = RunPlan(run, &found);
     if (counts.zero_denominators > 0 && findings->empty()) return false;
     report->calls += counts.calls;
@@ -77,7 +78,7 @@ bool CheckOnce(const Plan& real, const Plan& small, uint64_t key, MeaningReport*
 
 }  // namespace
 
-MeaningReport CheckMeaning(const Plan& plan, Findings* findings) {
+MeaningReport CheckMeaning(const Plan& plan, Diagnostics* findings) {
   MeaningReport report;
   const absl::Status sound = CheckModel(plan.model);
   if (!sound.ok()) findings->Add(FindingOf(sound, "model", "meaning_v1"));

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
+#include "graph/base/diagnostic.h"
 #include "graph/plan/plan.h"
-#include "graph/verify/common/finding.h"
 
 namespace mgc {
 
@@ -19,7 +19,7 @@ struct MeaningReport {
 
 // Adds findings meaning_v1, meaning_v2, ... (docs/verify.md). The plan has passed CheckPlan and the
 // checks of placement, order and memory, on which the shortening to three micro-batches rests.
-MeaningReport CheckMeaning(const Plan& plan, Findings* findings);
+MeaningReport CheckMeaning(const Plan& plan, Diagnostics* findings);
 
 }  // namespace mgc
 

@@ -28,7 +28,7 @@ const Slot* BoundarySlot(const Plan& plan, const Chunk& chunk, bool forward) {
 
 class Runner : public StepVisitor {
  public:
-  Runner(const PlanRun& run, Findings* findings)
+  Runner(const PlanRun& run, Diagnostics* findings)
       : run_(run),
         plan_(run.small),
         sums_(run.eval ? std::vector<GradientSum>() : GradientSums(run.small)),
@@ -175,6 +175,6 @@ class Runner : public StepVisitor {
 
 }  // namespace
 
-RunCounts RunPlan(const PlanRun& run, Findings* findings) { return Runner(run, findings).Run(); }
+RunCounts RunPlan(const PlanRun& run, Diagnostics* findings) { return Runner(run, findings).Run(); }
 
 }  // namespace mgc

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
+#include "graph/base/diagnostic.h"
 #include "graph/plan/plan.h"
-#include "graph/verify/common/finding.h"
 #include "graph/verify/meaning/reference.h"
 #include "graph/verify/meaning/step_inputs.h"
 
@@ -39,7 +39,7 @@ struct PlanRun {
 //   meaning_v4  a result differs: loss, tokens, gradient norm, gradient, parameter, moment
 //   meaning_v6  a value of the forward pass or a maximum differs from the model's; the backward
 //               pass computes what a single device does not
-RunCounts RunPlan(const PlanRun& run, Findings* findings);
+RunCounts RunPlan(const PlanRun& run, Diagnostics* findings);
 
 }  // namespace mgc
 

@@ -7,6 +7,7 @@
 #include "graph/eval/eval.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/op.h"
+#include "graph/verify/common/finding.h"
 
 namespace mgc {
 namespace {
@@ -24,7 +25,7 @@ const Slot& SlotOf(const InstrSite& site, int slot) {
   return site.segment->slots[static_cast<size_t>(slot)];
 }
 
-RunState::RunState(const PlanRun& run, Findings* findings)
+RunState::RunState(const PlanRun& run, Diagnostics* findings)
     : run_(run), findings_(*findings), bound_(run.small) {
   for (const Node& node : plan().model.nodes()) {
     if (node.op->name != "reduce_max") continue;
@@ -53,7 +54,7 @@ void RunState::Fail(absl::string_view label, absl::string_view place, absl::stri
 }
 
 void RunState::Fail(const absl::Status& status, absl::string_view place) {
-  const Finding finding = FindingOf(status, place, "meaning_v2");
+  const Diagnostic finding = FindingOf(status, place, "meaning_v2");
   Fail(finding.label, finding.place, finding.text);
 }
 

@@ -11,8 +11,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "graph/base/diagnostic.h"
 #include "graph/plan/step_walk.h"
-#include "graph/verify/common/finding.h"
 #include "graph/verify/meaning/bind_instr.h"
 #include "graph/verify/meaning/run_plan.h"
 #include "graph/verify/meaning/tile_store.h"
@@ -27,7 +27,7 @@ const Slot& SlotOf(const InstrSite& site, int slot);
 
 class RunState {
  public:
-  RunState(const PlanRun& run, Findings* findings);
+  RunState(const PlanRun& run, Diagnostics* findings);
 
   const PlanRun& run() const { return run_; }
   const Plan& plan() const { return run_.small; }
@@ -70,7 +70,7 @@ class RunState {
   void CompareBackward(const InstrSite& site, const Slot& slot, const Tiles& tiles);
 
   const PlanRun& run_;
-  Findings& findings_;
+  Diagnostics& findings_;
   BoundInstrs bound_;
   std::vector<std::vector<int64_t>> ranks_;  // by class
   std::vector<size_t> index_in_class_;       // by rank

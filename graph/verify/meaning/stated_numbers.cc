@@ -20,7 +20,7 @@ namespace {
 
 class StatedCheck {
  public:
-  StatedCheck(const Plan& plan, Findings* findings) : plan_(plan), findings_(*findings) {}
+  StatedCheck(const Plan& plan, Diagnostics* findings) : plan_(plan), findings_(*findings) {}
 
   void Run() {
     const std::set<std::string> summed = ParamsOf(GradientSums(plan_));
@@ -142,11 +142,11 @@ class StatedCheck {
   }
 
   const Plan& plan_;
-  Findings& findings_;
+  Diagnostics& findings_;
 };
 
 }  // namespace
 
-void CheckStated(const Plan& plan, Findings* findings) { StatedCheck(plan, findings).Run(); }
+void CheckStated(const Plan& plan, Diagnostics* findings) { StatedCheck(plan, findings).Run(); }
 
 }  // namespace mgc

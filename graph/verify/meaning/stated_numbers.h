@@ -7,12 +7,12 @@
 #ifndef MGC_GRAPH_VERIFY_MEANING_STATED_NUMBERS_H_
 #define MGC_GRAPH_VERIFY_MEANING_STATED_NUMBERS_H_
 
+#include "graph/base/diagnostic.h"
 #include "graph/plan/plan.h"
-#include "graph/verify/common/finding.h"
 
 namespace mgc {
 
-void CheckStated(const Plan& plan, Findings* findings);
+void CheckStated(const Plan& plan, Diagnostics* findings);
 
 }  // namespace mgc
 

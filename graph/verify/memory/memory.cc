@@ -6,7 +6,7 @@
 
 namespace mgc {
 
-void CheckMemory(const Plan& plan, Findings* findings) {
+void CheckMemory(const Plan& plan, Diagnostics* findings) {
   const StepTables train(plan, false);
   const StepTables eval(plan, true);
   for (const StepTables* tables : {&train, &eval}) {

@@ -7,13 +7,13 @@
 #ifndef MGC_GRAPH_VERIFY_MEMORY_MEMORY_H_
 #define MGC_GRAPH_VERIFY_MEMORY_MEMORY_H_
 
+#include "graph/base/diagnostic.h"
 #include "graph/plan/plan.h"
-#include "graph/verify/common/finding.h"
 
 namespace mgc {
 
 // Adds what is wrong, labels memory_v*. The plan has passed graph/plan/plan_check.h.
-void CheckMemory(const Plan& plan, Findings* findings);
+void CheckMemory(const Plan& plan, Diagnostics* findings);
 
 }  // namespace mgc
 

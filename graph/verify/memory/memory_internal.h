@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "graph/base/diagnostic.h"
 #include "graph/plan/step_tables.h"
-#include "graph/verify/common/finding.h"
 #include "graph/verify/common/memory_ranges.h"
 
 namespace mgc {
@@ -41,14 +41,14 @@ struct FixedRanges {
 FixedRanges FixedRangesOf(const Plan& plan, const std::vector<Call>& calls);
 
 // memory_v1, v2: blocks, values of the whole step, frames and scratch are apart.
-void CheckRegions(const StepTables& tables, Findings* findings);
+void CheckRegions(const StepTables& tables, Diagnostics* findings);
 
 // memory_v3: what an instruction reads is what was put there.
-void CheckValues(const StepTables& tables, Findings* findings);
+void CheckValues(const StepTables& tables, Diagnostics* findings);
 
 // memory_v4: stated numbers of bytes.
 void CheckNumbers(const Plan& plan, const StepTables& train, const StepTables& eval,
-                  Findings* findings);
+                  Diagnostics* findings);
 
 }  // namespace mgc
 

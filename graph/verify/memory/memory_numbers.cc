@@ -94,7 +94,7 @@ class NumberCheck {
  public:
   // `workspaces`: by segment, what its kernels may use.
   NumberCheck(const Plan& plan, const PlanClass& plan_class, const std::vector<int64_t>& workspaces,
-              Findings* findings)
+              Diagnostics* findings)
       : plan_(plan),
         class_(plan_class),
         memory_(plan_class.memory),
@@ -180,13 +180,13 @@ class NumberCheck {
   const PlanClass& class_;
   const MemoryUse& memory_;
   const std::vector<int64_t>& workspaces_;
-  Findings& findings_;
+  Diagnostics& findings_;
   int64_t high_ = 0;
 };
 
 // What the kernels of each segment may use: the most that its ops allow. It must not state more; a
 // plan with less is not read (plan_c15).
-std::vector<int64_t> WorkspacesOf(const Plan& plan, Findings* findings) {
+std::vector<int64_t> WorkspacesOf(const Plan& plan, Diagnostics* findings) {
   std::vector<int64_t> workspaces;
   for (const Segment& segment : plan.segments) {
     const int64_t allowed = WorkspaceBound(segment, plan.mesh);
@@ -203,7 +203,7 @@ std::vector<int64_t> WorkspacesOf(const Plan& plan, Findings* findings) {
 }  // namespace
 
 void CheckNumbers(const Plan& plan, const StepTables& train, const StepTables& eval,
-                  Findings* findings) {
+                  Diagnostics* findings) {
   const std::vector<int64_t> workspaces = WorkspacesOf(plan, findings);
   for (size_t c = 0; c < plan.classes.size(); ++c) {
     NumberCheck(plan, plan.classes[c], workspaces, findings)

@@ -39,7 +39,7 @@ class LiveRanges {
 
 class RegionCheck {
  public:
-  RegionCheck(const StepTables& tables, const StepClass& walk, Findings* findings)
+  RegionCheck(const StepTables& tables, const StepClass& walk, Diagnostics* findings)
       : tables_(tables),
         walk_(walk),
         place_(absl::StrCat("class ", walk.plan_class->coordinate,
@@ -196,7 +196,7 @@ class RegionCheck {
   const StepTables& tables_;
   const StepClass& walk_;
   const std::string place_;
-  Findings& findings_;
+  Diagnostics& findings_;
   LiveRanges live_;
   std::map<std::pair<ActionKind, int>, std::vector<Range>> scratch_;  // by kind and chunk
   std::map<std::pair<int, int64_t>, Range> frames_;                   // by chunk and micro-batch
@@ -251,7 +251,7 @@ FixedRanges FixedRangesOf(const Plan& plan, const std::vector<Call>& calls) {
   return fixed;
 }
 
-void CheckRegions(const StepTables& tables, Findings* findings) {
+void CheckRegions(const StepTables& tables, Diagnostics* findings) {
   for (const StepClass& walk : tables.classes) RegionCheck(tables, walk, findings).Run();
 }
 

@@ -15,9 +15,9 @@ using ::testing::HasSubstr;
 
 std::string FoundAfter(const TextEdits& edits) {
   const Plan plan = EditedSample(edits);
-  Findings findings;
+  Diagnostics findings;
   CheckMemory(plan, &findings);
-  return Lines(findings);
+  return findings.ToString();
 }
 
 TEST(MemoryRangesTest, MergedListsAnswerForSingleBytes) {
@@ -36,7 +36,7 @@ TEST(MemoryRangesTest, MergedListsAnswerForSingleBytes) {
 TEST(MemoryTest, ASoundPlanIsProved) { EXPECT_EQ(FoundAfter({}), ""); }
 
 TEST(MemoryTest, StrangePlansAreRefusedWithoutHarm) {
-  Findings findings;
+  Diagnostics findings;
   CheckMemory(OddPlan(), &findings);
   EXPECT_TRUE(findings.Has("memory_v1"));
   EXPECT_TRUE(findings.Has("memory_v3"));
@@ -135,7 +135,7 @@ TEST(MemoryTest, ResultsTakeAnOperandsPlaceExactlyOrNone) {
 TEST(MemoryTest, ReportsAreWritten) {
   EXPECT_EQ(FoundAfter({{"  report \"n\" 64", "  report \"n\" 72"}}),
             "class 0, training: reports `n` from 72, where no instruction puts 8 bytes "
-            "[memory_v3]\n");
+            "[memory_v3]");
 }
 
 TEST(MemoryTest, NumbersAreTrue) {

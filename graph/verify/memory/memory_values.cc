@@ -67,7 +67,7 @@ class ValueMap {
 // Runs a class' step for the last micro-batch, with the addresses it really uses.
 class ValueCheck {
  public:
-  ValueCheck(const StepTables& tables, const StepClass& walk, Findings* findings)
+  ValueCheck(const StepTables& tables, const StepClass& walk, Diagnostics* findings)
       : tables_(tables), walk_(walk), findings_(*findings) {}
 
   void Run() {
@@ -215,7 +215,7 @@ class ValueCheck {
 
   const StepTables& tables_;
   const StepClass& walk_;
-  Findings& findings_;
+  Diagnostics& findings_;
   const StepAction* action_ = nullptr;
   const Call* call_ = nullptr;
   const Segment* segment_ = nullptr;
@@ -225,7 +225,7 @@ class ValueCheck {
 
 }  // namespace
 
-void CheckValues(const StepTables& tables, Findings* findings) {
+void CheckValues(const StepTables& tables, Diagnostics* findings) {
   for (const StepClass& walk : tables.classes) ValueCheck(tables, walk, findings).Run();
 }
 

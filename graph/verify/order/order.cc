@@ -12,7 +12,7 @@ std::string PlaceOf(const StepTables& tables, const StepClass& walk) {
                       tables.eval ? ", evaluation" : ", training");
 }
 
-void CheckOrder(const Plan& plan, Findings* findings) {
+void CheckOrder(const Plan& plan, Diagnostics* findings) {
   for (const bool eval : {false, true}) {
     const StepTables tables(plan, eval);
     const std::string too_long = TooLong(tables);

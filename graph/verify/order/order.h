@@ -9,13 +9,13 @@
 #ifndef MGC_GRAPH_VERIFY_ORDER_ORDER_H_
 #define MGC_GRAPH_VERIFY_ORDER_ORDER_H_
 
+#include "graph/base/diagnostic.h"
 #include "graph/plan/plan.h"
-#include "graph/verify/common/finding.h"
 
 namespace mgc {
 
 // Adds what is wrong, labels order_v*. The plan has passed graph/plan/plan_check.h.
-void CheckOrder(const Plan& plan, Findings* findings);
+void CheckOrder(const Plan& plan, Diagnostics* findings);
 
 }  // namespace mgc
 

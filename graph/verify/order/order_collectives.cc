@@ -47,7 +47,7 @@ std::string NameOf(const StepTables& tables, const StepClass& walk, const Listed
 }
 
 // The classes of a group run the same collectives over it, in one order.
-void CheckGroup(const StepTables& tables, int group, Findings* findings) {
+void CheckGroup(const StepTables& tables, int group, Diagnostics* findings) {
   const std::vector<int>& members = tables.groups[static_cast<size_t>(group)];
   const std::string& name = tables.group_names[static_cast<size_t>(group)];
   std::vector<Listed> first;
@@ -86,7 +86,7 @@ constexpr size_t kMostBusy = size_t{1} << 13;  // slots of collectives that run 
 // have been started and not been waited for use.
 class BusyCheck {
  public:
-  BusyCheck(const StepTables& tables, const StepClass& walk, Findings* findings)
+  BusyCheck(const StepTables& tables, const StepClass& walk, Diagnostics* findings)
       : tables_(tables), walk_(walk), findings_(*findings) {}
 
   void Run() {
@@ -195,7 +195,7 @@ class BusyCheck {
 
   const StepTables& tables_;
   const StepClass& walk_;
-  Findings& findings_;
+  Diagnostics& findings_;
   const StepAction* action_ = nullptr;
   const Call* call_ = nullptr;
   std::vector<Busy> busy_;
@@ -204,13 +204,13 @@ class BusyCheck {
 
 }  // namespace
 
-void CheckGroups(const StepTables& tables, Findings* findings) {
+void CheckGroups(const StepTables& tables, Diagnostics* findings) {
   for (size_t g = 0; g < tables.groups.size(); ++g) {
     CheckGroup(tables, static_cast<int>(g), findings);
   }
 }
 
-void CheckBusySlots(const StepTables& tables, Findings* findings) {
+void CheckBusySlots(const StepTables& tables, Diagnostics* findings) {
   for (const StepClass& walk : tables.classes) BusyCheck(tables, walk, findings).Run();
 }
 

@@ -249,10 +249,10 @@ std::string Drawing(const WaitGraph& graph, const StepWalker& walker,
 
 }  // namespace
 
-void ReportDeadlock(const StepTables& tables, const StepWalker& walker, Findings* findings) {
+void ReportDeadlock(const StepTables& tables, const StepWalker& walker, Diagnostics* findings) {
   const WaitGraph graph(tables, walker);
   const std::vector<Edge> circle = graph.ShortestCircle();
-  Finding finding{"order_v4", tables.eval ? "evaluation" : "training", "", "", ""};
+  Diagnostic finding{"order_v4", "", "", tables.eval ? "evaluation" : "training"};
   std::vector<std::string> lines;
   std::vector<WalkQueue> marked;
   std::vector<std::string> heads;
@@ -274,7 +274,7 @@ void ReportDeadlock(const StepTables& tables, const StepWalker& walker, Findings
   } else {
     finding.text = absl::StrCat("the step never ends: a circle of ", circle.size(),
                                 " waits: class ", absl::StrJoin(heads, " -> class "));
-    finding.dot = Drawing(graph, walker, circle);
+    finding.drawing = Drawing(graph, walker, circle);
   }
   lines.push_back("what has run, by time; * marks what never does:");
   lines.push_back(GridText(tables, walker, marked));

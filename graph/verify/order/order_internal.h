@@ -5,9 +5,9 @@
 
 #include <string>
 
+#include "graph/base/diagnostic.h"
 #include "graph/plan/step_tables.h"
 #include "graph/plan/step_walker.h"
-#include "graph/verify/common/finding.h"
 #include "graph/verify/common/memory_ranges.h"
 
 namespace mgc {
@@ -16,19 +16,19 @@ namespace mgc {
 std::string PlaceOf(const StepTables& tables, const StepClass& walk);
 
 // order_v1, v2, v5: what lists and calls say, each for itself.
-void CheckLists(const StepTables& tables, const Footprints& footprints, Findings* findings);
+void CheckLists(const StepTables& tables, const Footprints& footprints, Diagnostics* findings);
 
 // order_v3: ranks of a group run the same collectives.
-void CheckGroups(const StepTables& tables, Findings* findings);
+void CheckGroups(const StepTables& tables, Diagnostics* findings);
 
 // order_v7, v8: slots of collectives while they run; every collective is waited for.
-void CheckBusySlots(const StepTables& tables, Findings* findings);
+void CheckBusySlots(const StepTables& tables, Diagnostics* findings);
 
 // order_v4, v6: walks through two steps.
-void CheckSteps(const StepTables& tables, const Footprints& footprints, Findings* findings);
+void CheckSteps(const StepTables& tables, const Footprints& footprints, Diagnostics* findings);
 
 // order_v4: why a walk has stopped before its end.
-void ReportDeadlock(const StepTables& tables, const StepWalker& walker, Findings* findings);
+void ReportDeadlock(const StepTables& tables, const StepWalker& walker, Diagnostics* findings);
 
 }  // namespace mgc
 

@@ -42,7 +42,7 @@ std::string WhatIsHandedOver(const StepTables& tables, const StepClass& walk, co
 class ListCheck {
  public:
   ListCheck(const StepTables& tables, const Footprints& footprints, const StepClass& walk,
-            Findings* findings)
+            Diagnostics* findings)
       : tables_(tables),
         footprints_(footprints),
         walk_(walk),
@@ -224,14 +224,14 @@ class ListCheck {
   const Footprints& footprints_;
   const StepClass& walk_;
   const std::string place_;
-  Findings& findings_;
+  Diagnostics& findings_;
   std::vector<Footprint> forward_;  // by chunk
   std::vector<Footprint> backward_;
 };
 
 }  // namespace
 
-void CheckLists(const StepTables& tables, const Footprints& footprints, Findings* findings) {
+void CheckLists(const StepTables& tables, const Footprints& footprints, Diagnostics* findings) {
   for (const StepClass& walk : tables.classes) {
     ListCheck(tables, footprints, walk, findings).Run();
   }

@@ -15,15 +15,15 @@ using ::testing::HasSubstr;
 
 std::string FoundAfter(const TextEdits& edits) {
   const Plan plan = EditedSample(edits);
-  Findings findings;
+  Diagnostics findings;
   CheckOrder(plan, &findings);
-  return Lines(findings);
+  return findings.ToString();
 }
 
 TEST(OrderTest, ASoundPlanIsProved) { EXPECT_EQ(FoundAfter({}), ""); }
 
 TEST(OrderTest, StrangePlansAreRefusedWithoutHarm) {
-  Findings findings;
+  Diagnostics findings;
   CheckOrder(OddPlan(), &findings);
   EXPECT_TRUE(findings.Has("order_v1"));
   EXPECT_TRUE(findings.Has("order_v4"));
@@ -32,7 +32,7 @@ TEST(OrderTest, StrangePlansAreRefusedWithoutHarm) {
 TEST(OrderTest, LayersAndBlocks) {
   EXPECT_EQ(FoundAfter({{"backward @first.backward layer embedding", "backward @first.backward"}}),
             "class 0, training: stage 0 backward: call 1 runs no layer; the embedding is due "
-            "[order_v1]\n");
+            "[order_v1]");
   EXPECT_THAT(FoundAfter({{"reduce @layer.reduce layer 0 (transient=960, grads=128)\n",
                            "reduce @layer.reduce layer 0 (transient=960, grads=128)\n"
                            "    reduce @layer.reduce layer 0 (transient=960, grads=128)\n"}}),
@@ -41,7 +41,7 @@ TEST(OrderTest, LayersAndBlocks) {
   EXPECT_EQ(FoundAfter({{"update @layer.update layer 0 (transient=960, params=256",
                          "update @layer.update layer 0 (transient=960, params=320"}}),
             "class 0, training: the update: `params` of layer.update for layer 0 is bound to 320; "
-            "its block is at 256 [order_v1]\n");
+            "its block is at 256 [order_v1]");
 }
 
 TEST(OrderTest, TransfersTakeWhatActionsUse) {
@@ -76,10 +76,10 @@ TEST(OrderTest, CirclesAreNamedAndDrawn) {
                                   {"      1SEND_B1 at 256",
                                    "      1RECV_F1 at 192 bytes 16 peer 0 behind 0 of 1B1\n"
                                    "      1SEND_B1 at 256"}});
-  Findings findings;
+  Diagnostics findings;
   CheckOrder(plan, &findings);
-  ASSERT_EQ(findings.list().size(), 1u) << Lines(findings);
-  const Finding& finding = findings.list()[0];
+  ASSERT_EQ(findings.size(), 1u) << findings.ToString();
+  const Diagnostic& finding = findings[0];
   EXPECT_EQ(finding.label, "order_v4");
   EXPECT_EQ(finding.text,
             "the step never ends: a circle of 2 waits: class 0 0SEND_F1 -> class 1 1SEND_B0");
@@ -91,13 +91,13 @@ TEST(OrderTest, CirclesAreNamedAndDrawn) {
             "what has run, by time; * marks what never does:\n"
             "  class 0  | 0F0        0F1        *0SEND_F1* .\n"
             "  class 1  | .          1F0        1B0        *1SEND_B0*");
-  EXPECT_THAT(finding.dot, HasSubstr("q0 -> q2 [label=\"1RECV_F1\"];"));
+  EXPECT_THAT(finding.drawing, HasSubstr("q0 -> q2 [label=\"1RECV_F1\"];"));
 }
 
 TEST(OrderTest, BucketsAreReducedOnceAfterAllMicroBatches) {
   EXPECT_EQ(FoundAfter({{"      0R2\n", "      0R1\n"}}),
             "class 0, training: 0R1 reduces after 2 micro-batches; all 3 must have been added "
-            "[order_v5]\n");
+            "[order_v5]");
   EXPECT_THAT(FoundAfter({{"      0R2\n", ""}}),
               HasSubstr("class 0, training: stage 0 reduces its gradients 0 times; once is due "
                         "[order_v5]"));
@@ -109,16 +109,16 @@ TEST(OrderTest, SlotsAreReusedBehindExplicitWaitsOnly) {
   // The queue of communication would keep the order.
   EXPECT_EQ(FoundAfter({{"behind 0 of 0B1 after 0B0", "behind 0 of 0B1"}}),
             "class 0, training: 0RECV_B1 may write [896, 912) before 0B0 is over, which uses what "
-            "0RECV_B0 put there; it must wait for that [order_v6]\n");
+            "0RECV_B0 put there; it must wait for that [order_v6]");
   EXPECT_EQ(FoundAfter(
                 {{"1B2 input 128 grad_output 256 wait 1SEND_B1", "1B2 input 128 grad_output 256"}}),
             "class 1, training: 1B2 may write [256, 272) before 1SEND_B1 is over, which uses what "
-            "1B1 put there; it must wait for that [order_v6]\n");
+            "1B1 put there; it must wait for that [order_v6]");
   // An outbox that is next an inbox.
   EXPECT_EQ(FoundAfter({{"grad_input 896 wait 0RECV_B0", "grad_input 832 wait 0RECV_B0"},
                         {"0RECV_B0 at 896", "0RECV_B0 at 832"}}),
             "class 0, training: 0RECV_B0 may write [832, 848) before 0SEND_F1 is over, which uses "
-            "what 0F1 put there; it must wait for that [order_v6]\n");
+            "what 0F1 put there; it must wait for that [order_v6]");
   EXPECT_EQ(FoundAfter({{"grad_input 896 wait 0RECV_B0", "grad_input 832 wait 0RECV_B0"},
                         {"0RECV_B0 at 896 bytes 16 peer 1 behind 0 of 0B0",
                          "0RECV_B0 at 832 bytes 16 peer 1 behind 0 of 0B0 after_transfers "

@@ -73,7 +73,7 @@ std::vector<Range> FixedOf(const Footprint& footprint, const std::vector<Range>&
 
 class StepCheck : public StepVisitor {
  public:
-  StepCheck(const StepTables& tables, const Footprints& footprints, Findings* findings)
+  StepCheck(const StepTables& tables, const Footprints& footprints, Diagnostics* findings)
       : tables_(tables), clocks_(tables, kSteps), findings_(*findings) {
     for (const StepClass& walk : tables.classes) classes_.push_back(UsesOf(walk, footprints));
     begun_.assign(tables.classes.size(), 0);
@@ -264,19 +264,19 @@ class StepCheck : public StepVisitor {
   OrderClocks clocks_;
   std::vector<ClassUses> classes_;
   std::vector<int64_t> begun_;  // by class
-  Findings& findings_;
+  Diagnostics& findings_;
 };
 
 }  // namespace
 
-void CheckSteps(const StepTables& tables, const Footprints& footprints, Findings* findings) {
+void CheckSteps(const StepTables& tables, const Footprints& footprints, Diagnostics* findings) {
   if (!OrderClocks::Fits(tables, kSteps)) {
     findings->Add("order_v9", tables.eval ? "evaluation" : "training",
                   absl::StrCat(tables.classes.size(),
                                " classes have too many actions for this proof to hold in memory"));
     return;
   }
-  Findings waits;
+  Diagnostics waits;
   StepCheck check(tables, footprints, &waits);
   StepWalker walker(tables, kSteps, &check);
   if (walker.Run()) {

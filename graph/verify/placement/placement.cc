@@ -23,7 +23,7 @@ constexpr int kMicroBatches = 2;
 // Training or evaluation.
 class StepPlacement {
  public:
-  StepPlacement(const Plan& plan, bool eval, Findings* findings)
+  StepPlacement(const Plan& plan, bool eval, Diagnostics* findings)
       : plan_(plan), eval_(eval), findings_(*findings) {
     for (const PlanClass& rank_class : plan.classes) {
       classes_.emplace_back(plan, rank_class, &shares_, findings);
@@ -111,7 +111,7 @@ class StepPlacement {
 
   const Plan& plan_;
   const bool eval_;
-  Findings& findings_;
+  Diagnostics& findings_;
   StageShares shares_;
   std::vector<ClassCalls> classes_;
   std::vector<ChunkValues> values_;  // by stage
@@ -133,7 +133,7 @@ void ForEachCall(const PlanClass& rank_class, const Fn& fn) {
 
 }  // namespace
 
-void CheckPlacement(const Plan& plan, Findings* findings) {
+void CheckPlacement(const Plan& plan, Diagnostics* findings) {
   std::set<std::pair<int, bool>> called;
   int64_t touches = 0;
   for (const PlanClass& rank_class : plan.classes) {

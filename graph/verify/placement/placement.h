@@ -20,15 +20,15 @@
 #ifndef MGC_GRAPH_VERIFY_PLACEMENT_PLACEMENT_H_
 #define MGC_GRAPH_VERIFY_PLACEMENT_PLACEMENT_H_
 
+#include "graph/base/diagnostic.h"
 #include "graph/plan/plan.h"
-#include "graph/verify/common/finding.h"
 
 namespace mgc {
 
 // Adds findings placement_v1, placement_v2, ... (docs/verify.md). The plan has passed
 // graph/plan/plan_check.h. Time grows with calls times instructions and with actions, not with
 // ranks.
-void CheckPlacement(const Plan& plan, Findings* findings);
+void CheckPlacement(const Plan& plan, Diagnostics* findings);
 
 }  // namespace mgc
 

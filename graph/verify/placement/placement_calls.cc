@@ -34,7 +34,7 @@ AxisSet Without(AxisSet axes, AxisId axis) {
 }  // namespace
 
 ClassCalls::ClassCalls(const Plan& plan, const PlanClass& rank_class, StageShares* shares,
-                       Findings* findings)
+                       Diagnostics* findings)
     : plan_(plan),
       rank_class_(rank_class),
       place_(absl::StrCat("class ", rank_class.coordinate)),

@@ -11,8 +11,8 @@
 #include <tuple>
 
 #include "absl/strings/string_view.h"
+#include "graph/base/diagnostic.h"
 #include "graph/plan/plan.h"
-#include "graph/verify/common/finding.h"
 #include "graph/verify/common/placed_values.h"
 
 namespace mgc {
@@ -36,7 +36,7 @@ class ClassCalls {
  public:
   // Both outlive this. `eval`: the evaluation's reports and zeroed values.
   ClassCalls(const Plan& plan, const PlanClass& rank_class, StageShares* shares,
-             Findings* findings);
+             Diagnostics* findings);
 
   PlacedValues& arena() { return arena_; }
 
@@ -78,7 +78,7 @@ class ClassCalls {
   const std::string place_;
   const AxisId pipeline_;
   StageShares& shares_;
-  Findings& findings_;
+  Diagnostics& findings_;
   PlacedValues arena_;
   PlacedValues transient_;
   int64_t entries_read_ = 0;  // of vectors

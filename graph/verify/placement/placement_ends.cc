@@ -38,7 +38,7 @@ std::string NameOf(const HeldBlock& held, const ParamEntry& entry) {
 // What must stand in the arena after the update.
 class ParameterCheck {
  public:
-  ParameterCheck(const Plan& plan, ClassCalls* calls, Findings* findings)
+  ParameterCheck(const Plan& plan, ClassCalls* calls, Diagnostics* findings)
       : plan_(plan), calls_(*calls), findings_(*findings) {}
 
   // `copies`: stages that hold it; `mean`: address of its mean gradient, or -1.
@@ -92,7 +92,7 @@ class ParameterCheck {
 
   const Plan& plan_;
   ClassCalls& calls_;
-  Findings& findings_;
+  Diagnostics& findings_;
   std::string name_;
   AxisList state_storage_;
 };
@@ -110,7 +110,7 @@ int64_t BytesOf(const PlacedValues& values) {
 class BoundaryCheck {
  public:
   BoundaryCheck(const PlanClass& rank_class, bool eval, std::vector<ChunkValues>* values,
-                Findings* findings)
+                Diagnostics* findings)
       : rank_class_(rank_class),
         eval_(eval),
         program_(eval ? rank_class.eval : rank_class.train),
@@ -193,7 +193,7 @@ class BoundaryCheck {
   const Program& program_;
   const std::vector<Chunk>& chunks_;
   std::vector<ChunkValues>& values_;
-  Findings& findings_;
+  Diagnostics& findings_;
   bool sound_ = true;
   absl::flat_hash_map<uint64_t, const Transfer*> transfers_;
   absl::flat_hash_map<std::pair<int, int64_t>, const Action*> forward_;
@@ -201,7 +201,7 @@ class BoundaryCheck {
 
 }  // namespace
 
-void CheckModelInputs(const Plan& plan, Findings* findings) {
+void CheckModelInputs(const Plan& plan, Diagnostics* findings) {
   absl::flat_hash_map<std::string, int> owners;
   for (const PlanClass& rank_class : plan.classes) {
     const std::string place = absl::StrCat("class ", rank_class.coordinate);
@@ -267,7 +267,7 @@ BlockHolders CountHolders(const Plan& plan) {
 }
 
 void CheckParameters(const Plan& plan, const PlanClass& rank_class, const BlockHolders& holders,
-                     ClassCalls* calls, Findings* findings) {
+                     ClassCalls* calls, Diagnostics* findings) {
   ParameterCheck check(plan, calls, findings);
   ForEachParam(plan, rank_class, [&](const HeldBlock& held, const ParamEntry& entry) {
     if (entry.mean_base.region != Region::kGrads) return;
@@ -277,7 +277,7 @@ void CheckParameters(const Plan& plan, const PlanClass& rank_class, const BlockH
 }
 
 void CheckReports(const Plan& plan, const PlanClass& rank_class, bool eval, ClassCalls* calls,
-                  Findings* findings) {
+                  Diagnostics* findings) {
   const bool pipelined = PipelineAxis(plan.mesh) >= 0;
   for (const NamedAddress& report : eval ? rank_class.eval_reports : rank_class.reports) {
     const PlacedValue* value = calls->arena().At(report.address);
@@ -297,7 +297,7 @@ void CheckReports(const Plan& plan, const PlanClass& rank_class, bool eval, Clas
 }
 
 void CheckTransfers(const PlanClass& rank_class, bool eval, std::vector<ChunkValues>* values,
-                    Findings* findings) {
+                    Diagnostics* findings) {
   BoundaryCheck(rank_class, eval, values, findings).Run();
 }
 

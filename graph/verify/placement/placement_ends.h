@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "graph/base/diagnostic.h"
 #include "graph/plan/plan.h"
-#include "graph/verify/common/finding.h"
 #include "graph/verify/placement/placement_calls.h"
 
 namespace mgc {
 
 // Every parameter of the model is held once by an owner, with the model's type; copies apart.
-void CheckModelInputs(const Plan& plan, Findings* findings);
+void CheckModelInputs(const Plan& plan, Diagnostics* findings);
 
 // Parameters, moments and scalars stand where the plan says, each in its own sharding.
 void PlaceInputs(const Plan& plan, const PlanClass& rank_class, ClassCalls* calls);
@@ -27,16 +27,16 @@ BlockHolders CountHolders(const Plan& plan);
 // After the update: every parameter, moment and mean gradient has been written, in its own
 // sharding; gradients of tied weights have been summed over the stages that hold copies, once.
 void CheckParameters(const Plan& plan, const PlanClass& rank_class, const BlockHolders& holders,
-                     ClassCalls* calls, Findings* findings);
+                     ClassCalls* calls, Diagnostics* findings);
 
 // Reports are scalars that every stage has and that owe nothing.
 void CheckReports(const Plan& plan, const PlanClass& rank_class, bool eval, ClassCalls* calls,
-                  Findings* findings);
+                  Diagnostics* findings);
 
 // Transfers move what actions read and write at a stage's boundaries: same address, same bytes.
 // `values` by stage.
 void CheckTransfers(const PlanClass& rank_class, bool eval, std::vector<ChunkValues>* values,
-                    Findings* findings);
+                    Diagnostics* findings);
 
 }  // namespace mgc
 

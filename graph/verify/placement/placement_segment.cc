@@ -32,7 +32,7 @@ absl::string_view LabelOf(ShardingFaultKind kind) {
 
 class SegmentPlacement {
  public:
-  SegmentPlacement(const Plan& plan, const Segment& segment, bool of_stage, Findings* findings)
+  SegmentPlacement(const Plan& plan, const Segment& segment, bool of_stage, Diagnostics* findings)
       : plan_(plan),
         segment_(segment),
         of_stage_(of_stage),
@@ -151,7 +151,7 @@ class SegmentPlacement {
   const Segment& segment_;
   const bool of_stage_;
   const AxisId pipeline_;
-  Findings& findings_;
+  Diagnostics& findings_;
   std::vector<Sharding> shardings_;
 };
 
@@ -176,7 +176,7 @@ bool SameStorage(const TensorType& a, const TensorType& b) {
 }
 
 void CheckSegmentPlacement(const Plan& plan, const Segment& segment, bool of_stage,
-                           Findings* findings) {
+                           Diagnostics* findings) {
   SegmentPlacement(plan, segment, of_stage, findings).Run();
 }
 

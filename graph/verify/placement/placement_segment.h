@@ -5,9 +5,9 @@
 
 #include <string>
 
+#include "graph/base/diagnostic.h"
 #include "graph/plan/plan.h"
 #include "graph/types/sharding.h"
-#include "graph/verify/common/finding.h"
 
 namespace mgc {
 
@@ -20,7 +20,7 @@ bool SameStorage(const TensorType& a, const TensorType& b);
 // `of_stage`: called for one layer of one stage, so that sums over `pp` are implied (placement.h);
 // otherwise for the whole step, on all stages.
 void CheckSegmentPlacement(const Plan& plan, const Segment& segment, bool of_stage,
-                           Findings* findings);
+                           Diagnostics* findings);
 
 }  // namespace mgc
 

@@ -12,7 +12,7 @@ namespace {
 TEST(PlacementTest, StrangePlansAreRefused) {
   const Plan plan = OddPlan();
   ASSERT_TRUE(CheckPlan(plan).ok());
-  Findings findings;
+  Diagnostics findings;
   CheckPlacement(plan, &findings);
   for (const char* label : {"placement_v3", "placement_v6", "placement_v7", "placement_v10"}) {
     EXPECT_TRUE(findings.Has(label)) << label;
@@ -28,9 +28,9 @@ TEST(PlacementTest, PlansWithoutAnythingInThem) {
   }
   plan.blocks[0].entries.clear();
   ASSERT_TRUE(CheckPlan(plan).ok()) << CheckPlan(plan);
-  Findings findings;
+  Diagnostics findings;
   CheckPlacement(plan, &findings);
-  for (const Finding& finding : findings.list()) {
+  for (const Diagnostic& finding : findings) {
     EXPECT_TRUE(finding.label == "placement_v10" || finding.label == "placement_v9")
         << ToString(finding);
   }

@@ -221,12 +221,4 @@ Plan EditedSample(const TextEdits& edits) {
   return {};
 }
 
-std::string Lines(const Findings& findings) {
-  std::string lines;
-  for (const Finding& finding : findings.list()) {
-    absl::StrAppend(&lines, finding.place, ": ", finding.text, " [", finding.label, "]\n");
-  }
-  return lines;
-}
-
 }  // namespace mgc

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "graph/plan/plan.h"
-#include "graph/verify/common/finding.h"
 
 namespace mgc {
 
@@ -21,9 +20,6 @@ std::string SamplePlanText();
 using TextEdits = std::vector<std::pair<std::string, std::string>>;
 // The sample, changed. Fails the test and returns an empty plan where it cannot be read.
 Plan EditedSample(const TextEdits& edits);
-
-// One finding a line, without details.
-std::string Lines(const Findings& findings);
 
 }  // namespace mgc
 

@@ -180,7 +180,7 @@ class PipelineBuilder {
 
 template <typename Form>
 void ExpectSound(const Form& form, const Graph& model) {
-  EXPECT_EQ(ToString(FindViolations(form, model)), "");
+  EXPECT_EQ(FindViolations(form, model).ToString(), "");
 }
 
 }  // namespace

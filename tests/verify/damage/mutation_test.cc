@@ -197,7 +197,7 @@ class Mutator {
     for (int tries = 0; tries < kTries; ++tries) {
       Mutant mutant{plan_, "", ""};
       if (!kind.damage(&mutant.plan, &dice, &mutant.what)) continue;
-      const std::vector<PlanViolation> violations = FindPlanViolations(mutant.plan);
+      const Diagnostics violations = FindPlanViolations(mutant.plan);
       if (!violations.empty()) {
         mutant.refused = violations[0].label;
         if (tries + 1 < kTries) continue;  // those that can be read are sharper
@@ -220,7 +220,7 @@ class MutationTest : public testing::Test {
 
   void TestBody() override {
     Mutator mutator(named_);
-    ASSERT_EQ(ToString(VerifyPlan(mutator.plan()).findings), "");
+    ASSERT_EQ(VerifyPlan(mutator.plan()).findings.ToString(), "");
     for (const MutationKind& kind : AllMutations()) {
       for (int round = 0; round < rounds_; ++round) {
         const absl::optional<Mutant> mutant = mutator.Make(kind, round);
@@ -256,9 +256,9 @@ class MutationTest : public testing::Test {
       ++tally.refused;
       return;
     }
-    const Findings findings = VerifyPlan(mutant.plan).findings;
+    const Diagnostics findings = VerifyPlan(mutant.plan).findings;
     if (!findings.empty()) {
-      ++tally.caught[findings.list()[0].label];
+      ++tally.caught[findings[0].label];
       return;
     }
     const std::string difference = RunAccepted(mutator, mutant.plan);

@@ -1,28 +1,11 @@
-#include "passes/config/violation.h"
+#include "passes/config/nearest_legal.h"
 
 #include <cstdint>
 
 #include "gtest/gtest.h"
-#include "passes/config/nearest_legal.h"
 
 namespace mgc {
 namespace {
-
-TEST(ViolationTest, PrintsOneLineEach) {
-  const std::vector<Violation> violations = {{"P7", "first is 0", "1"}, {"G1", "no hint", ""}};
-  EXPECT_EQ(ToString(violations),
-            "error: first is 0 [P7]; nearest legal: 1\n"
-            "error: no hint [G1]\n");
-}
-
-TEST(ViolationTest, EscapesBytesThatDoNotPrint) {
-  EXPECT_EQ(ToString(Violation{"P3", "layout \x1b[2J\n", ""}), "error: layout \\x1B[2J\\x0A [P3]");
-}
-
-TEST(ViolationTest, LeavesQuotesAlone) {
-  EXPECT_EQ(ToString(Violation{"M10", "the model's \"128\" positions", "the model's 128"}),
-            "error: the model's \"128\" positions [M10]; nearest legal: the model's 128");
-}
 
 TEST(NearestLegalTest, Multiples) {
   EXPECT_EQ(NearestMultiples(10, 4), "8, 12");
