@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/plan/text/plan_text.h"
 #include "graph/plan/text/plan_words.h"
+#include "graph/text/block_printer.h"
 #include "graph/text/lexer.h"
 #include "graph/text/printer.h"
 
@@ -19,17 +20,17 @@ absl::string_view WordOf(StagedBase base) {
   return kWords[static_cast<size_t>(base)];
 }
 
-class FormPrinter {
+class FormPrinter : public BlockPrinter {
  public:
   explicit FormPrinter(const StagedPlan& staged) : staged_(staged) {}
 
   void PrintStaged() {
-    text_ = absl::StrCat("staged ", PrintMesh(staged_.mesh));
+    Append(absl::StrCat("staged ", PrintMesh(staged_.mesh)));
     Plan parts;
     parts.mesh = staged_.mesh;
     parts.segments = staged_.segments;
     parts.blocks = staged_.blocks;
-    text_ += PrintSegmentsAndBlocks(parts);
+    Append(PrintSegmentsAndBlocks(parts));
     for (const StagedClass& c : staged_.classes) PrintClass(c);
   }
 
@@ -50,24 +51,7 @@ class FormPrinter {
     }
   }
 
-  std::string Take() { return std::move(text_); }
-
  private:
-  template <typename... Parts>
-  void Line(const Parts&... parts) {
-    absl::StrAppend(&text_, std::string(static_cast<size_t>(2 * depth_), ' '), parts...);
-    text_ += "\n";
-  }
-  template <typename... Parts>
-  void Open(const Parts&... parts) {
-    Line(parts..., " {");
-    ++depth_;
-  }
-  void Close() {
-    --depth_;
-    Line("}");
-  }
-
   void PrintClass(const StagedClass& c) {
     Open("class ", c.coordinate);
     for (const StagedBlock& held : c.blocks) {
@@ -145,8 +129,6 @@ class FormPrinter {
   }
 
   const StagedPlan& staged_;
-  std::string text_;
-  int depth_ = 0;
 };
 
 struct PrintVisitor {

@@ -8,6 +8,7 @@
 #include "graph/plan/plan_fold.h"
 #include "graph/plan/text/plan_text.h"
 #include "graph/plan/text/plan_words.h"
+#include "graph/text/block_printer.h"
 #include "graph/text/lexer.h"
 #include "graph/text/machine_text.h"
 #include "graph/text/printer.h"
@@ -89,15 +90,15 @@ std::string StagesText(const std::vector<StagePlace>& stages) {
   return text;
 }
 
-class PlanPrinter {
+class PlanPrinter : public BlockPrinter {
  public:
   explicit PlanPrinter(const Plan& plan) : plan_(plan) {}
 
   std::string Print() {
     PrintHeader();
-    text_ += PrintMesh(plan_.mesh);
-    text_ += PrintMachine(plan_.machine);
-    text_ += PrintGraph(plan_.model);
+    Append(PrintMesh(plan_.mesh));
+    Append(PrintMachine(plan_.machine));
+    Append(PrintGraph(plan_.model));
     PrintParts();
     for (const PlanClass& rank_class : plan_.classes) PrintClass(rank_class);
     return Take();
@@ -107,24 +108,8 @@ class PlanPrinter {
     for (const Segment& segment : plan_.segments) PrintSegment(segment);
     for (const ParamBlock& block : plan_.blocks) PrintBlock(block);
   }
-  std::string Take() { return std::move(text_); }
 
  private:
-  template <typename... Parts>
-  void Line(const Parts&... parts) {
-    absl::StrAppend(&text_, std::string(static_cast<size_t>(2 * depth_), ' '), parts...);
-    text_ += "\n";
-  }
-  template <typename... Parts>
-  void Open(const Parts&... parts) {
-    Line(parts..., " {");
-    ++depth_;
-  }
-  void Close() {
-    --depth_;
-    Line("}");
-  }
-
   void PrintHeader() {
     Open("plan ", SymbolText(plan_.name), " version ", kPlanVersion);
     for (const auto& [name, value] : plan_.options) {
@@ -284,8 +269,6 @@ class PlanPrinter {
   }
 
   const Plan& plan_;
-  std::string text_;
-  int depth_ = 0;
 };
 
 }  // namespace
