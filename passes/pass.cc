@@ -37,11 +37,12 @@ struct LevelViolations {
   }
 };
 
-// A form that breaks its level is our mistake; a plan may break its rules by what the user asks.
+// A graph that breaks its level is our mistake; a plan, finished or in the making, may break its
+// rules by what the user asks.
 absl::Status CheckAfter(absl::string_view pass, const PassForm& form, const PassContext& context) {
-  const absl::StatusCode code = LevelOf(form) == PassLevel::kPlan
-                                    ? absl::StatusCode::kInvalidArgument
-                                    : absl::StatusCode::kInternal;
+  const absl::StatusCode code = std::holds_alternative<StepGraphs>(form)
+                                    ? absl::StatusCode::kInternal
+                                    : absl::StatusCode::kInvalidArgument;
   return Annotate(std::visit(LevelViolations{context}, form).ToStatus(code),
                   absl::StrCat("after pass ", pass));
 }

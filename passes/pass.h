@@ -87,8 +87,8 @@ struct FinishedPass {
 
 struct RunOptions {
   // Whether what comes out is checked against the pass' output level, `after pass shard: ...`:
-  // graphs by graph/ir/check.h, a plan in the making by passes/plan/check_forms.h, an Internal
-  // error; a plan by graph/plan/plan_check.h, InvalidArgument.
+  // graphs by graph/ir/check.h, an Internal error; a plan in the making by
+  // passes/plan/check_forms.h, a plan by graph/plan/plan_check.h, InvalidArgument.
   bool check = true;
   // Called after every pass; false ends the run with a Cancelled error.
   std::function<bool(const FinishedPass& pass)> after_pass;

@@ -260,7 +260,7 @@ absl::StatusOr<PassForm> Spoil(PassForm form, const PassContext& /*context*/) {
 TEST_F(PlanLevelsTest, ThePassIsNamedWithAllThatItBroke) {
   const PassEntry spoil = {"spoil", "", PassLevel::kScheduled, PassLevel::kScheduled, Spoil};
   const absl::Status status = RunPass(spoil, scheduled_, context_, {}).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
             "after pass spoil: class 0: training runs stage 0 forward 3 and backward 2 times for 3 "
             "micro-batches [plan_c11]\n"
