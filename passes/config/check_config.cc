@@ -129,8 +129,7 @@ void CheckSequence(const ParallelConfig& config, const ModelDims& model, Diagnos
 }
 
 void CheckGroups(const ParallelConfig& config, Diagnostics* violations) {
-  violations->Append(CheckRankGroups(
-      {config.world_size, config.tp, config.cp, config.ep, config.etp, config.pp, config.order}));
+  violations->Append(CheckRankGroups(config));
   if (config.ep > 1) {
     violations->Add(
         {"G12", absl::StrCat("ep is ", config.ep, ", but the model has no experts"), "ep 1"});

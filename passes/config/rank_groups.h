@@ -16,18 +16,9 @@
 #include "absl/strings/string_view.h"
 #include "graph/base/diagnostic.h"
 #include "graph/types/mesh.h"
+#include "passes/config/parallel_config.h"
 
 namespace mgc {
-
-struct RankGroupSpec {
-  int64_t world_size = 1;
-  int64_t tp = 1;
-  int64_t cp = 1;
-  int64_t ep = 1;
-  int64_t etp = 0;  // 0 = not given: tp
-  int64_t pp = 1;
-  std::string order = kDefaultAxisOrder;
-};
 
 struct RankGroupKind {
   std::string name;
@@ -42,15 +33,15 @@ absl::Status CheckAxisOrder(absl::string_view order);
 // from the order) and, only when ep > 1, the expert grid's G2, G5, G6. Sizes are at least 1 and the
 // order passes CheckAxisOrder; what does not is reported as G0. G4 cannot happen: the grids are
 // separate.
-Diagnostics CheckRankGroups(const RankGroupSpec& spec);
+Diagnostics CheckRankGroups(const ParallelConfig& config);
 
-// The dense mesh of a spec without violations.
-absl::StatusOr<Mesh> DenseMesh(const RankGroupSpec& spec);
+// The dense layers' mesh: axes in the configuration's order. InvalidArgument with all violations.
+absl::StatusOr<Mesh> DenseMesh(const ParallelConfig& config);
 
 // The kinds tp, cp, dp, pp, tp-cp, tp-dp, tp-pp, dp-cp, tp-dp-cp, embedding (first and last rank of
 // each pp group, one rank where pp = 1), position-embedding (first), in this order. InvalidArgument
 // with all violations in the message when there are any.
-absl::StatusOr<std::vector<RankGroupKind>> BuildRankGroups(const RankGroupSpec& spec);
+absl::StatusOr<std::vector<RankGroupKind>> BuildRankGroups(const ParallelConfig& config);
 
 }  // namespace mgc
 

@@ -25,19 +25,14 @@ void RefuseFlagsBesidePlan(const Words& files, bool any_flag, ParsedFlags* parse
       {"F6", "a plan and flags of a configuration are given: the plan says it all", "one of both"});
 }
 
-int PrintGroups(const RankGroupSpec& spec, bool json) {
-  const absl::StatusOr<std::vector<RankGroupKind>> kinds = BuildRankGroups(spec);
+int PrintGroups(const ParallelConfig& config, bool json) {
+  const absl::StatusOr<std::vector<RankGroupKind>> kinds = BuildRankGroups(config);
   if (!kinds.ok()) return Fail(kinds.status(), kExitInfeasible);
   return Finish(json ? GroupsJson(*kinds) : GroupsText(*kinds));
 }
 
 int PrintSchedule(const ScheduleRows& rows, bool json) {
   return Finish(json ? ScheduleJson(rows) : ScheduleCsv(rows));
-}
-
-RankGroupSpec SpecOf(const ParallelFlags& flags) {
-  const ParallelConfig config = ConfigOf(flags, 1);
-  return {config.world_size, config.tp, config.cp, config.ep, config.etp, config.pp, config.order};
 }
 
 }  // namespace
@@ -67,14 +62,14 @@ int GroupsCommand(const Words& arguments) {
     if (!parsed.errors.empty()) return Refuse(parsed.errors, {}, kGroups);
     const absl::StatusOr<Plan> plan = ReadPlan(files[0]);
     if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
-    return PrintGroups(SpecOfMesh(plan->mesh), json);
+    return PrintGroups(ConfigOfMesh(plan->mesh), json);
   }
-  const RankGroupSpec spec = SpecOf(given);
-  const Diagnostics violations = WithoutRulesOf(parsed.bad_flags, CheckRankGroups(spec));
+  const ParallelConfig config = ConfigOf(given, 1);
+  const Diagnostics violations = WithoutRulesOf(parsed.bad_flags, CheckRankGroups(config));
   if (!parsed.errors.empty() || !violations.empty()) {
     return Refuse(parsed.errors, violations, kGroups);
   }
-  return PrintGroups(spec, json);
+  return PrintGroups(config, json);
 }
 
 int ScheduleCommand(const Words& arguments) {

@@ -36,19 +36,19 @@ std::string GroupsText(const std::vector<RankGroupKind>& kinds, int max_groups) 
   return TableText(rows, {false, true, true, false});
 }
 
-RankGroupSpec SpecOfMesh(const Mesh& mesh) {
-  RankGroupSpec spec;
-  spec.world_size = mesh.world_size();
-  spec.tp = mesh.Size(mesh.Find("tp"));
-  spec.cp = mesh.Size(mesh.Find("cp"));
-  spec.pp = mesh.Size(mesh.Find("pp"));
+ParallelConfig ConfigOfMesh(const Mesh& mesh) {
+  ParallelConfig config;
+  config.world_size = mesh.world_size();
+  config.tp = mesh.Size(mesh.Find("tp"));
+  config.cp = mesh.Size(mesh.Find("cp"));
+  config.pp = mesh.Size(mesh.Find("pp"));
   std::vector<std::string> order;
   for (const MeshAxis& axis : mesh.axes()) {
     const std::string name = axis.name.substr(0, axis.name.find('.'));
     if (std::count(order.begin(), order.end(), name) == 0) order.push_back(name);
   }
-  spec.order = order.empty() ? kDefaultAxisOrder : absl::StrJoin(order, "-");
-  return spec;
+  config.order = order.empty() ? kDefaultAxisOrder : absl::StrJoin(order, "-");
+  return config;
 }
 
 }  // namespace mgc

@@ -19,7 +19,7 @@ std::string GroupsJson(const std::vector<RankGroupKind>& kinds);
 std::string GroupsText(const std::vector<RankGroupKind>& kinds, int max_groups = 16);
 
 // Sizes and order of a plan's mesh as flags would say them.
-RankGroupSpec SpecOfMesh(const Mesh& mesh);
+ParallelConfig ConfigOfMesh(const Mesh& mesh);
 
 }  // namespace mgc
 

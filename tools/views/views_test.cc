@@ -178,25 +178,25 @@ TEST(ScheduleTest, RowsOfAScheduleAreItsActions) {
 }
 
 TEST(GroupsTest, JsonHasMegatronsKinds) {
-  RankGroupSpec spec;
-  spec.world_size = 8;
-  spec.tp = 2;
-  spec.pp = 2;
-  const JsonValue root = Parsed(GroupsJson(*BuildRankGroups(spec)));
+  ParallelConfig config;
+  config.world_size = 8;
+  config.tp = 2;
+  config.pp = 2;
+  const JsonValue root = Parsed(GroupsJson(*BuildRankGroups(config)));
   std::string keys;
   for (const JsonMember& member : root.members) absl::StrAppend(&keys, member.key, " ");
   EXPECT_EQ(keys, "tp cp dp pp tp-cp tp-dp tp-pp dp-cp tp-dp-cp embedding position-embedding ");
   EXPECT_EQ(root.Find("tp")->items[3].items[1].integer, 7);
-  EXPECT_EQ(GroupsJson(*BuildRankGroups(SpecOfMesh(SmallPlan().mesh))),
-            GroupsJson(*BuildRankGroups(spec)));
+  EXPECT_EQ(GroupsJson(*BuildRankGroups(ConfigOfMesh(SmallPlan().mesh))),
+            GroupsJson(*BuildRankGroups(config)));
 }
 
 TEST(GroupsTest, SpecOfASplitMesh) {
   const Mesh mesh = *Mesh::FromOrder("tp-pp-dp", {{"tp", 4}, {"pp", 2}, {"dp", 3}});
-  const RankGroupSpec spec = SpecOfMesh(*mesh.Split("tp", {2, 2}));
-  EXPECT_EQ(spec.tp, 4);
-  EXPECT_EQ(spec.order, "tp-pp-dp");
-  EXPECT_EQ(spec.world_size, 24);
+  const ParallelConfig config = ConfigOfMesh(*mesh.Split("tp", {2, 2}));
+  EXPECT_EQ(config.tp, 4);
+  EXPECT_EQ(config.order, "tp-pp-dp");
+  EXPECT_EQ(config.world_size, 24);
 }
 
 TEST(InstructionsTest, SegmentsOnceAndCallsCounted) {

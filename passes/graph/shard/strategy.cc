@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "graph/base/status.h"
+#include "passes/config/rank_groups.h"
 
 namespace mgc {
 namespace {
@@ -41,9 +42,7 @@ bool Strategy::HasHome(const TensorType& type) const {
 }
 
 absl::StatusOr<Mesh> MeshOf(const ParallelConfig& config, int64_t kv_heads) {
-  const MeshAxis sizes[] = {
-      {"tp", config.tp}, {"cp", config.cp}, {"dp", DataParallelSize(config)}, {"pp", config.pp}};
-  MGC_ASSIGN_OR_RETURN(Mesh mesh, Mesh::FromOrder(config.order, sizes));
+  MGC_ASSIGN_OR_RETURN(Mesh mesh, DenseMesh(config));
   const int64_t shared = std::gcd(kv_heads, config.tp);
   if (config.tp == 1 || shared == 1 || shared == config.tp) return mesh;
   return mesh.Split("tp", {shared, config.tp / shared});
