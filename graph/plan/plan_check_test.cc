@@ -58,7 +58,7 @@ TEST(PlanCheckTest, ManyViolationsAreCutShort) {
 TEST(PlanCheckTest, WhatIsCutShortIsNotTakenForSound) {
   Plan plan = OddPlan();
   ASSERT_GT(plan.segments.size(), 1u);
-  Instr& reads = plan.segments[0].instrs[0];
+  const Instr reads = plan.segments[0].instrs[0];
   for (size_t i = 0; i < Diagnostics::kMost; ++i) plan.segments[0].instrs.push_back(reads);
   for (Segment& segment : plan.segments) {
     for (Instr& instr : segment.instrs) instr.inputs = {99};  // workspaces are asked of slots
