@@ -40,8 +40,8 @@ class StructureCheck {
 
  private:
   template <typename Subject>
-  void Add(const Subject& subject, absl::string_view label, std::string text) {
-    violations_.AddAt(subject, label, std::move(text));
+  void Add(const Subject& subject, absl::string_view label, absl::string_view text) {
+    violations_.AddAt(subject, label, text);
   }
 
   bool Exists(ValueId id) const {

@@ -20,14 +20,13 @@ class ViolationList {
  public:
   explicit ViolationList(const Graph& graph) : graph_(graph) {}
 
-  void AddAt(const Node& node, absl::string_view label, std::string text) {
-    Add(node.loc, node.outputs.empty() ? "node" : NameOfValue(node.outputs[0]), label,
-        std::move(text));
+  void AddAt(const Node& node, absl::string_view label, absl::string_view text) {
+    Add(node.loc, node.outputs.empty() ? "node" : NameOfValue(node.outputs[0]), label, text);
   }
-  void AddAt(ValueId value, absl::string_view label, std::string text) {
+  void AddAt(ValueId value, absl::string_view label, absl::string_view text) {
     const NodeId producer = graph_.value(value).producer;
     Add(producer == kNone ? SourceLoc() : graph_.node(producer).loc, NameOfValue(value), label,
-        std::move(text));
+        text);
   }
 
   std::string NameOfValue(ValueId value) const {
@@ -38,7 +37,7 @@ class ViolationList {
 
  private:
   void Add(const SourceLoc& loc, absl::string_view subject, absl::string_view label,
-           std::string text) {
+           absl::string_view text) {
     const std::string source = graph_.LocText(loc);
     list_.Add(label, absl::StrCat(source, source.empty() ? "" : ": ", subject), text);
   }

@@ -1,7 +1,6 @@
 // Whether shardings follow from the ops' factor rules: sharded_c*, local_c* of graph/ir/check.h.
 
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "graph/ir/assemble.h"
@@ -45,9 +44,9 @@ void CheckNode(const Graph& graph, const Node& node, ViolationList* violations) 
   };
   for (ValueId id : node.inputs) use.operands.push_back(laid_out(id));
   for (ValueId id : node.outputs) use.results.push_back(laid_out(id));
-  for (ShardingFault& fault : CheckOpSharding(use)) {
+  for (const ShardingFault& fault : CheckOpSharding(use)) {
     if (fault.kind == ShardingFaultKind::kNoRule) continue;
-    violations->AddAt(node, LabelOf(fault.kind), std::move(fault.text));
+    violations->AddAt(node, LabelOf(fault.kind), fault.text);
   }
 }
 
