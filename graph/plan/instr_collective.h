@@ -24,8 +24,8 @@ struct InstrCollective {
   // tied weight.
   bool joins_ends = false;
   int64_t ranks = 1;  // in a group
-  int64_t payload_bytes =
-      0;              // on one rank: of each part the larger buffer, at the type in the plan
+  // On one rank: of each part the larger buffer, at the type in the plan.
+  int64_t payload_bytes = 0;
   std::string label;  // what reports call it: `f`, `g`, `gradient`, ...; may be empty
 
   CollectiveKind kind() const { return parts[0].kind; }

@@ -24,8 +24,8 @@
 
 namespace mgc {
 
-// All violations; `model` is what the plan is of. What depends on a
-// violated constraint may be left unchecked.
+// All violations; `model` is what the plan is of. What depends on a violated constraint may be left
+// unchecked.
 Diagnostics FindViolations(const StagedPlan& staged, const Graph& model);
 Diagnostics FindViolations(const ScheduledPlan& scheduled, const Graph& model);
 Diagnostics FindViolations(const OrderedPlan& ordered, const Graph& model);

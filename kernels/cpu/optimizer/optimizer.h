@@ -16,8 +16,8 @@ struct AdamwScalars {
   double eps = 1e-8;
   double correction1 = 1;  // 1 - beta1^t
   double correction2 = 1;  // 1 - beta2^t
-  double grad_scale =
-      1;  // multiplies the gradient first: clipping, the division by the token count
+  // Multiplies the gradient first: clipping, the division by the token count.
+  double grad_scale = 1;
 };
 
 // One step of AdamW (Loshchilov, Hutter, arXiv:1711.05101) on n elements. g = grad · grad_scale,
