@@ -24,10 +24,12 @@ struct EvalReshape {
 OpDef Reshape() {
   OpDef op;
   op.name = "reshape";
-  op.doc = "The same elements in row-major order under other dims.";
+  op.doc =
+      "The same elements in row-major order under other dims. Without `names`, dims that stay keep "
+      "theirs.";
   op.operands = {"x"};
   op.results = {"y"};
-  op.attrs = {{"sizes", AttrKind::kInts}, {"names", AttrKind::kText}};
+  op.attrs = {{"sizes", AttrKind::kInts}, {"names", AttrKind::kText, false}};
   op.resized = [](const Attrs& attrs, absl::Span<const TensorType* const> results) {
     Attrs made = attrs;
     made.Set("sizes", SizesOf(*results[0]));
@@ -53,6 +55,7 @@ OpDef Reshape() {
   op.cases = {{"f32[batch=2,12]", to({2, 4, 3}, "batch heads _")},
               {"f32[2,4,3]", to({2, 12}, "_ _")},
               {"f32[4,6]", to({8, 3}, "_ _")},
+              {"f32[batch=2,12]", {{"sizes", std::vector<int64_t>{2, 3, 4}}}},
               {"f32[2,6,2]", to({2, 4, 3}, "_ _ _")},
               {"f32[2,1,vocab=5%2]", to({2, 5}, "_ vocab")},
               {"f32[1]", to({}, "")},

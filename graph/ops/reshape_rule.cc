@@ -126,7 +126,8 @@ int SameDim(const Sides& sides, size_t dim) {
 absl::Status CheckReshape(const OpUse& use) {
   const std::vector<int64_t> sizes = use.attrs.Ints("sizes");
   const TensorType& type = *use.operands[0];
-  if (SplitDimNames(use.attrs.Text("names")).size() != sizes.size()) {
+  const bool named = use.attrs.Find("names") != nullptr;
+  if (named && SplitDimNames(use.attrs.Text("names")).size() != sizes.size()) {
     return Refuse("reshape", 1, "needs one name for each size");
   }
   int64_t rest = type.NumElements();
@@ -153,14 +154,16 @@ absl::Status CheckReshape(const OpUse& use) {
 
 absl::Status InferReshape(const OpUse& use, std::vector<TensorType>* results) {
   const std::vector<int64_t> sizes = use.attrs.Ints("sizes");
-  const std::vector<std::string> names = SplitDimNames(use.attrs.Text("names"));
+  const bool named = use.attrs.Find("names") != nullptr;
   TensorType type{use.operands[0]->dtype, {}};
-  for (size_t j = 0; j < sizes.size(); ++j) type.dims.push_back({sizes[j], names[j], 1});
+  for (int64_t size : sizes) type.dims.push_back({size, "", 1});
   const Sides sides = Matcher(SizesOf(*use.operands[0]), sizes).Run();
   for (size_t i = 0; i < sides.from.size(); ++i) {
     const int j = SameDim(sides, i);
-    if (j >= 0) type.dims[static_cast<size_t>(j)].multiple = use.operands[0]->dims[i].multiple;
+    if (j >= 0) type.dims[static_cast<size_t>(j)] = use.operands[0]->dims[i];
   }
+  const std::vector<std::string> names = SplitDimNames(use.attrs.Text("names"));
+  for (size_t j = 0; named && j < names.size(); ++j) type.dims[j].name = names[j];
   results->push_back(std::move(type));
   return absl::OkStatus();
 }

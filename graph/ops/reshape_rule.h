@@ -12,8 +12,8 @@
 namespace mgc {
 
 // Refuses sizes whose product differs from the operand's (reshape_c2), numbers of names other than
-// of sizes (reshape_c1), sizes below 1 (reshape_c3) and padded dims that do not stay alone and in
-// one piece (reshape_c4).
+// of sizes, unless there are none (reshape_c1), sizes below 1 (reshape_c3) and padded dims that do
+// not stay alone and in one piece (reshape_c4).
 absl::Status CheckReshape(const OpUse& use);
 
 absl::Status InferReshape(const OpUse& use, std::vector<TensorType>* results);

@@ -13,7 +13,12 @@ bool Claims::MayAppend(int f, AxisId axis) const {
   const Factor& factor = rule_.factors[f];
   if (factor.whole || closed_[f] || blocked_.Contains(axis) || Serves(axis)) return false;
   if (factor.size <= 1) return false;
-  return factor.dim_name == "vocab" || factor.size % (mesh_.Size(axes_[f]) * mesh_.size(axis)) == 0;
+  if (factor.dim_name != "vocab" && factor.size % (mesh_.Size(axes_[f]) * mesh_.size(axis)) != 0) {
+    return false;
+  }
+  FactorAxes with = axes_;
+  with[f].push_back(axis);
+  return Representable(rule_, with, mesh_);
 }
 
 void Claims::ClaimDim(const DimFactors& dim, const AxisList& wanted) {

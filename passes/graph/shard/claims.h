@@ -1,5 +1,7 @@
 // Which axis serves which factor of an op (the rule "claims" of docs/derivation.md): operands claim
-// in a fixed order, a dim's axes major to minor, stopping at the first refusal.
+// in a fixed order, a dim's axes major to minor, stopping at the first refusal. Where dims merge, a
+// minor factor is refused until every factor before it is down to one element: otherwise the tiles
+// of the merged dim would not be runs of it.
 
 #ifndef MGC_PASSES_GRAPH_SHARD_CLAIMS_H_
 #define MGC_PASSES_GRAPH_SHARD_CLAIMS_H_

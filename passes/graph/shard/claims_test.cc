@@ -140,5 +140,17 @@ TEST_F(ClaimsTest, FactorsOfADimInTurn) {
   EXPECT_EQ(Served(mqa, shared), "g=tp.0*tp.1");
 }
 
+// Rows made of a batch and its tokens: tokens may be cut where the batch is down to one element.
+TEST_F(ClaimsTest, AMinorFactorOfAMergedDimWaitsForTheMajorOnes) {
+  const FactorRule rule =
+      Bind("b s e -> (b s) e", {Type({{4, "batch"}, {8, "seq"}, {6, "embed"}})});
+  Claims refused(rule, mesh_);
+  refused.Claim(rule.operands[0], Parse("dp,tp.0,-"));
+  EXPECT_EQ(Served(rule, refused), "b=dp");
+  Claims used_up(rule, mesh_);
+  used_up.Claim(rule.operands[0], Parse("dp*tp.1,tp.0,-"));
+  EXPECT_EQ(Served(rule, used_up), "b=dp*tp.1 s=tp.0");
+}
+
 }  // namespace
 }  // namespace mgc

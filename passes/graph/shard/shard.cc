@@ -63,7 +63,8 @@ absl::Status SeedInputs(const Graph& source, const Strategy& strategy, const Mes
   return absl::OkStatus();
 }
 
-// Where produced values go (rules "home", "resolve", "tie", "push").
+// What operands claim and hand on, and where produced values go (rules "claims", "home", "resolve",
+// "tie", "push").
 class Homes {
  public:
   Homes(const Graph& source, const Strategy& strategy, const ValueUses& uses,
@@ -79,19 +80,19 @@ class Homes {
     return targets;
   }
 
-  // The rule "claims": parameters claim axes first, then a parameter's gradient, which closes its
-  // whole dims, the other operands from left to right, last the homes of results.
+  // The rule "claims": weights claim axes first, then a weight's gradient, which closes its whole
+  // dims, the other operands from left to right, last the homes of results.
   void ClaimInOrder(const Node& node, const FactorRule& rule, Claims* claims) const {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (uses_.IsParam(node.inputs[i]))
+      if (uses_.IsWeight(node.inputs[i]))
         claims->Claim(rule.operands[i], made_.Home(node.inputs[i]));
     }
     for (size_t r = 0; r < node.outputs.size(); ++r) {
-      const ValueId param = uses_.ParamOfGradient(node.outputs[r]);
-      if (param != kNone) claims->ClaimClosed(rule.results[r], made_.Home(param));
+      const ValueId weight = uses_.WeightOfGradient(node.outputs[r]);
+      if (weight != kNone) claims->ClaimClosed(rule.results[r], made_.Home(weight));
     }
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (!uses_.IsParam(node.inputs[i]))
+      if (!uses_.IsWeight(node.inputs[i]))
         claims->Claim(rule.operands[i], made_.Home(node.inputs[i]));
     }
     for (size_t r = 0; r < node.outputs.size(); ++r) {
@@ -102,6 +103,23 @@ class Homes {
         claims->Claim(rule.results[r], made_.Home(result.primal));
       }
     }
+  }
+
+  // The sums that each operand hands on to the results. Of two operands that are multiplied and owe
+  // over one axis the second pays; operands side by side (a concatenation) are lifted alike.
+  std::vector<AxisSet> CarriedOf(const Node& node, const std::vector<ValueId>& operands) const {
+    std::vector<AxisSet> carries(operands.size());
+    AxisSet all;
+    if (node.op->linearity == Linearity::kJoint && uses_.StaysOwed(node.outputs[0])) {
+      for (ValueId id : operands) all |= made_.Home(id).sum;
+      return std::vector<AxisSet>(operands.size(), all);
+    }
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (!uses_.CarriesOwed(node, static_cast<int>(i))) continue;
+      carries[i] = made_.Home(operands[i]).sum - all;
+      all |= carries[i];
+    }
+    return carries;
   }
 
   // Where a produced value goes once `kept` stays owed: its home.
@@ -190,16 +208,15 @@ class Sharder {
   absl::Status VisitGeneral(const Node& node, const std::vector<ValueId>& operands) {
     const FactorRule rule = RuleOf(source_, node);
     Claims claims(rule, mesh_);
+    const std::vector<AxisSet> carries = homes_.CarriedOf(node, operands);
     AxisSet carried;
-    for (size_t i = 0; i < operands.size(); ++i) {
-      if (uses_.CarriesOwed(node, static_cast<int>(i))) carried |= Home(operands[i]).sum;
-    }
+    for (AxisSet axes : carries) carried |= axes;
     claims.Block(carried);
     homes_.ClaimInOrder(node, rule, &claims);
     Node made = node;
     for (size_t i = 0; i < operands.size(); ++i) {
       Sharding wanted = ShardingOf(rule.operands[i], claims.axes());
-      wanted.sum = Home(operands[i]).sum & carried;
+      wanted.sum = carries[i];
       MGC_RETURN_IF_ERROR(CheckGather(operands[i], wanted, node));
       made.inputs[i] = made_.Convert(made_.Mapped(operands[i]), wanted, node);
     }

@@ -69,11 +69,11 @@ class ValueUsesTest : public testing::Test {
   std::map<ValueId, Sharding> known_;
 };
 
-TEST_F(ValueUsesTest, ParametersGradientsAndStates) {
-  EXPECT_TRUE(uses_.IsParam(Find("w")));
-  EXPECT_FALSE(uses_.IsParam(Find("x")));
-  EXPECT_EQ(uses_.ParamOfGradient(Find("dw")), Find("w"));
-  EXPECT_EQ(uses_.ParamOfGradient(Find("dxa")), kNone);
+TEST_F(ValueUsesTest, WeightsGradientsAndStates) {
+  EXPECT_TRUE(uses_.IsWeight(Find("w")));
+  EXPECT_FALSE(uses_.IsWeight(Find("x")));
+  EXPECT_EQ(uses_.WeightOfGradient(Find("dw")), Find("w"));
+  EXPECT_EQ(uses_.WeightOfGradient(Find("dxa")), kNone);
   EXPECT_EQ(uses_.StatesOf(Find("w")), (std::vector<ValueId>{Find("w/m"), Find("w/v")}));
   EXPECT_TRUE(uses_.StatesOf(Find("v")).empty());
   EXPECT_EQ(uses_.AssignedTo(Find("w/grad.next")), Find("w/grad"));
