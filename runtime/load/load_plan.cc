@@ -80,6 +80,7 @@ class Loader {
   std::vector<LoadedChunk> LoadChunks(const std::vector<Chunk>& chunks,
                                       const LoadedClass& rank_class) {
     std::vector<LoadedChunk> loaded;
+    loaded.reserve(chunks.size());
     for (const Chunk& chunk : chunks) {
       loaded.push_back({LoadCalls(chunk.forward, rank_class), LoadCalls(chunk.backward, rank_class),
                         LoadCalls(chunk.reduce, rank_class)});

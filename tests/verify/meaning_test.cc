@@ -218,7 +218,7 @@ TEST(BlameTest, AnOpThatLeavesASumOwed) {
   EXPECT_EQ(
       FirstFindingOf(plan),
       "class 0, 0F0, segment layer.forward, instruction 19 matmul: `layers.0.mlp.down.matmul` "
-      "@m[-,-,-] differs from the model's, first on rank 0 of the shrunk mesh [meaning_v6]");
+      "@m[-,-,-]+tp differs from the model's, first on rank 0 of the shrunk mesh [meaning_v6]");
 }
 
 TEST(BlameTest, AnOpThatLeavesASumOwedInBackward) {
@@ -233,8 +233,8 @@ TEST(BlameTest, AnOpThatLeavesASumOwedInBackward) {
   EXPECT_EQ(
       FirstFindingOf(plan),
       "class 0, 0B0, segment layer.backward, instruction 8 matmul: "
-      "`layers.3.norm2.layer_norm.grad.part` @m[-,-,-], gradient of matmul in layers.3.mlp.up, is "
-      "nothing that a single device computes, first on rank 0 of the shrunk mesh [meaning_v6]");
+      "`layers.3.norm2.layer_norm.grad.part` @m[-,-,-]+tp, gradient of matmul in layers.3.mlp.up, "
+      "is nothing that a single device computes, first on rank 0 of the shrunk mesh [meaning_v6]");
 }
 
 }  // namespace

@@ -16,6 +16,11 @@ TileView ViewOf(const InstrSite& site, const Slot& slot) {
   return {&slot.name, site.call->layer, &slot.type, &slot.sharding};
 }
 
+Sharding WithoutSums(Sharding sharding) {
+  sharding.sum = {};
+  return sharding;
+}
+
 }  // namespace
 
 const TensorType kScalarTile = {DType::kF64, {}};
@@ -85,11 +90,8 @@ const Tiles* RunState::Read(const InstrSite& site, int index) {
 
 void RunState::Write(const InstrSite& site, int index, Tiles tiles) {
   const Slot& slot = SlotOf(site, index);
-  if (run_.localize) {
-    Localize(site, slot, tiles);
-  } else if (IsMaximum(site, slot)) {
-    CompareForward(site, slot, tiles);
-  }
+  if (run_.localize || IsMaximum(site, slot)) CompareForward(site, slot, tiles);
+  if (run_.localize) CompareBackward(site, slot, tiles);
   store(site.class_index).Write(RangeOf(site, slot), ViewOf(site, slot), std::move(tiles));
 }
 
@@ -97,15 +99,9 @@ void RunState::Poison(const InstrSite& site, int index) {
   store(site.class_index).Poison(RangeOf(site, SlotOf(site, index)));
 }
 
-void RunState::Localize(const InstrSite& site, const Slot& slot, const Tiles& tiles) {
-  const AxisSet owed = slot.sharding.sum;
-  const bool of_class = !owed.Contains(PipelineAxis(plan().mesh)) || PipelineAxis(plan().mesh) < 0;
-  if (failed_ || !slot.sharding.max.empty() || !of_class) return;
-  const ActionKind kind = site.action->ref.kind;
-  Slot whole = slot;
-  whole.sharding.sum = {};
-  if (kind == ActionKind::kForward) CompareForward(site, whole, Paid(site, owed, tiles));
-  if (kind == ActionKind::kBackward) CompareBackward(site, whole, Paid(site, owed, tiles));
+bool RunState::IsOfClass(const Sharding& sharding) const {
+  const AxisId pipeline = PipelineAxis(plan().mesh);
+  return sharding.max.empty() && (pipeline < 0 || !sharding.sum.Contains(pipeline));
 }
 
 Tiles RunState::Paid(const InstrSite& site, const AxisSet& owed, Tiles tiles) const {
@@ -133,17 +129,18 @@ Tiles RunState::Paid(const InstrSite& site, const AxisSet& owed, Tiles tiles) co
 
 void RunState::CompareForward(const InstrSite& site, const Slot& slot, const Tiles& tiles) {
   const bool forward = site.action->ref.kind == ActionKind::kForward;
-  if (failed_ || !forward || !slot.sharding.Owed().empty()) return;
+  if (failed_ || !forward || !IsOfClass(slot.sharding)) return;
   const auto& all = run_.eval ? run_.expected.eval_values : run_.expected.values;
   const auto& values = all[static_cast<size_t>(site.action->ref.micro_batch)];
   const std::string name = NameForLayer(slot.name, site.call->layer);
   const auto found = values.find(std::string(absl::StripSuffix(name, ".part")));
   if (found == values.end() || found->second.shape != SizesOf(slot.type)) return;
-  for (size_t r = 0; r < tiles.size(); ++r) {
+  const Tiles paid = Paid(site, slot.sharding.sum, tiles);
+  const Sharding sharding = WithoutSums(slot.sharding);
+  for (size_t r = 0; r < paid.size(); ++r) {
     const int64_t rank = ranks(site.class_index)[r];
-    const ResidueTensor expected =
-        CutTile(found->second, slot.type, slot.sharding, plan().mesh, rank);
-    if (expected.real == tiles[r].real && expected.index == tiles[r].index) continue;
+    const ResidueTensor expected = CutTile(found->second, slot.type, sharding, plan().mesh, rank);
+    if (expected.real == paid[r].real && expected.index == paid[r].index) continue;
     return Fail(
         "meaning_v6", PlaceOf(site),
         absl::StrCat("`", name, "` ", ToString(slot.sharding, plan().mesh),
@@ -153,14 +150,19 @@ void RunState::CompareForward(const InstrSite& site, const Slot& slot, const Til
 
 // Recomputed values and sums over micro-batches are left to what is made of them.
 void RunState::CompareBackward(const InstrSite& site, const Slot& slot, const Tiles& tiles) {
+  const bool backward =
+      site.action->ref.kind == ActionKind::kBackward && site.instr->phase == Phase::kBackward;
   const bool is_sum =
       site.segment->formals[static_cast<size_t>(slot.formal)].region == Region::kGrads;
-  if (site.instr->phase != Phase::kBackward || is_sum || slot.type.dtype == DType::kI64) return;
+  if (failed_ || !backward || !IsOfClass(slot.sharding)) return;
+  if (is_sum || slot.type.dtype == DType::kI64) return;
   const BackwardValues& known =
       run_.expected.backward[static_cast<size_t>(site.action->ref.micro_batch)];
-  for (size_t r = 0; r < tiles.size(); ++r) {
+  const Tiles paid = Paid(site, slot.sharding.sum, tiles);
+  const Sharding sharding = WithoutSums(slot.sharding);
+  for (size_t r = 0; r < paid.size(); ++r) {
     const int64_t rank = ranks(site.class_index)[r];
-    if (known.Has(tiles[r], slot.type, slot.sharding, plan().mesh, rank)) continue;
+    if (known.Has(paid[r], slot.type, sharding, plan().mesh, rank)) continue;
     const int layer = site.call->layer;
     return Fail("meaning_v6", PlaceOf(site),
                 absl::StrCat("`", NameForLayer(slot.name, layer), "` ",

@@ -53,8 +53,8 @@ class RunState {
   // Checks and keeps the tiles of a result.
   void Write(const InstrSite& site, int slot, Tiles tiles);
   void Poison(const InstrSite& site, int slot);
-  // Compares tiles of a forward action that owe nothing with the value of the model that has the
-  // slot's name, where there is one.
+  // Compares tiles of a forward action, with what they owe inside the class paid, with the value of
+  // the model that has the slot's name, where there is one.
   void CompareForward(const InstrSite& site, const Slot& slot, const Tiles& tiles);
 
  private:
@@ -62,11 +62,11 @@ class RunState {
   // Whether the model has a maximum of the slot's name: a wrong one cancels out of a softmax, which
   // then is unstable only.
   bool IsMaximum(const InstrSite& site, const Slot& slot);
-  // Looks for the first value that is wrong, owed sums included.
-  void Localize(const InstrSite& site, const Slot& slot, const Tiles& tiles);
-  // The sums that tiles owe over axes of a class, paid.
+  // Whether the ranks of a class can pay what is owed: no maximum, and no sum over stages.
+  bool IsOfClass(const Sharding& sharding) const;
+  // The tiles with the sums paid that they owe.
   Tiles Paid(const InstrSite& site, const AxisSet& owed, Tiles tiles) const;
-  // Compares tiles with all that a single device computes in its backward pass.
+  // Compares tiles of a backward action, paid alike, with all that a single device computes there.
   void CompareBackward(const InstrSite& site, const Slot& slot, const Tiles& tiles);
 
   const PlanRun& run_;

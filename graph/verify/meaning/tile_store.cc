@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "graph/verify/common/memory_ranges.h"
 
 namespace mgc {
 namespace {
@@ -34,43 +35,27 @@ std::string ShownView(const TileView& view, const Mesh& mesh) {
 
 }  // namespace
 
-void TileStore::Zero(Range range) {
+void TileStore::Put(Range range, Stored stored) {
   Poison(range);
-  if (range.begin < range.end) stored_[range.begin] = {range.end, true, {}, {}};
-}
-
-void TileStore::Write(Range range, const TileView& view, Tiles tiles) {
-  Poison(range);
-  if (range.begin < range.end) {
-    stored_[range.begin] = {range.end, false, view, std::move(tiles)};
-  }
+  stored_.Put(range, std::move(stored));
 }
 
 void TileStore::Poison(Range range) {
   scratch_.clear();
-  if (range.begin >= range.end) return;
-  auto it = stored_.upper_bound(range.begin);
-  if (it != stored_.begin()) --it;
-  while (it != stored_.end() && it->first < range.end) {
-    if (it->second.end <= range.begin) {
-      ++it;
-      continue;
-    }
-    const int64_t begin = it->first;
-    const int64_t end = it->second.end;
-    const bool zero = it->second.zero;
-    it = stored_.erase(it);
-    if (!zero) continue;  // a tensor that is damaged anywhere is damaged
-    if (begin < range.begin) stored_[begin] = {range.begin, true, {}, {}};
-    if (end > range.end) it = stored_.insert({range.end, {end, true, {}, {}}}).first;
-  }
+  // A tensor that is damaged anywhere is damaged; the rest of zeros are zeros.
+  stored_.Erase(range, [](const Stored* cut) { return cut->zero; });
 }
 
 bool TileStore::IsZero(Range range) const {
-  auto it = stored_.upper_bound(range.begin);
-  if (it == stored_.begin()) return false;
-  --it;
-  return it->second.zero && it->second.end >= range.end;
+  const auto* found = stored_.Find(range);
+  return found != nullptr && found->value.zero && found->range.begin <= range.begin &&
+         range.end <= found->range.end;
+}
+
+const TileStore::Stored* TileStore::Exactly(Range range) const {
+  const auto* found = stored_.Find(range);
+  return found != nullptr && !found->value.zero && Equal(found->range, range) ? &found->value
+                                                                              : nullptr;
 }
 
 Tiles* TileStore::MakeScratch(const TileView& view) {
@@ -90,15 +75,14 @@ bool TileStore::Compose(Range range, const TileView& view) {
   for (int64_t i = 0; i < n; ++i) {
     const int64_t at = range.begin + i * kScalarBytes;
     if (IsZero({at, at + kScalarBytes})) continue;
-    const auto it = stored_.find(at);
-    if (it == stored_.end() || it->second.end != at + kScalarBytes ||
-        !it->second.view.type->dims.empty() ||
-        it->second.view.sharding->Owed() - PipelineOf(mesh_) !=
+    const Stored* scalar = Exactly({at, at + kScalarBytes});
+    if (scalar == nullptr || !scalar->view.type->dims.empty() ||
+        scalar->view.sharding->Owed() - PipelineOf(mesh_) !=
             view.sharding->Owed() - PipelineOf(mesh_)) {
       return false;
     }
     for (size_t r = 0; r < made->size(); ++r) {
-      (*made)[r].real[static_cast<size_t>(i)] = it->second.tiles[r].real[0];
+      (*made)[r].real[static_cast<size_t>(i)] = scalar->tiles[r].real[0];
     }
   }
   return true;
@@ -106,31 +90,27 @@ bool TileStore::Compose(Range range, const TileView& view) {
 
 std::string TileStore::WhatIsThere(Range range) const {
   std::string text;
-  auto it = stored_.upper_bound(range.begin);
-  if (it != stored_.begin()) --it;
-  for (; it != stored_.end() && it->first < range.end; ++it) {
-    if (it->second.end <= range.begin) continue;
+  for (const auto& [at, stored] : stored_.Overlapping(range)) {
     absl::StrAppend(&text, text.empty() ? "; there is " : ", ",
-                    it->second.zero ? "zeroed memory" : ShownView(it->second.view, mesh_), " at [",
-                    it->first, ", ", it->second.end, ")");
+                    stored.zero ? "zeroed memory" : ShownView(stored.view, mesh_), " at ",
+                    ToString(at));
     if (text.size() > 300) break;
   }
   return text.empty() ? "; nothing is there" : text;
 }
 
 absl::StatusOr<const Tiles*> TileStore::Read(Range range, const TileView& view) {
-  const auto it = stored_.find(range.begin);
-  if (it != stored_.end() && !it->second.zero && it->second.end == range.end) {
-    if (SameView(it->second.view, view, PipelineOf(mesh_))) return &it->second.tiles;
+  if (const Stored* found = Exactly(range)) {
+    if (SameView(found->view, view, PipelineOf(mesh_))) return &found->tiles;
     return absl::InvalidArgumentError(absl::StrCat("reads ", ShownView(view, mesh_), " where ",
-                                                   ShownView(it->second.view, mesh_),
+                                                   ShownView(found->view, mesh_),
                                                    " was written [meaning_v3]"));
   }
   if (IsZero(range)) return MakeScratch(view);
   if (Compose(range, view)) return &scratch_.back();
   return absl::InvalidArgumentError(absl::StrCat(
-      "reads ", ShownView(view, mesh_), " at [", range.begin, ", ", range.end,
-      "), which was not written or has been overwritten", WhatIsThere(range), " [meaning_v2]"));
+      "reads ", ShownView(view, mesh_), " at ", ToString(range),
+      ", which was not written or has been overwritten", WhatIsThere(range), " [meaning_v2]"));
 }
 
 }  // namespace mgc

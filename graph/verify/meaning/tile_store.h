@@ -10,12 +10,13 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "graph/plan/plan.h"
+#include "graph/verify/common/address_map.h"
 #include "graph/verify/meaning/step_inputs.h"
 
 namespace mgc {
@@ -36,8 +37,10 @@ class TileStore {
   // `mesh` is the shrunk one.
   TileStore(const Mesh& mesh, int num_ranks) : mesh_(mesh), num_ranks_(num_ranks) {}
 
-  void Zero(Range range);
-  void Write(Range range, const TileView& view, Tiles tiles);
+  void Zero(Range range) { Put(range, {true, {}, {}}); }
+  void Write(Range range, const TileView& view, Tiles tiles) {
+    Put(range, {false, view, std::move(tiles)});
+  }
   // Nothing may be read there any more.
   void Poison(Range range);
 
@@ -47,13 +50,15 @@ class TileStore {
 
  private:
   struct Stored {
-    int64_t end = 0;
     bool zero = false;
     TileView view;
     Tiles tiles;
   };
 
+  void Put(Range range, Stored stored);
   bool IsZero(Range range) const;
+  // What was written at that range, neither more nor less; or null.
+  const Stored* Exactly(Range range) const;
   // Puts together a vector of scalars that lie one after another, written or zero.
   bool Compose(Range range, const TileView& view);
   Tiles* MakeScratch(const TileView& view);
@@ -61,8 +66,8 @@ class TileStore {
 
   const Mesh& mesh_;
   const int num_ranks_;
-  std::map<int64_t, Stored> stored_;  // by begin; they do not overlap
-  std::deque<Tiles> scratch_;         // zeros and vectors handed out since the last change
+  AddressMap<Stored> stored_;
+  std::deque<Tiles> scratch_;  // zeros and vectors handed out since the last change
 };
 
 }  // namespace mgc

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "graph/verify/common/address_map.h"
 #include "graph/verify/memory/memory_internal.h"
 
 namespace mgc {
@@ -15,27 +16,6 @@ namespace {
 std::string LayerName(int layer) {
   return layer == kEmbeddingLayer ? "the embedding" : absl::StrCat("layer ", layer);
 }
-
-// Ranges that are in use now; no two overlap.
-class LiveRanges {
- public:
-  // One that overlaps `range`; null if there is none.
-  const NamedRange* Find(const Range& range) const {
-    auto it = live_.lower_bound(range.begin);
-    if (it != live_.end() && it->second.range.begin < range.end) return &it->second;
-    if (it == live_.begin()) return nullptr;
-    --it;
-    return it->second.range.end > range.begin ? &it->second : nullptr;
-  }
-  void Add(NamedRange range) {
-    const int64_t begin = range.range.begin;
-    live_[begin] = std::move(range);
-  }
-  void Remove(int64_t begin) { live_.erase(begin); }
-
- private:
-  std::map<int64_t, NamedRange> live_;  // by begin
-};
 
 class RegionCheck {
  public:
@@ -57,6 +37,8 @@ class RegionCheck {
   }
 
  private:
+  using LiveRanges = AddressMap<std::string>;
+
   // An evaluation may use what only a training step's gradients have.
   void AddBlocks(bool grads) {
     if (tables_.eval && grads) return;
@@ -67,23 +49,23 @@ class RegionCheck {
   }
 
   void Add(absl::string_view label, NamedRange added) {
-    if (const NamedRange* other = live_.Find(added.range)) {
+    if (const LiveRanges::Entry* other = live_.Find(added.range)) {
       findings_.Add(label, place_,
                     absl::StrCat(added.name, ", ", ToString(added.range), ", overlaps ",
-                                 other->name, ", ", ToString(other->range)));
+                                 other->value, ", ", ToString(other->range)));
       return;
     }
-    live_.Add(std::move(added));
+    live_.Put(added.range, std::move(added.name));
   }
 
   // Only gradients and values of the step are zeroed.
   void CheckZeroed() {
     for (const Range& range : walk_.plan_class->zeroed) {
-      const NamedRange* other = live_.Find(range);
+      const LiveRanges::Entry* other = live_.Find(range);
       if (other == nullptr) continue;
       findings_.Add("memory_v1", place_,
                     absl::StrCat("every step zeroes ", ToString(range), ", which overlaps ",
-                                 other->name, ", ", ToString(other->range)));
+                                 other->value, ", ", ToString(other->range)));
     }
   }
 
@@ -137,11 +119,11 @@ class RegionCheck {
   void CheckScratch() {
     for (const auto& [key, ranges] : scratch_) {
       for (const Range& range : ranges) {
-        const NamedRange* other = live_.Find(range);
+        const LiveRanges::Entry* other = live_.Find(range);
         if (other == nullptr) continue;
         findings_.Add("memory_v2", place_,
                       absl::StrCat("scratch of ", LetterOf(key.first), " of chunk ", key.second,
-                                   ", ", ToString(range), ", overlaps ", other->name, ", ",
+                                   ", ", ToString(range), ", overlaps ", other->value, ", ",
                                    ToString(other->range)));
       }
     }
@@ -161,11 +143,11 @@ class RegionCheck {
       }
       const bool update = ref.kind == ActionKind::kUpdate;
       for (const Range& range : scratch_[{ref.kind, update ? 0 : ref.chunk}]) {
-        const NamedRange* other = live_.Find(range);
-        if (other == nullptr || other->name.compare(0, 9, "the frame") != 0) continue;
+        const LiveRanges::Entry* other = live_.Find(range);
+        if (other == nullptr || other->value.compare(0, 9, "the frame") != 0) continue;
         findings_.Add("memory_v2", place_,
                       absl::StrCat("scratch of ", name, ", ", ToString(range), ", overlaps ",
-                                   other->name, ", ", ToString(other->range)));
+                                   other->value, ", ", ToString(other->range)));
       }
       EndFrame(action, frame);
     }
@@ -189,15 +171,15 @@ class RegionCheck {
 
   // Where it has been added: not when it overlapped another.
   void Remove(const Range& frame) {
-    const NamedRange* found = live_.Find(frame);
-    if (found != nullptr && Equal(found->range, frame)) live_.Remove(frame.begin);
+    const LiveRanges::Entry* found = live_.Find(frame);
+    if (found != nullptr && Equal(found->range, frame)) live_.Erase(frame);
   }
 
   const StepTables& tables_;
   const StepClass& walk_;
   const std::string place_;
   Diagnostics& findings_;
-  LiveRanges live_;
+  LiveRanges live_;                                                   // names of what is in use now
   std::map<std::pair<ActionKind, int>, std::vector<Range>> scratch_;  // by kind and chunk
   std::map<std::pair<int, int64_t>, Range> frames_;                   // by chunk and micro-batch
 };

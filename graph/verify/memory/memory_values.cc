@@ -1,13 +1,12 @@
 // memory_v3.
 
 #include <algorithm>
-#include <iterator>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "graph/verify/common/address_map.h"
 #include "graph/verify/memory/memory_internal.h"
 
 namespace mgc {
@@ -24,45 +23,13 @@ struct Writer {
   bool renamed = false;  // a result that takes its operand's slot: others read it by another name
 };
 
-class ValueMap {
- public:
-  struct Entry {
-    Range range;
-    Writer writer;
-  };
+using WriterMap = AddressMap<Writer>;
 
-  void Write(const Range& range, const Writer& writer) {
-    if (range.begin >= range.end) return;
-    auto it = First(range);
-    while (it != entries_.end() && it->first < range.end) {
-      const Entry old = it->second;
-      it = entries_.erase(it);
-      Writer rest = old.writer;
-      if (rest.kind == Writer::kSlot) rest.kind = Writer::kCut;
-      if (old.range.begin < range.begin) Put({old.range.begin, range.begin}, rest);
-      if (old.range.end > range.end) Put({range.end, old.range.end}, rest);
-    }
-    Put(range, writer);
-  }
-
-  std::vector<Entry> Read(const Range& range) {
-    std::vector<Entry> found;
-    for (auto it = First(range); it != entries_.end() && it->first < range.end; ++it) {
-      found.push_back(it->second);
-    }
-    return found;
-  }
-
- private:
-  std::map<int64_t, Entry>::iterator First(const Range& range) {
-    auto it = entries_.upper_bound(range.begin);
-    if (it != entries_.begin() && std::prev(it)->second.range.end > range.begin) --it;
-    return it;
-  }
-  void Put(const Range& range, const Writer& writer) { entries_[range.begin] = {range, writer}; }
-
-  std::map<int64_t, Entry> entries_;  // by begin
-};
+// Of a value that another one has cut, a part stays.
+bool Cut(Writer* writer) {
+  if (writer->kind == Writer::kSlot) writer->kind = Writer::kCut;
+  return true;
+}
 
 // Runs a class' step for the last micro-batch, with the addresses it really uses.
 class ValueCheck {
@@ -73,11 +40,11 @@ class ValueCheck {
   void Run() {
     const PlanClass& plan_class = *walk_.plan_class;
     for (const NamedRange& block : BlockRanges(tables_.plan, plan_class)) {
-      if (block.name[0] != 'g') values_.Write(block.range, {});
+      if (block.name[0] != 'g') values_.Put(block.range, {}, Cut);
     }
-    for (const Range& range : plan_class.zeroed) values_.Write(range, {});
+    for (const Range& range : plan_class.zeroed) values_.Put(range, {}, Cut);
     for (const NamedAddress& scalar : plan_class.scalars) {
-      values_.Write({scalar.address, scalar.address + 8}, {});
+      values_.Put({scalar.address, scalar.address + 8}, {}, Cut);
     }
     for (const StepAction* action : ProjectedActions(tables_, walk_)) {
       action_ = action;
@@ -99,7 +66,7 @@ class ValueCheck {
         ref.chunk, ref.micro_batch});
     if (index < 0) return;
     const Transfer& transfer = *walk_.transfers[static_cast<size_t>(index)].transfer;
-    values_.Write({transfer.address, transfer.address + transfer.bytes}, {});
+    values_.Put({transfer.address, transfer.address + transfer.bytes}, {}, Cut);
   }
 
   void RunCall(const Call& call) {
@@ -112,7 +79,7 @@ class ValueCheck {
       CheckInPlace();
       for (int slot : instr.outputs) {
         const bool renamed = std::count(instr.inputs.begin(), instr.inputs.end(), slot) > 0;
-        values_.Write(RangeOfSlot(slot), {Writer::kSlot, &call, slot, renamed});
+        values_.Put(RangeOfSlot(slot), {Writer::kSlot, &call, slot, renamed}, Cut);
       }
     }
   }
@@ -123,9 +90,9 @@ class ValueCheck {
   void Read(int slot) {
     const Range range = RangeOfSlot(slot);
     int64_t at = range.begin;
-    for (const ValueMap::Entry& entry : values_.Read(range)) {
+    for (const WriterMap::Entry& entry : values_.Overlapping(range)) {
       if (entry.range.begin > at) break;
-      const Writer& writer = entry.writer;
+      const Writer& writer = entry.value;
       at = entry.range.end;
       if (writer.kind == Writer::kGiven) continue;
       // A value may be made of several that lie side by side, never of a part of one.
@@ -188,9 +155,8 @@ class ValueCheck {
 
   void CheckReport(const NamedAddress& report) {
     const Range range{report.address, report.address + 8};
-    const std::vector<ValueMap::Entry> found = values_.Read(range);
-    if (found.size() == 1 && Equal(found[0].range, range) &&
-        found[0].writer.kind == Writer::kSlot) {
+    const WriterMap::Entry* found = values_.Find(range);
+    if (found != nullptr && Equal(found->range, range) && found->value.kind == Writer::kSlot) {
       return;
     }
     findings_.Add("memory_v3", Place(),
@@ -220,7 +186,7 @@ class ValueCheck {
   const Call* call_ = nullptr;
   const Segment* segment_ = nullptr;
   const Instr* instr_ = nullptr;
-  ValueMap values_;
+  WriterMap values_;
 };
 
 }  // namespace

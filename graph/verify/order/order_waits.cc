@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "graph/verify/common/address_map.h"
 #include "graph/verify/order/order_clocks.h"
 #include "graph/verify/order/order_internal.h"
 
@@ -23,34 +23,6 @@ struct Use {
   ClassEvent end;
 };
 
-// By address, who uses it or has used it last.
-class UseMap {
- public:
-  // Calls fn(use) for each use that overlaps, then gives the range to `use`.
-  template <typename Fn>
-  void Take(const Range& range, int64_t use, const Fn& fn) {
-    if (range.begin >= range.end) return;
-    auto it = uses_.upper_bound(range.begin);
-    if (it != uses_.begin() && std::prev(it)->second.end > range.begin) --it;
-    while (it != uses_.end() && it->first < range.end) {
-      const Range old{it->first, it->second.end};
-      const int64_t whose = it->second.use;
-      fn(whose);
-      it = uses_.erase(it);
-      if (old.begin < range.begin) uses_[old.begin] = {range.begin, whose};
-      if (old.end > range.end) it = uses_.emplace(range.end, Entry{old.end, whose}).first;
-    }
-    uses_[range.begin] = {range.end, use};
-  }
-
- private:
-  struct Entry {
-    int64_t end = 0;
-    int64_t use = 0;
-  };
-  std::map<int64_t, Entry> uses_;  // by begin
-};
-
 // What does not change from step to step, of one class.
 struct ClassUses {
   std::vector<Range> moving;  // merged: what frames and boundary slots ever take
@@ -58,8 +30,8 @@ struct ClassUses {
   std::vector<std::vector<Range>> fixed;
   std::vector<bool> reads_input;               // by chunk: backward does
   std::vector<std::array<int64_t, 2>> leaves;  // by chunk: bytes behind output and grad_output
-  UseMap map;
   std::vector<Use> uses;
+  AddressMap<int64_t> users;  // by address, who uses it or has used it last
   int64_t transfers_done = 0;
 };
 
@@ -228,10 +200,11 @@ class StepCheck : public StepVisitor {
     ClassUses& mine = classes_[static_cast<size_t>(c)];
     const int64_t number = static_cast<int64_t>(mine.uses.size());
     mine.uses.push_back(use);
-    mine.map.Take(range, number, [&](int64_t other) {
-      const Use& old = mine.uses[static_cast<size_t>(other)];
-      if (IsOfNextStep(c, old.begin) || clocks_.IsOver(c, old.end, moment)) return;
-      Report(c, range, old, use);
+    mine.users.Put(range, number, [&](const int64_t* other) {
+      const Use& old = mine.uses[static_cast<size_t>(*other)];
+      const bool over = IsOfNextStep(c, old.begin) || clocks_.IsOver(c, old.end, moment);
+      if (!over) Report(c, range, old, use);
+      return true;
     });
   }
 

@@ -33,6 +33,11 @@ AxisSet Without(AxisSet axes, AxisId axis) {
 
 }  // namespace
 
+void Place(const PlacedValue& value, int64_t address, const Mesh& mesh, PlacedValues* space) {
+  const int64_t elements = LocalElements(*value.type, *value.sharding, mesh);
+  space->Put({address, address + elements * SizeOf(value.type->dtype)}, value);
+}
+
 ClassCalls::ClassCalls(const Plan& plan, const PlanClass& rank_class, StageShares* shares,
                        Diagnostics* findings)
     : plan_(plan),
@@ -135,15 +140,15 @@ void ClassCalls::ReadEntries(const Site& site, size_t instr, size_t operand,
   const int64_t entries = slot.type.dims[0].size;
   const int64_t end = address + entries * kScalarBytes;
   int64_t found = 0;
-  for (auto at = space.values().lower_bound(address); at != space.values().end() && at->first < end;
-       ++at) {
+  for (const auto& [range, value] : space.Overlapping({address, end})) {
+    if (range.begin < address) continue;
     if (++entries_read_ > kMostEntries) {
       Add(site, instr, index, "placement_v12", "reads more entries of vectors than are looked at");
       return;
     }
-    const int64_t entry = (at->first - address) / kScalarBytes;
-    if (IsScalar(*at->second.type) && (at->first - address) % kScalarBytes == 0) ++found;
-    ReadValue(site, instr, operand, at->second, scalar, sharding, entry);
+    const int64_t entry = (range.begin - address) / kScalarBytes;
+    if (IsScalar(*value.type) && (range.begin - address) % kScalarBytes == 0) ++found;
+    ReadValue(site, instr, operand, value, scalar, sharding, entry);
   }
   const bool others_add = !site.of_stage && pipeline_ >= 0 && slot.sharding.sum.Contains(pipeline_);
   if (others_add) ShareOf(site, instr, operand).entries = entries;
@@ -211,8 +216,6 @@ void ClassCalls::Write(const Site& site, size_t instr, int slot_index, int tied_
   int64_t address = 0;
   PlacedValues& space = SpaceOf(site, slot, &address);
   PlacedValue value;
-  value.end =
-      address + LocalElements(slot.type, slot.sharding, plan_.mesh) * SizeOf(slot.type.dtype);
   value.type = &slot.type;
   value.sharding = &slot.sharding;
   value.name = slot.name;
@@ -220,7 +223,7 @@ void ClassCalls::Write(const Site& site, size_t instr, int slot_index, int tied_
   value.instr = instr;
   value.of_stage = site.of_stage;
   value.tied_sums = slot.type.dims.empty() ? 0 : tied_sums;
-  space.Write(address, value);
+  Place(value, address, plan_.mesh, &space);
 }
 
 // An accumulator that is added to in place, and what other stages make.

@@ -4,6 +4,7 @@
 #define MGC_GRAPH_VERIFY_PLACEMENT_PLACEMENT_CALLS_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -13,9 +14,24 @@
 #include "absl/strings/string_view.h"
 #include "graph/base/diagnostic.h"
 #include "graph/plan/plan.h"
-#include "graph/verify/common/placed_values.h"
+#include "graph/verify/common/address_map.h"
 
 namespace mgc {
+
+// A value as it was written. Types and shardings belong to the plan.
+struct PlacedValue {
+  const TensorType* type = nullptr;
+  const Sharding* sharding = nullptr;
+  absl::string_view name;
+  const Segment* by = nullptr;  // who wrote it; null: there from the start
+  size_t instr = 0;
+  bool of_stage = false;  // made for one layer: the other stages have none
+  int tied_sums = 0;      // how often the copies of a tied weight were summed on its way
+};
+// One address space: the arena of a class, the frame or a boundary of a chunk.
+using PlacedValues = AddressMap<PlacedValue>;
+// Nothing is left of what the value overwrites. Its bytes follow from its type and sharding.
+void Place(const PlacedValue& value, int64_t address, const Mesh& mesh, PlacedValues* space);
 
 // What a chunk's actions bring, by BaseKind; the entry of kAbsolute is not used.
 using ChunkValues = std::array<PlacedValues, 6>;

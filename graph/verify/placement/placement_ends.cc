@@ -102,10 +102,6 @@ uint64_t KeyOf(TransferKind kind, int chunk, int64_t micro_batch) {
          static_cast<uint64_t>(micro_batch);
 }
 
-int64_t BytesOf(const PlacedValues& values) {
-  return values.values().empty() ? 0 : values.values().rbegin()->second.end;
-}
-
 // The boundaries of the stages of one class.
 class BoundaryCheck {
  public:
@@ -160,9 +156,9 @@ class BoundaryCheck {
     if (transfer.address != address) {
       Add(action, absl::StrCat(name, " moves what is at ", transfer.address,
                                ", the action has it at ", address));
-    } else if (transfer.bytes != BytesOf(boundary)) {
+    } else if (transfer.bytes != boundary.End()) {
       Add(action, absl::StrCat(name, " moves ", transfer.bytes, " bytes of a boundary of ",
-                               BytesOf(boundary)));
+                               boundary.End()));
     }
   }
 
@@ -238,11 +234,10 @@ void PlaceInputs(const Plan& plan, const PlanClass& rank_class, ClassCalls* call
   const auto place = [&](int64_t address, const TensorType& type, const Sharding& sharding,
                          absl::string_view name) {
     PlacedValue value;
-    value.end = address + LocalElements(type, sharding, plan.mesh) * SizeOf(type.dtype);
     value.type = &type;
     value.sharding = &sharding;
     value.name = name;
-    calls->arena().Write(address, value);
+    Place(value, address, plan.mesh, &calls->arena());
   };
   ForEachParam(plan, rank_class, [&](const HeldBlock& held, const ParamEntry& entry) {
     place(held.param_base + entry.param_offset, entry.type, entry.sharding, entry.name);
