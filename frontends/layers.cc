@@ -172,12 +172,16 @@ Tensor Attention(ModelBuilder& b, absl::string_view name, Tensor x, Tensor resid
                  const AttentionOptions& options, CallSite site) {
   ModelBuilder::Scope scope = b.In(name);
   LinearOptions projection;
-  projection.bias = options.bias;
+  projection.bias = options.qkv_bias;
   projection.std = options.std;
   Tensor q = Linear(b, "q", x, "embed -> heads head_dim", projection, site);
   Tensor k = Linear(b, "k", x, "embed -> kv_heads head_dim", projection, site);
   const Tensor v = Linear(b, "v", x, "embed -> kv_heads head_dim", projection, site);
   const Tensor positions = Positions(b, site);
+  if (options.qk_norm) {
+    q = RmsNorm(b, "q_norm", q, *options.qk_norm, site);
+    k = RmsNorm(b, "k_norm", k, *options.qk_norm, site);
+  }
   if (options.rope) {
     q = Rope(b, q, positions, *options.rope, site);
     k = Rope(b, k, positions, *options.rope, site);
@@ -190,7 +194,8 @@ Tensor Attention(ModelBuilder& b, absl::string_view name, Tensor x, Tensor resid
   const Tensor mixed =
       b.Op("attention", {q, k, v, positions, positions},
            {{"scale", scale}, {"p", options.dropout}, {"key", b.RandomKey("dropout", site)}}, site);
-  LinearOptions out = projection;
+  LinearOptions out;
+  out.bias = options.out_bias;
   out.std = options.out_std;
   out.dropout = options.out_dropout;
   out.residual = residual;

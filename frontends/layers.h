@@ -72,7 +72,10 @@ Tensor Rope(ModelBuilder& b, Tensor x, Tensor positions, const RopeOptions& opti
             CallSite site = CallSite::Current());
 
 struct AttentionOptions {
-  bool bias = false;
+  bool qkv_bias = false;  // on the projections of queries, keys and values
+  bool out_bias = false;  // on the output projection
+  // RMSNorm of each head's query and key, before RoPE, with this epsilon; nothing: none.
+  absl::optional<double> qk_norm;
   double std = 0.02;
   double out_std = 0.02;  // of the output projection
   double dropout = 0;     // on the probabilities
@@ -81,8 +84,8 @@ struct AttentionOptions {
 };
 // Causal self-attention scaled by 1/sqrt(head_dim) (Vaswani et al. 2017) over x [batch, seq,
 // embed], with the dims `heads`, `kv_heads` (fewer: grouped queries, Ainslie et al. 2023) and
-// `head_dim`. Parameters `q`, `k`, `v` and `out` below `name`. `residual` (or an empty Tensor) is
-// added.
+// `head_dim`. Parameters `q`, `k`, `v`, `out` and, with qk_norm, `q_norm` and `k_norm` [head_dim]
+// below `name`. `residual` (or an empty Tensor) is added.
 Tensor Attention(ModelBuilder& b, absl::string_view name, Tensor x, Tensor residual,
                  const AttentionOptions& options = {}, CallSite site = CallSite::Current());
 

@@ -1,14 +1,13 @@
 #include "frontends/model_config.h"
 
-#include <initializer_list>
 #include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontends/families.h"
 #include "graph/base/file.h"
-#include "graph/base/json_writer.h"
 #include "graph/base/suggest.h"
 
 namespace mgc {
@@ -23,61 +22,6 @@ auto Fields(const ModelConfig& c) {
                   c.max_positions, c.seq_length, c.embedding_dropout, c.hidden_dropout,
                   c.attention_dropout, c.norm_epsilon, c.tie_embeddings, c.initializer_range,
                   c.rope_theta);
-}
-
-// A member of the object on a line of its own.
-JsonWriter& Member(absl::string_view key, JsonWriter* json) { return json->NewLine(2).Key(key); }
-
-struct IntegerField {
-  absl::string_view key;
-  int64_t value;
-};
-
-void WriteIntegers(std::initializer_list<IntegerField> fields, JsonWriter* json) {
-  for (const IntegerField& field : fields) Member(field.key, json).Integer(field.value);
-}
-
-void WriteGpt2(const ModelConfig& c, JsonWriter* json) {
-  Member("architectures", json).BeginArray().String("GPT2LMHeadModel").EndArray();
-  Member("model_type", json).String("gpt2");
-  Member("activation_function", json).String("gelu_new");
-  WriteIntegers({{"n_layer", c.layers},
-                 {"n_embd", c.hidden},
-                 {"n_head", c.heads},
-                 {"n_inner", c.ffn},
-                 {"n_positions", c.max_positions},
-                 {"vocab_size", c.vocab}},
-                json);
-  Member("embd_pdrop", json).Number(c.embedding_dropout);
-  Member("resid_pdrop", json).Number(c.hidden_dropout);
-  Member("attn_pdrop", json).Number(c.attention_dropout);
-  Member("layer_norm_epsilon", json).Number(c.norm_epsilon);
-}
-
-void WriteLlama(const ModelConfig& c, JsonWriter* json) {
-  Member("architectures", json).BeginArray().String("LlamaForCausalLM").EndArray();
-  Member("model_type", json).String("llama");
-  Member("hidden_act", json).String("silu");
-  WriteIntegers({{"num_hidden_layers", c.layers},
-                 {"hidden_size", c.hidden},
-                 {"num_attention_heads", c.heads},
-                 {"num_key_value_heads", c.kv_heads},
-                 {"head_dim", c.head_dim},
-                 {"intermediate_size", c.ffn},
-                 {"max_position_embeddings", c.max_positions},
-                 {"vocab_size", c.vocab}},
-                json);
-  Member("embd_pdrop", json).Number(c.embedding_dropout);
-  Member("resid_pdrop", json).Number(c.hidden_dropout);
-  Member("attention_dropout", json).Number(c.attention_dropout);
-  Member("rms_norm_eps", json).Number(c.norm_epsilon);
-  Member("rope_theta", json).Number(c.rope_theta);
-  if (!c.rope_scaling.has_value()) return;
-  const Llama3RopeScaling& s = *c.rope_scaling;
-  Member("rope_scaling", json).BeginObject().String("rope_type", "llama3");
-  json->Number("factor", s.factor).Number("low_freq_factor", s.low_freq_factor);
-  json->Number("high_freq_factor", s.high_freq_factor);
-  json->Integer("original_max_position_embeddings", s.original_max_positions).EndObject();
 }
 
 const ModelPreset* FindPreset(absl::string_view name) {
@@ -115,31 +59,20 @@ ModelDims DimsOf(const ModelConfig& config) {
 }
 
 int64_t ParameterCount(const ModelConfig& c) {
-  bool gpt2 = c.family == ModelFamily::kGpt2;
-  int64_t queries = c.heads * c.head_dim;
-  int64_t keys_values = 2 * c.kv_heads * c.head_dim;
+  const FamilyTraits& traits = TraitsOf(c.family);
+  const int64_t queries = c.heads * c.head_dim;
+  const int64_t keys_values = 2 * c.kv_heads * c.head_dim;
+  const int64_t norm = c.hidden * (traits.layer_norm ? 2 : 1);
+  const bool gated = traits.activation != MlpOptions::Activation::kGelu;
   int64_t layer =
-      c.hidden * (2 * queries + keys_values) + c.hidden * c.ffn * (gpt2 ? 2 : 3) + 2 * c.hidden;
-  int64_t total = c.vocab * c.hidden * (c.tie_embeddings ? 1 : 2) + c.hidden;
-  if (gpt2) {
-    layer += queries + keys_values + c.hidden + c.ffn + c.hidden + 2 * c.hidden;
-    total += c.max_positions * c.hidden + c.hidden;
-  }
-  return total + c.layers * layer;
-}
-
-std::string ModelConfigToJson(const ModelConfig& config) {
-  JsonWriter json;
-  json.BeginObject();
-  if (config.family == ModelFamily::kGpt2) {
-    WriteGpt2(config, &json);
-  } else {
-    WriteLlama(config, &json);
-  }
-  Member("initializer_range", &json).Number(config.initializer_range);
-  Member("tie_word_embeddings", &json).Bool(config.tie_embeddings);
-  Member("seq_length", &json).Integer(config.seq_length);
-  return std::move(json.NewLine().EndObject()).Finish();
+      c.hidden * (2 * queries + keys_values) + c.hidden * c.ffn * (gated ? 3 : 2) + 2 * norm;
+  if (traits.qkv_bias) layer += queries + keys_values;
+  if (traits.out_bias) layer += c.hidden;
+  if (traits.mlp_bias) layer += c.hidden + c.ffn * (gated ? 2 : 1);
+  if (traits.qk_norm) layer += 2 * c.head_dim;
+  const int64_t words = c.vocab * c.hidden * (c.tie_embeddings ? 1 : 2);
+  const int64_t positions = traits.learned_positions ? c.max_positions * c.hidden : 0;
+  return words + positions + norm + c.layers * layer;
 }
 
 absl::StatusOr<ModelConfig> LoadModelPreset(absl::string_view name) {

@@ -1,12 +1,12 @@
-// Model configurations: the sizes and constants of the two model families, as files.
+// Model configurations: the sizes and constants of the model families, as files.
 //
 // A file is JSON with the keys of Hugging Face's `config.json`. The list of keys is closed: a key
 // that is not known could change the mathematics and is an error; keys known to change nothing are
 // noted and ignored. Three keys are ours where Hugging Face has none (docs/model-config.md):
-//   seq_length               both families: the sequence length trained with unless a flag says
+//   seq_length               all families: the sequence length trained with unless a flag says
 //                            otherwise; if absent, the longest
-//   embd_pdrop, resid_pdrop  llama: dropout after the embedding and before each residual addition,
-//                            as in gpt2; if absent, 0
+//   embd_pdrop, resid_pdrop  llama and its kin: dropout after the embedding and before each
+//                            residual addition, as in gpt2; if absent, 0
 
 #ifndef MGC_FRONTENDS_MODEL_CONFIG_H_
 #define MGC_FRONTENDS_MODEL_CONFIG_H_
@@ -24,9 +24,8 @@
 
 namespace mgc {
 
-// gpt2: learned positions, LayerNorm, GELU (tanh form), biases. llama: RoPE, RMSNorm, SwiGLU, no
-// biases, grouped-query attention.
-enum class ModelFamily { kGpt2, kLlama };
+// What each is made of: frontends/families.h.
+enum class ModelFamily { kGpt2, kLlama, kQwen2, kQwen3 };
 
 // The stretched RoPE frequencies of Llama 3.1 (rope_type `llama3`).
 struct Llama3RopeScaling {
@@ -46,7 +45,7 @@ struct ModelConfig {
   int64_t hidden = 0;  // the dim `embed`
   int64_t heads = 0;
   int64_t kv_heads = 0;  // divides heads; equal to it in gpt2
-  int64_t head_dim = 0;  // hidden / heads in gpt2
+  int64_t head_dim = 0;  // of a family's own, or hidden / heads
   int64_t ffn = 0;       // the dim `mlp`
   int64_t vocab = 0;     // logical, never padded
   int64_t max_positions = 0;
@@ -57,8 +56,8 @@ struct ModelConfig {
   double norm_epsilon = 1e-5;
   bool tie_embeddings = false;  // the head is the word embedding
   double initializer_range = 0.02;
-  double rope_theta = 10000;                       // llama
-  absl::optional<Llama3RopeScaling> rope_scaling;  // llama
+  double rope_theta = 10000;  // of families with RoPE, as what follows
+  absl::optional<Llama3RopeScaling> rope_scaling;
 };
 
 bool operator==(const ModelConfig& a, const ModelConfig& b);
@@ -79,6 +78,7 @@ ModelDims DimsOf(const ModelConfig& config);
 //   C2   an odd head size with RoPE
 //   C3   more than 1e15 parameters
 //   C4   a RoPE low_freq_factor that is not below high_freq_factor
+//   C5   layer_types that are none, or not one for each layer
 // `notes`, unless null, receives a line for each key that was ignored.
 absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text, absl::string_view file,
                                              std::vector<std::string>* notes = nullptr);

@@ -127,7 +127,30 @@ TEST(ParseModelConfig, HarmlessKeysAreNoted) {
               HasSubstr("unknown key n_ctx"));
 }
 
-// What the hubs' files hold beside sizes: gpt2-medium, -large and -xl, SmolLM and SmolLM2.
+constexpr absl::string_view kQwen = R"({
+  "model_type": "qwen2", "num_hidden_layers": 2, "hidden_size": 24,
+  "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 20,
+  "max_position_embeddings": 16, "vocab_size": 7,
+  "layer_types": ["full_attention", "full_attention"]
+})";
+
+TEST(ParseModelConfig, QwenKeysAndDefaults) {
+  EXPECT_EQ(ParseModelConfig(kQwen, "f")->family, ModelFamily::kQwen2);
+  EXPECT_EQ(ParseModelConfig(kQwen, "f")->head_dim, 6);
+  const ModelConfig qwen3 = ParseModelConfig(Edit(kQwen, "qwen2", "qwen3"), "f").value();
+  EXPECT_EQ(qwen3.family, ModelFamily::kQwen3);
+  EXPECT_EQ(qwen3.head_dim, 128) << "whatever the hidden size";
+  for (const char* types : {"[]", "3", "[\"full_attention\", 3]", "[\"full_attention\", \"x\"]"}) {
+    EXPECT_THAT(ErrorOf(Edit(kQwen, "[\"full_attention\", \"full_attention\"]", types)),
+                HasSubstr("each of the 2 layers [C5]"))
+        << types;
+  }
+  EXPECT_THAT(ErrorOf(Edit(kQwen, "\"vocab_size\": 7", "\"vocab_size\": 7, \"mlp_bias\": false")),
+              HasSubstr("unknown key mlp_bias"));
+}
+
+// What the hubs' files hold beside sizes: gpt2-medium, -large and -xl, SmolLM, SmolLM2, Qwen2.5 and
+// Qwen3.
 TEST(ParseModelConfig, PublishedFilesAreRead) {
   constexpr char kGpt2Xl[] = R"({
     "activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1,
@@ -149,7 +172,25 @@ TEST(ParseModelConfig, PublishedFilesAreRead) {
     "rope_theta": 100000, "tie_word_embeddings": true, "torch_dtype": "bfloat16",
     "transformers.js_config": {"kv_cache_dtype": {"q4f16": "float16", "fp16": "float16"}},
     "transformers_version": "4.40.1", "use_cache": true, "vocab_size": 49152})";
-  for (const char* text : {kGpt2Xl, kSmolLm2}) {
+  constexpr char kQwen25[] = R"({
+    "architectures": ["Qwen2ForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 151643,
+    "eos_token_id": 151643, "hidden_act": "silu", "hidden_size": 896, "initializer_range": 0.02,
+    "intermediate_size": 4864, "max_position_embeddings": 32768, "max_window_layers": 24,
+    "model_type": "qwen2", "num_attention_heads": 14, "num_hidden_layers": 24,
+    "num_key_value_heads": 2, "rms_norm_eps": 1e-06, "rope_theta": 1000000.0,
+    "sliding_window": 32768, "tie_word_embeddings": true, "torch_dtype": "bfloat16",
+    "transformers_version": "4.40.1", "use_cache": true, "use_mrope": false,
+    "use_sliding_window": false, "vocab_size": 151936})";
+  constexpr char kQwen3[] = R"({
+    "architectures": ["Qwen3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "bos_token_id": 151643, "eos_token_id": 151645, "head_dim": 128, "hidden_act": "silu",
+    "hidden_size": 1024, "initializer_range": 0.02, "intermediate_size": 3072,
+    "max_position_embeddings": 40960, "max_window_layers": 28, "model_type": "qwen3",
+    "num_attention_heads": 16, "num_hidden_layers": 28, "num_key_value_heads": 8,
+    "rms_norm_eps": 1e-06, "rope_scaling": null, "rope_theta": 1000000, "sliding_window": null,
+    "tie_word_embeddings": true, "torch_dtype": "bfloat16", "transformers_version": "4.51.0",
+    "use_cache": true, "use_sliding_window": false, "vocab_size": 151936})";
+  for (const char* text : {kGpt2Xl, kSmolLm2, kQwen25, kQwen3}) {
     std::vector<std::string> notes;
     const auto config = ParseModelConfig(text, "f", &notes);
     ASSERT_TRUE(config.ok()) << config.status();
@@ -196,8 +237,10 @@ TEST(ParseModelConfig, AllViolationsAtOnce) {
 }
 
 TEST(ParseModelConfig, SingleViolations) {
-  EXPECT_THAT(ErrorOf(Edit(kGpt2, "\"gpt2\"", "\"bert\"")),
-              HasSubstr("config.json:2:17: model_type must be gpt2 or llama, not \"bert\" [J5]"));
+  EXPECT_THAT(
+      ErrorOf(Edit(kGpt2, "\"gpt2\"", "\"bert\"")),
+      HasSubstr(
+          "config.json:2:17: model_type must be gpt2, llama, qwen2 or qwen3, not \"bert\" [J5]"));
   EXPECT_THAT(ErrorOf(Edit(kGpt2, "\"n_layer\": 2", "\"n_layer\": 2049")),
               HasSubstr("n_layer must be from 1 to 2048, not 2049 [J3]"));
   EXPECT_THAT(ErrorOf("{}"), HasSubstr("config.json:1:1: model_type is missing [J4]"));
@@ -221,6 +264,7 @@ TEST(ModelPresets, HaveThePublishedSizes) {
       {"gpt2-124m", {124439808, 1024}},      {"gpt2-tiny", {224704, 128}},
       {"gpt3-175b", {174604259328, 2048}},   {"llama-tiny", {217792, 128}},
       {"llama3-405b", {405853388800, 8192}}, {"megatron-1t", {1008038758400, 2048}},
+      {"qwen2-tiny", {201856, 128}},         {"qwen3-tiny", {250624, 128}},
   };
   std::vector<std::string> names;
   for (const ModelPreset& preset : ModelPresets()) {
@@ -231,7 +275,7 @@ TEST(ModelPresets, HaveThePublishedSizes) {
     names.push_back(std::string(preset.name));
   }
   EXPECT_THAT(names, ElementsAre("gpt2-124m", "gpt2-tiny", "gpt3-175b", "llama-tiny", "llama3-405b",
-                                 "megatron-1t"));
+                                 "megatron-1t", "qwen2-tiny", "qwen3-tiny"));
 }
 
 TEST(ModelConfigToJson, RoundTrips) {

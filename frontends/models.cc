@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "frontends/builder.h"
+#include "frontends/families.h"
 #include "frontends/layers.h"
 #include "graph/base/status.h"
 
@@ -17,7 +18,7 @@ namespace {
 struct Writer {
   ModelBuilder& b;
   const ModelConfig& config;
-  bool gpt2;
+  const FamilyTraits& traits;
   double std;      // of weights and tables
   double out_std;  // of projections into the residual stream
 };
@@ -32,20 +33,21 @@ std::vector<Dim> NamedDims(const ModelConfig& config, int64_t batch, int64_t seq
           {config.head_dim, "head_dim"},
           {config.ffn, "mlp"},
           {config.vocab, "vocab", options.vocab_multiple},
-          {config.max_positions, "position"}};  // rows of gpt2's table
+          {config.max_positions, "position"}};  // rows of the table of learned ones
 }
 
 Tensor Norm(const Writer& w, absl::string_view name, Tensor x) {
-  return w.gpt2 ? LayerNorm(w.b, name, x, w.config.norm_epsilon)
-                : RmsNorm(w.b, name, x, w.config.norm_epsilon);
+  return w.traits.layer_norm ? LayerNorm(w.b, name, x, w.config.norm_epsilon)
+                             : RmsNorm(w.b, name, x, w.config.norm_epsilon);
 }
 
-// Word embeddings, for gpt2 with those of the positions added. `table` receives the words' table.
+// Word embeddings, with those of the positions added if they are learned. `table` receives the
+// words' table.
 Tensor EmbedTokens(const Writer& w, Tensor* table) {
   ModelBuilder& b = w.b;
   ModelBuilder::Scope scope = b.EmbeddingLayer();
   Tensor x = Embedding(b, "word", b.Tokens(), "vocab embed", w.std, table);
-  if (w.gpt2) {
+  if (w.traits.learned_positions) {
     x = Add(b, {x, Embedding(b, "position", Positions(b), "position embed", w.std)});
   }
   return Dropout(b, "dropout", x, w.config.embedding_dropout);
@@ -53,12 +55,14 @@ Tensor EmbedTokens(const Writer& w, Tensor* table) {
 
 AttentionOptions AttentionOf(const Writer& w) {
   AttentionOptions options;
-  options.bias = w.gpt2;
+  options.qkv_bias = w.traits.qkv_bias;
+  options.out_bias = w.traits.out_bias;
+  if (w.traits.qk_norm) options.qk_norm = w.config.norm_epsilon;
   options.std = w.std;
   options.out_std = w.out_std;
   options.dropout = w.config.attention_dropout;
   options.out_dropout = w.config.hidden_dropout;
-  if (w.gpt2) return options;
+  if (w.traits.learned_positions) return options;
   options.rope.emplace();
   options.rope->theta = w.config.rope_theta;
   if (const auto& scaling = w.config.rope_scaling; scaling) {
@@ -71,8 +75,8 @@ AttentionOptions AttentionOf(const Writer& w) {
 
 MlpOptions MlpOf(const Writer& w) {
   MlpOptions options;
-  options.activation = w.gpt2 ? MlpOptions::Activation::kGelu : MlpOptions::Activation::kSwiglu;
-  options.bias = w.gpt2;
+  options.activation = w.traits.activation;
+  options.bias = w.traits.mlp_bias;
   options.std = w.std;
   options.out_std = w.out_std;
   options.out_dropout = w.config.hidden_dropout;
@@ -108,11 +112,11 @@ absl::Status CheckConfig(const ModelConfig& config, int64_t seq) {
 absl::StatusOr<Graph> BuildModel(const ModelConfig& config, int64_t batch, int64_t seq,
                                  const ModelOptions& options) {
   MGC_RETURN_IF_ERROR(CheckConfig(config, seq));
-  const bool gpt2 = config.family == ModelFamily::kGpt2;
-  ModelBuilder b(gpt2 ? "gpt2" : "llama", NamedDims(config, batch, seq, options));
+  const FamilyTraits& traits = TraitsOf(config.family);
+  ModelBuilder b(traits.model_type, NamedDims(config, batch, seq, options));
   const double out_std =
       config.initializer_range / std::sqrt(2.0 * static_cast<double>(config.layers));
-  const Writer w{b, config, gpt2, config.initializer_range, out_std};
+  const Writer w{b, config, traits, config.initializer_range, out_std};
   Tensor table;
   Tensor x = EmbedTokens(w, &table);
   for (int i = 0; i < static_cast<int>(config.layers); ++i) {

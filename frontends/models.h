@@ -1,4 +1,4 @@
-// The two model families, written with the builder and its layers and nothing else.
+// The model families, written with the builder and its layers and nothing else.
 
 #ifndef MGC_FRONTENDS_MODELS_H_
 #define MGC_FRONTENDS_MODELS_H_
@@ -16,18 +16,19 @@ struct ModelOptions {
   int64_t vocab_multiple = 1;
 };
 
-// The forward graph of one micro-batch of `batch` sequences of `seq` tokens, with its loss:
-//   gpt2   learned positions, LayerNorm before each block, biases, GELU (Radford et al. 2019)
-//   llama  RMSNorm, RoPE, SwiGLU, grouped queries, no biases (Touvron et al. 2023)
-// with the configuration's dropout, its head tied to the word embedding or not. Weights start
+// The forward graph of one micro-batch of `batch` sequences of `seq` tokens, with its loss: blocks
+// of what the family is made of (frontends/families.h), a norm before each of their two parts, with
+// the configuration's dropout, its head tied to the word embedding or not. Weights start
 // normal, with the configuration's standard deviation, those of the two projections into the
 // residual stream divided by sqrt(2 layers).
 //
-// Parameters, with V vocabulary, h embed, f mlp: `embedding.word` [V, h]; gpt2 `embedding.position`
-// [positions, h]; per layer `layers.<i>.` `norm1` [h], `attention.q` [h, heads, head_dim],
-// `attention.k`, `attention.v` [h, kv_heads, head_dim], `attention.out` [heads, head_dim, h],
-// `norm2` [h], `mlp.up` [h, f], llama `mlp.gate` [h, f], `mlp.down` [f, h]; `head.norm` [h]; untied
-// `head` [V, h]. gpt2 has a `.bias` beside each norm and projection, of the shape of its output.
+// Parameters, with V vocabulary, h embed, f mlp: `embedding.word` [V, h]; with learned positions
+// `embedding.position` [positions, h]; per layer `layers.<i>.` `norm1` [h], `attention.q` [h,
+// heads, head_dim], `attention.k`, `attention.v` [h, kv_heads, head_dim], `attention.q_norm`,
+// `attention.k_norm` [head_dim] where these are normalized, `attention.out` [heads, head_dim, h],
+// `norm2` [h], `mlp.up` [h, f], `mlp.gate` [h, f] where there is a gate, `mlp.down` [f, h];
+// `head.norm` [h]; untied `head` [V, h]. A LayerNorm and a projection with a bias have `.bias`
+// beside them, of the shape of the output.
 //
 // InvalidArgument when the sizes are not positive, `seq` exceeds the configuration's positions, or
 // the configuration's numbers do not fit together.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontends/model_config.h"
@@ -50,16 +51,20 @@ std::string NameOf(const GridCase& c) {
 
 class RandomCases {
  public:
-  explicit RandomCases(uint32_t seed) : random_(seed) {}
+  explicit RandomCases(uint32_t seed) : random_(seed) {
+    for (const ModelPreset& preset : ModelPresets()) {
+      if (absl::EndsWith(preset.name, "-tiny")) models_.emplace_back(preset.name);
+    }
+  }
 
   GridCase Next() {
     GridCase c;
-    c.model = Draw({0, 1}) == 0 ? "gpt2-tiny" : "llama-tiny";
+    c.model = models_[random_() % models_.size()];
     c.config = *LoadModelPreset(c.model);
     c.config.layers = Draw({1, 2, 3, 4, 5, 7});
     c.config.vocab = Draw({257, 256, 5, 61});
     c.config.tie_embeddings = Draw({0, 1}) == 1;
-    if (c.config.family == ModelFamily::kLlama) c.config.kv_heads = Draw({1, 2, 4, 8});
+    if (c.config.kv_heads != c.config.heads) c.config.kv_heads = Draw({1, 2, 4, 8});
     c.vocab_multiple = Draw({1, 1, 8});
     ParallelConfig& p = c.parallel;
     p.tp = Draw({1, 1, 2, 4, 8});
@@ -108,6 +113,7 @@ class RandomCases {
   }
 
   std::mt19937 random_;
+  std::vector<std::string> models_;  // the tiny presets: all families
 };
 
 absl::StatusOr<Plan> CompileCase(const GridCase& c) {

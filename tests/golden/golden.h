@@ -46,7 +46,7 @@ struct Golden {
 
 // The files, without folder and ending.
 inline constexpr absl::string_view kGoldenNames[] = {"gpt2", "gpt2_untied", "llama", "llama_gqa",
-                                                     "llama_rope"};
+                                                     "llama_rope", "qwen2", "qwen3"};
 
 // Reads tests/golden/<name>.json below the working directory of a test.
 absl::StatusOr<Golden> LoadGolden(absl::string_view name);

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontends/families.h"
 #include "graph/base/file.h"
 #include "graph/base/json.h"
 #include "gtest/gtest.h"
@@ -38,6 +40,12 @@ TEST(Golden, FilesAreConsistent) {
     EXPECT_EQ(elements, ParameterCount(golden->config)) << name;
     EXPECT_EQ(golden->sum.gradients.size(), golden->shapes.size()) << name;
   }
+}
+
+TEST(Golden, EveryFamilyHasAFile) {
+  std::set<ModelFamily> covered;
+  for (absl::string_view name : kGoldenNames) covered.insert(LoadGolden(name)->config.family);
+  EXPECT_EQ(covered.size(), ModelFamilies().size());
 }
 
 TEST(Golden, TokensAndWeightsFollowTheirFormulas) {

@@ -1,0 +1,35 @@
+// What the model families are made of, a row each: all that tells them apart beside the numbers of
+// a configuration. The model (frontends/models.h), the count of its parameters and the keys of its
+// files follow from the row.
+
+#ifndef MGC_FRONTENDS_FAMILIES_H_
+#define MGC_FRONTENDS_FAMILIES_H_
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "frontends/layers.h"
+#include "frontends/model_config.h"
+
+namespace mgc {
+
+struct FamilyTraits {
+  ModelFamily family;
+  absl::string_view model_type;    // as config.json has it; the graph's name, too
+  absl::string_view architecture;  // config.json's `architectures`
+  bool layer_norm;                 // with a bias each; otherwise RMSNorm
+  bool learned_positions;          // a table of them; otherwise RoPE on queries and keys
+  bool qkv_bias;                   // on the projections of queries, keys and values
+  bool out_bias;                   // on attention's output projection
+  bool mlp_bias;
+  bool qk_norm;  // each head's query and key is normalized before RoPE
+  MlpOptions::Activation activation;
+};
+
+// All families, in the order of ModelFamily.
+absl::Span<const FamilyTraits> ModelFamilies();
+
+const FamilyTraits& TraitsOf(ModelFamily family);
+
+}  // namespace mgc
+
+#endif  // MGC_FRONTENDS_FAMILIES_H_
