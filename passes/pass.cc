@@ -10,7 +10,7 @@
 #include "graph/base/status.h"
 #include "graph/ir/check.h"
 #include "graph/plan/plan_check.h"
-#include "passes/plan/check_forms.h"
+#include "passes/plan/forms/check_forms.h"
 
 namespace mgc {
 namespace {

@@ -24,13 +24,13 @@
 #include "graph/types/machine.h"
 #include "passes/config/parallel_config.h"
 #include "passes/config/place_layers.h"
-#include "passes/plan/plan_forms.h"
+#include "passes/plan/forms/plan_forms.h"
 #include "passes/plan/schedule.h"
 
 namespace mgc {
 
 // The four levels of graphs (graph/ir/graph.h), then the forms of a plan
-// (passes/plan/plan_forms.h).
+// (passes/plan/forms/plan_forms.h).
 enum class PassLevel : uint8_t {
   kLogical,
   kTraining,
@@ -88,7 +88,7 @@ struct FinishedPass {
 struct RunOptions {
   // Whether what comes out is checked against the pass' output level, `after pass shard: ...`:
   // graphs by graph/ir/check.h, an Internal error; a plan in the making by
-  // passes/plan/check_forms.h, a plan by graph/plan/plan_check.h, InvalidArgument.
+  // passes/plan/forms/check_forms.h, a plan by graph/plan/plan_check.h, InvalidArgument.
   bool check = true;
   // Called after every pass; false ends the run with a Cancelled error.
   std::function<bool(const FinishedPass& pass)> after_pass;

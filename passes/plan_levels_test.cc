@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "passes/compile.h"
 #include "passes/pass.h"
-#include "passes/plan/check_forms.h"
+#include "passes/plan/forms/check_forms.h"
 #include "passes/plan/testing/text_graph.h"
 
 namespace mgc {

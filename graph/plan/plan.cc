@@ -74,9 +74,9 @@ absl::optional<ActionRef> NeighbourInPlace(const std::vector<StagePlace>& stages
   return ActionRef{ref.kind, place.chunk, ref.micro_batch};
 }
 
-const HeldBlock* FindHeld(const Plan& plan, const PlanClass& c, absl::string_view block,
+const HeldBlock* FindHeld(const Plan& plan, const PlanClass& plan_class, absl::string_view block,
                           int layer) {
-  for (const HeldBlock& held : c.blocks) {
+  for (const HeldBlock& held : plan_class.blocks) {
     if (held.block < 0 || held.block >= static_cast<int>(plan.blocks.size())) continue;
     if (block.empty() && held.layer != layer) continue;
     const std::string& name = plan.blocks[static_cast<size_t>(held.block)].name;
@@ -90,11 +90,11 @@ int64_t BlockBase(const HeldBlock& held, Region region) {
   return region == Region::kGrads ? held.grad_base : held.state_base;
 }
 
-int64_t MeanGradientAddress(const Plan& plan, const PlanClass& c, const HeldBlock& held,
+int64_t MeanGradientAddress(const Plan& plan, const PlanClass& plan_class, const HeldBlock& held,
                             const ParamEntry& entry) {
   if (entry.mean_base.region != Region::kGrads) return -1;
-  const HeldBlock* other = FindHeld(plan, c, entry.mean_base.block, held.layer);
-  return other == nullptr ? -1 : other->grad_base + entry.mean_offset;
+  const HeldBlock* base = FindHeld(plan, plan_class, entry.mean_base.block, held.layer);
+  return base == nullptr ? -1 : base->grad_base + entry.mean_offset;
 }
 
 std::vector<int64_t> RanksOfClass(const Plan& plan, int coordinate) {

@@ -37,6 +37,10 @@ namespace mgc {
 
 inline constexpr int kPlanVersion = 2;
 inline constexpr int64_t kSlotAlignment = 64;  // bytes
+// The next multiple of it.
+inline int64_t AlignUp(int64_t bytes) {
+  return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+}
 
 // --- Segments ------------------------------------------------------------------------------------
 
@@ -135,7 +139,7 @@ struct Call {
   std::vector<Binding> bindings;  // one per formal
 };
 
-// The calls of one stage, of a plan or of one in the making (passes/plan/plan_forms.h).
+// The calls of one stage, of a plan or of one in the making (passes/plan/forms/plan_forms.h).
 template <typename CallType>
 struct ChunkOf {
   int stage = 0;  // along the whole pipeline, 0 first
@@ -332,17 +336,17 @@ inline bool HoldsAnEnd(const Plan& plan, int coordinate) {
                                   plan.stages.back().rank_class == coordinate);
 }
 
-// The block of class `c` that a formal names in a call for `layer`: the one called `block`, or,
-// where that is empty, the layer's own, which is never that of tied parameters. Null: it holds
-// none.
-const HeldBlock* FindHeld(const Plan& plan, const PlanClass& c, absl::string_view block, int layer);
+// The block of a class that a formal names in a call for `layer`: the one called `block`, or, where
+// that is empty, the layer's own, which is never that of tied parameters. Null: it holds none.
+const HeldBlock* FindHeld(const Plan& plan, const PlanClass& plan_class, absl::string_view block,
+                          int layer);
 // Where the part of a block begins that a region (IsOfBlock) is in.
 int64_t BlockBase(const HeldBlock& held, Region region);
 
-// Where class `c` keeps the mean gradient of a parameter of block `held` after an update; -1 when
+// Where a class keeps the mean gradient of a parameter of block `held` after an update; -1 when
 // it does not. Tied parameters have a block `tied` of their own, their gradients may lie in those
 // of the layers.
-int64_t MeanGradientAddress(const Plan& plan, const PlanClass& c, const HeldBlock& held,
+int64_t MeanGradientAddress(const Plan& plan, const PlanClass& plan_class, const HeldBlock& held,
                             const ParamEntry& entry);
 
 // Ranks of class `coordinate`.

@@ -8,10 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/diagnostic.h"
 #include "graph/base/status.h"
-#include "passes/plan/bind_addresses.h"
+#include "passes/plan/forms/bind_addresses.h"
 #include "passes/plan/place_frames.h"
 #include "passes/plan/place_transients.h"
-#include "passes/plan/value_places.h"
 
 namespace mgc {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "graph/plan/plan.h"
-#include "passes/plan/plan_forms.h"
+#include "passes/plan/forms/plan_forms.h"
 
 namespace mgc {
 

@@ -15,37 +15,12 @@
 #ifndef MGC_PASSES_PLAN_ORDER_H_
 #define MGC_PASSES_PLAN_ORDER_H_
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "absl/status/statusor.h"
 #include "graph/types/machine.h"
-#include "passes/plan/plan_forms.h"
+#include "passes/plan/forms/plan_forms.h"
+#include "passes/plan/time/simulated_step.h"
 
 namespace mgc {
-
-// One stretch of the simulated step, for timelines.
-struct SimulatedSpan {
-  int coordinate = 0;
-  bool communication = false;
-  std::string name;
-  int64_t begin_ns = 0;
-  int64_t end_ns = 0;
-};
-
-struct SimulatedStep {
-  int64_t makespan_ns = 0;
-  std::vector<int64_t> busy_ns;      // per class: its compute queue
-  std::vector<SimulatedSpan> spans;  // only if asked for
-};
-
-// The compute list of one class: the schedule's actions, the start of a chunk's gradient reductions
-// right after its last backward, the update at the end; without `backward` forwards and the update.
-// Actions are of the class' own stages.
-std::vector<OrderedAction> ComputeList(const std::vector<ScheduleAction>& actions,
-                                       const std::vector<StagePlace>& stages, int64_t micro_batches,
-                                       const std::vector<StagedChunk>& chunks, bool backward);
 
 // Training runs the schedule, evaluation every micro-batch's forward in turn; `machine` says what
 // things cost. The simulated training step goes to `step`, with its spans, where that is given.

@@ -9,6 +9,7 @@
 #include "graph/plan/plan_fold.h"
 #include "graph/plan/step_walk.h"
 #include "gtest/gtest.h"
+#include "passes/plan/schedule.h"
 #include "passes/plan/testing/pipeline.h"
 #include "passes/plan/testing/vectors.h"
 

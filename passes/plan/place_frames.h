@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "passes/plan/plan_forms.h"
+#include "passes/plan/forms/plan_forms.h"
 
 namespace mgc {
 

@@ -4,8 +4,6 @@
 #include <numeric>
 #include <utility>
 
-#include "passes/plan/value_places.h"
-
 namespace mgc {
 namespace {
 

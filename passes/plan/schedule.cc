@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "passes/config/place_layers.h"
 
@@ -89,25 +88,6 @@ absl::StatusOr<PipelineSchedule> BuildSchedule(const ScheduleSpec& spec) {
     schedule.ranks.push_back(WarmUpThenPairs(forwards, backwards, static_cast<size_t>(warmup)));
   }
   return schedule;
-}
-
-std::string ToString(const ScheduleAction& action) {
-  const char* kind = "?";
-  switch (action.kind) {
-    case ScheduleActionKind::kForward:
-      kind = "F";
-      break;
-    case ScheduleActionKind::kBackward:
-      kind = "B";
-      break;
-    case ScheduleActionKind::kInputGradient:
-      kind = "I";
-      break;
-    case ScheduleActionKind::kWeightGradient:
-      kind = "W";
-      break;
-  }
-  return absl::StrCat(action.stage, kind, action.micro_batch);
 }
 
 }  // namespace mgc

@@ -18,44 +18,14 @@
 #ifndef MGC_PASSES_PLAN_SCHEDULE_H_
 #define MGC_PASSES_PLAN_SCHEDULE_H_
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "absl/status/statusor.h"
 #include "passes/config/schedule_spec.h"
+#include "passes/plan/forms/plan_forms.h"
 
 namespace mgc {
 
-enum class ScheduleActionKind : uint8_t {
-  kForward,         // F
-  kBackward,        // B = I and W in one
-  kInputGradient,   // I
-  kWeightGradient,  // W
-};
-
-struct ScheduleAction {
-  int32_t stage = 0;
-  ScheduleActionKind kind = ScheduleActionKind::kForward;
-  int32_t micro_batch = 0;
-};
-
-inline bool operator==(const ScheduleAction& a, const ScheduleAction& b) {
-  return a.stage == b.stage && a.kind == b.kind && a.micro_batch == b.micro_batch;
-}
-
-struct PipelineSchedule {
-  int64_t pp = 1;
-  int64_t vp = 1;
-  int64_t micro_batches = 1;
-  std::vector<std::vector<ScheduleAction>> ranks;  // one list per pipeline rank, in order
-};
-
 // The schedule of a spec; InvalidArgument with all violations in the message if there are any.
 absl::StatusOr<PipelineSchedule> BuildSchedule(const ScheduleSpec& spec);
-
-// PyTorch's words for an action, `<stage><kind><micro-batch>`: `0F3`, `2B1`.
-std::string ToString(const ScheduleAction& action);
 
 }  // namespace mgc
 

@@ -12,8 +12,8 @@
 #include "gtest/gtest.h"
 #include "passes/graph/fuse.h"
 #include "passes/graph/recompute.h"
-#include "passes/plan/parts.h"
-#include "passes/plan/value_places.h"
+#include "passes/plan/stage/parts.h"
+#include "passes/plan/stage/value_places.h"
 #include "tests/derivation/collective_table.h"
 #include "tests/derivation/local_training.h"
 

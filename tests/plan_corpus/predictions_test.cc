@@ -2,7 +2,7 @@
 
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
-#include "passes/plan/predict_step.h"
+#include "passes/plan/time/predict_step.h"
 #include "tests/plan_corpus/pinned_plans.h"
 
 namespace mgc {

@@ -13,7 +13,7 @@
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "passes/plan/predict_step.h"
+#include "passes/plan/time/predict_step.h"
 #include "runtime/run/executor.h"
 #include "tests/same_loss/train_cases.h"
 #include "tests/verify/damage/mutation_run.h"

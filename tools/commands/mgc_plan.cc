@@ -10,7 +10,7 @@
 #include "graph/base/status.h"
 #include "graph/base/suggest.h"
 #include "graph/plan/plan.h"
-#include "passes/plan/predict_step.h"
+#include "passes/plan/time/predict_step.h"
 #include "tools/cli/command.h"
 #include "tools/cli/output.h"
 #include "tools/cli/plan_file.h"

@@ -8,7 +8,7 @@
 #include "graph/base/status.h"
 #include "graph/verify/verify.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "passes/plan/predict_step.h"
+#include "passes/plan/time/predict_step.h"
 #include "runtime/data/data.h"
 #include "runtime/run/executor.h"
 #include "runtime/train/metrics.h"

@@ -15,10 +15,6 @@
 
 namespace mgc {
 
-inline int64_t AlignUp(int64_t bytes) {
-  return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
-}
-
 // Bytes that have a meaning of their own for the whole step.
 struct NamedRange {
   std::string name;

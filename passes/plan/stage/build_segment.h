@@ -9,9 +9,9 @@
 
 #include "graph/ir/graph.h"
 #include "graph/plan/plan.h"
-#include "passes/plan/parts.h"
+#include "passes/plan/stage/parts.h"
 #include "passes/plan/stage/slot_table.h"
-#include "passes/plan/value_places.h"
+#include "passes/plan/stage/value_places.h"
 
 namespace mgc {
 

@@ -14,10 +14,10 @@
 #include "graph/ir/op.h"
 #include "graph/ir/step_names.h"
 #include "passes/graph/differentiate.h"
-#include "passes/plan/parts.h"
 #include "passes/plan/stage/build_segment.h"
 #include "passes/plan/stage/fold_segments.h"
-#include "passes/plan/value_places.h"
+#include "passes/plan/stage/parts.h"
+#include "passes/plan/stage/value_places.h"
 
 namespace mgc {
 namespace {

@@ -3,7 +3,7 @@
 //   layer 3 forward, layer 4 forward   ->   segment layer.forward, called for layers 3 and 4
 //   stage 1 = layers 3 and 4           ->   chunk { layer.forward(3), layer.forward(4) }
 //
-// Every node lands in the part of its layer and phase (passes/plan/parts.h); equal parts of
+// Every node lands in the part of its layer and phase (passes/plan/stage/parts.h); equal parts of
 // different layers and classes become one segment. Values a rank keeps are given their place
 // relative to a formal: parameters, gradients and optimizer state in the block of their layer, what
 // forward keeps for backward in the chunk's frame, the residual stream at the boundaries. Runs
@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "graph/ir/graph.h"
 #include "passes/config/place_layers.h"
-#include "passes/plan/plan_forms.h"
+#include "passes/plan/forms/plan_forms.h"
 
 namespace mgc {
 

@@ -9,7 +9,9 @@
 #include "gtest/gtest.h"
 #include "passes/config/place_layers.h"
 #include "passes/plan/allocate.h"
-#include "passes/plan/check_forms.h"
+#include "passes/plan/forms/check_forms.h"
+#include "passes/plan/order.h"
+#include "passes/plan/schedule.h"
 
 namespace mgc {
 namespace {

@@ -9,8 +9,10 @@
 
 #include "graph/ir/graph.h"
 #include "graph/plan/plan.h"
-#include "passes/plan/order.h"
-#include "passes/plan/plan_forms.h"
+#include "graph/types/machine.h"
+#include "passes/config/parallel_config.h"
+#include "passes/plan/forms/plan_forms.h"
+#include "passes/plan/time/simulated_step.h"
 
 namespace mgc {
 

@@ -10,10 +10,6 @@ namespace {
 
 const TensorType kNumber{DType::kF64, {}};
 
-int64_t Aligned(int64_t bytes) {
-  return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
-}
-
 // Writes one segment.
 class SegmentMaker {
  public:
@@ -183,8 +179,8 @@ ChainPlaces::ChainPlaces(const ChainOptions& options) : o(options) {
   rows.dims = {{o.rows, "batch"}, {o.seq, "seq"}};
   weight.dims = {{o.seq, "seq"}};
   row_sharding.dims = {mesh.Find("dp"), {}};
-  tile = Aligned(o.rows / o.dp * o.seq * 4);
-  vector = Aligned(o.seq * 4);
+  tile = AlignUp(o.rows / o.dp * o.seq * 4);
+  vector = AlignUp(o.seq * 4);
   depth = std::max(2, o.pp);
   grad_at = 5 * kSlotAlignment;  // behind loss, tokens, lr and two reports
   param_at = grad_at + vector;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "graph/plan/plan.h"
-#include "passes/plan/order.h"
+#include "passes/plan/time/simulated_step.h"
 
 namespace mgc {
 
@@ -39,8 +39,8 @@ struct Timeline {
 // neighbouring events keep touching.
 std::string TimelineJson(const Timeline& timeline);
 
-// The predicted step of a plan (passes/plan/predict_step.h), a process for each rank class; sends
-// and their receives are joined. Class c is process first_process + c.
+// The predicted step of a plan (passes/plan/time/predict_step.h), a process for each rank class;
+// sends and their receives are joined. Class c is process first_process + c.
 Timeline PredictedTimeline(const Plan& plan, const SimulatedStep& step, int64_t first_process);
 
 }  // namespace mgc

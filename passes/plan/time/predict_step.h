@@ -2,8 +2,8 @@
 // timed.
 //
 // The walker of graph/plan goes through the lists; a clock goes along. An instruction takes what
-// passes/plan/cost.h says, a queue runs one thing after another, and a transfer occupies both ends.
-// Two rules are the machine's, not the plan's, and bind where they do not stop it:
+// passes/plan/time/cost.h says, a queue runs one thing after another, and a transfer occupies both
+// ends. Two rules are the machine's, not the plan's, and bind where they do not stop it:
 //
 //   a receive is posted at most one action ahead of its consumer
 //   a stage alone on its rank, with two outboxes towards a neighbour full, waits for one
@@ -12,12 +12,12 @@
 // that nobody has edited is the one that its order was made from (passes/plan/order.h), to the
 // nanosecond.
 
-#ifndef MGC_PASSES_PLAN_PREDICT_STEP_H_
-#define MGC_PASSES_PLAN_PREDICT_STEP_H_
+#ifndef MGC_PASSES_PLAN_TIME_PREDICT_STEP_H_
+#define MGC_PASSES_PLAN_TIME_PREDICT_STEP_H_
 
 #include "absl/status/statusor.h"
 #include "graph/plan/plan.h"
-#include "passes/plan/order.h"
+#include "passes/plan/time/simulated_step.h"
 
 namespace mgc {
 
@@ -28,4 +28,4 @@ absl::StatusOr<SimulatedStep> PredictStep(const Plan& plan);
 
 }  // namespace mgc
 
-#endif  // MGC_PASSES_PLAN_PREDICT_STEP_H_
+#endif  // MGC_PASSES_PLAN_TIME_PREDICT_STEP_H_

@@ -5,8 +5,8 @@
 //   a collective   latency * (n - 1) + wire bytes / bandwidth of the tier its ranks share
 //   a transfer     latency + bytes / bandwidth
 
-#ifndef MGC_PASSES_PLAN_COST_H_
-#define MGC_PASSES_PLAN_COST_H_
+#ifndef MGC_PASSES_PLAN_TIME_COST_H_
+#define MGC_PASSES_PLAN_TIME_COST_H_
 
 #include <cstdint>
 #include <vector>
@@ -52,4 +52,4 @@ std::vector<TimedStep> TimeSegment(const CostModel& model, const Segment& segmen
 
 }  // namespace mgc
 
-#endif  // MGC_PASSES_PLAN_COST_H_
+#endif  // MGC_PASSES_PLAN_TIME_COST_H_

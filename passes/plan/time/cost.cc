@@ -1,4 +1,4 @@
-#include "passes/plan/cost.h"
+#include "passes/plan/time/cost.h"
 
 #include <algorithm>
 #include <cmath>

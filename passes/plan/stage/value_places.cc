@@ -1,4 +1,4 @@
-#include "passes/plan/value_places.h"
+#include "passes/plan/stage/value_places.h"
 
 #include <algorithm>
 
@@ -13,10 +13,6 @@ bool IsTransient(const ValuePlace& place) { return place.formal.region == Region
 std::string BlockName(bool tied) { return tied ? kTiedBlock : ""; }
 
 }  // namespace
-
-int64_t AlignUp(int64_t bytes) {
-  return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
-}
 
 int64_t RoomFor(const Graph& graph, ValueId id) {
   const TensorType& type = graph.type(id);

@@ -1,4 +1,4 @@
-#include "passes/plan/simulate_step.h"
+#include "passes/plan/time/simulate_step.h"
 
 #include <algorithm>
 #include <utility>

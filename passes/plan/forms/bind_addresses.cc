@@ -1,4 +1,4 @@
-#include "passes/plan/bind_addresses.h"
+#include "passes/plan/forms/bind_addresses.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "passes/plan/parts.h"
+#include "passes/plan/stage/parts.h"
 
 #include "graph/ir/collective.h"
 #include "graph/ir/op.h"

@@ -1,8 +1,8 @@
 // Where the values of a local graph live that outlast their segment: the place of each relative to
 // a formal, the same for every class and, up to the layer's number, for equal layers.
 
-#ifndef MGC_PASSES_PLAN_VALUE_PLACES_H_
-#define MGC_PASSES_PLAN_VALUE_PLACES_H_
+#ifndef MGC_PASSES_PLAN_STAGE_VALUE_PLACES_H_
+#define MGC_PASSES_PLAN_STAGE_VALUE_PLACES_H_
 
 #include <map>
 #include <string>
@@ -11,7 +11,7 @@
 
 #include "graph/ir/graph.h"
 #include "graph/plan/plan.h"
-#include "passes/plan/parts.h"
+#include "passes/plan/stage/parts.h"
 
 namespace mgc {
 
@@ -22,7 +22,6 @@ struct ValuePlace {
 
 // Bytes one rank makes room for, rounded up to the slot alignment.
 int64_t RoomFor(const Graph& graph, ValueId id);
-int64_t AlignUp(int64_t bytes);
 
 // `embedding`, `layer` or `head`.
 std::string LayerKind(int layer, int num_layers);
@@ -77,4 +76,4 @@ class ValuePlaces {
 
 }  // namespace mgc
 
-#endif  // MGC_PASSES_PLAN_VALUE_PLACES_H_
+#endif  // MGC_PASSES_PLAN_STAGE_VALUE_PLACES_H_

@@ -1,4 +1,4 @@
-#include "passes/plan/check_forms.h"
+#include "passes/plan/forms/check_forms.h"
 
 #include <algorithm>
 #include <string>
@@ -9,8 +9,7 @@
 #include "graph/plan/plan_check.h"
 #include "graph/plan/plan_refs.h"
 #include "graph/plan/step_tables.h"
-#include "passes/plan/draft_plan.h"
-#include "passes/plan/value_places.h"
+#include "passes/plan/forms/draft_plan.h"
 
 namespace mgc {
 namespace {

@@ -1,4 +1,4 @@
-#include "passes/plan/predict_step.h"
+#include "passes/plan/time/predict_step.h"
 
 #include <algorithm>
 #include <deque>
@@ -10,7 +10,7 @@
 #include "graph/plan/step_tables.h"
 #include "graph/plan/step_walk.h"
 #include "graph/plan/step_walker.h"
-#include "passes/plan/cost.h"
+#include "passes/plan/time/cost.h"
 
 namespace mgc {
 namespace {

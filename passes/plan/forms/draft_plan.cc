@@ -1,13 +1,12 @@
-#include "passes/plan/draft_plan.h"
+#include "passes/plan/forms/draft_plan.h"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "graph/types/machine.h"
-#include "passes/plan/bind_addresses.h"
-#include "passes/plan/order.h"
-#include "passes/plan/value_places.h"
+#include "passes/plan/forms/bind_addresses.h"
+#include "passes/plan/forms/compute_list.h"
 
 namespace mgc {
 namespace {

@@ -1,6 +1,6 @@
-// Whether a plan in the making is what its level asks for (passes/plan/plan_forms.h): what every
-// staged, scheduled or ordered plan keeps, and the next pass may rely on. The runner of passes
-// applies it behind every pass, as graph/ir/check.h to graphs.
+// Whether a plan in the making is what its level asks for (passes/plan/forms/plan_forms.h): what
+// every staged, scheduled or ordered plan keeps, and the next pass may rely on. The runner of
+// passes applies it behind every pass, as graph/ir/check.h to graphs.
 //
 // What a plan keeps, a plan in the making keeps as far as it is decided: labels plan_c... of
 // graph/plan/plan_check.h. Besides, docs/plan.md:
@@ -15,12 +15,12 @@
 //   ordered_c3  a transfer stands behind no more collectives than its anchor starts
 //   ordered_c4  collectives between classes run in one order on all of them
 
-#ifndef MGC_PASSES_PLAN_CHECK_FORMS_H_
-#define MGC_PASSES_PLAN_CHECK_FORMS_H_
+#ifndef MGC_PASSES_PLAN_FORMS_CHECK_FORMS_H_
+#define MGC_PASSES_PLAN_FORMS_CHECK_FORMS_H_
 
 #include "graph/base/diagnostic.h"
 #include "graph/ir/graph.h"
-#include "passes/plan/plan_forms.h"
+#include "passes/plan/forms/plan_forms.h"
 
 namespace mgc {
 
@@ -32,4 +32,4 @@ Diagnostics FindViolations(const OrderedPlan& ordered, const Graph& model);
 
 }  // namespace mgc
 
-#endif  // MGC_PASSES_PLAN_CHECK_FORMS_H_
+#endif  // MGC_PASSES_PLAN_FORMS_CHECK_FORMS_H_

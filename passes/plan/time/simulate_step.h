@@ -1,7 +1,7 @@
 // The event simulation behind order: one compute and one communication queue per class.
 
-#ifndef MGC_PASSES_PLAN_SIMULATE_STEP_H_
-#define MGC_PASSES_PLAN_SIMULATE_STEP_H_
+#ifndef MGC_PASSES_PLAN_TIME_SIMULATE_STEP_H_
+#define MGC_PASSES_PLAN_TIME_SIMULATE_STEP_H_
 
 #include <cstdint>
 #include <deque>
@@ -12,9 +12,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "graph/plan/plan.h"
-#include "passes/plan/cost.h"
-#include "passes/plan/order.h"
-#include "passes/plan/plan_forms.h"
+#include "passes/plan/forms/plan_forms.h"
+#include "passes/plan/time/cost.h"
+#include "passes/plan/time/simulated_step.h"
 
 namespace mgc {
 
@@ -147,4 +147,4 @@ class StepSimulator {
 
 }  // namespace mgc
 
-#endif  // MGC_PASSES_PLAN_SIMULATE_STEP_H_
+#endif  // MGC_PASSES_PLAN_TIME_SIMULATE_STEP_H_

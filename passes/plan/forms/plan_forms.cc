@@ -1,6 +1,8 @@
-#include "passes/plan/plan_forms.h"
+#include "passes/plan/forms/plan_forms.h"
 
 #include <algorithm>
+
+#include "absl/strings/str_cat.h"
 
 namespace mgc {
 
@@ -22,6 +24,25 @@ int64_t StreamBytes(const StagedPlan& staged) {
     bytes = std::max(bytes, StreamBytes(staged.segments, c));
   }
   return bytes;
+}
+
+std::string ToString(const ScheduleAction& action) {
+  const char* kind = "?";
+  switch (action.kind) {
+    case ScheduleActionKind::kForward:
+      kind = "F";
+      break;
+    case ScheduleActionKind::kBackward:
+      kind = "B";
+      break;
+    case ScheduleActionKind::kInputGradient:
+      kind = "I";
+      break;
+    case ScheduleActionKind::kWeightGradient:
+      kind = "W";
+      break;
+  }
+  return absl::StrCat(action.stage, kind, action.micro_batch);
 }
 
 }  // namespace mgc

@@ -4,12 +4,12 @@
 // by side, every region at 0 of an arena without end, boundary slots one behind the other. What a
 // pass context says (batches, machine) is 1, or the first that comes.
 
-#ifndef MGC_PASSES_PLAN_DRAFT_PLAN_H_
-#define MGC_PASSES_PLAN_DRAFT_PLAN_H_
+#ifndef MGC_PASSES_PLAN_FORMS_DRAFT_PLAN_H_
+#define MGC_PASSES_PLAN_FORMS_DRAFT_PLAN_H_
 
 #include "graph/ir/graph.h"
 #include "graph/plan/plan.h"
-#include "passes/plan/plan_forms.h"
+#include "passes/plan/forms/plan_forms.h"
 
 namespace mgc {
 
@@ -22,4 +22,4 @@ Plan DraftOf(const OrderedPlan& ordered, const Graph& model);
 
 }  // namespace mgc
 
-#endif  // MGC_PASSES_PLAN_DRAFT_PLAN_H_
+#endif  // MGC_PASSES_PLAN_FORMS_DRAFT_PLAN_H_

@@ -5,8 +5,8 @@
 // gradient norm). The first reduction of a gradient is a part of its own (kReducePart): it can
 // start as soon as the last micro-batch's backward has run.
 
-#ifndef MGC_PASSES_PLAN_PARTS_H_
-#define MGC_PASSES_PLAN_PARTS_H_
+#ifndef MGC_PASSES_PLAN_STAGE_PARTS_H_
+#define MGC_PASSES_PLAN_STAGE_PARTS_H_
 
 #include <tuple>
 #include <vector>
@@ -76,4 +76,4 @@ class Parts {
 
 }  // namespace mgc
 
-#endif  // MGC_PASSES_PLAN_PARTS_H_
+#endif  // MGC_PASSES_PLAN_STAGE_PARTS_H_

@@ -1,8 +1,8 @@
-// From the parts of a plan in the making (passes/plan/plan_forms.h) to those of a plan, by whoever
-// knows where things lie. Nothing is looked up: parts may name what does not exist.
+// From the parts of a plan in the making (passes/plan/forms/plan_forms.h) to those of a plan, by
+// whoever knows where things lie. Nothing is looked up: parts may name what does not exist.
 
-#ifndef MGC_PASSES_PLAN_BIND_ADDRESSES_H_
-#define MGC_PASSES_PLAN_BIND_ADDRESSES_H_
+#ifndef MGC_PASSES_PLAN_FORMS_BIND_ADDRESSES_H_
+#define MGC_PASSES_PLAN_FORMS_BIND_ADDRESSES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "graph/plan/plan.h"
-#include "passes/plan/plan_forms.h"
+#include "passes/plan/forms/plan_forms.h"
 
 namespace mgc {
 
@@ -34,4 +34,4 @@ std::vector<NamedAddress> BindNames(const std::vector<NamedOffset>& offsets, int
 
 }  // namespace mgc
 
-#endif  // MGC_PASSES_PLAN_BIND_ADDRESSES_H_
+#endif  // MGC_PASSES_PLAN_FORMS_BIND_ADDRESSES_H_

@@ -8,10 +8,10 @@
 //
 // Segments and blocks have their final type from the start; offsets of transient slots, and bytes
 // of transients and workspace, are zero until allocate. What must hold of each form is in
-// passes/plan/check_forms.h.
+// passes/plan/forms/check_forms.h.
 
-#ifndef MGC_PASSES_PLAN_PLAN_FORMS_H_
-#define MGC_PASSES_PLAN_PLAN_FORMS_H_
+#ifndef MGC_PASSES_PLAN_FORMS_PLAN_FORMS_H_
+#define MGC_PASSES_PLAN_FORMS_PLAN_FORMS_H_
 
 #include <cstdint>
 #include <string>
@@ -20,7 +20,6 @@
 #include "graph/ir/graph.h"
 #include "graph/plan/plan.h"
 #include "graph/types/mesh.h"
-#include "passes/plan/schedule.h"
 
 namespace mgc {
 
@@ -106,6 +105,33 @@ int64_t StreamBytes(const StagedPlan& staged);
 
 // --- After schedule ------------------------------------------------------------------------------
 
+enum class ScheduleActionKind : uint8_t {
+  kForward,         // F
+  kBackward,        // B = I and W in one
+  kInputGradient,   // I
+  kWeightGradient,  // W
+};
+
+struct ScheduleAction {
+  int32_t stage = 0;
+  ScheduleActionKind kind = ScheduleActionKind::kForward;
+  int32_t micro_batch = 0;
+};
+
+inline bool operator==(const ScheduleAction& a, const ScheduleAction& b) {
+  return a.stage == b.stage && a.kind == b.kind && a.micro_batch == b.micro_batch;
+}
+
+struct PipelineSchedule {
+  int64_t pp = 1;
+  int64_t vp = 1;
+  int64_t micro_batches = 1;
+  std::vector<std::vector<ScheduleAction>> ranks;  // one list per pipeline rank, in order
+};
+
+// PyTorch's words for an action, `<stage><kind><micro-batch>`: `0F3`, `2B1`.
+std::string ToString(const ScheduleAction& action);
+
 struct ScheduledPlan {
   StagedPlan staged;
   PipelineSchedule schedule;
@@ -157,4 +183,4 @@ struct OrderedPlan {
 
 }  // namespace mgc
 
-#endif  // MGC_PASSES_PLAN_PLAN_FORMS_H_
+#endif  // MGC_PASSES_PLAN_FORMS_PLAN_FORMS_H_

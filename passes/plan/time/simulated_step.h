@@ -1,0 +1,30 @@
+// What a step takes when it is simulated: of lists in the making (simulate_step.h) or of a plan
+// (predict_step.h).
+
+#ifndef MGC_PASSES_PLAN_TIME_SIMULATED_STEP_H_
+#define MGC_PASSES_PLAN_TIME_SIMULATED_STEP_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mgc {
+
+// One stretch of the simulated step, for timelines.
+struct SimulatedSpan {
+  int coordinate = 0;
+  bool communication = false;
+  std::string name;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+};
+
+struct SimulatedStep {
+  int64_t makespan_ns = 0;
+  std::vector<int64_t> busy_ns;      // per class: its compute queue
+  std::vector<SimulatedSpan> spans;  // only if asked for
+};
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_PLAN_TIME_SIMULATED_STEP_H_
