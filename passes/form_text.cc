@@ -35,7 +35,7 @@ class FormPrinter : public BlockPrinter {
   }
 
   void PrintSchedule(const PipelineSchedule& schedule) {
-    for (const std::vector<ScheduleAction>& actions : schedule.ranks) {
+    for (const std::vector<ScheduleAction>& actions : schedule.lists) {
       Line("schedule ", absl::StrJoin(actions, " ", [](std::string* out, const auto& action) {
              absl::StrAppend(out, ToString(action));
            }));

@@ -173,26 +173,26 @@ TEST_F(PlanLevelsTest, SlotsLieInTheirRegions) {
 }
 
 TEST_F(PlanLevelsTest, SchedulesRunEveryActionOnce) {
-  EXPECT_THAT(BrokenScheduled([](ScheduledPlan* plan) { plan->schedule.ranks.pop_back(); }),
+  EXPECT_THAT(BrokenScheduled([](ScheduledPlan* plan) { plan->schedule.lists.pop_back(); }),
               ElementsAre("scheduled_c1"));
-  EXPECT_THAT(BrokenScheduled([](ScheduledPlan* plan) { plan->schedule.ranks[0][0].stage = 1; }),
+  EXPECT_THAT(BrokenScheduled([](ScheduledPlan* plan) { plan->schedule.lists[0][0].stage = 1; }),
               ElementsAre("scheduled_c1"));
   EXPECT_THAT(BrokenScheduled([](ScheduledPlan* plan) {
-                plan->schedule.ranks[1][1].kind = ScheduleActionKind::kInputGradient;
+                plan->schedule.lists[1][1].kind = ScheduleActionKind::kInputGradient;
               }),
               ElementsAre("scheduled_c1"));
-  EXPECT_THAT(BrokenScheduled([](ScheduledPlan* plan) { plan->schedule.ranks[0].pop_back(); }),
+  EXPECT_THAT(BrokenScheduled([](ScheduledPlan* plan) { plan->schedule.lists[0].pop_back(); }),
               ElementsAre("plan_c11"));
   EXPECT_THAT(BrokenScheduled([](ScheduledPlan* plan) {
-                plan->schedule.ranks[1].push_back(plan->schedule.ranks[1].front());
+                plan->schedule.lists[1].push_back(plan->schedule.lists[1].front());
               }),
               ElementsAre("plan_c11"));
   EXPECT_THAT(BrokenScheduled([](ScheduledPlan* plan) {
-                std::swap(plan->schedule.ranks[1][0], plan->schedule.ranks[1][1]);
+                std::swap(plan->schedule.lists[1][0], plan->schedule.lists[1][1]);
               }),
               ElementsAre("plan_c11"));
   EXPECT_THAT(
-      BrokenScheduled([](ScheduledPlan* plan) { plan->schedule.ranks[0][1].micro_batch = 7; }),
+      BrokenScheduled([](ScheduledPlan* plan) { plan->schedule.lists[0][1].micro_batch = 7; }),
       ElementsAre("plan_c6"));
 }
 
@@ -252,8 +252,8 @@ TEST_F(PlanLevelsTest, ClassesAgreeOnTheirCollectives) {
 
 absl::StatusOr<PassForm> Spoil(PassForm form, const PassContext& /*context*/) {
   ScheduledPlan plan = std::get<ScheduledPlan>(std::move(form));
-  plan.schedule.ranks[0].pop_back();
-  plan.schedule.ranks[1].pop_back();
+  plan.schedule.lists[0].pop_back();
+  plan.schedule.lists[1].pop_back();
   return plan;
 }
 

@@ -20,31 +20,31 @@ class ClassAllocator {
  public:
   // Takes segments and blocks from `plan`.
   ClassAllocator(const Plan& plan, const StagedClass& staged, const OrderedClass& ordered,
-                 PlanClass* made)
-      : plan_(plan), staged_(staged), ordered_(ordered), made_(made) {}
+                 PlanClass* plan_class)
+      : plan_(plan), staged_(staged), ordered_(ordered), plan_class_(plan_class) {}
 
   void Run() {
-    made_->coordinate = staged_.coordinate;
+    plan_class_->coordinate = staged_.coordinate;
     LayBlocks();
     stream_ = AlignUp(StreamBytes(plan_.segments, staged_));
-    links_ = Region(2 * stream_, &made_->memory.boundaries);
+    links_ = Region(2 * stream_, &plan_class_->memory.boundaries);
     const Frames train = PlaceFrames(staged_.train.chunks, true, ordered_.train);
     const Frames eval = PlaceFrames(staged_.eval.chunks, false, ordered_.eval);
     const int64_t eval_bytes = AlignUp(eval.bytes) + TransientBytes(staged_.eval);
-    frames_ = Region(std::max(train.bytes, eval_bytes), &made_->memory.frames);
-    boundaries_ = Region(ordered_.pool * stream_, &made_->memory.boundaries);
+    frames_ = Region(std::max(train.bytes, eval_bytes), &plan_class_->memory.frames);
+    boundaries_ = Region(ordered_.pool * stream_, &plan_class_->memory.boundaries);
     // An evaluation keeps nothing for a backward: its transients lie where training has frames.
     eval_transient_ = frames_ + AlignUp(eval.bytes);
-    transient_ = Region(TransientBytes(staged_.train), &made_->memory.transient);
-    made_->chunks = BindChunks(staged_.train.chunks, Regions(false));
-    made_->update = BindCalls(staged_.train.update, Regions(false));
-    made_->eval_chunks = BindChunks(staged_.eval.chunks, Regions(true));
-    made_->eval_update = BindCalls(staged_.eval.update, Regions(true));
-    made_->train = Placed(ordered_.train, train);
-    made_->eval = Placed(ordered_.eval, eval);
-    made_->memory.peak = end_;
+    transient_ = Region(TransientBytes(staged_.train), &plan_class_->memory.transient);
+    plan_class_->chunks = BindChunks(staged_.train.chunks, Regions(false));
+    plan_class_->update = BindCalls(staged_.train.update, Regions(false));
+    plan_class_->eval_chunks = BindChunks(staged_.eval.chunks, Regions(true));
+    plan_class_->eval_update = BindCalls(staged_.eval.update, Regions(true));
+    plan_class_->train = Placed(ordered_.train, train);
+    plan_class_->eval = Placed(ordered_.eval, eval);
+    plan_class_->memory.peak = end_;
     ForEachCall(staged_, [this](const StagedCall& call) {
-      int64_t& workspace = made_->memory.workspace;
+      int64_t& workspace = plan_class_->memory.workspace;
       workspace = std::max(workspace, plan_.segments[call.segment].workspace_bytes);
     });
   }
@@ -59,30 +59,30 @@ class ClassAllocator {
   }
 
   void LayBlocks() {
-    MemoryUse& memory = made_->memory;
+    MemoryUse& memory = plan_class_->memory;
     for (const StagedBlock& held : staged_.blocks) {
-      made_->blocks.push_back({held.block, held.layer, held.owner, 0, 0, 0});
+      plan_class_->blocks.push_back({held.block, held.layer, held.owner, 0, 0, 0});
     }
     eval_globals_ = Region(staged_.eval.global_bytes, &memory.transient);
     globals_ = Region(staged_.train.global_bytes, &memory.transient);
     const int64_t grads = end_;
-    for (HeldBlock& held : made_->blocks) {
+    for (HeldBlock& held : plan_class_->blocks) {
       held.grad_base = Region(plan_.blocks[held.block].grad_bytes, &memory.grads);
     }
-    made_->zeroed = {{globals_, globals_ + staged_.train.zeroed_global_bytes},
-                     {eval_globals_, eval_globals_ + staged_.eval.zeroed_global_bytes},
-                     {grads, end_}};
-    for (HeldBlock& held : made_->blocks) {
+    plan_class_->zeroed = {{globals_, globals_ + staged_.train.zeroed_global_bytes},
+                           {eval_globals_, eval_globals_ + staged_.eval.zeroed_global_bytes},
+                           {grads, end_}};
+    for (HeldBlock& held : plan_class_->blocks) {
       held.param_base = Region(plan_.blocks[held.block].param_bytes, &memory.params);
     }
-    for (HeldBlock& held : made_->blocks) {
+    for (HeldBlock& held : plan_class_->blocks) {
       held.state_base = Region(plan_.blocks[held.block].state_bytes, &memory.states);
     }
-    made_->global_bytes = staged_.train.global_bytes;
-    made_->eval_global_bytes = staged_.eval.global_bytes;
-    made_->scalars = BindNames(staged_.train.scalars, globals_);
-    made_->reports = BindNames(staged_.train.reports, globals_);
-    made_->eval_reports = BindNames(staged_.eval.reports, eval_globals_);
+    plan_class_->global_bytes = staged_.train.global_bytes;
+    plan_class_->eval_global_bytes = staged_.eval.global_bytes;
+    plan_class_->scalars = BindNames(staged_.train.scalars, globals_);
+    plan_class_->reports = BindNames(staged_.train.reports, globals_);
+    plan_class_->eval_reports = BindNames(staged_.eval.reports, eval_globals_);
   }
 
   int64_t TransientBytes(const StagedStep& step) const {
@@ -111,8 +111,8 @@ class ClassAllocator {
       case Region::kParams:
       case Region::kGrads:
       case Region::kStates: {
-        const HeldBlock* held = FindHeld(plan_, *made_, formal.block, layer);
-        MGC_CHECK(held != nullptr) << "class " << made_->coordinate << " holds no block for "
+        const HeldBlock* held = FindHeld(plan_, *plan_class_, formal.block, layer);
+        MGC_CHECK(held != nullptr) << "class " << plan_class_->coordinate << " holds no block for "
                                    << ToString(formal) << " of layer " << layer;
         return BlockBase(*held, formal.region);
       }
@@ -137,7 +137,7 @@ class ClassAllocator {
   const Plan& plan_;
   const StagedClass& staged_;
   const OrderedClass& ordered_;
-  PlanClass* made_;
+  PlanClass* plan_class_;
   int64_t end_ = 0;
   int64_t globals_ = 0;
   int64_t eval_globals_ = 0;

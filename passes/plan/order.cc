@@ -21,15 +21,15 @@ absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machin
   std::vector<SimulatedClass> eval;
   for (size_t c = 0; c < staged.classes.size(); ++c) {
     const StagedClass& from = staged.classes[c];
-    OrderedClass& made = ordered.classes[c];
-    const std::vector<ScheduleAction>& actions = schedule.ranks[c];
+    OrderedClass& lists = ordered.classes[c];
+    const std::vector<ScheduleAction>& actions = schedule.lists[c];
     const auto compute = [&](const StagedStep& of, bool backward) {
       return ComputeList(actions, staged.stages, schedule.micro_batches, of.chunks, backward);
     };
-    made.train.compute = compute(from.train, true);
-    made.eval.compute = compute(from.eval, false);
-    train.push_back({&from.train.chunks, &from.train.update, &made.train});
-    eval.push_back({&from.eval.chunks, &from.eval.update, &made.eval});
+    lists.train.compute = compute(from.train, true);
+    lists.eval.compute = compute(from.eval, false);
+    train.push_back({&from.train.chunks, &from.train.update, &lists.train});
+    eval.push_back({&from.eval.chunks, &from.eval.update, &lists.eval});
   }
   const SimulationSpec spec{{staged.mesh, machine},
                             staged.segments,

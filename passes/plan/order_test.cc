@@ -65,7 +65,7 @@ TEST(OrderTest, RefusesAStepOfCenturies) {
 TEST(OrderTest, RefusesAScheduleThatWaitsForItself) {
   StagedPlan plan = Staged({ScheduleKind::kOneFOneB, 2, 1, 4, kFastNetwork});
   PipelineSchedule schedule = *BuildSchedule({ScheduleKind::kOneFOneB, 2, 1, 4});
-  std::vector<ScheduleAction>& first = schedule.ranks[0];
+  std::vector<ScheduleAction>& first = schedule.lists[0];
   const auto backward =
       std::find(first.begin(), first.end(), ScheduleAction{0, ScheduleActionKind::kBackward, 0});
   ASSERT_NE(backward, first.end());

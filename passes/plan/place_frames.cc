@@ -8,7 +8,7 @@
 namespace mgc {
 namespace {
 
-// A free list over addresses that only grows its end.
+// Room without end, from which bytes are taken and given back.
 class FirstFit {
  public:
   int64_t Take(int64_t bytes) {

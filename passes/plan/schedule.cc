@@ -85,7 +85,7 @@ absl::StatusOr<PipelineSchedule> BuildSchedule(const ScheduleSpec& spec) {
                                      ScheduleActionKind::kBackward, micro_batch));
     }
     const int64_t warmup = WarmUp(spec, group_size, rank);
-    schedule.ranks.push_back(WarmUpThenPairs(forwards, backwards, static_cast<size_t>(warmup)));
+    schedule.lists.push_back(WarmUpThenPairs(forwards, backwards, static_cast<size_t>(warmup)));
   }
   return schedule;
 }

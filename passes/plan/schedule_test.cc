@@ -38,7 +38,7 @@ std::string Letters(const std::vector<ScheduleAction>& actions, int64_t pp) {
 
 // Every stage sees its micro-batches ascending, forward and backward, each exactly once.
 void ExpectAscending(const PipelineSchedule& schedule) {
-  for (const std::vector<ScheduleAction>& actions : schedule.ranks) {
+  for (const std::vector<ScheduleAction>& actions : schedule.lists) {
     std::map<std::pair<int32_t, ScheduleActionKind>, int32_t> next;
     for (const ScheduleAction& action : actions) {
       EXPECT_EQ(action.micro_batch, (next[{action.stage, action.kind}]++)) << ToString(action);
@@ -51,7 +51,7 @@ void ExpectAscending(const PipelineSchedule& schedule) {
 // The compute-only form of PyTorch's schedule files: a line per rank, actions between commas.
 std::string Csv(const PipelineSchedule& schedule) {
   std::string csv;
-  for (const std::vector<ScheduleAction>& actions : schedule.ranks) {
+  for (const std::vector<ScheduleAction>& actions : schedule.lists) {
     const auto print = [](std::string* out, const ScheduleAction& action) {
       absl::StrAppend(out, ToString(action));
     };
@@ -86,9 +86,9 @@ TEST(ScheduleTest, MatchesMegatron) {
       continue;
     }
     const PipelineSchedule schedule = MustBuild(spec);
-    ASSERT_EQ(schedule.ranks.size() + 4, row.size());
-    for (size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
-      EXPECT_EQ(Letters(schedule.ranks[rank], spec.pp), row[rank + 4]) << "rank " << rank;
+    ASSERT_EQ(schedule.lists.size() + 4, row.size());
+    for (size_t rank = 0; rank < schedule.lists.size(); ++rank) {
+      EXPECT_EQ(Letters(schedule.lists[rank], spec.pp), row[rank + 4]) << "rank " << rank;
     }
     ExpectAscending(schedule);
     ++accepted;
@@ -113,7 +113,7 @@ void ExpectIdealBubbles(const PipelineSchedule& schedule) {
   const ScheduleCosts costs{std::vector<StageCost>(stages, {3, 2, 4}), 0};
   const auto timing = SimulateSchedule(schedule, costs);
   ASSERT_TRUE(timing.ok()) << timing.status();
-  for (const RankTiming& rank : timing->ranks) {
+  for (const PipelineRankTiming& rank : timing->pipeline_ranks) {
     const int64_t got = rank.bubble * schedule.vp * schedule.micro_batches;
     const int64_t ideal = (schedule.pp - 1) * rank.busy;
     if (schedule.micro_batches >= schedule.pp || schedule.vp == 1) {

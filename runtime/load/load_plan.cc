@@ -11,9 +11,9 @@
 namespace mgc {
 namespace {
 
-class Loader {
+class PlanLoader {
  public:
-  explicit Loader(LoadedPlan* out) : out_(out), plan_(out->plan) {}
+  explicit PlanLoader(LoadedPlan* out) : out_(out), plan_(out->plan) {}
 
   void Run() {
     for (const StepSegment& segment : out_->train.segments) {
@@ -168,7 +168,7 @@ absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadPlan(const Plan& plan,
                                                      uint64_t seed, int width) {
   MGC_RETURN_IF_ERROR(Annotate(CheckPlanToRun(plan), absl::StrCat("plan ", plan.name)));
   auto loaded = std::make_unique<LoadedPlan>(plan, kernels, seed, width);
-  Loader(loaded.get()).Run();
+  PlanLoader(loaded.get()).Run();
   MGC_RETURN_IF_ERROR(Annotate(loaded->kernels.Refused(), absl::StrCat("plan ", plan.name)));
   return loaded;
 }

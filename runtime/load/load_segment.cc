@@ -7,9 +7,9 @@
 namespace mgc {
 namespace {
 
-class Loader {
+class SegmentLoader {
  public:
-  Loader(const Plan& plan, const StepSegment& segment)
+  SegmentLoader(const Plan& plan, const StepSegment& segment)
       : plan_(plan), segment_(*segment.segment), starts_(segment.starts) {
     out_.segment = &segment_;
   }
@@ -78,7 +78,7 @@ class Loader {
 }  // namespace
 
 LoadedSegment LoadSegment(const Plan& plan, const StepSegment& segment) {
-  return Loader(plan, segment).Run();
+  return SegmentLoader(plan, segment).Run();
 }
 
 }  // namespace mgc

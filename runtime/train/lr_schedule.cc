@@ -30,11 +30,6 @@ absl::StatusOr<Style> FindStyle(absl::string_view what, absl::string_view name,
                                                  absl::StrJoin(names, ", ")));
 }
 
-absl::Status AllOf(const std::vector<std::string>& violations) {
-  if (violations.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrJoin(violations, "\n"));
-}
-
 double CosineFall(double ratio) { return 0.5 * (std::cos(kPi * ratio) + 1); }
 
 // How far above min_lr the rate still is, from 1 to 0, after `samples` samples of a WSD schedule.
@@ -88,10 +83,10 @@ absl::StatusOr<WeightDecayStyle> ParseWeightDecayStyle(absl::string_view name) {
                                       {"cosine", WeightDecayStyle::kCosine}});
 }
 
-absl::Status CheckSchedule(const LrSchedule& s) {
-  std::vector<std::string> violations;
-  auto require = [&violations](bool holds, const auto&... text) {
-    if (!holds) violations.push_back(absl::StrCat(text...));
+Diagnostics CheckSchedule(const LrSchedule& s) {
+  Diagnostics violations;
+  const auto require = [&violations](bool holds, const auto&... text) {
+    if (!holds) violations.Add("", "", absl::StrCat(text...));
   };
   require(std::isfinite(s.max_lr) && s.max_lr >= 0,
           "the learning rate must be finite and at least 0, not ", s.max_lr);
@@ -110,24 +105,22 @@ absl::Status CheckSchedule(const LrSchedule& s) {
               (s.wsd_decay_samples > 0 && s.wsd_decay_samples <= s.decay_samples),
           "the falling part of WSD must take from 1 to the ", s.decay_samples,
           " samples of decay, not ", s.wsd_decay_samples);
-  return AllOf(violations);
+  return violations;
 }
 
-absl::Status CheckSchedule(const WeightDecaySchedule& s) {
-  std::vector<std::string> violations;
-  if (!(s.start >= 0 && s.start <= s.end && std::isfinite(s.end))) {
-    violations.push_back(absl::StrCat(
-        "weight decay must be finite, at least 0 and not fall, not from ", s.start, " to ", s.end));
-  }
-  if (s.style == WeightDecayStyle::kConstant && s.start != s.end) {
-    violations.push_back(absl::StrCat("constant weight decay must end where it starts, at ",
-                                      s.start, ", not at ", s.end));
-  }
-  if (s.increase_samples <= 0) {
-    violations.push_back(absl::StrCat("weight decay must increase over at least 1 sample, not ",
-                                      s.increase_samples));
-  }
-  return AllOf(violations);
+Diagnostics CheckSchedule(const WeightDecaySchedule& s) {
+  Diagnostics violations;
+  const auto require = [&violations](bool holds, const auto&... text) {
+    if (!holds) violations.Add("", "", absl::StrCat(text...));
+  };
+  require(s.start >= 0 && s.start <= s.end && std::isfinite(s.end),
+          "weight decay must be finite, at least 0 and not fall, not from ", s.start, " to ",
+          s.end);
+  require(s.style != WeightDecayStyle::kConstant || s.start == s.end,
+          "constant weight decay must end where it starts, at ", s.start, ", not at ", s.end);
+  require(s.increase_samples > 0, "weight decay must increase over at least 1 sample, not ",
+          s.increase_samples);
+  return violations;
 }
 
 double LearningRate(const LrSchedule& s, int64_t samples) {

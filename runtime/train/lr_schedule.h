@@ -8,9 +8,9 @@
 
 #include <cstdint>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "graph/base/diagnostic.h"
 
 namespace mgc {
 
@@ -27,11 +27,11 @@ struct LrSchedule {
   double max_lr = 0;
   double min_lr = 0;
   int64_t warmup_samples = 0;
-  int64_t decay_samples =
-      1;  // counted from the first sample, warm-up included; afterwards the rate is min_lr
+  // Counted from the first sample, warm-up included; afterwards the rate is min_lr.
+  int64_t decay_samples = 1;
   WsdDecayStyle wsd_style = WsdDecayStyle::kExponential;
-  int64_t wsd_decay_samples =
-      1;  // the last samples of decay_samples, in which a WSD schedule falls
+  // The last samples of decay_samples, in which a WSD schedule falls.
+  int64_t wsd_decay_samples = 1;
 };
 
 struct WeightDecaySchedule {
@@ -47,11 +47,10 @@ absl::StatusOr<LrDecayStyle> ParseLrDecayStyle(absl::string_view name);
 absl::StatusOr<WsdDecayStyle> ParseWsdDecayStyle(absl::string_view name);
 absl::StatusOr<WeightDecayStyle> ParseWeightDecayStyle(absl::string_view name);
 
-// InvalidArgument with every violated condition, a line each: rates finite and 0 <= min_lr <=
-// max_lr, 0 <= init_lr <= max_lr, 0 <= warmup < decay, 0 < wsd_decay <= decay under WSD; 0 <= start
-// <= end, increase_samples > 0.
-absl::Status CheckSchedule(const LrSchedule& schedule);
-absl::Status CheckSchedule(const WeightDecaySchedule& schedule);
+// Every violated condition: rates finite and 0 <= min_lr <= max_lr, 0 <= init_lr <= max_lr, 0 <=
+// warmup < decay, 0 < wsd_decay <= decay under WSD; 0 <= start <= end, increase_samples > 0.
+Diagnostics CheckSchedule(const LrSchedule& schedule);
+Diagnostics CheckSchedule(const WeightDecaySchedule& schedule);
 
 // The rate of the step that begins after `samples` samples, of a schedule that passes
 // CheckSchedule. A constant schedule ignores min_lr and decay_samples.

@@ -53,8 +53,8 @@ TEST(Schedules, EqualMegatronsAtEveryPoint) {
   for (const JsonValue& c : vectors.Find("cases")->items) {
     LrSchedule lr = LrScheduleOf(c);
     WeightDecaySchedule decay = WeightDecayOf(c);
-    EXPECT_TRUE(CheckSchedule(lr).ok());
-    EXPECT_TRUE(CheckSchedule(decay).ok());
+    EXPECT_TRUE(CheckSchedule(lr).empty());
+    EXPECT_TRUE(CheckSchedule(decay).empty());
     for (const JsonValue& point : c.Find("points")->items) {
       int64_t samples = point.items[0].integer;
       std::string where = c.Find("style")->text + " at " + std::to_string(samples);
@@ -99,18 +99,18 @@ TEST(CheckSchedule, ReportsEveryViolation) {
   s.warmup_samples = 10;
   s.decay_samples = 10;
   s.wsd_decay_samples = 11;
-  std::string message(CheckSchedule(s).message());
+  const std::string message = CheckSchedule(s).ToString();
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 3) << message;
   EXPECT_THAT(
       message,
       HasSubstr("the least learning rate must be from 0 to the learning rate 0.1, not 0.2"));
   s = LrSchedule();
   s.max_lr = std::numeric_limits<double>::infinity();
-  EXPECT_FALSE(CheckSchedule(s).ok());
+  EXPECT_FALSE(CheckSchedule(s).empty());
   WeightDecaySchedule decay;
   decay.start = 0.2;
   decay.end = 0.1;
-  EXPECT_FALSE(CheckSchedule(decay).ok());
+  EXPECT_FALSE(CheckSchedule(decay).empty());
 }
 
 TEST(ParseStyles, ErrorsNameTheLegalOnes) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "graph/base/diagnostic.h"
 #include "graph/base/status.h"
 #include "graph/ir/step_names.h"
 #include "runtime/train/parameters.h"
@@ -19,14 +19,12 @@ namespace {
 
 constexpr double kNsPerMs = 1e6;
 
-absl::Status CheckOptions(const TrainOptions& o) {
-  std::vector<std::string> violations;
+absl::Status CheckTrainOptions(const TrainOptions& o) {
+  Diagnostics violations = CheckSchedule(o.lr);
+  violations.Append(CheckSchedule(o.weight_decay));
   const auto require = [&violations](bool holds, const auto&... text) {
-    if (!holds) violations.push_back(absl::StrCat(text...));
+    if (!holds) violations.Add("", "", absl::StrCat(text...));
   };
-  for (const absl::Status& status : {CheckSchedule(o.lr), CheckSchedule(o.weight_decay)}) {
-    if (!status.ok()) violations.emplace_back(status.message());
-  }
   require(o.adam.beta1 >= 0 && o.adam.beta1 < 1, "Adam's beta1 must lie in [0, 1), not ",
           o.adam.beta1);
   require(o.adam.beta2 >= 0 && o.adam.beta2 < 1, "Adam's beta2 must lie in [0, 1), not ",
@@ -40,8 +38,7 @@ absl::Status CheckOptions(const TrainOptions& o) {
   const bool has_eval_data = o.eval_data.has_value() || !o.eval_data_path.empty();
   require(o.eval_tail_samples == 0 || !has_eval_data,
           "evaluation takes a file of its own or a tail of the training data, not both");
-  if (violations.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrJoin(violations, "\n"));
+  return violations.ToStatus();
 }
 
 absl::StatusOr<ByteDataset> DataOf(const absl::optional<ByteDataset>& data, const std::string& path,
@@ -93,7 +90,7 @@ Trainer::Trainer(std::unique_ptr<Executor> executor, ByteDataset data, TrainOpti
     : executor_(std::move(executor)), data_(std::move(data)), options_(std::move(options)) {}
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, TrainOptions options) {
-  MGC_RETURN_IF_ERROR(CheckOptions(options));
+  MGC_RETURN_IF_ERROR(CheckTrainOptions(options));
   MGC_RETURN_IF_ERROR(CheckParameters(plan));
   MGC_ASSIGN_OR_RETURN(ByteDataset data, DataOf(options.data, options.data_path, plan.seq_length));
   MGC_RETURN_IF_ERROR(CheckVocabulary(data, plan.vocab));

@@ -12,7 +12,7 @@
 namespace mgc {
 namespace {
 
-absl::Status CheckOptions(const Trainer& trainer, const RunOptions& options) {
+absl::Status CheckRunOptions(const Trainer& trainer, const RunOptions& options) {
   if (options.steps < 1) {
     return absl::InvalidArgumentError(absl::StrCat("cannot train for ", options.steps, " steps"));
   }
@@ -93,7 +93,7 @@ class Reports {
 }  // namespace
 
 absl::Status RunTraining(Trainer& trainer, const RunOptions& options) {
-  MGC_RETURN_IF_ERROR(CheckOptions(trainer, options));
+  MGC_RETURN_IF_ERROR(CheckRunOptions(trainer, options));
   Reports reports(options);
   MGC_RETURN_IF_ERROR(reports.Open());
   for (int64_t step = 1; step <= options.steps; ++step) {

@@ -36,9 +36,9 @@ constexpr const char* kLists[] = {
 PipelineSchedule HandWritten() {
   PipelineSchedule schedule{2, 2, 4, {}};
   for (const char* list : kLists) {
-    schedule.ranks.emplace_back();
+    schedule.lists.emplace_back();
     for (absl::string_view word : absl::StrSplit(list, ' ')) {
-      schedule.ranks.back().push_back(
+      schedule.lists.back().push_back(
           {word[0] - '0',
            word[1] == 'F' ? ScheduleActionKind::kForward : ScheduleActionKind::kBackward,
            word[2] - '0'});

@@ -99,7 +99,7 @@ Facts Orders(const Plan& plan) {
   Facts facts;
   for (const PlanClass& plan_class : plan.classes) {
     facts.push_back({absl::StrCat("order of pp ", plan_class.coordinate),
-                     ToString(FindLoops(StepsOf(plan_class)))});
+                     ToString(FindLoops(ScheduleEntriesOf(plan_class)))});
   }
   return facts;
 }

@@ -57,7 +57,8 @@ std::string ClassText(const Plan& plan, const PlanClass& plan_class) {
     }
   }
   absl::StrAppend(&text, "  update: ", CallsText(plan, plan_class.update), "\n");
-  return absl::StrCat(text, "  actions: ", ToString(FindLoops(StepsOf(plan_class))), "\n");
+  return absl::StrCat(text, "  actions: ", ToString(FindLoops(ScheduleEntriesOf(plan_class))),
+                      "\n");
 }
 
 void WriteCalls(const Plan& plan, absl::string_view key, const std::vector<Call>& calls,
@@ -97,7 +98,7 @@ void WriteClass(const Plan& plan, const PlanClass& plan_class, JsonWriter* json)
   }
   json->EndArray();
   WriteCalls(plan, "update", plan_class.update, json);
-  json->String("actions", ToString(FindLoops(StepsOf(plan_class)))).EndObject();
+  json->String("actions", ToString(FindLoops(ScheduleEntriesOf(plan_class)))).EndObject();
 }
 
 }  // namespace

@@ -10,24 +10,24 @@
 namespace mgc {
 
 // An action or a transfer: `3F` for micro-batch 2.
-struct Step {
+struct ScheduleEntry {
   std::string word;
   int64_t micro_batch = -1;  // -1: none
 };
 
 // `3F2`
-std::string ToString(const Step& step);
+std::string ToString(const ScheduleEntry& entry);
 
-// `steps` run `times` times, each time with micro-batches `shift` higher.
+// `entries` run `times` times, each time with micro-batches `shift` higher.
 struct Loop {
-  std::vector<Step> steps;
+  std::vector<ScheduleEntry> entries;
   int64_t times = 1;
   int64_t shift = 0;
 };
 
-// Loops that, run one after another, give `steps`. A loop has at most 64 steps and repeats at least
-// twice, or once with any number of steps.
-std::vector<Loop> FindLoops(const std::vector<Step>& steps);
+// Loops that, run one after another, give `entries`. A loop has at most 64 entries and repeats at
+// least twice, or once with any number of entries.
+std::vector<Loop> FindLoops(const std::vector<ScheduleEntry>& entries);
 
 // `0F0 0F1 6 x (0F2 0B0) +1 0B6 0B7`
 std::string ToString(const std::vector<Loop>& loops);

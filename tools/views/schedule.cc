@@ -22,25 +22,25 @@ bool IsAwaited(const Transfer& transfer, const Action& action) {
                      [&](const TransferRef& ref) { return SameRef(ref, transfer.ref); });
 }
 
-Step StepOf(const PlanClass& plan_class, const ActionRef& ref) {
+ScheduleEntry EntryOf(const PlanClass& plan_class, const ActionRef& ref) {
   if (ref.kind == ActionKind::kUpdate) return {std::string(LetterOf(ref.kind)), -1};
   const int stage = plan_class.chunks[static_cast<size_t>(ref.chunk)].stage;
   const bool once = ref.kind == ActionKind::kReduceGrad;
   return {absl::StrCat(stage, LetterOf(ref.kind)), once ? -1 : ref.micro_batch};
 }
 
-Step StepOf(const PlanClass& plan_class, const TransferRef& ref) {
+ScheduleEntry EntryOf(const PlanClass& plan_class, const TransferRef& ref) {
   const int stage = plan_class.chunks[static_cast<size_t>(ref.chunk)].stage;
   return {absl::StrCat(stage, WordOf(ref.kind)), ref.micro_batch};
 }
 
 }  // namespace
 
-std::vector<Step> StepsOf(const PlanClass& plan_class) {
-  std::vector<Step> steps;
+std::vector<ScheduleEntry> ScheduleEntriesOf(const PlanClass& plan_class) {
+  std::vector<ScheduleEntry> entries;
   const std::vector<Transfer>& transfers = plan_class.train.transfers;
   size_t next = 0;
-  const auto take = [&] { steps.push_back(StepOf(plan_class, transfers[next++].ref)); };
+  const auto take = [&] { entries.push_back(EntryOf(plan_class, transfers[next++].ref)); };
   for (const Action& action : plan_class.train.compute) {
     const auto anchored = [&] {
       return next < transfers.size() && SameRef(transfers[next].anchor, action.ref);
@@ -49,18 +49,18 @@ std::vector<Step> StepsOf(const PlanClass& plan_class) {
            (IsAwaited(transfers[next], action) || !FollowsStart(transfers[next], action))) {
       take();
     }
-    steps.push_back(StepOf(plan_class, action.ref));
+    entries.push_back(EntryOf(plan_class, action.ref));
     while (anchored()) take();
   }
   while (next < transfers.size()) take();
-  return steps;
+  return entries;
 }
 
 ScheduleRows RowsOf(const PipelineSchedule& schedule) {
   ScheduleRows rows;
-  for (const std::vector<ScheduleAction>& rank : schedule.ranks) {
+  for (const std::vector<ScheduleAction>& list : schedule.lists) {
     rows.emplace_back();
-    for (const ScheduleAction& action : rank) rows.back().push_back(ToString(action));
+    for (const ScheduleAction& action : list) rows.back().push_back(ToString(action));
   }
   return rows;
 }
@@ -69,7 +69,8 @@ ScheduleRows RowsOf(const Plan& plan) {
   ScheduleRows rows;
   for (const PlanClass& plan_class : plan.classes) {
     rows.emplace_back();
-    for (const Step& step : StepsOf(plan_class)) rows.back().push_back(ToString(step));
+    for (const ScheduleEntry& entry : ScheduleEntriesOf(plan_class))
+      rows.back().push_back(ToString(entry));
   }
   return rows;
 }

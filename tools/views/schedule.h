@@ -29,7 +29,7 @@ std::string ScheduleCsv(const ScheduleRows& rows);
 std::string ScheduleJson(const ScheduleRows& rows);
 
 // The training step of a class, as the rows above.
-std::vector<Step> StepsOf(const PlanClass& plan_class);
+std::vector<ScheduleEntry> ScheduleEntriesOf(const PlanClass& plan_class);
 
 }  // namespace mgc
 

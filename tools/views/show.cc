@@ -117,7 +117,7 @@ std::string ActionsText(const Plan& plan) {
   std::string text;
   for (const PlanClass& plan_class : plan.classes) {
     absl::StrAppend(&text, "pp ", plan_class.coordinate, ": ",
-                    ToString(FindLoops(StepsOf(plan_class))), "\n");
+                    ToString(FindLoops(ScheduleEntriesOf(plan_class))), "\n");
   }
   return text;
 }

@@ -135,27 +135,27 @@ TEST(MemoryTest, TextAndJson) {
 }
 
 TEST(RepeatsTest, FindsLoopsAndLosesNothing) {
-  std::vector<Step> steps = {{"0F", 0}, {"0F", 1}};
+  std::vector<ScheduleEntry> entries = {{"0F", 0}, {"0F", 1}};
   for (int64_t i = 0; i < 6; ++i) {
-    steps.push_back({"0F", i + 2});
-    steps.push_back({"0B", i});
+    entries.push_back({"0F", i + 2});
+    entries.push_back({"0B", i});
   }
-  steps.push_back({"0R", -1});
-  steps.push_back({"U", -1});
-  const std::vector<Loop> loops = FindLoops(steps);
+  entries.push_back({"0R", -1});
+  entries.push_back({"U", -1});
+  const std::vector<Loop> loops = FindLoops(entries);
   EXPECT_EQ(ToString(loops), "3 x (0F0) +1 5 x (0B0 0F3) +1 0B5 0R U");
   std::vector<std::string> unrolled;
   for (const Loop& loop : loops) {
     for (int64_t i = 0; i < loop.times; ++i) {
-      for (Step step : loop.steps) {
-        if (step.micro_batch >= 0) step.micro_batch += i * loop.shift;
-        unrolled.push_back(ToString(step));
+      for (ScheduleEntry entry : loop.entries) {
+        if (entry.micro_batch >= 0) entry.micro_batch += i * loop.shift;
+        unrolled.push_back(ToString(entry));
       }
     }
   }
   std::vector<std::string> expected;
-  expected.reserve(steps.size());
-  for (const Step& step : steps) expected.push_back(ToString(step));
+  expected.reserve(entries.size());
+  for (const ScheduleEntry& entry : entries) expected.push_back(ToString(entry));
   EXPECT_EQ(unrolled, expected);
   EXPECT_TRUE(FindLoops({}).empty());
 }

@@ -177,15 +177,15 @@ void CheckBoundaries(const StagedPlan& staged, int64_t stream_bytes, Diagnostics
 // scheduled_c1.
 void CheckLists(const ScheduledPlan& scheduled, Diagnostics* violations) {
   const StagedPlan& staged = scheduled.staged;
-  const auto& ranks = scheduled.schedule.ranks;
-  if (ranks.size() != staged.classes.size()) {
-    Report(violations, "plan", "scheduled_c1", ranks.size(), " lists for ", staged.classes.size(),
+  const auto& lists = scheduled.schedule.lists;
+  if (lists.size() != staged.classes.size()) {
+    Report(violations, "plan", "scheduled_c1", lists.size(), " lists for ", staged.classes.size(),
            " classes");
     return;
   }
-  for (size_t c = 0; c < ranks.size(); ++c) {
+  for (size_t c = 0; c < lists.size(); ++c) {
     const StagedClass& own = staged.classes[c];
-    for (const ScheduleAction& action : ranks[c]) {
+    for (const ScheduleAction& action : lists[c]) {
       const bool runs = action.kind == ScheduleActionKind::kForward ||
                         action.kind == ScheduleActionKind::kBackward;
       const bool own_stage =

@@ -28,23 +28,23 @@ void SetSideBySide(Segment* segment) {
 }
 
 PlanClass DraftOf(const StagedClass& staged) {
-  PlanClass made;
-  made.coordinate = staged.coordinate;
+  PlanClass plan_class;
+  plan_class.coordinate = staged.coordinate;
   for (const StagedBlock& held : staged.blocks) {
-    made.blocks.push_back({held.block, held.layer, held.owner, 0, 0, 0});
+    plan_class.blocks.push_back({held.block, held.layer, held.owner, 0, 0, 0});
   }
-  made.chunks = BindChunks(staged.train.chunks, AtZero);
-  made.eval_chunks = BindChunks(staged.eval.chunks, AtZero);
-  made.update = BindCalls(staged.train.update, AtZero);
-  made.eval_update = BindCalls(staged.eval.update, AtZero);
-  made.global_bytes = staged.train.global_bytes;
-  made.eval_global_bytes = staged.eval.global_bytes;
-  made.scalars = BindNames(staged.train.scalars, 0);
-  made.reports = BindNames(staged.train.reports, 0);
-  made.eval_reports = BindNames(staged.eval.reports, 0);
-  made.memory.peak = kEndless;
-  made.memory.workspace = kEndless;
-  return made;
+  plan_class.chunks = BindChunks(staged.train.chunks, AtZero);
+  plan_class.eval_chunks = BindChunks(staged.eval.chunks, AtZero);
+  plan_class.update = BindCalls(staged.train.update, AtZero);
+  plan_class.eval_update = BindCalls(staged.eval.update, AtZero);
+  plan_class.global_bytes = staged.train.global_bytes;
+  plan_class.eval_global_bytes = staged.eval.global_bytes;
+  plan_class.scalars = BindNames(staged.train.scalars, 0);
+  plan_class.reports = BindNames(staged.train.reports, 0);
+  plan_class.eval_reports = BindNames(staged.eval.reports, 0);
+  plan_class.memory.peak = kEndless;
+  plan_class.memory.workspace = kEndless;
+  return plan_class;
 }
 
 Program DraftOf(const OrderedProgram& ordered, int64_t slot_bytes) {
@@ -87,7 +87,7 @@ Plan DraftOf(const ScheduledPlan& scheduled, const Graph& model) {
   draft.global_batch_size = schedule.micro_batches;
   for (size_t c = 0; c < draft.classes.size(); ++c) {
     const auto compute = [&](const StagedStep& of, bool backward) {
-      return DraftOf(ComputeList(schedule.ranks[c], staged.stages, schedule.micro_batches,
+      return DraftOf(ComputeList(schedule.lists[c], staged.stages, schedule.micro_batches,
                                  of.chunks, backward));
     };
     draft.classes[c].train = compute(staged.classes[c].train, true);

@@ -112,6 +112,10 @@ enum class ScheduleActionKind : uint8_t {
   kWeightGradient,  // W
 };
 
+// An entry of a schedule. It says the stage, as published schedules do, so that lists can be read
+// and compared without a plan; an ActionRef (graph/plan/plan.h) says the chunk of the class that
+// runs it. ComputeList (passes/plan/forms/compute_list.h) makes the second of the first. Of the
+// kinds, a plan runs whole backwards alone (scheduled_c1).
 struct ScheduleAction {
   int32_t stage = 0;
   ScheduleActionKind kind = ScheduleActionKind::kForward;
@@ -126,7 +130,7 @@ struct PipelineSchedule {
   int64_t pp = 1;
   int64_t vp = 1;
   int64_t micro_batches = 1;
-  std::vector<std::vector<ScheduleAction>> ranks;  // one list per pipeline rank, in order
+  std::vector<std::vector<ScheduleAction>> lists;  // by pipeline rank, each in order
 };
 
 // PyTorch's words for an action, `<stage><kind><micro-batch>`: `0F3`, `2B1`.

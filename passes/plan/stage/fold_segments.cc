@@ -11,7 +11,7 @@ namespace mgc {
 namespace {
 
 template <class T>
-void AppendRaw(const T& value, std::string* key) {
+void AppendBytes(const T& value, std::string* key) {
   key->append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
@@ -23,7 +23,7 @@ void AppendAttr(const Attrs::Entry& entry, std::string* key) {
         if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
           absl::StrAppend(key, absl::StrJoin(value, ","));
         } else if constexpr (std::is_same_v<T, double>) {
-          AppendRaw(value, key);
+          AppendBytes(value, key);
         } else {
           absl::StrAppend(key, value);
         }
@@ -34,12 +34,12 @@ void AppendAttr(const Attrs::Entry& entry, std::string* key) {
 
 void AppendSharding(const Sharding& sharding, std::string* key) {
   for (const AxisList& axes : sharding.dims) {
-    for (AxisId axis : axes) AppendRaw(axis, key);
+    for (AxisId axis : axes) AppendBytes(axis, key);
     key->push_back('|');
   }
-  AppendRaw(sharding.sum.bits(), key);
-  AppendRaw(sharding.max.bits(), key);
-  for (AxisId axis : sharding.storage) AppendRaw(axis, key);
+  AppendBytes(sharding.sum.bits(), key);
+  AppendBytes(sharding.max.bits(), key);
+  for (AxisId axis : sharding.storage) AppendBytes(axis, key);
 }
 
 // Everything that makes two segments differ, as one string.
@@ -50,17 +50,17 @@ std::string KeyOf(const Segment& segment) {
   for (const Slot& slot : segment.slots) {
     absl::StrAppend(&key, slot.name, " ", slot.type.ToString(), " ");
     AppendSharding(slot.sharding, &key);
-    AppendRaw(slot.formal, &key);
-    AppendRaw(slot.offset, &key);
+    AppendBytes(slot.formal, &key);
+    AppendBytes(slot.offset, &key);
   }
   for (const Instr& instr : segment.instrs) {
-    AppendRaw(instr.kind, &key);
-    AppendRaw(reinterpret_cast<uintptr_t>(instr.op), &key);
+    AppendBytes(instr.kind, &key);
+    AppendBytes(reinterpret_cast<uintptr_t>(instr.op), &key);
     for (const Attrs::Entry& entry : instr.attrs) AppendAttr(entry, &key);
-    for (int slot : instr.inputs) AppendRaw(slot, &key);
+    for (int slot : instr.inputs) AppendBytes(slot, &key);
     key.push_back('>');
-    for (int slot : instr.outputs) AppendRaw(slot, &key);
-    AppendRaw(instr.collective, &key);
+    for (int slot : instr.outputs) AppendBytes(slot, &key);
+    AppendBytes(instr.collective, &key);
   }
   return key;
 }

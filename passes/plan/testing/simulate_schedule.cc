@@ -21,11 +21,11 @@ class Simulation {
       : schedule_(schedule),
         costs_(costs),
         stages_(schedule.pp * schedule.vp),
-        next_(schedule.ranks.size(), 0),
-        free_at_(schedule.ranks.size(), 0),
+        next_(schedule.lists.size(), 0),
+        free_at_(schedule.lists.size(), 0),
         forward_end_(stages_ * schedule.micro_batches, kNotYet),
         gradient_end_(stages_ * schedule.micro_batches, kNotYet) {
-    timing_.ranks.resize(schedule.ranks.size());
+    timing_.pipeline_ranks.resize(schedule.lists.size());
   }
 
   absl::StatusOr<ScheduleTiming> Run();
@@ -94,7 +94,7 @@ int64_t Simulation::Ready(const ScheduleAction& action) const {
 }
 
 bool Simulation::Advance(size_t rank) {
-  const std::vector<ScheduleAction>& actions = schedule_.ranks[rank];
+  const std::vector<ScheduleAction>& actions = schedule_.lists[rank];
   const size_t before = next_[rank];
   for (; next_[rank] < actions.size(); ++next_[rank]) {
     const ScheduleAction& action = actions[next_[rank]];
@@ -102,8 +102,8 @@ bool Simulation::Advance(size_t rank) {
     if (ready == kNotYet) break;
     const int64_t start = std::max(ready, free_at_[rank]);
     const int64_t end = start + Cost(action);
-    timing_.ranks[rank].starts.push_back(start);
-    timing_.ranks[rank].busy += end - start;
+    timing_.pipeline_ranks[rank].starts.push_back(start);
+    timing_.pipeline_ranks[rank].busy += end - start;
     free_at_[rank] = end;
     if (action.kind == ScheduleActionKind::kForward) {
       forward_end_[Slot(action.stage, action.micro_batch)] = end;
@@ -117,9 +117,9 @@ bool Simulation::Advance(size_t rank) {
 absl::Status Simulation::Stuck() const {
   std::vector<std::string> waiting;
   for (size_t rank = 0; rank < next_.size(); ++rank) {
-    if (next_[rank] == schedule_.ranks[rank].size()) continue;
+    if (next_[rank] == schedule_.lists[rank].size()) continue;
     waiting.push_back(absl::StrCat("rank ", rank, " at ",
-                                   ToString(schedule_.ranks[rank][next_[rank]]), " (action ",
+                                   ToString(schedule_.lists[rank][next_[rank]]), " (action ",
                                    next_[rank], ")"));
   }
   constexpr size_t kShown = 8;
@@ -131,7 +131,7 @@ absl::Status Simulation::Stuck() const {
 }
 
 absl::StatusOr<ScheduleTiming> Simulation::Run() {
-  const size_t ranks = schedule_.ranks.size();
+  const size_t ranks = schedule_.lists.size();
   std::deque<size_t> wake;
   for (size_t rank = 0; rank < ranks; ++rank) wake.push_back(rank);
   while (!wake.empty()) {
@@ -143,10 +143,11 @@ absl::StatusOr<ScheduleTiming> Simulation::Run() {
     wake.push_back((rank > 0 ? rank : ranks) - 1);
   }
   for (size_t rank = 0; rank < ranks; ++rank) {
-    if (next_[rank] < schedule_.ranks[rank].size()) return Stuck();
+    if (next_[rank] < schedule_.lists[rank].size()) return Stuck();
     timing_.makespan = std::max(timing_.makespan, free_at_[rank]);
   }
-  for (RankTiming& rank : timing_.ranks) rank.bubble = timing_.makespan - rank.busy;
+  for (PipelineRankTiming& rank : timing_.pipeline_ranks)
+    rank.bubble = timing_.makespan - rank.busy;
   return std::move(timing_);
 }
 
@@ -220,15 +221,15 @@ class ActionCounter {
 absl::Status CheckActions(const PipelineSchedule& schedule) {
   const int64_t stages = SaturatingMultiply(schedule.pp, schedule.vp);
   if (schedule.pp < 1 || schedule.vp < 1 || schedule.micro_batches < 1 ||
-      static_cast<int64_t>(schedule.ranks.size()) != schedule.pp ||
+      static_cast<int64_t>(schedule.lists.size()) != schedule.pp ||
       SaturatingMultiply(stages, schedule.micro_batches) > kMaxScheduleActions) {
     return absl::InvalidArgumentError(absl::StrCat(
         "schedule of pp ", schedule.pp, ", vp ", schedule.vp, ", ", schedule.micro_batches,
-        " micro-batches has ", schedule.ranks.size(), " ranks"));
+        " micro-batches has ", schedule.lists.size(), " ranks"));
   }
   ActionCounter counter(schedule);
-  for (size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
-    for (const ScheduleAction& action : schedule.ranks[rank]) {
+  for (size_t rank = 0; rank < schedule.lists.size(); ++rank) {
+    for (const ScheduleAction& action : schedule.lists[rank]) {
       MGC_RETURN_IF_ERROR(counter.Add(rank, action));
     }
   }
@@ -256,8 +257,8 @@ absl::StatusOr<ScheduleTiming> SimulateSchedule(const PipelineSchedule& schedule
   MGC_RETURN_IF_ERROR(CheckActions(schedule));
   MGC_RETURN_IF_ERROR(CheckCosts(schedule, costs));
   MGC_ASSIGN_OR_RETURN(ScheduleTiming timing, Simulation(schedule, costs).Run());
-  for (size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
-    timing.ranks[rank].peak_activations = PeakActivations(schedule.ranks[rank]);
+  for (size_t rank = 0; rank < schedule.lists.size(); ++rank) {
+    timing.pipeline_ranks[rank].peak_activations = PeakActivations(schedule.lists[rank]);
   }
   return timing;
 }

@@ -27,8 +27,8 @@ struct ScheduleCosts {
   int64_t transfer = 0;           // between two ranks; within a rank 0
 };
 
-struct RankTiming {
-  std::vector<int64_t> starts;  // one per action of the rank
+struct PipelineRankTiming {
+  std::vector<int64_t> starts;  // one per action of its list
   int64_t busy = 0;
   int64_t bubble = 0;  // makespan - busy
   // Forwards of any stage of this rank whose backward (its W where it is split) has not yet ended,
@@ -38,7 +38,7 @@ struct RankTiming {
 
 struct ScheduleTiming {
   int64_t makespan = 0;
-  std::vector<RankTiming> ranks;
+  std::vector<PipelineRankTiming> pipeline_ranks;
 };
 
 // InvalidArgument when the schedule is not one: an action out of range or on the wrong rank, twice,

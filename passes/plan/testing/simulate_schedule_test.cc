@@ -36,9 +36,9 @@ PipelineSchedule ReadSchedule(const std::string& csv, int64_t vp, int64_t micro_
   for (absl::string_view row : absl::StrSplit(csv, '\n', absl::SkipEmpty())) {
     std::vector<ScheduleAction> actions;
     for (absl::string_view word : absl::StrSplit(row, ',')) actions.push_back(ReadAction(word));
-    schedule.ranks.push_back(actions);
+    schedule.lists.push_back(actions);
   }
-  schedule.pp = static_cast<int64_t>(schedule.ranks.size());
+  schedule.pp = static_cast<int64_t>(schedule.lists.size());
   return schedule;
 }
 
@@ -48,7 +48,8 @@ ScheduleCosts EqualCosts(int64_t stages, int64_t forward = 1, int64_t transfer =
 
 std::vector<int64_t> Peaks(const ScheduleTiming& timing) {
   std::vector<int64_t> peaks;
-  for (const RankTiming& rank : timing.ranks) peaks.push_back(rank.peak_activations);
+  for (const PipelineRankTiming& rank : timing.pipeline_ranks)
+    peaks.push_back(rank.peak_activations);
   return peaks;
 }
 
@@ -80,7 +81,7 @@ TEST(SimulateScheduleTest, KnowsGpipesPeak) {
   const ScheduleTiming timing = MustSimulate(*schedule, EqualCosts(4));
   EXPECT_EQ(timing.makespan, 33);
   EXPECT_THAT(Peaks(timing), ElementsAre(8, 8, 8, 8));
-  for (const RankTiming& rank : timing.ranks) {
+  for (const PipelineRankTiming& rank : timing.pipeline_ranks) {
     EXPECT_EQ(rank.busy, 24);
     EXPECT_EQ(rank.bubble, 9);
     EXPECT_EQ(rank.starts.size(), 16u);
@@ -94,7 +95,7 @@ TEST(SimulateScheduleTest, PlaysOtherSchedules) {
   const ScheduleTiming zbh1 =
       MustSimulate(ReadSchedule(ReadVectors("schedule_zbh1_p4_m8.csv"), 1, 8), EqualCosts(4));
   EXPECT_EQ(zbh1.makespan, 27);
-  EXPECT_EQ(zbh1.ranks[0].bubble, 3);
+  EXPECT_EQ(zbh1.pipeline_ranks[0].bubble, 3);
   EXPECT_THAT(Peaks(zbh1), ElementsAre(4, 4, 4, 4));
   const ScheduleTiming split = MustSimulate(
       ReadSchedule(ReadVectors("schedule_interleaved_zb_p4_m8_v2.csv"), 2, 8), EqualCosts(8));
@@ -149,7 +150,7 @@ TEST(SimulateScheduleTest, AShortLastGroupCanHang) {
       list.push_back({(2 - mirrored.stage / 4) * 4 + rank, ScheduleActionKind::kBackward,
                       mirrored.micro_batch});
     }
-    schedule.ranks.push_back(list);
+    schedule.lists.push_back(list);
   }
   EXPECT_EQ(SimulateSchedule(schedule, EqualCosts(12)).status().code(),
             absl::StatusCode::kFailedPrecondition);

@@ -37,9 +37,9 @@ StepSimulator::StepSimulator(const SimulationSpec& spec, std::vector<SimulatedCl
       classes_(std::move(classes)),
       num_stages_(static_cast<int>(spec.stages.size())),
       keep_spans_(keep_spans),
-      ranks_(classes_.size()),
+      states_(classes_.size()),
       position_(classes_.size()) {
-  for (size_t r = 0; r < ranks_.size(); ++r) PrepareRank(static_cast<int>(r));
+  for (size_t c = 0; c < states_.size(); ++c) PrepareClass(static_cast<int>(c));
   PrepareChannels();
 }
 
@@ -56,119 +56,120 @@ void StepSimulator::PrepareChannels() {
       channels_[id].src = src;
       channels_[id].dst = dst;
       channels_[id].ns = TransferNs(spec_.costs, src, dst, spec_.stream_bytes);
-      ranks_[src].channels.push_back(id);
-      ranks_[dst].channels.push_back(id);
+      states_[src].channels.push_back(id);
+      states_[dst].channels.push_back(id);
     }
   }
 }
 
-void StepSimulator::PrepareRank(int r) {
-  const SimulatedClass& c = classes_[r];
-  Rank& rank = ranks_[r];
+void StepSimulator::PrepareClass(int c) {
+  const SimulatedClass& simulated = classes_[c];
+  ClassState& state = states_[c];
   std::vector<std::vector<TimedStep>> segments(spec_.segments.size());
   const auto prepare = [&](const std::vector<StagedCall>& calls) {
     for (const StagedCall& call : calls) {
       std::vector<TimedStep>& steps = segments[call.segment];
-      if (steps.empty()) steps = TimeSegment(spec_.costs, spec_.segments[call.segment], r);
+      if (steps.empty()) steps = TimeSegment(spec_.costs, spec_.segments[call.segment], c);
     }
-    rank.steps.push_back(Concatenate(calls, segments));
+    state.steps.push_back(Concatenate(calls, segments));
   };
-  for (const StagedChunk& chunk : *c.chunks) {
+  for (const StagedChunk& chunk : *simulated.chunks) {
     prepare(chunk.forward);
     prepare(chunk.backward);
     prepare(chunk.reduce);
   }
-  prepare(*c.update);
+  prepare(*simulated.update);
   const size_t micro_batches = static_cast<size_t>(spec_.micro_batches);
-  rank.inputs.assign(c.chunks->size(), std::vector<int64_t>(micro_batches, -1));
-  rank.grad_inputs = rank.inputs;
-  position_[r].assign(
-      2, std::vector<std::vector<int>>(c.chunks->size(), std::vector<int>(micro_batches, -1)));
-  for (size_t i = 0; i < c.program->compute.size(); ++i) {
-    const ActionRef& ref = c.program->compute[i].ref;
+  state.inputs.assign(simulated.chunks->size(), std::vector<int64_t>(micro_batches, -1));
+  state.grad_inputs = state.inputs;
+  position_[c].assign(2, std::vector<std::vector<int>>(simulated.chunks->size(),
+                                                       std::vector<int>(micro_batches, -1)));
+  for (size_t i = 0; i < simulated.program->compute.size(); ++i) {
+    const ActionRef& ref = simulated.program->compute[i].ref;
     if (ref.kind > ActionKind::kBackward) continue;
-    position_[r][static_cast<int>(ref.kind)][ref.chunk][ref.micro_batch] = static_cast<int>(i);
+    position_[c][static_cast<int>(ref.kind)][ref.chunk][ref.micro_batch] = static_cast<int>(i);
   }
 }
 
-const std::vector<TimedStep>& StepSimulator::StepsOf(const Rank& rank, const ActionRef& ref) const {
-  if (ref.kind == ActionKind::kUpdate) return rank.steps.back();
-  return rank.steps[static_cast<size_t>(ref.chunk) * 3 + static_cast<size_t>(ref.kind)];
+const std::vector<TimedStep>& StepSimulator::StepsOf(const ClassState& state,
+                                                     const ActionRef& ref) const {
+  if (ref.kind == ActionKind::kUpdate) return state.steps.back();
+  return state.steps[static_cast<size_t>(ref.chunk) * 3 + static_cast<size_t>(ref.kind)];
 }
 
-void StepSimulator::Push(int64_t time, Event::Kind kind, int rank, int index, int action) {
-  events_.push({time, sequence_++, kind, rank, index, action});
+void StepSimulator::Push(int64_t time, Event::Kind kind, int rank_class, int index, int action) {
+  events_.push({time, sequence_++, kind, rank_class, index, action});
 }
 
-void StepSimulator::Span(int r, bool communication, std::string name, int64_t begin, int64_t end) {
-  result_.spans.push_back({r, communication, std::move(name), begin, end});
+void StepSimulator::Span(int c, bool communication, std::string name, int64_t begin, int64_t end) {
+  result_.spans.push_back({c, communication, std::move(name), begin, end});
 }
 
 absl::StatusOr<SimulatedStep> StepSimulator::Run() {
-  result_.busy_ns.assign(ranks_.size(), 0);
-  for (size_t r = 0; r < ranks_.size(); ++r) Push(0, Event::kCompute, static_cast<int>(r), 0, 0);
+  result_.busy_ns.assign(states_.size(), 0);
+  for (size_t c = 0; c < states_.size(); ++c) Push(0, Event::kCompute, static_cast<int>(c), 0, 0);
   while (!events_.empty()) {
     const Event event = events_.top();
     events_.pop();
     if (event.time >= kMaxNs) return StepOfCenturies(spec_.costs.machine);
     result_.makespan_ns = event.time;
-    Rank& rank = ranks_[event.rank];
-    if (event.kind == Event::kCompute) rank.running = false;
+    ClassState& state = states_[event.rank_class];
+    if (event.kind == Event::kCompute) state.running = false;
     if (event.kind == Event::kCollectiveDone) {
-      --rank.outstanding;
-      if (event.action == rank.action && rank.step >= 0) rank.done[event.index] = true;
+      --state.outstanding;
+      if (event.action == state.action && state.step >= 0) state.done[event.index] = true;
     }
     if (event.kind == Event::kTransferDone) FinishTransfer(transfers_[event.index], event.time);
-    Advance(event.rank, event.time);
-    TryStart(event.rank, event.time);
+    Advance(event.rank_class, event.time);
+    TryStart(event.rank_class, event.time);
   }
-  for (size_t r = 0; r < ranks_.size(); ++r) {
-    const OrderedProgram& program = *classes_[r].program;
-    if (ranks_[r].action == static_cast<int>(program.compute.size())) continue;
-    const ActionRef& ref = program.compute[ranks_[r].action].ref;
+  for (size_t c = 0; c < states_.size(); ++c) {
+    const OrderedProgram& program = *classes_[c].program;
+    if (states_[c].action == static_cast<int>(program.compute.size())) continue;
+    const ActionRef& ref = program.compute[states_[c].action].ref;
     return absl::FailedPreconditionError(
-        absl::StrCat("the schedule waits for itself: pipeline rank ", r, " never runs ",
-                     NameOf(ref, *classes_[r].chunks), " [order_c1]"));
+        absl::StrCat("the schedule waits for itself: pipeline rank ", c, " never runs ",
+                     NameOf(ref, *classes_[c].chunks), " [order_c1]"));
   }
-  for (size_t r = 0; r < ranks_.size(); ++r) result_.busy_ns[r] = ranks_[r].busy;
+  for (size_t c = 0; c < states_.size(); ++c) result_.busy_ns[c] = states_[c].busy;
   return std::move(result_);
 }
 
 // The receiver has its input, the sender its slot back.
 void StepSimulator::FinishTransfer(PendingTransfer t, int64_t now) {
-  auto& inputs =
-      t.recv.kind == TransferKind::kRecvForward ? ranks_[t.dst].inputs : ranks_[t.dst].grad_inputs;
+  auto& inputs = t.recv.kind == TransferKind::kRecvForward ? states_[t.dst].inputs
+                                                           : states_[t.dst].grad_inputs;
   inputs[t.recv.chunk][t.recv.micro_batch] = t.dst_slot;
   --channels_[t.channel].outboxes;
-  ranks_[t.src].free_slots.insert(t.src_slot);
-  ranks_[t.src].pool[t.src_slot] = {false, true, {}, t.send};
+  states_[t.src].free_slots.insert(t.src_slot);
+  states_[t.src].pool[t.src_slot] = {false, true, {}, t.send};
   Advance(t.dst, now);
   TryStart(t.dst, now);
 }
 
 // Runs a class' compute queue until it has to wait.
-void StepSimulator::Advance(int r, int64_t now) {
-  Rank& rank = ranks_[r];
-  const OrderedProgram& program = *classes_[r].program;
-  while (!rank.running && rank.action < static_cast<int>(program.compute.size())) {
-    if (rank.step < 0 && !BeginAction(r, now)) return;
-    const std::vector<TimedStep>& steps = StepsOf(rank, program.compute[rank.action].ref);
-    if (rank.step == static_cast<int>(steps.size())) {
-      EndAction(r, now);
+void StepSimulator::Advance(int c, int64_t now) {
+  ClassState& state = states_[c];
+  const OrderedProgram& program = *classes_[c].program;
+  while (!state.running && state.action < static_cast<int>(program.compute.size())) {
+    if (state.step < 0 && !BeginAction(c, now)) return;
+    const std::vector<TimedStep>& steps = StepsOf(state, program.compute[state.action].ref);
+    if (state.step == static_cast<int>(steps.size())) {
+      EndAction(c, now);
       continue;
     }
-    const TimedStep& step = steps[rank.step];
-    if (step.kind == TimedStep::kWait && !rank.done[step.collective]) return;
-    ++rank.step;
+    const TimedStep& step = steps[state.step];
+    if (step.kind == TimedStep::kWait && !state.done[step.collective]) return;
+    ++state.step;
     if (step.kind == TimedStep::kStart) {
-      const bool update = program.compute[rank.action].ref.kind == ActionKind::kUpdate;
-      rank.collectives.push_back({rank.action, step.collective, now, step.ns, update});
-      ++rank.outstanding;
-      TryStart(r, now);
+      const bool update = program.compute[state.action].ref.kind == ActionKind::kUpdate;
+      state.collectives.push_back({state.action, step.collective, now, step.ns, update});
+      ++state.outstanding;
+      TryStart(c, now);
     } else if (step.kind == TimedStep::kRun) {
-      rank.running = true;
-      rank.busy += step.ns;
-      Push(now + step.ns, Event::kCompute, r, 0, 0);
+      state.running = true;
+      state.busy += step.ns;
+      Push(now + step.ns, Event::kCompute, c, 0, 0);
     }
   }
 }
@@ -176,28 +177,28 @@ void StepSimulator::Advance(int r, int64_t now) {
 // Without this a stage ahead of a slower one would fill outboxes in number with the micro-batches.
 // Of several chunks a rank's later ones hold its first back; waiting here would only cost time.
 bool StepSimulator::IsBackedUp(int stage, bool forward) const {
-  const bool one_chunk_each = num_stages_ == static_cast<int>(ranks_.size());
+  const bool one_chunk_each = num_stages_ == static_cast<int>(states_.size());
   return one_chunk_each && channels_[ChannelFrom(stage, forward)].outboxes >= kMaxOutboxes;
 }
 
-bool StepSimulator::BeginAction(int r, int64_t now) {
-  Rank& rank = ranks_[r];
-  OrderedAction& action = classes_[r].program->compute[rank.action];
+bool StepSimulator::BeginAction(int c, int64_t now) {
+  ClassState& state = states_[c];
+  OrderedAction& action = classes_[c].program->compute[state.action];
   const ActionRef& ref = action.ref;
   if (ref.kind == ActionKind::kUpdate) {
-    if (rank.outstanding > 0) return false;
+    if (state.outstanding > 0) return false;
   } else if (ref.kind != ActionKind::kReduceGrad) {
-    const StagedChunk& chunk = (*classes_[r].chunks)[ref.chunk];
+    const StagedChunk& chunk = (*classes_[c].chunks)[ref.chunk];
     const bool forward = ref.kind == ActionKind::kForward;
     const bool first = chunk.stage == 0;
     const bool last = chunk.stage == num_stages_ - 1;
-    const int64_t input = rank.inputs[ref.chunk][ref.micro_batch];
-    const int64_t grad = rank.grad_inputs[ref.chunk][ref.micro_batch];
+    const int64_t input = state.inputs[ref.chunk][ref.micro_batch];
+    const int64_t grad = state.grad_inputs[ref.chunk][ref.micro_batch];
     if (forward ? !first && input < 0 : !last && grad < 0) return false;
     if (IsBackedUp(chunk.stage, forward)) return false;
     action.input = input;
     const bool received =
-        !NeighbourInPlace(spec_.stages, *classes_[r].chunks, ref, false).has_value();
+        !NeighbourInPlace(spec_.stages, *classes_[c].chunks, ref, false).has_value();
     if (forward && !first && received) {
       action.waits.push_back({TransferKind::kRecvForward, ref.chunk, ref.micro_batch});
     }
@@ -209,65 +210,65 @@ bool StepSimulator::BeginAction(int r, int64_t now) {
     }
     if (forward ? !last : !first) {
       PoolSlot previous;
-      (forward ? action.output : action.grad_output) = TakeSlot(r, &previous);
+      (forward ? action.output : action.grad_output) = TakeSlot(c, &previous);
       if (previous.has_transfer) action.waits.push_back(previous.transfer);
     }
   }
-  rank.step = 0;
-  rank.began = now;
-  const std::vector<TimedStep>& steps = StepsOf(rank, ref);
-  rank.done.assign(steps.size(), false);
+  state.step = 0;
+  state.began = now;
+  const std::vector<TimedStep>& steps = StepsOf(state, ref);
+  state.done.assign(steps.size(), false);
   return true;
 }
 
-void StepSimulator::EndAction(int r, int64_t now) {
-  Rank& rank = ranks_[r];
-  const OrderedAction& action = classes_[r].program->compute[rank.action];
+void StepSimulator::EndAction(int c, int64_t now) {
+  ClassState& state = states_[c];
+  const OrderedAction& action = classes_[c].program->compute[state.action];
   const ActionRef& ref = action.ref;
   if (keep_spans_) {
     const bool update = ref.kind == ActionKind::kUpdate;
-    Span(r, false, update ? std::string(LetterOf(ref.kind)) : NameOf(ref, *classes_[r].chunks),
-         rank.began, now);
+    Span(c, false, update ? std::string(LetterOf(ref.kind)) : NameOf(ref, *classes_[c].chunks),
+         state.began, now);
   }
   if (ref.kind <= ActionKind::kBackward) {
     const bool forward = ref.kind == ActionKind::kForward;
-    const bool trains = !(*classes_[r].chunks)[ref.chunk].backward.empty();
+    const bool trains = !(*classes_[c].chunks)[ref.chunk].backward.empty();
     const auto release = [&](int64_t slot) {
       if (slot < 0) return;
-      rank.free_slots.insert(slot);
-      rank.pool[slot] = {true, false, ref, {}};
+      state.free_slots.insert(slot);
+      state.pool[slot] = {true, false, ref, {}};
     };
     if (!forward || !trains) release(action.input);
     release(action.grad_input);
-    if (action.output >= 0) AskForTransfer(r, action, true, now);
-    if (action.grad_output >= 0) AskForTransfer(r, action, false, now);
+    if (action.output >= 0) AskForTransfer(c, action, true, now);
+    if (action.grad_output >= 0) AskForTransfer(c, action, false, now);
   }
-  ++rank.action;
-  rank.step = -1;
+  ++state.action;
+  state.step = -1;
   // A receive posted one action ahead may start now.
-  TryStart(r, now);
+  TryStart(c, now);
 }
 
 // To a stage of the same class, whose input then lies where the output does. False: there is none.
-bool StepSimulator::HandOver(int r, const OrderedAction& action, bool forward) {
+bool StepSimulator::HandOver(int c, const OrderedAction& action, bool forward) {
   const absl::optional<ActionRef> next =
-      NeighbourInPlace(spec_.stages, *classes_[r].chunks, action.ref, true);
+      NeighbourInPlace(spec_.stages, *classes_[c].chunks, action.ref, true);
   if (!next.has_value()) return false;
-  Rank& rank = ranks_[r];
-  (forward ? rank.inputs : rank.grad_inputs)[next->chunk][next->micro_batch] =
+  ClassState& state = states_[c];
+  (forward ? state.inputs : state.grad_inputs)[next->chunk][next->micro_batch] =
       forward ? action.output : action.grad_output;
   return true;
 }
 
-void StepSimulator::AskForTransfer(int r, const OrderedAction& action, bool forward, int64_t now) {
-  if (HandOver(r, action, forward)) return;
-  const int stage = (*classes_[r].chunks)[action.ref.chunk].stage + (forward ? 1 : -1);
+void StepSimulator::AskForTransfer(int c, const OrderedAction& action, bool forward, int64_t now) {
+  if (HandOver(c, action, forward)) return;
+  const int stage = (*classes_[c].chunks)[action.ref.chunk].stage + (forward ? 1 : -1);
   PendingTransfer transfer;
-  transfer.channel = ChannelFrom((*classes_[r].chunks)[action.ref.chunk].stage, forward);
+  transfer.channel = ChannelFrom((*classes_[c].chunks)[action.ref.chunk].stage, forward);
   Channel& channel = channels_[transfer.channel];
   ++channel.outboxes;
   transfer.ns = channel.ns;
-  transfer.src = r;
+  transfer.src = c;
   transfer.dst = spec_.stages[stage].rank_class;
   const int chunk = spec_.stages[stage].chunk;
   transfer.send = {forward ? TransferKind::kSendForward : TransferKind::kSendBackward,
@@ -280,39 +281,39 @@ void StepSimulator::AskForTransfer(int r, const OrderedAction& action, bool forw
   const int id = static_cast<int>(transfers_.size());
   transfers_.push_back(transfer);
   channel.pending.push_back(id);
-  ++ranks_[r].pending_transfers;
-  ++ranks_[transfer.dst].pending_transfers;
+  ++states_[c].pending_transfers;
+  ++states_[transfer.dst].pending_transfers;
 }
 
 bool StepSimulator::MayStart(const PendingTransfer& transfer, int64_t now) const {
-  return ranks_[transfer.src].queue_free <= now && ranks_[transfer.dst].queue_free <= now &&
-         ranks_[transfer.dst].action >= transfer.consumer - 1;
+  return states_[transfer.src].queue_free <= now && states_[transfer.dst].queue_free <= now &&
+         states_[transfer.dst].action >= transfer.consumer - 1;
 }
 
 // Starts what a class' communication queue can run now: the request that has waited longest.
-void StepSimulator::TryStart(int r, int64_t now) {
-  Rank& rank = ranks_[r];
-  if (rank.queue_free > now) return;
+void StepSimulator::TryStart(int c, int64_t now) {
+  ClassState& state = states_[c];
+  if (state.queue_free > now) return;
   int best = -1;
-  for (int c : rank.channels) {
-    if (channels_[c].pending.empty()) continue;
-    const int t = channels_[c].pending.front();
+  for (int id : state.channels) {
+    if (channels_[id].pending.empty()) continue;
+    const int t = channels_[id].pending.front();
     if (MayStart(transfers_[t], now) &&
         (best < 0 || transfers_[t].ready < transfers_[best].ready)) {
       best = t;
     }
   }
   // The update's collectives may span stages: they come after every transfer of the class.
-  const bool collective = !rank.collectives.empty() &&
-                          (!rank.collectives.front().update || rank.pending_transfers == 0);
-  if (collective && (best < 0 || rank.collectives.front().ready < transfers_[best].ready)) {
-    const PendingCollective c = rank.collectives.front();
-    rank.collectives.pop_front();
-    rank.queue_free = now + c.ns;
-    rank.placed = c.action == rank.placed_action ? rank.placed + 1 : 1;
-    rank.placed_action = c.action;
-    if (keep_spans_) Span(r, true, "collective", now, now + c.ns);
-    Push(now + c.ns, Event::kCollectiveDone, r, c.index, c.action);
+  const bool collective = !state.collectives.empty() &&
+                          (!state.collectives.front().update || state.pending_transfers == 0);
+  if (collective && (best < 0 || state.collectives.front().ready < transfers_[best].ready)) {
+    const PendingCollective next = state.collectives.front();
+    state.collectives.pop_front();
+    state.queue_free = now + next.ns;
+    state.placed = next.action == state.placed_action ? state.placed + 1 : 1;
+    state.placed_action = next.action;
+    if (keep_spans_) Span(c, true, "collective", now, now + next.ns);
+    Push(now + next.ns, Event::kCollectiveDone, c, next.index, next.action);
   } else if (best >= 0) {
     StartTransfer(best, now);
   }
@@ -324,9 +325,9 @@ void StepSimulator::StartTransfer(int t, int64_t now) {
   transfer.dst_slot = TakeSlot(transfer.dst, &previous);
   transfer.began = now;
   channels_[transfer.channel].pending.pop_front();
-  for (int r : {transfer.src, transfer.dst}) {
-    --ranks_[r].pending_transfers;
-    ranks_[r].queue_free = now + transfer.ns;
+  for (int c : {transfer.src, transfer.dst}) {
+    --states_[c].pending_transfers;
+    states_[c].queue_free = now + transfer.ns;
   }
   RecordTransfer(transfer.src, transfer.send, transfer.src_slot, transfer.dst);
   RecordTransfer(transfer.dst, transfer.recv, transfer.dst_slot, transfer.src);
@@ -344,35 +345,35 @@ void StepSimulator::StartTransfer(int t, int64_t now) {
 
 // Anchored at the action that is being computed where all collectives before it are placed, so that
 // anchors move along with a repeated pattern; else behind the last collective placed.
-void StepSimulator::RecordTransfer(int r, const TransferRef& ref, int64_t slot, int peer) {
-  const Rank& rank = ranks_[r];
-  OrderedProgram& program = *classes_[r].program;
+void StepSimulator::RecordTransfer(int c, const TransferRef& ref, int64_t slot, int peer) {
+  const ClassState& state = states_[c];
+  OrderedProgram& program = *classes_[c].program;
   OrderedTransfer transfer;
   transfer.ref = ref;
   transfer.slot = slot;
   transfer.bytes = spec_.stream_bytes;
   transfer.peer = peer;
-  int anchor = rank.placed_action;
-  transfer.issued = rank.placed;
+  int anchor = state.placed_action;
+  transfer.issued = state.placed;
   const int last = static_cast<int>(program.compute.size()) - 1;
-  const int current = std::min(rank.action, last);
-  if (rank.collectives.empty() || rank.collectives.front().action == current) {
+  const int current = std::min(state.action, last);
+  if (state.collectives.empty() || state.collectives.front().action == current) {
     anchor = current;
-    transfer.issued = rank.placed_action == current ? rank.placed : 0;
+    transfer.issued = state.placed_action == current ? state.placed : 0;
   }
   transfer.anchor = program.compute[anchor].ref;
   program.transfers.push_back(std::move(transfer));
 }
 
-int64_t StepSimulator::TakeSlot(int r, PoolSlot* last) {
-  Rank& rank = ranks_[r];
-  if (rank.free_slots.empty()) {
-    rank.free_slots.insert(static_cast<int64_t>(rank.pool.size()));
-    rank.pool.emplace_back();
+int64_t StepSimulator::TakeSlot(int c, PoolSlot* last) {
+  ClassState& state = states_[c];
+  if (state.free_slots.empty()) {
+    state.free_slots.insert(static_cast<int64_t>(state.pool.size()));
+    state.pool.emplace_back();
   }
-  const int64_t slot = *rank.free_slots.begin();
-  rank.free_slots.erase(rank.free_slots.begin());
-  *last = rank.pool[slot];
+  const int64_t slot = *state.free_slots.begin();
+  state.free_slots.erase(state.free_slots.begin());
+  *last = state.pool[slot];
   return slot;
 }
 

@@ -41,7 +41,7 @@ class StepSimulator {
 
   // FailedPrecondition when the compute lists wait for each other in a circle.
   absl::StatusOr<SimulatedStep> Run();
-  int pool_size(int coordinate) const { return static_cast<int>(ranks_[coordinate].pool.size()); }
+  int pool_size(int coordinate) const { return static_cast<int>(states_[coordinate].pool.size()); }
 
  private:
   struct PendingCollective {
@@ -79,7 +79,8 @@ class StepSimulator {
     ActionRef action;
     TransferRef transfer;
   };
-  struct Rank {
+  // Where a class is, in its lists and in time.
+  struct ClassState {
     std::vector<std::vector<TimedStep>> steps;  // by chunk * 3 + kind; update last
     std::vector<PoolSlot> pool;
     std::set<int64_t> free_slots;
@@ -104,7 +105,7 @@ class StepSimulator {
     int64_t time;
     int64_t sequence;
     enum Kind : uint8_t { kCompute, kCollectiveDone, kTransferDone } kind;
-    int rank;
+    int rank_class;
     int index;   // transfer, or collective within its action
     int action;  // of the collective
     bool operator>(const Event& other) const {
@@ -112,30 +113,30 @@ class StepSimulator {
     }
   };
 
-  void PrepareRank(int r);
+  void PrepareClass(int c);
   void PrepareChannels();
-  const std::vector<TimedStep>& StepsOf(const Rank& rank, const ActionRef& ref) const;
-  void Push(int64_t time, Event::Kind kind, int rank, int index, int action);
-  void Advance(int r, int64_t now);
-  bool BeginAction(int r, int64_t now);
+  const std::vector<TimedStep>& StepsOf(const ClassState& state, const ActionRef& ref) const;
+  void Push(int64_t time, Event::Kind kind, int rank_class, int index, int action);
+  void Advance(int c, int64_t now);
+  bool BeginAction(int c, int64_t now);
   bool IsBackedUp(int stage, bool forward) const;
   int ChannelFrom(int stage, bool forward) const { return forward ? stage : num_stages_ + stage; }
-  void EndAction(int r, int64_t now);
-  bool HandOver(int r, const OrderedAction& action, bool forward);
-  void AskForTransfer(int r, const OrderedAction& action, bool forward, int64_t now);
-  void TryStart(int r, int64_t now);
+  void EndAction(int c, int64_t now);
+  bool HandOver(int c, const OrderedAction& action, bool forward);
+  void AskForTransfer(int c, const OrderedAction& action, bool forward, int64_t now);
+  void TryStart(int c, int64_t now);
   bool MayStart(const PendingTransfer& transfer, int64_t now) const;
   void StartTransfer(int t, int64_t now);
   void FinishTransfer(PendingTransfer t, int64_t now);  // by value: it may add transfers
-  void RecordTransfer(int r, const TransferRef& ref, int64_t slot, int peer);
-  int64_t TakeSlot(int r, PoolSlot* last);
-  void Span(int r, bool communication, std::string name, int64_t begin, int64_t end);
+  void RecordTransfer(int c, const TransferRef& ref, int64_t slot, int peer);
+  int64_t TakeSlot(int c, PoolSlot* last);
+  void Span(int c, bool communication, std::string name, int64_t begin, int64_t end);
 
   const SimulationSpec spec_;
   std::vector<SimulatedClass> classes_;
   const int num_stages_;
   const bool keep_spans_;
-  std::vector<Rank> ranks_;
+  std::vector<ClassState> states_;
   std::vector<PendingTransfer> transfers_;
   std::vector<Channel> channels_;  // by ChannelFrom
   std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;

@@ -174,7 +174,7 @@ Program ProgramOf(int coordinate) {
   Program program;
   const PipelineSchedule schedule =
       *BuildSchedule({ScheduleKind::kOneFOneB, 2, 1, kMicroBatches, 0});
-  for (const ScheduleAction& step : schedule.ranks[static_cast<size_t>(coordinate)]) {
+  for (const ScheduleAction& step : schedule.lists[static_cast<size_t>(coordinate)]) {
     const bool forward = step.kind == ScheduleActionKind::kForward;
     Action action;
     action.ref = {forward ? ActionKind::kForward : ActionKind::kBackward, 0, step.micro_batch};
