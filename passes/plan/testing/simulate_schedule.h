@@ -42,8 +42,8 @@ struct ScheduleTiming {
 };
 
 // InvalidArgument when the schedule is not one: an action out of range or on the wrong rank, twice,
-// or missing; costs of the wrong number, or negative. FailedPrecondition, naming
-// the action at which each rank waits, when the order can never finish.
+// or missing; costs of the wrong number, or negative. FailedPrecondition, naming the action at
+// which each rank waits, when the order can never finish.
 absl::StatusOr<ScheduleTiming> SimulateSchedule(const PipelineSchedule& schedule,
                                                 const ScheduleCosts& costs);
 

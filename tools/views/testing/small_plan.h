@@ -1,5 +1,7 @@
 // A plan made by hand, small enough to count: tp 2, dp 2, pp 2, one layer on each of two stages,
-// four micro-batches under 1f1b. It is enough of a plan to be looked at, not to be run.
+// four micro-batches under 1f1b. It is enough of a plan to be looked at, not to be run: it has no
+// bindings, addresses or bytes of blocks. As a text it would need them, which no view of it shows,
+// for each of the numbers of layers that are drawn.
 
 #ifndef MGC_TOOLS_VIEWS_TESTING_SMALL_PLAN_H_
 #define MGC_TOOLS_VIEWS_TESTING_SMALL_PLAN_H_
