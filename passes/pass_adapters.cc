@@ -73,7 +73,7 @@ absl::StatusOr<PassForm> RunOrder(PassForm form, const PassContext& context) {
 }
 
 absl::StatusOr<PassForm> RunAllocate(PassForm form, const PassContext& context) {
-  Plan plan = Allocate(std::get<OrderedPlan>(std::move(form)));
+  MGC_ASSIGN_OR_RETURN(Plan plan, Allocate(std::get<OrderedPlan>(std::move(form))));
   FillHeader(context, &plan);
   return plan;
 }

@@ -196,7 +196,7 @@ class PlanCheck {
     for (const auto* chunks : {&rank_class.chunks, &rank_class.eval_chunks}) {
       for (const Chunk& chunk : *chunks) sound &= IsSize(chunk.frame_bytes);
     }
-    if (!check->Require(sound, "plan_c7", "a size is negative")) return false;
+    if (!check->Require(sound, "plan_c7", "a size is negative or more than 2^58")) return false;
     for (const Range& range : rank_class.zeroed) {
       check->Require(range.begin >= 0 && range.begin <= range.end && range.end <= memory.peak &&
                          IsAligned(range.begin),

@@ -26,6 +26,9 @@ namespace mgc {
 //             between stages               plan_c18  results of collectives and their operands
 //   plan_c19  where stages live              plan_c20  neighbours on one class hand over in place
 
+// Of an arena. Far above any device; sums of a few stay inside 64 bits.
+inline constexpr int64_t kMaxPlanBytes = int64_t{1} << 58;
+
 // How far a plan in the making is decided. The rest of it is not looked at.
 enum class PlanExtent : uint8_t {
   kStages,   // segments, blocks and calls; no lists

@@ -19,8 +19,6 @@
 
 namespace mgc {
 
-// Far above any device; sums of a few stay inside 64 bits.
-inline constexpr int64_t kMaxPlanBytes = int64_t{1} << 58;
 inline constexpr int64_t kScalarAlignment = 8;  // of entries of vectors of f64
 
 inline bool IsSize(int64_t bytes) { return bytes >= 0 && bytes <= kMaxPlanBytes; }

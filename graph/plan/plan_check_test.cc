@@ -260,7 +260,7 @@ TEST(PlanCheckTest, ParametersAndCalls) {
 
 TEST(PlanCheckTest, SizesAndRegions) {
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->classes[0].memory.peak = -1; }),
-              HasSubstr("a size is negative [plan_c7]"));
+              HasSubstr("a size is negative or more than 2^58 [plan_c7]"));
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->classes[0].zeroed[0].begin = 72; }),
               HasSubstr("zeroes [72, 64) of an arena of 16384 [plan_c10]"));
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->classes[0].reports[0].address = -8; }),

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/diagnostic.h"
 #include "graph/base/status.h"
+#include "graph/plan/plan_check.h"
 #include "passes/plan/forms/bind_addresses.h"
 #include "passes/plan/place_frames.h"
 #include "passes/plan/place_transients.h"
@@ -23,7 +24,8 @@ class ClassAllocator {
                  PlanClass* plan_class)
       : plan_(plan), staged_(staged), ordered_(ordered), plan_class_(plan_class) {}
 
-  void Run() {
+  // False where the arena would be larger than a plan's may be; the class is unfinished then.
+  bool Run() {
     plan_class_->coordinate = staged_.coordinate;
     LayBlocks();
     stream_ = AlignUp(StreamBytes(plan_.segments, staged_));
@@ -32,10 +34,12 @@ class ClassAllocator {
     const Frames eval = PlaceFrames(staged_.eval.chunks, false, ordered_.eval);
     const int64_t eval_bytes = AlignUp(eval.bytes) + TransientBytes(staged_.eval);
     frames_ = Region(std::max(train.bytes, eval_bytes), &plan_class_->memory.frames);
+    if (!fits_ || ordered_.pool > kMaxPlanBytes / std::max(stream_, kSlotAlignment)) return false;
     boundaries_ = Region(ordered_.pool * stream_, &plan_class_->memory.boundaries);
     // An evaluation keeps nothing for a backward: its transients lie where training has frames.
     eval_transient_ = frames_ + AlignUp(eval.bytes);
     transient_ = Region(TransientBytes(staged_.train), &plan_class_->memory.transient);
+    if (!fits_) return false;
     plan_class_->chunks = BindChunks(staged_.train.chunks, Regions(false));
     plan_class_->update = BindCalls(staged_.train.update, Regions(false));
     plan_class_->eval_chunks = BindChunks(staged_.eval.chunks, Regions(true));
@@ -47,12 +51,15 @@ class ClassAllocator {
       int64_t& workspace = plan_class_->memory.workspace;
       workspace = std::max(workspace, plan_.segments[call.segment].workspace_bytes);
     });
+    return true;
   }
 
  private:
   // The next region of the arena; its size is added to a purpose.
   int64_t Region(int64_t bytes, int64_t* purpose) {
     const int64_t begin = end_;
+    fits_ = fits_ && bytes <= kMaxPlanBytes - end_;
+    if (!fits_) return begin;
     end_ += AlignUp(bytes);
     *purpose += AlignUp(bytes);
     return begin;
@@ -139,6 +146,7 @@ class ClassAllocator {
   const OrderedClass& ordered_;
   PlanClass* plan_class_;
   int64_t end_ = 0;
+  bool fits_ = true;
   int64_t globals_ = 0;
   int64_t eval_globals_ = 0;
   int64_t links_ = 0;
@@ -149,9 +157,16 @@ class ClassAllocator {
   int64_t stream_ = 0;
 };
 
+void AddTooLarge(const PlanClass& c, absl::string_view needs, Diagnostics* errors) {
+  errors->Add({/*label=*/"", absl::StrCat("pipeline rank ", c.coordinate, " needs ", needs,
+                                          " [R8]; more --tp, --pp, --zero 1 "
+                                          "or --recompute full need less")});
+}
+
 }  // namespace
 
-Plan Allocate(OrderedPlan ordered) {
+absl::StatusOr<Plan> Allocate(OrderedPlan ordered) {
+  Diagnostics errors;
   Plan plan;
   plan.mesh = ordered.staged.mesh;
   plan.segments = std::move(ordered.staged.segments);
@@ -165,8 +180,10 @@ Plan Allocate(OrderedPlan ordered) {
   }
   plan.classes.resize(ordered.classes.size());
   for (size_t c = 0; c < plan.classes.size(); ++c) {
-    ClassAllocator(plan, ordered.staged.classes[c], ordered.classes[c], &plan.classes[c]).Run();
+    ClassAllocator allocator(plan, ordered.staged.classes[c], ordered.classes[c], &plan.classes[c]);
+    if (!allocator.Run()) AddTooLarge(plan.classes[c], "more than 2^58 bytes", &errors);
   }
+  MGC_RETURN_IF_ERROR(errors.ToStatus());
   return plan;
 }
 
@@ -175,11 +192,10 @@ absl::Status CheckFits(const Plan& plan) {
   for (const PlanClass& c : plan.classes) {
     const int64_t needed = c.memory.peak + c.memory.workspace;
     if (needed <= plan.machine.memory) continue;
-    errors.Add({/*label=*/"", absl::StrCat("pipeline rank ", c.coordinate, " needs ", needed,
-                                           " bytes, a device of ", plan.machine.name, " has ",
-                                           plan.machine.memory,
-                                           " [R8]; more --tp, --pp, --zero 1 "
-                                           "or --recompute full need less")});
+    AddTooLarge(c,
+                absl::StrCat(needed, " bytes, a device of ", plan.machine.name, " has ",
+                             plan.machine.memory),
+                &errors);
   }
   return errors.ToStatus();
 }

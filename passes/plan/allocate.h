@@ -12,17 +12,18 @@
 #define MGC_PASSES_PLAN_ALLOCATE_H_
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "graph/plan/plan.h"
 #include "passes/plan/forms/plan_forms.h"
 
 namespace mgc {
 
 // The finished plan but for its header (name, options, machine, model, batches): every address is a
-// byte offset into the rank's arena, memory.peak its end.
-Plan Allocate(OrderedPlan ordered);
+// byte offset into the rank's arena, memory.peak its end. R8, InvalidArgument with a line per
+// class: it needs more than kMaxPlanBytes, whatever the device.
+absl::StatusOr<Plan> Allocate(OrderedPlan ordered);
 
-// R8, InvalidArgument with a line per class: a device of the plan's machine has less memory than
-// the class needs.
+// R8 too: a device of the plan's machine has less memory than a class needs.
 absl::Status CheckFits(const Plan& plan);
 
 }  // namespace mgc

@@ -5,15 +5,20 @@
 #include <map>
 #include <utility>
 
+#include "graph/plan/plan_check.h"
+
 namespace mgc {
 namespace {
 
-// Room without end, from which bytes are taken and given back.
+// kMaxPlanBytes of room, from which bytes are taken and given back.
 class FirstFit {
  public:
+  // -1 where no gap has the room.
   int64_t Take(int64_t bytes) {
-    auto gap = gaps_.begin();
-    while (gap->second - gap->first < bytes) ++gap;
+    const auto gap = std::find_if(gaps_.begin(), gaps_.end(), [bytes](const auto& free) {
+      return free.second - free.first >= bytes;
+    });
+    if (gap == gaps_.end()) return -1;
     const auto [at, end] = *gap;
     gaps_.erase(gap);
     if (at + bytes < end) gaps_.emplace(at + bytes, end);
@@ -40,7 +45,7 @@ class FirstFit {
   }
 
   Ranges taken_;
-  Ranges gaps_ = {{0, INT64_MAX}};  // no two touch
+  Ranges gaps_ = {{0, kMaxPlanBytes}};  // no two touch
   int64_t peak_ = 0;
 };
 
@@ -56,6 +61,7 @@ Frames PlaceFrames(const std::vector<StagedChunk>& chunks, bool backward,
     int64_t frame = -1;
     if (action.ref.kind == ActionKind::kForward) {
       frame = fit.Take(std::max(chunks[action.ref.chunk].frame_bytes, kSlotAlignment));
+      if (frame < 0) return {{}, kMaxPlanBytes + 1};
       open[key] = frame;
       if (!backward) fit.Free(frame);
     } else if (action.ref.kind == ActionKind::kBackward) {

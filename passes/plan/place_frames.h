@@ -15,7 +15,7 @@ namespace mgc {
 // Frames of a program's actions, by action: relative to the frames' region, -1 where there is none.
 struct Frames {
   std::vector<int64_t> at;
-  int64_t bytes = 0;  // size of the region
+  int64_t bytes = 0;  // size of the region; more than kMaxPlanBytes where they do not fit in that
 };
 
 // Without `backward` a frame is given back by its forward. Every backward has its forward before it

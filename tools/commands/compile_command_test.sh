@@ -119,6 +119,21 @@ refuse 3 '[R8]' mgc-compile gpt3-175b --seq-length 128 --cluster cpu-threads -o 
 also 'a device of cpu-threads'
 expect 0 '' mgc-compile gpt3-175b --seq-length 128 -o unlimited.plan
 
+# More bytes than a plan counts, and more than 64 bits hold, on a machine that has time for them.
+cat >vast.mgc <<'MGC'
+machine @vast {
+  memory 4000000000000000000 bandwidth 1e+18
+  overhead 0
+  compute f32 1e+22
+  tier memory ranks any bandwidth 1e+18 latency 0
+}
+MGC
+for batches in 1024 16384; do
+  refuse 3 'pipeline rank 0 needs more than 2^58 bytes [R8]; more --tp' \
+    mgc-compile gpt3-175b --world-size 2 --pp 2 --schedule gpipe --micro-batch-size 10000 \
+    --global-batch-size "${batches}0000" --cluster vast.mgc --no-verify -o x
+done
+
 # A graph without heads: its own sizes decide what is near.
 cat >mlp.mgc <<'MGC'
 graph @mlp logical (

@@ -32,6 +32,12 @@ expect 5 '' mgc-verify wrong.mgc --json
 says '"proved": false'
 says '"label": "meaning_v6"'
 
+# A text whose parts lie outside of what they are in: refused on reading, whoever reads.
+sed 's/ peak [0-9]*/ peak 64/' tiny.mgc >cramped.mgc
+refuse 4 'of an arena of 64 [plan_c10]' mgc-verify cramped.mgc
+refuse 4 'of an arena of 64 [plan_c10]' mgc-plan show cramped.mgc
+refuse 4 'of an arena of 64 [plan_c10]' mgc-run cramped.mgc --data text.txt --steps 1
+
 # What is no plan.
 echo 'no plan' >broken.plan
 refuse 4 '[file_c1]' mgc-verify broken.plan

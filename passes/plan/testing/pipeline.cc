@@ -226,7 +226,10 @@ OrderedPipeline MustOrder(const Pipeline& pipeline) {
   if (!ordered.ok()) return result;
   ExpectSound(*ordered, model);
   for (const OrderedClass& c : ordered->classes) result.pools.push_back(c.pool);
-  result.plan = Allocate(*std::move(ordered));
+  absl::StatusOr<Plan> plan = Allocate(*std::move(ordered));
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  if (!plan.ok()) return result;
+  result.plan = *std::move(plan);
   result.plan.model = model;
   result.plan.machine = MachinePresets().front();
   result.plan.micro_batch_size = 1;
