@@ -6,6 +6,7 @@
 #include "graph/base/status.h"
 #include "passes/config/check_config.h"
 #include "passes/graph/differentiate.h"
+#include "passes/graph/dim_classes.h"
 #include "passes/graph/fuse.h"
 #include "passes/graph/recompute.h"
 #include "passes/graph/rewrite.h"
@@ -66,6 +67,10 @@ constexpr PassEntry kPasses[] = {
      RunOrder},
     {"allocate", "Gives everything its bytes.", PassLevel::kOrdered, PassLevel::kPlan, RunAllocate},
 
+    // By name only: what Compile does before all passes, for the plan is of the named model.
+    {"name_dims", "Names the dims that have no name.", kLogical, kLogical,
+     [](PassForm form, Context) { return OnGraphs(std::move(form), NameDims); }},
+
     // By name only: what differentiate makes beside the training graph.
     {"evaluation", "Forward only: dropout off, the loss reported.", kLogical, kTraining,
      [](PassForm form, Context) { return OnGraphs(std::move(form), Evaluation); }},
@@ -94,10 +99,11 @@ absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
   MGC_RETURN_IF_ERROR(checked.violations.ToStatus());
   const ScheduleSpec schedule{config.schedule, config.pp, checked.vp, checked.micro_batches,
                               config.group_size};
+  const Graph model = NameDims(logical);
   const PassContext context{config,       dims.kv_heads,   std::move(checked.placement),
-                            schedule,     options.machine, &logical,
+                            schedule,     options.machine, &model,
                             options.flags};
-  PassForm form = StepGraphs{WithLayers(logical), absl::nullopt, {}};
+  PassForm form = StepGraphs{WithLayers(model), absl::nullopt, {}};
   for (const PassEntry& pass : CompilePasses()) {
     MGC_ASSIGN_OR_RETURN(form, RunPass(pass, std::move(form), context, options.run));
   }
@@ -109,7 +115,7 @@ absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
 absl::Span<const PassEntry> AllPasses() { return kPasses; }
 
 absl::Span<const PassEntry> CompilePasses() {
-  return absl::MakeConstSpan(kPasses).first(std::size(kPasses) - 1);
+  return absl::MakeConstSpan(kPasses).first(std::size(kPasses) - 2);
 }
 
 }  // namespace mgc

@@ -123,7 +123,8 @@ struct OpDef {
   std::vector<OpRole> roles;
   bool Has(OpRole role) const;
 
-  // The attributes for results of other sizes, where attributes state sizes of results; else null.
+  // The attributes for results of other sizes or names of dims, where attributes state them; else
+  // null.
   std::function<Attrs(const Attrs&, absl::Span<const TensorType* const> results)> resized;
 
   // Operands that hold indices (i64). All others are real, and of operand 0's type unless they are

@@ -33,6 +33,7 @@ OpDef Reshape() {
   op.resized = [](const Attrs& attrs, absl::Span<const TensorType* const> results) {
     Attrs made = attrs;
     made.Set("sizes", SizesOf(*results[0]));
+    made.Set("names", JoinDimNames(results[0]->dims));
     return made;
   };
   op.any_dtype = true;
@@ -332,6 +333,7 @@ OpDef Iota() {
   op.resized = [](const Attrs& attrs, absl::Span<const TensorType* const> results) {
     Attrs made = attrs;
     made.Set("size", results[0]->dims[0].size);
+    made.Set("name", results[0]->dims[0].name);
     return made;
   };
   op.check = [](const OpUse& use) -> absl::Status {

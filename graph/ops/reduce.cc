@@ -164,16 +164,8 @@ absl::Status InferBroadcast(const OpUse& use, std::vector<TensorType>* results) 
 }
 
 Attrs ResizedBroadcast(const Attrs& attrs, absl::Span<const TensorType* const> results) {
-  std::vector<int64_t> sizes;
-  std::vector<int64_t> multiples;
-  for (int64_t d : attrs.Ints("dims")) {
-    const Dim& dim = results[0]->dims[static_cast<size_t>(d)];
-    sizes.push_back(dim.size);
-    multiples.push_back(dim.multiple);
-  }
-  Attrs made = attrs;
-  made.Set("sizes", sizes);
-  if (!attrs.Ints("multiples").empty()) made.Set("multiples", multiples);
+  Attrs made = BroadcastAttrs(*results[0], attrs.Ints("dims"));
+  if (attrs.Find("dtype") != nullptr) made.Set("dtype", attrs.Text("dtype"));
   return made;
 }
 

@@ -33,6 +33,9 @@ struct Dim {
   friend bool operator!=(const Dim& a, const Dim& b) { return !(a == b); }
 };
 
+// The logical name of the dim that counts samples, the first dim of data inputs.
+inline constexpr char kSampleDim[] = "batch";
+
 struct TensorType {
   DType dtype = DType::kF32;
   std::vector<Dim> dims;

@@ -14,6 +14,7 @@
 #include "graph/ir/check.h"
 #include "graph/text/parser.h"
 #include "passes/config/nearest_legal.h"
+#include "passes/graph/dim_classes.h"
 #include "tools/cli/output.h"
 #include "tools/cli/plan_file.h"
 
@@ -59,6 +60,7 @@ absl::StatusOr<ModelSource> LoadGraph(const std::string& name) {
                                                    ", a model is of level logical"));
   }
   MGC_RETURN_IF_ERROR(CheckGraph(*source.graph));
+  source.graph = NameDims(*source.graph);  // sizes are asked for by name
   source.dims = DimsOf(*source.graph);
   source.seq_length = std::max<int64_t>(SizeOfDim(*source.graph, "seq"), 1);
   return source;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
+#include "graph/ir/retype.h"
 #include "graph/verify/common/slot_lists.h"
 #include "graph/verify/shrink/dim_sizes.h"
 #include "graph/verify/shrink/project_steps.h"
@@ -67,31 +68,20 @@ void KeepPackedVectors(const Plan& plan, DimSizes* sizes) {
   }
 }
 
-Attrs SmallAttrs(const OpDef& op, const Attrs& attrs,
-                 const std::vector<const TensorType*>& results) {
-  return op.resized ? op.resized(attrs, results) : attrs;
-}
-
-// That an op makes results of these types from its operands.
-absl::Status CheckTypes(const OpDef& op, const Attrs& attrs,
-                        const std::vector<const TensorType*>& operands,
-                        const std::vector<const TensorType*>& results) {
-  MGC_ASSIGN_OR_RETURN(const std::vector<TensorType> made, InferTypes(op, attrs, operands));
-  bool equal = made.size() == results.size();
-  for (size_t r = 0; equal && r < made.size(); ++r) {
-    equal = made[r].dims.size() == results[r]->dims.size();
-    for (size_t d = 0; equal && d < made[r].dims.size(); ++d) {
-      equal = made[r].dims[d].size == results[r]->dims[d].size;
-    }
-  }
-  if (!equal) {
-    return absl::InvalidArgumentError(absl::StrCat(op.name, " makes other sizes [meaning_v1]"));
-  }
-  return RuleOf(op, OpUse{attrs, operands, results}).status();
-}
-
 // What is executed stays below this many elements a value.
 constexpr int64_t kMostElements = int64_t{1} << 20;
+
+// An error of small sizes is the proof's own: the plan's have been checked.
+absl::Status OfMeaning(const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(
+      absl::StrCat("at small sizes, ", status.message(), " [meaning_v1]"));
+}
+template <typename T>
+absl::StatusOr<T> OfMeaning(absl::StatusOr<T> result) {
+  if (!result.ok()) return OfMeaning(result.status());
+  return result;
+}
 
 absl::Status CheckSmall(const TensorType& type, const Sharding& sharding, const Mesh& mesh) {
   double elements = 1;
@@ -102,60 +92,15 @@ absl::Status CheckSmall(const TensorType& type, const Sharding& sharding, const 
     return absl::InvalidArgumentError(
         absl::StrCat("a value of ", type.ToString(), " is too large to be executed [meaning_v1]"));
   }
-  absl::Status status = CheckSharding(type, sharding, mesh);
-  if (status.ok()) return status;
-  return absl::InvalidArgumentError(
-      absl::StrCat("at small sizes, ", status.message(), " [meaning_v1]"));
-}
-
-// Appends a node of the model at small sizes. `made`: the small model's values, by those of the
-// model.
-absl::Status AppendSmall(const Graph& model, const Node& node, const DimSizes& sizes,
-                         std::vector<ValueId>* made, GraphBuilder* builder) {
-  Node copy = node;
-  for (ValueId& id : copy.inputs) id = (*made)[static_cast<size_t>(id)];
-  std::vector<Value> results;
-  for (ValueId id : node.outputs) {
-    results.push_back(model.value(id));
-    TensorType& type = results.back().type;
-    type = sizes.Small(type);
-    MGC_RETURN_IF_ERROR(CheckSmall(type, Sharding::Whole(type.ndim()), Mesh()));
-  }
-  std::vector<const TensorType*> types;
-  types.reserve(results.size());
-  for (const Value& result : results) types.push_back(&result.type);
-  copy.attrs = SmallAttrs(*node.op, node.attrs, types);
-  MGC_RETURN_IF_ERROR(
-      Annotate(CheckTypes(*node.op, copy.attrs, TypesOf(builder->graph(), copy.inputs), types),
-               results.empty() ? "" : results[0].name));
-  const NodeId appended = builder->AppendRaw(std::move(copy), results);
-  for (size_t r = 0; r < node.outputs.size(); ++r) {
-    (*made)[static_cast<size_t>(node.outputs[r])] = builder->graph().node(appended).outputs[r];
-  }
-  return absl::OkStatus();
+  return OfMeaning(CheckSharding(type, sharding, mesh));
 }
 
 absl::StatusOr<Graph> SmallModel(const Graph& model, const DimSizes& sizes) {
-  GraphBuilder builder(model.name(), model.level());
-  builder.set_num_layers(model.num_layers());
-  for (const std::string& file : model.files()) builder.AddFile(file);
-  std::vector<ValueId> made(model.values().size(), kNone);
-  for (const GraphInput& input : model.inputs()) {
-    const Value& value = model.value(input.value);
+  for (const Value& value : model.values()) {
     const TensorType type = sizes.Small(value.type);
     MGC_RETURN_IF_ERROR(CheckSmall(type, Sharding::Whole(type.ndim()), Mesh()));
-    made[static_cast<size_t>(input.value)] =
-        builder.AddInput(value.name, type, input.kind, input.attrs);
   }
-  for (const Node& node : model.nodes()) {
-    MGC_RETURN_IF_ERROR(AppendSmall(model, node, sizes, &made, &builder));
-  }
-  for (GraphOutput output : model.outputs()) {
-    output.value = made[static_cast<size_t>(output.value)];
-    if (output.target != kNone) output.target = made[static_cast<size_t>(output.target)];
-    builder.AddOutput(std::move(output));
-  }
-  return std::move(builder).Finish();
+  return OfMeaning(Retype(model, [&](ValueId id) { return sizes.Small(model.type(id)); }));
 }
 
 absl::StatusOr<Segment> SmallSegment(const Segment& segment, const Mesh& mesh,
@@ -169,9 +114,10 @@ absl::StatusOr<Segment> SmallSegment(const Segment& segment, const Mesh& mesh,
   for (Instr& instr : small.instrs) {
     if (instr.kind != InstrKind::kCompute || instr.op->collective) continue;
     const auto results = TypesOf(small, instr.outputs);
-    instr.attrs = SmallAttrs(*instr.op, instr.attrs, results);
+    instr.attrs = RetypedAttrs(*instr.op, instr.attrs, results);
+    const auto operands = TypesOf(small, instr.inputs);
     MGC_RETURN_IF_ERROR(
-        Annotate(CheckTypes(*instr.op, instr.attrs, TypesOf(small, instr.inputs), results),
+        Annotate(OfMeaning(CheckMakes(*instr.op, OpUse{instr.attrs, operands, results})),
                  absl::StrCat("segment ", segment.name)));
   }
   return small;
