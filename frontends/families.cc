@@ -5,26 +5,70 @@
 namespace mgc {
 namespace {
 
-constexpr auto kGelu = MlpOptions::Activation::kGelu;
-constexpr auto kSwiglu = MlpOptions::Activation::kSwiglu;
+using Activation = MlpOptions::Activation;
+
+// LayerNorm and biases everywhere.
+constexpr FamilyTraits WithBiases(FamilyTraits traits, Activation activation) {
+  traits.activation = activation;
+  traits.layer_norm = traits.qkv_bias = traits.out_bias = traits.mlp_bias = true;
+  return traits;
+}
+
+// Radford et al. 2019.
+constexpr FamilyTraits Gpt2() {
+  FamilyTraits traits =
+      WithBiases({ModelFamily::kGpt2, "gpt2", "GPT2LMHeadModel"}, Activation::kGelu);
+  traits.learned_positions = true;
+  return traits;
+}
+
+// Yang et al. 2024.
+constexpr FamilyTraits Qwen2() {
+  FamilyTraits traits = {ModelFamily::kQwen2, "qwen2", "Qwen2ForCausalLM"};
+  traits.qkv_bias = true;
+  return traits;
+}
+
+// Yang et al. 2025.
+constexpr FamilyTraits Qwen3() {
+  FamilyTraits traits = {ModelFamily::kQwen3, "qwen3", "Qwen3ForCausalLM"};
+  traits.qk_norm = true;
+  return traits;
+}
+
+// Black et al. 2022.
+constexpr FamilyTraits GptNeoX() {
+  return WithBiases({ModelFamily::kGptNeoX, "gpt_neox", "GPTNeoXForCausalLM"},
+                    Activation::kGeluErf);
+}
+
+// Gemma team 2024.
+constexpr FamilyTraits Gemma() {
+  FamilyTraits traits = {ModelFamily::kGemma, "gemma", "GemmaForCausalLM"};
+  traits.activation = Activation::kGeglu;
+  traits.scaled_embedding = true;
+  return traits;
+}
+
+constexpr FamilyTraits Gemma2() {
+  FamilyTraits traits = Gemma();
+  traits.family = ModelFamily::kGemma2;
+  traits.model_type = "gemma2";
+  traits.architecture = "Gemma2ForCausalLM";
+  traits.post_norms = true;
+  return traits;
+}
 
 constexpr FamilyTraits kFamilies[] = {
-    // Radford et al. 2019.
-    {ModelFamily::kGpt2, "gpt2", "GPT2LMHeadModel", /*layer_norm=*/true,
-     /*learned_positions=*/true, /*qkv_bias=*/true, /*out_bias=*/true, /*mlp_bias=*/true,
-     /*qk_norm=*/false, kGelu},
-    // Touvron et al. 2023.
-    {ModelFamily::kLlama, "llama", "LlamaForCausalLM", /*layer_norm=*/false,
-     /*learned_positions=*/false, /*qkv_bias=*/false, /*out_bias=*/false, /*mlp_bias=*/false,
-     /*qk_norm=*/false, kSwiglu},
-    // Yang et al. 2024.
-    {ModelFamily::kQwen2, "qwen2", "Qwen2ForCausalLM", /*layer_norm=*/false,
-     /*learned_positions=*/false, /*qkv_bias=*/true, /*out_bias=*/false, /*mlp_bias=*/false,
-     /*qk_norm=*/false, kSwiglu},
-    // Yang et al. 2025.
-    {ModelFamily::kQwen3, "qwen3", "Qwen3ForCausalLM", /*layer_norm=*/false,
-     /*learned_positions=*/false, /*qkv_bias=*/false, /*out_bias=*/false, /*mlp_bias=*/false,
-     /*qk_norm=*/true, kSwiglu},
+    Gpt2(),
+    {ModelFamily::kLlama, "llama", "LlamaForCausalLM"},  // Touvron et al. 2023
+    Qwen2(),
+    Qwen3(),
+    {ModelFamily::kMistral, "mistral", "MistralForCausalLM"},  // Jiang et al. 2023
+    {ModelFamily::kPhi3, "phi3", "Phi3ForCausalLM"},           // Abdin et al. 2024
+    GptNeoX(),
+    Gemma(),
+    Gemma2(),
 };
 
 }  // namespace
@@ -32,5 +76,9 @@ constexpr FamilyTraits kFamilies[] = {
 absl::Span<const FamilyTraits> ModelFamilies() { return kFamilies; }
 
 const FamilyTraits& TraitsOf(ModelFamily family) { return kFamilies[static_cast<size_t>(family)]; }
+
+MlpOptions::Activation ActivationOf(const ModelConfig& config) {
+  return config.tanh_gelu ? Activation::kGelu : TraitsOf(config.family).activation;
+}
 
 }  // namespace mgc

@@ -16,19 +16,24 @@ struct FamilyTraits {
   ModelFamily family;
   absl::string_view model_type;    // as config.json has it; the graph's name, too
   absl::string_view architecture;  // config.json's `architectures`
-  bool layer_norm;                 // with a bias each; otherwise RMSNorm
-  bool learned_positions;          // a table of them; otherwise RoPE on queries and keys
-  bool qkv_bias;                   // on the projections of queries, keys and values
-  bool out_bias;                   // on attention's output projection
-  bool mlp_bias;
-  bool qk_norm;  // each head's query and key is normalized before RoPE
-  MlpOptions::Activation activation;
+  MlpOptions::Activation activation = MlpOptions::Activation::kSwiglu;
+  bool layer_norm = false;         // with a bias each; otherwise RMSNorm
+  bool learned_positions = false;  // a table of them; otherwise RoPE on queries and keys
+  bool qkv_bias = false;           // on the projections of queries, keys and values
+  bool out_bias = false;           // on attention's output projection
+  bool mlp_bias = false;
+  bool qk_norm = false;           // each head's query and key is normalized before RoPE
+  bool post_norms = false;        // what attention and feed-forward give is normalized, too
+  bool scaled_embedding = false;  // by the root of the hidden size
 };
 
 // All families, in the order of ModelFamily.
 absl::Span<const FamilyTraits> ModelFamilies();
 
 const FamilyTraits& TraitsOf(ModelFamily family);
+
+// The family's, or the form of it that the configuration asks for.
+MlpOptions::Activation ActivationOf(const ModelConfig& config);
 
 }  // namespace mgc
 

@@ -97,6 +97,31 @@ Tensor Norm(ModelBuilder& b, absl::string_view op, absl::string_view name, Tenso
   return b.Op(op, operands, {{"eps", eps}}, site);
 }
 
+absl::string_view OpOf(MlpOptions::Activation activation) {
+  switch (activation) {
+    case MlpOptions::Activation::kGelu:
+      return "gelu";
+    case MlpOptions::Activation::kGeluErf:
+      return "gelu_erf";
+    case MlpOptions::Activation::kSwiglu:
+      return "swiglu";
+    case MlpOptions::Activation::kGeglu:
+      return "geglu";
+  }
+  return "";
+}
+
+Attrs AttentionAttrs(ModelBuilder& b, const AttentionOptions& options, CallSite site) {
+  const double root =
+      std::sqrt(static_cast<double>(std::max<int64_t>(1, b.Size("head_dim", site))));
+  Attrs attrs = {{"scale", options.scale != 0 ? options.scale : 1 / root},
+                 {"p", options.dropout},
+                 {"key", b.RandomKey("dropout", site)}};
+  if (options.window != 0) attrs.Set("window", options.window);
+  if (options.cap != 0) attrs.Set("cap", options.cap);
+  return attrs;
+}
+
 }  // namespace
 
 Tensor Add(ModelBuilder& b, const std::vector<Tensor>& terms, CallSite site) {
@@ -165,6 +190,7 @@ Tensor Rope(ModelBuilder& b, Tensor x, Tensor positions, const RopeOptions& opti
     attrs.Set("high", options.llama3->high_frequency_factor);
     attrs.Set("original", static_cast<double>(options.llama3->original_max_positions));
   }
+  if (options.dims != 0) attrs.Set("dims", options.dims);
   return b.Op("rope", {x, positions}, std::move(attrs), site);
 }
 
@@ -189,17 +215,19 @@ Tensor Attention(ModelBuilder& b, absl::string_view name, Tensor x, Tensor resid
   if (!(options.dropout >= 0 && options.dropout < 1)) {
     return b.Fail(absl::StrCat("dropout ", options.dropout, " is not in [0, 1)"), site);
   }
-  const double scale =
-      1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, b.Size("head_dim", site))));
   const Tensor mixed =
-      b.Op("attention", {q, k, v, positions, positions},
-           {{"scale", scale}, {"p", options.dropout}, {"key", b.RandomKey("dropout", site)}}, site);
+      b.Op("attention", {q, k, v, positions, positions}, AttentionAttrs(b, options, site), site);
   LinearOptions out;
   out.bias = options.out_bias;
   out.std = options.out_std;
   out.dropout = options.out_dropout;
   out.residual = residual;
   return Linear(b, "out", mixed, "heads head_dim -> embed", out, site);
+}
+
+bool IsGated(MlpOptions::Activation activation) {
+  return activation == MlpOptions::Activation::kSwiglu ||
+         activation == MlpOptions::Activation::kGeglu;
 }
 
 Tensor Mlp(ModelBuilder& b, absl::string_view name, Tensor x, Tensor residual,
@@ -209,11 +237,12 @@ Tensor Mlp(ModelBuilder& b, absl::string_view name, Tensor x, Tensor residual,
   projection.bias = options.bias;
   projection.std = options.std;
   Tensor hidden;
-  if (options.activation == MlpOptions::Activation::kSwiglu) {
+  const absl::string_view op = OpOf(options.activation);
+  if (IsGated(options.activation)) {
     const Tensor gate = Linear(b, "gate", x, "embed -> mlp", projection, site);
-    hidden = b.Op("swiglu", {gate, Linear(b, "up", x, "embed -> mlp", projection, site)}, {}, site);
+    hidden = b.Op(op, {gate, Linear(b, "up", x, "embed -> mlp", projection, site)}, {}, site);
   } else {
-    hidden = b.Op("gelu", {Linear(b, "up", x, "embed -> mlp", projection, site)}, {}, site);
+    hidden = b.Op(op, {Linear(b, "up", x, "embed -> mlp", projection, site)}, {}, site);
   }
   LinearOptions out = projection;
   out.std = options.out_std;
@@ -224,6 +253,10 @@ Tensor Mlp(ModelBuilder& b, absl::string_view name, Tensor x, Tensor residual,
 
 Tensor Logits(ModelBuilder& b, Tensor x, Tensor table, CallSite site) {
   return b.Op("matmul", {x, table}, {{"spec", "b s e, v e -> b s v"}}, site);
+}
+
+Tensor SoftCap(ModelBuilder& b, Tensor x, double cap, CallSite site) {
+  return cap == 0 ? x : b.Op("soft_cap", {x}, {{"cap", cap}}, site);
 }
 
 void CrossEntropyLoss(ModelBuilder& b, Tensor logits, CallSite site) {

@@ -66,6 +66,7 @@ struct RopeOptions {
     int64_t original_max_positions = 8192;
   };
   absl::optional<Llama3> llama3;
+  int64_t dims = 0;  // the first elements of a head, which turn; the others stay; 0: all
 };
 // `x` [batch, seq, heads, head_dim], `positions` i64[seq]; head_dim must be even.
 Tensor Rope(ModelBuilder& b, Tensor x, Tensor positions, const RopeOptions& options,
@@ -81,8 +82,11 @@ struct AttentionOptions {
   double dropout = 0;     // on the probabilities
   double out_dropout = 0;
   absl::optional<RopeOptions> rope;  // on queries and keys
+  double scale = 0;                  // of the scores; 0: 1/sqrt(head_dim)
+  int64_t window = 0;                // keys that a query sees, itself and those before it; 0: all
+  double cap = 0;                    // scores are cap * tanh(score / cap); 0: as they are
 };
-// Causal self-attention scaled by 1/sqrt(head_dim) (Vaswani et al. 2017) over x [batch, seq,
+// Causal self-attention (Vaswani et al. 2017) over x [batch, seq,
 // embed], with the dims `heads`, `kv_heads` (fewer: grouped queries, Ainslie et al. 2023) and
 // `head_dim`. Parameters `q`, `k`, `v`, `out` and, with qk_norm, `q_norm` and `k_norm` [head_dim]
 // below `name`. `residual` (or an empty Tensor) is added.
@@ -90,21 +94,28 @@ Tensor Attention(ModelBuilder& b, absl::string_view name, Tensor x, Tensor resid
                  const AttentionOptions& options = {}, CallSite site = CallSite::Current());
 
 struct MlpOptions {
-  // down(gelu(up x)), or down(silu(gate x) * up x) (Shazeer 2020).
-  enum class Activation { kGelu, kSwiglu };
+  // down(f(up x)), or down(f(gate x) * up x) (Shazeer 2020). GELU in its tanh form; kGeluErf: GELU
+  // itself.
+  enum class Activation { kGelu, kGeluErf, kSwiglu, kGeglu };
   Activation activation = Activation::kGelu;
   bool bias = false;
   double std = 0.02;
   double out_std = 0.02;
   double out_dropout = 0;
 };
-// The feed-forward part over x [..., embed] with the dim `mlp`. Parameters `up`, `down` and, for
-// SwiGLU, `gate` below `name`. `residual` (or an empty Tensor) is added.
+// Whether it has a gate.
+bool IsGated(MlpOptions::Activation activation);
+
+// The feed-forward part over x [..., embed] with the dim `mlp`. Parameters `up`, `down` and, where
+// there is one, `gate` below `name`. `residual` (or an empty Tensor) is added.
 Tensor Mlp(ModelBuilder& b, absl::string_view name, Tensor x, Tensor residual,
            const MlpOptions& options = {}, CallSite site = CallSite::Current());
 
 // x [batch, seq, embed] times the transpose of `table` [vocab, embed]: [batch, seq, vocab].
 Tensor Logits(ModelBuilder& b, Tensor x, Tensor table, CallSite site = CallSite::Current());
+
+// cap * tanh(x / cap); `x` itself for cap = 0. A cap below 0 is an error.
+Tensor SoftCap(ModelBuilder& b, Tensor x, double cap, CallSite site = CallSite::Current());
 
 // Adds the loss `loss`, the sum over all targets of weight times negative log likelihood in nats (a
 // sum, so that it does not depend on how a batch is cut), and the report `count`, the sum of the

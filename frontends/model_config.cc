@@ -21,7 +21,8 @@ auto Fields(const ModelConfig& c) {
   return std::tie(c.family, c.layers, c.hidden, c.heads, c.kv_heads, c.head_dim, c.ffn, c.vocab,
                   c.max_positions, c.seq_length, c.embedding_dropout, c.hidden_dropout,
                   c.attention_dropout, c.norm_epsilon, c.tie_embeddings, c.initializer_range,
-                  c.rope_theta);
+                  c.rope_theta, c.rotary_share, c.window, c.windowed, c.parallel_residual,
+                  c.tanh_gelu, c.query_scalar, c.score_cap, c.logit_cap);
 }
 
 const ModelPreset* FindPreset(absl::string_view name) {
@@ -58,14 +59,24 @@ ModelDims DimsOf(const ModelConfig& config) {
   return dims;
 }
 
+int64_t RotaryDims(const ModelConfig& config) {
+  return static_cast<int64_t>(static_cast<double>(config.head_dim) * config.rotary_share);
+}
+
+int64_t WindowOfLayer(const ModelConfig& config, int64_t layer) {
+  if (config.windowed.empty()) return config.window;
+  const size_t place = static_cast<size_t>(layer) % config.windowed.size();
+  return config.windowed[place] ? config.window : 0;
+}
+
 int64_t ParameterCount(const ModelConfig& c) {
   const FamilyTraits& traits = TraitsOf(c.family);
   const int64_t queries = c.heads * c.head_dim;
   const int64_t keys_values = 2 * c.kv_heads * c.head_dim;
   const int64_t norm = c.hidden * (traits.layer_norm ? 2 : 1);
-  const bool gated = traits.activation != MlpOptions::Activation::kGelu;
-  int64_t layer =
-      c.hidden * (2 * queries + keys_values) + c.hidden * c.ffn * (gated ? 3 : 2) + 2 * norm;
+  const bool gated = IsGated(traits.activation);
+  int64_t layer = c.hidden * (2 * queries + keys_values) + c.hidden * c.ffn * (gated ? 3 : 2) +
+                  (traits.post_norms ? 4 : 2) * norm;
   if (traits.qkv_bias) layer += queries + keys_values;
   if (traits.out_bias) layer += c.hidden;
   if (traits.mlp_bias) layer += c.hidden + c.ffn * (gated ? 2 : 1);

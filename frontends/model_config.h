@@ -25,7 +25,17 @@
 namespace mgc {
 
 // What each is made of: frontends/families.h.
-enum class ModelFamily { kGpt2, kLlama, kQwen2, kQwen3 };
+enum class ModelFamily {
+  kGpt2,
+  kLlama,
+  kQwen2,
+  kQwen3,
+  kMistral,
+  kPhi3,
+  kGptNeoX,
+  kGemma,
+  kGemma2,
+};
 
 // The stretched RoPE frequencies of Llama 3.1 (rope_type `llama3`).
 struct Llama3RopeScaling {
@@ -58,12 +68,28 @@ struct ModelConfig {
   double initializer_range = 0.02;
   double rope_theta = 10000;  // of families with RoPE, as what follows
   absl::optional<Llama3RopeScaling> rope_scaling;
+  double rotary_share = 1;  // of each head's elements, rounded down: what RoPE turns
+  // Queries see this many keys, themselves and those before them; 0: all. `windowed[i % size]` says
+  // whether layer i does; empty: every layer.
+  int64_t window = 0;
+  std::vector<bool> windowed;
+  bool parallel_residual = false;  // both parts of a block read its input (gpt_neox)
+  bool tanh_gelu = false;          // GELU in its tanh form (gpt_neox)
+  double query_scalar = 0;         // scores are over its root; 0: the size of a head
+  double score_cap = 0;            // soft cap of attention's scores; 0: none
+  double logit_cap = 0;            // of the logits
 };
 
 bool operator==(const ModelConfig& a, const ModelConfig& b);
 
 // Elements of all logical parameters, a tied head counted once.
 int64_t ParameterCount(const ModelConfig& config);
+
+// Elements of a head that RoPE turns, the first ones.
+int64_t RotaryDims(const ModelConfig& config);
+
+// Keys that a query of layer `layer` sees; 0: all.
+int64_t WindowOfLayer(const ModelConfig& config, int64_t layer);
 
 // The sizes that decide how the model may be spread over ranks.
 ModelDims DimsOf(const ModelConfig& config);
@@ -78,7 +104,8 @@ ModelDims DimsOf(const ModelConfig& config);
 //   C2   an odd head size with RoPE
 //   C3   more than 1e15 parameters
 //   C4   a RoPE low_freq_factor that is not below high_freq_factor
-//   C5   layer_types that are none, or not one for each layer
+//   C5   layer_types that are none, not one for each layer, or windows where none is on
+//   C6   a share of a head that RoPE cannot turn: not an even number of elements
 // `notes`, unless null, receives a line for each key that was ignored.
 absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text, absl::string_view file,
                                              std::vector<std::string>* notes = nullptr);

@@ -149,8 +149,64 @@ TEST(ParseModelConfig, QwenKeysAndDefaults) {
               HasSubstr("unknown key mlp_bias"));
 }
 
-// What the hubs' files hold beside sizes: gpt2-medium, -large and -xl, SmolLM, SmolLM2, Qwen2.5 and
-// Qwen3.
+std::vector<int64_t> WindowsOf(const ModelConfig& config) {
+  std::vector<int64_t> windows;
+  for (int64_t i = 0; i < config.layers; ++i) windows.push_back(WindowOfLayer(config, i));
+  return windows;
+}
+
+TEST(ParseModelConfig, Windows) {
+  const std::string on = Edit(kQwen, "\"vocab_size\": 7",
+                              "\"vocab_size\": 7, \"use_sliding_window\": true, "
+                              "\"sliding_window\": 5, \"max_window_layers\": 1");
+  EXPECT_THAT(WindowsOf(*ParseModelConfig(on, "f")), ElementsAre(0, 0));
+  EXPECT_THAT(WindowsOf(*ParseModelConfig(Edit(on, "[\"full", "[\"sliding"), "f")),
+              ElementsAre(5, 0));
+  EXPECT_THAT(WindowsOf(*ParseModelConfig(
+                  Edit(on, "[\"full_attention\", \"full_attention\"]", "null"), "f")),
+              ElementsAre(0, 5));
+  EXPECT_THAT(ErrorOf(Edit(kQwen, "[\"full", "[\"sliding")), HasSubstr("no window is on [C5]"));
+  const std::string mistral = Edit(kLlama, "\"llama\"", "\"mistral\"");
+  EXPECT_THAT(WindowsOf(*ParseModelConfig(mistral, "f")), ElementsAre(4096, 4096));
+  const std::string none =
+      Edit(mistral, "\"vocab_size\"", "\"sliding_window\": null, \"vocab_size\"");
+  EXPECT_THAT(WindowsOf(*ParseModelConfig(none, "f")), ElementsAre(0, 0));
+  const ModelConfig gemma2 = ParseModelConfig(Edit(kLlama, "\"llama\"", "\"gemma2\""), "f").value();
+  EXPECT_THAT(WindowsOf(gemma2), ElementsAre(4096, 0));
+  EXPECT_EQ(gemma2.query_scalar, 256);
+  EXPECT_EQ(gemma2.score_cap, 50);
+  EXPECT_EQ(gemma2.logit_cap, 30);
+  EXPECT_EQ(gemma2.head_dim, 256);
+}
+
+TEST(ParseModelConfig, PartialRope) {
+  const std::string v4 = Edit(Edit(kLlama, "\"llama\"", "\"phi3\""), "\"vocab_size\"",
+                              "\"head_dim\": 8, \"partial_rotary_factor\": 0.75, \"vocab_size\"");
+  EXPECT_EQ(RotaryDims(*ParseModelConfig(v4, "f")), 6);
+  const std::string v5 = Edit(v4, "\"partial_rotary_factor\": 0.75",
+                              "\"rope_parameters\": {\"partial_rotary_factor\": 0.75}");
+  EXPECT_TRUE(*ParseModelConfig(v4, "f") == *ParseModelConfig(v5, "f"));
+  for (const char* share : {"0.7", "0.1"})
+    EXPECT_THAT(ErrorOf(Edit(v4, "0.75", share)), HasSubstr("[C6]"));
+  EXPECT_THAT(ErrorOf(Edit(v4, "\"phi3\"", "\"llama\"")), HasSubstr("unknown key partial_rotary"));
+}
+
+TEST(ParseModelConfig, GptNeoX) {
+  const std::string text = Edit(Edit(kLlama, "\"llama\"", "\"gpt_neox\""),
+                                "\"num_key_value_heads\": 2", "\"rotary_pct\": 0.5");
+  const ModelConfig c = ParseModelConfig(Edit(text, "0.5", "0.34"), "f").value();
+  EXPECT_EQ(RotaryDims(c), 2);
+  EXPECT_TRUE(c.parallel_residual);
+  EXPECT_FALSE(c.tanh_gelu);
+  const std::string other =
+      Edit(text, "0.5", "1, \"use_parallel_residual\": false, \"hidden_act\": \"gelu_fast\"");
+  EXPECT_FALSE(ParseModelConfig(other, "f")->parallel_residual);
+  EXPECT_TRUE(ParseModelConfig(other, "f")->tanh_gelu);
+  EXPECT_THAT(ErrorOf(text), HasSubstr("0.5 of a head of 6 elements are 3"));
+}
+
+// What the hubs' files hold beside sizes: gpt2-medium, -large and -xl, SmolLM, SmolLM2, Qwen2.5,
+// Qwen3, Phi-3, Pythia and Gemma 2.
 TEST(ParseModelConfig, PublishedFilesAreRead) {
   constexpr char kGpt2Xl[] = R"({
     "activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1,
@@ -190,7 +246,36 @@ TEST(ParseModelConfig, PublishedFilesAreRead) {
     "rms_norm_eps": 1e-06, "rope_scaling": null, "rope_theta": 1000000, "sliding_window": null,
     "tie_word_embeddings": true, "torch_dtype": "bfloat16", "transformers_version": "4.51.0",
     "use_cache": true, "use_sliding_window": false, "vocab_size": 151936})";
-  for (const char* text : {kGpt2Xl, kSmolLm2, kQwen25, kQwen3}) {
+  constexpr char kPhi3[] = R"({
+    "architectures": ["Phi3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "auto_map": {"AutoConfig": "configuration_phi3.Phi3Config"}, "bos_token_id": 1,
+    "embd_pdrop": 0.0, "eos_token_id": 32000, "hidden_act": "silu", "hidden_size": 3072,
+    "initializer_range": 0.02, "intermediate_size": 8192, "max_position_embeddings": 4096,
+    "model_type": "phi3", "num_attention_heads": 32, "num_hidden_layers": 32,
+    "num_key_value_heads": 32, "original_max_position_embeddings": 4096, "pad_token_id": 32000,
+    "resid_pdrop": 0.0, "rms_norm_eps": 1e-05, "rope_scaling": null, "rope_theta": 10000.0,
+    "sliding_window": 2047, "tie_word_embeddings": false, "torch_dtype": "bfloat16",
+    "transformers_version": "4.40.2", "use_cache": true, "vocab_size": 32064})";
+  constexpr char kPythia[] = R"({
+    "architectures": ["GPTNeoXForCausalLM"], "bos_token_id": 0, "eos_token_id": 0,
+    "hidden_act": "gelu", "hidden_size": 512, "initializer_range": 0.02,
+    "intermediate_size": 2048, "layer_norm_eps": 1e-05, "max_position_embeddings": 2048,
+    "model_type": "gpt_neox", "num_attention_heads": 8, "num_hidden_layers": 6,
+    "rotary_emb_base": 10000, "rotary_pct": 0.25, "tie_word_embeddings": false,
+    "torch_dtype": "float16", "transformers_version": "4.24.0", "use_cache": true,
+    "use_parallel_residual": true, "vocab_size": 50304})";
+  constexpr char kGemma2[] = R"({
+    "architectures": ["Gemma2ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+    "attn_logit_softcapping": 50.0, "bos_token_id": 2, "cache_implementation": "hybrid",
+    "eos_token_id": 1, "final_logit_softcapping": 30.0, "head_dim": 256,
+    "hidden_act": "gelu_pytorch_tanh", "hidden_activation": "gelu_pytorch_tanh",
+    "hidden_size": 2304, "initializer_range": 0.02, "intermediate_size": 9216,
+    "max_position_embeddings": 8192, "model_type": "gemma2", "num_attention_heads": 8,
+    "num_hidden_layers": 26, "num_key_value_heads": 4, "pad_token_id": 0,
+    "query_pre_attn_scalar": 256, "rms_norm_eps": 1e-06, "rope_theta": 10000.0,
+    "sliding_window": 4096, "torch_dtype": "float32", "transformers_version": "4.42.4",
+    "use_cache": true, "vocab_size": 256000})";
+  for (const char* text : {kGpt2Xl, kSmolLm2, kQwen25, kQwen3, kPhi3, kPythia, kGemma2}) {
     std::vector<std::string> notes;
     const auto config = ParseModelConfig(text, "f", &notes);
     ASSERT_TRUE(config.ok()) << config.status();
@@ -231,16 +316,15 @@ TEST(ParseModelConfig, AllViolationsAtOnce) {
       "config.json:4:59: vocab_size must be an integer, not a number [J2]\n"
       "config.json:5:21: attention_bias must be false: nothing else is supported [J5]\n"
       "config.json:5:48: attention_dropout must be at least 0 and below 1, not 1 [J3]\n"
-      "config.json:5:69: sliding_window must be null: attention over a window is not supported "
+      "config.json:5:69: sliding_window must be null: Llama has none; model_type mistral has "
       "[J5]\n"
       "config.json:6:57: tie_word_embeddings must be true or false, not an integer [J2]");
 }
 
 TEST(ParseModelConfig, SingleViolations) {
-  EXPECT_THAT(
-      ErrorOf(Edit(kGpt2, "\"gpt2\"", "\"bert\"")),
-      HasSubstr(
-          "config.json:2:17: model_type must be gpt2, llama, qwen2 or qwen3, not \"bert\" [J5]"));
+  EXPECT_THAT(ErrorOf(Edit(kGpt2, "\"gpt2\"", "\"bert\"")),
+              HasSubstr("config.json:2:17: model_type must be gpt2, llama, qwen2, qwen3, mistral, "
+                        "phi3, gpt_neox, gemma or gemma2, not \"bert\" [J5]"));
   EXPECT_THAT(ErrorOf(Edit(kGpt2, "\"n_layer\": 2", "\"n_layer\": 2049")),
               HasSubstr("n_layer must be from 1 to 2048, not 2049 [J3]"));
   EXPECT_THAT(ErrorOf("{}"), HasSubstr("config.json:1:1: model_type is missing [J4]"));
@@ -264,7 +348,10 @@ TEST(ModelPresets, HaveThePublishedSizes) {
       {"gpt2-124m", {124439808, 1024}},      {"gpt2-tiny", {224704, 128}},
       {"gpt3-175b", {174604259328, 2048}},   {"llama-tiny", {217792, 128}},
       {"llama3-405b", {405853388800, 8192}}, {"megatron-1t", {1008038758400, 2048}},
-      {"qwen2-tiny", {201856, 128}},         {"qwen3-tiny", {250624, 128}},
+      {"gemma-tiny", {250496, 128}},         {"gemma2-tiny", {251008, 128}},
+      {"gpt-neox-tiny", {232960, 128}},      {"mistral-tiny", {217792, 128}},
+      {"phi3-tiny", {217792, 128}},          {"qwen2-tiny", {201856, 128}},
+      {"qwen3-tiny", {250624, 128}},
   };
   std::vector<std::string> names;
   for (const ModelPreset& preset : ModelPresets()) {
@@ -274,8 +361,10 @@ TEST(ModelPresets, HaveThePublishedSizes) {
     EXPECT_EQ(c.seq_length, seq_length) << preset.name;
     names.push_back(std::string(preset.name));
   }
-  EXPECT_THAT(names, ElementsAre("gpt2-124m", "gpt2-tiny", "gpt3-175b", "llama-tiny", "llama3-405b",
-                                 "megatron-1t", "qwen2-tiny", "qwen3-tiny"));
+  EXPECT_THAT(names,
+              ElementsAre("gemma-tiny", "gemma2-tiny", "gpt-neox-tiny", "gpt2-124m", "gpt2-tiny",
+                          "gpt3-175b", "llama-tiny", "llama3-405b", "megatron-1t", "mistral-tiny",
+                          "phi3-tiny", "qwen2-tiny", "qwen3-tiny"));
 }
 
 TEST(ModelConfigToJson, RoundTrips) {
@@ -305,7 +394,7 @@ TEST(LoadModelConfig, TakesPresetsAndFiles) {
   EXPECT_THAT(LoadModelConfig(::testing::TempDir()).status().message(),
               HasSubstr("it is a directory"));
   EXPECT_THAT(LoadModelPreset("x\n").status().message(),
-              HasSubstr("no preset is named x\\x0A; there are gpt2-124m, "));
+              HasSubstr("no preset is named x\\x0A; there are gemma-tiny, "));
 }
 
 // Random edits of valid files: each result is either an error with a place, or a configuration that

@@ -50,10 +50,24 @@ Tensor EmbedTokens(const Writer& w, Tensor* table) {
   if (w.traits.learned_positions) {
     x = Add(b, {x, Embedding(b, "position", Positions(b), "position embed", w.std)});
   }
+  if (w.traits.scaled_embedding) {
+    x = b.Op("scale", {x}, {{"value", std::sqrt(static_cast<double>(w.config.hidden))}});
+  }
   return Dropout(b, "dropout", x, w.config.embedding_dropout);
 }
 
-AttentionOptions AttentionOf(const Writer& w) {
+RopeOptions RopeOf(const ModelConfig& config) {
+  RopeOptions rope;
+  rope.theta = config.rope_theta;
+  if (RotaryDims(config) < config.head_dim) rope.dims = RotaryDims(config);
+  if (const auto& scaling = config.rope_scaling; scaling) {
+    rope.llama3 = RopeOptions::Llama3{scaling->factor, scaling->low_freq_factor,
+                                      scaling->high_freq_factor, scaling->original_max_positions};
+  }
+  return rope;
+}
+
+AttentionOptions AttentionOf(const Writer& w, int layer) {
   AttentionOptions options;
   options.qkv_bias = w.traits.qkv_bias;
   options.out_bias = w.traits.out_bias;
@@ -62,20 +76,18 @@ AttentionOptions AttentionOf(const Writer& w) {
   options.out_std = w.out_std;
   options.dropout = w.config.attention_dropout;
   options.out_dropout = w.config.hidden_dropout;
-  if (w.traits.learned_positions) return options;
-  options.rope.emplace();
-  options.rope->theta = w.config.rope_theta;
-  if (const auto& scaling = w.config.rope_scaling; scaling) {
-    options.rope->llama3 =
-        RopeOptions::Llama3{scaling->factor, scaling->low_freq_factor, scaling->high_freq_factor,
-                            scaling->original_max_positions};
-  }
+  if (!w.traits.learned_positions) options.rope = RopeOf(w.config);
+  if (w.config.query_scalar != 0) options.scale = 1 / std::sqrt(w.config.query_scalar);
+  options.cap = w.config.score_cap;
+  // A window over the whole sequence is none.
+  const int64_t window = WindowOfLayer(w.config, layer);
+  if (window < w.b.Size("seq")) options.window = window;
   return options;
 }
 
 MlpOptions MlpOf(const Writer& w) {
   MlpOptions options;
-  options.activation = w.traits.activation;
+  options.activation = ActivationOf(w.config);
   options.bias = w.traits.mlp_bias;
   options.std = w.std;
   options.out_std = w.out_std;
@@ -83,16 +95,23 @@ MlpOptions MlpOf(const Writer& w) {
   return options;
 }
 
-Tensor Block(const Writer& w, Tensor x) {
-  x = Attention(w.b, "attention", Norm(w, "norm1", x), x, AttentionOf(w));
-  return Mlp(w.b, "mlp", Norm(w, "norm2", x), x, MlpOf(w));
+Tensor Block(const Writer& w, int layer, Tensor x) {
+  const AttentionOptions attention = AttentionOf(w, layer);
+  const MlpOptions mlp = MlpOf(w);
+  if (w.traits.post_norms) {
+    const Tensor mixed = Attention(w.b, "attention", Norm(w, "norm1", x), Tensor(), attention);
+    x = Add(w.b, {x, Norm(w, "attention.norm", mixed)});
+    return Add(w.b, {x, Norm(w, "mlp.norm", Mlp(w.b, "mlp", Norm(w, "norm2", x), Tensor(), mlp))});
+  }
+  const Tensor mixed = Attention(w.b, "attention", Norm(w, "norm1", x), x, attention);
+  return Mlp(w.b, "mlp", Norm(w, "norm2", w.config.parallel_residual ? x : mixed), mixed, mlp);
 }
 
 void HeadAndLoss(const Writer& w, Tensor x, Tensor table) {
   ModelBuilder& b = w.b;
   ModelBuilder::Scope scope = b.Head();
   if (!w.config.tie_embeddings) table = b.Param("", "vocab embed", NormalInit(w.std));
-  CrossEntropyLoss(b, Logits(b, Norm(w, "norm", x), table));
+  CrossEntropyLoss(b, SoftCap(b, Logits(b, Norm(w, "norm", x), table), w.config.logit_cap));
 }
 
 absl::Status CheckConfig(const ModelConfig& config, int64_t seq) {
@@ -121,7 +140,7 @@ absl::StatusOr<Graph> BuildModel(const ModelConfig& config, int64_t batch, int64
   Tensor x = EmbedTokens(w, &table);
   for (int i = 0; i < static_cast<int>(config.layers); ++i) {
     ModelBuilder::Scope layer = b.Layer(i);
-    x = Block(w, x);
+    x = Block(w, i, x);
   }
   HeadAndLoss(w, x, table);
   return std::move(b).Finish();

@@ -26,7 +26,8 @@ struct ModelOptions {
 // `embedding.position` [positions, h]; per layer `layers.<i>.` `norm1` [h], `attention.q` [h,
 // heads, head_dim], `attention.k`, `attention.v` [h, kv_heads, head_dim], `attention.q_norm`,
 // `attention.k_norm` [head_dim] where these are normalized, `attention.out` [heads, head_dim, h],
-// `norm2` [h], `mlp.up` [h, f], `mlp.gate` [h, f] where there is a gate, `mlp.down` [f, h];
+// `norm2` [h], `mlp.up` [h, f], `mlp.gate` [h, f] where there is a gate, `mlp.down` [f, h],
+// `attention.norm`, `mlp.norm` [h] where what these give is normalized;
 // `head.norm` [h]; untied `head` [V, h]. A LayerNorm and a projection with a bias have `.bias`
 // beside them, of the shape of the output.
 //

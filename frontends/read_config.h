@@ -32,9 +32,16 @@ ModelConfig ReadConfig(ModelFamily family, ConfigReading& file);
 // The keys of `family` that change nothing here.
 absl::Span<const absl::string_view> HarmlessKeys(ModelFamily family);
 
-// RoPE in the older dialect (rope_theta and rope_scaling) or the newer (rope_parameters), which
+// What a family calls RoPE's numbers in the older dialect.
+struct RopeKeys {
+  absl::string_view theta = "rope_theta";
+  absl::string_view share = "";  // of a head's elements that turn; empty: always all
+  double share_if_absent = 1;
+};
+
+// RoPE in the older dialect (its theta and rope_scaling) or the newer (rope_parameters), which
 // wins.
-void ReadRope(ConfigReading& file, ModelConfig* c);
+void ReadRope(const RopeKeys& keys, ConfigReading& file, ModelConfig* c);
 
 }  // namespace mgc
 

@@ -7,15 +7,22 @@ namespace mgc {
 namespace {
 
 constexpr NumberRange kTheta = {0, 1e15, false, true};
+constexpr NumberRange kShare = {0, 1, false, true};
 constexpr NumberRange kFactor = {1, 1e9};
 constexpr NumberRange kFrequencyFactor = {0, 1e9, false, true};
 
 // The scaling that `value` gives, either dialect's object, or nothing if that is the default one.
-// `theta` is read from the newer dialect's.
+// The newer dialect's holds theta and share, too: `newer`.
 absl::optional<Llama3RopeScaling> ReadRopeScaling(const JsonValue& value, absl::string_view prefix,
-                                                  double* theta, FileDiagnostics* problems) {
+                                                  const RopeKeys& keys, ModelConfig* newer,
+                                                  FileDiagnostics* problems) {
   JsonObjectReader reader(value, prefix, problems);
-  if (theta != nullptr) *theta = reader.Number("rope_theta", kTheta, 10000);
+  if (newer != nullptr) {
+    newer->rope_theta = reader.Number("rope_theta", kTheta, 10000);
+    if (!keys.share.empty()) {
+      newer->rotary_share = reader.Number("partial_rotary_factor", kShare, keys.share_if_absent);
+    }
+  }
   absl::string_view type_key =
       value.Find("type") != nullptr && value.Find("rope_type") == nullptr ? "type" : "rope_type";
   bool llama3 = reader.Choice(type_key, {"default", "llama3"}, 0) == 1;
@@ -45,22 +52,26 @@ absl::optional<Llama3RopeScaling> ReadRopeScaling(const JsonValue& value, absl::
 
 }  // namespace
 
-void ReadRope(ConfigReading& file, ModelConfig* c) {
-  JsonObjectReader* reader = &file.reader;
-  FileDiagnostics* problems = &file.problems;
-  const JsonValue* parameters = reader->TakeUnlessNull("rope_parameters");
-  c->rope_theta = reader->Number("rope_theta", kTheta, 10000);
-  const JsonValue* scaling = reader->TakeUnlessNull("rope_scaling");
-  if (scaling != nullptr)
-    c->rope_scaling = ReadRopeScaling(*scaling, "rope_scaling.", nullptr, problems);
+void ReadRope(const RopeKeys& keys, ConfigReading& file, ModelConfig* c) {
+  JsonObjectReader& reader = file.reader;
+  const JsonValue* parameters = reader.TakeUnlessNull("rope_parameters");
+  c->rope_theta = reader.Number(keys.theta, kTheta, 10000);
+  if (!keys.share.empty()) {
+    c->rotary_share = reader.Number(keys.share, kShare, keys.share_if_absent);
+  }
+  const JsonValue* scaling = reader.TakeUnlessNull("rope_scaling");
+  if (scaling != nullptr) {
+    c->rope_scaling = ReadRopeScaling(*scaling, "rope_scaling.", keys, nullptr, &file.problems);
+  }
   if (parameters == nullptr) return;
-  ModelConfig older = *c;
-  c->rope_scaling = ReadRopeScaling(*parameters, "rope_parameters.", &c->rope_theta, problems);
-  bool both = reader->Take("rope_theta") != nullptr || scaling != nullptr;
+  const ModelConfig older = *c;
+  c->rope_scaling = ReadRopeScaling(*parameters, "rope_parameters.", keys, c, &file.problems);
+  const bool both = reader.Take(keys.theta) != nullptr || scaling != nullptr ||
+                    (!keys.share.empty() && reader.Take(keys.share) != nullptr);
   if (both && !(older == *c)) {
-    file.differences.push_back(
-        absl::StrCat(parameters->line, ":", parameters->column,
-                     ": rope_parameters differs from rope_theta and rope_scaling, and is used"));
+    file.differences.push_back(absl::StrCat(parameters->line, ":", parameters->column,
+                                            ": rope_parameters differs from ", keys.theta,
+                                            " and rope_scaling, and is used"));
   }
 }
 

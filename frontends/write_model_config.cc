@@ -43,8 +43,58 @@ void WriteRopeScaling(const Llama3RopeScaling& s, JsonWriter* json) {
   json->Integer("original_max_position_embeddings", s.original_max_positions).EndObject();
 }
 
+bool IsQwen(ModelFamily family) {
+  return family == ModelFamily::kQwen2 || family == ModelFamily::kQwen3;
+}
+
+void WriteWindows(const ModelConfig& c, JsonWriter* json) {
+  const bool by_layer = IsQwen(c.family) || c.family == ModelFamily::kGemma2;
+  const bool always = c.family == ModelFamily::kMistral || c.family == ModelFamily::kPhi3;
+  if (c.window == 0) {
+    if (always || c.family == ModelFamily::kGemma2) Member("sliding_window", json).Null();
+    return;
+  }
+  if (IsQwen(c.family)) Member("use_sliding_window", json).Bool(true);
+  Member("sliding_window", json).Integer(c.window);
+  if (!by_layer) return;
+  Member("layer_types", json).BeginArray();
+  for (int64_t layer = 0; layer < c.layers; ++layer) {
+    json->String(WindowOfLayer(c, layer) > 0 ? "sliding_attention" : "full_attention");
+  }
+  json->EndArray();
+}
+
+void WriteCap(absl::string_view key, double cap, JsonWriter* json) {
+  Member(key, json);
+  if (cap == 0) {
+    json->Null();
+  } else {
+    json->Number(cap);
+  }
+}
+
+void WriteGptNeoX(const ModelConfig& c, JsonWriter* json) {
+  Member("hidden_act", json).String(c.tanh_gelu ? "gelu_new" : "gelu");
+  WriteIntegers({{"num_hidden_layers", c.layers},
+                 {"hidden_size", c.hidden},
+                 {"num_attention_heads", c.heads},
+                 {"intermediate_size", c.ffn},
+                 {"max_position_embeddings", c.max_positions},
+                 {"vocab_size", c.vocab}},
+                json);
+  Member("hidden_dropout", json).Number(c.hidden_dropout);
+  Member("attention_dropout", json).Number(c.attention_dropout);
+  Member("layer_norm_eps", json).Number(c.norm_epsilon);
+  Member("use_parallel_residual", json).Bool(c.parallel_residual);
+  Member("rotary_emb_base", json).Number(c.rope_theta);
+  Member("rotary_pct", json).Number(c.rotary_share);
+  if (c.rope_scaling.has_value()) WriteRopeScaling(*c.rope_scaling, json);
+}
+
 void WriteLlamaLike(const ModelConfig& c, JsonWriter* json) {
-  Member("hidden_act", json).String("silu");
+  const bool gated_gelu = ActivationOf(c) == MlpOptions::Activation::kGeglu;
+  Member(c.family == ModelFamily::kGemma2 ? "hidden_activation" : "hidden_act", json)
+      .String(gated_gelu ? "gelu_pytorch_tanh" : "silu");
   WriteIntegers({{"num_hidden_layers", c.layers},
                  {"hidden_size", c.hidden},
                  {"num_attention_heads", c.heads},
@@ -59,7 +109,13 @@ void WriteLlamaLike(const ModelConfig& c, JsonWriter* json) {
   Member("attention_dropout", json).Number(c.attention_dropout);
   Member("rms_norm_eps", json).Number(c.norm_epsilon);
   Member("rope_theta", json).Number(c.rope_theta);
+  if (c.family == ModelFamily::kPhi3) Member("partial_rotary_factor", json).Number(c.rotary_share);
   if (c.rope_scaling.has_value()) WriteRopeScaling(*c.rope_scaling, json);
+  WriteWindows(c, json);
+  if (c.family != ModelFamily::kGemma2) return;
+  Member("query_pre_attn_scalar", json).Number(c.query_scalar);
+  WriteCap("attn_logit_softcapping", c.score_cap, json);
+  WriteCap("final_logit_softcapping", c.logit_cap, json);
 }
 
 }  // namespace
@@ -72,6 +128,8 @@ std::string ModelConfigToJson(const ModelConfig& config) {
   Member("model_type", &json).String(traits.model_type);
   if (config.family == ModelFamily::kGpt2) {
     WriteGpt2(config, &json);
+  } else if (config.family == ModelFamily::kGptNeoX) {
+    WriteGptNeoX(config, &json);
   } else {
     WriteLlamaLike(config, &json);
   }

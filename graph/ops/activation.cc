@@ -1,5 +1,6 @@
 // Activation functions and their gradients.
 
+#include "absl/strings/str_cat.h"
 #include "graph/ops/op_families.h"
 #include "graph/ops/op_helpers.h"
 
@@ -8,13 +9,22 @@ namespace {
 
 constexpr char kSecondOrder[] = "a gradient itself; second derivatives are not taken";
 
+// Names of a function, its derivative, and the gate made of it: f(gate) * up.
 struct NameGelu {
   static constexpr absl::string_view kName = "gelu";
   static constexpr absl::string_view kGrad = "gelu_grad";
+  static constexpr absl::string_view kGate = "geglu";
+  static constexpr absl::string_view kGateGrad = "geglu_grad";
+};
+struct NameGeluErf {
+  static constexpr absl::string_view kName = "gelu_erf";
+  static constexpr absl::string_view kGrad = "gelu_erf_grad";
 };
 struct NameSilu {
   static constexpr absl::string_view kName = "silu";
   static constexpr absl::string_view kGrad = "silu_grad";
+  static constexpr absl::string_view kGate = "swiglu";
+  static constexpr absl::string_view kGateGrad = "swiglu_grad";
 };
 
 // f(x)
@@ -76,19 +86,21 @@ OpDef ActivationGrad(double flops) {
   return op;
 }
 
-struct EvalSwiglu {
+template <class Name>
+struct EvalGate {
   template <class M>
   static void Run(EvalContext<M>& c) {
     FillResult(c, [&](int64_t i) {
-      return c.model.Mul(c.model.Fn("silu", {Aligned(c, 0, i)}), Aligned(c, 1, i));
+      return c.model.Mul(c.model.Fn(Name::kName, {Aligned(c, 0, i)}), Aligned(c, 1, i));
     });
   }
 };
 
-OpDef Swiglu() {
+template <class Name>
+OpDef Gate(double flops) {
   OpDef op;
-  op.name = "swiglu";
-  op.doc = "silu(gate) * up (Shazeer, arXiv 2002.05202).";
+  op.name = std::string(Name::kGate);
+  op.doc = absl::StrCat(Name::kName, "(gate) * up (Shazeer, arXiv 2002.05202).");
   op.operands = {"gate", "up"};
   op.results = {"y"};
   op.rule = "... -> ...";
@@ -97,52 +109,124 @@ OpDef Swiglu() {
   op.grad = [](GradContext& c) {
     if (c.output_grad(0) == kNone || !(c.wants(0) || c.wants(1))) return absl::OkStatus();
     const std::vector<ValueId> made =
-        c.EmitAll("swiglu_grad", {c.output_grad(0), c.input(0), c.input(1)});
+        c.EmitAll(Name::kGateGrad, {c.output_grad(0), c.input(0), c.input(1)});
     for (int i = 0; i < 2; ++i) {
       if (c.wants(i)) c.Add(i, made[static_cast<size_t>(i)]);
     }
     return absl::OkStatus();
   };
-  op.flops_per_point = 6;
-  op.eval = EvalWith<EvalSwiglu>();
+  op.flops_per_point = flops;
+  op.eval = EvalWith<EvalGate<Name>>();
   op.expand = [](EmitContext& c) -> std::vector<ValueId> {
-    return {c.Emit("mul", {c.Emit("silu", {c.input(0)}), c.input(1)})};
+    return {c.Emit("mul", {c.Emit(Name::kName, {c.input(0)}), c.input(1)})};
   };
   op.cases = {{"f32[2,3], f32[2,3]", {}, -3.0, 3.0}, {"f32[1,5], f32[1,5]"}};
   return op;
 }
 
-struct EvalSwigluGrad {
+template <class Name>
+struct EvalGateGrad {
   template <class M>
   static void Run(EvalContext<M>& c) {
     const M& m = c.model;
     for (size_t i = 0; i < c.in(0).real.size(); ++i) {
       const auto& dy = c.in(0).real[i];
       const auto& gate = c.in(1).real[i];
-      c.out(0).real[i] = m.Mul(m.Mul(dy, c.in(2).real[i]), m.Fn("silu_grad", {gate}));
-      c.out(1).real[i] = m.Mul(dy, m.Fn("silu", {gate}));
+      c.out(0).real[i] = m.Mul(m.Mul(dy, c.in(2).real[i]), m.Fn(Name::kGrad, {gate}));
+      c.out(1).real[i] = m.Mul(dy, m.Fn(Name::kName, {gate}));
     }
   }
 };
 
-OpDef SwigluGrad() {
+template <class Name>
+OpDef GateGrad(double flops) {
   OpDef op;
-  op.name = "swiglu_grad";
-  op.doc = "Gradients of swiglu with respect to gate and up.";
+  op.name = std::string(Name::kGateGrad);
+  op.doc = absl::StrCat("Gradients of ", Name::kGate, " with respect to gate and up.");
   op.operands = {"dy", "gate", "up"};
   op.results = {"dgate", "dup"};
   op.rule = "... -> ..., ...";
   op.linearity = Linearity::kSeparate;
   op.linear_operands = {0};
   op.no_grad = kSecondOrder;
-  op.flops_per_point = 10;
-  op.eval = EvalWith<EvalSwigluGrad>();
+  op.flops_per_point = flops;
+  op.eval = EvalWith<EvalGateGrad<Name>>();
   op.expand = [](EmitContext& c) -> std::vector<ValueId> {
     const ValueId dy = c.input(0);
-    const ValueId dgate = c.Emit("silu_grad", {c.Emit("mul", {dy, c.input(2)}), c.input(1)});
-    return {dgate, c.Emit("mul", {dy, c.Emit("silu", {c.input(1)})})};
+    const ValueId dgate = c.Emit(Name::kGrad, {c.Emit("mul", {dy, c.input(2)}), c.input(1)});
+    return {dgate, c.Emit("mul", {dy, c.Emit(Name::kName, {c.input(1)})})};
   };
   op.cases = {{"f32[2,3], f32[2,3], f32[2,3]", {}, -3.0, 3.0}, {"f32[1], f32[1], f32[1]"}};
+  return op;
+}
+
+// The argument of the bounded function: x / cap.
+template <class M>
+typename M::Scalar OverCap(const EvalContext<M>& c, const typename M::Scalar& x) {
+  return c.model.Mul(x, c.model.Inv(c.model.Constant(c.attrs.Real("cap"))));
+}
+
+struct EvalSoftCap {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    const auto cap = c.model.Constant(c.attrs.Real("cap"));
+    FillResult(c, [&](int64_t i) {
+      return c.model.Mul(cap, c.model.Fn("tanh", {OverCap(c, Aligned(c, 0, i))}));
+    });
+  }
+};
+
+struct EvalSoftCapGrad {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    FillResult(c, [&](int64_t i) {
+      return c.model.Mul(Aligned(c, 0, i), c.model.Fn("tanh_grad", {OverCap(c, Aligned(c, 1, i))}));
+    });
+  }
+};
+
+absl::Status CheckSoftCap(absl::string_view op, const OpUse& use) {
+  return use.attrs.Real("cap") > 0 ? absl::OkStatus() : Refuse(op, 1, "cap must be positive");
+}
+
+OpDef SoftCap() {
+  OpDef op;
+  op.name = "soft_cap";
+  op.doc = "cap * tanh(x / cap): x where it is small, never beyond the cap.";
+  op.operands = {"x"};
+  op.results = {"y"};
+  op.attrs = {{"cap", AttrKind::kReal}};
+  op.check = [](const OpUse& use) { return CheckSoftCap("soft_cap", use); };
+  op.rule = "... -> ...";
+  op.grad = [](GradContext& c) {
+    if (c.output_grad(0) != kNone && c.wants(0)) {
+      c.Add(0, c.Emit("soft_cap_grad", {c.output_grad(0), c.input(0)}, c.attrs()));
+    }
+    return absl::OkStatus();
+  };
+  op.flops_per_point = 10;
+  op.eval = EvalWith<EvalSoftCap>();
+  op.cases = {{"f32[2,3]", {{"cap", 0.7}}, -3.0, 3.0},
+              {"f32[5,1,7]", {{"cap", 30.0}}, -90.0, 90.0}};
+  return op;
+}
+
+OpDef SoftCapGrad() {
+  OpDef op;
+  op.name = "soft_cap_grad";
+  op.doc = "dy times the derivative of soft_cap at x: 1 - tanh(x / cap)^2.";
+  op.operands = {"dy", "x"};
+  op.results = {"dx"};
+  op.attrs = {{"cap", AttrKind::kReal}};
+  op.check = [](const OpUse& use) { return CheckSoftCap("soft_cap_grad", use); };
+  op.rule = "... -> ...";
+  op.linearity = Linearity::kSeparate;
+  op.linear_operands = {0};
+  op.no_grad = kSecondOrder;
+  op.flops_per_point = 12;
+  op.eval = EvalWith<EvalSoftCapGrad>();
+  op.cases = {{"f32[2,3], f32[2,3]", {{"cap", 0.7}}, -3.0, 3.0},
+              {"f32[5,1,7], f32[5,1,7]", {{"cap", 30.0}}, -90.0, 90.0}};
   return op;
 }
 
@@ -214,14 +298,21 @@ OpDef BiasGeluGrad() {
 }  // namespace
 
 std::vector<OpDef> ActivationOps() {
-  return {Activation<NameGelu>("GELU in its tanh form (arXiv 1606.08415).", 12),
-          ActivationGrad<NameGelu>(17),
-          Activation<NameSilu>("x times its logistic sigmoid.", 5),
-          ActivationGrad<NameSilu>(9),
-          Swiglu(),
-          SwigluGrad(),
-          BiasGelu(),
-          BiasGeluGrad()};
+  return {
+      Activation<NameGelu>("GELU in its tanh form (arXiv 1606.08415).", 12),
+      ActivationGrad<NameGelu>(17),
+      Activation<NameGeluErf>("GELU itself: x times the normal distribution's share below x.", 20),
+      ActivationGrad<NameGeluErf>(25),
+      Activation<NameSilu>("x times its logistic sigmoid.", 5),
+      ActivationGrad<NameSilu>(9),
+      Gate<NameSilu>(6),
+      GateGrad<NameSilu>(10),
+      Gate<NameGelu>(13),
+      GateGrad<NameGelu>(19),
+      SoftCap(),
+      SoftCapGrad(),
+      BiasGelu(),
+      BiasGeluGrad()};
 }
 
 }  // namespace mgc

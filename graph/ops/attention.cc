@@ -1,4 +1,5 @@
-// Causal scaled dot-product attention with grouped queries.
+// Causal scaled dot-product attention with grouped queries; where asked, over a window (Beltagy et
+// al., arXiv 2004.05150) and with bounded scores (Gemma team, arXiv 2408.00118).
 //
 // Written with ExpDiff, LogShift and Max only, so that blocked and rescaled forms of the same
 // softmax are exactly equal to it in every scalar model. What is saved for the gradient is the
@@ -13,6 +14,13 @@
 
 namespace mgc {
 namespace {
+
+bool HasCap(const Attrs& attrs) { return attrs.Find("cap") != nullptr; }
+double CapOf(const Attrs& attrs) { return HasCap(attrs) ? attrs.Real("cap") : 1.0; }
+// 0: none.
+int64_t WindowOf(const Attrs& attrs) {
+  return attrs.Find("window") != nullptr ? attrs.Int("window") : 0;
+}
 
 // One use of attention on one rank: sizes, rows and the probability of one pair.
 template <class M>
@@ -34,6 +42,8 @@ class AttentionView {
         qpos_(c.in(qpos)),
         kpos_(c.in(kpos)),
         scale_(c.model.Constant(c.attrs.Real("scale"))),
+        cap_(c.model.Constant(CapOf(c.attrs))),
+        window_(WindowOf(c.attrs)),
         p_(c.attrs.Real("p")),
         stream_(StreamOf(c.attrs.Text("key"))) {}
 
@@ -49,7 +59,8 @@ class AttentionView {
   }
 
   bool Visible(int64_t s, int64_t t) const {
-    return kpos_.index[static_cast<size_t>(t)] <= qpos_.index[static_cast<size_t>(s)];
+    const int64_t back = Back(s, t);
+    return back >= 0 && (window_ == 0 || back < window_);
   }
 
   S Dot(const HostTensor<S>& x, size_t x_row, const HostTensor<S>& y, size_t y_row) const {
@@ -60,8 +71,21 @@ class AttentionView {
     return sum;
   }
 
+  // What the softmax is taken of. A window adds a zero that tells windows apart, so that sizes at
+  // which every key is inside do not make them equal.
   S Score(int64_t b, int64_t s, int64_t t, int64_t head) const {
-    return c_.model.Mul(scale_, Dot(q_, QueryRow(b, s, head), k_, KeyRow(b, t, head)));
+    const M& m = c_.model;
+    S score = Product(b, s, t, head);
+    if (HasCap(c_.attrs)) score = m.Mul(cap_, m.Fn("tanh", {OverCap(score)}));
+    if (window_ == 0) return score;
+    const double window[] = {static_cast<double>(window_)};
+    return m.Add(score, m.Indexed("window", window, {Back(s, t)}, [] { return 0.0; }));
+  }
+
+  // The score's derivative with respect to the dot product of query and key.
+  S Slope(int64_t b, int64_t s, int64_t t, int64_t head) const {
+    if (!HasCap(c_.attrs)) return scale_;
+    return c_.model.Mul(scale_, c_.model.Fn("tanh_grad", {OverCap(Product(b, s, t, head))}));
   }
 
   // What dropout multiplies this probability by. Indices are logical: sample, head, and the places
@@ -78,8 +102,6 @@ class AttentionView {
     return c_.model.Random(c_.seed, stream_, index, 1.0 - p_);
   }
 
-  const S& scale() const { return scale_; }
-
   const int64_t batch;
   const int64_t queries;
   const int64_t heads;
@@ -88,6 +110,16 @@ class AttentionView {
   const int64_t kv_heads;
 
  private:
+  // Positions from the query back to the key; negative for what comes later.
+  int64_t Back(int64_t s, int64_t t) const {
+    return qpos_.index[static_cast<size_t>(s)] - kpos_.index[static_cast<size_t>(t)];
+  }
+
+  S Product(int64_t b, int64_t s, int64_t t, int64_t head) const {
+    return c_.model.Mul(scale_, Dot(q_, QueryRow(b, s, head), k_, KeyRow(b, t, head)));
+  }
+  S OverCap(const S& score) const { return c_.model.Mul(score, c_.model.Inv(cap_)); }
+
   int64_t Whole(absl::string_view factor) const {
     return c_.rule.factors[static_cast<size_t>(c_.rule.Find(factor))].size;
   }
@@ -98,6 +130,8 @@ class AttentionView {
   const HostTensor<S>& qpos_;
   const HostTensor<S>& kpos_;
   const S scale_;
+  const S cap_;
+  const int64_t window_;
   const double p_;
   const uint64_t stream_;
 };
@@ -151,12 +185,20 @@ struct EvalAttention {
 
 absl::Status CheckAttention(absl::string_view op, const OpUse& use) {
   const double p = use.attrs.Real("p");
-  return p >= 0 && p < 1 ? absl::OkStatus() : Refuse(op, 1, "p must lie in [0, 1)");
+  if (!(p >= 0 && p < 1)) return Refuse(op, 1, "p must lie in [0, 1)");
+  if (use.attrs.Find("window") != nullptr && WindowOf(use.attrs) < 1) {
+    return Refuse(op, 3, "a window has at least one key; without one there is no attribute");
+  }
+  if (!(CapOf(use.attrs) > 0)) return Refuse(op, 4, "cap must be positive");
+  return absl::OkStatus();
 }
 
 std::vector<AttrSpec> AttentionAttrs() {
-  return {
-      {"scale", AttrKind::kReal}, {kDropAttr, AttrKind::kReal}, {kRandomKeyAttr, AttrKind::kText}};
+  return {{"scale", AttrKind::kReal},
+          {kDropAttr, AttrKind::kReal},
+          {kRandomKeyAttr, AttrKind::kText},
+          {"window", AttrKind::kInt, false},
+          {"cap", AttrKind::kReal, false}};
 }
 
 absl::Status AttentionDerivative(GradContext& c) {
@@ -205,13 +247,24 @@ int64_t AttentionGradWorkspace(const OpUse& use) {
   return (4 * head.tokens * head.depth + 128 * row) * SizeOf(use.operands[1]->dtype);
 }
 
+Attrs Windowed(Attrs attrs) {
+  attrs.Set("window", int64_t{3});
+  return attrs;
+}
+Attrs Capped(Attrs attrs) {
+  attrs.Set("cap", 1.5);
+  return attrs;
+}
+
 OpDef Attention() {
   OpDef op;
   op.name = "attention";
   op.doc =
-      "Causal attention of q[b,s,h,d] over k, v[b,t,kv,d] (key visible iff kpos <= qpos, query "
-      "head h "
-      "reads kv head h / (H / KV)), with lse[b,h,s].";
+      "Causal attention of q[b,s,h,d] over k, v[b,t,kv,d] (key visible iff kpos <= qpos, and with "
+      "a "
+      "window iff qpos - kpos < window; query head h reads kv head h / (H / KV); with a cap, "
+      "scores "
+      "are cap * tanh(score / cap)), with lse[b,h,s].";
   op.operands = {"q", "k", "v", "qpos", "kpos"};
   op.results = {"o", "lse"};
   op.attrs = AttentionAttrs();
@@ -227,15 +280,22 @@ OpDef Attention() {
   op.eval = EvalWith<EvalAttention>();
   const Attrs plain = {{"scale", 0.5}, {"p", 0.0}, {"key", ""}};
   const Attrs dropped = {{"scale", 0.7}, {"p", 0.3}, {"key", "layers.1.attention"}};
-  op.cases = {{"f32[2,4,4,3], f32[2,4,2,3], f32[2,4,2,3], i64[4]<5, i64[4]<5", plain, -2.0, 2.0},
-              {"f32[2,2,2,2], f32[2,5,2,2], f32[2,5,2,2], i64[2]<5, i64[5]<3", dropped},
-              {"f32[1,4,4,2], f32[1,4,1,2], f32[1,4,1,2], i64[4]<4, i64[4]<4", dropped, -2.0, 2.0},
-              {"f32[1,1,1,1], f32[1,1,1,1], f32[1,1,1,1], i64[1]<1, i64[1]<1", plain}};
+  op.cases = {
+      {"f32[2,4,4,3], f32[2,4,2,3], f32[2,4,2,3], i64[4]<5, i64[4]<5", plain, -2.0, 2.0},
+      {"f32[2,2,2,2], f32[2,5,2,2], f32[2,5,2,2], i64[2]<5, i64[5]<3", dropped},
+      {"f32[1,4,4,2], f32[1,4,1,2], f32[1,4,1,2], i64[4]<4, i64[4]<4", dropped, -2.0, 2.0},
+      {"f32[1,1,1,1], f32[1,1,1,1], f32[1,1,1,1], i64[1]<1, i64[1]<1", plain},
+      {"f32[2,5,4,3], f32[2,6,2,3], f32[2,6,2,3], i64[5]<7, i64[6]<6", Windowed(plain), -2.0, 2.0},
+      {"f32[1,6,2,2], f32[1,6,1,2], f32[1,6,1,2], i64[6]<6, i64[6]<6", Windowed(dropped)},
+      {"f32[2,4,4,3], f32[2,4,2,3], f32[2,4,2,3], i64[4]<5, i64[4]<5", Capped(plain), -3.0, 3.0},
+      {"f32[1,6,2,2], f32[1,6,1,2], f32[1,6,1,2], i64[6]<6, i64[6]<6", Capped(Windowed(dropped)),
+       -2.0, 2.0}};
   return op;
 }
 
 // With P the probabilities before dropout, K what dropout multiplies by and D = dy . o of the row:
-// dv += P K dy, dS = P (K (dy . v) - D), dq = scale dS k, dk = scale dS q.
+// dv += P K dy, dS = slope P (K (dy . v) - D), dq = dS k, dk = dS q; the slope is that of the
+// score.
 struct EvalAttentionGrad {
   template <class M>
   static void Run(EvalContext<M>& c) {
@@ -252,7 +312,7 @@ struct EvalAttentionGrad {
         const auto p = m.ExpDiff(view.Score(b, s, t, head), lse);
         const auto kept = view.Kept(b, s, t, head);
         const auto dp = m.Mul(kept, view.Dot(dy, q_row, c.in(3), k_row));
-        const auto ds = m.Mul(view.scale(), m.Mul(p, m.Sub(dp, row_dot)));
+        const auto ds = m.Mul(view.Slope(b, s, t, head), m.Mul(p, m.Sub(dp, row_dot)));
         AddRow(m, ds, c.in(2), k_row, &c.out(0), q_row, view.depth);
         AddRow(m, ds, c.in(1), q_row, &c.out(1), k_row, view.depth);
         AddRow(m, m.Mul(p, kept), dy, q_row, &c.out(2), k_row, view.depth);
@@ -291,7 +351,13 @@ OpDef AttentionGrad() {
                dropped},
               {"f32[1,1,1,1], f32[1,1,1,1], f32[1,1,1,1], f32[1,1,1,1], f32[1,1,1,1], f32[1,1,1], "
                "i64[1]<1, i64[1]<1",
-               plain}};
+               plain},
+              {"f32[2,5,4,3], f32[2,5,4,3], f32[2,6,2,3], f32[2,6,2,3], f32[2,5,4,3], f32[2,4,5], "
+               "i64[5]<7, i64[6]<6",
+               Windowed(plain)},
+              {"f32[2,4,4,3], f32[2,4,4,3], f32[2,4,2,3], f32[2,4,2,3], f32[2,4,4,3], f32[2,4,4], "
+               "i64[4]<5, i64[4]<5",
+               Capped(Windowed(dropped)), -2.0, 2.0}};
   return op;
 }
 

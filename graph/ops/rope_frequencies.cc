@@ -1,5 +1,6 @@
 #include "graph/ops/rope_frequencies.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace mgc {
@@ -20,11 +21,16 @@ double StretchedFrequency(const Attrs& attrs, double frequency) {
 
 }  // namespace
 
+int64_t RotatedDims(const Attrs& attrs, int64_t head_dim) {
+  return attrs.Find("dims") == nullptr ? head_dim : std::min(attrs.Int("dims"), head_dim);
+}
+
 std::vector<double> RopeFrequencies(const Attrs& attrs, int64_t head_dim) {
   const double theta = attrs.Real("theta");
+  const int64_t rotated = RotatedDims(attrs, head_dim);
   std::vector<double> frequencies;
-  for (int64_t j = 0; j < head_dim / 2; ++j) {
-    const double exponent = 2.0 * static_cast<double>(j) / static_cast<double>(head_dim);
+  for (int64_t j = 0; j < rotated / 2; ++j) {
+    const double exponent = 2.0 * static_cast<double>(j) / static_cast<double>(rotated);
     const double frequency = std::pow(theta, -exponent);
     frequencies.push_back(attrs.Find("factor") == nullptr ? frequency
                                                           : StretchedFrequency(attrs, frequency));

@@ -45,8 +45,9 @@ struct Golden {
 };
 
 // The files, without folder and ending.
-inline constexpr absl::string_view kGoldenNames[] = {"gpt2", "gpt2_untied", "llama", "llama_gqa",
-                                                     "llama_rope", "qwen2", "qwen3"};
+inline constexpr absl::string_view kGoldenNames[] = {
+    "gpt2",  "gpt2_untied", "llama", "llama_gqa", "llama_rope",          "qwen2", "qwen2_window",
+    "qwen3", "mistral",     "phi3",  "gpt_neox",  "gpt_neox_sequential", "gemma", "gemma2"};
 
 // Reads tests/golden/<name>.json below the working directory of a test.
 absl::StatusOr<Golden> LoadGolden(absl::string_view name);

@@ -25,11 +25,25 @@ GQA = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 4}
 
 CASES = {
     "qwen2": transformers.Qwen2Config(**{**SIZES, "num_key_value_heads": 1}, tie_word_embeddings=True),
+    "qwen2_window": transformers.Qwen2Config(
+        **{**SIZES, "num_key_value_heads": 2, "num_hidden_layers": 2}, use_sliding_window=True, sliding_window=3,
+        max_window_layers=1),
     "qwen3": transformers.Qwen3Config(**{**SIZES, **GQA}, rope_theta=1000.0),
+    "mistral": transformers.MistralConfig(**{**SIZES, **GQA}, sliding_window=3),
+    "phi3": transformers.Phi3Config(
+        **{**SIZES, "num_key_value_heads": 1, "hidden_size": 16}, partial_rotary_factor=0.5, resid_pdrop=0.0,
+        bos_token_id=None, eos_token_id=None, pad_token_id=None),
+    "gpt_neox": transformers.GPTNeoXConfig(**SIZES, rotary_pct=0.5, rotary_emb_base=1000),
+    "gpt_neox_sequential": transformers.GPTNeoXConfig(
+        **SIZES, hidden_act="gelu_new", use_parallel_residual=False, rotary_pct=1.0),
+    "gemma": transformers.GemmaConfig(**{**SIZES, **GQA, "num_key_value_heads": 1}, pad_token_id=None),
+    "gemma2": transformers.Gemma2Config(
+        **{**SIZES, **GQA, "num_hidden_layers": 2}, sliding_window=3, query_pre_attn_scalar=9,
+        attn_logit_softcapping=0.02, final_logit_softcapping=0.5, pad_token_id=None),
 }
 
 # Keys that transformers writes and that say nothing of the model.
-NOT_THE_MODEL = ("transformers_version", "_name_or_path", "dtype", "architectures")
+NOT_THE_MODEL = ("transformers_version", "_name_or_path", "dtype", "architectures", "_attn_implementation")
 
 
 def config_of(case):
@@ -53,6 +67,8 @@ class Llama:
     """The names of Llama's tensors and their shapes here; families override what they have otherwise."""
     qkv_bias = False
     qk_norm = False
+    post_norms = False
+    one_plus = False  # norms multiply by 1 + weight; ours is that sum
 
     def __init__(self, c):
         self.c = c
@@ -72,6 +88,8 @@ class Llama:
                 layer.update({f"attention.{p}.bias": layer[f"attention.{p}"][1:] for p in "qkv"})
             if self.qk_norm:
                 layer.update({"attention.q_norm": [d], "attention.k_norm": [d]})
+            if self.post_norms:
+                layer.update({"attention.norm": [hidden], "mlp.norm": [hidden]})
             shapes.update({f"layers.{i}.{name}": shape for name, shape in layer.items()})
         if not c.tie_word_embeddings:
             shapes["head"] = [VOCAB, hidden]
@@ -79,16 +97,25 @@ class Llama:
 
     def tensors(self, p):
         """transformers' names and tensors, from ours."""
-        to = {"model.embed_tokens.weight": p["embedding.word"], "model.norm.weight": p["head.norm"],
+        to = {"model.embed_tokens.weight": p["embedding.word"], "model.norm.weight": self.norm(p["head.norm"]),
               "lm_head.weight": p["embedding.word" if self.c.tie_word_embeddings else "head"]}
         for i in range(self.c.num_hidden_layers):
             layer = {name[len(f"layers.{i}."):]: x for name, x in p.items() if name.startswith(f"layers.{i}.")}
             to.update({f"model.layers.{i}.{name}": x for name, x in self.layer_tensors(layer).items()})
         return to
 
+    def norm(self, weight):
+        return weight - 1.0 if self.one_plus else weight
+
     def layer_tensors(self, p):
-        to = {"input_layernorm.weight": p["norm1"], "post_attention_layernorm.weight": p["norm2"],
+        to = {"input_layernorm.weight": self.norm(p["norm1"]),
               "self_attn.o_proj.weight": output(p["attention.out"])}
+        if self.post_norms:
+            to.update({"post_attention_layernorm.weight": self.norm(p["attention.norm"]),
+                       "pre_feedforward_layernorm.weight": self.norm(p["norm2"]),
+                       "post_feedforward_layernorm.weight": self.norm(p["mlp.norm"])})
+        else:
+            to["post_attention_layernorm.weight"] = self.norm(p["norm2"])
         for part in "qkv":
             to[f"self_attn.{part}_proj.weight"] = linear(p[f"attention.{part}"])
             if self.qkv_bias:
@@ -108,7 +135,69 @@ class Qwen3(Llama):
     qk_norm = True
 
 
-FAMILIES = {"qwen2": Qwen2, "qwen3": Qwen3}
+class Phi3(Llama):
+    """Projections of one input lie in one tensor."""
+
+    def layer_tensors(self, p):
+        to = super().layer_tensors(p)
+        qkv = [to.pop(f"self_attn.{part}_proj.weight") for part in "qkv"]
+        gate_up = [to.pop(f"mlp.{part}_proj.weight") for part in ("gate", "up")]
+        return {**to, "self_attn.qkv_proj.weight": torch.cat(qkv), "mlp.gate_up_proj.weight": torch.cat(gate_up)}
+
+
+class Gemma(Llama):
+    one_plus = True
+
+
+class Gemma2(Gemma):
+    post_norms = True
+
+
+class GptNeoX:
+    """LayerNorm and biases; queries, keys and values of a head side by side."""
+
+    def __init__(self, c):
+        self.c = c
+
+    def shapes(self):
+        c = self.c
+        hidden, heads, ffn = c.hidden_size, c.num_attention_heads, c.intermediate_size
+        d = hidden // heads
+        shapes = {"embedding.word": [VOCAB, hidden], "head": [VOCAB, hidden], "head.norm": [hidden],
+                  "head.norm.bias": [hidden]}
+        for i in range(c.num_hidden_layers):
+            for name in ("norm1", "norm2"):
+                shapes[f"layers.{i}.{name}"] = shapes[f"layers.{i}.{name}.bias"] = [hidden]
+            for name, inputs, outputs in (("attention.q", [hidden], [heads, d]), ("attention.k", [hidden], [heads, d]),
+                                          ("attention.v", [hidden], [heads, d]), ("attention.out", [heads, d], [hidden]),
+                                          ("mlp.up", [hidden], [ffn]), ("mlp.down", [ffn], [hidden])):
+                shapes[f"layers.{i}.{name}"] = inputs + outputs
+                shapes[f"layers.{i}.{name}.bias"] = outputs
+        return dict(sorted(shapes.items()))
+
+    def tensors(self, p):
+        to = {"gpt_neox.embed_in.weight": p["embedding.word"], "lm_head.weight": p["head"],
+              "gpt_neox.final_layer_norm.weight": p["head.norm"], "gpt_neox.final_layer_norm.bias": p["head.norm.bias"]}
+        for i in range(self.c.num_hidden_layers):
+            ours, theirs = f"layers.{i}.", f"gpt_neox.layers.{i}."
+            for name, theirs_name in (("norm1", "input_layernorm"), ("norm2", "post_attention_layernorm")):
+                to[f"{theirs}{theirs_name}.weight"] = p[f"{ours}{name}"]
+                to[f"{theirs}{theirs_name}.bias"] = p[f"{ours}{name}.bias"]
+            # [hidden, heads, 3, head_dim]: a head's query, key and value
+            qkv = torch.stack([p[f"{ours}attention.{part}"] for part in "qkv"], dim=2)
+            qkv_bias = torch.stack([p[f"{ours}attention.{part}.bias"] for part in "qkv"], dim=1)
+            to[f"{theirs}attention.query_key_value.weight"] = linear(qkv)
+            to[f"{theirs}attention.query_key_value.bias"] = qkv_bias.flatten()
+            to[f"{theirs}attention.dense.weight"] = output(p[f"{ours}attention.out"])
+            to[f"{theirs}attention.dense.bias"] = p[f"{ours}attention.out.bias"]
+            for name, theirs_name in (("up", "dense_h_to_4h"), ("down", "dense_4h_to_h")):
+                to[f"{theirs}mlp.{theirs_name}.weight"] = linear(p[f"{ours}mlp.{name}"])
+                to[f"{theirs}mlp.{theirs_name}.bias"] = p[f"{ours}mlp.{name}.bias"]
+        return to
+
+
+FAMILIES = {"qwen2": Qwen2, "qwen3": Qwen3, "mistral": Llama, "phi3": Phi3, "gpt_neox": GptNeoX, "gemma": Gemma,
+            "gemma2": Gemma2}
 
 
 def make_parameters(shapes):
@@ -127,6 +216,8 @@ def make_model(case):
     for module in model.modules():
         if hasattr(module, "inv_freq"):
             module.inv_freq = exact_frequencies(case)
+        if hasattr(module, "embed_scale"):
+            module.embed_scale = torch.tensor(case.hidden_size**0.5, dtype=torch.float64)
     return model
 
 

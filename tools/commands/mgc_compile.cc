@@ -46,15 +46,16 @@ struct CompileFlags {
 };
 
 CommandText About() {
-  return {kCommand,
-          "MODEL",
-          "compile a model into a plan for every rank",
-          {"mgc-compile gpt2-tiny --tp 2 --pp 2 --world-size 8 --global-batch-size 8 -o tiny.plan",
-           "mgc-compile llama-tiny --tp 2 --sequence-parallel --report json",
-           "mgc-compile gpt2-tiny --pp 2 -o tiny.plan --dot tiny.dot --svg tiny.svg"},
-          "MODEL is a preset (gpt2-tiny, gpt2-124m, llama-tiny, gpt3-175b, llama3-405b, "
-          "megatron-1t), a\nconfig.json or a folder with one, or a logical graph (.mgc, or - for "
-          "stdin)."};
+  return {
+      kCommand,
+      "MODEL",
+      "compile a model into a plan for every rank",
+      {"mgc-compile gpt2-tiny --tp 2 --pp 2 --world-size 8 --global-batch-size 8 -o tiny.plan",
+       "mgc-compile llama-tiny --tp 2 --sequence-parallel --report json",
+       "mgc-compile gpt2-tiny --pp 2 -o tiny.plan --dot tiny.dot --svg tiny.svg"},
+      "MODEL is a preset (gpt2-124m, gpt3-175b, llama3-405b, megatron-1t, or a family's tiny "
+      "one, as\ngemma2-tiny), a config.json or a folder with one, or a logical graph (.mgc, or - "
+      "for stdin)."};
 }
 
 void AddFlags(Flags* flags, CompileFlags* out) {

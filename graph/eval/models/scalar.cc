@@ -11,6 +11,8 @@ namespace {
 
 constexpr double kGeluScale = 0.79788456080286535588;  // sqrt(2 / pi)
 constexpr double kGeluCubic = 0.044715;
+constexpr double kRootHalf = 0.70710678118654752440;    // sqrt(1 / 2)
+constexpr double kNormalPeak = 0.39894228040143267794;  // 1 / sqrt(2 pi)
 
 double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
@@ -25,6 +27,16 @@ double GeluGrad(double x) {
   return 0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * inner;
 }
 
+// GELU itself: x times the normal distribution's share below x.
+double NormalShare(double x) { return 0.5 * std::erfc(-x * kRootHalf); }
+
+double GeluErfGrad(double x) { return NormalShare(x) + x * std::exp(-0.5 * x * x) * kNormalPeak; }
+
+double TanhGrad(double x) {
+  const double t = std::tanh(x);
+  return 1.0 - t * t;
+}
+
 double SiluGrad(double x) {
   const double s = Sigmoid(x);
   return s * (1.0 + x * (1.0 - s));
@@ -35,10 +47,19 @@ using Args = absl::Span<const double>;
 constexpr ScalarFunction kFunctions[] = {
     {"gelu", 1, true, [](Args a) { return Gelu(a[0]); }, {"gelu_grad", ""}, {0, 0}},
     {"gelu_grad", 1, false, [](Args a) { return GeluGrad(a[0]); }, {"", ""}, {0, 0}},
+    {"gelu_erf",
+     1,
+     true,
+     [](Args a) { return a[0] * NormalShare(a[0]); },
+     {"gelu_erf_grad", ""},
+     {0, 0}},
+    {"gelu_erf_grad", 1, false, [](Args a) { return GeluErfGrad(a[0]); }, {"", ""}, {0, 0}},
     {"silu", 1, true, [](Args a) { return a[0] * Sigmoid(a[0]); }, {"silu_grad", ""}, {0, 0}},
     {"silu_grad", 1, false, [](Args a) { return SiluGrad(a[0]); }, {"", ""}, {0, 0}},
     {"sqrt", 1, true, [](Args a) { return std::sqrt(a[0]); }, {"", ""}, {0.5, -1}},
     {"rsqrt", 1, false, [](Args a) { return 1.0 / std::sqrt(a[0]); }, {"", ""}, {-0.5, 3}},
+    {"tanh", 1, true, [](Args a) { return std::tanh(a[0]); }, {"tanh_grad", ""}, {0, 0}},
+    {"tanh_grad", 1, false, [](Args a) { return TanhGrad(a[0]); }, {"", ""}, {0, 0}},
     {"min", 2, true, [](Args a) { return std::min(a[0], a[1]); }, {"", ""}, {0, 0}},
 };
 

@@ -48,6 +48,43 @@ void BiasGeluGrad(Parallel& parallel, int64_t rows, int64_t cols, const float* d
   });
 }
 
+void GeluErf(Parallel& parallel, int64_t n, const float* x, float* y) {
+  parallel.For(n, kMathGrain,
+               [&](int64_t begin, int64_t end) { MGC_SIMD_CALL(GeluErfRange, begin, end, x, y); });
+}
+
+void GeluErfGrad(Parallel& parallel, int64_t n, const float* dy, const float* x, float* dx) {
+  parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
+    MGC_SIMD_CALL(GeluErfGradRange, begin, end, dy, x, dx);
+  });
+}
+
+void Geglu(Parallel& parallel, int64_t n, const float* gate, const float* up, float* y) {
+  parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
+    MGC_SIMD_CALL(GegluRange, begin, end, gate, up, y);
+  });
+}
+
+void GegluGrad(Parallel& parallel, int64_t n, const float* dy, const float* gate, const float* up,
+               float* dgate, float* dup) {
+  parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
+    MGC_SIMD_CALL(GegluGradRange, begin, end, dy, gate, up, dgate, dup);
+  });
+}
+
+void SoftCap(Parallel& parallel, int64_t n, float cap, const float* x, float* y) {
+  parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
+    MGC_SIMD_CALL(SoftCapRange, begin, end, cap, x, y);
+  });
+}
+
+void SoftCapGrad(Parallel& parallel, int64_t n, float cap, const float* dy, const float* x,
+                 float* dx) {
+  parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
+    MGC_SIMD_CALL(SoftCapGradRange, begin, end, cap, dy, x, dx);
+  });
+}
+
 void Silu(Parallel& parallel, int64_t n, const float* x, float* y) {
   parallel.For(n, kMathGrain,
                [&](int64_t begin, int64_t end) { MGC_SIMD_CALL(SiluRange, begin, end, x, y); });

@@ -21,6 +21,19 @@ void BiasGelu(Parallel& parallel, int64_t rows, int64_t cols, const float* x, co
 void BiasGeluGrad(Parallel& parallel, int64_t rows, int64_t cols, const float* dy, const float* x,
                   const float* bias, float* dx);
 
+// GELU itself, x · the normal distribution's share below x.
+void GeluErf(Parallel& parallel, int64_t n, const float* x, float* y);
+void GeluErfGrad(Parallel& parallel, int64_t n, const float* dy, const float* x, float* dx);
+// y = gelu(gate) · up, in the tanh form
+void Geglu(Parallel& parallel, int64_t n, const float* gate, const float* up, float* y);
+void GegluGrad(Parallel& parallel, int64_t n, const float* dy, const float* gate, const float* up,
+               float* dgate, float* dup);
+
+// y = cap · tanh(x / cap), cap > 0
+void SoftCap(Parallel& parallel, int64_t n, float cap, const float* x, float* y);
+void SoftCapGrad(Parallel& parallel, int64_t n, float cap, const float* dy, const float* x,
+                 float* dx);
+
 // x · sigmoid(x)
 void Silu(Parallel& parallel, int64_t n, const float* x, float* y);
 void SiluGrad(Parallel& parallel, int64_t n, const float* dy, const float* x, float* dx);

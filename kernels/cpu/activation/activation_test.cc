@@ -16,7 +16,17 @@ double GeluSlope(double x) {
 double SigmoidOf(double x) { return 1 / (1 + std::exp(-x)); }
 double SiluSlope(double x) { return SigmoidOf(x) * (1 + x * (1 - SigmoidOf(x))); }
 
+double NormalShare(double x) { return 0.5 * std::erfc(-x / std::sqrt(2)); }
+double GeluErfSlope(double x) {
+  return NormalShare(x) + x * std::exp(-x * x / 2) / std::sqrt(2 * M_PI);
+}
+
 TEST(Activation, FunctionsOfOne) {
+  CheckUnary(
+      GeluErf, [](double x) { return x * NormalShare(x); }, -12, 12);
+  CheckUnary([](Parallel& parallel, int64_t n, const float* x,
+                float* y) { SoftCap(parallel, n, 5, x, y); },
+             [](double x) { return 5 * std::tanh(x / 5); }, -40, 40);
   CheckUnary(Gelu, GeluOf, -12, 12);
   CheckUnary(
       Silu, [](double x) { return x * SigmoidOf(x); }, -30, 30);
@@ -25,6 +35,11 @@ TEST(Activation, FunctionsOfOne) {
 TEST(Activation, FunctionsOfTwo) {
   CheckBinary(GeluGrad, [](double dy, double x) { return dy * GeluSlope(x); });
   CheckBinary(SiluGrad, [](double dy, double x) { return dy * SiluSlope(x); });
+  CheckBinary(GeluErfGrad, [](double dy, double x) { return dy * GeluErfSlope(x); });
+  CheckBinary([](Parallel& parallel, int64_t n, const float* dy, const float* x,
+                 float* dx) { SoftCapGrad(parallel, n, 0.5f, dy, x, dx); },
+              [](double dy, double x) { return dy * (1 - std::pow(std::tanh(x / 0.5), 2)); });
+  CheckBinary(Geglu, [](double gate, double up) { return GeluOf(gate) * up; });
   CheckBinary(Swiglu, [](double gate, double up) { return gate * SigmoidOf(gate) * up; });
 }
 
@@ -32,14 +47,14 @@ TEST(Activation, FarOut) {
   const std::vector<float> x = {1e30f, -1e30f, 100.0f, -100.0f, 0.0f, std::nanf("")};
   const std::vector<float> ones(x.size(), 1.0f);
   SerialParallel serial;
-  for (BinaryLoop grad : {GeluGrad, SiluGrad}) {
+  for (BinaryLoop grad : {GeluGrad, GeluErfGrad, SiluGrad}) {
     std::vector<float> slope(x.size());
     grad(serial, 6, ones.data(), x.data(), slope.data());
     const float expected[] = {1, 0, 1, 0, 0.5f};
     for (size_t i = 0; i < 5; ++i) EXPECT_NEAR(slope[i], expected[i], 1e-37) << x[i];
     EXPECT_TRUE(std::isnan(slope[5]));
   }
-  for (UnaryLoop function : {Gelu, Silu}) {
+  for (UnaryLoop function : {Gelu, GeluErf, Silu}) {
     std::vector<float> y(x.size());
     function(serial, 6, x.data(), y.data());
     EXPECT_EQ(std::vector<float>(y.begin(), y.begin() + 5),
@@ -63,6 +78,20 @@ TEST(Activation, BiasGelu) {
       ASSERT_NEAR(both[i], GeluOf(sum), 2e-6);
       ASSERT_NEAR(both[x.size() + i], dy[i] * GeluSlope(sum), 2e-6);
     }
+  }
+}
+
+TEST(Activation, GegluGrad) {
+  const int64_t n = 9001;
+  const std::vector<float> dy = Uniform(n, 1), gate = Uniform(n, 2, -8, 8), up = Uniform(n, 3);
+  const std::vector<float> both = OverWidths([&](Parallel& parallel) {
+    Guarded dgate(n), dup(n);
+    GegluGrad(parallel, n, dy.data(), gate.data(), up.data(), dgate.data(), dup.data());
+    return Joined({dgate.Take(), dup.Take()});
+  });
+  for (size_t i = 0; i < gate.size(); ++i) {
+    ASSERT_NEAR(both[i], dy[i] * up[i] * GeluSlope(gate[i]), 1e-6);
+    ASSERT_NEAR(both[gate.size() + i], dy[i] * GeluOf(gate[i]), 2e-6);
   }
 }
 

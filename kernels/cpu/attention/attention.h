@@ -24,6 +24,8 @@ struct AttentionShape {
   int64_t kv_heads = 0;
   int64_t dim = 0;
   float scale = 1;
+  int64_t window = 0;  // keys that a query sees, itself and those before it; 0: all
+  float cap = 0;       // scores are cap · tanh(score / cap); 0: as they are
 };
 
 // Dropout of probabilities. With g = heads / kv_heads, element (b, h, i, j) has logical index
@@ -38,7 +40,8 @@ struct AttentionDropout {
   uint64_t query = 0;
 };
 
-// Key j is visible to query i iff key_positions[j] <= query_positions[i]. A query that sees no key
+// Key j is visible to query i iff 0 <= query_positions[i] - key_positions[j], and less than the
+// window. Tiles that no query sees are not computed. A query that sees no key
 // gets o = 0, lse = -inf and gives zero gradients.
 struct AttentionPositions {
   const int64_t* query = nullptr;  // [queries]
@@ -50,7 +53,7 @@ int64_t AttentionWorkspaceFloats(const AttentionShape& shape, int width);
 int64_t AttentionGradWorkspaceFloats(const AttentionShape& shape, int width);
 
 // o = dropout(softmax(scale · q·kᵀ)) · v over the visible keys; lse = log of the sum of exp(scale ·
-// q·k).
+// q·k). The cap, if any, is on scale · q·k.
 void Attention(Parallel& parallel, const AttentionShape& shape, const AttentionDropout& dropout,
                const AttentionPositions& positions, const float* q, const float* k, const float* v,
                float* o, float* lse, float* workspace);

@@ -20,6 +20,8 @@ struct AttentionHead {
   int64_t queries, keys, dim;
   int64_t q_stride, kv_stride;  // floats from row to row
   float scale;
+  int64_t window;  // 0: none
+  float cap;       // 0: none
   const int64_t* query_positions;
   const int64_t* key_positions;
   const DropoutRule* drop;  // null: none
@@ -36,6 +38,8 @@ inline AttentionHead HeadOf(const AttentionShape& s, const AttentionDropout& dro
   head.q_stride = s.heads * s.dim;
   head.kv_stride = s.kv_heads * s.dim;
   head.scale = s.scale;
+  head.window = s.window;
+  head.cap = s.cap;
   head.query_positions = positions.query;
   head.key_positions = positions.key;
   head.drop = dropout.p > 0 ? rule : nullptr;

@@ -23,6 +23,8 @@ AttentionShape AttentionShapeOf(const KernelSpec& spec, size_t q, size_t k) {
   s.keys = keys[1];
   s.kv_heads = keys[2];
   s.scale = static_cast<float>(spec.attrs.Real("scale"));
+  if (spec.attrs.Find("window") != nullptr) s.window = spec.attrs.Int("window");
+  if (spec.attrs.Find("cap") != nullptr) s.cap = static_cast<float>(spec.attrs.Real("cap"));
   return s;
 }
 

@@ -69,7 +69,9 @@ void NaiveQuery(const Case& c, int64_t b, int64_t i, int64_t h, Result* r) {
   for (int64_t j = 0; j < s.keys; ++j) {
     const size_t at = static_cast<size_t>(j);
     score[at] = s.scale * Dot(&c.q[q], &c.k[KvAt(s, b, j, h)], s.dim);
-    const bool visible = c.key_positions[at] <= c.query_positions[static_cast<size_t>(i)];
+    if (s.cap != 0) score[at] = s.cap * std::tanh(score[at] / s.cap);
+    const int64_t back = c.query_positions[static_cast<size_t>(i)] - c.key_positions[at];
+    const bool visible = back >= 0 && (s.window == 0 || back < s.window);
     if (!visible) score[at] = -std::numeric_limits<double>::infinity();
     max = std::max(max, score[at]);
     const int64_t group = s.heads / s.kv_heads;
@@ -97,7 +99,9 @@ void NaiveQuery(const Case& c, int64_t b, int64_t i, int64_t h, Result* r) {
   }
   for (int64_t j = 0; j < s.keys; ++j) {
     const size_t at = static_cast<size_t>(j), kv = KvAt(s, b, j, h);
-    const double d_s = std::exp(score[at] - log_sum) * (d_p[at] - delta) * s.scale;
+    const bool hidden = std::isinf(score[at]);
+    const double bend = s.cap == 0 || hidden ? 1 : 1 - std::pow(score[at] / s.cap, 2);
+    const double d_s = std::exp(score[at] - log_sum) * (d_p[at] - delta) * s.scale * bend;
     for (size_t d = 0; d < static_cast<size_t>(s.dim); ++d) {
       r->d_q[q + d] += d_s * c.k[kv + d];
       r->d_k[kv + d] += d_s * c.q[q + d];
@@ -202,6 +206,43 @@ TEST(Attention, PositionsInAnyOrder) {
   Check(c);
 }
 
+Case Windowed(Case c, int64_t window) {
+  c.shape.window = window;
+  return c;
+}
+
+TEST(Attention, Windows) {
+  for (int64_t window : {2, 31, 48, 96, 130, 1000}) {
+    Check(Windowed(Make(1, 300, 300, 2, 1, 16, 0), window));
+    Check(Windowed(Make(2, 60, 230, 2, 2, 8, 0.1), window));
+  }
+  Case c = Windowed(Make(1, 120, 250, 2, 1, 16, 0.1), 40);
+  for (size_t j = 0; j < c.key_positions.size(); ++j) {
+    c.key_positions[j] = static_cast<int64_t>(j * 91 % 250);
+  }
+  Check(c);
+}
+
+// Tiles outside of the window are skipped; what they hold is not even read into a product.
+TEST(Attention, NothingComesFromBeyondTheWindow) {
+  Case c = Windowed(Make(1, 400, 400, 1, 1, 8, 0), 10);
+  for (size_t i = 0; i < 96 * 8; ++i) c.k[i] = c.v[i] = std::nanf("");
+  SerialParallel serial;
+  const std::vector<float> forward = Forward(serial, c);
+  for (int64_t i = 192; i < 400; ++i) EXPECT_FALSE(std::isnan(forward[static_cast<size_t>(i * 8)]));
+}
+
+TEST(Attention, CappedScores) {
+  for (float cap : {0.5f, 3.0f, 50.0f}) {
+    for (int64_t window : {0, 50}) {
+      Case c = Windowed(Make(2, 130, 130, 4, 2, 16, window == 0 ? 0 : 0.1), window);
+      for (float& x : c.q) x *= 3;
+      c.shape.cap = cap;
+      Check(c);
+    }
+  }
+}
+
 TEST(Attention, QueriesThatSeeNothing) {
   Case c = Make(1, 100, 100, 1, 1, 8, 0);
   for (size_t i = 0; i < 100; i += 3) c.query_positions[i] = -1;
@@ -231,9 +272,7 @@ TEST(Attention, NanIsNotLost) {
   EXPECT_TRUE(std::isnan(forward[static_cast<size_t>(99 * 8)]));
 }
 
-// Queries computed in two calls have the bits they have in one.
-TEST(Attention, RowsDoNotDependOnOtherRows) {
-  const Case whole = Make(1, 150, 150, 2, 2, 16, 0.1);
+void ExpectRowsAlone(const Case& whole) {
   SerialParallel serial;
   const std::vector<float> all = Forward(serial, whole);
   const std::vector<float> gradients = Backward(serial, whole, all);
@@ -250,6 +289,12 @@ TEST(Attention, RowsDoNotDependOnOtherRows) {
     EXPECT_TRUE(SameBits(Part(Backward(serial, part, some), 0, part.q_size()),
                          Part(gradients, at, part.q_size())));
   }
+}
+
+// Queries computed in two calls have the bits they have in one.
+TEST(Attention, RowsDoNotDependOnOtherRows) {
+  ExpectRowsAlone(Make(1, 150, 150, 2, 2, 16, 0.1));
+  ExpectRowsAlone(Windowed(Make(1, 150, 150, 2, 2, 16, 0.1), 37));
 }
 
 }  // namespace

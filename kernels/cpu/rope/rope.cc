@@ -19,10 +19,10 @@ constexpr int64_t kPairs = 256;  // of dims, whose angles are computed at a time
 
 }  // namespace
 
-void Rope(Parallel& parallel, int64_t tokens, int64_t heads, int64_t d, const float* x,
-          const int64_t* positions, int64_t positions_size, const double* frequency, bool inverse,
-          float* y) {
-  const int64_t half = d / 2;
+void Rope(Parallel& parallel, int64_t tokens, int64_t heads, int64_t d, int64_t rotated,
+          const float* x, const int64_t* positions, int64_t positions_size, const double* frequency,
+          bool inverse, float* y) {
+  const int64_t half = rotated / 2;
   const int64_t grain = std::max<int64_t>(8192 / std::max<int64_t>(heads * d, 1), 1);
   parallel.For(tokens, grain, [&](int64_t begin, int64_t end) {
     float cosine[kPairs];
@@ -33,7 +33,11 @@ void Rope(Parallel& parallel, int64_t tokens, int64_t heads, int64_t d, const fl
         const int64_t pairs = std::min(kPairs, half - first);
         MGC_SIMD_CALL(CosSin, position, frequency + first, pairs, inverse, cosine, sine);
         const int64_t at = t * heads * d + first;
-        MGC_SIMD_CALL(RotateHeads, heads, half, pairs, x + at, cosine, sine, y + at);
+        MGC_SIMD_CALL(RotateHeads, heads, d, half, pairs, x + at, cosine, sine, y + at);
+      }
+      if (x == y || rotated == d) continue;
+      for (int64_t head = t * heads * d; head < (t + 1) * heads * d; head += d) {
+        std::copy(x + head + rotated, x + head + d, y + head + rotated);
       }
     }
   });

@@ -1,5 +1,6 @@
 // Rotary position embedding (Su et al., arXiv:2104.09864) in its rotate-half form: dims i and i +
-// d/2 of a head turn together by the angle position · frequency[i] (graph/ops/rope_frequencies.h).
+// rotated/2 of a head turn together by the angle position · frequency[i]
+// (graph/ops/rope_frequencies.h).
 #ifndef MGC_KERNELS_CPU_ROPE_ROPE_H_
 #define MGC_KERNELS_CPU_ROPE_ROPE_H_
 
@@ -9,11 +10,12 @@
 
 namespace mgc::cpu {
 
-// x, y: [tokens, heads, d], d even; token t stands at positions[t % positions_size]. `inverse`
-// turns back, which is the gradient. `y` may be `x`. The angle and its reduction are in double.
-void Rope(Parallel& parallel, int64_t tokens, int64_t heads, int64_t d, const float* x,
-          const int64_t* positions, int64_t positions_size, const double* frequency, bool inverse,
-          float* y);
+// x, y: [tokens, heads, d], of which the first `rotated` elements turn, an even number, and the
+// others stay; token t stands at positions[t % positions_size]. `inverse` turns back, which is the
+// gradient. `y` may be `x`. The angle and its reduction are in double.
+void Rope(Parallel& parallel, int64_t tokens, int64_t heads, int64_t d, int64_t rotated,
+          const float* x, const int64_t* positions, int64_t positions_size, const double* frequency,
+          bool inverse, float* y);
 
 }  // namespace mgc::cpu
 

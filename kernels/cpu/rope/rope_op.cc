@@ -16,10 +16,11 @@ KernelOr MakeRope(const KernelSpec& spec) {
   const int64_t tokens = shape[0] * shape[1], heads = shape[2], d = shape[3];
   const bool inverse = spec.attrs.Int("inverse") != 0;
   std::vector<double> frequencies = RopeFrequencies(spec.attrs, d);
+  const int64_t rotated = RotatedDims(spec.attrs, d);
   return MakeKernel(spec, [=, seq = shape[1], frequencies = std::move(frequencies)](
                               const KernelRun& run, Parallel& parallel) {
-    Rope(parallel, tokens, heads, d, X(run, 0), In<int64_t>(run, 1), seq, frequencies.data(),
-         inverse, Y(run, 0));
+    Rope(parallel, tokens, heads, d, rotated, X(run, 0), In<int64_t>(run, 1), seq,
+         frequencies.data(), inverse, Y(run, 0));
   });
 }
 

@@ -18,8 +18,8 @@ TEST(Rope, RotatesPairsOfDims) {
     for (bool inverse : {false, true}) {
       const std::vector<float> y = OverWidths([&](Parallel& parallel) {
         Guarded out(x);  // in place
-        Rope(parallel, tokens, heads, d, out.data(), positions.data(), 7, frequency.data(), inverse,
-             out.data());
+        Rope(parallel, tokens, heads, d, d, out.data(), positions.data(), 7, frequency.data(),
+             inverse, out.data());
         return out.Take();
       });
       std::vector<double> expected(x.size());
@@ -35,6 +35,32 @@ TEST(Rope, RotatesPairsOfDims) {
         expected[static_cast<size_t>(i)] = i == low ? a * c - b * s : b * c + a * s;
       }
       ExpectClose(y, expected, 2e-7);
+    }
+  }
+}
+
+TEST(Rope, LeavesTheRestOfAHead) {
+  const int64_t tokens = 5, heads = 3, d = 10, rotated = 6;
+  const std::vector<float> x = Uniform(tokens * heads * d, 1);
+  const std::vector<int64_t> positions = {0, 3, 1, 9, 4};
+  const std::vector<double> frequency = {1, 0.3, 0.01};
+  std::vector<float> part;  // what turns, by itself
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (static_cast<int64_t>(i) % d < rotated) part.push_back(x[i]);
+  }
+  SerialParallel serial;
+  Rope(serial, tokens, heads, rotated, rotated, part.data(), positions.data(), tokens,
+       frequency.data(), false, part.data());
+  for (bool in_place : {false, true}) {
+    Guarded out(x);
+    const std::vector<float>& from = x;
+    Rope(serial, tokens, heads, d, rotated, in_place ? out.data() : from.data(), positions.data(),
+         tokens, frequency.data(), false, out.data());
+    const std::vector<float> y = out.Take();
+    size_t turned = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const bool turns = static_cast<int64_t>(i) % d < rotated;
+      EXPECT_EQ(y[i], turns ? part[turned++] : x[i]) << i;
     }
   }
 }
