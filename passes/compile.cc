@@ -100,8 +100,8 @@ absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
   const ScheduleSpec schedule{config.schedule, config.pp, checked.vp, checked.micro_batches,
                               config.group_size};
   const Graph model = NameDims(logical);
-  const PassContext context{config,       dims.kv_heads,   std::move(checked.placement),
-                            schedule,     options.machine, &model,
+  const PassContext context{config,       options.strategy, std::move(checked.placement),
+                            schedule,     options.machine,  &model,
                             options.flags};
   PassForm form = StepGraphs{WithLayers(model), absl::nullopt, {}};
   for (const PassEntry& pass : CompilePasses()) {

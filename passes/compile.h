@@ -11,12 +11,14 @@
 #include "graph/types/machine.h"
 #include "graph/types/model_dims.h"
 #include "passes/config/parallel_config.h"
+#include "passes/config/strategy_spec.h"
 #include "passes/pass.h"
 
 namespace mgc {
 
 struct CompileOptions {
   ParallelConfig parallel;
+  StrategySpec strategy = DefaultStrategy();
   Machine machine;            // whose costs order the plan
   bool limit_memory = false;  // refuse a plan that needs more than machine.memory
   PlanOptions flags;          // written into the plan

@@ -47,16 +47,6 @@ absl::Status CheckAfter(absl::string_view pass, const PassForm& form, const Pass
                   absl::StrCat("after pass ", pass));
 }
 
-// The size of the first dim of that name; 0 when there is none.
-int64_t SizeOfDim(const Graph& graph, absl::string_view name) {
-  for (const Value& value : graph.values()) {
-    for (const Dim& dim : value.type.dims) {
-      if (dim.name == name) return dim.size;
-    }
-  }
-  return 0;
-}
-
 }  // namespace
 
 absl::string_view NameOf(PassLevel level) {
@@ -75,8 +65,6 @@ PassLevel LevelOf(const PassForm& form) {
 absl::StatusOr<PassContext> ContextOf(const ParallelConfig& parallel, const Graph& model) {
   PassContext context;
   context.parallel = parallel;
-  context.kv_heads = SizeOfDim(model, "kv_heads");
-  if (context.kv_heads == 0) context.kv_heads = parallel.tp;
   LayerPlacementResult placed = PlaceLayers({std::max(model.num_layers(), 1), /*mtp_layers=*/0,
                                              parallel.pp, parallel.vp, parallel.layout});
   MGC_RETURN_IF_ERROR(placed.violations.ToStatus());

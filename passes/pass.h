@@ -24,6 +24,7 @@
 #include "graph/types/machine.h"
 #include "passes/config/parallel_config.h"
 #include "passes/config/place_layers.h"
+#include "passes/config/strategy_spec.h"
 #include "passes/plan/forms/plan_forms.h"
 #include "passes/plan/schedule.h"
 
@@ -57,10 +58,10 @@ PassLevel LevelOf(const PassForm& form);
 // What passes read beside the form they change.
 struct PassContext {
   ParallelConfig parallel;
-  int64_t kv_heads = 1;          // shard: decides whether tp is split into sub-axes
-  LayerPlacement placement;      // stage
-  ScheduleSpec schedule;         // schedule
-  Machine machine;               // order: whose costs
+  StrategySpec strategy = DefaultStrategy();  // shard
+  LayerPlacement placement;                   // stage
+  ScheduleSpec schedule;                      // schedule
+  Machine machine;                            // order: whose costs
   const Graph* model = nullptr;  // from stage on: what the plan is of; outlives the context
   PlanOptions flags;             // allocate: written into the plan
 };

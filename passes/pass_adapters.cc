@@ -40,15 +40,14 @@ absl::StatusOr<PassForm> RunDifferentiate(PassForm form, const PassContext& /*co
 }
 
 absl::StatusOr<PassForm> RunShard(PassForm form, const PassContext& context) {
-  const ParallelConfig& config = context.parallel;
-  MGC_ASSIGN_OR_RETURN(const Mesh mesh, MeshOf(config, context.kv_heads));
-  const Strategy strategy = MegatronStrategy(config, context.kv_heads, mesh);
   StepGraphs graphs = std::get<StepGraphs>(std::move(form));
-  MGC_ASSIGN_OR_RETURN(Sharded train, Shard(graphs.train, mesh, strategy));
+  MGC_ASSIGN_OR_RETURN(const MeshStrategy bound,
+                       BindStrategy(context.strategy, context.parallel, SizesOf(graphs.train)));
+  MGC_ASSIGN_OR_RETURN(Sharded train, Shard(graphs.train, bound.mesh, bound.strategy));
   graphs.train = std::move(train.graph);
   graphs.notes = std::move(train.notes);
   if (!graphs.eval.has_value()) return graphs;
-  MGC_ASSIGN_OR_RETURN(Sharded eval, Shard(*graphs.eval, mesh, strategy));
+  MGC_ASSIGN_OR_RETURN(Sharded eval, Shard(*graphs.eval, bound.mesh, bound.strategy));
   graphs.eval = std::move(eval.graph);
   return graphs;
 }

@@ -11,7 +11,7 @@ namespace mgc {
 
 // The whole step from the model, and beside it the forward-only counterpart.
 absl::StatusOr<PassForm> RunDifferentiate(PassForm form, const PassContext& context);
-// By Megatron's strategy on the mesh of the configuration.
+// By the context's strategy on the mesh of the configuration.
 absl::StatusOr<PassForm> RunShard(PassForm form, const PassContext& context);
 // Without an evaluation graph the plan evaluates nothing.
 absl::StatusOr<PassForm> RunStage(PassForm form, const PassContext& context);

@@ -162,9 +162,8 @@ ParallelConfig ConfigOf(int64_t tp, int64_t dp, bool sequence_parallel, int64_t 
 Graph LocalGraph(const TinyModel& model, const ParallelConfig& parallel) {
   const Graph logical = Must(BuildModel(model.config, model.batch, model.seq));
   const Graph training = Simplify(Must(Differentiate(Simplify(logical))));
-  const Mesh mesh = Must(MeshOf(parallel, model.config.kv_heads));
-  const Strategy strategy = MegatronStrategy(parallel, model.config.kv_heads, mesh);
-  return Partition(Must(Shard(training, mesh, strategy)).graph);
+  const MeshStrategy bound = Must(BindStrategy(DefaultStrategy(), parallel, SizesOf(training)));
+  return Partition(Must(Shard(training, bound.mesh, bound.strategy)).graph);
 }
 
 StepValues RunStep(const TinyModel& model, const Graph& local) {

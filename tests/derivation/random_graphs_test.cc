@@ -182,10 +182,9 @@ Strategy RandomStrategy(const Mesh& mesh, Dice* dice) {
   if (!dice->OneIn(4)) {
     strategy.rows.insert(strategy.rows.begin(), {{}, {{"batch", mesh.Find("dp")}}});
   }
-  if (dice->OneIn(3)) {
-    strategy.rows.push_back({{"batch", "seq", "embed"}, {{"seq", mesh.Find("tp")}}});
-  }
-  if (dice->OneIn(2)) strategy.storage_axes = mesh.Find("dp").AsSet();
+  strategy.rows.push_back({{"batch", "seq", "embed"}, {}, /*home=*/true});
+  if (dice->OneIn(3)) strategy.rows.back().rules = {{"seq", mesh.Find("tp")}};
+  if (dice->OneIn(2)) strategy.storage = {{mesh.Find("dp").AsSet()}};
   return strategy;
 }
 

@@ -66,8 +66,9 @@ absl::StatusOr<Graph> LocalOf(const Graph& logical, const Mesh& mesh, const Stra
 }
 
 Graph LocalOf(const Graph& logical, const ParallelConfig& parallel, int64_t kv_heads = kKvHeads) {
-  const Mesh mesh = Must(MeshOf(parallel, kv_heads));
-  return Must(LocalOf(logical, mesh, MegatronStrategy(parallel, kv_heads, mesh)));
+  const MeshStrategy bound =
+      Must(BindStrategy(DefaultStrategy(), parallel, {{"kv_heads", kv_heads}}));
+  return Must(LocalOf(logical, bound.mesh, bound.strategy));
 }
 
 Tensor Projected(ModelBuilder& b, const char* name, Tensor x, const char* spec, Tensor residual) {
@@ -265,6 +266,7 @@ TEST(ReadingTest, KvHeadsWholeOnOneTpAxis) {
   const Mesh mesh = *Mesh::Create({{"tp", 4}});
   Strategy whole;
   whole.rows.push_back({{}, {{"heads", mesh.Find("tp")}}});
+  whole.gathers = {{"heads", GatherTaken::kError}};
   const auto attention = [](ModelBuilder& b, Tensor x) { return Attention(b, "attention", x, x); };
   const absl::StatusOr<Graph> local = LocalOf(OneLayer(attention), mesh, whole);
   ASSERT_FALSE(local.ok());
@@ -287,8 +289,8 @@ TEST(ReadingTest, KvHeadsThatTpCannotShareAreAnError) {
   b.Loss("loss", b.Op("total", {attention(b, x)}));
   b.Report("count", b.Op("total", {b.Weights()}));
   const Graph logical = Must(std::move(b).Finish());
-  const Mesh mesh = Must(MeshOf(parallel, 3));
-  const absl::StatusOr<Graph> local = LocalOf(logical, mesh, MegatronStrategy(parallel, 3, mesh));
+  const MeshStrategy bound = Must(BindStrategy(DefaultStrategy(), parallel, SizesOf(logical)));
+  const absl::StatusOr<Graph> local = LocalOf(logical, bound.mesh, bound.strategy);
   ASSERT_FALSE(local.ok());
   EXPECT_TRUE(absl::StrContains(local.status().message(), "[shard_c1]")) << local.status();
 }

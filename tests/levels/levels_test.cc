@@ -70,10 +70,10 @@ TEST_P(LevelsTest, EveryLevelIsSoundAndReadsBack) {
   parallel.world_size = test.tp * test.dp;
   parallel.sequence_parallel = test.sequence_parallel;
   parallel.zero = test.zero;
-  const absl::StatusOr<Mesh> mesh = MeshOf(parallel, config->kv_heads);
-  ASSERT_TRUE(mesh.ok()) << mesh.status();
-  const Strategy strategy = MegatronStrategy(parallel, config->kv_heads, *mesh);
-  const absl::StatusOr<Sharded> sharded = Shard(simple, *mesh, strategy);
+  const absl::StatusOr<MeshStrategy> bound =
+      BindStrategy(DefaultStrategy(), parallel, SizesOf(simple));
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  const absl::StatusOr<Sharded> sharded = Shard(simple, bound->mesh, bound->strategy);
   ASSERT_TRUE(sharded.ok()) << sharded.status();
   ExpectSound(sharded->graph);
   ExpectSound(Partition(sharded->graph));

@@ -54,9 +54,9 @@ ParallelConfig ConfigOf(const GradientCase& c) {
 }
 
 Graph LocalOf(const Graph& logical, const ParallelConfig& config) {
-  const Mesh mesh = Must(MeshOf(config, 1));
   const Graph training = Simplify(Must(Differentiate(Simplify(logical))));
-  return Partition(Must(Shard(training, mesh, MegatronStrategy(config, 1, mesh))).graph);
+  const MeshStrategy bound = Must(BindStrategy(DefaultStrategy(), config, {{"kv_heads", 1}}));
+  return Partition(Must(Shard(training, bound.mesh, bound.strategy)).graph);
 }
 
 HostTensor<double> TensorOf(const TensorType& type, const std::vector<double>& numbers) {

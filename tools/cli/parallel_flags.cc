@@ -114,7 +114,10 @@ void AddTrainingFlags(Flags* flags, ParallelFlags* out) {
                  kAnySize, "B1", &out->global_batch_size);
   flags->Integer("--seq-length", "tokens per sample (default: the model's)", kAnySize, "M0",
                  &out->seq_length);
-  flags->Section("Memory");
+  flags->Section("Layout and memory");
+  flags->Text("--strategy", "NAME",
+              "which axes cut which dims: a preset (megatron, the default) or a file",
+              &out->strategy);
   flags->Switch("--sequence-parallel", "cut the sequence over tp outside attention and MLP",
                 &out->sequence_parallel);
   flags->Choice("--recompute,--recompute-granularity", {"none", "selective", "full"},

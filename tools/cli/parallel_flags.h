@@ -31,6 +31,7 @@ struct ParallelFlags {
   bool account_for_embedding = false;
   bool account_for_loss = false;
   absl::optional<int64_t> vocab_multiple;
+  absl::optional<std::string> strategy;
 };
 
 // Sizes of the mesh and its order: --world-size --tp --cp --ep --etp --pp --order.

@@ -134,6 +134,35 @@ for batches in 1024 16384; do
     --global-batch-size "${batches}0000" --cluster vast.mgc --no-verify -o x
 done
 
+# A strategy of one's own: compiled, kept in the plan, or refused with a place.
+cat >half.mgc <<'MGC'
+strategy @half {
+  split tp by kv_heads
+  gather heads, kv_heads error
+  row (batch, seq, embed) home
+  row * { batch -> dp }
+  row * in "layers.0.*" { mlp -> - }
+  row * { heads -> tp, kv_heads -> tp.0, mlp -> tp }
+}
+MGC
+expect 0 '' mgc-compile gpt2-tiny --tp 2 -o default.mgc
+expect 0 '' mgc-compile gpt2-tiny --tp 2 --strategy megatron -o named.mgc
+cmp -s default.mgc named.mgc || fail 'the default strategy by its name gives another plan'
+expect 0 '' mgc-compile gpt2-tiny --tp 2 --strategy half.mgc -o half.plan
+expect 1 '' mgc-plan diff default.mgc half.plan
+grep -qF '> row * in "layers.0.*" { mlp -> - }' stdout || fail 'diff without rows'
+refuse 4 'no strategy is named megatrn (did you mean megatron?)' \
+  mgc-compile gpt2-tiny --strategy megatrn -o x
+head -c 100 half.mgc >cut.mgc
+refuse 4 'cut.mgc:4:27: expected' mgc-compile gpt2-tiny --strategy cut.mgc -o x
+printf 'strategy @s {\n  row * { mlp -> xp }\n  store parameters -> dp\n}' >bad.mgc
+refuse 4 'bad.mgc:2:18: no axis is named xp; there are tp, cp, dp [strategy_c1]' \
+  mgc-compile gpt2-tiny --strategy bad.mgc -o x
+also '[strategy_c3]'
+: >empty.mgc
+refuse 4 'empty.mgc:1:1: expected `strategy`' mgc-compile gpt2-tiny --strategy empty.mgc -o x
+refuse 2 '[F6]' mgc-compile gpt2-tiny --strategy half.mgc -o half.mgc
+
 # A graph without heads: its own sizes decide what is near.
 cat >mlp.mgc <<'MGC'
 graph @mlp logical (

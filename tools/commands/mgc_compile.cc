@@ -26,6 +26,7 @@
 #include "tools/cli/parallel_flags.h"
 #include "tools/cli/plan_file.h"
 #include "tools/cli/proof.h"
+#include "tools/cli/strategy_source.h"
 #include "tools/cli/svg.h"
 #include "tools/views/drawings/dot.h"
 #include "tools/views/show.h"
@@ -103,6 +104,9 @@ std::vector<NamedPath> InputsOf(const CompileFlags& flags) {
   }
   if (flags.cluster && !FindMachinePreset(*flags.cluster).ok()) {
     inputs.push_back({"--cluster", *flags.cluster});
+  }
+  if (const auto path = StrategyPath(flags.parallel.strategy)) {
+    inputs.push_back({"--strategy", *path});
   }
   return inputs;
 }
@@ -279,6 +283,12 @@ int CompileAndWrite(const ModelSource& source, const ParallelConfig& config,
   absl::StatusOr<Machine> machine = LoadMachine(flags.cluster.value_or(kDefaultMachine));
   if (!machine.ok()) return Fail(machine.status(), kExitBadModel);
   options.machine = *std::move(machine);
+  absl::StatusOr<StrategySpec> strategy = LoadStrategy(flags.parallel.strategy);
+  if (!strategy.ok()) return Fail(strategy.status(), kExitBadModel);
+  for (auto& option : OptionsOf(flags.parallel.strategy, *strategy)) {
+    options.flags.push_back(std::move(option));
+  }
+  options.strategy = *std::move(strategy);
   absl::StatusOr<Graph> graph =
       BuildGraph(source, config, flags.parallel.vocab_multiple.value_or(1));
   if (!graph.ok()) return Fail(graph.status(), kExitBadModel);

@@ -12,6 +12,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/output.h"
 #include "tools/cli/parallel_flags.h"
+#include "tools/cli/strategy_source.h"
 #include "tools/views/format.h"
 
 namespace mgc {
@@ -48,8 +49,9 @@ absl::StatusOr<Graph> Load(const std::string& path) {
 
 // The text of what the passes make of a graph.
 absl::StatusOr<std::string> RunAll(const Graph& graph, const std::vector<std::string>& passes,
-                                   const ParallelConfig& config) {
-  MGC_ASSIGN_OR_RETURN(const PassContext context, ContextOf(config, graph));
+                                   const ParallelConfig& config, StrategySpec strategy) {
+  MGC_ASSIGN_OR_RETURN(PassContext context, ContextOf(config, graph));
+  context.strategy = std::move(strategy);
   PassForm form = StepGraphs{graph, absl::nullopt, {}};
   for (const std::string& pass : passes) {
     MGC_ASSIGN_OR_RETURN(form, RunPassByName(AllPasses(), pass, std::move(form), context, {}));
@@ -76,13 +78,18 @@ int Main(const Words& arguments) {
   CheckWords(&given, &parsed);
   if (files.empty() && !list) parsed.errors.Add({"F6", "missing argument: FILE", ""});
   if (!files.empty()) {
-    parsed.errors.Append(CheckPaths({{"FILE", files[0]}}, {{"-o", output.value_or("-")}}));
+    std::vector<NamedPath> inputs = {{"FILE", files[0]}};
+    if (const auto path = StrategyPath(given.strategy)) inputs.push_back({"--strategy", *path});
+    parsed.errors.Append(CheckPaths(inputs, {{"-o", output.value_or("-")}}));
   }
   if (!parsed.errors.empty()) return Refuse(parsed.errors, {}, kCommand);
   if (list) return Finish(ListText());
   absl::StatusOr<Graph> graph = Load(files[0]);
   if (!graph.ok()) return Fail(graph.status(), kExitBadModel);
-  const absl::StatusOr<std::string> text = RunAll(*graph, passes, ConfigOf(given, 1));
+  absl::StatusOr<StrategySpec> strategy = LoadStrategy(given.strategy);
+  if (!strategy.ok()) return Fail(strategy.status(), kExitBadModel);
+  const absl::StatusOr<std::string> text =
+      RunAll(*graph, passes, ConfigOf(given, 1), *std::move(strategy));
   if (!text.ok()) {
     const bool ours = absl::IsInternal(text.status());
     return Fail(text.status(), ours ? kExitFailed : kExitInfeasible);

@@ -15,17 +15,20 @@
 namespace mgc {
 namespace {
 
-// What an operand loses that an op has to gather away, in words; empty for nothing worth a note.
-// Sequences are gathered by design.
-std::string GatheredDim(const Value& value, const Sharding& has, const Sharding& wanted,
-                        const Mesh& mesh, std::string* dim) {
-  for (size_t d = 0; d < has.dims.size(); ++d) {
-    *dim = value.type.dims[d].name;
-    if (has.dims[d].size() <= wanted.dims[d].size() || *dim == "seq") continue;
-    return absl::StrCat("gathers dim ", *dim, " of %", value.name, " over ",
-                        mesh.GroupName(has.dims[d].AsSet()));
+// `seq`, or `0` for a dim without a name.
+std::string DimText(const TensorType& type, int dim) {
+  return type.dims[dim].name.empty() ? absl::StrCat(dim) : type.dims[dim].name;
+}
+
+// The first dim of an operand that an op has to gather away and that the strategy does not pass
+// over in silence; -1 for none.
+int GatheredDim(const TensorType& type, const Sharding& has, const Sharding& wanted,
+                const Strategy& strategy) {
+  for (int d = 0; d < type.ndim(); ++d) {
+    if (has.dims[d].size() <= wanted.dims[d].size()) continue;
+    if (strategy.TakenGather(type.dims[d].name) != GatherTaken::kSilent) return d;
   }
-  return "";
+  return -1;
 }
 
 // The sharding a pin asks for. Axes of one rank, which no mesh holds, cut nothing.
@@ -55,7 +58,7 @@ absl::Status SeedInputs(const Graph& source, const Strategy& strategy, const Mes
                         ShardedGraph* made) {
   for (const GraphInput& input : source.inputs()) {
     const Value& value = source.value(input.value);
-    const Sharding home = strategy.Seed(value.type);
+    const Sharding home = strategy.Seed(value.type, NamesOf(source, input.value));
     MGC_RETURN_IF_ERROR(
         Annotate(CheckSharding(value.type, home, mesh), absl::StrCat("%", value.name)));
     made->SetHome(input.value, home);
@@ -96,11 +99,11 @@ class Homes {
         claims->Claim(rule.operands[i], made_.Home(node.inputs[i]));
     }
     for (size_t r = 0; r < node.outputs.size(); ++r) {
-      const Value& result = source_.value(node.outputs[r]);
-      if (node.phase == Phase::kForward && strategy_.HasHome(result.type)) {
-        claims->Claim(rule.results[r], strategy_.Seed(result.type));
-      } else if (result.primal != kNone) {
-        claims->Claim(rule.results[r], made_.Home(result.primal));
+      const ValueId primal = source_.value(node.outputs[r]).primal;
+      if (HasHome(node, node.outputs[r])) {
+        claims->Claim(rule.results[r], HomeOf(node.outputs[r]));
+      } else if (primal != kNone) {
+        claims->Claim(rule.results[r], made_.Home(primal));
       }
     }
   }
@@ -125,9 +128,7 @@ class Homes {
   // Where a produced value goes once `kept` stays owed: its home.
   Sharding Target(ValueId old, const Node& node, const Sharding& produced, AxisSet kept) const {
     const Value& value = source_.value(old);
-    if (kept.empty() && node.phase == Phase::kForward && strategy_.HasHome(value.type)) {
-      return strategy_.Seed(value.type);
-    }
+    if (kept.empty() && HasHome(node, old)) return HomeOf(old);
     const AxisSet paid = produced.Owed() - kept;
     Sharding target = Paid(produced, paid);
     if (value.primal == kNone) return target;
@@ -142,6 +143,15 @@ class Homes {
   }
 
  private:
+  // A result of `node` that the strategy brings home, and where that is.
+  bool HasHome(const Node& node, ValueId result) const {
+    return node.phase == Phase::kForward &&
+           strategy_.HasHome(source_.type(result), NamesOf(source_, result));
+  }
+  Sharding HomeOf(ValueId result) const {
+    return strategy_.Seed(source_.type(result), NamesOf(source_, result));
+  }
+
   // What result `result` of a node goes on owing.
   AxisSet Kept(const Node& node, const std::vector<Sharding>& produced, size_t result) const {
     if (uses_.StaysOwed(node.outputs[result])) return produced[result].sum;
@@ -229,15 +239,15 @@ class Sharder {
     return absl::OkStatus();
   }
 
-  // Heads are never gathered: attention would be computed again on every rank.
   absl::Status CheckGather(ValueId operand, const Sharding& wanted, const Node& node) {
-    std::string dim;
-    const std::string what =
-        GatheredDim(source_.value(operand), Home(operand), wanted, mesh_, &dim);
-    if (what.empty()) return absl::OkStatus();
-    notes_.push_back(absl::StrCat(node.op->name, " ", what));
-    if (dim != "heads" && dim != "kv_heads") return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(notes_.back(), " [shard_c1]"));
+    const Value& value = source_.value(operand);
+    const int dim = GatheredDim(value.type, Home(operand), wanted, strategy_);
+    if (dim < 0) return absl::OkStatus();
+    notes_.push_back(absl::StrCat(node.op->name, " gathers dim ", DimText(value.type, dim), " of %",
+                                  value.name, " over ",
+                                  mesh_.GroupName(Home(operand).dims[dim].AsSet())));
+    const bool note = strategy_.TakenGather(value.type.dims[dim].name) == GatherTaken::kNote;
+    return note ? absl::OkStatus() : absl::InvalidArgumentError(notes_.back() + " [shard_c1]");
   }
 
   // The rules "add" and "lift": operands that owe the same sum are added locally and paid once;
@@ -343,7 +353,8 @@ class Sharder {
   // and that do not cut it anyway.
   Sharding StateSharding(ValueId param, AxisSet owed) {
     Sharding sharding = Home(param);
-    const AxisSet pieces = (strategy_.storage_axes & owed) - sharding.UsedAxes();
+    const AxisSet stored = strategy_.StorageOf(source_.value(param).name);
+    const AxisSet pieces = (stored & owed) - sharding.UsedAxes();
     for (AxisId axis : pieces) sharding.storage.push_back(axis);
     for (ValueId state : uses_.StatesOf(param)) made_.SetHome(state, sharding);
     return sharding;

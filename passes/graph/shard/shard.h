@@ -29,9 +29,9 @@ struct Sharded {
   std::vector<std::string> notes;
 };
 
-// InvalidArgument when a dim named heads or kv_heads would have to be gathered, the axes of an
-// input do not divide it, or a pin does not fit its value. A pin may name axes of one rank: they
-// cut nothing.
+// InvalidArgument when a dim would have to be gathered that the strategy lets nobody gather, the
+// axes of an input do not divide it, or a pin does not fit its value. A pin may name axes of one
+// rank: they cut nothing.
 absl::StatusOr<Sharded> Shard(const Graph& training, const Mesh& mesh, const Strategy& strategy);
 
 }  // namespace mgc

@@ -19,7 +19,10 @@ using Lines = std::vector<std::string>;
 
 class ShardTest : public testing::Test {
  protected:
-  ShardTest() : mesh_(*Mesh::Create({{"tp", 2}, {"dp", 2}, {"pp", 2}})) {}
+  ShardTest() : mesh_(*Mesh::Create({{"tp", 2}, {"dp", 2}, {"pp", 2}})) {
+    strategy_.rows.push_back({{"batch", "seq", "embed"}, {}, /*home=*/true});
+    strategy_.gathers = {{"seq", GatherTaken::kSilent}, {"heads", GatherTaken::kError}};
+  }
 
   // Gives dims of this name an axis.
   void Row(const std::string& name, const char* axis) {
@@ -66,7 +69,7 @@ class ShardTest : public testing::Test {
 TEST_F(ShardTest, ChangesSayWhatReportsCallThem) {
   Row("mlp", "tp");
   Row("batch", "dp");
-  strategy_.storage_axes = mesh_.Find("dp").AsSet();
+  strategy_.storage = {{mesh_.Find("dp").AsSet()}};
   const absl::StatusOr<Graph> training = Differentiate(ReadGraph(R"(graph @g logical (
     param %w: f32[embed=4,mlp=8],
     data %x: f32[batch=4,seq=2,embed=4],
@@ -425,7 +428,7 @@ constexpr char kUpdate[] = R"(graph @g training (
 TEST_F(ShardTest, StateIsStoredOverOwedAxes) {
   Row("batch", "dp");
   Row("expert", "dp");
-  strategy_.storage_axes = mesh_.Find("dp").AsSet();
+  strategy_.storage = {{mesh_.Find("dp").AsSet()}};
   const Graph graph = MustShard(kUpdate);
   EXPECT_EQ(ShardingOf(graph, "a/m"), "@m[dp,-]");
   EXPECT_EQ(ShardingOf(graph, "b/m"), "@m[-,-]/dp");

@@ -1,33 +1,122 @@
 #include "passes/graph/shard/strategy.h"
 
+#include <algorithm>
 #include <numeric>
 
+#include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "passes/config/rank_groups.h"
 
 namespace mgc {
 namespace {
 
-bool Matches(const StrategyRow& row, const TensorType& type) {
+bool InScope(absl::string_view scope, const ValueNames& names) {
+  return scope.empty() || MatchesGlob(scope, names.name) ||
+         (!names.origin.empty() && MatchesGlob(scope, names.origin));
+}
+
+bool Matches(const StrategyRow& row, const TensorType& type, const ValueNames& names) {
+  if (!InScope(row.scope, names)) return false;
   if (row.pattern.empty()) return true;
   if (row.pattern.size() != type.dims.size()) return false;
   for (size_t i = 0; i < row.pattern.size(); ++i) {
-    if (row.pattern[i] != type.dims[i].name) return false;
+    if (!row.pattern[i].empty() && row.pattern[i] != type.dims[i].name) return false;
   }
   return true;
 }
 
+bool Holds(StrategyCondition when, const ParallelConfig& config) {
+  switch (when) {
+    case StrategyCondition::kAlways:
+      return true;
+    case StrategyCondition::kSequenceParallel:
+      return config.sequence_parallel;
+    case StrategyCondition::kZero:
+      return config.zero >= 1;
+  }
+  return false;
+}
+
+// Splits the mesh's axes as the strategy says, and knows the parts that need no split.
+class Binder {
+ public:
+  Binder(const StrategySpec& spec, const ParallelConfig& config, const SizeByDim& sizes)
+      : spec_(spec), config_(config), sizes_(sizes) {}
+
+  absl::StatusOr<MeshStrategy> Bind() {
+    MGC_ASSIGN_OR_RETURN(bound_.mesh, DenseMesh(config_));
+    for (const AxisSplit& split : spec_.splits) MGC_RETURN_IF_ERROR(Split(split));
+    for (const StrategyRowSpec& row : spec_.rows) BindRow(row);
+    for (const StoreSpec& store : spec_.stores) {
+      if (!Holds(store.when, config_)) continue;
+      bound_.strategy.storage.push_back({AxesOf(store.axes).AsSet(), store.scope});
+    }
+    for (const GatherSpec& gather : spec_.gathers) {
+      for (const std::string& dim : gather.dims) bound_.strategy.gathers[dim] = gather.taken;
+    }
+    return std::move(bound_);
+  }
+
+ private:
+  absl::Status Split(const AxisSplit& split) {
+    const AxisList whole = bound_.mesh.Find(split.axis);
+    if (whole.empty()) return absl::OkStatus();
+    const int64_t ranks = bound_.mesh.Size(whole);
+    const auto size = sizes_.find(split.dim);
+    const int64_t shared = size == sizes_.end() ? ranks : std::gcd(size->second, ranks);
+    if (shared > 1 && shared < ranks) {
+      MGC_ASSIGN_OR_RETURN(bound_.mesh, bound_.mesh.Split(split.axis, {shared, ranks / shared}));
+      return absl::OkStatus();
+    }
+    // One part is the axis, the other has one rank.
+    same_[absl::StrCat(split.axis, shared == 1 ? ".1" : ".0")] = split.axis;
+    return absl::OkStatus();
+  }
+
+  void BindRow(const StrategyRowSpec& spec) {
+    if (!Holds(spec.when, config_)) return;
+    StrategyRow row{spec.pattern, {}, spec.home, spec.scope};
+    for (const DimAxes& dim : spec.dims) {
+      const AxisList axes = AxesOf(dim.axes);
+      if (!axes.empty() || dim.axes.empty()) row.rules.emplace_back(dim.dim, axes);
+    }
+    if (row.home || !row.rules.empty()) bound_.strategy.rows.push_back(std::move(row));
+  }
+
+  AxisList AxesOf(const std::vector<std::string>& names) const {
+    AxisList axes;
+    for (const std::string& name : names) {
+      const auto same = same_.find(name);
+      axes.Append(bound_.mesh.Find(same == same_.end() ? name : same->second));
+    }
+    return axes;
+  }
+
+  const StrategySpec& spec_;
+  const ParallelConfig& config_;
+  const SizeByDim& sizes_;
+  MeshStrategy bound_;
+  std::map<std::string, std::string> same_;  // a part of an axis that is the whole axis
+};
+
 }  // namespace
 
-Sharding Strategy::Seed(const TensorType& type) const {
+ValueNames NamesOf(const Graph& graph, ValueId id) {
+  const Value& value = graph.value(id);
+  if (value.producer == kNone) return {value.name, ""};
+  return {value.name, graph.node(value.producer).origin};
+}
+
+Sharding Strategy::Seed(const TensorType& type, const ValueNames& names) const {
   Sharding sharding = Sharding::Whole(type.ndim());
+  std::vector<bool> decided(type.dims.size(), false);
   AxisSet used;
   for (const StrategyRow& row : rows) {
-    if (!Matches(row, type)) continue;
+    if (!Matches(row, type, names)) continue;
     for (const auto& [name, axes] : row.rules) {
-      for (int i = 0; i < type.ndim(); ++i) {
-        if (type.dims[i].name != name || used.Intersects(axes.AsSet())) continue;
-        if (!sharding.dims[i].empty()) continue;
+      for (size_t i = 0; i < type.dims.size(); ++i) {
+        if (type.dims[i].name != name || used.Intersects(axes.AsSet()) || decided[i]) continue;
+        decided[i] = true;
         sharding.dims[i] = axes;
         used |= axes.AsSet();
       }
@@ -36,35 +125,38 @@ Sharding Strategy::Seed(const TensorType& type) const {
   return sharding;
 }
 
-bool Strategy::HasHome(const TensorType& type) const {
-  if (type.ndim() != 3) return false;
-  return type.dims[0].name == "batch" && type.dims[1].name == "seq" && type.dims[2].name == "embed";
+bool Strategy::HasHome(const TensorType& type, const ValueNames& names) const {
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const StrategyRow& row) { return row.home && Matches(row, type, names); });
 }
 
-absl::StatusOr<Mesh> MeshOf(const ParallelConfig& config, int64_t kv_heads) {
-  MGC_ASSIGN_OR_RETURN(Mesh mesh, DenseMesh(config));
-  const int64_t shared = std::gcd(kv_heads, config.tp);
-  if (config.tp == 1 || shared == 1 || shared == config.tp) return mesh;
-  return mesh.Split("tp", {shared, config.tp / shared});
+AxisSet Strategy::StorageOf(absl::string_view parameter) const {
+  for (const StorageRow& row : storage) {
+    if (InScope(row.scope, {parameter, ""})) return row.axes;
+  }
+  return {};
 }
 
-Strategy MegatronStrategy(const ParallelConfig& config, int64_t kv_heads, const Mesh& mesh) {
-  const AxisList tp = mesh.Find("tp");
-  const AxisList data = mesh.Find("dp");
-  AxisList kv;  // a kv head may be shared: by all tensor-parallel ranks, or by those of tp.1
-  if (kv_heads % config.tp == 0) {
-    kv = tp;
-  } else if (mesh.FindAtomic("tp.0") >= 0) {
-    kv = {mesh.FindAtomic("tp.0")};
+GatherTaken Strategy::TakenGather(absl::string_view dim) const {
+  const auto found = gathers.find(dim);
+  return found == gathers.end() ? GatherTaken::kNote : found->second;
+}
+
+SizeByDim SizesOf(const Graph& graph) {
+  SizeByDim sizes;
+  for (const Value& value : graph.values()) {
+    for (const Dim& dim : value.type.dims) {
+      if (dim.name.empty()) continue;
+      int64_t& size = sizes[dim.name];
+      size = std::max(size, dim.size);
+    }
   }
-  Strategy strategy;
-  strategy.rows.push_back({{}, {{"batch", data}}});
-  strategy.rows.push_back({{}, {{"heads", tp}, {"kv_heads", kv}, {"mlp", tp}, {"vocab", tp}}});
-  if (config.sequence_parallel) {
-    strategy.rows.push_back({{"batch", "seq", "embed"}, {{"seq", tp}}});
-  }
-  if (config.zero >= 1) strategy.storage_axes = data.AsSet();
-  return strategy;
+  return sizes;
+}
+
+absl::StatusOr<MeshStrategy> BindStrategy(const StrategySpec& spec, const ParallelConfig& config,
+                                          const SizeByDim& sizes) {
+  return Binder(spec, config, sizes).Bind();
 }
 
 }  // namespace mgc

@@ -1,50 +1,82 @@
-// A strategy: which axes cut which logical dims. An ordered table; a row is a pattern of dim names
-// with the axes it gives.
+// A strategy bound to a mesh: which axes cut which logical dims. An ordered table; a row is a
+// pattern of dim names with the axes it gives.
 //
-//   *:                   batch -> dp
-//   *:                   heads -> tp, kv_heads -> tp.0, mlp -> tp, vocab -> tp
-//   (batch, seq, embed): seq -> tp            sequence parallelism: the residual stream only
+//   (batch, seq, embed) home: seq -> cp*tp       the residual stream
+//   *:                        batch -> dp
+//   *:                        heads -> tp, kv_heads -> tp.0, mlp -> tp, vocab -> tp
+//   *:                        seq -> cp
 //
-// Data, tensor, vocabulary and sequence parallelism are rows of this table and nothing else.
+// Data, tensor, sequence, vocabulary and context parallelism are rows of this table and nothing
+// else. It is made of what a file says (passes/config/strategy_spec.h).
 
 #ifndef MGC_PASSES_GRAPH_SHARD_STRATEGY_H_
 #define MGC_PASSES_GRAPH_SHARD_STRATEGY_H_
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "graph/ir/graph.h"
 #include "graph/types/mesh.h"
 #include "graph/types/sharding.h"
 #include "passes/config/parallel_config.h"
+#include "passes/config/strategy_spec.h"
 
 namespace mgc {
 
+// What a row's scope is held against: a value's name and the origin of the op that makes it.
+struct ValueNames {
+  absl::string_view name;
+  absl::string_view origin;
+};
+ValueNames NamesOf(const Graph& graph, ValueId id);
+
 struct StrategyRow {
-  std::vector<std::string> pattern;  // the exact names of all dims; empty: any value
-  std::vector<std::pair<std::string, AxisList>> rules;  // dim name -> axes, major first
+  std::vector<std::string> pattern;  // of all dims, an empty name: any; empty: any value
+  // Dim name -> axes, major first; no axes: the dim stays whole whatever later rows say.
+  std::vector<std::pair<std::string, AxisList>> rules;
+  bool home = false;  // forward values that match go to their Seed, whoever makes them
+  std::string scope = {};  // a pattern (MatchesGlob); empty: any value
+};
+
+// Optimizer state of parameters in `scope` is stored in pieces over those of the axes over which
+// the parameter's gradient is owed (ZeRO-1).
+struct StorageRow {
+  AxisSet axes;
+  std::string scope = {};
 };
 
 struct Strategy {
   std::vector<StrategyRow> rows;
-  // Axes along which optimizer state may be stored in pieces (ZeRO-1): per parameter, those of them
-  // over which its gradient is owed.
-  AxisSet storage_axes;
+  std::vector<StorageRow> storage;  // the first whose scope matches holds
+  std::map<std::string, GatherTaken, std::less<>> gathers;
 
   // The sharding the rows give a value; an axis is used at most once, earlier rows and dims first.
-  Sharding Seed(const TensorType& type) const;
-  // Whether a forward value of this type is of the residual stream, dims (batch, seq, embed): its
-  // home is its Seed, whoever makes it.
-  bool HasHome(const TensorType& type) const;
+  Sharding Seed(const TensorType& type, const ValueNames& names = {}) const;
+  // Whether a forward value is brought home to its Seed.
+  bool HasHome(const TensorType& type, const ValueNames& names = {}) const;
+  AxisSet StorageOf(absl::string_view parameter) const;
+  GatherTaken TakenGather(absl::string_view dim) const;
 };
 
-// The mesh of a configuration: axes in its order; tp is split into (tp.0, tp.1) when fewer kv heads
-// than tp ranks must be shared, tp.0 ranks wide.
-absl::StatusOr<Mesh> MeshOf(const ParallelConfig& config, int64_t kv_heads);
+// The sizes of dims by name; of one that has several, the largest.
+using SizeByDim = std::map<std::string, int64_t, std::less<>>;
+SizeByDim SizesOf(const Graph& graph);
 
-// Megatron-LM's sharding of a configuration on its mesh.
-Strategy MegatronStrategy(const ParallelConfig& config, int64_t kv_heads, const Mesh& mesh);
+struct MeshStrategy {
+  Mesh mesh;
+  Strategy strategy;
+};
+
+// The mesh of a configuration, axes in its order and split as the strategy says, and the strategy
+// on it. Rows and stores whose condition the configuration does not fulfil are left out; an axis of
+// one rank cuts nothing. InvalidArgument for a configuration that has no mesh.
+absl::StatusOr<MeshStrategy> BindStrategy(const StrategySpec& spec, const ParallelConfig& config,
+                                          const SizeByDim& sizes);
 
 }  // namespace mgc
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "passes/config/strategy_text.h"
 
 namespace mgc {
 namespace {
@@ -16,10 +17,20 @@ ParallelConfig Config(int64_t tp, int64_t dp, bool sp, int64_t zero) {
   return config;
 }
 
+MeshStrategy MustBind(const StrategySpec& spec, const ParallelConfig& config, int64_t kv_heads) {
+  const absl::StatusOr<MeshStrategy> bound = BindStrategy(spec, config, {{"kv_heads", kv_heads}});
+  EXPECT_TRUE(bound.ok()) << bound.status();
+  return bound.ok() ? *bound : MeshStrategy();
+}
+
 Mesh MustMesh(const ParallelConfig& config, int64_t kv_heads) {
-  const absl::StatusOr<Mesh> mesh = MeshOf(config, kv_heads);
-  EXPECT_TRUE(mesh.ok()) << mesh.status();
-  return mesh.ok() ? *mesh : Mesh();
+  return MustBind(DefaultStrategy(), config, kv_heads).mesh;
+}
+
+StrategySpec MustParse(const char* text) {
+  const absl::StatusOr<StrategySpec> spec = ParseStrategy(text, "mine.mgc");
+  EXPECT_TRUE(spec.ok()) << spec.status();
+  return spec.ok() ? *spec : StrategySpec();
 }
 
 TensorType Named(std::vector<std::string> names) {
@@ -31,8 +42,8 @@ TensorType Named(std::vector<std::string> names) {
 // What Megatron's sharding gives values of these dims.
 std::string SeedOf(const ParallelConfig& config, int64_t kv_heads,
                    const std::vector<std::string>& dims) {
-  const Mesh mesh = MustMesh(config, kv_heads);
-  return ToString(MegatronStrategy(config, kv_heads, mesh).Seed(Named(dims)), mesh);
+  const MeshStrategy bound = MustBind(DefaultStrategy(), config, kv_heads);
+  return ToString(bound.strategy.Seed(Named(dims)), bound.mesh);
 }
 
 TEST(MeshOfTest, TpIsSplitWhereKvHeadsAreShared) {
@@ -81,10 +92,28 @@ TEST(MegatronStrategyTest, SharedKvHeadsTakeTheMajorSubAxis) {
 }
 
 TEST(MegatronStrategyTest, ZeroStoresOverTheDataAxes) {
-  const ParallelConfig config = Config(2, 2, false, 1);
-  const Mesh mesh = MustMesh(config, 2);
-  EXPECT_EQ(MegatronStrategy(config, 2, mesh).storage_axes, mesh.Find("dp").AsSet());
-  EXPECT_TRUE(MegatronStrategy(Config(2, 2, false, 0), 2, mesh).storage_axes.empty());
+  ParallelConfig config = Config(2, 2, false, 1);
+  const MeshStrategy zero = MustBind(DefaultStrategy(), config, 2);
+  EXPECT_EQ(zero.strategy.StorageOf("any"), zero.mesh.Find("dp").AsSet());
+  config.cp = 2;
+  config.world_size = 8;
+  const MeshStrategy context = MustBind(DefaultStrategy(), config, 2);
+  EXPECT_EQ(context.strategy.StorageOf("any"),
+            context.mesh.Find("dp").AsSet() | context.mesh.Find("cp").AsSet());
+  config.zero = 0;
+  EXPECT_TRUE(MustBind(DefaultStrategy(), config, 2).strategy.StorageOf("any").empty());
+}
+
+TEST(MegatronStrategyTest, ContextParallelismCutsEverySequence) {
+  ParallelConfig config = Config(2, 2, false, 0);
+  config.cp = 2;
+  config.world_size = 8;
+  EXPECT_EQ(SeedOf(config, 8, {"batch", "seq"}), "@m[dp,cp]");
+  EXPECT_EQ(SeedOf(config, 8, {"batch", "seq", "embed"}), "@m[dp,cp,-]");
+  EXPECT_EQ(SeedOf(config, 8, {"batch", "seq", "vocab"}), "@m[dp,cp,tp]");
+  config.sequence_parallel = true;
+  EXPECT_EQ(SeedOf(config, 8, {"batch", "seq"}), "@m[dp,cp]");
+  EXPECT_EQ(SeedOf(config, 8, {"batch", "seq", "embed"}), "@m[dp,cp*tp,-]");
 }
 
 TEST(StrategyTest, AnAxisServesOnce) {
@@ -106,11 +135,72 @@ TEST(StrategyTest, AnAxisServesOnce) {
 }
 
 TEST(StrategyTest, HomesOfTheirOwn) {
-  const Strategy strategy;
+  const Strategy strategy = MustBind(DefaultStrategy(), Config(2, 1, false, 0), 2).strategy;
   EXPECT_TRUE(strategy.HasHome(Named({"batch", "seq", "embed"})));
   EXPECT_FALSE(strategy.HasHome(Named({"batch", "seq", "vocab"})));
   EXPECT_FALSE(strategy.HasHome(Named({"batch", "seq"})));
   EXPECT_FALSE(strategy.HasHome(Named({"batch", "seq", "embed", "embed"})));
+}
+
+// The residual row stands first: behind `*: seq -> cp` its dim would have axes already.
+TEST(StrategyTest, RowsOfSequenceAndContextParallelismCompose) {
+  ParallelConfig config = Config(2, 1, true, 0);
+  config.cp = 2;
+  config.world_size = 4;
+  const char* first = R"(strategy @first {
+    row (batch, seq, embed) home when sequence_parallel { seq -> cp*tp }
+    row * { seq -> cp }
+  })";
+  const char* last = R"(strategy @last {
+    row * { seq -> cp }
+    row (batch, seq, embed) home when sequence_parallel { seq -> cp*tp }
+  })";
+  const auto seed = [&](const char* text, const std::vector<std::string>& dims) {
+    const MeshStrategy bound = MustBind(MustParse(text), config, 2);
+    return ToString(bound.strategy.Seed(Named(dims)), bound.mesh);
+  };
+  EXPECT_EQ(seed(first, {"batch", "seq", "embed"}), "@m[-,cp*tp,-]");
+  EXPECT_EQ(seed(first, {"batch", "seq"}), "@m[-,cp]");
+  EXPECT_EQ(seed(last, {"batch", "seq", "embed"}), "@m[-,cp,-]");
+}
+
+TEST(StrategyTest, ScopesAndWholeDims) {
+  const MeshStrategy bound = MustBind(MustParse(R"(strategy @mine {
+    row * in "layers.0.*" { mlp -> - }
+    row (*, mlp) in "*.up" { mlp -> dp }
+    row * { mlp -> tp }
+    store states in "layers.*" -> dp
+  })"),
+                                      Config(2, 2, false, 0), 2);
+  const auto seed = [&](const char* name, const char* origin) {
+    return ToString(bound.strategy.Seed(Named({"embed", "mlp"}), {name, origin}), bound.mesh);
+  };
+  EXPECT_EQ(seed("layers.0.mlp.up", ""), "@m[-,-]");
+  EXPECT_EQ(seed("layers.1.mlp.up", ""), "@m[-,dp]");
+  EXPECT_EQ(seed("layers.1.mlp.gate", ""), "@m[-,tp]");
+  EXPECT_EQ(seed("other", "layers.0.mlp"), "@m[-,-]");
+  EXPECT_EQ(bound.strategy.StorageOf("layers.1.mlp.up"), bound.mesh.Find("dp").AsSet());
+  EXPECT_TRUE(bound.strategy.StorageOf("head").empty());
+}
+
+// A condition that is not fulfilled takes its row away, axes of one rank take nothing.
+TEST(StrategyTest, RowsThatDoNotHold) {
+  const StrategySpec spec = MustParse(R"(strategy @mine {
+    row * when zero { mlp -> tp }
+    row * { mlp -> cp }
+    row * { mlp -> dp }
+  })");
+  const MeshStrategy bound = MustBind(spec, Config(2, 2, false, 0), 2);
+  EXPECT_EQ(ToString(bound.strategy.Seed(Named({"mlp"})), bound.mesh), "@m[dp]");
+  const MeshStrategy zero = MustBind(spec, Config(2, 2, false, 1), 2);
+  EXPECT_EQ(ToString(zero.strategy.Seed(Named({"mlp"})), zero.mesh), "@m[tp]");
+}
+
+TEST(StrategyTest, GathersAreTakenAsSaid) {
+  const Strategy strategy = MustBind(DefaultStrategy(), Config(2, 1, false, 0), 2).strategy;
+  EXPECT_EQ(strategy.TakenGather("seq"), GatherTaken::kSilent);
+  EXPECT_EQ(strategy.TakenGather("kv_heads"), GatherTaken::kError);
+  EXPECT_EQ(strategy.TakenGather("mlp"), GatherTaken::kNote);
 }
 
 }  // namespace
