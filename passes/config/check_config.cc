@@ -107,16 +107,10 @@ void CheckSequence(const ParallelConfig& config, const ModelDims& model, Diagnos
                                   model.max_positions, " positions"),
                      absl::StrCat("sequence length ", model.max_positions)});
   }
-  if (config.cp > 1) {
-    violations->Add(
-        {"U1", absl::StrCat("cp is ", config.cp, ", but context parallelism is not available"),
-         "cp 1"});
-    const int64_t pieces = SaturatingMultiply(2, config.cp);
-    if (seq % pieces != 0) {
-      violations->Add(
-          {"M6", absl::StrCat("sequence length ", seq, " is not divisible by 2 * cp = ", pieces),
-           absl::StrCat("sequence length ", NearestMultiples(seq, pieces))});
-    }
+  if (seq % config.cp != 0) {
+    violations->Add({"M6",
+                     absl::StrCat("sequence length ", seq, " is not divisible by cp ", config.cp),
+                     absl::StrCat("sequence length ", NearestMultiples(seq, config.cp))});
   }
   const int64_t shards = SaturatingMultiply(config.tp, config.cp);
   if (config.sequence_parallel && seq % shards != 0) {

@@ -82,15 +82,14 @@ TEST(CheckConfigTest, SizesThatNoCombinationMakesLegal) {
   EXPECT_EQ(Rules(EightRanks(), negative), (Labels{"M0"}));
 }
 
-// Context parallelism is not available: what else it needs is said too.
 TEST(CheckConfigTest, SequencesOfContextParallelRanks) {
   ParallelConfig config = EightRanks();
   config.cp = 2;
   config.sequence_parallel = false;
-  EXPECT_EQ(Rules(config), (Labels{"U1"}));
-  config.seq_length = 126;
-  EXPECT_EQ(Rules(config), (Labels{"M6", "U1"}));
-  EXPECT_EQ(HintOf(config, "M6"), "sequence length 124, 128");
+  EXPECT_EQ(Rules(config), Labels{});
+  config.seq_length = 127;
+  EXPECT_EQ(Rules(config), (Labels{"M6"}));
+  EXPECT_EQ(HintOf(config, "M6"), "sequence length 126, 128");
 }
 
 TEST(CheckConfigTest, ModelDims) {
@@ -202,11 +201,8 @@ TEST(CheckConfigTest, LayoutsDecideTheChunks) {
 
 TEST(CheckConfigTest, NotAvailableYet) {
   ParallelConfig config = EightRanks();
-  config.cp = 2;
-  config.global_batch_size = 2;
-  EXPECT_EQ(Rules(config), (Labels{"U1"}));
   config.ep = 2;
-  EXPECT_EQ(Rules(config), (Labels{"G12", "U1"}));
+  EXPECT_EQ(Rules(config), (Labels{"G12"}));
   config = EightRanks();
   config.zero = 2;
   EXPECT_EQ(Rules(config), (Labels{"U2"}));

@@ -67,6 +67,11 @@ INSTANTIATE_TEST_SUITE_P(Plans, SameLossTest, testing::ValuesIn(SameLossCases())
                            return NameOf(info.param);
                          });
 
+INSTANTIATE_TEST_SUITE_P(ContextParallel, SameLossTest, testing::ValuesIn(ContextParallelCases()),
+                         [](const testing::TestParamInfo<TrainCase>& info) {
+                           return NameOf(info.param);
+                         });
+
 void ExpectSameBits(const TrainCase& a, const TrainCase& b) {
   absl::StatusOr<TrainResult> first = TrainCaseFor(a, kSteps);
   absl::StatusOr<TrainResult> second = TrainCaseFor(b, kSteps);

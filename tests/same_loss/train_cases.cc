@@ -63,6 +63,11 @@ TrainCase WithZero(TrainCase c) {
   return c;
 }
 
+TrainCase WithContextParallel(TrainCase c, int64_t cp) {
+  c.parallel.cp = cp;
+  return c;
+}
+
 TrainCase WithSchedule(TrainCase c, ScheduleKind schedule, int64_t vp) {
   c.parallel.schedule = schedule;
   c.parallel.vp = vp;
@@ -138,6 +143,38 @@ std::vector<TrainCase> SameLossCases() {
     c.parallel.global_batch_size = (kSameLossBatch + group - 1) / group * group;
   }
   return cases;
+}
+
+std::vector<TrainCase> ContextParallelCases() {
+  const ScheduleKind interleaved = ScheduleKind::kInterleaved;
+  const RecomputeKind full = RecomputeKind::kFull;
+  const RecomputeKind selective = RecomputeKind::kSelective;
+  const auto sp = WithSequenceParallel;
+  const auto cp = WithContextParallel;
+  return {
+      cp(GptCase(1, 1, 1), 2),
+      cp(GptCase(1, 1, 1), 4),
+      cp(GptCase(2, 1, 1), 2),
+      cp(sp(GptCase(2, 1, 1)), 2),
+      cp(sp(GptCase(2, 1, 1)), 4),
+      cp(GptCase(1, 1, 2), 2),
+      cp(WithZero(GptCase(1, 1, 2)), 2),
+      cp(WithZero(GptCase(1, 1, 1)), 4),
+      cp(GptCase(1, 2, 1), 2),
+      cp(WithZero(sp(GptCase(2, 2, 2))), 2),
+      cp(WithSchedule(GptCase(1, 2, 1), interleaved, 2), 2),
+      cp(WithRecompute(sp(GptCase(2, 1, 1)), full), 2),
+      cp(LlamaCase(1, 1, 1), 2),
+      cp(LlamaCase(1, 1, 1), 4),
+      cp(LlamaCase(4, 1, 1), 2),
+      cp(sp(LlamaCase(2, 1, 1)), 4),
+      cp(Kv(LlamaCase(4, 1, 1), 2), 2),
+      cp(Kv(sp(LlamaCase(4, 1, 1)), 1), 2),
+      cp(WithZero(sp(LlamaCase(2, 2, 2))), 2),
+      cp(WithZero(WithSchedule(sp(LlamaCase(2, 2, 1)), interleaved, 2)), 4),
+      cp(WithRecompute(LlamaCase(1, 1, 2), selective), 2),
+      cp(sp(Kv(LlamaCase(8, 1, 1), 2)), 2),
+  };
 }
 
 }  // namespace mgc

@@ -21,12 +21,16 @@ TrainCase LlamaCase(int64_t tp, int64_t pp, int64_t dp);
 // The case with one thing changed.
 TrainCase WithSequenceParallel(TrainCase c);
 TrainCase WithZero(TrainCase c);
+TrainCase WithContextParallel(TrainCase c, int64_t cp);
 TrainCase WithSchedule(TrainCase c, ScheduleKind schedule, int64_t vp = 0);
 TrainCase WithRecompute(TrainCase c, RecomputeKind recompute);
 
 // Both families under every schedule, layout flag and recomputation, with ZeRO-1, odd vocabularies
 // and shared kv heads.
 std::vector<TrainCase> SameLossCases();
+
+// Context parallelism over 2 and 4 ranks, beside everything else.
+std::vector<TrainCase> ContextParallelCases();
 
 }  // namespace mgc
 

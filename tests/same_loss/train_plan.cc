@@ -73,6 +73,7 @@ std::string NameOf(const TrainCase& c) {
       c.preset, "_tp", p.tp, "_pp", p.pp, "_v", std::max<int64_t>(p.vp, 1), "_dp", c.dp,
       p.sequence_parallel ? "_sp" : "", "_zero", p.zero, "_", ToString(p.schedule), "_",
       ToString(p.recompute), "_mbs", p.micro_batch_size, "_vocab", c.vocab);
+  if (p.cp > 1) absl::StrAppend(&name, "_cp", p.cp);
   if (c.vocab_multiple > 1) absl::StrAppend(&name, "by", c.vocab_multiple);
   if (c.kv_heads > 0) absl::StrAppend(&name, "_kv", c.kv_heads);
   if (c.layers > 0) absl::StrAppend(&name, "_layers", c.layers);
@@ -97,7 +98,7 @@ absl::StatusOr<CaseModel> ModelOf(const TrainCase& c) {
   if (c.stretched) config.rope_scaling = Llama3RopeScaling{4.0, 1.0, 4.0, 16};
   CompileOptions options;
   options.parallel = c.parallel;
-  options.parallel.world_size = c.parallel.tp * c.parallel.pp * c.dp;
+  options.parallel.world_size = c.parallel.tp * c.parallel.cp * c.parallel.pp * c.dp;
   options.parallel.seq_length = kSeqLength;
   MGC_ASSIGN_OR_RETURN(options.machine, FindMachinePreset("cpu-threads"));
   ModelOptions model_options;

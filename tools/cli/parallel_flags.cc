@@ -32,7 +32,7 @@ const std::vector<FlagRules>& RulesByFlag() {
       {"--tp",
        {"G1", "G2", "G3", "G5", "G6", "G14", "M1", "M2", "M4", "M7", "B2", "P13", "S2", "T1",
         "T3"}},
-      {"--cp", {"G1", "G3", "G5", "G6", "U1", "M6", "M7", "B2", "P13", "S2", "T1", "T3"}},
+      {"--cp", {"G1", "G3", "G5", "G6", "M6", "M7", "B2", "P13", "S2", "T1", "T3"}},
       {"--ep", {"G2", "G3", "G5", "G6", "G12"}},
       {"--etp", {"G2", "G5", "G6"}},
       {"--pp", {"G1", "G2", "G3", "G5", "G6",  "G10", "B2", "P0", "P2", "P3",
@@ -75,8 +75,9 @@ void AddMeshFlags(Flags* flags, ParallelFlags* out) {
                  &out->world_size);
   flags->Integer("--tp,--tensor-model-parallel-size", "tensor parallelism (default 1)", kRankBounds,
                  "G0", &out->tp);
-  flags->Integer("--cp,--context-parallel-size", "context parallelism (default 1)", kRankBounds,
-                 "G0", &out->cp);
+  flags->Integer("--cp,--context-parallel-size",
+                 "context parallelism: the sequence cut over this many ranks (default 1)",
+                 kRankBounds, "G0", &out->cp);
   flags->Integer("--ep,--expert-model-parallel-size", "expert parallelism (default 1)", kRankBounds,
                  "G0", &out->ep);
   flags->Integer("--etp,--expert-tensor-parallel-size",
@@ -118,6 +119,9 @@ void AddTrainingFlags(Flags* flags, ParallelFlags* out) {
   flags->Text("--strategy", "NAME",
               "which axes cut which dims: a preset (megatron, the default) or a file",
               &out->strategy);
+  flags->Switch("--allow-replicated",
+                "accept what comes to nothing: an axis that cuts no dim, recomputation of nothing",
+                &out->allow_replicated);
   flags->Switch("--sequence-parallel", "cut the sequence over tp outside attention and MLP",
                 &out->sequence_parallel);
   flags->Choice("--recompute,--recompute-granularity", {"none", "selective", "full"},
@@ -193,6 +197,7 @@ ParallelConfig ConfigOf(const ParallelFlags& flags, int64_t seq_length) {
   config.recompute = *ParseRecomputeKind(flags.recompute.value_or("none"));
   config.zero = flags.zero.value_or("0") == "1" || flags.distributed_optimizer ? 1 : 0;
   config.group_size = flags.group_size.value_or(0);
+  config.allow_replicated = flags.allow_replicated;
   if (flags.layout.has_value()) config.layout.layout = *flags.layout;
   if (flags.first_layers.has_value()) config.layout.decoder_first_layers = *flags.first_layers;
   if (flags.last_layers.has_value()) config.layout.decoder_last_layers = *flags.last_layers;

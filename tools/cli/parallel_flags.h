@@ -32,6 +32,7 @@ struct ParallelFlags {
   bool account_for_loss = false;
   absl::optional<int64_t> vocab_multiple;
   absl::optional<std::string> strategy;
+  bool allow_replicated = false;
 };
 
 // Sizes of the mesh and its order: --world-size --tp --cp --ep --etp --pp --order.

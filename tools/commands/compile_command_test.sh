@@ -94,7 +94,7 @@ refuse 3 "the model's 128 positions [M10]" mgc-compile gpt2-tiny --seq-length 12
 refuse 3 '[G14]' mgc-compile gpt2-tiny --sequence-parallel -o x
 refuse 3 '[G10]' mgc-compile gpt2-tiny --vp 2 --schedule interleaved -o x
 refuse 3 '[S1]' mgc-compile gpt2-tiny --pp 2 --vp 2 -o x
-refuse 3 '[U1]' mgc-compile gpt2-tiny --cp 2 -o x
+refuse 3 '[M6]; nearest legal: sequence length 126, 129' mgc-compile gpt2-tiny --cp 3 -o x
 refuse 3 '[G12]' mgc-compile gpt2-tiny --world-size 2 --ep 2 -o x
 refuse 3 '[P18]' mgc-compile gpt2-tiny --pp 8 -o x
 refuse 3 '[P8]' mgc-compile gpt2-tiny --pp 3 --decoder-first-pipeline-num-layers 3 \
@@ -162,6 +162,42 @@ also '[strategy_c3]'
 : >empty.mgc
 refuse 4 'empty.mgc:1:1: expected `strategy`' mgc-compile gpt2-tiny --strategy empty.mgc -o x
 refuse 2 '[F6]' mgc-compile gpt2-tiny --strategy half.mgc -o half.mgc
+
+# A request that comes to nothing is refused, unless it may.
+cat >mixer.mgc <<'MGC'
+graph @mixer layers=1 (
+  param %up: f32[channel=16,wide=32] {init="normal", std=0.1, decay=1},
+  param %down: f32[wide=32,channel=16] {init="normal", std=0.1, decay=1},
+  param %in: f32[raw=8,channel=16] {init="normal", std=0.1, decay=1},
+  data %x: f32[batch=8,seq=4,raw=8],
+  data %weights: f32[batch=8,seq=4]
+) {
+  %e = matmul(%x, %in) {spec="b s k, k n -> b s n"} layer embedding
+  %h = matmul(%e, %up) {spec="b s k, k n -> b s n"} layer 0
+  %y = matmul(%h, %down) {spec="b s k, k n -> b s n"} layer 0
+  %z = gelu(%y) layer 1
+  %loss = total(%z) layer 1
+  %count = total(%weights) layer 1
+  loss "loss" = %loss
+  report "count" = %count
+}
+MGC
+expect 0 '' mgc-compile mixer.mgc -o mixer.plan
+refuse 3 'tp 4 cuts nothing, its ranks would all do the same: megatron gives it to' \
+  mgc-compile mixer.mgc --tp 4 -o x
+also 'batch=8, channel=16, raw=8, seq=4, wide=32 [shard_c3]'
+refuse 3 '[shard_c3]' mgc-compile mixer.mgc --tp 2 --sequence-parallel -o x
+also '[shard_c4]'
+refuse 3 '[recompute_c1]' mgc-compile mixer.mgc --recompute selective -o x
+expect 0 '' mgc-compile mixer.mgc --tp 4 --recompute selective --allow-replicated -o mixer.plan
+printf 'strategy @wide {\n  row * { batch -> dp, wide -> tp }\n}\n' >wide.mgc
+expect 0 '' mgc-compile mixer.mgc --tp 4 --world-size 8 --strategy wide.mgc -o mixer.plan
+
+# Context parallelism beside everything else.
+expect 0 '' mgc-compile llama-tiny --context-parallel-size 2 --tp 2 --pp 2 --sequence-parallel \
+  --zero 1 --world-size 16 --global-batch-size 4 -o context.plan
+expect 0 '' mgc-plan comm context.plan
+grep -q context stdout || fail 'no collective is said to be for context parallelism'
 
 # A graph without heads: its own sizes decide what is near.
 cat >mlp.mgc <<'MGC'

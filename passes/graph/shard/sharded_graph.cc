@@ -117,7 +117,7 @@ ValueId ShardedGraph::Reshard(ValueId value, const Sharding& target, const Node&
   Node reshard = place;
   reshard.op = FindOp("reshard");
   reshard.attrs = {};
-  if (const std::string label = LabelOf(value, place); !label.empty()) {
+  if (const std::string label = LabelOf(value, target, place); !label.empty()) {
     reshard.attrs.Set(kLabelAttr, label);
   }
   reshard.inputs = {value};
@@ -126,11 +126,17 @@ ValueId ShardedGraph::Reshard(ValueId value, const Sharding& target, const Node&
   return rewriter_.builder().graph().node(node).outputs[0];
 }
 
-std::string ShardedGraph::LabelOf(ValueId value, const Node& place) const {
+std::string ShardedGraph::LabelOf(ValueId value, const Sharding& target, const Node& place) const {
   if (place.phase == Phase::kUpdate) {
     return labels_[static_cast<size_t>(source_.value(place.outputs[0]).producer)];
   }
   const Value& changed = rewriter_.builder().graph().value(value);
+  const AxisSet before = changed.sharding->UsedAxes();
+  const AxisSet after = target.UsedAxes();
+  const AxisSet paid = changed.sharding->Owed() - target.Owed();
+  const AxisSet moved = (before - after) | (after - before) | paid;
+  const AxisSet context = rewriter_.builder().graph().mesh().Find("cp").AsSet();
+  if (!moved.empty() && context.ContainsAll(moved)) return "context";
   if (changed.type.ndim() < 3) return "vocabulary";
   const bool owed = !changed.sharding->Owed().empty();
   if (place.phase == Phase::kForward) return owed ? "g" : "f";

@@ -57,9 +57,10 @@ class ShardedGraph {
   ValueId Reshard(ValueId value, const Sharding& target, const Node& place,
                   const std::string& name);
   // What reports call a change of sharding that `place` asks for. In the model: f and g of the
-  // Megatron-LM paper, with sequence parallelism their reduce-scatter/all-gather pairs, and the
-  // vocabulary's small reductions. In the update: what is reduced or gathered.
-  std::string LabelOf(ValueId value, const Node& place) const;
+  // Megatron-LM paper, with sequence parallelism their reduce-scatter/all-gather pairs, the keys
+  // and values of context parallelism, and the vocabulary's small reductions. In the update: what
+  // is reduced or gathered.
+  std::string LabelOf(ValueId value, const Sharding& target, const Node& place) const;
 
   const Graph& source_;
   const std::vector<std::string> labels_;  // by node of the training graph
