@@ -8,7 +8,6 @@
 #include "passes/graph/differentiate.h"
 #include "passes/graph/dim_classes.h"
 #include "passes/graph/fuse.h"
-#include "passes/graph/recompute.h"
 #include "passes/graph/rewrite.h"
 #include "passes/graph/shard/partition.h"
 #include "passes/graph/simplify.h"
@@ -44,12 +43,7 @@ constexpr PassEntry kPasses[] = {
      [](PassForm form, Context) { return OnGraphs(std::move(form), Partition); }},
 
     // On the local graph: what is computed again includes its collectives.
-    {"recompute", "Computes again what backward would keep.", kLocal, kLocal,
-     [](PassForm form, Context context) {
-       return OnGraphs(std::move(form), [&](const Graph& local) {
-         return Recompute(local, context.parallel.recompute);
-       });
-     }},
+    {"recompute", "Computes again what backward would keep.", kLocal, kLocal, RunRecompute},
 
     // After recompute, which decides what forward must keep apart for backward; before stage, so
     // that layers fold in their final form.

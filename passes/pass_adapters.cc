@@ -1,10 +1,15 @@
 #include "passes/pass_adapters.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "graph/base/diagnostic.h"
 #include "graph/base/status.h"
 #include "graph/ir/vocabulary.h"
 #include "passes/graph/differentiate.h"
+#include "passes/graph/recompute.h"
+#include "passes/graph/shard/idle_requests.h"
 #include "passes/graph/shard/shard.h"
 #include "passes/graph/shard/strategy.h"
 #include "passes/plan/allocate.h"
@@ -29,6 +34,11 @@ void FillHeader(const PassContext& context, Plan* plan) {
   plan->vocab = VocabularyOf(model);
 }
 
+int64_t BackwardNodes(const Graph& graph) {
+  return std::count_if(graph.nodes().begin(), graph.nodes().end(),
+                       [](const Node& node) { return node.phase == Phase::kBackward; });
+}
+
 }  // namespace
 
 absl::StatusOr<PassForm> RunDifferentiate(PassForm form, const PassContext& /*context*/) {
@@ -44,11 +54,34 @@ absl::StatusOr<PassForm> RunShard(PassForm form, const PassContext& context) {
   MGC_ASSIGN_OR_RETURN(const MeshStrategy bound,
                        BindStrategy(context.strategy, context.parallel, SizesOf(graphs.train)));
   MGC_ASSIGN_OR_RETURN(Sharded train, Shard(graphs.train, bound.mesh, bound.strategy));
+  if (!context.parallel.allow_replicated) {
+    MGC_ASSIGN_OR_RETURN(const Diagnostics idle,
+                         IdleRequests(train.graph, context.parallel, context.strategy));
+    MGC_RETURN_IF_ERROR(idle.ToStatus());
+  }
   graphs.train = std::move(train.graph);
   graphs.notes = std::move(train.notes);
   if (!graphs.eval.has_value()) return graphs;
   MGC_ASSIGN_OR_RETURN(Sharded eval, Shard(*graphs.eval, bound.mesh, bound.strategy));
   graphs.eval = std::move(eval.graph);
+  return graphs;
+}
+
+absl::StatusOr<PassForm> RunRecompute(PassForm form, const PassContext& context) {
+  const RecomputeKind kind = context.parallel.recompute;
+  StepGraphs graphs = std::get<StepGraphs>(std::move(form));
+  Graph train = Recompute(graphs.train, kind);
+  const bool idle = kind != RecomputeKind::kNone &&
+                    BackwardNodes(train) == BackwardNodes(graphs.train) &&
+                    !context.parallel.allow_replicated;
+  if (idle) {
+    const Diagnostic nothing = {
+        "recompute_c1", absl::StrCat("recompute ", ToString(kind), " computes nothing again"),
+        "recompute none, full, or --allow-replicated"};
+    return absl::InvalidArgumentError(ToString(nothing));
+  }
+  graphs.train = std::move(train);
+  if (graphs.eval.has_value()) graphs.eval = Recompute(*graphs.eval, kind);
   return graphs;
 }
 

@@ -11,8 +11,11 @@ namespace mgc {
 
 // The whole step from the model, and beside it the forward-only counterpart.
 absl::StatusOr<PassForm> RunDifferentiate(PassForm form, const PassContext& context);
-// By the context's strategy on the mesh of the configuration.
+// By the context's strategy on the mesh of the configuration. InvalidArgument for requests that
+// came to nothing (passes/graph/shard/idle_requests.h), unless they may.
 absl::StatusOr<PassForm> RunShard(PassForm form, const PassContext& context);
+// recompute_c1, InvalidArgument: nothing is computed again, and something should be.
+absl::StatusOr<PassForm> RunRecompute(PassForm form, const PassContext& context);
 // Without an evaluation graph the plan evaluates nothing.
 absl::StatusOr<PassForm> RunStage(PassForm form, const PassContext& context);
 absl::StatusOr<PassForm> RunSchedule(PassForm form, const PassContext& context);

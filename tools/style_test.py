@@ -118,8 +118,15 @@ class CheckStyleTest(unittest.TestCase):
             output, code = self.check(asks % op, "passes/a.cc", beside=ops)
             self.assertIn("passes/a.cc:1: compares with the op `%s`: ask for a role" % op, output)
             self.assertEqual(code, 1)
-        self.assertEqual(self.check(asks % "vocab", "passes/a.cc", beside=ops), ("", 0))
+        self.assertEqual(self.check(asks % "none", "passes/a.cc", beside=ops), ("", 0))
         self.assertEqual(self.check(asks % "add", "passes/a_test.cc", beside=ops), ("", 0))
+
+    def test_dims_are_known_to_strategies_only(self):
+        asks = 'if (dim.name == "vocab") return;\n'
+        for path in ("passes/graph/a.cc", "graph/types/a.cc", "kernels/cpu/a.cc", "tools/cli/a.cc"):
+            self.assert_violates(asks, "compares with the dim `vocab`", path)
+        for path in ("graph/ops/a.cc", "frontends/a.cc", "passes/graph/a_test.cc"):
+            self.assert_clean(asks, path)
 
 
 class CountResultsTest(unittest.TestCase):

@@ -57,6 +57,8 @@ struct ParallelConfig {
   RecomputeKind recompute = RecomputeKind::kNone;
   int64_t zero = 0;  // ZeRO level
   LayoutFlags layout;
+  // Whether a request may come to nothing: an axis that cuts no value, recomputation of nothing.
+  bool allow_replicated = false;
 };
 
 // Ranks that hold the same parameters: world / (tp * pp * cp), 0 if that does not divide exactly.

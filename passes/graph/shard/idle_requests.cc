@@ -1,0 +1,134 @@
+#include "passes/graph/shard/idle_requests.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "graph/base/status.h"
+#include "graph/text/lexer.h"
+#include "passes/graph/shard/strategy.h"
+
+namespace mgc {
+namespace {
+
+constexpr char kHint[] = "a --strategy with rows for the model's dims, or --allow-replicated";
+constexpr size_t kMostDims = 12;  // that a message lists
+
+// The axes that cut a dim of any value.
+AxisSet CuttingAxes(const Graph& graph) {
+  AxisSet axes;
+  for (const Value& value : graph.values()) axes |= value.sharding->SplitAxes();
+  return axes;
+}
+
+// `heads, kv_heads, mlp`: the dims that rows give the axis, or a part of it, to.
+std::string DimsGiven(const StrategySpec& spec, absl::string_view axis) {
+  std::vector<std::string> dims;
+  for (const StrategyRowSpec& row : spec.rows) {
+    for (const DimAxes& dim : row.dims) {
+      const bool given =
+          std::any_of(dim.axes.begin(), dim.axes.end(), [axis](absl::string_view name) {
+            return name.substr(0, name.find('.')) == axis.substr(0, axis.find('.'));
+          });
+      const bool fresh = std::find(dims.begin(), dims.end(), dim.dim) == dims.end();
+      if (given && fresh) dims.push_back(NameText(dim.dim));
+    }
+  }
+  return dims.empty() ? "no dim" : absl::StrJoin(dims, ", ");
+}
+
+// `the model's dims are embed=64, rows=8`.
+std::string DimsText(const SizeByDim& sizes) {
+  if (sizes.empty()) return "the model's dims have no names";
+  std::vector<std::string> dims;
+  for (const auto& [name, size] : sizes) {
+    if (dims.size() == kMostDims) {
+      dims.push_back(absl::StrCat("... and ", sizes.size() - kMostDims, " more"));
+      break;
+    }
+    dims.push_back(absl::StrCat(NameText(name), "=", size));
+  }
+  return absl::StrCat("the model's dims are ", absl::StrJoin(dims, ", "));
+}
+
+class Finder {
+ public:
+  Finder(const Graph& sharded, const ParallelConfig& config, const StrategySpec& spec)
+      : graph_(sharded), config_(config), spec_(spec), sizes_(SizesOf(sharded)) {}
+
+  absl::StatusOr<Diagnostics> Find() {
+    const Mesh& mesh = graph_.mesh();
+    const AxisSet cutting = CuttingAxes(graph_);
+    for (const char* name : {"tp", "cp", "dp"}) {
+      for (AxisId axis : mesh.Find(name)) {
+        if (!cutting.Contains(axis)) AddAxis(mesh.name(axis), mesh.size(axis));
+      }
+    }
+    if (config_.sequence_parallel && mesh.Find("tp").size() > 0) {
+      MGC_ASSIGN_OR_RETURN(const bool changes, SequenceParallelismChangesAValue());
+      if (!changes) Add("shard_c4", "sequence parallelism cuts nothing: no value matches its rows");
+    }
+    // Of one rank alone no piece can be made, and nothing is held twice.
+    if (config_.zero >= 1 && DataRanks() > 1 && !StoresPieces()) {
+      Add("shard_c5", absl::StrCat("zero ", config_.zero, " stores nothing in pieces: ", spec_.name,
+                                   " has no store of states that fits"));
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void AddAxis(absl::string_view axis, int64_t ranks) {
+    Add("shard_c3", absl::StrCat(axis, " ", ranks,
+                                 " cuts nothing, its ranks would all do the same: ", spec_.name,
+                                 " gives it to ", DimsGiven(spec_, axis)));
+  }
+
+  void Add(const char* label, absl::string_view text) {
+    found_.Add({label, absl::StrCat(text, "; ", DimsText(sizes_)), kHint});
+  }
+
+  // Whether an input or a forward value that is brought home would be elsewhere without it.
+  absl::StatusOr<bool> SequenceParallelismChangesAValue() const {
+    ParallelConfig without = config_;
+    without.sequence_parallel = false;
+    MGC_ASSIGN_OR_RETURN(const MeshStrategy a, BindStrategy(spec_, config_, sizes_));
+    MGC_ASSIGN_OR_RETURN(const MeshStrategy b, BindStrategy(spec_, without, sizes_));
+    for (size_t i = 0; i < graph_.values().size(); ++i) {
+      const Value& value = graph_.values()[i];
+      const ValueNames names = NamesOf(graph_, static_cast<ValueId>(i));
+      const bool placed = value.producer == kNone || a.strategy.HasHome(value.type, names);
+      if (placed && a.strategy.Seed(value.type, names) != b.strategy.Seed(value.type, names)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  bool StoresPieces() const {
+    return std::any_of(graph_.inputs().begin(), graph_.inputs().end(), [&](const GraphInput& in) {
+      return !graph_.sharding(in.value).storage.empty();
+    });
+  }
+
+  int64_t DataRanks() const {
+    return graph_.mesh().Size(graph_.mesh().Find("dp").AsSet() | graph_.mesh().Find("cp").AsSet());
+  }
+
+  const Graph& graph_;
+  const ParallelConfig& config_;
+  const StrategySpec& spec_;
+  const SizeByDim sizes_;
+  Diagnostics found_;
+};
+
+}  // namespace
+
+absl::StatusOr<Diagnostics> IdleRequests(const Graph& sharded, const ParallelConfig& config,
+                                         const StrategySpec& spec) {
+  return Finder(sharded, config, spec).Find();
+}
+
+}  // namespace mgc
