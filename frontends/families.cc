@@ -42,7 +42,7 @@ constexpr FamilyTraits GptNeoX() {
                     Activation::kGeluErf);
 }
 
-// Gemma team 2024.
+// Gemma team 2024. The norms of its files multiply by 1 + weight; the parameter here is that sum.
 constexpr FamilyTraits Gemma() {
   FamilyTraits traits = {ModelFamily::kGemma, "gemma", "GemmaForCausalLM"};
   traits.activation = Activation::kGeglu;

@@ -149,6 +149,55 @@ TEST(AttentionTest, GroupedQueriesWithRope) {
   EXPECT_DOUBLE_EQ(attention.attrs.Real("scale"), 0.70710678118654752);
 }
 
+TEST(AttentionTest, NormsWindowsAndCaps) {
+  ModelBuilder b("m", Dims());
+  AttentionOptions options;
+  options.qk_norm = 1e-6;
+  options.rope = RopeOptions();
+  options.rope->dims = 2;
+  options.scale = 0.25;
+  options.window = 3;
+  options.cap = 50.0;
+  const Tensor x = Stream(b);
+  SumLoss(b, Attention(b, "attention", x, x, options));
+  const Graph graph = FinishOk(std::move(b));
+  std::vector<std::string> order;
+  for (const Node& node : graph.nodes()) {
+    order.push_back(node.op->name);
+    if (node.op->name == "rope") {
+      EXPECT_EQ(node.attrs.Int("dims"), 2);
+    }
+    if (node.op->name != "attention") continue;
+    EXPECT_EQ(node.attrs.Real("scale"), 0.25);
+    EXPECT_EQ(node.attrs.Int("window"), 3);
+    EXPECT_EQ(node.attrs.Real("cap"), 50.0);
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"lookup", "matmul", "matmul", "matmul", "iota",
+                                             "rms_norm", "rms_norm", "rope", "rope", "attention",
+                                             "matmul", "add", "total"}));
+  EXPECT_EQ(graph.type(graph.FindValue("attention.q_norm")).ToString(), "f32[head_dim=2]");
+}
+
+TEST(MlpTest, EachActivationIsAnOp) {
+  using Activation = MlpOptions::Activation;
+  const std::vector<std::pair<Activation, std::string>> ops = {{Activation::kGelu, "gelu"},
+                                                               {Activation::kGeluErf, "gelu_erf"},
+                                                               {Activation::kSwiglu, "swiglu"},
+                                                               {Activation::kGeglu, "geglu"}};
+  for (const auto& [activation, op] : ops) {
+    ModelBuilder b("m", Dims());
+    MlpOptions options;
+    options.activation = activation;
+    const Tensor x = Stream(b);
+    SumLoss(b, SoftCap(b, Mlp(b, "mlp", x, x, options), 5.0));
+    const Graph graph = FinishOk(std::move(b));
+    int found = 0;
+    for (const Node& node : graph.nodes()) found += node.op->name == op;
+    EXPECT_EQ(found, 1) << op;
+    EXPECT_EQ(graph.FindValue("mlp.gate") != kNone, IsGated(activation)) << op;
+  }
+}
+
 TEST(CrossEntropyTest, IsMadeOfSmallOps) {
   ModelBuilder b("m", Dims());
   Tensor table;

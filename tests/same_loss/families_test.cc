@@ -3,6 +3,8 @@
 
 #include "frontends/families.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <tuple>
@@ -11,6 +13,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "frontends/model_config.h"
+#include "graph/plan/plan.h"
+#include "graph/types/attrs.h"
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "tests/same_loss/train_cases.h"
@@ -101,6 +105,50 @@ INSTANTIATE_TEST_SUITE_P(Models, FamilyTest,
                            return absl::StrReplaceAll(std::get<0>(info.param), {{"-", "_"}}) + "_" +
                                   std::get<1>(info.param);
                          });
+
+// An attribute that all of a plan's instructions of an op have otherwise than the model.
+struct OtherAttr {
+  std::string preset;
+  std::vector<std::string> ops;
+  std::string attr;
+  AttrValue value;
+};
+
+class FamilyProofTest : public testing::TestWithParam<OtherAttr> {};
+
+// The proof runs sizes at which every key is inside of a window, and a head is smaller than what
+// RoPE turns; what an attribute does is told apart all the same.
+TEST_P(FamilyProofTest, RefusesAnotherAttribute) {
+  const OtherAttr& other = GetParam();
+  absl::StatusOr<Plan> plan = CompileCase(CaseOf(other.preset, "tp2"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  int changed = 0;
+  for (Segment& segment : plan->segments) {
+    for (Instr& instr : segment.instrs) {
+      if (instr.op == nullptr || instr.attrs.Find(other.attr) == nullptr) continue;
+      if (std::count(other.ops.begin(), other.ops.end(), instr.op->name) == 0) continue;
+      instr.attrs.Set(other.attr, other.value);
+      ++changed;
+    }
+  }
+  EXPECT_GE(changed, 2) << "forward and backward";
+  EXPECT_FALSE(VerifyPlan(*plan).findings.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Attributes, FamilyProofTest,
+    testing::Values(
+        OtherAttr{"mistral-tiny", {"attention", "attention_grad"}, "window", int64_t{15}},
+        OtherAttr{"gemma2-tiny", {"attention", "attention_grad"}, "window", int64_t{17}},
+        OtherAttr{"gemma2-tiny", {"attention", "attention_grad"}, "cap", 49.0},
+        OtherAttr{"gemma2-tiny", {"soft_cap", "soft_cap_grad"}, "cap", 29.0},
+        OtherAttr{"gemma-tiny", {"scale"}, "value", 7.0},
+        OtherAttr{"phi3-tiny", {"rope"}, "dims", int64_t{4}},
+        OtherAttr{"gpt-neox-tiny", {"rope"}, "dims", int64_t{4}}),
+    [](const testing::TestParamInfo<OtherAttr>& info) {
+      return absl::StrReplaceAll(info.param.preset, {{"-", "_"}}) + "_" + info.param.ops[0] + "_" +
+             info.param.attr;
+    });
 
 TEST(FamilyPresetTest, EveryFamilyHasATinyOne) {
   for (const FamilyTraits& traits : ModelFamilies()) {
