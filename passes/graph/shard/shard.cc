@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "graph/base/status.h"
 #include "graph/ir/op.h"
+#include "graph/ir/step_vector.h"
 #include "passes/graph/shard/claims.h"
 #include "passes/graph/shard/sharded_graph.h"
 #include "passes/graph/shard/value_uses.h"
@@ -143,10 +144,12 @@ class Homes {
   }
 
  private:
-  // A result of `node` that the strategy brings home, and where that is.
+  // A result of `node` that the strategy brings home, and where that is. A piece of the residual
+  // stream that cannot be cut as the stream is, a slice of it, has no home.
   bool HasHome(const Node& node, ValueId result) const {
     return node.phase == Phase::kForward &&
-           strategy_.HasHome(source_.type(result), NamesOf(source_, result));
+           strategy_.HasHome(source_.type(result), NamesOf(source_, result)) &&
+           CheckSharding(source_.type(result), HomeOf(result), made_.mesh()).ok();
   }
   Sharding HomeOf(ValueId result) const {
     return strategy_.Seed(source_.type(result), NamesOf(source_, result));
@@ -200,7 +203,7 @@ class Sharder {
     const OpDef& op = *node.op;
     if (op.Has(OpRole::kCollect)) return VisitCollect(node);
     if (op.Has(OpRole::kReshard)) return VisitSharding(node);
-    if (op.Has(OpRole::kPack)) return VisitPack(node);
+    if (PacksStepVector(node)) return VisitPack(node);
     for (ValueId id : node.inputs) {
       if (Home(id).storage.empty()) continue;
       const Sharding stored = Home(id);  // homes move as values are made
@@ -350,11 +353,13 @@ class Sharder {
   }
 
   // Optimizer state: as the parameter, stored in pieces over the data axes its gradient is owed on
-  // and that do not cut it anyway.
+  // and that do not cut it anyway. A scalar has no pieces.
   Sharding StateSharding(ValueId param, AxisSet owed) {
     Sharding sharding = Home(param);
-    const AxisSet stored = strategy_.StorageOf(source_.value(param).name);
-    const AxisSet pieces = (stored & owed) - sharding.UsedAxes();
+    AxisSet pieces;
+    if (source_.type(param).ndim() > 0) {
+      pieces = (strategy_.StorageOf(source_.value(param).name) & owed) - sharding.UsedAxes();
+    }
     for (AxisId axis : pieces) sharding.storage.push_back(axis);
     for (ValueId state : uses_.StatesOf(param)) made_.SetHome(state, sharding);
     return sharding;

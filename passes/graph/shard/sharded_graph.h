@@ -18,6 +18,7 @@ class ShardedGraph {
  public:
   ShardedGraph(const Graph& training, const Mesh& mesh);
 
+  const Mesh& mesh() const { return rewriter_.builder().graph().mesh(); }
   // The sharding of an old value's counterpart, its home.
   const Sharding& Home(ValueId old) const {
     return rewriter_.builder().graph().sharding(rewriter_.Mapped(old));

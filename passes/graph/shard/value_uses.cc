@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/ir/op.h"
+#include "graph/ir/step_vector.h"
 
 namespace mgc {
 
@@ -94,15 +95,22 @@ bool ValueUses::StaysOwed(ValueId id) const {
   for (NodeId user : users) {
     const Node& node = graph_.node(user);
     const OpDef& op = *node.op;
-    const bool collects = op.Has(OpRole::kCollect) || op.Has(OpRole::kPack);
+    const bool collects = op.Has(OpRole::kCollect) || PacksStepVector(node);
     // Between layers a pipeline may be cut, and what is sent there is whole.
     const bool same_layer = producer != kNone && (node.phase == Phase::kUpdate ||
                                                   graph_.node(producer).layer == node.layer);
     const bool moves = op.Has(OpRole::kReshard) || OnlyMoves(node);
-    const bool passes_on = op.Has(OpRole::kSum) || (same_layer && moves);
+    const bool passes_on = op.Has(OpRole::kSum) || (same_layer && moves) || ConvertsLoss(node);
     if (!collects && !(users.size() == 1 && passes_on)) return false;
   }
   return true;
+}
+
+// A loss term on its way to its sum: a scalar, of one other.
+bool ValueUses::ConvertsLoss(const Node& node) const {
+  return node.phase == Phase::kForward && node.inputs.size() == 1 && CarriesOwed(node, 0) &&
+         graph_.type(node.inputs[0]).ndim() == 0 && graph_.type(node.outputs[0]).ndim() == 0 &&
+         StaysOwed(node.outputs[0]);
 }
 
 bool ValueUses::CarriesOwed(const Node& node, int i) const {

@@ -31,10 +31,10 @@ class ValueUses {
   // The graph input this value is assigned to, or kNone.
   ValueId AssignedTo(ValueId id) const { return assigned_to_[Index(id)]; }
 
-  // The rule "resolve": entries of the norm and of the loss stay owed, what goes into accumulators
-  // alone, and a value whose only use is a sum, or in its layer a `reshard`, which pays on the way
-  // to its sharding, or an op that only moves elements (a reshape): what follows knows where they
-  // go.
+  // The rule "resolve": entries of the norm and of the loss stay owed, the loss also through linear
+  // ops on the scalar, what goes into accumulators alone, and a value whose only use is a sum, or
+  // in its layer a `reshard`, which pays on the way to its sharding, or an op that only moves
+  // elements (a reshape): what follows knows where they go.
   bool StaysOwed(ValueId id) const;
 
   // Whether the node's results are linear in operand i with all others fixed, so that a sum owed by
@@ -47,6 +47,7 @@ class ValueUses {
 
  private:
   static size_t Index(ValueId id) { return static_cast<size_t>(id); }
+  bool ConvertsLoss(const Node& node) const;
   bool OnlyMoves(const Node& node) const;
   void FindWeights();
   void FindGradients();
