@@ -81,7 +81,7 @@ class StatedCheck {
     return absl::StrJoin(std::get<std::vector<int64_t>>(*value), ",");
   }
 
-  // Data is [samples, tokens]: it is read so.
+  // Samples lie along the first dim of data, their tokens along one named `seq`.
   void CheckData() {
     for (const GraphInput& input : plan_.model.inputs()) {
       if (input.kind != InputKind::kData) continue;
@@ -98,9 +98,11 @@ class StatedCheck {
           "plan",
           absl::StrCat("states ", plan_.global_batch_size, " samples a step; ",
                        plan_.num_micro_batches, " micro-batches of ", dims[0].size, " are run"));
-      Require(dims.size() < 2 || dims[1].size == plan_.seq_length, "plan",
-              absl::StrCat("states ", plan_.seq_length, " tokens a sample; the model has ",
-                           dims.back().size));
+      for (const Dim& dim : dims) {
+        Require(dim.name != "seq" || dim.size == plan_.seq_length, "plan",
+                absl::StrCat("states ", plan_.seq_length, " tokens a sample; the model has ",
+                             dim.size));
+      }
     }
   }
 

@@ -45,6 +45,20 @@ TEST_F(TileStoreTest, AWriteThatOverlapsPoisons) {
   EXPECT_THAT(ErrorAt({0, 8}, whole_), HasSubstr("nothing is there"));
 }
 
+// The vector of a gradient norm over a single parameter.
+TEST_F(TileStoreTest, AScalarIsAVectorOfOneEntry) {
+  const TensorType scalar = {DType::kF64, {}};
+  const TensorType vector = {DType::kF64, {{1, ""}}};
+  const Sharding none = Sharding::Whole(0);
+  ResidueTensor tile = ResidueTensor::Make({}, false);
+  tile.real[0].a = 7;
+  store_.Write({64, 72}, {&name_, kNoLayer, &scalar, &none}, {tile});
+  const absl::StatusOr<const Tiles*> tiles =
+      store_.Read({64, 72}, {&name_, kNoLayer, &vector, &whole_});
+  ASSERT_TRUE(tiles.ok()) << tiles.status();
+  EXPECT_EQ((**tiles)[0].real[0].a, 7u);
+}
+
 TEST_F(TileStoreTest, AnotherShardingIsAnError) {
   Sharding owed = whole_;
   owed.max.Add(0);
