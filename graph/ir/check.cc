@@ -11,11 +11,10 @@
 #include "graph/ir/assemble.h"
 #include "graph/ir/check_internal.h"
 #include "graph/ir/op.h"
+#include "graph/ir/step_names.h"
 
 namespace mgc {
 namespace {
-
-bool IsScalar(const TensorType& type) { return type.dims.empty() && type.dtype != DType::kI64; }
 
 // The checks of every level.
 class StructureCheck {
@@ -153,6 +152,19 @@ void CheckNoCollectives(const Graph& graph, absl::string_view label, ViolationLi
   }
 }
 
+// A number that a step sums up over its micro-batches.
+void CheckTerm(const Graph& graph, ValueId term, absl::string_view what, absl::string_view label,
+               ViolationList* violations) {
+  const Value& value = graph.value(term);
+  if (!IsRealScalar(value.type)) {
+    violations->AddAt(
+        term, label,
+        absl::StrCat("is ", what, ", which is a real scalar, not ", value.type.ToString()));
+  } else if (value.producer == kNone) {
+    violations->AddAt(term, label, absl::StrCat("is ", what, ", which no node computes"));
+  }
+}
+
 void CheckLogical(const Graph& graph, ViolationList* violations) {
   CheckNoSharding(graph, "logical_c1", violations);
   for (const Node& node : graph.nodes()) {
@@ -170,18 +182,13 @@ void CheckLogical(const Graph& graph, ViolationList* violations) {
     if (output.kind == OutputKind::kAssign) {
       violations->AddAt(output.value, "logical_c6", "is assigned, which a training graph adds");
     } else if (output.kind == OutputKind::kLoss) {
-      const Value& value = graph.value(output.value);
-      if (!IsScalar(value.type)) {
-        violations->AddAt(
-            output.value, "logical_c3",
-            absl::StrCat("is a loss, which is a real scalar, not ", value.type.ToString()));
-      } else if (value.producer == kNone) {
-        violations->AddAt(output.value, "logical_c3", "is a loss, which no node computes");
-      }
+      CheckTerm(graph, output.value, "a loss", "logical_c3", violations);
       if (!std::isfinite(output.weight)) {
         violations->AddAt(output.value, "logical_c3",
                           absl::StrCat("is a loss of weight ", output.weight));
       }
+    } else if (output.name == kCountReport) {
+      CheckTerm(graph, output.value, "the count of tokens", "logical_c7", violations);
     }
   }
 }
@@ -284,6 +291,8 @@ Diagnostics FindViolations(const Graph& graph) {
   }
   return std::move(violations).Take();
 }
+
+bool IsRealScalar(const TensorType& type) { return type.dims.empty() && type.dtype != DType::kI64; }
 
 absl::Status CheckGraph(const Graph& graph) { return FindViolations(graph).ToStatus(); }
 

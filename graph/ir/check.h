@@ -17,6 +17,7 @@
 //   logical_c4  no collective ops
 //   logical_c5  inputs are parameters, data and scalars
 //   logical_c6  outputs are losses and reports
+//   logical_c7  the report `count` is a scalar that a node computes
 // training: plus backward, accumulation and update
 //   training_c1  no value has a sharding
 //   training_c2  no collective ops
@@ -51,6 +52,9 @@ namespace mgc {
 // All violations of the graph's own level: the structure's in program order, then the level's. The
 // place of each is the value, `%h`, behind `file:line:column: ` where the user's source is known.
 Diagnostics FindViolations(const Graph& graph);
+
+// Whether a value of this type may be a loss or the count of tokens: a scalar, no index.
+bool IsRealScalar(const TensorType& type);
 
 // OK, or InvalidArgument with them.
 absl::Status CheckGraph(const Graph& graph);

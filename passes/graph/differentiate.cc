@@ -1,15 +1,17 @@
 #include "passes/graph/differentiate.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "graph/base/diagnostic.h"
+#include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "graph/ir/op.h"
 #include "passes/graph/rewrite.h"
+#include "passes/graph/step_terms.h"
 
 namespace mgc {
 namespace {
@@ -22,9 +24,9 @@ class Backward : public GradContext {
   explicit Backward(GraphBuilder* builder)
       : builder_(builder), trained_(Trained(builder->graph())), grads_(trained_.size()) {}
 
-  absl::Status Run() {
+  absl::Status Run(const StepTerms& terms) {
     const std::vector<Node> forward = builder_->graph().nodes();
-    SeedLosses();
+    for (const LossTerm& loss : terms.losses) Seed(loss);
     for (size_t n = forward.size(); n-- > 0;) MGC_RETURN_IF_ERROR(Visit(forward[n]));
     return absl::OkStatus();
   }
@@ -101,17 +103,14 @@ class Backward : public GradContext {
     return trained;
   }
 
-  void SeedLosses() {
+  void Seed(const LossTerm& loss) {
     const Graph& graph = builder_->graph();
-    for (const GraphOutput& output : std::vector<GraphOutput>(graph.outputs())) {
-      if (output.kind != OutputKind::kLoss || graph.value(output.value).producer == kNone) continue;
-      Node like = graph.node(graph.value(output.value).producer);
-      like.phase = Phase::kBackward;
-      like.origin = "seed of the loss";
-      const ValueId seed = builder_->Emit("constant", {}, {{"value", output.weight}}, like,
-                                          absl::StrCat(graph.value(output.value).name, ".seed"));
-      grads_[Index(output.value)].push_back({seed, like});
-    }
+    Node like = graph.node(graph.value(loss.value).producer);
+    like.phase = Phase::kBackward;
+    like.origin = "seed of the loss";
+    const ValueId seed = builder_->Emit("constant", {}, {{"value", loss.weight}}, like,
+                                        absl::StrCat(graph.value(loss.value).name, ".seed"));
+    grads_[Index(loss.value)].push_back({seed, like});
   }
 
   // The whole gradient of a value: its contributions added in the place of their earliest layer, so
@@ -160,17 +159,6 @@ class Backward : public GradContext {
   std::vector<ValueId> output_grads_;
 };
 
-struct LossTerm {
-  ValueId value = kNone;
-  std::string report;
-};
-
-// What a step of a graph that can be trained or evaluated sums up.
-struct StepTerms {
-  std::vector<LossTerm> losses;  // at least one
-  ValueId count = kNone;         // of tokens
-};
-
 // Appends accumulators and the update.
 class Update {
  public:
@@ -214,6 +202,7 @@ class Update {
       return absl::InvalidArgumentError(
           "the loss depends on no parameter: there is nothing to train [differentiate_c2]");
     }
+    MGC_RETURN_IF_ERROR(CheckTrained(params, gradients));
     const ValueId norm = Norm();
     clip_ = builder_->Emit("clip_scale", {norm, scalars_[7]}, {}, update_, "clip");
     for (size_t i = 0; i < params.size(); ++i) {
@@ -224,6 +213,19 @@ class Update {
   }
 
  private:
+  // What nothing trains is a mistake: a model says so with data.
+  absl::Status CheckTrained(const std::vector<ValueId>& params,
+                            const std::vector<ValueId>& gradients) const {
+    Diagnostics untrained;
+    for (size_t i = 0; i < params.size(); ++i) {
+      if (gradients[i] != kNone) continue;
+      const std::string& name = builder_->graph().value(params[i]).name;
+      untrained.Add("differentiate_c4", absl::StrCat("%", EscapeBytes(name)),
+                    "is a parameter of which no loss has a gradient");
+    }
+    return untrained.ToStatus();
+  }
+
   void Report(const std::string& name, ValueId value) {
     builder_->AddOutput({value, OutputKind::kReport, name, kNone, 1.0});
   }
@@ -330,36 +332,16 @@ class Update {
   ValueId clip_ = kNone;
 };
 
-absl::StatusOr<StepTerms> FindTerms(const Graph& logical) {
-  StepTerms terms;
-  std::set<std::string> reports = {kTokenReport, kGradNormReport};
-  for (const GraphOutput& output : logical.outputs()) {
-    const bool is_made = logical.value(output.value).producer != kNone;
-    if (output.kind == OutputKind::kReport && output.name == kCountReport && is_made) {
-      terms.count = output.value;
-    }
-    if (output.kind != OutputKind::kLoss || !is_made) continue;
-    const std::string report = terms.losses.empty() ? kLossReport : output.name;
-    if (!reports.insert(report).second) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "loss term `", report, "` has the name of another report [differentiate_c3]"));
-    }
-    terms.losses.push_back({output.value, report});
-  }
-  if (!terms.losses.empty() && terms.count != kNone) return terms;
-  return absl::InvalidArgumentError(
-      "a graph to train needs a loss and a report named `count`, the tokens it sums over "
-      "[differentiate_c1]");
-}
-
 }  // namespace
 
 absl::StatusOr<Graph> Differentiate(const Graph& logical) {
-  MGC_ASSIGN_OR_RETURN(const StepTerms terms, FindTerms(logical));
+  MGC_RETURN_IF_ERROR(CheckInputs(logical));
+  MGC_ASSIGN_OR_RETURN(StepTerms terms, FindTerms(logical));
   GraphBuilder builder(logical);
   builder.set_level(Level::kTraining);
+  WidenTerms(&builder, &terms);
   Backward backward(&builder);
-  MGC_RETURN_IF_ERROR(backward.Run());
+  MGC_RETURN_IF_ERROR(backward.Run(terms));
   builder.ClearOutputs();
   Update update(&builder);
   update.ReportLoss(terms);
@@ -387,6 +369,7 @@ absl::StatusOr<Graph> Evaluation(const Graph& logical) {
   terms.count = rewriter.Mapped(terms.count);
   GraphBuilder builder(std::move(rewriter).Finish());
   builder.ClearOutputs();
+  WidenTerms(&builder, &terms);
   Update(&builder).ReportLoss(terms);
   return std::move(builder).Finish();
 }

@@ -1,0 +1,78 @@
+#include "passes/graph/step_terms.h"
+
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "graph/base/diagnostic.h"
+#include "graph/base/file.h"
+#include "graph/ir/check.h"
+#include "graph/ir/step_names.h"
+#include "passes/graph/differentiate.h"
+
+namespace mgc {
+
+absl::StatusOr<StepTerms> FindTerms(const Graph& logical) {
+  StepTerms terms;
+  std::set<std::string> reports = {kTokenReport, kGradNormReport};
+  for (const GraphOutput& output : logical.outputs()) {
+    const bool is_made = logical.value(output.value).producer != kNone;
+    const bool is_term = is_made && IsRealScalar(logical.type(output.value));
+    if (output.kind == OutputKind::kReport && output.name == kCountReport && is_term) {
+      terms.count = output.value;
+    }
+    if (output.kind != OutputKind::kLoss || !is_term) continue;
+    const std::string report = terms.losses.empty() ? kLossReport : output.name;
+    if (!reports.insert(report).second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "loss term `", report, "` has the name of another report [differentiate_c3]"));
+    }
+    terms.losses.push_back({output.value, report, output.weight});
+  }
+  if (!terms.losses.empty() && terms.count != kNone) return terms;
+  return absl::InvalidArgumentError(
+      "a graph to train needs a loss and a report named `count`, the tokens it sums over "
+      "[differentiate_c1]");
+}
+
+absl::Status CheckInputs(const Graph& logical) {
+  Diagnostics violations;
+  const auto name_of = [&logical](ValueId id) {
+    return absl::StrCat("%", EscapeBytes(logical.value(id).name));
+  };
+  const auto reserve = [&](absl::string_view name) {
+    const ValueId taken = logical.FindValue(name);
+    if (taken == kNone) return;
+    violations.Add("differentiate_c6", name_of(taken),
+                   "has the name of a value that a training step adds");
+  };
+  for (const char* scalar : kUpdateScalars) reserve(scalar);
+  for (const GraphInput& input : logical.inputs()) {
+    const Value& value = logical.value(input.value);
+    if (input.kind == InputKind::kScalar) {
+      violations.Add("differentiate_c5", name_of(input.value),
+                     "is a scalar that a training step is not given; `constant` makes one");
+    }
+    if (input.kind != InputKind::kParam) continue;
+    for (const std::string& name : {GradName(value.name), MeanGradName(value.name),
+                                    FirstMomentName(value.name), SecondMomentName(value.name)}) {
+      reserve(name);
+    }
+    if (value.type.dtype == DType::kF32) continue;
+    violations.Add("differentiate_c5", name_of(input.value),
+                   absl::StrCat("is a parameter of ", NameOf(value.type.dtype), ", not of f32"));
+  }
+  return violations.ToStatus();
+}
+
+void WidenTerms(GraphBuilder* builder, StepTerms* terms) {
+  const auto widen = [builder](ValueId* term) {
+    const Value& value = builder->graph().value(*term);
+    if (value.type.dtype == DType::kF64) return;
+    const Node like = builder->graph().node(value.producer);
+    *term = builder->Emit("total", {*term}, {}, like, absl::StrCat(value.name, ".f64"));
+  };
+  for (LossTerm& loss : terms->losses) widen(&loss.value);
+  widen(&terms->count);
+}
+
+}  // namespace mgc
