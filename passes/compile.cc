@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "graph/base/status.h"
+#include "graph/ir/model_layers.h"
 #include "passes/config/check_config.h"
 #include "passes/graph/differentiate.h"
 #include "passes/graph/dim_classes.h"
@@ -70,11 +71,9 @@ constexpr PassEntry kPasses[] = {
      [](PassForm form, Context) { return OnGraphs(std::move(form), Evaluation); }},
 };
 
-// A graph that speaks of no layer is one layer.
+// A graph that names no layer is one.
 Graph WithLayers(const Graph& logical) {
-  for (const Node& node : logical.nodes()) {
-    if (node.layer != kNoLayer) return logical;
-  }
+  if (LayersOf(logical).named) return logical;
   Rewriter rewriter(logical, Level::kLogical);
   rewriter.builder().set_num_layers(1);
   for (Node node : logical.nodes()) {
@@ -89,15 +88,15 @@ Graph WithLayers(const Graph& logical) {
 absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
                              const CompileOptions& options) {
   const ParallelConfig& config = options.parallel;
-  CheckedConfig checked = CheckConfig(config, dims);
+  CheckedConfig checked = CheckConfig(config, WithLayersOf(logical, dims));
   MGC_RETURN_IF_ERROR(checked.violations.ToStatus());
   const ScheduleSpec schedule{config.schedule, config.pp, checked.vp, checked.micro_batches,
                               config.group_size};
-  const Graph model = NameDims(logical);
+  const Graph model = WithLayers(NameDims(logical));
   const PassContext context{config,       options.strategy, std::move(checked.placement),
                             schedule,     options.machine,  &model,
                             options.flags};
-  PassForm form = StepGraphs{WithLayers(model), absl::nullopt, {}};
+  PassForm form = StepGraphs{model, absl::nullopt, {}};
   for (const PassEntry& pass : CompilePasses()) {
     MGC_ASSIGN_OR_RETURN(form, RunPass(pass, std::move(form), context, options.run));
   }

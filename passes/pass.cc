@@ -9,6 +9,7 @@
 #include "graph/base/diagnostic.h"
 #include "graph/base/status.h"
 #include "graph/ir/check.h"
+#include "graph/ir/model_layers.h"
 #include "graph/plan/plan_check.h"
 #include "passes/plan/forms/check_forms.h"
 
@@ -65,8 +66,9 @@ PassLevel LevelOf(const PassForm& form) {
 absl::StatusOr<PassContext> ContextOf(const ParallelConfig& parallel, const Graph& model) {
   PassContext context;
   context.parallel = parallel;
-  LayerPlacementResult placed = PlaceLayers({std::max(model.num_layers(), 1), /*mtp_layers=*/0,
-                                             parallel.pp, parallel.vp, parallel.layout});
+  const ModelDims dims = WithLayersOf(model, {});
+  LayerPlacementResult placed = PlaceLayers(
+      {dims.layers, /*mtp_layers=*/0, parallel.pp, parallel.vp, parallel.layout, dims.places});
   MGC_RETURN_IF_ERROR(placed.violations.ToStatus());
   context.placement = std::move(placed.placement);
   context.schedule = {parallel.schedule, parallel.pp, context.placement.vp,

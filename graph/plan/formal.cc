@@ -10,6 +10,11 @@ constexpr char kOf = ':';  // between region and block
 
 }  // namespace
 
+bool IsSound(const Formal& formal) {
+  if (formal.block.empty() || IsOfBlock(formal.region)) return true;
+  return formal.region == Region::kFrame && formal.block == kSharedFrame;
+}
+
 std::string ToString(const Formal& formal) {
   std::string text(kWords[static_cast<size_t>(formal.region)]);
   if (!formal.block.empty()) {
@@ -27,7 +32,7 @@ absl::optional<Formal> ParseFormal(absl::string_view text) {
     Formal formal{static_cast<Region>(i), ""};
     if (colon == absl::string_view::npos) return formal;
     formal.block = std::string(text.substr(colon + 1));
-    if (!formal.block.empty() && IsOfBlock(formal.region)) return formal;
+    if (!formal.block.empty() && IsSound(formal)) return formal;
     break;
   }
   return absl::nullopt;

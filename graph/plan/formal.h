@@ -29,11 +29,14 @@ inline constexpr int kNumRegions = 11;
 // The name of the block of parameters that several layers use.
 inline constexpr char kTiedBlock[] = "tied";
 
-// A base address of a segment, which each call binds. Invariant: `block` is empty but for regions
-// of a block.
+// What of a frame the layers of a chunk share.
+inline constexpr char kSharedFrame[] = "shared";
+
+// A base address of a segment, which each call binds. Invariant: IsSound.
 struct Formal {
   Region region = Region::kTransient;
-  std::string block;  // which block; empty: that of the call's layer
+  // Which block, or kSharedFrame; empty: that of the call's layer.
+  std::string block;
 };
 inline bool operator==(const Formal& a, const Formal& b) {
   return a.region == b.region && a.block == b.block;
@@ -50,7 +53,10 @@ inline bool IsBoundary(Region region) {
          region == Region::kGradOutput;
 }
 
-// `frame`, `grads`, `grads:head`.
+// Whether `block` is empty but for regions of a block, and for what is shared of a frame.
+bool IsSound(const Formal& formal);
+
+// `frame`, `grads`, `grads:head`, `frame:shared`.
 std::string ToString(const Formal& formal);
 // Nothing for any other text.
 absl::optional<Formal> ParseFormal(absl::string_view text);

@@ -22,6 +22,7 @@ TEST(FormalTest, TextSaysRegionAndBlock) {
   EXPECT_EQ(ToString({Region::kGradOutput, ""}), "grad_output");
   EXPECT_EQ(ToString({Region::kGrads, "head"}), "grads:head");
   EXPECT_EQ(ParseFormal("states:a:b"), (Formal{Region::kStates, "a:b"}));
+  EXPECT_EQ(ParseFormal("frame:shared"), (Formal{Region::kFrame, kSharedFrame}));
 }
 
 TEST(FormalTest, OtherTextIsNoFormal) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/base/file.h"
 #include "graph/ir/assemble.h"
+#include "graph/ir/model_layers.h"
 #include "graph/plan/instr_collective.h"
 #include "graph/plan/plan_check_internal.h"
 
@@ -64,9 +65,12 @@ void CheckLayers(const Plan& plan, const std::vector<const Chunk*>& stages, Plac
                    ", the next is ", next);
     next = int64_t{chunk->first_layer} + chunk->num_layers;
   }
-  check->Require(next == plan.model.num_layers() && embeddings == 1 && heads == 1, "plan_c13",
-                 "the stages hold ", next, " layers of ", plan.model.num_layers(), ", ", embeddings,
-                 " embeddings and ", heads, " heads");
+  const ModelLayers model = LayersOf(plan.model);
+  const auto fits = [](int stages, bool due) { return stages <= 1 && (stages == 1 || !due); };
+  check->Require(next == plan.model.num_layers() && fits(embeddings, model.embedding) &&
+                     fits(heads, model.head),
+                 "plan_c13", "the stages hold ", next, " layers of ", plan.model.num_layers(), ", ",
+                 embeddings, " embeddings and ", heads, " heads");
 }
 
 // Whether the table lists every chunk of every class once, and each chunk says which stage it is.

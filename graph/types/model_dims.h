@@ -8,6 +8,13 @@
 
 namespace mgc {
 
+// Which places along a pipeline a model's nodes name.
+struct ModelLayers {
+  bool named = true;  // false: none, or no layer; the model is one layer, which nothing cuts
+  bool embedding = true;
+  bool head = true;
+};
+
 struct ModelDims {
   int64_t layers = 0;
   int64_t hidden = 0;
@@ -17,6 +24,7 @@ struct ModelDims {
   int64_t ffn = 0;
   int64_t vocab = 0;
   int64_t max_positions = 0;  // longest sequence the model is made for
+  ModelLayers places = {};
 };
 
 }  // namespace mgc

@@ -201,8 +201,8 @@ void CheckPipeline(const ParallelConfig& config, CheckedConfig* checked) {
 CheckedConfig CheckConfig(const ParallelConfig& config, const ModelDims& model) {
   CheckedConfig checked;
   checked.violations = CheckValues(config, model);
-  LayerPlacementResult placed =
-      PlaceLayers({model.layers, /*mtp_layers=*/0, config.pp, config.vp, config.layout});
+  LayerPlacementResult placed = PlaceLayers(
+      {model.layers, /*mtp_layers=*/0, config.pp, config.vp, config.layout, model.places});
   const bool values_ok = checked.violations.empty() && config.pp >= 1;
   if (values_ok) {
     checked.dp = DataParallelSize(config);

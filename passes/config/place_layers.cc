@@ -18,15 +18,16 @@ namespace {
 // Layers per stage, by stage number.
 using Counts = std::vector<int64_t>;
 
-LayerPlacement PlacementFromCounts(int64_t pp, int64_t vp, const Counts& counts) {
-  LayerPlacement placement{pp, vp, {}, {}};
+LayerPlacement PlacementFromCounts(const LayerPlacementSpec& spec, int64_t vp,
+                                   const Counts& counts) {
+  LayerPlacement placement{spec.pp, vp, {}, {}};
   int64_t first = 0;
   for (int64_t count : counts) {
     placement.stages.push_back({false, false, first, count, 0});
     first += count;
   }
-  placement.stages.front().has_embedding = true;
-  placement.stages.back().has_head = true;
+  placement.stages.front().has_embedding = spec.places.embedding;
+  placement.stages.back().has_head = spec.places.head;
   return placement;
 }
 
@@ -39,29 +40,49 @@ Counts SpreadOverChunks(const Counts& by_rank, int64_t vp) {
   return counts;
 }
 
+// P18: a first or last stage that holds nothing, with which no pipeline can begin or end. Between
+// others a stage may be empty: what it receives it passes on.
+void CheckEndsFilled(const LayerPlacementSpec& spec, const LayerPlacement& placement,
+                     Diagnostics* violations) {
+  const std::vector<StageContent>& stages = placement.stages;
+  if (stages.size() < 2) return;
+  const bool first = stages.front().IsEmpty();
+  if (!first && !stages.back().IsEmpty()) return;
+  const absl::string_view end = first ? "first" : "last";
+  const bool has_end = first ? spec.places.embedding : spec.places.head;
+  std::string what = absl::StrCat(spec.flags.layout ? "layout: " : "", "the ", end, " of ",
+                                  stages.size(), " stages holds nothing");
+  if (!has_end) absl::StrAppend(&what, "; the model has no ", first ? "embedding" : "head");
+  const absl::string_view content = !has_end ? "a layer" : first ? "E" : "L";
+  violations->Add({"P18", std::move(what), absl::StrCat(content, " in the ", end, " stage")});
+}
+
 // ---- without flags -------------------------------------------------------------------------
 
 LayerPlacementResult PlaceEvenly(const LayerPlacementSpec& spec, int64_t vp) {
   const int64_t stages = spec.pp * vp;
   Counts counts(static_cast<size_t>(stages), (spec.num_layers + stages - 1) / stages);
   const int64_t missing = counts[0] * stages - spec.num_layers;
+  const bool from_last = spec.places.head || !spec.places.embedding;
   for (int64_t i = 0; i < missing; ++i) {
-    const int64_t stage = i % 2 == 0 ? stages - 1 - i / 2 : i / 2;
+    const int64_t stage = (i % 2 == 0) == from_last ? stages - 1 - i / 2 : i / 2;
     --counts[static_cast<size_t>(stage)];
   }
-  LayerPlacementResult result{PlacementFromCounts(spec.pp, vp, counts), {}};
+  const int64_t ends = (spec.places.embedding ? 1 : 0) + (spec.places.head ? 1 : 0);
+  LayerPlacementResult result{PlacementFromCounts(spec, vp, counts), {}};
   const auto empty = std::count_if(result.placement.stages.begin(), result.placement.stages.end(),
                                    [](const StageContent& stage) { return stage.IsEmpty(); });
   if (empty > 0) {
     const std::string legal_vp =
-        NearestLegal(vp, vp, [&](int64_t v) { return spec.pp * v <= spec.num_layers + 2; });
-    std::string hint = absl::StrCat("at least ", stages - 2, " layers");
+        NearestLegal(vp, vp, [&](int64_t v) { return spec.pp * v <= spec.num_layers + ends; });
+    std::string hint = absl::StrCat("at least ", stages - ends, " layers");
     if (!legal_vp.empty()) absl::StrAppend(&hint, ", or vp ", legal_vp);
-    absl::StrAppend(&hint, ", or pp * vp of ", spec.num_layers + 2, " or less");
+    absl::StrAppend(&hint, ", or pp * vp of ", spec.num_layers + ends, " or less");
     result.violations.Add(
         {"P18",
          absl::StrCat(spec.num_layers, " layers on pp ", spec.pp, " * vp ", vp, " = ", stages,
-                      " chunks leave ", empty, " chunks between the first and the last empty"),
+                      " chunks leave ", empty, " chunks ",
+                      ends == 2 ? "between the first and the last " : "", "empty"),
          hint});
   }
   return result;
@@ -101,7 +122,7 @@ LayerPlacementResult PlaceWithAccounting(const LayerPlacementSpec& spec, int64_t
   Counts counts(static_cast<size_t>(spec.pp * vp), units / (spec.pp * vp));
   if (spec.flags.account_for_embedding) --counts.front();
   if (spec.flags.account_for_loss) --counts.back();
-  result.placement = PlacementFromCounts(spec.pp, vp, counts);
+  result.placement = PlacementFromCounts(spec, vp, counts);
   return result;
 }
 
@@ -175,7 +196,7 @@ LayerPlacementResult PlaceWithEndCounts(const LayerPlacementSpec& spec, int64_t 
   Counts by_rank(static_cast<size_t>(spec.pp), per_rank);
   if (first) by_rank.front() = *first;
   if (last) by_rank.back() = *last;
-  result.placement = PlacementFromCounts(spec.pp, vp, SpreadOverChunks(by_rank, vp));
+  result.placement = PlacementFromCounts(spec, vp, SpreadOverChunks(by_rank, vp));
   return result;
 }
 
@@ -229,25 +250,14 @@ void CheckMtpStage(const LayerPlacement& placement, Diagnostics* violations) {
   }
 }
 
-// P18: a first or last stage without a letter, where there is no embedding to begin with and no
-// loss to end with. Between others a stage may be empty: what it receives it passes on.
-void CheckEndsFilled(const std::vector<std::string>& stages, Diagnostics* violations) {
-  if (stages.size() < 2) return;
-  const bool first = stages.front().empty();
-  if (!first && !stages.back().empty()) return;
-  violations->Add({"P18",
-                   absl::StrCat("layout: the ", first ? "first" : "last", " of ", stages.size(),
-                                " stages holds nothing"),
-                   first ? "E in the first stage" : "L in the last stage"});
-}
-
-LayerPlacement PlacementFromLetters(int64_t pp, const std::vector<std::string>& stages) {
-  LayerPlacement placement{pp, static_cast<int64_t>(stages.size()) / pp, {}, {}};
+LayerPlacement PlacementFromLetters(const LayerPlacementSpec& spec,
+                                    const std::vector<std::string>& stages) {
+  LayerPlacement placement{spec.pp, static_cast<int64_t>(stages.size()) / spec.pp, {}, {}};
   int64_t layer = 0;
   for (const std::string& stage : stages) {
     StageContent content;
-    content.has_embedding = stage.find('E') != std::string::npos;
-    content.has_head = stage.find('L') != std::string::npos;
+    content.has_embedding = spec.places.embedding && stage.find('E') != std::string::npos;
+    content.has_head = spec.places.head && stage.find('L') != std::string::npos;
     content.first_layer = layer;
     content.num_layers = std::count(stage.begin(), stage.end(), 't');
     content.mtp_layers = std::count(stage.begin(), stage.end(), 'm');
@@ -280,7 +290,7 @@ LayerPlacementResult PlaceByLayout(const LayerPlacementSpec& spec) {
     result.violations.Add({"P3", std::string(stages.status().message()), ""});
     return result;
   }
-  result.placement = PlacementFromLetters(spec.pp, *stages);
+  result.placement = PlacementFromLetters(spec, *stages);
   CheckNumStages(spec, result.placement, &result.violations);
   const std::string letters = absl::StrJoin(*stages, "");
   if (letters.empty()) {
@@ -288,7 +298,7 @@ LayerPlacementResult PlaceByLayout(const LayerPlacementSpec& spec) {
     return result;
   }
   CheckLetters(spec, letters, &result.violations);
-  CheckEndsFilled(*stages, &result.violations);
+  CheckEndsFilled(spec, result.placement, &result.violations);
   if (result.placement.vp > 0) CheckMtpStage(result.placement, &result.violations);
   return result;
 }
@@ -314,11 +324,22 @@ Diagnostics CheckSizes(const LayerPlacementSpec& spec) {
   return violations;
 }
 
+// P18: stages are cut between layers.
+void CheckCuts(const LayerPlacementSpec& spec, Diagnostics* violations) {
+  const int64_t stages = spec.pp * std::max<int64_t>(spec.vp, 1);
+  if (spec.places.named || stages == 1) return;
+  violations->Add({"P18",
+                   absl::StrCat("no node of the graph names a layer, so that nothing says where ",
+                                stages, " stages may be cut"),
+                   "pp 1, or `layers=N` and `layer I` in the graph"});
+}
+
 }  // namespace
 
 LayerPlacementResult PlaceLayers(const LayerPlacementSpec& spec) {
   LayerPlacementResult result;
   result.violations = CheckSizes(spec);
+  if (result.violations.empty()) CheckCuts(spec, &result.violations);
   if (!result.violations.empty()) return result;
   const LayoutFlags& flags = spec.flags;
   const bool end_counts = flags.decoder_first_layers || flags.decoder_last_layers;
@@ -339,6 +360,9 @@ LayerPlacementResult PlaceLayers(const LayerPlacementSpec& spec) {
                                 : end_counts ? PlaceWithEndCounts(spec, vp)
                                 : accounting ? PlaceWithAccounting(spec, vp)
                                              : PlaceEvenly(spec, vp);
+  if (placed.violations.empty() && !flags.layout) {
+    CheckEndsFilled(spec, placed.placement, &placed.violations);
+  }
   result.violations.Append(placed.violations);
   result.placement = std::move(placed.placement);
   if (result.violations.empty()) {

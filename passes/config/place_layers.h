@@ -3,7 +3,7 @@
 // Without flags: with N = pp * vp stages, all hold ceil(L / N) layers but for those one layer
 // short, which are taken last, first, last but one, second, and so on, since the ends also hold
 // embedding and head. An end may hold the embedding or the head alone; any other empty stage is
-// refused.
+// refused. Of a model with an embedding and no head the first is taken before the last.
 //
 // With flags, Megatron's rules (transformer_config.py, pipeline_parallel_layer_layout.py) hold to
 // the letter, except that two things are refused that Megatron lets pass: a negative number of
@@ -20,6 +20,7 @@
 
 #include "graph/base/diagnostic.h"
 #include "graph/plan/plan.h"
+#include "graph/types/model_dims.h"
 #include "passes/config/parallel_config.h"
 
 namespace mgc {
@@ -54,6 +55,7 @@ struct LayerPlacementSpec {
   int64_t pp = 1;
   int64_t vp = 0;  // 0 = not given: what the layout string says, otherwise 1
   LayoutFlags flags;
+  ModelLayers places = {};  // an end that the model lacks holds layers or nothing
 };
 
 struct LayerPlacementResult {

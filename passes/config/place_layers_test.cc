@@ -129,6 +129,31 @@ TEST(PlaceLayersTest, TheEndsAreShort) {
   EXPECT_EQ(std::count(counts.begin(), counts.end(), 1), 126);
 }
 
+// A model without embedding or head has nothing to put on an end alone.
+TEST(PlaceLayersTest, EndsThatTheModelLacksHoldLayers) {
+  const ModelLayers none{true, false, false};
+  const LayerPlacementResult two = PlaceLayers({2, 0, 2, 1, {}, none});
+  EXPECT_THAT(Counts(two.placement), ElementsAre(1, 1));
+  EXPECT_FALSE(two.placement.stages[0].has_embedding);
+  EXPECT_FALSE(two.placement.stages[1].has_head);
+  EXPECT_THAT(Counts(PlaceLayers({1, 0, 2, 1, {}, {true, true, false}}).placement),
+              ElementsAre(0, 1));
+  EXPECT_THAT(Counts(PlaceLayers({1, 0, 2, 1, {}, {true, false, true}}).placement),
+              ElementsAre(1, 0));
+  EXPECT_EQ(Rules({1, 0, 2, 1, {}, none}), (std::vector<std::string>{"P18"}));
+  LayerPlacementSpec empty_end{2, 0, 2, 0, {}, none};
+  empty_end.flags.layout = "E|ttL";
+  EXPECT_THAT(PlaceLayers(empty_end).violations.ToString(),
+              HasSubstr("the first of 2 stages holds nothing; the model has no embedding [P18]"));
+}
+
+TEST(PlaceLayersTest, AModelThatNamesNoLayersIsNotCut) {
+  const ModelLayers unnamed{false, false, false};
+  EXPECT_TRUE(PlaceLayers({1, 0, 1, 1, {}, unnamed}).violations.empty());
+  EXPECT_THAT(PlaceLayers({1, 0, 2, 1, {}, unnamed}).violations.ToString(),
+              HasSubstr("names a layer, so that nothing says where 2 stages may be cut [P18]"));
+}
+
 TEST(PlaceLayersTest, WithoutFlagsEveryLayerIsPlacedOnceAndEvenly) {
   for (int64_t layers = 1; layers <= 200; ++layers) {
     for (int64_t pp : {1, 2, 3, 4, 5, 8, 16}) {

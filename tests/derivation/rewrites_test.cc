@@ -10,8 +10,10 @@
 #include "graph/ir/check.h"
 #include "graph/ir/op.h"
 #include "gtest/gtest.h"
+#include "passes/config/place_layers.h"
 #include "passes/graph/fuse.h"
 #include "passes/graph/recompute.h"
+#include "passes/plan/stage/crossings.h"
 #include "passes/plan/stage/parts.h"
 #include "passes/plan/stage/value_places.h"
 #include "tests/derivation/collective_table.h"
@@ -47,7 +49,9 @@ std::set<std::string> Kept(const Graph& local, int layer) {
 
 int64_t FrameBytes(const Graph& local, int layer) {
   const Parts parts(local);
-  return ValuePlaces(parts, nullptr).frame_bytes(layer);
+  const Crossings crossings(parts, PlaceLayers({local.num_layers(), 0, 1, 1, {}, {}}).placement,
+                            nullptr);
+  return ValuePlaces(parts, crossings, nullptr).frame_bytes(layer);
 }
 
 class RewritesTest : public testing::TestWithParam<Case> {

@@ -70,10 +70,15 @@ void TakeSizes(const Graph& graph, ParallelConfig* parallel) {
 
 }  // namespace
 
-absl::StatusOr<PassResult> RunPassesByName(absl::string_view passes, absl::string_view options,
-                                           const Graph& graph) {
+absl::StatusOr<ParallelConfig> ParseParallel(absl::string_view options, const Graph& graph) {
   MGC_ASSIGN_OR_RETURN(ParallelConfig parallel, ParseOptions(options));
   TakeSizes(graph, &parallel);
+  return parallel;
+}
+
+absl::StatusOr<PassResult> RunPassesByName(absl::string_view passes, absl::string_view options,
+                                           const Graph& graph) {
+  MGC_ASSIGN_OR_RETURN(const ParallelConfig parallel, ParseParallel(options, graph));
   MGC_ASSIGN_OR_RETURN(const PassContext context, ContextOf(parallel, graph));
   PassForm form = StepGraphs{graph, absl::nullopt, {}};
   for (absl::string_view pass : absl::StrSplit(passes, ',')) {

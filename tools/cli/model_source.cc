@@ -7,11 +7,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "frontends/model_config.h"
 #include "frontends/models.h"
 #include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "graph/ir/check.h"
+#include "graph/ir/model_layers.h"
 #include "graph/text/parser.h"
 #include "passes/config/nearest_legal.h"
 #include "passes/graph/dim_classes.h"
@@ -40,26 +42,43 @@ int64_t SizeOfDim(const Graph& graph, absl::string_view name) {
 // A graph's hidden size and heads need not go together: it has sizes of its own for everything.
 ModelDims DimsOf(const Graph& graph) {
   ModelDims dims;
-  dims.layers = std::max(graph.num_layers(), 1);
   dims.hidden = SizeOfDim(graph, "embed");
   dims.heads = SizeOfDim(graph, "heads");
   dims.kv_heads = SizeOfDim(graph, "kv_heads");
   dims.head_dim = std::max<int64_t>(SizeOfDim(graph, "head_dim"), 1);
   dims.ffn = SizeOfDim(graph, "mlp");
   dims.vocab = SizeOfDim(graph, "vocab");
-  return dims;
+  return WithLayersOf(graph, dims);
+}
+
+// Violations of the level with the places where the text defines their values.
+Diagnostics InText(const Diagnostics& violations, const std::string& file,
+                   const ValuePlaces& places) {
+  Diagnostics located;
+  for (Diagnostic violation : violations) {
+    const auto place = places.find(absl::StripPrefix(violation.place, "%"));
+    if (place != places.end()) {
+      violation.place = absl::StrCat(file, ":", place->second.line, ":", place->second.column, ": ",
+                                     violation.place);
+    }
+    located.Add(std::move(violation));
+  }
+  located.LeaveOut(violations.left_out());
+  return located;
 }
 
 absl::StatusOr<ModelSource> LoadGraph(const std::string& name) {
   MGC_ASSIGN_OR_RETURN(const std::string text, ReadInput(name));
   ModelSource source;
-  MGC_ASSIGN_OR_RETURN(source.graph, ParseGraph(text, name == "-" ? "stdin" : name));
+  const std::string file = name == "-" ? "stdin" : name;
+  ValuePlaces places;
+  MGC_ASSIGN_OR_RETURN(source.graph, ParseGraph(text, file, &places));
   if (source.graph->level() != Level::kLogical) {
     return absl::InvalidArgumentError(absl::StrCat(EscapeBytes(name), ": the graph is of level ",
                                                    NameOf(source.graph->level()),
                                                    ", a model is of level logical"));
   }
-  MGC_RETURN_IF_ERROR(CheckGraph(*source.graph));
+  MGC_RETURN_IF_ERROR(InText(FindViolations(*source.graph), EscapeBytes(file), places).ToStatus());
   source.graph = NameDims(*source.graph);  // sizes are asked for by name
   source.dims = DimsOf(*source.graph);
   source.seq_length = std::max<int64_t>(SizeOfDim(*source.graph, "seq"), 1);
@@ -120,6 +139,17 @@ Diagnostics CheckGraphSizes(const ModelSource& source, const ParallelConfig& con
                       config.micro_batch_size, " * dp ", dp),
          batch % dp == 0 ? absl::StrCat("micro-batch size ", batch / dp)
                          : absl::StrCat("batch ", NearestMultiples(batch, dp))});
+  }
+  for (const GraphInput& input : source.graph->inputs()) {
+    const Value& value = source.graph->value(input.value);
+    const std::vector<Dim>& dims = value.type.dims;
+    if (input.kind != InputKind::kData) continue;
+    if (!dims.empty() && dims[0].name == "batch" && dims[0].size == batch) continue;
+    violations.Add(
+        {"T4",
+         absl::StrCat("data %", EscapeBytes(value.name), " is ", value.type.ToString(),
+                      "; samples lie along a first dim `batch`, of one size in all data"),
+         absl::StrCat("batch=", std::max<int64_t>(batch, 1), " as its first dim")});
   }
   if (config.seq_length != source.seq_length) {
     violations.Add({"T2",

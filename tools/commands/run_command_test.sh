@@ -123,4 +123,33 @@ head -c 32 text.txt >short.txt
 refuse 4 'short.txt' mgc-run tiny.plan --data short.txt --steps 1
 head -c 33 text.txt >enough.txt
 expect 0 '' mgc-run tiny.plan --data enough.txt --steps 2
+
+# A model that names no layers trains, and on four ranks as on one.
+cat >flat.mgc <<'MGC'
+graph @flat (
+  param %word: f32[vocab=257,embed=8] {init="normal", std=0.1},
+  param %up: f32[embed=8,mlp=32] {init="normal", std=0.2},
+  param %down: f32[mlp=32,embed=8] {init="normal", std=0.2},
+  data %tokens: i64[batch=4,seq=16],
+  data %weights: f32[batch=4,seq=16]
+) {
+  %x = lookup(%word, %tokens)
+  %h = matmul(%x, %up) {spec="b s e, e f -> b s f"}
+  %a = gelu(%h)
+  %y = matmul(%a, %down) {spec="b s f, f e -> b s e"}
+  %error = sub(%y, %x)
+  %squares = mul(%error, %error)
+  %loss = reduce_sum(%squares) {dims=[0,1,2]}
+  %count = total(%weights)
+  loss "loss" = %loss
+  report "count" = %count
+}
+MGC
+for ranks in 1 4; do
+  mgc-compile flat.mgc --tp $((ranks / 3 + 1)) --world-size $ranks -o flat.plan || fail 'no flat plan'
+  expect 0 '' mgc-run flat.plan --data text.txt --steps 3 --json
+  grep -o '"loss":[0-9]*\.[0-9]\{4\}' stdout >flat.$ranks
+done
+[[ $(wc -l <flat.1) == 3 ]] || fail 'the flat model did not train'
+cmp flat.1 flat.4 || fail 'four ranks have other losses than one'
 finish

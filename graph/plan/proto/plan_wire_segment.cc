@@ -104,7 +104,7 @@ absl::Status FromWire(const wire::Formal& message, Formal* out) {
     return Refuse("wire_c5", absl::StrCat("region ", message.region(), " of a formal"));
   }
   *out = {static_cast<Region>(message.region()), message.block()};
-  if (out->block.empty() || IsOfBlock(out->region)) return absl::OkStatus();
+  if (IsSound(*out)) return absl::OkStatus();
   return Refuse("wire_c5", absl::StrCat("formal ", EscapeBytes(ToString(*out)), " has no blocks"));
 }
 

@@ -9,6 +9,7 @@
 #include "graph/base/status.h"
 #include "graph/ir/collective.h"
 #include "graph/ir/op.h"
+#include "graph/ir/step_vector.h"
 #include "graph/plan/instr_collective.h"
 #include "passes/plan/stage/fold_segments.h"
 
@@ -106,7 +107,7 @@ class Builder {
 
   void Add(const Node& node) {
     const OpDef& op = *node.op;
-    if (op.Has(OpRole::kPack)) return;  // its operands lie in place
+    if (PacksStepVector(node)) return;  // its operands lie in place
     if (op.Has(OpRole::kSum) && node.phase == Phase::kUpdate && AddTied(node)) return;
     if (op.collective && CollectiveOf(graph_, node).kind == CollectiveKind::kLift) {
       AddLift(node);
@@ -253,50 +254,6 @@ Segment RelaySegment(const Graph& graph, ValueId stream, bool backward) {
   copy.origin = "a chunk without layers";
   segment.instrs = {copy};
   return segment;
-}
-
-absl::Status CheckBoundaries(const Parts& parts) {
-  const int head = parts.graph().num_layers();
-  for (const Node& node : parts.graph().nodes()) {
-    if (node.phase == Phase::kUpdate || (node.layer >= kEmbeddingLayer && node.layer <= head)) {
-      continue;
-    }
-    return absl::InvalidArgumentError(
-        absl::StrCat("%", parts.graph().value(node.outputs[0]).name,
-                     " belongs to no layer, while other nodes do [stage_c3]"));
-  }
-  std::map<std::pair<Phase, int>, ValueId> crossing;
-  for (size_t v = 0; v < parts.graph().values().size(); ++v) {
-    const ValueId id = static_cast<ValueId>(v);
-    if (!LeavesLayer(parts, id)) continue;
-    const Node& node = parts.graph().node(parts.graph().value(id).producer);
-    for (NodeId user : parts.users()[v]) {
-      const Node& use = parts.graph().node(user);
-      const int step = node.phase == Phase::kForward ? 1 : -1;
-      if (use.layer == node.layer && use.phase == node.phase) continue;
-      if (use.layer == node.layer + step && use.phase >= node.phase) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("%", parts.graph().value(id).name, " is read in ", NameOf(use.phase),
-                       " of layer ", use.layer, " but made in ", NameOf(node.phase), " of layer ",
-                       node.layer, ": only a neighbour may read it [stage_c2]"));
-    }
-    auto [it, fresh] = crossing.try_emplace({node.phase, node.layer}, id);
-    if (!fresh) {
-      return absl::InvalidArgumentError(absl::StrCat("two values cross the cut point after layer ",
-                                                     node.layer, ": %",
-                                                     parts.graph().value(it->second).name, " and %",
-                                                     parts.graph().value(id).name, " [stage_c1]"));
-    }
-  }
-  return absl::OkStatus();
-}
-
-ValueId FindStream(const Parts& parts) {
-  for (size_t v = 0; v < parts.graph().values().size(); ++v) {
-    const ValueId id = static_cast<ValueId>(v);
-    if (LeavesLayer(parts, id)) return id;
-  }
-  return kNone;
 }
 
 }  // namespace mgc

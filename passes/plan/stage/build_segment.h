@@ -23,12 +23,6 @@ Segment BuildSegment(const SegmentContext& context, const Part& part,
 // A segment that hands the residual stream on unchanged, for a chunk without layers.
 Segment RelaySegment(const Graph& graph, ValueId stream, bool backward);
 
-// The residual stream: the one value per layer that crosses legal cut points. Internal error when
-// another does.
-absl::Status CheckBoundaries(const Parts& parts);
-// A value of the residual stream, kNone in a graph of one layer.
-ValueId FindStream(const Parts& parts);
-
 }  // namespace mgc
 
 #endif  // MGC_PASSES_PLAN_STAGE_BUILD_SEGMENT_H_

@@ -66,7 +66,8 @@ void Parts::FindChain(const Node& node, size_t result) {
   if (operand < 0) return;
   const ValueId in = node.inputs[static_cast<size_t>(operand)];
   const ValueId out = node.outputs[result];
-  is_gradient_[Index(out)] = is_gradient_[Index(in)] && graph_.type(out).ndim() > 0;
+  const bool same_rank = graph_.type(out).ndim() == graph_.type(in).ndim();
+  is_gradient_[Index(out)] = is_gradient_[Index(in)] && same_rank;
   const bool stays = MayTakePlace(*node.op, result, static_cast<size_t>(operand));
   if (is_gradient_[Index(out)] && stays) root_[Index(out)] = in;
 }

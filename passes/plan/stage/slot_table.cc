@@ -6,21 +6,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "graph/ir/op.h"
 #include "passes/plan/stage/fold_segments.h"
 
 namespace mgc {
-bool LeavesLayer(const Parts& parts, ValueId id) {
-  const NodeId producer = parts.graph().value(id).producer;
-  if (producer == kNone) return false;
-  const Node& node = parts.graph().node(producer);
-  if (node.phase == Phase::kUpdate) return false;
-  for (NodeId user : parts.users()[static_cast<size_t>(id)]) {
-    const Node& use = parts.graph().node(user);
-    if (use.phase != Phase::kUpdate && use.layer != node.layer) return true;
-  }
-  return false;
-}
 
 SlotTable::SlotTable(const SegmentContext& context, const Part& part, Segment* segment)
     : context_(context),
@@ -56,7 +44,7 @@ int SlotTable::Of(ValueId id) {
 std::string SlotTable::NameOf(ValueId id, const ValuePlace& place) {
   if (IsBoundary(place.formal.region)) return ToString(place.formal);
   const Value& value = graph_.value(id);
-  if (value.primal != kNone && LeavesLayer(parts_, value.primal)) {
+  if (value.primal != kNone && IsStream(value.primal)) {
     const Formal formal = PlaceOf(value.primal).formal;
     const std::string& crossing = graph_.value(value.primal).name;
     if (formal.region == Region::kInput && absl::StartsWith(value.name, crossing)) {
@@ -68,7 +56,7 @@ std::string SlotTable::NameOf(ValueId id, const ValuePlace& place) {
 
 ValuePlace SlotTable::PlaceOf(ValueId id) {
   const NodeId producer = graph_.value(id).producer;
-  if (producer != kNone && LeavesLayer(parts_, id)) {
+  if (producer != kNone && IsStream(id)) {
     const Node& node = graph_.node(producer);
     const bool made_here = node.layer == part_.layer;
     if (node.phase == Phase::kForward)

@@ -22,9 +22,6 @@ struct SegmentContext {
   std::function<bool(int layer)> holds;
 };
 
-// Whether a value is read by a neighbouring layer in the same direction: it crosses a cut point.
-bool LeavesLayer(const Parts& parts, ValueId id);
-
 class SlotTable {
  public:
   // Adds to the slots and formals of `segment`, which outlives the table.
@@ -37,6 +34,7 @@ class SlotTable {
   void StandIn(ValueId value, ValueId held);
 
  private:
+  bool IsStream(ValueId id) const { return context_.places->crossings().IsStream(id); }
   std::string NameOf(ValueId id, const ValuePlace& place);
   ValuePlace PlaceOf(ValueId id);
   std::map<ValueId, ValueId>::iterator FindStandIn(ValueId root);

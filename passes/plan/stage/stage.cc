@@ -65,7 +65,7 @@ class ClassStager {
         placement_(placement),
         stages_(StagesOf(placement, coordinate)),
         folder_(folder),
-        stream_(FindStream(parts_)),
+        stream_(places.crossings().stream()),
         stream_bytes_(stream_ == kNone ? 0 : RoomFor(parts_.graph(), stream_)) {
     for (const int stage : stages_) {
       for (int layer : LayersOf(Content(stage))) held_.insert(layer);
@@ -100,17 +100,16 @@ class ClassStager {
     return placement_.stages[static_cast<size_t>(stage)];
   }
 
-  // Embedding, layers and head of a chunk, as far as the graph has any nodes there.
+  // Embedding, layers and head of a chunk. One that passes have left nothing of keeps its calls,
+  // of segments that do nothing; without a graph, of an evaluation, there are none.
   std::vector<int> LayersOf(const StageContent& content) const {
     std::vector<int> layers;
-    const auto add = [&](int layer) {
-      if (nodes_.count({Phase::kForward, 0, layer}) > 0) layers.push_back(layer);
-    };
-    if (content.has_embedding) add(kEmbeddingLayer);
+    if (nodes_.empty()) return layers;
+    if (content.has_embedding) layers.push_back(kEmbeddingLayer);
     for (int64_t i = 0; i < content.num_layers; ++i) {
-      add(static_cast<int>(content.first_layer + i));
+      layers.push_back(static_cast<int>(content.first_layer + i));
     }
-    if (content.has_head) add(parts_.graph().num_layers());
+    if (content.has_head) layers.push_back(parts_.graph().num_layers());
     return layers;
   }
 
@@ -145,6 +144,7 @@ class ClassStager {
     chunk.num_layers = static_cast<int>(content.num_layers);
     chunk.has_embedding = content.has_embedding;
     chunk.has_head = content.has_head;
+    chunk.frame_bytes = places_.shared_frame_bytes(stage);
     const std::vector<int> layers = LayersOf(content);
     for (size_t i = 0; i < layers.size(); ++i) {
       AddLayer(layers[i], i == 0, i + 1 == layers.size(), &chunk);
@@ -159,14 +159,15 @@ class ClassStager {
     const int64_t input = frame - stream_bytes_;  // the previous layer left its output there
     chunk->frame_bytes += AlignUp(places_.frame_bytes(layer));
     const int64_t output = chunk->frame_bytes;
-    const bool backward = nodes_.count({Phase::kBackward, 0, layer}) > 0;
     if (!last) chunk->frame_bytes += stream_bytes_;
     const auto bind = [&](StagedCall call, bool in_backward) {
       const Segment& segment = folder_->segment(call.segment);
       for (size_t f = 0; f < segment.formals.size(); ++f) {
         StagedBinding& binding = call.bindings[f];
         const Region region = segment.formals[f].region;
-        if (region == Region::kFrame) binding = {StagedBase::kFrame, frame};
+        if (region == Region::kFrame) {
+          binding = {StagedBase::kFrame, segment.formals[f].block == kSharedFrame ? 0 : frame};
+        }
         if (region == Region::kInput) {
           binding = first ? StagedBinding{StagedBase::kInput, 0}
                           : StagedBinding{StagedBase::kFrame, input};
@@ -186,7 +187,7 @@ class ClassStager {
       (in_backward ? chunk->backward : chunk->forward).push_back(std::move(call));
     };
     bind(CallOf({Phase::kForward, 0, layer}), false);
-    if (backward) bind(CallOf({Phase::kBackward, 0, layer}), true);
+    if (HasBackward()) bind(CallOf({Phase::kBackward, 0, layer}), true);
     const Part reduce{Phase::kUpdate, kReducePart, layer};
     if (nodes_.count(reduce) > 0) chunk->reduce.push_back(CallOf(reduce));
   }
@@ -218,7 +219,10 @@ class ClassStager {
                        [](const auto& entry) { return entry.first.phase == Phase::kBackward; });
   }
 
-  StagedCall CallOf(const Part& part) { return MakeCall(part, nodes_.at(part)); }
+  StagedCall CallOf(const Part& part) {
+    const auto nodes = nodes_.find(part);
+    return MakeCall(part, nodes == nodes_.end() ? std::vector<NodeId>() : nodes->second);
+  }
 
   StagedCall MakeCall(const Part& part, const std::vector<NodeId>& nodes) {
     StagedCall call;
@@ -250,13 +254,15 @@ class Stager {
   Stager(const Graph& train, const Graph& eval, const LayerPlacement& placement)
       : train_parts_(train),
         eval_parts_(eval),
-        train_places_(train_parts_, nullptr),
-        eval_places_(eval_parts_, &train_places_),
+        train_crossings_(train_parts_, placement, nullptr),
+        eval_crossings_(eval_parts_, placement, &train_crossings_),
+        train_places_(train_parts_, train_crossings_, nullptr),
+        eval_places_(eval_parts_, eval_crossings_, &train_places_),
         placement_(placement) {}
 
   absl::StatusOr<StagedPlan> Run() {
-    MGC_RETURN_IF_ERROR(CheckBoundaries(train_parts_));
-    MGC_RETURN_IF_ERROR(CheckBoundaries(eval_parts_));
+    MGC_RETURN_IF_ERROR(train_crossings_.Check());
+    MGC_RETURN_IF_ERROR(eval_crossings_.Check());
     plan_.mesh = train_parts_.graph().mesh();
     plan_.stages = placement_.places;
     const auto train_nodes = NodesByPart(train_parts_);
@@ -373,6 +379,8 @@ class Stager {
 
   const Parts train_parts_;
   const Parts eval_parts_;
+  const Crossings train_crossings_;
+  const Crossings eval_crossings_;
   const ValuePlaces train_places_;
   const ValuePlaces eval_places_;
   const LayerPlacement& placement_;

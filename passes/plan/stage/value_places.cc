@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/ir/op.h"
+#include "graph/ir/step_vector.h"
 
 namespace mgc {
 namespace {
@@ -24,8 +24,9 @@ std::string LayerKind(int layer, int num_layers) {
   return layer == num_layers ? "head" : "layer";
 }
 
-ValuePlaces::ValuePlaces(const Parts& parts, const ValuePlaces* trained)
+ValuePlaces::ValuePlaces(const Parts& parts, const Crossings& crossings, const ValuePlaces* trained)
     : parts_(parts),
+      crossings_(crossings),
       graph_(parts.graph()),
       places_(graph_.values().size()),
       grad_layer_(graph_.values().size(), kNoLayer) {
@@ -46,7 +47,7 @@ void ValuePlaces::PlaceGlobal(ValueId id) {
 // Packing is no computation: operands are written where the vector lies.
 void ValuePlaces::PlaceStacks() {
   for (const Node& node : graph_.nodes()) {
-    if (!node.op->Has(OpRole::kPack)) continue;
+    if (!PacksStepVector(node)) continue;
     const int64_t base = global_bytes_;
     PlaceGlobal(node.outputs[0]);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -111,19 +112,23 @@ void ValuePlaces::PlaceNodes() {
   }
 }
 
-// What forward makes and the backward of the same layer reads is kept in the frame.
+// What other layers of the stage read is kept in the frame, and what forward makes and the backward
+// of the same layer reads. The residual stream is in boundary slots.
 void ValuePlaces::PlaceFrameValue(const Node& node, ValueId id) {
-  if (node.phase != Phase::kForward) return;
-  bool kept = false;
-  for (NodeId user : parts_.users()[Index(id)]) {
-    const Node& use = graph_.node(user);
-    if (use.layer != node.layer) return;  // crosses a cut point: a boundary
-    kept = kept || use.phase == Phase::kBackward;
+  const auto place = [&](const std::string& part, int64_t* bytes) {
+    places_[Index(id)] = {{Region::kFrame, part}, *bytes};
+    *bytes += RoomFor(graph_, id);
+  };
+  if (crossings_.IsKept(id)) {
+    place(kSharedFrame, &shared_frame_bytes_[crossings_.StageOf(node.layer)]);
+    return;
   }
-  if (!kept) return;
-  int64_t& bytes = frame_bytes_[node.layer];
-  places_[Index(id)] = {{Region::kFrame, ""}, bytes};
-  bytes += RoomFor(graph_, id);
+  if (node.phase != Phase::kForward || crossings_.IsStream(id)) return;
+  const std::vector<NodeId>& users = parts_.users()[Index(id)];
+  const bool kept = std::any_of(users.begin(), users.end(), [this](NodeId user) {
+    return graph_.node(user).phase == Phase::kBackward;
+  });
+  if (kept) place("", &frame_bytes_[node.layer]);
 }
 
 ValuePlace ValuePlaces::PlaceOf(ValueId id, int layer) const {
@@ -139,6 +144,11 @@ ValuePlace ValuePlaces::PlaceOf(ValueId id, int layer) const {
 int64_t ValuePlaces::frame_bytes(int layer) const {
   auto it = frame_bytes_.find(layer);
   return it == frame_bytes_.end() ? 0 : it->second;
+}
+
+int64_t ValuePlaces::shared_frame_bytes(int stage) const {
+  auto it = shared_frame_bytes_.find(stage);
+  return it == shared_frame_bytes_.end() ? 0 : it->second;
 }
 
 int64_t ValuePlaces::NormBase(int layer) const {

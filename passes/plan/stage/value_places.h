@@ -11,6 +11,7 @@
 
 #include "graph/ir/graph.h"
 #include "graph/plan/plan.h"
+#include "passes/plan/stage/crossings.h"
 #include "passes/plan/stage/parts.h"
 
 namespace mgc {
@@ -28,16 +29,20 @@ std::string LayerKind(int layer, int num_layers);
 
 class ValuePlaces {
  public:
-  // With `trained`, parameters take the places they have there (evaluation shares them).
-  ValuePlaces(const Parts& parts, const ValuePlaces* trained);
+  // With `trained`, parameters take the places they have there (evaluation shares them). `parts`
+  // and `crossings`, of one graph, outlive this.
+  ValuePlaces(const Parts& parts, const Crossings& crossings, const ValuePlaces* trained);
 
   const Parts& parts() const { return parts_; }
+  const Crossings& crossings() const { return crossings_; }
   // Place of a value that outlasts its segment, seen from a part of layer `layer`.
   ValuePlace PlaceOf(ValueId id, int layer) const;
   // The layer whose blocks hold an accumulator or gradient.
   int GradLayer(ValueId root) const { return grad_layer_[Index(root)]; }
 
   int64_t frame_bytes(int layer) const;
+  // What the layers of a stage share of its frame.
+  int64_t shared_frame_bytes(int stage) const;
   int64_t global_bytes() const { return global_bytes_; }
   // The first bytes of the globals are zero at the start of a step.
   int64_t zeroed_global_bytes() const { return zeroed_global_bytes_; }
@@ -64,11 +69,13 @@ class ValuePlaces {
   void PlaceGlobal(ValueId id);
 
   const Parts& parts_;
+  const Crossings& crossings_;
   const Graph& graph_;
   std::vector<ValuePlace> places_;  // by root; gradients of a layer's own, without its kind
   std::vector<int> grad_layer_;     // by root
   std::map<std::pair<int, bool>, BlockBytes> blocks_;
   std::map<int, int64_t> frame_bytes_;
+  std::map<int, int64_t> shared_frame_bytes_;  // by stage
   std::map<int, int64_t> norm_base_;
   int64_t global_bytes_ = 0;
   int64_t zeroed_global_bytes_ = 0;

@@ -1,0 +1,23 @@
+#include "graph/ir/model_layers.h"
+
+namespace mgc {
+
+ModelLayers LayersOf(const Graph& graph) {
+  ModelLayers layers{false, false, false};
+  if (graph.num_layers() == 0) return layers;
+  for (const Node& node : graph.nodes()) {
+    if (node.phase != Phase::kForward || node.layer == kNoLayer) continue;
+    layers.named = true;
+    layers.embedding = layers.embedding || node.layer == kEmbeddingLayer;
+    layers.head = layers.head || node.layer == graph.num_layers();
+  }
+  return layers;
+}
+
+ModelDims WithLayersOf(const Graph& graph, ModelDims dims) {
+  dims.places = LayersOf(graph);
+  dims.layers = dims.places.named ? graph.num_layers() : 1;
+  return dims;
+}
+
+}  // namespace mgc
