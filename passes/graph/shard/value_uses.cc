@@ -43,7 +43,9 @@ void ValueUses::FindWeights() {
 void ValueUses::FindGradients() {
   for (const GraphInput& input : graph_.inputs()) {
     const ValueId of = graph_.FindValue(input.attrs.Text("of"));
-    if (input.kind != InputKind::kAccumulator || of == kNone || !IsWeight(of)) continue;
+    // A loss' sum is of a report, which may have the name of any value.
+    const bool of_param = of != kNone && IsWeight(of) && graph_.value(of).producer == kNone;
+    if (input.kind != InputKind::kAccumulator || !of_param) continue;
     for (NodeId user : users_[Index(input.value)]) {
       const Node& node = graph_.node(user);
       if (node.op->Has(OpRole::kCollect)) gradient_of_[Index(node.inputs[1])] = of;
