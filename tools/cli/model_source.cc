@@ -28,6 +28,8 @@ bool IsFolder(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+bool IsNamed(const Dim& dim, absl::string_view name) { return dim.name == name; }
+
 // The largest dim of this logical name; 0 when the graph has none.
 int64_t SizeOfDim(const Graph& graph, absl::string_view name) {
   int64_t size = 0;
@@ -144,7 +146,7 @@ Diagnostics CheckGraphSizes(const ModelSource& source, const ParallelConfig& con
     const Value& value = source.graph->value(input.value);
     const std::vector<Dim>& dims = value.type.dims;
     if (input.kind != InputKind::kData) continue;
-    if (!dims.empty() && dims[0].name == "batch" && dims[0].size == batch) continue;
+    if (!dims.empty() && IsNamed(dims[0], "batch") && dims[0].size == batch) continue;
     violations.Add(
         {"T4",
          absl::StrCat("data %", EscapeBytes(value.name), " is ", value.type.ToString(),
