@@ -19,7 +19,7 @@ constexpr char kModel[] = R"(graph @g logical layers=1 (
   param %w: f32[embed=4,embed=4],
   data %x: f32[batch=2,embed=4]
 ) {
-  %h = matmul(%x, %w) {spec="b k, k n -> b n"} layer 0
+  %h = matmul(%x, %w) {spec="b k, k n -> b n"} layer embedding
   %l: f64[] = total(%h) layer 0
   %n: f64[] = total(%x) layer 0
   loss "loss" = %l

@@ -21,8 +21,10 @@ absl::Status Unknown(absl::string_view what) {
 
 // Options that are words of their own.
 bool ParseWord(absl::string_view word, ParallelConfig* parallel) {
-  if (word == "sp") {
-    parallel->sequence_parallel = true;
+  for (const auto& [name, flag] : {std::make_pair("sp", &parallel->sequence_parallel),
+                                   std::make_pair("replicated", &parallel->allow_replicated)}) {
+    if (word != name) continue;
+    *flag = true;
     return true;
   }
   if (const auto recompute = ParseRecomputeKind(word)) parallel->recompute = *recompute;
