@@ -77,8 +77,6 @@ TEST(PassTest, OutputIsCheckedAgainstItsLevel) {
 TEST(PassTest, FinishedPassesAreReportedAndMayEndTheRun) {
   std::vector<std::string> names;
   CompileOptions options;
-  options.parallel.pp = 2;
-  options.parallel.world_size = 2;
   options.machine = MachinePresets().front();
   options.run.after_pass = [&](const FinishedPass& pass) {
     EXPECT_GE(pass.ns, 0);

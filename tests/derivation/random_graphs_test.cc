@@ -59,15 +59,24 @@ class RandomGraph {
       Grow();
     }
     layer_ = 1;
-    const ValueId last = values_.back();
     const ValueId weights = b_.AddInput("weights", Type({"batch", "seq"}), InputKind::kData);
-    const ValueId loss = Op("total", {Op("gelu", {last})});
-    b_.AddOutput({loss, OutputKind::kLoss, "loss", kNone, 1.0});
+    AddLosses();
     b_.AddOutput({Op("total", {weights}), OutputKind::kReport, "count", kNone, 1.0});
     return std::move(b_).Finish();
   }
 
  private:
+  // A loss term of every value that nothing reads, so that every parameter is trained.
+  void AddLosses() {
+    const std::vector<std::vector<NodeId>> users = b_.graph().Users();
+    int terms = 0;
+    for (ValueId value : values_) {
+      if (!users[static_cast<size_t>(value)].empty()) continue;
+      const ValueId loss = Op("total", {Op("gelu", {value})});
+      b_.AddOutput({loss, OutputKind::kLoss, absl::StrCat("loss.", terms++), kNone, 1.0});
+    }
+  }
+
   static Dim Named(const std::string& name) {
     const std::map<std::string, int64_t> sizes = {{"batch", 4}, {"seq", 4},  {"embed", 8},
                                                   {"mlp", 8},   {"wide", 4}, {"", 4}};

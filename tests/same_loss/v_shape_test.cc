@@ -61,7 +61,7 @@ absl::StatusOr<Plan> VShaped(const TrainCase& c) {
   checked.placement.places = {{0, 0}, {1, 0}, {1, 1}, {0, 1}};
   PassContext context;
   context.parallel = config;
-  context.kv_heads = made.dims.kv_heads;
+  context.strategy = made.options.strategy;
   context.placement = std::move(checked.placement);
   context.schedule = {config.schedule, config.pp, checked.vp, checked.micro_batches, 0};
   context.machine = made.options.machine;

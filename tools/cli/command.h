@@ -30,6 +30,8 @@ absl::optional<int> ParseStrictly(Flags* flags, const Words& arguments, absl::st
 int GroupsCommand(const Words& arguments);
 int ScheduleCommand(const Words& arguments);
 int DotCommand(const Words& arguments);
+// Of a model, not of a plan.
+int DimsCommand(const Words& arguments);
 // Exits as diff(1): 0 the same, 1 different, 2 trouble.
 int DiffCommand(const Words& arguments);
 

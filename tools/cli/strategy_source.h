@@ -7,14 +7,29 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "graph/ir/graph.h"
 #include "graph/plan/plan.h"
+#include "graph/types/model_dims.h"
+#include "passes/compile.h"
 #include "passes/config/strategy_spec.h"
 
 namespace mgc {
 
-// The strategy that --strategy names: a preset, else a file, `-` for stdin; the default without.
-// Errors are located in the file; a name that is neither is NotFound with the nearest preset.
+// `--strategy classes`: no file, but what passes/search/class_layout.h chooses for the model.
+inline constexpr char kClassStrategy[] = "classes";
+
+// The strategy that --strategy names: a preset, else a file, `-` for stdin; the default without,
+// and for `classes`. Errors are located in the file; a name that is neither is NotFound with the
+// nearest preset.
 absl::StatusOr<StrategySpec> LoadStrategy(const absl::optional<std::string>& name);
+
+// For `classes`, and without a name for a graph whose parameters the default does not cut, the
+// strategy by dim classes takes the place of options->strategy; `name` is then `classes`. Returns
+// what to tell the user: the rows, as a file that can be edited and passed back; else nothing.
+// Errors: those of LayOutByClasses.
+absl::StatusOr<std::string> LayOutIfUnnamed(const Graph& model, const ModelDims& dims,
+                                            absl::optional<std::string>* name,
+                                            CompileOptions* options);
 
 // The file that LoadStrategy reads, or `-`; none for a preset.
 absl::optional<std::string> StrategyPath(const absl::optional<std::string>& name);

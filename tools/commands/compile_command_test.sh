@@ -175,6 +175,31 @@ cmp -s default.mgc named.mgc || fail 'the default strategy by its name gives ano
 expect 0 '' mgc-compile gpt2-tiny --tp 2 --strategy half.mgc -o half.plan
 expect 1 '' mgc-plan diff default.mgc half.plan
 grep -qF '> row * in "layers.0.*" { mlp -> - }' stdout || fail 'diff without rows'
+# A model that names no dims is laid out by its classes; the rows that are printed give that plan.
+cat >unnamed.mgc <<'EOF'
+graph @unnamed layers=1 (
+  param %up: f32[16,64] {init="normal", std=0.2},
+  param %down: f32[64,16] {init="normal", std=0.2},
+  data %x: f32[8,16],
+  data %weights: f32[8]
+) {
+  %h = matmul(%x, %up) {spec="b k, k n -> b n"} layer 0
+  %a = gelu(%h) layer 0
+  %y = matmul(%a, %down) {spec="b k, k n -> b n"} layer 0
+  %rows = reduce_sum(%y) {dims=[1]} layer 0
+  %loss = weighted_sum(%rows, %weights) layer 0
+  %count = total(%weights) layer 0
+  loss "loss" = %loss
+  report "count" = %count
+}
+EOF
+expect 0 'note: laid out by dim classes' mgc-compile unnamed.mgc --tp 2 -o classes.plan
+mgc-compile unnamed.mgc --tp 2 -o classes.plan 2>&1 | sed -n '/^strategy/,/^}/p' >rows.mgc
+expect 0 '' mgc-compile unnamed.mgc --tp 2 --strategy rows.mgc -o rows.plan
+expect 0 'by dim classes' mgc-compile unnamed.mgc --tp 2 --strategy classes -o asked.plan
+mgc-plan comm classes.plan >classes.txt
+mgc-plan comm rows.plan | cmp -s - classes.txt || fail 'the printed rows give another plan'
+refuse 3 'tp 5 divides no dim of any parameter' mgc-compile unnamed.mgc --tp 5 -o x
 refuse 4 'no strategy is named megatrn (did you mean megatron?)' \
   mgc-compile gpt2-tiny --strategy megatrn -o x
 head -c 100 half.mgc >cut.mgc
@@ -208,12 +233,13 @@ graph @mixer layers=1 (
 MGC
 expect 0 '' mgc-compile mixer.mgc -o mixer.plan
 refuse 3 'tp 4 cuts nothing, its ranks would all do the same: megatron gives it to' \
-  mgc-compile mixer.mgc --tp 4 -o x
+  mgc-compile mixer.mgc --tp 4 --strategy megatron -o x
 also 'batch=8, channel=16, raw=8, seq=4, wide=32 [shard_c3]'
-refuse 3 '[shard_c3]' mgc-compile mixer.mgc --tp 2 --sequence-parallel -o x
+refuse 3 '[shard_c4]' mgc-compile mixer.mgc --tp 2 --sequence-parallel -o x
 also '[shard_c4]'
 refuse 3 '[recompute_c1]' mgc-compile mixer.mgc --recompute selective -o x
-expect 0 '' mgc-compile mixer.mgc --tp 4 --recompute selective --allow-replicated -o mixer.plan
+expect 0 'by dim classes' mgc-compile mixer.mgc --tp 4 --recompute selective --allow-replicated \
+  -o mixer.plan
 printf 'strategy @wide {\n  row * { batch -> dp, wide -> tp }\n}\n' >wide.mgc
 expect 0 '' mgc-compile mixer.mgc --tp 4 --world-size 8 --strategy wide.mgc -o mixer.plan
 

@@ -14,13 +14,13 @@
 #include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "graph/plan/plan_check.h"
-#include "graph/text/machine_text.h"
 #include "graph/text/printer.h"
 #include "graph/types/machine.h"
 #include "passes/compile.h"
 #include "passes/config/check_config.h"
 #include "passes/form_text.h"
 #include "tools/cli/command.h"
+#include "tools/cli/machine_source.h"
 #include "tools/cli/model_source.h"
 #include "tools/cli/output.h"
 #include "tools/cli/parallel_flags.h"
@@ -36,7 +36,6 @@ namespace mgc {
 namespace {
 
 constexpr char kCommand[] = "mgc-compile";
-constexpr char kDefaultMachine[] = "cpu-threads";
 
 struct CompileFlags {
   Words models;
@@ -127,15 +126,6 @@ void CheckPathsOf(const CompileFlags& flags, ParsedFlags* parsed) {
     parsed->errors.Add({"F6", "no result is asked for", "-o PLAN"});
   }
   parsed->errors.Append(CheckPaths(InputsOf(flags), results));
-}
-
-absl::StatusOr<Machine> LoadMachine(const std::string& name) {
-  absl::StatusOr<Machine> preset = FindMachinePreset(name);
-  if (preset.ok()) return preset;
-  const absl::StatusOr<std::string> text = ReadInput(name);
-  if (absl::IsNotFound(text.status())) return preset.status();
-  if (!text.ok()) return text.status();
-  return ParseMachine(*text, name == "-" ? "stdin" : name);
 }
 
 // The configuration as flags, to be found in the plan.
@@ -285,13 +275,17 @@ int CompileAndWrite(const ModelSource& source, const ParallelConfig& config,
   options.machine = *std::move(machine);
   absl::StatusOr<StrategySpec> strategy = LoadStrategy(flags.parallel.strategy);
   if (!strategy.ok()) return Fail(strategy.status(), kExitBadModel);
-  for (auto& option : OptionsOf(flags.parallel.strategy, *strategy)) {
-    options.flags.push_back(std::move(option));
-  }
   options.strategy = *std::move(strategy);
   absl::StatusOr<Graph> graph =
       BuildGraph(source, config, flags.parallel.vocab_multiple.value_or(1));
   if (!graph.ok()) return Fail(graph.status(), kExitBadModel);
+  absl::optional<std::string> named = flags.parallel.strategy;
+  const absl::StatusOr<std::string> chosen = LayOutIfUnnamed(*graph, source.dims, &named, &options);
+  if (!chosen.ok()) return Fail(chosen.status(), kExitInfeasible);
+  if (!chosen->empty()) std::cerr << "note: " << *chosen;
+  for (auto& option : OptionsOf(named, options.strategy)) {
+    options.flags.push_back(std::move(option));
+  }
   Dumps dumps(flags);
   absl::StatusOr<Plan> plan = CompileWith(*graph, source, std::move(options), &dumps);
   if (absl::IsCancelled(plan.status())) return Write(flags, {}, &dumps);

@@ -81,12 +81,13 @@ struct Subcommand {
   int (*run)(const Words&);
 };
 
-constexpr std::array<Subcommand, 4> kSubcommands = {{
+constexpr std::array<Subcommand, 5> kSubcommands = {{
     {"dot", "a drawing for Graphviz", DotCommand},
     {"schedule", "the order of actions on every pipeline rank; also from flags alone",
      ScheduleCommand},
     {"groups", "the ranks that communicate together; also from flags alone", GroupsCommand},
     {"diff", "what tells two plans apart", DiffCommand},
+    {"dims", "of a model: its dims by class, and what cutting each comes to", DimsCommand},
 }};
 
 std::string Overview() {

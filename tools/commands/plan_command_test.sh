@@ -87,6 +87,12 @@ expect 1 'error: no SVG tiny.svg: Graphviz' env PATH="$tools" "$tools/mgc-plan" 
 [[ -e tiny.svg ]] && fail 'an SVG without dot'
 [[ -s tiny.dot ]] || fail 'no drawing where only its SVG is missing'
 
+# The dims of a model, not of a plan.
+mgc-plan dims gpt2-tiny --cluster h100x8 | grep -q '^mlp ' || fail 'no class mlp'
+mgc-plan dims gpt2-tiny --tp 4 --json | grep -q '"class": "mlp"' || fail 'no class mlp in JSON'
+refuse 4 'this is a plan, not a model' mgc-plan dims tiny.plan
+refuse 2 'MODEL' mgc-plan dims --json
+
 # Damaged plans: 4, never a crash.
 head -c 100 tiny.plan >cut.plan
 refuse 4 'cut.plan' mgc-plan show cut.plan

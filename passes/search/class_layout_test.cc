@@ -1,0 +1,145 @@
+#include "passes/search/class_layout.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "graph/types/machine.h"
+#include "gtest/gtest.h"
+#include "passes/graph/dim_classes.h"
+#include "passes/plan/testing/text_graph.h"
+
+namespace mgc {
+namespace {
+
+// An MLP-mixer of two layers that names no dim.
+constexpr char kMixer[] = R"(graph @mixer layers=2 (
+  param %embed.w: f32[48,64] {init="normal", std=0.1},
+  param %layers.0.tok.up: f32[16,32] {init="normal", std=0.2},
+  param %layers.0.tok.down: f32[32,16] {init="normal", std=0.2},
+  param %layers.0.ch.up: f32[64,256] {init="normal", std=0.2},
+  param %layers.0.ch.down: f32[256,64] {init="normal", std=0.2},
+  param %layers.1.tok.up: f32[16,32] {init="normal", std=0.2},
+  param %layers.1.tok.down: f32[32,16] {init="normal", std=0.2},
+  param %layers.1.ch.up: f32[64,256] {init="normal", std=0.2},
+  param %layers.1.ch.down: f32[256,64] {init="normal", std=0.2},
+  param %head.w: f32[64,10] {init="normal", std=0.2},
+  data %patches: f32[8,16,48],
+  data %labels: f32[8,10],
+  data %weights: f32[8]
+) {
+  %x0 = matmul(%patches, %embed.w) {spec="b p i, i c -> b p c"} layer embedding
+  %t0 = matmul(%x0, %layers.0.tok.up) {spec="b p c, p t -> b t c"} layer 0
+  %g0 = gelu(%t0) layer 0
+  %d0 = matmul(%g0, %layers.0.tok.down) {spec="b t c, t p -> b p c"} layer 0
+  %y0 = add(%x0, %d0) layer 0
+  %u0 = matmul(%y0, %layers.0.ch.up) {spec="b p c, c f -> b p f"} layer 0
+  %h0 = gelu(%u0) layer 0
+  %e0 = matmul(%h0, %layers.0.ch.down) {spec="b p f, f c -> b p c"} layer 0
+  %x1 = add(%y0, %e0) layer 0
+  %t1 = matmul(%x1, %layers.1.tok.up) {spec="b p c, p t -> b t c"} layer 1
+  %g1 = gelu(%t1) layer 1
+  %d1 = matmul(%g1, %layers.1.tok.down) {spec="b t c, t p -> b p c"} layer 1
+  %y1 = add(%x1, %d1) layer 1
+  %u1 = matmul(%y1, %layers.1.ch.up) {spec="b p c, c f -> b p f"} layer 1
+  %h1 = gelu(%u1) layer 1
+  %e1 = matmul(%h1, %layers.1.ch.down) {spec="b p f, f c -> b p c"} layer 1
+  %x2 = add(%y1, %e1) layer 1
+  %pool = reduce_sum(%x2) {dims=[1]} layer 2
+  %out = matmul(%pool, %head.w) {spec="b c, c k -> b k"} layer 2
+  %diff = sub(%out, %labels) layer 2
+  %sq = mul(%diff, %diff) layer 2
+  %rows = reduce_sum(%sq) {dims=[1]} layer 2
+  %loss = weighted_sum(%rows, %weights) layer 2
+  %count = total(%weights) layer 2
+  loss "loss" = %loss
+  report "count" = %count
+})";
+
+ModelDims DimsOf(const Graph& graph) {
+  ModelDims dims;
+  dims.layers = graph.num_layers();
+  return dims;
+}
+
+CompileOptions OptionsOf(int64_t tp, int64_t dp) {
+  CompileOptions options;
+  options.parallel.tp = tp;
+  options.parallel.world_size = tp * dp;
+  options.parallel.micro_batch_size = 8 / dp;
+  options.parallel.global_batch_size = 8;
+  options.machine = *FindMachinePreset("h100x8");
+  return options;
+}
+
+std::vector<std::string> NamesOf(const std::vector<ClassChoice>& choices) {
+  std::vector<std::string> names;
+  for (const ClassChoice& choice : choices) names.push_back(choice.name);
+  return names;
+}
+
+TEST(ClassLayoutTest, ClassesOfParametersInTheOrderOfTheModel) {
+  const Graph model = NameDims(ReadGraph(kMixer));
+  const auto choices = ClassChoices(model, DimsOf(model), OptionsOf(4, 1));
+  ASSERT_TRUE(choices.ok()) << choices.status();
+  EXPECT_EQ(absl::StrJoin(NamesOf(*choices), " "),
+            "embed.w#0 embed.w#1 layers.*.tok.up#0 layers.*.tok.up#1 layers.*.ch.up#1 head.w#1");
+  const ClassChoice& hidden = (*choices)[4];
+  EXPECT_EQ(hidden.size, 256);
+  EXPECT_EQ(hidden.parameter_bytes, int64_t{4} * 2 * 2 * 64 * 256);
+  EXPECT_TRUE(hidden.divides);
+  EXPECT_FALSE((*choices)[5].divides);  // 10 over 4
+  EXPECT_LT(hidden.alone.parameter_bytes, (*choices)[0].alone.parameter_bytes);
+}
+
+// Both hidden dims are cut, as Megatron cuts `mlp`.
+TEST(ClassLayoutTest, AModelWithoutNamesIsCut) {
+  const Graph model = NameDims(ReadGraph(kMixer));
+  const CompileOptions options = OptionsOf(2, 1);
+  EXPECT_FALSE(*CutsParameters(model, options.parallel, DefaultStrategy()));
+  const auto layout = LayOutByClasses(model, DimsOf(model), options);
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_TRUE(*CutsParameters(model, options.parallel, layout->strategy));
+  const auto choices = ClassChoices(model, DimsOf(model), options);
+  EXPECT_LE(layout->cost.parameter_bytes, ParameterBudget(model, *choices, 2));
+}
+
+// The chosen table against all subsets of the classes that keep the budget.
+TEST(ClassLayoutTest, NoTableIsMuchFaster) {
+  const Graph model = NameDims(ReadGraph(kMixer));
+  for (const auto& [tp, dp] : {std::pair<int64_t, int64_t>{2, 1}, {4, 2}}) {
+    const CompileOptions options = OptionsOf(tp, dp);
+    const auto choices = ClassChoices(model, DimsOf(model), options);
+    ASSERT_TRUE(choices.ok()) << choices.status();
+    const int64_t budget = ParameterBudget(model, *choices, tp);
+    int64_t best = INT64_MAX;
+    for (size_t set = 0; set < size_t{1} << choices->size(); ++set) {
+      std::vector<std::string> classes;
+      for (size_t c = 0; c < choices->size(); ++c) {
+        if ((set >> c & 1) != 0) classes.push_back((*choices)[c].name);
+      }
+      const auto cost = CostOf(model, DimsOf(model), options, ClassStrategy(classes));
+      if (!cost.ok() || cost->parameter_bytes > budget) continue;
+      best = std::min(best, cost->step_ns);
+    }
+    const auto layout = LayOutByClasses(model, DimsOf(model), options);
+    ASSERT_TRUE(layout.ok()) << layout.status();
+    EXPECT_LE(layout->cost.step_ns, best + best / 20) << "tp " << tp;
+  }
+}
+
+TEST(ClassLayoutTest, TpThatDividesNothingIsRefused) {
+  const Graph model = NameDims(ReadGraph(kMixer));
+  const auto layout = LayOutByClasses(model, DimsOf(model), OptionsOf(7, 1));
+  ASSERT_FALSE(layout.ok());
+  EXPECT_EQ(layout.status().message(),
+            "tp 7 divides no dim of any parameter; there are: embed.w#0 of 48, embed.w#1 of 64, "
+            "layers.*.tok.up#0 of 16, layers.*.tok.up#1 of 32, layers.*.ch.up#1 of 256, head.w#1 "
+            "of 10 [strategy_c5]");
+}
+
+}  // namespace
+}  // namespace mgc

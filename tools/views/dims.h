@@ -1,0 +1,22 @@
+// The dim classes of a model, and what tensor parallelism on each would come to, as a report.
+
+#ifndef MGC_TOOLS_VIEWS_DIMS_H_
+#define MGC_TOOLS_VIEWS_DIMS_H_
+
+#include <string>
+#include <vector>
+
+#include "passes/search/class_layout.h"
+
+namespace mgc {
+
+// One line a class: size, bytes of the parameters that have it, and, where tp divides it, bytes of
+// parameters on a rank and the predicted step if tp cuts this class alone.
+std::string DimsText(const std::vector<ClassChoice>& classes);
+
+// A list of the same, one object a class; the step only where tp divides it.
+std::string DimsJson(const std::vector<ClassChoice>& classes);
+
+}  // namespace mgc
+
+#endif  // MGC_TOOLS_VIEWS_DIMS_H_
