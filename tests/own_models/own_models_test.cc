@@ -2,6 +2,8 @@
 // proved, or is refused before in words of the model. A file's comments say which:
 //
 //   // proved: tp=2 dp=2         compiled with these options (tests/filetest/pass_runner.h)
+//   // classes: tp=2             the same with rows for the model's dim classes, which keep to
+//                                their budget of parameter bytes (passes/search/class_layout.h)
 //   // refused: pp=2: text       refused as infeasible; the error contains the text
 
 #include <algorithm>
@@ -23,6 +25,8 @@
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "passes/compile.h"
+#include "passes/graph/dim_classes.h"
+#include "passes/search/class_layout.h"
 #include "tests/filetest/pass_runner.h"
 
 namespace mgc {
@@ -39,11 +43,23 @@ std::vector<std::string> ModelFiles() {
   return files;
 }
 
+// The rows for a model's dim classes, which keep to its budget of parameter bytes.
+absl::StatusOr<StrategySpec> StrategyByClasses(const Graph& model, const CompileOptions& options) {
+  MGC_ASSIGN_OR_RETURN(const ClassLayout layout, LayOutByClasses(model, ModelDims(), options));
+  MGC_ASSIGN_OR_RETURN(const std::vector<ClassChoice> choices,
+                       ClassChoices(model, ModelDims(), options));
+  EXPECT_LE(layout.cost.parameter_bytes, ParameterBudget(model, choices, options.parallel.tp));
+  return layout.strategy;
+}
+
 // OK where the plan is proved; it reads back from text and bytes.
-absl::Status CompileAndProve(const Graph& model, absl::string_view options) {
+absl::Status CompileAndProve(const Graph& model, absl::string_view options, bool by_classes) {
   CompileOptions compile;
   MGC_ASSIGN_OR_RETURN(compile.parallel, ParseParallel(options, model));
   compile.machine = MachinePresets().front();
+  if (by_classes) {
+    MGC_ASSIGN_OR_RETURN(compile.strategy, StrategyByClasses(model, compile));
+  }
   MGC_ASSIGN_OR_RETURN(Plan plan, Compile(model, ModelDims(), compile));
   MGC_RETURN_IF_ERROR(ProvePlan(&plan));
   const std::string text = PrintPlan(plan);
@@ -61,18 +77,21 @@ TEST_P(OwnModelsTest, IsProvedOrRefusedByName) {
   const std::string file = "tests/own_models/" + GetParam() + ".mgc";
   const absl::StatusOr<std::string> text = ReadFile(file);
   ASSERT_TRUE(text.ok()) << text.status();
-  const absl::StatusOr<Graph> model = ParseGraph(*text, file);
-  ASSERT_TRUE(model.ok()) << model.status();
-  ASSERT_TRUE(CheckGraph(*model).ok()) << CheckGraph(*model);
+  const absl::StatusOr<Graph> read = ParseGraph(*text, file);
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_TRUE(CheckGraph(*read).ok()) << CheckGraph(*read);
+  const Graph model = NameDims(*read);  // as mgc-compile reads it
   int tried = 0;
   for (absl::string_view line : absl::StrSplit(*text, '\n')) {
     SCOPED_TRACE(line);
     if (absl::ConsumePrefix(&line, "// proved:")) {
-      EXPECT_EQ(CompileAndProve(*model, line), absl::OkStatus());
+      EXPECT_EQ(CompileAndProve(model, line, /*by_classes=*/false), absl::OkStatus());
+    } else if (absl::ConsumePrefix(&line, "// classes:")) {
+      EXPECT_EQ(CompileAndProve(model, line, /*by_classes=*/true), absl::OkStatus());
     } else if (absl::ConsumePrefix(&line, "// refused:")) {
       const std::pair<absl::string_view, absl::string_view> parts =
           absl::StrSplit(line, absl::MaxSplits(": ", 1));
-      const absl::Status status = CompileAndProve(*model, parts.first);
+      const absl::Status status = CompileAndProve(model, parts.first, /*by_classes=*/false);
       EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
       EXPECT_THAT(std::string(status.message()), HasSubstr(std::string(parts.second)));
     } else {
