@@ -176,16 +176,14 @@ void WriteMemory(const Plan& plan, JsonWriter* json) {
 }  // namespace
 
 std::string CutOf(const ParamEntry& entry, const Mesh& mesh) {
+  std::vector<std::string> cuts;
   for (size_t i = 0; i < entry.sharding.dims.size(); ++i) {
     if (entry.sharding.dims[i].empty()) continue;
-    const std::string over = mesh.GroupName(entry.sharding.dims[i].AsSet());
-    const bool vocab = entry.type.dims[i].name == "vocab";
-    const std::string& last = entry.type.dims.back().name;
-    const bool product = entry.type.ndim() > 1 && (last == "embed" || last.empty());
-    const bool summed = i == 0 && product;
-    return absl::StrCat(vocab ? "vocab" : summed ? "rowwise" : "colwise", " over ", over);
+    const std::string& name = entry.type.dims[i].name;
+    cuts.push_back(absl::StrCat(name.empty() ? absl::StrCat("dim ", i) : name, " over ",
+                                mesh.GroupName(entry.sharding.dims[i].AsSet())));
   }
-  return "replicated";
+  return cuts.empty() ? "replicated" : absl::StrJoin(cuts, ", ");
 }
 
 double IdealBubble(const Plan& plan) {

@@ -11,8 +11,7 @@
 
 namespace mgc {
 
-// How tensor parallelism cuts a parameter: `colwise` (what it produces), `rowwise` (what it sums
-// over: the first dim of a projection into the residual stream), `vocab`, or `replicated`.
+// Which dims of a parameter are cut, and over which axes: `mlp over tp`; else `replicated`.
 std::string CutOf(const ParamEntry& entry, const Mesh& mesh);
 
 // Share of a step that the pipeline's ends are idle at equal costs: (pp - 1) / (vp M), relative to

@@ -218,8 +218,8 @@ TEST(InstructionsTest, SegmentsOnceAndCallsCounted) {
 
 TEST(ShowTest, SaysHowParametersLie) {
   const Plan plan = SmallPlan();
-  EXPECT_EQ(CutOf(plan.blocks[0].entries[0], plan.mesh), "colwise over tp");
-  EXPECT_EQ(CutOf(plan.blocks[0].entries[1], plan.mesh), "rowwise over tp");
+  EXPECT_EQ(CutOf(plan.blocks[0].entries[0], plan.mesh), "mlp over tp");
+  EXPECT_EQ(CutOf(plan.blocks[0].entries[1], plan.mesh), "mlp over tp");
   EXPECT_EQ(ParameterCount(plan), 2 * 2 * 16 * 64);
   EXPECT_DOUBLE_EQ(IdealBubble(plan), 0.25);
   const std::string text = ShowText(plan);
