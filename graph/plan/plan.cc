@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace mgc {
 namespace {
@@ -14,6 +16,11 @@ TensorType TileOf(const Slot& slot, const Mesh& mesh) {
     tile.dims.push_back({size, "", 1});
   }
   return tile;
+}
+
+// `tied`, `tied.3`: of parameters that several layers use.
+bool IsTiedBlock(absl::string_view name) {
+  return absl::ConsumePrefix(&name, kTiedBlock) && (name.empty() || name[0] == '.');
 }
 
 }  // namespace
@@ -76,11 +83,12 @@ absl::optional<ActionRef> NeighbourInPlace(const std::vector<StagePlace>& stages
 
 const HeldBlock* FindHeld(const Plan& plan, const PlanClass& plan_class, absl::string_view block,
                           int layer) {
+  // A number is that of another layer than the call's, whose own block is meant.
+  const bool by_layer = block.empty() || absl::SimpleAtoi(block, &layer);
   for (const HeldBlock& held : plan_class.blocks) {
     if (held.block < 0 || held.block >= static_cast<int>(plan.blocks.size())) continue;
-    if (block.empty() && held.layer != layer) continue;
     const std::string& name = plan.blocks[static_cast<size_t>(held.block)].name;
-    if (block.empty() ? name != kTiedBlock : name == block) return &held;
+    if (by_layer ? held.layer == layer && !IsTiedBlock(name) : name == block) return &held;
   }
   return nullptr;
 }

@@ -40,6 +40,26 @@ class Backward : public GradContext {
     return {grads_[Index(primal)].rbegin(), grads_[Index(primal)].rend()};
   }
 
+  // One contribution for every layer that uses a value, in order of use: what one layer contributes
+  // is added there, in the place of its first use, the last that backward comes to.
+  std::vector<Use> SumsByLayer(ValueId primal) {
+    std::vector<std::vector<Use>> layers;
+    for (const Use& use : UsesOf(primal)) {
+      const auto same = std::find_if(layers.begin(), layers.end(), [&](const auto& uses) {
+        return uses[0].like.layer == use.like.layer;
+      });
+      if (same == layers.end()) {
+        layers.push_back({use});
+      } else {
+        same->push_back(use);
+      }
+    }
+    std::vector<Use> sums;
+    for (const std::vector<Use>& uses : layers)
+      sums.push_back({Added(primal, uses, uses[0].like), uses[0].like});
+    return sums;
+  }
+
   // Names gradients after their primals, now that all uses are known: `%x.grad`, or `%x.grad.1`,
   // `%x.grad.2` in order of use where several are added. What a rule makes on the way keeps the
   // name of the gradient it starts from, and its op's: `%y.grad.mul`.
@@ -118,16 +138,19 @@ class Backward : public GradContext {
   ValueId Sum(ValueId id) {
     const std::vector<Use>& uses = grads_[Index(id)];
     if (uses.empty()) return kNone;
+    const auto earliest =
+        std::min_element(uses.begin(), uses.end(),
+                         [](const Use& a, const Use& b) { return a.like.layer < b.like.layer; });
+    return Added(id, uses, earliest->like);
+  }
+
+  // Contributions to the gradient of `primal`, at least one, added in one place.
+  ValueId Added(ValueId primal, const std::vector<Use>& uses, const Node& like) {
     if (uses.size() == 1) return uses[0].gradient;
     std::vector<ValueId> terms;
-    const Use* place = &uses[0];
-    for (const Use& use : uses) {
-      terms.push_back(use.gradient);
-      if (use.like.layer < place->like.layer) place = &use;
-    }
-    const Node like = place->like;
-    const ValueId sum = builder_->Emit("add", std::move(terms), {}, like, GradientName(id));
-    builder_->SetPrimal(sum, id);
+    for (const Use& use : uses) terms.push_back(use.gradient);
+    const ValueId sum = builder_->Emit("add", std::move(terms), {}, like, GradientName(primal));
+    builder_->SetPrimal(sum, primal);
     return sum;
   }
 
@@ -186,8 +209,8 @@ class Update {
     Report(kTokenReport, tokens);
   }
 
-  absl::Status StepParameters(const Backward& backward) {
-    backward_ = &backward;
+  absl::Status StepParameters(Backward* backward) {
+    backward_ = backward;
     for (const char* name : kUpdateScalars) {
       scalars_.push_back(builder_->AddInput(name, kScalar, InputKind::kScalar));
     }
@@ -261,8 +284,17 @@ class Update {
     return builder_->Emit("total", {entry}, {}, update_, name);
   }
 
+  // Where a parameter is updated: the layer of its first use, with a gradient or without.
+  int HomeLayer(ValueId param) const {
+    const std::vector<Node>& nodes = builder_->graph().nodes();
+    const auto first = std::find_if(nodes.begin(), nodes.end(), [param](const Node& node) {
+      return std::find(node.inputs.begin(), node.inputs.end(), param) != node.inputs.end();
+    });
+    return first == nodes.end() ? kNoLayer : first->layer;
+  }
+
   ValueId MeanGradient(ValueId param) {
-    const std::vector<Backward::Use> uses = backward_->UsesOf(param);
+    const std::vector<Backward::Use> uses = backward_->SumsByLayer(param);
     const std::string name = builder_->graph().value(param).name;
     std::vector<ValueId> sums;
     for (size_t i = 0; i < uses.size(); ++i) {
@@ -271,7 +303,7 @@ class Update {
           AccumulateAt(absl::StrCat(GradName(name), suffix), uses[i].gradient, name, uses[i].like));
     }
     if (sums.empty()) return kNone;
-    update_.layer = uses[0].like.layer;
+    update_.layer = HomeLayer(param);
     update_.origin = absl::StrCat("update of ", name);
     ValueId sum = sums[0];
     if (sums.size() > 1) {
@@ -324,7 +356,7 @@ class Update {
   }
 
   GraphBuilder* builder_;
-  const Backward* backward_ = nullptr;
+  Backward* backward_ = nullptr;
   Node update_;  // phase and origin of update nodes
   std::vector<ValueId> scalars_;
   std::vector<ValueId> squares_;  // of the parameters' gradients, in order of parameters
@@ -345,7 +377,7 @@ absl::StatusOr<Graph> Differentiate(const Graph& logical) {
   builder.ClearOutputs();
   Update update(&builder);
   update.ReportLoss(terms);
-  MGC_RETURN_IF_ERROR(update.StepParameters(backward));
+  MGC_RETURN_IF_ERROR(update.StepParameters(&backward));
   Rewriter named(builder.graph(), Level::kTraining);
   backward.NameGradients(&named);
   for (const Node& node : builder.graph().nodes()) named.Copy(node);

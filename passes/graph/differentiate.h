@@ -9,9 +9,10 @@
 //                                %w, %w/m, %w/v = adamw(...)
 //
 // Runs before sharding, so that forward, backward and optimizer are sharded by one mechanism.
-// Every use of a parameter has its own accumulator; they are added in the update, in order of use,
-// so that cutting a tied weight over stages changes no bit. A gradient stays a sum over tokens
-// until the update divides it, once, by the token count of the whole step.
+// Contributions of one layer to a parameter's gradient are added in that layer. Every layer that
+// uses a parameter has an accumulator of its own; they are added in the update, in order of use, so
+// that cutting a weight tied at both ends over stages changes no bit. A gradient stays a sum over
+// tokens until the update divides it, once, by the token count of the whole step.
 
 #ifndef MGC_PASSES_GRAPH_DIFFERENTIATE_H_
 #define MGC_PASSES_GRAPH_DIFFERENTIATE_H_

@@ -62,7 +62,7 @@ std::vector<std::pair<std::string, int>> Accumulators(const Graph& graph) {
   return found;
 }
 
-TEST(DifferentiateTest, EveryUseOfAParameterHasItsAccumulator) {
+TEST(DifferentiateTest, EveryLayerThatUsesAParameterHasItsAccumulator) {
   const Graph graph = Training(kTied);
   EXPECT_EQ(Accumulators(graph),
             (std::vector<std::pair<std::string, int>>{{"loss/sum", 2},
@@ -113,9 +113,13 @@ TEST(DifferentiateTest, TheWeightOfALossSeedsItsBackward) {
   })");
   EXPECT_EQ(graph.node(graph.value(graph.FindValue("a.seed")).producer).attrs.Real("value"), 1.0);
   EXPECT_EQ(graph.node(graph.value(graph.FindValue("b.seed")).producer).attrs.Real("value"), 0.25);
-  // Terms are not added up: two uses of w, two accumulators.
+  // Terms are not added up, gradients are: two uses of w in one place, one accumulator.
+  const Node& sum = graph.node(graph.value(graph.FindValue("w.grad")).producer);
+  EXPECT_EQ(sum.phase, Phase::kBackward);
+  EXPECT_EQ(sum.inputs,
+            (std::vector<ValueId>{graph.FindValue("w.grad.1"), graph.FindValue("w.grad.2")}));
   EXPECT_NE(graph.FindValue("w/grad"), kNone);
-  EXPECT_NE(graph.FindValue("w/grad.2"), kNone);
+  EXPECT_EQ(graph.FindValue("w/grad.2"), kNone);
 }
 
 // The step's only division is by the token count, once, behind the resolved gradient.

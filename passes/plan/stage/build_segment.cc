@@ -118,33 +118,33 @@ class Builder {
       return;
     }
     for (ValueId id : node.inputs) WaitFor(id);
+    AddCompute(node, node.inputs);
+  }
+
+  void AddCompute(const Node& node, const std::vector<ValueId>& inputs) {
     Instr instr = NewInstr(node, InstrKind::kCompute);
-    for (ValueId id : node.inputs) instr.inputs.push_back(slots_.Of(id));
+    for (ValueId id : inputs) instr.inputs.push_back(slots_.Of(id));
     for (ValueId id : node.outputs) instr.outputs.push_back(slots_.Of(id));
     segment_.instrs.push_back(std::move(instr));
   }
 
-  // The accumulators of a tied parameter: added where one class holds both, else summed over the
-  // first and last stage.
+  // The accumulators of a tied parameter: those that the class holds are added, and the result is
+  // summed over the first and last stage where those hold the others (CheckShared).
   bool AddTied(const Node& node) {
-    ValueId held = kNone;
-    bool all = true;
+    std::vector<ValueId> held;
     for (ValueId id : node.inputs) {
       const int layer = context_.places->GradLayer(parts_.RootOf(id));
       if (layer == kNoLayer) return false;
-      if (context_.holds(layer)) {
-        held = id;
-      } else {
-        all = false;
-      }
+      if (context_.holds(layer)) held.push_back(id);
     }
-    if (all) return false;
-    slots_.StandIn(node.outputs[0], held);
+    if (held.size() == node.inputs.size()) return false;
+    slots_.StandIn(node.outputs[0], held[0]);
+    if (held.size() > 1) AddCompute(node, held);
     Instr start = NewInstr(node, InstrKind::kStart);
     start.op = FindOp("all_reduce");
     start.attrs = {{"label", std::string("embedding")}};
     SetJoinsEnds(&start);
-    start.inputs = {slots_.Of(held)};
+    start.inputs = {slots_.Of(held.size() > 1 ? node.outputs[0] : held[0])};
     start.outputs = start.inputs;
     Start(std::move(start), {node.outputs[0]});
     return true;

@@ -10,11 +10,6 @@
 namespace mgc {
 namespace {
 
-std::string NameOfLayer(int layer, int num_layers) {
-  if (layer == kEmbeddingLayer) return "the embedding";
-  return layer == num_layers ? "the head" : absl::StrCat("layer ", layer);
-}
-
 std::map<int, int> StagesByLayer(const LayerPlacement& placement, int num_layers) {
   std::map<int, int> stages;
   for (size_t s = 0; s < placement.stages.size(); ++s) {

@@ -1,9 +1,15 @@
 #include "passes/plan/stage/parts.h"
 
+#include "absl/strings/str_cat.h"
 #include "graph/ir/collective.h"
 #include "graph/ir/op.h"
 
 namespace mgc {
+
+std::string NameOfLayer(int layer, int num_layers) {
+  if (layer == kEmbeddingLayer) return "the embedding";
+  return layer == num_layers ? "the head" : absl::StrCat("layer ", layer);
+}
 
 Parts::Parts(const Graph& graph)
     : graph_(graph),

@@ -8,6 +8,7 @@
 #ifndef MGC_PASSES_PLAN_STAGE_PARTS_H_
 #define MGC_PASSES_PLAN_STAGE_PARTS_H_
 
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct Part {
     return a.phase == b.phase && a.number == b.number && a.layer == b.layer;
   }
 };
+
+// `the embedding`, `layer 3`, `the head`: as messages call them.
+std::string NameOfLayer(int layer, int num_layers);
 
 // Facts about the values of one local graph, shared by all classes.
 class Parts {

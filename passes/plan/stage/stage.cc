@@ -17,12 +17,18 @@
 #include "passes/plan/stage/build_segment.h"
 #include "passes/plan/stage/fold_segments.h"
 #include "passes/plan/stage/parts.h"
+#include "passes/plan/stage/shared_params.h"
 #include "passes/plan/stage/value_places.h"
 
 namespace mgc {
 namespace {
 
-bool HaveSameEntries(const ParamBlock& a, const ParamBlock& b) {
+// But for their names. Layers without parameters may still keep gradients, of what others own.
+bool AreEqual(const ParamBlock& a, const ParamBlock& b) {
+  const auto bytes = [](const ParamBlock& block) {
+    return std::tie(block.param_bytes, block.grad_bytes, block.state_bytes);
+  };
+  if (bytes(a) != bytes(b)) return false;
   const auto fields = [](const ParamEntry& e) {
     return std::tie(e.name, e.type, e.sharding, e.state_sharding, e.init, e.param_offset,
                     e.mean_base, e.mean_offset, e.m_offset, e.v_offset);
@@ -263,6 +269,7 @@ class Stager {
   absl::StatusOr<StagedPlan> Run() {
     MGC_RETURN_IF_ERROR(train_crossings_.Check());
     MGC_RETURN_IF_ERROR(eval_crossings_.Check());
+    MGC_RETURN_IF_ERROR(CheckShared(train_parts_, train_crossings_, placement_));
     plan_.mesh = train_parts_.graph().mesh();
     plan_.stages = placement_.places;
     const auto train_nodes = NodesByPart(train_parts_);
@@ -319,7 +326,7 @@ class Stager {
   // the second is called `layer.2`.
   int BlockOf(int layer, bool tied) {
     const Graph& graph = train_parts_.graph();
-    const std::string kind = tied ? kTiedBlock : LayerKind(layer, graph.num_layers());
+    const std::string kind = tied ? TiedBlockOf(layer) : LayerKind(layer, graph.num_layers());
     ParamBlock block;
     const ValuePlaces::BlockBytes& bytes = train_places_.block(layer, tied);
     block.param_bytes = bytes.params;
@@ -334,7 +341,7 @@ class Stager {
           std::find_if(plan_.blocks.begin(), plan_.blocks.end(),
                        [&](const ParamBlock& other) { return other.name == block.name; });
       if (found == plan_.blocks.end()) break;
-      if (HaveSameEntries(*found, block)) return static_cast<int>(found - plan_.blocks.begin());
+      if (AreEqual(*found, block)) return static_cast<int>(found - plan_.blocks.begin());
       block.name = absl::StrCat(kind, ".", number);
     }
     plan_.blocks.push_back(std::move(block));

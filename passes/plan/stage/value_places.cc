@@ -2,15 +2,13 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "graph/ir/step_vector.h"
 
 namespace mgc {
 namespace {
 
 bool IsTransient(const ValuePlace& place) { return place.formal.region == Region::kTransient; }
-
-// Of parameters that several layers use, or of the layer's own.
-std::string BlockName(bool tied) { return tied ? kTiedBlock : ""; }
 
 }  // namespace
 
@@ -22,6 +20,10 @@ int64_t RoomFor(const Graph& graph, ValueId id) {
 std::string LayerKind(int layer, int num_layers) {
   if (layer == kEmbeddingLayer) return "embedding";
   return layer == num_layers ? "head" : "layer";
+}
+
+std::string TiedBlockOf(int layer) {
+  return layer == kEmbeddingLayer ? kTiedBlock : absl::StrCat(kTiedBlock, ".", layer);
 }
 
 ValuePlaces::ValuePlaces(const Parts& parts, const Crossings& crossings, const ValuePlaces* trained)
@@ -74,20 +76,21 @@ void ValuePlaces::PlaceInputs(const ValuePlaces* trained) {
     const bool gradient = input.kind == InputKind::kAccumulator;
     const int layer = parts_.HomeLayer(gradient ? id : param);
     BlockBytes& block = blocks_[{layer, tied && !gradient}];
+    const std::string name = tied ? TiedBlockOf(layer) : "";
     if (input.kind == InputKind::kParam) {
       if (trained != nullptr) {
         const ValueId there = trained->graph_.FindValue(graph_.value(id).name);
         places_[Index(id)] = trained->places_[Index(there)];
         continue;
       }
-      places_[Index(id)] = {{Region::kParams, BlockName(tied)}, block.params};
+      places_[Index(id)] = {{Region::kParams, name}, block.params};
       block.params += RoomFor(graph_, id);
     } else if (gradient) {
       places_[Index(id)] = {{Region::kGrads, ""}, block.grads};
       grad_layer_[Index(id)] = layer;
       block.grads += RoomFor(graph_, id);
     } else {
-      places_[Index(id)] = {{Region::kStates, BlockName(tied)}, block.states};
+      places_[Index(id)] = {{Region::kStates, name}, block.states};
       block.states += RoomFor(graph_, id);
     }
   }
@@ -104,7 +107,7 @@ void ValuePlaces::PlaceNodes() {
       } else if (parts_.IsGradient(id)) {
         const bool tied = parts_.IsTied(parts_.ParamOf(id));
         BlockBytes& block = blocks_[{node.layer, tied}];
-        places_[Index(id)] = {{Region::kGrads, BlockName(tied)}, block.grads};
+        places_[Index(id)] = {{Region::kGrads, tied ? TiedBlockOf(node.layer) : ""}, block.grads};
         grad_layer_[Index(id)] = node.layer;
         block.grads += RoomFor(graph_, id);
       }
@@ -135,8 +138,10 @@ ValuePlace ValuePlaces::PlaceOf(ValueId id, int layer) const {
   const ValueId root = parts_.RootOf(id);
   ValuePlace place = places_[Index(root)];
   if (place.formal.region == Region::kNorm) place.offset -= NormBase(layer);
-  if (place.formal == Formal{Region::kGrads, ""} && grad_layer_[Index(root)] != layer) {
-    place.formal.block = LayerKind(grad_layer_[Index(root)], graph_.num_layers());
+  const int home = grad_layer_[Index(root)];
+  if (place.formal == Formal{Region::kGrads, ""} && home != layer) {
+    const bool is_end = home == kEmbeddingLayer || home == graph_.num_layers();
+    place.formal.block = is_end ? LayerKind(home, graph_.num_layers()) : absl::StrCat(home);
   }
   return place;
 }

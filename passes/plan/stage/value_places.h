@@ -26,6 +26,9 @@ int64_t RoomFor(const Graph& graph, ValueId id);
 
 // `embedding`, `layer` or `head`.
 std::string LayerKind(int layer, int num_layers);
+// The block of the parameters that `layer` is the first to use, others after it: `tied` of the
+// embedding, `tied.3`.
+std::string TiedBlockOf(int layer);
 
 class ValuePlaces {
  public:
