@@ -1,6 +1,7 @@
 #include "graph/ir/vocabulary.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "graph/ir/op.h"
@@ -13,17 +14,11 @@ bool IsLookup(const OpDef& op) {
          !op.index_operands.empty();
 }
 
-}  // namespace
-
-int64_t VocabularyOf(const Graph& logical) {
-  std::vector<bool> is_data(logical.values().size(), false);
+// `is_data`: by value, the inputs whose indices are followed.
+int64_t FewestEntries(const Graph& logical, std::vector<bool> is_data) {
   const auto data = [&](ValueId id) -> std::vector<bool>::reference {
     return is_data[static_cast<size_t>(id)];
   };
-  for (const GraphInput& input : logical.inputs()) {
-    data(input.value) =
-        input.kind == InputKind::kData && logical.type(input.value).dtype == DType::kI64;
-  }
   int64_t fewest = 0;
   for (const Node& node : logical.nodes()) {
     const bool reads = std::any_of(node.inputs.begin(), node.inputs.end(), data);
@@ -40,6 +35,29 @@ int64_t VocabularyOf(const Graph& logical) {
     fewest = fewest == 0 ? entries : std::min(fewest, entries);
   }
   return fewest;
+}
+
+bool IsIndices(const Graph& logical, const GraphInput& input) {
+  return input.kind == InputKind::kData && logical.type(input.value).dtype == DType::kI64;
+}
+
+}  // namespace
+
+int64_t VocabularyOf(const Graph& logical) {
+  std::vector<bool> is_data(logical.values().size(), false);
+  for (const GraphInput& input : logical.inputs()) {
+    is_data[static_cast<size_t>(input.value)] = IsIndices(logical, input);
+  }
+  return FewestEntries(logical, std::move(is_data));
+}
+
+int64_t VocabularyOf(const Graph& logical, absl::string_view input) {
+  const ValueId value = logical.FindValue(input);
+  const GraphInput* found = value == kNone ? nullptr : logical.FindInput(value);
+  if (found == nullptr || !IsIndices(logical, *found)) return 0;
+  std::vector<bool> is_data(logical.values().size(), false);
+  is_data[static_cast<size_t>(value)] = true;
+  return FewestEntries(logical, std::move(is_data));
 }
 
 }  // namespace mgc

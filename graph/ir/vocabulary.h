@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
 #include "graph/ir/graph.h"
 
 namespace mgc {
@@ -14,6 +15,8 @@ namespace mgc {
 // (OpDef::offset_factors); the dim's name plays no part. Indices are followed through ops that make
 // indices of them.
 int64_t VocabularyOf(const Graph& logical);
+// The same of one data input; 0 where the model has none of this name.
+int64_t VocabularyOf(const Graph& logical, absl::string_view input);
 
 }  // namespace mgc
 

@@ -1,32 +1,52 @@
 #include "graph/plan/data_input.h"
 
+#include <map>
+#include <utility>
+#include <variant>
+
 #include "graph/ir/step_names.h"
 
 namespace mgc {
+namespace {
 
-absl::string_view NameOf(DataInput input) {
-  switch (input) {
-    case DataInput::kTokens:
-      return kTokensInput;
-    case DataInput::kTargets:
-      return kTargetsInput;
-    case DataInput::kWeights:
-      return kWeightsInput;
-  }
-  return "";
+bool IsText(absl::string_view name, const TensorType& type) {
+  return (name == kTokensInput || name == kTargetsInput) && type.dtype == DType::kI64 &&
+         type.dims.size() == 2;
 }
 
-absl::optional<DataInput> DataInputNamed(absl::string_view name) {
-  for (const DataInput input : {DataInput::kTokens, DataInput::kTargets, DataInput::kWeights}) {
-    if (NameOf(input) == name) return input;
+}  // namespace
+
+std::vector<DataInput> DataInputsOf(const Plan& plan) {
+  std::map<std::string, TensorType> types;
+  for (const Segment& segment : plan.segments) {
+    for (const Instr& instr : segment.instrs) {
+      const AttrValue* name = instr.attrs.Find("name");
+      if (instr.kind != InstrKind::kLoad || instr.outputs.size() != 1 || name == nullptr) continue;
+      const size_t slot = static_cast<size_t>(instr.outputs[0]);
+      if (slot >= segment.slots.size() || !std::holds_alternative<std::string>(*name)) continue;
+      types.emplace(std::get<std::string>(*name), segment.slots[slot].type);
+    }
   }
-  return absl::nullopt;
+  std::vector<DataInput> inputs;
+  inputs.reserve(types.size());
+  for (auto& [name, type] : types) inputs.push_back({name, std::move(type)});
+  return inputs;
 }
 
-TensorType TypeOf(DataInput input, const Plan& plan) {
-  return {
-      input == DataInput::kWeights ? DType::kF32 : DType::kI64,
-      {{plan.global_batch_size / plan.num_micro_batches, "batch", 1}, {plan.seq_length, "seq", 1}}};
+DataFeed FeedOf(absl::string_view name, const TensorType& type, int64_t tokens_per_sample) {
+  if (name == kWeightsInput && type.dtype == DType::kF32) return DataFeed::kOnes;
+  if (!IsText(name, type) || type.dims[1].size != tokens_per_sample) return DataFeed::kNone;
+  return name == kTokensInput ? DataFeed::kTokens : DataFeed::kTargets;
+}
+
+int64_t TokensPerSample(const Graph& model) {
+  for (const char* name : {kTokensInput, kTargetsInput}) {
+    const ValueId value = model.FindValue(name);
+    const GraphInput* input = value == kNone ? nullptr : model.FindInput(value);
+    if (input == nullptr || input->kind != InputKind::kData) continue;
+    if (IsText(name, model.type(value))) return model.type(value).dims[1].size;
+  }
+  return 0;
 }
 
 }  // namespace mgc

@@ -1,25 +1,42 @@
-// What a step is fed with: the data inputs that the load instructions of a plan may name.
+// What a step is fed with: the data inputs that the load instructions of a plan name.
 
 #ifndef MGC_GRAPH_PLAN_DATA_INPUT_H_
 #define MGC_GRAPH_PLAN_DATA_INPUT_H_
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
-#include "absl/types/optional.h"
+#include "graph/ir/graph.h"
 #include "graph/plan/plan.h"
 #include "graph/types/tensor_type.h"
 
 namespace mgc {
 
-enum class DataInput : uint8_t { kTokens, kTargets, kWeights };
-absl::string_view NameOf(DataInput input);  // `tokens`, ...
-// None for another name.
-absl::optional<DataInput> DataInputNamed(absl::string_view name);
+// A data input: its name in the model, and its values for one micro-batch of all ranks. Of a plan
+// that is to run the first dim counts samples (plan_c14).
+struct DataInput {
+  std::string name;
+  TensorType type;
+};
 
-// Its values for one micro-batch of all ranks: [samples, tokens per sample], indices of tokens, or
-// what each of them counts.
-TensorType TypeOf(DataInput input, const Plan& plan);
+// All that segments load, ordered by name. Loads that graph/plan/plan_check.h refuses are left out;
+// of two that disagree in their type the first counts.
+std::vector<DataInput> DataInputsOf(const Plan& plan);
+
+// What an input takes when no tensor is given for it.
+enum class DataFeed : uint8_t {
+  kNone,     // there is nothing: a tensor must be given
+  kTokens,   // `tokens`, i64 [samples, tokens of a sample]: those of a text
+  kTargets,  // `targets`, likewise: those one further on
+  kOnes,     // `weights`, f32 of any shape: 1 for every sample that counts
+};
+DataFeed FeedOf(absl::string_view name, const TensorType& type, int64_t tokens_per_sample);
+
+// The tokens of a sample, as `tokens`, else `targets`, are written in the model: the size of their
+// second and last dim. 0 when a model has neither as i64 [samples, tokens].
+int64_t TokensPerSample(const Graph& model);
 
 }  // namespace mgc
 

@@ -13,6 +13,7 @@
 #include "graph/base/file.h"
 #include "graph/ir/assemble.h"
 #include "graph/ir/model_layers.h"
+#include "graph/plan/data_input.h"
 #include "graph/plan/instr_collective.h"
 #include "graph/plan/plan_check_internal.h"
 
@@ -123,8 +124,10 @@ class PlanCheck {
 
   Diagnostics Run() {
     CheckSizes();
-    for (const Segment& segment : plan_.segments)
-      CheckSegment(plan_, segment, to_run_, &violations_);
+    const std::vector<DataInput> inputs = to_run_ ? DataInputsOf(plan_) : std::vector<DataInput>();
+    for (const Segment& segment : plan_.segments) {
+      CheckSegment(plan_, segment, to_run_ ? &inputs : nullptr, &violations_);
+    }
     for (const ParamBlock& block : plan_.blocks) CheckBlock(plan_, block, &violations_);
     // What follows walks along the numbers that these have checked.
     if (violations_.empty()) CheckTables();

@@ -42,8 +42,8 @@ Diagnostics FindPlanViolations(const Plan& plan, PlanExtent extent = PlanExtent:
 
 // OK, or InvalidArgument with all violations.
 absl::Status CheckPlan(const Plan& plan);
-// The same, and plan_c14: a model may name its data inputs as it likes, a plan that is to run loads
-// what a step is fed with.
+// The same, and plan_c14: what a plan that is to run loads is something that a step can be fed with
+// (graph/plan/data_input.h).
 absl::Status CheckPlanToRun(const Plan& plan);
 
 }  // namespace mgc

@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "graph/base/diagnostic.h"
+#include "graph/plan/data_input.h"
 #include "graph/plan/plan.h"
 #include "graph/plan/plan_check.h"
 #include "graph/plan/plan_refs.h"
@@ -63,7 +64,9 @@ class PlaceCheck {
 };
 
 // plan_c2, c3, c7, c8, c9, c14 (if it is to run), c15, c16, c17 of one segment.
-void CheckSegment(const Plan& plan, const Segment& segment, bool to_run, Diagnostics* violations);
+// `inputs`: what a plan that is to run loads (plan_c14); null for another.
+void CheckSegment(const Plan& plan, const Segment& segment, const std::vector<DataInput>* inputs,
+                  Diagnostics* violations);
 
 // plan_c6, c10, c11, c12, c20 of all programs, once classes, chunks and calls are sound; as far as
 // actions are decided plan_c6 and plan_c11 of them.

@@ -52,36 +52,40 @@ void CheckWorkspace(const Plan& plan, const Segment& segment, PlaceCheck* check)
   }
 }
 
-// A load, whose slots exist; with `to_run` also that the runtime has such an input.
+// A load, whose slots exist; with `inputs` also that a step can be fed with it.
 void CheckLoad(const Plan& plan, const Segment& segment, const Instr& instr,
-               const std::string& name, bool to_run, PlaceCheck* check) {
+               const std::string& name, const std::vector<DataInput>* inputs, PlaceCheck* check) {
   const AttrValue* data = instr.attrs.Find("name");
   if (!check->Require(instr.inputs.empty() && instr.outputs.size() == 1 && data != nullptr &&
                           std::holds_alternative<std::string>(*data),
                       "plan_c3", name, " loads one slot from the data input of attribute `name`")) {
     return;
   }
-  if (!to_run) return;
+  if (inputs == nullptr) return;
   const std::string& named = std::get<std::string>(*data);
-  const absl::optional<DataInput> input = DataInputNamed(named);
-  if (!check->Require(input.has_value(), "plan_c14", name, " loads `", EscapeBytes(named),
-                      "`; a step is fed with tokens, targets and weights")) {
-    return;
+  const TensorType& type = segment.slots[static_cast<size_t>(instr.outputs[0])].type;
+  const Sharding& sharding = segment.slots[static_cast<size_t>(instr.outputs[0])].sharding;
+  const std::string what = absl::StrCat(" loads `", EscapeBytes(named), "` as ", type.ToString());
+  check->Require(type.dtype == DType::kF32 || type.dtype == DType::kI64, "plan_c14", name, what,
+                 "; a step is fed with f32 and i64");
+  check->Require(sharding.storage.empty(), "plan_c14", name, what, " that is stored in pieces");
+  if (plan.num_micro_batches >= 1) {  // plan_c1
+    const int64_t samples = plan.global_batch_size / plan.num_micro_batches;
+    check->Require(!type.dims.empty() && type.dims[0].size == samples, "plan_c14", name, what,
+                   "; its first dim counts the ", samples, " samples of a micro-batch");
   }
-  if (plan.num_micro_batches < 1) return;  // plan_c1
-  const Slot& slot = segment.slots[static_cast<size_t>(instr.outputs[0])];
-  const TensorType type = TypeOf(*input, plan);
-  check->Require(TypesAgree(slot.type, type) && slot.sharding.storage.empty(), "plan_c14", name,
-                 " loads `", named, "`, for a micro-batch ", type.ToString(), ", into ",
-                 slot.type.ToString(),
-                 slot.sharding.storage.empty() ? "" : " that is stored in pieces");
+  for (const DataInput& input : *inputs) {
+    check->Require(input.name != named || TypesAgree(type, input.type), "plan_c14", name, what,
+                   "; another load takes it as ", input.type.ToString());
+  }
 }
 
 class SegmentCheck {
  public:
-  SegmentCheck(const Plan& plan, const Segment& segment, bool to_run, Diagnostics* violations)
+  SegmentCheck(const Plan& plan, const Segment& segment, const std::vector<DataInput>* inputs,
+               Diagnostics* violations)
       : plan_(plan),
-        to_run_(to_run),
+        inputs_(inputs),
         segment_(segment),
         check_(absl::StrCat("segment ", EscapeBytes(segment.name)), violations) {}
 
@@ -154,7 +158,7 @@ class SegmentCheck {
                      " waits and has slots");
     }
     if (instr.kind == InstrKind::kLoad) {
-      CheckLoad(plan_, segment_, instr, name, to_run_, &check_);
+      CheckLoad(plan_, segment_, instr, name, inputs_, &check_);
     }
   }
 
@@ -248,15 +252,16 @@ class SegmentCheck {
   }
 
   const Plan& plan_;
-  const bool to_run_;
+  const std::vector<DataInput>* const inputs_;  // null: not to run
   const Segment& segment_;
   PlaceCheck check_;
 };
 
 }  // namespace
 
-void CheckSegment(const Plan& plan, const Segment& segment, bool to_run, Diagnostics* violations) {
-  SegmentCheck(plan, segment, to_run, violations).Run();
+void CheckSegment(const Plan& plan, const Segment& segment, const std::vector<DataInput>* inputs,
+                  Diagnostics* violations) {
+  SegmentCheck(plan, segment, inputs, violations).Run();
 }
 
 int64_t NeededBytes(const TensorType& type, const Sharding& sharding, const Mesh& mesh) {

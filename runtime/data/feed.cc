@@ -1,27 +1,163 @@
 #include "runtime/data/feed.h"
 
 #include <algorithm>
+#include <cstring>
+#include <string>
 
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "graph/base/diagnostic.h"
+#include "graph/base/file.h"
+#include "graph/ir/assemble.h"
+#include "graph/ir/step_names.h"
 #include "graph/types/sharding.h"
 
 namespace mgc {
+namespace {
 
-void FillData(DataInput input, const Slot& slot, const Mesh& mesh, int64_t rank,
-              const StepData& step, int64_t row_sample, absl::Span<int32_t> scratch, char* out) {
+const SampleTensor* TensorOf(const StepData& step, size_t index) {
+  return index < step.tensors.size() ? step.tensors[index] : nullptr;
+}
+
+bool HoldsSamplesOf(const SampleTensor& tensor, const TensorType& type) {
+  if (tensor.dtype() != type.dtype || tensor.shape.size() != type.dims.size()) return false;
+  for (size_t d = 1; d < type.dims.size(); ++d) {
+    if (tensor.shape[d] != type.dims[d].size) return false;
+  }
+  return true;
+}
+
+// The tile of one sample: its dims behind the first.
+class SampleTile {
+ public:
+  SampleTile(const Slot& slot, const Mesh& mesh, int64_t rank)
+      : dims_(absl::MakeConstSpan(slot.type.dims).subspan(1)) {
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      pieces_.push_back(PieceOf(dims_[d], slot.sharding.dims[d + 1], mesh, rank));
+      room_ *= pieces_.back().room;
+      whole_ &= pieces_.back().room == pieces_.back().valid;
+    }
+  }
+
+  int64_t room() const { return room_; }  // elements
+  bool whole() const { return whole_; }   // nothing sticks out of the sample
+
+  // Calls run(from, to, count) for runs of elements that lie together in the sample from element
+  // `from` on, and in the tile from `to` on.
+  template <typename Run>
+  void ForEachRun(const Run& run) const {
+    Walk(0, 0, 0, run);
+  }
+
+ private:
+  template <typename Run>
+  void Walk(size_t dim, int64_t from, int64_t to, const Run& run) const {
+    if (dim == pieces_.size()) return run(from, to, int64_t{1});
+    const DimPiece& piece = pieces_[dim];
+    if (dim + 1 == pieces_.size()) return run(from + piece.begin, to, piece.valid);
+    int64_t from_step = 1;
+    int64_t to_step = 1;
+    for (size_t d = dim + 1; d < pieces_.size(); ++d) {
+      from_step *= dims_[d].size;
+      to_step *= pieces_[d].room;
+    }
+    for (int64_t i = 0; i < piece.valid; ++i) {
+      Walk(dim + 1, from + (piece.begin + i) * from_step, to + i * to_step, run);
+    }
+  }
+
+  absl::Span<const Dim> dims_;
+  absl::InlinedVector<DimPiece, kMaxDims> pieces_;
+  int64_t room_ = 1;
+  bool whole_ = true;
+};
+
+void FillText(const SampleTile& tile, absl::Span<const int32_t> tokens, char* out) {
+  tile.ForEachRun([&](int64_t from, int64_t to, int64_t count) {
+    std::copy_n(tokens.begin() + from, count, reinterpret_cast<int64_t*>(out) + to);
+  });
+}
+
+void FillTensor(const SampleTile& tile, absl::string_view sample, int64_t size, char* out) {
+  tile.ForEachRun([&](int64_t from, int64_t to, int64_t count) {
+    std::memcpy(out + to * size, sample.data() + from * size, static_cast<size_t>(count * size));
+  });
+}
+
+void FillOnes(const SampleTile& tile, char* out) {
+  tile.ForEachRun([&](int64_t, int64_t to, int64_t count) {
+    std::fill_n(reinterpret_cast<float*>(out) + to, count, 1.0f);
+  });
+}
+
+}  // namespace
+
+int64_t SamplesPerEpoch(const StepData& step) {
+  if (step.data != nullptr) return step.data->samples_per_epoch();
+  int64_t samples = 0;
+  for (const SampleTensor* tensor : step.tensors) {
+    if (tensor == nullptr) continue;
+    samples = samples == 0 ? tensor->samples() : std::min(samples, tensor->samples());
+  }
+  return samples;
+}
+
+absl::Status CheckFed(const Plan& plan, absl::Span<const DataInput> inputs, const StepData& step) {
+  Diagnostics violations;
+  const int64_t epoch = SamplesPerEpoch(step);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const DataInput& input = inputs[i];
+    const auto require = [&](bool holds, absl::string_view why) {
+      if (holds) return;
+      violations.Add(
+          "", "",
+          absl::StrCat("data input `", EscapeBytes(input.name), "` ", input.type.ToString(), why));
+    };
+    if (const SampleTensor* tensor = TensorOf(step, i)) {
+      if (!HoldsSamplesOf(*tensor, input.type) || tensor->samples() < epoch) {
+        require(false, absl::StrCat(" is given ", ToString(*tensor), " for the ", epoch,
+                                    " samples of an epoch"));
+      }
+      continue;
+    }
+    const DataFeed feed = FeedOf(input.name, input.type, plan.seq_length);
+    require(feed != DataFeed::kNone, " is given no tensor");
+    if (feed != DataFeed::kTokens && feed != DataFeed::kTargets) continue;
+    require(step.data != nullptr, " is given neither a text nor a tensor");
+    require(step.data == nullptr || step.data->seq_length() == plan.seq_length,
+            " is given a text cut into samples of another length");
+  }
+  return violations.ToStatus();
+}
+
+void FillData(absl::Span<const DataInput> inputs, int index, const Slot& slot, const Mesh& mesh,
+              int64_t rank, const StepData& step, int64_t row_sample, absl::Span<int32_t> scratch,
+              char* out) {
+  const DataInput& input = inputs[static_cast<size_t>(index)];
+  const SampleTensor* tensor = TensorOf(step, static_cast<size_t>(index));
+  const int64_t tokens = static_cast<int64_t>(scratch.size()) - 1;
+  const DataFeed feed = FeedOf(input.name, input.type, tokens);
   const DimPiece rows = PieceOf(slot.type.dims[0], slot.sharding.dims[0], mesh, rank);
-  const DimPiece seq = PieceOf(slot.type.dims[1], slot.sharding.dims[1], mesh, rank);
+  const SampleTile tile(slot, mesh, rank);
+  const int64_t size = SizeOf(slot.type.dtype);
   for (int64_t row = 0; row < rows.valid; ++row) {
     const int64_t sample = row_sample + rows.begin + row;
     const bool counts = sample < step.end_sample;
-    if (input == DataInput::kWeights) {
-      float* to = reinterpret_cast<float*>(out) + row * seq.room;
-      std::fill(to, to + seq.valid, counts ? 1.0f : 0.0f);
-      continue;
+    char* to = out + row * tile.room() * size;
+    const bool is_weight = feed == DataFeed::kOnes;
+    if (!tile.whole() || (is_weight && !counts)) {
+      std::memset(to, 0, static_cast<size_t>(tile.room() * size));
     }
-    step.data->CopySample(counts ? sample : 0, scratch);
-    const int64_t shift = input == DataInput::kTargets ? 1 : 0;
-    int64_t* to = reinterpret_cast<int64_t*>(out) + row * seq.room;
-    for (int64_t i = 0; i < seq.valid; ++i) to[i] = scratch[seq.begin + i + shift];
+    if (is_weight && !counts) continue;
+    if (tensor != nullptr) {
+      const int64_t held = counts ? sample % SamplesPerEpoch(step) : 0;
+      FillTensor(tile, tensor->Sample(held), size, to);
+    } else if (is_weight) {
+      FillOnes(tile, to);
+    } else {
+      step.data->CopySample(counts ? sample : 0, scratch);
+      FillText(tile, scratch.subspan(feed == DataFeed::kTargets ? 1 : 0), to);
+    }
   }
 }
 

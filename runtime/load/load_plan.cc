@@ -17,7 +17,7 @@ class PlanLoader {
 
   void Run() {
     for (const StepSegment& segment : out_->train.segments) {
-      out_->segments.push_back(LoadSegment(plan_, segment));
+      out_->segments.push_back(LoadSegment(plan_, out_->inputs, segment));
       for (LoadedExchange& exchange : out_->segments.back().exchanges) {
         exchange.group = GroupOf(exchange.start->collective);
       }

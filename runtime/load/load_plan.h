@@ -76,13 +76,18 @@ struct RankPlace {
 struct LoadedPlan {
   // `p` has passed graph/plan/plan_check.h.
   LoadedPlan(const Plan& p, absl::Span<const KernelEntry> entries, uint64_t seed, int width)
-      : plan(p), train(p, false), eval(p, true), kernels(entries, p.mesh, seed, width) {}
+      : plan(p),
+        train(p, false),
+        eval(p, true),
+        inputs(DataInputsOf(p)),
+        kernels(entries, p.mesh, seed, width) {}
   LoadedPlan(const LoadedPlan&) = delete;
   LoadedPlan& operator=(const LoadedPlan&) = delete;
 
   const Plan& plan;
   const StepTables train;
   const StepTables eval;
+  const std::vector<DataInput> inputs;  // what its loads take
   KernelTable kernels;
   std::vector<LoadedSegment> segments;
   std::vector<LoadedClass> classes;

@@ -114,7 +114,11 @@ INSTANTIATE_TEST_SUITE_P(
                [](Plan* p) { p->segments[1].instrs.erase(p->segments[1].instrs.begin() + 2); },
                "[plan_c8]"},
         Damage{"collectives", [](Plan* p) { p->segments[0].num_collectives = 1; }, "[plan_c8]"},
-        Damage{"input", [](Plan* p) { p->segments[0].instrs[0].attrs.Set("name", "label"); },
+        Damage{"input",
+               [](Plan* p) {
+                 Segment& s = p->segments[0];
+                 s.slots[s.instrs[0].outputs[0]].type.dims[0].size = 2;
+               },
                "[plan_c14]"},
         Damage{"bindings", [](Plan* p) { p->classes[0].chunks[0].forward[0].bindings.pop_back(); },
                "[plan_c5]"},
@@ -150,11 +154,11 @@ TEST(LoadPlanTest, SaysAllThatIsWrongWithAPlan) {
   plan.num_micro_batches = 3;
   EXPECT_EQ(StatusOf(plan).message(),
             "plan chain: plan: 3 micro-batches do not divide 16 samples of a step [plan_c1]\n"
-            "segment feed: instruction 0 loads `weights`, for a micro-batch f32[batch=5,seq=6], "
-            "into f32[batch=4,seq=6] [plan_c14]\n"
+            "segment feed: instruction 0 loads `weights` as f32[batch=4,seq=6]; its first "
+            "dim counts the 5 samples of a micro-batch [plan_c14]\n"
             "segment forward: slot %0 x needs 96 bytes and has 8 [plan_c2]\n"
-            "segment loss: instruction 3 loads `weights`, for a micro-batch f32[batch=5,seq=6], "
-            "into f32[batch=4,seq=6] [plan_c14]");
+            "segment loss: instruction 3 loads `weights` as f32[batch=4,seq=6]; its first "
+            "dim counts the 5 samples of a micro-batch [plan_c14]");
 }
 
 // Every number of a plan that says where, how much or which.

@@ -9,8 +9,8 @@ namespace {
 
 class SegmentLoader {
  public:
-  SegmentLoader(const Plan& plan, const StepSegment& segment)
-      : plan_(plan), segment_(*segment.segment), starts_(segment.starts) {
+  SegmentLoader(const Plan& plan, absl::Span<const DataInput> inputs, const StepSegment& segment)
+      : plan_(plan), inputs_(inputs), segment_(*segment.segment), starts_(segment.starts) {
     out_.segment = &segment_;
   }
 
@@ -31,6 +31,12 @@ class SegmentLoader {
     return slots;
   }
 
+  int InputNamed(absl::string_view name) const {
+    size_t i = 0;
+    while (inputs_[i].name != name) ++i;
+    return static_cast<int>(i);
+  }
+
   void LoadInstr(const Instr& instr) {
     LoadedInstr loaded;
     loaded.instr = &instr;
@@ -42,7 +48,7 @@ class SegmentLoader {
         loaded.kernel = out_.num_kernels++;
         break;
       case InstrKind::kLoad:
-        loaded.data = *DataInputNamed(instr.attrs.Text("name"));
+        loaded.data = InputNamed(instr.attrs.Text("name"));
         break;
       case InstrKind::kStart:
         out_.exchanges.push_back(LoadExchange(instr));
@@ -69,6 +75,7 @@ class SegmentLoader {
   }
 
   const Plan& plan_;
+  const absl::Span<const DataInput> inputs_;
   const Segment& segment_;
   const std::vector<StepStart>& starts_;
   LoadedSegment out_;
@@ -77,8 +84,9 @@ class SegmentLoader {
 
 }  // namespace
 
-LoadedSegment LoadSegment(const Plan& plan, const StepSegment& segment) {
-  return SegmentLoader(plan, segment).Run();
+LoadedSegment LoadSegment(const Plan& plan, absl::Span<const DataInput> inputs,
+                          const StepSegment& segment) {
+  return SegmentLoader(plan, inputs, segment).Run();
 }
 
 }  // namespace mgc

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "graph/plan/data_input.h"
 #include "graph/plan/plan.h"
 #include "graph/plan/step_tables.h"
@@ -26,9 +27,9 @@ struct LoadedInstr {
   InstrKind kind = InstrKind::kCompute;
   std::vector<LoadedSlot> inputs;
   std::vector<LoadedSlot> outputs;
-  int kernel = -1;                      // kCompute: counted over the segment
-  int exchange = -1;                    // kStart, kWait: in order of starts
-  DataInput data = DataInput::kTokens;  // kLoad
+  int kernel = -1;    // kCompute: counted over the segment
+  int exchange = -1;  // kStart, kWait: in order of starts
+  int data = -1;      // kLoad: which of the plan's data inputs
 };
 
 // One collective of a segment.
@@ -47,8 +48,9 @@ struct LoadedSegment {
 };
 
 // Of a plan that has passed graph/plan/plan_check.h, which must outlive the result.
-// Groups are left open.
-LoadedSegment LoadSegment(const Plan& plan, const StepSegment& segment);
+// `inputs` are its data inputs. Groups are left open.
+LoadedSegment LoadSegment(const Plan& plan, absl::Span<const DataInput> inputs,
+                          const StepSegment& segment);
 
 }  // namespace mgc
 

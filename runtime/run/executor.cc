@@ -108,6 +108,7 @@ absl::Status Executor::Run(const StepInput& input) {
   if (input.eval && !has_eval()) {
     return absl::FailedPreconditionError("the plan has no evaluation program");
   }
+  MGC_RETURN_IF_ERROR(CheckFed(plan(), loaded_->inputs, input.data));
   return machine_->Run(input);
 }
 

@@ -315,8 +315,8 @@ void StepMachine::Load(Rank& rank, const LoadedInstr& instr) {
   const LoadedSlot& slot = instr.outputs[0];
   const int64_t address = rank.formals[slot.formal] + slot.offset;
   rank.high = std::max(rank.high, address + slot.bytes);
-  FillData(instr.data, call.segment->segment->slots[instr.instr->outputs[0]], plan_.plan.mesh,
-           rank.id, input_.data, FirstSample(rank), absl::MakeSpan(rank.sample),
+  FillData(plan_.inputs, instr.data, call.segment->segment->slots[instr.instr->outputs[0]],
+           plan_.plan.mesh, rank.id, input_.data, FirstSample(rank), absl::MakeSpan(rank.sample),
            rank.arena + address);
 }
 

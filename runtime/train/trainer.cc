@@ -11,8 +11,8 @@
 #include "graph/base/diagnostic.h"
 #include "graph/base/status.h"
 #include "graph/ir/step_names.h"
+#include "runtime/data/safetensors.h"
 #include "runtime/train/parameters.h"
-#include "runtime/train/safetensors.h"
 
 namespace mgc {
 namespace {
@@ -38,6 +38,8 @@ absl::Status CheckTrainOptions(const TrainOptions& o) {
   const bool has_eval_data = o.eval_data.has_value() || !o.eval_data_path.empty();
   require(o.eval_tail_samples == 0 || !has_eval_data,
           "evaluation takes a file of its own or a tail of the training data, not both");
+  require(o.inputs.empty() || (o.eval_tail_samples == 0 && !has_eval_data),
+          "evaluation takes a text alone; this model also takes tensors");
   return violations.ToStatus();
 }
 
@@ -48,6 +50,16 @@ absl::StatusOr<ByteDataset> DataOf(const absl::optional<ByteDataset>& data, cons
   return absl::InvalidArgumentError(absl::StrCat("the data is cut into samples of ",
                                                  data->seq_length(), " tokens, the plan's have ",
                                                  seq_length));
+}
+
+// The text that is trained on; none where tensors feed the model and no text is given.
+absl::StatusOr<absl::optional<ByteDataset>> TextOf(const TrainOptions& options,
+                                                   int64_t seq_length) {
+  if (!options.inputs.empty() && !options.data.has_value() && options.data_path.empty()) {
+    return absl::optional<ByteDataset>();
+  }
+  MGC_ASSIGN_OR_RETURN(ByteDataset text, DataOf(options.data, options.data_path, seq_length));
+  return absl::optional<ByteDataset>(std::move(text));
 }
 
 // Reports that are loss terms behind the first.
@@ -63,7 +75,7 @@ std::set<std::string> OtherLosses(const Plan& plan) {
 // A token the model has no embedding for would silently count as zero.
 absl::Status CheckVocabulary(const ByteDataset& data, int64_t vocab) {
   constexpr int64_t kByteValues = 256;
-  if (vocab >= kByteValues) return absl::OkStatus();
+  if (vocab == 0 || vocab >= kByteValues) return absl::OkStatus();
   std::vector<int32_t> tokens(static_cast<size_t>(data.seq_length()) + 1);
   for (int64_t sample = 0; sample < data.samples_per_epoch(); ++sample) {
     data.CopySample(sample, absl::MakeSpan(tokens));
@@ -86,17 +98,27 @@ double PredictedMs(const Executor& executor) {
 
 }  // namespace
 
-Trainer::Trainer(std::unique_ptr<Executor> executor, ByteDataset data, TrainOptions options)
-    : executor_(std::move(executor)), data_(std::move(data)), options_(std::move(options)) {}
+Trainer::Trainer(std::unique_ptr<Executor> executor, absl::optional<ByteDataset> data,
+                 InputTensors tensors, TrainOptions options)
+    : executor_(std::move(executor)),
+      data_(std::move(data)),
+      tensors_(std::move(tensors)),
+      options_(std::move(options)) {
+  for (const absl::optional<SampleTensor>& tensor : tensors_) {
+    given_.push_back(tensor.has_value() ? &*tensor : nullptr);
+  }
+}
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, TrainOptions options) {
   MGC_RETURN_IF_ERROR(CheckTrainOptions(options));
   MGC_RETURN_IF_ERROR(CheckParameters(plan));
-  MGC_ASSIGN_OR_RETURN(ByteDataset data, DataOf(options.data, options.data_path, plan.seq_length));
-  MGC_RETURN_IF_ERROR(CheckVocabulary(data, plan.vocab));
+  MGC_ASSIGN_OR_RETURN(absl::optional<ByteDataset> data, TextOf(options, plan.seq_length));
+  MGC_ASSIGN_OR_RETURN(InputTensors tensors,
+                       ReadInputs(plan, options.inputs, data.has_value() ? &*data : nullptr));
+  if (data.has_value()) MGC_RETURN_IF_ERROR(CheckVocabulary(*data, TextVocabulary(plan, tensors)));
   absl::optional<ByteDataset> eval_data;
   if (options.eval_tail_samples > 0) {
-    MGC_ASSIGN_OR_RETURN(auto parts, data.HoldBackTail(options.eval_tail_samples));
+    MGC_ASSIGN_OR_RETURN(auto parts, data->HoldBackTail(options.eval_tail_samples));
     data = std::move(parts.first);
     eval_data = std::move(parts.second);
   } else if (options.eval_data.has_value() || !options.eval_data_path.empty()) {
@@ -113,7 +135,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, Train
                        Executor::Create(plan, executor_options));
   InitializeParameters(options.seed, *executor);
   std::unique_ptr<Trainer> trainer(
-      new Trainer(std::move(executor), std::move(data), std::move(options)));
+      new Trainer(std::move(executor), std::move(data), std::move(tensors), std::move(options)));
   trainer->eval_data_ = std::move(eval_data);
   return trainer;
 }
@@ -146,19 +168,20 @@ absl::StatusOr<StepRecord> Trainer::Step() {
       {kMaxNormScalar,
        options_.clip_grad > 0 ? options_.clip_grad : std::numeric_limits<double>::infinity()}};
   StepInput input;
-  input.data = {&data_, samples, std::numeric_limits<int64_t>::max()};
+  input.data = {data_.has_value() ? &*data_ : nullptr, samples, std::numeric_limits<int64_t>::max(),
+                given_};
   input.scalars = scalars;
   const int64_t begin = NowNs();
   MGC_RETURN_IF_ERROR(executor_->Run(input));
   record.ms = static_cast<double>(NowNs() - begin) / kNsPerMs;
   MGC_ASSIGN_OR_RETURN(record.loss, executor_->Report(kLossReport, false));
   MGC_ASSIGN_OR_RETURN(record.grad_norm, executor_->Report(kGradNormReport, false));
+  MGC_ASSIGN_OR_RETURN(const double counted, executor_->Report(kTokenReport, false));
   for (const std::string& name : OtherLosses(plan)) {
     MGC_ASSIGN_OR_RETURN(record.other_losses[name], executor_->Report(name, false));
   }
   record.predicted_ms = PredictedMs(*executor_);
-  record.tokens_per_second =
-      static_cast<double>(plan.global_batch_size * plan.seq_length) / (record.ms / 1e3);
+  record.tokens_per_second = counted / (record.ms / 1e3);
   record.peak_bytes = executor_->MeasuredPeak();
   ++steps_done_;
   return record;

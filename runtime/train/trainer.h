@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -17,6 +18,7 @@
 #include "absl/types/span.h"
 #include "kernels/kernel.h"
 #include "runtime/data/data.h"
+#include "runtime/data/input_files.h"
 #include "runtime/run/executor.h"
 #include "runtime/train/lr_schedule.h"
 #include "runtime/train/metrics.h"
@@ -36,16 +38,18 @@ struct TrainOptions {
   uint64_t seed = 1;       // of initialization and dropout
   int64_t trace_room = 0;  // records kept per rank and queue
 
+  // The text, or neither where `inputs` feed the whole model.
   std::string data_path;
   absl::optional<ByteDataset> data;  // instead of data_path
+  std::vector<InputFile> inputs;     // tensors, which are taken before the text
 
   LrSchedule lr;  // in samples
   WeightDecaySchedule weight_decay;
   AdamOptions adam;
   double clip_grad = 1.0;  // largest norm of the gradient; 0 or less: no clipping
 
-  // Evaluation data: a file of its own, or the last samples of the training data, which are then
-  // not trained on. Neither: no evaluation.
+  // Evaluation data: a text of its own, or the last samples of the training text, which are then
+  // not trained on. Neither: no evaluation. Only without `inputs`.
   std::string eval_data_path;
   absl::optional<ByteDataset> eval_data;  // instead of eval_data_path
   int64_t eval_tail_samples = 0;
@@ -55,8 +59,8 @@ struct TrainOptions {
 class Trainer {
  public:
   // `plan` must outlive the trainer. All wrong options at once are InvalidArgument; further the
-  // errors of Executor::Create, of reading the data, and InvalidArgument for data with tokens
-  // outside the model's vocabulary.
+  // errors of Executor::Create, of reading the data and the inputs (runtime/data/input_files.h),
+  // and InvalidArgument for data with tokens outside the model's vocabulary.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(const Plan& plan, TrainOptions options);
 
   // Steps after which the samples taken are too many to be counted; at least 2^23.
@@ -72,17 +76,20 @@ class Trainer {
   Executor& executor() { return *executor_; }
   const Executor& executor() const { return *executor_; }
 
-  // Write logical tensors (runtime/train/safetensors.h): the parameters as they are; the gradients
+  // Write logical tensors (runtime/data/safetensors.h): the parameters as they are; the gradients
   // of the last step, divided by its token count, before clipping.
   absl::Status WriteParameters(const std::string& path) const;
   absl::Status WriteGradients(const std::string& path) const;
 
  private:
-  Trainer(std::unique_ptr<Executor> executor, ByteDataset data, TrainOptions options);
+  Trainer(std::unique_ptr<Executor> executor, absl::optional<ByteDataset> data,
+          InputTensors tensors, TrainOptions options);
   absl::Status Write(const std::string& path, bool gradients) const;
 
   std::unique_ptr<Executor> executor_;
-  ByteDataset data_;
+  absl::optional<ByteDataset> data_;
+  InputTensors tensors_;
+  std::vector<const SampleTensor*> given_;  // of tensors_, null where there is none
   absl::optional<ByteDataset> eval_data_;
   TrainOptions options_;
   int64_t steps_done_ = 0;

@@ -8,9 +8,9 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "runtime/data/safetensors.h"
 #include "runtime/run/testing/chain_plan.h"
 #include "runtime/run/testing/reference_kernels.h"
-#include "runtime/train/safetensors.h"
 #include "runtime/train/training_run.h"
 
 namespace mgc {

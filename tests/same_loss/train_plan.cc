@@ -13,7 +13,7 @@
 #include "graph/base/status.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "runtime/train/safetensors.h"
+#include "runtime/data/safetensors.h"
 #include "runtime/train/trainer.h"
 
 namespace mgc {

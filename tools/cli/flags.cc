@@ -126,6 +126,15 @@ void Flags::Text(absl::string_view names, absl::string_view value, absl::string_
   });
 }
 
+void Flags::Texts(absl::string_view names, absl::string_view value, absl::string_view doc,
+                  std::vector<std::string>* out) {
+  Add(names, value, doc, [out](const std::string& text) -> absl::optional<Diagnostic> {
+    out->push_back(text);
+    return absl::nullopt;
+  });
+  flags_.back().repeats = true;
+}
+
 void Flags::Integer(absl::string_view names, absl::string_view doc, IntegerBounds bounds,
                     absl::string_view rule, absl::optional<int64_t>* out) {
   const std::string name(names.substr(0, names.find(',')));

@@ -67,6 +67,9 @@ class Flags {
   // `rule` is the label for a value out of range. `doc` may say the default.
   void Text(absl::string_view names, absl::string_view value, absl::string_view doc,
             absl::optional<std::string>* out);
+  // May be given several times.
+  void Texts(absl::string_view names, absl::string_view value, absl::string_view doc,
+             std::vector<std::string>* out);
   void Integer(absl::string_view names, absl::string_view doc, IntegerBounds bounds,
                absl::string_view rule, absl::optional<int64_t>* out);
   // Finite numbers in [low, high].

@@ -14,6 +14,7 @@
 #include "graph/base/status.h"
 #include "graph/ir/check.h"
 #include "graph/ir/model_layers.h"
+#include "graph/plan/data_input.h"
 #include "graph/text/parser.h"
 #include "passes/config/nearest_legal.h"
 #include "passes/graph/dim_classes.h"
@@ -83,7 +84,8 @@ absl::StatusOr<ModelSource> LoadGraph(const std::string& name) {
   MGC_RETURN_IF_ERROR(InText(FindViolations(*source.graph), EscapeBytes(file), places).ToStatus());
   source.graph = NameDims(*source.graph);  // sizes are asked for by name
   source.dims = DimsOf(*source.graph);
-  source.seq_length = std::max<int64_t>(SizeOfDim(*source.graph, "seq"), 1);
+  const int64_t tokens = TokensPerSample(*source.graph);
+  source.seq_length = tokens > 0 ? tokens : std::max<int64_t>(SizeOfDim(*source.graph, "seq"), 1);
   return source;
 }
 

@@ -1,7 +1,9 @@
 #include "tools/cli/run_flags.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/json.h"
 #include "passes/config/nearest_legal.h"
@@ -89,12 +91,37 @@ void CheckEvaluation(const RunFlags& flags, Diagnostics* violations) {
   }
 }
 
+// `NAME=FILE.npy`, `NAME=FILE.safetensors` or `NAME=FILE.safetensors:TENSOR`; none for all else.
+absl::optional<InputFile> ParseInput(absl::string_view text) {
+  constexpr absl::string_view kNpy = ".npy";
+  constexpr absl::string_view kSafetensors = ".safetensors";
+  const size_t equals = text.find('=');
+  if (equals == absl::string_view::npos || equals == 0) return absl::nullopt;
+  InputFile file;
+  file.input = std::string(text.substr(0, equals));
+  const absl::string_view place = text.substr(equals + 1);
+  const size_t colon = place.rfind(absl::StrCat(kSafetensors, ":"));
+  if (absl::EndsWith(place, kNpy) || absl::EndsWith(place, kSafetensors)) {
+    file.place = {std::string(place), file.input};
+  } else if (colon != absl::string_view::npos) {
+    const size_t end = colon + kSafetensors.size();
+    file.place = {std::string(place.substr(0, end)), std::string(place.substr(end + 1))};
+  } else {
+    return absl::nullopt;
+  }
+  return file;
+}
+
 }  // namespace
 
 void AddRunFlags(Flags* flags, RunFlags* out) {
   flags->Arguments(1, 1, &out->plans);
   flags->Section("Run");
   flags->Text("--data", "FILE", "any file: its bytes are the tokens; - is stdin", &out->data);
+  flags->Texts("--inputs", "NAME=FILE",
+               "a data input of the model: samples along the first dim of FILE.npy, or of a tensor "
+               "NAME in FILE.safetensors (of another name: FILE.safetensors:TENSOR)",
+               &out->inputs);
   flags->Integer("--steps,--train-iters", "steps to train", {1, kMaxSteps}, "F3", &out->steps);
   flags->Integer("--seed", "of initialization and dropout (default 1234)", {0, int64_t{1} << 62},
                  "F3", &out->seed);
@@ -146,8 +173,13 @@ Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
   const auto missing = [&parsed](absl::string_view flag) {
     return std::count(parsed.bad_flags.begin(), parsed.bad_flags.end(), flag) == 0;
   };
-  if (!flags.data && missing("--data")) {
-    violations.Add({"F6", "no data to train on", "--data FILE"});
+  if (!flags.data && flags.inputs.empty() && missing("--data")) {
+    violations.Add({"F6", "no data to train on", "--data FILE or --inputs NAME=FILE"});
+  }
+  for (const std::string& text : flags.inputs) {
+    if (ParseInput(text).has_value()) continue;
+    violations.Add({"F5", absl::StrCat("--inputs ", text, " names no input and file of a tensor"),
+                    "NAME=FILE.npy, NAME=FILE.safetensors or NAME=FILE.safetensors:TENSOR"});
   }
   if (!flags.steps && missing("--steps")) {
     violations.Add({"F6", "the number of steps is missing", "--steps N"});
@@ -160,6 +192,9 @@ Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
   for (const std::string& plan : flags.plans) inputs.push_back({"PLAN", plan});
   if (flags.data) inputs.push_back({"--data", *flags.data});
   if (flags.eval_data) inputs.push_back({"--eval-data", *flags.eval_data});
+  for (const std::string& text : flags.inputs) {
+    if (const auto file = ParseInput(text)) inputs.push_back({"--inputs", file->place.path});
+  }
   std::vector<NamedPath> results = ResultsOf(flags);
   results.insert(results.begin(), {"the steps", "-"});
   violations.Append(CheckPaths(inputs, results));
@@ -184,6 +219,9 @@ TrainOptions TrainOptionsOf(const RunFlags& flags, const Plan& plan) {
   options.seed = static_cast<uint64_t>(flags.seed.value_or(kDefaultSeed));
   options.trace_room = flags.trace.has_value() ? kTraceRoom : 0;
   options.data_path = flags.data.value_or("");
+  for (const std::string& text : flags.inputs) {
+    if (auto file = ParseInput(text)) options.inputs.push_back(*std::move(file));
+  }
   options.lr.style = *ParseLrDecayStyle(flags.lr_decay_style.value_or("linear"));
   options.lr.init_lr = flags.lr_warmup_init.value_or(0);
   options.lr.max_lr = flags.lr.value_or(kDefaultLr);

@@ -20,6 +20,7 @@ namespace mgc {
 struct RunFlags {
   std::vector<std::string> plans;
   absl::optional<std::string> data, metrics, trace, dump_grads, dump_params;
+  std::vector<std::string> inputs;  // NAME=FILE, as given
   absl::optional<int64_t> steps, seed, workers;
   bool json = false;
   bool stop_on_nonfinite = false;  // as given; it is the default
@@ -41,6 +42,7 @@ void AddRunFlags(Flags* flags, RunFlags* out);
 //   E1  evaluation without an interval, or with data twice
 Diagnostics CheckRunFlags(const RunFlags& flags);
 
+// F5: --inputs that name no input and no file of a tensor.
 // F6: what no run can do without, and paths that are in each other's way; the steps take stdout.
 // F7: to stop and not to stop.
 Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed);

@@ -34,7 +34,8 @@ CommandText About() {
       "train the model of a plan on this machine, all ranks in one process",
       {"mgc-run tiny.plan --data text.txt --steps 20 --lr 1e-3",
        "mgc-run tiny.plan --data text.txt --steps 20 --json --metrics metrics.jsonl",
-       "mgc-run tiny.plan --data text.txt --steps 4 --trace timeline.json"},
+       "mgc-run tiny.plan --data text.txt --steps 4 --trace timeline.json",
+       "mgc-run tiny.plan --inputs tokens=words.npy --inputs targets=next.npy --steps 2"},
       "A line a step: mean loss per token before the update, gradient norm before clipping, "
       "time,\ntokens per second, peak memory of a rank; and a line an evaluation. As JSON, numbers "
       "that are not\nfinite are the strings \"NaN\", \"Infinity\", \"-Infinity\"."};

@@ -8,6 +8,14 @@ refuse 2 'usage: mgc-run PLAN' mgc-run
 for i in $(seq 400); do echo "line $i of a text that is long enough to train on"; done >text.txt
 mgc-compile gpt2-tiny --tp 2 --pp 2 --micro-batch-size 1 --global-batch-size 2 --seq-length 32 \
   -o tiny.plan || fail 'no plan to run'
+# Zeros as a .npy file: its name, type, shape and bytes.
+zeros_npy() {
+  local header="{'descr': '$2', 'fortran_order': False, 'shape': ($3), }"
+  printf "\\x93NUMPY\\x01\\x00\\x$(printf %x ${#header})\\x00%s" "$header" >"$1"
+  head -c "$4" /dev/zero >>"$1"
+}
+zeros_npy words.npy '<i4' '4, 32' 512
+zeros_npy next.npy '<i8' '4, 32' 1024
 run_examples mgc-run
 [[ $(wc -l <metrics.jsonl) == 20 ]] || fail 'metrics.jsonl does not hold 20 steps'
 grep -q '"traceEvents"' timeline.json || fail 'no timeline'
@@ -118,6 +126,19 @@ refuse 3 '[B8]' mgc-run tiny.plan --data text.txt --steps 2 --lr-warmup-steps 2
 refuse 3 '[B8]' mgc-run tiny.plan --data text.txt --steps 2 --min-lr 1
 refuse 3 '[E1]' mgc-run tiny.plan --data text.txt --steps 2 --eval-steps 1
 refuse 4 'missing.txt' mgc-run tiny.plan --data missing.txt --steps 1
+refuse 2 '[F5]' mgc-run tiny.plan --inputs tokens=words.txt --steps 1
+also 'NAME=FILE.npy'
+refuse 4 'nothing feeds data input `targets`' mgc-run tiny.plan --inputs tokens=words.npy --steps 1
+also 'targets=FILE.npy, or --data FILE'
+also 'the model'"'"'s data inputs: `targets` i64[batch=1,seq=32], `tokens` i64[batch=1,seq=32]'
+zeros_npy wide.npy '<i8' '4, 33' 1056
+zeros_npy half.npy '<f2' '4, 32' 256
+zeros_npy few.npy '<f4' '1, 32' 128
+refuse 4 'holds i64[samples=4,33]' mgc-run tiny.plan --data text.txt --inputs tokens=wide.npy \
+  --inputs targets=half.npy --inputs weights=few.npy --inputs masks=few.npy --steps 1
+also 'its type is `<f2`'
+also 'holds f32[samples=1,32]; a step takes 2 samples'
+also 'the model has no data input `masks`'
 refuse 4 'missing.plan' mgc-run missing.plan --data text.txt --steps 1
 head -c 32 text.txt >short.txt
 refuse 4 'short.txt' mgc-run tiny.plan --data short.txt --steps 1

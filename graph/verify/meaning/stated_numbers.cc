@@ -12,6 +12,7 @@
 #include "graph/base/file.h"
 #include "graph/base/json.h"
 #include "graph/ir/vocabulary.h"
+#include "graph/plan/data_input.h"
 #include "graph/types/sharding.h"
 #include "graph/verify/meaning/gradient_sums.h"
 
@@ -81,7 +82,7 @@ class StatedCheck {
     return absl::StrJoin(std::get<std::vector<int64_t>>(*value), ",");
   }
 
-  // Samples lie along the first dim of data, their tokens along one named `seq`.
+  // Data begins with samples, and a text is cut into as many tokens: it is read so.
   void CheckData() {
     for (const GraphInput& input : plan_.model.inputs()) {
       if (input.kind != InputKind::kData) continue;
@@ -98,12 +99,10 @@ class StatedCheck {
           "plan",
           absl::StrCat("states ", plan_.global_batch_size, " samples a step; ",
                        plan_.num_micro_batches, " micro-batches of ", dims[0].size, " are run"));
-      for (const Dim& dim : dims) {
-        Require(dim.name != "seq" || dim.size == plan_.seq_length, "plan",
-                absl::StrCat("states ", plan_.seq_length, " tokens a sample; the model has ",
-                             dim.size));
-      }
     }
+    const int64_t tokens = TokensPerSample(plan_.model);
+    Require(tokens == 0 || tokens == plan_.seq_length, "plan",
+            absl::StrCat("states ", plan_.seq_length, " tokens a sample; the model has ", tokens));
   }
 
   // Every rank loads as many samples of a micro-batch as the plan states.

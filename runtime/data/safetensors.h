@@ -3,8 +3,8 @@
 // A file is the header's length (u64, little endian), a JSON header that gives every tensor's type,
 // shape and place, and the tensors' bytes in row-major order without holes. What is written here
 // holds logical tensors: nothing in it depends on the plan that made them.
-#ifndef MGC_RUNTIME_TRAIN_SAFETENSORS_H_
-#define MGC_RUNTIME_TRAIN_SAFETENSORS_H_
+#ifndef MGC_RUNTIME_DATA_SAFETENSORS_H_
+#define MGC_RUNTIME_DATA_SAFETENSORS_H_
 
 #include <cstdint>
 #include <map>
@@ -19,7 +19,7 @@
 namespace mgc {
 
 // The types we use; files with others are refused.
-enum class SafetensorsType { kF32, kF64, kI64 };
+enum class SafetensorsType { kF32, kF64, kI32, kI64 };
 
 // A tensor to be written. The caller keeps the bytes alive.
 struct SafetensorsView {
@@ -38,7 +38,7 @@ SafetensorsView ViewOf(std::string name, std::vector<int64_t> shape,
                        absl::Span<const int64_t> values);
 
 // Writes `tensors` to `path` (see WriteFileAtomically), ordered by falling alignment of their type
-// (I64, F64, F32), then by name, the data aligned to 8 bytes. InvalidArgument if two names are
+// (I64, F64, I32, F32), then by name, the data aligned to 8 bytes. InvalidArgument if two names are
 // equal, a name is "__metadata__" or not UTF-8, or bytes and shape disagree.
 absl::Status WriteSafetensors(const std::string& path, std::vector<SafetensorsView> tensors);
 
@@ -62,6 +62,7 @@ class SafetensorsFile {
   const std::map<std::string, Entry>& entries() const { return entries_; }
 
   // The values of a tensor; NotFound without such a name, InvalidArgument if it has another type.
+  // Integers widens I32.
   absl::StatusOr<std::vector<float>> Floats(const std::string& name) const;
   absl::StatusOr<std::vector<double>> Doubles(const std::string& name) const;
   absl::StatusOr<std::vector<int64_t>> Integers(const std::string& name) const;
@@ -81,4 +82,4 @@ class SafetensorsFile {
 
 }  // namespace mgc
 
-#endif  // MGC_RUNTIME_TRAIN_SAFETENSORS_H_
+#endif  // MGC_RUNTIME_DATA_SAFETENSORS_H_

@@ -1,4 +1,4 @@
-#include "runtime/train/safetensors.h"
+#include "runtime/data/safetensors.h"
 
 #include <algorithm>
 #include <cstring>
@@ -34,6 +34,7 @@ struct TypeInfo {
 constexpr TypeInfo kTypes[] = {
     {SafetensorsType::kI64, "I64", 8},
     {SafetensorsType::kF64, "F64", 8},
+    {SafetensorsType::kI32, "I32", 4},
     {SafetensorsType::kF32, "F32", 4},
 };
 
@@ -174,7 +175,7 @@ class HeaderReader {
     const TypeInfo* type = FindType(dtype->text);
     if (type == nullptr) {
       return Error(*dtype, absl::StrCat(tensor, " has dtype ", EscapeBytes(dtype->text),
-                                        "; supported are I64, F64, F32"));
+                                        "; supported are I64, F64, I32, F32"));
     }
     SafetensorsFile::Entry entry;
     entry.type = type->type;
@@ -314,7 +315,13 @@ absl::StatusOr<std::vector<double>> SafetensorsFile::Doubles(const std::string& 
 }
 
 absl::StatusOr<std::vector<int64_t>> SafetensorsFile::Integers(const std::string& name) const {
-  return Values<int64_t>(name, SafetensorsType::kI64);
+  const auto found = entries_.find(name);
+  if (found == entries_.end() || found->second.type != SafetensorsType::kI32) {
+    return Values<int64_t>(name, SafetensorsType::kI64);
+  }
+  MGC_ASSIGN_OR_RETURN(const std::vector<int32_t> narrow,
+                       Values<int32_t>(name, SafetensorsType::kI32));
+  return std::vector<int64_t>(narrow.begin(), narrow.end());
 }
 
 }  // namespace mgc

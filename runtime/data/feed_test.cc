@@ -1,0 +1,89 @@
+#include "runtime/data/feed.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace mgc {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const TensorType kImages{DType::kF32, {{2, "batch", 1}, {2, "", 1}, {4, "wide", 1}}};
+
+SampleTensor Images(int64_t samples) {
+  std::vector<float> values;
+  for (int64_t i = 0; i < samples * 8; ++i) values.push_back(static_cast<float>(i));
+  return {{samples, 2, 4}, std::move(values)};
+}
+
+TEST(FeedTest, ARankTakesItsTileOfEverySample) {
+  const Mesh mesh = *Mesh::Create({{"tp", 2}, {"dp", 2}});
+  Slot slot;
+  slot.type = kImages;
+  slot.sharding = *ParseSharding("dp,-,tp", mesh);
+  const SampleTensor images = Images(3);
+  const SampleTensor* tensors[] = {&images};
+  StepData step;
+  step.end_sample = 100;
+  step.tensors = tensors;
+  const DataInput inputs[] = {{"images", kImages}};
+  const auto tile = [&](int64_t rank, int64_t first) {
+    std::vector<float> out(4, -1);
+    std::vector<int32_t> scratch(2);
+    FillData(inputs, 0, slot, mesh, rank, step, first, absl::MakeSpan(scratch),
+             reinterpret_cast<char*>(out.data()));
+    return out;
+  };
+  EXPECT_THAT(tile(0, 0), ElementsAre(0, 1, 4, 5));
+  EXPECT_THAT(tile(1, 0), ElementsAre(2, 3, 6, 7));
+  EXPECT_THAT(tile(2, 0), ElementsAre(8, 9, 12, 13));
+  EXPECT_THAT(tile(3, 1), ElementsAre(18, 19, 22, 23));
+  EXPECT_THAT(tile(3, 2), ElementsAre(2, 3, 6, 7)) << "sample 3 of 3 is the first again";
+}
+
+TEST(FeedTest, WeightsOfAnyShapeAreOnesForSamplesThatCount) {
+  const Mesh mesh = *Mesh::Create({});
+  const TensorType type{DType::kF32, {{3, "batch", 1}, {2, "", 1}}};
+  Slot slot;
+  slot.type = type;
+  slot.sharding = *ParseSharding("-,-", mesh);
+  const DataInput inputs[] = {{"weights", type}};
+  StepData step;
+  step.end_sample = 2;
+  std::vector<float> out(6, -1);
+  std::vector<int32_t> scratch(2);
+  FillData(inputs, 0, slot, mesh, 0, step, 0, absl::MakeSpan(scratch),
+           reinterpret_cast<char*>(out.data()));
+  EXPECT_THAT(out, ElementsAre(1, 1, 1, 1, 0, 0));
+}
+
+TEST(FeedTest, EveryInputMustBeFed) {
+  Plan plan;
+  plan.seq_length = 4;
+  const TensorType text{DType::kI64, {{2, "batch", 1}, {4, "seq", 1}}};
+  const std::vector<DataInput> inputs = {{"images", kImages}, {"tokens", text}};
+  StepData step;
+  EXPECT_THAT(std::string(CheckFed(plan, inputs, step).message()),
+              testing::AllOf(HasSubstr("`images` f32[batch=2,2,wide=4] is given no tensor"),
+                             HasSubstr("`tokens` i64[batch=2,seq=4] is given neither")));
+  const ByteDataset data = *ByteDataset::FromBytes(std::string(21, 'x'), 4, "data");
+  const SampleTensor few = Images(4);
+  const SampleTensor enough = Images(5);
+  const SampleTensor* tensors[] = {&few, nullptr};
+  step.data = &data;
+  step.tensors = tensors;
+  EXPECT_THAT(std::string(CheckFed(plan, inputs, step).message()),
+              HasSubstr("is given f32[samples=4,2,4] for the 5 samples of an epoch"));
+  tensors[0] = &enough;
+  EXPECT_TRUE(CheckFed(plan, inputs, step).ok());
+  EXPECT_EQ(SamplesPerEpoch(step), 5);
+  plan.seq_length = 3;
+  EXPECT_THAT(std::string(CheckFed(plan, inputs, step).message()), HasSubstr("no tensor"));
+}
+
+}  // namespace
+}  // namespace mgc

@@ -1,0 +1,41 @@
+// The tensors that a user gives for the data inputs of a plan, checked against it before the run.
+
+#ifndef MGC_RUNTIME_DATA_INPUT_FILES_H_
+#define MGC_RUNTIME_DATA_INPUT_FILES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "graph/plan/data_input.h"
+#include "graph/plan/plan.h"
+#include "runtime/data/data.h"
+#include "runtime/data/sample_tensor.h"
+
+namespace mgc {
+
+struct InputFile {
+  std::string input;  // of the model
+  TensorPlace place;
+};
+
+// Of each of the plan's data inputs (DataInputsOf), none where no file is given.
+using InputTensors = std::vector<absl::optional<SampleTensor>>;
+
+// Reads the files. `text`, which may be null, feeds what it can of the other inputs (FeedOf).
+// Errors of ReadSampleTensor, and InvalidArgument with all that is wrong with what the files hold
+// or leave out, and with a list of the inputs: an unknown or repeated name, another element type
+// or shape than [samples, the input's], fewer samples than a step or an epoch of the text takes,
+// tensors that hold different numbers of samples, indices outside what they are looked up in, an
+// input that nothing feeds.
+absl::StatusOr<InputTensors> ReadInputs(const Plan& plan, absl::Span<const InputFile> files,
+                                        const ByteDataset* text);
+
+// The entries that tokens of a text are looked up in, at fewest; 0: any.
+int64_t TextVocabulary(const Plan& plan, const InputTensors& tensors);
+
+}  // namespace mgc
+
+#endif  // MGC_RUNTIME_DATA_INPUT_FILES_H_
