@@ -18,7 +18,7 @@ namespace {
 constexpr ModelDims kDims = {2, 64, 4, 4, 16, 256, 257, 64};
 
 absl::StatusOr<Graph> SmallGpt(int64_t batch, int64_t seq) {
-  const auto& [layers, hidden, heads, kv_heads, head_dim, ffn, vocab, positions] = kDims;
+  const auto& [layers, hidden, heads, kv_heads, head_dim, ffn, vocab, positions, _] = kDims;
   ModelBuilder b("small_gpt", {{batch, "batch"},
                                {seq, "seq"},
                                {hidden, "embed"},

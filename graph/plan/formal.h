@@ -26,7 +26,8 @@ enum class Region : uint8_t {
 };
 inline constexpr int kNumRegions = 11;
 
-// The name of the block of parameters that several layers use.
+// The name of the block of parameters that several layers use; the block of a layer further on is
+// called `tied.3`, after the layer that holds it.
 inline constexpr char kTiedBlock[] = "tied";
 
 // What of a frame the layers of a chunk share.
@@ -35,7 +36,8 @@ inline constexpr char kSharedFrame[] = "shared";
 // A base address of a segment, which each call binds. Invariant: IsSound.
 struct Formal {
   Region region = Region::kTransient;
-  // Which block, or kSharedFrame; empty: that of the call's layer.
+  // Which block: its name, or the number of the layer whose own it is; or kSharedFrame. Empty: that
+  // of the call's layer.
   std::string block;
 };
 inline bool operator==(const Formal& a, const Formal& b) {

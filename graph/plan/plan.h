@@ -336,8 +336,9 @@ inline bool HoldsAnEnd(const Plan& plan, int coordinate) {
                                   plan.stages.back().rank_class == coordinate);
 }
 
-// The block of a class that a formal names in a call for `layer`: the one called `block`, or, where
-// that is empty, the layer's own, which is never that of tied parameters. Null: it holds none.
+// The block of a class that a formal names in a call for `layer`: the one called `block`; where
+// that is empty, the layer's own, and where it is a number, that layer's own, never one of tied
+// parameters. Null: it holds none.
 const HeldBlock* FindHeld(const Plan& plan, const PlanClass& plan_class, absl::string_view block,
                           int layer);
 // Where the part of a block begins that a region (IsOfBlock) is in.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "graph/base/status.h"
+#include "graph/plan/data_input.h"
 #include "passes/compile.h"
 #include "passes/config/parallel_config.h"
 #include "passes/form_text.h"
@@ -67,6 +68,7 @@ void TakeSizes(const Graph& graph, ParallelConfig* parallel) {
       if (dim.name == "seq") parallel->seq_length = dim.size;
     }
   }
+  if (const int64_t tokens = TokensPerSample(graph); tokens > 0) parallel->seq_length = tokens;
   parallel->global_batch_size = parallel->micro_batch_size * dp * micro_batches;
 }
 

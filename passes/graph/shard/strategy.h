@@ -39,7 +39,7 @@ struct StrategyRow {
   std::vector<std::string> pattern;  // of all dims, an empty name: any; empty: any value
   // Dim name -> axes, major first; no axes: the dim stays whole whatever later rows say.
   std::vector<std::pair<std::string, AxisList>> rules;
-  bool home = false;  // forward values that match go to their Seed, whoever makes them
+  bool home = false;       // forward values that match go to their Seed, whoever makes them
   std::string scope = {};  // a pattern (MatchesGlob); empty: any value
 };
 

@@ -154,6 +154,7 @@ class Builder {
   // further axes keeps it on their first rank; without any it is a copy.
   void AddLift(const Node& node) {
     const AxisSet stages = graph_.mesh().Find("pp").AsSet();
+    WaitFor(node.inputs[0]);
     Instr lift = NewInstr(node, InstrKind::kCompute);
     lift.inputs = {slots_.Of(node.inputs[0])};
     lift.outputs = {slots_.Of(node.outputs[0])};
