@@ -17,34 +17,34 @@ constexpr FamilyTraits WithBiases(FamilyTraits traits, Activation activation) {
 // Radford et al. 2019.
 constexpr FamilyTraits Gpt2() {
   FamilyTraits traits =
-      WithBiases({ModelFamily::kGpt2, "gpt2", "GPT2LMHeadModel"}, Activation::kGelu);
+      WithBiases({"gpt2", "GPT2LMHeadModel", ModelFamily::kGpt2}, Activation::kGelu);
   traits.learned_positions = true;
   return traits;
 }
 
 // Yang et al. 2024.
 constexpr FamilyTraits Qwen2() {
-  FamilyTraits traits = {ModelFamily::kQwen2, "qwen2", "Qwen2ForCausalLM"};
+  FamilyTraits traits = {"qwen2", "Qwen2ForCausalLM", ModelFamily::kQwen2};
   traits.qkv_bias = true;
   return traits;
 }
 
 // Yang et al. 2025.
 constexpr FamilyTraits Qwen3() {
-  FamilyTraits traits = {ModelFamily::kQwen3, "qwen3", "Qwen3ForCausalLM"};
+  FamilyTraits traits = {"qwen3", "Qwen3ForCausalLM", ModelFamily::kQwen3};
   traits.qk_norm = true;
   return traits;
 }
 
 // Black et al. 2022.
 constexpr FamilyTraits GptNeoX() {
-  return WithBiases({ModelFamily::kGptNeoX, "gpt_neox", "GPTNeoXForCausalLM"},
+  return WithBiases({"gpt_neox", "GPTNeoXForCausalLM", ModelFamily::kGptNeoX},
                     Activation::kGeluErf);
 }
 
 // Gemma team 2024. The norms of its files multiply by 1 + weight; the parameter here is that sum.
 constexpr FamilyTraits Gemma() {
-  FamilyTraits traits = {ModelFamily::kGemma, "gemma", "GemmaForCausalLM"};
+  FamilyTraits traits = {"gemma", "GemmaForCausalLM", ModelFamily::kGemma};
   traits.activation = Activation::kGeglu;
   traits.scaled_embedding = true;
   return traits;
@@ -61,11 +61,11 @@ constexpr FamilyTraits Gemma2() {
 
 constexpr FamilyTraits kFamilies[] = {
     Gpt2(),
-    {ModelFamily::kLlama, "llama", "LlamaForCausalLM"},  // Touvron et al. 2023
+    {"llama", "LlamaForCausalLM", ModelFamily::kLlama},  // Touvron et al. 2023
     Qwen2(),
     Qwen3(),
-    {ModelFamily::kMistral, "mistral", "MistralForCausalLM"},  // Jiang et al. 2023
-    {ModelFamily::kPhi3, "phi3", "Phi3ForCausalLM"},           // Abdin et al. 2024
+    {"mistral", "MistralForCausalLM", ModelFamily::kMistral},  // Jiang et al. 2023
+    {"phi3", "Phi3ForCausalLM", ModelFamily::kPhi3},           // Abdin et al. 2024
     GptNeoX(),
     Gemma(),
     Gemma2(),

@@ -13,9 +13,9 @@
 namespace mgc {
 
 struct FamilyTraits {
-  ModelFamily family;
   absl::string_view model_type;    // as config.json has it; the graph's name, too
   absl::string_view architecture;  // config.json's `architectures`
+  ModelFamily family;
   MlpOptions::Activation activation = MlpOptions::Activation::kSwiglu;
   bool layer_norm = false;         // with a bias each; otherwise RMSNorm
   bool learned_positions = false;  // a table of them; otherwise RoPE on queries and keys

@@ -140,6 +140,7 @@ void FillData(absl::Span<const DataInput> inputs, int index, const Slot& slot, c
   const DimPiece rows = PieceOf(slot.type.dims[0], slot.sharding.dims[0], mesh, rank);
   const SampleTile tile(slot, mesh, rank);
   const int64_t size = SizeOf(slot.type.dtype);
+  const int64_t epoch = std::max<int64_t>(SamplesPerEpoch(step), 1);
   for (int64_t row = 0; row < rows.valid; ++row) {
     const int64_t sample = row_sample + rows.begin + row;
     const bool counts = sample < step.end_sample;
@@ -150,7 +151,7 @@ void FillData(absl::Span<const DataInput> inputs, int index, const Slot& slot, c
     }
     if (is_weight && !counts) continue;
     if (tensor != nullptr) {
-      const int64_t held = counts ? sample % SamplesPerEpoch(step) : 0;
+      const int64_t held = counts ? sample % epoch : 0;
       FillTensor(tile, tensor->Sample(held), size, to);
     } else if (is_weight) {
       FillOnes(tile, to);

@@ -67,7 +67,7 @@ class Finder {
         if (!cutting.Contains(axis)) AddAxis(mesh.name(axis), mesh.size(axis));
       }
     }
-    if (config_.sequence_parallel && mesh.Find("tp").size() > 0) {
+    if (config_.sequence_parallel && !mesh.Find("tp").empty()) {
       MGC_ASSIGN_OR_RETURN(const bool changes, SequenceParallelismChangesAValue());
       if (!changes) Add("shard_c4", "sequence parallelism cuts nothing: no value matches its rows");
     }

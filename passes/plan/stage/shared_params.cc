@@ -86,6 +86,7 @@ class SharedCheck {
 
   void Refuse(ValueId param, const std::set<int>& layers, const std::string& why) {
     std::vector<std::string> places;
+    places.reserve(layers.size());
     for (int layer : layers) {
       places.push_back(absl::StrCat(NameOfLayer(layer, graph_.num_layers()), " (stage ",
                                     crossings_.StageOf(layer), ", pipeline rank ", ClassOf(layer),
