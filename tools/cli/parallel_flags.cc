@@ -116,9 +116,11 @@ void AddTrainingFlags(Flags* flags, ParallelFlags* out) {
   flags->Integer("--seq-length", "tokens per sample (default: the model's)", kAnySize, "M0",
                  &out->seq_length);
   flags->Section("Layout and memory");
-  flags->Text("--strategy", "NAME",
-              "which axes cut which dims: a preset (megatron, the default) or a file",
-              &out->strategy);
+  flags->Text(
+      "--strategy", "NAME",
+      "which axes cut which dims: a preset (megatron, the default), a file, or, of mgc-compile, "
+      "classes: the dims of least predicted time",
+      &out->strategy);
   flags->Switch("--allow-replicated",
                 "accept what comes to nothing: an axis that cuts no dim, recomputation of nothing",
                 &out->allow_replicated);

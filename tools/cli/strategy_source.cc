@@ -14,16 +14,14 @@
 namespace mgc {
 namespace {
 
-// What is not a file.
 bool IsPreset(const std::string& name) {
-  if (name == kClassStrategy) return true;
   return !absl::IsNotFound(FindStrategyPreset(name).status());
 }
 
 }  // namespace
 
 absl::StatusOr<StrategySpec> LoadStrategy(const absl::optional<std::string>& name) {
-  if (!name.has_value() || *name == kClassStrategy) return DefaultStrategy();
+  if (!name.has_value()) return DefaultStrategy();
   if (IsPreset(*name)) return FindStrategyPreset(*name);
   const absl::StatusOr<std::string> text = ReadInput(*name);
   if (absl::IsNotFound(text.status())) return FindStrategyPreset(*name).status();
@@ -51,7 +49,8 @@ absl::StatusOr<std::string> LayOutIfUnnamed(const Graph& model, const ModelDims&
 }
 
 absl::optional<std::string> StrategyPath(const absl::optional<std::string>& name) {
-  return name.has_value() && !IsPreset(*name) ? name : absl::nullopt;
+  const bool file = name.has_value() && *name != kClassStrategy && !IsPreset(*name);
+  return file ? name : absl::nullopt;
 }
 
 PlanOptions OptionsOf(const absl::optional<std::string>& name, const StrategySpec& spec) {

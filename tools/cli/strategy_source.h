@@ -18,9 +18,9 @@ namespace mgc {
 // `--strategy classes`: no file, but what passes/search/class_layout.h chooses for the model.
 inline constexpr char kClassStrategy[] = "classes";
 
-// The strategy that --strategy names: a preset, else a file, `-` for stdin; the default without,
-// and for `classes`. Errors are located in the file; a name that is neither is NotFound with the
-// nearest preset.
+// The strategy that --strategy names: a preset, else a file, `-` for stdin; the default without.
+// Errors are located in the file; a name that is neither, as `classes`, which needs a model to
+// choose for, is NotFound with the nearest preset.
 absl::StatusOr<StrategySpec> LoadStrategy(const absl::optional<std::string>& name);
 
 // For `classes`, and without a name for a graph whose parameters the default does not cut, the

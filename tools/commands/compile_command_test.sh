@@ -199,6 +199,7 @@ expect 0 '' mgc-compile unnamed.mgc --tp 2 --strategy rows.mgc -o rows.plan
 expect 0 'by dim classes' mgc-compile unnamed.mgc --tp 2 --strategy classes -o asked.plan
 mgc-plan comm classes.plan >classes.txt
 mgc-plan comm rows.plan | cmp -s - classes.txt || fail 'the printed rows give another plan'
+refuse 4 'no strategy is named classes' mgc-opt model.mgc --pass shard --strategy classes
 refuse 3 'tp 5 divides no dim of any parameter' mgc-compile unnamed.mgc --tp 5 -o x
 refuse 4 'no strategy is named megatrn (did you mean megatron?)' \
   mgc-compile gpt2-tiny --strategy megatrn -o x

@@ -48,6 +48,9 @@ int DimsCommand(const Words& arguments) {
   ParsedFlags parsed;
   if (const auto code = ParseOrEnd(&flags, arguments, &parsed)) return *code;
   CheckWords(&given, &parsed);
+  if (given.strategy) {
+    parsed.errors.Add({"F6", "--strategy says what dims lists: which dims are cut", "no strategy"});
+  }
   if (files.size() != 1) return Refuse(parsed.errors, {}, kDims);
   absl::StatusOr<ModelSource> source = LoadModel(files[0]);
   if (!source.ok()) return Fail(source.status(), kExitBadModel);

@@ -273,7 +273,9 @@ int CompileAndWrite(const ModelSource& source, const ParallelConfig& config,
   absl::StatusOr<Machine> machine = LoadMachine(flags.cluster.value_or(kDefaultMachine));
   if (!machine.ok()) return Fail(machine.status(), kExitBadModel);
   options.machine = *std::move(machine);
-  absl::StatusOr<StrategySpec> strategy = LoadStrategy(flags.parallel.strategy);
+  const bool by_classes = flags.parallel.strategy.value_or("") == kClassStrategy;
+  absl::StatusOr<StrategySpec> strategy =
+      by_classes ? DefaultStrategy() : LoadStrategy(flags.parallel.strategy);
   if (!strategy.ok()) return Fail(strategy.status(), kExitBadModel);
   options.strategy = *std::move(strategy);
   absl::StatusOr<Graph> graph =

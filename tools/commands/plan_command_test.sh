@@ -92,6 +92,7 @@ mgc-plan dims gpt2-tiny --cluster h100x8 | grep -q '^mlp ' || fail 'no class mlp
 mgc-plan dims gpt2-tiny --tp 4 --json | grep -q '"class": "mlp"' || fail 'no class mlp in JSON'
 refuse 4 'this is a plan, not a model' mgc-plan dims tiny.plan
 refuse 2 'MODEL' mgc-plan dims --json
+refuse 2 'no strategy' mgc-plan dims gpt2-tiny --strategy megatron
 
 # Damaged plans: 4, never a crash.
 head -c 100 tiny.plan >cut.plan
