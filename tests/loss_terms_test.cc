@@ -10,6 +10,8 @@
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "passes/compile.h"
+#include "passes/graph/dim_classes.h"
+#include "passes/graph/resize.h"
 #include "runtime/train/trainer.h"
 
 namespace mgc {
@@ -21,9 +23,9 @@ constexpr char kModel[] = R"(graph @two_terms logical layers=2 (
   param %up: f32[embed=8,mlp=16] {decay=1, init="normal", std=0.5},
   param %down: f32[mlp=16,embed=8] {decay=1, init="normal", std=0.5},
   param %head: f32[vocab=257,embed=8] {decay=1, init="normal", std=0.5},
-  data %tokens: i64[batch=BATCH,seq=4],
-  data %targets: i64[batch=BATCH,seq=4],
-  data %weights: f32[batch=BATCH,seq=4]
+  data %tokens: i64[batch=2,seq=6],
+  data %targets: i64[batch=2,seq=6],
+  data %weights: f32[batch=2,seq=6]
 ) {
   %x = lookup(%words, %tokens) layer embedding
   %a = matmul(%x, %up) {spec="b s e, e m -> b s m"} layer 0
@@ -47,13 +49,10 @@ constexpr char kModel[] = R"(graph @two_terms logical layers=2 (
 )";
 
 absl::StatusOr<Plan> CompileFor(int64_t tp, int64_t pp, int64_t dp) {
-  std::string text = kModel;
-  const std::string batch = "BATCH";
-  for (size_t at = text.find(batch); at != std::string::npos; at = text.find(batch)) {
-    text.replace(at, batch.size(), std::to_string(dp));
-  }
-  const absl::StatusOr<Graph> model = ParseGraph(text, "two_terms");
+  const absl::StatusOr<Graph> model = ParseGraph(kModel, "two_terms");
   if (!model.ok()) return model.status();
+  const Resized resized = Resize(NameDims(*model), dp, kSeqLength);
+  if (!resized.graph.has_value()) return resized.violations.ToStatus();
   CompileOptions options;
   options.parallel.world_size = tp * pp * dp;
   options.parallel.tp = tp;
@@ -61,7 +60,7 @@ absl::StatusOr<Plan> CompileFor(int64_t tp, int64_t pp, int64_t dp) {
   options.parallel.global_batch_size = 8;
   options.parallel.seq_length = kSeqLength;
   options.machine = *FindMachinePreset("cpu-threads");
-  return Compile(*model, {2, 8, 2, 2, 4, 16, 257, kSeqLength}, options);
+  return Compile(*resized.graph, {2, 8, 2, 2, 4, 16, 257, kSeqLength}, options);
 }
 
 std::vector<StepRecord> Train(const Plan& plan) {

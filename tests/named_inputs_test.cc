@@ -3,12 +3,12 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "graph/text/parser.h"
 #include "graph/types/machine.h"
@@ -16,6 +16,8 @@
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "passes/compile.h"
+#include "passes/graph/dim_classes.h"
+#include "passes/graph/resize.h"
 #include "runtime/data/safetensors.h"
 #include "runtime/train/trainer.h"
 
@@ -25,16 +27,17 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int64_t kSamples = 24;
+constexpr int64_t kBatch = 12;  // of a step
 constexpr char kModel[] = R"(graph @regression logical layers=1 (
   param %mix: f32[in=6,embed=8] {decay=1, init="normal", std=0.5},
   param %kinds: f32[kinds=5,embed=8] {decay=1, init="normal", std=0.5},
   param %up: f32[embed=8,mlp=16] {decay=1, init="normal", std=0.5},
   param %down: f32[mlp=16,embed=8] {decay=1, init="normal", std=0.5},
   param %head: f32[embed=8,out=4] {decay=1, init="normal", std=0.5},
-  data %features: f32[batch=BATCH,in=6],
-  data %kind: i64[batch=BATCH],
-  data %labels: f32[batch=BATCH,out=4],
-  data %weights: f32[batch=BATCH,out=4]
+  data %features: f32[batch=8,in=6],
+  data %kind: i64[batch=8],
+  data %labels: f32[batch=8,out=4],
+  data %weights: f32[batch=8,out=4]
 ) {
   %f = matmul(%features, %mix) {spec="b i, i e -> b e"} layer embedding
   %k = lookup(%kinds, %kind) layer embedding
@@ -51,17 +54,18 @@ constexpr char kModel[] = R"(graph @regression logical layers=1 (
 }
 )";
 
-absl::StatusOr<Plan> CompileFor(int64_t tp, int64_t dp) {
-  const std::string text = absl::StrReplaceAll(kModel, {{"BATCH", absl::StrCat(2 * dp)}});
-  const absl::StatusOr<Graph> model = ParseGraph(text, "regression");
+absl::StatusOr<Plan> CompileFor(int64_t tp, int64_t dp, int64_t samples = 2) {
+  const absl::StatusOr<Graph> model = ParseGraph(kModel, "regression");
   if (!model.ok()) return model.status();
+  const Resized resized = Resize(NameDims(*model), samples * dp, 1);
+  if (!resized.graph.has_value()) return resized.violations.ToStatus();
   CompileOptions options;
   options.parallel.world_size = tp * dp;
   options.parallel.tp = tp;
-  options.parallel.micro_batch_size = 2;
-  options.parallel.global_batch_size = 8;
+  options.parallel.micro_batch_size = samples;
+  options.parallel.global_batch_size = kBatch;
   options.machine = *FindMachinePreset("cpu-threads");
-  return Compile(*model, {1, 8, 2, 2, 4, 16, 0, 1}, options);
+  return Compile(*resized.graph, {1, 8, 2, 2, 4, 16, 0, 1}, options);
 }
 
 class NamedInputsTest : public testing::Test {
@@ -124,9 +128,12 @@ TEST_F(NamedInputsTest, EveryPlanTrainsAlike) {
   ASSERT_EQ(expected.size(), 5u);
   EXPECT_LT(expected[4].loss, expected[0].loss);
   // The mean is over the weights: four a sample.
-  EXPECT_NEAR(expected[0].tokens_per_second * expected[0].ms, 8 * 4 * 1e3, 1e-3);
-  for (const auto& [tp, dp] : std::vector<std::pair<int, int>>{{2, 1}, {1, 2}, {2, 2}, {1, 4}}) {
-    const absl::StatusOr<Plan> plan = CompileFor(tp, dp);
+  EXPECT_NEAR(expected[0].tokens_per_second * expected[0].ms, kBatch * 4 * 1e3, 1e-3);
+  // tp, dp, samples of a micro-batch and data-parallel rank.
+  const std::vector<std::array<int64_t, 3>> layouts = {{2, 1, 2}, {1, 2, 2}, {2, 2, 3}, {1, 4, 1},
+                                                       {1, 3, 4}, {2, 3, 2}, {1, 1, 12}};
+  for (const auto& [tp, dp, samples] : layouts) {
+    const absl::StatusOr<Plan> plan = CompileFor(tp, dp, samples);
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_EQ(VerifyPlan(*plan).findings.ToString(), "");
     const std::vector<StepRecord> found = Train(*plan);

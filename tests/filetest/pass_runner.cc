@@ -1,5 +1,6 @@
 #include "tests/filetest/pass_runner.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "graph/base/status.h"
-#include "graph/plan/data_input.h"
 #include "passes/compile.h"
 #include "passes/config/parallel_config.h"
 #include "passes/form_text.h"
+#include "passes/graph/resize.h"
 
 namespace mgc {
 namespace {
@@ -35,6 +36,8 @@ bool ParseWord(absl::string_view word, ParallelConfig* parallel) {
 
 absl::StatusOr<ParallelConfig> ParseOptions(absl::string_view text) {
   ParallelConfig parallel;
+  parallel.micro_batch_size = 0;  // not given
+  parallel.seq_length = 0;
   int64_t dp = 1;
   int64_t micro = 1;
   const std::pair<absl::string_view, int64_t*> numbers[] = {{"tp", &parallel.tp},
@@ -44,6 +47,8 @@ absl::StatusOr<ParallelConfig> ParseOptions(absl::string_view text) {
                                                             {"dp", &dp},
                                                             {"micro", &micro},
                                                             {"zero", &parallel.zero},
+                                                            {"samples", &parallel.micro_batch_size},
+                                                            {"seq", &parallel.seq_length},
                                                             {"group", &parallel.group_size}};
   for (absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
     const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(word, '=');
@@ -58,17 +63,15 @@ absl::StatusOr<ParallelConfig> ParseOptions(absl::string_view text) {
   return parallel;
 }
 
-// A graph fixes its micro-batch and the length of its sequences.
+// Sizes that no option gives are the graph's.
 void TakeSizes(const Graph& graph, ParallelConfig* parallel) {
   const int64_t dp = DataParallelSize(*parallel);
   const int64_t micro_batches = parallel->global_batch_size / dp;
-  for (const Value& value : graph.values()) {
-    for (const Dim& dim : value.type.dims) {
-      if (dim.name == "batch") parallel->micro_batch_size = dim.size / dp;
-      if (dim.name == "seq") parallel->seq_length = dim.size;
-    }
-  }
-  if (const int64_t tokens = TokensPerSample(graph); tokens > 0) parallel->seq_length = tokens;
+  const int64_t samples = SamplesOf(graph).size;
+  const int64_t tokens = TokensOf(graph).size;
+  if (parallel->micro_batch_size == 0)
+    parallel->micro_batch_size = std::max<int64_t>(samples / dp, 1);
+  if (parallel->seq_length == 0) parallel->seq_length = std::max<int64_t>(tokens, 1);
   parallel->global_batch_size = parallel->micro_batch_size * dp * micro_batches;
 }
 

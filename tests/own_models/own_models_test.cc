@@ -4,6 +4,7 @@
 //   // proved: tp=2 dp=2         compiled with these options (tests/filetest/pass_runner.h)
 //   // classes: tp=2             the same with rows for the model's dim classes, which keep to
 //                                their budget of parameter bytes (passes/search/class_layout.h)
+//   // proved: samples=3         with other sizes than it was written with
 //   // refused: pp=2: text       refused as infeasible; the error contains the text
 
 #include <algorithm>
@@ -26,6 +27,7 @@
 #include "gtest/gtest.h"
 #include "passes/compile.h"
 #include "passes/graph/dim_classes.h"
+#include "passes/graph/resize.h"
 #include "passes/search/class_layout.h"
 #include "tests/filetest/pass_runner.h"
 
@@ -53,9 +55,14 @@ absl::StatusOr<StrategySpec> StrategyByClasses(const Graph& model, const Compile
 }
 
 // OK where the plan is proved; it reads back from text and bytes.
-absl::Status CompileAndProve(const Graph& model, absl::string_view options, bool by_classes) {
+absl::Status CompileAndProve(const Graph& written, absl::string_view options, bool by_classes) {
   CompileOptions compile;
-  MGC_ASSIGN_OR_RETURN(compile.parallel, ParseParallel(options, model));
+  MGC_ASSIGN_OR_RETURN(compile.parallel, ParseParallel(options, written));
+  const ParallelConfig& parallel = compile.parallel;
+  const Resized resized =
+      Resize(written, parallel.micro_batch_size * DataParallelSize(parallel), parallel.seq_length);
+  MGC_RETURN_IF_ERROR(resized.violations.ToStatus());
+  const Graph& model = *resized.graph;
   compile.machine = MachinePresets().front();
   if (by_classes) {
     MGC_ASSIGN_OR_RETURN(compile.strategy, StrategyByClasses(model, compile));

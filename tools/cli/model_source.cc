@@ -14,10 +14,10 @@
 #include "graph/base/status.h"
 #include "graph/ir/check.h"
 #include "graph/ir/model_layers.h"
-#include "graph/plan/data_input.h"
 #include "graph/text/parser.h"
 #include "passes/config/nearest_legal.h"
 #include "passes/graph/dim_classes.h"
+#include "passes/graph/resize.h"
 #include "tools/cli/output.h"
 #include "tools/cli/plan_file.h"
 
@@ -28,8 +28,6 @@ bool IsFolder(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
-
-bool IsNamed(const Dim& dim, absl::string_view name) { return dim.name == name; }
 
 // The largest dim of this logical name; 0 when the graph has none.
 int64_t SizeOfDim(const Graph& graph, absl::string_view name) {
@@ -74,19 +72,17 @@ absl::StatusOr<ModelSource> LoadGraph(const std::string& name) {
   MGC_ASSIGN_OR_RETURN(const std::string text, ReadInput(name));
   ModelSource source;
   const std::string file = name == "-" ? "stdin" : name;
-  ValuePlaces places;
-  MGC_ASSIGN_OR_RETURN(source.graph, ParseGraph(text, file, &places));
+  MGC_ASSIGN_OR_RETURN(source.graph, ParseGraph(text, file, &source.places));
   if (source.graph->level() != Level::kLogical) {
     return absl::InvalidArgumentError(absl::StrCat(EscapeBytes(name), ": the graph is of level ",
                                                    NameOf(source.graph->level()),
                                                    ", a model is of level logical"));
   }
-  MGC_RETURN_IF_ERROR(InText(FindViolations(*source.graph), EscapeBytes(file), places).ToStatus());
-  source.graph = NameDims(*source.graph);  // sizes are asked for by name
-  source.dims = DimsOf(*source.graph);
-  const int64_t tokens = TokensPerSample(*source.graph);
-  source.seq_length = tokens > 0 ? tokens : std::max<int64_t>(SizeOfDim(*source.graph, "seq"), 1);
-  return source;
+  MGC_RETURN_IF_ERROR(
+      InText(FindViolations(*source.graph), EscapeBytes(file), source.places).ToStatus());
+  ModelSource named = SourceOf(*source.graph);
+  named.places = std::move(source.places);
+  return named;
 }
 
 absl::StatusOr<ModelSource> LoadConfig(const std::string& name) {
@@ -100,6 +96,14 @@ absl::StatusOr<ModelSource> LoadConfig(const std::string& name) {
 }
 
 }  // namespace
+
+ModelSource SourceOf(const Graph& graph) {
+  ModelSource source;
+  source.graph = NameDims(graph);
+  source.dims = DimsOf(*source.graph);
+  source.seq_length = std::max<int64_t>(TokensOf(*source.graph).size, 1);
+  return source;
+}
 
 absl::optional<std::string> ModelPath(const std::string& name) {
   if (name == "-" || LoadModelPreset(name).ok()) return absl::nullopt;
@@ -126,47 +130,76 @@ ParallelConfig ConfigFor(const ModelSource& source, const ParallelFlags& flags) 
   }
   ParallelFlags fixed = flags;
   const int64_t dp = std::max<int64_t>(DataParallelSize(ConfigOf(flags, 1)), 1);
-  const int64_t batch = SizeOfDim(*source.graph, "batch");
+  const int64_t batch = SamplesOf(*source.graph).size;
   fixed.micro_batch_size = std::max<int64_t>(batch / dp, 1);
   return ConfigOf(fixed, source.seq_length);
 }
 
-Diagnostics CheckGraphSizes(const ModelSource& source, const ParallelConfig& config) {
+namespace {
+
+// T4.
+Diagnostics CheckData(const Graph& graph) {
   Diagnostics violations;
-  const int64_t dp = DataParallelSize(config);
-  if (!source.graph.has_value() || dp < 1) return violations;
-  const int64_t batch = SizeOfDim(*source.graph, "batch");
-  if (batch > 0 && batch != SaturatingMultiply(config.micro_batch_size, dp)) {
-    violations.Add(
-        {"T1",
-         absl::StrCat("the graph's micro-batch holds ", batch, " samples, not micro-batch size ",
-                      config.micro_batch_size, " * dp ", dp),
-         batch % dp == 0 ? absl::StrCat("micro-batch size ", batch / dp)
-                         : absl::StrCat("batch ", NearestMultiples(batch, dp))});
-  }
-  for (const GraphInput& input : source.graph->inputs()) {
-    const Value& value = source.graph->value(input.value);
+  const int64_t batch = std::max<int64_t>(SamplesOf(graph).size, 1);
+  for (const GraphInput& input : graph.inputs()) {
+    const Value& value = graph.value(input.value);
     const std::vector<Dim>& dims = value.type.dims;
     if (input.kind != InputKind::kData) continue;
-    if (!dims.empty() && IsNamed(dims[0], "batch") && dims[0].size == batch) continue;
-    violations.Add(
-        {"T4",
-         absl::StrCat("data %", EscapeBytes(value.name), " is ", value.type.ToString(),
-                      "; samples lie along a first dim `batch`, of one size in all data"),
-         absl::StrCat("batch=", std::max<int64_t>(batch, 1), " as its first dim")});
-  }
-  if (config.seq_length != source.seq_length) {
-    violations.Add({"T2",
-                    absl::StrCat("the graph's sequences have ", source.seq_length, " tokens, not ",
-                                 config.seq_length),
-                    absl::StrCat("sequence length ", source.seq_length)});
+    if (!dims.empty() && dims[0].name == kSampleDim && dims[0].size == batch) continue;
+    violations.Add({"T4",
+                    absl::StrCat("data %", EscapeBytes(value.name), " is ", value.type.ToString(),
+                                 "; samples lie along a first dim `", kSampleDim,
+                                 "`, of one size in all data"),
+                    absl::StrCat(kSampleDim, "=", batch, " as its first dim")});
   }
   return violations;
 }
 
+int64_t SamplesOfAllRanks(const ParallelConfig& config) {
+  return SaturatingMultiply(config.micro_batch_size, DataParallelSize(config));
+}
+
+// The sizes of the graph itself, which nothing binds.
+std::string SizesAsWritten(const Graph& graph, int64_t dp, absl::string_view label) {
+  if (label == "T2") return absl::StrCat("sequence length ", TokensOf(graph).size);
+  const int64_t batch = SamplesOf(graph).size;
+  return batch % dp == 0 ? absl::StrCat("micro-batch size ", batch / dp)
+                         : absl::StrCat("batch ", NearestMultiples(batch, dp));
+}
+
+}  // namespace
+
+Diagnostics CheckGraphSizes(const ModelSource& source, const ParallelConfig& config) {
+  const int64_t dp = DataParallelSize(config);
+  if (!source.graph.has_value() || dp < 1 || config.micro_batch_size < 1 || config.seq_length < 1) {
+    return {};
+  }
+  const Graph& graph = *source.graph;
+  Diagnostics violations = CheckData(graph);
+  if (!violations.empty()) return violations;
+  if (TokensOf(graph).size == 0 && config.seq_length != source.seq_length) {
+    violations.Add(
+        {"T2",
+         absl::StrCat("the graph has no tokens, of which a sample could have ", config.seq_length),
+         "no sequence length"});
+  }
+  const Resized resized = Resize(graph, SamplesOfAllRanks(config), config.seq_length);
+  for (Diagnostic violation : InText(resized.violations, EscapeBytes(source.name), source.places)) {
+    violation.hint = SizesAsWritten(graph, dp, violation.label);
+    violations.Add(std::move(violation));
+  }
+  violations.LeaveOut(resized.violations.left_out());
+  return violations;
+}
+
 absl::StatusOr<Graph> BuildGraph(const ModelSource& source, const ParallelConfig& config,
-                                 int64_t vocab_multiple) {
-  if (source.graph.has_value()) return *source.graph;
+                                 int64_t vocab_multiple, std::vector<std::string>* notes) {
+  if (source.graph.has_value()) {
+    Resized resized = Resize(*source.graph, SamplesOfAllRanks(config), config.seq_length);
+    MGC_RETURN_IF_ERROR(resized.violations.ToStatus());
+    for (std::string& note : resized.notes) notes->push_back(std::move(note));
+    return *std::move(resized.graph);
+  }
   ModelOptions options;
   options.vocab_multiple = vocab_multiple;
   return BuildModel(*source.config, config.micro_batch_size * DataParallelSize(config),

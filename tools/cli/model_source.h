@@ -12,17 +12,19 @@
 #include "frontends/model_config.h"
 #include "graph/base/diagnostic.h"
 #include "graph/ir/graph.h"
+#include "graph/text/parser.h"
 #include "passes/config/parallel_config.h"
 #include "tools/cli/parallel_flags.h"
 
 namespace mgc {
 
-// A model before its sizes per micro-batch are known; or, from text, a graph that fixes them.
+// A model before its sizes per micro-batch are known.
 struct ModelSource {
   std::string name;                    // as the user gave it
   bool preset = false;                 // one of ours
   absl::optional<ModelConfig> config;  // of a preset or a configuration file
-  absl::optional<Graph> graph;         // of a `.mgc` file, checked
+  absl::optional<Graph> graph;         // of a `.mgc` file, checked, with names for all dims
+  ValuePlaces places;                  // in that file
   ModelDims dims;
   int64_t seq_length = 1;          // unless a flag says otherwise
   std::vector<std::string> notes;  // for stderr
@@ -33,21 +35,25 @@ struct ModelSource {
 // file is NotFound with the nearest preset.
 absl::StatusOr<ModelSource> LoadModel(const std::string& name);
 
+// A model that is this graph, of level logical and checked; its dims get names.
+ModelSource SourceOf(const Graph& graph);
+
 // The file that LoadModel reads; none for a preset and for stdin.
 absl::optional<std::string> ModelPath(const std::string& name);
 
-// The configuration that the flags ask for. A graph fixes its micro-batch: its flag defaults to
-// what the graph holds, divided over the data-parallel ranks.
+// The configuration that the flags ask for. Sizes that no flag gives are the model's; of a graph
+// they are those it was written with, its micro-batch shared by the data-parallel ranks, with at
+// least a sample for each.
 ParallelConfig ConfigFor(const ModelSource& source, const ParallelFlags& flags);
 
-// T1: a graph's micro-batch differs from micro-batch size * dp; T2: its sequences from the sequence
-// length asked for.
+// What of a graph binds its sizes, where the flags ask for others: T1 its samples, T2 the tokens of
+// a sample (passes/graph/resize.h); T4: data whose first dim does not count samples.
 Diagnostics CheckGraphSizes(const ModelSource& source, const ParallelConfig& config);
 
 // The logical graph of one micro-batch over all data-parallel ranks, for a configuration without
-// violations.
+// violations. `notes` gets what a graph does not say of its new sizes.
 absl::StatusOr<Graph> BuildGraph(const ModelSource& source, const ParallelConfig& config,
-                                 int64_t vocab_multiple);
+                                 int64_t vocab_multiple, std::vector<std::string>* notes);
 
 }  // namespace mgc
 

@@ -109,7 +109,9 @@ void AddScheduleFlags(Flags* flags, ParallelFlags* out) {
 
 void AddTrainingFlags(Flags* flags, ParallelFlags* out) {
   flags->Section("Batch");
-  flags->Integer("--micro-batch-size", "samples per data-parallel rank at a time (default 1)",
+  flags->Integer("--micro-batch-size",
+                 "samples per data-parallel rank at a time (default 1; of a graph in text "
+                 "its own, shared by the ranks)",
                  kAnySize, "B1", &out->micro_batch_size);
   flags->Integer("--global-batch-size", "samples per step (default: micro-batch size * dp)",
                  kAnySize, "B1", &out->global_batch_size);

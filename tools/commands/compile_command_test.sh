@@ -43,8 +43,17 @@ expect 1 '' mgc-plan diff a.plan b.plan
 expect 0 '' mgc-compile model.mgc --stop-after differentiate -o training.mgc
 grep -q '^graph @gpt2 training' training.mgc || fail 'stopped at another level'
 refuse 4 'level training' mgc-compile training.mgc -o x
-refuse 3 '[T1]' mgc-compile model.mgc --micro-batch-size 3 -o x
-refuse 3 '[T2]' mgc-compile model.mgc --seq-length 64 -o x
+# A graph is written for any batch and, where nothing binds them, for sequences of any length.
+sizes='--tp 2 --world-size 6 --micro-batch-size 2 --seq-length 64'
+expect 0 '' mgc-compile gpt2-tiny $sizes -o a.plan
+expect 0 '' mgc-compile model.mgc $sizes -o b.plan
+expect 1 '' mgc-plan diff a.plan b.plan
+[[ $(grep -c '^[^<>]' stdout) == 1 ]] || fail 'at other sizes the graph differs from its preset'
+expect 0 '' mgc-opt model.mgc --micro-batch-size 3 --seq-length 24
+says 'data %tokens: i64[batch=3,seq=24]'
+longest=$(sed -n 's/.*\[position=\([0-9]*\),.*/\1/p' model.mgc | head -1)
+refuse 3 "has $longest [T2]; nearest legal: sequence length" \
+  mgc-compile model.mgc --seq-length $((longest + 1)) -o x
 # A graph that names no layers.
 cat >flat.mgc <<'MGC'
 graph @flat (
@@ -67,6 +76,13 @@ refuse 3 'no node of the graph names a layer' mgc-compile flat.mgc --pp 2 -o x
 sed 's/"count" = %count/"count" = %squares/' flat.mgc >count.mgc
 refuse 4 'count.mgc:7:3: %squares: is the count of tokens, which is a real scalar' \
   mgc-compile count.mgc -o x
+expect 0 '' mgc-compile flat.mgc --world-size 3 -o flat3.plan
+expect 0 '' mgc-plan dims flat.mgc --world-size 6 --micro-batch-size 5
+refuse 3 'no tokens' mgc-compile flat.mgc --seq-length 64 -o x
+sed 's/%squares = mul(%y, %y)/%rest = slice(%y) {dim=0, begin=1, end=4}\n&/' flat.mgc >rest.mgc
+refuse 3 'rest.mgc:7:3: %rest: `batch` is 4 in the graph and cannot be 6: this slice takes' \
+  mgc-compile rest.mgc --micro-batch-size 6 -o x
+also '[T1]; nearest legal: micro-batch size 4'
 sed 's/data %x: f32.batch=/data %x: f32[samples=/' flat.mgc >samples.mgc
 refuse 3 '[T4]' mgc-compile samples.mgc -o x
 expect 0 'allocate  ' mgc-compile model.mgc --timing --report json -o c.plan

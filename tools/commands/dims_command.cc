@@ -1,5 +1,6 @@
 // `mgc-plan dims`: what of a model can be cut.
 
+#include <iostream>
 #include <utility>
 
 #include "graph/base/status.h"
@@ -22,7 +23,9 @@ absl::StatusOr<std::string> ReportOf(const ModelSource& source, const ParallelCo
   CompileOptions options;
   options.parallel = config;
   MGC_ASSIGN_OR_RETURN(options.machine, LoadMachine(machine));
-  MGC_ASSIGN_OR_RETURN(const Graph graph, BuildGraph(source, config, /*vocab_multiple=*/1));
+  std::vector<std::string> notes;
+  MGC_ASSIGN_OR_RETURN(const Graph graph, BuildGraph(source, config, /*vocab_multiple=*/1, &notes));
+  for (const std::string& note : notes) std::cerr << "note: " << note << "\n";
   MGC_ASSIGN_OR_RETURN(const std::vector<ClassChoice> classes,
                        ClassChoices(graph, source.dims, options));
   return json ? DimsJson(classes) : DimsText(classes);

@@ -278,9 +278,11 @@ int CompileAndWrite(const ModelSource& source, const ParallelConfig& config,
       by_classes ? DefaultStrategy() : LoadStrategy(flags.parallel.strategy);
   if (!strategy.ok()) return Fail(strategy.status(), kExitBadModel);
   options.strategy = *std::move(strategy);
+  std::vector<std::string> notes;
   absl::StatusOr<Graph> graph =
-      BuildGraph(source, config, flags.parallel.vocab_multiple.value_or(1));
+      BuildGraph(source, config, flags.parallel.vocab_multiple.value_or(1), &notes);
   if (!graph.ok()) return Fail(graph.status(), kExitBadModel);
+  for (const std::string& note : notes) std::cerr << "note: " << note << "\n";
   absl::optional<std::string> named = flags.parallel.strategy;
   const absl::StatusOr<std::string> chosen = LayOutIfUnnamed(*graph, source.dims, &named, &options);
   if (!chosen.ok()) return Fail(chosen.status(), kExitInfeasible);

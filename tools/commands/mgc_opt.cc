@@ -10,6 +10,7 @@
 #include "passes/compile.h"
 #include "passes/form_text.h"
 #include "tools/cli/command.h"
+#include "tools/cli/model_source.h"
 #include "tools/cli/output.h"
 #include "tools/cli/parallel_flags.h"
 #include "tools/cli/strategy_source.h"
@@ -28,7 +29,7 @@ CommandText About() {
            "mgc-opt training.mgc --pass shard --pass partition --tp 2 --sequence-parallel",
            "mgc-opt --list"},
           "Passes run in the order given; - is stdin. Without a pass the graph is checked and "
-          "printed."};
+          "printed.\n--micro-batch-size and --seq-length set the sizes of a logical graph."};
 }
 
 std::string ListText() {
@@ -45,6 +46,21 @@ absl::StatusOr<Graph> Load(const std::string& path) {
   MGC_ASSIGN_OR_RETURN(Graph graph, ParseGraph(text, path == "-" ? "stdin" : path));
   MGC_RETURN_IF_ERROR(CheckGraph(graph));
   return graph;
+}
+
+// A logical graph at the sizes that flags give, and the configuration; what binds it to others.
+Diagnostics TakeSizes(const ParallelFlags& given, Graph* graph, ParallelConfig* config) {
+  *config = ConfigOf(given, 1);
+  if (graph->level() != Level::kLogical) return {};
+  const ModelSource source = SourceOf(*graph);
+  *config = ConfigFor(source, given);
+  if (!given.micro_batch_size && !given.seq_length) return {};
+  Diagnostics violations = CheckGraphSizes(source, *config);
+  if (!violations.empty()) return violations;
+  std::vector<std::string> notes;
+  *graph = *BuildGraph(source, *config, /*vocab_multiple=*/1, &notes);
+  for (const std::string& note : notes) std::cerr << "note: " << note << "\n";
+  return {};
 }
 
 // The text of what the passes make of a graph.
@@ -88,8 +104,11 @@ int Main(const Words& arguments) {
   if (!graph.ok()) return Fail(graph.status(), kExitBadModel);
   absl::StatusOr<StrategySpec> strategy = LoadStrategy(given.strategy);
   if (!strategy.ok()) return Fail(strategy.status(), kExitBadModel);
-  const absl::StatusOr<std::string> text =
-      RunAll(*graph, passes, ConfigOf(given, 1), *std::move(strategy));
+  ParallelConfig config;
+  if (const Diagnostics bound = TakeSizes(given, &*graph, &config); !bound.empty()) {
+    return Refuse({}, bound, kCommand);
+  }
+  const absl::StatusOr<std::string> text = RunAll(*graph, passes, config, *std::move(strategy));
   if (!text.ok()) {
     const bool ours = absl::IsInternal(text.status());
     return Fail(text.status(), ours ? kExitFailed : kExitInfeasible);
