@@ -169,6 +169,12 @@ struct OpDef {
   std::function<bool(const Attrs&)> identity;
 
   double flops_per_point = 1;  // times the product of all factors
+  // What one rank's kernel does, where it depends on more than sizes: floating-point operations in
+  // the place of `flops_per_point`, and bytes read and written in the place of all operands (those
+  // of which only the type counts apart) and results. Null: as said. The use has local types, as
+  // `workspace` has; where ranks differ, the numbers are those of the one with most to do.
+  std::function<double(const OpUse&)> flops;
+  std::function<double(const OpUse&)> bytes;
   // Bytes of scratch that a kernel of any backend may use for each of its threads; null: none. The
   // use has *local* types: operands and results are the tiles of one rank, padding included, a tile
   // stored in pieces being one flat dim. Plans make room for it (Segment::workspace_bytes), and a

@@ -247,6 +247,29 @@ int64_t AttentionGradWorkspace(const OpUse& use) {
   return (4 * head.tokens * head.depth + 128 * row) * SizeOf(use.operands[1]->dtype);
 }
 
+// Pairs of query and key that are visible, with the queries the last of the keys: the rank with the
+// end of a sequence that is cut over ranks has most of them, and all others wait for it.
+//
+double VisiblePairs(double queries, double keys, double window) {
+  const double rows = std::min(queries, keys);
+  const double full = std::min(std::max(keys - window, 0.0), rows);  // rows that fill the window
+  // The others see keys - rows + 1, ..., keys - full.
+  return full * window + (rows - full) * (2 * keys - rows - full + 1) / 2;
+}
+
+// `products` products along the depth for every visible pair.
+double AttentionFlops(const OpUse& use, const TensorType& q, const TensorType& k, double products) {
+  if (q.ndim() != 4 || k.ndim() != 4) return 0;  // of a damaged plan
+  const auto size = [](const TensorType& type, size_t d) {
+    return static_cast<double>(type.dims[d].size);
+  };
+  const double keys = size(k, 1);
+  const int64_t window = WindowOf(use.attrs);
+  const double pairs =
+      VisiblePairs(size(q, 1), keys, window > 0 ? static_cast<double>(window) : keys);
+  return 2 * products * size(q, 0) * size(q, 2) * size(q, 3) * pairs;
+}
+
 Attrs Windowed(Attrs attrs) {
   attrs.Set("window", int64_t{3});
   return attrs;
@@ -275,7 +298,9 @@ OpDef Attention() {
   op.offset_factors = {"b", "k", "g", "s", "t"};
   op.grad = AttentionDerivative;
   op.saved_results = 1;
-  op.flops_per_point = 4;
+  op.flops = [](const OpUse& use) {
+    return AttentionFlops(use, *use.operands[0], *use.operands[1], 2);
+  };
   op.workspace = AttentionWorkspace;
   op.eval = EvalWith<EvalAttention>();
   const Attrs plain = {{"scale", 0.5}, {"p", 0.0}, {"key", ""}};
@@ -338,7 +363,10 @@ OpDef AttentionGrad() {
   op.linear_operands = {0};
   op.offset_factors = {"b", "k", "g", "s", "t"};
   op.no_grad = "a gradient itself; second derivatives are not taken";
-  op.flops_per_point = 10;
+  // Scores once more, and the gradients of scores, queries, keys and values.
+  op.flops = [](const OpUse& use) {
+    return AttentionFlops(use, *use.operands[1], *use.operands[2], 5);
+  };
   op.workspace = AttentionGradWorkspace;
   op.eval = EvalWith<EvalAttentionGrad>();
   const Attrs plain = {{"scale", 0.5}, {"p", 0.0}, {"key", ""}};

@@ -46,6 +46,10 @@ OpDef Lookup() {
     return absl::OkStatus();
   };
   op.flops_per_point = 0;
+  // As many rows of the table as of the result, which may be of other ranks' indices.
+  op.bytes = [](const OpUse& use) {
+    return BytesOf(*use.operands[1]) + 2 * BytesOf(*use.results[0]);
+  };
   op.eval = EvalWith<EvalLookup>();
   op.cases = {{"f32[vocab=5%2,4], i64[2,3]<5"}, {"f32[4,1], i64[1]<4"}};
   return op;
@@ -61,6 +65,11 @@ void AddRows(EvalContext<M>& c) {
       sum = c.model.Add(sum, c.in(2).real[i * width + h]);
     }
   });
+}
+
+// Every row of operand 2 is read; the sum's row is read and written.
+double RowsAddedBytes(const OpUse& use) {
+  return BytesOf(*use.operands[1]) + 3 * BytesOf(*use.operands[2]);
 }
 
 struct EvalLookupGrad {
@@ -84,6 +93,7 @@ OpDef LookupGrad() {
   op.offset_factors = {"v"};
   op.no_grad = "a gradient itself; second derivatives are not taken";
   op.flops_per_point = 0;
+  op.bytes = [](const OpUse& use) { return RowsAddedBytes(use) + BytesOf(*use.results[0]); };
   op.eval = EvalWith<EvalLookupGrad>();
   op.cases = {{"f32[vocab=5%2,4], i64[2,3]<5, f32[2,3,4]"}, {"f32[4,1], i64[1]<4, f32[1,1]"}};
   return op;
@@ -110,6 +120,7 @@ OpDef LookupGradAccumulate() {
   op.offset_factors = {"v"};
   op.no_grad = "made by fusing, after differentiation";
   op.flops_per_point = 0;
+  op.bytes = RowsAddedBytes;  // the rest of the sum stays where it is
   op.in_place = {{0, 0}};
   op.eval = EvalWith<EvalLookupGradAccumulate>();
   op.expand = [](EmitContext& c) -> std::vector<ValueId> {

@@ -142,6 +142,9 @@ OpDef Pick() {
     return absl::OkStatus();
   };
   op.flops_per_point = 0;
+  op.bytes = [](const OpUse& use) {
+    return BytesOf(*use.operands[1]) + 2 * BytesOf(*use.results[0]);
+  };
   op.eval = EvalWith<EvalPick>();
   op.cases = {{"f32[2,3,vocab=5%2], i64[2,3]<5"}, {"f32[1,4], i64[1]<4"}};
   return op;

@@ -223,6 +223,7 @@ OpDef Slice() {
   op.linearity = Linearity::kSeparate;
   op.grad = SliceGrad;
   op.flops_per_point = 0;
+  op.bytes = [](const OpUse& use) { return 2 * BytesOf(*use.results[0]); };
   op.eval = EvalWith<EvalSlice>();
   const auto range = [](int64_t dim, int64_t begin, int64_t end) {
     return Attrs{{"dim", dim}, {"begin", begin}, {"end", end}};

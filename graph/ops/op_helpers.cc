@@ -28,6 +28,12 @@ std::string TrailingRule(const OpUse& use) {
   return absl::StrCat(text, " -> ", DimFactorNames(0, full));
 }
 
+double BytesOf(const TensorType& type) {
+  double bytes = static_cast<double>(SizeOf(type.dtype));
+  for (const Dim& dim : type.dims) bytes *= static_cast<double>(dim.size);
+  return bytes;
+}
+
 absl::Status CheckTrailing(absl::string_view op, const OpUse& use) {
   for (const TensorType* operand : use.operands) {
     if (operand->ndim() > use.operands[0]->ndim()) {

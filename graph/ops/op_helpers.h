@@ -35,6 +35,11 @@ absl::Status CheckTrailing(absl::string_view op, const OpUse& use);
 absl::Status CheckDimList(absl::string_view op, int number, absl::Span<const int64_t> dims,
                           int ndim);
 
+// --- Costs
+
+// Bytes of a tensor, whatever its sizes.
+double BytesOf(const TensorType& type);
+
 // --- Gradients
 
 // `value` times a constant.

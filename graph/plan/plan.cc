@@ -5,18 +5,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "graph/plan/local_use.h"
 
 namespace mgc {
 namespace {
-
-// What a rank holds of a slot, as a type without names.
-TensorType TileOf(const Slot& slot, const Mesh& mesh) {
-  TensorType tile{slot.type.dtype, {}};
-  for (int64_t size : LocalShape(slot.type, slot.sharding, mesh)) {
-    tile.dims.push_back({size, "", 1});
-  }
-  return tile;
-}
 
 // `tied`, `tied.3`: of parameters that several layers use.
 bool IsTiedBlock(absl::string_view name) {
@@ -45,19 +37,7 @@ std::string NameOf(const TransferRef& ref, int stage) {
 
 int64_t WorkspaceBound(const Segment& segment, const Instr& instr, const Mesh& mesh) {
   if (instr.op == nullptr || !instr.op->workspace) return 0;
-  std::vector<TensorType> tiles;
-  tiles.reserve(instr.inputs.size() + instr.outputs.size());
-  std::vector<const TensorType*> operands;
-  std::vector<const TensorType*> results;
-  const auto add = [&](const std::vector<int>& slots, std::vector<const TensorType*>* list) {
-    for (int slot : slots) {
-      tiles.push_back(TileOf(segment.slots[static_cast<size_t>(slot)], mesh));
-      list->push_back(&tiles.back());
-    }
-  };
-  add(instr.inputs, &operands);
-  add(instr.outputs, &results);
-  return instr.op->workspace(OpUse{instr.attrs, operands, results});
+  return instr.op->workspace(LocalUse(segment, instr, mesh).use());
 }
 
 int64_t WorkspaceBound(const Segment& segment, const Mesh& mesh) {

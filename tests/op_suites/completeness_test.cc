@@ -106,6 +106,22 @@ TEST_P(CompletenessTest, PlacesFit) {
   EXPECT_EQ(OperandInPlace(op(), static_cast<int>(op().results.size())), -1);
 }
 
+TEST_P(CompletenessTest, CostsOfAUseAreFinite) {
+  EXPECT_TRUE(!op().flops || op().flops_per_point == OpDef().flops_per_point) << "two answers";
+  for (size_t i = 0; i < op().cases.size(); ++i) {
+    const absl::StatusOr<BoundCase> bound = BindCase(op(), i);
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    const std::vector<const TensorType*> operands = bound->OperandTypes();
+    std::vector<const TensorType*> results;
+    for (const TensorType& type : bound->results) results.push_back(&type);
+    const OpUse use{bound->op_case->attrs, operands, results};
+    for (const auto* cost : {&op().flops, &op().bytes}) {
+      if (!*cost) continue;
+      EXPECT_TRUE(std::isfinite((*cost)(use)) && (*cost)(use) > 0) << bound->name;
+    }
+  }
+}
+
 TEST_P(CompletenessTest, CasesAreLegalAndSmall) {
   ASSERT_FALSE(op().cases.empty());
   for (size_t i = 0; i < op().cases.size(); ++i) {

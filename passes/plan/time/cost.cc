@@ -7,6 +7,7 @@
 #include "graph/base/status.h"
 #include "graph/ir/op.h"
 #include "graph/plan/instr_collective.h"
+#include "graph/plan/local_use.h"
 
 namespace mgc {
 namespace {
@@ -28,25 +29,80 @@ FactorRule RuleOfInstr(const Segment& segment, const Instr& instr) {
   return *std::move(rule);
 }
 
+// Of an instruction that moves what it names: operands of which only the type counts apart.
 double SlotBytes(const Segment& segment, const Instr& instr) {
   double bytes = 0;
-  for (int slot : instr.inputs) bytes += static_cast<double>(segment.slots[slot].bytes);
+  const auto only_type = [&](size_t operand) {
+    if (instr.op == nullptr) return false;
+    const std::vector<int>& typed = instr.op->type_operands;
+    return std::find(typed.begin(), typed.end(), static_cast<int>(operand)) != typed.end();
+  };
+  for (size_t i = 0; i < instr.inputs.size(); ++i) {
+    if (!only_type(i)) bytes += static_cast<double>(segment.slots[instr.inputs[i]].bytes);
+  }
   for (int slot : instr.outputs) bytes += static_cast<double>(segment.slots[slot].bytes);
   return bytes;
 }
 
-// Ranks of a class are alike: the first stands for all.
+// The element type that an op computes in: that of its first real tensor.
+DType ComputedIn(const Segment& segment, const Instr& instr) {
+  for (const std::vector<int>* list : {&instr.inputs, &instr.outputs}) {
+    for (int slot : *list) {
+      const DType dtype = segment.slots[slot].type.dtype;
+      if (dtype != DType::kI64) return dtype;
+    }
+  }
+  return DType::kF32;
+}
+
+// The rank of a class whose other coordinates are 0; of the whole mesh without a pipeline.
 int64_t FirstRankOf(const Mesh& mesh, int coordinate) {
   const AxisId pipeline = PipelineAxis(mesh);
-  int64_t rank = 0;
-  while (pipeline >= 0 && mesh.Coordinate(rank, pipeline) != coordinate) ++rank;
-  return rank;
+  return pipeline < 0 ? 0 : coordinate * mesh.stride(pipeline);
+}
+
+// Of each group over `axes` in a class the first rank; the last is `Span` behind it.
+std::vector<int64_t> FirstRanksOfGroups(const Mesh& mesh, AxisSet axes, int coordinate) {
+  const AxisId pipeline = PipelineAxis(mesh);
+  const bool within = pipeline < 0 || !axes.Contains(pipeline);
+  std::vector<int64_t> firsts = {within ? FirstRankOf(mesh, coordinate) : 0};
+  for (AxisId axis = 0; axis < mesh.num_axes(); ++axis) {
+    if (axis == pipeline || axes.Contains(axis)) continue;
+    const size_t count = firsts.size();
+    for (int64_t at = 1; at < mesh.size(axis); ++at) {
+      for (size_t i = 0; i < count; ++i) firsts.push_back(firsts[i] + at * mesh.stride(axis));
+    }
+  }
+  return firsts;
+}
+
+int64_t Span(const Mesh& mesh, AxisSet axes) {
+  int64_t span = 0;
+  for (AxisId axis = 0; axis < mesh.num_axes(); ++axis) {
+    if (axes.Contains(axis)) span += (mesh.size(axis) - 1) * mesh.stride(axis);
+  }
+  return span;
+}
+
+// The outermost tier that one of these groups needs: ranks of a class wait for each other, so that
+// the slowest group sets the pace. A group lies between its first rank and `span` behind it.
+const NetworkTier& SlowestTier(const Machine& machine, const std::vector<int64_t>& firsts,
+                               int64_t span) {
+  const NetworkTier* slowest = &machine.tiers.front();
+  for (int64_t first : firsts) {
+    const int64_t ends[] = {first, first + span};
+    slowest = std::max(slowest, &machine.TierOf(ends));
+    if (slowest == &machine.tiers.back()) break;
+  }
+  return *slowest;
 }
 
 }  // namespace
 
 double FlopsOf(const Mesh& mesh, const Segment& segment, const Instr& instr) {
-  if (instr.op == nullptr || instr.op->flops_per_point == 0) return 0;
+  if (instr.op == nullptr) return 0;
+  if (instr.op->flops) return instr.op->flops(LocalUse(segment, instr, mesh).use());
+  if (instr.op->flops_per_point == 0) return 0;
   const FactorRule rule = RuleOfInstr(segment, instr);
   double points = 1;
   for (const Factor& factor : rule.factors) points *= static_cast<double>(factor.size);
@@ -58,6 +114,11 @@ double FlopsOf(const Mesh& mesh, const Segment& segment, const Instr& instr) {
   return points * instr.op->flops_per_point / static_cast<double>(mesh.Size(axes));
 }
 
+double BytesOf(const Mesh& mesh, const Segment& segment, const Instr& instr) {
+  if (instr.op == nullptr || !instr.op->bytes) return SlotBytes(segment, instr);
+  return instr.op->bytes(LocalUse(segment, instr, mesh).use());
+}
+
 absl::Status StepOfCenturies(const Machine& machine) {
   return absl::FailedPreconditionError(absl::StrCat(
       "a step takes 73 years or more on machine ", machine.name,
@@ -66,16 +127,18 @@ absl::Status StepOfCenturies(const Machine& machine) {
 
 int64_t ComputeNs(const CostModel& model, const Segment& segment, const Instr& instr) {
   const Machine& machine = model.machine;
-  const double memory = SlotBytes(segment, instr) / machine.BytesPerSecond();
-  const double compute = FlopsOf(model.mesh, segment, instr) / machine.FlopsPerSecond("f32");
+  const double memory = BytesOf(model.mesh, segment, instr) / machine.BytesPerSecond();
+  const double rate = machine.FlopsPerSecond(NameOf(ComputedIn(segment, instr)));
+  const double compute = FlopsOf(model.mesh, segment, instr) / rate;
   return Ns(machine.op_overhead + std::max(memory, compute));
 }
 
 int64_t CollectiveNs(const CostModel& model, const Segment& segment, const Instr& instr,
                      int coordinate) {
   const InstrCollective collective = CollectiveOf(model.mesh, segment, instr);
-  const NetworkTier& tier = model.machine.TierOf(
-      model.mesh.Group(FirstRankOf(model.mesh, coordinate), collective.axes()));
+  const NetworkTier& tier =
+      SlowestTier(model.machine, FirstRanksOfGroups(model.mesh, collective.axes(), coordinate),
+                  Span(model.mesh, collective.axes()));
   const int64_t wire_bytes =
       RingWireBytes(collective.kind(), collective.payload_bytes, collective.ranks);
   return Ns(tier.latency * static_cast<double>(collective.ranks - 1) +
@@ -83,8 +146,9 @@ int64_t CollectiveNs(const CostModel& model, const Segment& segment, const Instr
 }
 
 int64_t TransferNs(const CostModel& model, int from, int to, int64_t bytes) {
-  const int64_t ranks[] = {FirstRankOf(model.mesh, from), FirstRankOf(model.mesh, to)};
-  const NetworkTier& tier = model.machine.TierOf(ranks);
+  const int64_t distance = FirstRankOf(model.mesh, to) - FirstRankOf(model.mesh, from);
+  const NetworkTier& tier =
+      SlowestTier(model.machine, FirstRanksOfGroups(model.mesh, {}, from), distance);
   return Ns(tier.latency + static_cast<double>(bytes) / (tier.bandwidth * tier.efficiency));
 }
 

@@ -1,9 +1,12 @@
 // How long things take on a machine: integer nanoseconds, so that orders and hashes of plans do not
 // hang on rounding.
 //
-//   an op          overhead + max(flops / rate, bytes / memory bandwidth)
-//   a collective   latency * (n - 1) + wire bytes / bandwidth of the tier its ranks share
+//   an op          overhead + max(flops / rate of its element type, bytes / memory bandwidth)
+//   a collective   latency * (n - 1) + wire bytes / bandwidth
 //   a transfer     latency + bytes / bandwidth
+//
+// The tier of a collective or transfer is the innermost that joins the ranks of each group of the
+// class: where some groups lie within a machine and others do not, the slower ones count.
 
 #ifndef MGC_PASSES_PLAN_TIME_COST_H_
 #define MGC_PASSES_PLAN_TIME_COST_H_
@@ -23,8 +26,11 @@ struct CostModel {
   const Machine& machine;
 };
 
-// Floating-point operations of one instruction on one rank.
+// Floating-point operations of one instruction on one rank; the most where ranks differ.
 double FlopsOf(const Mesh& mesh, const Segment& segment, const Instr& instr);
+
+// Bytes that it reads and writes.
+double BytesOf(const Mesh& mesh, const Segment& segment, const Instr& instr);
 
 // No duration is longer, and no step may take as long: sums of two stay in range.
 inline constexpr int64_t kMaxNs = int64_t{1} << 61;
