@@ -1,12 +1,11 @@
 #include "passes/search/class_layout.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "graph/base/status.h"
 #include "graph/types/sharding.h"
 #include "passes/graph/dim_classes.h"
@@ -30,105 +29,110 @@ bool HasDim(const TensorType& type, const std::string& name) {
                      [&](const Dim& dim) { return dim.name == name; });
 }
 
-// The greedy search and its repairs. Costs are remembered by the list of classes.
+// Steepest descents by compiled plans. A list of classes that is refused is passed over.
 class ClassSearch {
  public:
-  ClassSearch(const Graph& model, const ModelDims& dims, const CompileOptions& options,
-              std::vector<std::string> classes, int64_t budget)
-      : model_(model),
-        dims_(dims),
-        options_(options),
-        classes_(std::move(classes)),
-        budget_(budget) {}
+  ClassSearch(std::vector<std::string> classes, int64_t budget, LayoutCosts* costs)
+      : classes_(std::move(classes)), budget_(budget), costs_(costs) {}
 
+  // From nothing and from everything: the one finds cuts that help by themselves, the other those
+  // that help only together.
   absl::StatusOr<std::vector<std::string>> Run() {
-    MGC_RETURN_IF_ERROR(Consider({}));
-    while (true) {
-      const std::vector<std::string> before = best_;
-      MGC_RETURN_IF_ERROR(TryToAdd(before));
-      MGC_RETURN_IF_ERROR(TryToLeaveOut(before));
-      MGC_RETURN_IF_ERROR(TryToExchange(before));
-      if (best_ == before) return best_;
-    }
+    Descend({});
+    Descend(classes_);
+    if (!best_.has_value()) return refused_;
+    return best_->classes;
   }
 
  private:
-  using Rank = std::tuple<int64_t, int64_t, size_t>;  // bytes above the budget, ns, classes
+  struct Candidate {
+    std::tuple<int64_t, int64_t, size_t> rank;  // bytes above the budget, ns, classes
+    std::vector<std::string> classes;
+  };
 
-  // Keeps a list that is better than the best so far.
-  absl::Status Consider(const std::vector<std::string>& classes) {
-    if (!tried_.insert(classes).second) return absl::OkStatus();
-    MGC_ASSIGN_OR_RETURN(const LayoutCost cost,
-                         CostOf(model_, dims_, options_, ClassStrategy(classes)));
-    const Rank rank{std::max<int64_t>(cost.parameter_bytes - budget_, 0), cost.step_ns,
-                    classes.size()};
-    if (tried_.size() > 1 && rank >= rank_) return absl::OkStatus();
-    rank_ = rank;
-    best_ = classes;
-    return absl::OkStatus();
-  }
-
-  absl::Status TryToAdd(const std::vector<std::string>& from) {
-    for (const std::string& added : classes_) {
-      if (std::find(from.begin(), from.end(), added) != from.end()) continue;
-      std::vector<std::string> more = from;
-      more.push_back(added);
-      MGC_RETURN_IF_ERROR(Consider(more));
+  absl::optional<Candidate> Ranked(const std::vector<std::string>& classes) {
+    const absl::StatusOr<LayoutCost> cost = costs_->Of(classes);
+    if (!cost.ok()) {
+      refused_.Update(cost.status());
+      return absl::nullopt;
     }
-    return absl::OkStatus();
+    const int64_t above = std::max<int64_t>(cost->parameter_bytes - budget_, 0);
+    return Candidate{{above, cost->step_ns, classes.size()}, classes};
   }
 
-  absl::Status TryToLeaveOut(const std::vector<std::string>& from) {
+  static bool IsBetter(const absl::optional<Candidate>& a, const absl::optional<Candidate>& b) {
+    return a.has_value() && (!b.has_value() || a->rank < b->rank);
+  }
+
+  void Descend(const std::vector<std::string>& from) {
+    absl::optional<Candidate> at = Ranked(from);
+    std::vector<std::string> around = from;
+    while (true) {
+      absl::optional<Candidate> next;
+      for (const std::vector<std::string>& classes : Neighbours(around)) {
+        absl::optional<Candidate> candidate = Ranked(classes);
+        if (IsBetter(candidate, next)) next = std::move(candidate);
+      }
+      if (!IsBetter(next, at)) break;
+      at = next;
+      around = at->classes;
+    }
+    if (IsBetter(at, best_)) best_ = std::move(at);
+  }
+
+  // Lists with one class less, one more, or one in the place of another, anywhere in the order.
+  std::vector<std::vector<std::string>> Neighbours(const std::vector<std::string>& from) const {
+    std::vector<std::vector<std::string>> lists;
+    AppendWithOneMore(from, &lists);
     for (size_t i = 0; i < from.size(); ++i) {
       std::vector<std::string> fewer = from;
       fewer.erase(fewer.begin() + static_cast<int64_t>(i));
-      MGC_RETURN_IF_ERROR(Consider(fewer));
+      lists.push_back(fewer);
+      AppendWithOneMore(fewer, &lists);
     }
-    return absl::OkStatus();
+    return lists;
   }
 
-  // Another class in the place of one, and two classes in the other order.
-  absl::Status TryToExchange(const std::vector<std::string>& from) {
-    for (size_t i = 0; i < from.size(); ++i) {
-      for (const std::string& other : classes_) {
-        std::vector<std::string> changed = from;
-        const auto at = std::find(changed.begin(), changed.end(), other);
-        if (at == changed.end()) {
-          changed[i] = other;
-        } else {
-          std::swap(changed[i], *at);
-        }
-        MGC_RETURN_IF_ERROR(Consider(changed));
+  void AppendWithOneMore(const std::vector<std::string>& from,
+                         std::vector<std::vector<std::string>>* lists) const {
+    for (const std::string& added : classes_) {
+      if (std::find(from.begin(), from.end(), added) != from.end()) continue;
+      for (size_t at = 0; at <= from.size(); ++at) {
+        lists->push_back(from);
+        lists->back().insert(lists->back().begin() + static_cast<int64_t>(at), added);
       }
     }
-    return absl::OkStatus();
   }
 
-  const Graph& model_;
-  const ModelDims& dims_;
-  const CompileOptions& options_;
   const std::vector<std::string> classes_;
   const int64_t budget_;
-  std::set<std::vector<std::string>> tried_;
-  std::vector<std::string> best_;
-  Rank rank_;
+  LayoutCosts* const costs_;
+  absl::Status refused_;  // the first that was
+  absl::optional<Candidate> best_;
 };
 
-}  // namespace
-
-StrategySpec ClassStrategy(const std::vector<std::string>& classes) {
-  StrategySpec spec;
-  spec.name = "classes";
-  StrategyRowSpec row;
-  row.dims.push_back({kSampleDim, {"dp"}});
-  for (const std::string& name : classes) row.dims.push_back({name, {"tp"}});
-  spec.rows.push_back(std::move(row));
-  StoreSpec states;
-  states.when = StrategyCondition::kZero;
-  states.axes = {"dp"};
-  spec.stores.push_back(std::move(states));
-  return spec;
+// The classes that parameters have dims of, without what a cut of each comes to.
+std::vector<ClassChoice> ClassesOfParameters(const Graph& model, int64_t tp) {
+  const std::vector<TensorType> params = ParameterTypes(model);
+  std::vector<ClassChoice> choices;
+  const DimClasses classes(model);
+  for (const DimClass& c : classes.classes()) {
+    const bool known = std::any_of(choices.begin(), choices.end(),
+                                   [&](const ClassChoice& other) { return other.name == c.name; });
+    if (known || c.name == kSampleDim || c.size == 1) continue;
+    ClassChoice choice;
+    choice.name = c.name;
+    choice.size = c.size;
+    choice.divides = c.size % tp == 0;
+    for (const TensorType& type : params) {
+      if (HasDim(type, c.name)) choice.parameter_bytes += BytesOf(type);
+    }
+    if (choice.parameter_bytes > 0) choices.push_back(std::move(choice));
+  }
+  return choices;
 }
+
+}  // namespace
 
 absl::StatusOr<bool> CutsParameters(const Graph& model, const ParallelConfig& config,
                                     const StrategySpec& strategy) {
@@ -141,50 +145,13 @@ absl::StatusOr<bool> CutsParameters(const Graph& model, const ParallelConfig& co
   });
 }
 
-absl::StatusOr<LayoutCost> CostOf(const Graph& model, const ModelDims& dims,
-                                  const CompileOptions& options, const StrategySpec& strategy) {
-  CompileOptions probe = options;
-  probe.strategy = strategy;
-  probe.run.check = false;
-  probe.run.after_pass = nullptr;
-  probe.limit_memory = false;
-  probe.parallel.allow_replicated = true;  // what cuts nothing is compared too
-  MGC_ASSIGN_OR_RETURN(const Plan plan, Compile(model, dims, probe));
-  LayoutCost cost;
-  cost.step_ns = plan.predicted_step_ns;
-  for (const PlanClass& rank_class : plan.classes) {
-    for (const HeldBlock& held : rank_class.blocks) {
-      if (!held.owner) continue;
-      for (const ParamEntry& entry : plan.blocks[static_cast<size_t>(held.block)].entries) {
-        cost.parameter_bytes +=
-            LocalElements(entry.type, entry.sharding, plan.mesh) * SizeOf(entry.type.dtype);
-      }
-    }
-  }
-  return cost;
-}
-
 absl::StatusOr<std::vector<ClassChoice>> ClassChoices(const Graph& model, const ModelDims& dims,
                                                       const CompileOptions& options) {
-  const std::vector<TensorType> params = ParameterTypes(model);
-  std::vector<ClassChoice> choices;
-  const DimClasses classes(model);
-  for (const DimClass& c : classes.classes()) {
-    const bool known = std::any_of(choices.begin(), choices.end(),
-                                   [&](const ClassChoice& other) { return other.name == c.name; });
-    if (known || c.name == kSampleDim || c.size == 1) continue;
-    ClassChoice choice;
-    choice.name = c.name;
-    choice.size = c.size;
-    choice.divides = c.size % options.parallel.tp == 0;
-    for (const TensorType& type : params) {
-      if (HasDim(type, c.name)) choice.parameter_bytes += BytesOf(type);
-    }
-    if (choice.parameter_bytes > 0) choices.push_back(std::move(choice));
-  }
+  std::vector<ClassChoice> choices = ClassesOfParameters(model, options.parallel.tp);
+  LayoutCosts costs(model, dims, options);
   for (ClassChoice& choice : choices) {
     if (!choice.divides) continue;
-    MGC_ASSIGN_OR_RETURN(choice.alone, CostOf(model, dims, options, ClassStrategy({choice.name})));
+    MGC_ASSIGN_OR_RETURN(choice.alone, costs.Of({choice.name}));
   }
   return choices;
 }
@@ -203,24 +170,24 @@ int64_t ParameterBudget(const Graph& model, const std::vector<ClassChoice>& choi
 
 absl::StatusOr<ClassLayout> LayOutByClasses(const Graph& model, const ModelDims& dims,
                                             const CompileOptions& options) {
-  MGC_ASSIGN_OR_RETURN(const std::vector<ClassChoice> choices, ClassChoices(model, dims, options));
+  const int64_t tp = options.parallel.tp;
+  const std::vector<ClassChoice> choices = ClassesOfParameters(model, tp);
   std::vector<std::string> classes;
   std::string all;
   for (const ClassChoice& choice : choices) {
     if (choice.divides) classes.push_back(choice.name);
     absl::StrAppend(&all, all.empty() ? "" : ", ", choice.name, " of ", choice.size);
   }
-  const int64_t tp = options.parallel.tp;
   if (classes.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "tp ", tp, " divides no dim of any parameter; there are: ", all, " [strategy_c5]"));
   }
-  const int64_t budget = ParameterBudget(model, choices, tp);
+  LayoutCosts costs(model, dims, options);
   MGC_ASSIGN_OR_RETURN(const std::vector<std::string> best,
-                       ClassSearch(model, dims, options, classes, budget).Run());
+                       ClassSearch(classes, ParameterBudget(model, choices, tp), &costs).Run());
   ClassLayout layout;
   layout.strategy = ClassStrategy(best);
-  MGC_ASSIGN_OR_RETURN(layout.cost, CostOf(model, dims, options, layout.strategy));
+  MGC_ASSIGN_OR_RETURN(layout.cost, costs.Of(best));
   return layout;
 }
 

@@ -16,14 +16,9 @@
 #include "graph/types/model_dims.h"
 #include "passes/compile.h"
 #include "passes/config/strategy_spec.h"
+#include "passes/search/layout_costs.h"
 
 namespace mgc {
-
-// What a table of rows comes to.
-struct LayoutCost {
-  int64_t parameter_bytes = 0;  // of one rank of each stage together
-  int64_t step_ns = 0;          // predicted
-};
 
 // A class by which tp could cut the model.
 struct ClassChoice {
@@ -44,23 +39,17 @@ struct ClassLayout {
 absl::StatusOr<std::vector<ClassChoice>> ClassChoices(const Graph& model, const ModelDims& dims,
                                                       const CompileOptions& options);
 
-// The rows that cut these classes over tp, an earlier one first where a value has two of them.
-StrategySpec ClassStrategy(const std::vector<std::string>& classes);
-
 // Whether the strategy's rows cut some parameter over tp.
 absl::StatusOr<bool> CutsParameters(const Graph& model, const ParallelConfig& config,
                                     const StrategySpec& strategy);
-
-// What `strategy` comes to. Errors: those of Compile.
-absl::StatusOr<LayoutCost> CostOf(const Graph& model, const ModelDims& dims,
-                                  const CompileOptions& options, const StrategySpec& strategy);
 
 // Bytes of parameters that a rank may hold: 1.1 times its share of those that some class lets tp
 // cut, and the others whole.
 int64_t ParameterBudget(const Graph& model, const std::vector<ClassChoice>& choices, int64_t tp);
 
-// Chooses among the classes: first the bytes above the budget count, then time. Adds the best class
-// as long as one helps, then tries to leave one out and to exchange two. Errors: those of Compile;
+// Chooses among the classes: first the bytes above the budget count, then time. Descends from no
+// class and from all of them, by one class less, one more or one in the place of another, anywhere
+// in the order, and passes over what is refused. Errors: those of Compile where all is refused;
 // InvalidArgument when tp divides no class of any parameter, naming them. [strategy_c5]
 absl::StatusOr<ClassLayout> LayOutByClasses(const Graph& model, const ModelDims& dims,
                                             const CompileOptions& options);

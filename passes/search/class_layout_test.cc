@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_join.h"
@@ -107,28 +106,25 @@ TEST(ClassLayoutTest, AModelWithoutNamesIsCut) {
   EXPECT_LE(layout->cost.parameter_bytes, ParameterBudget(model, *choices, 2));
 }
 
-// The chosen table against all subsets of the classes that keep the budget.
-TEST(ClassLayoutTest, NoTableIsMuchFaster) {
+// Tables that place the inputs alike are compiled once: the order of two classes counts only where
+// a value has dims of both.
+TEST(ClassLayoutTest, TablesThatPlaceAlikeAreOne) {
   const Graph model = NameDims(ReadGraph(kMixer));
-  for (const auto& [tp, dp] : {std::pair<int64_t, int64_t>{2, 1}, {4, 2}}) {
-    const CompileOptions options = OptionsOf(tp, dp);
-    const auto choices = ClassChoices(model, DimsOf(model), options);
-    ASSERT_TRUE(choices.ok()) << choices.status();
-    const int64_t budget = ParameterBudget(model, *choices, tp);
-    int64_t best = INT64_MAX;
-    for (size_t set = 0; set < size_t{1} << choices->size(); ++set) {
-      std::vector<std::string> classes;
-      for (size_t c = 0; c < choices->size(); ++c) {
-        if ((set >> c & 1) != 0) classes.push_back((*choices)[c].name);
-      }
-      const auto cost = CostOf(model, DimsOf(model), options, ClassStrategy(classes));
-      if (!cost.ok() || cost->parameter_bytes > budget) continue;
-      best = std::min(best, cost->step_ns);
-    }
-    const auto layout = LayOutByClasses(model, DimsOf(model), options);
-    ASSERT_TRUE(layout.ok()) << layout.status();
-    EXPECT_LE(layout->cost.step_ns, best + best / 20) << "tp " << tp;
-  }
+  const ModelDims dims = DimsOf(model);
+  const CompileOptions options = OptionsOf(2, 1);
+  LayoutCosts costs(model, dims, options);
+  const auto cost = costs.Of({"embed.w#0", "layers.*.ch.up#1"});
+  ASSERT_TRUE(cost.ok()) << cost.status();
+  ASSERT_TRUE(costs.Of({"layers.*.ch.up#1", "embed.w#0"}).ok());
+  EXPECT_EQ(costs.compiled(), 1u);
+  // `ch.up` has both, and is cut over the first.
+  ASSERT_TRUE(costs.Of({"embed.w#1", "layers.*.ch.up#1"}).ok());
+  ASSERT_TRUE(costs.Of({"layers.*.ch.up#1", "embed.w#1"}).ok());
+  EXPECT_EQ(costs.compiled(), 3u);
+  const auto again = CostOf(model, dims, options, ClassStrategy({"layers.*.ch.up#1", "embed.w#0"}));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->step_ns, cost->step_ns);
+  EXPECT_EQ(again->parameter_bytes, cost->parameter_bytes);
 }
 
 TEST(ClassLayoutTest, TpThatDividesNothingIsRefused) {
