@@ -1,4 +1,5 @@
-// Prints the ops of the table, one a line, in order. Fails if one has no kernel that should have one.
+// Prints the ops of the table, one a line, in order. Fails if one lacks a kernel that it should
+// have.
 #include <algorithm>
 #include <iostream>
 #include <vector>

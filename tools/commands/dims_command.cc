@@ -28,7 +28,9 @@ absl::StatusOr<std::string> ReportOf(const ModelSource& source, const ParallelCo
   for (const std::string& note : notes) std::cerr << "note: " << note << "\n";
   MGC_ASSIGN_OR_RETURN(const std::vector<ClassChoice> classes,
                        ClassChoices(graph, source.dims, options));
-  return json ? DimsJson(classes) : DimsText(classes);
+  MGC_ASSIGN_OR_RETURN(const LayoutCost uncut,
+                       CostOf(graph, source.dims, options, ClassStrategy({})));
+  return json ? DimsJson(uncut, classes) : DimsText(uncut, classes);
 }
 
 }  // namespace
@@ -44,7 +46,7 @@ int DimsCommand(const Words& arguments) {
   absl::optional<std::string> cluster;
   bool json = false;
   flags.Arguments(1, 1, &files);
-  flags.Switch("--json", "a list of objects", &json);
+  flags.Switch("--json", "an object", &json);
   flags.Text("--cluster", "NAME", "the machines: a preset or a file", &cluster);
   AddMeshFlags(&flags, &given);
   AddTrainingFlags(&flags, &given);

@@ -89,6 +89,8 @@ expect 1 'error: no SVG tiny.svg: Graphviz' env PATH="$tools" "$tools/mgc-plan" 
 
 # The dims of a model, not of a plan.
 mgc-plan dims gpt2-tiny --cluster h100x8 | grep -q '^mlp ' || fail 'no class mlp'
+mgc-plan dims gpt2-tiny --cluster h100x8 | grep -q '^(none) ' || fail 'no step without a cut'
+mgc-plan dims gpt2-tiny --tp 4 --json | grep -q '"uncut"' || fail 'no step without a cut in JSON'
 mgc-plan dims gpt2-tiny --tp 4 --json | grep -q '"class": "mlp"' || fail 'no class mlp in JSON'
 refuse 4 'this is a plan, not a model' mgc-plan dims tiny.plan
 refuse 2 'MODEL' mgc-plan dims --json

@@ -7,9 +7,10 @@
 
 namespace mgc {
 
-std::string DimsText(const std::vector<ClassChoice>& classes) {
+std::string DimsText(const LayoutCost& uncut, const std::vector<ClassChoice>& classes) {
   std::vector<std::vector<std::string>> rows = {
-      {"class", "size", "parameters", "on a rank, cut over tp", "predicted step"}};
+      {"class", "size", "parameters", "on a rank, cut over tp", "predicted step"},
+      {"(none)", "-", "-", BytesText(uncut.parameter_bytes), DurationText(uncut.step_ns)}};
   for (const ClassChoice& c : classes) {
     rows.push_back({c.name, absl::StrCat(c.size), BytesText(c.parameter_bytes),
                     c.divides ? BytesText(c.alone.parameter_bytes) : "tp does not divide it",
@@ -18,19 +19,21 @@ std::string DimsText(const std::vector<ClassChoice>& classes) {
   return TableText(rows, {false, true, true, true, true});
 }
 
-std::string DimsJson(const std::vector<ClassChoice>& classes) {
+std::string DimsJson(const LayoutCost& uncut, const std::vector<ClassChoice>& classes) {
   JsonWriter json;
-  json.BeginArray();
+  const auto add_cost = [&](const LayoutCost& cost) {
+    json.Integer("rank_parameter_bytes", cost.parameter_bytes).Integer("step_ns", cost.step_ns);
+  };
+  json.BeginObject().Key("uncut").BeginObject();
+  add_cost(uncut);
+  json.EndObject().Key("classes").BeginArray();
   for (const ClassChoice& c : classes) {
     json.NewLine().BeginObject().String("class", c.name).Integer("size", c.size);
     json.Integer("parameter_bytes", c.parameter_bytes).Bool("divides", c.divides);
-    if (c.divides) {
-      json.Integer("rank_parameter_bytes", c.alone.parameter_bytes);
-      json.Integer("step_ns", c.alone.step_ns);
-    }
+    if (c.divides) add_cost(c.alone);
     json.EndObject();
   }
-  json.NewLine().EndArray();
+  json.NewLine().EndArray().EndObject();
   return std::move(json).Finish();
 }
 

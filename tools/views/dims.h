@@ -10,12 +10,13 @@
 
 namespace mgc {
 
-// One line a class: size, bytes of the parameters that have it, and, where tp divides it, bytes of
-// parameters on a rank and the predicted step if tp cuts this class alone.
-std::string DimsText(const std::vector<ClassChoice>& classes);
+// A line of what the model comes to if tp cuts nothing, then one a class: size, bytes of the
+// parameters that have it, and, where tp divides it, bytes of parameters on a rank and the
+// predicted step if tp cuts this class alone.
+std::string DimsText(const LayoutCost& uncut, const std::vector<ClassChoice>& classes);
 
-// A list of the same, one object a class; the step only where tp divides it.
-std::string DimsJson(const std::vector<ClassChoice>& classes);
+// The same as an object: `uncut`, and a list `classes`.
+std::string DimsJson(const LayoutCost& uncut, const std::vector<ClassChoice>& classes);
 
 }  // namespace mgc
 
