@@ -177,12 +177,57 @@ TEST_F(NamedInputsTest, IndicesLieInTheirTables) {
   EXPECT_THAT(Why(*plan, Options()), HasSubstr("in sample 7 lies 5, outside the 5 entries"));
 }
 
-TEST_F(NamedInputsTest, EvaluationIsOfTextAlone) {
+// Held back or in files of their own, the same samples are evaluated alike by every plan.
+TEST_F(NamedInputsTest, EvaluatesTensors) {
+  const int64_t held = kBatch;
+  const int64_t from = kSamples - held;
+  const std::string tail = absl::StrCat(path_, ".tail.safetensors");
+  ASSERT_TRUE(
+      WriteSafetensors(
+          tail, {ViewOf("features", {held, 6}, absl::MakeConstSpan(features_).subspan(from * 6)),
+                 ViewOf("kind", {held}, absl::MakeConstSpan(kind_).subspan(from)),
+                 ViewOf("labels", {held, 4}, absl::MakeConstSpan(labels_).subspan(from * 4))})
+          .ok());
+  const std::vector<InputFile> files = {
+      {"features", {tail, "features"}}, {"kind", {tail, "kind"}}, {"labels", {tail, "labels"}}};
+  const absl::StatusOr<Plan> one = CompileFor(1, 1);
+  const absl::StatusOr<Plan> four = CompileFor(2, 2, 3);
+  ASSERT_TRUE(one.ok() && four.ok());
+  TrainOptions on_tail = Options();
+  on_tail.inputs = files;
+  const absl::StatusOr<StepRecord> expected = (*Trainer::Create(*one, on_tail))->Step();
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  for (const Plan* plan : {&*one, &*four}) {
+    for (bool own_files : {false, true}) {
+      TrainOptions options = Options();
+      if (own_files) options.eval_inputs = files;
+      if (!own_files) options.eval_tail_samples = held;
+      const auto trainer = Trainer::Create(*plan, options);
+      ASSERT_TRUE(trainer.ok()) << trainer.status();
+      const absl::StatusOr<EvalRecord> found = (*trainer)->Evaluate();
+      ASSERT_TRUE(found.ok()) << found.status();
+      EXPECT_NEAR(found->loss / expected->loss, 1, 1e-5);
+      EXPECT_EQ(found->samples, held);
+      EXPECT_EQ(found->tokens, 4 * held);
+    }
+  }
+  unlink(tail.c_str());
+}
+
+// The loss of this model does not ask what a sample weighs: a batch cannot be filled up.
+TEST_F(NamedInputsTest, EvaluatesFullBatchesOfWhatHasNoWeights) {
   const absl::StatusOr<Plan> plan = CompileFor(1, 1);
   ASSERT_TRUE(plan.ok()) << plan.status();
   TrainOptions options = Options();
-  options.eval_tail_samples = 2;
-  EXPECT_THAT(Why(*plan, options), HasSubstr("evaluation takes a text alone"));
+  options.eval_tail_samples = 5;
+  EXPECT_THAT(Why(*plan, options), HasSubstr("evaluation has 5 samples; its losses do not all "
+                                             "depend on an input `weights`"));
+  options.eval_tail_samples = kBatch + 5;
+  const auto trainer = Trainer::Create(*plan, options);
+  ASSERT_TRUE(trainer.ok()) << trainer.status();
+  EXPECT_EQ((*trainer)->Evaluate()->samples, kBatch);
+  options.eval_inputs = options.inputs;
+  EXPECT_THAT(Why(*plan, options), HasSubstr("or a tail of the training data, not both"));
 }
 
 }  // namespace

@@ -21,8 +21,12 @@ std::string Shown(const DataInput& input) {
 
 class InputReader {
  public:
-  InputReader(const Plan& plan, const ByteDataset* text)
-      : plan_(plan), text_(text), inputs_(DataInputsOf(plan)), tensors_(inputs_.size()) {}
+  InputReader(const Plan& plan, const ByteDataset* text, int64_t least_samples)
+      : plan_(plan),
+        text_(text),
+        least_samples_(least_samples),
+        inputs_(DataInputsOf(plan)),
+        tensors_(inputs_.size()) {}
 
   absl::StatusOr<InputTensors> Run(absl::Span<const InputFile> files) {
     for (const InputFile& file : files) Take(file);
@@ -82,8 +86,8 @@ class InputReader {
   }
 
   void CheckSamples(const SampleTensor& tensor, const std::string& given) {
-    Require(tensor.samples() >= plan_.global_batch_size, given, "; a step takes ",
-            plan_.global_batch_size, " samples");
+    Require(tensor.samples() >= least_samples_, given, "; a step takes ", least_samples_,
+            " samples");
     if (text_ != nullptr) {
       Require(tensor.samples() >= text_->samples_per_epoch(), given, "; the text has ",
               text_->samples_per_epoch(), " samples");
@@ -118,6 +122,7 @@ class InputReader {
 
   const Plan& plan_;
   const ByteDataset* const text_;
+  const int64_t least_samples_;
   const std::vector<DataInput> inputs_;
   InputTensors tensors_;
   std::vector<bool> named_ = std::vector<bool>(inputs_.size(), false);
@@ -128,8 +133,8 @@ class InputReader {
 }  // namespace
 
 absl::StatusOr<InputTensors> ReadInputs(const Plan& plan, absl::Span<const InputFile> files,
-                                        const ByteDataset* text) {
-  return InputReader(plan, text).Run(files);
+                                        const ByteDataset* text, int64_t least_samples) {
+  return InputReader(plan, text, least_samples).Run(files);
 }
 
 int64_t TextVocabulary(const Plan& plan, const InputTensors& tensors) {

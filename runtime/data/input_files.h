@@ -3,6 +3,7 @@
 #ifndef MGC_RUNTIME_DATA_INPUT_FILES_H_
 #define MGC_RUNTIME_DATA_INPUT_FILES_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,14 +25,14 @@ struct InputFile {
 // Of each of the plan's data inputs (DataInputsOf), none where no file is given.
 using InputTensors = std::vector<absl::optional<SampleTensor>>;
 
-// Reads the files. `text`, which may be null, feeds what it can of the other inputs (FeedOf).
-// Errors of ReadSampleTensor, and InvalidArgument with all that is wrong with what the files hold
-// or leave out, and with a list of the inputs: an unknown or repeated name, another element type
-// or shape than [samples, the input's], fewer samples than a step or an epoch of the text takes,
-// tensors that hold different numbers of samples, indices outside what they are looked up in, an
-// input that nothing feeds.
+// Reads the files of at least `least_samples` samples. `text`, which may be null, feeds what it can
+// of the other inputs (FeedOf). Errors of ReadSampleTensor, and InvalidArgument with all that is
+// wrong with what the files hold or leave out, and with a list of the inputs: an unknown or
+// repeated name, another element type or shape than [samples, the input's], fewer samples than that
+// or than an epoch of the text, tensors that hold different numbers of samples, indices outside
+// what they are looked up in, an input that nothing feeds.
 absl::StatusOr<InputTensors> ReadInputs(const Plan& plan, absl::Span<const InputFile> files,
-                                        const ByteDataset* text);
+                                        const ByteDataset* text, int64_t least_samples);
 
 // The entries that tokens of a text are looked up in, at fewest; 0: any.
 int64_t TextVocabulary(const Plan& plan, const InputTensors& tensors);

@@ -20,7 +20,7 @@ std::string FormatRate(double rate) {
 
 }  // namespace
 
-std::string StepLine(const StepRecord& r) {
+std::string StepLine(const StepRecord& r, absl::string_view counted) {
   std::string line = absl::StrFormat("step %d | loss %.4f", r.step, r.loss);
   for (const auto& [name, loss] : r.other_losses) {
     absl::StrAppendFormat(&line, " | %s %.4f", EscapeBytes(name), loss);
@@ -30,7 +30,7 @@ std::string StepLine(const StepRecord& r) {
     absl::StrAppendFormat(&line, " (plan %.1f, %+.1f%%)", *r.predicted_ms,
                           (r.ms / *r.predicted_ms - 1) * 100);
   }
-  absl::StrAppend(&line, " | ", FormatRate(r.tokens_per_second), " tokens/s | ",
+  absl::StrAppend(&line, " | ", FormatRate(r.tokens_per_second), " ", counted, "/s | ",
                   BytesText(r.peak_bytes));
   return line;
 }

@@ -8,31 +8,33 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/string_view.h"
+
 namespace mgc {
 
 struct StepRecord {
   int64_t step = 0;  // from 1
-  double loss = 0;   // mean nats per token of the global batch, before the update
+  double loss = 0;   // mean over what the model counts in the global batch, before the update
   std::map<std::string, double> other_losses;  // a model's loss terms behind the first, likewise
   double grad_norm = 0;                        // global, before clipping
   double lr = 0;
   double ms = 0;                       // wall time of the step
   std::optional<double> predicted_ms;  // what the plan's cost model said
-  double tokens_per_second = 0;
-  int64_t peak_bytes = 0;  // of the rank with the highest arena use
+  double tokens_per_second = 0;        // of what the model counts
+  int64_t peak_bytes = 0;              // of the rank with the highest arena use
 };
 
 struct EvalRecord {
   int64_t step = 0;  // training steps done before; 0: none
-  double loss = 0;   // mean nats per token over all samples taken, each counted once
+  double loss = 0;   // mean over what the model counts in all samples taken, each once
   int64_t samples = 0;
   int64_t tokens = 0;
 };
 
 // "step 10 | loss 4.2130 | grad norm 1.310 | 43.0 ms (plan 41.2, +4.4%) | 95.0 k tokens/s | 212.0
-// MiB", without the end of line; the part in parentheses only with a prediction, other losses
-// behind the first as "| router 0.0123".
-std::string StepLine(const StepRecord& record);
+// MiB", without the end of line; `counted` is what the model counts; the part in parentheses only
+// with a prediction, other losses behind the first as "| router 0.0123".
+std::string StepLine(const StepRecord& record, absl::string_view counted = "tokens");
 
 // {"step":10,"loss":...,"grad_norm":...,"lr":...,"ms":...,"tokens_per_second":...}, without the end
 // of line; `"other_losses":{...}` behind the loss of a model with several terms. Numbers are in the

@@ -27,6 +27,7 @@ StepRecord Example() {
 
 TEST(StepLine, ShowsAllFields) {
   StepRecord record = Example();
+  EXPECT_THAT(StepLine(record, "samples"), HasSubstr(" samples/s | "));
   EXPECT_EQ(StepLine(record),
             "step 10 | loss 4.2130 | grad norm 1.310 | 43.0 ms (plan 41.2, +4.4%) | 95.0 k "
             "tokens/s | 212.0 MiB");

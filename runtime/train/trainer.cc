@@ -19,6 +19,10 @@ namespace {
 
 constexpr double kNsPerMs = 1e6;
 
+bool HasEvalData(const TrainOptions& o) {
+  return o.eval_data.has_value() || !o.eval_data_path.empty() || !o.eval_inputs.empty();
+}
+
 absl::Status CheckTrainOptions(const TrainOptions& o) {
   Diagnostics violations = CheckSchedule(o.lr);
   violations.Append(CheckSchedule(o.weight_decay));
@@ -35,31 +39,9 @@ absl::Status CheckTrainOptions(const TrainOptions& o) {
           o.clip_grad);
   require(o.eval_steps >= 0, "evaluation cannot take ", o.eval_steps, " steps");
   require(o.eval_tail_samples >= 0, "cannot hold back ", o.eval_tail_samples, " samples");
-  const bool has_eval_data = o.eval_data.has_value() || !o.eval_data_path.empty();
-  require(o.eval_tail_samples == 0 || !has_eval_data,
-          "evaluation takes a file of its own or a tail of the training data, not both");
-  require(o.inputs.empty() || (o.eval_tail_samples == 0 && !has_eval_data),
-          "evaluation takes a text alone; this model also takes tensors");
+  require(o.eval_tail_samples == 0 || !HasEvalData(o),
+          "evaluation takes files of its own or a tail of the training data, not both");
   return violations.ToStatus();
-}
-
-absl::StatusOr<ByteDataset> DataOf(const absl::optional<ByteDataset>& data, const std::string& path,
-                                   int64_t seq_length) {
-  if (!data.has_value()) return ByteDataset::Open(path, seq_length);
-  if (data->seq_length() == seq_length) return *data;
-  return absl::InvalidArgumentError(absl::StrCat("the data is cut into samples of ",
-                                                 data->seq_length(), " tokens, the plan's have ",
-                                                 seq_length));
-}
-
-// The text that is trained on; none where tensors feed the model and no text is given.
-absl::StatusOr<absl::optional<ByteDataset>> TextOf(const TrainOptions& options,
-                                                   int64_t seq_length) {
-  if (!options.inputs.empty() && !options.data.has_value() && options.data_path.empty()) {
-    return absl::optional<ByteDataset>();
-  }
-  MGC_ASSIGN_OR_RETURN(ByteDataset text, DataOf(options.data, options.data_path, seq_length));
-  return absl::optional<ByteDataset>(std::move(text));
 }
 
 // Reports that are loss terms behind the first.
@@ -88,6 +70,45 @@ absl::Status CheckVocabulary(const ByteDataset& data, int64_t vocab) {
   return absl::OkStatus();
 }
 
+// Where data comes from, and for what.
+struct DataFiles {
+  const absl::optional<ByteDataset>& text;
+  const std::string& text_path;  // without `text`
+  const std::vector<InputFile>& inputs;
+  int64_t least_samples;  // of tensors
+};
+
+// The text; none where tensors feed the model and no text is given.
+absl::StatusOr<absl::optional<ByteDataset>> TextOf(const DataFiles& files, int64_t seq_length) {
+  if (files.text.has_value()) {
+    if (files.text->seq_length() == seq_length) return files.text;
+    return absl::InvalidArgumentError(absl::StrCat("the data is cut into samples of ",
+                                                   files.text->seq_length(),
+                                                   " tokens, the plan's have ", seq_length));
+  }
+  if (files.text_path.empty() && !files.inputs.empty()) return absl::optional<ByteDataset>();
+  MGC_ASSIGN_OR_RETURN(ByteDataset text, ByteDataset::Open(files.text_path, seq_length));
+  return absl::optional<ByteDataset>(std::move(text));
+}
+
+absl::StatusOr<SampleSet> ReadSamples(const Plan& plan, const DataFiles& files) {
+  MGC_ASSIGN_OR_RETURN(absl::optional<ByteDataset> text, TextOf(files, plan.seq_length));
+  MGC_ASSIGN_OR_RETURN(
+      InputTensors tensors,
+      ReadInputs(plan, files.inputs, text.has_value() ? &*text : nullptr, files.least_samples));
+  if (text.has_value()) MGC_RETURN_IF_ERROR(CheckVocabulary(*text, TextVocabulary(plan, tensors)));
+  return SampleSet(std::move(text), std::move(tensors));
+}
+
+// A model that cannot leave samples out is evaluated on full batches, of which there must be one.
+absl::Status CheckEvaluated(const Plan& plan, const SampleSet& samples) {
+  if (SamplesToEvaluate(plan, samples) > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "evaluation has ", samples.samples(), " samples; its losses do not all depend on an input `",
+      kWeightsInput, "`, which could leave samples out, so that it takes full batches of ",
+      plan.global_batch_size));
+}
+
 // What the plan predicts for this executor's workers; 0 if it predicts nothing. The plan gives
 // every rank a device of its own; here they share the workers.
 double PredictedMs(const Executor& executor) {
@@ -98,34 +119,26 @@ double PredictedMs(const Executor& executor) {
 
 }  // namespace
 
-Trainer::Trainer(std::unique_ptr<Executor> executor, absl::optional<ByteDataset> data,
-                 InputTensors tensors, TrainOptions options)
-    : executor_(std::move(executor)),
-      data_(std::move(data)),
-      tensors_(std::move(tensors)),
-      options_(std::move(options)) {
-  for (const absl::optional<SampleTensor>& tensor : tensors_) {
-    given_.push_back(tensor.has_value() ? &*tensor : nullptr);
-  }
-}
+Trainer::Trainer(std::unique_ptr<Executor> executor, SampleSet samples, TrainOptions options)
+    : executor_(std::move(executor)), samples_(std::move(samples)), options_(std::move(options)) {}
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, TrainOptions options) {
   MGC_RETURN_IF_ERROR(CheckTrainOptions(options));
   MGC_RETURN_IF_ERROR(CheckParameters(plan));
-  MGC_ASSIGN_OR_RETURN(absl::optional<ByteDataset> data, TextOf(options, plan.seq_length));
-  MGC_ASSIGN_OR_RETURN(InputTensors tensors,
-                       ReadInputs(plan, options.inputs, data.has_value() ? &*data : nullptr));
-  if (data.has_value()) MGC_RETURN_IF_ERROR(CheckVocabulary(*data, TextVocabulary(plan, tensors)));
-  absl::optional<ByteDataset> eval_data;
+  MGC_ASSIGN_OR_RETURN(
+      SampleSet samples,
+      ReadSamples(plan, {options.data, options.data_path, options.inputs, plan.global_batch_size}));
+  absl::optional<SampleSet> eval_samples;
   if (options.eval_tail_samples > 0) {
-    MGC_ASSIGN_OR_RETURN(auto parts, data->HoldBackTail(options.eval_tail_samples));
-    data = std::move(parts.first);
-    eval_data = std::move(parts.second);
-  } else if (options.eval_data.has_value() || !options.eval_data_path.empty()) {
-    MGC_ASSIGN_OR_RETURN(eval_data,
-                         DataOf(options.eval_data, options.eval_data_path, plan.seq_length));
-    MGC_RETURN_IF_ERROR(CheckVocabulary(*eval_data, plan.vocab));
+    MGC_ASSIGN_OR_RETURN(auto parts, samples.HoldBackTail(options.eval_tail_samples));
+    samples = std::move(parts.first);
+    eval_samples = std::move(parts.second);
+  } else if (HasEvalData(options)) {
+    MGC_ASSIGN_OR_RETURN(eval_samples,
+                         ReadSamples(plan, {options.eval_data, options.eval_data_path,
+                                            options.eval_inputs, /*least_samples=*/1}));
   }
+  if (eval_samples.has_value()) MGC_RETURN_IF_ERROR(CheckEvaluated(plan, *eval_samples));
   ExecutorOptions executor_options;
   executor_options.kernels = options.kernels;
   executor_options.workers = options.workers;
@@ -135,8 +148,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, Train
                        Executor::Create(plan, executor_options));
   InitializeParameters(options.seed, *executor);
   std::unique_ptr<Trainer> trainer(
-      new Trainer(std::move(executor), std::move(data), std::move(tensors), std::move(options)));
-  trainer->eval_data_ = std::move(eval_data);
+      new Trainer(std::move(executor), std::move(samples), std::move(options)));
+  trainer->eval_samples_ = std::move(eval_samples);
   return trainer;
 }
 
@@ -168,8 +181,7 @@ absl::StatusOr<StepRecord> Trainer::Step() {
       {kMaxNormScalar,
        options_.clip_grad > 0 ? options_.clip_grad : std::numeric_limits<double>::infinity()}};
   StepInput input;
-  input.data = {data_.has_value() ? &*data_ : nullptr, samples, std::numeric_limits<int64_t>::max(),
-                given_};
+  input.data = samples_.At(samples, std::numeric_limits<int64_t>::max());
   input.scalars = scalars;
   const int64_t begin = NowNs();
   MGC_RETURN_IF_ERROR(executor_->Run(input));
@@ -189,12 +201,12 @@ absl::StatusOr<StepRecord> Trainer::Step() {
 
 absl::StatusOr<EvalRecord> Trainer::Evaluate() {
   if (!can_evaluate()) {
-    return absl::FailedPreconditionError(eval_data_.has_value()
+    return absl::FailedPreconditionError(eval_samples_.has_value()
                                              ? "the plan has no evaluation program"
                                              : "there is no evaluation data");
   }
   const int64_t batch = executor_->plan().global_batch_size;
-  const int64_t samples = eval_data_->samples_per_epoch();
+  const int64_t samples = SamplesToEvaluate(executor_->plan(), *eval_samples_);
   int64_t steps = (samples + batch - 1) / batch;
   if (options_.eval_steps > 0) steps = std::min(steps, options_.eval_steps);
   EvalRecord result;
@@ -204,7 +216,7 @@ absl::StatusOr<EvalRecord> Trainer::Evaluate() {
   for (int64_t step = 0; step < steps; ++step) {
     StepInput input;
     input.eval = true;
-    input.data = {&*eval_data_, step * batch, samples};
+    input.data = eval_samples_->At(step * batch, samples);
     MGC_RETURN_IF_ERROR(executor_->Run(input));
     MGC_ASSIGN_OR_RETURN(const double loss, executor_->Report(kLossReport, true));
     MGC_ASSIGN_OR_RETURN(const double counted, executor_->Report(kTokenReport, true));

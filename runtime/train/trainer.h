@@ -19,6 +19,7 @@
 #include "kernels/kernel.h"
 #include "runtime/data/data.h"
 #include "runtime/data/input_files.h"
+#include "runtime/data/sample_set.h"
 #include "runtime/run/executor.h"
 #include "runtime/train/lr_schedule.h"
 #include "runtime/train/metrics.h"
@@ -48,10 +49,11 @@ struct TrainOptions {
   AdamOptions adam;
   double clip_grad = 1.0;  // largest norm of the gradient; 0 or less: no clipping
 
-  // Evaluation data: a text of its own, or the last samples of the training text, which are then
-  // not trained on. Neither: no evaluation. Only without `inputs`.
+  // Evaluation data: a text and tensors of its own, or the last samples of the training data, which
+  // are then not trained on. Neither: no evaluation.
   std::string eval_data_path;
   absl::optional<ByteDataset> eval_data;  // instead of eval_data_path
+  std::vector<InputFile> eval_inputs;
   int64_t eval_tail_samples = 0;
   int64_t eval_steps = 0;  // global batches an evaluation takes at most; 0: all of the data
 };
@@ -67,12 +69,13 @@ class Trainer {
   int64_t most_steps() const;
   // Runs the next step. OutOfRange when it would be more than most_steps.
   absl::StatusOr<StepRecord> Step();
-  // Runs the model on the evaluation data, without dropout; changes no parameter.
-  // FailedPrecondition without evaluation data or program.
+  // Runs the model on the evaluation data, without dropout; changes no parameter. Of a model
+  // without weights, which cannot leave samples out, on full batches only. FailedPrecondition
+  // without evaluation data or program.
   absl::StatusOr<EvalRecord> Evaluate();
 
   int64_t steps_done() const { return steps_done_; }
-  bool can_evaluate() const { return eval_data_.has_value() && executor_->has_eval(); }
+  bool can_evaluate() const { return eval_samples_.has_value() && executor_->has_eval(); }
   Executor& executor() { return *executor_; }
   const Executor& executor() const { return *executor_; }
 
@@ -82,15 +85,12 @@ class Trainer {
   absl::Status WriteGradients(const std::string& path) const;
 
  private:
-  Trainer(std::unique_ptr<Executor> executor, absl::optional<ByteDataset> data,
-          InputTensors tensors, TrainOptions options);
+  Trainer(std::unique_ptr<Executor> executor, SampleSet samples, TrainOptions options);
   absl::Status Write(const std::string& path, bool gradients) const;
 
   std::unique_ptr<Executor> executor_;
-  absl::optional<ByteDataset> data_;
-  InputTensors tensors_;
-  std::vector<const SampleTensor*> given_;  // of tensors_, null where there is none
-  absl::optional<ByteDataset> eval_data_;
+  SampleSet samples_;
+  absl::optional<SampleSet> eval_samples_;
   TrainOptions options_;
   int64_t steps_done_ = 0;
 };

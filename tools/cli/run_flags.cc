@@ -80,10 +80,13 @@ void CheckRates(const RunFlags& flags, Diagnostics* violations) {
 }
 
 void CheckEvaluation(const RunFlags& flags, Diagnostics* violations) {
-  const bool data = flags.eval_data.has_value();
+  const bool data = flags.eval_data.has_value() || !flags.eval_inputs.empty();
   const bool tail = flags.eval_tail_samples.has_value();
   if (data && tail) {
-    violations->Add({"E1", "--eval-data and --eval-tail-samples are both given", "one of both"});
+    violations->Add({"E1",
+                     absl::StrCat(flags.eval_data.has_value() ? "--eval-data" : "--eval-inputs",
+                                  " and --eval-tail-samples are both given"),
+                     "one of both"});
   }
   if (!flags.eval_interval && (data || tail || flags.eval_steps)) {
     violations->Add(
@@ -110,6 +113,23 @@ absl::optional<InputFile> ParseInput(absl::string_view text) {
     return absl::nullopt;
   }
   return file;
+}
+
+void CheckInputs(const char* flag, const std::vector<std::string>& texts, Diagnostics* violations) {
+  for (const std::string& text : texts) {
+    if (ParseInput(text).has_value()) continue;
+    violations->Add({"F5", absl::StrCat(flag, " ", text, " names no input and file of a tensor"),
+                     "NAME=FILE.npy, NAME=FILE.safetensors or NAME=FILE.safetensors:TENSOR"});
+  }
+}
+
+// Those that name one.
+std::vector<InputFile> FilesOf(const std::vector<std::string>& texts) {
+  std::vector<InputFile> files;
+  for (const std::string& text : texts) {
+    if (auto file = ParseInput(text)) files.push_back(*std::move(file));
+  }
+  return files;
 }
 
 }  // namespace
@@ -157,6 +177,8 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
               "what to evaluate on (default: samples held back at the end of the data, as many as "
               "--eval-steps, else 1, take)",
               &out->eval_data);
+  flags->Texts("--eval-inputs", "NAME=FILE", "the same for a data input, as --inputs says it",
+               &out->eval_inputs);
   flags->Integer("--eval-tail-samples", "how many samples to hold back instead", {1, kMaxSteps},
                  "F3", &out->eval_tail_samples);
 }
@@ -176,11 +198,8 @@ Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
   if (!flags.data && flags.inputs.empty() && missing("--data")) {
     violations.Add({"F6", "no data to train on", "--data FILE or --inputs NAME=FILE"});
   }
-  for (const std::string& text : flags.inputs) {
-    if (ParseInput(text).has_value()) continue;
-    violations.Add({"F5", absl::StrCat("--inputs ", text, " names no input and file of a tensor"),
-                    "NAME=FILE.npy, NAME=FILE.safetensors or NAME=FILE.safetensors:TENSOR"});
-  }
+  CheckInputs("--inputs", flags.inputs, &violations);
+  CheckInputs("--eval-inputs", flags.eval_inputs, &violations);
   if (!flags.steps && missing("--steps")) {
     violations.Add({"F6", "the number of steps is missing", "--steps N"});
   }
@@ -192,8 +211,11 @@ Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
   for (const std::string& plan : flags.plans) inputs.push_back({"PLAN", plan});
   if (flags.data) inputs.push_back({"--data", *flags.data});
   if (flags.eval_data) inputs.push_back({"--eval-data", *flags.eval_data});
-  for (const std::string& text : flags.inputs) {
-    if (const auto file = ParseInput(text)) inputs.push_back({"--inputs", file->place.path});
+  for (const InputFile& file : FilesOf(flags.inputs)) {
+    inputs.push_back({"--inputs", file.place.path});
+  }
+  for (const InputFile& file : FilesOf(flags.eval_inputs)) {
+    inputs.push_back({"--eval-inputs", file.place.path});
   }
   std::vector<NamedPath> results = ResultsOf(flags);
   results.insert(results.begin(), {"the steps", "-"});
@@ -219,9 +241,7 @@ TrainOptions TrainOptionsOf(const RunFlags& flags, const Plan& plan) {
   options.seed = static_cast<uint64_t>(flags.seed.value_or(kDefaultSeed));
   options.trace_room = flags.trace.has_value() ? kTraceRoom : 0;
   options.data_path = flags.data.value_or("");
-  for (const std::string& text : flags.inputs) {
-    if (auto file = ParseInput(text)) options.inputs.push_back(*std::move(file));
-  }
+  options.inputs = FilesOf(flags.inputs);
   options.lr.style = *ParseLrDecayStyle(flags.lr_decay_style.value_or("linear"));
   options.lr.init_lr = flags.lr_warmup_init.value_or(0);
   options.lr.max_lr = flags.lr.value_or(kDefaultLr);
@@ -238,8 +258,10 @@ TrainOptions TrainOptionsOf(const RunFlags& flags, const Plan& plan) {
   options.adam.eps = flags.adam_eps.value_or(options.adam.eps);
   options.clip_grad = flags.clip_grad.value_or(options.clip_grad);
   options.eval_data_path = flags.eval_data.value_or("");
+  options.eval_inputs = FilesOf(flags.eval_inputs);
   options.eval_tail_samples = flags.eval_tail_samples.value_or(0);
-  const bool hold_back = flags.eval_interval && !flags.eval_data && !flags.eval_tail_samples;
+  const bool hold_back = flags.eval_interval && !flags.eval_data && flags.eval_inputs.empty() &&
+                         !flags.eval_tail_samples;
   if (hold_back) options.eval_tail_samples = samples(flags.eval_steps.value_or(1));
   options.eval_steps = flags.eval_steps.value_or(0);
   return options;

@@ -32,6 +32,7 @@ struct RunFlags {
   absl::optional<double> weight_decay, adam_beta1, adam_beta2, adam_eps, clip_grad;
 
   absl::optional<std::string> eval_data;
+  std::vector<std::string> eval_inputs;  // NAME=FILE, as given
   absl::optional<int64_t> eval_interval, eval_steps, eval_tail_samples;
 };
 
@@ -42,7 +43,7 @@ void AddRunFlags(Flags* flags, RunFlags* out);
 //   E1  evaluation without an interval, or with data twice
 Diagnostics CheckRunFlags(const RunFlags& flags);
 
-// F5: --inputs that name no input and no file of a tensor.
+// F5: --inputs and --eval-inputs that name no input and no file of a tensor.
 // F6: what no run can do without, and paths that are in each other's way; the steps take stdout.
 // F7: to stop and not to stop.
 Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed);

@@ -21,6 +21,7 @@
 #include "tools/cli/plan_file.h"
 #include "tools/cli/proof.h"
 #include "tools/cli/run_flags.h"
+#include "tools/views/counted.h"
 
 namespace mgc {
 namespace {
@@ -28,17 +29,19 @@ namespace {
 constexpr char kCommand[] = "mgc-run";
 
 CommandText About() {
-  return {
-      kCommand,
-      "PLAN",
-      "train the model of a plan on this machine, all ranks in one process",
-      {"mgc-run tiny.plan --data text.txt --steps 20 --lr 1e-3",
-       "mgc-run tiny.plan --data text.txt --steps 20 --json --metrics metrics.jsonl",
-       "mgc-run tiny.plan --data text.txt --steps 4 --trace timeline.json",
-       "mgc-run tiny.plan --inputs tokens=words.npy --inputs targets=next.npy --steps 2"},
-      "A line a step: mean loss per token before the update, gradient norm before clipping, "
-      "time,\ntokens per second, peak memory of a rank; and a line an evaluation. As JSON, numbers "
-      "that are not\nfinite are the strings \"NaN\", \"Infinity\", \"-Infinity\"."};
+  return {kCommand,
+          "PLAN",
+          "train the model of a plan on this machine, all ranks in one process",
+          {"mgc-run tiny.plan --data text.txt --steps 20 --lr 1e-3",
+           "mgc-run tiny.plan --data text.txt --steps 20 --json --metrics metrics.jsonl",
+           "mgc-run tiny.plan --data text.txt --steps 4 --trace timeline.json",
+           "mgc-run tiny.plan --inputs tokens=words.npy --inputs targets=next.npy --steps 2"},
+          "A line a step: mean loss before the update, gradient norm before clipping, time, tokens "
+          "per\n"
+          "second, peak memory of a rank; and a line an evaluation. What is counted instead of "
+          "tokens,\n"
+          "the model says. As JSON, numbers that are not finite are the strings \"NaN\", "
+          "\"Infinity\", \"-Infinity\"."};
 }
 
 // The timeline of what was recorded, with the predicted step behind it.
@@ -85,7 +88,13 @@ int Train(const Plan& plan, const RunFlags& flags) {
   const auto print = [&printed](const std::string& line) {
     printed.Update(WriteStdout(absl::StrCat(line, "\n")));
   };
-  run.on_step = [&](const StepRecord& r) { print(flags.json ? StepJson(r) : StepLine(r)); };
+  const std::string counted = CountedUnit(plan.model);
+  if (counted != "tokens") {
+    std::cerr << "note: losses are means over " << CountedText(plan.model) << "\n";
+  }
+  run.on_step = [&](const StepRecord& r) {
+    print(flags.json ? StepJson(r) : StepLine(r, counted));
+  };
   run.on_eval = [&](const EvalRecord& r) { print(flags.json ? EvalJson(r) : EvalLine(r)); };
   run.on_note = [](const std::string& note) { std::cerr << "note: " << note << "\n"; };
   absl::Status status = RunTraining(**trainer, run);

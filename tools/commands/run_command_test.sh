@@ -41,6 +41,15 @@ cmp stdout evals.jsonl || fail 'the metrics differ from what --json prints'
 expect 0 '' mgc-run tiny.plan --data text.txt --steps 2 --eval-interval 1 --eval-data text.txt \
   --eval-steps 1
 says 'evaluation after step 2 | loss'
+# Held back or in files of their own, tensors are evaluated like a text.
+zeros_npy later.npy '<i8' '3, 32' 768
+expect 0 '' mgc-run tiny.plan --inputs tokens=words.npy --inputs targets=next.npy --steps 1 \
+  --eval-interval 1 --eval-inputs tokens=later.npy --eval-inputs targets=later.npy --json
+tail -1 stdout >own.json
+grep -q '"eval_samples":3,"eval_tokens":96}$' own.json || fail 'not the three samples'
+expect 0 '' mgc-run tiny.plan --inputs tokens=words.npy --inputs targets=next.npy --steps 1 \
+  --eval-interval 1 --eval-tail-samples 3 --json
+tail -1 stdout | cmp - own.json || fail 'the same samples, evaluated to something else'
 expect 0 '' mgc-run tiny.plan --data text.txt --steps 4 --lr 0.01 --min-lr 0.001 \
   --lr-warmup-steps 1 --lr-decay-style cosine --lr-decay-steps 3 --weight-decay 0 \
   --adam-beta1 0.8 --adam-beta2 0.95 --adam-eps 1e-6 --clip-grad 0 --json
@@ -125,6 +134,13 @@ also 'did you mean --steps?'
 refuse 3 '[B8]' mgc-run tiny.plan --data text.txt --steps 2 --lr-warmup-steps 2
 refuse 3 '[B8]' mgc-run tiny.plan --data text.txt --steps 2 --min-lr 1
 refuse 3 '[E1]' mgc-run tiny.plan --data text.txt --steps 2 --eval-steps 1
+refuse 3 '--eval-inputs and --eval-tail-samples are both given [E1]' mgc-run tiny.plan \
+  --data text.txt --steps 2 --eval-interval 1 --eval-tail-samples 1 --eval-inputs tokens=next.npy
+refuse 2 '--eval-inputs tokens names no input' mgc-run tiny.plan --data text.txt --steps 2 \
+  --eval-interval 1 --eval-inputs tokens
+refuse 4 'cannot hold back 4 of 4 samples: from 1 to 3 are possible' mgc-run tiny.plan \
+  --inputs tokens=words.npy --inputs targets=next.npy --steps 1 --eval-interval 1 \
+  --eval-tail-samples 4
 refuse 4 'missing.txt' mgc-run tiny.plan --data missing.txt --steps 1
 refuse 2 '[F5]' mgc-run tiny.plan --inputs tokens=words.txt --steps 1
 also 'NAME=FILE.npy'

@@ -11,6 +11,7 @@
 #include "graph/base/units.h"
 #include "graph/text/printer.h"
 #include "graph/verify/verify.h"
+#include "tools/views/counted.h"
 #include "tools/views/format.h"
 #include "tools/views/instructions.h"
 #include "tools/views/memory.h"
@@ -105,6 +106,7 @@ std::string HeaderText(const Plan& plan) {
   absl::StrAppend(&text, "batch: ", plan.global_batch_size, " samples of ", plan.seq_length,
                   " tokens, ", plan.num_micro_batches, " micro-batches of ", plan.micro_batch_size,
                   " per data-parallel rank\n");
+  absl::StrAppend(&text, "losses: means over ", CountedText(plan.model), "\n");
   absl::StrAppend(&text, "model: ", ParameterCount(plan), " parameters, ", plan.model.num_layers(),
                   " layers, vocabulary ", plan.vocab, "\n");
   absl::StrAppendFormat(&text, "step: %s predicted, pipeline bubble at least %.1f %%\n",
@@ -134,6 +136,7 @@ void WriteHeader(const Plan& plan, JsonWriter* json) {
   json->Integer("micro_batch_size", plan.micro_batch_size);
   json->Integer("micro_batches", plan.num_micro_batches);
   json->Integer("seq_length", plan.seq_length).Integer("vocab", plan.vocab).NewLine();
+  json->String("counted", CountedText(plan.model));
   json->Integer("layers", plan.model.num_layers());
   json->Integer("parameter_count", ParameterCount(plan));
   json->Integer("predicted_step_ns", plan.predicted_step_ns);

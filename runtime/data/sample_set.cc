@@ -1,0 +1,105 @@
+#include "runtime/data/sample_set.h"
+
+#include <algorithm>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
+#include "graph/plan/data_input.h"
+
+namespace mgc {
+namespace {
+
+// Samples [begin, end) of a tensor.
+SampleTensor Part(const SampleTensor& tensor, int64_t begin, int64_t end) {
+  SampleTensor part;
+  part.shape = tensor.shape;
+  part.shape[0] = end - begin;
+  std::visit(
+      [&](const auto& values) {
+        const int64_t per_sample = static_cast<int64_t>(values.size()) / tensor.samples();
+        part.values = std::decay_t<decltype(values)>(values.begin() + begin * per_sample,
+                                                     values.begin() + end * per_sample);
+      },
+      tensor.values);
+  return part;
+}
+
+InputTensors Parts(const InputTensors& tensors, int64_t begin, int64_t end) {
+  InputTensors parts(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].has_value()) parts[i] = Part(*tensors[i], begin, end);
+  }
+  return parts;
+}
+
+// Whether samples of weight 0 are left out of everything that a step reports.
+bool LeavesOut(const Graph& model) {
+  std::vector<bool> weighted(model.values().size(), false);
+  for (const GraphInput& input : model.inputs()) {
+    const Value& value = model.value(input.value);
+    if (input.kind != InputKind::kData) continue;
+    weighted[static_cast<size_t>(input.value)] =
+        FeedOf(value.name, value.type, /*tokens_per_sample=*/0) == DataFeed::kOnes;
+  }
+  const auto depends = [&](ValueId value) { return weighted[static_cast<size_t>(value)]; };
+  for (const Node& node : model.nodes()) {
+    const bool reads = std::any_of(node.inputs.begin(), node.inputs.end(), depends);
+    for (ValueId result : node.outputs) weighted[static_cast<size_t>(result)] = reads;
+  }
+  return std::all_of(model.outputs().begin(), model.outputs().end(),
+                     [&](const GraphOutput& output) { return depends(output.value); });
+}
+
+}  // namespace
+
+SampleSet::SampleSet(absl::optional<ByteDataset> text, InputTensors tensors)
+    : text_(std::move(text)), tensors_(std::move(tensors)) {
+  for (const absl::optional<SampleTensor>& tensor : tensors_) {
+    given_.push_back(tensor.has_value() ? &*tensor : nullptr);
+  }
+}
+
+int64_t SampleSet::samples() const { return std::max<int64_t>(SamplesPerEpoch(At(0, 0)), 1); }
+
+StepData SampleSet::At(int64_t first, int64_t end) const {
+  return {text_.has_value() ? &*text_ : nullptr, first, end, given_};
+}
+
+absl::Status SampleSet::CheckAligned() const {
+  const int64_t behind = (text_->tokens() - 1) % text_->seq_length();
+  const bool alone = std::all_of(given_.begin(), given_.end(),
+                                 [](const SampleTensor* tensor) { return tensor == nullptr; });
+  if (alone || behind == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "cannot hold back samples of a text and of tensors together: ", behind,
+      " bytes of the text lie behind its last sample; without them, or with evaluation data of its "
+      "own, it can be"));
+}
+
+absl::StatusOr<std::pair<SampleSet, SampleSet>> SampleSet::HoldBackTail(
+    int64_t tail_samples) const {
+  const int64_t all = samples();
+  absl::optional<ByteDataset> rest;
+  absl::optional<ByteDataset> tail;
+  if (text_.has_value()) {
+    MGC_RETURN_IF_ERROR(CheckAligned());
+    MGC_ASSIGN_OR_RETURN(auto parts, text_->HoldBackTail(tail_samples));
+    rest = std::move(parts.first);
+    tail = std::move(parts.second);
+  } else if (tail_samples < 1 || tail_samples >= all) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot hold back ", tail_samples, " of ", all, " samples: ",
+        all > 1 ? absl::StrCat("from 1 to ", all - 1, " are possible") : "there is only one"));
+  }
+  const int64_t split = all - tail_samples;
+  return std::make_pair(SampleSet(std::move(rest), Parts(tensors_, 0, split)),
+                        SampleSet(std::move(tail), Parts(tensors_, split, all)));
+}
+
+int64_t SamplesToEvaluate(const Plan& plan, const SampleSet& set) {
+  const int64_t samples = set.samples();
+  return LeavesOut(plan.model) ? samples : samples - samples % plan.global_batch_size;
+}
+
+}  // namespace mgc

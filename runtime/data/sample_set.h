@@ -1,0 +1,55 @@
+// What a run or an evaluation is fed from: a text, tensors, or both.
+
+#ifndef MGC_RUNTIME_DATA_SAMPLE_SET_H_
+#define MGC_RUNTIME_DATA_SAMPLE_SET_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "graph/plan/plan.h"
+#include "runtime/data/data.h"
+#include "runtime/data/feed.h"
+#include "runtime/data/input_files.h"
+
+namespace mgc {
+
+class SampleSet {
+ public:
+  // `tensors` are those of ReadInputs for this text, or none has any.
+  SampleSet(absl::optional<ByteDataset> text, InputTensors tensors);
+  SampleSet(SampleSet&&) = default;
+  SampleSet& operator=(SampleSet&&) = default;
+  SampleSet(const SampleSet&) = delete;
+  SampleSet& operator=(const SampleSet&) = delete;
+
+  // Until they begin again, at least 1.
+  int64_t samples() const;
+
+  // The samples [first, end) of a step; behind the last sample the first one follows. Valid as long
+  // as the set.
+  StepData At(int64_t first, int64_t end) const;
+
+  // Splits off the last `tail_samples` samples: {the rest, the tail}. No sample is in both.
+  // InvalidArgument with the numbers if less than one sample would remain, or if the text's tail
+  // would not be the samples of the tensors' (ByteDataset::HoldBackTail counts from the last byte).
+  absl::StatusOr<std::pair<SampleSet, SampleSet>> HoldBackTail(int64_t tail_samples) const;
+
+ private:
+  absl::Status CheckAligned() const;
+
+  absl::optional<ByteDataset> text_;
+  InputTensors tensors_;
+  std::vector<const SampleTensor*> given_;  // of tensors_, null where there is none
+};
+
+// The samples of a set that are evaluated. A batch that is not full is filled up with samples of
+// weight 0, where all losses and the count depend on `weights`; else it is left out.
+int64_t SamplesToEvaluate(const Plan& plan, const SampleSet& set);
+
+}  // namespace mgc
+
+#endif  // MGC_RUNTIME_DATA_SAMPLE_SET_H_
