@@ -98,7 +98,7 @@ KernelSpec SpecOf(const BoundCase& c, const Place& place) {
   // Samples are the outermost dim of the first result, where its place matters but is no id.
   if (place.first_sample > 0 && !spec.rule.results[0].empty()) {
     Factor& outermost = spec.rule.factors[static_cast<size_t>(spec.rule.results[0][0][0])];
-    if (PlaceMatters(*c.op, outermost) && outermost.name != "v") outermost.dim_name = "batch";
+    if (PlaceMatters(*c.op, outermost) && outermost.name != "v") outermost.dim_name = kSampleDim;
   }
   const auto shape_of = [&spec](const TensorFactors& factors) {
     std::vector<int64_t> shape;
@@ -165,7 +165,7 @@ std::vector<RealTensor> Meaning(const KernelSpec& spec, const Place& place,
   const DoubleModel model;
   EvalContext<DoubleModel> context{model, spec.attrs, spec.rule, spec.pieces, spec.seed, {}, {}};
   for (size_t f = 0; f < spec.rule.factors.size(); ++f) {
-    if (spec.rule.factors[f].dim_name == "batch") context.pieces[f].begin += place.first_sample;
+    if (spec.rule.factors[f].dim_name == kSampleDim) context.pieces[f].begin += place.first_sample;
   }
   for (const RealTensor& operand : operands) context.inputs.push_back(&operand);
   for (RealTensor& result : results) context.outputs.push_back(&result);

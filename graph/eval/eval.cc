@@ -86,7 +86,7 @@ void GraphEvaluator<M>::RunLocal(const Node& node, int64_t rank, int64_t first_s
   context.pieces = FactorPieces(rule, ShardingsOf(graph_, node.inputs),
                                 ShardingsOf(graph_, node.outputs), graph_.mesh(), rank);
   for (size_t f = 0; f < rule.factors.size(); ++f) {
-    if (rule.factors[f].dim_name == "batch") context.pieces[f].begin += first_sample;
+    if (rule.factors[f].dim_name == kSampleDim) context.pieces[f].begin += first_sample;
   }
   for (ValueId id : node.inputs) context.inputs.push_back(&tiles_[Index(id)][rank]);
   for (ValueId id : node.outputs) {

@@ -9,7 +9,7 @@ std::vector<DimPiece> WholePieces(const FactorRule& rule, int64_t first_sample) 
   pieces.reserve(rule.factors.size());
   for (const Factor& factor : rule.factors) {
     pieces.push_back(PieceOf({factor.size, "", factor.multiple}, {}, Mesh(), 0));
-    if (factor.dim_name == "batch") pieces.back().begin = first_sample;
+    if (factor.dim_name == kSampleDim) pieces.back().begin = first_sample;
   }
   return pieces;
 }

@@ -239,9 +239,12 @@ bool DistributeAxes(const DimFactors& dim, const FactorRule& rule, const AxisLis
   for (AxisId axis : axes) {
     while (at < dim.size()) {
       const Factor& factor = rule.factors[dim[at]];
-      const int64_t pieces = mesh.Size((*out)[dim[at]]) * mesh.size(axis);
-      const bool divides = factor.size % pieces == 0 || factor.dim_name == "vocab";
-      if (divides && factor.size > 1) break;
+      AxisList with = (*out)[dim[at]];
+      with.push_back(axis);
+      const TensorType alone = {DType::kF32, {{factor.size, factor.dim_name}}};
+      const bool fits = factor.size % mesh.Size(with) == 0 ||
+                        CheckSharding(alone, {{with}, {}, {}, {}}, mesh).ok();
+      if (fits && factor.size > 1) break;
       const bool exhausted = LocalSize({factor.size, ""}, (*out)[dim[at]], mesh) == 1;
       if (!exhausted) return false;
       ++at;

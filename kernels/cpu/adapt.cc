@@ -107,7 +107,7 @@ int64_t WholeSize(const KernelSpec& spec, const char* factor) {
 
 int BatchFactor(const KernelSpec& spec) {
   for (size_t f = 0; f < spec.rule.factors.size(); ++f) {
-    if (spec.rule.factors[f].dim_name == "batch") return static_cast<int>(f);
+    if (spec.rule.factors[f].dim_name == kSampleDim) return static_cast<int>(f);
   }
   return -1;
 }

@@ -36,7 +36,7 @@ BoundInstr BoundInstrs::Bind(const Segment& segment, const Instr& instr) const {
                                         ShardingsOf(segment, instr.outputs), plan_.mesh, rank));
   }
   for (size_t f = 0; f < bound.rule.factors.size(); ++f) {
-    if (bound.rule.factors[f].dim_name == "batch")
+    if (bound.rule.factors[f].dim_name == kSampleDim)
       bound.batch_factors.push_back(static_cast<int>(f));
   }
   for (const Attrs::Entry& entry : instr.attrs) {

@@ -57,7 +57,7 @@ int64_t BatchSize(const Graph& model) {
   for (const GraphInput& input : model.inputs()) {
     if (input.kind != InputKind::kData) continue;
     for (const Dim& dim : model.type(input.value).dims) {
-      if (dim.name == "batch") return dim.size;
+      if (dim.name == kSampleDim) return dim.size;
     }
   }
   return 1;

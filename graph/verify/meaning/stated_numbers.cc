@@ -88,7 +88,7 @@ class StatedCheck {
       if (input.kind != InputKind::kData) continue;
       const Value& value = plan_.model.value(input.value);
       const std::vector<Dim>& dims = value.type.dims;
-      Require(!dims.empty() && dims[0].name == "batch",
+      Require(!dims.empty() && dims[0].name == kSampleDim,
               absl::StrCat("data `", EscapeBytes(value.name), "`"),
               absl::StrCat("is ", value.type.ToString(),
                            "; samples are counted along a first dim `batch`"));

@@ -13,11 +13,13 @@ bool Claims::MayAppend(int f, AxisId axis) const {
   const Factor& factor = rule_.factors[f];
   if (factor.whole || closed_[f] || blocked_.Contains(axis) || Serves(axis)) return false;
   if (factor.size <= 1) return false;
-  if (factor.dim_name != "vocab" && factor.size % (mesh_.Size(axes_[f]) * mesh_.size(axis)) != 0) {
-    return false;
-  }
   FactorAxes with = axes_;
   with[f].push_back(axis);
+  const TensorType alone = {DType::kF32, {{factor.size, factor.dim_name}}};
+  if (factor.size % mesh_.Size(with[f]) != 0 &&
+      !CheckSharding(alone, {{with[f]}, {}, {}, {}}, mesh_).ok()) {
+    return false;
+  }
   return Representable(rule_, with, mesh_);
 }
 

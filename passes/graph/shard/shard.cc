@@ -6,9 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "graph/base/diagnostic.h"
 #include "graph/base/status.h"
 #include "graph/ir/op.h"
 #include "graph/ir/step_vector.h"
+#include "passes/config/nearest_legal.h"
 #include "passes/graph/shard/claims.h"
 #include "passes/graph/shard/sharded_graph.h"
 #include "passes/graph/shard/value_uses.h"
@@ -54,17 +56,36 @@ absl::StatusOr<Sharding> PinnedSharding(const std::string& text, const TensorTyp
       absl::StrCat("a pin says how dims are cut, `", text, "` says more [shard_c2]"));
 }
 
-// The rule "home" of inputs: they are laid out by the table.
+// `mlp=28, 32`: sizes that the axes divide, for each dim that they do not; empty if that is not
+// what is wrong.
+std::string NearestSizes(const TensorType& type, const Sharding& home, const Mesh& mesh) {
+  std::vector<std::string> sizes;
+  for (size_t d = 0; d < type.dims.size(); ++d) {
+    Sharding alone = Sharding::Whole(1);
+    alone.dims[0] = home.dims[d];
+    if (CheckSharding({type.dtype, {type.dims[d]}}, alone, mesh).ok()) continue;
+    sizes.push_back(absl::StrCat(type.dims[d].name, "=",
+                                 NearestMultiples(type.dims[d].size, mesh.Size(home.dims[d]))));
+  }
+  return absl::StrJoin(sizes, "; ");
+}
+
+// The rule "home" of inputs: they are laid out by the table. All that it cannot cut is said.
 absl::Status SeedInputs(const Graph& source, const Strategy& strategy, const Mesh& mesh,
                         ShardedGraph* made) {
+  Diagnostics violations;
   for (const GraphInput& input : source.inputs()) {
     const Value& value = source.value(input.value);
     const Sharding home = strategy.Seed(value.type, NamesOf(source, input.value));
-    MGC_RETURN_IF_ERROR(
-        Annotate(CheckSharding(value.type, home, mesh), absl::StrCat("%", value.name)));
-    made->SetHome(input.value, home);
+    const absl::Status fits = CheckSharding(value.type, home, mesh);
+    if (fits.ok()) {
+      made->SetHome(input.value, home);
+      continue;
+    }
+    violations.Add({"", std::string(fits.message()), NearestSizes(value.type, home, mesh),
+                    absl::StrCat("%", value.name)});
   }
-  return absl::OkStatus();
+  return violations.ToStatus();
 }
 
 // What operands claim and hand on, and where produced values go (rules "claims", "home", "resolve",

@@ -69,7 +69,7 @@ class ReferenceKernel : public Kernel {
     EvalContext<DoubleModel> context{model,      spec_.attrs, spec_.rule, spec_.pieces,
                                      spec_.seed, {},          {}};
     for (size_t f = 0; f < spec_.rule.factors.size(); ++f) {
-      if (spec_.rule.factors[f].dim_name == "batch") context.pieces[f].begin += run.first_sample;
+      if (spec_.rule.factors[f].dim_name == kSampleDim) context.pieces[f].begin += run.first_sample;
     }
     for (const Tensor& tensor : inputs) context.inputs.push_back(&tensor);
     for (Tensor& tensor : outputs) context.outputs.push_back(&tensor);
