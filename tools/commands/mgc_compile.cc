@@ -28,7 +28,6 @@
 #include "tools/cli/proof.h"
 #include "tools/cli/strategy_source.h"
 #include "tools/cli/svg.h"
-#include "tools/views/counted.h"
 #include "tools/views/drawings/dot.h"
 #include "tools/views/show.h"
 #include "tools/views/timing.h"
@@ -246,9 +245,6 @@ absl::StatusOr<Plan> CompileWith(const Graph& graph, const ModelSource& source,
 // be read again.
 int Accept(const CompileFlags& flags, Dumps* dumps, Plan* plan) {
   for (const std::string& note : plan->notes) std::cerr << "note: " << note << "\n";
-  if (CountedUnit(plan->model) != "tokens") {
-    std::cerr << "note: losses are means over " << CountedText(plan->model) << "\n";
-  }
   if (flags.no_verify) {
     const absl::Status readable = CheckPlan(*plan);
     return readable.ok() ? kExitOk : Fail(readable, kExitMismatch);
