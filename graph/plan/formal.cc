@@ -12,7 +12,8 @@ constexpr char kOf = ':';  // between region and block
 
 bool IsSound(const Formal& formal) {
   if (formal.block.empty() || IsOfBlock(formal.region)) return true;
-  return formal.region == Region::kFrame && formal.block == kSharedFrame;
+  return formal.block == kSharedFrame &&
+         (formal.region == Region::kFrame || IsBoundary(formal.region));
 }
 
 std::string ToString(const Formal& formal) {

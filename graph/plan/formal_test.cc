@@ -23,10 +23,12 @@ TEST(FormalTest, TextSaysRegionAndBlock) {
   EXPECT_EQ(ToString({Region::kGrads, "head"}), "grads:head");
   EXPECT_EQ(ParseFormal("states:a:b"), (Formal{Region::kStates, "a:b"}));
   EXPECT_EQ(ParseFormal("frame:shared"), (Formal{Region::kFrame, kSharedFrame}));
+  EXPECT_EQ(ParseFormal("grad_input:shared"), (Formal{Region::kGradInput, kSharedFrame}));
 }
 
 TEST(FormalTest, OtherTextIsNoFormal) {
-  for (const char* text : {"", "grad", "params:", ":head", "frame:head", "Params", "grads head"}) {
+  for (const char* text : {"", "grad", "params:", ":head", "frame:head", "input:head",
+                           "norm:shared", "Params", "grads head"}) {
     EXPECT_FALSE(ParseFormal(text).has_value()) << text;
   }
 }

@@ -41,6 +41,15 @@ std::vector<Reach> ReachesOf(const Plan& plan, const std::vector<Chunk>& chunks)
   return reaches;
 }
 
+// Whether an action takes what a neighbouring stage leaves: forward may take what backward alone
+// reads.
+bool Takes(const std::vector<Reach>& reaches, const ActionRef& ref) {
+  const BaseKind base = ref.kind == ActionKind::kForward ? BaseKind::kInput : BaseKind::kGradInput;
+  const size_t forward = static_cast<size_t>(ref.chunk) * 3;
+  return std::max(reaches[forward].of[static_cast<int>(base)],
+                  reaches[forward + 1].of[static_cast<int>(base)]) >= 0;
+}
+
 // The program of one class.
 class ProgramCheck {
  public:
@@ -189,7 +198,7 @@ class ProgramCheck {
     if (!forward && action.ref.kind != ActionKind::kBackward) return;
     const int stage = chunks_[static_cast<size_t>(action.ref.chunk)].stage;
     if (stage == (forward ? 0 : static_cast<int>(plan_.stages.size()) - 1)) return;
-    if (CheckHandedOver(action)) return;
+    if (!Takes(reaches_, action.ref) || CheckHandedOver(action)) return;
     const TransferRef needed{forward ? TransferKind::kRecvForward : TransferKind::kRecvBackward,
                              action.ref.chunk, action.ref.micro_batch};
     const bool waits = std::any_of(action.waits.begin(), action.waits.end(),

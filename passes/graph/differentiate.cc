@@ -1,6 +1,8 @@
 #include "passes/graph/differentiate.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,7 +58,7 @@ class Backward : public GradContext {
     }
     std::vector<Use> sums;
     for (const std::vector<Use>& uses : layers)
-      sums.push_back({Added(primal, uses, uses[0].like), uses[0].like});
+      sums.push_back({Added(primal, uses, uses[0].like, ""), uses[0].like});
     return sums;
   }
 
@@ -133,23 +135,31 @@ class Backward : public GradContext {
     grads_[Index(loss.value)].push_back({seed, like});
   }
 
-  // The whole gradient of a value: its contributions added in the place of their earliest layer, so
-  // that one gradient crosses a pipeline cut.
+  // The whole gradient of a value. What each layer contributes is added there to what the layers
+  // above have: one gradient crosses a pipeline cut, wherever the value is read.
   ValueId Sum(ValueId id) {
-    const std::vector<Use>& uses = grads_[Index(id)];
-    if (uses.empty()) return kNone;
-    const auto earliest =
-        std::min_element(uses.begin(), uses.end(),
-                         [](const Use& a, const Use& b) { return a.like.layer < b.like.layer; });
-    return Added(id, uses, earliest->like);
+    std::map<int, std::vector<Use>, std::greater<int>> by_layer;
+    for (const Use& use : grads_[Index(id)]) by_layer[use.like.layer].push_back(use);
+    ValueId sum = kNone;
+    for (const auto& [layer, uses] : by_layer) {
+      const Node& like = uses[0].like;
+      std::vector<Use> terms = uses;
+      if (sum != kNone) terms.insert(terms.begin(), {sum, like});
+      const bool whole = layer == by_layer.rbegin()->first;
+      sum = Added(id, terms, like, whole ? "" : ".above");
+    }
+    return sum;
   }
 
-  // Contributions to the gradient of `primal`, at least one, added in one place.
-  ValueId Added(ValueId primal, const std::vector<Use>& uses, const Node& like) {
+  // Contributions to the gradient of `primal`, at least one, added in one place; `part` says of
+  // which, where they are not all.
+  ValueId Added(ValueId primal, const std::vector<Use>& uses, const Node& like,
+                absl::string_view part) {
     if (uses.size() == 1) return uses[0].gradient;
     std::vector<ValueId> terms;
     for (const Use& use : uses) terms.push_back(use.gradient);
-    const ValueId sum = builder_->Emit("add", std::move(terms), {}, like, GradientName(primal));
+    const ValueId sum =
+        builder_->Emit("add", std::move(terms), {}, like, GradientName(primal) + std::string(part));
     builder_->SetPrimal(sum, primal);
     return sum;
   }

@@ -1,5 +1,6 @@
 #include "graph/verify/meaning/run_plan.h"
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,17 +14,18 @@
 namespace mgc {
 namespace {
 
-// The boundary that a chunk sends: the slot behind `output` of its last forward, or behind
-// `grad_output` of its last backward. Null when no call of the chunk has one.
-const Slot* BoundarySlot(const Plan& plan, const Chunk& chunk, bool forward) {
-  const std::vector<Call>& calls = forward ? chunk.forward : chunk.backward;
+// What a chunk sends: the slots behind `output` of its forward, or behind `grad_output` of its
+// backward, by offset; of several the last. Empty when no call of the chunk has one.
+std::map<int64_t, const Slot*> SlotsSent(const Plan& plan, const Chunk& chunk, bool forward) {
   const BaseKind base = forward ? BaseKind::kOutput : BaseKind::kGradOutput;
-  for (size_t i = calls.size(); i-- > 0;) {
-    for (const Slot& slot : plan.segments[static_cast<size_t>(calls[i].segment)].slots) {
-      if (calls[i].bindings[static_cast<size_t>(slot.formal)].base == base) return &slot;
+  std::map<int64_t, const Slot*> slots;
+  for (const Call& call : forward ? chunk.forward : chunk.backward) {
+    for (const Slot& slot : plan.segments[static_cast<size_t>(call.segment)].slots) {
+      const Binding& binding = call.bindings[static_cast<size_t>(slot.formal)];
+      if (binding.base == base) slots[binding.offset + slot.offset] = &slot;
     }
   }
-  return nullptr;
+  return slots;
 }
 
 class Runner : public StepVisitor {
@@ -89,15 +91,17 @@ class Runner : public StepVisitor {
     const bool forward = send.ref.kind == TransferKind::kSendForward;
     const std::string place = absl::StrCat("class ", c.coordinate, ", ", chunk.stage,
                                            WordOf(send.ref.kind), send.ref.micro_batch);
-    const Slot* slot = BoundarySlot(plan_, chunk, forward);
-    if (slot == nullptr) return state_.Fail("meaning_v2", place, "sends what no call makes");
-    const TileView view = {&slot->name, kNoLayer, &slot->type, &slot->sharding};
-    absl::StatusOr<const Tiles*> tiles =
-        state_.store(from).Read({send.address, send.address + send.bytes}, view);
-    if (!tiles.ok()) return state_.Fail(tiles.status(), place);
-    Tiles moved = **tiles;
-    state_.store(to).Write({receive.address, receive.address + receive.bytes}, view,
-                           std::move(moved));
+    const std::map<int64_t, const Slot*> slots = SlotsSent(plan_, chunk, forward);
+    if (slots.empty()) return state_.Fail("meaning_v2", place, "sends what no call makes");
+    for (const auto& [offset, slot] : slots) {
+      const TileView view = {&slot->name, kNoLayer, &slot->type, &slot->sharding};
+      const Range sent = {send.address + offset, send.address + offset + slot->bytes};
+      absl::StatusOr<const Tiles*> tiles = state_.store(from).Read(sent, view);
+      if (!tiles.ok()) return state_.Fail(tiles.status(), place);
+      Tiles moved = **tiles;
+      const int64_t received = receive.address + offset;
+      state_.store(to).Write({received, received + slot->bytes}, view, std::move(moved));
+    }
   }
 
  private:

@@ -20,21 +20,46 @@ std::string LayerName(int layer) {
 // The end of what a merged list touches.
 int64_t EndOf(const std::vector<Range>& ranges) { return ranges.empty() ? 0 : ranges.back().end; }
 
+// Whether a merged list is a bundle of `bytes`: from its first byte to its last but for the room
+// between values, each of which begins at the next multiple of the alignment.
+bool IsBundle(const std::vector<Range>& ranges, int64_t bytes) {
+  int64_t at = 0;
+  for (const Range& range : ranges) {
+    if (range.begin != AlignUp(at)) return false;
+    at = range.end;
+  }
+  return !ranges.empty() && at == bytes;
+}
+
+// By chunk: what its forward touches, its backward, and both: a bundle that forward takes may have
+// values that backward alone reads.
+struct ChunkFootprints {
+  Footprint forward;
+  Footprint backward;
+  Footprint both;
+
+  const Footprint& Of(bool of_forward, bool taken) const {
+    if (!of_forward) return backward;
+    return taken ? both : forward;
+  }
+};
+
 // A stage takes all of what another of its class leaves in place, as transfers do: nothing less,
 // nothing in parts. (That both name one address is plan_c20.) Empty if so.
 std::string WhatIsHandedOver(const StepTables& tables, const StepClass& walk, const ActionRef& ref,
-                             const std::vector<Footprint>& footprints) {
+                             const std::vector<ChunkFootprints>& footprints) {
   const absl::optional<ActionRef> next =
       NeighbourInPlace(tables.plan.stages, *walk.chunks, ref, true);
   if (!next.has_value()) return "";
   const bool forward = ref.kind == ActionKind::kForward;
-  const std::vector<Range>& left = footprints[static_cast<size_t>(ref.chunk)].Of(
-      forward ? BaseKind::kOutput : BaseKind::kGradOutput);
-  const std::vector<Range>& taken = footprints[static_cast<size_t>(next->chunk)].Of(
-      forward ? BaseKind::kInput : BaseKind::kGradInput);
-  if (left.size() == 1 && taken.size() == 1 && left[0].begin == 0 && Equal(left[0], taken[0])) {
-    return "";
-  }
+  const std::vector<Range>& left = footprints[static_cast<size_t>(ref.chunk)]
+                                       .Of(forward, false)
+                                       .Of(forward ? BaseKind::kOutput : BaseKind::kGradOutput);
+  const std::vector<Range>& taken = footprints[static_cast<size_t>(next->chunk)]
+                                        .Of(forward, true)
+                                        .Of(forward ? BaseKind::kInput : BaseKind::kGradInput);
+  if (left.empty() && taken.empty()) return "";
+  if (IsBundle(left, EndOf(left)) && IsBundle(taken, EndOf(left))) return "";
   return absl::StrCat(NameOf(ref, *walk.chunks), " leaves ", EndOf(left), " bytes in place, ",
                       NameOf(*next, *walk.chunks), " takes ", EndOf(taken));
 }
@@ -53,9 +78,11 @@ class ListCheck {
     const std::vector<Chunk>& chunks = *walk_.chunks;
     for (size_t k = 0; k < chunks.size(); ++k) {
       CheckLayers(chunks[k]);
-      forward_.push_back(footprints_.Of(chunks[k].forward));
-      backward_.push_back(footprints_.Of(chunks[k].backward));
-      CheckBases(chunks[k], forward_.back(), backward_.back());
+      std::vector<Call> both = chunks[k].forward;
+      both.insert(both.end(), chunks[k].backward.begin(), chunks[k].backward.end());
+      touched_.push_back({footprints_.Of(chunks[k].forward), footprints_.Of(chunks[k].backward),
+                          footprints_.Of(both)});
+      CheckBases(chunks[k], touched_.back().forward, touched_.back().backward);
       if (!tables_.eval) CheckReduction(static_cast<int>(k));
     }
     for (const StepAction& action : walk_.actions) {
@@ -64,8 +91,7 @@ class ListCheck {
     for (const StepTransfer& transfer : walk_.transfers) CheckTransfer(*transfer.transfer);
     for (const StepAction& action : walk_.actions) {
       const ActionRef& ref = action.action->ref;
-      const std::string wrong = WhatIsHandedOver(
-          tables_, walk_, ref, ref.kind == ActionKind::kForward ? forward_ : backward_);
+      const std::string wrong = WhatIsHandedOver(tables_, walk_, ref, touched_);
       if (!wrong.empty()) findings_.Add("order_v2", place_, wrong);
       CheckAction(*action.action);
     }
@@ -73,12 +99,12 @@ class ListCheck {
 
  private:
   // Every layer of the stage once: upwards forward, downwards backward. A stage may have none.
+  // Behind them one call of no layer may hand values on.
   void CheckLayers(const Chunk& chunk) {
     std::vector<int> layers;
     if (chunk.has_embedding) layers.push_back(kEmbeddingLayer);
     for (int i = 0; i < chunk.num_layers; ++i) layers.push_back(chunk.first_layer + i);
     if (chunk.has_head) layers.push_back(tables_.plan.model.num_layers());
-    if (layers.empty()) layers.push_back(kNoLayer);  // hands on what it receives
     const std::string stage = absl::StrCat("stage ", chunk.stage);
     CheckCalls(chunk.forward, layers, stage + " forward");
     std::reverse(layers.begin(), layers.end());
@@ -98,7 +124,8 @@ class ListCheck {
     const auto at = [](const auto& list, size_t i, const auto& name) {
       return i < list.size() ? name(list[i]) : std::string("nothing");
     };
-    for (size_t i = 0; i < std::max(calls.size(), layers.size()); ++i) {
+    const bool hands_on = calls.size() == layers.size() + 1 && calls.back().layer == kNoLayer;
+    for (size_t i = 0; i < std::max(calls.size() - (hands_on ? 1 : 0), layers.size()); ++i) {
       if (i < calls.size() && i < layers.size() && calls[i].layer == layers[i]) continue;
       const auto of_call = [](const Call& call) { return LayerName(call.layer); };
       findings_.Add("order_v1", place_,
@@ -186,7 +213,8 @@ class ListCheck {
     const Action& action = *walk_.actions[static_cast<size_t>(index)].action;
     const BaseKind base = forward ? (send ? BaseKind::kOutput : BaseKind::kInput)
                                   : (send ? BaseKind::kGradOutput : BaseKind::kGradInput);
-    const Footprint& footprint = (forward ? forward_ : backward_)[static_cast<size_t>(ref.chunk)];
+    const Footprint& footprint =
+        touched_[static_cast<size_t>(ref.chunk)].Of(forward, /*taken=*/!send);
     const std::string name = NameOf(ref, *walk_.chunks);
     const std::string user = NameOf(action.ref, *walk_.chunks);
     if (BaseOf(base, action) != transfer.address) {
@@ -194,8 +222,7 @@ class ListCheck {
                     absl::StrCat(name, " is at ", transfer.address, ", ", user,
                                  send ? " writes at " : " reads at ", BaseOf(base, action)));
     }
-    const std::vector<Range>& touched = footprint.Of(base);
-    if (touched.size() != 1 || touched[0].begin != 0 || touched[0].end != transfer.bytes) {
+    if (!IsBundle(footprint.Of(base), transfer.bytes)) {
       findings_.Add("order_v2", place_,
                     absl::StrCat(name, " moves ", transfer.bytes, " bytes, ", user,
                                  send ? " writes " : " reads ", footprint.End(base)));
@@ -209,7 +236,7 @@ class ListCheck {
     const int index = walk_.IndexOf(ActionRef{ActionKind::kForward, ref.chunk, ref.micro_batch});
     if (index < 0) return;
     const Action& forward = *walk_.actions[static_cast<size_t>(index)].action;
-    const Footprint& footprint = backward_[static_cast<size_t>(ref.chunk)];
+    const Footprint& footprint = touched_[static_cast<size_t>(ref.chunk)].backward;
     for (const auto& [base, name] :
          {std::make_pair(BaseKind::kFrame, "frame"), std::make_pair(BaseKind::kInput, "input")}) {
       if (footprint.Of(base).empty() || BaseOf(base, action) == BaseOf(base, forward)) continue;
@@ -225,8 +252,7 @@ class ListCheck {
   const StepClass& walk_;
   const std::string place_;
   Diagnostics& findings_;
-  std::vector<Footprint> forward_;  // by chunk
-  std::vector<Footprint> backward_;
+  std::vector<ChunkFootprints> touched_;  // by chunk
 };
 
 }  // namespace

@@ -70,12 +70,11 @@ int BasesOf(Region region) {
 // Where the memory of one class is, whose draft has passed the check of plans.
 class ClassCheck {
  public:
-  ClassCheck(const Plan& draft, const StagedClass& staged, int64_t stream_bytes,
-             Diagnostics* violations)
+  ClassCheck(const Plan& draft, const StagedClass& staged, Diagnostics* violations)
       : draft_(draft),
         drafted_(draft.classes[static_cast<size_t>(staged.coordinate)]),
         staged_(staged),
-        stream_bytes_(AlignUp(stream_bytes)),
+        stream_bytes_(AlignUp(StreamBytes(draft.segments, staged))),
         violations_(violations) {}
 
   void Run() {
@@ -108,11 +107,10 @@ class ClassCheck {
   }
 
   // Bytes that a call's formal may reach; none for frames and transients, which are checked as a
-  // plan's.
+  // plan's, and for bundles, which end where they do (staged_c5).
   absl::optional<int64_t> BytesOf(const StagedStep& step, const StagedCall& call,
                                   const Formal& formal, StagedBase base) const {
-    if (base == StagedBase::kFrame) return absl::nullopt;
-    if (base != StagedBase::kRegion) return stream_bytes_;
+    if (base != StagedBase::kRegion) return absl::nullopt;
     if (IsBoundary(formal.region)) return 2 * stream_bytes_;  // two links between layers, in turn
     if (formal.region == Region::kTransient) return absl::nullopt;
     if (formal.region == Region::kNorm) return staged_.train.global_bytes;
@@ -160,15 +158,21 @@ class ClassCheck {
 };
 
 // staged_c5.
-void CheckBoundaries(const StagedPlan& staged, int64_t stream_bytes, Diagnostics* violations) {
-  for (const Segment& segment : staged.segments) {
-    for (const Slot& slot : segment.slots) {
-      const Formal& formal = segment.formals[static_cast<size_t>(slot.formal)];
-      if (!IsBoundary(formal.region) || slot.bytes == stream_bytes) continue;
-      Report(violations, absl::StrCat("segment ", EscapeBytes(segment.name)), "staged_c5",
-             EscapeBytes(slot.name), " crosses a boundary with ", slot.bytes,
-             " bytes, others with ", stream_bytes);
-    }
+void CheckBundles(const StagedPlan& staged, StagedStep StagedClass::*step,
+                  Diagnostics* violations) {
+  const auto behind = [&](size_t stage, StagedBase base) {
+    const StagePlace& place = staged.stages[stage];
+    const StagedStep& of = staged.classes[static_cast<size_t>(place.rank_class)].*step;
+    return BytesBehind(staged.segments, of.chunks[static_cast<size_t>(place.chunk)], base);
+  };
+  const auto compare = [&](size_t from, int64_t left, size_t to, int64_t taken) {
+    if (left == taken) return;
+    Report(violations, absl::StrCat("stage ", from), "staged_c5", "leaves ", left,
+           " bytes, of which stage ", to, " takes ", taken);
+  };
+  for (size_t s = 0; s + 1 < staged.stages.size(); ++s) {
+    compare(s, behind(s, StagedBase::kOutput), s + 1, behind(s + 1, StagedBase::kInput));
+    compare(s + 1, behind(s + 1, StagedBase::kGradOutput), s, behind(s, StagedBase::kGradInput));
   }
 }
 
@@ -240,8 +244,10 @@ int64_t CollectivesOf(const StepTables& tables, const StepAction& action) {
 }
 
 // ordered_c2, ordered_c3.
-void CheckTransfers(const StepTables& tables, const StepClass& own, int64_t stream_bytes,
+void CheckTransfers(const StepTables& tables, const StepClass& own, const StagedPlan& staged,
                     Diagnostics* violations) {
+  const StagedClass& from = staged.classes[static_cast<size_t>(own.plan_class->coordinate)];
+  const std::vector<StagedChunk>& chunks = (tables.eval ? from.eval : from.train).chunks;
   const std::string place = absl::StrCat("class ", own.plan_class->coordinate);
   for (const StepTransfer& step : own.transfers) {
     const Transfer& transfer = *step.transfer;
@@ -251,11 +257,16 @@ void CheckTransfers(const StepTables& tables, const StepClass& own, int64_t stre
                              ref.micro_batch};
     const int user = own.IndexOf(user_ref);  // listed, where the transfer is: plan_c11
     const Action& action = *own.actions[static_cast<size_t>(user)].action;
-    const int64_t there = IsSend(ref.kind) ? (forward ? action.output : action.grad_output)
-                                           : (forward ? action.input : action.grad_input);
-    if (transfer.address != there || transfer.bytes != stream_bytes) {
+    const bool send = IsSend(ref.kind);
+    const int64_t there = send ? (forward ? action.output : action.grad_output)
+                               : (forward ? action.input : action.grad_input);
+    const StagedBase base = send ? (forward ? StagedBase::kOutput : StagedBase::kGradOutput)
+                                 : (forward ? StagedBase::kInput : StagedBase::kGradInput);
+    const int64_t bytes =
+        BytesBehind(staged.segments, chunks[static_cast<size_t>(ref.chunk)], base);
+    if (transfer.address != there || transfer.bytes != bytes) {
       Report(violations, place, "ordered_c2", NameOf(ref, *own.chunks), " moves ", transfer.bytes,
-             " bytes of ", stream_bytes,
+             " bytes of ", bytes,
              transfer.address == there ? "" : ", at another slot than its action has");
     }
     const StepAction& anchor = own.actions[static_cast<size_t>(own.IndexOf(transfer.anchor))];
@@ -309,11 +320,10 @@ Diagnostics FindViolations(const StagedPlan& staged, const Graph& model) {
   const Plan draft = DraftOf(staged, model);
   violations = FindPlanViolations(draft, PlanExtent::kStages);
   if (!violations.empty()) return violations;
-  const int64_t stream_bytes = StreamBytes(staged);
-  CheckBoundaries(staged, stream_bytes, &violations);
-  for (const StagedClass& c : staged.classes) {
-    ClassCheck(draft, c, stream_bytes, &violations).Run();
-  }
+  for (const StagedClass& c : staged.classes) ClassCheck(draft, c, &violations).Run();
+  if (!violations.empty()) return violations;
+  CheckBundles(staged, &StagedClass::train, &violations);
+  CheckBundles(staged, &StagedClass::eval, &violations);
   return violations;
 }
 
@@ -331,11 +341,10 @@ Diagnostics FindViolations(const OrderedPlan& ordered, const Graph& model) {
   const Plan draft = DraftOf(ordered, model);
   violations = FindPlanViolations(draft, PlanExtent::kAll);
   if (!violations.empty()) return violations;
-  const int64_t stream_bytes = StreamBytes(ordered.staged);
   for (const bool eval : {false, true}) {
     const StepTables tables(draft, eval);
     for (const StepClass& own : tables.classes) {
-      CheckTransfers(tables, own, stream_bytes, &violations);
+      CheckTransfers(tables, own, ordered.staged, &violations);
     }
     CheckGroups(tables, &violations);
   }

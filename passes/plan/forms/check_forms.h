@@ -8,7 +8,7 @@
 //   staged_c2  every formal of a call finds its memory
 //   staged_c3  a slot lies inside its region
 //   staged_c4  scalars, reports and what is zeroed lie inside the globals
-//   staged_c5  all that crosses a boundary has one size
+//   staged_c5  a stage takes all that its neighbour leaves
 //   scheduled_c1  a class runs forwards and backwards of its own stages
 //   ordered_c1  boundary slots are of the class' pool
 //   ordered_c2  a transfer moves a boundary, from or to where its action has it

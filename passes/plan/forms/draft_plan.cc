@@ -103,7 +103,7 @@ Plan DraftOf(const OrderedPlan& ordered, const Graph& model) {
   draft.global_batch_size = ordered.micro_batches;
   draft.predicted_step_ns = ordered.predicted_step_ns;
   for (size_t c = 0; c < draft.classes.size(); ++c) {
-    const int64_t slot_bytes = AlignUp(StreamBytes(staged.segments, staged.classes[c]));
+    const int64_t slot_bytes = AlignUp(LargestBundle(staged.segments, staged.classes[c]));
     draft.classes[c].train = DraftOf(ordered.classes[c].train, slot_bytes);
     draft.classes[c].eval = DraftOf(ordered.classes[c].eval, slot_bytes);
   }

@@ -97,11 +97,16 @@ void ForEachCall(const StagedClass& staged, const Fn& fn) {
   ForEachCall(staged.eval, fn);
 }
 
-// Size of the residual stream and of its gradient on one rank, where the calls of a class take or
-// leave them; 0 where none does. All boundaries of a plan are of this size.
+// Size of the residual stream and of its gradient on one rank, where the layers of a class hand
+// them on; 0 where none does.
 int64_t StreamBytes(const std::vector<Segment>& segments, const StagedClass& staged);
-// In any class.
-int64_t StreamBytes(const StagedPlan& staged);
+
+// How far the calls of a chunk reach behind a place that an action brings; of the bundle there, its
+// bytes. 0: they do not use it. A forward's input may be read in backward alone.
+int64_t BytesBehind(const std::vector<Segment>& segments, const StagedChunk& chunk,
+                    StagedBase base);
+// Bytes of the largest bundle that a class takes or leaves, in training or evaluation.
+int64_t LargestBundle(const std::vector<Segment>& segments, const StagedClass& staged);
 
 // --- After schedule ------------------------------------------------------------------------------
 

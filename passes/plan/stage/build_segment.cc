@@ -237,23 +237,30 @@ Segment BuildSegment(const SegmentContext& context, const Part& part,
   return Builder(context, part).Run(nodes);
 }
 
-Segment RelaySegment(const Graph& graph, ValueId stream, bool backward) {
+Segment RelaySegment(const Graph& graph, const std::vector<HandedValue>& values, Phase phase) {
   Segment segment;
-  segment.name = backward ? "relay.backward" : "relay.forward";
-  segment.formals = {{},
-                     {backward ? Region::kGradInput : Region::kInput, ""},
-                     {backward ? Region::kGradOutput : Region::kOutput, ""}};
-  const Value& value = graph.value(stream);
-  const int64_t bytes = NumElements(graph.local_shape(stream)) * SizeOf(value.type.dtype);
-  segment.slots = {{"stream.in", value.type, *value.sharding, 1, 0, bytes},
-                   {"stream.out", value.type, *value.sharding, 2, 0, bytes}};
-  Instr copy;
-  copy.op = FindOp("reshard");
-  copy.inputs = {0};
-  copy.outputs = {1};
-  copy.phase = backward ? Phase::kBackward : Phase::kForward;
-  copy.origin = "a chunk without layers";
-  segment.instrs = {copy};
+  segment.name = absl::StrCat("relay.", NameOf(phase));
+  segment.formals = {{}};
+  const auto add_slot = [&](const HandedValue& handed, bool in) {
+    const Value& value = graph.value(handed.value);
+    const ValuePlace& place = in ? handed.from : handed.to;
+    const bool is_stream = handed.to.formal.block.empty();
+    const std::string name =
+        is_stream ? "stream" : FoldName(value.name, kNoLayer, graph.num_layers());
+    const int64_t bytes = NumElements(graph.local_shape(handed.value)) * SizeOf(value.type.dtype);
+    segment.slots.push_back({absl::StrCat(name, in ? ".in" : ".out"), value.type, *value.sharding,
+                             NumberOf(place.formal, &segment), place.offset, bytes});
+    return static_cast<int>(segment.slots.size()) - 1;
+  };
+  for (const HandedValue& handed : values) {
+    Instr copy;
+    copy.op = FindOp("reshard");
+    copy.inputs = {add_slot(handed, true)};
+    copy.outputs = {add_slot(handed, false)};
+    copy.phase = phase;
+    copy.origin = handed.to.formal.block.empty() ? "a chunk without layers" : "a value for others";
+    segment.instrs.push_back(std::move(copy));
+  }
   return segment;
 }
 

@@ -20,8 +20,16 @@ namespace mgc {
 Segment BuildSegment(const SegmentContext& context, const Part& part,
                      const std::vector<NodeId>& nodes);
 
-// A segment that hands the residual stream on unchanged, for a chunk without layers.
-Segment RelaySegment(const Graph& graph, ValueId stream, bool backward);
+// A value that a stage copies from where it has it to where the next one takes it.
+struct HandedValue {
+  ValueId value = kNone;
+  ValuePlace from;
+  ValuePlace to;
+};
+
+// A segment that hands values on unchanged, at least one: what passes through a stage, and what a
+// stage sends and keeps.
+Segment RelaySegment(const Graph& graph, const std::vector<HandedValue>& values, Phase phase);
 
 }  // namespace mgc
 

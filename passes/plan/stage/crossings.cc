@@ -1,11 +1,11 @@
 #include "passes/plan/stage/crossings.h"
 
 #include <algorithm>
-#include <iterator>
+#include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/file.h"
-#include "graph/base/status.h"
 
 namespace mgc {
 namespace {
@@ -44,11 +44,12 @@ Crossings::Crossings(const Parts& parts, const LayerPlacement& placement, const 
   stream_ = cut == handed.end() ? handed.front() : *cut;
   const bool is_given = trained != nullptr && trained->stream_ != kNone;
   const int64_t bytes = is_given ? trained->BytesOf(trained->stream_) : BytesOf(stream_);
+  std::set<std::pair<Phase, int>> handing;  // layers that have their one value
   for (ValueId id : handed) {
     const Node& maker = MakerOf(id);
-    if (BytesOf(id) != bytes) continue;
-    if (!stream_of_.try_emplace({maker.phase, maker.layer}, id).second) continue;
-    kinds_[Index(id)] = Kind::kStream;
+    const bool is_stream =
+        BytesOf(id) == bytes && handing.insert({maker.phase, maker.layer}).second;
+    if (is_stream) kinds_[Index(id)] = Kind::kStream;
   }
 }
 
@@ -95,15 +96,6 @@ const Node* Crossings::FirstOddUser(ValueId id) const {
 }
 
 absl::Status Crossings::Check() const {
-  MGC_RETURN_IF_ERROR(CheckLayers());
-  for (size_t v = 0; v < kinds_.size(); ++v) {
-    const ValueId id = static_cast<ValueId>(v);
-    if (kinds_[v] == Kind::kKept && LeavesStage(id)) MGC_RETURN_IF_ERROR(CheckKept(id));
-  }
-  return CheckCuts();
-}
-
-absl::Status Crossings::CheckLayers() const {
   const int head = graph_.num_layers();
   for (const Node& node : graph_.nodes()) {
     if (node.phase == Phase::kUpdate || (node.layer >= kEmbeddingLayer && node.layer <= head)) {
@@ -112,52 +104,6 @@ absl::Status Crossings::CheckLayers() const {
     return absl::InvalidArgumentError(
         absl::StrCat("%", EscapeBytes(graph_.value(node.outputs[0]).name),
                      " belongs to no layer, while other nodes do [stage_c3]"));
-  }
-  return absl::OkStatus();
-}
-
-// What crosses a cut and is not of the stream: why not.
-absl::Status Crossings::CheckKept(ValueId id) const {
-  const Node& maker = MakerOf(id);
-  const std::string name = absl::StrCat("%", EscapeBytes(graph_.value(id).name));
-  const auto layer = [this](int of) { return NameOfLayer(of, graph_.num_layers()); };
-  if (const Node* use = FirstOddUser(id)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, " is made in ", NameOf(maker.phase), " of ", layer(maker.layer),
-                     " and read in ", NameOf(use->phase), " of ", layer(use->layer),
-                     ": across a cut of the pipeline only a neighbour may read it; pp 1 cuts "
-                     "nothing [stage_c2]"));
-  }
-  const auto first = stream_of_.find({maker.phase, maker.layer});
-  if (first != stream_of_.end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("two values cross the cut of the pipeline after ", layer(maker.layer), ": %",
-                     EscapeBytes(graph_.value(first->second).name), " and ", name,
-                     "; pp 1 cuts nothing [stage_c1]"));
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, " crosses a cut of the pipeline with ", BytesOf(id), " bytes on a rank, %",
-                   EscapeBytes(graph_.value(stream_).name), " another with ", BytesOf(stream_),
-                   ": all must be alike; pp 1 cuts nothing [stage_c5]"));
-}
-
-// The stream goes up through every cut in forward and down in backward.
-absl::Status Crossings::CheckCuts() const {
-  const std::vector<Node>& nodes = graph_.nodes();
-  const bool trains = std::any_of(nodes.begin(), nodes.end(),
-                                  [](const Node& node) { return node.phase == Phase::kBackward; });
-  if (nodes.empty()) return absl::OkStatus();
-  for (auto below = stage_of_.begin(); below != stage_of_.end(); ++below) {
-    const auto above = std::next(below);
-    if (above == stage_of_.end() || above->second == below->second) continue;
-    const bool forward = stream_of_.count({Phase::kForward, below->first}) > 0;
-    const bool backward = !trains || stream_of_.count({Phase::kBackward, above->first}) > 0;
-    if (forward && backward) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "no ", forward ? "gradient" : "value", " crosses the cut of the pipeline between ",
-        NameOfLayer(below->first, graph_.num_layers()), " and ",
-        NameOfLayer(above->first, graph_.num_layers()),
-        forward ? ": no loss trains what is below it" : "", "; pp 1 cuts nothing [stage_c4]"));
   }
   return absl::OkStatus();
 }

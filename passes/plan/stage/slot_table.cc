@@ -10,6 +10,14 @@
 
 namespace mgc {
 
+int NumberOf(const Formal& formal, Segment* segment) {
+  std::vector<Formal>& formals = segment->formals;
+  const auto it = std::find(formals.begin(), formals.end(), formal);
+  if (it != formals.end()) return static_cast<int>(it - formals.begin());
+  formals.push_back(formal);
+  return static_cast<int>(formals.size()) - 1;
+}
+
 SlotTable::SlotTable(const SegmentContext& context, const Part& part, Segment* segment)
     : context_(context),
       parts_(context.places->parts()),
@@ -33,16 +41,16 @@ int SlotTable::Of(ValueId id) {
   slot.bytes = NumElements(graph_.local_shape(id)) * SizeOf(value.type.dtype);
   const ValuePlace place = PlaceOf(id);
   slot.name = NameOf(id, place);
-  slot.formal = NumberOf(place.formal);
+  slot.formal = NumberOf(place.formal, &segment_);
   slot.offset = place.offset;
   segment_.slots.push_back(std::move(slot));
   return it->second;
 }
 
-// What crosses a cut point, and what contributes to its gradient, goes by the boundary's formal:
-// named after a neighbouring layer, equal layers would differ.
+// The residual stream, and what contributes to its gradient, goes by the boundary's formal: named
+// after a neighbouring layer, equal layers would differ.
 std::string SlotTable::NameOf(ValueId id, const ValuePlace& place) {
-  if (IsBoundary(place.formal.region)) return ToString(place.formal);
+  if (IsBoundary(place.formal.region) && IsStream(id)) return ToString(place.formal);
   const Value& value = graph_.value(id);
   if (value.primal != kNone && IsStream(value.primal)) {
     const Formal formal = PlaceOf(value.primal).formal;
@@ -87,14 +95,6 @@ std::map<ValueId, ValueId>::iterator SlotTable::FindStandIn(ValueId root) {
     if (sibling) return stands_for_.emplace(root, input.value).first;
   }
   return stands_for_.end();
-}
-
-int SlotTable::NumberOf(const Formal& formal) {
-  std::vector<Formal>& formals = segment_.formals;
-  const auto it = std::find(formals.begin(), formals.end(), formal);
-  if (it != formals.end()) return static_cast<int>(it - formals.begin());
-  formals.push_back(formal);
-  return static_cast<int>(formals.size()) - 1;
 }
 
 }  // namespace mgc

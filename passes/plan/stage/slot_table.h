@@ -22,6 +22,9 @@ struct SegmentContext {
   std::function<bool(int layer)> holds;
 };
 
+// Number of a segment's formal, added when it is new.
+int NumberOf(const Formal& formal, Segment* segment);
+
 class SlotTable {
  public:
   // Adds to the slots and formals of `segment`, which outlives the table.
@@ -38,7 +41,6 @@ class SlotTable {
   std::string NameOf(ValueId id, const ValuePlace& place);
   ValuePlace PlaceOf(ValueId id);
   std::map<ValueId, ValueId>::iterator FindStandIn(ValueId root);
-  int NumberOf(const Formal& formal);
 
   const SegmentContext& context_;
   const Parts& parts_;

@@ -156,7 +156,8 @@ class ClassStager {
       AddLayer(layers[i], i == 0, i + 1 == layers.size(), &chunk);
     }
     std::reverse(chunk.backward.begin(), chunk.backward.end());
-    if (layers.empty()) AddRelay(&chunk);
+    AddRelay(stage, Phase::kForward, &chunk.forward);
+    AddRelay(stage, Phase::kBackward, &chunk.backward);
     return chunk;
   }
 
@@ -171,10 +172,11 @@ class ClassStager {
       for (size_t f = 0; f < segment.formals.size(); ++f) {
         StagedBinding& binding = call.bindings[f];
         const Region region = segment.formals[f].region;
-        if (region == Region::kFrame) {
-          binding = {StagedBase::kFrame, segment.formals[f].block == kSharedFrame ? 0 : frame};
-        }
-        if (region == Region::kInput) {
+        if (segment.formals[f].block == kSharedFrame) {
+          binding = {SharedBase(region), 0};
+        } else if (region == Region::kFrame) {
+          binding = {StagedBase::kFrame, frame};
+        } else if (region == Region::kInput) {
           binding = first ? StagedBinding{StagedBase::kInput, 0}
                           : StagedBinding{StagedBase::kFrame, input};
         } else if (region == Region::kOutput) {
@@ -198,26 +200,30 @@ class ClassStager {
     if (nodes_.count(reduce) > 0) chunk->reduce.push_back(CallOf(reduce));
   }
 
-  void AddRelay(StagedChunk* chunk) {
-    if (stream_ == kNone || !PassesStream(chunk->stage)) return;
-    const auto relay = [&](bool backward, StagedBase from, StagedBase to) {
-      StagedCall call;
-      call.segment = folder_->Add(RelaySegment(parts_.graph(), stream_, backward));
-      call.bindings = {{}, {from, 0}, {to, 0}};
-      return call;
-    };
-    chunk->forward = {relay(false, StagedBase::kInput, StagedBase::kOutput)};
-    const bool trains = parts_.num_update_parts() > 0 && HasBackward();
-    if (trains) chunk->backward = {relay(true, StagedBase::kGradInput, StagedBase::kGradOutput)};
+  // What the layers of a stage do not put into the bundle that it leaves.
+  void AddRelay(int stage, Phase phase, std::vector<StagedCall>* calls) {
+    const Bundles& bundles = places_.bundles();
+    std::vector<HandedValue> values;
+    for (const ValueId id : bundles.HandedOn(stage, phase)) {
+      values.push_back({id, places_.PlaceInStage(id, stage), bundles.PlaceLeft(id, stage)});
+    }
+    if (values.empty()) return;
+    StagedCall call;
+    call.segment = folder_->Add(RelaySegment(parts_.graph(), values, phase));
+    call.bindings = {{}};
+    const std::vector<Formal>& formals = folder_->segment(call.segment).formals;
+    for (size_t f = 1; f < formals.size(); ++f) {
+      call.bindings.push_back({SharedBase(formals[f].region), 0});
+    }
+    calls->push_back(std::move(call));
   }
 
-  // Whether some later stage needs what an earlier one makes.
-  bool PassesStream(int stage) const {
-    bool later = false;
-    for (size_t s = static_cast<size_t>(stage) + 1; s < placement_.stages.size(); ++s) {
-      later = later || !placement_.stages[s].IsEmpty();
-    }
-    return later && stage > 0;
+  // The place of the action that all layers of a stage see.
+  static StagedBase SharedBase(Region region) {
+    if (region == Region::kInput) return StagedBase::kInput;
+    if (region == Region::kOutput) return StagedBase::kOutput;
+    if (region == Region::kGradInput) return StagedBase::kGradInput;
+    return region == Region::kGradOutput ? StagedBase::kGradOutput : StagedBase::kFrame;
   }
 
   bool HasBackward() const {
@@ -262,8 +268,10 @@ class Stager {
         eval_parts_(eval),
         train_crossings_(train_parts_, placement, nullptr),
         eval_crossings_(eval_parts_, placement, &train_crossings_),
-        train_places_(train_parts_, train_crossings_, nullptr),
-        eval_places_(eval_parts_, eval_crossings_, &train_places_),
+        train_bundles_(train_parts_, train_crossings_, NumStages(placement)),
+        eval_bundles_(eval_parts_, eval_crossings_, NumStages(placement)),
+        train_places_(train_parts_, train_crossings_, train_bundles_, nullptr),
+        eval_places_(eval_parts_, eval_crossings_, eval_bundles_, &train_places_),
         placement_(placement) {}
 
   absl::StatusOr<StagedPlan> Run() {
@@ -289,6 +297,10 @@ class Stager {
   }
 
  private:
+  static int NumStages(const LayerPlacement& placement) {
+    return static_cast<int>(placement.stages.size());
+  }
+
   static StagedStep StepOf(const ValuePlaces& places, ClassStager* stager) {
     StagedStep step;
     step.chunks = stager->Chunks();
@@ -388,6 +400,8 @@ class Stager {
   const Parts eval_parts_;
   const Crossings train_crossings_;
   const Crossings eval_crossings_;
+  const Bundles train_bundles_;
+  const Bundles eval_bundles_;
   const ValuePlaces train_places_;
   const ValuePlaces eval_places_;
   const LayerPlacement& placement_;

@@ -6,7 +6,7 @@
 // Every node lands in the part of its layer and phase (passes/plan/stage/parts.h); equal parts of
 // different layers and classes become one segment. Values a rank keeps are given their place
 // relative to a formal: parameters, gradients and optimizer state in the block of their layer, what
-// forward keeps for backward in the chunk's frame, the residual stream at the boundaries. Runs
+// forward keeps for backward in the chunk's frame, what other stages read at the boundaries. Runs
 // after everything that works on the graph (shard, partition, recompute, fuse), because from here
 // on layers are folded; addresses and order follow in allocate and order.
 
@@ -20,8 +20,7 @@
 
 namespace mgc {
 
-// Without nodes in `eval` the plan evaluates nothing. Internal error when a value other than the
-// residual stream crosses a legal cut point.
+// Without nodes in `eval` the plan evaluates nothing. InvalidArgument: stage_c3, stage_c6.
 absl::StatusOr<StagedPlan> Stage(const Graph& train, const Graph& eval,
                                  const LayerPlacement& placement);
 

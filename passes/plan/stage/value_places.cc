@@ -26,9 +26,11 @@ std::string TiedBlockOf(int layer) {
   return layer == kEmbeddingLayer ? kTiedBlock : absl::StrCat(kTiedBlock, ".", layer);
 }
 
-ValuePlaces::ValuePlaces(const Parts& parts, const Crossings& crossings, const ValuePlaces* trained)
+ValuePlaces::ValuePlaces(const Parts& parts, const Crossings& crossings, const Bundles& bundles,
+                         const ValuePlaces* trained)
     : parts_(parts),
       crossings_(crossings),
+      bundles_(bundles),
       graph_(parts.graph()),
       places_(graph_.values().size()),
       grad_layer_(graph_.values().size(), kNoLayer) {
@@ -115,15 +117,16 @@ void ValuePlaces::PlaceNodes() {
   }
 }
 
-// What other layers of the stage read is kept in the frame, and what forward makes and the backward
-// of the same layer reads. The residual stream is in boundary slots.
+// What other layers of the stage read is kept in the frame where no bundle has it, and what forward
+// makes and the backward of the same layer reads. The residual stream is in boundary slots.
 void ValuePlaces::PlaceFrameValue(const Node& node, ValueId id) {
   const auto place = [&](const std::string& part, int64_t* bytes) {
     places_[Index(id)] = {{Region::kFrame, part}, *bytes};
     *bytes += RoomFor(graph_, id);
   };
   if (crossings_.IsKept(id)) {
-    place(kSharedFrame, &shared_frame_bytes_[crossings_.StageOf(node.layer)]);
+    const int stage = crossings_.StageOf(node.layer);
+    if (!bundles_.PlaceIn(id, stage).has_value()) place(kSharedFrame, &shared_frame_bytes_[stage]);
     return;
   }
   if (node.phase != Phase::kForward || crossings_.IsStream(id)) return;
@@ -136,6 +139,7 @@ void ValuePlaces::PlaceFrameValue(const Node& node, ValueId id) {
 
 ValuePlace ValuePlaces::PlaceOf(ValueId id, int layer) const {
   const ValueId root = parts_.RootOf(id);
+  if (crossings_.IsKept(root)) return PlaceInStage(root, crossings_.StageOf(layer));
   ValuePlace place = places_[Index(root)];
   if (place.formal.region == Region::kNorm) place.offset -= NormBase(layer);
   const int home = grad_layer_[Index(root)];
@@ -144,6 +148,10 @@ ValuePlace ValuePlaces::PlaceOf(ValueId id, int layer) const {
     place.formal.block = is_end ? LayerKind(home, graph_.num_layers()) : absl::StrCat(home);
   }
   return place;
+}
+
+ValuePlace ValuePlaces::PlaceInStage(ValueId id, int stage) const {
+  return bundles_.PlaceIn(id, stage).value_or(places_[Index(id)]);
 }
 
 int64_t ValuePlaces::frame_bytes(int layer) const {

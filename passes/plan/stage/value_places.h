@@ -11,15 +11,11 @@
 
 #include "graph/ir/graph.h"
 #include "graph/plan/plan.h"
+#include "passes/plan/stage/bundles.h"
 #include "passes/plan/stage/crossings.h"
 #include "passes/plan/stage/parts.h"
 
 namespace mgc {
-
-struct ValuePlace {
-  Formal formal;
-  int64_t offset = 0;
-};
 
 // Bytes one rank makes room for, rounded up to the slot alignment.
 int64_t RoomFor(const Graph& graph, ValueId id);
@@ -32,18 +28,23 @@ std::string TiedBlockOf(int layer);
 
 class ValuePlaces {
  public:
-  // With `trained`, parameters take the places they have there (evaluation shares them). `parts`
-  // and `crossings`, of one graph, outlive this.
-  ValuePlaces(const Parts& parts, const Crossings& crossings, const ValuePlaces* trained);
+  // With `trained`, parameters take the places they have there (evaluation shares them). `parts`,
+  // `crossings` and `bundles`, of one graph, outlive this.
+  ValuePlaces(const Parts& parts, const Crossings& crossings, const Bundles& bundles,
+              const ValuePlaces* trained);
 
   const Parts& parts() const { return parts_; }
   const Crossings& crossings() const { return crossings_; }
+  const Bundles& bundles() const { return bundles_; }
   // Place of a value that outlasts its segment, seen from a part of layer `layer`.
   ValuePlace PlaceOf(ValueId id, int layer) const;
   // The layer whose blocks hold an accumulator or gradient.
   int GradLayer(ValueId root) const { return grad_layer_[Index(root)]; }
 
   int64_t frame_bytes(int layer) const;
+  // Place of a value that layers of several stages or of one stage read (Crossings::IsKept), seen
+  // from a stage.
+  ValuePlace PlaceInStage(ValueId id, int stage) const;
   // What the layers of a stage share of its frame.
   int64_t shared_frame_bytes(int stage) const;
   int64_t global_bytes() const { return global_bytes_; }
@@ -73,6 +74,7 @@ class ValuePlaces {
 
   const Parts& parts_;
   const Crossings& crossings_;
+  const Bundles& bundles_;
   const Graph& graph_;
   std::vector<ValuePlace> places_;  // by root; gradients of a layer's own, without its kind
   std::vector<int> grad_layer_;     // by root

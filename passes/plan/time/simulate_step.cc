@@ -51,11 +51,14 @@ void StepSimulator::PrepareChannels() {
       if (to < 0 || to >= num_stages_) continue;
       const int src = spec_.stages[s].rank_class;
       const int dst = spec_.stages[to].rank_class;
-      if (src == dst) continue;  // handed over in place
       const int id = ChannelFrom(s, forward);
-      channels_[id].src = src;
-      channels_[id].dst = dst;
-      channels_[id].ns = TransferNs(spec_.costs, src, dst, spec_.stream_bytes);
+      Channel& channel = channels_[id];
+      channel.bytes = BytesBehind(spec_.segments, (*classes_[src].chunks)[spec_.stages[s].chunk],
+                                  forward ? StagedBase::kOutput : StagedBase::kGradOutput);
+      if (src == dst || channel.bytes == 0) continue;  // handed over in place, or nothing
+      channel.src = src;
+      channel.dst = dst;
+      channel.ns = TransferNs(spec_.costs, src, dst, channel.bytes);
       states_[src].channels.push_back(id);
       states_[dst].channels.push_back(id);
     }
@@ -181,6 +184,11 @@ bool StepSimulator::IsBackedUp(int stage, bool forward) const {
   return one_chunk_each && channels_[ChannelFrom(stage, forward)].outboxes >= kMaxOutboxes;
 }
 
+bool StepSimulator::Takes(int stage, bool forward) const {
+  const int from = forward ? stage - 1 : stage + 1;
+  return from >= 0 && from < num_stages_ && Leaves(from, forward);
+}
+
 bool StepSimulator::BeginAction(int c, int64_t now) {
   ClassState& state = states_[c];
   OrderedAction& action = classes_[c].program->compute[state.action];
@@ -190,25 +198,20 @@ bool StepSimulator::BeginAction(int c, int64_t now) {
   } else if (ref.kind != ActionKind::kReduceGrad) {
     const StagedChunk& chunk = (*classes_[c].chunks)[ref.chunk];
     const bool forward = ref.kind == ActionKind::kForward;
-    const bool first = chunk.stage == 0;
-    const bool last = chunk.stage == num_stages_ - 1;
+    const bool takes = Takes(chunk.stage, forward);
     const int64_t input = state.inputs[ref.chunk][ref.micro_batch];
     const int64_t grad = state.grad_inputs[ref.chunk][ref.micro_batch];
-    if (forward ? !first && input < 0 : !last && grad < 0) return false;
+    if (takes && (forward ? input : grad) < 0) return false;
     if (IsBackedUp(chunk.stage, forward)) return false;
     action.input = input;
     const bool received =
         !NeighbourInPlace(spec_.stages, *classes_[c].chunks, ref, false).has_value();
-    if (forward && !first && received) {
-      action.waits.push_back({TransferKind::kRecvForward, ref.chunk, ref.micro_batch});
+    if (!forward) action.grad_input = grad;
+    if (takes && received) {
+      action.waits.push_back({forward ? TransferKind::kRecvForward : TransferKind::kRecvBackward,
+                              ref.chunk, ref.micro_batch});
     }
-    if (!forward && !last) {
-      action.grad_input = grad;
-      if (received) {
-        action.waits.push_back({TransferKind::kRecvBackward, ref.chunk, ref.micro_batch});
-      }
-    }
-    if (forward ? !last : !first) {
+    if (Leaves(chunk.stage, forward)) {
       PoolSlot previous;
       (forward ? action.output : action.grad_output) = TakeSlot(c, &previous);
       if (previous.has_transfer) action.waits.push_back(previous.transfer);
@@ -238,7 +241,7 @@ void StepSimulator::EndAction(int c, int64_t now) {
       state.free_slots.insert(slot);
       state.pool[slot] = {true, false, ref, {}};
     };
-    if (!forward || !trains) release(action.input);
+    if (forward ? !trains : trains) release(action.input);
     release(action.grad_input);
     if (action.output >= 0) AskForTransfer(c, action, true, now);
     if (action.grad_output >= 0) AskForTransfer(c, action, false, now);
@@ -329,8 +332,8 @@ void StepSimulator::StartTransfer(int t, int64_t now) {
     --states_[c].pending_transfers;
     states_[c].queue_free = now + transfer.ns;
   }
-  RecordTransfer(transfer.src, transfer.send, transfer.src_slot, transfer.dst);
-  RecordTransfer(transfer.dst, transfer.recv, transfer.dst_slot, transfer.src);
+  RecordTransfer(transfer.src, transfer, true);
+  RecordTransfer(transfer.dst, transfer, false);
   OrderedTransfer& recv = classes_[transfer.dst].program->transfers.back();
   if (previous.has_action) recv.after.push_back(previous.action);
   if (previous.has_transfer) recv.after_transfers.push_back(previous.transfer);
@@ -345,14 +348,14 @@ void StepSimulator::StartTransfer(int t, int64_t now) {
 
 // Anchored at the action that is being computed where all collectives before it are placed, so that
 // anchors move along with a repeated pattern; else behind the last collective placed.
-void StepSimulator::RecordTransfer(int c, const TransferRef& ref, int64_t slot, int peer) {
+void StepSimulator::RecordTransfer(int c, const PendingTransfer& pending, bool send) {
   const ClassState& state = states_[c];
   OrderedProgram& program = *classes_[c].program;
   OrderedTransfer transfer;
-  transfer.ref = ref;
-  transfer.slot = slot;
-  transfer.bytes = spec_.stream_bytes;
-  transfer.peer = peer;
+  transfer.ref = send ? pending.send : pending.recv;
+  transfer.slot = send ? pending.src_slot : pending.dst_slot;
+  transfer.bytes = channels_[pending.channel].bytes;
+  transfer.peer = send ? pending.dst : pending.src;
   int anchor = state.placed_action;
   transfer.issued = state.placed;
   const int last = static_cast<int>(program.compute.size()) - 1;

@@ -31,7 +31,6 @@ struct SimulationSpec {
   const std::vector<Segment>& segments;
   const std::vector<StagePlace>& stages;
   int64_t micro_batches = 1;
-  int64_t stream_bytes = 0;  // size of a boundary tensor on one rank
 };
 
 class StepSimulator {
@@ -64,8 +63,9 @@ class StepSimulator {
     int64_t dst_slot = 0;
     int64_t began = 0;
   };
-  // Transfers of one boundary in one direction wait in line: only the first may start.
+  // One boundary in one direction. Its transfers wait in line: only the first may start.
   struct Channel {
+    int64_t bytes = 0;  // of its bundle; 0: nothing crosses
     int src = 0;
     int dst = 0;
     int64_t ns = 0;           // duration of one
@@ -121,6 +121,10 @@ class StepSimulator {
   bool BeginAction(int c, int64_t now);
   bool IsBackedUp(int stage, bool forward) const;
   int ChannelFrom(int stage, bool forward) const { return forward ? stage : num_stages_ + stage; }
+  bool Leaves(int stage, bool forward) const {
+    return channels_[ChannelFrom(stage, forward)].bytes > 0;
+  }
+  bool Takes(int stage, bool forward) const;
   void EndAction(int c, int64_t now);
   bool HandOver(int c, const OrderedAction& action, bool forward);
   void AskForTransfer(int c, const OrderedAction& action, bool forward, int64_t now);
@@ -128,7 +132,7 @@ class StepSimulator {
   bool MayStart(const PendingTransfer& transfer, int64_t now) const;
   void StartTransfer(int t, int64_t now);
   void FinishTransfer(PendingTransfer t, int64_t now);  // by value: it may add transfers
-  void RecordTransfer(int c, const TransferRef& ref, int64_t slot, int peer);
+  void RecordTransfer(int c, const PendingTransfer& transfer, bool send);
   int64_t TakeSlot(int c, PoolSlot* last);
   void Span(int c, bool communication, std::string name, int64_t begin, int64_t end);
 
