@@ -110,9 +110,11 @@ std::vector<LimitCase> LimitCases() {
       Case("gpt3-175b", "gpt3-175b --world-size 1024 --pp 8 --global-batch-size 1536", 2),
       Case("llama3-405b", absl::StrCat(llama, "1f1b"), 2),
       Case("llama3-405b, 8 chunks", absl::StrCat(llama, "interleaved --vp 8"), 2),
+      Case("llama3-405b, cp 2", absl::StrCat(llama, "1f1b --cp 2"), 2),
       Case("megatron-1t", trillion, 3),
       Proof(Case("llama3-405b, proof", absl::StrCat(llama, "1f1b"), 10)),
       Proof(Case("llama3-405b, 8 chunks, proof", absl::StrCat(llama, "interleaved --vp 8"), 10)),
+      Proof(Case("llama3-405b, cp 2, proof", absl::StrCat(llama, "1f1b --cp 2"), 10)),
       Proof(Case("megatron-1t, proof", trillion, 10)),
   };
 }

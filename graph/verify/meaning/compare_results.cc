@@ -1,5 +1,6 @@
 // What a run starts from, and what it must leave: the ends of graph/verify/meaning/run_state.h.
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -14,6 +15,13 @@
 namespace mgc {
 namespace {
 
+// Moments and the mean gradient are the owner's: laid out as its state.
+enum class TensorOf : uint8_t { kParam, kState };
+
+const Sharding& ShardingOf(const ParamEntry& entry, TensorOf of) {
+  return of == TensorOf::kState ? entry.state_sharding : entry.sharding;
+}
+
 // A parameter as a class holds it for one layer.
 struct HeldParam {
   int class_index;
@@ -23,10 +31,11 @@ struct HeldParam {
   std::string name;
 
   // The memory of one of its tensors, at the plan's own sizes.
-  Range RangeAt(int64_t begin, const Sharding& sharding, const Mesh& real_mesh) const {
-    const int64_t elements = LocalElements(real.type, sharding, real_mesh);
+  Range RangeAt(int64_t begin, TensorOf of, const Mesh& real_mesh) const {
+    const int64_t elements = LocalElements(real.type, ShardingOf(real, of), real_mesh);
     return {begin, begin + elements * SizeOf(real.type.dtype)};
   }
+  const Sharding& sharding(TensorOf of) const { return ShardingOf(entry, of); }
   int64_t param() const { return held.param_base + entry.param_offset; }
   int64_t first() const { return held.state_base + entry.m_offset; }
   int64_t second() const { return held.state_base + entry.v_offset; }
@@ -46,15 +55,16 @@ void ForEachParam(RunState* state, absl::FunctionRef<void(const HeldParam&)> fn)
   }
 }
 
-void Fill(const HeldParam& param, const std::string& input, int64_t at, const Sharding& sharding,
+void Fill(const HeldParam& param, const std::string& input, int64_t at, TensorOf of,
           RunState* state) {
+  const Sharding& sharding = param.sharding(of);
   const ResidueTensor whole = state->run().inputs.Real(input, param.entry.type);
   Tiles tiles;
   for (int64_t rank : state->ranks(param.class_index)) {
     tiles.push_back(CutTile(whole, param.entry.type, sharding, state->plan().mesh, rank));
   }
   state->store(param.class_index)
-      .Write(param.RangeAt(at, sharding, state->run().real.mesh),
+      .Write(param.RangeAt(at, of, state->run().real.mesh),
              {&param.entry.name, param.held.layer, &param.entry.type, &sharding}, std::move(tiles));
 }
 
@@ -65,12 +75,12 @@ std::string PlaceOf(const HeldParam& param, const RunState& state) {
 
 // What is wrong with one of a parameter's tensors, its label at the end; OK if nothing is.
 absl::Status CompareTiles(const HeldParam& param, absl::string_view what,
-                          const ResidueTensor& whole, int64_t at, const Sharding& sharding,
-                          RunState* state) {
+                          const ResidueTensor& whole, int64_t at, TensorOf of, RunState* state) {
+  const Sharding& sharding = param.sharding(of);
   const Mesh& mesh = state->plan().mesh;
   const int c = param.class_index;
   absl::StatusOr<const Tiles*> tiles =
-      state->store(c).Read(param.RangeAt(at, sharding, state->run().real.mesh),
+      state->store(c).Read(param.RangeAt(at, of, state->run().real.mesh),
                            {&param.entry.name, param.held.layer, &param.entry.type, &sharding});
   if (!tiles.ok()) return tiles.status();
   for (size_t r = 0; r < state->ranks(c).size(); ++r) {
@@ -103,8 +113,8 @@ void CompareGradients(RunState* state) {
     const PlanClass& c = state->plan().classes[static_cast<size_t>(param.class_index)];
     const int64_t mean = MeanGradientAddress(state->plan(), c, param.held, param.entry);
     if (expected == nullptr || mean < 0) return;
-    const absl::Status compared = CompareTiles(param, "gradient", expected->mean_gradient, mean,
-                                               param.entry.state_sharding, state);
+    const absl::Status compared =
+        CompareTiles(param, "gradient", expected->mean_gradient, mean, TensorOf::kState, state);
     if (compared.ok()) return;
     nearest = compared;
     place = PlaceOf(param, *state);
@@ -126,13 +136,12 @@ UpdatedParam StartOf(const HeldParam& param, const RunState& state) {
 }
 
 void CompareParam(const HeldParam& param, const UpdatedParam& expected, RunState* state) {
-  const Sharding& cut = param.entry.state_sharding;
   absl::Status compared =
-      CompareTiles(param, "first moment", expected.first, param.first(), cut, state);
+      CompareTiles(param, "first moment", expected.first, param.first(), TensorOf::kState, state);
+  compared.Update(CompareTiles(param, "second moment", expected.second, param.second(),
+                               TensorOf::kState, state));
   compared.Update(
-      CompareTiles(param, "second moment", expected.second, param.second(), cut, state));
-  compared.Update(
-      CompareTiles(param, "value", expected.param, param.param(), param.entry.sharding, state));
+      CompareTiles(param, "value", expected.param, param.param(), TensorOf::kParam, state));
   if (!compared.ok()) state->Fail(compared, PlaceOf(param, *state));
 }
 
@@ -179,10 +188,9 @@ void CompareReports(RunState* state) {
 
 void FillParameters(RunState* state) {
   ForEachParam(state, [&](const HeldParam& param) {
-    Fill(param, param.name, param.param(), param.entry.sharding, state);
-    const Sharding& cut = param.entry.state_sharding;
-    Fill(param, FirstMomentName(param.name), param.first(), cut, state);
-    Fill(param, SecondMomentName(param.name), param.second(), cut, state);
+    Fill(param, param.name, param.param(), TensorOf::kParam, state);
+    Fill(param, FirstMomentName(param.name), param.first(), TensorOf::kState, state);
+    Fill(param, SecondMomentName(param.name), param.second(), TensorOf::kState, state);
   });
 }
 

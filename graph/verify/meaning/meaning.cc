@@ -13,6 +13,7 @@
 #include "graph/verify/meaning/run_plan.h"
 #include "graph/verify/meaning/stated_numbers.h"
 #include "graph/verify/meaning/step_inputs.h"
+#include "graph/verify/shrink/leave_out.h"
 #include "graph/verify/shrink/shrink.h"
 
 namespace mgc {
@@ -84,22 +85,22 @@ MeaningReport CheckMeaning(const Plan& plan, Diagnostics* findings) {
   if (!sound.ok()) findings->Add(FindingOf(sound, "model", "meaning_v1"));
   if (sound.ok()) CheckStated(plan, findings);
   if (!findings->empty()) return report;
+  const Plan few = WithoutRepeatedLayers(plan);
   uint64_t key = kFirstKey;
-  const absl::StatusOr<std::vector<Mesh>> meshes = SmallMeshes(plan);
-  if (!meshes.ok()) {
-    findings->Add(FindingOf(meshes.status(), "plan", "meaning_v1"));
+  const absl::StatusOr<std::vector<Plan>> plans = SmallPlans(few);
+  if (!plans.ok()) {
+    findings->Add(FindingOf(plans.status(), "plan", "meaning_v1"));
     return report;
   }
-  for (const Mesh& mesh : *meshes) {
-    const absl::StatusOr<Plan> small = ShrinkPlan(plan, mesh);
-    const absl::Status fits = small.ok() ? CheckWork(*small) : small.status();
+  for (const Plan& small : *plans) {
+    const absl::Status fits = CheckWork(small);
     if (!fits.ok()) {
       findings->Add(FindingOf(fits, "plan", "meaning_v1"));
       return report;
     }
     bool done = false;
     for (int tries = 0; tries < kMostKeys && !done; ++tries) {
-      done = CheckOnce(plan, *small, ++key, &report, findings);
+      done = CheckOnce(few, small, ++key, &report, findings);
     }
     if (!done) {
       findings->Add("meaning_v1", "plan", "something is divided by zero under every key");

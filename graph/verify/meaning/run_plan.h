@@ -18,7 +18,7 @@ struct RunCounts {
 };
 
 // What a run is about. `real` is the plan at its own sizes (rooms of parameters), `small` what is
-// executed; both have the same segments, classes and addresses.
+// executed, perhaps on fewer axes; both have the same layers, blocks, classes and addresses.
 struct PlanRun {
   const Plan& real;
   const Plan& small;

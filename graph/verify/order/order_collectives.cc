@@ -1,6 +1,8 @@
 // order_v3, v7, v8.
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -80,7 +82,7 @@ void CheckGroup(const StepTables& tables, int group, Diagnostics* findings) {
   }
 }
 
-constexpr size_t kMostBusy = size_t{1} << 13;  // slots of collectives that run at once
+constexpr size_t kMostBusy = size_t{1} << 17;  // slots of collectives that run at once
 
 // Goes through the instructions of a class in the order of computation, with what collectives that
 // have been started and not been waited for use.
@@ -93,7 +95,7 @@ class BusyCheck {
     for (const StepAction* action : ProjectedActions(tables_, walk_)) {
       action_ = action;
       call_ = nullptr;
-      if (action->action->waits_for_reductions) busy_.clear();
+      if (action->action->waits_for_reductions) Clear();
       if (action->action->ref.kind == ActionKind::kUpdate) CheckReductions();
       for (const Call& call : *action->calls) RunCall(call);
     }
@@ -110,9 +112,10 @@ class BusyCheck {
 
   void CheckReductions() {
     if (busy_.empty()) return;
-    call_ = busy_[0].call;
-    Report("order_v8", absl::StrCat("the update does not wait for ", Name(busy_[0])));
-    busy_.clear();
+    const Busy& first = busy_.begin()->second;
+    call_ = first.call;
+    Report("order_v8", absl::StrCat("the update does not wait for ", Name(first)));
+    Clear();
   }
 
   void RunCall(const Call& call) {
@@ -120,12 +123,9 @@ class BusyCheck {
     const Segment& segment = tables_.plan.segments[static_cast<size_t>(call.segment)];
     for (const Instr& instr : segment.instrs) {
       if (instr.kind == InstrKind::kWait) {
-        busy_.erase(std::remove_if(busy_.begin(), busy_.end(),
-                                   [&](const Busy& busy) {
-                                     return busy.call == &call &&
-                                            busy.instr->collective == instr.collective;
-                                   }),
-                    busy_.end());
+        Erase([&](const Busy& busy) {
+          return busy.call == &call && busy.instr->collective == instr.collective;
+        });
         continue;
       }
       if (!busy_.empty()) CheckInstr(segment, instr);
@@ -135,14 +135,24 @@ class BusyCheck {
   }
 
   void CheckWaited(const Call& call) {
-    for (const Busy& busy : busy_) {
-      if (busy.call != &call) continue;
+    const auto of_call = [&](const Busy& busy) { return busy.call == &call; };
+    for (const auto& [at, busy] : busy_) {
+      if (!of_call(busy)) continue;
       Report("order_v8", absl::StrCat("nothing waits for ", Name(busy)));
       break;
     }
-    busy_.erase(std::remove_if(busy_.begin(), busy_.end(),
-                               [&](const Busy& busy) { return busy.call == &call; }),
-                busy_.end());
+    Erase(of_call);
+  }
+
+  template <typename Condition>
+  void Erase(Condition condition) {
+    for (auto it = busy_.begin(); it != busy_.end();) {
+      it = condition(it->second) ? busy_.erase(it) : std::next(it);
+    }
+  }
+  void Clear() {
+    busy_.clear();
+    longest_ = 0;
   }
 
   void AddBusy(const Segment& segment, const Instr& instr) {
@@ -155,7 +165,8 @@ class BusyCheck {
         RangeOf(segment.slots[static_cast<size_t>(number)], *call_, *action_->action);
     if (busy_.size() == kMostBusy) Report("order_v9", "too many collectives run at once");
     if (busy_.size() > kMostBusy) return;
-    busy_.push_back({range, written, call_, &instr, action_});
+    busy_.emplace(range.begin, Busy{range, written, call_, &instr, action_});
+    longest_ = std::max(longest_, range.end - range.begin);
   }
 
   void CheckInstr(const Segment& segment, const Instr& instr) {
@@ -166,7 +177,9 @@ class BusyCheck {
   void CheckSlot(const Segment& segment, int number, bool writes) {
     const Slot& slot = segment.slots[static_cast<size_t>(number)];
     const Range range = RangeOf(slot, *call_, *action_->action);
-    for (const Busy& busy : busy_) {
+    for (auto it = busy_.upper_bound(range.begin - longest_);
+         it != busy_.end() && it->first < range.end; ++it) {
+      const Busy& busy = it->second;
       if (!Overlap(busy.range, range) || (!writes && !busy.written)) continue;
       if (!reported_.insert({busy.instr, &slot}).second) continue;
       Report("order_v7",
@@ -198,7 +211,8 @@ class BusyCheck {
   Diagnostics& findings_;
   const StepAction* action_ = nullptr;
   const Call* call_ = nullptr;
-  std::vector<Busy> busy_;
+  std::multimap<int64_t, Busy> busy_;  // by where it begins
+  int64_t longest_ = 0;                // no range in it has more bytes
   absl::flat_hash_set<std::pair<const Instr*, const Slot*>> reported_;
 };
 

@@ -1,9 +1,11 @@
 // The same plan at small sizes: what is executed to prove its meaning.
 //
-// Every axis but pp shrinks to 2 to 4 ranks, every dim to a handful of elements (dim_sizes.h), the
-// step to micro-batches 0, 1 and M - 1. Types, attributes, shapes, counts and offsets follow anew
-// from the small sizes; addresses and rooms of slots stay those of the plan, since what overlaps
-// what is part of its meaning. Stages and layers stay as they are.
+// Layers that repeat others are left out (leave_out.h). Axes but pp shrink to 2 to 4 ranks in a few
+// meshes that cover them and their pairs (covering_meshes.h), where there are many of them not all
+// at once (drop_axes.h); every dim shrinks to a handful of elements (dim_sizes.h), the step to
+// micro-batches 0, 1 and M - 1 (project_steps.h). Types, attributes, shapes, counts and offsets
+// follow anew from the small sizes; addresses and rooms of slots stay those of the plan, since what
+// overlaps what is part of its meaning. Stages stay as they are.
 
 #ifndef MGC_GRAPH_VERIFY_SHRINK_SHRINK_H_
 #define MGC_GRAPH_VERIFY_SHRINK_SHRINK_H_
@@ -15,13 +17,13 @@
 
 namespace mgc {
 
-// Two meshes: every axis but pp is at least 3 in one of them, no two axes are equal in
-// both. An axis that leaves a rest of some dim is 4 in one. An error, with label meaning_v1, for a
-// mesh with more axes than that is possible for.
-absl::StatusOr<std::vector<Mesh>> SmallMeshes(const Plan& plan);
+// `plan`, whose repeated layers have been left out, on small meshes. In one of them an axis has 3
+// ranks, 4 if it leaves a rest of some dim; where no sizes of dims allow that, 2, or else as many
+// as in the plan. An error, with label meaning_v1, when the plan's sizes depend on each other in a
+// way that allows no smaller ones.
+absl::StatusOr<std::vector<Plan>> SmallPlans(const Plan& plan);
 
-// `plan` on `mesh`, one of SmallMeshes. An error, with label meaning_v1, when its sizes depend on
-// each other in a way that allows no smaller ones.
+// `plan` on `mesh`, which has the same axes with other sizes; an error as above.
 absl::StatusOr<Plan> ShrinkPlan(const Plan& plan, const Mesh& mesh);
 
 }  // namespace mgc

@@ -19,6 +19,7 @@
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "tests/same_loss/train_plan.h"
+#include "tests/verify/damage/middle_layer.h"
 #include "tests/verify/damage/mutation_run.h"
 #include "tests/verify/damage/mutations.h"
 #include "tests/verify/damage/sized_test.h"
@@ -35,10 +36,17 @@ constexpr size_t kLeastKinds = 150;  // of all
 constexpr size_t kLeastKindsOfAHole = 5;
 constexpr size_t kLeastPlansOfAKind = 3;  // where it aims at a hole
 constexpr int kTries = 4;                 // throws of the dice for a mutant
+constexpr int kTriesOfTheMiddle = 24;     // most damage lies elsewhere
+constexpr int kLeastOfTheMiddle = 40;     // of calls: few kinds damage them,
+constexpr int kRoundsOfTheMiddle = 8;     // each of them often
+
+// Which damage counts.
+enum class Where : uint8_t { kAnywhere, kCallsOfTheMiddle, kMiddleLayer };
 
 struct NamedCase {
   std::string name;
   TrainCase train;
+  Where where = Where::kAnywhere;
 };
 
 NamedCase Make(std::string name, const char* preset, int64_t tp, int64_t pp, int64_t dp,
@@ -87,6 +95,9 @@ std::vector<NamedCase> Corpus() {
       With(Make("tp2_pp2_selective", "gpt2-tiny", 2, 2, 1, 4), kOneFOneB, 1, kSelective, 0, true),
       With(Make("tp2_pp2_vp2_dp2", "llama-tiny", 2, 2, 2, 6), kInterleaved, 2, kFull, 1, true),
       Make("small_heads", "llama-tiny", 1, 1, 1, 2),
+      With(Make("cp2_tp2", "llama-tiny", 2, 1, 1, 2), kOneFOneB, 1, kNone, 0, true),
+      With(Make("cp2_dp2_zero", "llama-tiny", 1, 1, 2, 2), kOneFOneB, 1, kNone, 1, false),
+      With(Make("eight_layers", "llama-tiny", 2, 1, 2, 2), kOneFOneB, 1, kNone, 1, true),
   };
   corpus[3].train.kv_heads = 2;
   corpus[3].train.vocab = 259;
@@ -95,6 +106,14 @@ std::vector<NamedCase> Corpus() {
   for (size_t i : {5, 7, 9, 13}) corpus[i].train.stretched = true;
   corpus[13].train.heads = corpus[13].train.kv_heads = 8;
   corpus[13].train.head_dim = 2;
+  for (size_t i : {14, 15}) corpus[i].train.parallel.cp = 2;
+  corpus[16].train.layers = 8;
+  for (const auto& [name, where] : {std::make_pair("middle_calls", Where::kCallsOfTheMiddle),
+                                    std::make_pair("middle_layer", Where::kMiddleLayer)}) {
+    corpus.push_back(corpus[16]);
+    corpus.back().name = name;
+    corpus.back().where = where;
+  }
   return corpus;
 }
 
@@ -151,6 +170,7 @@ const std::map<std::string, std::string>& Equivalents() {
       {"instruction made a copy", "multiplies by the loss' weight, which is 1"},
       {"instruction repeated on its result", "multiplies by the loss' weight, which is 1"},
       {"call for another layer", "nothing in it has the layer's name"},
+      {"call of another segment", "one that is the same"},
       {"dropout's key changed", "evaluation drops nothing, with whatever key"},
       {"integer attribute off by one", "any decay but 0 says that there is decay"},
       {"scalar or report dropped", "another stage reports the same"},
@@ -187,6 +207,10 @@ struct Mutant {
 class Mutator {
  public:
   explicit Mutator(const NamedCase& named) : name_(named.name), plan_(*CompileCase(named.train)) {
+    if (named.where != Where::kAnywhere) {
+      middle_.emplace(plan_, named.where == Where::kMiddleLayer);
+      plan_ = middle_->plan();
+    }
     bytes_.insert(SerializePlan(plan_));
   }
   const Plan& plan() const { return plan_; }
@@ -194,13 +218,15 @@ class Mutator {
   // Nothing when the kind does not apply; never the same twice.
   absl::optional<Mutant> Make(const MutationKind& kind, int round) {
     Dice dice(StreamOf(absl::StrCat(name_, "/", kind.name, "/", round)));
-    for (int tries = 0; tries < kTries; ++tries) {
+    const int most_tries = middle_.has_value() ? kTriesOfTheMiddle : kTries;
+    for (int tries = 0; tries < most_tries; ++tries) {
       Mutant mutant{plan_, "", ""};
       if (!kind.damage(&mutant.plan, &dice, &mutant.what)) continue;
+      if (middle_.has_value() && !middle_->IsAllThatDiffers(mutant.plan)) continue;
       const Diagnostics violations = FindPlanViolations(mutant.plan);
       if (!violations.empty()) {
         mutant.refused = violations[0].label;
-        if (tries + 1 < kTries) continue;  // those that can be read are sharper
+        if (tries + 1 < most_tries) continue;  // those that can be read are sharper
         return mutant;
       }
       if (bytes_.insert(SerializePlan(mutant.plan)).second) return mutant;
@@ -211,6 +237,7 @@ class Mutator {
  private:
   std::string name_;
   Plan plan_;
+  absl::optional<MiddleLayer> middle_;
   std::set<std::string> bytes_;
 };
 
@@ -221,13 +248,16 @@ class MutationTest : public testing::Test {
   void TestBody() override {
     Mutator mutator(named_);
     ASSERT_EQ(VerifyPlan(mutator.plan()).findings.ToString(), "");
+    const bool few = named_.where == Where::kCallsOfTheMiddle;
     for (const MutationKind& kind : AllMutations()) {
-      for (int round = 0; round < rounds_; ++round) {
+      const int rounds = few ? kRoundsOfTheMiddle * rounds_ : rounds_;
+      for (int round = 0; round < rounds; ++round) {
         const absl::optional<Mutant> mutant = mutator.Make(kind, round);
         if (mutant.has_value()) Judge(mutator, kind, *mutant);
+        if (!mutant.has_value() && few) break;
       }
     }
-    EXPECT_GE(Print(), kLeastOfAPlan * rounds_);
+    EXPECT_GE(Print(), (few ? kLeastOfTheMiddle : kLeastOfAPlan) * rounds_);
   }
 
  private:
@@ -301,7 +331,9 @@ class KindsTest : public testing::Test {
     EXPECT_GE(kinds.size(), kLeastKinds);
     std::set<std::string> names;
     for (const MutationKind& kind : kinds) names.insert(kind.name);
-    for (const NamedCase& named : Corpus()) Count(kinds, named);
+    for (const NamedCase& named : Corpus()) {
+      if (named.where == Where::kAnywhere) Count(kinds, named);
+    }
     EXPECT_EQ(names.size(), kinds.size()) << "two kinds have one name";
     EXPECT_EQ(names, at_work_);
     EXPECT_GT(mutants_, kLeastMutants);
@@ -335,7 +367,9 @@ class HolesTest : public testing::Test {
   explicit HolesTest(int rounds) : rounds_(rounds) {}
 
   void TestBody() override {
-    for (const NamedCase& named : Corpus()) Count(named);
+    for (const NamedCase& named : Corpus()) {
+      if (named.where == Where::kAnywhere) Count(named);
+    }
     EXPECT_EQ(plans_.size(), std::size(kHoles));
     size_t all_kinds = 0;
     for (const auto& [hole, kinds] : plans_) {

@@ -10,7 +10,7 @@ std::vector<MutationKind> AllMutations() {
   for (auto* family :
        {CollectiveMutations, ShardingMutations, SlotMutations, InstrMutations, AttributeMutations,
         ListMutations, TransferMutations, MemoryMutations, OverlapMutations, ParameterMutations,
-        ConstantMutations, InPlaceMutations, StatedMutations, LeftOutMutations}) {
+        ConstantMutations, InPlaceMutations, StatedMutations, LeftOutMutations, ContextMutations}) {
     std::vector<MutationKind> kinds = family();
     all.insert(all.end(), std::make_move_iterator(kinds.begin()),
                std::make_move_iterator(kinds.end()));

@@ -52,6 +52,7 @@ std::vector<MutationKind> ConstantMutations();   // holes 1, 2 and 4
 std::vector<MutationKind> InPlaceMutations();    // hole 3
 std::vector<MutationKind> StatedMutations();     // holes 5, 6 and 7
 std::vector<MutationKind> LeftOutMutations();    // hole 8
+std::vector<MutationKind> ContextMutations();    // gathers of keys and values, and their gradients
 
 // One of each kind and plan of mutation_test are more than so many. The pages say so
 // (tests/docs/counts_test.cc compares them).

@@ -1,0 +1,155 @@
+#include "graph/verify/shrink/equal_calls.h"
+
+#include <algorithm>
+
+namespace mgc {
+namespace {
+
+// EqualCalls::kLists, in this order for training and evaluation.
+enum List : size_t { kForward, kBackward, kReduce, kEvalForward, kEvalBackward, kEvalReduce };
+constexpr size_t kUpdate = 6;
+constexpr size_t kEvalUpdate = 7;
+
+bool Same(const Binding& a, const Binding& b) { return a.base == b.base && a.offset == b.offset; }
+
+bool IsForward(size_t list) { return list == kForward || list == kEvalForward; }
+bool IsBackward(size_t list) { return list == kBackward || list == kEvalBackward; }
+
+}  // namespace
+
+EqualCalls::EqualCalls(const Plan& plan, const PlanClass& rank_class, size_t chunk,
+                       const EqualLayers& layers)
+    : plan_(plan),
+      class_(rank_class),
+      chunk_(rank_class.chunks[chunk]),
+      model_(layers),
+      layers_(static_cast<size_t>(std::max(rank_class.chunks[chunk].num_layers, 0))) {
+  const Chunk& eval = rank_class.eval_chunks[chunk];
+  AddCalls(chunk_.forward, kForward);
+  AddCalls(chunk_.backward, kBackward);
+  AddCalls(chunk_.reduce, kReduce);
+  AddCalls(eval.forward, kEvalForward);
+  AddCalls(eval.backward, kEvalBackward);
+  AddCalls(eval.reduce, kEvalReduce);
+  AddCalls(rank_class.update, kUpdate);
+  AddCalls(rank_class.eval_update, kEvalUpdate);
+  AddBlocks();
+}
+
+void EqualCalls::AddCalls(const std::vector<Call>& calls, size_t list) {
+  for (const Call& call : calls) {
+    if (IsOfChunk(call.layer)) At(call.layer).lists[list].push_back(&call);
+  }
+}
+
+void EqualCalls::AddBlocks() {
+  for (const HeldBlock& held : class_.blocks) {
+    if (!IsOfChunk(held.layer)) continue;
+    // A block of tied parameters is nobody's own.
+    const bool own = FindHeld(plan_, class_, "", held.layer) == &held;
+    if (own) At(held.layer).own = &held;
+    At(held.layer).holds_more |= !own;
+  }
+}
+
+std::vector<bool> EqualCalls::Repeats() const {
+  std::vector<bool> repeats(layers_.size(), false);
+  for (size_t i = 1; i < layers_.size(); ++i) {
+    repeats[i] = IsRepeated(chunk_.first_layer + static_cast<int>(i), repeats[i - 1]);
+  }
+  return repeats;
+}
+
+bool EqualCalls::IsRepeated(int layer, bool known) const {
+  const Layer& before = At(layer - 1);
+  const Layer& now = At(layer);
+  if (!model_.Repeats(layer) || !HasSameBlock(layer)) return false;
+  for (size_t list = 0; list < kLists; ++list) {
+    const size_t calls = now.lists[list].size();
+    if (calls != before.lists[list].size()) return false;
+    if (calls > 1 && (IsForward(list) || IsBackward(list))) return false;
+    for (size_t call = 0; call < calls; ++call) {
+      if (!IsBoundAlike(layer, list, call, known)) return false;
+    }
+  }
+  return !now.lists[kForward].empty();
+}
+
+// They hold the same block, and nothing in it is another's.
+bool EqualCalls::HasSameBlock(int layer) const {
+  const Layer& before = At(layer - 1);
+  const Layer& now = At(layer);
+  if (before.holds_more || now.holds_more) return false;
+  if (before.own == nullptr || now.own == nullptr) return before.own == now.own;
+  if (now.own->block != before.own->block || now.own->owner != before.own->owner) return false;
+  const ParamBlock& block = plan_.blocks[static_cast<size_t>(now.own->block)];
+  return std::all_of(block.entries.begin(), block.entries.end(), [&](const ParamEntry& entry) {
+    const ValueId param = plan_.model.FindValue(NameForLayer(entry.name, layer));
+    return param != kNone && model_.Owns(layer, param);
+  });
+}
+
+bool EqualCalls::IsBoundAlike(int layer, size_t list, size_t call, bool known) const {
+  const Call& now = *At(layer).lists[list][call];
+  if (now.segment != At(layer - 1).lists[list][call]->segment) return false;
+  const size_t formals = plan_.segments[static_cast<size_t>(now.segment)].formals.size();
+  for (size_t formal = 0; formal < formals; ++formal) {
+    if (!IsBoundAlike(layer, list, call, formal, known)) return false;
+  }
+  return true;
+}
+
+bool EqualCalls::IsBoundAlike(int layer, size_t list, size_t call, size_t formal,
+                              bool known) const {
+  const auto bound = [&](int l) -> const Binding& {
+    return At(l).lists[list][call]->bindings[formal];
+  };
+  const Binding& now = bound(layer);
+  const Binding& before = bound(layer - 1);
+  const Formal& kind =
+      plan_.segments[static_cast<size_t>(At(layer).lists[list][call]->segment)].formals[formal];
+  if (IsBoundary(kind.region)) return IsLinked(layer, list, kind.region);
+  if (IsOfBlock(kind.region) && kind.block.empty()) {
+    const HeldBlock* mine = At(layer).own;
+    const HeldBlock* theirs = At(layer - 1).own;
+    return mine != nullptr && theirs != nullptr && now.base == BaseKind::kAbsolute &&
+           before.base == BaseKind::kAbsolute &&
+           now.offset - BlockBase(*mine, kind.region) ==
+               before.offset - BlockBase(*theirs, kind.region);
+  }
+  const bool steps =
+      kind.region == Region::kNorm || (kind.region == Region::kFrame && kind.block != kSharedFrame);
+  if (!steps) return Same(now, before);
+  return now.base == before.base &&
+         (!known || now.offset - before.offset == before.offset - bound(layer - 2).offset);
+}
+
+// What a layer reads is what its neighbour writes; backward finds a boundary where forward did.
+bool EqualCalls::IsLinked(int layer, size_t list, Region region) const {
+  const Binding* now = BindingOf(layer, list, region);
+  const Binding* there = nullptr;
+  if (IsForward(list) && region == Region::kInput) {
+    there = BindingOf(layer - 1, list, Region::kOutput);
+  } else if (IsBackward(list) && region == Region::kGradOutput) {
+    there = BindingOf(layer - 1, list, Region::kGradInput);
+  } else if (IsBackward(list) && (region == Region::kInput || region == Region::kOutput)) {
+    there = BindingOf(layer, list - 1, region);
+  } else {
+    return (IsForward(list) && region == Region::kOutput) ||
+           (IsBackward(list) && region == Region::kGradInput);
+  }
+  return now != nullptr && there != nullptr && Same(*now, *there);
+}
+
+const Binding* EqualCalls::BindingOf(int layer, size_t list, Region region) const {
+  const std::vector<const Call*>& calls = At(layer).lists[list];
+  if (calls.size() != 1) return nullptr;
+  const std::vector<Formal>& formals =
+      plan_.segments[static_cast<size_t>(calls[0]->segment)].formals;
+  const auto found = std::find_if(formals.begin(), formals.end(),
+                                  [&](const Formal& formal) { return formal.region == region; });
+  return found == formals.end() ? nullptr
+                                : &calls[0]->bindings[static_cast<size_t>(found - formals.begin())];
+}
+
+}  // namespace mgc

@@ -1,0 +1,166 @@
+#include "graph/verify/shrink/leave_out.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/ir/op.h"
+#include "graph/verify/shrink/equal_calls.h"
+#include "graph/verify/shrink/equal_layers.h"
+#include "graph/verify/shrink/keep_issued.h"
+
+namespace mgc {
+namespace {
+
+bool IsIn(const std::vector<LayerGap>& gaps, int layer) {
+  return std::any_of(gaps.begin(), gaps.end(),
+                     [&](const LayerGap& gap) { return layer >= gap.first && layer <= gap.last; });
+}
+
+int FormalOf(const Segment& segment, Region region) {
+  const auto found = std::find_if(segment.formals.begin(), segment.formals.end(),
+                                  [&](const Formal& formal) { return formal.region == region; });
+  return found == segment.formals.end() ? -1 : static_cast<int>(found - segment.formals.begin());
+}
+
+class LeavingOut {
+ public:
+  explicit LeavingOut(const Plan& plan) : plan_(plan), layers_(plan.model) {}
+
+  Plan Run() {
+    std::vector<LayerGap> all;
+    for (const PlanClass& c : plan_.classes) {
+      std::vector<LayerGap>& of_class = gaps_.emplace_back();
+      for (size_t chunk = 0; chunk < c.chunks.size(); ++chunk) {
+        const std::vector<LayerGap> gaps =
+            GapsOf(c.chunks[chunk].first_layer, EqualCalls(plan_, c, chunk, layers_).Repeats());
+        of_class.insert(of_class.end(), gaps.begin(), gaps.end());
+      }
+      all.insert(all.end(), of_class.begin(), of_class.end());
+    }
+    Plan few = plan_;
+    if (all.empty()) return few;
+    few.model = layers_.WithoutLayers(all);
+    for (size_t c = 0; c < few.classes.size(); ++c) {
+      if (!gaps_[c].empty()) Shorten(gaps_[c], &few.classes[c]);
+    }
+    for (Segment& link : links_) few.segments.push_back(std::move(link));
+    return few;
+  }
+
+ private:
+  void Shorten(const std::vector<LayerGap>& gaps, PlanClass* c) {
+    KeepIssued(
+        plan_, [&](const Call& call, int issued) { return IsIn(gaps, call.layer) ? 0 : issued; },
+        c);
+    AddZeros(gaps, c);
+    for (std::vector<Chunk>* chunks : {&c->chunks, &c->eval_chunks}) {
+      for (Chunk& chunk : *chunks) {
+        chunk.forward = Linked(chunk.forward, gaps, Region::kOutput);
+        chunk.backward = Linked(chunk.backward, gaps, Region::kGradOutput);
+        Erase(gaps, &chunk.reduce);
+      }
+    }
+    Erase(gaps, &c->update);
+    Erase(gaps, &c->eval_update);
+    c->blocks.erase(std::remove_if(c->blocks.begin(), c->blocks.end(),
+                                   [&](const HeldBlock& held) { return IsIn(gaps, held.layer); }),
+                    c->blocks.end());
+  }
+
+  static void Erase(const std::vector<LayerGap>& gaps, std::vector<Call>* calls) {
+    calls->erase(std::remove_if(calls->begin(), calls->end(),
+                                [&](const Call& call) { return IsIn(gaps, call.layer); }),
+                 calls->end());
+  }
+
+  // The calls without those of gaps; what leaves the last one before a gap, in memory of `region`,
+  // is taken to where the gap's last one would leave it.
+  std::vector<Call> Linked(const std::vector<Call>& calls, const std::vector<LayerGap>& gaps,
+                           Region region) {
+    std::vector<Call> linked;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      if (i == 0 || !IsIn(gaps, calls[i].layer)) {
+        linked.push_back(calls[i]);
+        continue;
+      }
+      size_t last = i;
+      while (last + 1 < calls.size() && IsIn(gaps, calls[last + 1].layer)) ++last;
+      AddLink(calls[i - 1], calls[last], region, &linked);
+      i = last;
+    }
+    return linked;
+  }
+
+  void AddLink(const Call& from, const Call& to, Region region, std::vector<Call>* calls) {
+    const Segment& segment = plan_.segments[static_cast<size_t>(from.segment)];
+    const int formal = FormalOf(segment, region);
+    if (formal < 0) return;
+    const Binding& begin = from.bindings[static_cast<size_t>(formal)];
+    const Binding& end = to.bindings[static_cast<size_t>(formal)];
+    if (begin.base == end.base && begin.offset == end.offset) return;
+    const int first = static_cast<int>(plan_.segments.size());
+    const auto [it, is_new] =
+        link_of_.try_emplace({from.segment, region}, first + static_cast<int>(links_.size()));
+    if (is_new) links_.push_back(LinkOf(segment, region, formal));
+    calls->push_back({it->second, from.layer, {from.bindings[0], begin, end}});
+  }
+
+  // Copies all that a segment writes behind one of its formals.
+  static Segment LinkOf(const Segment& segment, Region region, int formal) {
+    const bool forward = region == Region::kOutput;
+    Segment link;
+    link.name = absl::StrCat(segment.name, ".link");
+    link.formals = {Formal{Region::kTransient, ""},
+                    Formal{forward ? Region::kInput : Region::kGradInput, ""}, Formal{region, ""}};
+    std::set<int64_t> offsets;
+    for (const Instr& instr : segment.instrs) {
+      for (int number : instr.outputs) {
+        Slot slot = segment.slots[static_cast<size_t>(number)];
+        if (slot.formal != formal || !offsets.insert(slot.offset).second) continue;
+        Instr copy;
+        copy.op = FindOp("reshard");
+        copy.phase = forward ? Phase::kForward : Phase::kBackward;
+        copy.loc = instr.loc;
+        copy.origin = instr.origin;
+        copy.inputs = {static_cast<int>(link.slots.size())};
+        copy.outputs = {static_cast<int>(link.slots.size()) + 1};
+        slot.formal = 1;
+        link.slots.push_back(slot);
+        slot.formal = 2;
+        link.slots.push_back(std::move(slot));
+        link.instrs.push_back(std::move(copy));
+      }
+    }
+    return link;
+  }
+
+  // The entries of the norm that a gap's layers would make: they add nothing.
+  void AddZeros(const std::vector<LayerGap>& gaps, PlanClass* c) const {
+    for (const Call& call : c->update) {
+      if (!IsIn(gaps, call.layer)) continue;
+      const Segment& segment = plan_.segments[static_cast<size_t>(call.segment)];
+      for (const Slot& slot : segment.slots) {
+        const size_t formal = static_cast<size_t>(slot.formal);
+        if (segment.formals[formal].region != Region::kNorm) continue;
+        const int64_t begin = call.bindings[formal].offset + slot.offset;
+        c->zeroed.push_back({begin, begin + slot.bytes});
+      }
+    }
+  }
+
+  const Plan& plan_;
+  const EqualLayers layers_;
+  std::vector<std::vector<LayerGap>> gaps_;        // by class
+  std::map<std::pair<int, Region>, int> link_of_;  // by segment and region
+  std::vector<Segment> links_;
+};
+
+}  // namespace
+
+Plan WithoutRepeatedLayers(const Plan& plan) { return LeavingOut(plan).Run(); }
+
+}  // namespace mgc

@@ -1,0 +1,277 @@
+// What is left out of compiled plans before they are executed, and what makes a layer stay.
+
+#include "graph/verify/shrink/leave_out.h"
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "graph/ir/op.h"
+#include "graph/verify/meaning/gradient_sums.h"
+#include "graph/verify/meaning/meaning.h"
+#include "graph/verify/meaning/reference.h"
+#include "graph/verify/meaning/run_plan.h"
+#include "graph/verify/meaning/step_inputs.h"
+#include "graph/verify/shrink/drop_axes.h"
+#include "graph/verify/shrink/shrink.h"
+#include "graph/verify/verify.h"
+#include "gtest/gtest.h"
+#include "tests/same_loss/train_plan.h"
+
+namespace mgc {
+namespace {
+
+TrainCase CaseOf(int64_t layers, int64_t pp) {
+  TrainCase c;
+  c.preset = "llama-tiny";
+  c.layers = layers;
+  c.dp = 2;
+  c.parallel.tp = 2;
+  c.parallel.pp = pp;
+  c.parallel.sequence_parallel = true;
+  c.parallel.zero = 1;
+  c.parallel.micro_batch_size = 1;
+  c.parallel.global_batch_size = 8;
+  return c;
+}
+
+const Plan& EightLayers() {
+  static const Plan* const plan = new Plan(*CompileCase(CaseOf(8, 1)));
+  return *plan;
+}
+
+// The layers that a class still runs forward, `0 1 link 7`.
+std::string ForwardOf(const Plan& few, size_t rank_class) {
+  std::string text;
+  for (const Chunk& chunk : few.classes[rank_class].chunks) {
+    for (const Call& call : chunk.forward) {
+      const std::string& name = few.segments[static_cast<size_t>(call.segment)].name;
+      if (name.find("layer") != 0) continue;
+      absl::StrAppend(&text, text.empty() ? "" : " ",
+                      name == "layer.forward.link" ? "link" : absl::StrCat(call.layer));
+    }
+  }
+  return text;
+}
+
+std::string ForwardAfter(const std::function<void(Plan*)>& change) {
+  Plan plan = EightLayers();
+  change(&plan);
+  return ForwardOf(WithoutRepeatedLayers(plan), 0);
+}
+
+Call* CallOf(std::vector<Call>* calls, int layer) {
+  for (Call& call : *calls) {
+    if (call.layer == layer) return &call;
+  }
+  return nullptr;
+}
+
+size_t FormalOf(const Plan& plan, const Call& call, Region region) {
+  const std::vector<Formal>& formals = plan.segments[static_cast<size_t>(call.segment)].formals;
+  size_t formal = 0;
+  while (formals[formal].region != region) ++formal;
+  return formal;
+}
+
+TEST(LeaveOutTest, TheFirstTwoAndTheLastOfEightStay) {
+  const Plan few = WithoutRepeatedLayers(EightLayers());
+  EXPECT_EQ(ForwardOf(few, 0), "0 1 link 7");
+  EXPECT_EQ(few.model.FindValue("layers.4.norm1"), kNone);
+  EXPECT_NE(few.model.FindValue("layers.7.norm1"), kNone);
+  std::set<int> held;
+  for (const HeldBlock& block : few.classes[0].blocks) held.insert(block.layer);
+  EXPECT_EQ(held, (std::set<int>{-1, 0, 1, 7, 8}));
+  for (const Call& call : few.classes[0].update) EXPECT_TRUE(call.layer < 2 || call.layer > 6);
+}
+
+TEST(LeaveOutTest, OfEachChunk) {
+  const absl::StatusOr<Plan> plan = CompileCase(CaseOf(10, 2));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const Plan few = WithoutRepeatedLayers(*plan);
+  EXPECT_EQ(ForwardOf(few, 0), "0 1 link 4");
+  EXPECT_EQ(ForwardOf(few, 1), "5 6 link 9");
+  EXPECT_EQ(VerifyPlan(*plan).findings.ToString(), "");
+}
+
+// Whatever a call of a middle layer is bound to otherwise keeps that layer, as the formals of its
+// list are gone through one by one.
+TEST(LeaveOutTest, ALayerThatIsBoundOtherwiseStays) {
+  const auto lists = [](Plan* plan) {
+    PlanClass& c = plan->classes[0];
+    return std::vector<std::vector<Call>*>{&c.chunks[0].forward, &c.chunks[0].backward,
+                                           &c.chunks[0].reduce, &c.eval_chunks[0].forward,
+                                           &c.update};
+  };
+  Plan copy = EightLayers();
+  int tried = 0;
+  for (size_t list = 0; list < lists(&copy).size(); ++list) {
+    const size_t formals = CallOf(lists(&copy)[list], 4)->bindings.size();
+    for (size_t formal = 0; formal < formals; ++formal) {
+      const std::string left = ForwardAfter(
+          [&](Plan* plan) { CallOf(lists(plan)[list], 4)->bindings[formal].offset += 64; });
+      EXPECT_NE(left, "0 1 link 7") << "list " << list << ", formal " << formal;
+      ++tried;
+    }
+  }
+  EXPECT_GE(tried, 20);
+}
+
+TEST(LeaveOutTest, ALayerOfAnotherSegmentStays) {
+  EXPECT_EQ(ForwardAfter([](Plan* plan) {
+              Call* call = CallOf(&plan->classes[0].chunks[0].backward, 4);
+              plan->segments.push_back(plan->segments[static_cast<size_t>(call->segment)]);
+              call->segment = static_cast<int>(plan->segments.size()) - 1;
+            }),
+            "0 1 link 3 4 5 6 7");
+}
+
+TEST(LeaveOutTest, ALayerWithoutAnUpdateStays) {
+  EXPECT_EQ(ForwardAfter([](Plan* plan) {
+              std::vector<Call>& update = plan->classes[0].update;
+              update.erase(update.begin() + (CallOf(&update, 4) - update.data()));
+            }),
+            "0 1 link 3 4 5 6 7");
+}
+
+TEST(LeaveOutTest, ALayerThatItsClassDoesNotOwnStays) {
+  EXPECT_EQ(ForwardAfter([](Plan* plan) {
+              for (HeldBlock& held : plan->classes[0].blocks) {
+                if (held.layer == 4) held.owner = false;
+              }
+            }),
+            "0 1 link 3 4 5 6 7");
+}
+
+// Two layers on the frame of one: each is bound soundly, the distances differ.
+TEST(LeaveOutTest, FramesThatDoNotFollowEachOtherStay) {
+  const std::string left = ForwardAfter([](Plan* plan) {
+    for (auto* calls :
+         {&plan->classes[0].chunks[0].forward, &plan->classes[0].chunks[0].backward}) {
+      Call* call = CallOf(calls, 4);
+      const size_t formal = FormalOf(*plan, *call, Region::kFrame);
+      call->bindings[formal] = CallOf(calls, 3)->bindings[formal];
+    }
+  });
+  EXPECT_NE(left, "0 1 link 7");
+}
+
+// --- Fewer axes
+
+// With any one axis at one rank the rest still computes the model.
+TEST(DropAxesTest, APlanWithoutAnAxisIsProvedAtSmallSizes) {
+  constexpr uint64_t kKey = 17;
+  TrainCase c = CaseOf(4, 2);
+  c.parallel.cp = 2;
+  const absl::StatusOr<Plan> plan = CompileCase(c);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  int proved = 0;
+  for (AxisId axis = 0; axis < plan->mesh.num_axes(); ++axis) {
+    if (axis == PipelineAxis(plan->mesh)) continue;
+    SCOPED_TRACE(plan->mesh.axes()[static_cast<size_t>(axis)].name);
+    AxisSet dropped;
+    dropped.Add(axis);
+    const absl::StatusOr<Plan> fewer = WithoutAxes(*plan, dropped);
+    ASSERT_TRUE(fewer.ok()) << fewer.status();
+    EXPECT_EQ(fewer->mesh.num_axes(), plan->mesh.num_axes() - 1);
+    const absl::StatusOr<std::vector<Plan>> small = SmallPlans(*fewer);
+    ASSERT_TRUE(small.ok()) << small.status();
+    const Plan& first = (*small)[0];
+    const StepInputs inputs(first.model, kKey);
+    const absl::StatusOr<StepReference> expected =
+        EvaluateStep(first.model, inputs, kKey, first.num_micro_batches,
+                     ParamsOf(GradientSums(first)), /*keep_backward=*/true);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    Diagnostics findings;
+    RunPlan({*plan, first, inputs, *expected, kKey, /*eval=*/false, /*localize=*/true}, &findings);
+    EXPECT_EQ(findings.ToString(), "");
+    ++proved;
+  }
+  EXPECT_GE(proved, 3);
+}
+
+// --- More axes than are above 1 at once
+
+// The same plan, dp being two axes.
+Plan WithDpSplit(const Plan& plan) {
+  Plan split = plan;
+  split.mesh = *plan.mesh.Split("dp", {2, 2});
+  const auto now = [&](AxisId axis) {
+    return split.mesh.FindAtomic(plan.mesh.axes()[static_cast<size_t>(axis)].name);
+  };
+  const AxisId parts[] = {split.mesh.FindAtomic("dp.0"), split.mesh.FindAtomic("dp.1")};
+  const AxisId dp = plan.mesh.FindAtomic("dp");
+  const auto list = [&](const AxisList& axes) {
+    AxisList made;
+    for (AxisId axis : axes) {
+      for (AxisId part : parts) {
+        if (axis == dp) made.push_back(part);
+      }
+      if (axis != dp) made.push_back(now(axis));
+    }
+    return made;
+  };
+  const auto set = [&](AxisSet axes) {
+    AxisSet made;
+    for (AxisId axis : axes) {
+      for (AxisId part : parts) made.Add(axis == dp ? part : now(axis));
+    }
+    return made;
+  };
+  const auto change = [&](Sharding* sharding) {
+    for (AxisList& axes : sharding->dims) axes = list(axes);
+    sharding->sum = set(sharding->sum);
+    sharding->max = set(sharding->max);
+    sharding->storage = list(sharding->storage);
+  };
+  for (Segment& segment : split.segments) {
+    for (Slot& slot : segment.slots) change(&slot.sharding);
+  }
+  for (ParamBlock& block : split.blocks) {
+    for (ParamEntry& entry : block.entries) {
+      change(&entry.sharding);
+      change(&entry.state_sharding);
+    }
+  }
+  return split;
+}
+
+// tp in two sub-axes, since ranks share key heads; cp; dp in two; pp.
+Plan FiveAxes() {
+  TrainCase c = CaseOf(2, 2);
+  c.parallel.tp = 4;
+  c.parallel.cp = 2;
+  c.kv_heads = 2;
+  c.dp = 4;
+  c.parallel.global_batch_size = 8;
+  return WithDpSplit(*CompileCase(c));
+}
+
+TEST(FiveAxesTest, AreProvedOnMeshesOfFour) {
+  const Plan plan = FiveAxes();
+  EXPECT_EQ(plan.mesh.num_axes(), 6);
+  EXPECT_EQ(VerifyPlan(plan).findings.ToString(), "");
+  const absl::StatusOr<std::vector<Plan>> small = SmallPlans(plan);
+  ASSERT_TRUE(small.ok()) << small.status();
+  EXPECT_GT(small->size(), 2u);
+  for (const Plan& one : *small) {
+    EXPECT_LE(one.mesh.num_axes(), 5) << "pp among them";
+    EXPECT_LE(one.mesh.world_size(), 2 * 4 * 4 * 2 * 2);
+  }
+}
+
+TEST(FiveAxesTest, AWrongConstantIsSeen) {
+  Plan plan = FiveAxes();
+  for (Segment& segment : plan.segments) {
+    for (Instr& instr : segment.instrs) {
+      if (instr.op != nullptr && instr.op->name == "rms_norm") instr.attrs.Set("eps", 1e-7);
+    }
+  }
+  EXPECT_THAT(VerifyPlan(plan).findings.ToString(), testing::HasSubstr("[meaning_v6]"));
+}
+
+}  // namespace
+}  // namespace mgc
