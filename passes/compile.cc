@@ -6,10 +6,10 @@
 #include "graph/base/status.h"
 #include "graph/ir/model_layers.h"
 #include "passes/config/check_config.h"
+#include "passes/cut_layers.h"
 #include "passes/graph/differentiate.h"
 #include "passes/graph/dim_classes.h"
 #include "passes/graph/fuse.h"
-#include "passes/graph/rewrite.h"
 #include "passes/graph/shard/partition.h"
 #include "passes/graph/simplify.h"
 #include "passes/pass_adapters.h"
@@ -24,6 +24,13 @@ constexpr auto kLogical = PassLevel::kLogical;
 constexpr auto kTraining = PassLevel::kTraining;
 constexpr auto kSharded = PassLevel::kSharded;
 constexpr auto kLocal = PassLevel::kLocal;
+
+// A graph that names no layers has one for each stage.
+absl::StatusOr<Graph> WithLayers(const Graph& logical, Context context) {
+  if (LayersOf(logical).named) return logical;
+  const int64_t stages = static_cast<int64_t>(context.placement.stages.size());
+  return CutIntoLayers(logical, stages, context.machine);
+}
 
 // The compiler.
 constexpr PassEntry kPasses[] = {
@@ -62,26 +69,20 @@ constexpr PassEntry kPasses[] = {
      RunOrder},
     {"allocate", "Gives everything its bytes.", PassLevel::kOrdered, PassLevel::kPlan, RunAllocate},
 
-    // By name only: what Compile does before all passes, for the plan is of the named model.
+    // By name only: what Compile does before all passes, for the plan is of the model that comes
+    // out, with names for its dims and layers to cut between.
     {"name_dims", "Names the dims that have no name.", kLogical, kLogical,
      [](PassForm form, Context) { return OnGraphs(std::move(form), NameDims); }},
+    {"cut_layers", "Gives a graph that names no layers one for each stage.", kLogical, kLogical,
+     [](PassForm form, Context context) {
+       return OnGraphs(std::move(form),
+                       [&context](const Graph& graph) { return WithLayers(graph, context); });
+     }},
 
     // By name only: what differentiate makes beside the training graph.
     {"evaluation", "Forward only: dropout off, the loss reported.", kLogical, kTraining,
      [](PassForm form, Context) { return OnGraphs(std::move(form), Evaluation); }},
 };
-
-// A graph that names no layer is one.
-Graph WithLayers(const Graph& logical) {
-  if (LayersOf(logical).named) return logical;
-  Rewriter rewriter(logical, Level::kLogical);
-  rewriter.builder().set_num_layers(1);
-  for (Node node : logical.nodes()) {
-    node.layer = 0;
-    rewriter.Copy(node);
-  }
-  return std::move(rewriter).Finish();
-}
 
 }  // namespace
 
@@ -92,10 +93,11 @@ absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
   MGC_RETURN_IF_ERROR(checked.violations.ToStatus());
   const ScheduleSpec schedule{config.schedule, config.pp, checked.vp, checked.micro_batches,
                               config.group_size};
-  const Graph model = WithLayers(NameDims(logical));
-  const PassContext context{config,       options.strategy, std::move(checked.placement),
-                            schedule,     options.machine,  &model,
-                            options.flags};
+  PassContext context{config,       options.strategy, std::move(checked.placement),
+                      schedule,     options.machine,  nullptr,
+                      options.flags};
+  MGC_ASSIGN_OR_RETURN(const Graph model, WithLayers(NameDims(logical), context));
+  context.model = &model;
   PassForm form = StepGraphs{model, absl::nullopt, {}};
   for (const PassEntry& pass : CompilePasses()) {
     MGC_ASSIGN_OR_RETURN(form, RunPass(pass, std::move(form), context, options.run));
@@ -108,7 +110,7 @@ absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
 absl::Span<const PassEntry> AllPasses() { return kPasses; }
 
 absl::Span<const PassEntry> CompilePasses() {
-  return absl::MakeConstSpan(kPasses).first(std::size(kPasses) - 2);
+  return absl::MakeConstSpan(kPasses).first(std::size(kPasses) - 3);
 }
 
 }  // namespace mgc

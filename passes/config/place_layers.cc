@@ -324,23 +324,26 @@ Diagnostics CheckSizes(const LayerPlacementSpec& spec) {
   return violations;
 }
 
-// P18: stages are cut between layers.
-void CheckCuts(const LayerPlacementSpec& spec, Diagnostics* violations) {
-  const int64_t stages = spec.pp * std::max<int64_t>(spec.vp, 1);
-  if (spec.places.named || stages == 1) return;
-  violations->Add({"P18",
-                   absl::StrCat("no node of the graph names a layer, so that nothing says where ",
-                                stages, " stages may be cut"),
-                   "pp 1, or `layers=N` and `layer I` in the graph"});
+// P18: layers are placed by hand where a model has some.
+void CheckByHand(const LayerPlacementSpec& spec, Diagnostics* violations) {
+  const LayoutFlags& flags = spec.flags;
+  const bool by_hand = flags.layout || flags.decoder_first_layers || flags.decoder_last_layers ||
+                       flags.account_for_embedding || flags.account_for_loss;
+  if (spec.places.named || !by_hand) return;
+  violations->Add({"P18", "no node of the graph names a layer, so that there is none to place",
+                   "no layout flags, or `layers=N` and `layer I` in the graph"});
 }
 
 }  // namespace
 
-LayerPlacementResult PlaceLayers(const LayerPlacementSpec& spec) {
+LayerPlacementResult PlaceLayers(const LayerPlacementSpec& given) {
   LayerPlacementResult result;
-  result.violations = CheckSizes(spec);
-  if (result.violations.empty()) CheckCuts(spec, &result.violations);
+  result.violations = CheckSizes(given);
+  if (result.violations.empty()) CheckByHand(given, &result.violations);
   if (!result.violations.empty()) return result;
+  LayerPlacementSpec spec = given;
+  // One for each stage: passes/cut_layers.h.
+  if (!spec.places.named) spec.num_layers = spec.pp * std::max<int64_t>(spec.vp, 1);
   const LayoutFlags& flags = spec.flags;
   const bool end_counts = flags.decoder_first_layers || flags.decoder_last_layers;
   const bool accounting = flags.account_for_embedding || flags.account_for_loss;

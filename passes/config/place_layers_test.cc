@@ -147,11 +147,14 @@ TEST(PlaceLayersTest, EndsThatTheModelLacksHoldLayers) {
               HasSubstr("the first of 2 stages holds nothing; the model has no embedding [P18]"));
 }
 
-TEST(PlaceLayersTest, AModelThatNamesNoLayersIsNotCut) {
+TEST(PlaceLayersTest, AModelThatNamesNoLayersHasOneForEachStage) {
   const ModelLayers unnamed{false, false, false};
-  EXPECT_TRUE(PlaceLayers({1, 0, 1, 1, {}, unnamed}).violations.empty());
-  EXPECT_THAT(PlaceLayers({1, 0, 2, 1, {}, unnamed}).violations.ToString(),
-              HasSubstr("names a layer, so that nothing says where 2 stages may be cut [P18]"));
+  EXPECT_THAT(Counts(PlaceLayers({1, 0, 1, 1, {}, unnamed}).placement), ElementsAre(1));
+  EXPECT_THAT(Counts(PlaceLayers({1, 0, 2, 2, {}, unnamed}).placement), ElementsAre(1, 1, 1, 1));
+  LayerPlacementSpec by_hand{1, 0, 2, 0, {}, unnamed};
+  by_hand.flags.layout = "Et|L";
+  EXPECT_THAT(PlaceLayers(by_hand).violations.ToString(),
+              HasSubstr("names a layer, so that there is none to place [P18]"));
 }
 
 TEST(PlaceLayersTest, WithoutFlagsEveryLayerIsPlacedOnceAndEvenly) {

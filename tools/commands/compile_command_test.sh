@@ -76,7 +76,11 @@ expect 0 '' mgc-compile gpt2-tiny --report text
 says 'losses: means over tokens: %head.total = total(%weights f32[batch=1,seq=128])'
 expect 0 '' mgc-verify flat.plan
 says 'flat: proved for 4 ranks'
-refuse 3 'no node of the graph names a layer' mgc-compile flat.mgc --pp 2 -o x
+expect 0 '' mgc-compile flat.mgc --pp 2 --global-batch-size 8 -o cut.plan
+expect 0 '' mgc-verify cut.plan
+refuse 3 '[cut_c1]; nearest legal: pp * vp at most 4' mgc-compile flat.mgc --pp 8 \
+  --global-batch-size 32 -o x
+refuse 3 'there is none to place [P18]' mgc-compile flat.mgc --pp 2 --pipeline-layout 'Et|tL' -o x
 sed 's/"count" = %count/"count" = %squares/' flat.mgc >count.mgc
 refuse 4 'count.mgc:7:3: %squares: is the count of tokens, which is a real scalar' \
   mgc-compile count.mgc -o x
