@@ -1,10 +1,12 @@
 #include "graph/ir/vocabulary.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "graph/ir/op.h"
+#include "graph/ir/step_names.h"
 
 namespace mgc {
 namespace {
@@ -44,9 +46,15 @@ bool IsIndices(const Graph& logical, const GraphInput& input) {
 }  // namespace
 
 int64_t VocabularyOf(const Graph& logical) {
+  const auto is_text = [&](const GraphInput& input) {
+    const std::string& name = logical.value(input.value).name;
+    return IsIndices(logical, input) && (name == kTokensInput || name == kTargetsInput);
+  };
+  const bool some_text = std::any_of(logical.inputs().begin(), logical.inputs().end(), is_text);
   std::vector<bool> is_data(logical.values().size(), false);
   for (const GraphInput& input : logical.inputs()) {
-    is_data[static_cast<size_t>(input.value)] = IsIndices(logical, input);
+    is_data[static_cast<size_t>(input.value)] =
+        some_text ? is_text(input) : IsIndices(logical, input);
   }
   return FewestEntries(logical, std::move(is_data));
 }
@@ -58,6 +66,15 @@ int64_t VocabularyOf(const Graph& logical, absl::string_view input) {
   std::vector<bool> is_data(logical.values().size(), false);
   is_data[static_cast<size_t>(value)] = true;
   return FewestEntries(logical, std::move(is_data));
+}
+
+absl::optional<int64_t> IgnoredIndexOf(const Graph& logical, absl::string_view input) {
+  const ValueId value = logical.FindValue(input);
+  for (const Node& node : logical.nodes()) {
+    if (std::count(node.inputs.begin(), node.inputs.end(), value) == 0) continue;
+    if (node.attrs.Find("ignore") != nullptr) return node.attrs.Int("ignore");
+  }
+  return absl::nullopt;
 }
 
 }  // namespace mgc

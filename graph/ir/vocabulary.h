@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "graph/ir/graph.h"
 
 namespace mgc {
@@ -14,9 +15,13 @@ namespace mgc {
 // lookup is a use of an op with one factor whose place in the whole dim its meaning needs
 // (OpDef::offset_factors); the dim's name plays no part. Indices are followed through ops that make
 // indices of them.
+// With an input `tokens` or `targets` only what these hold counts: the words of a text.
 int64_t VocabularyOf(const Graph& logical);
 // The same of one data input; 0 where the model has none of this name.
 int64_t VocabularyOf(const Graph& logical, absl::string_view input);
+
+// The index that a data input may hold beside those: the attribute `ignore` of an op that reads it.
+absl::optional<int64_t> IgnoredIndexOf(const Graph& logical, absl::string_view input);
 
 }  // namespace mgc
 

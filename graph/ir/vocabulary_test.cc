@@ -38,6 +38,30 @@ TEST(VocabularyTest, IsTheSmallerOfTwo) {
             9);
 }
 
+constexpr absl::string_view kTwoInputs = R"(graph @g logical layers=1 (
+  param %table: f32[31,2] {init="ones"},
+  param %kinds: f32[3,2] {init="ones"},
+  data %tokens: i64[batch=2,seq=3],
+  data %segments: i64[batch=2,seq=3]
+) {
+  %x = lookup(%table, %tokens) layer embedding
+  %y = lookup(%kinds, %segments) layer embedding
+  %w = counted(%tokens) {ignore=-100} layer embedding
+})";
+
+TEST(VocabularyTest, IsOfTheTextWhereThereIsOne) {
+  EXPECT_EQ(VocabularyOfText(kTwoInputs), 31);
+  const Graph graph = ParseGraph(kTwoInputs, "test").value();
+  EXPECT_EQ(VocabularyOf(graph, "segments"), 3);
+}
+
+TEST(VocabularyTest, AnIgnoredIndexIsOfItsInput) {
+  const Graph graph = ParseGraph(kTwoInputs, "test").value();
+  EXPECT_EQ(IgnoredIndexOf(graph, "tokens"), -100);
+  EXPECT_EQ(IgnoredIndexOf(graph, "segments"), absl::nullopt);
+  EXPECT_EQ(IgnoredIndexOf(graph, "none"), absl::nullopt);
+}
+
 TEST(VocabularyTest, IsNoneWhereDataIsNoIndex) {
   EXPECT_EQ(VocabularyOfText(R"(graph @g logical layers=1 (
   param %w: f32[vocab=5] {init="ones"},

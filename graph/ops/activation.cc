@@ -26,6 +26,10 @@ struct NameSilu {
   static constexpr absl::string_view kGate = "swiglu";
   static constexpr absl::string_view kGateGrad = "swiglu_grad";
 };
+struct NameSoftplus {
+  static constexpr absl::string_view kName = "softplus";
+  static constexpr absl::string_view kGrad = "softplus_grad";
+};
 
 // f(x)
 template <class Name>
@@ -309,6 +313,9 @@ std::vector<OpDef> ActivationOps() {
       GateGrad<NameSilu>(10),
       Gate<NameGelu>(13),
       GateGrad<NameGelu>(19),
+      Activation<NameSoftplus>("log(1 + exp(x)): the binary cross-entropy of logit x and label 0.",
+                               20),
+      ActivationGrad<NameSoftplus>(6),
       SoftCap(),
       SoftCapGrad(),
       BiasGelu(),

@@ -14,8 +14,8 @@ std::vector<OpDef> ListOps() {
   std::vector<OpDef> ops;
   for (std::vector<OpDef> family :
        {ElementwiseOps(), ActivationOps(), IdentityOps(), ReduceOps(), MovementOps(), NormOps(),
-        MatmulOps(), AttentionOps(), RopeOps(), LossOps(), SoftmaxOps(), EmbeddingOps(),
-        OptimizerOps(), CollectiveOps()}) {
+        MatmulOps(), PositionOps(), AttentionOps(), RopeOps(), LossOps(), SoftmaxOps(),
+        EmbeddingOps(), OptimizerOps(), CollectiveOps()}) {
     for (OpDef& op : family) ops.push_back(std::move(op));
   }
   for (OpDef& op : ops) op.parsed_rule = RuleText(op.rule);

@@ -1,7 +1,8 @@
 // The pieces of a cross-entropy over a vocabulary that may be split:
 //   m = stop_gradient(reduce_max(l)), z = exp_sum(l, m), lse = log_shift(z, m), p = pick(l, t),
 // and the loss of a row is lse - p. Only reduce_max, exp_sum and pick see the vocabulary; split,
-// they leave a maximum and two sums of one number a row owed, never the logits.
+// they leave a maximum and two sums of one number a row owed, never the logits. Smoothed targets
+// add a multiple of reduce_sum(l); ignored ones have weight counted(t).
 
 #include "graph/ops/op_families.h"
 #include "graph/ops/op_helpers.h"
@@ -180,6 +181,40 @@ OpDef PickGrad() {
   return op;
 }
 
+// Keyed by index and attribute: a proof draws no index to be ignored, and tells both apart.
+struct EvalCounted {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    const int64_t ignore = c.attrs.Int("ignore");
+    const double attrs[] = {static_cast<double>(ignore)};
+    FillResult(c, [&](int64_t i) {
+      const int64_t index = c.in(0).index[static_cast<size_t>(i)];
+      return c.model.Indexed("counted", attrs, {index},
+                             [=] { return index == ignore ? 0.0 : 1.0; });
+    });
+  }
+};
+
+OpDef Counted() {
+  OpDef op;
+  op.name = "counted";
+  op.doc = "1 for every index, 0 for one that is to be ignored: the weights of targets.";
+  op.operands = {"t"};
+  op.results = {"w"};
+  op.attrs = {{"ignore", AttrKind::kInt}};
+  op.index_operands = {0};
+  op.infer = [](const OpUse& use, std::vector<TensorType>* results) {
+    results->push_back({DType::kF32, use.operands[0]->dims});
+    return absl::OkStatus();
+  };
+  op.rule = "... -> ...";
+  op.no_grad = "depends on indices alone";
+  op.flops_per_point = 0;
+  op.eval = EvalWith<EvalCounted>();
+  op.cases = {{"i64[2,3]<3", {{"ignore", int64_t{2}}}}, {"i64[4]<9", {{"ignore", int64_t{-100}}}}};
+  return op;
+}
+
 struct EvalCrossEntropyGrad {
   template <class M>
   static void Run(EvalContext<M>& c) {
@@ -221,7 +256,7 @@ OpDef CrossEntropyGrad() {
 }  // namespace
 
 std::vector<OpDef> LossOps() {
-  return {ExpSum(), ExpSumGrad(), LogShift(), Pick(), PickGrad(), CrossEntropyGrad()};
+  return {ExpSum(), ExpSumGrad(), LogShift(), Pick(), PickGrad(), Counted(), CrossEntropyGrad()};
 }
 
 }  // namespace mgc

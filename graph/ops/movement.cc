@@ -1,4 +1,4 @@
-// Ops that move elements without computing: reshape, transpose, slice, concat; and iota.
+// Ops that move elements without computing: reshape, transpose, slice, concat.
 
 #include <algorithm>
 #include <numeric>
@@ -314,50 +314,8 @@ OpDef Concat() {
   return op;
 }
 
-// --- iota
-
-struct EvalIota {
-  template <class M>
-  static void Run(EvalContext<M>& c) {
-    for (size_t i = 0; i < c.out(0).index.size(); ++i) {
-      c.out(0).index[i] = c.piece("n").begin + static_cast<int64_t>(i);
-    }
-  }
-};
-
-OpDef Iota() {
-  OpDef op;
-  op.name = "iota";
-  op.doc = "The positions 0 .. size - 1 of a dim.";
-  op.results = {"y"};
-  op.attrs = {{"size", AttrKind::kInt}, {"name", AttrKind::kText}};
-  op.resized = [](const Attrs& attrs, absl::Span<const TensorType* const> results) {
-    Attrs made = attrs;
-    made.Set("size", results[0]->dims[0].size);
-    made.Set("name", results[0]->dims[0].name);
-    return made;
-  };
-  op.check = [](const OpUse& use) -> absl::Status {
-    return use.attrs.Int("size") >= 1 ? absl::OkStatus()
-                                      : Refuse("iota", 1, "size must be at least 1");
-  };
-  op.infer = [](const OpUse& use, std::vector<TensorType>* results) {
-    const std::string name = use.attrs.Text("name");
-    results->push_back({DType::kI64, {{use.attrs.Int("size"), name == "_" ? "" : name, 1}}});
-    return absl::OkStatus();
-  };
-  op.rule = " -> n";
-  op.offset_factors = {"n"};
-  op.no_grad = "makes indices";
-  op.flops_per_point = 0;
-  op.eval = EvalWith<EvalIota>();
-  op.cases = {{"", {{"size", int64_t{6}}, {"name", "seq"}}},
-              {"", {{"size", int64_t{1}}, {"name", ""}}}};
-  return op;
-}
-
 }  // namespace
 
-std::vector<OpDef> MovementOps() { return {Reshape(), Transpose(), Slice(), Concat(), Iota()}; }
+std::vector<OpDef> MovementOps() { return {Reshape(), Transpose(), Slice(), Concat()}; }
 
 }  // namespace mgc

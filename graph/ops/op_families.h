@@ -20,6 +20,7 @@ std::vector<OpDef> MatmulOps();
 std::vector<OpDef> MovementOps();
 std::vector<OpDef> NormOps();
 std::vector<OpDef> OptimizerOps();
+std::vector<OpDef> PositionOps();
 std::vector<OpDef> ReduceOps();
 std::vector<OpDef> RopeOps();
 std::vector<OpDef> SoftmaxOps();

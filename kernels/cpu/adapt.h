@@ -82,6 +82,7 @@ absl::Span<const KernelEntry> MatmulKernels();
 absl::Span<const KernelEntry> MovementKernels();
 absl::Span<const KernelEntry> NormKernels();
 absl::Span<const KernelEntry> OptimizerKernels();
+absl::Span<const KernelEntry> PositionKernels();
 absl::Span<const KernelEntry> ReduceKernels();
 absl::Span<const KernelEntry> RopeKernels();
 absl::Span<const KernelEntry> SoftmaxKernels();

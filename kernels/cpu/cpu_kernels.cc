@@ -9,8 +9,8 @@ std::vector<KernelEntry> CpuKernels() {
   for (absl::Span<const KernelEntry> family :
        {cpu::ActivationKernels(), cpu::AttentionKernels(), cpu::ElementwiseKernels(),
         cpu::EmbeddingKernels(), cpu::IdentityKernels(), cpu::LossKernels(), cpu::MatmulKernels(),
-        cpu::MovementKernels(), cpu::NormKernels(), cpu::OptimizerKernels(), cpu::ReduceKernels(),
-        cpu::RopeKernels(), cpu::SoftmaxKernels()}) {
+        cpu::MovementKernels(), cpu::NormKernels(), cpu::OptimizerKernels(), cpu::PositionKernels(),
+        cpu::ReduceKernels(), cpu::RopeKernels(), cpu::SoftmaxKernels()}) {
     all.insert(all.end(), family.begin(), family.end());
   }
   return all;

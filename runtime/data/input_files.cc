@@ -101,10 +101,11 @@ class InputReader {
   void CheckIndices(const DataInput& input, const SampleTensor& tensor, const std::string& given) {
     const auto* indices = std::get_if<std::vector<int64_t>>(&tensor.values);
     const int64_t entries = VocabularyOf(plan_.model, input.name);
+    const absl::optional<int64_t> ignored = IgnoredIndexOf(plan_.model, input.name);
     if (indices == nullptr || entries == 0) return;
     for (size_t i = 0; i < indices->size(); ++i) {
       const int64_t index = (*indices)[i];
-      if (index >= 0 && index < entries) continue;
+      if ((index >= 0 && index < entries) || index == ignored) continue;
       const int64_t per_sample = static_cast<int64_t>(indices->size()) / tensor.samples();
       Require(false, given, "; in sample ", static_cast<int64_t>(i) / per_sample, " lies ", index,
               ", outside the ", entries, " entries it is looked up in");

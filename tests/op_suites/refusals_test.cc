@@ -52,6 +52,10 @@ Attrs Llama3(double factor, double low, double high) {
   return {{"theta", 1e4}, {"factor", factor}, {"low", low}, {"high", high}, {"original", 64.0}};
 }
 
+Attrs Buckets(int64_t buckets, int64_t farthest, int64_t causal) {
+  return {{"buckets", buckets}, {"farthest", farthest}, {"causal", causal}};
+}
+
 std::vector<Refusal> GeneralRefusals() {
   return {
       {"sub_a0", "sub", "f32[2]", {}},
@@ -131,6 +135,19 @@ std::vector<Refusal> OwnRefusals() {
        "attention",
        "f32[1,1,1,1], f32[1,1,1,1], f32[1,1,1,1], i64[1], i64[1]",
        {{"scale", 1.0}, {"p", 0.0}, {"key", ""}, {"cap", 0.0}}},
+      {"attention_c5",
+       "attention",
+       "f32[1,1,1,1], f32[1,1,1,1], f32[1,1,1,1], i64[1], i64[1]",
+       {{"scale", 1.0}, {"p", 0.0}, {"key", ""}, {"window", int64_t{1}}, {"causal", int64_t{0}}}},
+      {"segment_attention_c1",
+       "segment_attention",
+       "f32[1,1,1,1], f32[1,1,1,1], f32[1,1,1,1], i64[1], i64[1], i64[1,1], i64[1,1]",
+       {{"scale", 1.0}, {"p", 1.0}, {"key", ""}}},
+      {"causal_mask_c1", "causal_mask", "i64[2,1], i64[2]", {}},
+      {"relative_bucket_c1", "relative_bucket", "i64[2], i64[2,1]", Buckets(8, 20, 0)},
+      {"relative_bucket_c2", "relative_bucket", "i64[2], i64[2]", Buckets(6, 20, 0)},
+      {"relative_bucket_c2", "relative_bucket", "i64[2], i64[2]", Buckets(3, 20, 1)},
+      {"relative_bucket_c3", "relative_bucket", "i64[2], i64[2]", Buckets(8, 2, 0)},
       {"soft_cap_c1", "soft_cap", "f32[1]", {{"cap", -1.0}}},
       {"rope_c6", "rope", "f32[1,1,1,4], i64[1]", {{"theta", 1e4}, {"dims", int64_t{3}}}},
       {"rope_c1", "rope", "f32[1,1,1,3], i64[1]", {{"theta", 1e4}}},

@@ -37,6 +37,9 @@ double TanhGrad(double x) {
   return 1.0 - t * t;
 }
 
+// log(1 + exp(x)), which never overflows.
+double Softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+
 double SiluGrad(double x) {
   const double s = Sigmoid(x);
   return s * (1.0 + x * (1.0 - s));
@@ -56,6 +59,8 @@ constexpr ScalarFunction kFunctions[] = {
     {"gelu_erf_grad", 1, false, [](Args a) { return GeluErfGrad(a[0]); }, {"", ""}, {0, 0}},
     {"silu", 1, true, [](Args a) { return a[0] * Sigmoid(a[0]); }, {"silu_grad", ""}, {0, 0}},
     {"silu_grad", 1, false, [](Args a) { return SiluGrad(a[0]); }, {"", ""}, {0, 0}},
+    {"softplus", 1, false, [](Args a) { return Softplus(a[0]); }, {"softplus_grad", ""}, {0, 0}},
+    {"softplus_grad", 1, false, [](Args a) { return Sigmoid(a[0]); }, {"", ""}, {0, 0}},
     {"sqrt", 1, true, [](Args a) { return std::sqrt(a[0]); }, {"", ""}, {0.5, -1}},
     {"rsqrt", 1, false, [](Args a) { return 1.0 / std::sqrt(a[0]); }, {"", ""}, {-0.5, 3}},
     {"tanh", 1, true, [](Args a) { return std::tanh(a[0]); }, {"tanh_grad", ""}, {0, 0}},

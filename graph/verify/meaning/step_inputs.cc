@@ -1,11 +1,10 @@
 #include "graph/verify/meaning/step_inputs.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/random.h"
-#include "graph/ir/op.h"
+#include "graph/ir/vocabulary.h"
 
 namespace mgc {
 
@@ -35,33 +34,13 @@ const ResidueTensor* StepInputs::Data(const std::string& name, int64_t micro_bat
   }
   ResidueTensor tensor = ResidueTensor::Make(SizesOf(type), true);
   const uint64_t stream = StreamOf(key);
-  const uint64_t bound = static_cast<uint64_t>(IndexBound(id));
+  const int64_t entries = VocabularyOf(model_, name);
+  const uint64_t bound = entries == 0 ? uint64_t{1} << 30 : static_cast<uint64_t>(entries);
   for (size_t i = 0; i < tensor.index.size(); ++i) {
     tensor.index[i] = static_cast<int64_t>(RandomBits(seed_, stream, i) % bound);
   }
   it->second = std::move(tensor);
   return &it->second;
-}
-
-// The smallest dim that an op indexes with the data: a factor whose place the op needs and that the
-// index itself does not have (a lookup's rows, a pick's classes).
-int64_t StepInputs::IndexBound(ValueId data) const {
-  int64_t bound = int64_t{1} << 30;
-  for (const Node& node : model_.nodes()) {
-    const auto operand = std::find(node.inputs.begin(), node.inputs.end(), data);
-    if (operand == node.inputs.end()) continue;
-    const FactorRule rule = RuleOf(model_, node);
-    const TensorFactors& mine = rule.operands[static_cast<size_t>(operand - node.inputs.begin())];
-    for (const std::string& name : node.op->offset_factors) {
-      const int factor = rule.Find(name);
-      const bool is_mine = std::any_of(mine.begin(), mine.end(), [&](const DimFactors& dim) {
-        return std::find(dim.begin(), dim.end(), factor) != dim.end();
-      });
-      if (factor < 0 || is_mine) continue;
-      bound = std::min(bound, rule.factors[static_cast<size_t>(factor)].size);
-    }
-  }
-  return bound;
 }
 
 }  // namespace mgc

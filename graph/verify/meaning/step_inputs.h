@@ -25,13 +25,11 @@ class StepInputs {
   // A parameter, a moment or a scalar: random pairs.
   ResidueTensor Real(absl::string_view name, const TensorType& type) const;
   // Data input `name` for a micro-batch: random pairs (the weights of tokens, so that ranks hold
-  // unequal shares of the token count), or indices below what every use of them can look up. Null
-  // when the model has no such input.
+  // unequal shares of the token count), or indices below what every use of them can look up, any
+  // where nothing does. Null when the model has no such input.
   const ResidueTensor* Data(const std::string& name, int64_t micro_batch) const;
 
  private:
-  int64_t IndexBound(ValueId data) const;
-
   const Graph& model_;
   ResidueModel random_;
   uint64_t seed_;

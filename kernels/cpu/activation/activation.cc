@@ -72,6 +72,17 @@ void GegluGrad(Parallel& parallel, int64_t n, const float* dy, const float* gate
   });
 }
 
+void Softplus(Parallel& parallel, int64_t n, const float* x, float* y) {
+  parallel.For(n, kMathGrain,
+               [&](int64_t begin, int64_t end) { MGC_SIMD_CALL(SoftplusRange, begin, end, x, y); });
+}
+
+void SoftplusGrad(Parallel& parallel, int64_t n, const float* dy, const float* x, float* dx) {
+  parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
+    MGC_SIMD_CALL(SoftplusGradRange, begin, end, dy, x, dx);
+  });
+}
+
 void SoftCap(Parallel& parallel, int64_t n, float cap, const float* x, float* y) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(SoftCapRange, begin, end, cap, x, y);

@@ -34,6 +34,10 @@ void SoftCap(Parallel& parallel, int64_t n, float cap, const float* x, float* y)
 void SoftCapGrad(Parallel& parallel, int64_t n, float cap, const float* dy, const float* x,
                  float* dx);
 
+// log(1 + exp(x)), whose slope is sigmoid(x)
+void Softplus(Parallel& parallel, int64_t n, const float* x, float* y);
+void SoftplusGrad(Parallel& parallel, int64_t n, const float* dy, const float* x, float* dx);
+
 // x · sigmoid(x)
 void Silu(Parallel& parallel, int64_t n, const float* x, float* y);
 void SiluGrad(Parallel& parallel, int64_t n, const float* dy, const float* x, float* dx);

@@ -66,13 +66,14 @@ KernelOr MakeBiasGeluGrad(const KernelSpec& spec) {
 
 absl::Span<const KernelEntry> ActivationKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"bias_gelu", MakeBiasGelu},   {"bias_gelu_grad", MakeBiasGeluGrad},
-      {"geglu", MakeOf<Geglu>},      {"geglu_grad", MakeGateGrad<GegluGrad>},
-      {"gelu", MakeOf<Gelu>},        {"gelu_grad", MakeOf<GeluGrad>},
-      {"gelu_erf", MakeOf<GeluErf>}, {"gelu_erf_grad", MakeOf<GeluErfGrad>},
-      {"silu", MakeOf<Silu>},        {"silu_grad", MakeOf<SiluGrad>},
-      {"soft_cap", MakeSoftCap},     {"soft_cap_grad", MakeSoftCapGrad},
-      {"swiglu", MakeOf<Swiglu>},    {"swiglu_grad", MakeGateGrad<SwigluGrad>},
+      {"bias_gelu", MakeBiasGelu},    {"bias_gelu_grad", MakeBiasGeluGrad},
+      {"geglu", MakeOf<Geglu>},       {"geglu_grad", MakeGateGrad<GegluGrad>},
+      {"gelu", MakeOf<Gelu>},         {"gelu_grad", MakeOf<GeluGrad>},
+      {"gelu_erf", MakeOf<GeluErf>},  {"gelu_erf_grad", MakeOf<GeluErfGrad>},
+      {"silu", MakeOf<Silu>},         {"silu_grad", MakeOf<SiluGrad>},
+      {"soft_cap", MakeSoftCap},      {"soft_cap_grad", MakeSoftCapGrad},
+      {"softplus", MakeOf<Softplus>}, {"softplus_grad", MakeOf<SoftplusGrad>},
+      {"swiglu", MakeOf<Swiglu>},     {"swiglu_grad", MakeGateGrad<SwigluGrad>},
   };
   return kEntries;
 }

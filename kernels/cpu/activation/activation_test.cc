@@ -30,11 +30,14 @@ TEST(Activation, FunctionsOfOne) {
   CheckUnary(Gelu, GeluOf, -12, 12);
   CheckUnary(
       Silu, [](double x) { return x * SigmoidOf(x); }, -30, 30);
+  CheckUnary(
+      Softplus, [](double x) { return std::log1p(std::exp(x)); }, -60, 60);
 }
 
 TEST(Activation, FunctionsOfTwo) {
   CheckBinary(GeluGrad, [](double dy, double x) { return dy * GeluSlope(x); });
   CheckBinary(SiluGrad, [](double dy, double x) { return dy * SiluSlope(x); });
+  CheckBinary(SoftplusGrad, [](double dy, double x) { return dy * SigmoidOf(x); });
   CheckBinary(GeluErfGrad, [](double dy, double x) { return dy * GeluErfSlope(x); });
   CheckBinary([](Parallel& parallel, int64_t n, const float* dy, const float* x,
                  float* dx) { SoftCapGrad(parallel, n, 0.5f, dy, x, dx); },
@@ -47,7 +50,7 @@ TEST(Activation, FarOut) {
   const std::vector<float> x = {1e30f, -1e30f, 100.0f, -100.0f, 0.0f, std::nanf("")};
   const std::vector<float> ones(x.size(), 1.0f);
   SerialParallel serial;
-  for (BinaryLoop grad : {GeluGrad, GeluErfGrad, SiluGrad}) {
+  for (BinaryLoop grad : {GeluGrad, GeluErfGrad, SiluGrad, SoftplusGrad}) {
     std::vector<float> slope(x.size());
     grad(serial, 6, ones.data(), x.data(), slope.data());
     const float expected[] = {1, 0, 1, 0, 0.5f};
@@ -61,6 +64,18 @@ TEST(Activation, FarOut) {
               (std::vector<float>{1e30f, 0, 100, 0, 0}));
     EXPECT_TRUE(std::isnan(y[5]));
   }
+}
+
+TEST(Activation, SoftplusFarOut) {
+  const std::vector<float> x = {1e30f, -1e30f, 100.0f, -40.0f, std::nanf("")};
+  std::vector<float> y(x.size());
+  SerialParallel serial;
+  Softplus(serial, 5, x.data(), y.data());
+  EXPECT_EQ(y[0], 1e30f);
+  EXPECT_NEAR(y[1], 0, 1e-37);
+  EXPECT_EQ(y[2], 100.0f);
+  EXPECT_NEAR(y[3] / std::exp(-40.0), 1, 1e-5) << "small ones are not lost beside 1";
+  EXPECT_TRUE(std::isnan(y[4]));
 }
 
 TEST(Activation, BiasGelu) {

@@ -1,4 +1,4 @@
-// Causal scaled dot-product attention in tiles: the full matrix of scores is never stored (Dao et
+// Scaled dot-product attention in tiles: the full matrix of scores is never stored (Dao et
 // al., arXiv:2205.14135, with the saved log-sum-exp of arXiv:2307.08691).
 //
 // Bits: a query's output depends on its own q and on all keys in their order, not on which other
@@ -26,6 +26,7 @@ struct AttentionShape {
   float scale = 1;
   int64_t window = 0;  // keys that a query sees, itself and those before it; 0: all
   float cap = 0;       // scores are cap · tanh(score / cap); 0: as they are
+  bool causal = true;
 };
 
 // Dropout of probabilities. With g = heads / kv_heads, element (b, h, i, j) has logical index
@@ -40,12 +41,15 @@ struct AttentionDropout {
   uint64_t query = 0;
 };
 
-// Key j is visible to query i iff 0 <= query_positions[i] - key_positions[j], and less than the
-// window. Tiles that no query sees are not computed. A query that sees no key
-// gets o = 0, lse = -inf and gives zero gradients.
+// Key j is visible to query i iff both are in one segment and, in causal attention,
+// 0 <= query_positions[i] - key_positions[j], and less than the window. Tiles that no query sees by
+// position are not computed. A query that sees no key gets o = 0, lse = -inf and gives zero
+// gradients.
 struct AttentionPositions {
-  const int64_t* query = nullptr;  // [queries]
-  const int64_t* key = nullptr;    // [keys]
+  const int64_t* query = nullptr;           // [queries]
+  const int64_t* key = nullptr;             // [keys]
+  const int64_t* query_segments = nullptr;  // [batch, queries]; null: all are of one segment
+  const int64_t* key_segments = nullptr;    // [batch, keys]
 };
 
 // Floats of workspace for both directions; the same or less for smaller sizes or width.

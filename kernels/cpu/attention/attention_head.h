@@ -22,8 +22,11 @@ struct AttentionHead {
   float scale;
   int64_t window;  // 0: none
   float cap;       // 0: none
+  bool causal;
   const int64_t* query_positions;
   const int64_t* key_positions;
+  const int64_t* query_segments;  // null: all are of one segment
+  const int64_t* key_segments;
   const DropoutRule* drop;  // null: none
   uint64_t drop_base, drop_stride;
 };
@@ -40,8 +43,12 @@ inline AttentionHead HeadOf(const AttentionShape& s, const AttentionDropout& dro
   head.scale = s.scale;
   head.window = s.window;
   head.cap = s.cap;
+  head.causal = s.causal;
   head.query_positions = positions.query;
   head.key_positions = positions.key;
+  const bool segments = positions.query_segments != nullptr;
+  head.query_segments = segments ? positions.query_segments + b * s.queries : nullptr;
+  head.key_segments = segments ? positions.key_segments + b * s.keys : nullptr;
   head.drop = dropout.p > 0 ? rule : nullptr;
   const int64_t group = s.heads / s.kv_heads;
   head.drop_base =

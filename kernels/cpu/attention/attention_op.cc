@@ -25,7 +25,18 @@ AttentionShape AttentionShapeOf(const KernelSpec& spec, size_t q, size_t k) {
   s.scale = static_cast<float>(spec.attrs.Real("scale"));
   if (spec.attrs.Find("window") != nullptr) s.window = spec.attrs.Int("window");
   if (spec.attrs.Find("cap") != nullptr) s.cap = static_cast<float>(spec.attrs.Real("cap"));
+  if (spec.attrs.Find("causal") != nullptr) s.causal = spec.attrs.Int("causal") != 0;
   return s;
+}
+
+// Positions, the first of them operand `at`, and the segments behind them where the op has any.
+AttentionPositions PositionsOf(const KernelRun& run, size_t at, bool segments) {
+  AttentionPositions positions = {In<int64_t>(run, at), In<int64_t>(run, at + 1)};
+  if (segments) {
+    positions.query_segments = In<int64_t>(run, at + 2);
+    positions.key_segments = In<int64_t>(run, at + 3);
+  }
+  return positions;
 }
 
 // The logical index of a pair counts sample, head, query and key of the whole tensors; heads are
@@ -56,6 +67,7 @@ AttentionDropout Shifted(AttentionDropout dropout, uint64_t by) {
   return dropout;
 }
 
+template <bool kSegments>
 KernelOr MakeAttention(const KernelSpec& spec) {
   if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
   const AttentionShape shape = AttentionShapeOf(spec, 0, 1);
@@ -66,12 +78,13 @@ KernelOr MakeAttention(const KernelSpec& spec) {
       [=](const KernelRun& run, Parallel& parallel) {
         Attention(parallel, shape,
                   Shifted(dropout, static_cast<uint64_t>(run.first_sample) * stride),
-                  {In<int64_t>(run, 3), In<int64_t>(run, 4)}, X(run, 0), X(run, 1), X(run, 2),
-                  Y(run, 0), Y(run, 1), Scratch(run));
+                  PositionsOf(run, 3, kSegments), X(run, 0), X(run, 1), X(run, 2), Y(run, 0),
+                  Y(run, 1), Scratch(run));
       },
       [shape](int width) { return kFloat * AttentionWorkspaceFloats(shape, width); });
 }
 
+template <bool kSegments>
 KernelOr MakeAttentionGrad(const KernelSpec& spec) {
   if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
   const AttentionShape shape = AttentionShapeOf(spec, 1, 2);
@@ -80,10 +93,10 @@ KernelOr MakeAttentionGrad(const KernelSpec& spec) {
   return MakeKernel(
       spec,
       [=](const KernelRun& run, Parallel& parallel) {
-        AttentionGrad(
-            parallel, shape, Shifted(dropout, static_cast<uint64_t>(run.first_sample) * stride),
-            {In<int64_t>(run, 6), In<int64_t>(run, 7)}, X(run, 0), X(run, 1), X(run, 2), X(run, 3),
-            X(run, 4), X(run, 5), Y(run, 0), Y(run, 1), Y(run, 2), Scratch(run));
+        AttentionGrad(parallel, shape,
+                      Shifted(dropout, static_cast<uint64_t>(run.first_sample) * stride),
+                      PositionsOf(run, 6, kSegments), X(run, 0), X(run, 1), X(run, 2), X(run, 3),
+                      X(run, 4), X(run, 5), Y(run, 0), Y(run, 1), Y(run, 2), Scratch(run));
       },
       [shape](int width) { return kFloat * AttentionGradWorkspaceFloats(shape, width); });
 }
@@ -92,8 +105,10 @@ KernelOr MakeAttentionGrad(const KernelSpec& spec) {
 
 absl::Span<const KernelEntry> AttentionKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"attention", MakeAttention},
-      {"attention_grad", MakeAttentionGrad},
+      {"attention", MakeAttention<false>},
+      {"attention_grad", MakeAttentionGrad<false>},
+      {"segment_attention", MakeAttention<true>},
+      {"segment_attention_grad", MakeAttentionGrad<true>},
   };
   return kEntries;
 }

@@ -13,9 +13,16 @@ struct Case {
   AttentionShape shape;
   AttentionDropout dropout;
   std::vector<int64_t> query_positions, key_positions;
+  std::vector<int64_t> query_segments, key_segments;  // empty: none
   std::vector<float> q, k, v, d_o;
 
-  AttentionPositions positions() const { return {query_positions.data(), key_positions.data()}; }
+  AttentionPositions positions() const {
+    AttentionPositions all = {query_positions.data(), key_positions.data()};
+    if (query_segments.empty()) return all;
+    all.query_segments = query_segments.data();
+    all.key_segments = key_segments.data();
+    return all;
+  }
   int64_t q_size() const { return shape.batch * shape.queries * shape.heads * shape.dim; }
   int64_t kv_size() const { return shape.batch * shape.keys * shape.kv_heads * shape.dim; }
   int64_t rows() const { return shape.batch * shape.queries * shape.heads; }
@@ -71,8 +78,11 @@ void NaiveQuery(const Case& c, int64_t b, int64_t i, int64_t h, Result* r) {
     score[at] = s.scale * Dot(&c.q[q], &c.k[KvAt(s, b, j, h)], s.dim);
     if (s.cap != 0) score[at] = s.cap * std::tanh(score[at] / s.cap);
     const int64_t back = c.query_positions[static_cast<size_t>(i)] - c.key_positions[at];
-    const bool visible = back >= 0 && (s.window == 0 || back < s.window);
-    if (!visible) score[at] = -std::numeric_limits<double>::infinity();
+    const bool near = !s.causal || (back >= 0 && (s.window == 0 || back < s.window));
+    const bool together =
+        c.query_segments.empty() || c.query_segments[static_cast<size_t>(b * s.queries + i)] ==
+                                        c.key_segments[static_cast<size_t>(b * s.keys + j)];
+    if (!(near && together)) score[at] = -std::numeric_limits<double>::infinity();
     max = std::max(max, score[at]);
     const int64_t group = s.heads / s.kv_heads;
     const uint64_t index = c.dropout.base + b * c.dropout.batch + h / group * c.dropout.kv_head +
@@ -241,6 +251,43 @@ TEST(Attention, CappedScores) {
       Check(c);
     }
   }
+}
+
+Case OverAll(Case c) {
+  c.shape.causal = false;
+  return c;
+}
+
+TEST(Attention, AllKeys) {
+  Check(OverAll(Make(2, 5, 5, 3, 3, 8, 0)));
+  Check(OverAll(Make(1, 130, 60, 4, 2, 16, 0.1)));
+  Check(OverAll(Make(2, 49, 200, 2, 1, 17, 0)));
+}
+
+// Segments of uneven lengths, another cut in each sample; the last one is in keys only.
+Case Segmented(Case c) {
+  const auto segment = [](int64_t b, int64_t i) { return (i + 20 * b) / 37; };
+  for (int64_t b = 0; b < c.shape.batch; ++b) {
+    for (int64_t i = 0; i < c.shape.queries; ++i) c.query_segments.push_back(segment(b, i) % 3);
+    for (int64_t j = 0; j < c.shape.keys; ++j) c.key_segments.push_back(segment(b, j) % 4);
+  }
+  return c;
+}
+
+TEST(Attention, Segments) {
+  Check(Segmented(Make(3, 150, 150, 2, 2, 16, 0)));
+  Check(Segmented(OverAll(Make(2, 150, 230, 4, 2, 8, 0.1))));
+  Check(Segmented(Windowed(Make(2, 300, 300, 2, 1, 8, 0), 40)));
+  Case capped = Segmented(OverAll(Make(2, 130, 130, 2, 2, 16, 0)));
+  capped.shape.cap = 0.5f;
+  Check(capped);
+}
+
+// A query whose segment no key has sees nothing.
+TEST(Attention, SegmentsWithoutKeys) {
+  Case c = Segmented(OverAll(Make(2, 100, 100, 1, 1, 8, 0)));
+  for (size_t i = 0; i < c.query_segments.size(); i += 3) c.query_segments[i] = 9;
+  Check(c);
 }
 
 TEST(Attention, QueriesThatSeeNothing) {

@@ -54,6 +54,12 @@ void LogShift(Parallel& parallel, int64_t n, const float* z, const float* m, flo
   });
 }
 
+void Counted(Parallel& parallel, int64_t n, int64_t ignore, const int64_t* ids, float* weights) {
+  parallel.For(n, 16384, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) weights[i] = ids[i] == ignore ? 0.0f : 1.0f;
+  });
+}
+
 void Pick(Parallel& parallel, const LogitsShape& shape, const float* logits, const int64_t* ids,
           float* picked) {
   parallel.For(shape.rows, 4096, [&](int64_t begin, int64_t end) {

@@ -29,6 +29,9 @@ void ExpSumGrad(Parallel& parallel, const LogitsShape& shape, const float* logit
 // lse[i] = m[i] + log z[i]
 void LogShift(Parallel& parallel, int64_t n, const float* z, const float* m, float* lse);
 
+// weights[i] = 0 where ids[i] is `ignore`, else 1
+void Counted(Parallel& parallel, int64_t n, int64_t ignore, const int64_t* ids, float* weights);
+
 // picked[r] = logits[r, ids[r] - offset], zero where the id is not among the valid columns.
 void Pick(Parallel& parallel, const LogitsShape& shape, const float* logits, const int64_t* ids,
           float* picked);

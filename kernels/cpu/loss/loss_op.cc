@@ -10,6 +10,14 @@ LogitsShape LogitsOf(const KernelSpec& spec) {
   return {LeadingDims(spec.input_shapes[0]), LastDim(spec.input_shapes[0]), v.valid, v.begin};
 }
 
+KernelOr MakeCounted(const KernelSpec& spec) {
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  const int64_t ignore = spec.attrs.Int("ignore");
+  return MakeKernel(spec, [n = OutSize(spec, 0), ignore](const KernelRun& run, Parallel& parallel) {
+    Counted(parallel, n, ignore, In<int64_t>(run, 0), Y(run, 0));
+  });
+}
+
 KernelOr MakeExpSum(const KernelSpec& spec) {
   if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
   return MakeKernel(spec, [s = LogitsOf(spec)](const KernelRun& run, Parallel& parallel) {
@@ -57,11 +65,9 @@ KernelOr MakeCrossEntropyGrad(const KernelSpec& spec) {
 
 absl::Span<const KernelEntry> LossKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"cross_entropy_grad", MakeCrossEntropyGrad},
-      {"exp_sum", MakeExpSum},
-      {"exp_sum_grad", MakeExpSumGrad},
-      {"log_shift", MakeLogShift},
-      {"pick", MakePick},
+      {"counted", MakeCounted},    {"cross_entropy_grad", MakeCrossEntropyGrad},
+      {"exp_sum", MakeExpSum},     {"exp_sum_grad", MakeExpSumGrad},
+      {"log_shift", MakeLogShift}, {"pick", MakePick},
       {"pick_grad", MakePickGrad},
   };
   return kEntries;

@@ -113,21 +113,14 @@ KernelOr MakeConcat(const KernelSpec& spec) {
   });
 }
 
-KernelOr MakeIota(const KernelSpec& spec) {
-  const int64_t begin = PieceNamed(spec, "n").begin;
-  const bool samples = BatchFactor(spec) >= 0;
-  return MakeKernel(spec, [=, n = OutSize(spec, 0)](const KernelRun& run, Parallel&) {
-    const int64_t first = begin + (samples ? run.first_sample : 0);
-    for (int64_t i = 0; i < n; ++i) Out<int64_t>(run, 0)[i] = first + i;
-  });
-}
-
 }  // namespace
 
 absl::Span<const KernelEntry> MovementKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"concat", MakeConcat}, {"iota", MakeIota},           {"reshape", MakeCopy},
-      {"slice", MakeSlice},   {"transpose", MakeTranspose},
+      {"concat", MakeConcat},
+      {"reshape", MakeCopy},
+      {"slice", MakeSlice},
+      {"transpose", MakeTranspose},
   };
   return kEntries;
 }

@@ -137,6 +137,15 @@ TEST(CostTest, AttentionIsChargedForWhatIsVisible) {
   }
 }
 
+TEST(CostTest, AttentionOverAllKeysIsChargedForAllPairs) {
+  const TensorType q = F32({kBatch, 3, kHeads, kDepth});
+  const TensorType k = F32({kBatch, 5, kKvHeads, kDepth});
+  Attrs attrs = AttentionAttrs(0);
+  attrs.Set("causal", int64_t{0});
+  const OneInstr all("attention", attrs, {q, k, k, I64({3}), I64({5})});
+  EXPECT_EQ(all.Flops(), 4.0 * 3 * 5 * kBatch * kHeads * kDepth);
+}
+
 TEST(CostTest, ItsGradientIsChargedForFiveProducts) {
   for (int64_t window : {0, 3, 8}) {
     EXPECT_EQ(AttentionGrad(8, window).Flops(), 2.5 * Attention(8, 8, window).Flops()) << window;
