@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "frontends/layers.h"
+#include "frontends/losses.h"
 #include "graph/base/status.h"
 #include "graph/verify/verify.h"
 #include "kernels/cpu/cpu_kernels.h"

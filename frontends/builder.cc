@@ -179,18 +179,30 @@ Tensor ModelBuilder::Param(absl::string_view name, absl::string_view dims, const
   return made;
 }
 
-Tensor ModelBuilder::Data(absl::string_view name, DType dtype, CallSite site) {
+Tensor ModelBuilder::Data(absl::string_view name, absl::string_view dims, DType dtype,
+                          CallSite site) {
+  TensorType type{dtype, {}};
+  if (!ParseDims(dims, &type.dims, site)) return Failed();
   const ValueId known = graph_.graph().FindValue(name);
   const GraphInput* input = known == kNone ? nullptr : graph_.graph().FindInput(known);
-  if (input != nullptr && input->kind == InputKind::kData) return Tensor(this, known);
-  TensorType type{dtype, {}};
-  if (!ParseDims("batch seq", &type.dims, site)) return Failed();
-  return AddInput(std::string(name), std::move(type), InputKind::kData, {}, site);
+  if (input == nullptr || input->kind != InputKind::kData) {
+    return AddInput(std::string(name), std::move(type), InputKind::kData, {}, site);
+  }
+  if (graph_.graph().type(known) == type) return Tensor(this, known);
+  return Fail(absl::StrCat("data input `", name, "` is ", graph_.graph().type(known).ToString(),
+                           ", and ", type.ToString(), " here"),
+              site);
 }
 
-Tensor ModelBuilder::Tokens(CallSite site) { return Data(kTokensInput, DType::kI64, site); }
-Tensor ModelBuilder::Targets(CallSite site) { return Data(kTargetsInput, DType::kI64, site); }
-Tensor ModelBuilder::Weights(CallSite site) { return Data(kWeightsInput, DType::kF32, site); }
+Tensor ModelBuilder::Tokens(CallSite site) {
+  return Data(kTokensInput, "batch seq", DType::kI64, site);
+}
+Tensor ModelBuilder::Targets(CallSite site) {
+  return Data(kTargetsInput, "batch seq", DType::kI64, site);
+}
+Tensor ModelBuilder::Weights(CallSite site) {
+  return Data(kWeightsInput, "batch seq", DType::kF32, site);
+}
 
 Node ModelBuilder::NodeLike(CallSite site) {
   Node like;

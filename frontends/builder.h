@@ -127,6 +127,10 @@ class ModelBuilder {
   Tensor Tokens(CallSite site = CallSite::Current());   // i64[batch, seq]
   Tensor Targets(CallSite site = CallSite::Current());  // i64[batch, seq], the tokens to predict
   Tensor Weights(CallSite site = CallSite::Current());  // f32[batch, seq], of each target's loss
+  // A data input of the model's own; `dims` as Param has them, the first of them `batch`: it counts
+  // samples. Asked for again, it must be of the same type.
+  Tensor Data(absl::string_view name, absl::string_view dims, DType dtype,
+              CallSite site = CallSite::Current());
 
   // Appends op `op` of graph/ops and returns its first result.
   Tensor Op(absl::string_view op, const std::vector<Tensor>& operands, Attrs attrs = {},
@@ -172,7 +176,6 @@ class ModelBuilder {
   bool ParseDims(absl::string_view text, std::vector<Dim>* dims, CallSite site);
   Tensor AddInput(const std::string& path, TensorType type, InputKind kind, Attrs attrs,
                   CallSite site);
-  Tensor Data(absl::string_view name, DType dtype, CallSite site);
   bool CheckSize(const TensorType& type, CallSite site);
   bool CheckOperands(absl::string_view op, const std::vector<Tensor>& operands,
                      std::vector<ValueId>* ids, CallSite site);

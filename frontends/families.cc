@@ -59,6 +59,24 @@ constexpr FamilyTraits Gemma2() {
   return traits;
 }
 
+// Devlin et al. 2018.
+constexpr FamilyTraits Bert() {
+  FamilyTraits traits =
+      WithBiases({"bert", "BertForMaskedLM", ModelFamily::kBert}, Activation::kGeluErf);
+  traits.learned_positions = traits.norms_of_sums = true;
+  traits.bidirectional = traits.masked_words = true;
+  return traits;
+}
+
+// Dosovitskiy et al. 2020.
+constexpr FamilyTraits Vit() {
+  FamilyTraits traits =
+      WithBiases({"vit", "ViTForImageClassification", ModelFamily::kVit}, Activation::kGeluErf);
+  traits.learned_positions = true;
+  traits.bidirectional = traits.images = true;
+  return traits;
+}
+
 constexpr FamilyTraits kFamilies[] = {
     Gpt2(),
     {"llama", "LlamaForCausalLM", ModelFamily::kLlama},  // Touvron et al. 2023
@@ -69,6 +87,8 @@ constexpr FamilyTraits kFamilies[] = {
     GptNeoX(),
     Gemma(),
     Gemma2(),
+    Bert(),
+    Vit(),
 };
 
 }  // namespace

@@ -25,6 +25,12 @@ struct FamilyTraits {
   bool qk_norm = false;           // each head's query and key is normalized before RoPE
   bool post_norms = false;        // what attention and feed-forward give is normalized, too
   bool scaled_embedding = false;  // by the root of the hidden size
+  bool norms_of_sums = false;     // a part's sum with its input is normalized, not its input
+  bool bidirectional = false;     // queries see all keys
+  // Words of two segments with some left out, which are to be found: data inputs `segments` and
+  // `mask` (what is no padding), a norm behind the embedding, a transform before the head.
+  bool masked_words = false;
+  bool images = false;  // patches instead of tokens, and one label for each sample
 };
 
 // All families, in the order of ModelFamily.

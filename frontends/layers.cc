@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "graph/ir/step_names.h"
 
 namespace mgc {
 namespace {
@@ -119,7 +118,30 @@ Attrs AttentionAttrs(ModelBuilder& b, const AttentionOptions& options, CallSite 
                  {"key", b.RandomKey("dropout", site)}};
   if (options.window != 0) attrs.Set("window", options.window);
   if (options.cap != 0) attrs.Set("cap", options.cap);
+  if (!options.causal) attrs.Set("causal", int64_t{0});
   return attrs;
+}
+
+// Of the keys' dim, which is the memory's, if there is one.
+Tensor KeyPositions(ModelBuilder& b, Tensor positions, Tensor memory, CallSite site) {
+  if (memory.empty()) return positions;
+  const TensorType* type = b.Type(memory, site);
+  if (type == nullptr) return b.Failed();
+  if (type->ndim() == 3) return PositionsOf(b, type->dims[1].name, site);
+  return b.Fail(absl::StrCat("the memory must be [batch, other, embed], not ", type->ToString()),
+                site);
+}
+
+// Each query's mix of values, [batch, seq, heads, head_dim].
+Tensor Mixed(ModelBuilder& b, Tensor q, Tensor k, Tensor v, Tensor positions, Tensor key_positions,
+             const AttentionOptions& options, CallSite site) {
+  std::vector<Tensor> operands = {q, k, v, positions, key_positions};
+  if (options.segments.empty()) {
+    return b.Op("attention", operands, AttentionAttrs(b, options, site), site);
+  }
+  operands.push_back(options.segments);
+  operands.push_back(options.memory.empty() ? options.segments : options.memory_segments);
+  return b.Op("segment_attention", operands, AttentionAttrs(b, options, site), site);
 }
 
 }  // namespace
@@ -128,11 +150,13 @@ Tensor Add(ModelBuilder& b, const std::vector<Tensor>& terms, CallSite site) {
   return b.Op("add", terms, {}, site);
 }
 
-Tensor Positions(ModelBuilder& b, CallSite site) {
-  const int64_t size = b.Size("seq", site);
+Tensor PositionsOf(ModelBuilder& b, absl::string_view dim, CallSite site) {
+  const int64_t size = b.Size(dim, site);
   if (size < 1) return b.Failed();
-  return b.Op("iota", {}, {{"size", size}, {"name", "seq"}}, site);
+  return b.Op("iota", {}, {{"size", size}, {"name", std::string(dim)}}, site);
 }
+
+Tensor Positions(ModelBuilder& b, CallSite site) { return PositionsOf(b, "seq", site); }
 
 Tensor Dropout(ModelBuilder& b, absl::string_view name, Tensor x, double p, CallSite site) {
   if (!(p >= 0 && p < 1)) return b.Fail(absl::StrCat("dropout ", p, " is not in [0, 1)"), site);
@@ -201,22 +225,23 @@ Tensor Attention(ModelBuilder& b, absl::string_view name, Tensor x, Tensor resid
   projection.bias = options.qkv_bias;
   projection.std = options.std;
   Tensor q = Linear(b, "q", x, "embed -> heads head_dim", projection, site);
-  Tensor k = Linear(b, "k", x, "embed -> kv_heads head_dim", projection, site);
-  const Tensor v = Linear(b, "v", x, "embed -> kv_heads head_dim", projection, site);
+  const Tensor from = options.memory.empty() ? x : options.memory;
+  Tensor k = Linear(b, "k", from, "embed -> kv_heads head_dim", projection, site);
+  const Tensor v = Linear(b, "v", from, "embed -> kv_heads head_dim", projection, site);
   const Tensor positions = Positions(b, site);
+  const Tensor key_positions = KeyPositions(b, positions, options.memory, site);
   if (options.qk_norm) {
     q = RmsNorm(b, "q_norm", q, *options.qk_norm, site);
     k = RmsNorm(b, "k_norm", k, *options.qk_norm, site);
   }
   if (options.rope) {
     q = Rope(b, q, positions, *options.rope, site);
-    k = Rope(b, k, positions, *options.rope, site);
+    k = Rope(b, k, key_positions, *options.rope, site);
   }
   if (!(options.dropout >= 0 && options.dropout < 1)) {
     return b.Fail(absl::StrCat("dropout ", options.dropout, " is not in [0, 1)"), site);
   }
-  const Tensor mixed =
-      b.Op("attention", {q, k, v, positions, positions}, AttentionAttrs(b, options, site), site);
+  const Tensor mixed = Mixed(b, q, k, v, positions, key_positions, options, site);
   LinearOptions out;
   out.bias = options.out_bias;
   out.std = options.out_std;
@@ -252,29 +277,14 @@ Tensor Mlp(ModelBuilder& b, absl::string_view name, Tensor x, Tensor residual,
 }
 
 Tensor Logits(ModelBuilder& b, Tensor x, Tensor table, CallSite site) {
-  return b.Op("matmul", {x, table}, {{"spec", "b s e, v e -> b s v"}}, site);
+  const TensorType* type = b.Type(x, site);
+  if (type == nullptr) return b.Failed();
+  const absl::string_view spec = type->ndim() == 2 ? "b e, v e -> b v" : "b s e, v e -> b s v";
+  return b.Op("matmul", {x, table}, {{"spec", std::string(spec)}}, site);
 }
 
 Tensor SoftCap(ModelBuilder& b, Tensor x, double cap, CallSite site) {
   return cap == 0 ? x : b.Op("soft_cap", {x}, {{"cap", cap}}, site);
-}
-
-void CrossEntropyLoss(ModelBuilder& b, Tensor logits, CallSite site) {
-  const TensorType* type = b.Type(logits, site);
-  if (type == nullptr) return;
-  if (type->ndim() != 3) {
-    b.Fail(absl::StrCat("logits must be [batch, seq, vocab], not ", type->ToString()), site);
-    return;
-  }
-  const Tensor max = b.Op("reduce_max", {logits}, {{"dims", std::vector<int64_t>{2}}}, site);
-  const Tensor m = b.Op("stop_gradient", {max}, {}, site);
-  const Tensor z = b.Op("exp_sum", {logits, m}, {}, site);
-  const Tensor lse = b.Op("log_shift", {z, m}, {}, site);
-  const Tensor picked = b.Op("pick", {logits, b.Targets(site)}, {}, site);
-  const Tensor nll = b.Op("sub", {lse, picked}, {}, site);
-  const Tensor weights = b.Weights(site);
-  b.Loss(kLossReport, b.Op("weighted_sum", {nll, weights}, {}, site), 1.0, site);
-  b.Report(kCountReport, b.Op("total", {weights}, {}, site), site);
 }
 
 }  // namespace mgc

@@ -23,8 +23,9 @@ namespace mgc {
 // Sum of values of one type; all but the first may lack leading dims, over which they are repeated.
 Tensor Add(ModelBuilder& b, const std::vector<Tensor>& terms, CallSite site = CallSite::Current());
 
-// 0, 1, ..., seq - 1: i64[seq].
+// 0, 1, ..., seq - 1: i64[seq]; of another dim, where one is named.
 Tensor Positions(ModelBuilder& b, CallSite site = CallSite::Current());
+Tensor PositionsOf(ModelBuilder& b, absl::string_view dim, CallSite site = CallSite::Current());
 
 // Sets elements to zero with probability `p` and divides the others by 1 - p (Srivastava et al.
 // 2014); `x` itself for p = 0. Its random stream is Path(name). p outside [0, 1) is an error.
@@ -85,11 +86,19 @@ struct AttentionOptions {
   double scale = 0;                  // of the scores; 0: 1/sqrt(head_dim)
   int64_t window = 0;                // keys that a query sees, itself and those before it; 0: all
   double cap = 0;                    // scores are cap * tanh(score / cap); 0: as they are
+  bool causal = true;                // a query sees the keys up to its own; otherwise all
+  // i64[batch, seq]: a query sees keys of its own segment only. Padding is a segment of its own, so
+  // that a mask of ones and zeros is one, too. Empty: no segments.
+  Tensor segments = {};
+  // Keys and values are of this [batch, other, embed] (with `causal` false: cross-attention);
+  // empty: of x. Its segments, i64[batch, other], where there are any.
+  Tensor memory = {};
+  Tensor memory_segments = {};
 };
-// Causal self-attention (Vaswani et al. 2017) over x [batch, seq,
-// embed], with the dims `heads`, `kv_heads` (fewer: grouped queries, Ainslie et al. 2023) and
-// `head_dim`. Parameters `q`, `k`, `v`, `out` and, with qk_norm, `q_norm` and `k_norm` [head_dim]
-// below `name`. `residual` (or an empty Tensor) is added.
+// Attention (Vaswani et al. 2017) over x [batch, seq, embed], with the dims `heads`, `kv_heads`
+// (fewer: grouped queries, Ainslie et al. 2023) and `head_dim`. Parameters `q`, `k`, `v`, `out`
+// and, with qk_norm, `q_norm` and `k_norm` [head_dim] below `name`. `residual` (or an empty Tensor)
+// is added.
 Tensor Attention(ModelBuilder& b, absl::string_view name, Tensor x, Tensor residual,
                  const AttentionOptions& options = {}, CallSite site = CallSite::Current());
 
@@ -111,16 +120,11 @@ bool IsGated(MlpOptions::Activation activation);
 Tensor Mlp(ModelBuilder& b, absl::string_view name, Tensor x, Tensor residual,
            const MlpOptions& options = {}, CallSite site = CallSite::Current());
 
-// x [batch, seq, embed] times the transpose of `table` [vocab, embed]: [batch, seq, vocab].
+// x [..., embed] times the transpose of `table` [vocab, embed]: [..., vocab].
 Tensor Logits(ModelBuilder& b, Tensor x, Tensor table, CallSite site = CallSite::Current());
 
 // cap * tanh(x / cap); `x` itself for cap = 0. A cap below 0 is an error.
 Tensor SoftCap(ModelBuilder& b, Tensor x, double cap, CallSite site = CallSite::Current());
-
-// Adds the loss `loss`, the sum over all targets of weight times negative log likelihood in nats (a
-// sum, so that it does not depend on how a batch is cut), and the report `count`, the sum of the
-// weights. Logits are [batch, seq, vocab].
-void CrossEntropyLoss(ModelBuilder& b, Tensor logits, CallSite site = CallSite::Current());
 
 }  // namespace mgc
 

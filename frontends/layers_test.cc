@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "frontends/losses.h"
 #include "graph/ir/op.h"
 #include "gtest/gtest.h"
 
@@ -251,6 +252,33 @@ TEST(LayersTest, SmallModel) {
   EXPECT_EQ(graph.num_layers(), 2);
   EXPECT_NE(graph.FindValue("layers.1.mlp.down"), kNone);
   EXPECT_NE(graph.FindValue("head.norm"), kNone);
+}
+
+TEST(LayersTest, CrossAttentionReadsTheMemory) {
+  std::vector<Dim> dims = Dims();
+  dims.push_back({9, "other"});
+  ModelBuilder b("m", dims);
+  Tensor x = Stream(b);
+  const Tensor memory = b.Data("memory", "batch other embed", DType::kF32);
+  AttentionOptions options;
+  options.causal = false;
+  options.memory = memory;
+  x = Attention(b, "plain", x, x, options);
+  options.segments = b.Data("mask", "batch seq", DType::kI64);
+  options.memory_segments = b.Data("memory_mask", "batch other", DType::kI64);
+  SumLoss(b, Attention(b, "masked", x, x, options));
+  const absl::StatusOr<Graph> graph = std::move(b).Finish();
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  int found = 0;
+  for (const Node& node : graph->nodes()) {
+    if (!absl::EndsWith(node.op->name, "attention")) continue;
+    ++found;
+    EXPECT_EQ(node.attrs.Int("causal"), 0);
+    EXPECT_EQ(graph->type(node.inputs[0]).ToString(), "f32[batch=2,seq=6,heads=4,head_dim=2]");
+    EXPECT_EQ(graph->type(node.inputs[1]).ToString(), "f32[batch=2,other=9,kv_heads=2,head_dim=2]");
+    EXPECT_EQ(graph->type(node.inputs[4]).ToString(), "i64[other=9]");
+  }
+  EXPECT_EQ(found, 2);
 }
 
 TEST(LayersTest, MistakesNameTheLayerAndTheCall) {

@@ -17,12 +17,14 @@ auto Fields(const Llama3RopeScaling& s) {
   return std::tie(s.factor, s.low_freq_factor, s.high_freq_factor, s.original_max_positions);
 }
 
+auto Fields(const ImageSizes& i) { return std::tie(i.height, i.width, i.patch, i.channels); }
+
 auto Fields(const ModelConfig& c) {
   return std::tie(c.family, c.layers, c.hidden, c.heads, c.kv_heads, c.head_dim, c.ffn, c.vocab,
                   c.max_positions, c.seq_length, c.embedding_dropout, c.hidden_dropout,
                   c.attention_dropout, c.norm_epsilon, c.tie_embeddings, c.initializer_range,
                   c.rope_theta, c.rotary_share, c.window, c.windowed, c.parallel_residual,
-                  c.tanh_gelu, c.query_scalar, c.score_cap, c.logit_cap);
+                  c.tanh_gelu, c.query_scalar, c.score_cap, c.logit_cap, c.segments);
 }
 
 const ModelPreset* FindPreset(absl::string_view name) {
@@ -41,6 +43,7 @@ std::vector<absl::string_view> PresetNames() {
 }  // namespace
 
 bool operator==(const ModelConfig& a, const ModelConfig& b) {
+  if (Fields(a.image) != Fields(b.image)) return false;
   if (Fields(a) != Fields(b) || a.rope_scaling.has_value() != b.rope_scaling.has_value())
     return false;
   return !a.rope_scaling.has_value() || Fields(*a.rope_scaling) == Fields(*b.rope_scaling);
@@ -63,11 +66,32 @@ int64_t RotaryDims(const ModelConfig& config) {
   return static_cast<int64_t>(static_cast<double>(config.head_dim) * config.rotary_share);
 }
 
+int64_t PatchesOf(const ImageSizes& image) {
+  return image.patch == 0 ? 0 : (image.height / image.patch) * (image.width / image.patch);
+}
+
+int64_t PatchSize(const ImageSizes& image) { return image.patch * image.patch * image.channels; }
+
 int64_t WindowOfLayer(const ModelConfig& config, int64_t layer) {
   if (config.windowed.empty()) return config.window;
   const size_t place = static_cast<size_t>(layer) % config.windowed.size();
   return config.windowed[place] ? config.window : 0;
 }
+
+namespace {
+
+// Elements of embedding and head, positions apart; a norm's are `norm`.
+int64_t EndsCount(const ModelConfig& c, const FamilyTraits& traits, int64_t norm) {
+  if (traits.images) {
+    const int64_t embedding = (PatchSize(c.image) + 2) * c.hidden;  // bias and class row
+    return embedding + norm + c.vocab * (c.hidden + 1);
+  }
+  const int64_t words = c.vocab * c.hidden * (c.tie_embeddings ? 1 : 2);
+  if (!traits.masked_words) return words + norm;
+  return words + (c.segments + c.hidden + 1) * c.hidden + 2 * norm + c.vocab;
+}
+
+}  // namespace
 
 int64_t ParameterCount(const ModelConfig& c) {
   const FamilyTraits& traits = TraitsOf(c.family);
@@ -81,9 +105,8 @@ int64_t ParameterCount(const ModelConfig& c) {
   if (traits.out_bias) layer += c.hidden;
   if (traits.mlp_bias) layer += c.hidden + c.ffn * (gated ? 2 : 1);
   if (traits.qk_norm) layer += 2 * c.head_dim;
-  const int64_t words = c.vocab * c.hidden * (c.tie_embeddings ? 1 : 2);
   const int64_t positions = traits.learned_positions ? c.max_positions * c.hidden : 0;
-  return words + positions + norm + c.layers * layer;
+  return c.layers * layer + positions + EndsCount(c, traits, norm);
 }
 
 absl::StatusOr<ModelConfig> LoadModelPreset(absl::string_view name) {

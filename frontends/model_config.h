@@ -35,6 +35,16 @@ enum class ModelFamily {
   kGptNeoX,
   kGemma,
   kGemma2,
+  kBert,
+  kVit,
+};
+
+// What a vision transformer is given: images of so many pixels, cut into squares.
+struct ImageSizes {
+  int64_t height = 0;
+  int64_t width = 0;
+  int64_t patch = 0;  // its height and width; divides those of the image
+  int64_t channels = 0;
 };
 
 // The stretched RoPE frequencies of Llama 3.1 (rope_type `llama3`).
@@ -74,10 +84,12 @@ struct ModelConfig {
   int64_t window = 0;
   std::vector<bool> windowed;
   bool parallel_residual = false;  // both parts of a block read its input (gpt_neox)
-  bool tanh_gelu = false;          // GELU in its tanh form (gpt_neox)
+  bool tanh_gelu = false;          // GELU in its tanh form (gpt_neox, bert, vit)
   double query_scalar = 0;         // scores are over its root; 0: the size of a head
   double score_cap = 0;            // soft cap of attention's scores; 0: none
   double logit_cap = 0;            // of the logits
+  int64_t segments = 0;            // kinds of them that words may be of (bert)
+  ImageSizes image;                // vit, whose vocabulary is its labels
 };
 
 bool operator==(const ModelConfig& a, const ModelConfig& b);
@@ -87,6 +99,13 @@ int64_t ParameterCount(const ModelConfig& config);
 
 // Elements of a head that RoPE turns, the first ones.
 int64_t RotaryDims(const ModelConfig& config);
+
+// Patches of an image, and numbers in each.
+int64_t PatchesOf(const ImageSizes& image);
+int64_t PatchSize(const ImageSizes& image);
+
+// The target that is not to be found, as everywhere with Hugging Face.
+inline constexpr int64_t kIgnoredTarget = -100;
 
 // Keys that a query of layer `layer` sees; 0: all.
 int64_t WindowOfLayer(const ModelConfig& config, int64_t layer);
@@ -106,6 +125,7 @@ ModelDims DimsOf(const ModelConfig& config);
 //   C4   a RoPE low_freq_factor that is not below high_freq_factor
 //   C5   layer_types that are none, not one for each layer, or windows where none is on
 //   C6   a share of a head that RoPE cannot turn: not an even number of elements
+//   C7   an image that patches do not cover exactly
 // `notes`, unless null, receives a line for each key that was ignored.
 absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text, absl::string_view file,
                                              std::vector<std::string>* notes = nullptr);

@@ -288,6 +288,63 @@ TEST(ParseModelConfig, PublishedFilesAreRead) {
               HasSubstr("rope_interleaved"));
 }
 
+// bert-base-uncased and vit-base-patch16-224, with fewer labels.
+TEST(ParseModelConfig, PublishedEncodersAreRead) {
+  constexpr char kBert[] = R"({
+    "architectures": ["BertForMaskedLM"], "attention_probs_dropout_prob": 0.1,
+    "gradient_checkpointing": false, "hidden_act": "gelu", "hidden_dropout_prob": 0.1,
+    "hidden_size": 768, "initializer_range": 0.02, "intermediate_size": 3072,
+    "layer_norm_eps": 1e-12, "max_position_embeddings": 512, "model_type": "bert",
+    "num_attention_heads": 12, "num_hidden_layers": 12, "pad_token_id": 0,
+    "position_embedding_type": "absolute", "transformers_version": "4.6.0.dev0",
+    "type_vocab_size": 2, "use_cache": true, "vocab_size": 30522})";
+  constexpr char kVit[] = R"({
+    "architectures": ["ViTForImageClassification"], "attention_probs_dropout_prob": 0.0,
+    "encoder_stride": 16, "hidden_act": "gelu", "hidden_dropout_prob": 0.0, "hidden_size": 768,
+    "id2label": {"0": "tench", "1": "goldfish", "2": "great white shark"}, "image_size": 224,
+    "initializer_range": 0.02, "intermediate_size": 3072, "label2id": {"tench": "0"},
+    "layer_norm_eps": 1e-12, "model_type": "vit", "num_attention_heads": 12, "num_channels": 3,
+    "num_hidden_layers": 12, "patch_size": 16, "qkv_bias": true,
+    "transformers_version": "4.13.0.dev0"})";
+  for (const char* text : {kBert, kVit}) {
+    std::vector<std::string> notes;
+    const auto config = ParseModelConfig(text, "f", &notes);
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(notes.size(), 1) << "one note for all that is ignored";
+  }
+  const ModelConfig vit = ParseModelConfig(kVit, "f").value();
+  EXPECT_EQ(vit.vocab, 3) << "as many labels as have names";
+  EXPECT_EQ(vit.seq_length, 14 * 14 + 1);
+  EXPECT_EQ(PatchSize(vit.image), 3 * 16 * 16);
+  EXPECT_EQ(ParameterCount(ParseModelConfig(kBert, "f").value()), 109514298) << "as published";
+  EXPECT_THAT(ErrorOf(Edit(kBert, "\"absolute\"", "\"relative_key\"")),
+              HasSubstr("position_embedding_type must be absolute"));
+  EXPECT_THAT(ErrorOf(Edit(kBert, "\"use_cache\": true", "\"is_decoder\": true")),
+              HasSubstr("is_decoder must be false"));
+  EXPECT_THAT(ErrorOf(Edit(kVit, "\"qkv_bias\": true", "\"qkv_bias\": false")),
+              HasSubstr("qkv_bias must be true"));
+}
+
+TEST(ParseModelConfig, ImagesAreCutIntoWholePatches) {
+  constexpr char kVit[] = R"({
+  "model_type": "vit", "num_hidden_layers": 1, "hidden_size": 8, "num_attention_heads": 2,
+  "intermediate_size": 12, "image_size": [24, 40], "patch_size": 8
+})";
+  const ModelConfig c = ParseModelConfig(kVit, "f").value();
+  EXPECT_EQ(PatchesOf(c.image), 15);
+  EXPECT_EQ(c.max_positions, 16);
+  EXPECT_EQ(c.vocab, 2) << "labels, if the file says nothing";
+  EXPECT_THAT(
+      ErrorOf(Edit(kVit, "\"patch_size\": 8", "\"patch_size\": 7")),
+      HasSubstr("config.json:3:66: an image of 24 x 40 is not covered by squares of 7 [C7]"));
+  for (const char* size : {"[24]", "[24, 0]", "[24, \"40\"]", "[24, 40, 3]"}) {
+    EXPECT_THAT(ErrorOf(Edit(kVit, "[24, 40]", size)),
+                HasSubstr("image_size must be a size, or height and width"))
+        << size;
+  }
+  EXPECT_THAT(ErrorOf(Edit(kVit, "[24, 40]", "\"24\"")), HasSubstr("[J2]"));
+}
+
 TEST(ParseModelConfig, NothingIsDerivedFromABadSize) {
   for (const char* size : {"\"32\"", "3.5", "null", "1180591620717411303424"}) {
     const std::string error =
@@ -322,9 +379,9 @@ TEST(ParseModelConfig, AllViolationsAtOnce) {
 }
 
 TEST(ParseModelConfig, SingleViolations) {
-  EXPECT_THAT(ErrorOf(Edit(kGpt2, "\"gpt2\"", "\"bert\"")),
+  EXPECT_THAT(ErrorOf(Edit(kGpt2, "\"gpt2\"", "\"rwkv\"")),
               HasSubstr("config.json:2:17: model_type must be gpt2, llama, qwen2, qwen3, mistral, "
-                        "phi3, gpt_neox, gemma or gemma2, not \"bert\" [J5]"));
+                        "phi3, gpt_neox, gemma, gemma2, bert or vit, not \"rwkv\" [J5]"));
   EXPECT_THAT(ErrorOf(Edit(kGpt2, "\"n_layer\": 2", "\"n_layer\": 2049")),
               HasSubstr("n_layer must be from 1 to 2048, not 2049 [J3]"));
   EXPECT_THAT(ErrorOf("{}"), HasSubstr("config.json:1:1: model_type is missing [J4]"));
@@ -345,13 +402,21 @@ TEST(ParseModelConfig, SingleViolations) {
 // configuration; Narayanan et al. 2021, table 1 (1,008 billion by its formula).
 TEST(ModelPresets, HaveThePublishedSizes) {
   std::map<std::string, std::pair<int64_t, int64_t>> expected = {
-      {"gpt2-124m", {124439808, 1024}},      {"gpt2-tiny", {224704, 128}},
-      {"gpt3-175b", {174604259328, 2048}},   {"llama-tiny", {217792, 128}},
-      {"llama3-405b", {405853388800, 8192}}, {"megatron-1t", {1008038758400, 2048}},
-      {"gemma-tiny", {250496, 128}},         {"gemma2-tiny", {251008, 128}},
-      {"gpt-neox-tiny", {232960, 128}},      {"mistral-tiny", {217792, 128}},
-      {"phi3-tiny", {217792, 128}},          {"qwen2-tiny", {201856, 128}},
+      {"gpt2-124m", {124439808, 1024}},
+      {"gpt2-tiny", {224704, 128}},
+      {"gpt3-175b", {174604259328, 2048}},
+      {"llama-tiny", {217792, 128}},
+      {"llama3-405b", {405853388800, 8192}},
+      {"megatron-1t", {1008038758400, 2048}},
+      {"gemma-tiny", {250496, 128}},
+      {"gemma2-tiny", {251008, 128}},
+      {"gpt-neox-tiny", {232960, 128}},
+      {"mistral-tiny", {217792, 128}},
+      {"phi3-tiny", {217792, 128}},
+      {"qwen2-tiny", {201856, 128}},
       {"qwen3-tiny", {250624, 128}},
+      {"bert-tiny", {229377, 128}},
+      {"vit-tiny", {214154, 16}},
   };
   std::vector<std::string> names;
   for (const ModelPreset& preset : ModelPresets()) {
@@ -362,9 +427,9 @@ TEST(ModelPresets, HaveThePublishedSizes) {
     names.push_back(std::string(preset.name));
   }
   EXPECT_THAT(names,
-              ElementsAre("gemma-tiny", "gemma2-tiny", "gpt-neox-tiny", "gpt2-124m", "gpt2-tiny",
-                          "gpt3-175b", "llama-tiny", "llama3-405b", "megatron-1t", "mistral-tiny",
-                          "phi3-tiny", "qwen2-tiny", "qwen3-tiny"));
+              ElementsAre("bert-tiny", "gemma-tiny", "gemma2-tiny", "gpt-neox-tiny", "gpt2-124m",
+                          "gpt2-tiny", "gpt3-175b", "llama-tiny", "llama3-405b", "megatron-1t",
+                          "mistral-tiny", "phi3-tiny", "qwen2-tiny", "qwen3-tiny", "vit-tiny"));
 }
 
 TEST(ModelConfigToJson, RoundTrips) {
@@ -394,7 +459,7 @@ TEST(LoadModelConfig, TakesPresetsAndFiles) {
   EXPECT_THAT(LoadModelConfig(::testing::TempDir()).status().message(),
               HasSubstr("it is a directory"));
   EXPECT_THAT(LoadModelPreset("x\n").status().message(),
-              HasSubstr("no preset is named x\\x0A; there are gemma-tiny, "));
+              HasSubstr("no preset is named x\\x0A; there are bert-tiny, "));
 }
 
 // Random edits of valid files: each result is either an error with a place, or a configuration that

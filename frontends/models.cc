@@ -2,13 +2,13 @@
 
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "frontends/builder.h"
 #include "frontends/families.h"
 #include "frontends/layers.h"
+#include "frontends/losses.h"
 #include "graph/base/status.h"
 
 namespace mgc {
@@ -114,6 +114,104 @@ void HeadAndLoss(const Writer& w, Tensor x, Tensor table) {
   CrossEntropyLoss(b, SoftCap(b, Logits(b, Norm(w, "norm", x), table), w.config.logit_cap));
 }
 
+// --- Encoders
+
+Tensor WithPositions(const Writer& w, Tensor x) {
+  return Add(w.b, {x, Embedding(w.b, "position", Positions(w.b), "position embed", w.std)});
+}
+
+// Words, segments and positions, normalized. `table` receives the words' table.
+Tensor EmbedMaskedWords(const Writer& w, Tensor* table) {
+  ModelBuilder& b = w.b;
+  const Tensor words = Embedding(b, "word", b.Tokens(), "vocab embed", w.std, table);
+  const Tensor segments = b.Data("segments", "batch seq", DType::kI64);
+  const Tensor kinds = Embedding(b, "segment", segments, "segment embed", w.std);
+  return Norm(w, "norm", WithPositions(w, Add(b, {words, kinds})));
+}
+
+// A projection of every patch, a learned row for the class before them, and positions.
+Tensor EmbedPatches(const Writer& w) {
+  ModelBuilder& b = w.b;
+  LinearOptions projection;
+  projection.bias = true;
+  projection.std = w.std;
+  const Tensor patches = b.Data("patches", "batch patch pixel", DType::kF32);
+  const Tensor rows = Linear(b, "patch", patches, "pixel -> embed", projection);
+  const Tensor row = b.Param("class", "embed", NormalInit(w.std));
+  const std::vector<int64_t> sizes = {b.Size("batch"), 1};
+  const Tensor first =
+      b.Op("broadcast", {row},
+           {{"dims", std::vector<int64_t>{0, 1}}, {"sizes", sizes}, {"names", "batch seq"}});
+  return WithPositions(w, b.Op("concat", {first, rows}, {{"dim", int64_t{1}}}));
+}
+
+Tensor EmbedEncoder(const Writer& w, Tensor* table) {
+  ModelBuilder::Scope scope = w.b.EmbeddingLayer();
+  const Tensor x = w.traits.images ? EmbedPatches(w) : EmbedMaskedWords(w, table);
+  return Dropout(w.b, "dropout", x, w.config.embedding_dropout);
+}
+
+Tensor EncoderBlock(const Writer& w, int layer, Tensor x) {
+  AttentionOptions attention = AttentionOf(w, layer);
+  attention.causal = false;
+  if (w.traits.masked_words) attention.segments = w.b.Data("mask", "batch seq", DType::kI64);
+  const MlpOptions mlp = MlpOf(w);
+  if (w.traits.norms_of_sums) {
+    x = Norm(w, "norm1", Attention(w.b, "attention", x, x, attention));
+    return Norm(w, "norm2", Mlp(w.b, "mlp", x, x, mlp));
+  }
+  x = Attention(w.b, "attention", Norm(w, "norm1", x), x, attention);
+  return Mlp(w.b, "mlp", Norm(w, "norm2", x), x, mlp);
+}
+
+// The words left out: a transform and its norm, and a bias for every word.
+Tensor MaskedWordLogits(const Writer& w, Tensor x, Tensor table) {
+  ModelBuilder& b = w.b;
+  LinearOptions projection;
+  projection.bias = true;
+  projection.std = w.std;
+  const Tensor hidden = Linear(b, "transform", x, "embed -> embed", projection);
+  const Tensor active = b.Op(w.config.tanh_gelu ? "gelu" : "gelu_erf", {hidden});
+  const Tensor logits = Logits(b, Norm(w, "norm", active), table);
+  return Add(b, {logits, b.Param("bias", "vocab", ZerosInit())});
+}
+
+// One label for a sample, by its class row.
+void ClassLoss(const Writer& w, Tensor x) {
+  ModelBuilder& b = w.b;
+  const Tensor row =
+      b.Op("slice", {x}, {{"dim", int64_t{1}}, {"begin", int64_t{0}}, {"end", int64_t{1}}});
+  const std::vector<int64_t> sizes = {b.Size("batch"), w.config.hidden};
+  const Tensor flat = b.Op("reshape", {row}, {{"sizes", sizes}, {"names", "batch embed"}});
+  const Tensor table = b.Param("", "vocab embed", NormalInit(w.std));
+  const Tensor logits =
+      Add(b, {Logits(b, Norm(w, "norm", flat), table), b.Param("bias", "vocab", ZerosInit())});
+  const Tensor weights = b.Data(kWeightsInput, "batch", DType::kF32);
+  LossTerm(b, kLossReport, CrossEntropy(b, logits, b.Data("labels", "batch", DType::kI64)),
+           weights);
+  ReportCount(b, weights);
+}
+
+void EncoderHeadAndLoss(const Writer& w, Tensor x, Tensor table) {
+  ModelBuilder& b = w.b;
+  ModelBuilder::Scope scope = b.Head();
+  if (w.traits.images) return ClassLoss(w, x);
+  if (!w.config.tie_embeddings) table = b.Param("", "vocab embed", NormalInit(w.std));
+  CrossEntropyOptions options;
+  options.ignore = kIgnoredTarget;
+  CrossEntropyLoss(b, MaskedWordLogits(w, x, table), options);
+}
+
+// The dims of words, and those that encoders have beside them.
+std::vector<Dim> AllDims(const ModelConfig& config, std::vector<Dim> dims) {
+  if (config.segments > 0) dims.push_back({config.segments, "segment"});
+  if (config.image.patch > 0) {
+    dims.push_back({PatchesOf(config.image), "patch"});
+    dims.push_back({PatchSize(config.image), "pixel"});
+  }
+  return dims;
+}
+
 absl::Status CheckConfig(const ModelConfig& config, int64_t seq) {
   if (config.layers < 1 || config.layers > kMaxModelLayers) {
     return absl::InvalidArgumentError(
@@ -122,6 +220,11 @@ absl::Status CheckConfig(const ModelConfig& config, int64_t seq) {
   if (seq > config.max_positions) {
     return absl::InvalidArgumentError(absl::StrCat(
         "sequences of ", seq, " tokens, but the model has ", config.max_positions, " positions"));
+  }
+  if (TraitsOf(config.family).images && seq != config.max_positions) {
+    return absl::InvalidArgumentError(absl::StrCat("sequences of ", seq, ", but an image is ",
+                                                   config.max_positions,
+                                                   ": its patches and the class row"));
   }
   return absl::OkStatus();
 }
@@ -132,17 +235,21 @@ absl::StatusOr<Graph> BuildModel(const ModelConfig& config, int64_t batch, int64
                                  const ModelOptions& options) {
   MGC_RETURN_IF_ERROR(CheckConfig(config, seq));
   const FamilyTraits& traits = TraitsOf(config.family);
-  ModelBuilder b(traits.model_type, NamedDims(config, batch, seq, options));
+  ModelBuilder b(traits.model_type, AllDims(config, NamedDims(config, batch, seq, options)));
   const double out_std =
       config.initializer_range / std::sqrt(2.0 * static_cast<double>(config.layers));
   const Writer w{b, config, traits, config.initializer_range, out_std};
   Tensor table;
-  Tensor x = EmbedTokens(w, &table);
+  Tensor x = traits.bidirectional ? EmbedEncoder(w, &table) : EmbedTokens(w, &table);
   for (int i = 0; i < static_cast<int>(config.layers); ++i) {
     ModelBuilder::Scope layer = b.Layer(i);
-    x = Block(w, i, x);
+    x = traits.bidirectional ? EncoderBlock(w, i, x) : Block(w, i, x);
   }
-  HeadAndLoss(w, x, table);
+  if (traits.bidirectional) {
+    EncoderHeadAndLoss(w, x, table);
+  } else {
+    HeadAndLoss(w, x, table);
+  }
   return std::move(b).Finish();
 }
 

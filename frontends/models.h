@@ -29,10 +29,15 @@ struct ModelOptions {
 // `norm2` [h], `mlp.up` [h, f], `mlp.gate` [h, f] where there is a gate, `mlp.down` [f, h],
 // `attention.norm`, `mlp.norm` [h] where what these give is normalized;
 // `head.norm` [h]; untied `head` [V, h]. A LayerNorm and a projection with a bias have `.bias`
-// beside them, of the shape of the output.
+// beside them, of the shape of the output. docs/parameters.md lists those of bert and vit.
+//
+// Data inputs: `tokens`, `targets` and `weights`; bert has `segments` and `mask`, and no weights: a
+// target of kIgnoredTarget does not count. vit has `patches` f32[batch, patches, numbers of one],
+// `labels` i64[batch] and `weights` f32[batch], and counts samples.
 //
 // InvalidArgument when the sizes are not positive, `seq` exceeds the configuration's positions, or
-// the configuration's numbers do not fit together.
+// the configuration's numbers do not fit together; with images when `seq` is not that of the
+// patches and the class row before them.
 absl::StatusOr<Graph> BuildModel(const ModelConfig& config, int64_t batch, int64_t seq,
                                  const ModelOptions& options = {});
 

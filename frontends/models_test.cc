@@ -39,6 +39,21 @@ ModelConfig TinyLlama() {
   return config;
 }
 
+ModelConfig TinyBert() {
+  ModelConfig config = TinyGpt2();
+  config.family = ModelFamily::kBert;
+  config.segments = 2;
+  return config;
+}
+
+ModelConfig TinyVit() {
+  ModelConfig config = TinyGpt2();
+  config.family = ModelFamily::kVit;
+  config.image = {4, 10, 2, 3};
+  config.max_positions = config.seq_length = 11;
+  return config;
+}
+
 ModelConfig WithDropout(ModelConfig config) {
   config.embedding_dropout = 0.1;
   config.hidden_dropout = 0.2;
@@ -216,6 +231,46 @@ TEST(ModelsTest, Ops) {
   EXPECT_EQ(Count(llama, "gelu") + Count(llama, "layer_norm"), 0);
 }
 
+// Name -> type of every data input.
+std::map<std::string, std::string> DataInputs(const Graph& graph) {
+  std::map<std::string, std::string> inputs;
+  for (const GraphInput& input : graph.inputs()) {
+    if (input.kind != InputKind::kData) continue;
+    inputs[graph.value(input.value).name] = graph.type(input.value).ToString();
+  }
+  return inputs;
+}
+
+TEST(ModelsTest, BertSeesBothSidesAndNoPadding) {
+  const Graph bert = Build(TinyBert());
+  EXPECT_EQ(Count(bert, "segment_attention"), 2);
+  EXPECT_EQ(Count(bert, "attention"), 0);
+  EXPECT_EQ(Count(bert, "layer_norm"), 1 + 2 * 2 + 1);
+  EXPECT_EQ(Count(bert, "lookup"), 3);
+  EXPECT_EQ(Count(bert, "counted"), 1);
+  for (const Node& node : bert.nodes()) {
+    if (node.op->name == "segment_attention") {
+      EXPECT_EQ(node.attrs.Int("causal"), 0);
+    }
+  }
+  const std::string indices = "i64[batch=2,seq=6]";
+  EXPECT_EQ(
+      DataInputs(bert),
+      (std::map<std::string, std::string>{
+          {"mask", indices}, {"segments", indices}, {"targets", indices}, {"tokens", indices}}));
+}
+
+TEST(ModelsTest, VitReadsPatches) {
+  const Graph vit = *BuildModel(TinyVit(), 2, 11);
+  EXPECT_EQ(DataInputs(vit),
+            (std::map<std::string, std::string>{{"labels", "i64[batch=2]"},
+                                                {"patches", "f32[batch=2,patch=10,pixel=12]"},
+                                                {"weights", "f32[batch=2]"}}));
+  EXPECT_EQ(Count(vit, "lookup"), 1) << "positions";
+  EXPECT_EQ(BuildModel(TinyVit(), 2, 10).status().message(),
+            "sequences of 10, but an image is 11: its patches and the class row");
+}
+
 TEST(ModelsTest, RopeScalingReachesTheOp) {
   ModelConfig config = TinyLlama();
   config.rope_theta = 500;
@@ -236,7 +291,7 @@ TEST(ModelsTest, RopeScalingReachesTheOp) {
 // neighbours only the residual stream is used behind it.
 TEST(ModelsTest, OnlyTheResidualStreamCrossesACut) {
   for (const ModelConfig& config :
-       {TinyGpt2(), TinyLlama(), WithDropout(TinyGpt2()), WithDropout(TinyLlama())}) {
+       {TinyGpt2(), TinyLlama(), TinyBert(), WithDropout(TinyGpt2()), WithDropout(TinyLlama())}) {
     const Graph graph = Build(config);
     int layer = kEmbeddingLayer;
     for (const Node& node : graph.nodes()) {

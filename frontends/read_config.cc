@@ -12,8 +12,6 @@
 namespace mgc {
 namespace {
 
-constexpr NumberRange kProbability = {0, 1, true, false};
-constexpr NumberRange kEpsilon = {0, 1, false, true};
 constexpr NumberRange kStandardDeviation = {0, 1e6};
 
 // n_ctx repeats n_positions; reordering and upcasting change rounding only; without special tokens
@@ -39,6 +37,12 @@ constexpr absl::string_view kHarmlessPhi3[] = {"auto_map", "original_max_positio
 constexpr absl::string_view kHarmlessGptNeoX[] = {"attention_probs_dropout_prob",
                                                   "classifier_dropout", "hidden_dropout_prob"};
 
+// A classifier's; feed-forward parts in pieces change rounding only.
+constexpr absl::string_view kHarmlessBert[] = {"chunk_size_feed_forward", "classifier_dropout"};
+
+// A pooler's and a decoder's, which a classifier of images lacks.
+constexpr absl::string_view kHarmlessVit[] = {"encoder_stride", "pooler_act", "pooler_output_size"};
+
 constexpr absl::string_view kHarmlessGemma2[] = {"cache_implementation"};
 
 // "8 or 12": the divisors of `number` nearest to `near` from below and above.
@@ -48,37 +52,6 @@ std::string NearestDivisors(int64_t number, int64_t near) {
   int64_t above = std::min(near, number);
   while (number % above != 0) ++above;
   return below == above ? absl::StrCat(below) : absl::StrCat(below, " or ", above);
-}
-
-// The keys of all families.
-void ReadCommon(JsonObjectReader* reader, absl::string_view positions_key, bool tied_if_absent,
-                ModelConfig* c) {
-  c->vocab = reader->Integer("vocab_size", kSizeRange);
-  c->initializer_range = reader->Number("initializer_range", kStandardDeviation, 0.02);
-  c->tie_embeddings = reader->Bool("tie_word_embeddings", tied_if_absent);
-  c->max_positions = reader->Integer(positions_key, kSizeRange);
-  c->seq_length = reader->Integer("seq_length", kSizeRange, c->max_positions);
-  reader->RequireBool("is_encoder_decoder", false);
-  if (!reader->Failed(positions_key) && c->seq_length > c->max_positions) {
-    reader->Problem(
-        "seq_length",
-        absl::StrCat("the sequence length ", c->seq_length, " is above the longest position ",
-                     c->max_positions, "; legal is 1 to ", c->max_positions),
-        "M10");
-  }
-}
-
-// The size of a head where the file does not give it.
-int64_t HeadDimFromHidden(JsonObjectReader* reader, absl::string_view hidden_key,
-                          absl::string_view heads_key, const ModelConfig& c) {
-  if (!reader->Failed(hidden_key) && !reader->Failed(heads_key) && c.hidden % c.heads != 0) {
-    reader->Problem(heads_key,
-                    absl::StrCat(c.heads, " heads do not divide the hidden size ", c.hidden,
-                                 "; the nearest legal: ", NearestDivisors(c.hidden, c.heads)),
-                    "M3");
-    return 2;  // a stand-in against which nothing else is wrong
-  }
-  return std::max<int64_t>(c.hidden / c.heads, 1);
 }
 
 ModelConfig ReadGpt2(JsonObjectReader* reader) {
@@ -340,9 +313,52 @@ ModelConfig ReadLlamaLike(ModelFamily family, ConfigReading& file) {
 
 }  // namespace
 
+void ReadInitializer(JsonObjectReader* reader, ModelConfig* c) {
+  c->initializer_range = reader->Number("initializer_range", kStandardDeviation, 0.02);
+}
+
+void ReadCommon(JsonObjectReader* reader, absl::string_view positions_key, bool tied_if_absent,
+                ModelConfig* c) {
+  c->vocab = reader->Integer("vocab_size", kSizeRange);
+  ReadInitializer(reader, c);
+  c->tie_embeddings = reader->Bool("tie_word_embeddings", tied_if_absent);
+  c->max_positions = reader->Integer(positions_key, kSizeRange);
+  c->seq_length = reader->Integer("seq_length", kSizeRange, c->max_positions);
+  reader->RequireBool("is_encoder_decoder", false);
+  if (!reader->Failed(positions_key) && c->seq_length > c->max_positions) {
+    reader->Problem(
+        "seq_length",
+        absl::StrCat("the sequence length ", c->seq_length, " is above the longest position ",
+                     c->max_positions, "; legal is 1 to ", c->max_positions),
+        "M10");
+  }
+}
+
+int64_t HeadDimFromHidden(JsonObjectReader* reader, absl::string_view hidden_key,
+                          absl::string_view heads_key, const ModelConfig& c) {
+  if (!reader->Failed(hidden_key) && !reader->Failed(heads_key) && c.hidden % c.heads != 0) {
+    reader->Problem(heads_key,
+                    absl::StrCat(c.heads, " heads do not divide the hidden size ", c.hidden,
+                                 "; the nearest legal: ", NearestDivisors(c.hidden, c.heads)),
+                    "M3");
+    return 2;  // a stand-in against which nothing else is wrong
+  }
+  return std::max<int64_t>(c.hidden / c.heads, 1);
+}
+
 ModelConfig ReadConfig(ModelFamily family, ConfigReading& file) {
-  if (family == ModelFamily::kGpt2) return ReadGpt2(&file.reader);
-  return family == ModelFamily::kGptNeoX ? ReadGptNeoX(file) : ReadLlamaLike(family, file);
+  switch (family) {
+    case ModelFamily::kGpt2:
+      return ReadGpt2(&file.reader);
+    case ModelFamily::kGptNeoX:
+      return ReadGptNeoX(file);
+    case ModelFamily::kBert:
+      return ReadBert(&file.reader);
+    case ModelFamily::kVit:
+      return ReadVit(&file.reader);
+    default:
+      return ReadLlamaLike(family, file);
+  }
 }
 
 absl::Span<const absl::string_view> HarmlessKeys(ModelFamily family) {
@@ -357,6 +373,10 @@ absl::Span<const absl::string_view> HarmlessKeys(ModelFamily family) {
       return kHarmlessGptNeoX;
     case ModelFamily::kGemma2:
       return kHarmlessGemma2;
+    case ModelFamily::kBert:
+      return kHarmlessBert;
+    case ModelFamily::kVit:
+      return kHarmlessVit;
     default:
       return {};
   }

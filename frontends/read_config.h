@@ -25,9 +25,24 @@ struct ConfigReading {
 inline constexpr IntegerRange kLayersRange = {1, kMaxModelLayers};
 inline constexpr IntegerRange kHeadsRange = {1, 1 << 16};
 inline constexpr IntegerRange kSizeRange = {1, 1 << 24};
+inline constexpr NumberRange kProbability = {0, 1, true, false};
+inline constexpr NumberRange kEpsilon = {0, 1, false, true};
 
 // The configuration that the keys of `family` give.
 ModelConfig ReadConfig(ModelFamily family, ConfigReading& file);
+
+// The families that read no text from left to right (read_encoder_config.cc).
+ModelConfig ReadBert(JsonObjectReader* reader);
+ModelConfig ReadVit(JsonObjectReader* reader);
+
+// The keys of all families with words.
+void ReadCommon(JsonObjectReader* reader, absl::string_view positions_key, bool tied_if_absent,
+                ModelConfig* c);
+// The one of all families.
+void ReadInitializer(JsonObjectReader* reader, ModelConfig* c);
+// The size of a head where the file does not give it.
+int64_t HeadDimFromHidden(JsonObjectReader* reader, absl::string_view hidden_key,
+                          absl::string_view heads_key, const ModelConfig& c);
 
 // The keys of `family` that change nothing here.
 absl::Span<const absl::string_view> HarmlessKeys(ModelFamily family);

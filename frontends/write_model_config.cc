@@ -91,6 +91,36 @@ void WriteGptNeoX(const ModelConfig& c, JsonWriter* json) {
   if (c.rope_scaling.has_value()) WriteRopeScaling(*c.rope_scaling, json);
 }
 
+// What bert and vit share.
+void WriteEncoder(const ModelConfig& c, JsonWriter* json) {
+  Member("hidden_act", json).String(c.tanh_gelu ? "gelu_new" : "gelu");
+  WriteIntegers({{"num_hidden_layers", c.layers},
+                 {"hidden_size", c.hidden},
+                 {"num_attention_heads", c.heads},
+                 {"intermediate_size", c.ffn}},
+                json);
+  Member("hidden_dropout_prob", json).Number(c.hidden_dropout);
+  Member("attention_probs_dropout_prob", json).Number(c.attention_dropout);
+  Member("layer_norm_eps", json).Number(c.norm_epsilon);
+}
+
+void WriteBert(const ModelConfig& c, JsonWriter* json) {
+  WriteEncoder(c, json);
+  WriteIntegers({{"type_vocab_size", c.segments},
+                 {"max_position_embeddings", c.max_positions},
+                 {"vocab_size", c.vocab}},
+                json);
+}
+
+void WriteVit(const ModelConfig& c, JsonWriter* json) {
+  WriteEncoder(c, json);
+  Member("image_size", json).BeginArray();
+  json->Integer(c.image.height).Integer(c.image.width).EndArray();
+  WriteIntegers(
+      {{"patch_size", c.image.patch}, {"num_channels", c.image.channels}, {"num_labels", c.vocab}},
+      json);
+}
+
 void WriteLlamaLike(const ModelConfig& c, JsonWriter* json) {
   const bool gated_gelu = ActivationOf(c) == MlpOptions::Activation::kGeglu;
   Member(c.family == ModelFamily::kGemma2 ? "hidden_activation" : "hidden_act", json)
@@ -118,6 +148,21 @@ void WriteLlamaLike(const ModelConfig& c, JsonWriter* json) {
   WriteCap("final_logit_softcapping", c.logit_cap, json);
 }
 
+void WriteOwnKeys(const ModelConfig& c, JsonWriter* json) {
+  switch (c.family) {
+    case ModelFamily::kGpt2:
+      return WriteGpt2(c, json);
+    case ModelFamily::kGptNeoX:
+      return WriteGptNeoX(c, json);
+    case ModelFamily::kBert:
+      return WriteBert(c, json);
+    case ModelFamily::kVit:
+      return WriteVit(c, json);
+    default:
+      return WriteLlamaLike(c, json);
+  }
+}
+
 }  // namespace
 
 std::string ModelConfigToJson(const ModelConfig& config) {
@@ -126,16 +171,12 @@ std::string ModelConfigToJson(const ModelConfig& config) {
   json.BeginObject();
   Member("architectures", &json).BeginArray().String(traits.architecture).EndArray();
   Member("model_type", &json).String(traits.model_type);
-  if (config.family == ModelFamily::kGpt2) {
-    WriteGpt2(config, &json);
-  } else if (config.family == ModelFamily::kGptNeoX) {
-    WriteGptNeoX(config, &json);
-  } else {
-    WriteLlamaLike(config, &json);
-  }
+  WriteOwnKeys(config, &json);
   Member("initializer_range", &json).Number(config.initializer_range);
-  Member("tie_word_embeddings", &json).Bool(config.tie_embeddings);
-  Member("seq_length", &json).Integer(config.seq_length);
+  if (!traits.images) {
+    Member("tie_word_embeddings", &json).Bool(config.tie_embeddings);
+    Member("seq_length", &json).Integer(config.seq_length);
+  }
   return std::move(json.NewLine().EndObject()).Finish();
 }
 

@@ -17,6 +17,16 @@ std::vector<double> Numbers(const JsonValue& array) {
   return numbers;
 }
 
+// All numbers of an array of arrays.
+std::vector<double> AllNumbers(const JsonValue& array) {
+  if (array.kind != JsonValue::Kind::kArray) return {array.number};
+  std::vector<double> numbers;
+  for (const JsonValue& item : array.items) {
+    for (double number : AllNumbers(item)) numbers.push_back(number);
+  }
+  return numbers;
+}
+
 GoldenTensors Tensors(const JsonValue& object) {
   GoldenTensors tensors;
   for (const JsonMember& member : object.members) tensors[member.key] = Numbers(member.value);
@@ -86,16 +96,27 @@ absl::StatusOr<Golden> LoadGolden(absl::string_view name) {
   JsonValue root;
   MGC_ASSIGN_OR_RETURN(root, ParseJson(text, path));
   Golden golden;
-  MGC_ASSIGN_OR_RETURN(golden.config, ParseModelConfig(*root.Find("config"), path));
+  if (const JsonValue* example = root.Find("example")) {
+    golden.example = example->text;
+    golden.config.vocab = 13;
+    golden.config.seq_length = static_cast<int64_t>(root.Find("tokens")->items[0].items.size()) - 1;
+  } else {
+    MGC_ASSIGN_OR_RETURN(golden.config, ParseModelConfig(*root.Find("config"), path));
+  }
   golden.batch = static_cast<int64_t>(root.Find("tokens")->items.size());
   for (const JsonMember& member : root.Find("shapes")->members) {
     for (const JsonValue& dim : member.value.items)
       golden.shapes[member.key].push_back(dim.integer);
   }
   golden.sum = Loss(*root.Find("sum"));
-  golden.weighted = Loss(*root.Find("weighted"));
+  if (const JsonValue* weighted = root.Find("weighted")) golden.weighted = Loss(*weighted);
+  if (const JsonValue* inputs = root.Find("inputs")) {
+    for (const JsonMember& input : inputs->members)
+      golden.inputs[input.key] = AllNumbers(input.value);
+  }
   if (const JsonValue* adamw = root.Find("adamw")) golden.adamw = Training(*adamw);
   MakeInputs(&golden);
+  if (golden.inputs.count("labels") > 0) golden.weights = AllNumbers(*root.Find("weights"));
   return golden;
 }
 

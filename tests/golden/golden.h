@@ -33,21 +33,27 @@ struct GoldenTraining {
 };
 
 struct Golden {
-  ModelConfig config;
+  ModelConfig config;   // of a model of examples/: the sequence length and vocabulary of its tokens
+  std::string example;  // which; empty: the configuration says the model
   int64_t batch = 0;
   std::map<std::string, std::vector<int64_t>> shapes;
   GoldenTensors parameters;
   std::vector<int64_t> tokens, targets;  // [batch, seq]
-  std::vector<double> weights;           // [batch, seq]
-  GoldenLoss sum;                        // all weights 1
-  GoldenLoss weighted;                   // by `weights`
+  std::vector<double> weights;           // [batch, seq]; with images [batch]
+  GoldenTensors inputs;  // further data inputs, or other targets, as the file has them
+  GoldenLoss sum;        // all weights 1
+  absl::optional<GoldenLoss> weighted;  // by `weights`, where the model has any
   absl::optional<GoldenTraining> adamw;
 };
 
 // The files, without folder and ending.
 inline constexpr absl::string_view kGoldenNames[] = {
-    "gpt2",  "gpt2_untied", "llama", "llama_gqa", "llama_rope",          "qwen2", "qwen2_window",
-    "qwen3", "mistral",     "phi3",  "gpt_neox",  "gpt_neox_sequential", "gemma", "gemma2"};
+    "gpt2",         "gpt2_untied", "llama",   "llama_gqa",   "llama_rope", "qwen2",
+    "qwen2_window", "qwen3",       "mistral", "phi3",        "gpt_neox",   "gpt_neox_sequential",
+    "gemma",        "gemma2",      "bert",    "bert_untied", "vit"};
+
+// Those of models of examples/.
+inline constexpr absl::string_view kGoldenExamples[] = {"t5", "mixer"};
 
 // Reads tests/golden/<name>.json below the working directory of a test.
 absl::StatusOr<Golden> LoadGolden(absl::string_view name);

@@ -8,11 +8,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontends/families.h"
 #include "frontends/model_config.h"
 #include "frontends/models.h"
 #include "graph/base/status.h"
+#include "graph/ir/vocabulary.h"
+#include "graph/plan/data_input.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "runtime/data/input_files.h"
 #include "runtime/data/safetensors.h"
 #include "runtime/train/trainer.h"
 
@@ -49,13 +53,59 @@ std::string TempFile(const char* what) {
   return absl::StrCat(testing::TempDir(), "/same_loss_", getpid(), "_", what);
 }
 
-TrainOptions OptionsFor(const TrainCase& c, int64_t steps, int workers,
+// Element i of an index input, `row` of them to a sample: a mask ends in padding of another length
+// in every sample, and four fifths are ignored where the model ignores any.
+int64_t IndexAt(const Plan& plan, const std::string& name, int64_t i, int64_t row) {
+  if (name == "mask") return i % row < row - i / row % 7 ? 1 : 0;
+  if (i * 7 % 5 != 0) {
+    if (const auto ignored = IgnoredIndexOf(plan.model, name)) return *ignored;
+  }
+  return i * i * 3 % std::max<int64_t>(VocabularyOf(plan.model, name), 2);
+}
+
+// A file with one data input of `samples` samples.
+InputFile MakeInput(const Plan& plan, const DataInput& input, int64_t samples) {
+  std::vector<int64_t> shape = SizesOf(input.type);
+  shape[0] = samples;
+  const int64_t count = NumElements(shape);
+  std::vector<int64_t> indices;
+  std::vector<float> reals;
+  const bool is_index = input.type.dtype == DType::kI64;
+  for (int64_t i = 0; i < count; ++i) {
+    if (is_index) indices.push_back(IndexAt(plan, input.name, i, count / samples));
+    if (!is_index) reals.push_back(std::sin(0.37f * static_cast<float>(i % 9973)));
+  }
+  const InputFile file = {input.name, {TempFile(input.name.c_str()) + ".safetensors", input.name}};
+  const SafetensorsView view = is_index ? ViewOf(input.name, shape, absl::MakeConstSpan(indices))
+                                        : ViewOf(input.name, shape, absl::MakeConstSpan(reals));
+  EXPECT_EQ(WriteSafetensors(file.place.path, {view}), absl::OkStatus());
+  return file;
+}
+
+// Files for all data inputs but `weights` of a model that a text alone does not feed; none for
+// others.
+std::vector<InputFile> MakeInputs(const Plan& plan, int64_t samples) {
+  const std::vector<DataInput> inputs = DataInputsOf(plan);
+  const bool is_text = std::all_of(inputs.begin(), inputs.end(), [](const DataInput& input) {
+    return input.name == "tokens" || input.name == "targets" || input.name == "weights";
+  });
+  std::vector<InputFile> files;
+  for (const DataInput& input : inputs) {
+    if (!is_text && input.name != "weights") files.push_back(MakeInput(plan, input, samples));
+  }
+  return files;
+}
+
+TrainOptions OptionsFor(const Plan& plan, const TrainCase& c, int64_t steps, int workers,
                         const std::vector<KernelEntry>& kernels) {
   TrainOptions options;
   options.kernels = kernels;
   options.workers = workers;
   options.seed = kSeed;
-  options.data = *ByteDataset::FromBytes(Text(), kSeqLength, "text");
+  options.inputs = MakeInputs(plan, steps * c.parallel.global_batch_size);
+  if (options.inputs.empty()) {
+    options.data = *ByteDataset::FromBytes(Text(), kSeqLength, "text");
+  }
   options.lr.style = LrDecayStyle::kCosine;
   options.lr.max_lr = 3e-3;
   options.lr.min_lr = 1e-4;
@@ -99,12 +149,14 @@ absl::StatusOr<CaseModel> ModelOf(const TrainCase& c) {
   CompileOptions options;
   options.parallel = c.parallel;
   options.parallel.world_size = c.parallel.tp * c.parallel.cp * c.parallel.pp * c.dp;
-  options.parallel.seq_length = kSeqLength;
+  const bool images = TraitsOf(config.family).images;  // which have one length
+  const int64_t seq = images ? config.seq_length : kSeqLength;
+  options.parallel.seq_length = seq;
   MGC_ASSIGN_OR_RETURN(options.machine, FindMachinePreset("cpu-threads"));
   ModelOptions model_options;
   model_options.vocab_multiple = c.vocab_multiple;
-  MGC_ASSIGN_OR_RETURN(Graph model, BuildModel(config, c.parallel.micro_batch_size * c.dp,
-                                               kSeqLength, model_options));
+  MGC_ASSIGN_OR_RETURN(Graph model,
+                       BuildModel(config, c.parallel.micro_batch_size * c.dp, seq, model_options));
   return CaseModel{std::move(model), DimsOf(config), std::move(options)};
 }
 
@@ -121,8 +173,10 @@ absl::StatusOr<TrainResult> TrainCaseFor(const TrainCase& c, int64_t steps, int 
 absl::StatusOr<TrainResult> TrainPlan(const Plan& plan, const TrainCase& c, int64_t steps,
                                       int workers) {
   const std::vector<KernelEntry> kernels = CpuKernels();
-  MGC_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
-                       Trainer::Create(plan, OptionsFor(c, steps, workers, kernels)));
+  const TrainOptions options = OptionsFor(plan, c, steps, workers, kernels);
+  absl::StatusOr<std::unique_ptr<Trainer>> created = Trainer::Create(plan, options);
+  for (const InputFile& file : options.inputs) unlink(file.place.path.c_str());
+  MGC_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, std::move(created));
   TrainResult result;
   const std::string gradients = TempFile("gradients");
   const std::string parameters = TempFile("parameters");
