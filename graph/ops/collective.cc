@@ -23,7 +23,8 @@ OpDef Collective(const char* name, const char* doc) {
   op.operands = {"x"};
   op.results = {"out"};
   op.attrs = {{"label", AttrKind::kText, /*required=*/false},
-              {"group", AttrKind::kText, /*required=*/false}};  // `embedding`: first and last stage
+              {"group", AttrKind::kText, /*required=*/false},  // `embedding`: first and last stage
+              {"classes", AttrKind::kInts, /*required=*/false}};  // of a pipeline, in a plan
   op.any_dtype = true;
   op.rule = "... -> ...";
   op.linearity = Linearity::kJoint;

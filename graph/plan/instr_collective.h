@@ -1,6 +1,11 @@
 // What an instruction of a plan exchanges between ranks: the collective of the graph it came from,
-// with what only a plan has, several parts at once and a group that joins two stages. Said by the
-// instruction's op, slots and attribute `group`, which nobody else reads.
+// with what only a plan has, several parts at once and groups that join some classes of a pipeline.
+// Said by the instruction's op, slots and attributes `group` and `classes`, which nobody else
+// reads:
+//
+//   (none)              over the axes by which the slots' shardings differ
+//   group="embedding"   along pp, between the classes of the first and the last stage
+//   classes=[0,2,3]     along pp, between these classes
 
 #ifndef MGC_GRAPH_PLAN_INSTR_COLLECTIVE_H_
 #define MGC_GRAPH_PLAN_INSTR_COLLECTIVE_H_
@@ -11,7 +16,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/optional.h"
 #include "graph/ir/collective.h"
 #include "graph/plan/plan.h"
 
@@ -20,10 +24,12 @@ namespace mgc {
 struct InstrCollective {
   // By operand: how it becomes its result. Alike in kind and axes: plan_c17.
   std::vector<Collective> parts;
-  // Along pp, only the classes of the first and the last stage take part: they hold the copies of a
-  // tied weight.
-  bool joins_ends = false;
+  // Along pp, only these classes take part, ascending: they hold the copies of a tied weight.
+  // Empty: the shardings say who does.
+  std::vector<int> classes;
   int64_t ranks = 1;  // in a group
+  // How messages call the group: `tp`, `dp-cp`, `embedding` for the two ends, `pp:0,2,3`.
+  std::string group;
   // On one rank: of each part the larger buffer, at the type in the plan.
   int64_t payload_bytes = 0;
   std::string label;  // what reports call it: `f`, `g`, `gradient`, ...; may be empty
@@ -32,23 +38,30 @@ struct InstrCollective {
   AxisSet axes() const { return parts[0].axes.AsSet(); }
 };
 
-// Of a kStart that has passed graph/plan/plan_check.h.
-InstrCollective CollectiveOf(const Mesh& mesh, const Segment& segment, const Instr& instr);
+// Of a kStart that has passed graph/plan/plan_check.h; `stages` of the plan, made or in the making.
+InstrCollective CollectiveOf(const Mesh& mesh, const std::vector<StagePlace>& stages,
+                             const Segment& segment, const Instr& instr);
 
 // What operand number `part` of a collective instruction, started or computed, goes through.
 // InvalidArgument (local_c3) where operand and result do not differ by one op, as those of a start
-// that joins the ends.
+// that joins classes.
 absl::StatusOr<Collective> CollectiveOfPart(const Segment& segment, const Instr& instr,
                                             size_t part);
 
-// The group a start names, instead of having it said by its slots' shardings; there is one such
-// name (plan_c16).
-absl::optional<std::string> GroupNamed(const Instr& instr);
-bool JoinsEnds(const Instr& instr);
-void SetJoinsEnds(Instr* instr);
+// The classes of the first and the last stage, ascending: one where a V brings both to it.
+std::vector<int> EndClasses(const std::vector<StagePlace>& stages);
 
-// How messages call the group: `tp`, `dp+cp`, `embedding` for the two ends.
-std::string GroupName(const InstrCollective& collective, const Mesh& mesh);
+// Whether a start names a group, instead of having it said by its slots' shardings.
+bool JoinsClasses(const Instr& instr);
+// The classes of that group, ascending. InvalidArgument, for plan_c16, where it names none: a word
+// other than `embedding`, less than two classes, not ascending, one that does not exist, or both.
+absl::StatusOr<std::vector<int>> JoinedClasses(const Mesh& mesh,
+                                               const std::vector<StagePlace>& stages,
+                                               const Instr& instr);
+// `classes`: two or more, ascending; those of the ends go by their name.
+void SetJoinedClasses(const std::vector<int>& classes, const std::vector<StagePlace>& stages,
+                      Instr* instr);
+void SetJoinsEnds(Instr* instr);
 
 // Bytes that one of `ranks` ranks sends when a collective of this payload runs as a ring:
 // all-reduce 2 (n - 1) / n of the payload, the others (n - 1) / n, rounded up; 0 for what is local.

@@ -48,24 +48,29 @@ class InstrCollectiveTest : public testing::Test {
     return start;
   }
 
+  InstrCollective Of(const Instr& start) const {
+    return CollectiveOf(mesh_, stages_, segment_, start);
+  }
+
   Mesh mesh_;
+  const std::vector<StagePlace> stages_ = {{0, 0}, {1, 0}, {2, 0}};
   Segment segment_;
 };
 
 TEST_F(InstrCollectiveTest, Gather) {
-  const InstrCollective made = CollectiveOf(mesh_, segment_, Start("all_gather", {4}, {5}));
+  const InstrCollective made = Of(Start("all_gather", {4}, {5}));
   EXPECT_EQ(made.kind(), CollectiveKind::kAllGather);
   EXPECT_EQ(made.axes(), AxisSet({0}));
   EXPECT_EQ(made.parts[0].dim, 0);
   EXPECT_EQ(made.ranks, 2);
   EXPECT_EQ(made.payload_bytes, 10 * 8 * 4);  // of the result, the larger buffer
   EXPECT_EQ(made.label, "f");
-  EXPECT_FALSE(made.joins_ends);
-  EXPECT_EQ(GroupName(made, mesh_), "tp");
+  EXPECT_TRUE(made.classes.empty());
+  EXPECT_EQ(made.group, "tp");
 }
 
 TEST_F(InstrCollectiveTest, BucketAddsThePayloadsOfItsParts) {
-  const InstrCollective made = CollectiveOf(mesh_, segment_, Start("all_reduce", {0, 2}, {1, 3}));
+  const InstrCollective made = Of(Start("all_reduce", {0, 2}, {1, 3}));
   ASSERT_EQ(made.parts.size(), 2u);
   EXPECT_EQ(made.parts[1].kind, CollectiveKind::kAllReduce);
   EXPECT_EQ(made.parts[1].axes.AsSet(), made.axes());
@@ -74,38 +79,70 @@ TEST_F(InstrCollectiveTest, BucketAddsThePayloadsOfItsParts) {
 }
 
 TEST_F(InstrCollectiveTest, SeveralAxes) {
-  const InstrCollective made = CollectiveOf(mesh_, segment_, Start("all_reduce", {6}, {5}));
+  const InstrCollective made = Of(Start("all_reduce", {6}, {5}));
   EXPECT_EQ(made.ranks, 4);
-  EXPECT_EQ(GroupName(made, mesh_), mesh_.GroupName(AxisSet({0, 1})));
+  EXPECT_EQ(made.group, mesh_.GroupName(AxisSet({0, 1})));
 }
 
 // Its slots say nothing: operand and result have one sharding.
 TEST_F(InstrCollectiveTest, JoiningTheEnds) {
   Instr start = Start("all_reduce", {1}, {1});
-  EXPECT_FALSE(JoinsEnds(start));
+  EXPECT_FALSE(JoinsClasses(start));
   EXPECT_FALSE(CollectiveOfPart(segment_, start, 0).ok());
   SetJoinsEnds(&start);
-  EXPECT_TRUE(JoinsEnds(start));
-  EXPECT_EQ(GroupNamed(start), "embedding");
-  const InstrCollective made = CollectiveOf(mesh_, segment_, start);
-  EXPECT_TRUE(made.joins_ends);
+  EXPECT_TRUE(JoinsClasses(start));
+  EXPECT_EQ(start.attrs.Text("group"), "embedding");
+  const InstrCollective made = Of(start);
+  EXPECT_EQ(made.classes, (std::vector<int>{0, 2}));
   EXPECT_EQ(made.kind(), CollectiveKind::kAllReduce);
   EXPECT_EQ(made.axes(), AxisSet({2}));
   EXPECT_EQ(made.ranks, 2);  // of the 3 along pp
   EXPECT_EQ(made.payload_bytes, 10 * 8 * 4);
-  EXPECT_EQ(GroupName(made, mesh_), "embedding");
+  EXPECT_EQ(made.group, "embedding");
 }
 
-TEST_F(InstrCollectiveTest, OtherNamesAndKindsJoinNothing) {
+TEST_F(InstrCollectiveTest, JoiningSomeClasses) {
   Instr start = Start("all_reduce", {1}, {1});
-  start.attrs.Set("group", std::string("tp"));
-  EXPECT_EQ(GroupNamed(start), "tp");
-  EXPECT_FALSE(JoinsEnds(start));
-  start.attrs.Set("group", int64_t{3});
-  EXPECT_EQ(GroupNamed(start), "");
+  SetJoinedClasses({1, 2}, stages_, &start);
+  EXPECT_EQ(start.attrs.Ints("classes"), (std::vector<int64_t>{1, 2}));
+  const InstrCollective made = Of(start);
+  EXPECT_EQ(made.classes, (std::vector<int>{1, 2}));
+  EXPECT_EQ(made.axes(), AxisSet({2}));
+  EXPECT_EQ(made.ranks, 2);
+  EXPECT_EQ(made.group, "pp:1,2");
+  SetJoinedClasses({0, 1, 2}, stages_, &start);
+  EXPECT_EQ(Of(start).ranks, 3);
+  // The ends have one form.
+  SetJoinedClasses({0, 2}, stages_, &start);
+  EXPECT_EQ(start.attrs.Text("group"), "embedding");
+}
+
+TEST_F(InstrCollectiveTest, EndsAreWhereTheStagesAre) {
+  EXPECT_EQ(EndClasses({}), std::vector<int>());
+  EXPECT_EQ(EndClasses({{2, 0}, {1, 0}, {0, 0}}), (std::vector<int>{0, 2}));
+  EXPECT_EQ(EndClasses({{0, 0}, {1, 0}, {1, 1}, {0, 1}}), std::vector<int>{0});
+}
+
+TEST_F(InstrCollectiveTest, OtherGroupsJoinNothing) {
+  Instr start = Start("all_reduce", {1}, {1});
+  using List = std::vector<int64_t>;
+  const std::vector<Attrs> wrong = {
+      {{"group", std::string("tp")}},
+      {{"group", int64_t{3}}},
+      {{"classes", List{1}}},
+      {{"classes", List{2, 1}}},
+      {{"classes", List{1, 3}}},
+      {{"classes", List{0, 2}}, {"group", std::string("embedding")}},
+  };
+  for (const Attrs& attrs : wrong) {
+    start.attrs = attrs;
+    EXPECT_TRUE(JoinsClasses(start));
+    EXPECT_FALSE(JoinedClasses(mesh_, stages_, start).ok());
+  }
   SetJoinsEnds(&start);
+  EXPECT_FALSE(JoinedClasses(*Mesh::Create({{"tp", 2}}), stages_, start).ok());
   start.kind = InstrKind::kCompute;
-  EXPECT_FALSE(JoinsEnds(start));
+  EXPECT_FALSE(JoinsClasses(start));
 }
 
 TEST_F(InstrCollectiveTest, PartThatIsNoSingleChange) {

@@ -330,12 +330,6 @@ absl::optional<ActionRef> NeighbourInPlace(const std::vector<StagePlace>& stages
   return NeighbourInPlace(stages, chunks[static_cast<size_t>(ref.chunk)].stage, ref, next);
 }
 
-// The classes of the first and the last stage, which hold the copies of a tied weight.
-inline bool HoldsAnEnd(const Plan& plan, int coordinate) {
-  return !plan.stages.empty() && (plan.stages.front().rank_class == coordinate ||
-                                  plan.stages.back().rank_class == coordinate);
-}
-
 // The block of a class that a formal names in a call for `layer`: the one called `block`; where
 // that is empty, the layer's own, and where it is a number, that layer's own, never one of tied
 // parameters. Null: it holds none.

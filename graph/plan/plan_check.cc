@@ -269,10 +269,15 @@ class PlanCheck {
     check->Require(segment.workspace_bytes <= rank_class.memory.workspace, "plan_c15", "calls ",
                    EscapeBytes(segment.name), ", which may use ", segment.workspace_bytes,
                    " bytes of workspace, and has ", rank_class.memory.workspace);
-    check->Require(HoldsAnEnd(plan_, rank_class.coordinate) ||
-                       std::none_of(segment.instrs.begin(), segment.instrs.end(), JoinsEnds),
-                   "plan_c16", "calls ", EscapeBytes(segment.name),
-                   ", which joins the classes of the first and the last stage");
+    for (const Instr& instr : segment.instrs) {
+      if (!JoinsClasses(instr)) continue;
+      const absl::StatusOr<std::vector<int>> classes =
+          JoinedClasses(plan_.mesh, plan_.stages, instr);
+      if (!classes.ok()) continue;  // said of the segment
+      check->Require(std::count(classes->begin(), classes->end(), rank_class.coordinate) > 0,
+                     "plan_c16", "calls ", EscapeBytes(segment.name), ", which joins the classes ",
+                     absl::StrJoin(*classes, ", "));
+    }
   }
 
   static void CheckBinding(const Binding& binding, const Segment& segment, size_t formal,

@@ -205,10 +205,7 @@ class SegmentCheck {
       CheckTypes(instr, {instr.inputs[i]}, {instr.outputs[i]}, name);
       CheckInPlace(instr, i, name);
     }
-    if (const absl::optional<std::string> group = GroupNamed(instr)) {
-      CheckGroupNamed(instr, *group, name);
-      return;
-    }
+    if (JoinsClasses(instr)) return CheckJoins(instr, name);
     absl::optional<Collective> first;
     for (size_t i = 0; i < instr.inputs.size(); ++i) {
       const absl::optional<Collective> collective = PartOf(instr, i, name);
@@ -225,10 +222,8 @@ class SegmentCheck {
   }
 
   // Who may run it is checked where it is called.
-  void CheckGroupNamed(const Instr& instr, const std::string& group, const std::string& name) {
-    check_.Require(JoinsEnds(instr) && PipelineAxis(plan_.mesh) >= 0, "plan_c16", name,
-                   " joins the stages of group `", EscapeBytes(group),
-                   "`; the only such group is `embedding`, of a mesh with pp");
+  void CheckJoins(const Instr& instr, const std::string& name) {
+    check_.RequireOk(JoinedClasses(plan_.mesh, plan_.stages, instr).status(), "plan_c16", name);
     for (size_t i = 0; i < instr.inputs.size(); ++i) {
       check_.Require(SlotAt(instr.inputs[i]).sharding == SlotAt(instr.outputs[i]).sharding &&
                          instr.op->name == "all_reduce",

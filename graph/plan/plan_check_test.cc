@@ -4,6 +4,7 @@
 #include <string>
 
 #include "gmock/gmock.h"
+#include "graph/plan/instr_collective.h"
 #include "graph/plan/testing/odd_plan.h"
 #include "gtest/gtest.h"
 
@@ -197,13 +198,28 @@ TEST(PlanCheckTest, CollectivesBetweenStages) {
   plan.classes[2].coordinate = 2;
   plan.classes[2].chunks[0].stage = plan.classes[2].eval_chunks[0].stage = 2;
   plan.stages = {{0, 0}, {1, 0}, {2, 0}};
-  EXPECT_THAT(
-      std::string(CheckPlan(plan).message()),
-      HasSubstr("class 1: calls layer forward, which joins the classes of the first and the "
-                "last stage [plan_c16]"));
-  EXPECT_THAT(ErrorAfter([](Plan* p) { p->segments[1].instrs[0].attrs.Set("group", "tp"); }),
-              HasSubstr("instruction 0 joins the stages of group `tp`; the only such group is "
-                        "`embedding`, of a mesh with pp [plan_c16]"));
+  EXPECT_THAT(std::string(CheckPlan(plan).message()),
+              HasSubstr("class 1: calls layer forward, which joins the classes 0, 2 [plan_c16]"));
+  using List = std::vector<int64_t>;
+  const auto error_of = [&](const Attrs& attrs) {
+    for (Segment& segment : plan.segments) {
+      for (Instr& instr : segment.instrs) {
+        if (JoinsClasses(instr)) instr.attrs = attrs;
+      }
+    }
+    return std::string(CheckPlan(plan).message());
+  };
+  EXPECT_THAT(error_of({{"classes", List{1, 2}}}),
+              HasSubstr("which joins the classes 1, 2 [plan_c16]"));
+  EXPECT_THAT(error_of({{"classes", List{0, 1, 2}}}), Not(HasSubstr("plan_c16")));
+  EXPECT_THAT(error_of({{"group", std::string("t\np")}}),
+              HasSubstr("instruction 0: joins the classes of group `t\\x0Ap`; it says group "
+                        "`embedding`, those of the first and the last stage, or two or more of the "
+                        "3 classes along pp, ascending [plan_c16]"));
+  EXPECT_THAT(error_of({{"classes", List{0, 3}}}), HasSubstr("joins the classes 0, 3; it says"));
+  for (const List& wrong : {List{}, List{1}, List{-1, 0}, List{2, 0}, List{0, 0}}) {
+    EXPECT_THAT(error_of({{"classes", wrong}}), HasSubstr("ascending [plan_c16]"));
+  }
 }
 
 TEST(PlanCheckTest, WhatAStartTakesTogether) {

@@ -1,6 +1,7 @@
 #include "graph/plan/step_tables.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -19,7 +20,7 @@ std::string FormOf(const Segment& segment, const StepStart& start, const Mesh& m
   const Instr& instr = *start.instr;
   std::string form = instr.op->name;
   for (AxisId axis : start.collective.parts[0].axes) absl::StrAppend(&form, ".", axis);
-  absl::StrAppend(&form, start.collective.joins_ends ? " ends" : "");
+  for (int c : start.collective.classes) absl::StrAppend(&form, " class ", c);
   for (size_t i = 0; i < instr.inputs.size(); ++i) {
     for (int number : {instr.inputs[i], instr.outputs[i]}) {
       const Slot& slot = SlotAt(segment, number);
@@ -60,7 +61,7 @@ class Builder {
   StepStart StartOf(const Segment& segment, const Instr& instr) {
     StepStart start;
     start.instr = &instr;
-    start.collective = CollectiveOf(plan_.mesh, segment, instr);
+    start.collective = CollectiveOf(plan_.mesh, plan_.stages, segment, instr);
     if (pipeline_ >= 0 && start.collective.axes().Contains(pipeline_)) {
       start.group = GroupOf(start.collective);
     }
@@ -71,15 +72,17 @@ class Builder {
   }
 
   int GroupOf(const InstrCollective& collective) {
-    const std::pair<uint32_t, bool> key = {collective.axes().bits(), collective.joins_ends};
+    const std::pair<uint32_t, std::vector<int>> key = {collective.axes().bits(),
+                                                       collective.classes};
     const auto [it, is_new] = group_numbers_.try_emplace(key, tables_.groups.size());
     if (!is_new) return static_cast<int>(it->second);
-    std::vector<int> members;
-    for (int c = 0; c < static_cast<int>(plan_.classes.size()); ++c) {
-      if (!collective.joins_ends || HoldsAnEnd(plan_, c)) members.push_back(c);
+    std::vector<int> members = collective.classes;
+    if (members.empty()) {
+      members.resize(plan_.classes.size());
+      std::iota(members.begin(), members.end(), 0);
     }
     tables_.groups.push_back(std::move(members));
-    tables_.group_names.push_back(GroupName(collective, plan_.mesh));
+    tables_.group_names.push_back(collective.group);
     return static_cast<int>(it->second);
   }
 
@@ -156,7 +159,7 @@ class Builder {
   StepTables& tables_;
   const Plan& plan_;
   const AxisId pipeline_;
-  absl::flat_hash_map<std::pair<uint32_t, bool>, size_t> group_numbers_;
+  absl::flat_hash_map<std::pair<uint32_t, std::vector<int>>, size_t> group_numbers_;
   absl::flat_hash_map<std::string, size_t> signatures_;
 };
 

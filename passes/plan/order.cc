@@ -31,8 +31,10 @@ absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machin
     train.push_back({&from.train.chunks, &from.train.update, &lists.train});
     eval.push_back({&from.eval.chunks, &from.eval.update, &lists.eval});
   }
-  const SimulationSpec spec{
-      {staged.mesh, machine}, staged.segments, staged.stages, schedule.micro_batches};
+  const SimulationSpec spec{{staged.mesh, machine, staged.stages},
+                            staged.segments,
+                            staged.stages,
+                            schedule.micro_batches};
   StepSimulator evaluation(spec, std::move(eval), false);
   MGC_RETURN_IF_ERROR(evaluation.Run().status());
   StepSimulator training(spec, std::move(train), step != nullptr);

@@ -40,26 +40,28 @@ class PlanLoader {
   }
 
   int GroupOf(const InstrCollective& collective) {
-    const std::pair<uint32_t, bool> key = {collective.axes().bits(), collective.joins_ends};
+    const std::pair<uint32_t, std::vector<int>> key = {collective.axes().bits(),
+                                                       collective.classes};
     const auto [it, is_new] = group_numbers_.try_emplace(key, out_->groups.size());
     if (!is_new) return it->second;
     out_->groups.emplace_back();
     for (int64_t rank = 0; rank < plan_.mesh.world_size(); ++rank) {
       const std::vector<int64_t> group = plan_.mesh.Group(rank, collective.axes());
       std::vector<int> members(group.begin(), group.end());
-      if (collective.joins_ends) KeepEnds(&members);
+      if (!collective.classes.empty()) KeepClasses(collective.classes, &members);
       out_->groups.back().push_back(std::move(members));
     }
     return it->second;
   }
 
-  // Of ranks along the pipeline those of the first and the last stage.
-  void KeepEnds(std::vector<int>* members) const {
+  // Of ranks along the pipeline those of some classes.
+  void KeepClasses(const std::vector<int>& classes, std::vector<int>* members) const {
     const AxisId pipeline = PipelineAxis(plan_.mesh);
-    const auto is_inner = [&](int rank) {
-      return !HoldsAnEnd(plan_, static_cast<int>(plan_.mesh.Coordinate(rank, pipeline)));
+    const auto is_other = [&](int rank) {
+      return !std::binary_search(classes.begin(), classes.end(),
+                                 static_cast<int>(plan_.mesh.Coordinate(rank, pipeline)));
     };
-    members->erase(std::remove_if(members->begin(), members->end(), is_inner), members->end());
+    members->erase(std::remove_if(members->begin(), members->end(), is_other), members->end());
   }
 
   void LoadClass(const PlanClass& plan_class, LoadedClass* out) {
@@ -158,7 +160,7 @@ class PlanLoader {
 
   LoadedPlan* out_;
   const Plan& plan_;
-  absl::flat_hash_map<std::pair<uint32_t, bool>, int> group_numbers_;
+  absl::flat_hash_map<std::pair<uint32_t, std::vector<int>>, int> group_numbers_;
 };
 
 }  // namespace

@@ -93,7 +93,7 @@ std::string NameOfItem(const LoadedPlan& plan, int rank, bool eval, const CommIt
   const LoadedCall& call = (*program.calls[item.action])[item.call];
   const LoadedExchange& exchange = call.segment->exchanges[item.exchange];
   const InstrCollective& collective = exchange.start->collective;
-  return absl::StrCat(NameOf(collective.kind()), " ", GroupName(collective, plan.plan.mesh));
+  return absl::StrCat(NameOf(collective.kind()), " ", collective.group);
 }
 
 absl::Status FailureOfInstr(const LoadedPlan& plan, int rank, bool eval, size_t action,

@@ -19,6 +19,7 @@
 #include "runtime/data/input_files.h"
 #include "runtime/data/safetensors.h"
 #include "runtime/train/trainer.h"
+#include "tests/same_loss/shared_layers.h"
 
 namespace mgc {
 namespace {
@@ -127,6 +128,7 @@ std::string NameOf(const TrainCase& c) {
   if (c.vocab_multiple > 1) absl::StrAppend(&name, "by", c.vocab_multiple);
   if (c.kv_heads > 0) absl::StrAppend(&name, "_kv", c.kv_heads);
   if (c.layers > 0) absl::StrAppend(&name, "_layers", c.layers);
+  if (!c.shared.empty()) absl::StrAppend(&name, "_", c.shared);
   if (p.layout.layout) absl::StrAppend(&name, "_layout");
   if (p.layout.decoder_first_layers)
     absl::StrAppend(&name, "_first", *p.layout.decoder_first_layers);
@@ -157,6 +159,9 @@ absl::StatusOr<CaseModel> ModelOf(const TrainCase& c) {
   model_options.vocab_multiple = c.vocab_multiple;
   MGC_ASSIGN_OR_RETURN(Graph model,
                        BuildModel(config, c.parallel.micro_batch_size * c.dp, seq, model_options));
+  if (!c.shared.empty()) {
+    MGC_ASSIGN_OR_RETURN(model, ShareLayers(model, c.shared));
+  }
   return CaseModel{std::move(model), DimsOf(config), std::move(options)};
 }
 

@@ -24,6 +24,7 @@ struct TrainCase {
   int64_t heads = 0;     // 0: the preset's, and its size of a head
   int64_t head_dim = 0;
   bool stretched = false;  // rotary frequencies as in Llama 3.1, for a short first length
+  std::string shared;      // how layers share parameters (shared_layers.h); empty: they do not
   int64_t dp = 1;
   ParallelConfig parallel;  // world size and sequence length are filled in
 };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "tests/plan_forms/corpus.h"
 
@@ -131,7 +132,8 @@ class TablesCheck {
     for (int64_t rank : plan_.mesh.Group(0, start.collective.axes())) {
       coordinates.insert(pipeline < 0 ? 0 : plan_.mesh.Coordinate(rank, pipeline));
     }
-    if (start.collective.joins_ends) coordinates = {*coordinates.begin(), *coordinates.rbegin()};
+    const std::vector<int>& classes = start.collective.classes;
+    if (!classes.empty()) coordinates = {classes.begin(), classes.end()};
     return coordinates;
   }
 
@@ -149,7 +151,11 @@ class TablesCheck {
       Expect(start.instr == starts[i], name);
       const Slot& from = segment.slots[static_cast<size_t>(starts[i]->inputs[0])];
       const Slot& to = segment.slots[static_cast<size_t>(starts[i]->outputs[0])];
-      Expect(start.collective.joins_ends == (from.sharding == to.sharding), name + " ends");
+      // Of the corpus, only copies at the two ends are summed.
+      const int last = static_cast<int>(plan_.classes.size()) - 1;
+      const bool ends = from.sharding == to.sharding;
+      Expect(start.collective.classes == (ends ? std::vector<int>{0, last} : std::vector<int>()),
+             name + " classes");
       const std::set<int64_t> classes = CoordinatesOf(start);
       const bool joins = classes.size() > 1;
       Expect(joins == (start.group != kOwnGroup), name + " group");
@@ -183,7 +189,7 @@ class TablesCheck {
   }
   std::string Form(const Segment& segment, const StepStart& start) const {
     std::string form = absl::StrCat(start.instr->op->name, start.collective.axes().bits(),
-                                    start.collective.joins_ends);
+                                    absl::StrJoin(start.collective.classes, ","));
     for (const std::vector<int>* list : {&start.instr->inputs, &start.instr->outputs}) {
       for (int number : *list) {
         const Slot& slot = segment.slots[static_cast<size_t>(number)];
@@ -267,10 +273,10 @@ INSTANTIATE_TEST_SUITE_P(
                [](StepTables* t) { JoiningStart(t).instr = t->segments[0].starts[0].instr; }},
         Damage{"axes",
                [](StepTables* t) { JoiningStart(t).collective.parts[0].axes = AxisList(); }},
-        Damage{"joins_ends",
+        Damage{"classes",
                [](StepTables* t) {
-                 bool& joins_ends = JoiningStart(t).collective.joins_ends;
-                 joins_ends = !joins_ends;
+                 std::vector<int>& classes = JoiningStart(t).collective.classes;
+                 classes = classes.empty() ? std::vector<int>{0, 1} : std::vector<int>();
                }},
         Damage{"group", [](StepTables* t) { JoiningStart(t).group = kOwnGroup; }},
         Damage{"members", [](StepTables* t) { t->groups[0].pop_back(); }},

@@ -125,9 +125,8 @@ TEST(PlacementDamageTest, ZeroPiecesNotReducedOrNotGathered) {
 TEST(PlacementDamageTest, TiedGradientsNotAddedUp) {
   EXPECT_THAT(
       Without("pp2", "embedding.update2", "all_reduce"),
-      HasSubstr("class 0, parameter embedding.word: is held by 2 stages, and its gradient is "
-                "summed over them 0 times instead of once: an all_reduce of group `embedding` is "
-                "missing before the mean [placement_v11]"));
+      HasSubstr("class 0, parameter embedding.word: is held by the classes 0, 1: an all_reduce of "
+                "its gradient between them is missing before the mean [placement_v11]"));
 }
 
 TEST(PlacementDamageTest, ParameterNotUpdated) {

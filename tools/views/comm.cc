@@ -35,7 +35,7 @@ class Collector {
     if (call.layer >= 0 && call.layer < plan_.model.num_layers()) layer = call.layer;
     for (const Instr& instr : segment.instrs) {
       if (instr.kind != InstrKind::kStart) continue;
-      const InstrCollective collective = CollectiveOf(plan_.mesh, segment, instr);
+      const InstrCollective collective = CollectiveOf(plan_.mesh, plan_.stages, segment, instr);
       AddOne({stage_, phase_, layer, std::string(NameOf(collective.kind())),
               plan_.mesh.GroupName(collective.axes()), collective.label, 1,
               collective.payload_bytes,

@@ -131,7 +131,7 @@ std::string InstrText(const Plan& plan, const Segment& segment, const Instr& ins
       return absl::StrCat(ResultsOf(plan, segment, instr), " = load(\"", instr.attrs.Text("name"),
                           "\")");
     case InstrKind::kStart: {
-      const InstrCollective collective = CollectiveOf(plan.mesh, segment, instr);
+      const InstrCollective collective = CollectiveOf(plan.mesh, plan.stages, segment, instr);
       return absl::StrCat("start ", instr.collective, ": ", NameOf(collective.kind()),
                           collective.label.empty() ? "" : " ", collective.label, " over ",
                           plan.mesh.GroupName(collective.axes()), ", ",

@@ -74,7 +74,7 @@ void CollectiveRuns::RunLocal(const InstrSite& site) {
 
 Tiles CollectiveRuns::Exchange(absl::Span<const InstrSite> sites, size_t s, size_t part) {
   const InstrSite& site = sites[s];
-  if (JoinsEnds(*site.instr)) return SumOverSites(sites, part);
+  if (JoinsClasses(*site.instr)) return SumOverSites(sites, part);
   const absl::StatusOr<CollectiveUse> use = UseOf(site, part);
   if (!use.ok()) {
     state_.Fail(use.status(), state_.PlaceOf(site));
@@ -106,7 +106,7 @@ size_t CollectiveRuns::SiteOfClass(absl::Span<const InstrSite> sites, int64_t co
   return 0;
 }
 
-// Tied weights: the gradients of the first and the last stage are added.
+// Tied weights: the gradients of the classes that hold copies are added.
 Tiles CollectiveRuns::SumOverSites(absl::Span<const InstrSite> sites, size_t part) {
   Tiles sum = pending_[KeyOf(sites[0])][part];
   for (size_t s = 1; s < sites.size(); ++s) {

@@ -41,7 +41,7 @@ class StepPlacement {
     for (size_t s = 0; s < stages; ++s) RunAll(ChunkOf(s).reduce, s);
     for (size_t c = 0; c < classes_.size(); ++c) RunUpdate(c);
     CheckShares();
-    const BlockHolders holders = CountHolders(plan_);
+    const BlockHolders holders = FindHolders(plan_);
     for (size_t c = 0; c < classes_.size(); ++c) {
       if (!eval_) CheckParameters(plan_, plan_.classes[c], holders, &classes_[c], &findings_);
       CheckReports(plan_, plan_.classes[c], eval_, &classes_[c], &findings_);

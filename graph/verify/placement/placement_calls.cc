@@ -70,18 +70,27 @@ void ClassCalls::Run(const Site& site) {
     const Instr& instr = site.segment->instrs[i];
     // Each result of a bucket comes from its own operand.
     const bool bucket = instr.kind == InstrKind::kStart;
-    int tied_sums = JoinsEnds(instr) ? 1 : 0;
-    std::vector<int> of_operand;
+    const std::vector<int>* classes = JoinedBy(instr);
+    TiedSum most;
+    std::vector<TiedSum> of_operand(instr.inputs.size());
     for (size_t k = 0; k < instr.inputs.size(); ++k) {
-      int sums = 0;
-      Read(site, i, k, &sums);
-      of_operand.push_back(sums + (bucket ? tied_sums : 0));
+      TiedSum& sum = of_operand[k];
+      Read(site, i, k, &sum);
+      if (classes != nullptr) sum = {sum.times + 1, classes};
+      if (sum.times > most.times) most = sum;
     }
-    for (int sums : of_operand) tied_sums = std::max(tied_sums, sums);
     for (size_t k = 0; k < instr.outputs.size(); ++k) {
-      Write(site, i, instr.outputs[k], bucket ? of_operand[k] : tied_sums);
+      Write(site, i, instr.outputs[k], bucket ? of_operand[k] : most);
     }
   }
+}
+
+// The classes between which a start sums copies, null for all else.
+const std::vector<int>* ClassCalls::JoinedBy(const Instr& instr) {
+  if (!JoinsClasses(instr)) return nullptr;
+  const auto [it, is_new] = joined_.try_emplace(&instr);
+  if (is_new) it->second = *JoinedClasses(plan_.mesh, plan_.stages, instr);  // plan_c16
+  return &it->second;
 }
 
 PlacedValues& ClassCalls::SpaceOf(const Site& site, const Slot& slot, int64_t* address) {
@@ -93,7 +102,7 @@ PlacedValues& ClassCalls::SpaceOf(const Site& site, const Slot& slot, int64_t* a
   return (*site.values)[static_cast<size_t>(binding.base)];
 }
 
-void ClassCalls::Read(const Site& site, size_t instr, size_t operand, int* tied_sums) {
+void ClassCalls::Read(const Site& site, size_t instr, size_t operand, TiedSum* tied_sum) {
   const int index = site.segment->instrs[instr].inputs[operand];
   const Slot& slot = site.segment->slots[static_cast<size_t>(index)];
   int64_t address = 0;
@@ -101,7 +110,7 @@ void ClassCalls::Read(const Site& site, size_t instr, size_t operand, int* tied_
   const PlacedValue* value = space.At(address);
   if (value != nullptr && (SameStorage(*value->type, slot.type) || !IsVector(slot))) {
     ReadValue(site, instr, operand, *value, slot.type, slot.sharding, 0);
-    if (!slot.type.dims.empty()) *tied_sums = value->tied_sums;
+    *tied_sum = value->tied_sum;
     return;
   }
   if (IsVector(slot)) {
@@ -211,7 +220,7 @@ std::string ClassCalls::Mismatch(const PlacedValue& value, const TensorType& typ
                       ExplainChange(from, to, plan_.mesh));
 }
 
-void ClassCalls::Write(const Site& site, size_t instr, int slot_index, int tied_sums) {
+void ClassCalls::Write(const Site& site, size_t instr, int slot_index, const TiedSum& tied_sum) {
   const Slot& slot = site.segment->slots[static_cast<size_t>(slot_index)];
   int64_t address = 0;
   PlacedValues& space = SpaceOf(site, slot, &address);
@@ -222,7 +231,8 @@ void ClassCalls::Write(const Site& site, size_t instr, int slot_index, int tied_
   value.by = site.segment;
   value.instr = instr;
   value.of_stage = site.of_stage;
-  value.tied_sums = slot.type.dims.empty() ? 0 : tied_sums;
+  // A gradient is of f32; scalars of f64, the norm and what comes of it, concern all parameters.
+  if (!IsScalar(slot.type)) value.tied_sum = tied_sum;
   Place(value, address, plan_.mesh, &space);
 }
 

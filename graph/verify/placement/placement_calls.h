@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "graph/base/diagnostic.h"
@@ -17,6 +18,13 @@
 #include "graph/verify/common/address_map.h"
 
 namespace mgc {
+
+// How the copies of a tied weight, or of what comes of its gradient, were summed on the way to a
+// value.
+struct TiedSum {
+  int times = 0;
+  const std::vector<int>* classes = nullptr;  // over which, the last time
+};
 
 // A value as it was written. Types and shardings belong to the plan.
 struct PlacedValue {
@@ -26,7 +34,7 @@ struct PlacedValue {
   const Segment* by = nullptr;  // who wrote it; null: there from the start
   size_t instr = 0;
   bool of_stage = false;  // made for one layer: the other stages have none
-  int tied_sums = 0;      // how often the copies of a tied weight were summed on its way
+  TiedSum tied_sum;
 };
 // One address space: the arena of a class, the frame or a boundary of a chunk.
 using PlacedValues = AddressMap<PlacedValue>;
@@ -77,13 +85,14 @@ class ClassCalls {
 
   void Run(const Site& site);
   PlacedValues& SpaceOf(const Site& site, const Slot& slot, int64_t* address);
-  void Read(const Site& site, size_t instr, size_t operand, int* tied_sums);
+  void Read(const Site& site, size_t instr, size_t operand, TiedSum* tied_sum);
   StageShare& ShareOf(const Site& site, size_t instr, size_t operand);
   void ReadEntries(const Site& site, size_t instr, size_t operand, const PlacedValues& space,
                    int64_t address);
   void ReadValue(const Site& site, size_t instr, size_t operand, const PlacedValue& value,
                  const TensorType& type, const Sharding& sharding, int64_t entry);
-  void Write(const Site& site, size_t instr, int slot, int tied_sums);
+  void Write(const Site& site, size_t instr, int slot, const TiedSum& tied_sum);
+  const std::vector<int>* JoinedBy(const Instr& instr);
   bool MayBeZero(const Site& site, size_t instr, size_t operand) const;
   bool IsZero(const PlacedValues& space, int64_t begin, int64_t end) const;
   void Add(const Site& site, size_t instr, int slot, absl::string_view label,
@@ -95,6 +104,7 @@ class ClassCalls {
   const AxisId pipeline_;
   StageShares& shares_;
   Diagnostics& findings_;
+  std::map<const Instr*, std::vector<int>> joined_;  // by starts that join classes
   PlacedValues arena_;
   PlacedValues transient_;
   int64_t entries_read_ = 0;  // of vectors

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "graph/base/file.h"
 #include "graph/verify/placement/placement_segment.h"
 
@@ -41,8 +41,9 @@ class ParameterCheck {
   ParameterCheck(const Plan& plan, ClassCalls* calls, Diagnostics* findings)
       : plan_(plan), calls_(*calls), findings_(*findings) {}
 
-  // `copies`: stages that hold it; `mean`: address of its mean gradient, or -1.
-  void Check(const HeldBlock& held, const ParamEntry& entry, int copies, int64_t mean) {
+  // `holders`: the classes that hold it; `mean`: address of its mean gradient, or -1.
+  void Check(const HeldBlock& held, const ParamEntry& entry, const std::vector<int>& holders,
+             int64_t mean) {
     name_ = NameOf(held, entry);
     state_storage_ = entry.state_sharding.storage;
     const PlacedValue* param =
@@ -50,21 +51,29 @@ class ParameterCheck {
     Require("first moment", held.state_base + entry.m_offset, entry.type, entry.state_sharding);
     Require("second moment", held.state_base + entry.v_offset, entry.type, entry.state_sharding);
     if (mean >= 0) Require("mean gradient", mean, entry.type, entry.state_sharding);
-    const int sums = copies > 1 ? 1 : 0;
-    if (param == nullptr || param->tied_sums == sums) return;
-    Add("placement_v11",
-        copies > 1
-            ? absl::StrCat("is held by ", copies,
-                           " stages, and its gradient is summed over "
-                           "them ",
-                           param->tied_sums,
-                           " times instead of once: an all_reduce "
-                           "of group `embedding` ",
-                           param->tied_sums == 0 ? "is missing" : "is too much", " before the mean")
-            : absl::StrCat("is held by one stage, and its gradient is summed over stages"));
+    if (param != nullptr) CheckSum(param->tied_sum, holders);
   }
 
  private:
+  // Once between those that hold a copy, and where one class holds all of it not at all.
+  void CheckSum(const TiedSum& sum, const std::vector<int>& holders) {
+    const auto list = [](const std::vector<int>& classes) {
+      return absl::StrCat(classes.size() == 1 ? "class " : "the classes ",
+                          absl::StrJoin(classes, ", "));
+    };
+    const int due = holders.size() > 1 ? 1 : 0;
+    if (sum.times == due && (due == 0 || *sum.classes == holders)) return;
+    Add("placement_v11",
+        sum.times == 0
+            ? absl::StrCat(
+                  "is held by ", list(holders),
+                  ": an all_reduce of its gradient between them is missing before the mean")
+            : absl::StrCat(
+                  "is held by ", list(holders), ", its gradient is summed between ",
+                  list(*sum.classes),
+                  sum.times == due ? "" : absl::StrCat(", ", sum.times, " times, not ", due)));
+  }
+
   void Add(absl::string_view label, absl::string_view text) {
     findings_.Add(label, absl::StrCat(calls_.place(), ", parameter ", EscapeBytes(name_)), text);
   }
@@ -250,12 +259,14 @@ void PlaceInputs(const Plan& plan, const PlanClass& rank_class, ClassCalls* call
   }
 }
 
-BlockHolders CountHolders(const Plan& plan) {
+BlockHolders FindHolders(const Plan& plan) {
   BlockHolders holders;
   for (const PlanClass& rank_class : plan.classes) {
-    absl::flat_hash_set<std::pair<int, int>> mine;
     for (const HeldBlock& held : rank_class.blocks) {
-      if (mine.emplace(held.block, held.layer).second) ++holders[{held.block, held.layer}];
+      std::vector<int>& classes = holders[{held.block, held.layer}];
+      if (classes.empty() || classes.back() != rank_class.coordinate) {
+        classes.push_back(rank_class.coordinate);
+      }
     }
   }
   return holders;

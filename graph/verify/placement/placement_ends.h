@@ -20,12 +20,13 @@ void CheckModelInputs(const Plan& plan, Diagnostics* findings);
 // Parameters, moments and scalars stand where the plan says, each in its own sharding.
 void PlaceInputs(const Plan& plan, const PlanClass& rank_class, ClassCalls* calls);
 
-// How many classes hold a block for a layer.
-using BlockHolders = absl::flat_hash_map<std::pair<int, int>, int>;
-BlockHolders CountHolders(const Plan& plan);
+// The classes that hold a block for a layer, ascending.
+using BlockHolders = absl::flat_hash_map<std::pair<int, int>, std::vector<int>>;
+BlockHolders FindHolders(const Plan& plan);
 
 // After the update: every parameter, moment and mean gradient has been written, in its own
-// sharding; gradients of tied weights have been summed over the stages that hold copies, once.
+// sharding; gradients of tied weights have been summed once, over exactly the classes that hold
+// copies.
 void CheckParameters(const Plan& plan, const PlanClass& rank_class, const BlockHolders& holders,
                      ClassCalls* calls, Diagnostics* findings);
 

@@ -130,7 +130,7 @@ class SegmentPlacement {
 
   void CheckStart(size_t index) {
     const Instr& instr = segment_.instrs[index];
-    if (JoinsEnds(instr)) {
+    if (JoinsClasses(instr)) {
       if (!of_stage_) {
         Add(index, "placement_v5", "sums copies of tied weights where there are none");
       }
@@ -138,7 +138,7 @@ class SegmentPlacement {
     }
     // Kind and axes are one for all operands: plan_c17.
     if (of_stage_ && pipeline_ >= 0 &&
-        CollectiveOf(plan_.mesh, segment_, instr).axes().Contains(pipeline_)) {
+        CollectiveOf(plan_.mesh, plan_.stages, segment_, instr).axes().Contains(pipeline_)) {
       Add(index, "placement_v5", "goes over pp inside a layer, which the other stages do not run");
       return;
     }

@@ -92,7 +92,7 @@ class AxisDropper {
 
   // Whether all of what a collective does is over axes that are dropped.
   bool Vanishes(const Segment& segment, const Instr& instr) const {
-    if (instr.op == nullptr || !instr.op->collective || JoinsEnds(instr)) return false;
+    if (instr.op == nullptr || !instr.op->collective || JoinsClasses(instr)) return false;
     for (size_t part = 0; part < instr.inputs.size(); ++part) {
       const absl::StatusOr<Collective> collective = CollectiveOfPart(segment, instr, part);
       if (!collective.ok() || !dropped_.ContainsAll(collective->axes.AsSet())) return false;
@@ -139,7 +139,7 @@ class AxisDropper {
 
   static absl::Status CheckCollectives(const Segment& segment) {
     for (const Instr& instr : segment.instrs) {
-      if (instr.op == nullptr || !instr.op->collective || JoinsEnds(instr)) continue;
+      if (instr.op == nullptr || !instr.op->collective || JoinsClasses(instr)) continue;
       for (size_t part = 0; part < instr.inputs.size(); ++part) {
         const absl::Status status = CollectiveOfPart(segment, instr, part).status();
         if (status.ok()) continue;

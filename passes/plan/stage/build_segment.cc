@@ -29,6 +29,15 @@ bool IsData(const Parts& parts, ValueId id) {
   return input != nullptr && input->kind == InputKind::kData;
 }
 
+// One sum between the classes that hold copies of a parameter.
+void SumCopies(const SegmentContext& context, ValueId param, Instr* start) {
+  const std::vector<int>& classes = context.places->shared()->ClassesOf(param);
+  const bool ends = classes == EndClasses(*context.stages);
+  start->op = FindOp("all_reduce");
+  start->attrs = {{"label", std::string(ends ? "embedding" : "shared")}};
+  SetJoinedClasses(classes, *context.stages, start);
+}
+
 class Builder {
  public:
   Builder(const SegmentContext& context, const Part& part)
@@ -129,7 +138,7 @@ class Builder {
   }
 
   // The accumulators of a tied parameter: those that the class holds are added, and the result is
-  // summed over the first and last stage where those hold the others (CheckShared).
+  // summed over the classes that hold the others.
   bool AddTied(const Node& node) {
     std::vector<ValueId> held;
     for (ValueId id : node.inputs) {
@@ -141,9 +150,7 @@ class Builder {
     slots_.StandIn(node.outputs[0], held[0]);
     if (held.size() > 1) AddCompute(node, held);
     Instr start = NewInstr(node, InstrKind::kStart);
-    start.op = FindOp("all_reduce");
-    start.attrs = {{"label", std::string("embedding")}};
-    SetJoinsEnds(&start);
+    SumCopies(context_, parts_.ParamOf(node.outputs[0]), &start);
     start.inputs = {slots_.Of(held.size() > 1 ? node.outputs[0] : held[0])};
     start.outputs = start.inputs;
     Start(std::move(start), {node.outputs[0]});

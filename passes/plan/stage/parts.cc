@@ -1,8 +1,11 @@
 #include "passes/plan/stage/parts.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "graph/ir/collective.h"
 #include "graph/ir/op.h"
+#include "graph/ir/step_vector.h"
 
 namespace mgc {
 
@@ -15,6 +18,7 @@ Parts::Parts(const Graph& graph)
     : graph_(graph),
       users_(graph.Users()),
       parts_(graph.nodes().size()),
+      is_norm_share_(graph.nodes().size(), false),
       param_of_(graph.values().size(), kNone),
       home_layer_(graph.values().size(), kNoLayer),
       tied_(graph.values().size(), false),
@@ -23,6 +27,7 @@ Parts::Parts(const Graph& graph)
       root_(graph.values().size(), kNone) {
   FindHomes();
   FindChains();
+  FindNormShares();
   Number();
 }
 
@@ -76,6 +81,18 @@ void Parts::FindChain(const Node& node, size_t result) {
   is_gradient_[Index(out)] = is_gradient_[Index(in)] && same_rank;
   const bool stays = MayTakePlace(*node.op, result, static_cast<size_t>(operand));
   if (is_gradient_[Index(out)] && stays) root_[Index(out)] = in;
+}
+
+// What only the vector of squares reads, at last.
+void Parts::FindNormShares() {
+  for (size_t n = graph_.nodes().size(); n-- > 0;) {
+    const Node& node = graph_.nodes()[n];
+    if (node.phase != Phase::kUpdate || param_of_[Index(node.outputs[0])] == kNone) continue;
+    const std::vector<NodeId>& users = users_[Index(node.outputs[0])];
+    is_norm_share_[n] = !users.empty() && std::all_of(users.begin(), users.end(), [&](NodeId user) {
+      return PacksStepVector(graph_.node(user)) || IsNormShare(user);
+    });
+  }
 }
 
 bool Parts::IsFirstReduction(const Node& node) const {

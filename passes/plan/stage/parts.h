@@ -54,6 +54,9 @@ class Parts {
   // output is its target, a gradient's reduction and mean replace its sum as far as their ops allow
   // it (OpDef::in_place). Itself for all others.
   ValueId RootOf(ValueId id) const;
+  // Whether a node of the update makes a gradient's share of the norm: of copies of a parameter
+  // only the owner's counts.
+  bool IsNormShare(NodeId node) const { return is_norm_share_[static_cast<size_t>(node)]; }
   // Whether the value is a gradient on its way through the update (sum, reduced, mean): those are
   // in the gradients' memory.
   bool IsGradient(ValueId id) const { return is_gradient_[Index(id)]; }
@@ -63,12 +66,14 @@ class Parts {
   void FindHomes();
   void FindChains();
   void FindChain(const Node& node, size_t result);
+  void FindNormShares();
   void Number();
   bool IsFirstReduction(const Node& node) const;
 
   const Graph& graph_;
   std::vector<std::vector<NodeId>> users_;
-  std::vector<Part> parts_;        // by node
+  std::vector<Part> parts_;  // by node
+  std::vector<bool> is_norm_share_;
   std::vector<ValueId> param_of_;  // by value
   std::vector<int> home_layer_;    // likewise
   std::vector<bool> tied_;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "graph/ir/graph.h"
 #include "graph/plan/plan.h"
@@ -18,6 +19,7 @@ namespace mgc {
 // What differs between the classes that run one part.
 struct SegmentContext {
   const ValuePlaces* places = nullptr;
+  const std::vector<StagePlace>* stages = nullptr;
   // Whether the class holds the values of a layer.
   std::function<bool(int layer)> holds;
 };

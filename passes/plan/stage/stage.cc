@@ -77,6 +77,7 @@ class ClassStager {
       for (int layer : LayersOf(Content(stage))) held_.insert(layer);
     }
     context_.places = &places;
+    context_.stages = &placement.places;
     context_.holds = [this](int layer) { return held_.count(layer) > 0; };
   }
 
@@ -128,7 +129,7 @@ class ClassStager {
       const Node& node = parts_.graph().node(id);
       const ValueId param = parts_.ParamOf(node.outputs[0]);
       if (param == kNone || !HoldsCopy(param)) continue;
-      if (parts_.graph().type(node.outputs[0]).ndim() > 0) mine.push_back(id);
+      if (!parts_.IsNormShare(id)) mine.push_back(id);
     }
     return mine;
   }
@@ -270,14 +271,15 @@ class Stager {
         eval_crossings_(eval_parts_, placement, &train_crossings_),
         train_bundles_(train_parts_, train_crossings_, NumStages(placement)),
         eval_bundles_(eval_parts_, eval_crossings_, NumStages(placement)),
-        train_places_(train_parts_, train_crossings_, train_bundles_, nullptr),
-        eval_places_(eval_parts_, eval_crossings_, eval_bundles_, &train_places_),
+        shared_(train_parts_, train_crossings_, placement),
+        train_places_(train_parts_, train_crossings_, train_bundles_, shared_),
+        eval_places_(eval_parts_, eval_crossings_, eval_bundles_, train_places_),
         placement_(placement) {}
 
   absl::StatusOr<StagedPlan> Run() {
     MGC_RETURN_IF_ERROR(train_crossings_.Check());
     MGC_RETURN_IF_ERROR(eval_crossings_.Check());
-    MGC_RETURN_IF_ERROR(CheckShared(train_parts_, train_crossings_, placement_));
+    MGC_RETURN_IF_ERROR(shared_.Check());
     plan_.mesh = train_parts_.graph().mesh();
     plan_.stages = placement_.places;
     const auto train_nodes = NodesByPart(train_parts_);
@@ -312,39 +314,25 @@ class Stager {
   }
 
   void AddBlocks(const std::set<int>& held, StagedClass* made) {
-    const Graph& graph = train_parts_.graph();
-    std::set<int> tied_layers;
-    for (const GraphInput& input : graph.inputs()) {
-      if (input.kind == InputKind::kParam && train_parts_.IsTied(input.value)) {
-        tied_layers.insert(train_parts_.HomeLayer(input.value));
-      }
-    }
-    for (int layer : held) {
-      made->blocks.push_back({BlockOf(layer, false), layer, true});
-    }
-    for (int layer : tied_layers) {
-      bool used = held.count(layer) > 0;
-      for (ValueId param : train_places_.ParamsOf(layer, true)) {
-        for (NodeId user : train_parts_.users()[static_cast<size_t>(param)]) {
-          const Node& node = graph.node(user);
-          used = used || (node.phase != Phase::kUpdate && held.count(node.layer) > 0);
-        }
-      }
-      if (used) made->blocks.push_back({BlockOf(layer, true), layer, held.count(layer) > 0});
+    for (int layer : held) made->blocks.push_back({BlockOf(layer, ""), layer, true});
+    for (const auto& [block, classes] : shared_.blocks()) {
+      const auto& [layer, name] = block;
+      if (std::count(classes.begin(), classes.end(), made->coordinate) == 0) continue;
+      made->blocks.push_back({BlockOf(layer, name), layer, held.count(layer) > 0});
     }
   }
 
-  // The block of a layer's parameters; layers with the same share it. Of several kinds of layers
-  // the second is called `layer.2`.
-  int BlockOf(int layer, bool tied) {
+  // The block of a layer's own parameters (`shared` is empty), or of some it shares; layers with
+  // the same share it. Of several kinds of layers the second is called `layer.2`.
+  int BlockOf(int layer, const std::string& shared) {
     const Graph& graph = train_parts_.graph();
-    const std::string kind = tied ? TiedBlockOf(layer) : LayerKind(layer, graph.num_layers());
+    const std::string kind = shared.empty() ? LayerKind(layer, graph.num_layers()) : shared;
     ParamBlock block;
-    const ValuePlaces::BlockBytes& bytes = train_places_.block(layer, tied);
+    const ValuePlaces::BlockBytes& bytes = train_places_.block(layer, shared);
     block.param_bytes = bytes.params;
     block.grad_bytes = bytes.grads;
     block.state_bytes = bytes.states;
-    for (ValueId param : train_places_.ParamsOf(layer, tied)) {
+    for (ValueId param : train_places_.ParamsOf(layer, shared)) {
       block.entries.push_back(EntryOf(param, layer));
     }
     block.name = kind;
@@ -402,6 +390,7 @@ class Stager {
   const Crossings eval_crossings_;
   const Bundles train_bundles_;
   const Bundles eval_bundles_;
+  const SharedParams shared_;
   const ValuePlaces train_places_;
   const ValuePlaces eval_places_;
   const LayerPlacement& placement_;

@@ -22,16 +22,13 @@ std::string LayerKind(int layer, int num_layers) {
   return layer == num_layers ? "head" : "layer";
 }
 
-std::string TiedBlockOf(int layer) {
-  return layer == kEmbeddingLayer ? kTiedBlock : absl::StrCat(kTiedBlock, ".", layer);
-}
-
 ValuePlaces::ValuePlaces(const Parts& parts, const Crossings& crossings, const Bundles& bundles,
-                         const ValuePlaces* trained)
+                         const SharedParams* shared, const ValuePlaces* trained)
     : parts_(parts),
       crossings_(crossings),
       bundles_(bundles),
       graph_(parts.graph()),
+      shared_(shared),
       places_(graph_.values().size()),
       grad_layer_(graph_.values().size(), kNoLayer) {
   PlaceStacks();
@@ -74,11 +71,10 @@ void ValuePlaces::PlaceInputs(const ValuePlaces* trained) {
       continue;
     }
     if (param == kNone) continue;
-    const bool tied = parts_.IsTied(param);
     const bool gradient = input.kind == InputKind::kAccumulator;
     const int layer = parts_.HomeLayer(gradient ? id : param);
-    BlockBytes& block = blocks_[{layer, tied && !gradient}];
-    const std::string name = tied ? TiedBlockOf(layer) : "";
+    const std::string name = gradient ? "" : BlockName(param);
+    BlockBytes& block = blocks_[{layer, name}];
     if (input.kind == InputKind::kParam) {
       if (trained != nullptr) {
         const ValueId there = trained->graph_.FindValue(graph_.value(id).name);
@@ -107,9 +103,9 @@ void ValuePlaces::PlaceNodes() {
       } else if (node.layer == kNoLayer) {
         PlaceGlobal(id);
       } else if (parts_.IsGradient(id)) {
-        const bool tied = parts_.IsTied(parts_.ParamOf(id));
-        BlockBytes& block = blocks_[{node.layer, tied}];
-        places_[Index(id)] = {{Region::kGrads, tied ? TiedBlockOf(node.layer) : ""}, block.grads};
+        const std::string name = BlockName(parts_.ParamOf(id));
+        BlockBytes& block = blocks_[{node.layer, name}];
+        places_[Index(id)] = {{Region::kGrads, name}, block.grads};
         grad_layer_[Index(id)] = node.layer;
         block.grads += RoomFor(graph_, id);
       }
@@ -169,17 +165,17 @@ int64_t ValuePlaces::NormBase(int layer) const {
   return it == norm_base_.end() ? 0 : it->second;
 }
 
-const ValuePlaces::BlockBytes& ValuePlaces::block(int layer, bool tied) const {
+const ValuePlaces::BlockBytes& ValuePlaces::block(int layer, const std::string& name) const {
   static const BlockBytes kEmpty;
-  auto it = blocks_.find({layer, tied});
+  auto it = blocks_.find({layer, name});
   return it == blocks_.end() ? kEmpty : it->second;
 }
 
-std::vector<ValueId> ValuePlaces::ParamsOf(int layer, bool tied) const {
+std::vector<ValueId> ValuePlaces::ParamsOf(int layer, const std::string& name) const {
   std::vector<ValueId> params;
   for (const GraphInput& input : graph_.inputs()) {
     if (input.kind == InputKind::kParam && parts_.HomeLayer(input.value) == layer &&
-        parts_.IsTied(input.value) == tied) {
+        BlockName(input.value) == name) {
       params.push_back(input.value);
     }
   }

@@ -14,6 +14,7 @@
 #include "passes/plan/stage/bundles.h"
 #include "passes/plan/stage/crossings.h"
 #include "passes/plan/stage/parts.h"
+#include "passes/plan/stage/shared_params.h"
 
 namespace mgc {
 
@@ -22,20 +23,23 @@ int64_t RoomFor(const Graph& graph, ValueId id);
 
 // `embedding`, `layer` or `head`.
 std::string LayerKind(int layer, int num_layers);
-// The block of the parameters that `layer` is the first to use, others after it: `tied` of the
-// embedding, `tied.3`.
-std::string TiedBlockOf(int layer);
 
 class ValuePlaces {
  public:
-  // With `trained`, parameters take the places they have there (evaluation shares them). `parts`,
-  // `crossings` and `bundles`, of one graph, outlive this.
+  // Of the training step, or of an evaluation, where parameters take the places they have in the
+  // training step. All arguments, `parts`, `crossings` and `bundles` of one graph, outlive this.
   ValuePlaces(const Parts& parts, const Crossings& crossings, const Bundles& bundles,
-              const ValuePlaces* trained);
+              const SharedParams& shared)
+      : ValuePlaces(parts, crossings, bundles, &shared, nullptr) {}
+  ValuePlaces(const Parts& parts, const Crossings& crossings, const Bundles& bundles,
+              const ValuePlaces& trained)
+      : ValuePlaces(parts, crossings, bundles, nullptr, &trained) {}
 
   const Parts& parts() const { return parts_; }
   const Crossings& crossings() const { return crossings_; }
   const Bundles& bundles() const { return bundles_; }
+  // Null in an evaluation.
+  const SharedParams* shared() const { return shared_; }
   // Place of a value that outlasts its segment, seen from a part of layer `layer`.
   ValuePlace PlaceOf(ValueId id, int layer) const;
   // The layer whose blocks hold an accumulator or gradient.
@@ -54,18 +58,22 @@ class ValuePlaces {
   // Offset in the globals of the first norm entry of a layer's parameters.
   int64_t NormBase(int layer) const;
 
-  // Bytes of a layer's block by kind, parameters tied to other layers apart.
+  // Bytes of a layer's block by kind: of its own ("") or of parameters shared with other layers.
   struct BlockBytes {
     int64_t params = 0;
     int64_t grads = 0;
     int64_t states = 0;
   };
-  const BlockBytes& block(int layer, bool tied) const;
+  const BlockBytes& block(int layer, const std::string& name) const;
   // The parameters of a block, in order.
-  std::vector<ValueId> ParamsOf(int layer, bool tied) const;
+  std::vector<ValueId> ParamsOf(int layer, const std::string& name) const;
 
  private:
+  ValuePlaces(const Parts& parts, const Crossings& crossings, const Bundles& bundles,
+              const SharedParams* shared, const ValuePlaces* trained);
   static size_t Index(ValueId id) { return static_cast<size_t>(id); }
+  // The block of a parameter or of what belongs to it, "" for one that only its layer uses.
+  std::string BlockName(ValueId param) const { return shared_ ? shared_->BlockOf(param) : ""; }
   void PlaceInputs(const ValuePlaces* trained);
   void PlaceStacks();
   void PlaceNodes();
@@ -76,9 +84,10 @@ class ValuePlaces {
   const Crossings& crossings_;
   const Bundles& bundles_;
   const Graph& graph_;
-  std::vector<ValuePlace> places_;  // by root; gradients of a layer's own, without its kind
-  std::vector<int> grad_layer_;     // by root
-  std::map<std::pair<int, bool>, BlockBytes> blocks_;
+  const SharedParams* const shared_;  // null in an evaluation
+  std::vector<ValuePlace> places_;    // by root; gradients of a layer's own, without its kind
+  std::vector<int> grad_layer_;       // by root
+  std::map<std::pair<int, std::string>, BlockBytes> blocks_;
   std::map<int, int64_t> frame_bytes_;
   std::map<int, int64_t> shared_frame_bytes_;  // by stage
   std::map<int, int64_t> norm_base_;

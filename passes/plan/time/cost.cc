@@ -97,6 +97,21 @@ const NetworkTier& SlowestTier(const Machine& machine, const std::vector<int64_t
   return *slowest;
 }
 
+// The tier that sets the pace of a collective in a class.
+const NetworkTier& TierOf(const CostModel& model, const InstrCollective& collective,
+                          int coordinate) {
+  const Mesh& mesh = model.mesh;
+  std::vector<int64_t> firsts = FirstRanksOfGroups(mesh, collective.axes(), coordinate);
+  if (collective.classes.empty()) {
+    return SlowestTier(model.machine, firsts, Span(mesh, collective.axes()));
+  }
+  // Of the ranks along pp those of some classes.
+  const int64_t stride = mesh.stride(PipelineAxis(mesh));
+  for (int64_t& first : firsts) first += collective.classes.front() * stride;
+  return SlowestTier(model.machine, firsts,
+                     (collective.classes.back() - collective.classes.front()) * stride);
+}
+
 }  // namespace
 
 double FlopsOf(const Mesh& mesh, const Segment& segment, const Instr& instr) {
@@ -135,10 +150,8 @@ int64_t ComputeNs(const CostModel& model, const Segment& segment, const Instr& i
 
 int64_t CollectiveNs(const CostModel& model, const Segment& segment, const Instr& instr,
                      int coordinate) {
-  const InstrCollective collective = CollectiveOf(model.mesh, segment, instr);
-  const NetworkTier& tier =
-      SlowestTier(model.machine, FirstRanksOfGroups(model.mesh, collective.axes(), coordinate),
-                  Span(model.mesh, collective.axes()));
+  const InstrCollective collective = CollectiveOf(model.mesh, model.stages, segment, instr);
+  const NetworkTier& tier = TierOf(model, collective, coordinate);
   const int64_t wire_bytes =
       RingWireBytes(collective.kind(), collective.payload_bytes, collective.ranks);
   return Ns(tier.latency * static_cast<double>(collective.ranks - 1) +

@@ -20,10 +20,11 @@
 
 namespace mgc {
 
-// What costs depend on beside the instructions. Both outlive it.
+// What costs depend on beside the instructions. All outlive it.
 struct CostModel {
   const Mesh& mesh;
   const Machine& machine;
+  const std::vector<StagePlace>& stages;  // whose classes collectives join
 };
 
 // Floating-point operations of one instruction on one rank; the most where ranks differ.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/ir/op.h"
+#include "graph/plan/instr_collective.h"
 #include "graph/types/machine.h"
 #include "graph/types/mesh.h"
 #include "graph/types/sharding.h"
@@ -13,6 +14,8 @@
 
 namespace mgc {
 namespace {
+
+const std::vector<StagePlace> kNoStages;
 
 // A machine of round numbers: 1 Gflop/s in f32 and half of it in f64, 1 GB/s of memory; machines of
 // four ranks at 100 MB/s and 1 us, and a network at 10 MB/s and 10 us between them.
@@ -61,7 +64,7 @@ class OneInstr {
   double Bytes() const { return BytesOf(mesh_, segment_, segment_.instrs[0]); }
   int64_t Ns() const {
     const Machine machine = RoundMachine();
-    return ComputeNs({mesh_, machine}, segment_, segment_.instrs[0]);
+    return ComputeNs({mesh_, machine, kNoStages}, segment_, segment_.instrs[0]);
   }
 
  private:
@@ -234,7 +237,7 @@ int64_t AllReduceNs(const Mesh& mesh, const std::string& axis, int coordinate = 
   start.inputs = {0};
   start.outputs = {1};
   start.collective = 0;
-  return CollectiveNs({mesh, machine}, segment, start, coordinate);
+  return CollectiveNs({mesh, machine, kNoStages}, segment, start, coordinate);
 }
 
 // 2 (n - 1) / n of 4 KB, rounded up: 4096 bytes for two ranks, 5462 for three.
@@ -255,15 +258,38 @@ TEST(CostTest, TheGroupThatLeavesItsMachineSetsThePace) {
   EXPECT_EQ(AllReduceNs(pipeline, "tp", 1), slow);
 }
 
+// Copies of a weight: between the classes that hold them, not along the whole pipeline.
+TEST(CostTest, ASumOfCopiesRunsBetweenItsHolders) {
+  const Machine machine = RoundMachine();
+  const Mesh mesh = MeshOf({{"tp", 2}, {"pp", 4}});
+  const std::vector<StagePlace> stages = {{0, 0}, {1, 0}, {2, 0}, {3, 0}};
+  Segment segment;
+  segment.slots.push_back({"x", F32({1024}), Sharding::Whole(1), 0, 0, 4096});
+  const auto ns = [&](const std::vector<int>& classes) {
+    Instr start;
+    start.kind = InstrKind::kStart;
+    start.op = FindOp("all_reduce");
+    start.inputs = start.outputs = {0};
+    start.collective = 0;
+    SetJoinedClasses(classes, stages, &start);
+    return CollectiveNs({mesh, machine, stages}, segment, start, classes.front());
+  };
+  EXPECT_EQ(ns({0, 1}), 1000 + 40960);
+  EXPECT_EQ(ns({2, 3}), 1000 + 40960);
+  EXPECT_EQ(ns({1, 2}), 10000 + 409600);
+  EXPECT_EQ(ns({0, 3}), 10000 + 409600);
+  EXPECT_EQ(ns({0, 1, 3}), 20000 + 546200);
+}
+
 TEST(CostTest, ATransferTakesTheTierOfItsSlowestPair) {
   const Machine machine = RoundMachine();
   const Mesh two = MeshOf({{"tp", 2}, {"pp", 4}});
-  EXPECT_EQ(TransferNs({two, machine}, 0, 1, 4096), 1000 + 40960);
-  EXPECT_EQ(TransferNs({two, machine}, 1, 2, 4096), 10000 + 409600);
+  EXPECT_EQ(TransferNs({two, machine, kNoStages}, 0, 1, 4096), 1000 + 40960);
+  EXPECT_EQ(TransferNs({two, machine, kNoStages}, 1, 2, 4096), 10000 + 409600);
   // 0 to 3 stays inside, 1 to 4 does not.
   const Mesh three = MeshOf({{"tp", 3}, {"pp", 2}});
-  EXPECT_EQ(TransferNs({three, machine}, 0, 1, 4096), 10000 + 409600);
-  EXPECT_EQ(TransferNs({three, machine}, 1, 0, 4096), 10000 + 409600);
+  EXPECT_EQ(TransferNs({three, machine, kNoStages}, 0, 1, 4096), 10000 + 409600);
+  EXPECT_EQ(TransferNs({three, machine, kNoStages}, 1, 0, 4096), 10000 + 409600);
 }
 
 }  // namespace

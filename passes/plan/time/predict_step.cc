@@ -56,7 +56,7 @@ class StepClock : public StepVisitor {
  public:
   explicit StepClock(const StepTables& tables)
       : tables_(tables),
-        costs_{tables.plan.mesh, tables.plan.machine},
+        costs_{tables.plan.mesh, tables.plan.machine, tables.plan.stages},
         classes_(tables.classes.size()) {
     for (size_t c = 0; c < classes_.size(); ++c) {
       classes_[c].segments.resize(tables.segments.size());

@@ -34,6 +34,15 @@ std::vector<InstrPlace> InstrsWhere(Plan* plan, const InstrFilter& filter) {
   return places;
 }
 
+bool PickPlace(Plan* plan, Dice* dice, const InstrFilter& filter, InstrPlace* place,
+               std::string* what) {
+  std::vector<InstrPlace> places = InstrsWhere(plan, filter);
+  if (places.empty()) return false;
+  *place = *dice->Pick(&places);
+  *what = place->Name();
+  return true;
+}
+
 InstrFilter IsStart() {
   return [](const Segment&, const Instr& instr) { return instr.kind == InstrKind::kStart; };
 }
@@ -187,6 +196,16 @@ size_t WaitOf(const Segment& segment, size_t start) {
     ++i;
   }
   return i;
+}
+
+void EraseCollective(Plan* plan, const InstrPlace& start) {
+  const int number = start.instr().collective;
+  ShiftIssued(plan, start.segment, number, -1);
+  std::vector<Instr>& instrs = start.segment->instrs;
+  instrs.erase(std::remove_if(instrs.begin(), instrs.end(),
+                              [&](const Instr& i) { return i.collective == number; }),
+               instrs.end());
+  Renumber(start.segment);
 }
 
 int CloneSlot(Segment* segment, int slot) {

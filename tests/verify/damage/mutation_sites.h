@@ -44,6 +44,10 @@ struct InstrPlace {
 using InstrFilter = std::function<bool(const Segment&, const Instr&)>;
 std::vector<InstrPlace> InstrsWhere(Plan* plan, const InstrFilter& filter);
 
+// Picks one and says which; false where there is none.
+bool PickPlace(Plan* plan, Dice* dice, const InstrFilter& filter, InstrPlace* place,
+               std::string* what);
+
 InstrFilter IsStart();
 InstrFilter IsStartOf(absl::string_view op);
 InstrFilter IsLabeled(absl::string_view label);  // a start with that `label`
@@ -94,6 +98,8 @@ void ShiftIssued(Plan* plan, const Segment* segment, int number, int by);
 void Renumber(Segment* segment);
 // The instruction that waits for what `start` starts, or the number of instructions.
 size_t WaitOf(const Segment& segment, size_t start);
+// Takes a collective out of its segment, start and wait.
+void EraseCollective(Plan* plan, const InstrPlace& start);
 // Makes a copy of a slot and returns its number.
 int CloneSlot(Segment* segment, int slot);
 

@@ -98,6 +98,7 @@ std::vector<NamedCase> Corpus() {
       With(Make("cp2_tp2", "llama-tiny", 2, 1, 1, 2), kOneFOneB, 1, kNone, 0, true),
       With(Make("cp2_dp2_zero", "llama-tiny", 1, 1, 2, 2), kOneFOneB, 1, kNone, 1, false),
       With(Make("eight_layers", "llama-tiny", 2, 1, 2, 2), kOneFOneB, 1, kNone, 1, true),
+      Make("pp4_shared", "gpt2-tiny", 1, 4, 1, 5),
   };
   corpus[3].train.kv_heads = 2;
   corpus[3].train.vocab = 259;
@@ -108,6 +109,8 @@ std::vector<NamedCase> Corpus() {
   corpus[13].train.head_dim = 2;
   for (size_t i : {14, 15}) corpus[i].train.parallel.cp = 2;
   corpus[16].train.layers = 8;
+  corpus[17].train.shared = "turns";
+  corpus[17].train.layers = 6;
   for (const auto& [name, where] : {std::make_pair("middle_calls", Where::kCallsOfTheMiddle),
                                     std::make_pair("middle_layer", Where::kMiddleLayer)}) {
     corpus.push_back(corpus[16]);

@@ -7,10 +7,10 @@ namespace mgc {
 
 std::vector<MutationKind> AllMutations() {
   std::vector<MutationKind> all;
-  for (auto* family :
-       {CollectiveMutations, ShardingMutations, SlotMutations, InstrMutations, AttributeMutations,
-        ListMutations, TransferMutations, MemoryMutations, OverlapMutations, ParameterMutations,
-        ConstantMutations, InPlaceMutations, StatedMutations, LeftOutMutations, ContextMutations}) {
+  for (auto* family : {CollectiveMutations, SharedMutations, ShardingMutations, SlotMutations,
+                       InstrMutations, AttributeMutations, ListMutations, TransferMutations,
+                       MemoryMutations, OverlapMutations, ParameterMutations, ConstantMutations,
+                       InPlaceMutations, StatedMutations, LeftOutMutations, ContextMutations}) {
     std::vector<MutationKind> kinds = family();
     all.insert(all.end(), std::make_move_iterator(kinds.begin()),
                std::make_move_iterator(kinds.end()));

@@ -38,6 +38,7 @@ inline constexpr const char* kHoles[] = {
 };
 
 // By family, each in a file of its own.
+std::vector<MutationKind> SharedMutations();      // sums of copies: not made, over other classes
 std::vector<MutationKind> CollectiveMutations();  // dropped, doubled, moved, over the wrong axis
 std::vector<MutationKind> ShardingMutations();    // shardings of slots
 std::vector<MutationKind> SlotMutations();        // operands, results, offsets behind formals

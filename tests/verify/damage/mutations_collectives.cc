@@ -10,26 +10,6 @@
 namespace mgc {
 namespace {
 
-bool PickPlace(Plan* plan, Dice* dice, const InstrFilter& filter, InstrPlace* place,
-               std::string* what) {
-  std::vector<InstrPlace> places = InstrsWhere(plan, filter);
-  if (places.empty()) return false;
-  *place = *dice->Pick(&places);
-  *what = place->Name();
-  return true;
-}
-
-// Takes a collective out of its segment, start and wait.
-void Erase(Plan* plan, const InstrPlace& place) {
-  ShiftIssued(plan, place.segment, place.instr().collective, -1);
-  std::vector<Instr>& instrs = place.segment->instrs;
-  const int number = place.instr().collective;
-  instrs.erase(std::remove_if(instrs.begin(), instrs.end(),
-                              [&](const Instr& i) { return i.collective == number; }),
-               instrs.end());
-  Renumber(place.segment);
-}
-
 // What reads the results reads the operands.
 void SkipIt(Plan* plan, const InstrPlace& place) {
   ShiftIssued(plan, place.segment, place.instr().collective, -1);
@@ -50,7 +30,7 @@ void MakeLocal(Plan* plan, const InstrPlace& place, const char* op) {
     copy.outputs = {start.outputs[k]};
     copies.push_back(copy);
   }
-  Erase(plan, place);
+  EraseCollective(plan, place);
   std::vector<Instr>& instrs = place.segment->instrs;
   instrs.insert(instrs.begin() + static_cast<int64_t>(place.index), copies.begin(), copies.end());
 }
@@ -90,7 +70,7 @@ bool Unpaid(Plan* plan, Dice* dice, std::string* what) {
 bool EraseStart(Plan* plan, Dice* dice, std::string* what) {
   InstrPlace place;
   if (!PickPlace(plan, dice, IsStart(), &place, what)) return false;
-  Erase(plan, place);
+  EraseCollective(plan, place);
   return true;
 }
 
@@ -103,7 +83,7 @@ bool Double(Plan* plan, Dice* dice, std::string* what) {
   ShiftIssued(plan, &segment, again.collective, 1);
   const size_t wait = WaitOf(segment, place.index);
   const size_t behind = wait < segment.instrs.size() ? wait + 1 : place.index + 1;
-  if (again.op->name == "all_reduce" && !JoinsEnds(again)) {
+  if (again.op->name == "all_reduce" && !JoinsClasses(again)) {
     for (size_t k = 0; k < again.inputs.size(); ++k) {
       const Sharding owed = place.in(k).sharding;
       again.inputs[k] = CloneSlot(&segment, again.outputs[k]);
@@ -300,19 +280,6 @@ bool WrongDim(Plan* plan, Dice* dice, std::string* what) {
   return true;
 }
 
-// The tied embedding's sum between stages becomes nothing, or a sum inside the stage.
-bool TiedSum(Plan* plan, Dice* dice, std::string* what) {
-  InstrPlace place;
-  const InstrFilter joins = [](const Segment&, const Instr& instr) { return JoinsEnds(instr); };
-  if (!PickPlace(plan, dice, joins, &place, what)) return false;
-  // On one of the stages, or on all.
-  const bool all = dice->Flip();
-  for (const InstrPlace& other : InstrsWhere(plan, joins)) {
-    if (all || other.segment == place.segment) Erase(plan, other);
-  }
-  return true;
-}
-
 }  // namespace
 
 std::vector<MutationKind> CollectiveMutations() {
@@ -325,7 +292,6 @@ std::vector<MutationKind> CollectiveMutations() {
       Missing("parameter gather missing", IsLabeled("parameter")),
       Missing("loss sum missing", IsLabeled("loss")),
       Missing("norm sum missing", IsLabeled("norm")),
-      {"tied embedding sum missing", TiedSum},
       {"sum unpaid, shardings adapted", Unpaid},
       {"collective erased", EraseStart},
       {"collective doubled", Double},

@@ -26,7 +26,7 @@ struct Part {
 std::vector<Part> PartsOf(Plan* plan, absl::string_view op) {
   std::vector<Part> parts;
   for (const InstrPlace& place : InstrsWhere(plan, IsStartOf(op))) {
-    if (JoinsEnds(place.instr())) continue;
+    if (JoinsClasses(place.instr())) continue;
     for (size_t part = 0; part < place.instr().inputs.size(); ++part)
       parts.push_back({place, part});
   }

@@ -10,15 +10,6 @@
 namespace mgc {
 namespace {
 
-bool PickPlace(Plan* plan, Dice* dice, const InstrFilter& filter, InstrPlace* place,
-               std::string* what) {
-  std::vector<InstrPlace> places = InstrsWhere(plan, filter);
-  if (places.empty()) return false;
-  *place = *dice->Pick(&places);
-  *what = place->Name();
-  return true;
-}
-
 bool ComputesOrLoads(const Segment&, const Instr& instr) {
   return instr.kind == InstrKind::kCompute || instr.kind == InstrKind::kLoad;
 }

@@ -98,7 +98,9 @@ HeldBlock* PickHeld(Plan* plan, Dice* dice, std::string* what) {
 
 bool OwnerFlipped(Plan* plan, Dice* dice, std::string* what) {
   HeldBlock* held = PickHeld(plan, dice, what);
-  if (held == nullptr) return false;
+  if (held == nullptr || plan->blocks[static_cast<size_t>(held->block)].entries.empty()) {
+    return false;
+  }
   held->owner = !held->owner;
   return true;
 }

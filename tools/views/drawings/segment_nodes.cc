@@ -33,7 +33,7 @@ std::string NameOf(const Instr& instr) {
 
 SegmentNode CollectiveNode(const Plan& plan, const Segment& segment, const Instr& instr) {
   SegmentNode node;
-  const InstrCollective collective = CollectiveOf(plan.mesh, segment, instr);
+  const InstrCollective collective = CollectiveOf(plan.mesh, plan.stages, segment, instr);
   node.collective = collective.kind();
   node.label = absl::StrCat(collective.label.empty() ? "" : collective.label + ": ",
                             NameOf(collective.kind()), "\n", plan.mesh.GroupName(collective.axes()),
