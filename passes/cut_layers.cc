@@ -147,10 +147,11 @@ std::vector<CutPoint> AllPlaces(const Graph& graph) {
 // When each node has ended, one after the other.
 std::vector<int64_t> EndsOf(const Graph& graph, const Machine& machine) {
   const Mesh mesh = *Mesh::Create({});
+  const std::vector<StagePlace> stages;  // of one device
   std::vector<int64_t> ends;
   int64_t end = 0;
   for (const Node& node : graph.nodes()) {
-    end = std::min(end + NodeNs(graph, node, {mesh, machine}), kMaxNs / 4);
+    end = std::min(end + NodeNs(graph, node, {mesh, machine, stages}), kMaxNs / 4);
     ends.push_back(end);
   }
   return ends;
