@@ -175,6 +175,23 @@ absl::Status CheckSlice(const OpUse& use) {
   return absl::OkStatus();
 }
 
+// A part that grows by a factor begins later by it too: the sliced dim has grown like its part.
+Attrs ResizedSlice(const Attrs& attrs, absl::Span<const TensorType* const> results) {
+  constexpr int64_t kLargest = int64_t{1} << 50;  // of a dim, so that products fit
+  const int64_t dim = attrs.Int("dim");
+  const int64_t begin = attrs.Int("begin");
+  const int64_t end = attrs.Int("end");
+  Attrs made = attrs;
+  if (dim < 0 || dim >= results[0]->ndim()) return made;
+  if (begin < 0 || begin >= end || end > kLargest) return made;
+  const int64_t part = results[0]->dims[static_cast<size_t>(dim)].size;
+  if (part % (end - begin) != 0 || part > kLargest / end) return made;
+  const int64_t factor = part / (end - begin);
+  made.Set("begin", begin * factor);
+  made.Set("end", end * factor);
+  return made;
+}
+
 // A tensor of zeros like `like`, `size` long along `dim`.
 ValueId Zeros(GradContext& c, TensorType like, int64_t dim, int64_t size) {
   like.dims[static_cast<size_t>(dim)].size = size;
@@ -208,6 +225,7 @@ OpDef Slice() {
   op.results = {"y"};
   op.attrs = {{"dim", AttrKind::kInt}, {"begin", AttrKind::kInt}, {"end", AttrKind::kInt}};
   op.any_dtype = true;
+  op.resized = ResizedSlice;
   op.check = CheckSlice;
   op.infer = [](const OpUse& use, std::vector<TensorType>* results) {
     results->push_back(*use.operands[0]);

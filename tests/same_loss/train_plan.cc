@@ -179,9 +179,14 @@ absl::StatusOr<TrainResult> TrainPlan(const Plan& plan, const TrainCase& c, int6
                                       int workers) {
   const std::vector<KernelEntry> kernels = CpuKernels();
   const TrainOptions options = OptionsFor(plan, c, steps, workers, kernels);
-  absl::StatusOr<std::unique_ptr<Trainer>> created = Trainer::Create(plan, options);
+  absl::StatusOr<TrainResult> result = TrainWith(plan, options, steps);
   for (const InputFile& file : options.inputs) unlink(file.place.path.c_str());
-  MGC_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, std::move(created));
+  return result;
+}
+
+absl::StatusOr<TrainResult> TrainWith(const Plan& plan, const TrainOptions& options,
+                                      int64_t steps) {
+  MGC_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::Create(plan, options));
   TrainResult result;
   const std::string gradients = TempFile("gradients");
   const std::string parameters = TempFile("parameters");

@@ -12,6 +12,7 @@
 #include "graph/plan/plan.h"
 #include "passes/compile.h"
 #include "passes/config/parallel_config.h"
+#include "runtime/train/trainer.h"
 
 namespace mgc {
 
@@ -53,6 +54,9 @@ struct TrainResult {
   std::vector<int64_t> planned_peaks;   // by rank
   std::vector<int64_t> measured_peaks;  // by rank
 };
+
+// Trains any plan for `steps`.
+absl::StatusOr<TrainResult> TrainWith(const Plan& plan, const TrainOptions& options, int64_t steps);
 
 // Trains for `steps` on a fixed text.
 absl::StatusOr<TrainResult> TrainCaseFor(const TrainCase& c, int64_t steps, int workers = 0);

@@ -16,7 +16,7 @@
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "passes/compile.h"
-#include "tests/verify/damage/mutation_sites.h"
+#include "tests/fuzz/dice.h"
 
 namespace mgc {
 namespace {

@@ -10,6 +10,7 @@ namespace mgc {
 namespace {
 
 constexpr int64_t kLargestMultiple = 2;
+constexpr int64_t kMostTimes = 24;       // of stated sizes: two axes of 4 and one of 3 divide it
 constexpr size_t kMostVariables = 4096;  // no model has a hundred
 
 int64_t SmallMultiple(int64_t multiple) { return std::min(multiple, kLargestMultiple); }
@@ -44,7 +45,8 @@ void DimSizes::Unite(int a, int b) {
   const Variable& gone = variables_[static_cast<size_t>(b)];
   for (const AxisList& axes : gone.cuts) Cut(a, axes);
   kept.multiple = std::max(kept.multiple, gone.multiple);
-  kept.fixed |= gone.fixed;
+  kept.counted |= gone.counted;
+  kept.stated |= gone.stated;
   if (kept.name.empty()) kept.name = gone.name;
 }
 
@@ -66,7 +68,7 @@ void DimSizes::AddTensor(const TensorType& type, const Sharding* sharding) {
 
 void DimSizes::KeepSizes(const TensorType& type) {
   for (const Dim& dim : type.dims) {
-    variables_[static_cast<size_t>(Root(Find(dim.name, dim.size)))].fixed = true;
+    variables_[static_cast<size_t>(Root(Find(dim.name, dim.size)))].counted = true;
   }
 }
 
@@ -94,7 +96,11 @@ void DimSizes::TieProducts(const FactorRule& rule, const TensorFactors& factors,
       if (variable < 0) {
         variable = Find(absl::StrCat(type.dims[d].name, ".", i), rule.factors[f].size);
       }
-      product.factors.push_back(variable);
+      if (rule.factors[f].size > 1) product.factors.push_back(variable);
+    }
+    if (product.factors.size() == 1) {  // all there is of the dim
+      Unite(product.factors[0], product.whole);
+      continue;
     }
     const bool known = std::any_of(products_.begin(), products_.end(), [&](const Product& other) {
       return other.whole == product.whole && other.factors == product.factors;
@@ -136,23 +142,37 @@ void DimSizes::AddUse(const FactorRule& rule, absl::Span<const TensorType* const
       for (int f : dim) ++tensors[static_cast<size_t>(f)];
     }
   });
+  std::vector<bool> made(rule.factors.size(), false);
+  for (const TensorFactors& factors : rule.results) {
+    for (const DimFactors& dim : factors) {
+      for (int f : dim) made[static_cast<size_t>(f)] = true;
+    }
+  }
   for_each([&](const TensorFactors& factors, const TensorType& type, const Sharding* sharding) {
     TieProducts(rule, factors, type, &variables);
     CutFactors(rule, factors, sharding, variables);
   });
-  // A whole factor of one tensor alone: an attribute says where it begins and ends.
+  // A whole factor of one tensor alone: an attribute says where it begins and ends. A dim of one
+  // element that the results have not (a reshape may leave it out) stays one.
+  std::vector<int> stated;
   for (size_t f = 0; f < tensors.size(); ++f) {
-    if (rule.factors[f].whole && tensors[f] == 1 && variables[f] >= 0) {
-      variables_[static_cast<size_t>(Root(variables[f]))].fixed = true;
+    if (tensors[f] != 1 || variables[f] < 0) continue;
+    Variable& variable = variables_[static_cast<size_t>(Root(variables[f]))];
+    if (rule.factors[f].whole) {
+      variable.stated = true;
+      stated.push_back(variables[f]);
+    } else if (rule.factors[f].size == 1 && !made[f]) {
+      variable.counted = true;
     }
   }
+  if (!stated.empty() && stated_.size() < kMostVariables) stated_.push_back(std::move(stated));
 }
 
-bool DimSizes::Fits(const Variable& variable, int64_t size) const {
+bool DimSizes::Fits(const Variable& variable, int64_t size, bool exactly) const {
   for (const AxisList& axes : variable.cuts) {
     const int64_t pieces = real_.Size(axes);
     const int64_t small_pieces = small_.Size(axes);
-    if (variable.size == pieces && size != small_pieces) return false;
+    if (exactly && variable.size == pieces && size != small_pieces) return false;
     const bool even = variable.size % (pieces * variable.multiple) == 0;
     const bool small_even = size % (small_pieces * SmallMultiple(variable.multiple)) == 0;
     if (even != small_even) return false;
@@ -162,9 +182,11 @@ bool DimSizes::Fits(const Variable& variable, int64_t size) const {
 
 // The smallest size that fits and that no other variable has. One that leaves a rest is above the
 // number of shards: 5 over 4 gives full, short and empty ones.
-absl::Status DimSizes::Choose(Variable* variable, bool keep_even,
+absl::Status DimSizes::Choose(Variable* variable, const Wishes& wishes,
                               std::vector<int64_t>* used) const {
   constexpr int64_t kLargest = 96;
+  const bool even =
+      wishes.keep_even && (variable->cuts.empty() || wishes.cut_even) && variable->size % 2 == 0;
   int64_t second_best = 0;
   int64_t smallest = 2;
   for (const AxisList& axes : variable->cuts) {
@@ -172,8 +194,8 @@ absl::Status DimSizes::Choose(Variable* variable, bool keep_even,
     smallest = std::max(smallest, small_.Size(axes) + 1);
   }
   for (int64_t size = smallest; size <= kLargest && variable->small == 0; ++size) {
-    if (!Fits(*variable, size)) continue;
-    if (keep_even && variable->cuts.empty() && variable->size % 2 == 0 && size % 2 != 0) continue;
+    if (!Fits(*variable, size, /*exactly=*/true)) continue;
+    if (even && size % 2 != 0) continue;
     const bool is_used = std::find(used->begin(), used->end(), size) != used->end();
     if (second_best == 0) second_best = size;
     if (!is_used) variable->small = size;
@@ -210,27 +232,109 @@ absl::Status DimSizes::SolveProducts() {
   return absl::OkStatus();
 }
 
+// Two products of one dim that have all factors but one in common have that one in common too.
+// Whether some were not one variable before.
+bool DimSizes::UniteLastFactors() {
+  std::map<std::vector<int>, int> known;  // whole, factors, the place of the last one
+  bool united = false;
+  for (const Product& product : products_) {
+    for (size_t i = 0; i < product.factors.size(); ++i) {
+      std::vector<int> key = {Root(product.whole)};
+      for (int factor : product.factors) key.push_back(Root(factor));
+      const int last = key[i + 1];
+      key[i + 1] = -1;
+      const int other = Root(known.try_emplace(std::move(key), last).first->second);
+      const auto size = [&](int v) { return variables_[static_cast<size_t>(v)].size; };
+      if (other == Root(last) || size(other) != size(last)) continue;
+      Unite(other, last);
+      united = true;
+    }
+  }
+  return united;
+}
+
+// By variable, a variable that stands for all whose stated sizes grow together. Of a dim that is
+// stated and made of factors, the one that is cut, else the first, grows with it.
+std::vector<int> DimSizes::StatedGroups() {
+  std::vector<int> groups(variables_.size());
+  std::iota(groups.begin(), groups.end(), 0);
+  const auto join = [&](int a, int b) {
+    const int kept = groups[static_cast<size_t>(Root(a))];
+    const int gone = groups[static_cast<size_t>(Root(b))];
+    if (kept != gone) std::replace(groups.begin(), groups.end(), gone, kept);
+  };
+  const auto at = [&](int variable) -> Variable& {
+    return variables_[static_cast<size_t>(Root(variable))];
+  };
+  for (const std::vector<int>& use : stated_) {
+    for (int variable : use) join(use[0], variable);
+  }
+  for (const Product& product : products_) {
+    if (!at(product.whole).stated) continue;
+    const auto is_cut = [&](int factor) { return !at(factor).cuts.empty(); };
+    auto grows = std::find_if(product.factors.begin(), product.factors.end(), is_cut);
+    if (grows == product.factors.end()) grows = product.factors.begin();
+    for (auto factor = product.factors.begin(); factor != product.factors.end(); ++factor) {
+      (factor == grows ? at(*factor).stated : at(*factor).counted) = true;
+    }
+    join(product.whole, *grows);
+  }
+  return groups;
+}
+
+// Takes the least multiple of the members' sizes under which all are cut as the real ones are.
+absl::Status DimSizes::ScaleGroup(const std::vector<int>& members) {
+  const auto counted = [&](int v) { return variables_[static_cast<size_t>(v)].counted; };
+  const bool grows = std::none_of(members.begin(), members.end(), counted);
+  for (const bool exactly : {true, false}) {
+    for (int64_t times = 1; times <= (grows ? kMostTimes : 1); ++times) {
+      bool fits = true;
+      for (int member : members) {
+        Variable& variable = variables_[static_cast<size_t>(member)];
+        variable.small = variable.size * times;
+        fits = fits && Fits(variable, variable.small, exactly);
+      }
+      if (fits) return absl::OkStatus();
+    }
+  }
+  const Variable& first = variables_[static_cast<size_t>(members[0])];
+  return absl::InvalidArgumentError(
+      absl::StrCat("attributes state the size of dim ", first.name, ", ", first.size,
+                   "; no multiple of it is cut as it is [meaning_v1]"));
+}
+
+absl::Status DimSizes::ScaleStated() {
+  const std::vector<int> groups = StatedGroups();
+  std::map<int, std::vector<int>> members;
+  for (size_t v = 0; v < variables_.size(); ++v) {
+    const bool is_root = Root(static_cast<int>(v)) == static_cast<int>(v);
+    if (is_root && variables_[v].stated) members[groups[v]].push_back(static_cast<int>(v));
+  }
+  for (const auto& [group, of_group] : members) MGC_RETURN_IF_ERROR(ScaleGroup(of_group));
+  return absl::OkStatus();
+}
+
 absl::Status DimSizes::Solve(const Wishes& wishes) {
   if (variables_.size() > kMostVariables || products_.size() > kMostVariables) {
     return absl::InvalidArgumentError(
         absl::StrCat("more than ", kMostVariables, " different dims [meaning_v1]"));
   }
+  while (UniteLastFactors()) {
+  }
+  for (Variable& variable : variables_) variable.small = 0;
+  MGC_RETURN_IF_ERROR(ScaleStated());
   std::vector<bool> is_product(variables_.size(), false);
   for (const Product& product : products_) {
-    const size_t whole = static_cast<size_t>(Root(product.whole));
-    is_product[whole] = true;
-    for (int factor : product.factors) {
-      variables_[static_cast<size_t>(Root(factor))].fixed |= variables_[whole].fixed;
-    }
+    is_product[static_cast<size_t>(Root(product.whole))] = true;
   }
   std::vector<int64_t> used;
   std::vector<Variable*> open;
   for (size_t v = 0; v < variables_.size(); ++v) {
     Variable& variable = variables_[v];
-    variable.small = 0;
     if (Root(static_cast<int>(v)) != static_cast<int>(v)) continue;
     const bool kept = wishes.keep_unnamed && variable.name.empty() && variable.cuts.empty();
-    if (variable.fixed || kept || variable.size <= 1) {
+    if (variable.stated) continue;
+    if (variable.counted || kept || variable.size <= 1) {
       variable.small = variable.size;
     } else if (!is_product[v]) {
       open.push_back(&variable);
@@ -247,7 +351,7 @@ absl::Status DimSizes::Solve(const Wishes& wishes) {
     const int64_t right = strictness(b);
     return left != right ? left > right : a->size < b->size;
   });
-  for (Variable* variable : open) MGC_RETURN_IF_ERROR(Choose(variable, wishes.keep_even, &used));
+  for (Variable* variable : open) MGC_RETURN_IF_ERROR(Choose(variable, wishes, &used));
   return SolveProducts();
 }
 

@@ -3,8 +3,9 @@
 // Dims of one logical name and size are one *variable*; so are dims that stand for the same factor
 // of some op. A dim made of several factors is their product. What the plan's shardings do to a dim
 // at its real size they must do at the small one: axes that divide it divide it, axes that exhaust
-// it exhaust it, axes that leave a rest leave one, with short and empty shards. A size that an
-// attribute states (a slice) stays as it is.
+// it exhaust it, axes that leave a rest leave one, with short and empty shards. Sizes that
+// attributes state (where a slice begins and ends, what is laid one behind the other) are all
+// multiplied by one number, 1 if that can be: what is stated grows with them.
 
 #ifndef MGC_GRAPH_VERIFY_SHRINK_DIM_SIZES_H_
 #define MGC_GRAPH_VERIFY_SHRINK_DIM_SIZES_H_
@@ -44,6 +45,7 @@ class DimSizes {
   struct Wishes {
     bool keep_even = false;     // of dims that nothing cuts: even where the real ones are
     bool keep_unnamed = false;  // dims that nothing cuts nor names keep their size
+    bool cut_even = false;      // with keep_even: of dims that are cut too
   };
   // Chooses all sizes. An error when the constraints contradict each other: [meaning_v1].
   absl::Status Solve(const Wishes& wishes);
@@ -56,7 +58,8 @@ class DimSizes {
     int64_t size = 0;
     int64_t multiple = 1;
     std::string name;
-    bool fixed = false;
+    bool counted = false;  // a number of things: stays as it is
+    bool stated = false;   // by an attribute: a multiple of what it is
     std::vector<AxisList> cuts;
     int64_t small = 0;  // 0 until solved
   };
@@ -76,8 +79,13 @@ class DimSizes {
                    std::vector<int>* variables);
   void CutFactors(const FactorRule& rule, const TensorFactors& factors, const Sharding* sharding,
                   const std::vector<int>& variables);
-  absl::Status Choose(Variable* variable, bool keep_even, std::vector<int64_t>* used) const;
-  bool Fits(const Variable& variable, int64_t size) const;
+  bool UniteLastFactors();
+  std::vector<int> StatedGroups();
+  absl::Status ScaleGroup(const std::vector<int>& members);
+  absl::Status ScaleStated();
+  absl::Status Choose(Variable* variable, const Wishes& wishes, std::vector<int64_t>* used) const;
+  // `exactly`: what axes exhaust stays exhausted.
+  bool Fits(const Variable& variable, int64_t size, bool exactly) const;
   absl::Status SolveProducts();
 
   const Mesh& real_;
@@ -86,6 +94,7 @@ class DimSizes {
   std::vector<Variable> variables_;
   std::vector<int> parents_;
   std::vector<Product> products_;
+  std::vector<std::vector<int>> stated_;  // that attributes of one use state
 };
 
 }  // namespace mgc

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "graph/ir/op.h"
+#include "graph/ir/retype.h"
 #include "gtest/gtest.h"
 
 namespace mgc {
@@ -42,7 +43,7 @@ TEST_F(DimSizesTest, WhatDividesStillDividesAndNoTwoAreEqual) {
   Add("batch", 32, "@m[dp]");
   Add("embed", 1024, "@m[-]");
   Add("seq", 2048, "@m[tp]");
-  ASSERT_TRUE(sizes_.Solve({false, true}).ok());
+  ASSERT_TRUE(sizes_.Solve({false, true, false}).ok());
   EXPECT_EQ(SmallOf("mlp", 4096) % 4, 0);
   EXPECT_EQ(SmallOf("seq", 2048) % 4, 0);
   EXPECT_EQ(SmallOf("batch", 32) % 2, 0);
@@ -55,15 +56,27 @@ TEST_F(DimSizesTest, WhatDividesStillDividesAndNoTwoAreEqual) {
 TEST_F(DimSizesTest, AxesThatExhaustADimStillDo) {
   Add("batch", 16, "@m[dp]");
   Add("kv_heads", 8, "@m[tp]");
-  ASSERT_TRUE(sizes_.Solve({false, true}).ok());
+  ASSERT_TRUE(sizes_.Solve({false, true, false}).ok());
   EXPECT_EQ(SmallOf("batch", 16), 2);
   EXPECT_EQ(SmallOf("kv_heads", 8), 4);
+}
+
+TEST_F(DimSizesTest, EvenWhereThatIsAskedForOfDimsThatAreCutToo) {
+  const Mesh three = MeshOf(3, 2);
+  DimSizes sizes(real_, three);
+  const TensorType head = {DType::kF32, {{16, "head_dim"}}};
+  const Sharding cut = Cut("@m[tp]", real_);
+  sizes.AddTensor(head, &cut);
+  ASSERT_TRUE(sizes.Solve({true, true, false}).ok());
+  EXPECT_EQ(sizes.Small(head).dims[0].size, 3);
+  ASSERT_TRUE(sizes.Solve({true, true, true}).ok());
+  EXPECT_EQ(sizes.Small(head).dims[0].size, 6);
 }
 
 // 5 over 4: two, two, one, none.
 TEST_F(DimSizesTest, ARestLeavesFullShortAndEmptyShards) {
   Add("vocab", 257, "@m[tp]");
-  ASSERT_TRUE(sizes_.Solve({false, true}).ok());
+  ASSERT_TRUE(sizes_.Solve({false, true, false}).ok());
   EXPECT_EQ(SmallOf("vocab", 257), 5);
 }
 
@@ -81,7 +94,7 @@ TEST_F(DimSizesTest, ADimOfSeveralFactorsIsTheirProduct) {
   const Sharding heads = Cut("@m[-,-,tp,-]", real_);
   const std::vector<const Sharding*> cuts = {&heads, &heads, &heads, nullptr, nullptr};
   sizes_.AddUse(*rule, operands, cuts, results, {nullptr, nullptr});
-  ASSERT_TRUE(sizes_.Solve({true, true}).ok());
+  ASSERT_TRUE(sizes_.Solve({true, true, false}).ok());
   const int64_t kv = SmallOf("kv_heads", 8);
   EXPECT_EQ(kv, 4) << "tp exhausts the kv heads";
   EXPECT_EQ(SmallOf("heads", 32) % kv, 0);
@@ -89,21 +102,89 @@ TEST_F(DimSizesTest, ADimOfSeveralFactorsIsTheirProduct) {
   EXPECT_EQ(SmallOf("head_dim", 16) % 2, 0) << "even sizes were asked for";
 }
 
+class StatedSizesTest : public DimSizesTest {
+ protected:
+  // x[24] over `axes`, and its elements [4, 14).
+  void AddSlice(const char* axes, DimSizes* sizes) {
+    const TensorType x = {DType::kF32, {{24, "mlp"}}};
+    const TensorType y = {DType::kF32, {{10, "part"}}};
+    const std::vector<const TensorType*> operands = {&x};
+    const std::vector<const TensorType*> results = {&y};
+    const Attrs attrs = {{"dim", int64_t{0}}, {"begin", int64_t{4}}, {"end", int64_t{14}}};
+    absl::StatusOr<FactorRule> rule = RuleOf(*FindOp("slice"), {attrs, operands, results});
+    ASSERT_TRUE(rule.ok()) << rule.status();
+    const Sharding cut = Cut(axes, real_);
+    sizes->AddTensor(x, &cut);
+    sizes->AddTensor(y, nullptr);
+    sizes->AddUse(*rule, operands, {&cut}, results, {nullptr});
+  }
+};
+
 // A slice says with numbers where it begins and ends.
-TEST_F(DimSizesTest, SizesThatAttributesStateStay) {
-  const TensorType x = {DType::kF32, {{24, "mlp"}}};
-  const TensorType y = {DType::kF32, {{10, "part"}}};
-  const std::vector<const TensorType*> operands = {&x};
-  const std::vector<const TensorType*> results = {&y};
-  const Attrs attrs = {{"dim", int64_t{0}}, {"begin", int64_t{4}}, {"end", int64_t{14}}};
-  absl::StatusOr<FactorRule> rule = RuleOf(*FindOp("slice"), {attrs, operands, results});
-  ASSERT_TRUE(rule.ok()) << rule.status();
-  sizes_.AddTensor(x, nullptr);
-  sizes_.AddTensor(y, nullptr);
-  sizes_.AddUse(*rule, operands, {nullptr}, results, {nullptr});
-  ASSERT_TRUE(sizes_.Solve({false, true}).ok());
+TEST_F(StatedSizesTest, StayWhereTheyCan) {
+  AddSlice("@m[-]", &sizes_);
+  ASSERT_TRUE(sizes_.Solve({false, true, false}).ok());
   EXPECT_EQ(SmallOf("mlp", 24), 24);
   EXPECT_EQ(SmallOf("part", 10), 10);
+}
+
+// 24 over 8 leaves nothing, over 5 it would.
+TEST_F(StatedSizesTest, GrowTogetherWhereAnAxisAsksForIt) {
+  const Mesh five = MeshOf(5, 2);
+  DimSizes sizes(real_, five);
+  AddSlice("@m[tp]", &sizes);
+  ASSERT_TRUE(sizes.Solve({false, true, false}).ok());
+  EXPECT_EQ(sizes.Small({DType::kF32, {{24, "mlp"}}}).dims[0].size, 5 * 24);
+  EXPECT_EQ(sizes.Small({DType::kF32, {{10, "part"}}}).dims[0].size, 5 * 10);
+  const TensorType part = {DType::kF32, {{5 * 10, "part"}}};
+  const Attrs real = {{"dim", int64_t{0}}, {"begin", int64_t{4}}, {"end", int64_t{14}}};
+  const Attrs grown = RetypedAttrs(*FindOp("slice"), real, {&part});
+  EXPECT_EQ(grown.Int("begin"), 5 * 4);
+  EXPECT_EQ(grown.Int("end"), 5 * 14);
+}
+
+// Of factors, the one that is cut would grow.
+TEST_F(StatedSizesTest, AreProductsLikeOthers) {
+  AddSlice("@m[-]", &sizes_);
+  const TensorType split = {DType::kF32, {{3, "three"}, {8, "eight"}}};
+  const TensorType x = {DType::kF32, {{24, "mlp"}}};
+  const std::vector<const TensorType*> operands = {&split};
+  const std::vector<const TensorType*> results = {&x};
+  const Attrs attrs = {{"sizes", std::vector<int64_t>{24}}};
+  absl::StatusOr<FactorRule> rule = RuleOf(*FindOp("reshape"), {attrs, operands, results});
+  ASSERT_TRUE(rule.ok()) << rule.status();
+  Add("three", 3, "@m[-]");
+  Add("eight", 8, "@m[tp]");
+  sizes_.AddTensor(split, nullptr);
+  sizes_.AddUse(*rule, operands, {nullptr}, results, {nullptr});
+  ASSERT_TRUE(sizes_.Solve({false, true, false}).ok());
+  EXPECT_EQ(SmallOf("three", 3), 3);
+  EXPECT_EQ(SmallOf("eight", 8), 8);
+  EXPECT_EQ(SmallOf("mlp", 24), 24);
+}
+
+// Attention whose query heads are its key heads: one factor is the whole dim.
+TEST_F(DimSizesTest, AFactorOfOneElementIsNone) {
+  const TensorType q = {DType::kF32, {{4, "b"}, {8, "s"}, {4, "h"}, {6, "d"}}};
+  const TensorType position = {DType::kI64, {{8, "s"}}};
+  const TensorType lse = {DType::kF32, {{4, "b"}, {4, "h"}, {8, "s"}}};
+  const TensorType flat = {DType::kF32, {{24, "flat"}}};
+  const TensorType heads = {DType::kF32, {{4, "h"}, {6, "d"}}};
+  const std::vector<const TensorType*> operands = {&q, &q, &q, &position, &position};
+  const std::vector<const TensorType*> results = {&q, &lse};
+  const Attrs attrs = {{"scale", 0.25}, {"p", 0.0}, {"key", ""}};
+  absl::StatusOr<FactorRule> rule = RuleOf(*FindOp("attention"), {attrs, operands, results});
+  ASSERT_TRUE(rule.ok()) << rule.status();
+  for (const TensorType& type : {q, position, lse, flat}) sizes_.AddTensor(type, nullptr);
+  sizes_.AddUse(*rule, operands, std::vector<const Sharding*>(5, nullptr), results,
+                {nullptr, nullptr});
+  const Attrs to_heads = {{"sizes", std::vector<int64_t>{4, 6}}};
+  rule = RuleOf(*FindOp("reshape"), {to_heads, {&flat}, {&heads}});
+  ASSERT_TRUE(rule.ok()) << rule.status();
+  sizes_.AddUse(*rule, {&flat}, {nullptr}, {&heads}, {nullptr});
+  ASSERT_TRUE(sizes_.Solve({false, false, false}).ok());
+  EXPECT_GT(SmallOf("h", 4), 1);
+  EXPECT_EQ(SmallOf("flat", 24), SmallOf("h", 4) * SmallOf("d", 6));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ def test_and_campaign(name, few, many, deps, shards, campaign_shards):
         name = name + "_cases",
         testonly = True,
         srcs = [name + "_test.cc"],
-        deps = deps + [":sized_test"],
+        deps = deps + ["//tests/verify/damage:sized_test"],
         alwayslink = True,
     )
     native.cc_test(

@@ -4,32 +4,15 @@
 #define MGC_TESTS_VERIFY_DAMAGE_MUTATION_SITES_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "graph/plan/plan.h"
+#include "tests/fuzz/dice.h"
 
 namespace mgc {
-
-// A small random number generator, the same on every platform.
-class Dice {
- public:
-  explicit Dice(uint64_t seed) : state_(seed) {}
-  uint64_t Next();
-  size_t Below(size_t n) { return static_cast<size_t>(Next() % n); }
-  bool Flip() { return Below(2) == 0; }
-  // Null for an empty list.
-  template <class T>
-  T* Pick(std::vector<T>* list) {
-    return list->empty() ? nullptr : &(*list)[Below(list->size())];
-  }
-
- private:
-  uint64_t state_;
-};
 
 // An instruction of a segment.
 struct InstrPlace {

@@ -1,0 +1,67 @@
+// Random models under random configurations: each is compiled and proved, or refused before there
+// is a plan. Some are trained, and give one rank's loss and gradients.
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "gtest/gtest.h"
+#include "tests/random_models/random_case.h"
+#include "tests/verify/damage/sized_test.h"
+
+namespace mgc {
+namespace {
+
+constexpr uint64_t kSeed = 20261123;  // of the first case
+constexpr int kCasesPerTest = 50;
+constexpr int kTrainedOneIn = 15;
+constexpr int kShrinkTries = 400;
+constexpr int kProvedPercent = 85;
+
+class RandomModelsTest : public testing::Test {
+ public:
+  explicit RandomModelsTest(int first) : first_(first) {}
+
+  void TestBody() override {
+    std::map<std::string, int> refused;
+    int proved = 0;
+    int trained = 0;
+    for (int i = first_; i < first_ + kCasesPerTest; ++i) {
+      const bool train = i % kTrainedOneIn == 0;
+      const RandomCase c = MakeRandomCase(kSeed + static_cast<uint64_t>(i));
+      const Outcome outcome = Try(c, train);
+      if (!IsRight(outcome.ending)) Report(c, train, outcome);
+      proved += outcome.ending == Ending::kProved ? 1 : 0;
+      trained += outcome.ending == Ending::kProved && train ? 1 : 0;
+      if (outcome.ending == Ending::kRefused) ++refused[outcome.label];
+    }
+    absl::PrintF("seeds from %d: %d of %d proved, %d of them trained; refused:", kSeed + first_,
+                 proved, kCasesPerTest, trained);
+    for (const auto& [label, count] : refused) absl::PrintF(" %s %d", label, count);
+    absl::PrintF("\n");
+    EXPECT_GE(100 * proved, kProvedPercent * kCasesPerTest);
+  }
+
+ private:
+  static void Report(const RandomCase& c, bool train, const Outcome& outcome) {
+    ADD_FAILURE() << "seed " << c.seed << ": " << NameOf(outcome.ending) << ": " << outcome.message
+                  << "\n"
+                  << TextOf(Shrink(c, train, kShrinkTries));
+  }
+
+  const int first_;
+};
+
+void RegisterTests(int cases) {
+  for (int first = 0; first < cases; first += kCasesPerTest) {
+    RegisterSized<RandomModelsTest>("RandomModelsTest", absl::StrCat("From", first),
+                                    [first] { return new RandomModelsTest(first); });
+  }
+}
+
+}  // namespace
+}  // namespace mgc
+
+int main(int argc, char** argv) { return mgc::RunSized(argc, argv, mgc::RegisterTests); }

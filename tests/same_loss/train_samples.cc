@@ -1,0 +1,116 @@
+#include "tests/same_loss/train_samples.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "graph/base/random.h"
+#include "graph/base/status.h"
+#include "graph/ir/vocabulary.h"
+#include "graph/plan/data_input.h"
+#include "gtest/gtest.h"
+#include "kernels/cpu/cpu_kernels.h"
+#include "runtime/data/safetensors.h"
+
+namespace mgc {
+namespace {
+
+constexpr uint64_t kDataSeed = 5;
+
+// The values of an input for `samples` samples.
+struct Samples {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::vector<float> reals;
+  std::vector<int64_t> indices;
+};
+
+Samples SamplesOf(const Plan& plan, const DataInput& input, int64_t samples) {
+  Samples made{input.name, SizesOf(input.type), {}, {}};
+  made.shape[0] = samples;
+  const bool index = input.type.dtype == DType::kI64;
+  const int64_t entries = std::max<int64_t>(VocabularyOf(plan.model, input.name), 1);
+  const double shift = input.name == "weights" ? 0.5 : -1.0;
+  const double scale = input.name == "weights" ? 1.0 : 2.0;
+  for (int64_t i = 0; i < NumElements(made.shape); ++i) {
+    const double uniform = RandomUniform(kDataSeed, StreamOf(input.name), static_cast<uint64_t>(i));
+    if (index) {
+      made.indices.push_back(static_cast<int64_t>(uniform * static_cast<double>(entries)));
+    } else {
+      made.reals.push_back(static_cast<float>(shift + scale * uniform));
+    }
+  }
+  return made;
+}
+
+bool Near(double a, double b, double relative) {
+  return std::fabs(a - b) <= relative * std::max(std::fabs(a), std::fabs(b));
+}
+
+}  // namespace
+
+absl::StatusOr<TrainResult> TrainOnSamples(const Plan& plan, int64_t steps, uint64_t seed) {
+  const std::string path = absl::StrCat(testing::TempDir(), "/samples_", getpid(), ".safetensors");
+  std::vector<Samples> all;
+  for (const DataInput& input : DataInputsOf(plan)) {
+    all.push_back(SamplesOf(plan, input, plan.global_batch_size * steps));
+  }
+  std::vector<SafetensorsView> views;
+  TrainOptions options;
+  for (const Samples& made : all) {
+    views.push_back(made.indices.empty()
+                        ? ViewOf(made.name, made.shape, absl::MakeConstSpan(made.reals))
+                        : ViewOf(made.name, made.shape, absl::MakeConstSpan(made.indices)));
+    options.inputs.push_back({made.name, {path, made.name}});
+  }
+  MGC_RETURN_IF_ERROR(WriteSafetensors(path, std::move(views)));
+  const std::vector<KernelEntry> kernels = CpuKernels();
+  options.kernels = kernels;
+  options.seed = seed;
+  options.lr.style = LrDecayStyle::kConstant;
+  options.lr.max_lr = 1e-3;
+  options.adam.eps = 1e-3;  // what rounding leaves of a gradient of zero makes no step
+  absl::StatusOr<TrainResult> result = TrainWith(plan, options, steps);
+  unlink(path.c_str());
+  return result;
+}
+
+std::string Difference(const TrainResult& one, const TrainResult& many) {
+  std::string text;
+  const auto compare = [&](const char* what, const std::vector<double>& a,
+                           const std::vector<double>& b, double first) {
+    for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+      const bool same = i < a.size() && i < b.size() && Near(a[i], b[i], i == 0 ? first : 1e-5);
+      if (!same) {
+        absl::StrAppendFormat(&text, "%s of step %d: %.9g and %.9g; ", what, i + 1,
+                              i < a.size() ? a[i] : NAN, i < b.size() ? b[i] : NAN);
+      }
+    }
+  };
+  compare("loss", one.losses, many.losses, 1e-6);
+  const bool norms = !one.grad_norms.empty() && !many.grad_norms.empty() &&
+                     Near(one.grad_norms[0], many.grad_norms[0], 1e-6);
+  if (!norms) absl::StrAppend(&text, "norms of gradients; ");
+  if (one.gradients.size() != many.gradients.size()) {
+    absl::StrAppend(&text, "another number of gradients; ");
+  }
+  for (const auto& [name, gradient] : one.gradients) {
+    const auto found = many.gradients.find(name);
+    const double relative =
+        found == many.gradients.end() ? INFINITY : RelativeL2(gradient, found->second);
+    if (relative < 1e-5) continue;
+    if (norms && found != many.gradients.end() &&
+        LargestDifference(gradient, found->second) < 1e-6 * one.grad_norms[0]) {
+      continue;
+    }
+    absl::StrAppendFormat(&text, "gradient of %s by %.3g; ", name, relative);
+  }
+  return text;
+}
+
+}  // namespace mgc

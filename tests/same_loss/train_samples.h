@@ -1,0 +1,27 @@
+// Trains a plan of any model on made-up samples, and compares with another plan of the same model.
+
+#ifndef MGC_TESTS_SAME_LOSS_TRAIN_SAMPLES_H_
+#define MGC_TESTS_SAME_LOSS_TRAIN_SAMPLES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "graph/plan/plan.h"
+#include "tests/same_loss/train_plan.h"
+
+namespace mgc {
+
+// Every data input of the plan is fed: reals between -1 and 1, `weights` between 0.5 and 1.5,
+// indices inside of what they are looked up in. The same samples whatever the plan.
+absl::StatusOr<TrainResult> TrainOnSamples(const Plan& plan, int64_t steps, uint64_t seed);
+
+// How `many` differs from `one` by more than rounding, empty where it does not: losses and norms of
+// gradients of the first step by 1e-6, later losses by 1e-5, each parameter's gradient by 1e-5 in
+// the L2 norm, all relative. What cancels is held against what it is a part of: gradients against
+// 1e-6 of their global norm.
+std::string Difference(const TrainResult& one, const TrainResult& many);
+
+}  // namespace mgc
+
+#endif  // MGC_TESTS_SAME_LOSS_TRAIN_SAMPLES_H_
