@@ -2,8 +2,12 @@
 // proved, or is refused before in words of the model. A file's comments say which:
 //
 //   // proved: tp=2 dp=2         compiled with these options (tests/filetest/pass_runner.h)
-//   // classes: tp=2             the same with rows for the model's dim classes, which keep to
-//                                their budget of parameter bytes (passes/search/class_layout.h)
+//   // trained: tp=2 dp=2        proved, and its losses and gradients are those of one rank
+//   // classes: tp=2             proved with rows for the model's dim classes, which keep to their
+//                                budget of parameter bytes (passes/search/class_layout.h)
+//   // trained by classes: tp=2  both
+//   // cuts: tp=2                tp cuts at least half of the bytes of the parameters
+//   // cuts by classes: tp=2     likewise
 //   // proved: samples=3         with other sizes than it was written with
 //   // refused: pp=2: text       refused as infeasible; the error contains the text
 
@@ -30,6 +34,7 @@
 #include "passes/graph/resize.h"
 #include "passes/search/class_layout.h"
 #include "tests/filetest/pass_runner.h"
+#include "tests/same_loss/train_samples.h"
 
 namespace mgc {
 namespace {
@@ -54,11 +59,10 @@ absl::StatusOr<StrategySpec> StrategyByClasses(const Graph& model, const Compile
   return layout.strategy;
 }
 
-// OK where the plan is proved; it reads back from text and bytes.
-absl::Status CompileAndProve(const Graph& written, absl::string_view options, bool by_classes) {
+absl::StatusOr<Plan> CompileFor(const Graph& written, const ParallelConfig& parallel,
+                                bool by_classes) {
   CompileOptions compile;
-  MGC_ASSIGN_OR_RETURN(compile.parallel, ParseParallel(options, written));
-  const ParallelConfig& parallel = compile.parallel;
+  compile.parallel = parallel;
   const Resized resized =
       Resize(written, parallel.micro_batch_size * DataParallelSize(parallel), parallel.seq_length);
   MGC_RETURN_IF_ERROR(resized.violations.ToStatus());
@@ -67,7 +71,14 @@ absl::Status CompileAndProve(const Graph& written, absl::string_view options, bo
   if (by_classes) {
     MGC_ASSIGN_OR_RETURN(compile.strategy, StrategyByClasses(model, compile));
   }
-  MGC_ASSIGN_OR_RETURN(Plan plan, Compile(model, ModelDims(), compile));
+  return Compile(model, ModelDims(), compile);
+}
+
+// OK where the plan is proved; it reads back from text and bytes.
+absl::StatusOr<Plan> CompileAndProve(const Graph& written, absl::string_view options,
+                                     bool by_classes) {
+  MGC_ASSIGN_OR_RETURN(const ParallelConfig parallel, ParseParallel(options, written));
+  MGC_ASSIGN_OR_RETURN(Plan plan, CompileFor(written, parallel, by_classes));
   MGC_RETURN_IF_ERROR(ProvePlan(&plan));
   const std::string text = PrintPlan(plan);
   MGC_ASSIGN_OR_RETURN(const Plan read, ParsePlan(text, "text"));
@@ -75,7 +86,67 @@ absl::Status CompileAndProve(const Graph& written, absl::string_view options, bo
   const absl::StatusOr<Plan> from_bytes = DeserializePlan(SerializePlan(plan), "bytes");
   if (!from_bytes.ok()) return from_bytes.status();
   EXPECT_EQ(PrintPlan(*from_bytes), text);
-  return absl::OkStatus();
+  return plan;
+}
+
+// Trains the plan beside the same model on one rank.
+void ExpectTrainsAsOneRank(const Graph& written, absl::string_view options, const Plan& plan) {
+  constexpr int64_t kSteps = 2;
+  constexpr uint64_t kSeed = 1234;
+  const absl::StatusOr<ParallelConfig> parallel = ParseParallel(options, written);
+  ASSERT_TRUE(parallel.ok()) << parallel.status();
+  const absl::StatusOr<Plan> one = CompileFor(written, OnOneRank(*parallel), false);
+  ASSERT_TRUE(one.ok()) << one.status();
+  const absl::StatusOr<TrainResult> expected = TrainOnSamples(*one, kSteps, kSeed);
+  const absl::StatusOr<TrainResult> found = TrainOnSamples(plan, kSteps, kSeed);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(Difference(*expected, *found), "");
+}
+
+// The bytes of parameters that tp cuts at all, of a plan without pipeline, and all bytes.
+std::pair<int64_t, int64_t> CutBytes(const Plan& plan) {
+  std::pair<int64_t, int64_t> bytes;
+  const AxisSet tp = plan.mesh.Find("tp").AsSet();
+  for (const PlanClass& rank_class : plan.classes) {
+    for (const HeldBlock& held : rank_class.blocks) {
+      for (const ParamEntry& entry : plan.blocks[static_cast<size_t>(held.block)].entries) {
+        const int64_t size = entry.type.NumElements() * SizeOf(entry.type.dtype);
+        bytes.second += size;
+        if (entry.sharding.SplitAxes().Intersects(tp)) bytes.first += size;
+      }
+    }
+  }
+  return bytes;
+}
+
+// A line of what is expected; false where it says nothing.
+bool TryLine(const Graph& model, absl::string_view line) {
+  if (absl::ConsumePrefix(&line, "// refused:")) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(line, absl::MaxSplits(": ", 1));
+    const absl::Status status = CompileAndProve(model, parts.first, false).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(std::string(parts.second)));
+    return true;
+  }
+  for (const auto& [word, by_classes] :
+       {std::make_pair("// proved:", false), std::make_pair("// classes:", true),
+        std::make_pair("// trained:", false), std::make_pair("// trained by classes:", true),
+        std::make_pair("// cuts:", false), std::make_pair("// cuts by classes:", true)}) {
+    absl::string_view options = line;
+    if (!absl::ConsumePrefix(&options, word)) continue;
+    const absl::StatusOr<Plan> plan = CompileAndProve(model, options, by_classes);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    if (!plan.ok()) return true;
+    if (absl::StartsWith(word, "// trained")) ExpectTrainsAsOneRank(model, options, *plan);
+    if (absl::StartsWith(word, "// cuts")) {
+      const auto [cut, all] = CutBytes(*plan);
+      EXPECT_GE(2 * cut, all);
+    }
+    return true;
+  }
+  return false;
 }
 
 class OwnModelsTest : public testing::TestWithParam<std::string> {};
@@ -91,20 +162,7 @@ TEST_P(OwnModelsTest, IsProvedOrRefusedByName) {
   int tried = 0;
   for (absl::string_view line : absl::StrSplit(*text, '\n')) {
     SCOPED_TRACE(line);
-    if (absl::ConsumePrefix(&line, "// proved:")) {
-      EXPECT_EQ(CompileAndProve(model, line, /*by_classes=*/false), absl::OkStatus());
-    } else if (absl::ConsumePrefix(&line, "// classes:")) {
-      EXPECT_EQ(CompileAndProve(model, line, /*by_classes=*/true), absl::OkStatus());
-    } else if (absl::ConsumePrefix(&line, "// refused:")) {
-      const std::pair<absl::string_view, absl::string_view> parts =
-          absl::StrSplit(line, absl::MaxSplits(": ", 1));
-      const absl::Status status = CompileAndProve(model, parts.first, /*by_classes=*/false);
-      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-      EXPECT_THAT(std::string(status.message()), HasSubstr(std::string(parts.second)));
-    } else {
-      continue;
-    }
-    ++tried;
+    tried += TryLine(model, line) ? 1 : 0;
   }
   EXPECT_GT(tried, 0) << "the file says nothing of what is expected";
 }

@@ -28,7 +28,7 @@ Axes RandomAxes(Dice* dice) {
     axes.tp = dice->Of<int64_t>({1, 1, 2, 2, 2, 3, 4});
     axes.cp = dice->Of<int64_t>({1, 1, 1, 1, 1, 2});
     axes.dp = dice->Of<int64_t>({1, 1, 2, 2, 3});
-    axes.pp = dice->Of<int64_t>({1, 1, 1, 1, 1, 2, 3});
+    axes.pp = dice->Of<int64_t>({1, 1, 1, 1, 1, 1, 1, 2, 3});
   } while (axes.Ranks() > kMostRanks || (axes.Ranks() == 1 && !dice->OneIn(4)));
   return axes;
 }

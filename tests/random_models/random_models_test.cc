@@ -15,7 +15,7 @@ namespace mgc {
 namespace {
 
 constexpr uint64_t kSeed = 20261123;  // of the first case
-constexpr int kCasesPerTest = 50;
+constexpr int kCasesPerTest = 300;
 constexpr int kTrainedOneIn = 15;
 constexpr int kShrinkTries = 400;
 constexpr int kProvedPercent = 85;

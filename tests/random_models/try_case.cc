@@ -52,13 +52,9 @@ absl::StatusOr<Plan> CompileCase(const RandomCase& c) {
   return Compile(model, ModelDims(), options);
 }
 
-// The same model and samples on one rank.
-RandomCase OnOneRank(RandomCase c) {
-  ParallelConfig one;
-  one.micro_batch_size = c.parallel.micro_batch_size * DataParallelSize(c.parallel);
-  one.global_batch_size = c.parallel.global_batch_size;
-  one.seq_length = c.parallel.seq_length;
-  c.parallel = one;
+// The same model on one rank.
+RandomCase WithoutAxes(RandomCase c) {
+  c.parallel = OnOneRank(c.parallel);
   c.strategy = DefaultStrategy();
   return c;
 }
@@ -95,7 +91,7 @@ Outcome TryHere(const RandomCase& c, bool train) {
   if (const std::string idle = IdleAxes(*plan); !idle.empty())
     return {Ending::kReplicated, "", idle};
   if (!train) return {};
-  const absl::StatusOr<Plan> one = CompileCase(OnOneRank(c));
+  const absl::StatusOr<Plan> one = CompileCase(WithoutAxes(c));
   if (!one.ok()) return {Ending::kFailed, "", one.status().ToString()};
   const absl::StatusOr<TrainResult> expected = TrainOnSamples(*one, kSteps, kTrainSeed);
   if (!expected.ok()) return {Ending::kFailed, "", expected.status().ToString()};

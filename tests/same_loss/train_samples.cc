@@ -80,6 +80,14 @@ absl::StatusOr<TrainResult> TrainOnSamples(const Plan& plan, int64_t steps, uint
   return result;
 }
 
+ParallelConfig OnOneRank(const ParallelConfig& parallel) {
+  ParallelConfig one;
+  one.micro_batch_size = parallel.micro_batch_size * DataParallelSize(parallel);
+  one.global_batch_size = parallel.global_batch_size;
+  one.seq_length = parallel.seq_length;
+  return one;
+}
+
 std::string Difference(const TrainResult& one, const TrainResult& many) {
   std::string text;
   const auto compare = [&](const char* what, const std::vector<double>& a,

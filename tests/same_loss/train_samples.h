@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "graph/plan/plan.h"
+#include "passes/config/parallel_config.h"
 #include "tests/same_loss/train_plan.h"
 
 namespace mgc {
@@ -15,6 +16,9 @@ namespace mgc {
 // Every data input of the plan is fed: reals between -1 and 1, `weights` between 0.5 and 1.5,
 // indices inside of what they are looked up in. The same samples whatever the plan.
 absl::StatusOr<TrainResult> TrainOnSamples(const Plan& plan, int64_t steps, uint64_t seed);
+
+// The configuration of one rank that takes the same samples in each micro-batch and step.
+ParallelConfig OnOneRank(const ParallelConfig& parallel);
 
 // How `many` differs from `one` by more than rounding, empty where it does not: losses and norms of
 // gradients of the first step by 1e-6, later losses by 1e-5, each parameter's gradient by 1e-5 in
