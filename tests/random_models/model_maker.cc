@@ -105,8 +105,8 @@ ValueId ModelMaker::Disguised(const TensorType& type) {
       second.dims[0].size = rows - first.dims[0].size;
       return Concat({Param(first), Param(second)}, 0);
     }
-    case 3: {  // flat; nothing cuts it, and Megatron's strategy gathers no heads
-      if (naming_ == DimNaming::kMegatron && type.ndim() > 2) break;
+    case 3: {  // flat; of two dims, since Megatron's strategy gathers no heads
+      if (type.ndim() > 2) break;
       TensorType flat;
       flat.dims = {{type.NumElements(), ""}};
       return Reshape(Param(flat), type);
