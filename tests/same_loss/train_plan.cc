@@ -19,6 +19,7 @@
 #include "runtime/data/input_files.h"
 #include "runtime/data/safetensors.h"
 #include "runtime/train/trainer.h"
+#include "tests/same_loss/shared_layers.h"
 
 namespace mgc {
 namespace {
