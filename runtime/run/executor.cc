@@ -132,7 +132,8 @@ absl::StatusOr<double> Executor::Report(absl::string_view name, bool eval) const
 
 int64_t Executor::MeasuredPeak(int64_t rank) const {
   const Rank& state = machine_->ranks()[static_cast<size_t>(rank)];
-  return std::max(state.high, state.comm_high);
+  // A slot takes whole units, as the plan counts it; its tile may end before.
+  return AlignUp(std::max(state.high, state.comm_high));
 }
 
 int64_t Executor::MeasuredPeak() const {
