@@ -1,91 +1,19 @@
 // What a plain first reading of the sharding rules gets wrong: one test a reading, with a graph, a
 // mesh and the collectives that must come out, and would not under that reading.
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "frontends/builder.h"
 #include "frontends/layers.h"
-#include "graph/base/status.h"
-#include "graph/ir/op.h"
 #include "gtest/gtest.h"
-#include "passes/graph/differentiate.h"
-#include "passes/graph/shard/partition.h"
-#include "passes/graph/shard/shard.h"
 #include "passes/graph/shard/strategy.h"
-#include "passes/graph/simplify.h"
 #include "tests/derivation/collective_table.h"
 #include "tests/derivation/local_training.h"
+#include "tests/derivation/one_layer.h"
 
 namespace mgc {
 namespace {
-
-using LayerText = std::function<Tensor(ModelBuilder& b, Tensor x)>;
-
-template <class T>
-T Must(absl::StatusOr<T> result) {
-  MGC_CHECK(result.ok()) << result.status().ToString();
-  return *std::move(result);
-}
-
-constexpr int64_t kHeads = 8;
-constexpr int64_t kKvHeads = 2;
-
-// A word table, one layer on its rows, and the sum of what comes out as the loss.
-Graph OneLayer(const LayerText& text, int64_t kv_heads = kKvHeads) {
-  ModelBuilder b("one_layer", {{4, "batch"},
-                               {8, "seq"},
-                               {16, "embed"},
-                               {kHeads, "heads"},
-                               {kv_heads, "kv_heads"},
-                               {4, "head_dim"},
-                               {24, "mlp"},
-                               {13, "vocab"}});
-  Tensor x;
-  {
-    ModelBuilder::Scope scope = b.EmbeddingLayer();
-    x = Embedding(b, "word", b.Tokens(), "vocab embed");
-  }
-  {
-    ModelBuilder::Scope scope = b.Layer(0);
-    x = text(b, x);
-  }
-  ModelBuilder::Scope scope = b.Head();
-  b.Loss("loss", b.Op("total", {x}));
-  b.Report("count", b.Op("total", {b.Weights()}));
-  return Must(std::move(b).Finish());
-}
-
-absl::StatusOr<Graph> LocalOf(const Graph& logical, const Mesh& mesh, const Strategy& strategy) {
-  const Graph training = Simplify(Must(Differentiate(Simplify(logical))));
-  MGC_ASSIGN_OR_RETURN(const Sharded sharded, Shard(training, mesh, strategy));
-  return Partition(sharded.graph);
-}
-
-Graph LocalOf(const Graph& logical, const ParallelConfig& parallel, int64_t kv_heads = kKvHeads) {
-  const MeshStrategy bound =
-      Must(BindStrategy(DefaultStrategy(), parallel, {{"kv_heads", kv_heads}}));
-  return Must(LocalOf(logical, bound.mesh, bound.strategy));
-}
-
-Tensor Projected(ModelBuilder& b, const char* name, Tensor x, const char* spec, Tensor residual) {
-  LinearOptions options;
-  options.bias = true;
-  options.residual = residual;
-  return Linear(b, name, x, spec, options);
-}
-
-// Cut over tp behind `up`, owed behind `down`.
-Tensor TwoProducts(ModelBuilder& b, Tensor x) {
-  return Projected(b, "down", Projected(b, "up", x, "embed -> mlp", {}), "mlp -> embed", x);
-}
-
-CollectiveTable LayerKinds(const Graph& local, Phase phase) {
-  return KindsOf(CollectivesOf(local, phase, 0));
-}
 
 bool IsActivation(const Value& value) {
   const std::vector<Dim>& dims = value.type.dims;
@@ -338,94 +266,6 @@ TEST(ReadingTest, MaximumWithABackward) {
   EXPECT_EQ(KindsOf(CollectivesOf(local, Phase::kBackward, head)),
             (CollectiveTable{{"all-reduce tp", 1}}));
   EXPECT_EQ(CountOf(local, "stop_gradient"), 0);
-}
-
-// All layers come out alike: nothing in the last one owes what the others do not.
-TEST(ReadingTest, TheOtherOperandOfAResidualSumOwesWhatItCouldCarry) {
-  for (const TinyModel& model : {TinyGpt(), TinyLlama()}) {
-    const Graph local = LocalGraph(model, ConfigOf(2, 1, false, 0));
-    for (const CollectiveEntry& entry : CollectivesOf(local, Phase::kUpdate, kNoLayer)) {
-      EXPECT_EQ(entry.name, "grad_squares.resolved");
-    }
-  }
-}
-
-// A user's pin wins: the value as pinned is cut as the text says, and only it.
-TEST(ReadingTest, APinIsANodeBetweenTwoValues) {
-  const auto pinned = [](ModelBuilder& b, Tensor x) { return TwoProducts(b, b.Pin(x, "-,-,tp")); };
-  const Graph local = LocalOf(OneLayer(pinned), ConfigOf(2, 1, false, 0));
-  EXPECT_EQ(LayerKinds(local, Phase::kForward),
-            (CollectiveTable{{"all-gather tp", 1}, {"all-reduce tp", 1}}));
-}
-
-// What is owed into a pin is paid on the way to it.
-TEST(ReadingTest, APinOnAnOwedValueReducesThenSlices) {
-  const auto pinned = [](ModelBuilder& b, Tensor x) {
-    const Tensor up = Linear(b, "up", x, "embed -> mlp");
-    return Add(b, {x, b.Op("gelu", {b.Pin(Linear(b, "down", up, "mlp -> embed"), "-,tp,-")})});
-  };
-  const Graph local = LocalOf(OneLayer(pinned), ConfigOf(2, 1, false, 0));
-  EXPECT_EQ(LayerKinds(local, Phase::kForward),
-            (CollectiveTable{{"reduce-scatter tp", 1}, {"all-gather tp", 1}}));
-}
-
-Tensor Reshaped(ModelBuilder& b, Tensor x, std::vector<int64_t> sizes) {
-  return b.Op("reshape", {x}, {{"sizes", std::move(sizes)}});
-}
-
-// Rows of a batch and its tokens as one dim. Tokens cut over tp are no run of rows, so they are
-// gathered; gradients and sums that are owed wait until they are tokens again.
-TEST(ReadingTest, AMergedDimKeepsTheAxesOfItsMinorFactor) {
-  const auto rows = [](ModelBuilder& b, Tensor x) {
-    const Tensor up = Linear(b, "up", Reshaped(b, x, {32, 16}), "embed -> mlp");
-    const Tensor down = Linear(b, "down", b.Op("gelu", {up}), "mlp -> embed");
-    return Add(
-        b, {x, b.Op("reshape", {down},
-                    {{"sizes", std::vector<int64_t>{4, 8, 16}}, {"names", "batch seq embed"}})});
-  };
-  EXPECT_EQ(LayerKinds(LocalOf(OneLayer(rows), ConfigOf(2, 2, false, 0)), Phase::kForward),
-            (CollectiveTable{{"all-reduce tp", 1}}));
-  EXPECT_EQ(LayerKinds(LocalOf(OneLayer(rows), ConfigOf(2, 2, false, 0)), Phase::kBackward),
-            (CollectiveTable{{"all-reduce tp", 1}}));
-  const Graph local = LocalOf(OneLayer(rows), ConfigOf(2, 2, true, 0));
-  EXPECT_EQ(LayerKinds(local, Phase::kForward),
-            (CollectiveTable{{"all-gather tp", 1}, {"reduce-scatter tp", 1}}));
-  // One gather less than with tokens: rows are values of their own, which backward keeps.
-  EXPECT_EQ(LayerKinds(local, Phase::kBackward),
-            (CollectiveTable{{"all-gather tp", 1}, {"reduce-scatter tp", 1}}));
-}
-
-// A weight that is stored otherwise than it is used claims as if it were stored so, and so does its
-// gradient: no collective more than with plain weights.
-TEST(ReadingTest, AWeightBehindATransposeIsNoParameter) {
-  const auto layer = [](const LayerText& up) {
-    return [up](ModelBuilder& b, Tensor x) {
-      return Projected(b, "down", b.Op("gelu", {up(b, b.Op("gelu", {x}))}), "mlp -> embed", x);
-    };
-  };
-  const auto product = [](ModelBuilder& b, Tensor x, Tensor w) {
-    return b.Op("matmul", {x, w}, {{"spec", "b s e, e f -> b s f"}});
-  };
-  const auto transposed = [&](ModelBuilder& b, Tensor x) {
-    const Tensor w = b.Param("up", "mlp embed", NormalInit(0.02));
-    return product(b, x, b.Op("transpose", {w}, {{"perm", std::vector<int64_t>{1, 0}}}));
-  };
-  const auto packed = [&](ModelBuilder& b, Tensor x) {
-    const Tensor both = b.Param("up", "2 embed mlp", NormalInit(0.02));
-    std::vector<Tensor> products;
-    for (int64_t i = 0; i < 2; ++i) {
-      const Tensor one = b.Op("slice", {both}, {{"dim", int64_t{0}}, {"begin", i}, {"end", i + 1}});
-      products.push_back(product(b, x, Reshaped(b, one, {16, 24})));
-    }
-    return b.Op("mul", products);
-  };
-  for (const LayerText& up : {LayerText(transposed), LayerText(packed)}) {
-    const Graph local = LocalOf(OneLayer(layer(up)), ConfigOf(2, 2, true, 0));
-    EXPECT_EQ(LayerKinds(local, Phase::kForward),
-              (CollectiveTable{{"all-gather tp", 1}, {"reduce-scatter tp", 1}}));
-    EXPECT_EQ(LayerKinds(local, Phase::kBackward),
-              (CollectiveTable{{"all-gather tp", 2}, {"reduce-scatter tp", 1}}));
-  }
 }
 
 }  // namespace
