@@ -64,6 +64,11 @@ absl::StatusOr<PassForm> RunShard(PassForm form, const PassContext& context) {
   if (!graphs.eval.has_value()) return graphs;
   MGC_ASSIGN_OR_RETURN(Sharded eval, Shard(*graphs.eval, bound.mesh, bound.strategy));
   graphs.eval = std::move(eval.graph);
+  for (std::string& note : eval.notes) {
+    const bool known =
+        std::find(graphs.notes.begin(), graphs.notes.end(), note) != graphs.notes.end();
+    if (!known) graphs.notes.push_back(absl::StrCat("evaluation: ", note));
+  }
   return graphs;
 }
 

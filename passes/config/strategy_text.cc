@@ -252,6 +252,17 @@ class StrategyReader {
 
 }  // namespace
 
+std::string RowTextOf(const StrategyRowSpec& row, const DimAxes& dim) {
+  StrategyRowSpec part = row;
+  part.dims = {dim};
+  return RowText(part);
+}
+
+std::string StoreText(const StoreSpec& store) {
+  return absl::StrCat("store ", WordOf(store.kind), ScopeText(store.scope), " -> ",
+                      AxesText(store.axes), WhenText(store.when));
+}
+
 std::string PrintStrategy(const StrategySpec& spec) {
   BlockPrinter printer;
   printer.Open("strategy ", SymbolText(spec.name));
@@ -262,10 +273,7 @@ std::string PrintStrategy(const StrategySpec& spec) {
     printer.Line("gather ", NamesText(gather.dims, ", "), " ", WordOf(gather.taken));
   }
   for (const StrategyRowSpec& row : spec.rows) printer.Line(RowText(row));
-  for (const StoreSpec& store : spec.stores) {
-    printer.Line("store ", WordOf(store.kind), ScopeText(store.scope), " -> ", AxesText(store.axes),
-                 WhenText(store.when));
-  }
+  for (const StoreSpec& store : spec.stores) printer.Line(StoreText(store));
   printer.Close();
   return printer.Take();
 }

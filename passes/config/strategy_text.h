@@ -30,6 +30,11 @@ namespace mgc {
 // Splits first, then gathers, rows and stores; ends with a newline.
 std::string PrintStrategy(const StrategySpec& spec);
 
+// The part of a row that speaks of one of its dims: `row * { mlp -> tp }`.
+std::string RowTextOf(const StrategyRowSpec& row, const DimAxes& dim);
+// `store states -> cp*dp when zero`.
+std::string StoreText(const StoreSpec& store);
+
 // The strategy in `text`, which holds nothing else. Errors as those of ParseGraph: InvalidArgument,
 // all of them, each with file:line:column.
 absl::StatusOr<StrategySpec> ParseStrategy(absl::string_view text, absl::string_view filename);

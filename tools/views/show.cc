@@ -11,6 +11,7 @@
 #include "graph/base/units.h"
 #include "graph/text/printer.h"
 #include "graph/verify/verify.h"
+#include "tools/views/axes.h"
 #include "tools/views/counted.h"
 #include "tools/views/format.h"
 #include "tools/views/instructions.h"
@@ -207,8 +208,9 @@ int64_t ParameterCount(const Plan& plan) {
 }
 
 std::string ShowText(const Plan& plan) {
+  const std::string axes = AxesText(plan.mesh, plan.stages.size(), AxisUsesOf(plan));
   return absl::StrCat(HeaderText(plan), "\n", StagesText(plan), "\n", ParametersText(plan), "\n",
-                      MemoryText(plan), "\n", ActionsText(plan));
+                      axes, axes.empty() ? "" : "\n", MemoryText(plan), "\n", ActionsText(plan));
 }
 
 std::string ShowJson(const Plan& plan) { return ShowJson(plan, {}); }
@@ -219,6 +221,7 @@ std::string ShowJson(const Plan& plan, const std::vector<PassTime>& times) {
   WriteHeader(plan, &json);
   WriteStages(plan, &json);
   WriteParameters(plan, &json);
+  WriteAxes(plan.mesh, AxisUsesOf(plan), &json);
   WriteMemory(plan, &json);
   if (!times.empty()) WriteTiming(times, &json.NewLine().Key("timing"));
   json.NewLine().EndObject();

@@ -5,6 +5,7 @@
 #include "absl/strings/str_split.h"
 #include "graph/base/json.h"
 #include "gtest/gtest.h"
+#include "tools/views/axes.h"
 #include "tools/views/comm.h"
 #include "tools/views/format.h"
 #include "tools/views/groups.h"
@@ -227,6 +228,40 @@ TEST(ShowTest, SaysHowParametersLie) {
   EXPECT_TRUE(absl::StrContains(text, "1.5 ms predicted, pipeline bubble at least 25.0 %")) << text;
   EXPECT_TRUE(absl::StrContains(text, "cut over dp")) << text;
   EXPECT_TRUE(absl::StrContains(text, "embedding, layer 0")) << text;
+}
+
+TEST(ShowTest, SaysWhatEveryAxisCutsAndWhy) {
+  const Mesh mesh = *Mesh::Create({{"tp", 2}, {"dp", 4}, {"pp", 2}});
+  const std::string row = "row * { mlp -> tp }";
+  const std::vector<AxisUse> uses = {
+      {"tp", AxisEffect::kCuts, ValueKind::kParameters, "mlp", row, 2, {"layers.*.up"}, 0},
+      {"tp", AxisEffect::kKeeps, ValueKind::kActivations, "mlp", row + ", but why", 1, {"a"}, 0},
+      {"tp", AxisEffect::kLeaves, ValueKind::kParameters, "", "no row", 9, {"b", "c"}, 7},
+      {"dp", AxisEffect::kSums, ValueKind::kGradients, "", "row * { batch -> dp }", 2, {"d"}, 0},
+      {"dp", AxisEffect::kStores, ValueKind::kStates, "", "store states -> dp", 4, {"e"}, 0}};
+  EXPECT_EQ(AxesText(mesh, 2, uses),
+            "axis tp, 2 ranks\n"
+            "  cuts mlp of 2 parameters, by row * { mlp -> tp }: layers.*.up\n"
+            "  keeps mlp of 1 activation whole, asked by row * { mlp -> tp }, but why: a\n"
+            "  leaves 9 parameters whole, no row: b, c and 7 more\n"
+            "axis dp, 4 ranks\n"
+            "  leaves a sum owed by 2 gradients, by row * { batch -> dp }: d\n"
+            "  stores 4 states in pieces, by store states -> dp: e\n"
+            "axis pp, 2 ranks\n"
+            "  cuts the step into 2 stages\n");
+  EXPECT_EQ(AxesText(mesh, 2, std::vector<AxisUse>()), "");
+  EXPECT_EQ(AxesText(mesh, 2, absl::FailedPreconditionError("it was edited")),
+            "axes: not told, for it was edited\n");
+  JsonWriter json;
+  json.BeginObject();
+  WriteAxes(mesh, uses, &json);
+  json.EndObject();
+  const JsonValue root = Parsed(std::move(json).Finish());
+  ASSERT_EQ(root.Find("axes")->items.size(), 3);
+  const JsonValue& kept = root.Find("axes")->items[0].Find("uses")->items[1];
+  EXPECT_EQ(kept.Find("effect")->text, "keeps");
+  EXPECT_EQ(kept.Find("values")->text, "activations");
+  EXPECT_EQ(kept.Find("by")->text, row + ", but why");
 }
 
 TEST(ShowTest, Json) {

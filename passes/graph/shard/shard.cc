@@ -12,27 +12,12 @@
 #include "graph/ir/step_vector.h"
 #include "passes/config/nearest_legal.h"
 #include "passes/graph/shard/claims.h"
+#include "passes/graph/shard/gathers.h"
 #include "passes/graph/shard/sharded_graph.h"
 #include "passes/graph/shard/value_uses.h"
 
 namespace mgc {
 namespace {
-
-// `seq`, or `0` for a dim without a name.
-std::string DimText(const TensorType& type, int dim) {
-  return type.dims[dim].name.empty() ? absl::StrCat(dim) : type.dims[dim].name;
-}
-
-// The first dim of an operand that an op has to gather away and that the strategy does not pass
-// over in silence; -1 for none.
-int GatheredDim(const TensorType& type, const Sharding& has, const Sharding& wanted,
-                const Strategy& strategy) {
-  for (int d = 0; d < type.ndim(); ++d) {
-    if (has.dims[d].size() <= wanted.dims[d].size()) continue;
-    if (strategy.TakenGather(type.dims[d].name) != GatherTaken::kSilent) return d;
-  }
-  return -1;
-}
 
 // The sharding a pin asks for. Axes of one rank, which no mesh holds, cut nothing.
 absl::StatusOr<Sharding> PinnedSharding(const std::string& text, const TensorType& type,
@@ -207,14 +192,17 @@ class Sharder {
         strategy_(strategy),
         uses_(source),
         made_(source, mesh),
-        homes_(source, strategy, uses_, made_) {}
+        homes_(source, strategy, uses_, made_),
+        gathers_(source, strategy, mesh) {}
 
   absl::StatusOr<Sharded> Run() {
     MGC_RETURN_IF_ERROR(SeedInputs(source_, strategy_, mesh_, &made_));
     for (const Node& node : source_.nodes()) {
       MGC_RETURN_IF_ERROR(Annotate(Visit(node), source_.LocText(node.loc)));
     }
-    return Sharded{std::move(made_).Finish(), std::move(notes_)};
+    std::vector<ValueId> homes(source_.values().size());
+    for (size_t i = 0; i < homes.size(); ++i) homes[i] = made_.Mapped(static_cast<ValueId>(i));
+    return Sharded{std::move(made_).Finish(), std::move(gathers_).Notes(), std::move(homes)};
   }
 
  private:
@@ -251,7 +239,7 @@ class Sharder {
     for (size_t i = 0; i < operands.size(); ++i) {
       Sharding wanted = ShardingOf(rule.operands[i], claims.axes());
       wanted.sum = carries[i];
-      MGC_RETURN_IF_ERROR(CheckGather(operands[i], wanted, node));
+      MGC_RETURN_IF_ERROR(gathers_.Take(operands[i], Home(operands[i]), wanted, node));
       made.inputs[i] = made_.Convert(made_.Mapped(operands[i]), wanted, node);
     }
     std::vector<Sharding> produced;
@@ -261,17 +249,6 @@ class Sharder {
     }
     Emit(made, node, produced);
     return absl::OkStatus();
-  }
-
-  absl::Status CheckGather(ValueId operand, const Sharding& wanted, const Node& node) {
-    const Value& value = source_.value(operand);
-    const int dim = GatheredDim(value.type, Home(operand), wanted, strategy_);
-    if (dim < 0) return absl::OkStatus();
-    notes_.push_back(absl::StrCat(node.op->name, " gathers dim ", DimText(value.type, dim), " of %",
-                                  value.name, " over ",
-                                  mesh_.GroupName(Home(operand).dims[dim].AsSet())));
-    const bool note = strategy_.TakenGather(value.type.dims[dim].name) == GatherTaken::kNote;
-    return note ? absl::OkStatus() : absl::InvalidArgumentError(notes_.back() + " [shard_c1]");
   }
 
   // The rules "add" and "lift": operands that owe the same sum are added locally and paid once;
@@ -397,7 +374,7 @@ class Sharder {
   ValueUses uses_;
   ShardedGraph made_;
   Homes homes_;
-  std::vector<std::string> notes_;
+  Gathers gathers_;
 };
 
 }  // namespace

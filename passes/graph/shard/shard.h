@@ -27,6 +27,7 @@ struct Sharded {
   Graph graph;
   // What the user may want to know: seeded axes that an op had to gather away, values left whole.
   std::vector<std::string> notes;
+  std::vector<ValueId> homes;  // by value of the training graph: what it became
 };
 
 // InvalidArgument when a dim would have to be gathered that the strategy lets nobody gather, the

@@ -1,68 +1,16 @@
 #include "passes/graph/shard/shard.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "graph/ir/check.h"
-#include "graph/ir/op.h"
 #include "gtest/gtest.h"
 #include "passes/graph/differentiate.h"
-#include "passes/plan/testing/text_graph.h"
+#include "passes/graph/shard/testing/shard_fixture.h"
 
 namespace mgc {
 namespace {
-
-using Lines = std::vector<std::string>;
-
-class ShardTest : public testing::Test {
- protected:
-  ShardTest() : mesh_(*Mesh::Create({{"tp", 2}, {"dp", 2}, {"pp", 2}})) {
-    strategy_.rows.push_back({{"batch", "seq", "embed"}, {}, /*home=*/true});
-    strategy_.gathers = {{"seq", GatherTaken::kSilent}, {"heads", GatherTaken::kError}};
-  }
-
-  // Gives dims of this name an axis.
-  void Row(const std::string& name, const char* axis) {
-    strategy_.rows.push_back({{}, {{name, mesh_.Find(axis)}}});
-  }
-  void SequenceRow() {
-    strategy_.rows.push_back({{"batch", "seq", "embed"}, {{"seq", mesh_.Find("tp")}}});
-  }
-
-  Graph MustShard(const char* text) { return MustShard(ReadGraph(text)); }
-  Graph MustShard(const Graph& training) {
-    absl::StatusOr<Sharded> sharded = Shard(training, mesh_, strategy_);
-    EXPECT_TRUE(sharded.ok()) << sharded.status();
-    if (!sharded.ok()) return Graph();
-    EXPECT_TRUE(CheckGraph(sharded->graph).ok()) << CheckGraph(sharded->graph);
-    notes_ = sharded->notes;
-    return std::move(sharded->graph);
-  }
-
-  std::string ShardingOf(const Graph& graph, const char* name) const {
-    const ValueId id = graph.FindValue(name);
-    return id == kNone ? "none" : ToString(graph.sharding(id), mesh_);
-  }
-
-  // `x.to: @m[tp] -> @m[-]` for every change of sharding, in program order.
-  Lines Changes(const Graph& graph) const {
-    Lines lines;
-    for (const Node& node : graph.nodes()) {
-      if (node.op->name != "reshard") continue;
-      lines.push_back(absl::StrCat(graph.value(node.outputs[0]).name, ": ",
-                                   ToString(graph.sharding(node.inputs[0]), mesh_), " -> ",
-                                   ToString(graph.sharding(node.outputs[0]), mesh_)));
-    }
-    return lines;
-  }
-
-  const Mesh mesh_;
-  Strategy strategy_;
-  Lines notes_;
-};
 
 // What reports call a change of sharding is known where it is asked for: the update's resolves say
 // so themselves, and what their operands need on the way goes by the same word.
@@ -360,106 +308,6 @@ TEST_F(ShardTest, InputsThatTheirAxesDoNotDivideAreRefused) {
             "nearest legal: mlp=6, 8\n"
             "%one: dim 1 of f32[embed=3,mlp=1] has 1 elements, which 2 ranks do not divide "
             "[sharding_c3]; nearest legal: mlp=2");
-}
-
-// A seeded axis that an op has to gather away is no error, but worth a line; heads are.
-TEST_F(ShardTest, GatheredAxesAreNoted) {
-  Row("mlp", "tp");
-  MustShard(R"(graph @g training (
-    param %w: f32[mlp=8],
-    data %x: f32[rows=6,mlp=8]
-  ) {
-    %n, %r = rms_norm(%x, %w) {eps=0.1}
-    %t = total(%n)
-    report "t" = %t
-  })");
-  ASSERT_FALSE(notes_.empty());
-  EXPECT_EQ(notes_[0], "rms_norm gathers dim mlp of %x over tp");
-  Row("heads", "tp");
-  const absl::StatusOr<Sharded> refused = Shard(ReadGraph(R"(graph @g training (
-    param %w: f32[heads=8],
-    data %x: f32[rows=6,heads=8]
-  ) {
-    %n, %r = rms_norm(%x, %w) {eps=0.1}
-    %t = total(%n)
-    report "t" = %t
-  })"),
-                                                mesh_, strategy_);
-  ASSERT_FALSE(refused.ok());
-  EXPECT_TRUE(absl::StrContains(refused.status().message(), "[shard_c1]")) << refused.status();
-}
-
-// The update of %a, cut over dp, and of %b, which all data-parallel ranks hold.
-constexpr char kUpdate[] = R"(graph @g training (
-  param %a: f32[expert=4,embed=4],
-  param %b: f32[embed=4,out=3],
-  accumulator %a/grad: f32[expert=4,embed=4] {of="a"},
-  accumulator %b/grad: f32[embed=4,out=3] {of="b"},
-  state %a/m: f32[expert=4,embed=4] {of="a"},
-  state %a/v: f32[expert=4,embed=4] {of="a"},
-  state %b/m: f32[embed=4,out=3] {of="b"},
-  state %b/v: f32[embed=4,out=3] {of="b"},
-  scalar %u: f64[],
-  data %x: f32[batch=6,embed=4],
-  data %y: f32[batch=6,out=3],
-  data %z: f32[expert=4,embed=4]
-) {
-  %da = scale(%z) {value=1.0} backward
-  %a/grad.next = accumulate(%a/grad, %da) backward
-  %db = matmul(%x, %y) {spec="b k, b n -> k n"} backward
-  %b/grad.next = accumulate(%b/grad, %db) backward
-  %ga: f32[expert=4,embed=4] of %a = reshard(%a/grad.next) {pin=0} update
-  %gb: f32[embed=4,out=3] of %b = reshard(%b/grad.next) {pin=0} update
-  %sa = sum_squares(%ga) update
-  %sb = sum_squares(%gb) update
-  %norm = stack(%sa, %sb) update
-  %n = reshard(%norm) {pin=0} update
-  %as, %am, %av = adamw(%a, %ga, %a/m, %a/v, %u, %u, %u, %u, %u, %u, %u, %u) {decay=0} update
-  %bs, %bm, %bv = adamw(%b, %gb, %b/m, %b/v, %u, %u, %u, %u, %u, %u, %u, %u) {decay=0} update
-  %a.next = reshard(%as) {pin=0} update
-  %b.next = reshard(%bs) {pin=0} update
-  assign %a/grad.next -> %a/grad
-  assign %b/grad.next -> %b/grad
-  assign %a.next -> %a
-  assign %am -> %a/m
-  assign %av -> %a/v
-  assign %b.next -> %b
-  assign %bm -> %b/m
-  assign %bv -> %b/v
-  report "n" = %n
-})";
-
-// ZeRO stores state in pieces over those data axes that the gradient is owed over, parameter by
-// parameter.
-TEST_F(ShardTest, StateIsStoredOverOwedAxes) {
-  Row("batch", "dp");
-  Row("expert", "dp");
-  strategy_.storage = {{mesh_.Find("dp").AsSet()}};
-  const Graph graph = MustShard(kUpdate);
-  EXPECT_EQ(ShardingOf(graph, "a/m"), "@m[dp,-]");
-  EXPECT_EQ(ShardingOf(graph, "b/m"), "@m[-,-]/dp");
-  EXPECT_EQ(ShardingOf(graph, "gb"), "@m[-,-]/dp");
-  EXPECT_EQ(ShardingOf(graph, "b.next"), "@m[-,-]");
-  // The norm counts every element once: each entry is owed where its gradient is in pieces.
-  EXPECT_EQ(ShardingOf(graph, "sa"), "@m[]+dp");
-  EXPECT_EQ(ShardingOf(graph, "sb"), "@m[]+dp");
-  EXPECT_EQ(ShardingOf(graph, "norm"), "@m[-]+dp*pp");
-}
-
-TEST_F(ShardTest, WithoutStorageTheNormCountsReplicasOnce) {
-  Row("batch", "dp");
-  Row("expert", "dp");
-  const Graph graph = MustShard(kUpdate);
-  EXPECT_EQ(ShardingOf(graph, "b/m"), "@m[-,-]");
-  EXPECT_EQ(ShardingOf(graph, "sb"), "@m[]");
-  EXPECT_EQ(ShardingOf(graph, "norm"), "@m[-]+dp*pp");
-  bool lifted = false;  // to coordinate 0 of dp, as %sa owes it
-  for (const Node& node : graph.nodes()) {
-    if (node.op->name != "reshard" || graph.value(node.inputs[0]).name != "sb") continue;
-    lifted = true;
-    EXPECT_EQ(ToString(graph.sharding(node.outputs[0]), mesh_), "@m[]+dp*pp");
-  }
-  EXPECT_TRUE(lifted);
 }
 
 }  // namespace

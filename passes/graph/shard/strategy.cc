@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "passes/config/rank_groups.h"
+#include "passes/config/strategy_text.h"
 
 namespace mgc {
 namespace {
@@ -49,7 +50,8 @@ class Binder {
     for (const StrategyRowSpec& row : spec_.rows) BindRow(row);
     for (const StoreSpec& store : spec_.stores) {
       if (!Holds(store.when, config_)) continue;
-      bound_.strategy.storage.push_back({AxesOf(store.axes).AsSet(), store.scope});
+      bound_.strategy.storage.push_back(
+          {AxesOf(store.axes).AsSet(), store.scope, StoreText(store)});
     }
     for (const GatherSpec& gather : spec_.gathers) {
       for (const std::string& dim : gather.dims) bound_.strategy.gathers[dim] = gather.taken;
@@ -78,7 +80,9 @@ class Binder {
     StrategyRow row{spec.pattern, {}, spec.home, spec.scope};
     for (const DimAxes& dim : spec.dims) {
       const AxisList axes = AxesOf(dim.axes);
-      if (!axes.empty() || dim.axes.empty()) row.rules.emplace_back(dim.dim, axes);
+      if (axes.empty() && !dim.axes.empty()) continue;
+      row.rules.emplace_back(dim.dim, axes);
+      row.said.push_back(RowTextOf(spec, dim));
     }
     if (row.home || !row.rules.empty()) bound_.strategy.rows.push_back(std::move(row));
   }
@@ -109,20 +113,26 @@ ValueNames NamesOf(const Graph& graph, ValueId id) {
 
 Sharding Strategy::Seed(const TensorType& type, const ValueNames& names) const {
   Sharding sharding = Sharding::Whole(type.ndim());
-  std::vector<bool> decided(type.dims.size(), false);
+  const std::vector<SeededDim> dims = SeedDims(type, names);
+  for (size_t i = 0; i < dims.size(); ++i) sharding.dims[i] = dims[i].axes;
+  return sharding;
+}
+
+std::vector<SeededDim> Strategy::SeedDims(const TensorType& type, const ValueNames& names) const {
+  std::vector<SeededDim> dims(type.dims.size());
   AxisSet used;
   for (const StrategyRow& row : rows) {
     if (!Matches(row, type, names)) continue;
-    for (const auto& [name, axes] : row.rules) {
-      for (size_t i = 0; i < type.dims.size(); ++i) {
-        if (type.dims[i].name != name || used.Intersects(axes.AsSet()) || decided[i]) continue;
-        decided[i] = true;
-        sharding.dims[i] = axes;
+    for (size_t r = 0; r < row.rules.size(); ++r) {
+      const auto& [name, axes] = row.rules[r];
+      for (size_t i = 0; i < dims.size(); ++i) {
+        if (type.dims[i].name != name || used.Intersects(axes.AsSet()) || dims[i].said) continue;
+        dims[i] = {axes, r < row.said.size() ? row.said[r] : ""};
         used |= axes.AsSet();
       }
     }
   }
-  return sharding;
+  return dims;
 }
 
 bool Strategy::HasHome(const TensorType& type, const ValueNames& names) const {
@@ -130,11 +140,16 @@ bool Strategy::HasHome(const TensorType& type, const ValueNames& names) const {
                      [&](const StrategyRow& row) { return row.home && Matches(row, type, names); });
 }
 
-AxisSet Strategy::StorageOf(absl::string_view parameter) const {
+const StorageRow* Strategy::StorageRowOf(absl::string_view parameter) const {
   for (const StorageRow& row : storage) {
-    if (InScope(row.scope, {parameter, ""})) return row.axes;
+    if (InScope(row.scope, {parameter, ""})) return &row;
   }
-  return {};
+  return nullptr;
+}
+
+AxisSet Strategy::StorageOf(absl::string_view parameter) const {
+  const StorageRow* row = StorageRowOf(parameter);
+  return row == nullptr ? AxisSet() : row->axes;
 }
 
 GatherTaken Strategy::TakenGather(absl::string_view dim) const {

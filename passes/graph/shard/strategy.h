@@ -20,6 +20,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "graph/ir/graph.h"
 #include "graph/types/mesh.h"
 #include "graph/types/sharding.h"
@@ -41,6 +42,14 @@ struct StrategyRow {
   std::vector<std::pair<std::string, AxisList>> rules;
   bool home = false;       // forward values that match go to their Seed, whoever makes them
   std::string scope = {};  // a pattern (MatchesGlob); empty: any value
+  // By rule, how the strategy's file says it: `row * { mlp -> tp }`. For reports.
+  std::vector<std::string> said = {};
+};
+
+// What the rows give a dim, and the row that decided: where a rule names it, even to keep it whole.
+struct SeededDim {
+  AxisList axes;
+  absl::optional<std::string> said;
 };
 
 // Optimizer state of parameters in `scope` is stored in pieces over those of the axes over which
@@ -48,6 +57,7 @@ struct StrategyRow {
 struct StorageRow {
   AxisSet axes;
   std::string scope = {};
+  std::string said = {};  // `store states -> dp when zero`
 };
 
 struct Strategy {
@@ -57,9 +67,13 @@ struct Strategy {
 
   // The sharding the rows give a value; an axis is used at most once, earlier rows and dims first.
   Sharding Seed(const TensorType& type, const ValueNames& names = {}) const;
+  // The same dim by dim.
+  std::vector<SeededDim> SeedDims(const TensorType& type, const ValueNames& names = {}) const;
   // Whether a forward value is brought home to its Seed.
   bool HasHome(const TensorType& type, const ValueNames& names = {}) const;
   AxisSet StorageOf(absl::string_view parameter) const;
+  // The row that says so; null: none does.
+  const StorageRow* StorageRowOf(absl::string_view parameter) const;
   GatherTaken TakenGather(absl::string_view dim) const;
 };
 

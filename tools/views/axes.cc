@@ -1,0 +1,149 @@
+#include "tools/views/axes.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "graph/base/status.h"
+#include "graph/ir/step_names.h"
+#include "graph/types/layer_names.h"
+#include "passes/config/strategy_text.h"
+#include "passes/graph/differentiate.h"
+#include "passes/graph/simplify.h"
+#include "tools/views/groups.h"
+
+namespace mgc {
+namespace {
+
+const std::string* FindOption(const Plan& plan, absl::string_view name) {
+  for (const auto& [option, value] : plan.options) {
+    if (option == name) return &value;
+  }
+  return nullptr;
+}
+
+// The rows that the plan holds, or those of the default, which leaves no trace.
+absl::StatusOr<StrategySpec> StrategyOf(const Plan& plan) {
+  if (FindOption(plan, "--strategy") == nullptr) return DefaultStrategy();
+  std::string text = "strategy @of_the_plan {\n";
+  for (const auto& [name, value] : plan.options) {
+    if (absl::StartsWith(name, "strategy.")) absl::StrAppend(&text, "  ", value, "\n");
+  }
+  return ParseStrategy(absl::StrCat(text, "}\n"), "the plan's strategy");
+}
+
+ParallelConfig ConfigOf(const Plan& plan) {
+  ParallelConfig config = ConfigOfMesh(plan.mesh);
+  config.sequence_parallel = FindOption(plan, "--sequence-parallel") != nullptr;
+  const std::string* zero = FindOption(plan, "--zero");
+  if (zero != nullptr && !absl::SimpleAtoi(*zero, &config.zero)) config.zero = 0;
+  return config;
+}
+
+absl::Status Differs(absl::string_view name) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("%", name, " lies otherwise than the plan's own flags and strategy come to"));
+}
+
+// What the plan holds of a parameter must be what the rows come to.
+absl::Status CheckAgainst(const Plan& plan, const Graph& sharded) {
+  for (const PlanClass& plan_class : plan.classes) {
+    for (const HeldBlock& held : plan_class.blocks) {
+      for (const ParamEntry& entry : plan.blocks[static_cast<size_t>(held.block)].entries) {
+        const std::string name = NameForLayer(entry.name, held.layer);
+        const ValueId param = sharded.FindValue(name);
+        const ValueId state = sharded.FindValue(name + kFirstMomentSuffix);
+        const bool same = param != kNone && sharded.sharding(param) == entry.sharding &&
+                          (state == kNone || sharded.sharding(state) == entry.state_sharding);
+        if (!same) return Differs(name);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string ValuesText(const AxisUse& use) {
+  std::string kind(WordOf(use.kind));
+  if (use.count == 1) kind.pop_back();  // all are plurals
+  return absl::StrCat(use.count, " ", kind);
+}
+
+std::string NamesText(const AxisUse& use) {
+  const std::string names = absl::StrJoin(use.names, ", ");
+  return use.more == 0 ? names : absl::StrCat(names, " and ", use.more, " more");
+}
+
+std::string UseText(const AxisUse& use) {
+  const std::string values = ValuesText(use);
+  switch (use.effect) {
+    case AxisEffect::kCuts:
+      return absl::StrCat("cuts ", use.dim, " of ", values, ", by ", use.by);
+    case AxisEffect::kStores:
+      return absl::StrCat("stores ", values, " in pieces, by ", use.by);
+    case AxisEffect::kSums:
+      return absl::StrCat("leaves a sum owed by ", values, ", by ", use.by);
+    case AxisEffect::kKeeps:
+      return absl::StrCat("keeps ", use.dim.empty() ? "" : absl::StrCat(use.dim, " of "), values,
+                          " whole, asked by ", use.by);
+    case AxisEffect::kLeaves:
+      return absl::StrCat("leaves ", values, " whole, ",
+                          use.dim.empty() ? "" : absl::StrCat(use.dim, " by "), use.by);
+  }
+  return "";
+}
+
+}  // namespace
+
+AxisUses AxisUsesOf(const Plan& plan) {
+  if (plan.options.empty()) return std::vector<AxisUse>();
+  MGC_ASSIGN_OR_RETURN(const StrategySpec spec, StrategyOf(plan));
+  MGC_ASSIGN_OR_RETURN(const Graph backward, Differentiate(Simplify(plan.model)));
+  const Graph training = Simplify(backward);
+  MGC_ASSIGN_OR_RETURN(const MeshStrategy bound,
+                       BindStrategy(spec, ConfigOf(plan), SizesOf(training)));
+  if (bound.mesh != plan.mesh) {
+    return absl::FailedPreconditionError("the plan's mesh is not that of its flags and strategy");
+  }
+  MGC_ASSIGN_OR_RETURN(const Sharded sharded, Shard(training, bound.mesh, bound.strategy));
+  MGC_RETURN_IF_ERROR(CheckAgainst(plan, sharded.graph));
+  return AxisUsesOf(training, sharded, bound.strategy);
+}
+
+std::string AxesText(const Mesh& mesh, size_t stages, const AxisUses& uses) {
+  if (!uses.ok()) {
+    return absl::StrCat("axes: not told, for ", uses.status().message(), "\n");
+  }
+  if (uses->empty()) return "";
+  std::string text;
+  for (const MeshAxis& axis : mesh.axes()) {
+    absl::StrAppend(&text, "axis ", axis.name, ", ", axis.size, " ranks\n");
+    if (axis.name == "pp") absl::StrAppend(&text, "  cuts the step into ", stages, " stages\n");
+    for (const AxisUse& use : *uses) {
+      if (use.axis != axis.name) continue;
+      absl::StrAppend(&text, "  ", UseText(use), ": ", NamesText(use), "\n");
+    }
+  }
+  return text;
+}
+
+void WriteAxes(const Mesh& mesh, const AxisUses& uses, JsonWriter* json) {
+  json->NewLine().Key("axes").BeginArray();
+  for (const MeshAxis& axis : mesh.axes()) {
+    json->NewLine().BeginObject().String("axis", axis.name).Integer("ranks", axis.size);
+    json->Key("uses").BeginArray();
+    for (const AxisUse& use : uses.value_or(std::vector<AxisUse>())) {
+      if (use.axis != axis.name) continue;
+      json->NewLine().BeginObject().String("effect", WordOf(use.effect));
+      json->String("values", WordOf(use.kind)).String("dim", use.dim).String("by", use.by);
+      json->Integer("count", use.count).Key("names").BeginArray();
+      for (const std::string& name : use.names) json->String(name);
+      json->EndArray().Integer("more", use.more).EndObject();
+    }
+    json->EndArray().EndObject();
+  }
+  json->EndArray();
+}
+
+}  // namespace mgc
