@@ -143,7 +143,7 @@ class NewSizes {
 
   // Where no attribute states sizes of results they are those that the op makes, as a concat does.
   void FollowInference(const Node& node) {
-    if (node.op->resized) return;
+    if (node.op->resized && !StatesRange(node)) return;
     const std::vector<TensorType> operands = TypesOf(node.inputs);
     const auto made = InferTypes(*node.op, node.attrs, PointersTo(operands));
     if (!made.ok()) return;  // found when the node is checked
@@ -263,7 +263,9 @@ class Resizer {
     for (const Node& node : model_.nodes()) {
       const std::vector<TensorType> operands = sizes_.TypesOf(node.inputs);
       const std::vector<TensorType> results = sizes_.TypesOf(node.outputs);
-      const Attrs attrs = RetypedAttrs(*node.op, node.attrs, PointersTo(results));
+      // A range stays where it is, also where it could grow with its part.
+      const Attrs attrs =
+          StatesRange(node) ? node.attrs : RetypedAttrs(*node.op, node.attrs, PointersTo(results));
       const absl::Status makes =
           CheckMakes(*node.op, OpUse{attrs, PointersTo(operands), PointersTo(results)});
       if (makes.ok()) continue;

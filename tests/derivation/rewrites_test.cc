@@ -13,8 +13,10 @@
 #include "passes/config/place_layers.h"
 #include "passes/graph/fuse.h"
 #include "passes/graph/recompute.h"
+#include "passes/plan/stage/bundles.h"
 #include "passes/plan/stage/crossings.h"
 #include "passes/plan/stage/parts.h"
+#include "passes/plan/stage/shared_params.h"
 #include "passes/plan/stage/value_places.h"
 #include "tests/derivation/collective_table.h"
 #include "tests/derivation/local_training.h"
@@ -49,9 +51,11 @@ std::set<std::string> Kept(const Graph& local, int layer) {
 
 int64_t FrameBytes(const Graph& local, int layer) {
   const Parts parts(local);
-  const Crossings crossings(parts, PlaceLayers({local.num_layers(), 0, 1, 1, {}, {}}).placement,
-                            nullptr);
-  return ValuePlaces(parts, crossings, nullptr).frame_bytes(layer);
+  const LayerPlacement placement = PlaceLayers({local.num_layers(), 0, 1, 1, {}, {}}).placement;
+  const Crossings crossings(parts, placement, nullptr);
+  const Bundles bundles(parts, crossings, /*num_stages=*/1);
+  const SharedParams shared(parts, crossings, placement);
+  return ValuePlaces(parts, crossings, bundles, shared).frame_bytes(layer);
 }
 
 class RewritesTest : public testing::TestWithParam<Case> {

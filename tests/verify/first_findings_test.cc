@@ -81,7 +81,7 @@ TEST(FirstFindingTest, ALayerCalledAMillionTimes) {
 
 TEST(FirstFindingTest, CollectivesOfTooManyTensors) {
   EXPECT_THAT(FirstOfBucket(3000), EndsWith(": an instruction has too many operands [memory_v5]"));
-  EXPECT_THAT(FirstOfBucket(5000), EndsWith(": too many collectives run at once [order_v9]"));
+  EXPECT_THAT(FirstOfBucket(70000), EndsWith(": too many collectives run at once [order_v9]"));
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ TEST(WrongValuesTest, DividedTwice) {
   Instr again = s.instrs[mean];
   again.inputs[0] = again.outputs[0];
   s.instrs.insert(s.instrs.begin() + static_cast<int64_t>(mean) + 1, again);
-  ExpectWrongValues(plan, "parameter `layers.3.norm1` (and 3 nearer to the input): its gradient");
+  ExpectWrongValues(plan, "parameter `layers.3.norm1` (and 2 nearer to the input): its gradient");
 }
 
 }  // namespace

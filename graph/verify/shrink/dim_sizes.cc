@@ -208,7 +208,8 @@ absl::Status DimSizes::Choose(Variable* variable, const Wishes& wishes,
                                                  " is [meaning_v1]"));
 }
 
-absl::Status DimSizes::SolveProducts() {
+// Gives products the sizes of their factors. The first dim that has another size by then, or null.
+DimSizes::Variable* DimSizes::Contradicted() {
   const auto at = [&](int variable) -> Variable& {
     return variables_[static_cast<size_t>(Root(variable))];
   };
@@ -222,14 +223,12 @@ absl::Status DimSizes::SolveProducts() {
         all = false;
         whole.small = size;
       } else if (whole.small != size) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("dim ", whole.name, " of ", whole.size,
-                         " has factors that allow no smaller size [meaning_v1]"));
+        return &whole;
       }
     }
-    if (all) return absl::OkStatus();
+    if (all) break;
   }
-  return absl::OkStatus();
+  return nullptr;
 }
 
 // Two products of one dim that have all factors but one in common have that one in common too.
@@ -321,6 +320,20 @@ absl::Status DimSizes::Solve(const Wishes& wishes) {
   }
   while (UniteLastFactors()) {
   }
+  while (true) {
+    MGC_RETURN_IF_ERROR(ChooseAll(wishes));
+    Variable* contradicted = Contradicted();
+    if (contradicted == nullptr) return absl::OkStatus();
+    if (contradicted->stated || !wishes.keep_products) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("dim ", contradicted->name, " of ", contradicted->size,
+                       " has factors that allow no smaller size [meaning_v1]"));
+    }
+    contradicted->stated = true;
+  }
+}
+
+absl::Status DimSizes::ChooseAll(const Wishes& wishes) {
   for (Variable& variable : variables_) variable.small = 0;
   MGC_RETURN_IF_ERROR(ScaleStated());
   std::vector<bool> is_product(variables_.size(), false);
@@ -352,7 +365,7 @@ absl::Status DimSizes::Solve(const Wishes& wishes) {
     return left != right ? left > right : a->size < b->size;
   });
   for (Variable* variable : open) MGC_RETURN_IF_ERROR(Choose(variable, wishes, &used));
-  return SolveProducts();
+  return absl::OkStatus();
 }
 
 TensorType DimSizes::Small(const TensorType& type) const {

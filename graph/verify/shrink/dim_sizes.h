@@ -46,6 +46,9 @@ class DimSizes {
     bool keep_even = false;     // of dims that nothing cuts: even where the real ones are
     bool keep_unnamed = false;  // dims that nothing cuts nor names keep their size
     bool cut_even = false;      // with keep_even: of dims that are cut too
+    // Dims whose factors contradict each other, a vector of 8 x 4 in one place and of 4 x 8 in
+    // another, are multiples of what they are, with their factors.
+    bool keep_products = false;
   };
   // Chooses all sizes. An error when the constraints contradict each other: [meaning_v1].
   absl::Status Solve(const Wishes& wishes);
@@ -86,7 +89,8 @@ class DimSizes {
   absl::Status Choose(Variable* variable, const Wishes& wishes, std::vector<int64_t>* used) const;
   // `exactly`: what axes exhaust stays exhausted.
   bool Fits(const Variable& variable, int64_t size, bool exactly) const;
-  absl::Status SolveProducts();
+  absl::Status ChooseAll(const Wishes& wishes);
+  Variable* Contradicted();
 
   const Mesh& real_;
   const Mesh& small_;

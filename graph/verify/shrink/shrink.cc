@@ -300,9 +300,9 @@ absl::StatusOr<Plan> ShrinkPlan(const Plan& plan, const Mesh& mesh) {
   KeepPackedVectors(plan, &sizes);
   // A size that an attribute states stays as it is, and dims without a name are left alone if that
   // is small enough.
-  constexpr DimSizes::Wishes kTries[] = {{false, true, false},  {true, true, false},
-                                         {false, false, false}, {true, false, false},
-                                         {true, true, true},    {true, false, true}};
+  constexpr DimSizes::Wishes kTries[] = {
+      {false, true, false}, {true, true, false}, {false, false, false},     {true, false, false},
+      {true, true, true},   {true, false, true}, {false, true, false, true}};
   absl::StatusOr<Plan> small;
   for (const DimSizes::Wishes& wishes : kTries) {
     const absl::Status solved = sizes.Solve(wishes);

@@ -82,7 +82,7 @@ PlanClass MakeClass(const ChainPlaces& l, int stage) {
   }
   c.zeroed = {{0, 2 * kSlotAlignment}, {l.grad_at, l.grad_at + l.vector}};
   c.scalars = {{"lr", 2 * kSlotAlignment}};
-  c.memory.peak = PeakOf(l, stage);
+  c.memory.peak = AlignUp(PeakOf(l, stage));
   return c;
 }
 
