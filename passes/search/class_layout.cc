@@ -29,7 +29,11 @@ bool HasDim(const TensorType& type, const std::string& name) {
                      [&](const Dim& dim) { return dim.name == name; });
 }
 
-// Steepest descents by compiled plans. A list of classes that is refused is passed over.
+// So many plans are compiled for one layout at most: of a model of many classes, each in one layer,
+// the best table is the best that was found until then.
+constexpr size_t kMostPlans = 1000;
+
+// Descents by compiled plans. A list of classes that is refused is passed over.
 class ClassSearch {
  public:
   ClassSearch(std::vector<std::string> classes, int64_t budget, LayoutCosts* costs)
@@ -51,6 +55,7 @@ class ClassSearch {
   };
 
   absl::optional<Candidate> Ranked(const std::vector<std::string>& classes) {
+    if (costs_->compiled() >= kMostPlans) return absl::nullopt;
     const absl::StatusOr<LayoutCost> cost = costs_->Of(classes);
     if (!cost.ok()) {
       refused_.Update(cost.status());
@@ -64,33 +69,53 @@ class ClassSearch {
     return a.has_value() && (!b.has_value() || a->rank < b->rank);
   }
 
+  // Lists of one class more or less are few, and the best of them is taken; those with another in
+  // the place of one are many, and the first that is better is.
   void Descend(const std::vector<std::string>& from) {
     absl::optional<Candidate> at = Ranked(from);
     std::vector<std::string> around = from;
     while (true) {
       absl::optional<Candidate> next;
-      for (const std::vector<std::string>& classes : Neighbours(around)) {
+      for (const std::vector<std::string>& classes : WithOneMoreOrLess(around)) {
         absl::optional<Candidate> candidate = Ranked(classes);
         if (IsBetter(candidate, next)) next = std::move(candidate);
       }
-      if (!IsBetter(next, at)) break;
-      at = next;
+      if (!IsBetter(next, at)) next = FirstBetterThan(at, WithOneInAPlace(around));
+      if (!next.has_value()) break;
+      at = std::move(next);
       around = at->classes;
     }
     if (IsBetter(at, best_)) best_ = std::move(at);
   }
 
-  // Lists with one class less, one more, or one in the place of another, anywhere in the order.
-  std::vector<std::vector<std::string>> Neighbours(const std::vector<std::string>& from) const {
+  absl::optional<Candidate> FirstBetterThan(const absl::optional<Candidate>& at,
+                                            const std::vector<std::vector<std::string>>& lists) {
+    for (const std::vector<std::string>& classes : lists) {
+      absl::optional<Candidate> candidate = Ranked(classes);
+      if (IsBetter(candidate, at)) return candidate;
+    }
+    return absl::nullopt;
+  }
+
+  std::vector<std::vector<std::string>> WithOneMoreOrLess(
+      const std::vector<std::string>& from) const {
     std::vector<std::vector<std::string>> lists;
     AppendWithOneMore(from, &lists);
-    for (size_t i = 0; i < from.size(); ++i) {
-      std::vector<std::string> fewer = from;
-      fewer.erase(fewer.begin() + static_cast<int64_t>(i));
-      lists.push_back(fewer);
-      AppendWithOneMore(fewer, &lists);
-    }
+    for (size_t i = 0; i < from.size(); ++i) lists.push_back(Without(from, i));
     return lists;
+  }
+
+  // One class in the place of another, or elsewhere in the order.
+  std::vector<std::vector<std::string>> WithOneInAPlace(
+      const std::vector<std::string>& from) const {
+    std::vector<std::vector<std::string>> lists;
+    for (size_t i = 0; i < from.size(); ++i) AppendWithOneMore(Without(from, i), &lists);
+    return lists;
+  }
+
+  static std::vector<std::string> Without(std::vector<std::string> list, size_t i) {
+    list.erase(list.begin() + static_cast<int64_t>(i));
+    return list;
   }
 
   void AppendWithOneMore(const std::vector<std::string>& from,
