@@ -50,6 +50,10 @@ bool IsPinText(absl::string_view text, int ndim) {
 ParamInit NormalInit(double std) { return {"normal", std, /*decay=*/true}; }
 ParamInit ZerosInit() { return {"zeros", 0, /*decay=*/false}; }
 ParamInit OnesInit() { return {"ones", 0, /*decay=*/false}; }
+ParamInit Frozen(ParamInit init) {
+  init.train = false;
+  return init;
+}
 
 ModelBuilder::ModelBuilder(absl::string_view name, std::vector<Dim> dims, CallSite site)
     : graph_(name), dims_(std::move(dims)) {
@@ -166,6 +170,7 @@ Tensor ModelBuilder::Param(absl::string_view name, absl::string_view dims, const
   TensorType type{DType::kF32, {}};
   if (!ParseDims(dims, &type.dims, site)) return Failed();
   Attrs attrs{{"init", init.kind}, {"decay", int64_t{init.decay ? 1 : 0}}};
+  if (!init.train) attrs.Set(kTrainAttr, int64_t{0});
   if (init.kind == "normal") {
     if (!(init.std >= 0 && init.std < 1e30)) {
       return Fail(absl::StrCat("`", Path(name), "`: standard deviation ", init.std), site);

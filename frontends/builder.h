@@ -74,15 +74,17 @@ class Tensor {
   ValueId id_ = kNone;  // kNone with a builder: could not be made, and the reason is recorded
 };
 
-// How a parameter starts, and whether weight decay applies to it.
+// How a parameter starts, whether weight decay applies to it, and whether it is trained at all.
 struct ParamInit {
   std::string kind;  // `normal`, `zeros`, `ones`
   double std = 0;    // of `normal`, whose mean is 0
   bool decay = true;
+  bool train = true;
 };
 ParamInit NormalInit(double std);  // a weight matrix or table: decays
 ParamInit ZerosInit();             // a bias: does not
 ParamInit OnesInit();              // a norm weight: does not
+ParamInit Frozen(ParamInit init);  // stays as it starts, or as it is loaded
 
 class ModelBuilder {
  public:
@@ -117,9 +119,9 @@ class ModelBuilder {
   // `name` below the open scopes, e.g. `layers.3.mlp.up`; an empty name is the scope itself.
   std::string Path(absl::string_view name) const;
 
-  // A trained parameter of path Path(name). `dims` are names of dims, and sizes for dims without a
-  // name, between spaces: `embed heads head_dim`. A path names one parameter; use its Tensor again
-  // to share it.
+  // A parameter of path Path(name), trained unless it is Frozen. `dims` are names of dims, and
+  // sizes for dims without a name, between spaces: `embed heads head_dim`. A path names one
+  // parameter; use its Tensor again to share it.
   Tensor Param(absl::string_view name, absl::string_view dims, const ParamInit& init,
                CallSite site = CallSite::Current());
 

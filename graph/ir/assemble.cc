@@ -10,6 +10,7 @@
 #include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "graph/base/suggest.h"
+#include "graph/ir/step_names.h"
 
 namespace mgc {
 namespace {
@@ -47,6 +48,11 @@ absl::Status CheckInputAttrValue(const Attrs::Entry& entry) {
     const int64_t decay = std::get<int64_t>(entry.second);
     if (decay != 0 && decay != 1) {
       return Refuse("input_c2", absl::StrCat("`decay` is 0 or 1, not ", decay));
+    }
+  } else if (entry.first == kTrainAttr) {
+    const int64_t train = std::get<int64_t>(entry.second);
+    if (train != 0 && train != 1) {
+      return Refuse("input_c2", absl::StrCat("`train` is 0 or 1, not ", train));
     }
   }
   return absl::OkStatus();
@@ -88,7 +94,8 @@ void CoerceAttrs(absl::Span<const AttrSpec> specs, Attrs* attrs) {
 absl::Span<const AttrSpec> InputAttrSpecs(InputKind kind) {
   static const auto* const param = new std::vector<AttrSpec>{{"init", AttrKind::kText, false},
                                                              {"std", AttrKind::kReal, false},
-                                                             {"decay", AttrKind::kInt, false}};
+                                                             {"decay", AttrKind::kInt, false},
+                                                             {kTrainAttr, AttrKind::kInt, false}};
   static const auto* const owned = new std::vector<AttrSpec>{{"of", AttrKind::kText, true}};
   if (kind == InputKind::kParam) return *param;
   if (kind == InputKind::kState || kind == InputKind::kAccumulator) return *owned;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "graph/types/attrs.h"
 
 namespace mgc {
 
@@ -38,6 +39,11 @@ inline constexpr char kMaxNormScalar[] = "max_norm";
 // What reports call a collective, `f`, `g`, `gradient`, `loss`, ... (docs/glossary.md): attribute
 // of collectives, and of the reshards that they are made from.
 inline constexpr char kLabelAttr[] = "label";
+
+// Attribute of a parameter, 1 unless it says otherwise: 0 keeps it as it is. A step has then no
+// gradient of it, no moments, and no share of the norm.
+inline constexpr char kTrainAttr[] = "train";
+inline bool IsTrained(const Attrs& of_param) { return of_param.Int(kTrainAttr, 1) != 0; }
 
 // What belongs to a parameter: its sum of gradients (of several uses the first), their mean, its
 // moments.

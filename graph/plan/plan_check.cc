@@ -13,6 +13,7 @@
 #include "graph/base/file.h"
 #include "graph/ir/assemble.h"
 #include "graph/ir/model_layers.h"
+#include "graph/ir/step_names.h"
 #include "graph/plan/data_input.h"
 #include "graph/plan/instr_collective.h"
 #include "graph/plan/plan_check_internal.h"
@@ -45,6 +46,7 @@ void CheckBlock(const Plan& plan, const ParamBlock& block, Diagnostics* violatio
                     ", is outside of the block's ", end);
     };
     lies("value", entry.param_offset, param, block.param_bytes);
+    if (!IsTrained(entry.init)) continue;
     lies("first moment", entry.m_offset, state, block.state_bytes);
     lies("second moment", entry.v_offset, state, block.state_bytes);
     // Behind another block's base it may be; the calls that write it are checked.

@@ -12,7 +12,8 @@
 // Contributions of one layer to a parameter's gradient are added in that layer. Every layer that
 // uses a parameter has an accumulator of its own; they are added in the update, in order of use, so
 // that cutting a weight tied at both ends over stages changes no bit. A gradient stays a sum over
-// tokens until the update divides it, once, by the token count of the whole step.
+// tokens until the update divides it, once, by the token count of the whole step. A parameter with
+// train=0 has none of this: it is read, and stays as it is.
 
 #ifndef MGC_PASSES_GRAPH_DIFFERENTIATE_H_
 #define MGC_PASSES_GRAPH_DIFFERENTIATE_H_
@@ -29,7 +30,7 @@ inline constexpr const char* kUpdateScalars[] = {
     kEpsScalar,  kCorrection1Scalar, kCorrection2Scalar, kMaxNormScalar};
 
 // InvalidArgument when the graph has no loss or no `count` report, a loss term has the name of
-// another report, or the loss depends on no parameter.
+// another report, the loss depends on no parameter that is trained, or no loss on one that is.
 absl::StatusOr<Graph> Differentiate(const Graph& logical);
 
 // The forward-only counterpart for evaluation, at the training level: dropout off, losses and

@@ -10,6 +10,7 @@
 #include "graph/base/random.h"
 #include "graph/base/status.h"
 #include "graph/base/units.h"
+#include "graph/ir/step_names.h"
 #include "graph/types/tile_runs.h"
 #include "kernels/cpu/random/random.h"
 
@@ -160,6 +161,7 @@ absl::StatusOr<std::vector<LogicalTensor>> GatherTensors(const Executor& executo
           Gather(param, entry.sharding, param.held.param_base + entry.param_offset, executor));
       return absl::OkStatus();
     }
+    if (!IsTrained(entry.init)) return absl::OkStatus();
     const int64_t mean = MeanAddress(executor.plan(), param);
     if (mean < 0) return absl::FailedPreconditionError("its gradient is not kept");
     tensors.push_back(Gather(param, entry.state_sharding, mean, executor));

@@ -35,6 +35,7 @@ std::map<std::string, Sharing> Sharings() {
        [](int layer, const std::string& rest) {
          return absl::StartsWith(rest, "mlp") ? 0 : kTurns[layer % 6];
        }},
+      {"frozen", [](int /*layer*/, const std::string& /*rest*/) { return 0; }},
   };
 }
 
@@ -65,6 +66,10 @@ absl::StatusOr<Graph> ShareLayers(const Graph& model, const std::string& sharing
       absl::StrSplit(absl::StrReplaceAll(PrintGraph(model), replaced), '\n');
   const auto is_removed = [](const std::string& line) { return absl::StartsWith(line, kRemoved); };
   lines.erase(std::remove_if(lines.begin(), lines.end(), is_removed), lines.end());
+  for (std::string& line : lines) {
+    if (sharing != "frozen" || !absl::StartsWith(line, "  param %layers.0.attention.")) continue;
+    line = absl::StrReplaceAll(line, {{"}", ", train=0}"}});
+  }
   return ParseGraph(absl::StrJoin(lines, "\n"), sharing);
 }
 

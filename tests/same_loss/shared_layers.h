@@ -15,6 +15,7 @@ namespace mgc {
 //   albert      one block for all layers
 //   universal   one block, which each depth signs with a first norm of its own
 //   turns       norms and attention of layers 0, 3, 4 are one, those of 1, 2, 5 another; one MLP
+//   frozen      as albert, its attention kept as it is (train=0)
 //
 // NotFound for another name.
 absl::StatusOr<Graph> ShareLayers(const Graph& model, const std::string& sharing);

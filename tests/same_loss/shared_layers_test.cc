@@ -87,10 +87,28 @@ TEST_P(SharedLayersTest, IsProvedAndTrainsAsOneRank) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, SharedLayersTest,
-    testing::Combine(testing::Values("albert", "universal", "turns"),
+    testing::Combine(testing::Values("albert", "universal", "turns", "frozen"),
                      testing::Values("tp2_sp_full", "pp2", "pp4", "pp2_v2", "pp4_dp2_zero1",
                                      "pp2_v2_tp2_sp_dp2_zero1", "pp4_tp2_sp_dp2_zero1")),
     [](const auto& info) { return std::get<0>(info.param) + "_" + std::get<1>(info.param); });
+
+// What is not trained has no gradient, and is written to files as it began.
+TEST(SharedLayersTest, FrozenParametersStay) {
+  const TrainResult& one = OneRank("frozen");
+  const TrainCase c = CaseOf("frozen", "pp4_tp2_sp_dp2_zero1");
+  const absl::StatusOr<TrainResult> many = TrainCaseFor(c, kSteps);
+  ASSERT_TRUE(many.ok()) << many.status();
+  ASSERT_EQ(one.parameters.size(), many->parameters.size());
+  int frozen = 0;
+  for (const auto& [param, value] : one.parameters) {
+    const bool is_frozen = absl::StartsWith(param, "layers.0.attention.");
+    EXPECT_EQ(many->gradients.count(param), is_frozen ? 0u : 1u) << param;
+    if (!is_frozen) continue;
+    ++frozen;
+    EXPECT_EQ(value, many->parameters.at(param)) << param;
+  }
+  EXPECT_EQ(frozen, 8);
+}
 
 // The all-reduces of a step that sum copies, by the classes they join; counted once.
 std::map<std::string, int> Joins(const std::string& sharing, const std::string& plan_name) {

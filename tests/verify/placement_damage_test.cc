@@ -129,6 +129,20 @@ TEST(PlacementDamageTest, TiedGradientsNotAddedUp) {
                 "its gradient between them is missing before the mean [placement_v11]"));
 }
 
+TEST(PlacementDamageTest, WhatIsNotTrainedIsUpdated) {
+  const std::string findings = After("pp2", [](Plan* plan) {
+    for (ParamBlock& block : plan->blocks) {
+      for (ParamEntry& entry : block.entries) {
+        if (entry.name == "embedding.position") entry.init.Set("train", int64_t{0});
+      }
+    }
+  });
+  EXPECT_THAT(findings, HasSubstr("class 0, parameter embedding.position: is not trained and has a "
+                                  "mean gradient [placement_v10]"));
+  EXPECT_THAT(findings, HasSubstr("class 0, parameter embedding.position: is not trained, and a "
+                                  "step writes over its value [placement_v10]"));
+}
+
 TEST(PlacementDamageTest, ParameterNotUpdated) {
   EXPECT_THAT(
       AfterIn("one_rank", "layer.update4", [](Segment* s) { Remove(s, InstrOf(*s, "adamw")); }),

@@ -9,6 +9,7 @@
 #include "graph/base/status.h"
 #include "graph/eval/evaluate_op.h"
 #include "graph/ir/op.h"
+#include "graph/ir/step_names.h"
 #include "graph/verify/meaning/reference.h"
 
 namespace mgc {
@@ -40,7 +41,7 @@ class EagerBackward : public GradContext {
     }
     std::map<std::string, ResidueTensor> result;
     for (const GraphInput& input : model_.inputs()) {
-      if (input.kind != InputKind::kParam) continue;
+      if (input.kind != InputKind::kParam || !IsTrained(input.attrs)) continue;
       const ValueId sum = Sum(input.value);
       result[model_.value(input.value).name] = Logical(model_.type(input.value), sum);
     }
@@ -149,7 +150,7 @@ class EagerBackward : public GradContext {
 
   void FindTrained() {
     for (const GraphInput& input : model_.inputs()) {
-      trained_[Index(input.value)] = input.kind == InputKind::kParam;
+      trained_[Index(input.value)] = input.kind == InputKind::kParam && IsTrained(input.attrs);
     }
     for (const Node& node : model_.nodes()) {
       if (node.op->grad == nullptr) continue;

@@ -127,6 +127,10 @@ class UpdateEvaluation {
     const std::string& name = model_.value(input.value).name;
     const TensorType& type = model_.type(input.value);
     UpdatedParam& updated = out_.params[name];
+    if (!IsTrained(input.attrs)) {
+      updated.param = inputs_.Real(name, type);
+      return;
+    }
     const OpDef* adamw = FindOp("adamw");
     MGC_CHECK(adamw != nullptr);
     std::vector<ResidueTensor> tensors = {inputs_.Real(name, type), updated.mean_gradient,
@@ -256,7 +260,7 @@ class StepEvaluation {
     }
   }
 
-  // The derivative of the first micro-batch's loss along random tangents of all parameters.
+  // The derivative of the first micro-batch's loss along random tangents of all trained parameters.
   void CheckGradients(const std::map<std::string, ResidueTensor>& gradients) {
     GraphEvaluator<DualModel> forward(model_, DualModel(key_), kStepSeed);
     ResiduePair expected;
@@ -266,10 +270,12 @@ class StepEvaluation {
       const ResidueTensor value = inputs_.Real(name, type);
       const ResidueTensor tangent = inputs_.Real(absl::StrCat(name, "/tangent"), type);
       auto dual = HostTensor<DualPair>::Make(value.shape, false);
-      const ResidueTensor& gradient = gradients.at(name);
+      const auto gradient = gradients.find(name);  // none of what is not trained
       for (size_t i = 0; i < dual.real.size(); ++i) {
-        dual.real[i] = {value.real[i], tangent.real[i]};
-        expected = scalars_.Add(expected, scalars_.Mul(gradient.real[i], tangent.real[i]));
+        dual.real[i].value = value.real[i];
+        if (gradient == gradients.end()) continue;
+        dual.real[i].tangent = tangent.real[i];
+        expected = scalars_.Add(expected, scalars_.Mul(gradient->second.real[i], tangent.real[i]));
       }
       forward.Set(input->value, dual);
     }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/file.h"
+#include "graph/ir/step_names.h"
 #include "graph/verify/placement/placement_segment.h"
 
 namespace mgc {
@@ -52,6 +53,14 @@ class ParameterCheck {
     Require("second moment", held.state_base + entry.v_offset, entry.type, entry.state_sharding);
     if (mean >= 0) Require("mean gradient", mean, entry.type, entry.state_sharding);
     if (param != nullptr) CheckSum(param->tied_sum, holders);
+  }
+
+  // What is not trained stands where it stood.
+  void CheckKept(const HeldBlock& held, const ParamEntry& entry) {
+    name_ = NameOf(held, entry);
+    const PlacedValue* value = calls_.arena().At(held.param_base + entry.param_offset);
+    if (value != nullptr && value->by == nullptr) return;
+    Add("placement_v10", "is not trained, and a step writes over its value");
   }
 
  private:
@@ -219,9 +228,14 @@ void CheckModelInputs(const Plan& plan, Diagnostics* findings) {
                                   : absl::StrCat("is ", entry.type.ToString(), ", in the model ",
                                                  plan.model.type(id).ToString()));
       }
+      const bool has_mean = MeanGradientAddress(plan, rank_class, held, entry) >= 0;
+      if (!IsTrained(entry.init) && entry.mean_base.region == Region::kGrads) {
+        findings->Add("placement_v10", absl::StrCat(place, ", parameter ", EscapeBytes(name)),
+                      "is not trained and has a mean gradient");
+      }
       if (!held.owner) return;
       ++owners[name];
-      if (MeanGradientAddress(plan, rank_class, held, entry) >= 0) return;
+      if (has_mean || !IsTrained(entry.init)) return;
       findings->Add("placement_v10", absl::StrCat(place, ", parameter ", EscapeBytes(name)),
                     absl::StrCat("is owned here, where its mean gradient is not kept: no block of "
                                  "the class has the memory behind `",
@@ -276,6 +290,7 @@ void CheckParameters(const Plan& plan, const PlanClass& rank_class, const BlockH
                      ClassCalls* calls, Diagnostics* findings) {
   ParameterCheck check(plan, calls, findings);
   ForEachParam(plan, rank_class, [&](const HeldBlock& held, const ParamEntry& entry) {
+    if (!IsTrained(entry.init)) return check.CheckKept(held, entry);
     if (entry.mean_base.region != Region::kGrads) return;
     check.Check(held, entry, holders.at({held.block, held.layer}),
                 MeanGradientAddress(plan, rank_class, held, entry));

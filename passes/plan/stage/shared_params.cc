@@ -7,6 +7,7 @@
 #include "graph/base/diagnostic.h"
 #include "graph/base/file.h"
 #include "graph/ir/op.h"
+#include "graph/ir/step_names.h"
 #include "graph/plan/formal.h"
 
 namespace mgc {
@@ -93,7 +94,7 @@ std::string SharedParams::Users(ValueId param) const {
 absl::Status SharedParams::Check() const {
   Diagnostics violations;
   for (const auto& [param, shared] : shared_) {
-    if (shared.classes.size() == 1) continue;
+    if (shared.classes.size() == 1 || !IsTrained(graph_.FindInput(param)->attrs)) continue;
     std::string why;
     if (ClassesOf(SummingLayers(param)) != shared.classes) {
       why = "not all of these pipeline ranks have a gradient of it to sum";
