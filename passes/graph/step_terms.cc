@@ -5,11 +5,33 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/diagnostic.h"
 #include "graph/base/file.h"
+#include "graph/base/status.h"
 #include "graph/ir/check.h"
 #include "graph/ir/step_names.h"
 #include "passes/graph/differentiate.h"
 
 namespace mgc {
+namespace {
+
+Diagnostics CheckTerms(const StepTerms& terms) {
+  Diagnostics violations;
+  if (terms.losses.empty()) {
+    violations.Add({"differentiate_c1",
+                    "a graph to train needs a loss, a real scalar that it makes",
+                    "`loss %l`, where %l = total(%x), weighted_sum(%x, %w) or sum_squares(%x)"});
+  }
+  if (terms.count == kNone) {
+    violations.Add(
+        {"differentiate_c1",
+         "a graph to train needs a report named `count`, a real scalar that it makes: "
+         "what its losses are means over",
+         "`report \"count\" = %n`, where %n = total(%weights), or constant() {value=1.0} "
+         "for a mean over micro-batches"});
+  }
+  return violations;
+}
+
+}  // namespace
 
 absl::StatusOr<StepTerms> FindTerms(const Graph& logical) {
   StepTerms terms;
@@ -28,10 +50,8 @@ absl::StatusOr<StepTerms> FindTerms(const Graph& logical) {
     }
     terms.losses.push_back({output.value, report, output.weight});
   }
-  if (!terms.losses.empty() && terms.count != kNone) return terms;
-  return absl::InvalidArgumentError(
-      "a graph to train needs a loss and a report named `count`, the tokens it sums over "
-      "[differentiate_c1]");
+  MGC_RETURN_IF_ERROR(CheckTerms(terms).ToStatus());
+  return terms;
 }
 
 absl::Status CheckInputs(const Graph& logical) {
