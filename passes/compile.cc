@@ -1,7 +1,9 @@
 #include "passes/compile.h"
 
 #include <iterator>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "graph/base/status.h"
 #include "graph/ir/model_layers.h"
@@ -9,6 +11,7 @@
 #include "passes/cut_layers.h"
 #include "passes/graph/differentiate.h"
 #include "passes/graph/dim_classes.h"
+#include "passes/graph/freeze_unused.h"
 #include "passes/graph/fuse.h"
 #include "passes/graph/shard/partition.h"
 #include "passes/graph/simplify.h"
@@ -24,6 +27,12 @@ constexpr auto kLogical = PassLevel::kLogical;
 constexpr auto kTraining = PassLevel::kTraining;
 constexpr auto kSharded = PassLevel::kSharded;
 constexpr auto kLocal = PassLevel::kLocal;
+
+absl::StatusOr<PassForm> RunFreezeUnused(PassForm form, Context /*context*/) {
+  StepGraphs graphs = std::get<StepGraphs>(std::move(form));
+  MGC_ASSIGN_OR_RETURN(graphs.train, FreezeUnused(graphs.train, &graphs.notes));
+  return graphs;
+}
 
 // A graph that names no layers has one for each stage.
 absl::StatusOr<Graph> WithLayers(const Graph& logical, Context context) {
@@ -70,7 +79,7 @@ constexpr PassEntry kPasses[] = {
     {"allocate", "Gives everything its bytes.", PassLevel::kOrdered, PassLevel::kPlan, RunAllocate},
 
     // By name only: what Compile does before all passes, for the plan is of the model that comes
-    // out, with names for its dims and layers to cut between.
+    // out, with names for its dims, layers to cut between, and parameters that something trains.
     {"name_dims", "Names the dims that have no name.", kLogical, kLogical,
      [](PassForm form, Context) { return OnGraphs(std::move(form), NameDims); }},
     {"cut_layers", "Gives a graph that names no layers one for each stage.", kLogical, kLogical,
@@ -78,6 +87,9 @@ constexpr PassEntry kPasses[] = {
        return OnGraphs(std::move(form),
                        [&context](const Graph& graph) { return WithLayers(graph, context); });
      }},
+
+    {"freeze_unused", "Keeps parameters that no loss depends on as they are.", kLogical, kLogical,
+     RunFreezeUnused},
 
     // By name only: what differentiate makes beside the training graph.
     {"evaluation", "Forward only: dropout off, the loss reported.", kLogical, kTraining,
@@ -96,9 +108,11 @@ absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
   PassContext context{config,       options.strategy, std::move(checked.placement),
                       schedule,     options.machine,  nullptr,
                       options.flags};
-  MGC_ASSIGN_OR_RETURN(const Graph model, WithLayers(NameDims(logical), context));
+  MGC_ASSIGN_OR_RETURN(Graph layered, WithLayers(NameDims(logical), context));
+  std::vector<std::string> notes;
+  MGC_ASSIGN_OR_RETURN(const Graph model, FreezeUnused(layered, &notes));
   context.model = &model;
-  PassForm form = StepGraphs{model, absl::nullopt, {}};
+  PassForm form = StepGraphs{model, absl::nullopt, std::move(notes)};
   for (const PassEntry& pass : CompilePasses()) {
     MGC_ASSIGN_OR_RETURN(form, RunPass(pass, std::move(form), context, options.run));
   }
@@ -110,7 +124,7 @@ absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
 absl::Span<const PassEntry> AllPasses() { return kPasses; }
 
 absl::Span<const PassEntry> CompilePasses() {
-  return absl::MakeConstSpan(kPasses).first(std::size(kPasses) - 3);
+  return absl::MakeConstSpan(kPasses).first(std::size(kPasses) - 4);
 }
 
 }  // namespace mgc

@@ -60,7 +60,7 @@ absl::StatusOr<PassForm> RunShard(PassForm form, const PassContext& context) {
     MGC_RETURN_IF_ERROR(idle.ToStatus());
   }
   graphs.train = std::move(train.graph);
-  graphs.notes = std::move(train.notes);
+  graphs.notes.insert(graphs.notes.end(), train.notes.begin(), train.notes.end());
   if (!graphs.eval.has_value()) return graphs;
   MGC_ASSIGN_OR_RETURN(Sharded eval, Shard(*graphs.eval, bound.mesh, bound.strategy));
   graphs.eval = std::move(eval.graph);
@@ -82,7 +82,8 @@ absl::StatusOr<PassForm> RunRecompute(PassForm form, const PassContext& context)
   if (idle) {
     const Diagnostic nothing = {
         "recompute_c1", absl::StrCat("recompute ", ToString(kind), " computes nothing again"),
-        "recompute none, full, or --allow-replicated"};
+        absl::StrCat("recompute none", kind == RecomputeKind::kSelective ? ", full" : "",
+                     ", or --allow-replicated")};
     return absl::InvalidArgumentError(ToString(nothing));
   }
   graphs.train = std::move(train);

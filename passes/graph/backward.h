@@ -30,6 +30,9 @@ class Backward : public GradContext {
     ValueId gradient;
     Node like;
   };
+  // Whether any use contributes to the gradient of a value.
+  bool HasGradient(ValueId primal) const { return !grads_[Index(primal)].empty(); }
+
   // One contribution for every layer that uses a value, in order of use: what one layer contributes
   // is added there, in the place of its first use, the last that backward comes to.
   std::vector<Use> SumsByLayer(ValueId primal);

@@ -7,15 +7,17 @@
 
 namespace mgc {
 
-Rewriter::Rewriter(const Graph& source, Level level)
+Rewriter::Rewriter(const Graph& source, Level level, const std::map<ValueId, Attrs>& attrs)
     : source_(source), builder_(source.name(), level), map_(source.values().size(), kNone) {
   builder_.set_mesh(source.mesh());
   builder_.set_num_layers(source.num_layers());
   for (const std::string& file : source.files()) builder_.AddFile(file);
   for (const GraphInput& input : source.inputs()) {
     const Value& value = source.value(input.value);
+    const auto changed = attrs.find(input.value);
     Map(input.value,
-        builder_.AddInput(value.name, value.type, input.kind, input.attrs, value.sharding));
+        builder_.AddInput(value.name, value.type, input.kind,
+                          changed == attrs.end() ? input.attrs : changed->second, value.sharding));
   }
 }
 

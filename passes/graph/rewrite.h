@@ -15,8 +15,9 @@ namespace mgc {
 
 class Rewriter {
  public:
-  // Starts a graph of `source`'s name, mesh and layers with the same inputs.
-  Rewriter(const Graph& source, Level level);
+  // Starts a graph of `source`'s name, mesh and layers with the same inputs; `attrs` are those of
+  // inputs that shall have others.
+  Rewriter(const Graph& source, Level level, const std::map<ValueId, Attrs>& attrs = {});
 
   const Graph& source() const { return source_; }
   GraphBuilder& builder() { return builder_; }

@@ -47,6 +47,20 @@ void Parts::FindHomes() {
       tied_[id] = tied_[id] || (input.kind == InputKind::kParam && node.layer != home_layer_[id]);
     }
   }
+  KeepUnread();
+}
+
+// A parameter that nothing reads is kept beside the first that something reads.
+void Parts::KeepUnread() {
+  int home = kNoLayer;
+  for (const GraphInput& input : graph_.inputs()) {
+    if (input.kind != InputKind::kParam) continue;
+    if (home == kNoLayer) home = home_layer_[Index(input.value)];
+  }
+  for (const GraphInput& input : graph_.inputs()) {
+    int& of_param = home_layer_[Index(input.value)];
+    if (input.kind == InputKind::kParam && of_param == kNoLayer) of_param = home;
+  }
 }
 
 void Parts::FindChains() {

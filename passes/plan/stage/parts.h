@@ -64,6 +64,7 @@ class Parts {
  private:
   static size_t Index(ValueId id) { return static_cast<size_t>(id); }
   void FindHomes();
+  void KeepUnread();
   void FindChains();
   void FindChain(const Node& node, size_t result);
   void FindNormShares();

@@ -1,0 +1,28 @@
+// Parameters that no loss depends on.
+//
+//   param %spare: f32[8]   ->   param %spare: f32[8] {train=0}
+//
+// A step has no gradient for such a parameter: nothing reads it, or what reads it reaches no loss,
+// or lies behind a stop_gradient. It is kept as it is, as if the model had said so. Runs on the
+// model itself, before all other passes: the plan is of the model that comes out, and the proof
+// demands what it says.
+
+#ifndef MGC_PASSES_GRAPH_FREEZE_UNUSED_H_
+#define MGC_PASSES_GRAPH_FREEZE_UNUSED_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "graph/ir/graph.h"
+
+namespace mgc {
+
+// A note names the parameters. Errors are those of Differentiate: a graph without a loss or count,
+// an op that has no gradient. Where no parameter has a gradient nothing is changed, and
+// Differentiate refuses the graph.
+absl::StatusOr<Graph> FreezeUnused(const Graph& logical, std::vector<std::string>* notes);
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_GRAPH_FREEZE_UNUSED_H_
