@@ -38,7 +38,7 @@ absl::StatusOr<PassForm> RunFreezeUnused(PassForm form, Context /*context*/) {
 absl::StatusOr<Graph> WithLayers(const Graph& logical, Context context) {
   if (LayersOf(logical).named) return logical;
   const int64_t stages = static_cast<int64_t>(context.placement.stages.size());
-  return CutIntoLayers(logical, stages, context.machine);
+  return CutIntoLayers(logical, {stages, context.parallel.layout.cuts}, context.machine);
 }
 
 // The compiler.

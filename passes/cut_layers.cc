@@ -7,19 +7,16 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "graph/base/diagnostic.h"
+#include "graph/base/status.h"
+#include "graph/base/suggest.h"
 #include "graph/plan/plan.h"
 #include "passes/graph/rewrite.h"
 #include "passes/plan/time/cost.h"
 
 namespace mgc {
 namespace {
-
-// A place behind a node.
-struct CutPoint {
-  int64_t bytes = 0;    // of all that crosses, of one micro-batch on one rank
-  bool narrow = false;  // neither neighbouring place has fewer
-};
 
 int64_t BytesOfType(const TensorType& type) { return type.NumElements() * SizeOf(type.dtype); }
 
@@ -44,8 +41,9 @@ int64_t NodeNs(const Graph& graph, const Node& node, const CostModel& costs) {
 class Chooser {
  public:
   // `ends`: when the node before each place has ended, then the end of all.
-  Chooser(const std::vector<CutPoint>& points, std::vector<int64_t> ends, const Machine& machine)
-      : points_(points), ends_(std::move(ends)), tier_(machine.tiers.back()) {
+  Chooser(const std::vector<CutPoint>& points, const std::vector<int64_t>& ends,
+          const Machine& machine)
+      : points_(points), ends_(ends), tier_(machine.tiers.back()) {
     for (size_t p = 0; p < points.size(); ++p) {
       if (points[p].narrow) candidates_.push_back(p);
     }
@@ -110,7 +108,7 @@ class Chooser {
   }
 
   const std::vector<CutPoint>& points_;
-  const std::vector<int64_t> ends_;
+  const std::vector<int64_t>& ends_;
   const NetworkTier& tier_;
   std::vector<size_t> candidates_;
 };
@@ -136,6 +134,7 @@ std::vector<CutPoint> AllPlaces(const Graph& graph) {
   for (size_t p = 0; p < points.size(); ++p) {
     bytes += change[p];
     points[p].bytes = bytes;
+    points[p].value = graph.value(nodes[p].outputs[0]).name;
   }
   for (size_t p = 0; p < points.size(); ++p) {
     const bool below = p == 0 || points[p].bytes <= points[p - 1].bytes;
@@ -157,31 +156,118 @@ std::vector<int64_t> EndsOf(const Graph& graph, const Machine& machine) {
   return ends;
 }
 
+// Reads the places that a user names.
+class NamedCuts {
+ public:
+  // `points` are the graph's; `by_cost` is offered where the names will not do.
+  NamedCuts(const Graph& graph, const std::vector<CutPoint>& points, std::vector<size_t> by_cost)
+      : graph_(graph), points_(points), by_cost_(std::move(by_cost)) {}
+
+  absl::StatusOr<std::vector<size_t>> Places(const CutRequest& request) {
+    const std::string* previous = nullptr;
+    for (const std::string& name : request.behind) {
+      const ValueId id = graph_.FindValue(name);
+      if (const std::string why = WhyNot(id, name); !why.empty()) {
+        Refuse(absl::StrCat("names %", name, ", ", why));
+        continue;
+      }
+      const size_t place = static_cast<size_t>(graph_.value(id).producer);
+      if (previous != nullptr && place <= places_.back()) {
+        const bool same = place == places_.back();
+        Refuse(absl::StrCat("names %", name, " behind %", *previous, ", ",
+                            same ? "at the same place" : "which is made later"));
+      }
+      previous = &name;
+      places_.push_back(place);
+    }
+    CheckNumber(request);
+    MGC_RETURN_IF_ERROR(violations_.ToStatus());
+    return std::move(places_);
+  }
+
+ private:
+  void Refuse(absl::string_view what) {
+    violations_.Add({"cut_c2", absl::StrCat("--cuts ", what), ByCost()});
+  }
+
+  std::string ByCost() const {
+    if (by_cost_.empty()) return "no --cuts";
+    std::vector<std::string> names;
+    for (const size_t p : by_cost_) names.push_back(points_[p].value);
+    return absl::StrCat("--cuts ", absl::StrJoin(names, ","),
+                        " (by cost); mgc-plan cuts lists all");
+  }
+
+  // Why a graph cannot be cut behind a value; empty: it can.
+  std::string WhyNot(ValueId id, const std::string& name) const {
+    if (id == kNone) {
+      std::vector<absl::string_view> names;
+      for (const CutPoint& point : points_) names.push_back(point.value);
+      return absl::StrCat("which the graph does not have", DidYouMean(name, names));
+    }
+    const NodeId producer = graph_.value(id).producer;
+    if (producer == kNone) {
+      const bool param = graph_.FindInput(id)->kind == InputKind::kParam;
+      return absl::StrCat(param ? "a parameter" : "a data input", ", which no node makes");
+    }
+    const bool last = static_cast<size_t>(producer) == points_.size();
+    return last ? "which the last node makes: behind it is nothing for a stage" : "";
+  }
+
+  void CheckNumber(const CutRequest& request) {
+    const int64_t cuts = request.layers - 1;
+    const int64_t named = static_cast<int64_t>(request.behind.size());
+    if (named == cuts) return;
+    Refuse(absl::StrCat(
+        "names ", named, named == 1 ? " place" : " places", ", and pp * vp = ", request.layers,
+        request.layers == 1 ? " stage has " : " stages have ", cuts, " between them"));
+  }
+
+  const Graph& graph_;
+  const std::vector<CutPoint>& points_;
+  const std::vector<size_t> by_cost_;
+  std::vector<size_t> places_;
+  Diagnostics violations_;
+};
+
 }  // namespace
 
-absl::StatusOr<Graph> CutIntoLayers(const Graph& logical, int64_t layers, const Machine& machine) {
-  const std::vector<CutPoint> points = AllPlaces(logical);
-  const int64_t cuts = layers - 1;
+absl::StatusOr<std::vector<CutPoint>> FindCuts(const Graph& logical, const CutRequest& request,
+                                               const Machine& machine) {
+  std::vector<CutPoint> points = AllPlaces(logical);
+  const int64_t cuts = request.layers - 1;
   if (static_cast<int64_t>(points.size()) < cuts) {
     const Diagnostic few = {
         "cut_c1",
         absl::StrCat("the graph names no layers, and its ", logical.nodes().size(),
-                     " nodes are fewer than ", layers, " stages"),
+                     " nodes are fewer than ", request.layers, " stages"),
         absl::StrCat("pp * vp at most ", logical.nodes().size())};
     return absl::InvalidArgumentError(ToString(few));
   }
-  std::vector<size_t> chosen;
-  if (cuts > 0) {
-    chosen = Chooser(points, EndsOf(logical, machine), machine).Run(static_cast<size_t>(cuts));
+  const std::vector<int64_t> ends = EndsOf(logical, machine);
+  for (size_t p = 0; p < points.size() && ends.back() > 0; ++p) {
+    points[p].before = static_cast<double>(ends[p]) / static_cast<double>(ends.back());
   }
+  std::vector<size_t> chosen;
+  if (cuts > 0) chosen = Chooser(points, ends, machine).Run(static_cast<size_t>(cuts));
+  if (!request.behind.empty()) {
+    MGC_ASSIGN_OR_RETURN(chosen, NamedCuts(logical, points, std::move(chosen)).Places(request));
+  }
+  for (const size_t p : chosen) points[p].chosen = true;
+  return points;
+}
+
+absl::StatusOr<Graph> CutIntoLayers(const Graph& logical, const CutRequest& request,
+                                    const Machine& machine) {
+  MGC_ASSIGN_OR_RETURN(const std::vector<CutPoint> points, FindCuts(logical, request, machine));
   Rewriter rewriter(logical, Level::kLogical);
-  rewriter.builder().set_num_layers(static_cast<int>(layers));
-  size_t layer = 0;
+  rewriter.builder().set_num_layers(static_cast<int>(request.layers));
+  int layer = 0;
   for (size_t n = 0; n < logical.nodes().size(); ++n) {
     Node node = logical.nodes()[n];
-    node.layer = static_cast<int>(layer);
+    node.layer = layer;
     rewriter.Copy(node);
-    if (layer < chosen.size() && chosen[layer] == n) ++layer;
+    if (n < points.size() && points[n].chosen) ++layer;
   }
   return std::move(rewriter).Finish();
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "graph/types/mesh.h"
@@ -28,13 +29,16 @@ enum class RecomputeKind { kNone, kSelective, kFull };
 std::optional<RecomputeKind> ParseRecomputeKind(absl::string_view text);
 absl::string_view ToString(RecomputeKind kind);
 
-// Megatron's flags that place layers by hand; without any, layers are placed as evenly as possible.
+// Flags that place layers by hand; without any, layers are placed as evenly as possible. All but
+// the last are Megatron's.
 struct LayoutFlags {
   std::optional<std::string> layout;            // --pipeline-model-parallel-layout
   std::optional<int64_t> decoder_first_layers;  // --decoder-first-pipeline-num-layers
   std::optional<int64_t> decoder_last_layers;   // --decoder-last-pipeline-num-layers
   bool account_for_embedding = false;           // --account-for-embedding-in-pipeline-split
   bool account_for_loss = false;                // --account-for-loss-in-pipeline-split
+  // --cuts: of a graph that names no layers, the values behind which stages end; empty: by cost.
+  std::vector<std::string> cuts;
 };
 
 struct ParallelConfig {

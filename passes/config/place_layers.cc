@@ -324,14 +324,21 @@ Diagnostics CheckSizes(const LayerPlacementSpec& spec) {
   return violations;
 }
 
-// P18: layers are placed by hand where a model has some.
+// P18: layers are placed by hand where a model has some, and cuts are named where it has none.
 void CheckByHand(const LayerPlacementSpec& spec, Diagnostics* violations) {
   const LayoutFlags& flags = spec.flags;
   const bool by_hand = flags.layout || flags.decoder_first_layers || flags.decoder_last_layers ||
                        flags.account_for_embedding || flags.account_for_loss;
-  if (spec.places.named || !by_hand) return;
-  violations->Add({"P18", "no node of the graph names a layer, so that there is none to place",
-                   "no layout flags, or `layers=N` and `layer I` in the graph"});
+  if (!spec.places.named && by_hand) {
+    violations->Add({"P18", "no node of the graph names a layer, so that there is none to place",
+                     "--cuts, or `layers=N` and `layer I` in the graph"});
+  }
+  if (spec.places.named && !flags.cuts.empty()) {
+    violations->Add({"P18",
+                     absl::StrCat("--cuts is for graphs that name no layers; this model names ",
+                                  spec.num_layers, " and is cut between them"),
+                     "--pipeline-layout"});
+  }
 }
 
 }  // namespace

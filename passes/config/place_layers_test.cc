@@ -157,6 +157,17 @@ TEST(PlaceLayersTest, AModelThatNamesNoLayersHasOneForEachStage) {
               HasSubstr("names a layer, so that there is none to place [P18]"));
 }
 
+TEST(PlaceLayersTest, CutsAreNamedWhereNoLayersAre) {
+  LayerPlacementSpec unnamed{1, 0, 2, 0, {}, {false, false, false}};
+  unnamed.flags.cuts = {"a"};
+  EXPECT_TRUE(PlaceLayers(unnamed).violations.empty());
+  LayerPlacementSpec named{4, 0, 2, 0, {}};
+  named.flags.cuts = {"a"};
+  EXPECT_THAT(PlaceLayers(named).violations.ToString(),
+              HasSubstr("this model names 4 and is cut between them [P18]; nearest legal: "
+                        "--pipeline-layout"));
+}
+
 TEST(PlaceLayersTest, WithoutFlagsEveryLayerIsPlacedOnceAndEvenly) {
   for (int64_t layers = 1; layers <= 200; ++layers) {
     for (int64_t pp : {1, 2, 3, 4, 5, 8, 16}) {

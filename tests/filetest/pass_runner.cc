@@ -53,6 +53,10 @@ absl::StatusOr<ParallelConfig> ParseOptions(absl::string_view text) {
   for (absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
     const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(word, '=');
     bool known = ParseWord(word, &parallel);
+    if (parts.first == "cuts") {
+      parallel.layout.cuts = absl::StrSplit(parts.second, ',');
+      known = true;
+    }
     for (const auto& [name, number] : numbers) {
       known |= name == parts.first && absl::SimpleAtoi(parts.second, number);
     }

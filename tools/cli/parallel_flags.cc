@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "passes/config/layout_string.h"
 #include "passes/config/nearest_legal.h"
 #include "passes/config/place_layers.h"
@@ -46,6 +47,7 @@ const std::vector<FlagRules>& RulesByFlag() {
       {"--global-batch-size", {"B2", "P13", "S2"}},
       {"--seq-length", {"M6", "M7", "M10", "T2", "T3"}},
       {"--pipeline-layout", {"G10", "P2", "P3", "P18", "S1", "S2"}},
+      {"--cuts", {"P18"}},
       {"--decoder-first-pipeline-num-layers", {"P6", "P7", "P8", "P18"}},
       {"--decoder-last-pipeline-num-layers", {"P6", "P7", "P8", "P18"}},
   };
@@ -65,6 +67,10 @@ void AddLayoutFlags(Flags* flags, ParallelFlags* out) {
                 &out->account_for_embedding);
   flags->Switch("--account-for-loss-in-pipeline-split", "head and loss count as a layer",
                 &out->account_for_loss);
+  flags->Text("--cuts", "VALUE,VALUE",
+              "of a graph that names no layers: the values behind which stages end, one for each "
+              "but the last (default: by cost; mgc-plan cuts lists the places)",
+              &out->cuts);
 }
 
 }  // namespace
@@ -179,6 +185,15 @@ void CheckWords(ParallelFlags* flags, ParsedFlags* parsed) {
       flags->layout.reset();
     }
   }
+  if (flags->cuts.has_value()) {
+    const std::vector<std::string> names = absl::StrSplit(*flags->cuts, ',');
+    if (std::count(names.begin(), names.end(), "") > 0) {
+      parsed->errors.Add({"F5", absl::StrCat("--cuts is ", *flags->cuts, ", with an empty name"),
+                          "names of values, joined by ,"});
+      parsed->bad_flags.push_back("--cuts");
+      flags->cuts.reset();
+    }
+  }
 }
 
 ParallelConfig ConfigOf(const ParallelFlags& flags, int64_t seq_length) {
@@ -203,6 +218,7 @@ ParallelConfig ConfigOf(const ParallelFlags& flags, int64_t seq_length) {
   config.group_size = flags.group_size.value_or(0);
   config.allow_replicated = flags.allow_replicated;
   if (flags.layout.has_value()) config.layout.layout = *flags.layout;
+  if (flags.cuts.has_value()) config.layout.cuts = absl::StrSplit(*flags.cuts, ',');
   if (flags.first_layers.has_value()) config.layout.decoder_first_layers = *flags.first_layers;
   if (flags.last_layers.has_value()) config.layout.decoder_last_layers = *flags.last_layers;
   config.layout.account_for_embedding = flags.account_for_embedding;

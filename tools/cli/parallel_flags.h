@@ -26,7 +26,7 @@ struct ParallelFlags {
   absl::optional<std::string> schedule, recompute, zero;
   bool distributed_optimizer = false;
   absl::optional<int64_t> group_size;
-  absl::optional<std::string> layout;
+  absl::optional<std::string> layout, cuts;
   absl::optional<int64_t> first_layers, last_layers;
   bool account_for_embedding = false;
   bool account_for_loss = false;

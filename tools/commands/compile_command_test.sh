@@ -81,6 +81,42 @@ expect 0 '' mgc-verify cut.plan
 refuse 3 '[cut_c1]; nearest legal: pp * vp at most 4' mgc-compile flat.mgc --pp 8 \
   --global-batch-size 32 -o x
 refuse 3 'there is none to place [P18]' mgc-compile flat.mgc --pp 2 --pipeline-layout 'Et|tL' -o x
+# Cuts by name: listed, taken, recorded, told apart.
+expect 0 '' mgc-plan cuts flat.mgc --pp 2
+grep -q '^y  .*  cut$' stdout || fail 'the cut by cost is not listed'
+grep -q '^squares' stdout && fail 'a place is listed that its neighbour is better than'
+expect 0 '' mgc-plan cuts flat.mgc --pp 2 --all
+says 'squares    256 B'
+expect 0 '' mgc-plan cuts flat.mgc --pp 2 --cuts squares
+grep -q '^squares  .*  cut$' stdout || fail 'the cut that is named is not listed'
+expect 0 '' mgc-plan cuts flat.mgc --pp 2 --json
+says '"behind": "y", "bytes": 256, "before": '
+expect 0 '' mgc-compile flat.mgc --pp 2 --global-batch-size 8 --cuts squares -o named.plan
+expect 0 '' mgc-verify named.plan
+expect 0 '' mgc-plan show named.plan
+says '  --cuts squares'
+grep -q '^ *0  *256 B .* squares$' stdout || fail 'the cut of the plan is not shown'
+expect 0 '' mgc-plan show named.plan --json
+says '"behind_stage": 0, "values": ["squares"], "bytes": 256, "before": 0.'
+expect 1 '' mgc-plan diff cut.plan named.plan
+says 'cuts'
+expect 0 '' mgc-compile flat.mgc --pp 2 --vp 2 --schedule interleaved --cuts y,squares,loss \
+  --global-batch-size 8 -o named.plan
+refuse 3 '--cuts names %squarez, which the graph does not have (did you mean squares?)' \
+  mgc-compile flat.mgc --pp 2 --global-batch-size 8 --cuts squarez -o x
+also '[cut_c2]; nearest legal: --cuts y (by cost); mgc-plan cuts lists all'
+refuse 3 '--cuts names %w, a parameter, which no node makes' mgc-plan cuts flat.mgc --pp 2 --cuts w
+refuse 3 '--cuts names %x, a data input, which no node makes' mgc-plan cuts flat.mgc --pp 2 --cuts x
+refuse 3 'names %count, which the last node makes' mgc-plan cuts flat.mgc --pp 2 --cuts count
+refuse 3 'names %y behind %squares, which is made later' \
+  mgc-plan cuts flat.mgc --pp 2 --cuts squares,y
+also 'names 2 places, and pp * vp = 2 stages have 1 between them [cut_c2]'
+refuse 3 'names %y behind %y, at the same place' mgc-plan cuts flat.mgc --pp 2 --cuts y,y
+refuse 3 'pp * vp = 1 stage has 0 between them [cut_c2]; nearest legal: no --cuts' \
+  mgc-compile flat.mgc --cuts y -o x
+refuse 3 'this model names 4 and is cut between them [P18]' mgc-compile gpt2-tiny --pp 2 --cuts y -o x
+refuse 3 'names its layers and is cut between them' mgc-plan cuts gpt2-tiny --pp 2
+refuse 2 '--cuts is y,, with an empty name [F5]' mgc-compile flat.mgc --pp 2 --cuts y, -o x
 sed 's/"count" = %count/"count" = %squares/' flat.mgc >count.mgc
 refuse 4 'count.mgc:7:3: %squares: is the count of tokens, which is a real scalar' \
   mgc-compile count.mgc -o x

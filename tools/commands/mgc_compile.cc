@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "graph/plan/plan_check.h"
@@ -148,11 +149,12 @@ PlanOptions OptionsOf(const ModelSource& source, const ParallelConfig& config,
   }
   if (config.sequence_parallel) options.push_back({"--sequence-parallel", ""});
   if (config.layout.layout) options.push_back({"--pipeline-layout", *config.layout.layout});
-  const auto& [layout, first, last, embedding, loss] = config.layout;
+  const auto& [layout, first, last, embedding, loss, cuts] = config.layout;
   if (first) options.push_back({"--decoder-first-pipeline-num-layers", absl::StrCat(*first)});
   if (last) options.push_back({"--decoder-last-pipeline-num-layers", absl::StrCat(*last)});
   if (embedding) options.push_back({"--account-for-embedding-in-pipeline-split", ""});
   if (loss) options.push_back({"--account-for-loss-in-pipeline-split", ""});
+  if (!cuts.empty()) options.push_back({"--cuts", absl::StrJoin(cuts, ",")});
   const int64_t multiple = flags.parallel.vocab_multiple.value_or(1);
   if (multiple > 1) {
     options.push_back({"--make-vocab-size-divisible-by", absl::StrCat(multiple)});

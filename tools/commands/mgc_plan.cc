@@ -81,13 +81,14 @@ struct Subcommand {
   int (*run)(const Words&);
 };
 
-constexpr std::array<Subcommand, 5> kSubcommands = {{
+constexpr std::array<Subcommand, 6> kSubcommands = {{
     {"dot", "a drawing for Graphviz", DotCommand},
     {"schedule", "the order of actions on every pipeline rank; also from flags alone",
      ScheduleCommand},
     {"groups", "the ranks that communicate together; also from flags alone", GroupsCommand},
     {"diff", "what tells two plans apart", DiffCommand},
     {"dims", "of a model: its dims by class, and what cutting each comes to", DimsCommand},
+    {"cuts", "of a model that names no layers: where a pipeline may cut it", CutsCommand},
 }};
 
 std::string Overview() {

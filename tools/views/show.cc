@@ -13,6 +13,7 @@
 #include "graph/verify/verify.h"
 #include "tools/views/axes.h"
 #include "tools/views/counted.h"
+#include "tools/views/cuts.h"
 #include "tools/views/format.h"
 #include "tools/views/instructions.h"
 #include "tools/views/memory.h"
@@ -209,8 +210,10 @@ int64_t ParameterCount(const Plan& plan) {
 
 std::string ShowText(const Plan& plan) {
   const std::string axes = AxesText(plan.mesh, plan.stages.size(), AxisUsesOf(plan));
-  return absl::StrCat(HeaderText(plan), "\n", StagesText(plan), "\n", ParametersText(plan), "\n",
-                      axes, axes.empty() ? "" : "\n", MemoryText(plan), "\n", ActionsText(plan));
+  const std::string cuts = CutsText(plan);
+  return absl::StrCat(HeaderText(plan), "\n", StagesText(plan), "\n", cuts,
+                      cuts.empty() ? "" : "\n", ParametersText(plan), "\n", axes,
+                      axes.empty() ? "" : "\n", MemoryText(plan), "\n", ActionsText(plan));
 }
 
 std::string ShowJson(const Plan& plan) { return ShowJson(plan, {}); }
@@ -220,6 +223,7 @@ std::string ShowJson(const Plan& plan, const std::vector<PassTime>& times) {
   json.BeginObject();
   WriteHeader(plan, &json);
   WriteStages(plan, &json);
+  WriteCuts(plan, &json);
   WriteParameters(plan, &json);
   WriteAxes(plan.mesh, AxisUsesOf(plan), &json);
   WriteMemory(plan, &json);

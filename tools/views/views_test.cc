@@ -264,6 +264,17 @@ TEST(ShowTest, SaysWhatEveryAxisCutsAndWhy) {
   EXPECT_EQ(kept.Find("by")->text, row + ", but why");
 }
 
+TEST(ShowTest, SaysWhereTheForwardPassIsCut) {
+  const Plan plan = SmallPlan();
+  const std::string text = ShowText(plan);
+  EXPECT_TRUE(absl::StrContains(text, "cut behind stage  sent per micro-batch")) << text;
+  const JsonValue root = Parsed(ShowJson(plan));
+  ASSERT_EQ(root.Find("cuts")->items.size(), 1u);
+  const JsonValue& cut = root.Find("cuts")->items[0];
+  EXPECT_EQ(cut.Find("behind_stage")->integer, 0);
+  EXPECT_EQ(cut.Find("bytes")->integer, 512);
+}
+
 TEST(ShowTest, Json) {
   const JsonValue root = Parsed(ShowJson(SmallPlan()));
   EXPECT_EQ(root.Find("world_size")->integer, 8);

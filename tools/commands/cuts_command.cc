@@ -1,0 +1,84 @@
+// `mgc-plan cuts`: where a pipeline may cut a model that names no layers.
+
+#include <algorithm>
+#include <iostream>
+#include <utility>
+
+#include "graph/base/status.h"
+#include "passes/config/check_config.h"
+#include "passes/cut_layers.h"
+#include "tools/cli/command.h"
+#include "tools/cli/machine_source.h"
+#include "tools/cli/model_source.h"
+#include "tools/cli/output.h"
+#include "tools/cli/parallel_flags.h"
+#include "tools/views/cuts.h"
+
+namespace mgc {
+namespace {
+
+constexpr char kCuts[] = "mgc-plan cuts";
+
+absl::StatusOr<std::vector<CutPoint>> CutsOf(const ModelSource& source,
+                                             const ParallelConfig& config,
+                                             const std::string& machine_name) {
+  MGC_ASSIGN_OR_RETURN(const Machine machine, LoadMachine(machine_name));
+  std::vector<std::string> notes;
+  MGC_ASSIGN_OR_RETURN(const Graph graph, BuildGraph(source, config, /*vocab_multiple=*/1, &notes));
+  for (const std::string& note : notes) std::cerr << "note: " << note << "\n";
+  const int64_t stages = config.pp * std::max<int64_t>(config.vp, 1);
+  return FindCuts(graph, {stages, config.layout.cuts}, machine);
+}
+
+// What forbids the configuration; and P18 where a model is cut between its layers.
+Diagnostics CheckCuts(const ModelSource& source, const ParallelConfig& config) {
+  Diagnostics violations = CheckConfig(config, source.dims).violations;
+  violations.Append(CheckGraphSizes(source, config));
+  if (source.dims.places.named && config.layout.cuts.empty()) {
+    violations.Add({"P18",
+                    "the model names its layers and is cut between them; mgc-plan show tells "
+                    "where a plan is",
+                    "--pipeline-layout of mgc-compile"});
+  }
+  return violations;
+}
+
+}  // namespace
+
+int CutsCommand(const Words& arguments) {
+  Flags flags({kCuts,
+               "MODEL",
+               "the places where a pipeline may cut a graph that names no layers",
+               {"mgc-plan cuts model.mgc --pp 4", "mgc-plan cuts model.mgc --pp 2 --cuts y --all"},
+               "A line for each place that fewer bytes cross than its neighbours; `cut` where "
+               "--pp and --vp\ncut by cost, or where --cuts says."});
+  Words files;
+  ParallelFlags given;
+  absl::optional<std::string> cluster;
+  bool json = false;
+  bool all = false;
+  flags.Arguments(1, 1, &files);
+  flags.Switch("--json", "a list of objects, of all places", &json);
+  flags.Switch("--all", "all places, those too that more bytes cross", &all);
+  flags.Text("--cluster", "NAME", "the machines: a preset or a file", &cluster);
+  AddMeshFlags(&flags, &given);
+  AddScheduleFlags(&flags, &given);
+  AddTrainingFlags(&flags, &given);
+  ParsedFlags parsed;
+  if (const auto code = ParseOrEnd(&flags, arguments, &parsed)) return *code;
+  CheckWords(&given, &parsed);
+  if (files.size() != 1) return Refuse(parsed.errors, {}, kCuts);
+  const absl::StatusOr<ModelSource> source = LoadModel(files[0]);
+  if (!source.ok()) return Fail(source.status(), kExitBadModel);
+  const ParallelConfig config = ConfigFor(*source, given);
+  const Diagnostics violations = WithoutRulesOf(parsed.bad_flags, CheckCuts(*source, config));
+  if (!parsed.errors.empty() || !violations.empty()) {
+    return Refuse(parsed.errors, violations, kCuts);
+  }
+  const absl::StatusOr<std::vector<CutPoint>> points =
+      CutsOf(*source, config, cluster.value_or(kDefaultMachine));
+  if (!points.ok()) return Fail(points.status(), kExitInfeasible);
+  return Finish(json ? PlacesJson(*points) : PlacesText(*points, all));
+}
+
+}  // namespace mgc
