@@ -20,6 +20,7 @@
 #include "gtest/gtest.h"
 #include "tests/same_loss/train_plan.h"
 #include "tests/verify/damage/middle_layer.h"
+#include "tests/verify/damage/mutation_corpus.h"
 #include "tests/verify/damage/mutation_run.h"
 #include "tests/verify/damage/mutations.h"
 #include "tests/verify/damage/sized_test.h"
@@ -39,86 +40,6 @@ constexpr int kTries = 4;                 // throws of the dice for a mutant
 constexpr int kTriesOfTheMiddle = 24;     // most damage lies elsewhere
 constexpr int kLeastOfTheMiddle = 40;     // of calls: few kinds damage them,
 constexpr int kRoundsOfTheMiddle = 8;     // each of them often
-
-// Which damage counts.
-enum class Where : uint8_t { kAnywhere, kCallsOfTheMiddle, kMiddleLayer };
-
-struct NamedCase {
-  std::string name;
-  TrainCase train;
-  Where where = Where::kAnywhere;
-};
-
-NamedCase Make(std::string name, const char* preset, int64_t tp, int64_t pp, int64_t dp,
-               int64_t micro_batches) {
-  NamedCase made;
-  made.name = std::move(name);
-  made.train.preset = preset;
-  made.train.dp = dp;
-  made.train.parallel.tp = tp;
-  made.train.parallel.pp = pp;
-  made.train.parallel.micro_batch_size = 1;
-  made.train.parallel.global_batch_size = dp * micro_batches;
-  return made;
-}
-
-NamedCase With(NamedCase made, ScheduleKind schedule, int64_t vp, RecomputeKind recompute,
-               int64_t zero, bool sequence_parallel) {
-  made.train.parallel.schedule = schedule;
-  made.train.parallel.vp = vp;
-  made.train.parallel.recompute = recompute;
-  made.train.parallel.zero = zero;
-  made.train.parallel.sequence_parallel = sequence_parallel;
-  return made;
-}
-
-// All features of plans; vocabularies that no axis divides, key heads that ranks share.
-std::vector<NamedCase> Corpus() {
-  constexpr auto kGpipe = ScheduleKind::kGpipe;
-  constexpr auto kOneFOneB = ScheduleKind::kOneFOneB;
-  constexpr auto kInterleaved = ScheduleKind::kInterleaved;
-  constexpr auto kNone = RecomputeKind::kNone;
-  constexpr auto kSelective = RecomputeKind::kSelective;
-  constexpr auto kFull = RecomputeKind::kFull;
-  std::vector<NamedCase> corpus = {
-      Make("one_rank", "gpt2-tiny", 1, 1, 1, 3),
-      Make("tp2", "gpt2-tiny", 2, 1, 1, 2),
-      With(Make("tp4_sp", "llama-tiny", 4, 1, 1, 2), kOneFOneB, 1, kNone, 0, true),
-      Make("tp4_shared_kv", "llama-tiny", 4, 1, 1, 2),
-      With(Make("dp2_zero", "gpt2-tiny", 1, 1, 2, 3), kOneFOneB, 1, kNone, 1, false),
-      Make("dp2", "llama-tiny", 1, 1, 2, 2),
-      Make("pp2_tied", "gpt2-tiny", 1, 2, 1, 5),
-      With(Make("pp4_gpipe", "llama-tiny", 1, 4, 1, 6), kGpipe, 1, kNone, 0, false),
-      With(Make("pp2_full", "gpt2-tiny", 1, 2, 1, 4), kOneFOneB, 1, kFull, 0, false),
-      With(Make("pp2_vp2", "llama-tiny", 1, 2, 1, 6), kInterleaved, 2, kNone, 0, false),
-      With(Make("tp2_pp2_dp2", "gpt2-tiny", 2, 2, 2, 4), kOneFOneB, 1, kNone, 1, true),
-      With(Make("tp2_pp2_selective", "gpt2-tiny", 2, 2, 1, 4), kOneFOneB, 1, kSelective, 0, true),
-      With(Make("tp2_pp2_vp2_dp2", "llama-tiny", 2, 2, 2, 6), kInterleaved, 2, kFull, 1, true),
-      Make("small_heads", "llama-tiny", 1, 1, 1, 2),
-      With(Make("cp2_tp2", "llama-tiny", 2, 1, 1, 2), kOneFOneB, 1, kNone, 0, true),
-      With(Make("cp2_dp2_zero", "llama-tiny", 1, 1, 2, 2), kOneFOneB, 1, kNone, 1, false),
-      With(Make("eight_layers", "llama-tiny", 2, 1, 2, 2), kOneFOneB, 1, kNone, 1, true),
-      Make("pp4_shared", "gpt2-tiny", 1, 4, 1, 5),
-  };
-  corpus[3].train.kv_heads = 2;
-  corpus[3].train.vocab = 259;
-  corpus[11].train.vocab = 261;
-  corpus[11].train.vocab_multiple = 4;
-  for (size_t i : {5, 7, 9, 13}) corpus[i].train.stretched = true;
-  corpus[13].train.heads = corpus[13].train.kv_heads = 8;
-  corpus[13].train.head_dim = 2;
-  for (size_t i : {14, 15}) corpus[i].train.parallel.cp = 2;
-  corpus[16].train.layers = 8;
-  corpus[17].train.shared = "turns";
-  corpus[17].train.layers = 6;
-  for (const auto& [name, where] : {std::make_pair("middle_calls", Where::kCallsOfTheMiddle),
-                                    std::make_pair("middle_layer", Where::kMiddleLayer)}) {
-    corpus.push_back(corpus[16]);
-    corpus.back().name = name;
-    corpus.back().where = where;
-  }
-  return corpus;
-}
 
 // Kinds whose mutants may be the same plan in other words, and why.
 const std::map<std::string, std::string>& Equivalents() {
@@ -209,7 +130,8 @@ struct Mutant {
 
 class Mutator {
  public:
-  explicit Mutator(const NamedCase& named) : name_(named.name), plan_(*CompileCase(named.train)) {
+  explicit Mutator(const MutationCase& named)
+      : name_(named.name), plan_(*CompileCase(named.train)) {
     if (named.where != Where::kAnywhere) {
       middle_.emplace(plan_, named.where == Where::kMiddleLayer);
       plan_ = middle_->plan();
@@ -246,7 +168,7 @@ class Mutator {
 
 class MutationTest : public testing::Test {
  public:
-  MutationTest(NamedCase named, int rounds) : named_(std::move(named)), rounds_(rounds) {}
+  MutationTest(MutationCase named, int rounds) : named_(std::move(named)), rounds_(rounds) {}
 
   void TestBody() override {
     Mutator mutator(named_);
@@ -318,7 +240,7 @@ class MutationTest : public testing::Test {
     return tried;
   }
 
-  const NamedCase named_;
+  const MutationCase named_;
   const int rounds_;
   std::map<std::string, Tally> tallies_;
   absl::optional<RunBits> original_;
@@ -334,7 +256,7 @@ class KindsTest : public testing::Test {
     EXPECT_GE(kinds.size(), kLeastKinds);
     std::set<std::string> names;
     for (const MutationKind& kind : kinds) names.insert(kind.name);
-    for (const NamedCase& named : Corpus()) {
+    for (const MutationCase& named : MutationCorpus()) {
       if (named.where == Where::kAnywhere) Count(kinds, named);
     }
     EXPECT_EQ(names.size(), kinds.size()) << "two kinds have one name";
@@ -345,7 +267,7 @@ class KindsTest : public testing::Test {
   }
 
  private:
-  void Count(const std::vector<MutationKind>& kinds, const NamedCase& named) {
+  void Count(const std::vector<MutationKind>& kinds, const MutationCase& named) {
     Mutator mutator(named);
     for (const MutationKind& kind : kinds) {
       for (int round = 0; round < rounds_; ++round) {
@@ -370,7 +292,7 @@ class HolesTest : public testing::Test {
   explicit HolesTest(int rounds) : rounds_(rounds) {}
 
   void TestBody() override {
-    for (const NamedCase& named : Corpus()) {
+    for (const MutationCase& named : MutationCorpus()) {
       if (named.where == Where::kAnywhere) Count(named);
     }
     EXPECT_EQ(plans_.size(), std::size(kHoles));
@@ -388,7 +310,7 @@ class HolesTest : public testing::Test {
   }
 
  private:
-  void Count(const NamedCase& named) {
+  void Count(const MutationCase& named) {
     Mutator mutator(named);
     for (const MutationKind& kind : AllMutations()) {
       for (int round = 0; round < rounds_ && kind.hole > 0; ++round) {
@@ -406,7 +328,7 @@ class HolesTest : public testing::Test {
 
 // `rounds`: mutants of a kind and plan.
 void RegisterTests(int rounds) {
-  for (const NamedCase& named : Corpus()) {
+  for (const MutationCase& named : MutationCorpus()) {
     RegisterSized<MutationTest>("EveryMutantIsRefusedOrEquivalent", named.name,
                                 [named, rounds] { return new MutationTest(named, rounds); });
   }
