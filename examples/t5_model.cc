@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "frontends/builder.h"
 #include "frontends/layers.h"
 #include "frontends/losses.h"
@@ -25,16 +27,28 @@ Tensor PositionBias(ModelBuilder& b, const T5Sizes& sizes, Tensor positions, boo
   return causal ? Add(b, {bias, b.Op("causal_mask", {positions, positions})}) : bias;
 }
 
-Tensor SelfAttention(ModelBuilder& b, Tensor x, Tensor bias) {
-  const Tensor input = RmsNorm(b, "norm1", x, kEpsilon);
-  ModelBuilder::Scope scope = b.In("attention");
+// What hides the encoder's padding, [batch, heads, queries, source]: minus infinity for every key
+// that the data input `mask` says is none.
+Tensor HiddenPadding(ModelBuilder& b, const T5Sizes& sizes, absl::string_view queries) {
+  const Tensor keys = b.Op("padding_mask", {b.Data("mask", "batch source", DType::kI64)});
+  return b.Op("broadcast", {keys},
+              {{"dims", std::vector<int64_t>{1, 2}},
+               {"sizes", std::vector<int64_t>{sizes.heads, b.Size(queries)}},
+               {"names", absl::StrCat("heads ", queries)}});
+}
+
+// Of the queries of `input` over `memory`; `added` to the scores, `residual` to what comes out.
+Tensor AttentionOver(ModelBuilder& b, absl::string_view name, Tensor input, Tensor memory,
+                     const std::vector<Tensor>& added, Tensor residual) {
+  ModelBuilder::Scope scope = b.In(name);
   const Tensor q = Linear(b, "q", input, "embed -> heads head_dim");
-  const Tensor k = Linear(b, "k", input, "embed -> heads head_dim");
-  const Tensor v = Linear(b, "v", input, "embed -> heads head_dim");
-  const Tensor scores = b.Op("matmul", {q, k}, {{"spec", "b s h d, b t h d -> b h s t"}});
-  const Tensor shares = b.Op("softmax", {Add(b, {scores, bias})});
+  const Tensor k = Linear(b, "k", memory, "embed -> heads head_dim");
+  const Tensor v = Linear(b, "v", memory, "embed -> heads head_dim");
+  std::vector<Tensor> scores = {b.Op("matmul", {q, k}, {{"spec", "b s h d, b t h d -> b h s t"}})};
+  scores.insert(scores.end(), added.begin(), added.end());
+  const Tensor shares = b.Op("softmax", {Add(b, scores)});
   LinearOptions out;
-  out.residual = x;
+  out.residual = residual;
   return Linear(b, "out", b.Op("matmul", {shares, v}, {{"spec", "b h s t, b t h d -> b s h d"}}),
                 "heads head_dim -> embed", out);
 }
@@ -56,17 +70,15 @@ Tensor Encode(ModelBuilder& b, const T5Sizes& sizes, Tensor* words) {
   }
   for (int i = 0; i < sizes.layers; ++i) {
     ModelBuilder::Scope layer = b.Layer(i);
-    x = FeedForward(b, SelfAttention(b, x, bias));
+    const Tensor input = RmsNorm(b, "norm1", x, kEpsilon);
+    const Tensor hidden = HiddenPadding(b, sizes, "source");
+    x = FeedForward(b, AttentionOver(b, "attention", input, input, {bias, hidden}, x));
     if (i + 1 == sizes.layers) x = RmsNorm(b, "encoded", x, kEpsilon);
   }
   return x;
 }
 
 Tensor Decode(ModelBuilder& b, const T5Sizes& sizes, Tensor words, Tensor encoded) {
-  AttentionOptions cross;
-  cross.causal = false;
-  cross.scale = 1;
-  cross.memory = encoded;
   Tensor x, bias;
   for (int i = 0; i < sizes.layers; ++i) {
     ModelBuilder::Scope layer = b.Layer(static_cast<int>(sizes.layers) + i);
@@ -74,8 +86,10 @@ Tensor Decode(ModelBuilder& b, const T5Sizes& sizes, Tensor words, Tensor encode
       x = b.Op("lookup", {words, b.Tokens()});
       bias = PositionBias(b, sizes, Positions(b), /*causal=*/true);
     }
-    x = SelfAttention(b, x, bias);
-    x = Attention(b, "cross", RmsNorm(b, "norm_cross", x, kEpsilon), x, cross);
+    const Tensor input = RmsNorm(b, "norm1", x, kEpsilon);
+    x = AttentionOver(b, "attention", input, input, {bias}, x);
+    const Tensor hidden = HiddenPadding(b, sizes, "seq");
+    x = AttentionOver(b, "cross", RmsNorm(b, "norm_cross", x, kEpsilon), encoded, {hidden}, x);
     x = FeedForward(b, x);
   }
   return x;
@@ -89,7 +103,6 @@ absl::StatusOr<Graph> T5Model(const T5Sizes& sizes, int64_t batch, int64_t sourc
                         {seq, "seq"},
                         {sizes.hidden, "embed"},
                         {sizes.heads, "heads"},
-                        {sizes.heads, "kv_heads"},
                         {sizes.head_dim, "head_dim"},
                         {sizes.ffn, "mlp"},
                         {sizes.vocab, "vocab"},

@@ -24,7 +24,9 @@ struct T5Sizes {
 };
 
 // One micro-batch of `batch` pairs. Data inputs: `source` i64[batch, source], what the encoder
-// reads; `tokens` and `targets` i64[batch, seq], what the decoder reads and is to say; `weights`.
+// reads, and `mask` of the same type, 0 for padding, which nobody sees (of every sample something
+// must be left); `tokens` and `targets` i64[batch, seq], what the decoder reads and is to say;
+// `weights`.
 absl::StatusOr<Graph> T5Model(const T5Sizes& sizes, int64_t batch, int64_t source, int64_t seq);
 
 }  // namespace mgc

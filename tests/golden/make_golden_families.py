@@ -411,11 +411,14 @@ def vit_losses(model, tensors, tokens, inputs):
 
 
 def t5_inputs(case):
-    return {"source": [[(4 * b + 5 * t + 1) % VOCAB for t in range(SEQ - 1)] for b in range(BATCH)]}
+    """The second sample of the encoder ends in padding."""
+    return {"source": [[(4 * b + 5 * t + 1) % VOCAB for t in range(SEQ - 1)] for b in range(BATCH)],
+            "mask": [[int(t < SEQ - 1 - 2 * b) for t in range(SEQ - 1)] for b in range(BATCH)]}
 
 
 def t5_losses(model, tensors, tokens, inputs):
-    given = {"input_ids": torch.tensor(inputs["source"]), "decoder_input_ids": tokens[:, :-1]}
+    given = {"input_ids": torch.tensor(inputs["source"]), "attention_mask": torch.tensor(inputs["mask"]),
+             "decoder_input_ids": tokens[:, :-1]}
     logits = torch.func.functional_call(model, tensors, (), given).logits
     return -logits.log_softmax(-1).gather(-1, tokens[:, 1:, None])[..., 0]
 

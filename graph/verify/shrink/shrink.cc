@@ -24,14 +24,71 @@ std::vector<const TensorType*> TypesOf(const Graph& graph, const std::vector<Val
   return types;
 }
 
+// The numbers of a node that stay what they are whatever the sizes.
+std::vector<int64_t> FixedNumbers(const Node& node) {
+  std::vector<int64_t> numbers;
+  if (node.op->resized) return numbers;
+  for (const AttrSpec& spec : node.op->attrs) {
+    const bool given = spec.kind == AttrKind::kInt && node.attrs.Find(spec.name) != nullptr;
+    if (given) numbers.push_back(node.attrs.Int(spec.name));
+  }
+  return numbers;
+}
+
+// What the makers of a node's indices state.
+std::vector<int64_t> StatedByMakers(const Graph& model, const Node& node) {
+  std::vector<int64_t> stated;
+  for (int operand : node.op->index_operands) {
+    const int maker = model.value(node.inputs[static_cast<size_t>(operand)]).producer;
+    if (maker == kNone) continue;
+    for (int64_t number : FixedNumbers(model.nodes()[static_cast<size_t>(maker)])) {
+      stated.push_back(number);
+    }
+  }
+  return stated;
+}
+
+// The size of a dim that has been added is stated by an attribute, as that of what a slice takes
+// from.
+void StateSize(const TensorType& type, size_t d, DimSizes* sizes) {
+  FactorRule rule;
+  rule.factors.emplace_back();
+  rule.factors[0].size = type.dims[d].size;
+  rule.factors[0].whole = true;
+  rule.operands = {{{0}}};
+  const TensorType dim = {type.dtype, {type.dims[d]}};
+  const std::vector<const TensorType*> operands = {&dim};
+  sizes->AddUse(rule, operands, std::vector<const Sharding*>(1, nullptr), {}, {});
+}
+
+// A dim that is looked up by as many indices as an attribute of their maker says (the buckets of
+// distances): the attribute states its size. Of a smaller table rows would not be there that are
+// asked for, and zero on both sides.
+void AddStatedTables(const Graph& model, const Node& lookup, const FactorRule& rule,
+                     DimSizes* sizes) {
+  const std::vector<int64_t> stated = StatedByMakers(model, lookup);
+  for (const std::string& name : lookup.op->offset_factors) {
+    const DimFactors factor = {rule.Find(name)};
+    for (size_t i = 0; i < lookup.inputs.size() && !stated.empty(); ++i) {
+      const TensorType& type = model.type(lookup.inputs[i]);
+      for (size_t d = 0; d < type.dims.size(); ++d) {
+        const bool is_table = rule.operands[i][d] == factor;
+        const bool is_stated = std::count(stated.begin(), stated.end(), type.dims[d].size) > 0;
+        if (is_table && is_stated) StateSize(type, d, sizes);
+      }
+    }
+  }
+}
+
 void AddModel(const Graph& model, DimSizes* sizes) {
   for (const Value& value : model.values()) sizes->AddTensor(value.type, nullptr);
   for (const Node& node : model.nodes()) {
     const auto operands = TypesOf(model, node.inputs);
     const auto results = TypesOf(model, node.outputs);
-    sizes->AddUse(RuleOf(model, node), operands,
-                  std::vector<const Sharding*>(operands.size(), nullptr), results,
+    const FactorRule rule = RuleOf(model, node);
+    sizes->AddUse(rule, operands, std::vector<const Sharding*>(operands.size(), nullptr), results,
                   std::vector<const Sharding*>(results.size(), nullptr));
+    AddStatedTables(model, node, rule, sizes);
   }
 }
 

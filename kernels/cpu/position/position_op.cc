@@ -41,6 +41,15 @@ KernelOr MakeCausalMask(const KernelSpec& spec) {
   });
 }
 
+KernelOr MakePaddingMask(const KernelSpec& spec) {
+  return MakeKernel(spec, [n = OutSize(spec, 0)](const KernelRun& run, Parallel&) {
+    const int64_t* mask = In<int64_t>(run, 0);
+    for (int64_t i = 0; i < n; ++i) {
+      Out<float>(run, 0)[i] = mask[i] != 0 ? 0.0f : -std::numeric_limits<float>::infinity();
+    }
+  });
+}
+
 KernelOr MakeRelativeBucket(const KernelSpec& spec) {
   const RelativeBuckets rule = {spec.attrs.Int("buckets"), spec.attrs.Int("farthest"),
                                 spec.attrs.Int("causal") != 0};
@@ -54,6 +63,7 @@ absl::Span<const KernelEntry> PositionKernels() {
   static constexpr KernelEntry kEntries[] = {
       {"causal_mask", MakeCausalMask},
       {"iota", MakeIota},
+      {"padding_mask", MakePaddingMask},
       {"relative_bucket", MakeRelativeBucket},
   };
   return kEntries;
