@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "frontends/model_config.h"
 #include "graph/plan/plan.h"
@@ -43,6 +44,7 @@ TrainCase CaseOf(const std::string& preset, const std::string& plan) {
       {"tp2_sp", WithSequenceParallel(GptCase(2, 1, 1))},
       {"tp4_sp", WithSequenceParallel(GptCase(4, 1, 1))},
       {"pp2", GptCase(1, 2, 1)},
+      {"cp2", WithContextParallel(GptCase(1, 1, 1), 2)},
       {"dp2_zero1", WithZero(GptCase(1, 1, 2))},
       {"all",
        WithRecompute(WithZero(WithSequenceParallel(GptCase(2, 2, 2))), RecomputeKind::kSelective)},
@@ -95,19 +97,21 @@ TEST_P(FamilyTest, IsProvedAndTrainsAsOneRank) {
 
 INSTANTIATE_TEST_SUITE_P(Models, FamilyTest,
                          testing::Combine(testing::ValuesIn(TinyPresets()),
-                                          testing::Values("tp2", "tp2_sp", "tp4_sp", "pp2",
+                                          testing::Values("tp2", "tp2_sp", "tp4_sp", "pp2", "cp2",
                                                           "dp2_zero1", "all")),
                          [](const auto& info) {
                            return absl::StrReplaceAll(std::get<0>(info.param), {{"-", "_"}}) + "_" +
                                   std::get<1>(info.param);
                          });
 
-// An attribute that all of a plan's instructions of an op have otherwise than the model.
+// An attribute that all of a plan's instructions of some ops have otherwise than the model, or have
+// and the model has not.
 struct OtherAttr {
   std::string preset;
   std::vector<std::string> ops;
   std::string attr;
   AttrValue value;
+  int least = 2;  // instructions: forward and backward
 };
 
 class FamilyProofTest : public testing::TestWithParam<OtherAttr> {};
@@ -121,13 +125,15 @@ TEST_P(FamilyProofTest, RefusesAnotherAttribute) {
   int changed = 0;
   for (Segment& segment : plan->segments) {
     for (Instr& instr : segment.instrs) {
-      if (instr.op == nullptr || instr.attrs.Find(other.attr) == nullptr) continue;
+      if (instr.op == nullptr) continue;
       if (std::count(other.ops.begin(), other.ops.end(), instr.op->name) == 0) continue;
+      const bool optional = other.attr == "causal" || other.attr == "window";
+      if (!optional && instr.attrs.Find(other.attr) == nullptr) continue;
       instr.attrs.Set(other.attr, other.value);
       ++changed;
     }
   }
-  EXPECT_GE(changed, 2) << "forward and backward";
+  EXPECT_GE(changed, other.least);
   EXPECT_FALSE(VerifyPlan(*plan).findings.empty());
 }
 
@@ -137,13 +143,22 @@ INSTANTIATE_TEST_SUITE_P(
         OtherAttr{"mistral-tiny", {"attention", "attention_grad"}, "window", int64_t{15}},
         OtherAttr{"gemma2-tiny", {"attention", "attention_grad"}, "window", int64_t{17}},
         OtherAttr{"gemma2-tiny", {"attention", "attention_grad"}, "cap", 49.0},
+        OtherAttr{"llama-tiny", {"attention", "attention_grad"}, "causal", int64_t{0}},
+        OtherAttr{"llama-tiny", {"attention_grad"}, "causal", int64_t{0}, 1},
+        OtherAttr{"llama-tiny", {"attention", "attention_grad"}, "window", int64_t{32}},
+        OtherAttr{"vit-tiny", {"attention", "attention_grad"}, "causal", int64_t{1}},
+        OtherAttr{"vit-tiny", {"attention"}, "causal", int64_t{1}, 1},
+        OtherAttr{
+            "bert-tiny", {"segment_attention", "segment_attention_grad"}, "causal", int64_t{1}},
+        OtherAttr{"bert-tiny", {"segment_attention_grad"}, "causal", int64_t{1}, 1},
+        OtherAttr{"bert-tiny", {"counted"}, "ignore", int64_t{-99}, 1},
         OtherAttr{"gemma2-tiny", {"soft_cap", "soft_cap_grad"}, "cap", 29.0},
         OtherAttr{"gemma-tiny", {"scale"}, "value", 7.0},
         OtherAttr{"phi3-tiny", {"rope"}, "dims", int64_t{4}},
         OtherAttr{"gpt-neox-tiny", {"rope"}, "dims", int64_t{4}}),
     [](const testing::TestParamInfo<OtherAttr>& info) {
-      return absl::StrReplaceAll(info.param.preset, {{"-", "_"}}) + "_" + info.param.ops[0] + "_" +
-             info.param.attr;
+      return absl::StrReplaceAll(info.param.preset, {{"-", "_"}}) + "_" +
+             absl::StrJoin(info.param.ops, "_") + "_" + info.param.attr;
     });
 
 TEST(FamilyPresetTest, EveryFamilyHasATinyOne) {

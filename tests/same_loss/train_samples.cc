@@ -21,6 +21,8 @@ namespace mgc {
 namespace {
 
 constexpr uint64_t kDataSeed = 5;
+constexpr int64_t kSegments = 3;  // what indices that are not looked up count; 0 may be padding
+constexpr int64_t kIgnoredEvery = 5;
 
 // The values of an input for `samples` samples.
 struct Samples {
@@ -34,12 +36,16 @@ Samples SamplesOf(const Plan& plan, const DataInput& input, int64_t samples) {
   Samples made{input.name, SizesOf(input.type), {}, {}};
   made.shape[0] = samples;
   const bool index = input.type.dtype == DType::kI64;
-  const int64_t entries = std::max<int64_t>(VocabularyOf(plan.model, input.name), 1);
+  const int64_t known = VocabularyOf(plan.model, input.name);
+  const int64_t entries = known == 0 ? kSegments : known;
+  const absl::optional<int64_t> ignored = IgnoredIndexOf(plan.model, input.name);
   const double shift = input.name == "weights" ? 0.5 : -1.0;
   const double scale = input.name == "weights" ? 1.0 : 2.0;
   for (int64_t i = 0; i < NumElements(made.shape); ++i) {
     const double uniform = RandomUniform(kDataSeed, StreamOf(input.name), static_cast<uint64_t>(i));
-    if (index) {
+    if (index && ignored.has_value() && i % kIgnoredEvery == 0) {
+      made.indices.push_back(*ignored);
+    } else if (index) {
       made.indices.push_back(static_cast<int64_t>(uniform * static_cast<double>(entries)));
     } else {
       made.reals.push_back(static_cast<float>(shift + scale * uniform));

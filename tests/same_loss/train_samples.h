@@ -14,7 +14,8 @@
 namespace mgc {
 
 // Every data input of the plan is fed: reals between -1 and 1, `weights` between 0.5 and 1.5,
-// indices inside of what they are looked up in. The same samples whatever the plan.
+// indices inside of what they are looked up in, every fifth the one that the model ignores, if any,
+// and 0 to 2 where none is looked up. The same samples whatever the plan.
 absl::StatusOr<TrainResult> TrainOnSamples(const Plan& plan, int64_t steps, uint64_t seed);
 
 // The configuration of one rank that takes the same samples in each micro-batch and step.
