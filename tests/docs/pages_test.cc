@@ -42,7 +42,9 @@ TEST_P(PagesTest, CommandsPrintWhatIsShown) {
       absl::StrCat(testing::TempDir(), "/", absl::StrReplaceAll(GetParam(), {{"/", "_"}}), ".run");
   fs::remove_all(folder);
   fs::create_directories(folder);
-  const std::string commands = (fs::current_path() / "tools").string();
+  const fs::path root = fs::current_path();
+  const std::string commands =
+      absl::StrCat((root / "tools").string(), ":", (root / "examples").string());
   for (const std::string& problem : RunPage(TextOf(GetParam()), folder, commands)) {
     ADD_FAILURE() << GetParam() << ", " << problem;
   }
