@@ -29,14 +29,15 @@ class ClassAllocator {
     plan_class_->coordinate = staged_.coordinate;
     LayBlocks();
     const int64_t stream = AlignUp(StreamBytes(plan_.segments, staged_));
-    bundle_ = AlignUp(LargestBundle(plan_.segments, staged_));
+    slot_bytes_ = SlotBytes(plan_.segments, staged_, ordered_);
     links_ = Region(2 * stream, &plan_class_->memory.boundaries);
     const Frames train = PlaceFrames(staged_.train.chunks, true, ordered_.train);
     const Frames eval = PlaceFrames(staged_.eval.chunks, false, ordered_.eval);
     const int64_t eval_bytes = AlignUp(eval.bytes) + TransientBytes(staged_.eval);
     frames_ = Region(std::max(train.bytes, eval_bytes), &plan_class_->memory.frames);
-    if (!fits_ || ordered_.pool > kMaxPlanBytes / std::max(bundle_, kSlotAlignment)) return false;
-    boundaries_ = Region(ordered_.pool * bundle_, &plan_class_->memory.boundaries);
+    boundaries_ = end_;
+    for (const int64_t bytes : slot_bytes_) Region(bytes, &plan_class_->memory.boundaries);
+    if (!fits_) return false;
     // An evaluation keeps nothing for a backward: its transients lie where training has frames.
     eval_transient_ = frames_ + AlignUp(eval.bytes);
     transient_ = Region(TransientBytes(staged_.train), &plan_class_->memory.transient);
@@ -139,7 +140,7 @@ class ClassAllocator {
   Program Placed(const OrderedProgram& ordered, const Frames& frames) const {
     std::vector<int64_t> at = frames.at;
     for (int64_t& frame : at) frame = frame < 0 ? -1 : frames_ + frame;
-    return BindProgram(ordered, at, {boundaries_, bundle_});
+    return BindProgram(ordered, at, BoundarySlots(boundaries_, slot_bytes_));
   }
 
   const Plan& plan_;
@@ -155,7 +156,7 @@ class ClassAllocator {
   int64_t boundaries_ = 0;
   int64_t transient_ = 0;
   int64_t eval_transient_ = 0;
-  int64_t bundle_ = 0;  // of the largest, in bytes: one boundary slot
+  std::vector<int64_t> slot_bytes_;  // of the boundaries
 };
 
 void AddTooLarge(const PlanClass& c, absl::string_view needs, Diagnostics* errors) {

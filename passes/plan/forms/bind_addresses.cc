@@ -23,11 +23,20 @@ BaseKind BaseKindOf(StagedBase base) {
   return BaseKind::kAbsolute;
 }
 
-int64_t AddressOf(const BoundarySlots& slots, int64_t slot) {
-  return slot < 0 ? -1 : slots.base + slot * slots.bytes;
+}  // namespace
+
+BoundarySlots::BoundarySlots(int64_t base, const std::vector<int64_t>& bytes) {
+  addresses_.reserve(bytes.size());
+  for (const int64_t of_one : bytes) {
+    addresses_.push_back(base);
+    base += of_one;
+  }
 }
 
-}  // namespace
+int64_t BoundarySlots::AddressOf(int64_t slot) const {
+  const bool exists = slot >= 0 && slot < static_cast<int64_t>(addresses_.size());
+  return exists ? addresses_[static_cast<size_t>(slot)] : -1;
+}
 
 std::vector<Call> BindCalls(const std::vector<StagedCall>& staged, const RegionBase& base) {
   std::vector<Call> calls;
@@ -69,14 +78,14 @@ Program BindProgram(const OrderedProgram& ordered, const std::vector<int64_t>& f
   program.compute.reserve(ordered.compute.size());
   for (size_t i = 0; i < ordered.compute.size(); ++i) {
     const OrderedAction& from = ordered.compute[i];
-    program.compute.push_back({from.ref, frames[i], AddressOf(slots, from.input),
-                               AddressOf(slots, from.output), AddressOf(slots, from.grad_input),
-                               AddressOf(slots, from.grad_output), from.waits,
+    program.compute.push_back({from.ref, frames[i], slots.AddressOf(from.input),
+                               slots.AddressOf(from.output), slots.AddressOf(from.grad_input),
+                               slots.AddressOf(from.grad_output), from.waits,
                                from.waits_for_reductions});
   }
   program.transfers.reserve(ordered.transfers.size());
   for (const OrderedTransfer& from : ordered.transfers) {
-    program.transfers.push_back({from.ref, AddressOf(slots, from.slot), from.bytes, from.peer,
+    program.transfers.push_back({from.ref, slots.AddressOf(from.slot), from.bytes, from.peer,
                                  from.anchor, from.issued, from.after, from.after_transfers});
   }
   return program;

@@ -22,9 +22,15 @@ std::vector<Call> BindCalls(const std::vector<StagedCall>& staged, const RegionB
 std::vector<Chunk> BindChunks(const std::vector<StagedChunk>& staged, const RegionBase& base);
 
 // Boundary slots lie side by side.
-struct BoundarySlots {
-  int64_t base = 0;
-  int64_t bytes = 0;  // of one
+class BoundarySlots {
+ public:
+  // `bytes` of each, the first at `base`.
+  BoundarySlots(int64_t base, const std::vector<int64_t>& bytes);
+  // -1 for none, and for what is no slot.
+  int64_t AddressOf(int64_t slot) const;
+
+ private:
+  std::vector<int64_t> addresses_;
 };
 // `frames` by action, -1 where there is none.
 Program BindProgram(const OrderedProgram& ordered, const std::vector<int64_t>& frames,

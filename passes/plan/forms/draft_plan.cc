@@ -47,7 +47,7 @@ PlanClass DraftOf(const StagedClass& staged) {
   return plan_class;
 }
 
-Program DraftOf(const OrderedProgram& ordered, int64_t slot_bytes) {
+Program DraftOf(const OrderedProgram& ordered, const std::vector<int64_t>& slot_bytes) {
   std::vector<int64_t> frames;
   frames.reserve(ordered.compute.size());
   for (const OrderedAction& action : ordered.compute) {
@@ -57,7 +57,7 @@ Program DraftOf(const OrderedProgram& ordered, int64_t slot_bytes) {
 }
 
 Program DraftOf(std::vector<OrderedAction> compute) {
-  return DraftOf(OrderedProgram{std::move(compute), {}}, 0);
+  return DraftOf(OrderedProgram{std::move(compute), {}}, {});
 }
 
 }  // namespace
@@ -103,7 +103,8 @@ Plan DraftOf(const OrderedPlan& ordered, const Graph& model) {
   draft.global_batch_size = ordered.micro_batches;
   draft.predicted_step_ns = ordered.predicted_step_ns;
   for (size_t c = 0; c < draft.classes.size(); ++c) {
-    const int64_t slot_bytes = AlignUp(LargestBundle(staged.segments, staged.classes[c]));
+    const std::vector<int64_t> slot_bytes =
+        SlotBytes(staged.segments, staged.classes[c], ordered.classes[c]);
     draft.classes[c].train = DraftOf(ordered.classes[c].train, slot_bytes);
     draft.classes[c].eval = DraftOf(ordered.classes[c].eval, slot_bytes);
   }

@@ -1,6 +1,7 @@
 #include "passes/plan/forms/plan_forms.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -33,16 +34,30 @@ int64_t BytesBehind(const std::vector<Segment>& segments, const StagedChunk& chu
   return bytes;
 }
 
-int64_t LargestBundle(const std::vector<Segment>& segments, const StagedClass& staged) {
-  int64_t bytes = 0;
-  for (const StagedStep* step : {&staged.train, &staged.eval}) {
-    for (const StagedChunk& chunk : step->chunks) {
-      for (const StagedBase base : {StagedBase::kInput, StagedBase::kOutput, StagedBase::kGradInput,
-                                    StagedBase::kGradOutput}) {
-        bytes = std::max(bytes, BytesBehind(segments, chunk, base));
+std::vector<int64_t> SlotBytes(const std::vector<Segment>& segments, const StagedClass& staged,
+                               const OrderedClass& ordered) {
+  std::vector<int64_t> bytes(static_cast<size_t>(ordered.pool), 0);
+  const auto add = [&](const StagedStep& step, const OrderedProgram& program) {
+    for (const auto& [base, slot_of] :
+         {std::make_pair(StagedBase::kInput, &OrderedAction::input),
+          std::make_pair(StagedBase::kOutput, &OrderedAction::output),
+          std::make_pair(StagedBase::kGradInput, &OrderedAction::grad_input),
+          std::make_pair(StagedBase::kGradOutput, &OrderedAction::grad_output)}) {
+      std::vector<int64_t> of_chunk;
+      for (const StagedChunk& chunk : step.chunks) {
+        of_chunk.push_back(AlignUp(BytesBehind(segments, chunk, base)));
+      }
+      for (const OrderedAction& action : program.compute) {
+        const int64_t slot = action.*slot_of;
+        const size_t chunk = static_cast<size_t>(action.ref.chunk);
+        if (slot < 0 || chunk >= of_chunk.size()) continue;
+        int64_t& most = bytes[static_cast<size_t>(slot)];
+        most = std::max(most, of_chunk[chunk]);
       }
     }
-  }
+  };
+  add(staged.train, ordered.train);
+  add(staged.eval, ordered.eval);
   return bytes;
 }
 

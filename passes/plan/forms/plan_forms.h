@@ -105,8 +105,6 @@ int64_t StreamBytes(const std::vector<Segment>& segments, const StagedClass& sta
 // bytes. 0: they do not use it. A forward's input may be read in backward alone.
 int64_t BytesBehind(const std::vector<Segment>& segments, const StagedChunk& chunk,
                     StagedBase base);
-// Bytes of the largest bundle that a class takes or leaves, in training or evaluation.
-int64_t LargestBundle(const std::vector<Segment>& segments, const StagedClass& staged);
 
 // --- After schedule ------------------------------------------------------------------------------
 
@@ -189,6 +187,12 @@ struct OrderedPlan {
   int64_t micro_batches = 1;
   int64_t predicted_step_ns = 0;
 };
+
+// Bytes of every boundary slot of a class: of the largest bundle that an action, of training or
+// evaluation, takes or leaves there, rounded up to the slot alignment. Slots are
+// of the pool (ordered_c1).
+std::vector<int64_t> SlotBytes(const std::vector<Segment>& segments, const StagedClass& staged,
+                               const OrderedClass& ordered);
 
 }  // namespace mgc
 
