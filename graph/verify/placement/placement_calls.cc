@@ -236,11 +236,13 @@ void ClassCalls::Write(const Site& site, size_t instr, int slot_index, const Tie
   Place(value, address, plan_.mesh, &space);
 }
 
-// An accumulator that is added to in place, and what other stages make.
+// An accumulator that is added to in place, or with which a class that has nothing to add joins a
+// sum, and what other stages make.
 bool ClassCalls::MayBeZero(const Site& site, size_t instr, size_t operand) const {
   const Instr& at = site.segment->instrs[instr];
   const Slot& slot = site.segment->slots[static_cast<size_t>(at.inputs[operand])];
   if (!site.of_stage) return pipeline_ >= 0 && slot.sharding.sum.Contains(pipeline_);
+  if (JoinsClasses(at)) return true;
   if (at.kind != InstrKind::kCompute || at.op->linearity != Linearity::kJoint) return false;
   return std::any_of(at.outputs.begin(), at.outputs.end(), [&](int out) {
     const Slot& result = site.segment->slots[static_cast<size_t>(out)];

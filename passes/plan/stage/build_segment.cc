@@ -137,16 +137,17 @@ class Builder {
     segment_.instrs.push_back(std::move(instr));
   }
 
-  // The accumulators of a tied parameter: those that the class holds are added, and the result is
-  // summed over the classes that hold the others.
+  // The sums of a tied parameter's gradient: those that the class holds are added in the place of
+  // the first, and the result is summed over the classes that hold the others.
   bool AddTied(const Node& node) {
     std::vector<ValueId> held;
     for (ValueId id : node.inputs) {
-      const int layer = context_.places->GradLayer(parts_.RootOf(id));
+      const int layer = parts_.SourceLayer(id);
       if (layer == kNoLayer) return false;
       if (context_.holds(layer)) held.push_back(id);
     }
     if (held.size() == node.inputs.size()) return false;
+    for (ValueId id : held) WaitFor(id);
     slots_.StandIn(node.outputs[0], held[0]);
     if (held.size() > 1) AddCompute(node, held);
     Instr start = NewInstr(node, InstrKind::kStart);

@@ -8,7 +8,6 @@
 #include "graph/base/file.h"
 
 namespace mgc {
-namespace {
 
 std::map<int, int> StagesByLayer(const LayerPlacement& placement, int num_layers) {
   std::map<int, int> stages;
@@ -23,8 +22,6 @@ std::map<int, int> StagesByLayer(const LayerPlacement& placement, int num_layers
   }
   return stages;
 }
-
-}  // namespace
 
 Crossings::Crossings(const Parts& parts, const LayerPlacement& placement, const Crossings* trained)
     : parts_(parts),

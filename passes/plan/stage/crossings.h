@@ -22,6 +22,9 @@
 
 namespace mgc {
 
+// The stage of every layer, embedding and head among them.
+std::map<int, int> StagesByLayer(const LayerPlacement& placement, int num_layers);
+
 class Crossings {
  public:
   // `parts` outlives this. With `trained`, of the training graph, the residual stream of an

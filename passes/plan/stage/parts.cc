@@ -6,6 +6,7 @@
 #include "graph/ir/collective.h"
 #include "graph/ir/op.h"
 #include "graph/ir/step_vector.h"
+#include "passes/plan/stage/shared_sums.h"
 
 namespace mgc {
 
@@ -24,6 +25,7 @@ Parts::Parts(const Graph& graph)
       tied_(graph.values().size(), false),
       is_gradient_(graph.values().size(), false),
       is_accumulator_(graph.values().size(), false),
+      is_term_(graph.values().size(), false),
       root_(graph.values().size(), kNone) {
   FindHomes();
   FindChains();
@@ -40,6 +42,8 @@ void Parts::FindHomes() {
     is_accumulator_[id] = input.kind == InputKind::kAccumulator;
     const ValueId of = graph_.FindValue(input.attrs.Text("of"));
     if (of != kNone) param_of_[id] = param_of_[Index(of)];
+    home_layer_[id] = static_cast<int>(input.attrs.Int(kGivenToAttr, kNoLayer));
+    is_gradient_[id] = is_accumulator_[id] && param_of_[id] != kNone;
     for (NodeId user : users_[id]) {
       const Node& node = graph_.node(user);
       if (node.phase == Phase::kUpdate) continue;
@@ -76,6 +80,10 @@ void Parts::FindChains() {
     for (size_t r = 0; r < node.outputs.size(); ++r) {
       param_of_[Index(node.outputs[r])] = param_of_[Index(node.inputs[0])];
       FindChain(node, r);
+    }
+    for (const ValueId id : node.inputs) {
+      const ValueId root = RootOf(id);
+      if (node.op->Has(OpRole::kSum) && IsAccumulated(id)) is_term_[Index(root)] = true;
     }
   }
   for (const GraphOutput& output : graph_.outputs()) {
@@ -131,6 +139,26 @@ void Parts::Number() {
     parts_[n].number = IsFirstReduction(node) ? kReducePart : number;
   }
   num_update_parts_ = number + 1;
+}
+
+// An accumulator, or what it is assigned at the end of a backward.
+bool Parts::IsAccumulated(ValueId id) const {
+  const NodeId producer = graph_.value(id).producer;
+  return is_gradient_[Index(id)] &&
+         (producer == kNone || graph_.node(producer).phase != Phase::kUpdate);
+}
+
+int Parts::SourceLayer(ValueId id) const {
+  for (;;) {
+    if (IsAccumulated(id)) return home_layer_[Index(RootOf(id))];
+    const NodeId producer = graph_.value(id).producer;
+    if (producer == kNone) return kNoLayer;
+    const Node& node = graph_.node(producer);
+    if (node.phase != Phase::kUpdate || node.op->Has(OpRole::kSum) || node.inputs.empty()) {
+      return kNoLayer;
+    }
+    id = node.inputs[0];
+  }
 }
 
 ValueId Parts::RootOf(ValueId id) const {

@@ -46,7 +46,8 @@ class Parts {
 
   // The parameter a value of the update belongs to, or kNone.
   ValueId ParamOf(ValueId id) const { return param_of_[Index(id)]; }
-  // Layer of the first node that reads a parameter; of an accumulator, of the node that adds to it.
+  // Layer of the first node that reads a parameter; of an accumulator, of the node that adds to it,
+  // or the one that it is given to (passes/plan/stage/shared_sums.h).
   int HomeLayer(ValueId input) const { return home_layer_[Index(input)]; }
   // Whether more than one layer uses the parameter.
   bool IsTied(ValueId param) const { return tied_[Index(param)]; }
@@ -54,6 +55,11 @@ class Parts {
   // output is its target, a gradient's reduction and mean replace its sum as far as their ops allow
   // it (OpDef::in_place). Itself for all others.
   ValueId RootOf(ValueId id) const;
+  // The layer whose sum of a gradient alone a value of the update has come from; kNoLayer where
+  // several have been added, or none has.
+  int SourceLayer(ValueId id) const;
+  // Whether the update adds an accumulator to others as it is.
+  bool IsTerm(ValueId accumulator) const { return is_term_[Index(accumulator)]; }
   // Whether a node of the update makes a gradient's share of the norm: of copies of a parameter
   // only the owner's counts.
   bool IsNormShare(NodeId node) const { return is_norm_share_[static_cast<size_t>(node)]; }
@@ -70,6 +76,7 @@ class Parts {
   void FindNormShares();
   void Number();
   bool IsFirstReduction(const Node& node) const;
+  bool IsAccumulated(ValueId id) const;
 
   const Graph& graph_;
   std::vector<std::vector<NodeId>> users_;
@@ -80,6 +87,7 @@ class Parts {
   std::vector<bool> tied_;
   std::vector<bool> is_gradient_;
   std::vector<bool> is_accumulator_;
+  std::vector<bool> is_term_;
   std::vector<ValueId> root_;
   int num_update_parts_ = 0;
 };

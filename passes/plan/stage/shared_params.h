@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "passes/config/place_layers.h"
 #include "passes/plan/stage/crossings.h"
 #include "passes/plan/stage/parts.h"
@@ -24,10 +23,6 @@ class SharedParams {
  public:
   // `parts` and `crossings` are of the training step; all outlive this.
   SharedParams(const Parts& parts, const Crossings& crossings, const LayerPlacement& placement);
-
-  // Every class that holds a shared parameter has sums of its gradient, all in one layout.
-  // stage_c6, InvalidArgument, for all parameters of which this is not so.
-  absl::Status Check() const;
 
   // The classes that hold a parameter which several layers use, ascending.
   const std::vector<int>& ClassesOf(ValueId param) const { return shared_.at(param).classes; }
@@ -46,12 +41,9 @@ class SharedParams {
   };
 
   std::set<int> LayersOf(ValueId param) const;
-  std::set<int> SummingLayers(ValueId param) const;
-  bool IsSumOfAccumulators(ValueId param) const;
   int ClassOf(int layer) const;
   std::vector<int> ClassesOf(const std::set<int>& layers) const;
   std::string NewBlock(int layer, const std::vector<int>& classes);
-  std::string Users(ValueId param) const;
 
   const Parts& parts_;
   const Graph& graph_;

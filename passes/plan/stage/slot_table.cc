@@ -78,8 +78,8 @@ ValuePlace SlotTable::PlaceOf(ValueId id) {
   return context_.places->PlaceOf(root, part_.layer);
 }
 
-// The root of a tied gradient is an accumulator; where the class does not hold it, another use's
-// accumulator takes its place.
+// The root of a tied gradient is an accumulator; where the class does not hold it, the first that
+// it does takes its place, of those that are added as they are.
 std::map<ValueId, ValueId>::iterator SlotTable::FindStandIn(ValueId root) {
   const GraphInput* accumulator =
       graph_.value(root).producer == kNone ? graph_.FindInput(root) : nullptr;
@@ -91,6 +91,7 @@ std::map<ValueId, ValueId>::iterator SlotTable::FindStandIn(ValueId root) {
   for (const GraphInput& input : graph_.inputs()) {
     const bool sibling = input.kind == InputKind::kAccumulator && input.value != root &&
                          parts_.ParamOf(input.value) == parts_.ParamOf(root) &&
+                         parts_.IsTerm(input.value) &&
                          context_.holds(parts_.HomeLayer(input.value));
     if (sibling) return stands_for_.emplace(root, input.value).first;
   }

@@ -20,7 +20,7 @@
 
 namespace mgc {
 
-// Without nodes in `eval` the plan evaluates nothing. InvalidArgument: stage_c3, stage_c6.
+// Without nodes in `eval` the plan evaluates nothing. InvalidArgument: stage_c3.
 absl::StatusOr<StagedPlan> Stage(const Graph& train, const Graph& eval,
                                  const LayerPlacement& placement);
 

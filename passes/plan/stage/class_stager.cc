@@ -1,0 +1,225 @@
+#include "passes/plan/stage/class_stager.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "passes/plan/stage/build_segment.h"
+#include "passes/plan/stage/bundles.h"
+
+namespace mgc {
+namespace {
+
+// The stages of a class, by chunk.
+std::vector<int> StagesOf(const LayerPlacement& placement, int coordinate) {
+  std::vector<int> stages;
+  for (size_t s = 0; s < placement.places.size(); ++s) {
+    const StagePlace& place = placement.places[s];
+    if (place.rank_class != coordinate) continue;
+    const size_t chunk = static_cast<size_t>(place.chunk);
+    if (stages.size() <= chunk) stages.resize(chunk + 1);
+    stages[chunk] = static_cast<int>(s);
+  }
+  return stages;
+}
+
+// The place of the action that all layers of a stage see.
+StagedBase SharedBase(Region region) {
+  if (region == Region::kInput) return StagedBase::kInput;
+  if (region == Region::kOutput) return StagedBase::kOutput;
+  if (region == Region::kGradInput) return StagedBase::kGradInput;
+  return region == Region::kGradOutput ? StagedBase::kGradOutput : StagedBase::kFrame;
+}
+
+}  // namespace
+
+PartNodes NodesByPart(const Parts& parts) {
+  PartNodes nodes;
+  for (size_t n = 0; n < parts.graph().nodes().size(); ++n) {
+    nodes[parts.of(static_cast<NodeId>(n))].push_back(static_cast<NodeId>(n));
+  }
+  return nodes;
+}
+
+ClassStager::ClassStager(const ValuePlaces& places, const PartNodes& nodes,
+                         const LayerPlacement& placement, int coordinate, SegmentFolder* folder)
+    : places_(places),
+      parts_(places.parts()),
+      nodes_(nodes),
+      placement_(placement),
+      stages_(StagesOf(placement, coordinate)),
+      folder_(folder),
+      stream_(places.crossings().stream()),
+      stream_bytes_(stream_ == kNone ? 0 : RoomFor(parts_.graph(), stream_)) {
+  for (const int stage : stages_) {
+    for (int layer : LayersOf(Content(stage))) held_.insert(layer);
+  }
+  context_.places = &places;
+  context_.stages = &placement.places;
+  context_.holds = [this](int layer) { return held_.count(layer) > 0; };
+}
+
+std::vector<StagedChunk> ClassStager::Chunks() {
+  std::vector<StagedChunk> chunks;
+  for (const int stage : stages_) chunks.push_back(MakeChunk(stage));
+  return chunks;
+}
+
+std::vector<StagedCall> ClassStager::Update() {
+  std::vector<StagedCall> calls;
+  for (int number = 0; number < parts_.num_update_parts(); ++number) {
+    for (const auto& [part, nodes] : nodes_) {
+      if (part.phase != Phase::kUpdate || part.number != number) continue;
+      std::vector<NodeId> mine = part.layer == kNoLayer ? nodes : Mine(part, nodes);
+      if (!mine.empty()) calls.push_back(MakeCall(part, mine));
+    }
+  }
+  return calls;
+}
+
+// Embedding, layers and head of a chunk. One that passes have left nothing of keeps its calls,
+// of segments that do nothing; without a graph, of an evaluation, there are none.
+std::vector<int> ClassStager::LayersOf(const StageContent& content) const {
+  std::vector<int> layers;
+  if (nodes_.empty()) return layers;
+  if (content.has_embedding) layers.push_back(kEmbeddingLayer);
+  for (int64_t i = 0; i < content.num_layers; ++i) {
+    layers.push_back(static_cast<int>(content.first_layer + i));
+  }
+  if (content.has_head) layers.push_back(parts_.graph().num_layers());
+  return layers;
+}
+
+// Of a layer's update nodes, those this class runs: all of a layer it holds; of another layer those
+// of parameters it holds a copy of, the norm's share apart, which the owner counts. Of what is done
+// to a layer's sum of gradients before it is added to others, what is done to its own.
+std::vector<NodeId> ClassStager::Mine(const Part& part, const std::vector<NodeId>& nodes) const {
+  const bool holds = context_.holds(part.layer);
+  std::vector<NodeId> mine;
+  for (NodeId id : nodes) {
+    const Node& node = parts_.graph().node(id);
+    const ValueId param = parts_.ParamOf(node.outputs[0]);
+    if (!holds && (param == kNone || !HoldsCopy(param) || parts_.IsNormShare(id))) continue;
+    if (HoldsSource(node)) mine.push_back(id);
+  }
+  return mine;
+}
+
+// Whether the class has the sum of gradients that a node of the update is about, if it is of one
+// layer.
+bool ClassStager::HoldsSource(const Node& node) const {
+  const ValueId param = parts_.ParamOf(node.outputs[0]);
+  if (param == kNone || !parts_.IsTied(param)) return true;
+  const int source = parts_.SourceLayer(node.outputs[0]);
+  return source == kNoLayer || context_.holds(source);
+}
+
+bool ClassStager::HoldsCopy(ValueId param) const {
+  if (!parts_.IsTied(param)) return false;
+  for (NodeId user : parts_.users()[static_cast<size_t>(param)]) {
+    const Node& node = parts_.graph().node(user);
+    if (node.phase != Phase::kUpdate && context_.holds(node.layer)) return true;
+  }
+  return false;
+}
+
+StagedChunk ClassStager::MakeChunk(int stage) {
+  const StageContent& content = Content(stage);
+  StagedChunk chunk;
+  chunk.stage = stage;
+  chunk.first_layer = static_cast<int>(content.first_layer);
+  chunk.num_layers = static_cast<int>(content.num_layers);
+  chunk.has_embedding = content.has_embedding;
+  chunk.has_head = content.has_head;
+  chunk.frame_bytes = places_.shared_frame_bytes(stage);
+  const std::vector<int> layers = LayersOf(content);
+  for (size_t i = 0; i < layers.size(); ++i) {
+    AddLayer(layers[i], i == 0, i + 1 == layers.size(), &chunk);
+  }
+  std::reverse(chunk.backward.begin(), chunk.backward.end());
+  AddRelay(stage, Phase::kForward, &chunk.forward);
+  AddRelay(stage, Phase::kBackward, &chunk.backward);
+  return chunk;
+}
+
+void ClassStager::AddLayer(int layer, bool first, bool last, StagedChunk* chunk) {
+  const int64_t frame = chunk->frame_bytes;
+  const int64_t input = frame - stream_bytes_;  // the previous layer left its output there
+  chunk->frame_bytes += AlignUp(places_.frame_bytes(layer));
+  const int64_t output = chunk->frame_bytes;
+  if (!last) chunk->frame_bytes += stream_bytes_;
+  const auto bind = [&](StagedCall call, bool in_backward) {
+    const Segment& segment = folder_->segment(call.segment);
+    for (size_t f = 0; f < segment.formals.size(); ++f) {
+      StagedBinding& binding = call.bindings[f];
+      const Region region = segment.formals[f].region;
+      if (segment.formals[f].block == kSharedFrame) {
+        binding = {SharedBase(region), 0};
+      } else if (region == Region::kFrame) {
+        binding = {StagedBase::kFrame, frame};
+      } else if (region == Region::kInput) {
+        binding =
+            first ? StagedBinding{StagedBase::kInput, 0} : StagedBinding{StagedBase::kFrame, input};
+      } else if (region == Region::kOutput) {
+        binding = last ? StagedBinding{StagedBase::kOutput, 0}
+                       : StagedBinding{StagedBase::kFrame, output};
+      } else if (region == Region::kGradInput && last) {
+        binding = {StagedBase::kGradInput, 0};
+      } else if (region == Region::kGradOutput && first) {
+        binding = {StagedBase::kGradOutput, 0};
+      } else if (region == Region::kGradInput || region == Region::kGradOutput) {
+        // Two places in turn: what a layer writes, the one below reads.
+        const int64_t turn = (layer + (region == Region::kGradInput ? 1 : 0)) & 1;
+        binding = {StagedBase::kRegion, turn * stream_bytes_};
+      }
+    }
+    (in_backward ? chunk->backward : chunk->forward).push_back(std::move(call));
+  };
+  bind(CallOf({Phase::kForward, 0, layer}), false);
+  if (HasBackward()) bind(CallOf({Phase::kBackward, 0, layer}), true);
+  const Part reduce{Phase::kUpdate, kReducePart, layer};
+  if (nodes_.count(reduce) > 0) chunk->reduce.push_back(CallOf(reduce));
+}
+
+// What the layers of a stage do not put into the bundle that it leaves.
+void ClassStager::AddRelay(int stage, Phase phase, std::vector<StagedCall>* calls) {
+  const Bundles& bundles = places_.bundles();
+  std::vector<HandedValue> values;
+  for (const ValueId id : bundles.HandedOn(stage, phase)) {
+    values.push_back({id, places_.PlaceInStage(id, stage), bundles.PlaceLeft(id, stage)});
+  }
+  if (values.empty()) return;
+  StagedCall call;
+  call.segment = folder_->Add(RelaySegment(parts_.graph(), values, phase));
+  call.bindings = {{}};
+  const std::vector<Formal>& formals = folder_->segment(call.segment).formals;
+  for (size_t f = 1; f < formals.size(); ++f) {
+    call.bindings.push_back({SharedBase(formals[f].region), 0});
+  }
+  calls->push_back(std::move(call));
+}
+
+bool ClassStager::HasBackward() const {
+  return std::any_of(nodes_.begin(), nodes_.end(),
+                     [](const auto& entry) { return entry.first.phase == Phase::kBackward; });
+}
+
+StagedCall ClassStager::CallOf(const Part& part) {
+  const auto nodes = nodes_.find(part);
+  return MakeCall(part, nodes == nodes_.end() ? std::vector<NodeId>() : nodes->second);
+}
+
+StagedCall ClassStager::MakeCall(const Part& part, const std::vector<NodeId>& nodes) {
+  StagedCall call;
+  call.segment = folder_->Add(BuildSegment(context_, part, nodes));
+  call.layer = part.layer;
+  const std::vector<Formal>& formals = folder_->segment(call.segment).formals;
+  call.bindings.resize(formals.size());
+  for (size_t f = 0; f < formals.size(); ++f) {
+    if (formals[f].region != Region::kNorm) continue;
+    call.bindings[f].offset = places_.NormBase(part.layer);
+  }
+  return call;
+}
+
+}  // namespace mgc

@@ -1,0 +1,69 @@
+// One graph, of the training step or of the evaluation, seen by one class of a pipeline: the calls
+// of its chunks and of its update.
+
+#ifndef MGC_PASSES_PLAN_STAGE_CLASS_STAGER_H_
+#define MGC_PASSES_PLAN_STAGE_CLASS_STAGER_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "graph/ir/graph.h"
+#include "passes/config/place_layers.h"
+#include "passes/plan/forms/plan_forms.h"
+#include "passes/plan/stage/fold_segments.h"
+#include "passes/plan/stage/parts.h"
+#include "passes/plan/stage/slot_table.h"
+#include "passes/plan/stage/value_places.h"
+
+namespace mgc {
+
+// The nodes of every part of one graph.
+using PartNodes = std::map<Part, std::vector<NodeId>>;
+PartNodes NodesByPart(const Parts& parts);
+
+class ClassStager {
+ public:
+  // `coordinate` of the class along pp. Segments go to `folder`; all arguments outlive this.
+  ClassStager(const ValuePlaces& places, const PartNodes& nodes, const LayerPlacement& placement,
+              int coordinate, SegmentFolder* folder);
+  ClassStager(const ClassStager&) = delete;
+  ClassStager& operator=(const ClassStager&) = delete;
+
+  std::vector<StagedChunk> Chunks();
+  // The calls of the update: part by part, inside a part layer by layer.
+  std::vector<StagedCall> Update();
+  // The layers of the class, embedding and head among them.
+  const std::set<int>& held() const { return held_; }
+
+ private:
+  const StageContent& Content(int stage) const {
+    return placement_.stages[static_cast<size_t>(stage)];
+  }
+  std::vector<int> LayersOf(const StageContent& content) const;
+  std::vector<NodeId> Mine(const Part& part, const std::vector<NodeId>& nodes) const;
+  bool HoldsSource(const Node& node) const;
+  bool HoldsCopy(ValueId param) const;
+  StagedChunk MakeChunk(int stage);
+  void AddLayer(int layer, bool first, bool last, StagedChunk* chunk);
+  void AddRelay(int stage, Phase phase, std::vector<StagedCall>* calls);
+  bool HasBackward() const;
+  StagedCall CallOf(const Part& part);
+  StagedCall MakeCall(const Part& part, const std::vector<NodeId>& nodes);
+
+  const ValuePlaces& places_;
+  const Parts& parts_;
+  const PartNodes& nodes_;
+  const LayerPlacement& placement_;
+  const std::vector<int> stages_;  // of the class, by chunk
+  SegmentFolder* folder_;
+  const ValueId stream_;
+  const int64_t stream_bytes_;
+  SegmentContext context_;
+  std::set<int> held_;
+};
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_PLAN_STAGE_CLASS_STAGER_H_
