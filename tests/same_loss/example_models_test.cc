@@ -6,6 +6,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,7 @@
 #include "graph/base/status.h"
 #include "graph/plan/plan.h"
 #include "graph/types/machine.h"
+#include "graph/verify/shrink/shrink.h"
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "passes/compile.h"
@@ -135,6 +137,24 @@ TEST(ExampleProofTest, RefusesOtherBuckets) {
     }
     EXPECT_GE(changed, 1);
     EXPECT_FALSE(VerifyPlan(other).findings.empty());
+  }
+}
+
+// Rows that are not there would be zero on both sides.
+TEST(ExampleProofTest, TablesOfBucketsKeepTheirRows) {
+  const absl::StatusOr<Plan> plan = CompileExample("t5", LayoutOf("tp2"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const absl::StatusOr<std::vector<Plan>> small = SmallPlans(*plan);
+  ASSERT_TRUE(small.ok()) << small.status();
+  ASSERT_FALSE(small->empty());
+  for (const Plan& made : *small) {
+    for (const char* name : {"embedding.position", "layers.2.position"}) {
+      const ValueId table = made.model.FindValue(name);
+      ASSERT_NE(table, kNone) << name;
+      EXPECT_EQ(made.model.type(table).dims[0].size, 32) << name;
+    }
+    const ValueId words = made.model.FindValue("embedding.word");
+    EXPECT_LT(made.model.type(words).dims[0].size, 32);
   }
 }
 
