@@ -1,5 +1,6 @@
 // Every kernel of the CPU against the meaning of its op, over the cases of the op table: as on one
 // device, as a tile that lies inside a larger tensor, and for a later sample.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -71,6 +72,8 @@ double ElementOf(const TensorType& type, const char* bytes, size_t i) {
 struct Place {
   bool shifted = false;  // in the second half of every factor whose place matters
   int64_t first_sample = 0;
+  int padded = -1;     // the factor of which the tile has more room than it holds
+  bool empty = false;  // and it holds none of it
 };
 
 bool PlaceMatters(const OpDef& op, const Factor& factor) {
@@ -89,11 +92,16 @@ KernelSpec SpecOf(const BoundCase& c, const Place& place) {
   for (Factor& factor : spec.rule.factors) {
     const int64_t room = (factor.size + factor.multiple - 1) / factor.multiple * factor.multiple;
     DimPiece piece = {0, factor.size, room};
+    if (static_cast<int>(spec.pieces.size()) == place.padded) piece.room += 2;
     if (place.shifted && PlaceMatters(*c.op, factor)) {
       piece.begin = factor.size;
       factor.size *= 2;
     }
     spec.pieces.push_back(piece);
+  }
+  if (place.empty) {
+    DimPiece& piece = spec.pieces[static_cast<size_t>(place.padded)];
+    piece = {piece.valid, 0, piece.room};
   }
   // Samples are the outermost dim of the first result, where its place matters but is no id.
   if (place.first_sample > 0 && !spec.rule.results[0].empty()) {
@@ -127,7 +135,9 @@ std::vector<RealTensor> TilesOf(const BoundCase& c, const KernelSpec& spec, cons
   for (size_t i = 0; i < whole.size(); ++i) {
     std::vector<DimPiece> pieces;
     for (size_t d = 0; d < whole[i].shape.size(); ++d) {
-      pieces.push_back({0, whole[i].shape[d], spec.input_shapes[i][d]});
+      const DimFactors& dim = spec.rule.operands[i][d];
+      const bool none = dim.size() == 1 && spec.pieces[static_cast<size_t>(dim[0])].valid == 0;
+      pieces.push_back({0, none ? 0 : whole[i].shape[d], spec.input_shapes[i][d]});
     }
     tiles.push_back(TileOf(whole[i], pieces));
     if (!place.shifted) continue;
@@ -293,6 +303,43 @@ TEST_P(Conformance, AgreesWithTheMeaning) {
     ExpectMeaning(spec, Meaning(spec, place, operands), serial, c.op_case->tolerance);
     EXPECT_EQ(serial, RunKernel(**kernel, spec, place, operands, 3)) << "width changes bits";
     EXPECT_EQ(serial, RunKernel(**kernel, spec, place, operands, 3, Apart::kNotInPlace));
+  }
+}
+
+// Whether a factor may be cut, and into unequal pieces: it has several elements and is merged with
+// no other.
+bool MayBePadded(const FactorRule& rule, int factor) {
+  const Factor& cut = rule.factors[static_cast<size_t>(factor)];
+  bool alone = !cut.whole && cut.size > 1;
+  for (const std::vector<TensorFactors>* side : {&rule.operands, &rule.results}) {
+    for (const TensorFactors& tensor : *side) {
+      for (const DimFactors& dim : tensor) {
+        const bool has = std::find(dim.begin(), dim.end(), factor) != dim.end();
+        alone = alone && (!has || dim.size() == 1);
+      }
+    }
+  }
+  return alone;
+}
+
+// Of a dim that is cut unevenly the last tiles hold less than they have room for, or nothing.
+TEST_P(Conformance, RoomThatHoldsNothingDoesNotCount) {
+  const BoundCase& c = GetParam();
+  for (int f = 0; f < static_cast<int>(c.rule.factors.size()); ++f) {
+    if (!MayBePadded(c.rule, f)) continue;
+    for (const bool empty : {false, true}) {
+      SCOPED_TRACE(absl::StrCat("seed ", kDrawSeed, ", factor ",
+                                c.rule.factors[static_cast<size_t>(f)].name,
+                                empty ? ", empty" : ""));
+      const Place place{false, 0, f, empty};
+      const KernelSpec spec = SpecOf(c, place);
+      const absl::StatusOr<std::unique_ptr<Kernel>> kernel = Factories().at(c.op->name)(spec);
+      ASSERT_TRUE(kernel.ok()) << kernel.status();
+      const std::vector<RealTensor> operands = TilesOf(c, spec, place);
+      const auto serial = RunKernel(**kernel, spec, place, operands, 1);
+      ExpectMeaning(spec, Meaning(spec, place, operands), serial, c.op_case->tolerance);
+      EXPECT_EQ(serial, RunKernel(**kernel, spec, place, operands, 3)) << "width changes bits";
+    }
   }
 }
 

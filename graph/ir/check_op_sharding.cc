@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/file.h"
 #include "graph/ir/collective.h"
+#include "graph/types/even_cut.h"
 #include "graph/types/factor_rule.h"
 #include "graph/types/sharding_text.h"
 
@@ -342,7 +343,17 @@ std::vector<ShardingFault> CheckCollective(const OpSharding& use) {
   if (use.operands.size() != 1 || use.results.size() != 1) return {};
   const Sharding& from = *use.operands[0].sharding;
   const Sharding& to = *use.results[0].sharding;
-  if (CollectiveBetween(from, to, use.op->name).ok()) return {};
+  if (CollectiveBetween(from, to, use.op->name).ok()) {
+    const std::vector<Dim>& dims = use.operands[0].type->dims;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (PiecesNest(dims[d], from.dims[d], to.dims[d], *use.mesh)) continue;
+      return {{ShardingFaultKind::kCollective,
+               absl::StrCat(Shown(use.operands[0], *use.mesh), " cuts dim ", d, " of ",
+                            dims[d].size, " elements unevenly: ", use.op->name, " to ",
+                            ToString(to, *use.mesh), " does not bring together what lies there")}};
+    }
+    return {};
+  }
   const bool reduces = use.op->name == "all_reduce" || use.op->name == "reduce_scatter";
   return {{ShardingFaultKind::kCollective,
            absl::StrCat(ToString(to, *use.mesh), " does not come from ", ToString(from, *use.mesh),

@@ -151,7 +151,7 @@ TEST(ParserTest, ReportsBadShardings) {
   EXPECT_THAT(error("@m[dp,dp]"), HasSubstr("2:35: axis dp occurs twice [sharding_c2]"));
   EXPECT_THAT(error("@m[dp,-]+dp"), HasSubstr("axis dp occurs twice [sharding_c2]"));
   EXPECT_THAT(error("@m[dp]"), HasSubstr("sharding has 1 dims, the value 2 [sharding_c1]"));
-  EXPECT_THAT(error("@m[-,dp*tp]"), HasSubstr("[sharding_c3]"));
+  EXPECT_EQ(error("@m[-,dp*tp]"), "");  // uneven
   EXPECT_THAT(error("@m[dp,"), HasSubstr("expected the name of an axis or `-`, found `)`"));
 }
 

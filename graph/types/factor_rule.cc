@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "graph/base/status.h"
+#include "graph/types/even_cut.h"
 
 namespace mgc {
 namespace {
@@ -241,9 +242,8 @@ bool DistributeAxes(const DimFactors& dim, const FactorRule& rule, const AxisLis
       const Factor& factor = rule.factors[dim[at]];
       AxisList with = (*out)[dim[at]];
       with.push_back(axis);
-      const TensorType alone = {DType::kF32, {{factor.size, factor.dim_name}}};
-      const bool fits = factor.size % mesh.Size(with) == 0 ||
-                        CheckSharding(alone, {{with}, {}, {}, {}}, mesh).ok();
+      const bool fits =
+          dim.size() == 1 || CutsEvenly({factor.size, "", factor.multiple}, with, mesh);
       if (fits && factor.size > 1) break;
       const bool exhausted = LocalSize({factor.size, ""}, (*out)[dim[at]], mesh) == 1;
       if (!exhausted) return false;
@@ -275,10 +275,12 @@ FactorAxes FactorAxesOf(const FactorRule& rule, absl::Span<const Sharding* const
 
 bool Representable(const FactorRule& rule, const FactorAxes& axes, const Mesh& mesh) {
   const auto fits = [&](const DimFactors& dim) {
+    if (dim.size() == 1) return true;
     bool major_is_one = true;
     for (int f : dim) {
-      if (!axes[f].empty() && !major_is_one) return false;
-      major_is_one &= LocalSize({rule.factors[f].size, ""}, axes[f], mesh) == 1;
+      const Dim factor{rule.factors[f].size, "", rule.factors[f].multiple};
+      if (!axes[f].empty() && !(major_is_one && CutsEvenly(factor, axes[f], mesh))) return false;
+      major_is_one &= LocalSize(factor, axes[f], mesh) == 1;
     }
     return true;
   };

@@ -115,6 +115,20 @@ TEST(FactorRuleTest, AnAxisThatNothingCanTakeIsRefused) {
   EXPECT_FALSE(DistributeAxes(rule.operands[0][0], rule, {0}, mesh, &axes));
 }
 
+// A dim that stands alone may be cut unevenly; where it is merged with another, its pieces are no
+// pieces of the merged dim.
+TEST(FactorRuleTest, FactorsOfAMergedDimAreCutEvenly) {
+  const Mesh mesh = TestMesh();
+  const FactorRule rule =
+      Bind("k g -> (k g)", {Type({{5, ""}, {3, ""}})}, {Type({{15, ""}})}).value();
+  FactorAxes axes(rule.factors.size());
+  EXPECT_TRUE(DistributeAxes(rule.operands[0][0], rule, {0}, mesh, &axes));
+  EXPECT_EQ(axes[rule.Find("k")], AxisList({0}));
+  EXPECT_FALSE(Representable(rule, axes, mesh));
+  const FactorRule alone = Bind("k g -> k", {Type({{5, ""}, {3, ""}})}).value();
+  EXPECT_TRUE(Representable(alone, axes, mesh));
+}
+
 TEST(FactorRuleTest, AContractedFactorLeavesADebt) {
   const FactorRule rule = Bind("m k, k^ -> m", {Type({{2, ""}, {4, ""}}), Type({{4, ""}})}).value();
   FactorAxes axes(rule.factors.size());

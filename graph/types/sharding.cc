@@ -110,16 +110,7 @@ absl::Status CheckSharding(const TensorType& type, const Sharding& sharding, con
     return absl::InvalidArgumentError("an axis is not of this mesh [sharding_c4]");
   }
   int used = sharding.sum.size() + sharding.max.size() + sharding.storage.size();
-  for (size_t i = 0; i < type.dims.size(); ++i) {
-    const AxisList& axes = sharding.dims[i];
-    used += axes.size();
-    const int64_t pieces = mesh.Size(axes);
-    if (type.dims[i].size % pieces != 0 && type.dims[i].name != "vocab") {
-      return absl::InvalidArgumentError(absl::StrCat("dim ", i, " of ", type.ToString(), " has ",
-                                                     type.dims[i].size, " elements, which ", pieces,
-                                                     " ranks do not divide [sharding_c3]"));
-    }
-  }
+  for (const AxisList& axes : sharding.dims) used += axes.size();
   if (used != sharding.UsedAxes().size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("an axis occurs twice in ", ToString(sharding, mesh), " [sharding_c2]"));

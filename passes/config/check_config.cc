@@ -99,9 +99,11 @@ void CheckHeads(const ModelDims& model, Diagnostics* violations) {
   }
 }
 
+// M6, M7, M10 of a model whose samples are sequences of positions.
 void CheckSequence(const ParallelConfig& config, const ModelDims& model, Diagnostics* violations) {
   const int64_t seq = config.seq_length;
-  if (model.max_positions > 0 && seq > model.max_positions) {
+  if (model.max_positions == 0) return;
+  if (seq > model.max_positions) {
     violations->Add({"M10",
                      absl::StrCat("sequence length ", seq, " is above the model's ",
                                   model.max_positions, " positions"),
@@ -157,9 +159,8 @@ int64_t MaxMicroBatchSize(const ParallelConfig& config, const ModelDims& model, 
 // T3; a sequence above the model's positions is refused by M10 and counts as the longest legal one.
 void CheckActivations(const ParallelConfig& config, const ModelDims& model, int64_t dp,
                       Diagnostics* violations) {
-  if (dp == 0) return;
-  const int64_t seq = model.max_positions > 0 ? std::min(config.seq_length, model.max_positions)
-                                              : config.seq_length;
+  if (dp == 0 || model.max_positions == 0) return;
+  const int64_t seq = std::min(config.seq_length, model.max_positions);
   const int64_t most = MaxMicroBatchSize(config, model, dp, seq);
   if (config.micro_batch_size <= most) return;
   std::string legal = absl::StrCat("micro-batch size ", most);

@@ -1,6 +1,10 @@
 // Whether a model can be spread over the ranks as asked, before any graph is built: sizes, groups,
 // model dims, batch, schedule and layer placement, all rules at once.
 //
+// The sizes are those of a family of models. A graph has others in every value: its ModelDims hold
+// its layers, and its values are checked as a strategy's rows cut them
+// (passes/graph/shard/check_rows.h).
+//
 // Labels are those of Megatron's own conditions (G groups, M model, P pipeline, B batch). Ours:
 //   S1  vp > 1 needs schedule interleaved        P18  a chunk that holds nothing
 //   S2  more actions than a schedule may have    U2   ZeRO level not available yet

@@ -66,6 +66,9 @@ struct StrategySpec {
   std::string name;
   std::vector<AxisSplit> splits;
   std::vector<GatherSpec> gathers;  // of dims that are not listed: a note
+  // Dims that may be cut into unequal pieces: all ranks make room for as much, rounded up, and of
+  // the last ones some stays empty. Others are cut evenly or refused.
+  std::vector<std::string> uneven;
   std::vector<StrategyRowSpec> rows;
   std::vector<StoreSpec> stores;
 };

@@ -77,9 +77,10 @@ class StrategyReader {
     const TextPlace place = reader_->place();
     if (reader_->Accept("split")) return ReadSplit(out);
     if (reader_->Accept("gather")) return ReadGather(out);
+    if (reader_->Accept("uneven")) return ReadDims("uneven", &out->uneven);
     if (reader_->Accept("row")) return ReadRow(out) && IsNew(place, RowText(out->rows.back()));
     if (reader_->Accept("store")) return ReadStore(out);
-    return reader_->FailExpecting("`split`, `gather`, `row`, `store` or `}`");
+    return reader_->FailExpecting("`split`, `gather`, `uneven`, `row`, `store` or `}`");
   }
 
   bool ReadSplit(StrategySpec* out) {
@@ -97,16 +98,21 @@ class StrategyReader {
 
   bool ReadGather(StrategySpec* out) {
     GatherSpec gather;
-    do {
-      gather.dims.emplace_back();
-      const TextPlace place = reader_->place();
-      if (!ReadDim(&gather.dims.back())) return false;
-      if (!IsNew(place, absl::StrCat("gather ", gather.dims.back()))) return false;
-    } while (reader_->Accept(","));
-    if (!ReadWord({GatherTaken::kSilent, GatherTaken::kNote, GatherTaken::kError}, &gather.taken)) {
+    if (!ReadDims("gather", &gather.dims) ||
+        !ReadWord({GatherTaken::kSilent, GatherTaken::kNote, GatherTaken::kError}, &gather.taken)) {
       return false;
     }
     out->gathers.push_back(std::move(gather));
+    return true;
+  }
+
+  // Dims, of each of which `word` is said once.
+  bool ReadDims(absl::string_view word, std::vector<std::string>* out) {
+    do {
+      const TextPlace place = reader_->place();
+      if (!ReadDim(&out->emplace_back())) return false;
+      if (!IsNew(place, absl::StrCat(word, " ", out->back()))) return false;
+    } while (reader_->Accept(","));
     return true;
   }
 
@@ -182,8 +188,8 @@ class StrategyReader {
   }
 
   bool ReadWhen(StrategyCondition* out) {
-    if (!reader_->Accept("when")) return true;
-    return ReadWord({StrategyCondition::kSequenceParallel, StrategyCondition::kZero}, out);
+    return !reader_->Accept("when") ||
+           ReadWord({StrategyCondition::kSequenceParallel, StrategyCondition::kZero}, out);
   }
 
   // One of the words that an enum has.
@@ -236,8 +242,7 @@ class StrategyReader {
 
   // Reports, at `place`, what the strategy has said before.
   bool IsNew(TextPlace place, const std::string& said) {
-    if (said_.insert(said).second) return true;
-    return FailAt(place, "strategy_c2", "said twice");
+    return said_.insert(said).second || FailAt(place, "strategy_c2", "said twice");
   }
 
   bool FailAt(TextPlace place, absl::string_view label, absl::string_view text) {
@@ -272,6 +277,7 @@ std::string PrintStrategy(const StrategySpec& spec) {
   for (const GatherSpec& gather : spec.gathers) {
     printer.Line("gather ", NamesText(gather.dims, ", "), " ", WordOf(gather.taken));
   }
+  if (!spec.uneven.empty()) printer.Line("uneven ", NamesText(spec.uneven, ", "));
   for (const StrategyRowSpec& row : spec.rows) printer.Line(RowText(row));
   for (const StoreSpec& store : spec.stores) printer.Line(StoreText(store));
   printer.Close();

@@ -4,6 +4,7 @@
 //     split tp by kv_heads
 //     gather seq silent
 //     gather heads, kv_heads error
+//     uneven vocab
 //     row (batch, seq, embed) home when sequence_parallel { seq -> cp*tp }
 //     row * in "layers.0.*" { mlp -> - }
 //     row * { batch -> dp, heads -> tp, kv_heads -> tp.0, mlp -> tp }
@@ -27,7 +28,7 @@
 
 namespace mgc {
 
-// Splits first, then gathers, rows and stores; ends with a newline.
+// Splits first, then gathers, uneven dims, rows and stores; ends with a newline.
 std::string PrintStrategy(const StrategySpec& spec);
 
 // The part of a row that speaks of one of its dims: `row * { mlp -> tp }`.

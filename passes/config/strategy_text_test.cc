@@ -16,6 +16,7 @@ constexpr char kFull[] = R"(strategy @"my own" {
   gather seq silent
   gather heads, "kv heads" error
   gather mlp note
+  uneven vocab, "my labels"
   row (batch, *, embed) in "layers.*.mlp.*" home when sequence_parallel { seq -> cp*tp }
   row (batch, seq, embed) home
   row * when zero { mlp -> tp.0*dp, heads -> - }
@@ -80,7 +81,10 @@ TEST(StrategyTextTest, ErrorsSayWhereAndWhat) {
       {"row * { }", "9: expected the name of a dim, found `}` [text_c2]"},
       {"gather seq loud", "12: expected `silent` or `note` or `error`, found `loud`"},
       {"store weights -> dp", "7: expected `states` or `gradients` or `parameters`"},
-      {"rows * { a -> tp }", "1: expected `split`, `gather`, `row`, `store` or `}`, found `rows`"},
+      {"rows * { a -> tp }",
+       "1: expected `split`, `gather`, `uneven`, `row`, `store` or `}`, found `rows`"},
+      {"uneven vocab, vocab", "15: said twice [strategy_c2]"},
+      {"uneven", "[text_c2]"},
   };
   for (const Wrong& wrong : cases) {
     const std::string text = absl::StrCat(

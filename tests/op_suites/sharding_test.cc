@@ -78,7 +78,6 @@ bool IsLegal(const FactorRule& rule, const FactorAxes& axes, const Mesh& mesh) {
     const Factor& factor = rule.factors[f];
     if (axes[f].empty()) continue;
     if (factor.whole) return false;
-    if (factor.size % mesh.Size(axes[f]) != 0 && factor.dim_name != "vocab") return false;
   }
   return Representable(rule, axes, mesh);
 }

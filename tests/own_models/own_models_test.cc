@@ -9,6 +9,8 @@
 //   // cuts: tp=2                tp cuts at least half of the bytes of the parameters
 //   // cuts by classes: tp=2     likewise
 //   // proved: samples=3         with other sizes than it was written with
+//   // strategy: uneven labels  lines of the strategy for all but what is by classes; without them
+//                                it is Megatron's
 //   // refused: pp=2: text       refused as infeasible; the error contains the text
 
 #include <algorithm>
@@ -18,8 +20,10 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/types/optional.h"
 #include "gmock/gmock.h"
 #include "graph/base/file.h"
 #include "graph/base/status.h"
@@ -30,6 +34,7 @@
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "passes/compile.h"
+#include "passes/config/strategy_text.h"
 #include "passes/graph/dim_classes.h"
 #include "passes/graph/resize.h"
 #include "passes/search/class_layout.h"
@@ -59,26 +64,42 @@ absl::StatusOr<StrategySpec> StrategyByClasses(const Graph& model, const Compile
   return layout.strategy;
 }
 
-absl::StatusOr<Plan> CompileFor(const Graph& written, const ParallelConfig& parallel,
-                                bool by_classes) {
+// The strategy in the comments of a model.
+absl::StatusOr<StrategySpec> StrategyOf(absl::string_view text, const std::string& file) {
+  std::string lines;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (absl::ConsumePrefix(&line, "// strategy: ")) absl::StrAppend(&lines, line, "\n");
+  }
+  if (lines.empty()) return DefaultStrategy();
+  return ParseStrategy(absl::StrCat("strategy @own {\n", lines, "}\n"), file);
+}
+
+// A model as it is written, with its strategy; none: by classes.
+struct Written {
+  Graph model;
+  absl::optional<StrategySpec> strategy;
+};
+
+absl::StatusOr<Plan> CompileFor(const Written& written, const ParallelConfig& parallel) {
   CompileOptions compile;
   compile.parallel = parallel;
-  const Resized resized =
-      Resize(written, parallel.micro_batch_size * DataParallelSize(parallel), parallel.seq_length);
+  const Resized resized = Resize(
+      written.model, parallel.micro_batch_size * DataParallelSize(parallel), parallel.seq_length);
   MGC_RETURN_IF_ERROR(resized.violations.ToStatus());
   const Graph& model = *resized.graph;
   compile.machine = MachinePresets().front();
-  if (by_classes) {
+  if (written.strategy.has_value()) {
+    compile.strategy = *written.strategy;
+  } else {
     MGC_ASSIGN_OR_RETURN(compile.strategy, StrategyByClasses(model, compile));
   }
   return Compile(model, ModelDims(), compile);
 }
 
 // OK where the plan is proved; it reads back from text and bytes.
-absl::StatusOr<Plan> CompileAndProve(const Graph& written, absl::string_view options,
-                                     bool by_classes) {
-  MGC_ASSIGN_OR_RETURN(const ParallelConfig parallel, ParseParallel(options, written));
-  MGC_ASSIGN_OR_RETURN(Plan plan, CompileFor(written, parallel, by_classes));
+absl::StatusOr<Plan> CompileAndProve(const Written& written, absl::string_view options) {
+  MGC_ASSIGN_OR_RETURN(const ParallelConfig parallel, ParseParallel(options, written.model));
+  MGC_ASSIGN_OR_RETURN(Plan plan, CompileFor(written, parallel));
   MGC_RETURN_IF_ERROR(ProvePlan(&plan));
   const std::string text = PrintPlan(plan);
   MGC_ASSIGN_OR_RETURN(const Plan read, ParsePlan(text, "text"));
@@ -90,12 +111,13 @@ absl::StatusOr<Plan> CompileAndProve(const Graph& written, absl::string_view opt
 }
 
 // Trains the plan beside the same model on one rank.
-void ExpectTrainsAsOneRank(const Graph& written, absl::string_view options, const Plan& plan) {
+void ExpectTrainsAsOneRank(const Written& written, absl::string_view options, const Plan& plan) {
   constexpr int64_t kSteps = 2;
   constexpr uint64_t kSeed = 1234;
-  const absl::StatusOr<ParallelConfig> parallel = ParseParallel(options, written);
+  const absl::StatusOr<ParallelConfig> parallel = ParseParallel(options, written.model);
   ASSERT_TRUE(parallel.ok()) << parallel.status();
-  const absl::StatusOr<Plan> one = CompileFor(written, OnOneRank(*parallel), false);
+  const absl::StatusOr<Plan> one =
+      CompileFor({written.model, DefaultStrategy()}, OnOneRank(*parallel));
   ASSERT_TRUE(one.ok()) << one.status();
   const absl::StatusOr<TrainResult> expected = TrainOnSamples(*one, kSteps, kSeed);
   const absl::StatusOr<TrainResult> found = TrainOnSamples(plan, kSteps, kSeed);
@@ -121,11 +143,11 @@ std::pair<int64_t, int64_t> CutBytes(const Plan& plan) {
 }
 
 // A line of what is expected; false where it says nothing.
-bool TryLine(const Graph& model, absl::string_view line) {
+bool TryLine(const Written& written, absl::string_view line) {
   if (absl::ConsumePrefix(&line, "// refused:")) {
     const std::pair<absl::string_view, absl::string_view> parts =
         absl::StrSplit(line, absl::MaxSplits(": ", 1));
-    const absl::Status status = CompileAndProve(model, parts.first, false).status();
+    const absl::Status status = CompileAndProve(written, parts.first).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), HasSubstr(std::string(parts.second)));
     return true;
@@ -136,10 +158,11 @@ bool TryLine(const Graph& model, absl::string_view line) {
         std::make_pair("// cuts:", false), std::make_pair("// cuts by classes:", true)}) {
     absl::string_view options = line;
     if (!absl::ConsumePrefix(&options, word)) continue;
-    const absl::StatusOr<Plan> plan = CompileAndProve(model, options, by_classes);
+    const absl::StatusOr<Plan> plan =
+        CompileAndProve(by_classes ? Written{written.model, absl::nullopt} : written, options);
     EXPECT_TRUE(plan.ok()) << plan.status();
     if (!plan.ok()) return true;
-    if (absl::StartsWith(word, "// trained")) ExpectTrainsAsOneRank(model, options, *plan);
+    if (absl::StartsWith(word, "// trained")) ExpectTrainsAsOneRank(written, options, *plan);
     if (absl::StartsWith(word, "// cuts")) {
       const auto [cut, all] = CutBytes(*plan);
       EXPECT_GE(2 * cut, all);
@@ -158,11 +181,13 @@ TEST_P(OwnModelsTest, IsProvedOrRefusedByName) {
   const absl::StatusOr<Graph> read = ParseGraph(*text, file);
   ASSERT_TRUE(read.ok()) << read.status();
   ASSERT_TRUE(CheckGraph(*read).ok()) << CheckGraph(*read);
-  const Graph model = NameDims(*read);  // as mgc-compile reads it
+  const absl::StatusOr<StrategySpec> strategy = StrategyOf(*text, file);
+  ASSERT_TRUE(strategy.ok()) << strategy.status();
+  const Written written{NameDims(*read), *strategy};  // as mgc-compile reads it
   int tried = 0;
   for (absl::string_view line : absl::StrSplit(*text, '\n')) {
     SCOPED_TRACE(line);
-    tried += TryLine(model, line) ? 1 : 0;
+    tried += TryLine(written, line) ? 1 : 0;
   }
   EXPECT_GT(tried, 0) << "the file says nothing of what is expected";
 }

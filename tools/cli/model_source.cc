@@ -29,29 +29,6 @@ bool IsFolder(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// The largest dim of this logical name; 0 when the graph has none.
-int64_t SizeOfDim(const Graph& graph, absl::string_view name) {
-  int64_t size = 0;
-  for (const Value& value : graph.values()) {
-    for (const Dim& dim : value.type.dims) {
-      if (dim.name == name) size = std::max(size, dim.size);
-    }
-  }
-  return size;
-}
-
-// A graph's hidden size and heads need not go together: it has sizes of its own for everything.
-ModelDims DimsOf(const Graph& graph) {
-  ModelDims dims;
-  dims.hidden = SizeOfDim(graph, "embed");
-  dims.heads = SizeOfDim(graph, "heads");
-  dims.kv_heads = SizeOfDim(graph, "kv_heads");
-  dims.head_dim = std::max<int64_t>(SizeOfDim(graph, "head_dim"), 1);
-  dims.ffn = SizeOfDim(graph, "mlp");
-  dims.vocab = SizeOfDim(graph, "vocab");
-  return WithLayersOf(graph, dims);
-}
-
 // Violations of the level with the places where the text defines their values.
 Diagnostics InText(const Diagnostics& violations, const std::string& file,
                    const ValuePlaces& places) {
@@ -100,7 +77,7 @@ absl::StatusOr<ModelSource> LoadConfig(const std::string& name) {
 ModelSource SourceOf(const Graph& graph) {
   ModelSource source;
   source.graph = NameDims(graph);
-  source.dims = DimsOf(*source.graph);
+  source.dims = WithLayersOf(*source.graph, {});
   source.seq_length = std::max<int64_t>(TokensOf(*source.graph).size, 1);
   return source;
 }

@@ -310,16 +310,57 @@ expect 0 '' mgc-compile llama-tiny --context-parallel-size 2 --tp 2 --pp 2 --seq
 expect 0 '' mgc-plan comm context.plan
 grep -q context stdout || fail 'no collective is said to be for context parallelism'
 
-# A graph without heads: its own sizes decide what is near.
+# A graph: every value that a row cuts is held against the axes, all at once.
 cat >mlp.mgc <<'MGC'
-graph @mlp logical (
-  data %x: f32[batch=8, mlp=64]
+graph @mlp (
+  param %up: f32[embed=6,mlp=64],
+  param %down: f32[mlp=64,embed=6],
+  param %odd: f32[embed=6,mlp=66],
+  data %x: f32[batch=8,embed=6],
+  data %weights: f32[batch=8]
 ) {
-  %y: f32[batch=8, mlp=64] = gelu(%x)
+  %h = matmul(%x, %up) {spec="b e, e f -> b f"}
+  %y = matmul(%h, %down) {spec="b f, f e -> b e"}
+  %z = matmul(%y, %odd) {spec="b e, e f -> b f"}
+  %l = total(%z)
+  %count = total(%weights)
+  loss "loss" = %l
+  report "count" = %count
 }
 MGC
-refuse 3 'ffn size 64 is not divisible by tp 3 [M4]; nearest legal: tp 2, 4' \
-  mgc-compile mlp.mgc --tp 3 --world-size 3 -o x
+refuse 3 '%odd: tp 4 does not divide dim mlp of f32[embed=6,mlp=66]' mgc-compile mlp.mgc --tp 4 -o x
+also 'mlp=64, 68, or tp 2, or `uneven mlp` in the strategy'
+refuse 3 '%up: tp 3 does not divide dim mlp of f32[embed=6,mlp=64] and of 1 other value' \
+  mgc-compile mlp.mgc --tp 3 --micro-batch-size 1 -o x
+refuse 3 'than 2^42 [T3]' mgc-compile mlp.mgc --micro-batch-size 1099511627776 -o x
+
+# A sequence by another name: the rows say which dim it is.
+cat >places.mgc <<'MGC'
+graph @places layers=1 (
+  param %up: f32[inputs=6,stream=8],
+  data %x: f32[batch=4,my_seq=12,inputs=6],
+  data %weights: f32[batch=4]
+) {
+  %h = matmul(%x, %up) {spec="b s i, i e -> b s e"} layer 0
+  %g = gelu(%h) layer 0
+  %l = total(%g) layer 0
+  %count = total(%weights) layer 0
+  loss "loss" = %l
+  report "count" = %count
+}
+MGC
+cat >my_rows.mgc <<'MGC'
+strategy @my_rows {
+  gather my_seq silent
+  row (batch, my_seq, stream) home when sequence_parallel { my_seq -> cp*tp }
+  row * { batch -> dp, my_seq -> cp, stream -> tp }
+}
+MGC
+expect 0 '' mgc-compile places.mgc --cp 2 --strategy my_rows.mgc -o places.plan
+expect 0 '' mgc-compile places.mgc --tp 2 --sequence-parallel --strategy my_rows.mgc -o places.plan
+refuse 3 '%x: cp 5 does not divide dim my_seq of f32[batch=4,my_seq=12,inputs=6]' \
+  mgc-compile places.mgc --cp 5 --strategy my_rows.mgc -o x
+also 'my_seq=10, 15, or cp 4, 6, or `uneven my_seq` in the strategy'
 refuse 2 '--tp is 2,0, not a whole number from 1 to' mgc-compile gpt2-tiny --tp 2,0 -o x
 also 'nearest legal: 2'
 

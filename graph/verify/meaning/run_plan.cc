@@ -1,5 +1,6 @@
 #include "graph/verify/meaning/run_plan.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -43,7 +44,7 @@ class Runner : public StepVisitor {
     const std::string stuck = WalkSteps(plan_, run_.eval, 1, this);
     if (!stuck.empty()) state_.Fail("meaning_v1", state_.ProgramName(), stuck);
     if (!state_.failed()) CompareResults(&state_);
-    return {scalars_.calls(), scalars_.zero_denominators()};
+    return {scalars_.calls(), scalars_.zero_denominators() - zeros_in_padding_};
   }
 
   void BeginStep(int c, int /*step*/) override {
@@ -153,11 +154,20 @@ class Runner : public StepVisitor {
         results[o][r] = ResidueTensor::Make(bound.shapes[o], bound.is_index[o]);
         context.outputs.push_back(&results[o][r]);
       }
+      const int64_t zeros = scalars_.zero_denominators();
       site.instr->op->eval(context);
+      if (IsPadded(context.pieces)) zeros_in_padding_ += scalars_.zero_denominators() - zeros;
     }
     for (size_t o = 0; o < results.size() && !state_.failed(); ++o) {
       state_.Write(site, site.instr->outputs[o], std::move(results[o]));
     }
+  }
+
+  // Whether a rank has room beyond its piece of some factor. What lies there is zero, and so are
+  // denominators; what follows from them is cleared.
+  static bool IsPadded(const std::vector<DimPiece>& pieces) {
+    return std::any_of(pieces.begin(), pieces.end(),
+                       [](const DimPiece& piece) { return piece.valid < piece.room; });
   }
 
   // Samples are counted over the step.
@@ -173,6 +183,7 @@ class Runner : public StepVisitor {
   const Plan& plan_;
   const std::vector<GradientSum> sums_;
   const ResidueModel scalars_;
+  int64_t zeros_in_padding_ = 0;  // denominators
   RunState state_;
   CollectiveRuns collectives_;
 };

@@ -15,11 +15,6 @@ bool Claims::MayAppend(int f, AxisId axis) const {
   if (factor.size <= 1) return false;
   FactorAxes with = axes_;
   with[f].push_back(axis);
-  const TensorType alone = {DType::kF32, {{factor.size, factor.dim_name}}};
-  if (factor.size % mesh_.Size(with[f]) != 0 &&
-      !CheckSharding(alone, {{with[f]}, {}, {}, {}}, mesh_).ok()) {
-    return false;
-  }
   return Representable(rule_, with, mesh_);
 }
 

@@ -101,16 +101,18 @@ TEST_F(ClaimsTest, BlockedAxesServeNothing) {
   EXPECT_EQ(Served(rule, claims), "k=tp.0");
 }
 
-TEST_F(ClaimsTest, SizesAreDividedButForTheVocabulary) {
+// What is cut unevenly stays so, except where it is merged with another dim.
+TEST_F(ClaimsTest, UnevenCutsAreOfADimAlone) {
   const FactorRule rule = Bind("v h, b s -> b s h", {Type({{13, "vocab"}, {6, "embed"}}),
                                                      {DType::kI64, {{2, "batch"}, {3, "seq"}}}});
   Claims claims(rule, mesh_);
   claims.Claim(rule.operands[0], Parse("tp.0*tp.1,-"));
   claims.Claim(rule.operands[1], Parse("-,dp"));  // 3 over 2
-  EXPECT_EQ(Served(rule, claims), "v=tp.0*tp.1");
-  Claims embed(rule, mesh_);
-  embed.Claim(rule.operands[0], Parse("-,tp.0*dp"));  // 6 over 2 goes, over 4 does not
-  EXPECT_EQ(Served(rule, embed), "h=tp.0");
+  EXPECT_EQ(Served(rule, claims), "v=tp.0*tp.1 s=dp");
+  const FactorRule merged = Bind("v h -> (v h)", {Type({{6, "vocab"}, {4, "embed"}})});
+  Claims rows(merged, mesh_);
+  rows.Claim(merged.operands[0], Parse("tp.0*dp,-"));  // 6 over 2 goes, over 4 does not
+  EXPECT_EQ(Served(merged, rows), "v=tp.0");
 }
 
 TEST_F(ClaimsTest, WholeFactorsAreNotCut) {

@@ -7,6 +7,7 @@
 #include "graph/base/status.h"
 #include "graph/ir/op.h"
 #include "graph/ir/step_names.h"
+#include "graph/types/even_cut.h"
 #include "passes/graph/rewrite.h"
 
 namespace mgc {
@@ -23,13 +24,16 @@ bool IsPrefix(const AxisList& prefix, const AxisList& list) {
 // Finds the steps by changing a current sharding until it is the wanted one.
 class ShardingPath {
  public:
-  ShardingPath(Sharding from, const Sharding& to) : now_(std::move(from)), to_(to) {}
+  ShardingPath(Sharding from, const Sharding& to, const TensorType& type, const Mesh& mesh)
+      : now_(std::move(from)), to_(to), type_(type), mesh_(mesh) {}
 
   std::vector<ShardingStep> Find() {
     // Flat pieces are pieces of one tile, padded: where dims change, they are put together before
     // and cut after, and never cut further.
     if (now_.dims != to_.dims) Gather(&now_.storage, AxisList());
-    for (size_t d = 0; d < now_.dims.size(); ++d) Scatter(&now_.dims[d], to_.dims[d]);
+    for (size_t d = 0; d < now_.dims.size(); ++d) {
+      if (Nest(d, now_.dims[d], to_.dims[d])) Scatter(&now_.dims[d], to_.dims[d]);
+    }
     const bool one_cut = (now_.sum - to_.sum).ContainsAll(to_.storage.AsSet());
     if (now_.dims == to_.dims && now_.storage.empty() && one_cut) {
       Scatter(&now_.storage, to_.storage);
@@ -44,7 +48,7 @@ class ShardingPath {
     }
     MoveAxes();
     if (now_.storage != to_.storage) Gather(&now_.storage, AxisList());
-    for (size_t d = 0; d < now_.dims.size(); ++d) Gather(&now_.dims[d], to_.dims[d]);
+    for (size_t d = 0; d < now_.dims.size(); ++d) GatherDim(d);
     for (size_t d = 0; d < now_.dims.size(); ++d) Slice(&now_.dims[d], to_.dims[d]);
     Slice(&now_.storage, to_.storage);
     if (now_.sum != to_.sum) {
@@ -56,6 +60,11 @@ class ShardingPath {
 
  private:
   void Step(const char* op) { steps_.push_back({op, now_}); }
+
+  // Whether pieces of a dim over two lists nest, one of which begins with the other.
+  bool Nest(size_t dim, const AxisList& a, const AxisList& b) const {
+    return PiecesNest(type_.dims[dim], a, b, mesh_);
+  }
 
   // The axes a list gains while a sum over them is owed.
   void Scatter(AxisList* list, const AxisList& wanted) {
@@ -72,7 +81,8 @@ class ShardingPath {
 
   // Moves runs of minor axes from one dim to the end of another.
   void MoveAxes() {
-    for (AxisList& from : now_.dims) {
+    for (size_t d = 0; d < now_.dims.size(); ++d) {
+      AxisList& from = now_.dims[d];
       for (size_t e = 0; e < now_.dims.size(); ++e) {
         AxisList& to = now_.dims[e];
         const AxisList& wanted = to_.dims[e];
@@ -82,8 +92,10 @@ class ShardingPath {
         for (int i = 0; moves && i < run; ++i) {
           moves = from[from.size() - run + i] == wanted[to.size() + i];
         }
-        if (!moves) continue;
-        for (int i = 0; i < run; ++i) from.pop_back();
+        AxisList left = from;
+        for (int i = 0; moves && i < run; ++i) left.pop_back();
+        if (!moves || !Nest(d, left, from) || !Nest(e, to, wanted)) continue;
+        from = left;
         to = wanted;
         Step("all_to_all");
       }
@@ -96,6 +108,14 @@ class ShardingPath {
     Step("all_gather");
   }
 
+  // What stays cut must be what the wanted pieces are cut from.
+  void GatherDim(size_t dim) {
+    AxisList kept = now_.dims[dim];
+    while (!IsPrefix(kept, to_.dims[dim])) kept.pop_back();
+    const bool nest = Nest(dim, kept, now_.dims[dim]) && Nest(dim, kept, to_.dims[dim]);
+    Gather(&now_.dims[dim], nest ? to_.dims[dim] : AxisList());
+  }
+
   void Slice(AxisList* list, const AxisList& wanted) {
     if (*list == wanted) return;
     *list = wanted;
@@ -104,13 +124,16 @@ class ShardingPath {
 
   Sharding now_;
   const Sharding& to_;
+  const TensorType& type_;
+  const Mesh& mesh_;
   std::vector<ShardingStep> steps_;
 };
 
 }  // namespace
 
-std::vector<ShardingStep> StepsBetween(const Sharding& from, const Sharding& to) {
-  return ShardingPath(from, to).Find();
+std::vector<ShardingStep> StepsBetween(const Sharding& from, const Sharding& to,
+                                       const TensorType& type, const Mesh& mesh) {
+  return ShardingPath(from, to, type, mesh).Find();
 }
 
 Graph Partition(const Graph& sharded) {
@@ -121,8 +144,8 @@ Graph Partition(const Graph& sharded) {
       continue;
     }
     const Value& result = sharded.value(node.outputs[0]);
-    const std::vector<ShardingStep> steps =
-        StepsBetween(sharded.sharding(node.inputs[0]), *result.sharding);
+    const std::vector<ShardingStep> steps = StepsBetween(
+        sharded.sharding(node.inputs[0]), *result.sharding, result.type, sharded.mesh());
     Attrs attrs;
     if (const AttrValue* label = node.attrs.Find(kLabelAttr)) attrs.Set(kLabelAttr, *label);
     ValueId now = rewriter.Mapped(node.inputs[0]);

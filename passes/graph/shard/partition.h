@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "graph/ir/graph.h"
+#include "graph/types/mesh.h"
 #include "graph/types/sharding.h"
+#include "graph/types/tensor_type.h"
 
 namespace mgc {
 
@@ -23,8 +25,10 @@ struct ShardingStep {
   Sharding result;  // after the step
 };
 
-// The steps from one sharding to another.
-std::vector<ShardingStep> StepsBetween(const Sharding& from, const Sharding& to);
+// The steps from one sharding of a value to another. Of a dim that is cut unevenly the pieces are
+// put together before they are cut otherwise (PiecesNest).
+std::vector<ShardingStep> StepsBetween(const Sharding& from, const Sharding& to,
+                                       const TensorType& type, const Mesh& mesh);
 
 Graph Partition(const Graph& sharded);
 

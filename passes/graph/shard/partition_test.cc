@@ -30,10 +30,11 @@ Sharding Parse(const std::string& text) {
 }
 
 // `all_reduce -,-; shard_slice dp,-`
-std::string Steps(const std::string& from, const std::string& to) {
+std::string Steps(const std::string& from, const std::string& to, int64_t size = 36) {
   const Mesh mesh = TestMesh();
+  const TensorType type = {DType::kF32, {{size, ""}, {size, ""}}};
   std::vector<std::string> steps;
-  for (const ShardingStep& step : StepsBetween(Parse(from), Parse(to))) {
+  for (const ShardingStep& step : StepsBetween(Parse(from), Parse(to), type, mesh)) {
     steps.push_back(absl::StrCat(step.op, " ", ToString(step.result, mesh)));
   }
   return absl::StrJoin(steps, "; ");
@@ -104,6 +105,21 @@ TEST(StepsBetweenTest, FlatPiecesAreOfTheWantedDims) {
   EXPECT_EQ(Steps("tp.0,-+dp", "tp.0,-/dp"), "reduce_scatter @m[tp.0,-]/dp");
 }
 
+// Pieces of a dim of 10 over tp, room for 2 each, are no parts of its pieces over tp.0, room for 4.
+TEST(StepsBetweenTest, UnevenPiecesDoNotNest) {
+  EXPECT_EQ(Steps("tp,-", "-,-", 10), "all_gather @m[-,-]");
+  EXPECT_EQ(Steps("-,-", "tp,-", 10), "shard_slice @m[tp.0*tp.1,-]");
+  EXPECT_EQ(Steps("-,-+tp", "tp,-", 10), "reduce_scatter @m[tp.0*tp.1,-]");
+  EXPECT_EQ(Steps("tp,-", "-,tp", 10), "all_to_all @m[-,tp.0*tp.1]");
+  EXPECT_EQ(Steps("tp,-", "tp.0,-", 10), "all_gather @m[-,-]; shard_slice @m[tp.0,-]");
+  EXPECT_EQ(Steps("tp.0,-", "tp,-", 10), "all_gather @m[-,-]; shard_slice @m[tp.0*tp.1,-]");
+  EXPECT_EQ(Steps("tp.0,-+tp.1", "tp,-", 10),
+            "all_reduce @m[tp.0,-]; all_gather @m[-,-]; shard_slice @m[tp.0*tp.1,-]");
+  EXPECT_EQ(Steps("tp,-", "tp.0,tp.1", 10),
+            "all_gather @m[-,-]; shard_slice @m[tp.0,-]; shard_slice @m[tp.0,tp.1]");
+  EXPECT_EQ(Steps("tp,-", "tp.0,-"), "all_gather @m[tp.0,-]");
+}
+
 // --- All pairs of shardings, by evaluation on all ranks
 // ---------------------------------------------
 
@@ -150,6 +166,7 @@ struct Journey {
   Sharding from;
   Sharding between;
   Sharding to;
+  int64_t size = 12;  // of its two dims, and of the one that is reduced
 };
 
 // %x = reduce(%z) leaves a sum or maximum owed over the axes that cut the reduced dim, so that
@@ -159,8 +176,9 @@ Graph ReshardGraph(const Journey& journey, bool maximum) {
   const Sharding& to = journey.to;
   GraphBuilder builder("reshard", Level::kSharded);
   builder.set_mesh(TestMesh());
-  const TensorType type{DType::kF32, {{12, ""}, {12, ""}}};
-  const TensorType terms{DType::kF32, {{12, ""}, {12, ""}, {12, ""}}};
+  const Dim dim{journey.size, ""};
+  const TensorType type{DType::kF32, {dim, dim}};
+  const TensorType terms{DType::kF32, {dim, dim, dim}};
   Sharding split = Sharding::Whole(3);
   for (AxisId axis : from.Owed()) split.dims[0].push_back(axis);
   split.dims[1] = from.dims[0];
@@ -186,19 +204,19 @@ Graph ReshardGraph(const Journey& journey, bool maximum) {
 }
 
 // Small whole numbers: sums are exact in any order.
-HostTensor<double> Terms(uint32_t seed) {
+HostTensor<double> Terms(uint32_t seed, int64_t size) {
   std::mt19937 random(seed);
-  HostTensor<double> z = HostTensor<double>::Make({12, 12, 12}, false);
+  HostTensor<double> z = HostTensor<double>::Make({size, size, size}, false);
   for (double& entry : z.real) entry = static_cast<double>(random() % 1000) - 500.0;
   return z;
 }
 
 HostTensor<double> Reduced(const HostTensor<double>& z, bool maximum) {
-  HostTensor<double> x = HostTensor<double>::Make({12, 12}, false);
-  for (int64_t i = 0; i < 144; ++i) {
+  HostTensor<double> x = HostTensor<double>::Make({z.dim(1), z.dim(2)}, false);
+  for (int64_t i = 0; i < x.size(); ++i) {
     x.real[i] = z.real[i];
-    for (int64_t k = 1; k < 12; ++k) {
-      const double term = z.real[k * 144 + i];
+    for (int64_t k = 1; k < z.dim(0); ++k) {
+      const double term = z.real[k * x.size() + i];
       x.real[i] = maximum ? std::max(x.real[i], term) : x.real[i] + term;
     }
   }
@@ -210,11 +228,11 @@ void ExpectRightTiles(const Journey& journey, bool maximum, uint32_t seed) {
   const Mesh mesh = TestMesh();
   const Sharding& to = journey.to;
   SCOPED_TRACE(absl::StrCat(ToString(journey.from, mesh), " -> ", ToString(journey.between, mesh),
-                            " -> ", ToString(to, mesh)));
+                            " -> ", ToString(to, mesh), " of ", journey.size));
   const Graph local = Partition(ReshardGraph(journey, maximum));
   ASSERT_TRUE(CheckGraph(local).ok()) << CheckGraph(local);
   GraphEvaluator<DoubleModel> eval(local, DoubleModel(), 0);
-  const HostTensor<double> z = Terms(seed);
+  const HostTensor<double> z = Terms(seed, journey.size);
   const HostTensor<double> x = Reduced(z, maximum);
   eval.Set(local.FindValue("z"), z);
   eval.Set(local.FindValue("wanted"), x);
@@ -243,7 +261,8 @@ TEST(PartitionTest, EveryRankEndsWithItsTile) {
     const bool maximum = trial % 4 == 3;
     const Sharding from = shardings.From(maximum);
     const Sharding between = shardings.To(maximum, true);
-    ExpectRightTiles({from, between, shardings.To(maximum, trial % 2 == 0)}, maximum, trial);
+    const int64_t size = trial % 3 == 2 ? 10 : trial % 3 == 1 ? 5 : 12;  // 12: all cuts are even
+    ExpectRightTiles({from, between, shardings.To(maximum, trial % 2 == 0), size}, maximum, trial);
     if (HasFatalFailure()) return;
   }
 }

@@ -6,11 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "graph/base/diagnostic.h"
+#include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "graph/ir/op.h"
 #include "graph/ir/step_vector.h"
-#include "passes/config/nearest_legal.h"
+#include "passes/graph/shard/check_rows.h"
 #include "passes/graph/shard/claims.h"
 #include "passes/graph/shard/gathers.h"
 #include "passes/graph/shard/sharded_graph.h"
@@ -21,7 +21,7 @@ namespace {
 
 // The sharding a pin asks for. Axes of one rank, which no mesh holds, cut nothing.
 absl::StatusOr<Sharding> PinnedSharding(const std::string& text, const TensorType& type,
-                                        const Mesh& mesh) {
+                                        const Strategy& strategy, const Mesh& mesh) {
   const std::vector<std::string> usual = absl::StrSplit(kDefaultAxisOrder, '-');
   std::vector<std::string> dims;
   for (absl::string_view dim : absl::StrSplit(text, ',')) {
@@ -36,41 +36,15 @@ absl::StatusOr<Sharding> PinnedSharding(const std::string& text, const TensorTyp
   }
   MGC_ASSIGN_OR_RETURN(Sharding pinned, ParseSharding(absl::StrJoin(dims, ","), mesh));
   MGC_RETURN_IF_ERROR(CheckSharding(type, pinned, mesh));
-  if (pinned.UsedAxes() == pinned.SplitAxes()) return pinned;
+  if (pinned.UsedAxes() != pinned.SplitAxes()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a pin says how dims are cut, `", text, "` says more [shard_c2]"));
+  }
+  if (strategy.Allows(type, pinned, mesh)) return pinned;
   return absl::InvalidArgumentError(
-      absl::StrCat("a pin says how dims are cut, `", text, "` says more [shard_c2]"));
-}
-
-// `mlp=28, 32`: sizes that the axes divide, for each dim that they do not; empty if that is not
-// what is wrong.
-std::string NearestSizes(const TensorType& type, const Sharding& home, const Mesh& mesh) {
-  std::vector<std::string> sizes;
-  for (size_t d = 0; d < type.dims.size(); ++d) {
-    Sharding alone = Sharding::Whole(1);
-    alone.dims[0] = home.dims[d];
-    if (CheckSharding({type.dtype, {type.dims[d]}}, alone, mesh).ok()) continue;
-    sizes.push_back(absl::StrCat(type.dims[d].name, "=",
-                                 NearestMultiples(type.dims[d].size, mesh.Size(home.dims[d]))));
-  }
-  return absl::StrJoin(sizes, "; ");
-}
-
-// The rule "home" of inputs: they are laid out by the table. All that it cannot cut is said.
-absl::Status SeedInputs(const Graph& source, const Strategy& strategy, const Mesh& mesh,
-                        ShardedGraph* made) {
-  Diagnostics violations;
-  for (const GraphInput& input : source.inputs()) {
-    const Value& value = source.value(input.value);
-    const Sharding home = strategy.Seed(value.type, NamesOf(source, input.value));
-    const absl::Status fits = CheckSharding(value.type, home, mesh);
-    if (fits.ok()) {
-      made->SetHome(input.value, home);
-      continue;
-    }
-    violations.Add({"", std::string(fits.message()), NearestSizes(value.type, home, mesh),
-                    absl::StrCat("%", value.name)});
-  }
-  return violations.ToStatus();
+      absl::StrCat("the pin `", text, "` cuts ", EscapeBytes(type.ToString()),
+                   " into unequal pieces, and the strategy says `uneven` of no such dim "
+                   "[shard_c6]"));
 }
 
 // What operands claim and hand on, and where produced values go (rules "claims", "home", "resolve",
@@ -155,7 +129,7 @@ class Homes {
   bool HasHome(const Node& node, ValueId result) const {
     return node.phase == Phase::kForward &&
            strategy_.HasHome(source_.type(result), NamesOf(source_, result)) &&
-           CheckSharding(source_.type(result), HomeOf(result), made_.mesh()).ok();
+           strategy_.Allows(source_.type(result), HomeOf(result), made_.mesh());
   }
   Sharding HomeOf(ValueId result) const {
     return strategy_.Seed(source_.type(result), NamesOf(source_, result));
@@ -196,13 +170,19 @@ class Sharder {
         gathers_(source, strategy, mesh) {}
 
   absl::StatusOr<Sharded> Run() {
-    MGC_RETURN_IF_ERROR(SeedInputs(source_, strategy_, mesh_, &made_));
+    MGC_RETURN_IF_ERROR(CheckRows(source_, strategy_, mesh_).ToStatus());
+    for (const GraphInput& input : source_.inputs()) {  // the rule "home"
+      made_.SetHome(input.value,
+                    strategy_.Seed(source_.type(input.value), NamesOf(source_, input.value)));
+    }
     for (const Node& node : source_.nodes()) {
       MGC_RETURN_IF_ERROR(Annotate(Visit(node), source_.LocText(node.loc)));
     }
     std::vector<ValueId> homes(source_.values().size());
     for (size_t i = 0; i < homes.size(); ++i) homes[i] = made_.Mapped(static_cast<ValueId>(i));
-    return Sharded{std::move(made_).Finish(), std::move(gathers_).Notes(), std::move(homes)};
+    Graph graph = std::move(made_).Finish();
+    MGC_RETURN_IF_ERROR(CheckTiles(graph).ToStatus());
+    return Sharded{std::move(graph), std::move(gathers_).Notes(), std::move(homes)};
   }
 
  private:
@@ -339,8 +319,8 @@ class Sharder {
     const ValueId result = node.outputs[0];
     Sharding target = Paid(Home(node.inputs[0]), mesh_.AllAxes());
     if (node.attrs.Int("pin") != 0) {
-      MGC_ASSIGN_OR_RETURN(
-          target, PinnedSharding(node.attrs.Text("sharding"), source_.type(result), mesh_));
+      MGC_ASSIGN_OR_RETURN(target, PinnedSharding(node.attrs.Text("sharding"), source_.type(result),
+                                                  strategy_, mesh_));
     } else if (const ValueId param = source_.value(result).primal; param != kNone) {
       target = StateSharding(param, Home(node.inputs[0]).sum);
     } else if (const ValueId assigned = uses_.AssignedTo(result); assigned != kNone) {

@@ -30,9 +30,9 @@ struct Sharded {
   std::vector<ValueId> homes;  // by value of the training graph: what it became
 };
 
-// InvalidArgument when a dim would have to be gathered that the strategy lets nobody gather, the
-// axes of an input do not divide it, or a pin does not fit its value. A pin may name axes of one
-// rank: they cut nothing.
+// InvalidArgument when a dim would have to be gathered that the strategy lets nobody gather, rows
+// do not fit (passes/graph/shard/check_rows.h), or a pin does not fit its value. A pin may name
+// axes of one rank: they cut nothing.
 absl::StatusOr<Sharded> Shard(const Graph& training, const Mesh& mesh, const Strategy& strategy);
 
 }  // namespace mgc

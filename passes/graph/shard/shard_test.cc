@@ -276,7 +276,7 @@ TEST_F(ShardTest, APinThatDoesNotFitIsRefused) {
     return std::string(Shard(ReadGraph(text), mesh_, strategy_).status().message());
   };
   EXPECT_TRUE(absl::StrContains(error("tp*tp,-"), "[sharding_c2]")) << error("tp*tp,-");
-  EXPECT_TRUE(absl::StrContains(error("-,tp"), "[sharding_c3]")) << error("-,tp");
+  EXPECT_TRUE(absl::StrContains(error("-,tp"), "[shard_c6]")) << error("-,tp");
   EXPECT_TRUE(absl::StrContains(error("tp"), "[sharding_c1]")) << error("tp");
   EXPECT_TRUE(absl::StrContains(error("-,-/dp"), "[shard_c2]")) << error("-,-/dp");
   EXPECT_TRUE(absl::StrContains(error("-,-+tp"), "[shard_c2]")) << error("-,-+tp");
@@ -286,28 +286,36 @@ TEST_F(ShardTest, APinThatDoesNotFitIsRefused) {
   EXPECT_EQ(error("cp*tp,ep"), "");  // axes of one rank, which the mesh does not hold
 }
 
-// Sizes that a strategy's axes do not divide are refused by name, not padded: all, with the
-// nearest.
-TEST_F(ShardTest, InputsThatTheirAxesDoNotDivideAreRefused) {
-  Row("mlp", "tp");
-  const absl::StatusOr<Sharded> sharded = Shard(ReadGraph(R"(graph @g training (
-    param %even: f32[mlp=8],
-    param %odd: f32[mlp=7],
-    param %one: f32[embed=3,mlp=1]
+// Gathered whole and cut again: the pieces of an uneven dim do not nest.
+TEST_F(ShardTest, AnUnevenDimIsCutWhereTheStrategySaysSo) {
+  Row("labels", "tp");
+  const char* text = R"(graph @g training (
+    param %table: f32[labels=5,embed=3],
+    data %x: f32[batch=4,embed=3]
   ) {
-    %a = total(%even)
-    %b = total(%odd)
-    %c = total(%one)
-    report "a" = %a
-    report "b" = %b
-    report "c" = %c
-  })"),
-                                                mesh_, strategy_);
-  EXPECT_EQ(sharded.status().message(),
-            "%odd: dim 0 of f32[mlp=7] has 7 elements, which 2 ranks do not divide [sharding_c3]; "
-            "nearest legal: mlp=6, 8\n"
-            "%one: dim 1 of f32[embed=3,mlp=1] has 1 elements, which 2 ranks do not divide "
-            "[sharding_c3]; nearest legal: mlp=2");
+    %z = matmul(%x, %table) {spec="b e, v e -> b v"}
+    %e = gelu(%z)
+    %t = total(%e)
+    report "t" = %t
+  })";
+  EXPECT_TRUE(
+      absl::StrContains(Shard(ReadGraph(text), mesh_, strategy_).status().message(), "[shard_c6]"));
+  strategy_.uneven = {"labels"};
+  const Graph graph = MustShard(text);
+  EXPECT_EQ(ShardingOf(graph, "table"), "@m[tp,-]");
+  EXPECT_EQ(ShardingOf(graph, "e"), "@m[-,tp]");
+}
+
+// An uneven dim is whole where it is merged with another.
+TEST_F(ShardTest, AnUnevenDimIsMergedWhole) {
+  Row("labels", "tp");
+  strategy_.uneven = {"labels"};
+  const Graph graph = MustShard(R"(graph @g training (param %table: f32[labels=5,embed=3]) {
+    %flat = reshape(%table) {sizes=[15], names="_"}
+    %t = total(%flat)
+    report "t" = %t
+  })");
+  EXPECT_EQ(ShardingOf(graph, "flat"), "@m[-]");
 }
 
 }  // namespace

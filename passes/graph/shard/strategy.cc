@@ -56,6 +56,7 @@ class Binder {
     for (const GatherSpec& gather : spec_.gathers) {
       for (const std::string& dim : gather.dims) bound_.strategy.gathers[dim] = gather.taken;
     }
+    bound_.strategy.uneven.insert(spec_.uneven.begin(), spec_.uneven.end());
     return std::move(bound_);
   }
 
@@ -138,6 +139,17 @@ std::vector<SeededDim> Strategy::SeedDims(const TensorType& type, const ValueNam
 bool Strategy::HasHome(const TensorType& type, const ValueNames& names) const {
   return std::any_of(rows.begin(), rows.end(),
                      [&](const StrategyRow& row) { return row.home && Matches(row, type, names); });
+}
+
+bool Strategy::Allows(const Dim& dim, const AxisList& axes, const Mesh& mesh) const {
+  return dim.size % mesh.Size(axes) == 0 || dim.multiple != 1 || uneven.count(dim.name) > 0;
+}
+
+bool Strategy::Allows(const TensorType& type, const Sharding& sharding, const Mesh& mesh) const {
+  for (size_t i = 0; i < type.dims.size(); ++i) {
+    if (!Allows(type.dims[i], sharding.dims[i], mesh)) return false;
+  }
+  return true;
 }
 
 const StorageRow* Strategy::StorageRowOf(absl::string_view parameter) const {

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,6 +65,7 @@ struct Strategy {
   std::vector<StrategyRow> rows;
   std::vector<StorageRow> storage;  // the first whose scope matches holds
   std::map<std::string, GatherTaken, std::less<>> gathers;
+  std::set<std::string, std::less<>> uneven = {};  // dims whose pieces need not be equal
 
   // The sharding the rows give a value; an axis is used at most once, earlier rows and dims first.
   Sharding Seed(const TensorType& type, const ValueNames& names = {}) const;
@@ -71,6 +73,10 @@ struct Strategy {
   std::vector<SeededDim> SeedDims(const TensorType& type, const ValueNames& names = {}) const;
   // Whether a forward value is brought home to its Seed.
   bool HasHome(const TensorType& type, const ValueNames& names = {}) const;
+  // Whether a dim may be cut over these axes: into equal pieces, unless it is `uneven` or has a
+  // multiple, to which every rank's room is rounded up anyway.
+  bool Allows(const Dim& dim, const AxisList& axes, const Mesh& mesh) const;
+  bool Allows(const TensorType& type, const Sharding& sharding, const Mesh& mesh) const;
   AxisSet StorageOf(absl::string_view parameter) const;
   // The row that says so; null: none does.
   const StorageRow* StorageRowOf(absl::string_view parameter) const;
