@@ -49,6 +49,13 @@ void SayException() {
   _exit(kExitFailed);
 }
 
+// Where there is no memory. Nothing is unwound: Abseil's tables are no longer sound when one could
+// not grow, and would free what was never theirs.
+[[noreturn]] void EndWithoutMemory() {
+  Say("error: out of memory\n");
+  _exit(kExitFailed);
+}
+
 // Makes the stack as large as a command needs while there is memory: a stack that cannot grow later
 // ends a program without a word.
 void GrowStack() {
@@ -63,6 +70,7 @@ void GrowStack() {
 
 int RunMain(int argc, char** argv, int (*command)(const Words& arguments)) {
   std::set_terminate(EndWithException);
+  std::set_new_handler(EndWithoutMemory);
   GrowStack();
   try {
     return command(Words(argv + std::min(argc, 1), argv + argc));

@@ -94,7 +94,7 @@ refuse 2 '[F7]' "${wild[@]}" --no-stop-on-nonfinite --stop-on-nonfinite
 # Too little memory, or threads: a message, whichever command, and nothing is left.
 limited() {
   local kib rc text
-  for kib in 18000 22000 26000 30000; do
+  for kib in {16000..20000..250} 22000 26000 30000; do
     rc=0
     text=$( (ulimit -v $kib && "$@" >/dev/null) 2>&1 </dev/null) || rc=$?
     case $rc in
