@@ -1,5 +1,6 @@
 #include "passes/graph/shard/sharded_graph.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -25,6 +26,24 @@ std::vector<std::string> LabelsInUpdate(const Graph& training) {
     }
   }
   return labels;
+}
+
+// Whether a value's producer sums one of its operands, or takes its maximum, over a dim: no
+// product.
+bool IsReduced(const Graph& graph, ValueId value) {
+  const NodeId producer = graph.value(value).producer;
+  if (producer == kNone) return false;
+  const FactorRule rule = RuleOf(graph, graph.node(producer));
+  for (size_t f = 0; f < rule.factors.size(); ++f) {
+    const auto has = [f](const TensorFactors& tensor) {
+      return std::any_of(tensor.begin(), tensor.end(), [f](const DimFactors& dim) {
+        return std::find(dim.begin(), dim.end(), static_cast<int>(f)) != dim.end();
+      });
+    };
+    const bool made = std::any_of(rule.results.begin(), rule.results.end(), has);
+    if (!made && std::count_if(rule.operands.begin(), rule.operands.end(), has) == 1) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -130,15 +149,17 @@ std::string ShardedGraph::LabelOf(ValueId value, const Sharding& target, const N
   if (place.phase == Phase::kUpdate) {
     return labels_[static_cast<size_t>(source_.value(place.outputs[0]).producer)];
   }
-  const Value& changed = rewriter_.builder().graph().value(value);
+  const Graph& graph = rewriter_.builder().graph();
+  const Value& changed = graph.value(value);
   const AxisSet before = changed.sharding->UsedAxes();
   const AxisSet after = target.UsedAxes();
   const AxisSet paid = changed.sharding->Owed() - target.Owed();
   const AxisSet moved = (before - after) | (after - before) | paid;
-  const AxisSet context = rewriter_.builder().graph().mesh().Find("cp").AsSet();
+  const AxisSet context = graph.mesh().Find("cp").AsSet();
   if (!moved.empty() && context.ContainsAll(moved)) return "context";
-  if (changed.type.ndim() < 3) return "vocabulary";
   const bool owed = !changed.sharding->Owed().empty();
+  if (owed && changed.type.ndim() == 0) return "loss";
+  if (owed && changed.type.ndim() < 3 && IsReduced(graph, value)) return "vocabulary";
   if (place.phase == Phase::kForward) return owed ? "g" : "f";
   return changed.primal != kNone && !owed ? "g" : "f";
 }

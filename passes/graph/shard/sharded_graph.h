@@ -59,8 +59,8 @@ class ShardedGraph {
                   const std::string& name);
   // What reports call a change of sharding that `place` asks for. In the model: f and g of the
   // Megatron-LM paper, with sequence parallelism their reduce-scatter/all-gather pairs, the keys
-  // and values of context parallelism, and the vocabulary's small reductions. In the update: what
-  // is reduced or gathered.
+  // and values of context parallelism, the small reductions over a cut dim that is no product's
+  // (the vocabulary of a loss), and the loss. In the update: what is reduced or gathered.
   std::string LabelOf(ValueId value, const Sharding& target, const Node& place) const;
 
   const Graph& source_;
