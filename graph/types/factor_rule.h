@@ -88,8 +88,8 @@ absl::StatusOr<FactorRule> BindRule(const RuleText& rule,
 using FactorAxes = std::vector<AxisList>;
 
 // Distributes the axes of one dim to its factors: to the major factor while they divide it, to the
-// next only when the previous is locally 1, so that tiles are runs of the dim. Returns false when
-// an axis is left.
+// next only when the previous is locally 1, so that tiles are runs of the dim. A dim of one factor
+// may be cut unevenly. Returns false when an axis is left.
 bool DistributeAxes(const DimFactors& dim, const FactorRule& rule, const AxisList& axes,
                     const Mesh& mesh, FactorAxes* out);
 
@@ -100,8 +100,8 @@ FactorAxes FactorAxesOf(const FactorRule& rule, absl::Span<const Sharding* const
                         absl::Span<const Sharding* const> results, const Mesh& mesh);
 
 // Whether every tile of every tensor of the rule is contiguous in its whole dim: within a dim made
-// of several factors one may be cut only where all factors before it are locally 1. Without this
-// the axes of a merged dim would name other elements than its factors do.
+// of several factors one may be cut only where all factors before it are locally 1, and evenly.
+// Without this the axes of a merged dim would name other elements than its factors do.
 bool Representable(const FactorRule& rule, const FactorAxes& axes, const Mesh& mesh);
 
 // The sharding of a tensor whose dims are made of `factors`, each cut over its axes.

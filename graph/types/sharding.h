@@ -60,7 +60,7 @@ struct DimPiece {
 DimPiece PieceOf(const Dim& dim, const AxisList& axes, const Mesh& mesh, int64_t rank);
 
 // InvalidArgument when `sharding` does not fit `type` on `mesh`: another number of dims, an unknown
-// axis, an axis used twice, or a dim other than `vocab` that its axes do not divide.
+// axis, an axis used twice. Any dim may be cut unevenly (graph/types/even_cut.h).
 absl::Status CheckSharding(const TensorType& type, const Sharding& sharding, const Mesh& mesh);
 
 // Reads what ToString writes, with or without `@m` and brackets: `dp,tp,-`. Axis names may be those
