@@ -175,7 +175,8 @@ absl::Status CheckSlice(const OpUse& use) {
   return absl::OkStatus();
 }
 
-// A part that grows by a factor begins later by it too: the sliced dim has grown like its part.
+// A part that grows or shrinks begins later or earlier in the same ratio: the sliced dim has
+// changed like its part.
 Attrs ResizedSlice(const Attrs& attrs, absl::Span<const TensorType* const> results) {
   constexpr int64_t kLargest = int64_t{1} << 50;  // of a dim, so that products fit
   const int64_t dim = attrs.Int("dim");
@@ -185,10 +186,9 @@ Attrs ResizedSlice(const Attrs& attrs, absl::Span<const TensorType* const> resul
   if (dim < 0 || dim >= results[0]->ndim()) return made;
   if (begin < 0 || begin >= end || end > kLargest) return made;
   const int64_t part = results[0]->dims[static_cast<size_t>(dim)].size;
-  if (part % (end - begin) != 0 || part > kLargest / end) return made;
-  const int64_t factor = part / (end - begin);
-  made.Set("begin", begin * factor);
-  made.Set("end", end * factor);
+  if (part > kLargest / end) return made;
+  made.Set("begin", begin * part / (end - begin));
+  made.Set("end", begin * part / (end - begin) + part);
   return made;
 }
 

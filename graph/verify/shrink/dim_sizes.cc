@@ -10,7 +10,8 @@ namespace mgc {
 namespace {
 
 constexpr int64_t kLargestMultiple = 2;
-constexpr int64_t kMostTimes = 24;       // of stated sizes: two axes of 4 and one of 3 divide it
+constexpr int64_t kLargestKept = 32;     // of stated sizes that need not shrink
+constexpr int64_t kMostUnits = 96;       // of a stated size's unit: two axes of 4 and one of 3
 constexpr size_t kMostVariables = 4096;  // no model has a hundred
 
 int64_t SmallMultiple(int64_t multiple) { return std::min(multiple, kLargestMultiple); }
@@ -281,25 +282,39 @@ std::vector<int> DimSizes::StatedGroups() {
   return groups;
 }
 
-// Takes the least multiple of the members' sizes under which all are cut as the real ones are.
+// The sizes of a group are whole numbers of a unit, their greatest common divisor. Takes the least
+// unit under which all are cut as the real ones are, have two elements, and are even where the real
+// ones are; or their own, where they are small already.
 absl::Status DimSizes::ScaleGroup(const std::vector<int>& members) {
-  const auto counted = [&](int v) { return variables_[static_cast<size_t>(v)].counted; };
-  const bool grows = std::none_of(members.begin(), members.end(), counted);
+  int64_t unit = 0;
+  int64_t largest = 0;
+  bool counted = false;
+  for (int member : members) {
+    const Variable& variable = variables_[static_cast<size_t>(member)];
+    unit = std::gcd(unit, variable.size);
+    largest = std::max(largest, variable.size);
+    counted |= variable.counted;
+  }
+  std::vector<int64_t> units;
+  if (counted || largest <= kLargestKept) units.push_back(unit);
+  for (int64_t n = 1; n <= kMostUnits && !counted; ++n) units.push_back(n);
   for (const bool exactly : {true, false}) {
-    for (int64_t times = 1; times <= (grows ? kMostTimes : 1); ++times) {
+    for (int64_t made : units) {
       bool fits = true;
       for (int member : members) {
         Variable& variable = variables_[static_cast<size_t>(member)];
-        variable.small = variable.size * times;
-        fits = fits && Fits(variable, variable.small, exactly);
+        variable.small = variable.size / std::max<int64_t>(unit, 1) * made;
+        fits = fits && Fits(variable, variable.small, exactly) &&
+               (variable.small >= 2 || variable.size < 2) &&
+               (variable.small % 2 == 0 || variable.size % 2 != 0);
       }
       if (fits) return absl::OkStatus();
     }
   }
   const Variable& first = variables_[static_cast<size_t>(members[0])];
-  return absl::InvalidArgumentError(
-      absl::StrCat("attributes state the size of dim ", first.name, ", ", first.size,
-                   "; no multiple of it is cut as it is [meaning_v1]"));
+  return absl::InvalidArgumentError(absl::StrCat("attributes state the size of dim ", first.name,
+                                                 ", ", first.size,
+                                                 "; it is cut as it is at no other [meaning_v1]"));
 }
 
 absl::Status DimSizes::ScaleStated() {

@@ -128,19 +128,41 @@ TEST_F(StatedSizesTest, StayWhereTheyCan) {
   EXPECT_EQ(SmallOf("part", 10), 10);
 }
 
-// 24 over 8 leaves nothing, over 5 it would.
-TEST_F(StatedSizesTest, GrowTogetherWhereAnAxisAsksForIt) {
+// 24 over 8 leaves nothing, over 5 it would. The sizes are whole numbers of 2; even
+// ones stay even.
+TEST_F(StatedSizesTest, KeepTheirRatiosWhereAnAxisAsksForMore) {
   const Mesh five = MeshOf(5, 2);
   DimSizes sizes(real_, five);
   AddSlice("@m[tp]", &sizes);
   ASSERT_TRUE(sizes.Solve({false, true, false}).ok());
-  EXPECT_EQ(sizes.Small({DType::kF32, {{24, "mlp"}}}).dims[0].size, 5 * 24);
-  EXPECT_EQ(sizes.Small({DType::kF32, {{10, "part"}}}).dims[0].size, 5 * 10);
-  const TensorType part = {DType::kF32, {{5 * 10, "part"}}};
+  EXPECT_EQ(sizes.Small({DType::kF32, {{24, "mlp"}}}).dims[0].size, 10 * 12);
+  EXPECT_EQ(sizes.Small({DType::kF32, {{10, "part"}}}).dims[0].size, 10 * 5);
+  const TensorType part = {DType::kF32, {{10 * 5, "part"}}};
   const Attrs real = {{"dim", int64_t{0}}, {"begin", int64_t{4}}, {"end", int64_t{14}}};
   const Attrs grown = RetypedAttrs(*FindOp("slice"), real, {&part});
-  EXPECT_EQ(grown.Int("begin"), 5 * 4);
-  EXPECT_EQ(grown.Int("end"), 5 * 14);
+  EXPECT_EQ(grown.Int("begin"), 10 * 2);
+  EXPECT_EQ(grown.Int("end"), 10 * 7);
+}
+
+// Parts of 4,096 and 8,192 of a whole of 12,288, which tp cuts in 3 each.
+TEST_F(StatedSizesTest, ShrinkWhereTheyAreLarge) {
+  const Mesh three = MeshOf(3, 2);
+  DimSizes sizes(real_, three);
+  const TensorType a = {DType::kF32, {{4096, "a"}}};
+  const TensorType b = {DType::kF32, {{8192, "b"}}};
+  const TensorType both = {DType::kF32, {{12288, "both"}}};
+  const std::vector<const TensorType*> operands = {&a, &b};
+  const std::vector<const TensorType*> results = {&both};
+  const Attrs attrs = {{"dim", int64_t{0}}};
+  absl::StatusOr<FactorRule> rule = RuleOf(*FindOp("concat"), {attrs, operands, results});
+  ASSERT_TRUE(rule.ok()) << rule.status();
+  const Sharding cut = Cut("@m[tp]", real_);
+  for (const TensorType& type : {a, b, both}) sizes.AddTensor(type, &cut);
+  sizes.AddUse(*rule, operands, {nullptr, nullptr}, results, {nullptr});
+  ASSERT_TRUE(sizes.Solve({false, true, false}).ok());
+  EXPECT_EQ(sizes.Small(a).dims[0].size, 6);
+  EXPECT_EQ(sizes.Small(b).dims[0].size, 12);
+  EXPECT_EQ(sizes.Small(both).dims[0].size, 18);
 }
 
 // Of factors, the one that is cut would grow.
