@@ -1,5 +1,10 @@
 // Random models under random configurations: each is compiled and proved, or refused before there
 // is a plan. Some are trained, and give one rank's loss and gradients.
+//
+// Both runs are of f32. Where they differ by more than 1e-5 (train_samples.h says of what), each is
+// held against the same step in float64: a model of deep products without norms amplifies rounding,
+// and then one rank is as far from the true numbers as many ranks are. Many may be at most 4 times
+// as far from float64 as one is (step_in_double.h); no tolerance is wider for it.
 
 #include <cstdint>
 #include <map>
@@ -16,7 +21,7 @@ namespace {
 
 constexpr uint64_t kSeed = 20261123;  // of the first case
 constexpr int kCasesPerTest = 300;
-constexpr int kTrainedOneIn = 15;
+constexpr int kTrainedOneIn = 12;
 constexpr int kShrinkTries = 400;
 constexpr int kProvedPercent = 85;
 

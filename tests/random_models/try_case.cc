@@ -17,6 +17,7 @@
 #include "passes/compile.h"
 #include "passes/graph/dim_classes.h"
 #include "tests/random_models/random_case.h"
+#include "tests/same_loss/step_in_double.h"
 #include "tests/same_loss/train_samples.h"
 #include "tools/cli/strategy_source.h"
 
@@ -98,7 +99,11 @@ Outcome TryHere(const RandomCase& c, bool train) {
   const absl::StatusOr<TrainResult> found = TrainOnSamples(*plan, kSteps, kTrainSeed);
   if (!found.ok()) return {Ending::kFailed, "", found.status().ToString()};
   const std::string difference = Difference(*expected, *found);
-  return difference.empty() ? Outcome{} : Outcome{Ending::kOtherNumbers, "", difference};
+  if (difference.empty()) return {};
+  const absl::StatusOr<StepInDouble> exact = TakeStepInDouble(*one, kTrainSeed);
+  if (!exact.ok()) return {Ending::kFailed, "", exact.status().ToString()};
+  const std::string farther = DifferenceFrom(*exact, *expected, *found);
+  return farther.empty() ? Outcome{} : Outcome{Ending::kOtherNumbers, "", farther};
 }
 
 // What the child says: ending, label, message, each on a line.

@@ -209,23 +209,11 @@ absl::StatusOr<TrainResult> TrainWith(const Plan& plan, const TrainOptions& opti
   return result;
 }
 
-double RelativeL2(const std::vector<float>& a, const std::vector<float>& b) {
-  if (a.size() != b.size()) return INFINITY;
-  double difference = 0;
-  double norm = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    difference += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
-    norm += double{a[i]} * a[i];
-  }
-  if (difference == 0) return 0;
-  return std::sqrt(difference / norm);
-}
-
-double LargestDifference(const std::vector<float>& a, const std::vector<float>& b) {
-  if (a.size() != b.size()) return INFINITY;
-  double largest = 0;
-  for (size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::fabs(double{a[i]} - b[i]));
-  return largest;
+absl::StatusOr<Tensors> FirstParameters(const Plan& plan, const TrainOptions& options) {
+  MGC_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::Create(plan, options));
+  const std::string path = TempFile("first_parameters");
+  MGC_RETURN_IF_ERROR(trainer->WriteParameters(path));
+  return ReadTensors(path);
 }
 
 }  // namespace mgc

@@ -3,6 +3,7 @@
 #ifndef MGC_TESTS_SAME_LOSS_TRAIN_PLAN_H_
 #define MGC_TESTS_SAME_LOSS_TRAIN_PLAN_H_
 
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -58,6 +59,9 @@ struct TrainResult {
 // Trains any plan for `steps`.
 absl::StatusOr<TrainResult> TrainWith(const Plan& plan, const TrainOptions& options, int64_t steps);
 
+// The parameters that training begins with.
+absl::StatusOr<Tensors> FirstParameters(const Plan& plan, const TrainOptions& options);
+
 // Trains for `steps` on a fixed text.
 absl::StatusOr<TrainResult> TrainCaseFor(const TrainCase& c, int64_t steps, int workers = 0);
 
@@ -65,9 +69,31 @@ absl::StatusOr<TrainResult> TrainCaseFor(const TrainCase& c, int64_t steps, int 
 absl::StatusOr<TrainResult> TrainPlan(const Plan& plan, const TrainCase& c, int64_t steps,
                                       int workers = 0);
 
-// |a - b| / |a| in the L2 norm; 0 when both are zero.
-double RelativeL2(const std::vector<float>& a, const std::vector<float>& b);
-double LargestDifference(const std::vector<float>& a, const std::vector<float>& b);
+// |a - b| / |a| in the L2 norm; 0 when both are zero. Numbers of f32 or f64.
+template <class A, class B>
+double RelativeL2(const std::vector<A>& a, const std::vector<B>& b) {
+  if (a.size() != b.size()) return INFINITY;
+  double difference = 0;
+  double norm = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
+    norm += double{a[i]} * a[i];
+  }
+  if (difference == 0) return 0;
+  return std::sqrt(difference / norm);
+}
+
+// Not a number where any element is none.
+template <class A, class B>
+double LargestDifference(const std::vector<A>& a, const std::vector<B>& b) {
+  if (a.size() != b.size()) return INFINITY;
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double difference = std::fabs(double{a[i]} - b[i]);
+    if (!(difference <= largest) && !std::isnan(largest)) largest = difference;
+  }
+  return largest;
+}
 
 }  // namespace mgc
 

@@ -24,13 +24,40 @@ constexpr uint64_t kDataSeed = 5;
 constexpr int64_t kSegments = 3;  // what indices that are not looked up count; 0 may be padding
 constexpr int64_t kIgnoredEvery = 5;
 
-// The values of an input for `samples` samples.
-struct Samples {
-  std::string name;
-  std::vector<int64_t> shape;
-  std::vector<float> reals;
-  std::vector<int64_t> indices;
-};
+bool Near(double a, double b, double relative) {
+  return std::fabs(a - b) <= relative * std::max(std::fabs(a), std::fabs(b));
+}
+
+// Calls `use` with what trains the plan on samples for that many steps.
+template <class Use>
+auto WithSamples(const Plan& plan, int64_t steps, uint64_t seed, const Use& use)
+    -> decltype(use(TrainOptions())) {
+  const std::string path = absl::StrCat(testing::TempDir(), "/samples_", getpid(), ".safetensors");
+  std::vector<Samples> all;
+  for (const DataInput& input : DataInputsOf(plan)) {
+    all.push_back(SamplesOf(plan, input, plan.global_batch_size * steps));
+  }
+  std::vector<SafetensorsView> views;
+  TrainOptions options;
+  for (const Samples& made : all) {
+    views.push_back(made.indices.empty()
+                        ? ViewOf(made.name, made.shape, absl::MakeConstSpan(made.reals))
+                        : ViewOf(made.name, made.shape, absl::MakeConstSpan(made.indices)));
+    options.inputs.push_back({made.name, {path, made.name}});
+  }
+  MGC_RETURN_IF_ERROR(WriteSafetensors(path, std::move(views)));
+  const std::vector<KernelEntry> kernels = CpuKernels();
+  options.kernels = kernels;
+  options.seed = seed;
+  options.lr.style = LrDecayStyle::kConstant;
+  options.lr.max_lr = 1e-3;
+  options.adam.eps = 1e-3;  // what rounding leaves of a gradient of zero makes no step
+  auto result = use(options);
+  unlink(path.c_str());
+  return result;
+}
+
+}  // namespace
 
 Samples SamplesOf(const Plan& plan, const DataInput& input, int64_t samples) {
   Samples made{input.name, SizesOf(input.type), {}, {}};
@@ -54,36 +81,14 @@ Samples SamplesOf(const Plan& plan, const DataInput& input, int64_t samples) {
   return made;
 }
 
-bool Near(double a, double b, double relative) {
-  return std::fabs(a - b) <= relative * std::max(std::fabs(a), std::fabs(b));
+absl::StatusOr<TrainResult> TrainOnSamples(const Plan& plan, int64_t steps, uint64_t seed) {
+  return WithSamples(plan, steps, seed,
+                     [&](const TrainOptions& options) { return TrainWith(plan, options, steps); });
 }
 
-}  // namespace
-
-absl::StatusOr<TrainResult> TrainOnSamples(const Plan& plan, int64_t steps, uint64_t seed) {
-  const std::string path = absl::StrCat(testing::TempDir(), "/samples_", getpid(), ".safetensors");
-  std::vector<Samples> all;
-  for (const DataInput& input : DataInputsOf(plan)) {
-    all.push_back(SamplesOf(plan, input, plan.global_batch_size * steps));
-  }
-  std::vector<SafetensorsView> views;
-  TrainOptions options;
-  for (const Samples& made : all) {
-    views.push_back(made.indices.empty()
-                        ? ViewOf(made.name, made.shape, absl::MakeConstSpan(made.reals))
-                        : ViewOf(made.name, made.shape, absl::MakeConstSpan(made.indices)));
-    options.inputs.push_back({made.name, {path, made.name}});
-  }
-  MGC_RETURN_IF_ERROR(WriteSafetensors(path, std::move(views)));
-  const std::vector<KernelEntry> kernels = CpuKernels();
-  options.kernels = kernels;
-  options.seed = seed;
-  options.lr.style = LrDecayStyle::kConstant;
-  options.lr.max_lr = 1e-3;
-  options.adam.eps = 1e-3;  // what rounding leaves of a gradient of zero makes no step
-  absl::StatusOr<TrainResult> result = TrainWith(plan, options, steps);
-  unlink(path.c_str());
-  return result;
+absl::StatusOr<Tensors> FirstParameters(const Plan& plan, uint64_t seed) {
+  return WithSamples(plan, 1, seed,
+                     [&](const TrainOptions& options) { return FirstParameters(plan, options); });
 }
 
 ParallelConfig OnOneRank(const ParallelConfig& parallel) {

@@ -5,18 +5,34 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "graph/plan/data_input.h"
 #include "graph/plan/plan.h"
 #include "passes/config/parallel_config.h"
 #include "tests/same_loss/train_plan.h"
 
 namespace mgc {
 
-// Every data input of the plan is fed: reals between -1 and 1, `weights` between 0.5 and 1.5,
-// indices inside of what they are looked up in, every fifth the one that the model ignores, if any,
-// and 0 to 2 where none is looked up. The same samples whatever the plan.
+// The values of an input for a number of samples, the first dim of the shape.
+struct Samples {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::vector<float> reals;      // of an f32 input
+  std::vector<int64_t> indices;  // of an i64 input
+};
+
+// Reals between -1 and 1, `weights` between 0.5 and 1.5, indices inside of what they are looked up
+// in, every fifth the one that the model ignores, if any, and 0 to 2 where none is looked up.
+// Sample i is the same whatever the plan and however many there are.
+Samples SamplesOf(const Plan& plan, const DataInput& input, int64_t samples);
+
+// Trains on samples for every data input of the plan.
 absl::StatusOr<TrainResult> TrainOnSamples(const Plan& plan, int64_t steps, uint64_t seed);
+
+// What TrainOnSamples begins with.
+absl::StatusOr<Tensors> FirstParameters(const Plan& plan, uint64_t seed);
 
 // The configuration of one rank that takes the same samples in each micro-batch and step.
 ParallelConfig OnOneRank(const ParallelConfig& parallel);
