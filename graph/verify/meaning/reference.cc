@@ -1,6 +1,7 @@
 #include "graph/verify/meaning/reference.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -34,8 +35,9 @@ absl::StatusOr<LossOutputs> FindLosses(const Graph& model) {
       "the model has no loss or no report `count` of the tokens it sums over [meaning_v1]");
 }
 
-// The model without dropout.
-Graph WithoutDropout(const Graph& model) {
+// The model with its nodes as `keep` changes them. Values keep their ids; the result of a node that
+// `keep` does not keep is an input.
+Graph Changed(const Graph& model, const std::function<bool(Node*)>& keep) {
   GraphBuilder builder(model.name(), model.level());
   builder.set_num_layers(model.num_layers());
   for (const GraphInput& input : model.inputs()) {
@@ -43,14 +45,49 @@ Graph WithoutDropout(const Graph& model) {
     builder.AddInput(value.name, value.type, input.kind, input.attrs);
   }
   for (Node node : model.nodes()) {
-    if (node.attrs.Find("key") != nullptr) node.attrs.Set("p", 0.0);
     std::vector<Value> results;
     results.reserve(node.outputs.size());
     for (ValueId id : node.outputs) results.push_back(model.value(id));
-    builder.AppendRaw(std::move(node), std::move(results));
+    if (keep(&node)) {
+      builder.AppendRaw(std::move(node), std::move(results));
+    } else {
+      for (const Value& value : results) builder.AddInput(value.name, value.type, InputKind::kData);
+    }
   }
   for (const GraphOutput& output : model.outputs()) builder.AddOutput(output);
   return std::move(builder).Finish();
+}
+
+Graph WithoutDropout(const Graph& model) {
+  return Changed(model, [](Node* node) {
+    if (node->attrs.Find("key") != nullptr) node->attrs.Set("p", 0.0);
+    return true;
+  });
+}
+
+// Whether the node says that its result is a constant: stop_gradient.
+bool StopsGradient(const Node& node) {
+  return !node.op->grad && node.op->identity && node.op->identity(node.attrs);
+}
+
+// The nodes from which a derivative of a loss may come: what stop_gradient returns is given, and
+// what only leads to it is left out.
+Graph WithStoppedAsInputs(const Graph& model) {
+  std::vector<bool> needed(model.values().size(), false);
+  const auto is_needed = [&](const Node& node) {
+    return !StopsGradient(node) &&
+           std::any_of(node.outputs.begin(), node.outputs.end(),
+                       [&](ValueId id) { return needed[static_cast<size_t>(id)]; });
+  };
+  for (const GraphOutput& output : model.outputs()) {
+    if (output.kind == OutputKind::kLoss) needed[static_cast<size_t>(output.value)] = true;
+  }
+  for (size_t n = model.nodes().size(); n-- > 0;) {
+    const Node& node = model.nodes()[n];
+    if (!is_needed(node)) continue;
+    for (ValueId id : node.inputs) needed[static_cast<size_t>(id)] = true;
+  }
+  return Changed(model, [&](Node* node) { return is_needed(*node); });
 }
 
 int64_t BatchSize(const Graph& model) {
@@ -261,8 +298,10 @@ class StepEvaluation {
   }
 
   // The derivative of the first micro-batch's loss along random tangents of all trained parameters.
+  // What stop_gradient returns is a constant.
   void CheckGradients(const std::map<std::string, ResidueTensor>& gradients) {
-    GraphEvaluator<DualModel> forward(model_, DualModel(key_), kStepSeed);
+    const Graph model = WithStoppedAsInputs(model_);
+    GraphEvaluator<DualModel> forward(model, DualModel(key_), kStepSeed);
     ResiduePair expected;
     for (const GraphInput* input : params_) {
       const std::string& name = NameOf(input->value);
@@ -280,6 +319,9 @@ class StepEvaluation {
       forward.Set(input->value, dual);
     }
     SetData(0, &forward);
+    for (const Node& node : model_.nodes()) {
+      if (StopsGradient(node)) SetConstant(node.outputs[0], &forward);
+    }
     forward.Run({Phase::kForward}, 0);
     ResiduePair derivative;
     for (const GraphOutput* loss : outputs_.losses) {
@@ -287,6 +329,14 @@ class StepEvaluation {
       derivative = scalars_.Add(derivative, scalars_.Mul(scalars_.Constant(loss->weight), tangent));
     }
     out_.gradients_hold = derivative == expected && forward.model().missing_derivatives() == 0;
+  }
+
+  // To what the first micro-batch made of it.
+  void SetConstant(ValueId id, GraphEvaluator<DualModel>* forward) const {
+    const ResidueTensor& value = out_.values[0].at(NameOf(id));
+    auto dual = HostTensor<DualPair>::Make(value.shape, false);
+    for (size_t i = 0; i < dual.real.size(); ++i) dual.real[i].value = value.real[i];
+    forward->Set(id, dual);
   }
 
   void RunEvaluation() {
