@@ -15,6 +15,7 @@
 #include "passes/graph/fuse.h"
 #include "passes/graph/shard/partition.h"
 #include "passes/graph/simplify.h"
+#include "passes/graph/unpack.h"
 #include "passes/pass_adapters.h"
 #include "passes/plan/allocate.h"
 
@@ -27,6 +28,12 @@ constexpr auto kLogical = PassLevel::kLogical;
 constexpr auto kTraining = PassLevel::kTraining;
 constexpr auto kSharded = PassLevel::kSharded;
 constexpr auto kLocal = PassLevel::kLocal;
+
+absl::StatusOr<PassForm> RunUnpack(PassForm form, Context /*context*/) {
+  StepGraphs graphs = std::get<StepGraphs>(std::move(form));
+  graphs.train = Unpack(graphs.train, &graphs.notes);
+  return graphs;
+}
 
 absl::StatusOr<PassForm> RunFreezeUnused(PassForm form, Context /*context*/) {
   StepGraphs graphs = std::get<StepGraphs>(std::move(form));
@@ -80,6 +87,8 @@ constexpr PassEntry kPasses[] = {
 
     // By name only: what Compile does before all passes, for the plan is of the model that comes
     // out, with names for its dims, layers to cut between, and parameters that something trains.
+    {"unpack", "Makes parameters of the parts in which others are read.", kLogical, kLogical,
+     RunUnpack},
     {"name_dims", "Names the dims that have no name.", kLogical, kLogical,
      [](PassForm form, Context) { return OnGraphs(std::move(form), NameDims); }},
     {"cut_layers", "Gives a graph that names no layers one for each stage.", kLogical, kLogical,
@@ -108,8 +117,8 @@ absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
   PassContext context{config,       options.strategy, std::move(checked.placement),
                       schedule,     options.machine,  nullptr,
                       options.flags};
-  MGC_ASSIGN_OR_RETURN(Graph layered, WithLayers(NameDims(logical), context));
   std::vector<std::string> notes;
+  MGC_ASSIGN_OR_RETURN(const Graph layered, WithLayers(NameDims(Unpack(logical, &notes)), context));
   MGC_ASSIGN_OR_RETURN(const Graph model, FreezeUnused(layered, &notes));
   context.model = &model;
   PassForm form = StepGraphs{model, absl::nullopt, std::move(notes)};
@@ -124,7 +133,7 @@ absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
 absl::Span<const PassEntry> AllPasses() { return kPasses; }
 
 absl::Span<const PassEntry> CompilePasses() {
-  return absl::MakeConstSpan(kPasses).first(std::size(kPasses) - 4);
+  return absl::MakeConstSpan(kPasses).first(std::size(kPasses) - 5);
 }
 
 }  // namespace mgc

@@ -35,7 +35,7 @@ TEST(PassTest, ListIsOneChainOfLevels) {
     level = pass.to;
   }
   EXPECT_EQ(NameOf(level), "plan");
-  EXPECT_EQ(AllPasses().size(), CompilePasses().size() + 4);  // those that run by name only
+  EXPECT_EQ(AllPasses().size(), CompilePasses().size() + 5);  // those that run by name only
 }
 
 TEST(PassTest, OfTwoOfANameTheLevelDecides) {

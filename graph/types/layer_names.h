@@ -1,5 +1,5 @@
-// Names that carry the number of a layer, `layers.3.mlp.up`, and the patterns that stand for those
-// of all equal layers, `layers.*.mlp.up`.
+// Names that carry the number of a layer, `layers.3.mlp.up` or `h.3.c_attn`, and the patterns that
+// stand for those of all equal layers, `layers.*.mlp.up` and `h.*.c_attn`.
 //
 // In a pattern a `*` stands for the layer's number, and two of them for one of the name's own.
 
@@ -17,8 +17,9 @@ std::string LayerScope(int layer);
 // `layers.3.`
 std::string LayerPrefix(int layer);
 
-// The pattern of a name seen from layer `layer`; embedding and head (-1 and num_layers) have no
-// number. NameForLayer(FoldName(name, layer, n), layer) is the name.
+// The pattern of a name, or of each word of a text, seen from layer `layer`; embedding and head (-1
+// and num_layers) have no number. The number is what stands behind `layers`, else the first part
+// between dots that is it. NameForLayer(FoldName(name, layer, n), layer) is the name.
 std::string FoldName(absl::string_view name, int layer, int num_layers);
 
 // The name that a pattern stands for in a layer.

@@ -15,6 +15,15 @@ TEST(LayerNamesTest, OnlyTheLayersOwnNumberIsFolded) {
             "gradient of layers.*.x in layers.*.y");
 }
 
+TEST(LayerNamesTest, ANumberMayStandBehindAnotherWord) {
+  EXPECT_EQ(FoldName("h.3.c_attn.w.3", 3, 8), "h.*.c_attn.w.3");
+  EXPECT_EQ(FoldName("h.1.c_attn.w.3", 1, 8), "h.*.c_attn.w.3");
+  EXPECT_EQ(FoldName("h.0.layers.0.up", 0, 8), "h.0.layers.*.up");
+  EXPECT_EQ(FoldName("gradient of x in blocks.3", 3, 8), "gradient of x in blocks.*");
+  EXPECT_EQ(FoldName("3", 3, 8), "3");  // the name of something else
+  EXPECT_EQ(FoldName("h3.x", 3, 8), "h3.x");
+}
+
 TEST(LayerNamesTest, APatternStandsForTheNamesOfAllLayers) {
   EXPECT_EQ(NameForLayer("layers.*.mlp.up", 3), "layers.3.mlp.up");
   EXPECT_EQ(NameForLayer(LayerPrefix(2) + "x", 7), "layers.2.x");
@@ -24,8 +33,9 @@ TEST(LayerNamesTest, APatternStandsForTheNamesOfAllLayers) {
 TEST(LayerNamesTest, AStarOfANamesOwnStays) {
   EXPECT_EQ(FoldName("layers.3.a*b", 3, 8), "layers.*.a**b");
   EXPECT_EQ(NameForLayer("layers.*.a**b", 5), "layers.5.a*b");
-  for (const char* name : {"*", "**", "***", "layers.*.x", "layers.3.*", "*layers.3.x*",
-                           "layers.3.*.layers.3.**", "a*layers.3.*b"}) {
+  for (const char* name :
+       {"*", "**", "***", "layers.*.x", "layers.3.*", "*layers.3.x*", "layers.3.*.layers.3.**",
+        "a*layers.3.*b", "h.3.x", "x.2.3", "*.3 .3."}) {
     for (int layer : {-1, 2, 3, 8}) {
       EXPECT_EQ(NameForLayer(FoldName(name, layer, 8), layer), name) << "of layer " << layer;
     }

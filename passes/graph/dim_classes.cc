@@ -108,6 +108,20 @@ void DimClasses::MakeClasses(const Graph& graph) {
   for (DimClass& dims : classes_) dims.name = NameOf(graph, dims, layers);
 }
 
+std::vector<std::string> NamesInClass(const Graph& model, const DimClasses& classes,
+                                      const std::string& name) {
+  std::vector<std::string> names = {name};
+  for (const DimClass& dims : classes.classes()) {
+    if (dims.name != name) continue;
+    for (const DimOfValue& dim : dims.dims) {
+      const std::string& given = model.type(dim.value).dims[static_cast<size_t>(dim.dim)].name;
+      if (given.empty() || std::find(names.begin(), names.end(), given) != names.end()) continue;
+      names.push_back(given);
+    }
+  }
+  return names;
+}
+
 Graph NameDims(const Graph& model) {
   const DimClasses classes(model);
   const auto named = [&](ValueId id) {

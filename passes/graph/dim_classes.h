@@ -55,6 +55,11 @@ class DimClasses {
   std::vector<DimClass> classes_;
 };
 
+// The names that dims of classes called `name` go by in the model, `name` first: rows of a strategy
+// speak of names.
+std::vector<std::string> NamesInClass(const Graph& model, const DimClasses& classes,
+                                      const std::string& name);
+
 // The model with a name for every dim that has none: its class's. What the user has named keeps its
 // name. Runs first, so that strategies, reports and the proof have names for all dims.
 //

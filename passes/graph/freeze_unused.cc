@@ -1,6 +1,6 @@
 #include "passes/graph/freeze_unused.h"
 
-#include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,7 +16,7 @@ namespace mgc {
 namespace {
 
 struct Parameters {
-  std::map<ValueId, Attrs> unused;  // with the attributes that keep them
+  std::set<ValueId> unused;
   bool any_used = false;
 };
 
@@ -32,11 +32,9 @@ absl::StatusOr<Parameters> FindUnused(const Graph& logical) {
     if (input.kind != InputKind::kParam || !IsTrained(input.attrs)) continue;
     if (backward.HasGradient(input.value)) {
       found.any_used = true;
-      continue;
+    } else {
+      found.unused.insert(input.value);
     }
-    Attrs attrs = input.attrs;
-    attrs.Set(kTrainAttr, int64_t{0});
-    found.unused.emplace(input.value, std::move(attrs));
   }
   return found;
 }
@@ -47,12 +45,16 @@ absl::StatusOr<Graph> FreezeUnused(const Graph& logical, std::vector<std::string
   MGC_ASSIGN_OR_RETURN(const Parameters found, FindUnused(logical));
   if (found.unused.empty() || !found.any_used) return logical;
   std::vector<std::string> names;
-  for (const auto& [param, attrs] : found.unused) {
+  for (ValueId param : found.unused) {
     names.push_back(absl::StrCat("%", EscapeBytes(logical.value(param).name)));
   }
   notes->push_back(absl::StrCat("no loss has a gradient of ", absl::StrJoin(names, ", "),
                                 ": kept as they are, like those with `train=0`"));
-  Rewriter rewriter(logical, logical.level(), found.unused);
+  Rewriter rewriter(logical, logical.level(), Rewriter::Inputs::kNone);
+  for (GraphInput input : logical.inputs()) {
+    if (found.unused.count(input.value) > 0) input.attrs.Set(kTrainAttr, int64_t{0});
+    rewriter.CopyInput(input);
+  }
   for (const Node& node : logical.nodes()) rewriter.Copy(node);
   return std::move(rewriter).Finish();
 }

@@ -17,6 +17,7 @@
 #include "graph/types/factor_rule.h"
 #include "passes/config/nearest_legal.h"
 #include "passes/graph/dim_classes.h"
+#include "passes/graph/states_range.h"
 
 namespace mgc {
 namespace {
@@ -47,12 +48,6 @@ std::set<int64_t> CountsWith(const Graph& model, const FreeDim& dim) {
   }
   counts.erase(1);
   return counts;
-}
-
-// Whether attributes state a range along a dim of operand 0.
-bool StatesRange(const Node& node) {
-  return !node.inputs.empty() && node.attrs.Find("dim") != nullptr &&
-         node.attrs.Find("begin") != nullptr && node.attrs.Find("end") != nullptr;
 }
 
 // The size of every dim when one of them changes.

@@ -7,18 +7,19 @@
 
 namespace mgc {
 
-Rewriter::Rewriter(const Graph& source, Level level, const std::map<ValueId, Attrs>& attrs)
+Rewriter::Rewriter(const Graph& source, Level level, Inputs inputs)
     : source_(source), builder_(source.name(), level), map_(source.values().size(), kNone) {
   builder_.set_mesh(source.mesh());
   builder_.set_num_layers(source.num_layers());
   for (const std::string& file : source.files()) builder_.AddFile(file);
-  for (const GraphInput& input : source.inputs()) {
-    const Value& value = source.value(input.value);
-    const auto changed = attrs.find(input.value);
-    Map(input.value,
-        builder_.AddInput(value.name, value.type, input.kind,
-                          changed == attrs.end() ? input.attrs : changed->second, value.sharding));
-  }
+  if (inputs == Inputs::kNone) return;
+  for (const GraphInput& input : source.inputs()) CopyInput(input);
+}
+
+void Rewriter::CopyInput(const GraphInput& input) {
+  const Value& value = source_.value(input.value);
+  Map(input.value,
+      builder_.AddInput(value.name, value.type, input.kind, input.attrs, value.sharding));
 }
 
 NodeId Rewriter::Copy(const Node& node) {

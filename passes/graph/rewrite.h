@@ -4,6 +4,7 @@
 #ifndef MGC_PASSES_GRAPH_REWRITE_H_
 #define MGC_PASSES_GRAPH_REWRITE_H_
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
@@ -15,9 +16,9 @@ namespace mgc {
 
 class Rewriter {
  public:
-  // Starts a graph of `source`'s name, mesh and layers with the same inputs; `attrs` are those of
-  // inputs that shall have others.
-  Rewriter(const Graph& source, Level level, const std::map<ValueId, Attrs>& attrs = {});
+  enum class Inputs : uint8_t { kCopy, kNone };
+  // Starts a graph of `source`'s name, mesh and layers; with the same inputs, or without any.
+  Rewriter(const Graph& source, Level level, Inputs inputs = Inputs::kCopy);
 
   const Graph& source() const { return source_; }
   GraphBuilder& builder() { return builder_; }
@@ -30,6 +31,8 @@ class Rewriter {
   // Lets the copy of a node's result go by another name.
   void Rename(ValueId old, std::string name) { names_.emplace(old, std::move(name)); }
 
+  // Copies an input, with the attributes that it has here.
+  void CopyInput(const GraphInput& input);
   // Copies a node, reading the mapped values; its results keep name, type and sharding.
   NodeId Copy(const Node& node);
   // The same, reading `inputs`, which are new values.

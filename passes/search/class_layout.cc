@@ -24,9 +24,10 @@ std::vector<TensorType> ParameterTypes(const Graph& model) {
   return types;
 }
 
-bool HasDim(const TensorType& type, const std::string& name) {
-  return std::any_of(type.dims.begin(), type.dims.end(),
-                     [&](const Dim& dim) { return dim.name == name; });
+bool HasDim(const TensorType& type, const std::vector<std::string>& names) {
+  return std::any_of(type.dims.begin(), type.dims.end(), [&](const Dim& dim) {
+    return std::find(names.begin(), names.end(), dim.name) != names.end();
+  });
 }
 
 // So many plans are compiled for one layout at most: of a model of many classes, each in one layer,
@@ -147,10 +148,11 @@ std::vector<ClassChoice> ClassesOfParameters(const Graph& model, int64_t tp) {
     if (known || c.name == kSampleDim || c.size == 1) continue;
     ClassChoice choice;
     choice.name = c.name;
+    choice.names = NamesInClass(model, classes, c.name);
     choice.size = c.size;
     choice.divides = c.size % tp == 0;
     for (const TensorType& type : params) {
-      if (HasDim(type, c.name)) choice.parameter_bytes += BytesOf(type);
+      if (HasDim(type, choice.names)) choice.parameter_bytes += BytesOf(type);
     }
     if (choice.parameter_bytes > 0) choices.push_back(std::move(choice));
   }
@@ -187,7 +189,7 @@ int64_t ParameterBudget(const Graph& model, const std::vector<ClassChoice>& choi
   for (const TensorType& type : ParameterTypes(model)) {
     const bool divides = std::any_of(
         choices.begin(), choices.end(),
-        [&](const ClassChoice& choice) { return choice.divides && HasDim(type, choice.name); });
+        [&](const ClassChoice& choice) { return choice.divides && HasDim(type, choice.names); });
     (divides ? cut : whole) += BytesOf(type);
   }
   return whole + cut * 11 / (10 * tp);
@@ -211,7 +213,7 @@ absl::StatusOr<ClassLayout> LayOutByClasses(const Graph& model, const ModelDims&
   MGC_ASSIGN_OR_RETURN(const std::vector<std::string> best,
                        ClassSearch(classes, ParameterBudget(model, choices, tp), &costs).Run());
   ClassLayout layout;
-  layout.strategy = ClassStrategy(best);
+  layout.strategy = costs.StrategyOf(best);
   MGC_ASSIGN_OR_RETURN(layout.cost, costs.Of(best));
   return layout;
 }

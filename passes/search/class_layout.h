@@ -23,6 +23,7 @@ namespace mgc {
 // A class by which tp could cut the model.
 struct ClassChoice {
   std::string name;
+  std::vector<std::string> names;  // that its dims go by, `name` first
   int64_t size = 0;
   int64_t parameter_bytes = 0;  // of the whole parameters that have a dim of it
   bool divides = false;         // tp divides it

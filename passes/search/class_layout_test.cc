@@ -127,6 +127,30 @@ TEST(ClassLayoutTest, TablesThatPlaceAlikeAreOne) {
   EXPECT_EQ(again->parameter_bytes, cost->parameter_bytes);
 }
 
+// Rows speak of names, and a class may have two: both are cut, or one weight of a pair would stay
+// whole.
+TEST(ClassLayoutTest, AClassIsCutByAllItsNames) {
+  const Graph model = ReadGraph(R"(graph @g logical (
+    param %up: f32[embed=64,wide=256] {init="normal", std=0.2},
+    param %down: f32[mlp=256,embed=64] {init="normal", std=0.2},
+    data %x: f32[batch=8,embed=64],
+    data %weights: f32[batch=8]
+  ) {
+    %h = matmul(%x, %up) {spec="b e, e f -> b f"}
+    %g = gelu(%h)
+    %y = matmul(%g, %down) {spec="b f, f e -> b e"}
+    %loss = sum_squares(%y)
+    %count = total(%weights)
+    loss %loss weight 1.0
+    report "count" = %count
+  })");
+  const auto choices = ClassChoices(model, DimsOf(model), OptionsOf(2, 1));
+  ASSERT_TRUE(choices.ok()) << choices.status();
+  EXPECT_EQ(absl::StrJoin(NamesOf(*choices), " "), "embed wide");
+  EXPECT_EQ((*choices)[1].parameter_bytes, int64_t{4} * 2 * 64 * 256);
+  EXPECT_EQ((*choices)[1].alone.parameter_bytes, int64_t{4} * 64 * 256);
+}
+
 TEST(ClassLayoutTest, TpThatDividesNothingIsRefused) {
   const Graph model = NameDims(ReadGraph(kMixer));
   const auto layout = LayOutByClasses(model, DimsOf(model), OptionsOf(7, 1));

@@ -1,5 +1,6 @@
 #include "passes/search/layout_costs.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,12 +9,12 @@
 
 namespace mgc {
 
-StrategySpec ClassStrategy(const std::vector<std::string>& classes) {
+StrategySpec ClassStrategy(const std::vector<std::string>& names) {
   StrategySpec spec;
   spec.name = "classes";
   StrategyRowSpec row;
   row.dims.push_back({kSampleDim, {"dp"}});
-  for (const std::string& name : classes) row.dims.push_back({name, {"tp"}});
+  for (const std::string& name : names) row.dims.push_back({name, {"tp"}});
   spec.rows.push_back(std::move(row));
   StoreSpec states;
   states.when = StrategyCondition::kZero;
@@ -45,9 +46,21 @@ absl::StatusOr<LayoutCost> CostOf(const Graph& model, const ModelDims& dims,
   return cost;
 }
 
+StrategySpec LayoutCosts::StrategyOf(const std::vector<std::string>& classes) const {
+  std::vector<std::string> names;
+  for (const std::string& name : classes) {
+    for (std::string& also : NamesInClass(model_, classes_, name)) {
+      if (std::find(names.begin(), names.end(), also) == names.end()) {
+        names.push_back(std::move(also));
+      }
+    }
+  }
+  return ClassStrategy(names);
+}
+
 absl::StatusOr<std::string> LayoutCosts::PlacesOf(const std::vector<std::string>& classes) const {
   MGC_ASSIGN_OR_RETURN(const MeshStrategy bound,
-                       BindStrategy(ClassStrategy(classes), options_.parallel, sizes_));
+                       BindStrategy(StrategyOf(classes), options_.parallel, sizes_));
   std::string places;
   for (const GraphInput& input : model_.inputs()) {
     const TensorType& type = model_.type(input.value);
@@ -61,8 +74,7 @@ absl::StatusOr<LayoutCost> LayoutCosts::Of(const std::vector<std::string>& class
   MGC_ASSIGN_OR_RETURN(const std::string places, PlacesOf(classes));
   const auto known = costs_.find(places);
   if (known != costs_.end()) return known->second;
-  return costs_.emplace(places, CostOf(model_, dims_, options_, ClassStrategy(classes)))
-      .first->second;
+  return costs_.emplace(places, CostOf(model_, dims_, options_, StrategyOf(classes))).first->second;
 }
 
 }  // namespace mgc

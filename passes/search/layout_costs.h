@@ -15,6 +15,7 @@
 #include "graph/types/model_dims.h"
 #include "passes/compile.h"
 #include "passes/config/strategy_spec.h"
+#include "passes/graph/dim_classes.h"
 #include "passes/graph/shard/strategy.h"
 
 namespace mgc {
@@ -25,8 +26,9 @@ struct LayoutCost {
   int64_t step_ns = 0;          // predicted
 };
 
-// The rows that cut these classes over tp, an earlier one first where a value has two of them.
-StrategySpec ClassStrategy(const std::vector<std::string>& classes);
+// The rows that cut dims of these names over tp, an earlier one first where a value has two of
+// them.
+StrategySpec ClassStrategy(const std::vector<std::string>& names);
 
 // What `strategy` comes to. Errors: those of Compile.
 absl::StatusOr<LayoutCost> CostOf(const Graph& model, const ModelDims& dims,
@@ -36,12 +38,15 @@ class LayoutCosts {
  public:
   // All outlive it.
   LayoutCosts(const Graph& model, const ModelDims& dims, const CompileOptions& options)
-      : model_(model), dims_(dims), options_(options), sizes_(SizesOf(model)) {}
+      : model_(model), dims_(dims), options_(options), sizes_(SizesOf(model)), classes_(model) {}
+
+  // The rows that cut these classes, by all names that their dims go by.
+  StrategySpec StrategyOf(const std::vector<std::string>& classes) const;
 
   // The shardings of the model's inputs, as text. InvalidArgument for a configuration without mesh.
   absl::StatusOr<std::string> PlacesOf(const std::vector<std::string>& classes) const;
 
-  // What ClassStrategy(classes) comes to. Errors: those of Compile.
+  // What StrategyOf(classes) comes to. Errors: those of Compile.
   absl::StatusOr<LayoutCost> Of(const std::vector<std::string>& classes);
 
   size_t compiled() const { return costs_.size(); }
@@ -51,6 +56,7 @@ class LayoutCosts {
   const ModelDims& dims_;
   const CompileOptions& options_;
   const SizeByDim sizes_;
+  const DimClasses classes_;
   std::map<std::string, absl::StatusOr<LayoutCost>> costs_;  // by places
 };
 

@@ -35,7 +35,8 @@ struct ModelSource {
 // file is NotFound with the nearest preset.
 absl::StatusOr<ModelSource> LoadModel(const std::string& name);
 
-// A model that is this graph, of level logical and checked; its dims get names.
+// A model that is this graph, of level logical and checked; parameters that are read in parts
+// become their parts (passes/graph/unpack.h), and all dims get names.
 ModelSource SourceOf(const Graph& graph);
 
 // The file that LoadModel reads; none for a preset and for stdin.

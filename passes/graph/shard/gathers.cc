@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "graph/base/diagnostic.h"
 #include "graph/ir/op.h"
 #include "graph/types/layer_names.h"
 
@@ -29,7 +30,11 @@ absl::Status Gathers::Take(ValueId operand, const Sharding& has, const Sharding&
                         mesh_.GroupName(has.dims[dim].AsSet()));
   };
   if (strategy_.TakenGather(dim_name) == GatherTaken::kError) {
-    return absl::InvalidArgumentError(text(value.name) + " [shard_c1]");
+    return absl::InvalidArgumentError(ToString(
+        Diagnostic{"shard_c1", text(value.name),
+                   absl::StrCat("rows of a --strategy that cut what it is multiplied with too, "
+                                "--strategy classes, or one without `gather ",
+                                dim_name, " error`")}));
   }
   std::string note = text(FoldName(value.name, node.layer, source_.num_layers()));
   const bool known = std::find(notes_.begin(), notes_.end(), note) != notes_.end();
