@@ -107,6 +107,10 @@ constexpr PassEntry kPasses[] = {
 
 }  // namespace
 
+Graph PrepareModel(const Graph& logical, std::vector<std::string>* notes) {
+  return NameDims(Unpack(logical, notes));
+}
+
 absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
                              const CompileOptions& options) {
   const ParallelConfig& config = options.parallel;
@@ -118,7 +122,7 @@ absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
                       schedule,     options.machine,  nullptr,
                       options.flags};
   std::vector<std::string> notes;
-  MGC_ASSIGN_OR_RETURN(const Graph layered, WithLayers(NameDims(Unpack(logical, &notes)), context));
+  MGC_ASSIGN_OR_RETURN(const Graph layered, WithLayers(PrepareModel(logical, &notes), context));
   MGC_ASSIGN_OR_RETURN(const Graph model, FreezeUnused(layered, &notes));
   context.model = &model;
   PassForm form = StepGraphs{model, absl::nullopt, std::move(notes)};

@@ -4,6 +4,9 @@
 #ifndef MGC_PASSES_COMPILE_H_
 #define MGC_PASSES_COMPILE_H_
 
+#include <string>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "graph/ir/graph.h"
@@ -24,6 +27,11 @@ struct CompileOptions {
   PlanOptions flags;          // written into the plan
   RunOptions run;             // of every pass
 };
+
+// A model as the compiler takes it: parameters that are read in parts are their parts
+// (passes/graph/unpack.h), which a note says, and all dims have names (passes/graph/dim_classes.h).
+// Who speaks of its dims before it is compiled prepares it first.
+Graph PrepareModel(const Graph& logical, std::vector<std::string>* notes);
 
 // Errors: InvalidArgument with one line per violated rule for a configuration that cannot be
 // (passes/config/check_config.h, shard, memory), or for a graph that cannot be trained; those of

@@ -1,10 +1,15 @@
 #include "passes/search/class_layout.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/types/optional.h"
 #include "graph/base/status.h"
 #include "graph/types/sharding.h"
@@ -34,11 +39,46 @@ bool HasDim(const TensorType& type, const std::vector<std::string>& names) {
 // the best table is the best that was found until then.
 constexpr size_t kMostPlans = 1000;
 
+// Of so many classes each is chosen by itself. A model of more repeats something under numbers that
+// are no layers' (`h.3.c_attn.w#1`), and what differs by numbers alone is chosen together.
+constexpr size_t kMostAlone = 24;
+
+// `h.3.c_attn.w#1` as `h.*.c_attn.w#1`.
+std::string WithoutNumbers(const std::string& name) {
+  std::vector<std::string> parts = absl::StrSplit(name, '.');
+  for (std::string& part : parts) {
+    if (absl::c_all_of(part, absl::ascii_isdigit)) part = "*";
+  }
+  return absl::StrJoin(parts, ".");
+}
+
+// The classes that tp divides, in lists of those that are chosen together.
+std::vector<std::vector<std::string>> Choosable(const std::vector<ClassChoice>& choices) {
+  std::vector<std::vector<std::string>> lists;
+  std::map<std::pair<std::string, int64_t>, size_t> known;
+  const bool alone = choices.size() <= kMostAlone;
+  for (const ClassChoice& choice : choices) {
+    if (!choice.divides) continue;
+    const std::string key = alone ? choice.name : WithoutNumbers(choice.name);
+    const auto [list, is_new] = known.try_emplace({key, choice.size}, lists.size());
+    if (is_new) lists.emplace_back();
+    lists[list->second].push_back(choice.name);
+  }
+  return lists;
+}
+
 // Descents by compiled plans. A list of classes that is refused is passed over.
 class ClassSearch {
  public:
-  ClassSearch(std::vector<std::string> classes, int64_t budget, LayoutCosts* costs)
-      : classes_(std::move(classes)), budget_(budget), costs_(costs) {}
+  // Of every list in `together` all classes are chosen, or none.
+  ClassSearch(const std::vector<std::vector<std::string>>& together, int64_t budget,
+              LayoutCosts* costs)
+      : budget_(budget), costs_(costs) {
+    for (const std::vector<std::string>& list : together) {
+      classes_.push_back(list.front());
+      together_[list.front()] = list;
+    }
+  }
 
   // From nothing and from everything: the one finds cuts that help by themselves, the other those
   // that help only together.
@@ -46,7 +86,7 @@ class ClassSearch {
     Descend({});
     Descend(classes_);
     if (!best_.has_value()) return refused_;
-    return best_->classes;
+    return AllOf(best_->classes);
   }
 
  private:
@@ -55,9 +95,19 @@ class ClassSearch {
     std::vector<std::string> classes;
   };
 
+  // With those that are chosen with them.
+  std::vector<std::string> AllOf(const std::vector<std::string>& classes) const {
+    std::vector<std::string> all;
+    for (const std::string& name : classes) {
+      const std::vector<std::string>& list = together_.at(name);
+      all.insert(all.end(), list.begin(), list.end());
+    }
+    return all;
+  }
+
   absl::optional<Candidate> Ranked(const std::vector<std::string>& classes) {
     if (costs_->compiled() >= kMostPlans) return absl::nullopt;
-    const absl::StatusOr<LayoutCost> cost = costs_->Of(classes);
+    const absl::StatusOr<LayoutCost> cost = costs_->Of(AllOf(classes));
     if (!cost.ok()) {
       refused_.Update(cost.status());
       return absl::nullopt;
@@ -130,7 +180,8 @@ class ClassSearch {
     }
   }
 
-  const std::vector<std::string> classes_;
+  std::vector<std::string> classes_;  // the first of each list
+  std::map<std::string, std::vector<std::string>> together_;
   const int64_t budget_;
   LayoutCosts* const costs_;
   absl::Status refused_;  // the first that was
@@ -199,19 +250,18 @@ absl::StatusOr<ClassLayout> LayOutByClasses(const Graph& model, const ModelDims&
                                             const CompileOptions& options) {
   const int64_t tp = options.parallel.tp;
   const std::vector<ClassChoice> choices = ClassesOfParameters(model, tp);
-  std::vector<std::string> classes;
+  const std::vector<std::vector<std::string>> together = Choosable(choices);
   std::string all;
   for (const ClassChoice& choice : choices) {
-    if (choice.divides) classes.push_back(choice.name);
     absl::StrAppend(&all, all.empty() ? "" : ", ", choice.name, " of ", choice.size);
   }
-  if (classes.empty()) {
+  if (together.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "tp ", tp, " divides no dim of any parameter; there are: ", all, " [strategy_c5]"));
   }
   LayoutCosts costs(model, dims, options);
   MGC_ASSIGN_OR_RETURN(const std::vector<std::string> best,
-                       ClassSearch(classes, ParameterBudget(model, choices, tp), &costs).Run());
+                       ClassSearch(together, ParameterBudget(model, choices, tp), &costs).Run());
   ClassLayout layout;
   layout.strategy = costs.StrategyOf(best);
   MGC_ASSIGN_OR_RETURN(layout.cost, costs.Of(best));

@@ -51,8 +51,9 @@ int64_t ParameterBudget(const Graph& model, const std::vector<ClassChoice>& choi
 // Chooses among the classes: first the bytes above the budget count, then time. Descends from no
 // class and from all of them, by one class less, one more or one in the place of another, anywhere
 // in the order, until nothing is better or 1,000 plans are compiled, and passes over what is
-// refused. Errors: those of Compile where all is refused; InvalidArgument when tp divides no class
-// of any parameter, naming them. [strategy_c5]
+// refused. Of more than 24 classes those of one size that only numbers in their names tell apart
+// are chosen together. Errors: those of Compile where all is refused; InvalidArgument when tp
+// divides no class of any parameter, naming them. [strategy_c5]
 absl::StatusOr<ClassLayout> LayOutByClasses(const Graph& model, const ModelDims& dims,
                                             const CompileOptions& options);
 

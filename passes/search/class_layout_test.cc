@@ -151,6 +151,34 @@ TEST(ClassLayoutTest, AClassIsCutByAllItsNames) {
   EXPECT_EQ((*choices)[1].alone.parameter_bytes, int64_t{4} * 64 * 256);
 }
 
+// Blocks that only their numbers tell apart, in a graph without layers: one choice for all of them.
+TEST(ClassLayoutTest, WhatNumbersTellApartIsChosenTogether) {
+  constexpr int kBlocks = 26;
+  std::string params;
+  std::string nodes;
+  for (int i = 0; i < kBlocks; ++i) {
+    const std::string block = absl::StrCat("%h.", i);
+    absl::StrAppend(&params, "param ", block, ".up: f32[256,1024] {init=\"normal\", std=0.2},\n");
+    absl::StrAppend(&params, "param ", block, ".down: f32[1024,256] {init=\"normal\", std=0.2},\n");
+    absl::StrAppend(&nodes, block, ".a = matmul(%x", i, ", ", block,
+                    ".up) {spec=\"b e, e f -> b f\"}\n", block, ".g = gelu(", block, ".a)\n%x",
+                    i + 1, " = matmul(", block, ".g, ", block,
+                    ".down) {spec=\"b f, f e -> b e\"}\n");
+  }
+  const Graph model = NameDims(ReadGraph(absl::StrCat(
+      "graph @g logical (", params, "data %x0: f32[batch=8,256],\ndata %weights: f32[batch=8]) {\n",
+      nodes, "%loss = sum_squares(%x", kBlocks, ")\n%count = total(%weights)\n",
+      "loss %loss weight 1.0\nreport \"count\" = %count\n}")));
+  const auto layout = LayOutByClasses(model, DimsOf(model), OptionsOf(2, 1));
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  std::vector<std::string> cut;
+  for (const DimAxes& dim : layout->strategy.rows[0].dims) cut.push_back(dim.dim);
+  ASSERT_EQ(cut.size(), 1u + kBlocks) << absl::StrJoin(cut, " ");
+  for (int i = 0; i < kBlocks; ++i) {
+    EXPECT_EQ(cut[static_cast<size_t>(i) + 1], absl::StrCat("h.", i, ".up#1"));
+  }
+}
+
 TEST(ClassLayoutTest, TpThatDividesNothingIsRefused) {
   const Graph model = NameDims(ReadGraph(kMixer));
   const auto layout = LayOutByClasses(model, DimsOf(model), OptionsOf(7, 1));

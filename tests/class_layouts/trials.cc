@@ -10,7 +10,7 @@
 #include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "graph/text/parser.h"
-#include "passes/graph/dim_classes.h"
+#include "passes/compile.h"
 #include "passes/search/class_layout.h"
 #include "tests/filetest/pass_runner.h"
 
@@ -99,7 +99,8 @@ absl::StatusOr<LayoutTrial> TryAllTables(const LayoutCase& layout_case) {
   trial.of = layout_case;
   MGC_ASSIGN_OR_RETURN(const std::string text, ReadFile(layout_case.file));
   MGC_ASSIGN_OR_RETURN(const Graph read, ParseGraph(text, layout_case.file));
-  const Graph model = NameDims(read);
+  std::vector<std::string> notes;
+  const Graph model = PrepareModel(read, &notes);
   ModelDims dims;
   dims.layers = model.num_layers();
   MGC_ASSIGN_OR_RETURN(const CompileOptions options, OptionsOf(layout_case, model));

@@ -8,7 +8,6 @@
 #include "graph/text/parser.h"
 #include "graph/verify/verify.h"
 #include "passes/compile.h"
-#include "passes/graph/dim_classes.h"
 #include "tests/filetest/pass_runner.h"
 
 namespace mgc {
@@ -17,7 +16,8 @@ absl::StatusOr<Plan> CompileOwnModel(absl::string_view model, absl::string_view 
   const std::string file = absl::StrCat("tests/own_models/", model, ".mgc");
   MGC_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
   MGC_ASSIGN_OR_RETURN(const Graph read, ParseGraph(text, file));
-  const Graph named = NameDims(read);
+  std::vector<std::string> notes;
+  const Graph named = PrepareModel(read, &notes);
   CompileOptions compile;
   MGC_ASSIGN_OR_RETURN(compile.parallel, ParseParallel(options, named));
   compile.machine = MachinePresets().front();

@@ -35,7 +35,6 @@
 #include "gtest/gtest.h"
 #include "passes/compile.h"
 #include "passes/config/strategy_text.h"
-#include "passes/graph/dim_classes.h"
 #include "passes/graph/resize.h"
 #include "passes/search/class_layout.h"
 #include "tests/filetest/pass_runner.h"
@@ -183,7 +182,8 @@ TEST_P(OwnModelsTest, IsProvedOrRefusedByName) {
   ASSERT_TRUE(CheckGraph(*read).ok()) << CheckGraph(*read);
   const absl::StatusOr<StrategySpec> strategy = StrategyOf(*text, file);
   ASSERT_TRUE(strategy.ok()) << strategy.status();
-  const Written written{NameDims(*read), *strategy};  // as mgc-compile reads it
+  std::vector<std::string> notes;
+  const Written written{PrepareModel(*read, &notes), *strategy};
   int tried = 0;
   for (absl::string_view line : absl::StrSplit(*text, '\n')) {
     SCOPED_TRACE(line);

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/text/printer.h"
 #include "passes/config/strategy_text.h"
-#include "passes/graph/dim_classes.h"
+#include "passes/compile.h"
 #include "passes/search/class_layout.h"
 #include "tests/fuzz/dice.h"
 #include "tests/random_models/random_model.h"
@@ -144,7 +144,10 @@ RandomCase MakeRandomCase(uint64_t seed) {
   }
   c.model = RandomModel(options, naming, &dice);
   c.parallel.seq_length = TokensOf(c.model);
-  if (own_rows) c.strategy = RandomRows(NameDims(c.model), naming, c.parallel, &dice);
+  std::vector<std::string> notes;
+  if (own_rows) {
+    c.strategy = RandomRows(PrepareModel(c.model, &notes), naming, c.parallel, &dice);
+  }
   return c;
 }
 

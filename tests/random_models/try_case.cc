@@ -15,7 +15,6 @@
 #include "graph/types/machine.h"
 #include "graph/verify/verify.h"
 #include "passes/compile.h"
-#include "passes/graph/dim_classes.h"
 #include "tests/random_models/random_case.h"
 #include "tests/same_loss/step_in_double.h"
 #include "tests/same_loss/train_samples.h"
@@ -39,7 +38,8 @@ std::string LabelOf(absl::string_view message) {
 }
 
 absl::StatusOr<Plan> CompileCase(const RandomCase& c) {
-  const Graph model = NameDims(c.model);  // as mgc-compile reads it
+  std::vector<std::string> notes;
+  const Graph model = PrepareModel(c.model, &notes);
   CompileOptions options;
   options.parallel = c.parallel;
   MGC_ASSIGN_OR_RETURN(options.machine, FindMachinePreset("cpu-threads"));

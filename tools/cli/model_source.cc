@@ -15,10 +15,9 @@
 #include "graph/ir/check.h"
 #include "graph/ir/model_layers.h"
 #include "graph/text/parser.h"
+#include "passes/compile.h"
 #include "passes/config/nearest_legal.h"
-#include "passes/graph/dim_classes.h"
 #include "passes/graph/resize.h"
-#include "passes/graph/unpack.h"
 #include "tools/cli/output.h"
 #include "tools/cli/plan_file.h"
 
@@ -77,7 +76,7 @@ absl::StatusOr<ModelSource> LoadConfig(const std::string& name) {
 
 ModelSource SourceOf(const Graph& graph) {
   ModelSource source;
-  source.graph = NameDims(Unpack(graph, &source.notes));
+  source.graph = PrepareModel(graph, &source.notes);
   source.dims = WithLayersOf(*source.graph, {});
   source.seq_length = std::max<int64_t>(TokensOf(*source.graph).size, 1);
   return source;
