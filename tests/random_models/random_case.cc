@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/text/printer.h"
-#include "passes/config/strategy_text.h"
 #include "passes/compile.h"
+#include "passes/config/strategy_text.h"
 #include "passes/search/class_layout.h"
 #include "tests/fuzz/dice.h"
 #include "tests/random_models/random_model.h"
