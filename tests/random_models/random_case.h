@@ -28,6 +28,7 @@ std::string TextOf(const RandomCase& c);
 
 enum class Ending {
   kProved,          // and trained like one rank, where that was asked for
+  kBeyondF32,       // proved; f32 on one rank is far from float64, and nothing was compared
   kRefused,         // before there was a plan, as a mistake of the user's
   kRefusedByProof,  // a plan was compiled that the proof refuses
   kFailed,          // another error

@@ -4,7 +4,8 @@
 // Both runs are of f32. Where they differ by more than 1e-5 (train_samples.h says of what), each is
 // held against the same step in float64: a model of deep products without norms amplifies rounding,
 // and then one rank is as far from the true numbers as many ranks are. Many may be at most 4 times
-// as far from float64 as one is (step_in_double.h); no tolerance is wider for it.
+// as far from float64 as one is (step_in_double.h); no tolerance is wider for it. A model that f32
+// cannot compute on one rank either is not compared; these are counted, and are few.
 
 #include <cstdint>
 #include <map>
@@ -24,6 +25,7 @@ constexpr int kCasesPerTest = 300;
 constexpr int kTrainedOneIn = 12;
 constexpr int kShrinkTries = 400;
 constexpr int kProvedPercent = 85;
+constexpr int kMostBeyond = 2;
 
 class RandomModelsTest : public testing::Test {
  public:
@@ -33,20 +35,23 @@ class RandomModelsTest : public testing::Test {
     std::map<std::string, int> refused;
     int proved = 0;
     int trained = 0;
+    int beyond = 0;  // proved, not compared
     for (int i = first_; i < first_ + kCasesPerTest; ++i) {
       const bool train = i % kTrainedOneIn == 0;
       const RandomCase c = MakeRandomCase(kSeed + static_cast<uint64_t>(i));
       const Outcome outcome = Try(c, train);
       if (!IsRight(outcome.ending)) Report(c, train, outcome);
+      beyond += outcome.ending == Ending::kBeyondF32 ? 1 : 0;
       proved += outcome.ending == Ending::kProved ? 1 : 0;
       trained += outcome.ending == Ending::kProved && train ? 1 : 0;
       if (outcome.ending == Ending::kRefused) ++refused[outcome.label];
     }
-    absl::PrintF("seeds from %d: %d of %d proved, %d of them trained; refused:", kSeed + first_,
-                 proved, kCasesPerTest, trained);
+    absl::PrintF("seeds from %d: %d of %d proved, %d of them trained, %d beyond f32; refused:",
+                 kSeed + first_, proved + beyond, kCasesPerTest, trained, beyond);
     for (const auto& [label, count] : refused) absl::PrintF(" %s %d", label, count);
     absl::PrintF("\n");
-    EXPECT_GE(100 * proved, kProvedPercent * kCasesPerTest);
+    EXPECT_GE(100 * (proved + beyond), kProvedPercent * kCasesPerTest);
+    EXPECT_LE(beyond, kMostBeyond);
   }
 
  private:

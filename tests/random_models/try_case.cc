@@ -102,6 +102,7 @@ Outcome TryHere(const RandomCase& c, bool train) {
   if (difference.empty()) return {};
   const absl::StatusOr<StepInDouble> exact = TakeStepInDouble(*one, kTrainSeed);
   if (!exact.ok()) return {Ending::kFailed, "", exact.status().ToString()};
+  if (IsBeyondF32(*exact, *expected)) return {Ending::kBeyondF32, "", ""};
   const std::string farther = DifferenceFrom(*exact, *expected, *found);
   return farther.empty() ? Outcome{} : Outcome{Ending::kOtherNumbers, "", farther};
 }
@@ -143,6 +144,8 @@ std::string NameOf(Ending ending) {
   switch (ending) {
     case Ending::kProved:
       return "proved";
+    case Ending::kBeyondF32:
+      return "beyond f32";
     case Ending::kRefused:
       return "refused";
     case Ending::kRefusedByProof:
@@ -161,7 +164,9 @@ std::string NameOf(Ending ending) {
   return "";
 }
 
-bool IsRight(Ending ending) { return ending == Ending::kProved || ending == Ending::kRefused; }
+bool IsRight(Ending ending) {
+  return ending == Ending::kProved || ending == Ending::kBeyondF32 || ending == Ending::kRefused;
+}
 
 Outcome Try(const RandomCase& c, bool train) {
   int ends[2];

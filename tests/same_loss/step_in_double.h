@@ -28,11 +28,15 @@ struct StepInDouble {
 // Takes the first step of a plan of one rank.
 absl::StatusOr<StepInDouble> TakeStepInDouble(const Plan& plan, uint64_t seed);
 
+// Whether f32 on one rank is off by more than 1e-2, relative, in the first loss, the norm of
+// gradients or a gradient in the L2 norm: numbers too small for f32, sums of which nothing is left.
+// Such a model says nothing about plans.
+bool IsBeyondF32(const StepInDouble& exact, const TrainResult& one);
+
 // How `many` is farther from `exact` than rounding takes `one`, empty where it is not. The first
 // loss and the norm of gradients may be off by 1e-6, each gradient by 1e-5 in the L2 norm, all
 // relative, or each by 4 times what it is off by on one rank, whichever is more. What cancels and
-// later losses are compared as by Difference(). A model in which one rank itself is off by more
-// than 1e-2 says nothing, and is told.
+// later losses are compared as by Difference(). The model is not beyond f32.
 std::string DifferenceFrom(const StepInDouble& exact, const TrainResult& one,
                            const TrainResult& many);
 

@@ -38,8 +38,13 @@ TEST(StepInDoubleTest, ManyRanksMayBeOffByAFewTimesWhatOneIs) {
 }
 
 TEST(StepInDoubleTest, AModelThatOneRankCannotComputeSaysNothing) {
-  EXPECT_NE(Between(0.1, 0.1), "");
-  EXPECT_NE(Between(NAN, NAN), "");
+  const StepInDouble exact = {2.0, 5.0, {{"w", {3.0, 4.0}}}};
+  EXPECT_FALSE(IsBeyondF32(exact, OffBy(1e-3)));
+  EXPECT_TRUE(IsBeyondF32(exact, OffBy(0.1)));
+  EXPECT_TRUE(IsBeyondF32(exact, OffBy(NAN)));
+  TrainResult lost = OffBy(0);
+  lost.losses[0] = NAN;
+  EXPECT_TRUE(IsBeyondF32(exact, lost));
 }
 
 TEST(StepInDoubleTest, LaterLossesAreComparedToo) {

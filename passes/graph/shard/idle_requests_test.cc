@@ -75,6 +75,19 @@ TEST(IdleRequestsTest, AnAxisThatCutsNothing) {
             "--strategy with rows for the model's dims, or --allow-replicated");
 }
 
+// A parameter that is only kept is cut, and every rank does all of the work.
+TEST(IdleRequestsTest, ACutOfWhatNothingReadsIsIdle) {
+  EXPECT_EQ(LabelsOf(IdleOf(R"(graph @g training (
+    param %spare: f32[mlp=4] {train=0},
+    data %x: f32[batch=4,channels=8]
+  ) {
+    %t = total(%x)
+    report "t" = %t
+  })",
+                            Config(2, 1, 2))),
+            Labels{"shard_c3"});
+}
+
 TEST(IdleRequestsTest, SequenceParallelismWithoutAStream) {
   ParallelConfig config = Config(2, 1, 1);
   config.sequence_parallel = true;
