@@ -52,6 +52,11 @@ TEST(StepInDoubleTest, LaterLossesAreComparedToo) {
   TrainResult many = OffBy(0);
   many.losses[1] += 1e-4;
   EXPECT_NE(DifferenceFrom(exact, OffBy(0), many), "");
+  TrainResult one = OffBy(1e-3);
+  many.gradients = one.gradients;
+  EXPECT_EQ(DifferenceFrom(exact, one, many), "") << "the gradients behind it are off by more";
+  many.losses[1] += 1e-2;
+  EXPECT_NE(DifferenceFrom(exact, one, many), "");
   many.losses.pop_back();
   EXPECT_NE(DifferenceFrom(exact, OffBy(0), many), "");
 }
