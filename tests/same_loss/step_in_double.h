@@ -35,9 +35,10 @@ bool IsBeyondF32(const StepInDouble& exact, const TrainResult& one);
 
 // How `many` is farther from `exact` than rounding takes `one`, empty where it is not. The first
 // loss and the norm of gradients may be off by 1e-6, each gradient by 1e-5 in the L2 norm, all
-// relative, or each by 4 times what it is off by on one rank, whichever is more. Losses behind
-// updates, which follow from gradients, may be apart by 1e-5 or 4 times what the farthest gradient
-// of one rank is off by. What cancels is compared as by Difference(). The model is not beyond f32.
+// relative, or each by 4 times what it is off by on one rank (the norm: what all gradients are off
+// by together), whichever is more. Losses behind updates, which follow from gradients, may be apart
+// by 1e-5 or 4 times what the farthest gradient of one rank is off by. What cancels is compared as
+// by Difference(). The model is not beyond f32.
 std::string DifferenceFrom(const StepInDouble& exact, const TrainResult& one,
                            const TrainResult& many);
 
