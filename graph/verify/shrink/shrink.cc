@@ -358,8 +358,9 @@ absl::StatusOr<Plan> ShrinkPlan(const Plan& plan, const Mesh& mesh) {
   // A size that an attribute states stays as it is, and dims without a name are left alone if that
   // is small enough.
   constexpr DimSizes::Wishes kTries[] = {
-      {false, true, false}, {true, true, false}, {false, false, false},     {true, false, false},
-      {true, true, true},   {true, false, true}, {false, true, false, true}};
+      {false, true, false},       {true, true, false},       {false, false, false},
+      {true, false, false},       {true, true, true},        {true, false, true},
+      {false, true, false, true}, {true, true, false, true}, {true, true, true, true}};
   absl::StatusOr<Plan> small;
   for (const DimSizes::Wishes& wishes : kTries) {
     const absl::Status solved = sizes.Solve(wishes);
