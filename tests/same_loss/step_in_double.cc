@@ -151,10 +151,10 @@ std::string DifferenceFrom(const StepInDouble& exact, const TrainResult& one,
         on_many->second.size() != gradient.size()) {
       return absl::StrCat("no gradient of ", name);
     }
-    if (Cancels(exact, gradient, on_many->second)) continue;
     const double one_off = RelativeL2(gradient, on_one->second);
-    farthest = std::max(farthest, one_off);
     squares += std::pow(one_off * L2(gradient), 2);
+    if (Cancels(exact, gradient, on_many->second)) continue;
+    farthest = std::max(farthest, one_off);
     comparison.Add(absl::StrCat("gradient of ", name), one_off,
                    RelativeL2(gradient, on_many->second), 1e-5);
   }
