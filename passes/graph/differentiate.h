@@ -30,8 +30,8 @@ inline constexpr const char* kUpdateScalars[] = {
     kEpsScalar,  kCorrection1Scalar, kCorrection2Scalar, kMaxNormScalar};
 
 // InvalidArgument when the graph has no loss or no `count` report, a loss term has the name of
-// another report, the loss depends on no parameter that is trained, or no loss on one that is; where
-// a loss depends on a value through which no gradient flows, unless stop_gradient says so.
+// another report, the loss depends on no parameter that is trained, or no loss on one that is; and
+// where a loss depends on a value through which no gradient flows, unless stop_gradient says so.
 absl::StatusOr<Graph> Differentiate(const Graph& logical);
 
 // The forward-only counterpart for evaluation, at the training level: dropout off, losses and
