@@ -1,5 +1,6 @@
 #include "passes/compile.h"
 
+#include <algorithm>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -37,7 +38,7 @@ absl::StatusOr<PassForm> RunUnpack(PassForm form, Context /*context*/) {
 
 absl::StatusOr<PassForm> RunFreezeUnused(PassForm form, Context /*context*/) {
   StepGraphs graphs = std::get<StepGraphs>(std::move(form));
-  MGC_ASSIGN_OR_RETURN(graphs.train, FreezeUnused(graphs.train, &graphs.notes));
+  graphs.train = FreezeUnused(graphs.train, &graphs.notes);
   return graphs;
 }
 
@@ -86,9 +87,11 @@ constexpr PassEntry kPasses[] = {
     {"allocate", "Gives everything its bytes.", PassLevel::kOrdered, PassLevel::kPlan, RunAllocate},
 
     // By name only: what Compile does before all passes, for the plan is of the model that comes
-    // out, with names for its dims, layers to cut between, and parameters that something trains.
+    // out, with parameters that something trains, names for its dims, layers to cut between.
     {"unpack", "Makes parameters of the parts in which others are read.", kLogical, kLogical,
      RunUnpack},
+    {"freeze_unused", "Keeps parameters that no loss depends on as they are.", kLogical, kLogical,
+     RunFreezeUnused},
     {"name_dims", "Names the dims that have no name.", kLogical, kLogical,
      [](PassForm form, Context) { return OnGraphs(std::move(form), NameDims); }},
     {"cut_layers", "Gives a graph that names no layers one for each stage.", kLogical, kLogical,
@@ -96,9 +99,6 @@ constexpr PassEntry kPasses[] = {
        return OnGraphs(std::move(form),
                        [&context](const Graph& graph) { return WithLayers(graph, context); });
      }},
-
-    {"freeze_unused", "Keeps parameters that no loss depends on as they are.", kLogical, kLogical,
-     RunFreezeUnused},
 
     // By name only: what differentiate makes beside the training graph.
     {"evaluation", "Forward only: dropout off, the loss reported.", kLogical, kTraining,
@@ -108,7 +108,7 @@ constexpr PassEntry kPasses[] = {
 }  // namespace
 
 Graph PrepareModel(const Graph& logical, std::vector<std::string>* notes) {
-  return NameDims(Unpack(logical, notes));
+  return NameDims(FreezeUnused(Unpack(logical, notes), notes));
 }
 
 absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
@@ -122,8 +122,7 @@ absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
                       schedule,     options.machine,  nullptr,
                       options.flags};
   std::vector<std::string> notes;
-  MGC_ASSIGN_OR_RETURN(const Graph layered, WithLayers(PrepareModel(logical, &notes), context));
-  MGC_ASSIGN_OR_RETURN(const Graph model, FreezeUnused(layered, &notes));
+  MGC_ASSIGN_OR_RETURN(const Graph model, WithLayers(PrepareModel(logical, &notes), context));
   context.model = &model;
   PassForm form = StepGraphs{model, absl::nullopt, std::move(notes)};
   for (const PassEntry& pass : CompilePasses()) {
@@ -137,7 +136,10 @@ absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
 absl::Span<const PassEntry> AllPasses() { return kPasses; }
 
 absl::Span<const PassEntry> CompilePasses() {
-  return absl::MakeConstSpan(kPasses).first(std::size(kPasses) - 5);
+  const PassEntry* last =
+      std::find_if(std::begin(kPasses), std::end(kPasses),
+                   [](const PassEntry& pass) { return pass.to == PassLevel::kPlan; });
+  return absl::MakeConstSpan(std::begin(kPasses), last + 1);
 }
 
 }  // namespace mgc

@@ -29,8 +29,9 @@ struct CompileOptions {
 };
 
 // A model as the compiler takes it: parameters that are read in parts are their parts
-// (passes/graph/unpack.h), which a note says, and all dims have names (passes/graph/dim_classes.h).
-// Who speaks of its dims before it is compiled prepares it first.
+// (passes/graph/unpack.h) and those that no loss depends on are kept
+// (passes/graph/freeze_unused.h), which notes say, and all dims have names
+// (passes/graph/dim_classes.h). Who speaks of its dims before it is compiled prepares it first.
 Graph PrepareModel(const Graph& logical, std::vector<std::string>* notes);
 
 // Errors: InvalidArgument with one line per violated rule for a configuration that cannot be

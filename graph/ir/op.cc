@@ -117,6 +117,10 @@ int OperandInPlace(const OpDef& op, int result) {
   return -1;
 }
 
+bool StopsGradient(const Node& node) {
+  return !node.op->grad && node.op->identity && node.op->identity(node.attrs);
+}
+
 absl::StatusOr<FactorRule> RuleOf(const OpDef& op, const OpUse& use) {
   if (op.rule_of) return BindRule(RuleText(op.rule_of(use)), use.operands, use.results);
   return BindRule(op.parsed_rule, use.operands, use.results);

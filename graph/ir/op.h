@@ -213,6 +213,9 @@ bool MayTakePlace(const OpDef& op, size_t result, size_t operand);
 // The operand whose place `result` of the op may take (OpDef::in_place), or -1.
 int OperandInPlace(const OpDef& op, int result);
 
+// Whether a use makes its operand a constant to the derivative: stop_gradient does.
+bool StopsGradient(const Node& node);
+
 // The rule of one use, bound to its types.
 absl::StatusOr<FactorRule> RuleOf(const OpDef& op, const OpUse& use);
 // The rule of a node; nodes of a graph have passed inference, so this cannot fail.

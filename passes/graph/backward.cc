@@ -12,7 +12,7 @@
 namespace mgc {
 
 Backward::Backward(GraphBuilder* builder)
-    : builder_(builder), trained_(Trained(builder->graph())), grads_(trained_.size()) {}
+    : builder_(builder), flow_(builder->graph()), grads_(builder->graph().values().size()) {}
 
 absl::Status Backward::Run(const StepTerms& terms) {
   const std::vector<Node> forward = builder_->graph().nodes();
@@ -76,22 +76,6 @@ std::string Backward::GradientName(ValueId primal) const {
   return absl::StrCat(builder_->graph().value(primal).name, ".grad");
 }
 
-std::vector<bool> Backward::Trained(const Graph& graph) {
-  std::vector<bool> trained(graph.values().size(), false);
-  for (const GraphInput& input : graph.inputs()) {
-    trained[Index(input.value)] = input.kind == InputKind::kParam && IsTrained(input.attrs);
-  }
-  for (const Node& node : graph.nodes()) {
-    if (!node.op->grad) continue;
-    bool any = false;
-    for (ValueId id : node.inputs) any = any || trained[Index(id)];
-    for (ValueId id : node.outputs) {
-      trained[Index(id)] = any && graph.type(id).dtype != DType::kI64;
-    }
-  }
-  return trained;
-}
-
 void Backward::Seed(const LossTerm& loss) {
   const Graph& graph = builder_->graph();
   Node like = graph.node(graph.value(loss.value).producer);
@@ -133,7 +117,7 @@ ValueId Backward::Added(ValueId primal, const std::vector<Use>& uses, const Node
 
 absl::Status Backward::Visit(const Node& node) {
   if (std::none_of(node.outputs.begin(), node.outputs.end(),
-                   [&](ValueId id) { return trained_[Index(id)]; })) {
+                   [&](ValueId id) { return flow_.Moved(id); })) {
     return absl::OkStatus();
   }
   node_ = &node;

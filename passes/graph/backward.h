@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "graph/ir/graph.h"
 #include "graph/ir/op.h"
+#include "passes/graph/gradient_flow.h"
 #include "passes/graph/rewrite.h"
 #include "passes/graph/step_terms.h"
 
@@ -19,7 +20,7 @@ namespace mgc {
 // only parameters that are not trained lead to has no gradient.
 class Backward : public GradContext {
  public:
-  // `builder` has the forward nodes; it outlives this.
+  // `builder` has the forward nodes, which CheckGradientFlow lets pass; it outlives this.
   explicit Backward(GraphBuilder* builder);
 
   // An error of a gradient rule says of which op.
@@ -30,9 +31,6 @@ class Backward : public GradContext {
     ValueId gradient;
     Node like;
   };
-  // Whether any use contributes to the gradient of a value.
-  bool HasGradient(ValueId primal) const { return !grads_[Index(primal)].empty(); }
-
   // One contribution for every layer that uses a value, in order of use: what one layer contributes
   // is added there, in the place of its first use, the last that backward comes to.
   std::vector<Use> SumsByLayer(ValueId primal);
@@ -48,14 +46,13 @@ class Backward : public GradContext {
   ValueId output(int i) const override { return node_->outputs[static_cast<size_t>(i)]; }
   ValueId output_grad(int i) const override { return output_grads_[static_cast<size_t>(i)]; }
   const TensorType& type(ValueId value) const override { return builder_->graph().type(value); }
-  bool wants(int i) const override { return trained_[Index(input(i))]; }
+  bool wants(int i) const override { return flow_.Moved(input(i)); }
   std::vector<ValueId> EmitAll(absl::string_view op, std::vector<ValueId> inputs,
                                Attrs attrs) override;
   void Add(int i, ValueId gradient) override;
 
  private:
   static size_t Index(ValueId id) { return static_cast<size_t>(id); }
-  static std::vector<bool> Trained(const Graph& graph);
   std::string GradientName(ValueId primal) const;
   std::vector<Use> UsesOf(ValueId primal) const;  // in order of use
   void Seed(const LossTerm& loss);
@@ -65,8 +62,8 @@ class Backward : public GradContext {
   absl::Status Visit(const Node& node);
 
   GraphBuilder* builder_;
-  std::vector<bool> trained_;            // by value of the forward graph
-  std::vector<std::vector<Use>> grads_;  // likewise
+  const GradientFlow flow_;              // of the forward graph
+  std::vector<std::vector<Use>> grads_;  // by value of it
   const Node* node_ = nullptr;           // being visited
   Node place_;                           // where its gradient nodes go
   std::vector<ValueId> output_grads_;

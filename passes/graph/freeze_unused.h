@@ -13,15 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "graph/ir/graph.h"
 
 namespace mgc {
 
-// A note names the parameters. Errors are those of Differentiate: a graph without a loss or count,
-// an op that has no gradient. Where no parameter has a gradient nothing is changed, and
-// Differentiate refuses the graph.
-absl::StatusOr<Graph> FreezeUnused(const Graph& logical, std::vector<std::string>* notes);
+// A note names the parameters. Where no loss depends on any, nothing is changed and Differentiate
+// refuses the graph.
+Graph FreezeUnused(const Graph& logical, std::vector<std::string>* notes);
 
 }  // namespace mgc
 

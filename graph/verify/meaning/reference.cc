@@ -60,14 +60,9 @@ Graph Changed(const Graph& model, const std::function<bool(Node*)>& keep) {
 
 Graph WithoutDropout(const Graph& model) {
   return Changed(model, [](Node* node) {
-    if (node->attrs.Find("key") != nullptr) node->attrs.Set("p", 0.0);
+    if (node->op->Has(OpRole::kRandom)) node->attrs.Set(kDropAttr, 0.0);
     return true;
   });
-}
-
-// Whether the node says that its result is a constant: stop_gradient.
-bool StopsGradient(const Node& node) {
-  return !node.op->grad && node.op->identity && node.op->identity(node.attrs);
 }
 
 // The nodes from which a derivative of a loss may come: what stop_gradient returns is given, and
