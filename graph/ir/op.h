@@ -63,10 +63,15 @@ enum class OpRole : uint8_t {
   kRandom,
   // Keeps much for its gradient that costs little to compute: selective recomputation does.
   kRecompute,
+  // Elements [kBeginAttr, kEndAttr) of the operand's dim kDimAttr, attributes that say so.
+  kRange,
 };
 
 inline constexpr char kDropAttr[] = "p";
 inline constexpr char kRandomKeyAttr[] = "key";
+inline constexpr char kDimAttr[] = "dim";
+inline constexpr char kBeginAttr[] = "begin";
+inline constexpr char kEndAttr[] = "end";
 
 // A use of an op, to be said in other ops.
 class EmitContext {

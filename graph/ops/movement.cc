@@ -151,20 +151,20 @@ std::string WithOwnFactor(int ndim, int64_t dim, absl::string_view name) {
 struct EvalSlice {
   template <class M>
   static void Run(EvalContext<M>& c) {
-    const int64_t begin = c.attrs.Int("begin");
-    CopyRange(c.in(0), begin, &c.out(0), 0, static_cast<int>(c.attrs.Int("dim")),
-              c.attrs.Int("end") - begin);
+    const int64_t begin = c.attrs.Int(kBeginAttr);
+    CopyRange(c.in(0), begin, &c.out(0), 0, static_cast<int>(c.attrs.Int(kDimAttr)),
+              c.attrs.Int(kEndAttr) - begin);
   }
 };
 
 absl::Status CheckSlice(const OpUse& use) {
   const TensorType& type = *use.operands[0];
-  const int64_t dim = use.attrs.Int("dim");
+  const int64_t dim = use.attrs.Int(kDimAttr);
   if (dim < 0 || dim >= type.ndim()) {
     return Refuse("slice", 1, absl::StrCat(type.ToString(), " has no dim ", dim));
   }
-  const int64_t begin = use.attrs.Int("begin");
-  const int64_t end = use.attrs.Int("end");
+  const int64_t begin = use.attrs.Int(kBeginAttr);
+  const int64_t end = use.attrs.Int(kEndAttr);
   const Dim& cut = type.dims[static_cast<size_t>(dim)];
   if (begin < 0 || begin >= end || end > cut.size) {
     return Refuse(
@@ -179,16 +179,16 @@ absl::Status CheckSlice(const OpUse& use) {
 // changed like its part.
 Attrs ResizedSlice(const Attrs& attrs, absl::Span<const TensorType* const> results) {
   constexpr int64_t kLargest = int64_t{1} << 50;  // of a dim, so that products fit
-  const int64_t dim = attrs.Int("dim");
-  const int64_t begin = attrs.Int("begin");
-  const int64_t end = attrs.Int("end");
+  const int64_t dim = attrs.Int(kDimAttr);
+  const int64_t begin = attrs.Int(kBeginAttr);
+  const int64_t end = attrs.Int(kEndAttr);
   Attrs made = attrs;
   if (dim < 0 || dim >= results[0]->ndim()) return made;
   if (begin < 0 || begin >= end || end > kLargest) return made;
   const int64_t part = results[0]->dims[static_cast<size_t>(dim)].size;
   if (part > kLargest / end) return made;
-  made.Set("begin", begin * part / (end - begin));
-  made.Set("end", begin * part / (end - begin) + part);
+  made.Set(kBeginAttr, begin * part / (end - begin));
+  made.Set(kEndAttr, begin * part / (end - begin) + part);
   return made;
 }
 
@@ -205,10 +205,10 @@ ValueId Zeros(GradContext& c, TensorType like, int64_t dim, int64_t size) {
 absl::Status SliceGrad(GradContext& c) {
   if (c.output_grad(0) == kNone || !c.wants(0)) return absl::OkStatus();
   const TensorType type = c.type(c.input(0));
-  const int64_t dim = c.attrs().Int("dim");
+  const int64_t dim = c.attrs().Int(kDimAttr);
   const int64_t size = type.dims[static_cast<size_t>(dim)].size;
-  const int64_t begin = c.attrs().Int("begin");
-  const int64_t end = c.attrs().Int("end");
+  const int64_t begin = c.attrs().Int(kBeginAttr);
+  const int64_t end = c.attrs().Int(kEndAttr);
   std::vector<ValueId> parts;
   if (begin > 0) parts.push_back(Zeros(c, type, dim, begin));
   parts.push_back(c.output_grad(0));
@@ -223,19 +223,20 @@ OpDef Slice() {
   op.doc = "Elements [begin, end) along one dim.";
   op.operands = {"x"};
   op.results = {"y"};
-  op.attrs = {{"dim", AttrKind::kInt}, {"begin", AttrKind::kInt}, {"end", AttrKind::kInt}};
+  op.roles = {OpRole::kRange};
+  op.attrs = {{kDimAttr, AttrKind::kInt}, {kBeginAttr, AttrKind::kInt}, {kEndAttr, AttrKind::kInt}};
   op.any_dtype = true;
   op.resized = ResizedSlice;
   op.check = CheckSlice;
   op.infer = [](const OpUse& use, std::vector<TensorType>* results) {
     results->push_back(*use.operands[0]);
-    results->back().dims[static_cast<size_t>(use.attrs.Int("dim"))].size =
-        use.attrs.Int("end") - use.attrs.Int("begin");
+    results->back().dims[static_cast<size_t>(use.attrs.Int(kDimAttr))].size =
+        use.attrs.Int(kEndAttr) - use.attrs.Int(kBeginAttr);
     return absl::OkStatus();
   };
   op.rule_of = [](const OpUse& use) {
     const int ndim = use.operands[0]->ndim();
-    const int64_t dim = use.attrs.Int("dim");
+    const int64_t dim = use.attrs.Int(kDimAttr);
     return absl::StrCat(WithOwnFactor(ndim, dim, "all"), " -> ", WithOwnFactor(ndim, dim, "part"));
   };
   op.linearity = Linearity::kSeparate;
@@ -244,7 +245,7 @@ OpDef Slice() {
   op.bytes = [](const OpUse& use) { return 2 * BytesOf(*use.results[0]); };
   op.eval = EvalWith<EvalSlice>();
   const auto range = [](int64_t dim, int64_t begin, int64_t end) {
-    return Attrs{{"dim", dim}, {"begin", begin}, {"end", end}};
+    return Attrs{{kDimAttr, dim}, {kBeginAttr, begin}, {kEndAttr, end}};
   };
   op.cases = {{"f32[2,5]", range(1, 1, 3)},
               {"f32[3,1,2]", range(0, 0, 3)},

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "graph/ir/op.h"
-#include "passes/graph/states_range.h"
 
 namespace mgc {
 namespace {
@@ -29,11 +28,13 @@ bool IsPartition(const std::vector<DimPart>& parts, int64_t size) {
 }  // namespace
 
 PackedDims::PackedDims(const Graph& model)
-    : model_(model), users_(model.Users()), parts_(model.values().size()) {
+    : model_(model),
+      users_(model.Users()),
+      is_output_(model.values().size(), false),
+      parts_(model.values().size()) {
   for (const Node& node : model.nodes()) rules_.push_back(RuleOf(model, node));
   for (const GraphOutput& output : model.outputs()) {
-    // Whoever looks at the result reads it whole.
-    users_[static_cast<size_t>(output.value)].push_back(kNone);
+    is_output_[static_cast<size_t>(output.value)] = true;
   }
   // What reads a value makes later ones.
   for (size_t v = parts_.size(); v-- > 0;) {
@@ -44,10 +45,9 @@ PackedDims::PackedDims(const Graph& model)
 
 std::vector<DimPart> PackedDims::FindParts(ValueId value, int dim) const {
   const Dim& whole = model_.type(value).dims[static_cast<size_t>(dim)];
-  if (whole.multiple != 1) return {};
+  if (whole.multiple != 1 || is_output_[static_cast<size_t>(value)]) return {};
   std::vector<DimPart> parts;
-  for (NodeId user : users_[static_cast<size_t>(value)]) {
-    if (user == kNone) return {};
+  for (NodeId user : UsersOf(value)) {
     const std::vector<ValueId>& inputs = model_.node(user).inputs;
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i] == value && !AddParts(user, i, dim, &parts)) return {};
@@ -61,14 +61,14 @@ std::vector<DimPart> PackedDims::FindParts(ValueId value, int dim) const {
 
 bool PackedDims::IsPartAlong(NodeId node, int dim) const {
   const Node& reader = model_.node(node);
-  return StatesRange(reader) && reader.attrs.Int("dim") == dim;
+  return reader.op->Has(OpRole::kRange) && reader.attrs.Int(kDimAttr) == dim;
 }
 
 // Adds what a node takes of an operand; false where it takes no parts.
 bool PackedDims::AddParts(NodeId node, size_t operand, int dim, std::vector<DimPart>* parts) const {
   const Node& reader = model_.node(node);
   if (IsPartAlong(node, dim)) {
-    parts->push_back({reader.attrs.Int("begin"), reader.attrs.Int("end")});
+    parts->push_back({reader.attrs.Int(kBeginAttr), reader.attrs.Int(kEndAttr)});
     return true;
   }
   const absl::optional<Flow> flow = FlowOf(node, operand, dim);

@@ -55,7 +55,9 @@ class PackedDims {
   Led LedBy(NodeId node, size_t operand, int factor) const;
   // Whether a node takes a part of its operand along a dim.
   bool IsPartAlong(NodeId node, int dim) const;
-  const std::vector<std::vector<NodeId>>& users() const { return users_; }
+  const std::vector<NodeId>& UsersOf(ValueId value) const {
+    return users_[static_cast<size_t>(value)];
+  }
 
  private:
   std::vector<DimPart> FindParts(ValueId value, int dim) const;
@@ -63,8 +65,9 @@ class PackedDims {
   int64_t Scale(NodeId node, const DimFactors& factors) const;
 
   const Graph& model_;
-  std::vector<FactorRule> rules_;  // by node
-  std::vector<std::vector<NodeId>> users_;
+  std::vector<FactorRule> rules_;           // by node
+  std::vector<std::vector<NodeId>> users_;  // by value
+  std::vector<bool> is_output_;             // by value: whoever looks at it reads it whole
   std::vector<std::vector<std::vector<DimPart>>> parts_;  // by value and dim
 };
 

@@ -17,7 +17,6 @@
 #include "graph/types/factor_rule.h"
 #include "passes/config/nearest_legal.h"
 #include "passes/graph/dim_classes.h"
-#include "passes/graph/states_range.h"
 
 namespace mgc {
 namespace {
@@ -138,7 +137,7 @@ class NewSizes {
 
   // Where no attribute states sizes of results they are those that the op makes, as a concat does.
   void FollowInference(const Node& node) {
-    if (node.op->resized && !StatesRange(node)) return;
+    if (node.op->resized && !node.op->Has(OpRole::kRange)) return;
     const std::vector<TensorType> operands = TypesOf(node.inputs);
     const auto made = InferTypes(*node.op, node.attrs, PointersTo(operands));
     if (!made.ok()) return;  // found when the node is checked
@@ -211,11 +210,11 @@ class Resizer {
   // A range that ends where the dim does: whether that end moves, nothing says.
   void CheckRanges() {
     for (const Node& node : model_.nodes()) {
-      if (!StatesRange(node)) continue;
-      const size_t dim = static_cast<size_t>(node.attrs.Int("dim"));
+      if (!node.op->Has(OpRole::kRange)) continue;
+      const size_t dim = static_cast<size_t>(node.attrs.Int(kDimAttr));
       const int64_t size = model_.type(node.inputs[0]).dims[dim].size;
-      if (node.attrs.Int("end") != size || !sizes_.ChangesAt(node.inputs[0], dim)) continue;
-      Bind(absl::StrCat("this ", node.op->name, " takes [", node.attrs.Int("begin"), ", ", size,
+      if (node.attrs.Int(kEndAttr) != size || !sizes_.ChangesAt(node.inputs[0], dim)) continue;
+      Bind(absl::StrCat("this ", node.op->name, " takes [", node.attrs.Int(kBeginAttr), ", ", size,
                         "), up to the end"),
            model_.value(node.outputs[0]).name);
     }
@@ -259,8 +258,9 @@ class Resizer {
       const std::vector<TensorType> operands = sizes_.TypesOf(node.inputs);
       const std::vector<TensorType> results = sizes_.TypesOf(node.outputs);
       // A range stays where it is, also where it could grow with its part.
-      const Attrs attrs =
-          StatesRange(node) ? node.attrs : RetypedAttrs(*node.op, node.attrs, PointersTo(results));
+      const Attrs attrs = node.op->Has(OpRole::kRange)
+                              ? node.attrs
+                              : RetypedAttrs(*node.op, node.attrs, PointersTo(results));
       const absl::Status makes =
           CheckMakes(*node.op, OpUse{attrs, PointersTo(operands), PointersTo(results)});
       if (makes.ok()) continue;

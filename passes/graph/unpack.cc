@@ -12,7 +12,6 @@
 #include "graph/ir/retype.h"
 #include "passes/graph/packed_dims.h"
 #include "passes/graph/rewrite.h"
-#include "passes/graph/states_range.h"
 
 namespace mgc {
 namespace {
@@ -57,9 +56,11 @@ class Unpacking {
   }
 
  private:
-  // A value that is made in parts along `dim`.
+  // A value that is made in parts along `dim`; but of a parameter, by `flow` from what its node
+  // reads in parts.
   struct Apart {
     int dim = 0;
+    PackedDims::Flow flow = {};
     std::vector<ValueId> parts = {};  // in the new graph
   };
 
@@ -71,31 +72,40 @@ class Unpacking {
   void TakeApart(ValueId param) {
     for (int d = 0; d < model_.type(param).ndim(); ++d) {
       if (packed_.PartsOf(param, d).empty()) continue;
-      std::map<ValueId, Apart> with = apart_;
-      if (!Follow(param, d, &with)) continue;
-      apart_ = std::move(with);
+      std::map<ValueId, Apart> found;
+      if (!Follow(param, d, &found)) continue;
+      apart_.merge(found);
       return;
     }
   }
 
-  bool Follow(ValueId value, int dim, std::map<ValueId, Apart>* with) const {
-    std::vector<std::pair<ValueId, int>> open = {{value, dim}};
+  // Finds what is made in parts where a parameter is. False where something would have to be in
+  // parts of two dims.
+  bool Follow(ValueId param, int dim, std::map<ValueId, Apart>* found) const {
+    std::vector<std::pair<ValueId, Apart>> open = {{param, Apart{dim}}};
     while (!open.empty()) {
-      const auto [next, next_dim] = open.back();
+      const auto [value, apart] = open.back();
       open.pop_back();
-      const auto [known, is_new] = with->try_emplace(next, Apart{next_dim});
-      if (known->second.dim != next_dim) return false;
-      if (!is_new) continue;
-      for (NodeId user : packed_.users()[static_cast<size_t>(next)]) {
-        if (packed_.IsPartAlong(user, next_dim)) continue;
-        const Node& node = model_.node(user);
-        for (size_t i = 0; i < node.inputs.size(); ++i) {
-          if (node.inputs[i] != next) continue;
-          open.emplace_back(node.outputs[0], packed_.FlowOf(user, i, next_dim)->result_dim);
-        }
-      }
+      const auto before = apart_.find(value);
+      if (before != apart_.end() && before->second.dim != apart.dim) return false;
+      const auto [known, is_new] = found->try_emplace(value, apart);
+      if (known->second.dim != apart.dim) return false;
+      if (is_new) AddReaders(value, apart.dim, &open);
     }
     return true;
+  }
+
+  // What nodes make of a value that is in parts, but those that take one.
+  void AddReaders(ValueId value, int dim, std::vector<std::pair<ValueId, Apart>>* open) const {
+    for (NodeId user : packed_.UsersOf(value)) {
+      if (packed_.IsPartAlong(user, dim)) continue;
+      const Node& node = model_.node(user);
+      for (size_t i = 0; i < node.inputs.size(); ++i) {
+        if (node.inputs[i] != value) continue;
+        const PackedDims::Flow flow = *packed_.FlowOf(user, i, dim);
+        open->emplace_back(node.outputs[0], Apart{flow.result_dim, flow});
+      }
+    }
   }
 
   // `wanted`, or with underscores behind it what no value of the model is called.
@@ -119,7 +129,7 @@ class Unpacking {
 
   absl::Status AddNode(NodeId id) {
     const Node& node = model_.node(id);
-    if (StatesRange(node)) {
+    if (node.op->Has(OpRole::kRange)) {
       const auto of = apart_.find(node.inputs[0]);
       if (of != apart_.end() && packed_.IsPartAlong(id, of->second.dim)) {
         return TakePart(node, of->second);
@@ -134,7 +144,7 @@ class Unpacking {
   // A part of a value that is made in parts.
   absl::Status TakePart(const Node& node, const Apart& of) {
     const std::vector<DimPart>& parts = PartsOf(node.inputs[0]);
-    const DimPart taken = {node.attrs.Int("begin"), node.attrs.Int("end")};
+    const DimPart taken = {node.attrs.Int(kBeginAttr), node.attrs.Int(kEndAttr)};
     const auto at = std::find(parts.begin(), parts.end(), taken) - parts.begin();
     made_.Map(node.outputs[0], of.parts[static_cast<size_t>(at)]);
     return absl::OkStatus();
@@ -145,11 +155,10 @@ class Unpacking {
     const Node& node = model_.node(id);
     const Value& result = model_.value(node.outputs[0]);
     const std::vector<DimPart>& parts = PartsOf(node.outputs[0]);
-    const PackedDims::Flow flow = FlowInto(id, apart->dim);
     for (size_t p = 0; p < parts.size(); ++p) {
       std::vector<ValueId> inputs;
       for (size_t i = 0; i < node.inputs.size(); ++i) {
-        MGC_ASSIGN_OR_RETURN(const ValueId input, OperandPart(id, i, flow, parts[p], p));
+        MGC_ASSIGN_OR_RETURN(const ValueId input, OperandPart(id, i, apart->flow, parts[p], p));
         inputs.push_back(input);
       }
       const TensorType type = PartType(result.type, apart->dim, parts[p]);
@@ -163,19 +172,6 @@ class Unpacking {
     return absl::OkStatus();
   }
 
-  // How the dim of the result comes from an operand that is in parts.
-  PackedDims::Flow FlowInto(NodeId id, int result_dim) const {
-    const Node& node = model_.node(id);
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const auto of = apart_.find(node.inputs[i]);
-      if (of == apart_.end()) continue;
-      const auto flow = packed_.FlowOf(id, i, of->second.dim);
-      if (flow.has_value() && flow->result_dim == result_dim) return *flow;
-    }
-    MGC_CHECK(false) << "what is made in parts reads something in parts";
-    return {};
-  }
-
   // What part `p` of the result reads of an operand: its part `p`, a range of it, or all of it.
   absl::StatusOr<ValueId> OperandPart(NodeId id, size_t operand, const PackedDims::Flow& flow,
                                       const DimPart& part, size_t p) {
@@ -185,9 +181,9 @@ class Unpacking {
     const auto apart = apart_.find(value);
     if (apart != apart_.end()) return apart->second.parts[p];
     if (led.dim < 0) return made_.Mapped(value);
-    const Attrs range = {{"dim", int64_t{led.dim}},
-                         {"begin", part.begin / flow.result_scale * led.scale},
-                         {"end", part.end / flow.result_scale * led.scale}};
+    const Attrs range = {{kDimAttr, int64_t{led.dim}},
+                         {kBeginAttr, part.begin / flow.result_scale * led.scale},
+                         {kEndAttr, part.end / flow.result_scale * led.scale}};
     MGC_ASSIGN_OR_RETURN(
         const std::vector<ValueId> made,
         made_.builder().Append("slice", {made_.Mapped(value)}, range, node,
@@ -205,11 +201,17 @@ class Unpacking {
 }  // namespace
 
 Graph Unpack(const Graph& logical, std::vector<std::string>* notes) {
-  if (std::none_of(logical.nodes().begin(), logical.nodes().end(), StatesRange)) return logical;
+  const auto takes_part = [](const Node& node) { return node.op->Has(OpRole::kRange); };
+  if (std::none_of(logical.nodes().begin(), logical.nodes().end(), takes_part)) return logical;
   Unpacking unpacking(logical);
   if (!unpacking.FindsAny()) return logical;
   absl::StatusOr<Graph> unpacked = unpacking.Run();
-  if (!unpacked.ok()) return logical;
+  if (!unpacked.ok()) {
+    notes->push_back(
+        absl::StrCat("parameters that are read in parts stay whole, for an op refuses ",
+                     "its parts: ", unpacked.status().message()));
+    return logical;
+  }
   notes->push_back(unpacking.Note());
   return *std::move(unpacked);
 }

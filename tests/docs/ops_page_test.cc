@@ -108,6 +108,7 @@ constexpr RoleRow kRoles[] = {
     {OpRole::kReshard, "a change of sharding, which partition spells out"},
     {OpRole::kRandom, "draws random numbers; evaluation turns them off"},
     {OpRole::kRecompute, "selective recomputation computes it again for backward"},
+    {OpRole::kRange, "takes a part of a dim, by attributes: a parameter may become its parts"},
 };
 
 std::string Roles() {

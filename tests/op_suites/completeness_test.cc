@@ -77,6 +77,12 @@ TEST_P(CompletenessTest, RolesFit) {
   } else {
     EXPECT_FALSE(has_attr(kRandomKeyAttr, AttrKind::kText)) << "is it random?";
   }
+  if (op().Has(OpRole::kRange)) {
+    EXPECT_EQ(op().operands.size(), 1u);
+    for (const char* name : {kDimAttr, kBeginAttr, kEndAttr}) {
+      EXPECT_TRUE(has_attr(name, AttrKind::kInt)) << name;
+    }
+  }
   if (op().Has(OpRole::kSum) || op().Has(OpRole::kPack)) {
     EXPECT_EQ(op().linearity, Linearity::kJoint);
     EXPECT_TRUE(op().linear_operands.empty());
