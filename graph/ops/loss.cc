@@ -196,20 +196,10 @@ struct EvalCounted {
 };
 
 OpDef Counted() {
-  OpDef op;
+  OpDef op = OfEachIndex("t", "w");
   op.name = "counted";
   op.doc = "1 for every index, 0 for one that is to be ignored: the weights of targets.";
-  op.operands = {"t"};
-  op.results = {"w"};
   op.attrs = {{"ignore", AttrKind::kInt}};
-  op.index_operands = {0};
-  op.infer = [](const OpUse& use, std::vector<TensorType>* results) {
-    results->push_back({DType::kF32, use.operands[0]->dims});
-    return absl::OkStatus();
-  };
-  op.rule = "... -> ...";
-  op.no_grad = "depends on indices alone";
-  op.flops_per_point = 0;
   op.eval = EvalWith<EvalCounted>();
   op.cases = {{"i64[2,3]<3", {{"ignore", int64_t{2}}}}, {"i64[4]<9", {{"ignore", int64_t{-100}}}}};
   return op;

@@ -58,6 +58,21 @@ absl::Status CheckDimList(absl::string_view op, int number, absl::Span<const int
   return absl::OkStatus();
 }
 
+OpDef OfEachIndex(absl::string_view operand, absl::string_view result) {
+  OpDef op;
+  op.operands = {std::string(operand)};
+  op.results = {std::string(result)};
+  op.index_operands = {0};
+  op.infer = [](const OpUse& use, std::vector<TensorType>* results) {
+    results->push_back({DType::kF32, use.operands[0]->dims});
+    return absl::OkStatus();
+  };
+  op.rule = "... -> ...";
+  op.no_grad = "depends on indices alone";
+  op.flops_per_point = 0;
+  return op;
+}
+
 ValueId Scaled(GradContext& c, ValueId value, double factor) {
   return c.Emit("scale", {value}, {{"value", factor}});
 }

@@ -1,5 +1,5 @@
 // What several families of ops share: rule texts and checks for operands aligned at the end, pieces
-// of gradients, and walks over indices for reference evaluation.
+// of registrations and gradients, and walks over indices for reference evaluation.
 
 #ifndef MGC_GRAPH_OPS_OP_HELPERS_H_
 #define MGC_GRAPH_OPS_OP_HELPERS_H_
@@ -34,6 +34,11 @@ absl::Status CheckTrailing(absl::string_view op, const OpUse& use);
 // Refuses (as <op>_c<number>) unless `dims` ascend strictly and lie in [0, ndim).
 absl::Status CheckDimList(absl::string_view op, int number, absl::Span<const int64_t> dims,
                           int ndim);
+
+// --- Registrations
+
+// An op that makes an f32 of each index of its one operand, without its name, doc and meaning.
+OpDef OfEachIndex(absl::string_view operand, absl::string_view result);
 
 // --- Costs
 

@@ -101,52 +101,30 @@ struct EvalPaddingMask {
 };
 
 OpDef PaddingMask() {
-  OpDef op;
+  OpDef op = OfEachIndex("mask", "y");
   op.name = "padding_mask";
   op.doc = "What is added to scores, for each key: 0, and minus infinity where the mask is 0.";
-  op.operands = {"mask"};
-  op.results = {"y"};
-  op.index_operands = {0};
-  op.infer = [](const OpUse& use, std::vector<TensorType>* results) {
-    results->push_back({DType::kF32, use.operands[0]->dims});
-    return absl::OkStatus();
-  };
-  op.rule = "... -> ...";
-  op.no_grad = "depends on indices alone";
-  op.flops_per_point = 0;
   op.eval = EvalWith<EvalPaddingMask>();
   op.cases = {{"i64[2,3]<2"}, {"i64[4]<3"}};
   return op;
 }
 
-// The bucket of a pair of positions as an index of each model of scalars. Where sizes are small, no
-// distance is one that `farthest` decides on: there the bucket is one by the attributes and the
-// pair, as numbers are that attributes give through a size (M::Indexed).
-int64_t BucketOf(const DoubleModel& /*model*/, const RelativeBuckets& rule, int64_t query,
-                 int64_t key) {
-  return RelativeBucketOf(rule, query, key);
-}
-int64_t BucketOf(const ResidueModel& model, const RelativeBuckets& rule, int64_t query,
-                 int64_t key) {
-  const double attrs[] = {static_cast<double>(rule.buckets), static_cast<double>(rule.farthest),
-                          rule.causal ? 1.0 : 0.0};
-  const ResiduePair keyed = model.Indexed("bucket", attrs, {query, key}, nullptr);
-  return static_cast<int64_t>(keyed.a % static_cast<uint64_t>(rule.buckets));
-}
-int64_t BucketOf(const DualModel& model, const RelativeBuckets& rule, int64_t query, int64_t key) {
-  return BucketOf(model.values(), rule, query, key);
-}
-
+// Where sizes are small no distance is one that `farthest` decides on: there the bucket is one by
+// attributes and positions.
 struct EvalRelativeBucket {
   template <class M>
   static void Run(EvalContext<M>& c) {
-    const RelativeBuckets buckets = {c.attrs.Int("buckets"), c.attrs.Int("farthest"),
-                                     c.attrs.Int("causal") != 0};
+    const RelativeBuckets rule = {c.attrs.Int("buckets"), c.attrs.Int("farthest"),
+                                  c.attrs.Int("causal") != 0};
+    const double attrs[] = {static_cast<double>(rule.buckets), static_cast<double>(rule.farthest),
+                            rule.causal ? 1.0 : 0.0};
     const int64_t keys = c.out(0).dim(1);
     for (int64_t i = 0; i < c.out(0).size(); ++i) {
       const int64_t query = c.in(0).index[static_cast<size_t>(i / keys)];
       const int64_t key = c.in(1).index[static_cast<size_t>(i % keys)];
-      c.out(0).index[static_cast<size_t>(i)] = BucketOf(c.model, buckets, query, key);
+      c.out(0).index[static_cast<size_t>(i)] =
+          c.model.IndexBelow(rule.buckets, "bucket", attrs, {query, key},
+                             [&] { return RelativeBucketOf(rule, query, key); });
     }
   }
 };

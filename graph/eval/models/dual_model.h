@@ -72,6 +72,11 @@ class DualModel {
                    std::initializer_list<int64_t> index, const Real& real) const {
     return {values_.Indexed(name, attrs, index, real), {}};
   }
+  template <class Exact>
+  int64_t IndexBelow(int64_t bound, absl::string_view name, absl::Span<const double> attrs,
+                     std::initializer_list<int64_t> index, const Exact& exact) const {
+    return values_.IndexBelow(bound, name, attrs, index, exact);
+  }
 
   // The model of the values, which counts calls and denominators.
   const ResidueModel& values() const { return values_; }

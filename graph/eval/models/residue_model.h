@@ -17,6 +17,7 @@
 //   Random     a pseudo-random pair for each (seed, stream, index, keep).
 //   Indexed    a pseudo-random pair for each (name, attributes, index), whatever the real function
 //              is: it may depend on a size, which is another one where this model runs.
+//   IndexBelow a pseudo-random index, likewise.
 //
 // NegInf is a symbol: one fixed pair, below everything in Max; E takes it to zero and zero back to
 // it. Other arithmetic treats it as a pair like any other. No attribute stands for it: constants
@@ -85,8 +86,13 @@ class ResidueModel {
                       std::initializer_list<int64_t> index, const Real& /*real*/) const {
     return AtIndex(name, attrs, index);
   }
+  template <class Exact>
+  int64_t IndexBelow(int64_t bound, absl::string_view name, absl::Span<const double> attrs,
+                     std::initializer_list<int64_t> index, const Exact& /*exact*/) const {
+    return static_cast<int64_t>(AtIndex(name, attrs, index).a % static_cast<uint64_t>(bound));
+  }
 
-  // Calls so far of Fn, Random, Indexed and Max, and evaluations of E and its inverse.
+  // Calls so far of Fn, Random, Indexed, IndexBelow and Max, and evaluations of E and its inverse.
   int64_t calls() const { return calls_; }
   // Inverses of zero so far. By chance there is none: one says that an operand was zero where the
   // program divides (which may have been padding).

@@ -88,6 +88,24 @@ TEST_F(ResidueModelTest, WhatIsIndexedDependsOnNameAttributesAndIndexOnly) {
   EXPECT_EQ(DoubleModel().Indexed("cos", {}, {3, 1}, [] { return 0.5; }), 0.5);
 }
 
+TEST_F(ResidueModelTest, IndicesLieBelowTheirBoundAndDependOnNameAttributesAndIndexOnly) {
+  const auto at = [this](const char* name, double attr, int64_t i, int64_t exact = 0) {
+    const double attrs[] = {attr};
+    return m_.IndexBelow(7, name, attrs, {i}, [exact] { return exact; });
+  };
+  std::set<int64_t> made;
+  int differ = 0;
+  for (int64_t i = 0; i < 100; ++i) {
+    made.insert(at("a", 1, i));
+    differ += at("a", 1, i) != at("b", 1, i) ? 1 : 0;
+    differ += at("a", 1, i) != at("a", 2, i) ? 1 : 0;
+    EXPECT_EQ(at("a", 1, i), at("a", 1, i, 6));
+  }
+  EXPECT_EQ(made, (std::set<int64_t>{0, 1, 2, 3, 4, 5, 6}));
+  EXPECT_GT(differ, 100);
+  EXPECT_EQ(DoubleModel().IndexBelow(7, "a", {}, {3}, [] { return 5; }), 5);
+}
+
 TEST_F(ResidueModelTest, ObeysTheLawsOfAField) {
   for (int i = 0; i < 100; ++i) {
     const ResiduePair x = Draw(), y = Draw(), z = Draw();

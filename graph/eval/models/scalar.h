@@ -16,6 +16,7 @@
 //   Random(seed, stream, index, keep)          1 / keep with probability keep, else 0
 //   Indexed(name, attrs, index, real)          real(), told apart by name, attributes and index: a
 //                                              number that attributes give through a size
+//   IndexBelow(bound, name, attrs, index, exact)   exact(), in [0, bound), an index of that kind
 //
 // Further members (top_k, quantize, cast, equal) come with the first op that needs them.
 
@@ -86,6 +87,12 @@ class DoubleModel {
   double Indexed(absl::string_view /*name*/, absl::Span<const double> /*attrs*/,
                  std::initializer_list<int64_t> /*index*/, const Real& real) const {
     return real();
+  }
+  template <class Exact>
+  int64_t IndexBelow(int64_t /*bound*/, absl::string_view /*name*/,
+                     absl::Span<const double> /*attrs*/, std::initializer_list<int64_t> /*index*/,
+                     const Exact& exact) const {
+    return exact();
   }
 };
 

@@ -4,8 +4,9 @@
 // of some op. A dim made of several factors is their product. What the plan's shardings do to a dim
 // at its real size they must do at the small one: axes that divide it divide it, axes that exhaust
 // it exhaust it, axes that leave a rest leave one, with short and empty shards. Sizes that
-// attributes state (where a slice begins and ends, what is laid one behind the other) are all
-// multiplied by one number, 1 if that can be: what is stated grows with them.
+// attributes of one use state (where a slice begins and ends, what is laid one behind the other)
+// keep their ratios: each is a whole number of a unit, their greatest common divisor, and the unit
+// shrinks. Small ones stay as they are.
 
 #ifndef MGC_GRAPH_VERIFY_SHRINK_DIM_SIZES_H_
 #define MGC_GRAPH_VERIFY_SHRINK_DIM_SIZES_H_
@@ -47,7 +48,7 @@ class DimSizes {
     bool keep_unnamed = false;  // dims that nothing cuts nor names keep their size
     bool cut_even = false;      // with keep_even: of dims that are cut too
     // Dims whose factors contradict each other, a vector of 8 x 4 in one place and of 4 x 8 in
-    // another, are multiples of what they are, with their factors.
+    // another, shrink as those do that attributes state, together with their factors.
     bool keep_products = false;
   };
   // Chooses all sizes. An error when the constraints contradict each other: [meaning_v1].
@@ -62,7 +63,7 @@ class DimSizes {
     int64_t multiple = 1;
     std::string name;
     bool counted = false;  // a number of things: stays as it is
-    bool stated = false;   // by an attribute: a multiple of what it is
+    bool stated = false;   // by an attribute: shrinks by the unit of its use
     std::vector<AxisList> cuts;
     int64_t small = 0;  // 0 until solved
   };
