@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <random>
 #include <set>
 #include <string>
@@ -15,9 +14,9 @@
 #include "graph/eval/op_case.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/matmul/gemm.h"
 #include "kernels/kernel.h"
 #include "kernels/testing/call_threads.h"
+#include "kernels/testing/kernel_case.h"
 
 namespace mgc {
 namespace {
@@ -25,7 +24,6 @@ namespace {
 constexpr uint64_t kDrawSeed = 20240301;
 constexpr int64_t kGuardBytes = 64;
 constexpr char kGuard = 0x5a;
-constexpr int kWidths[] = {1, 2, 3, 16, 257};  // of a kernel that asks for scratch
 
 template <class T>
 std::vector<char> BytesAs(const std::vector<T>& values) {
@@ -66,65 +64,6 @@ double ElementOf(const TensorType& type, const char* bytes, size_t i) {
   }
   ADD_FAILURE() << type.ToString() << " has no form here";
   return 0;
-}
-
-// Where the tile lies.
-struct Place {
-  bool shifted = false;  // in the second half of every factor whose place matters
-  int64_t first_sample = 0;
-  int padded = -1;     // the factor of which the tile has more room than it holds
-  bool empty = false;  // and it holds none of it
-};
-
-bool PlaceMatters(const OpDef& op, const Factor& factor) {
-  for (const std::string& name : op.offset_factors) {
-    if (name == factor.name || (name == "..." && factor.name[0] == '.')) return true;
-  }
-  return false;
-}
-
-KernelSpec SpecOf(const BoundCase& c, const Place& place) {
-  KernelSpec spec;
-  spec.op = c.op;
-  spec.attrs = c.op_case->attrs;
-  spec.rule = c.rule;
-  spec.seed = 99;
-  for (Factor& factor : spec.rule.factors) {
-    const int64_t room = (factor.size + factor.multiple - 1) / factor.multiple * factor.multiple;
-    DimPiece piece = {0, factor.size, room};
-    if (static_cast<int>(spec.pieces.size()) == place.padded) piece.room += 2;
-    if (place.shifted && PlaceMatters(*c.op, factor)) {
-      piece.begin = factor.size;
-      factor.size *= 2;
-    }
-    spec.pieces.push_back(piece);
-  }
-  if (place.empty) {
-    DimPiece& piece = spec.pieces[static_cast<size_t>(place.padded)];
-    piece = {piece.valid, 0, piece.room};
-  }
-  // Samples are the outermost dim of the first result, where its place matters but is no id.
-  if (place.first_sample > 0 && !spec.rule.results[0].empty()) {
-    Factor& outermost = spec.rule.factors[static_cast<size_t>(spec.rule.results[0][0][0])];
-    if (PlaceMatters(*c.op, outermost) && outermost.name != "v") outermost.dim_name = kSampleDim;
-  }
-  const auto shape_of = [&spec](const TensorFactors& factors) {
-    std::vector<int64_t> shape;
-    for (const DimFactors& dim : factors) {
-      shape.push_back(1);
-      for (int f : dim) shape.back() *= spec.pieces[static_cast<size_t>(f)].room;
-    }
-    return shape;
-  };
-  for (size_t i = 0; i < c.operands.size(); ++i) {
-    spec.input_types.push_back(c.operands[i].type);
-    spec.input_shapes.push_back(shape_of(c.rule.operands[i]));
-  }
-  for (size_t r = 0; r < c.results.size(); ++r) {
-    spec.output_types.push_back(c.results[r]);
-    spec.output_shapes.push_back(shape_of(c.rule.results[r]));
-  }
-  return spec;
 }
 
 // Operands with padding, index operands moved to where the tile lies.
@@ -250,52 +189,19 @@ void ExpectMeaning(const KernelSpec& spec, const std::vector<RealTensor>& expect
   }
 }
 
-const std::map<std::string, KernelFactory>& Factories() {
-  static const std::map<std::string, KernelFactory> factories = [] {
-    std::map<std::string, KernelFactory> made;
-    for (const KernelEntry& entry : CpuKernels()) made[entry.op] = entry.make;
-    return made;
-  }();
-  return factories;
-}
-
-// Bytes of scratch that the op allows for each thread.
-int64_t WorkspaceBoundOf(const KernelSpec& spec) {
-  if (!spec.op->workspace) return 0;
-  const auto tiles = [](const std::vector<TensorType>& types,
-                        const std::vector<std::vector<int64_t>>& shapes) {
-    std::vector<TensorType> made;
-    for (size_t i = 0; i < types.size(); ++i) {
-      made.push_back({types[i].dtype, {}});
-      for (int64_t size : shapes[i]) made.back().dims.push_back({size, "", 1});
-    }
-    return made;
-  };
-  const auto pointers = [](const std::vector<TensorType>& types) {
-    std::vector<const TensorType*> made;
-    made.reserve(types.size());
-    for (const TensorType& type : types) made.push_back(&type);
-    return made;
-  };
-  const std::vector<TensorType> inputs = tiles(spec.input_types, spec.input_shapes);
-  const std::vector<TensorType> outputs = tiles(spec.output_types, spec.output_shapes);
-  const auto operands = pointers(inputs), results = pointers(outputs);
-  return spec.op->workspace(OpUse{spec.attrs, operands, results});
-}
-
 class Conformance : public testing::TestWithParam<BoundCase> {};
 
 TEST_P(Conformance, AgreesWithTheMeaning) {
   const BoundCase& c = GetParam();
-  const auto factory = Factories().find(c.op->name);
-  ASSERT_NE(factory, Factories().end()) << "no kernel";
+  const auto factory = CpuFactories().find(c.op->name);
+  ASSERT_NE(factory, CpuFactories().end()) << "no kernel";
   for (const Place& place : {Place{false, 0}, Place{true, 0}, Place{true, 3}}) {
     SCOPED_TRACE(absl::StrCat("seed ", kDrawSeed, ", shifted ", place.shifted, ", first sample ",
                               place.first_sample));
     const KernelSpec spec = SpecOf(c, place);
     const absl::StatusOr<std::unique_ptr<Kernel>> kernel = factory->second(spec);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
-    for (int width : kWidths) {
+    for (int width : kScratchWidths) {
       EXPECT_LE((*kernel)->workspace_bytes(width), width * WorkspaceBoundOf(spec)) << width;
     }
     const std::vector<RealTensor> operands = TilesOf(c, spec, place);
@@ -333,7 +239,7 @@ TEST_P(Conformance, RoomThatHoldsNothingDoesNotCount) {
                                 empty ? ", empty" : ""));
       const Place place{false, 0, f, empty};
       const KernelSpec spec = SpecOf(c, place);
-      const absl::StatusOr<std::unique_ptr<Kernel>> kernel = Factories().at(c.op->name)(spec);
+      const absl::StatusOr<std::unique_ptr<Kernel>> kernel = CpuFactories().at(c.op->name)(spec);
       ASSERT_TRUE(kernel.ok()) << kernel.status();
       const std::vector<RealTensor> operands = TilesOf(c, spec, place);
       const auto serial = RunKernel(**kernel, spec, place, operands, 1);
@@ -356,44 +262,11 @@ TEST(CpuKernels, DropTheSameElementsHoweverLateTheSample) {
     if (attrs.Find("p") == nullptr) continue;
     SCOPED_TRACE(c.name);
     const KernelSpec spec = SpecOf(c, place);
-    const absl::StatusOr<std::unique_ptr<Kernel>> kernel = Factories().at(c.op->name)(spec);
+    const absl::StatusOr<std::unique_ptr<Kernel>> kernel = CpuFactories().at(c.op->name)(spec);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     const std::vector<RealTensor> operands = TilesOf(c, spec, place);
     ExpectMeaning(spec, Meaning(spec, place, operands),
                   RunKernel(**kernel, spec, place, operands, 1), c.op_case->tolerance);
-  }
-}
-
-// Sizes at which the kernels' blocks and tiles are full; nothing runs.
-TEST(CpuKernels, KeepToTheScratchOfTheirOpsAtLargeSizes) {
-  const Attrs attention = {{"scale", 0.5}, {"p", 0.0}, {"key", ""}};
-  const std::string q = "f32[2,1000,8,120]", k = "f32[2,1500,2,120]", ids = "i64[1000], i64[1500]";
-  const std::vector<std::pair<std::string, OpCase>> uses = {
-      {"matmul", {"f32[5000,700], f32[700,4000]", {{"spec", "m k, k n -> m n"}}}},
-      {"matmul", {"f32[5,700], f32[700,4000]", {{"spec", "m k, k n -> m n"}}}},
-      {"matmul", {"f32[4,300,33], f32[4,33,301]", {{"spec", "b m k, b k n -> b m n"}}}},
-      {"matmul_accumulate",
-       {"f32[700,4000], f32[9,500,700], f32[9,500,4000]", {{"spec", "b s m, b s n -> m n"}}}},
-      {"attention", {absl::StrCat(q, ", ", k, ", ", k, ", ", ids), attention}},
-      {"attention_grad",
-       {absl::StrCat(q, ", ", q, ", ", k, ", ", k, ", ", q, ", f32[2,8,1000], ", ids), attention}},
-      {"softmax", {"f32[500,1000]"}},
-      {"total", {"f32[1000,8193]"}},
-      {"weighted_sum", {"f32[1000,8193], f32[1000,8193]"}},
-      {"sum_squares", {"f32[1000,8193]"}}};
-  for (const auto& [name, use] : uses) {
-    SCOPED_TRACE(absl::StrCat(name, "(", use.operands, ")"));
-    OpDef op = *FindOp(name);
-    op.cases = {use};
-    const absl::StatusOr<BoundCase> bound = BindCase(op, 0);
-    ASSERT_TRUE(bound.ok()) << bound.status();
-    const KernelSpec spec = SpecOf(*bound, Place{});
-    const absl::StatusOr<std::unique_ptr<Kernel>> kernel = Factories().at(name)(spec);
-    ASSERT_TRUE(kernel.ok()) << kernel.status();
-    for (int width : kWidths) {
-      EXPECT_GT((*kernel)->workspace_bytes(width), 0);
-      EXPECT_LE((*kernel)->workspace_bytes(width), width * WorkspaceBoundOf(spec)) << width;
-    }
   }
 }
 
@@ -403,32 +276,7 @@ TEST(CpuKernels, RefuseAnUnknownElementType) {
   ASSERT_TRUE(bound.ok()) << bound.status();
   KernelSpec spec = SpecOf(*bound, Place{});
   spec.input_types[0].dtype = spec.output_types[0].dtype = static_cast<DType>(200);
-  EXPECT_EQ(Factories().at("transpose")(spec).status().code(), absl::StatusCode::kUnimplemented);
-}
-
-// The op's budget is one for all backends; the kernel's header says what it takes of it.
-TEST(CpuKernels, ProductsKeepToTheBudgetOfTheirOpAtAllSizes) {
-  constexpr int64_t kSizes[] = {1, 31, 240, 241, 511, 512, 513, 3071, 3072, 3073, 9999};
-  const OpDef& matmul = *FindOp("matmul");
-  const Attrs attrs = {{"spec", "m k, k n -> m n"}};
-  const auto matrix = [](int64_t rows, int64_t cols) {
-    return TensorType{DType::kF32, {{rows, "", 1}, {cols, "", 1}}};
-  };
-  for (int64_t m : kSizes) {
-    for (int64_t n : kSizes) {
-      for (int64_t k : kSizes) {
-        const TensorType a = matrix(m, k), b = matrix(k, n), c = matrix(m, n);
-        const TensorType* operands[] = {&a, &b};
-        const TensorType* results[] = {&c};
-        const int64_t budget = matmul.workspace(OpUse{attrs, operands, results});
-        for (int width : kWidths) {
-          const int64_t floats = cpu::GemmWorkspaceFloats(m, n, k, width);
-          ASSERT_LE(floats * static_cast<int64_t>(sizeof(float)), width * budget)
-              << m << ", " << n << ", " << k << " on " << width << " threads";
-        }
-      }
-    }
-  }
+  EXPECT_EQ(CpuFactories().at("transpose")(spec).status().code(), absl::StatusCode::kUnimplemented);
 }
 
 TEST(CpuKernels, ServeTheTableAndNothingElse) {
