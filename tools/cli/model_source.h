@@ -25,7 +25,8 @@ struct ModelSource {
   absl::optional<ModelConfig> config;  // of a preset or a configuration file
   absl::optional<Graph> graph;         // of a `.mgc` file, checked, with names for all dims
   ValuePlaces places;                  // in that file
-  ModelDims dims;                  // of a graph its layers alone: its values have their own sizes
+  // Of a graph its layers alone: its values have their own sizes.
+  ModelDims dims;
   int64_t seq_length = 1;          // unless a flag says otherwise
   std::vector<std::string> notes;  // for stderr
 };

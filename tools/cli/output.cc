@@ -187,6 +187,10 @@ absl::StatusOr<std::string> ReadInput(const std::string& path) {
   return text;
 }
 
+void PrintNotes(absl::Span<const std::string> notes) {
+  for (const std::string& note : notes) std::cerr << "note: " << note << "\n";
+}
+
 void PrintErrors(const Diagnostics& errors) {
   for (const Diagnostic& error : errors) std::cerr << "error: " << ToString(error) << "\n";
   if (errors.left_out() > 0) std::cerr << "... and " << errors.left_out() << " more\n";

@@ -44,6 +44,9 @@ absl::Status WriteStdout(absl::string_view text);
 // The content of the file at `path`, of stdin for `-`.
 absl::StatusOr<std::string> ReadInput(const std::string& path);
 
+// Prints `note: ` and each of them to stderr.
+void PrintNotes(absl::Span<const std::string> notes);
+
 // Prints `error: ` and each of them to stderr.
 void PrintErrors(const Diagnostics& errors);
 

@@ -45,7 +45,7 @@ absl::StatusOr<std::string> LayOutIfUnnamed(const Graph& model, const ModelDims&
   return absl::StrCat(
       "laid out by dim classes, with the rows of least predicted time; to change "
       "them, edit them and pass them with --strategy FILE:\n",
-      PrintStrategy(options->strategy));
+      absl::StripTrailingAsciiWhitespace(PrintStrategy(options->strategy)));
 }
 
 absl::optional<std::string> StrategyPath(const absl::optional<std::string>& name) {

@@ -1,7 +1,6 @@
 // `mgc-plan cuts`: where a pipeline may cut a model that names no layers.
 
 #include <algorithm>
-#include <iostream>
 #include <utility>
 
 #include "graph/base/status.h"
@@ -25,7 +24,7 @@ absl::StatusOr<std::vector<CutPoint>> CutsOf(const ModelSource& source,
   MGC_ASSIGN_OR_RETURN(const Machine machine, LoadMachine(machine_name));
   std::vector<std::string> notes;
   MGC_ASSIGN_OR_RETURN(const Graph graph, BuildGraph(source, config, /*vocab_multiple=*/1, &notes));
-  for (const std::string& note : notes) std::cerr << "note: " << note << "\n";
+  PrintNotes(notes);
   const int64_t stages = config.pp * std::max<int64_t>(config.vp, 1);
   return FindCuts(graph, {stages, config.layout.cuts}, machine);
 }
@@ -70,6 +69,7 @@ int CutsCommand(const Words& arguments) {
   if (files.size() != 1) return Refuse(parsed.errors, {}, kCuts);
   const absl::StatusOr<ModelSource> source = LoadModel(files[0]);
   if (!source.ok()) return Fail(source.status(), kExitBadModel);
+  PrintNotes(source->notes);
   const ParallelConfig config = ConfigFor(*source, given);
   const Diagnostics violations = WithoutRulesOf(parsed.bad_flags, CheckCuts(*source, config));
   if (!parsed.errors.empty() || !violations.empty()) {

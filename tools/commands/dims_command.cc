@@ -1,6 +1,5 @@
 // `mgc-plan dims`: what of a model can be cut.
 
-#include <iostream>
 #include <utility>
 
 #include "graph/base/status.h"
@@ -25,7 +24,7 @@ absl::StatusOr<std::string> ReportOf(const ModelSource& source, const ParallelCo
   MGC_ASSIGN_OR_RETURN(options.machine, LoadMachine(machine));
   std::vector<std::string> notes;
   MGC_ASSIGN_OR_RETURN(const Graph graph, BuildGraph(source, config, /*vocab_multiple=*/1, &notes));
-  for (const std::string& note : notes) std::cerr << "note: " << note << "\n";
+  PrintNotes(notes);
   MGC_ASSIGN_OR_RETURN(const std::vector<ClassChoice> classes,
                        ClassChoices(graph, source.dims, options));
   MGC_ASSIGN_OR_RETURN(const LayoutCost uncut,
@@ -59,6 +58,7 @@ int DimsCommand(const Words& arguments) {
   if (files.size() != 1) return Refuse(parsed.errors, {}, kDims);
   absl::StatusOr<ModelSource> source = LoadModel(files[0]);
   if (!source.ok()) return Fail(source.status(), kExitBadModel);
+  PrintNotes(source->notes);
   if (!given.tp) given.tp = 2;
   const ParallelConfig config = ConfigFor(*source, given);
   Diagnostics violations = CheckConfig(config, source->dims).violations;

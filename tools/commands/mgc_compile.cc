@@ -176,7 +176,7 @@ std::vector<OutputFile> ResultsOf(const Plan& plan, const CompileFlags& flags,
   if (flags.output) files.push_back({*flags.output, PlanContent(plan, *flags.output)});
   if (flags.dot || flags.svg) {
     const DotDrawing drawing = DrawPlan(plan, {});
-    for (const std::string& line : drawing.collapsed) std::cerr << "note: " << line << "\n";
+    PrintNotes(drawing.collapsed);
     if (flags.dot) files.push_back({*flags.dot, drawing.dot});
     if (flags.svg) *missing = AddSvg(drawing.dot, *flags.svg, &files);
   }
@@ -246,7 +246,7 @@ absl::StatusOr<Plan> CompileWith(const Graph& graph, const ModelSource& source,
 // Prints the plan's notes; then proves it or, where no proof is asked for, makes sure that it can
 // be read again.
 int Accept(const CompileFlags& flags, Dumps* dumps, Plan* plan) {
-  for (const std::string& note : plan->notes) std::cerr << "note: " << note << "\n";
+  PrintNotes(plan->notes);
   if (flags.no_verify) {
     const absl::Status readable = CheckPlan(*plan);
     return readable.ok() ? kExitOk : Fail(readable, kExitMismatch);
@@ -284,11 +284,11 @@ int CompileAndWrite(const ModelSource& source, const ParallelConfig& config,
   absl::StatusOr<Graph> graph =
       BuildGraph(source, config, flags.parallel.vocab_multiple.value_or(1), &notes);
   if (!graph.ok()) return Fail(graph.status(), kExitBadModel);
-  for (const std::string& note : notes) std::cerr << "note: " << note << "\n";
+  PrintNotes(notes);
   absl::optional<std::string> named = flags.parallel.strategy;
   const absl::StatusOr<std::string> chosen = LayOutIfUnnamed(*graph, source.dims, &named, &options);
   if (!chosen.ok()) return Fail(chosen.status(), kExitInfeasible);
-  if (!chosen->empty()) std::cerr << "note: " << *chosen;
+  if (!chosen->empty()) PrintNotes({*chosen});
   for (auto& option : OptionsOf(named, options.strategy)) {
     options.flags.push_back(std::move(option));
   }
@@ -322,7 +322,7 @@ int Main(const Words& arguments) {
     Fail(source.status(), kExitBadModel);
     return parsed.errors.empty() ? kExitBadModel : Refuse(parsed.errors, {}, kCommand);
   }
-  for (const std::string& note : source->notes) std::cerr << "note: " << note << "\n";
+  PrintNotes(source->notes);
   const ParallelConfig config = ConfigFor(*source, flags.parallel);
   const CheckedConfig checked = CheckConfig(config, source->dims);
   Diagnostics violations = checked.violations;

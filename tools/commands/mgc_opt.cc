@@ -1,6 +1,5 @@
 // mgc-opt: runs passes by name, from the text of a graph.
 
-#include <iostream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -59,7 +58,8 @@ Diagnostics TakeSizes(const ParallelFlags& given, Graph* graph, ParallelConfig* 
   if (!violations.empty()) return violations;
   std::vector<std::string> notes;
   *graph = *BuildGraph(source, *config, /*vocab_multiple=*/1, &notes);
-  for (const std::string& note : notes) std::cerr << "note: " << note << "\n";
+  PrintNotes(source.notes);
+  PrintNotes(notes);
   return {};
 }
 

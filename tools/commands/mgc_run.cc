@@ -1,6 +1,5 @@
 // mgc-run: trains the model of a plan.
 
-#include <iostream>
 #include <memory>
 #include <utility>
 
@@ -51,8 +50,8 @@ absl::StatusOr<std::string> TraceText(const Executor& executor) {
   MGC_ASSIGN_OR_RETURN(const SimulatedStep step, PredictStep(plan));
   Append(PredictedTimeline(plan, step, plan.mesh.world_size() + 1), &timeline);
   if (const int64_t dropped = executor.dropped_trace_records(); dropped > 0) {
-    std::cerr << "note: the timeline holds the first steps; " << dropped
-              << " later records are left out\n";
+    PrintNotes({absl::StrCat("the timeline holds the first steps; ", dropped,
+                             " later records are left out")});
   }
   return TimelineJson(timeline);
 }
@@ -90,13 +89,13 @@ int Train(const Plan& plan, const RunFlags& flags) {
   };
   const std::string counted = CountedUnit(plan.model);
   if (counted != "tokens") {
-    std::cerr << "note: losses are means over " << CountedText(plan.model) << "\n";
+    PrintNotes({absl::StrCat("losses are means over ", CountedText(plan.model))});
   }
   run.on_step = [&](const StepRecord& r) {
     print(flags.json ? StepJson(r) : StepLine(r, counted));
   };
   run.on_eval = [&](const EvalRecord& r) { print(flags.json ? EvalJson(r) : EvalLine(r)); };
-  run.on_note = [](const std::string& note) { std::cerr << "note: " << note << "\n"; };
+  run.on_note = [](const std::string& note) { PrintNotes({note}); };
   absl::Status status = RunTraining(**trainer, run);
   // After a step that failed the timeline is needed most.
   if (flags.trace) status.Update(WriteTrace((*trainer)->executor(), *flags.trace));

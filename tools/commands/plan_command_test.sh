@@ -95,6 +95,26 @@ mgc-plan dims gpt2-tiny --tp 4 --json | grep -q '"class": "mlp"' || fail 'no cla
 refuse 4 'this is a plan, not a model' mgc-plan dims tiny.plan
 refuse 2 'MODEL' mgc-plan dims --json
 refuse 2 'no strategy' mgc-plan dims gpt2-tiny --strategy megatron
+cat >packed.mgc <<'END'
+graph @packed logical (
+  param %w: f32[8,24],
+  param %spare: f32[8],
+  data %x: f32[batch=8,8]
+) {
+  %ab = matmul(%x, %w) {spec="b k, k n -> b n"}
+  %a = slice(%ab) {dim=1, begin=0, end=12}
+  %b = slice(%ab) {dim=1, begin=12, end=24}
+  %y = mul(%a, %b)
+  %n = total(%y)
+  loss "loss" = %n
+  report "count" = %n
+}
+END
+for command in dims 'cuts --pp 2'; do
+  # shellcheck disable=SC2086  # words are meant
+  expect 0 'note: parameters that are read in parts become these' mgc-plan $command packed.mgc
+  grep -qF 'note: no loss has a gradient of %spare' stderr || fail "no note of %spare: $command"
+done
 
 # Damaged plans: 4, never a crash.
 head -c 100 tiny.plan >cut.plan

@@ -1,7 +1,6 @@
 // `mgc-plan dot` and `mgc-plan diff`.
 
 #include <algorithm>
-#include <iostream>
 #include <utility>
 
 #include "graph/base/status.h"
@@ -54,7 +53,7 @@ int DotCommand(const Words& arguments) {
   options.expand_stages = expand == "stages";
   options.expand_all = expand == "all";
   const DotDrawing drawing = DrawPlan(*plan, options);
-  for (const std::string& line : drawing.collapsed) std::cerr << "note: " << line << "\n";
+  PrintNotes(drawing.collapsed);
   std::vector<OutputFile> outputs = {{output.value_or("-"), json ? DotJson(drawing) : drawing.dot}};
   absl::Status missing;
   if (svg.has_value()) missing = AddSvg(drawing.dot, *svg, &outputs);
