@@ -15,6 +15,7 @@
 #include "graph/ir/step_names.h"
 #include "graph/plan/data_input.h"
 #include "graph/types/factor_rule.h"
+#include "graph/types/layer_names.h"
 #include "passes/config/nearest_legal.h"
 #include "passes/graph/dim_classes.h"
 
@@ -279,12 +280,21 @@ class Resizer {
         const double n = static_cast<double>(count);
         const bool inverse = std::abs(*value * n - 1) < 1e-4;
         if (*value != n && !inverse) continue;
-        resized_.notes.push_back(
-            absl::StrCat("%", EscapeBytes(model_.value(node.outputs[0]).name), " stays ", *value,
-                         inverse ? absl::StrCat(", 1 / ", count) : "", ", as it is for ",
-                         EscapeBytes(dim_.name), "=", dim_.size));
+        NoteConstant(node, *value, inverse ? absl::StrCat(", 1 / ", count) : "");
         break;
       }
+    }
+  }
+
+  // Once for all layers.
+  void NoteConstant(const Node& node, double value, const std::string& as) {
+    const std::string name =
+        FoldName(model_.value(node.outputs[0]).name, node.layer, model_.num_layers());
+    std::string note = absl::StrCat("%", EscapeBytes(name), " stays ", value, as, ", as it is for ",
+                                    EscapeBytes(dim_.name), "=", dim_.size);
+    std::vector<std::string>& notes = resized_.notes;
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) {
+      notes.push_back(std::move(note));
     }
   }
 

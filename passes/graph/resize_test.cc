@@ -153,5 +153,19 @@ TEST(ResizeTest, NotesConstantsThatStateASize) {
   EXPECT_THAT(Resize(model, 8, 12).notes, IsEmpty());
 }
 
+TEST(ResizeTest, NotesAConstantOfAllLayersOnce) {
+  const Graph model = ReadGraph(R"(graph @g logical layers=2 (data %x: f32[batch=8,embed=16]) {
+  %layers.0.mean = constant() {value=0.125} layer 0
+  %y = mul(%x, %layers.0.mean) layer 0
+  %layers.1.mean = constant() {value=0.125} layer 1
+  %z = mul(%y, %layers.1.mean) layer 1
+  %l = total(%z) layer 1
+  loss "loss" = %l
+  report "count" = %l
+})");
+  EXPECT_THAT(Resize(model, 4, 1).notes,
+              ElementsAre("%layers.*.mean stays 0.125, 1 / 8, as it is for batch=8"));
+}
+
 }  // namespace
 }  // namespace mgc

@@ -25,19 +25,16 @@
 #include "absl/strings/strip.h"
 #include "absl/types/optional.h"
 #include "gmock/gmock.h"
-#include "graph/base/file.h"
 #include "graph/base/status.h"
-#include "graph/ir/check.h"
 #include "graph/plan/proto/plan_wire.h"
 #include "graph/plan/text/plan_text.h"
-#include "graph/text/parser.h"
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "passes/compile.h"
-#include "passes/config/strategy_text.h"
 #include "passes/graph/resize.h"
 #include "passes/search/class_layout.h"
 #include "tests/filetest/pass_runner.h"
+#include "tests/own_models/compile_own_model.h"
 #include "tests/same_loss/train_samples.h"
 
 namespace mgc {
@@ -61,16 +58,6 @@ absl::StatusOr<StrategySpec> StrategyByClasses(const Graph& model, const Compile
                        ClassChoices(model, ModelDims(), options));
   EXPECT_LE(layout.cost.parameter_bytes, ParameterBudget(model, choices, options.parallel.tp));
   return layout.strategy;
-}
-
-// The strategy in the comments of a model.
-absl::StatusOr<StrategySpec> StrategyOf(absl::string_view text, const std::string& file) {
-  std::string lines;
-  for (absl::string_view line : absl::StrSplit(text, '\n')) {
-    if (absl::ConsumePrefix(&line, "// strategy: ")) absl::StrAppend(&lines, line, "\n");
-  }
-  if (lines.empty()) return DefaultStrategy();
-  return ParseStrategy(absl::StrCat("strategy @own {\n", lines, "}\n"), file);
 }
 
 // A model as it is written, with its strategy; none: by classes.
@@ -174,18 +161,11 @@ bool TryLine(const Written& written, absl::string_view line) {
 class OwnModelsTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(OwnModelsTest, IsProvedOrRefusedByName) {
-  const std::string file = "tests/own_models/" + GetParam() + ".mgc";
-  const absl::StatusOr<std::string> text = ReadFile(file);
-  ASSERT_TRUE(text.ok()) << text.status();
-  const absl::StatusOr<Graph> read = ParseGraph(*text, file);
-  ASSERT_TRUE(read.ok()) << read.status();
-  ASSERT_TRUE(CheckGraph(*read).ok()) << CheckGraph(*read);
-  const absl::StatusOr<StrategySpec> strategy = StrategyOf(*text, file);
-  ASSERT_TRUE(strategy.ok()) << strategy.status();
-  std::vector<std::string> notes;
-  const Written written{PrepareModel(*read, &notes), *strategy};
+  const absl::StatusOr<OwnModel> own = ReadOwnModel(GetParam());
+  ASSERT_TRUE(own.ok()) << own.status();
+  const Written written{own->model, own->strategy};
   int tried = 0;
-  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+  for (absl::string_view line : absl::StrSplit(own->text, '\n')) {
     SCOPED_TRACE(line);
     tried += TryLine(written, line) ? 1 : 0;
   }

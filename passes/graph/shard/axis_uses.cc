@@ -148,15 +148,6 @@ class Origins {
                              : "the parameter's gradient owes no sum over it")};
   }
 
-  // Operands in the order in which they claim.
-  std::vector<size_t> InClaimOrder(const Node& node) const {
-    std::vector<size_t> order(node.inputs.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_partition(order.begin(), order.end(),
-                          [&](size_t i) { return uses_.IsWeight(node.inputs[i]); });
-    return order;
-  }
-
   std::string WhoCut(const Result& result, int dim, AxisId axis) const {
     const Node& node = result.node;
     const ValueId id = node.outputs[result.number];
@@ -168,13 +159,10 @@ class Origins {
       if (like != kNone && DimCutBy(Home(like), axis) >= 0) return By(like, axis);
     }
     const size_t d = static_cast<size_t>(dim);
-    if (node.phase == Phase::kForward &&
-        strategy_.HasHome(training_.type(id), NamesOf(training_, id))) {
-      const std::vector<SeededDim> seeds = SeedDims(id);
-      if (seeds[d].axes.Contains(axis)) return *seeds[d].said;
-    }
+    const absl::optional<Sharding> brought = strategy_.HomeOf(training_, id, mesh_);
+    if (brought.has_value() && brought->dims[d].Contains(axis)) return *SeedDims(id)[d].said;
     const DimFactors& made_of = result.rule.results[result.number][d];
-    for (size_t i : InClaimOrder(node)) {
+    for (size_t i : uses_.ClaimOrder(node)) {
       const int from = DimCutBy(Home(node.inputs[i]), axis);
       if (from < 0) continue;
       for (int f : result.rule.operands[i][static_cast<size_t>(from)]) {
@@ -188,10 +176,10 @@ class Origins {
 
   std::string WhoLeftASum(const Result& result, AxisId axis) const {
     const Node& node = result.node;
-    for (size_t i : InClaimOrder(node)) {
+    for (size_t i : uses_.ClaimOrder(node)) {
       if (Home(node.inputs[i]).Owed().Contains(axis)) return By(node.inputs[i], axis);
     }
-    for (size_t i : InClaimOrder(node)) {
+    for (size_t i : uses_.ClaimOrder(node)) {
       if (Contracts(result, i, axis)) return By(node.inputs[i], axis);
     }
     return absl::StrCat("the rule owed, at ", node.op->name);
@@ -231,7 +219,9 @@ class Origins {
     if (!cut) return absl::StrCat("it cuts no operand of ", node.op->name);
     const Dim& whole = training_.type(id).dims[d];
     const int64_t pieces = mesh_.Size(Home(id).dims[d]) * mesh_.size(axis);
-    if (whole.size % pieces != 0) return absl::StrCat(whole.size, " is no multiple of ", pieces);
+    if (!strategy_.Allows(whole, pieces)) {
+      return absl::StrCat(whole.size, " is no multiple of ", pieces);
+    }
     return absl::StrCat("it serves another dim in ", node.op->name);
   }
 

@@ -101,7 +101,7 @@ class RowCheck {
     const int64_t most = alone ? std::min(cut.dim.size, kMaxHint) : 0;
     const std::string ranks = NearestLegal(mesh_.Size(cut.axes), most, [&](int64_t size) {
       return std::all_of(cuts_.begin(), cuts_.end(), [&](const Cut& other) {
-        return other.axes != cut.axes || other.dim.size % size == 0;
+        return other.axes != cut.axes || strategy_.Allows(other.dim, size);
       });
     });
     if (!ranks.empty()) absl::StrAppend(&hint, ", or ", axis, " ", ranks);

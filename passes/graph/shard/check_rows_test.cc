@@ -51,6 +51,14 @@ TEST(CheckRowsTest, UnequalPiecesAreAskedFor) {
   EXPECT_NE(Violations("row * { labels -> tp, mlp -> tp }", graph), "");
 }
 
+// What may be cut unevenly does not bound how many ranks an axis may have.
+TEST(CheckRowsTest, TheHintIsNotBoundByUnevenDims) {
+  const char* graph = "graph @g training (param %a: f32[labels=5], param %b: f32[mlp=6]) {}";
+  EXPECT_EQ(Violations("uneven labels\nrow * { labels -> tp, mlp -> tp }", graph),
+            "%b: tp 4 does not divide dim mlp of f32[mlp=6], which `row * { mlp -> tp }` cuts "
+            "[shard_c6]; nearest legal: mlp=4, 8, or tp 3, 6, or `uneven mlp` in the strategy");
+}
+
 // Of forward values a slice may stay as it is made, but not all that a row brings home.
 TEST(CheckRowsTest, ARowThatCouldBringNothingHome) {
   const char* rows = "row (batch, my_seq, embed) home when sequence_parallel { my_seq -> cp*tp }";

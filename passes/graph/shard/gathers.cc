@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/diagnostic.h"
+#include "graph/base/file.h"
 #include "graph/ir/op.h"
 #include "graph/types/layer_names.h"
 
@@ -26,15 +27,15 @@ absl::Status Gathers::Take(ValueId operand, const Sharding& has, const Sharding&
   const std::string& dim_name = value.type.dims[dim].name;
   const auto text = [&](absl::string_view name) {
     return absl::StrCat(node.op->name, " gathers dim ",
-                        dim_name.empty() ? absl::StrCat(dim) : dim_name, " of %", name, " over ",
-                        mesh_.GroupName(has.dims[dim].AsSet()));
+                        dim_name.empty() ? absl::StrCat(dim) : EscapeBytes(dim_name), " of %",
+                        EscapeBytes(name), " over ", mesh_.GroupName(has.dims[dim].AsSet()));
   };
   if (strategy_.TakenGather(dim_name) == GatherTaken::kError) {
     return absl::InvalidArgumentError(ToString(
         Diagnostic{"shard_c1", text(value.name),
                    absl::StrCat("rows of a --strategy that cut what it is multiplied with too, "
                                 "--strategy classes, or one without `gather ",
-                                dim_name, " error`")}));
+                                EscapeBytes(dim_name), " error`")}));
   }
   std::string note = text(FoldName(value.name, node.layer, source_.num_layers()));
   const bool known = std::find(notes_.begin(), notes_.end(), note) != notes_.end();

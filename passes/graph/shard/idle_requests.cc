@@ -14,7 +14,7 @@
 namespace mgc {
 namespace {
 
-constexpr char kHint[] = "a --strategy with rows for the model's dims, or --allow-replicated";
+constexpr char kHintOfRows[] = "a --strategy with rows for the model's dims, or --allow-replicated";
 constexpr size_t kMostDims = 12;  // that a message lists
 
 // The axes that cut a dim of any value that is read or made: a parameter that nothing reads saves
@@ -28,8 +28,18 @@ AxisSet CuttingAxes(const Graph& graph) {
   return axes;
 }
 
+// `a, b, ... and 3 more`
+std::string ListText(const std::vector<std::string>& items) {
+  const size_t shown = std::min(items.size(), kMostDims);
+  std::string text =
+      absl::StrJoin(items.begin(), items.begin() + static_cast<int64_t>(shown), ", ");
+  if (shown < items.size()) absl::StrAppend(&text, ", ... and ", items.size() - shown, " more");
+  return text;
+}
+
 // `heads, kv_heads, mlp`: the dims that rows give the axis, or a part of it, to.
 std::string DimsGiven(const StrategySpec& spec, absl::string_view axis) {
+  std::set<absl::string_view> known;
   std::vector<std::string> dims;
   for (const StrategyRowSpec& row : spec.rows) {
     for (const DimAxes& dim : row.dims) {
@@ -37,25 +47,18 @@ std::string DimsGiven(const StrategySpec& spec, absl::string_view axis) {
           std::any_of(dim.axes.begin(), dim.axes.end(), [axis](absl::string_view name) {
             return name.substr(0, name.find('.')) == axis.substr(0, axis.find('.'));
           });
-      const bool fresh = std::find(dims.begin(), dims.end(), dim.dim) == dims.end();
-      if (given && fresh) dims.push_back(NameText(dim.dim));
+      if (given && known.insert(dim.dim).second) dims.push_back(NameText(dim.dim));
     }
   }
-  return dims.empty() ? "no dim" : absl::StrJoin(dims, ", ");
+  return dims.empty() ? "no dim" : ListText(dims);
 }
 
 // `the model's dims are embed=64, rows=8`.
 std::string DimsText(const SizeByDim& sizes) {
   if (sizes.empty()) return "the model's dims have no names";
   std::vector<std::string> dims;
-  for (const auto& [name, size] : sizes) {
-    if (dims.size() == kMostDims) {
-      dims.push_back(absl::StrCat("... and ", sizes.size() - kMostDims, " more"));
-      break;
-    }
-    dims.push_back(absl::StrCat(NameText(name), "=", size));
-  }
-  return absl::StrCat("the model's dims are ", absl::StrJoin(dims, ", "));
+  for (const auto& [name, size] : sizes) dims.push_back(absl::StrCat(NameText(name), "=", size));
+  return absl::StrCat("the model's dims are ", ListText(dims));
 }
 
 class Finder {
@@ -73,25 +76,31 @@ class Finder {
     }
     if (config_.sequence_parallel && !mesh.Find("tp").empty()) {
       MGC_ASSIGN_OR_RETURN(const bool changes, SequenceParallelismChangesAValue());
-      if (!changes) Add("shard_c4", "sequence parallelism cuts nothing: no value matches its rows");
+      if (!changes) {
+        found_.Add({"shard_c4",
+                    absl::StrCat("sequence parallelism cuts nothing: no value matches its rows; ",
+                                 DimsText(sizes_)),
+                    absl::StrCat("no --sequence-parallel, ", kHintOfRows)});
+      }
     }
     // Of one rank alone no piece can be made, and nothing is held twice.
     if (config_.zero >= 1 && DataRanks() > 1 && !StoresPieces()) {
-      Add("shard_c5", absl::StrCat("zero ", config_.zero, " stores nothing in pieces: ", spec_.name,
-                                   " has no store of states that fits"));
+      found_.Add({"shard_c5",
+                  absl::StrCat("zero ", config_.zero, " stores nothing in pieces: ", spec_.name,
+                               " has no store of states that fits"),
+                  absl::StrCat("zero 0, a --strategy with a store of states over ", DataAxes(),
+                               ", or --allow-replicated")});
     }
     return std::move(found_);
   }
 
  private:
   void AddAxis(absl::string_view axis, int64_t ranks) {
-    Add("shard_c3", absl::StrCat(axis, " ", ranks,
-                                 " cuts nothing, its ranks would all do the same: ", spec_.name,
-                                 " gives it to ", DimsGiven(spec_, axis)));
-  }
-
-  void Add(const char* label, absl::string_view text) {
-    found_.Add({label, absl::StrCat(text, "; ", DimsText(sizes_)), kHint});
+    found_.Add({"shard_c3",
+                absl::StrCat(axis, " ", ranks,
+                             " cuts nothing, its ranks would all do the same: ", spec_.name,
+                             " gives it to ", DimsGiven(spec_, axis), "; ", DimsText(sizes_)),
+                kHintOfRows});
   }
 
   // Whether an input or a forward value that is brought home would be elsewhere without it.
@@ -101,9 +110,11 @@ class Finder {
     MGC_ASSIGN_OR_RETURN(const MeshStrategy a, BindStrategy(spec_, config_, sizes_));
     MGC_ASSIGN_OR_RETURN(const MeshStrategy b, BindStrategy(spec_, without, sizes_));
     for (size_t i = 0; i < graph_.values().size(); ++i) {
-      const Value& value = graph_.values()[i];
-      const ValueNames names = NamesOf(graph_, static_cast<ValueId>(i));
-      const bool placed = value.producer == kNone || a.strategy.HasHome(value.type, names);
+      const ValueId id = static_cast<ValueId>(i);
+      const Value& value = graph_.value(id);
+      const ValueNames names = NamesOf(graph_, id);
+      const bool placed =
+          value.producer == kNone || a.strategy.HomeOf(graph_, id, graph_.mesh()).has_value();
       if (placed && a.strategy.Seed(value.type, names) != b.strategy.Seed(value.type, names)) {
         return true;
       }
@@ -117,9 +128,11 @@ class Finder {
     });
   }
 
-  int64_t DataRanks() const {
-    return graph_.mesh().Size(graph_.mesh().Find("dp").AsSet() | graph_.mesh().Find("cp").AsSet());
+  AxisSet AxesOfData() const {
+    return graph_.mesh().Find("dp").AsSet() | graph_.mesh().Find("cp").AsSet();
   }
+  int64_t DataRanks() const { return graph_.mesh().Size(AxesOfData()); }
+  std::string DataAxes() const { return graph_.mesh().GroupName(AxesOfData()); }
 
   const Graph& graph_;
   const ParallelConfig& config_;

@@ -75,6 +75,18 @@ TEST(IdleRequestsTest, AnAxisThatCutsNothing) {
             "--strategy with rows for the model's dims, or --allow-replicated");
 }
 
+// Each dim is named once, however it is written, and a long list ends.
+TEST(IdleRequestsTest, DimsOfManyRows) {
+  std::string rows = "row * { \"a#1\" -> cp }\nrow (\"a#1\", z) { \"a#1\" -> cp }\n";
+  for (int i = 0; i < 14; ++i) rows += "row * { d" + std::to_string(i) + " -> cp }\n";
+  const absl::StatusOr<StrategySpec> spec =
+      ParseStrategy("strategy @many {\n" + rows + "}", "many.mgc");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const std::string said = IdleOf(kMixer, Config(1, 2, 1), *spec).ToString();
+  EXPECT_TRUE(absl::StrContains(said, "many gives it to \"a#1\", d0, d1, ")) << said;
+  EXPECT_TRUE(absl::StrContains(said, "d10, ... and 3 more; ")) << said;
+}
+
 // A parameter that is only kept is cut, and every rank does all of the work.
 TEST(IdleRequestsTest, ACutOfWhatNothingReadsIsIdle) {
   EXPECT_EQ(LabelsOf(IdleOf(R"(graph @g training (
@@ -91,7 +103,9 @@ TEST(IdleRequestsTest, ACutOfWhatNothingReadsIsIdle) {
 TEST(IdleRequestsTest, SequenceParallelismWithoutAStream) {
   ParallelConfig config = Config(2, 1, 1);
   config.sequence_parallel = true;
-  EXPECT_EQ(LabelsOf(IdleOf(kMixer, config)), (Labels{"shard_c4"}));
+  const Diagnostics found = IdleOf(kMixer, config);
+  EXPECT_EQ(LabelsOf(found), (Labels{"shard_c4"}));
+  EXPECT_TRUE(absl::StrContains(found.ToString(), "nearest legal: no --sequence-parallel, a "));
   EXPECT_EQ(LabelsOf(IdleOf(kStream, config)), Labels{});
 }
 
@@ -103,7 +117,10 @@ TEST(IdleRequestsTest, ZeroWithoutAStore) {
   config.zero = 1;
   const std::string said = IdleOf(kMixer, config, *spec).ToString();
   EXPECT_TRUE(absl::StrContains(said, "bare has no store of states that fits")) << said;
-  EXPECT_TRUE(absl::StrContains(said, "[shard_c5]")) << said;
+  EXPECT_TRUE(absl::StrContains(said,
+                                "[shard_c5]; nearest legal: zero 0, a --strategy with a store of "
+                                "states over dp, or --allow-replicated"))
+      << said;
   config.world_size = 1;
   EXPECT_EQ(LabelsOf(IdleOf(kMixer, config, *spec)), Labels{});
 }

@@ -27,6 +27,10 @@ absl::StatusOr<Sharding> PinnedSharding(const std::string& text, const TensorTyp
   for (absl::string_view dim : absl::StrSplit(text, ',')) {
     std::vector<std::string> held;
     for (absl::string_view axis : absl::StrSplit(dim, '*')) {
+      if (const auto part = strategy.parts.find(axis); part != strategy.parts.end()) {
+        for (AxisId whole : part->second) held.push_back(mesh.name(whole));
+        continue;
+      }
       const absl::string_view name = axis.substr(0, axis.find('.'));
       const bool one_rank =
           mesh.Find(name).empty() && std::find(usual.begin(), usual.end(), name) != usual.end();
@@ -59,7 +63,7 @@ class Homes {
   std::vector<Sharding> TargetsOf(const Node& node, const std::vector<Sharding>& produced) const {
     std::vector<Sharding> targets;
     for (size_t r = 0; r < produced.size(); ++r) {
-      targets.push_back(Target(node.outputs[r], node, produced[r], Kept(node, produced, r)));
+      targets.push_back(Target(node.outputs[r], produced[r], Kept(node, produced, r)));
     }
     return targets;
   }
@@ -67,22 +71,22 @@ class Homes {
   // The rule "claims": weights claim axes first, then a weight's gradient, which closes its whole
   // dims, the other operands from left to right, last the homes of results.
   void ClaimInOrder(const Node& node, const FactorRule& rule, Claims* claims) const {
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (uses_.IsWeight(node.inputs[i]))
-        claims->Claim(rule.operands[i], made_.Home(node.inputs[i]));
-    }
+    const std::vector<size_t> order = uses_.ClaimOrder(node);
+    const auto is_weight = [&](size_t i) { return uses_.IsWeight(node.inputs[i]); };
+    const auto others = std::find_if_not(order.begin(), order.end(), is_weight);
+    const auto claim = [&](size_t i) {
+      claims->Claim(rule.operands[i], made_.Home(node.inputs[i]));
+    };
+    std::for_each(order.begin(), others, claim);
     for (size_t r = 0; r < node.outputs.size(); ++r) {
       const ValueId weight = uses_.WeightOfGradient(node.outputs[r]);
       if (weight != kNone) claims->ClaimClosed(rule.results[r], made_.Home(weight));
     }
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (!uses_.IsWeight(node.inputs[i]))
-        claims->Claim(rule.operands[i], made_.Home(node.inputs[i]));
-    }
+    std::for_each(others, order.end(), claim);
     for (size_t r = 0; r < node.outputs.size(); ++r) {
       const ValueId primal = source_.value(node.outputs[r]).primal;
-      if (HasHome(node, node.outputs[r])) {
-        claims->Claim(rule.results[r], HomeOf(node.outputs[r]));
+      if (const absl::optional<Sharding> home = HomeOf(node.outputs[r]); home.has_value()) {
+        claims->Claim(rule.results[r], *home);
       } else if (primal != kNone) {
         claims->Claim(rule.results[r], made_.Home(primal));
       }
@@ -107,9 +111,11 @@ class Homes {
   }
 
   // Where a produced value goes once `kept` stays owed: its home.
-  Sharding Target(ValueId old, const Node& node, const Sharding& produced, AxisSet kept) const {
+  Sharding Target(ValueId old, const Sharding& produced, AxisSet kept) const {
     const Value& value = source_.value(old);
-    if (kept.empty() && HasHome(node, old)) return HomeOf(old);
+    if (const absl::optional<Sharding> home = HomeOf(old); kept.empty() && home.has_value()) {
+      return *home;
+    }
     const AxisSet paid = produced.Owed() - kept;
     Sharding target = Paid(produced, paid);
     if (value.primal == kNone) return target;
@@ -124,15 +130,8 @@ class Homes {
   }
 
  private:
-  // A result of `node` that the strategy brings home, and where that is. A piece of the residual
-  // stream that cannot be cut as the stream is, a slice of it, has no home.
-  bool HasHome(const Node& node, ValueId result) const {
-    return node.phase == Phase::kForward &&
-           strategy_.HasHome(source_.type(result), NamesOf(source_, result)) &&
-           strategy_.Allows(source_.type(result), HomeOf(result), made_.mesh());
-  }
-  Sharding HomeOf(ValueId result) const {
-    return strategy_.Seed(source_.type(result), NamesOf(source_, result));
+  absl::optional<Sharding> HomeOf(ValueId result) const {
+    return strategy_.HomeOf(source_, result, made_.mesh());
   }
 
   // What result `result` of a node goes on owing.
@@ -258,7 +257,7 @@ class Sharder {
       Emit(local, node, {dims});
       return absl::OkStatus();
     }
-    const Sharding target = homes_.Target(node.outputs[0], node, dims, AxisSet());
+    const Sharding target = homes_.Target(node.outputs[0], dims, AxisSet());
     const std::string name = source_.value(node.outputs[0]).name;
     ValueId sum = local.inputs[0];
     if (local.inputs.size() > 1) sum = made_.Append(local, node.outputs[0], dims, name + ".part");

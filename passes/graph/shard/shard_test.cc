@@ -265,6 +265,22 @@ TEST_F(ShardTest, PinsWin) {
   EXPECT_EQ(ShardingOf(graph, "z"), "@m[dp,-]");
 }
 
+// The strategy's parts of an axis that needed no split: one is the axis, the other has one rank.
+TEST_F(ShardTest, APinMayNamePartsOfAnAxisThatIsWhole) {
+  strategy_.parts = {{"tp.0", mesh_.Find("tp")}, {"tp.1", {}}};
+  const Graph graph = MustShard(R"(graph @g training (data %x: f32[rows=6,embed=4]) {
+    %p = reshard(%x) {pin=1, sharding="tp.1,tp.0"}
+    %q = reshard(%x) {pin=1, sharding="tp.0*tp.1,-"}
+    %r = add(%p, %p)
+    %t = total(%q)
+    %u = total(%r)
+    report "t" = %t
+    report "u" = %u
+  })");
+  EXPECT_EQ(ShardingOf(graph, "p"), "@m[-,tp]");
+  EXPECT_EQ(ShardingOf(graph, "q"), "@m[tp,-]");
+}
+
 TEST_F(ShardTest, APinThatDoesNotFitIsRefused) {
   const auto error = [&](const char* pin) {
     const std::string text = absl::StrCat(R"(graph @g training (data %x: f32[rows=6,embed=3]) {

@@ -38,7 +38,7 @@ bool Holds(StrategyCondition when, const ParallelConfig& config) {
   return false;
 }
 
-// Splits the mesh's axes as the strategy says, and knows the parts that need no split.
+// Splits the mesh's axes as the strategy says and binds its rows to them.
 class Binder {
  public:
   Binder(const StrategySpec& spec, const ParallelConfig& config, const SizeByDim& sizes)
@@ -72,7 +72,8 @@ class Binder {
       return absl::OkStatus();
     }
     // One part is the axis, the other has one rank.
-    same_[absl::StrCat(split.axis, shared == 1 ? ".1" : ".0")] = split.axis;
+    bound_.strategy.parts[absl::StrCat(split.axis, shared == 1 ? ".1" : ".0")] = whole;
+    bound_.strategy.parts[absl::StrCat(split.axis, shared == 1 ? ".0" : ".1")] = {};
     return absl::OkStatus();
   }
 
@@ -91,8 +92,8 @@ class Binder {
   AxisList AxesOf(const std::vector<std::string>& names) const {
     AxisList axes;
     for (const std::string& name : names) {
-      const auto same = same_.find(name);
-      axes.Append(bound_.mesh.Find(same == same_.end() ? name : same->second));
+      const auto part = bound_.strategy.parts.find(name);
+      axes.Append(part == bound_.strategy.parts.end() ? bound_.mesh.Find(name) : part->second);
     }
     return axes;
   }
@@ -101,7 +102,6 @@ class Binder {
   const ParallelConfig& config_;
   const SizeByDim& sizes_;
   MeshStrategy bound_;
-  std::map<std::string, std::string> same_;  // a part of an axis that is the whole axis
 };
 
 }  // namespace
@@ -141,8 +141,24 @@ bool Strategy::HasHome(const TensorType& type, const ValueNames& names) const {
                      [&](const StrategyRow& row) { return row.home && Matches(row, type, names); });
 }
 
+absl::optional<Sharding> Strategy::HomeOf(const Graph& graph, ValueId id, const Mesh& mesh) const {
+  const Value& value = graph.value(id);
+  if (value.producer == kNone || graph.node(value.producer).phase != Phase::kForward) {
+    return absl::nullopt;
+  }
+  const ValueNames names = NamesOf(graph, id);
+  if (!HasHome(value.type, names)) return absl::nullopt;
+  Sharding home = Seed(value.type, names);
+  if (!Allows(value.type, home, mesh)) return absl::nullopt;
+  return home;
+}
+
+bool Strategy::Allows(const Dim& dim, int64_t pieces) const {
+  return dim.size % pieces == 0 || dim.multiple != 1 || uneven.count(dim.name) > 0;
+}
+
 bool Strategy::Allows(const Dim& dim, const AxisList& axes, const Mesh& mesh) const {
-  return dim.size % mesh.Size(axes) == 0 || dim.multiple != 1 || uneven.count(dim.name) > 0;
+  return Allows(dim, mesh.Size(axes));
 }
 
 bool Strategy::Allows(const TensorType& type, const Sharding& sharding, const Mesh& mesh) const {

@@ -66,6 +66,8 @@ struct Strategy {
   std::vector<StorageRow> storage;  // the first whose scope matches holds
   std::map<std::string, GatherTaken, std::less<>> gathers;
   std::set<std::string, std::less<>> uneven = {};  // dims whose pieces need not be equal
+  // Parts of axes that needed no split, `tp.0` and `tp.1`: the whole axis, or none, of one rank.
+  std::map<std::string, AxisList, std::less<>> parts = {};
 
   // The sharding the rows give a value; an axis is used at most once, earlier rows and dims first.
   Sharding Seed(const TensorType& type, const ValueNames& names = {}) const;
@@ -73,8 +75,12 @@ struct Strategy {
   std::vector<SeededDim> SeedDims(const TensorType& type, const ValueNames& names = {}) const;
   // Whether a forward value is brought home to its Seed.
   bool HasHome(const TensorType& type, const ValueNames& names = {}) const;
-  // Whether a dim may be cut over these axes: into equal pieces, unless it is `uneven` or has a
-  // multiple, to which every rank's room is rounded up anyway.
+  // Where a value of a graph is brought by that; nothing where it is no forward value, has no home,
+  // or cannot be cut as its home is, as a slice of the residual stream.
+  absl::optional<Sharding> HomeOf(const Graph& graph, ValueId id, const Mesh& mesh) const;
+  // Whether a dim may be cut into so many pieces, or over these axes: equal ones, unless it is
+  // `uneven` or has a multiple, to which every rank's room is rounded up anyway.
+  bool Allows(const Dim& dim, int64_t pieces) const;
   bool Allows(const Dim& dim, const AxisList& axes, const Mesh& mesh) const;
   bool Allows(const TensorType& type, const Sharding& sharding, const Mesh& mesh) const;
   AxisSet StorageOf(absl::string_view parameter) const;

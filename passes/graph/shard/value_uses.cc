@@ -1,6 +1,7 @@
 #include "passes/graph/shard/value_uses.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "graph/ir/op.h"
 #include "graph/ir/step_vector.h"
@@ -87,6 +88,14 @@ bool ValueUses::OnlyMoves(const Node& node) const {
   const bool moves = node.op->linearity == Linearity::kSeparate && node.op->flops_per_point == 0;
   return moves &&
          graph_.type(node.inputs[0]).NumElements() == graph_.type(node.outputs[0]).NumElements();
+}
+
+std::vector<size_t> ValueUses::ClaimOrder(const Node& node) const {
+  std::vector<size_t> order(node.inputs.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_partition(order.begin(), order.end(),
+                        [&](size_t i) { return IsWeight(node.inputs[i]); });
+  return order;
 }
 
 bool ValueUses::StaysOwed(ValueId id) const {

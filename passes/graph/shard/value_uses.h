@@ -24,6 +24,9 @@ class ValueUses {
   explicit ValueUses(const Graph& graph);
 
   bool IsWeight(ValueId id) const { return is_weight_[Index(id)]; }
+  // The operands of a node in the order in which they claim axes: weights, then the others, from
+  // left to right.
+  std::vector<size_t> ClaimOrder(const Node& node) const;
   // The weight whose gradient this is, or kNone: of a parameter, what its accumulator collects.
   ValueId WeightOfGradient(ValueId id) const { return gradient_of_[Index(id)]; }
   // Optimizer state of a parameter.
