@@ -67,8 +67,14 @@ DimClasses::DimClasses(const Graph& graph) {
   MakeClasses(graph);
 }
 
-int DimClasses::Root(int dim) const {
-  while (parents_[static_cast<size_t>(dim)] != dim) dim = parents_[static_cast<size_t>(dim)];
+// Halves the way on its walk: the least dim is the root, and ways that are never shortened are as
+// long as a model whose parameters are declared in reverse.
+int DimClasses::Root(int dim) {
+  while (parents_[static_cast<size_t>(dim)] != dim) {
+    int& parent = parents_[static_cast<size_t>(dim)];
+    parent = parents_[static_cast<size_t>(parent)];
+    dim = parent;
+  }
   return dim;
 }
 

@@ -45,7 +45,7 @@ class DimClasses {
 
  private:
   size_t First(ValueId value) const { return first_[static_cast<size_t>(value)]; }
-  int Root(int dim) const;
+  int Root(int dim);
   void Unite(const Graph& graph, const Node& node);
   void MakeClasses(const Graph& graph);
 

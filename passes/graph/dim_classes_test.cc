@@ -1,6 +1,8 @@
 #include "passes/graph/dim_classes.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -91,6 +93,26 @@ TEST(DimClassesTest, AMergedDimIsAClassOfItsOwn) {
   EXPECT_EQ(TypeOf(named, "r"), "f32[r#0=32,w#0=16]");
   EXPECT_EQ(TypeOf(named, "s"), TypeOf(named, "x"));
   EXPECT_TRUE(CheckGraph(named).ok());
+}
+
+// Sums of parameters that are declared in reverse: each sum finds the class under another dim than
+// the one before it. To walk through all of these for each dim takes minutes.
+TEST(DimClassesTest, ParametersDeclaredInReverse) {
+  constexpr int kParams = 500'000;
+  GraphBuilder builder("g");
+  const TensorType type{DType::kF32, {{1, "", 1}}};
+  std::vector<ValueId> params;
+  params.reserve(kParams);
+  for (int p = 0; p < kParams; ++p) {
+    params.push_back(builder.AddInput(absl::StrCat("p", p), type, InputKind::kParam));
+  }
+  std::reverse(params.begin(), params.end());
+  ValueId sum = params[0];
+  for (int p = 1; p < kParams; ++p) {
+    sum = builder.Emit("add", {sum, params[static_cast<size_t>(p)]}, {}, Node(),
+                       absl::StrCat("sum", p));
+  }
+  EXPECT_EQ(DimClasses(std::move(builder).Finish()).classes().size(), 1u);
 }
 
 }  // namespace
