@@ -107,6 +107,10 @@ constexpr PassEntry kPasses[] = {
 
 }  // namespace
 
+bool IsRefusal(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status);
+}
+
 Graph PrepareModel(const Graph& logical, std::vector<std::string>* notes) {
   return NameDims(FreezeUnused(Unpack(logical, notes), notes));
 }

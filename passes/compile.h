@@ -40,6 +40,9 @@ Graph PrepareModel(const Graph& logical, std::vector<std::string>* notes);
 absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
                              const CompileOptions& options);
 
+// Whether an error of Compile refuses what it was asked for. Any other is a failure of ours.
+bool IsRefusal(const absl::Status& status);
+
 // The passes of Compile, in order. A name that occurs twice is one pass on two levels.
 absl::Span<const PassEntry> CompilePasses();
 

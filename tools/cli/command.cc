@@ -9,6 +9,7 @@
 #include <new>
 #include <system_error>
 
+#include "passes/compile.h"
 #include "tools/cli/output.h"
 #include "tools/cli/parallel_flags.h"
 
@@ -95,6 +96,10 @@ absl::optional<int> ParseStrictly(Flags* flags, const Words& arguments, absl::st
   if (absl::optional<int> code = ParseOrEnd(flags, arguments, &parsed)) return code;
   if (!parsed.errors.empty()) return Refuse(parsed.errors, {}, command);
   return absl::nullopt;
+}
+
+int FailToCompile(const absl::Status& status) {
+  return Fail(status, IsRefusal(status) ? kExitInfeasible : kExitFailed);
 }
 
 }  // namespace mgc

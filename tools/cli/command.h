@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/optional.h"
 #include "tools/cli/flags.h"
 
@@ -25,6 +26,10 @@ absl::optional<int> ParseOrEnd(Flags* flags, const Words& arguments, ParsedFlags
 
 // The same, and any error of the command line ends the command.
 absl::optional<int> ParseStrictly(Flags* flags, const Words& arguments, absl::string_view command);
+
+// Prints the error of a compilation, or of what it begins with; its exit code: kExitInfeasible for
+// a refusal, kExitFailed for a failure of ours.
+int FailToCompile(const absl::Status& status);
 
 // Subcommands of mgc-plan. These two also work from flags alone:
 int GroupsCommand(const Words& arguments);

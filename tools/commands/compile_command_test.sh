@@ -85,6 +85,8 @@ refuse 3 'there is none to place [P18]' mgc-compile flat.mgc --pp 2 --pipeline-l
 expect 0 '' mgc-plan cuts flat.mgc --pp 2
 grep -q '^y  .*  cut$' stdout || fail 'the cut by cost is not listed'
 grep -q '^squares' stdout && fail 'a place is listed that its neighbour is better than'
+expect 4 'nowhere' mgc-plan cuts flat.mgc --pp 2 --cluster nowhere
+expect 4 'nowhere' mgc-plan dims flat.mgc --cluster nowhere
 expect 0 '' mgc-plan cuts flat.mgc --pp 2 --all
 says 'squares    256 B'
 expect 0 '' mgc-plan cuts flat.mgc --pp 2 --cuts squares

@@ -20,8 +20,7 @@ constexpr char kCuts[] = "mgc-plan cuts";
 
 absl::StatusOr<std::vector<CutPoint>> CutsOf(const ModelSource& source,
                                              const ParallelConfig& config,
-                                             const std::string& machine_name) {
-  MGC_ASSIGN_OR_RETURN(const Machine machine, LoadMachine(machine_name));
+                                             const Machine& machine) {
   std::vector<std::string> notes;
   MGC_ASSIGN_OR_RETURN(const Graph graph, BuildGraph(source, config, /*vocab_multiple=*/1, &notes));
   PrintNotes(notes);
@@ -75,9 +74,10 @@ int CutsCommand(const Words& arguments) {
   if (!parsed.errors.empty() || !violations.empty()) {
     return Refuse(parsed.errors, violations, kCuts);
   }
-  const absl::StatusOr<std::vector<CutPoint>> points =
-      CutsOf(*source, config, cluster.value_or(kDefaultMachine));
-  if (!points.ok()) return Fail(points.status(), kExitInfeasible);
+  const absl::StatusOr<Machine> machine = LoadMachine(cluster.value_or(kDefaultMachine));
+  if (!machine.ok()) return Fail(machine.status(), kExitBadModel);
+  const absl::StatusOr<std::vector<CutPoint>> points = CutsOf(*source, config, *machine);
+  if (!points.ok()) return FailToCompile(points.status());
   return Finish(json ? PlacesJson(*points) : PlacesText(*points, all));
 }
 

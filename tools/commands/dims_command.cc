@@ -18,10 +18,10 @@ namespace {
 constexpr char kDims[] = "mgc-plan dims";
 
 absl::StatusOr<std::string> ReportOf(const ModelSource& source, const ParallelConfig& config,
-                                     const std::string& machine, bool json) {
+                                     const Machine& machine, bool json) {
   CompileOptions options;
   options.parallel = config;
-  MGC_ASSIGN_OR_RETURN(options.machine, LoadMachine(machine));
+  options.machine = machine;
   std::vector<std::string> notes;
   MGC_ASSIGN_OR_RETURN(const Graph graph, BuildGraph(source, config, /*vocab_multiple=*/1, &notes));
   PrintNotes(notes);
@@ -67,9 +67,10 @@ int DimsCommand(const Words& arguments) {
   if (!parsed.errors.empty() || !violations.empty()) {
     return Refuse(parsed.errors, violations, kDims);
   }
-  const absl::StatusOr<std::string> report =
-      ReportOf(*source, config, cluster.value_or(kDefaultMachine), json);
-  return report.ok() ? Finish(*report) : Fail(report.status(), kExitInfeasible);
+  const absl::StatusOr<Machine> machine = LoadMachine(cluster.value_or(kDefaultMachine));
+  if (!machine.ok()) return Fail(machine.status(), kExitBadModel);
+  const absl::StatusOr<std::string> report = ReportOf(*source, config, *machine, json);
+  return report.ok() ? Finish(*report) : FailToCompile(report.status());
 }
 
 }  // namespace mgc

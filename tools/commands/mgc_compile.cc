@@ -287,7 +287,7 @@ int CompileAndWrite(const ModelSource& source, const ParallelConfig& config,
   PrintNotes(notes);
   absl::optional<std::string> named = flags.parallel.strategy;
   const absl::StatusOr<std::string> chosen = LayOutIfUnnamed(*graph, source.dims, &named, &options);
-  if (!chosen.ok()) return Fail(chosen.status(), kExitInfeasible);
+  if (!chosen.ok()) return FailToCompile(chosen.status());
   if (!chosen->empty()) PrintNotes({*chosen});
   for (auto& option : OptionsOf(named, options.strategy)) {
     options.flags.push_back(std::move(option));
@@ -295,11 +295,7 @@ int CompileAndWrite(const ModelSource& source, const ParallelConfig& config,
   Dumps dumps(flags);
   absl::StatusOr<Plan> plan = CompileWith(*graph, source, std::move(options), &dumps);
   if (absl::IsCancelled(plan.status())) return Write(flags, {}, &dumps);
-  if (!plan.ok()) {
-    const bool infeasible =
-        absl::IsInvalidArgument(plan.status()) || absl::IsFailedPrecondition(plan.status());
-    return Fail(plan.status(), infeasible ? kExitInfeasible : kExitFailed);
-  }
+  if (!plan.ok()) return FailToCompile(plan.status());
   if (const int code = Accept(flags, &dumps, &*plan); code != kExitOk) return code;
   absl::Status missing;
   std::vector<OutputFile> results =
