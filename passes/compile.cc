@@ -45,8 +45,8 @@ absl::StatusOr<PassForm> RunFreezeUnused(PassForm form, Context /*context*/) {
 // A graph that names no layers has one for each stage.
 absl::StatusOr<Graph> WithLayers(const Graph& logical, Context context) {
   if (LayersOf(logical).named) return logical;
-  const int64_t stages = static_cast<int64_t>(context.placement.stages.size());
-  return CutIntoLayers(logical, {stages, context.parallel.layout.cuts}, context.machine);
+  MGC_ASSIGN_OR_RETURN(const CutRequest request, CutRequestOf(context.parallel, context.placement));
+  return CutIntoLayers(logical, request, context.machine);
 }
 
 // The compiler.

@@ -1,120 +1,135 @@
 #include "passes/cut_layers.h"
 
 #include <algorithm>
-#include <limits>
-#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/diagnostic.h"
 #include "graph/base/status.h"
 #include "graph/base/suggest.h"
-#include "graph/plan/plan.h"
+#include "graph/ir/op.h"
+#include "graph/types/factor_rule.h"
+#include "passes/choose_cuts.h"
+#include "passes/config/rank_groups.h"
 #include "passes/graph/rewrite.h"
 #include "passes/plan/time/cost.h"
 
 namespace mgc {
 namespace {
 
-int64_t BytesOfType(const TensorType& type) { return type.NumElements() * SizeOf(type.dtype); }
-
-// A node as an instruction on one rank, for its costs.
-int64_t NodeNs(const Graph& graph, const Node& node, const CostModel& costs) {
-  Segment segment;
-  segment.formals = {{}};
-  Instr instr;
-  instr.op = node.op;
-  instr.attrs = node.attrs;
-  const auto slot = [&](ValueId id) {
-    const TensorType& type = graph.type(id);
-    segment.slots.push_back({"", type, Sharding::Whole(type.ndim()), 0, 0, BytesOfType(type)});
-    return static_cast<int>(segment.slots.size()) - 1;
-  };
-  for (ValueId id : node.inputs) instr.inputs.push_back(slot(id));
-  for (ValueId id : node.outputs) instr.outputs.push_back(slot(id));
-  return ComputeNs(costs, segment, instr);
-}
-
-// Chooses places so that the slowest layer is fastest.
-class Chooser {
+// What one rank has of each value, and how long each node takes it, if nothing but samples is cut.
+class OneRank {
  public:
-  // `ends`: when the node before each place has ended, then the end of all.
-  Chooser(const std::vector<CutPoint>& points, const std::vector<int64_t>& ends,
-          const Machine& machine)
-      : points_(points), ends_(ends), tier_(machine.tiers.back()) {
-    for (size_t p = 0; p < points.size(); ++p) {
-      if (points[p].narrow) candidates_.push_back(p);
+  OneRank(const Graph& graph, const Mesh& mesh, const Machine& machine)
+      : graph_(graph), mesh_(mesh), costs_{mesh, machine, no_stages_}, dp_(mesh.Find("dp")) {
+    for (const Value& value : graph.values()) {
+      shardings_.push_back(Sharding::Whole(value.type.ndim()));
+    }
+    for (const GraphInput& input : graph.inputs()) {
+      const std::vector<Dim>& dims = graph.type(input.value).dims;
+      if (input.kind != InputKind::kData || dims.empty() || dims[0].name != kSampleDim) continue;
+      if (dims[0].size % mesh.Size(dp_) == 0) ShardingOfValue(input.value).dims[0] = dp_;
+    }
+    int64_t end = 0;
+    for (const Node& node : graph.nodes()) {
+      end = std::min(end + Take(node), kMaxNs / 4);
+      ends_.push_back(end);
     }
   }
 
-  // `count` places, ascending; there are as many.
-  std::vector<size_t> Run(size_t count) {
-    if (candidates_.size() < count) {
-      candidates_.resize(points_.size());
-      for (size_t p = 0; p < points_.size(); ++p) candidates_[p] = p;
-    }
-    // Best way to place the last of so many cuts at a candidate.
-    std::vector<std::vector<Way>> ways(count, std::vector<Way>(candidates_.size()));
-    for (size_t k = 0; k < count; ++k) {
-      for (size_t c = k; c < candidates_.size(); ++c) {
-        ways[k][c] = k == 0 ? Way{LayerNs(kStart, c), Bytes(c), 0}
-                            : Best(ways[k - 1], k - 1, c, c, Bytes(c));
-      }
-    }
-    Way last = Best(ways[count - 1], count - 1, candidates_.size(), kEnd, 0);
-    std::vector<size_t> chosen(count);
-    for (size_t k = count; k-- > 0;) {
-      chosen[k] = candidates_[last.from];
-      last = ways[k][last.from];
-    }
-    return chosen;
-  }
+  int64_t Bytes(ValueId id) const { return BytesOfTile(id, shardings_[static_cast<size_t>(id)]); }
+  // When each node has ended, one after the other.
+  const std::vector<int64_t>& ends() const { return ends_; }
 
  private:
-  static constexpr size_t kStart = std::numeric_limits<size_t>::max();
-  static constexpr size_t kEnd = kStart - 1;
+  Sharding& ShardingOfValue(ValueId id) { return shardings_[static_cast<size_t>(id)]; }
 
-  struct Way {
-    int64_t slowest_ns = kMaxNs;
-    int64_t bytes = 0;
-    size_t from = 0;  // candidate of the cut before
-  };
-
-  int64_t Bytes(size_t candidate) const { return points_[candidates_[candidate]].bytes; }
-
-  // Between two cuts, with what crosses them.
-  int64_t LayerNs(size_t from, size_t to) const {
-    const int64_t begin = from == kStart ? 0 : ends_[candidates_[from]];
-    const int64_t end = to == kEnd ? ends_.back() : ends_[candidates_[to]];
-    double crossing = 0;
-    if (from != kStart) crossing += static_cast<double>(Bytes(from));
-    if (to != kEnd) crossing += static_cast<double>(Bytes(to));
-    const double seconds = crossing / (tier_.bandwidth * tier_.efficiency);
-    return end - begin + static_cast<int64_t>(std::min(seconds * 1e9, double{kMaxNs / 4}));
+  int64_t BytesOfTile(ValueId id, const Sharding& sharding) const {
+    const TensorType& type = graph_.type(id);
+    return std::min(LocalElements(type, sharding, mesh_) * SizeOf(type.dtype), kMostBytes);
   }
 
-  // To `to` from the best candidate before `end`, of which `first` is the first.
-  Way Best(const std::vector<Way>& ways, size_t first, size_t end, size_t to, int64_t bytes) const {
-    Way best;
-    for (size_t c = first; c < end; ++c) {
-      const Way way{std::max(ways[c].slowest_ns, LayerNs(c, to)), ways[c].bytes + bytes, c};
-      const bool better =
-          c == first || std::tie(way.slowest_ns, way.bytes) < std::tie(best.slowest_ns, best.bytes);
-      if (better) best = way;
+  // The axes that cut a node's factors as they cut its operands: each one factor, or none where
+  // what is made could not be said to be cut.
+  FactorAxes AxesOf(const FactorRule& rule, const Node& node) {
+    std::vector<const Sharding*> operands;
+    for (ValueId id : node.inputs) operands.push_back(&ShardingOfValue(id));
+    FactorAxes axes = FactorAxesOf(rule, operands, {}, mesh_);
+    AxisSet used;
+    for (size_t f = 0; f < axes.size(); ++f) {
+      if (rule.factors[f].whole || used.Intersects(axes[f].AsSet())) axes[f] = {};
+      used |= axes[f].AsSet();
     }
-    return best;
+    return Representable(rule, axes, mesh_) ? axes : FactorAxes(axes.size());
   }
 
-  const std::vector<CutPoint>& points_;
-  const std::vector<int64_t>& ends_;
-  const NetworkTier& tier_;
-  std::vector<size_t> candidates_;
+  // Cuts what the node makes; its time, as an instruction.
+  int64_t Take(const Node& node) {
+    const FactorRule rule = RuleOf(graph_, node);
+    const FactorAxes axes = AxesOf(rule, node);
+    Segment segment;
+    segment.formals = {{}};
+    Instr instr;
+    instr.op = node.op;
+    instr.attrs = node.attrs;
+    const auto slot = [&](ValueId id, Sharding sharding) {
+      const int64_t bytes = BytesOfTile(id, sharding);
+      segment.slots.push_back({"", graph_.type(id), std::move(sharding), 0, 0, bytes});
+      return static_cast<int>(segment.slots.size()) - 1;
+    };
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      instr.inputs.push_back(slot(node.inputs[i], ShardingOf(rule.operands[i], axes)));
+    }
+    for (size_t r = 0; r < node.outputs.size(); ++r) {
+      Sharding& made = ShardingOfValue(node.outputs[r]);
+      made = ShardingOf(rule.results[r], axes);
+      instr.outputs.push_back(slot(node.outputs[r], made));
+    }
+    return ComputeNs(costs_, segment, instr);
+  }
+
+  // What no device holds is not told apart: sums stay in range.
+  static constexpr int64_t kMostBytes = int64_t{1} << 40;
+
+  const Graph& graph_;
+  const Mesh& mesh_;
+  const std::vector<StagePlace> no_stages_;  // ops alone are timed
+  const CostModel costs_;
+  const AxisList dp_;
+  std::vector<Sharding> shardings_;  // by value
+  std::vector<int64_t> ends_;
 };
 
+// By cost: the narrow places if they are enough.
+std::vector<size_t> Choose(const std::vector<CutPoint>& points, const std::vector<int64_t>& ends,
+                           const CutRequest& request, const Machine& machine) {
+  const CostModel costs{request.mesh, machine, request.stages};
+  std::vector<const NetworkTier*> tiers;
+  for (size_t s = 1; s < request.stages.size(); ++s) {
+    const int from = request.stages[s - 1].rank_class;
+    const int to = request.stages[s].rank_class;
+    tiers.push_back(from == to ? nullptr : &TransferTier(costs, from, to));
+  }
+  std::vector<size_t> candidates;
+  for (const bool narrow : {true, false}) {
+    if (candidates.size() >= tiers.size()) break;
+    candidates.clear();
+    for (size_t p = 0; p < points.size(); ++p) {
+      if (points[p].narrow || !narrow) candidates.push_back(p);
+    }
+  }
+  std::vector<CutPlace> places;
+  for (const size_t p : candidates) places.push_back({ends[p], points[p].bytes});
+  std::vector<size_t> chosen = ChooseCuts(places, ends.back(), tiers);
+  for (size_t& place : chosen) place = candidates[place];
+  return chosen;
+}
+
 // Counts what crosses behind every node.
-std::vector<CutPoint> AllPlaces(const Graph& graph) {
+std::vector<CutPoint> AllPlaces(const Graph& graph, const OneRank& rank) {
   const std::vector<Node>& nodes = graph.nodes();
   std::vector<CutPoint> points(nodes.empty() ? 0 : nodes.size() - 1);
   const std::vector<std::vector<NodeId>> users = graph.Users();
@@ -127,8 +142,8 @@ std::vector<CutPoint> AllPlaces(const Graph& graph) {
       if (graph.FindInput(id)->kind != InputKind::kParam) continue;  // a stage loads its data
       made = users[v].front();
     }
-    change[static_cast<size_t>(made)] += BytesOfType(graph.type(id));
-    change[static_cast<size_t>(users[v].back())] -= BytesOfType(graph.type(id));
+    change[static_cast<size_t>(made)] += rank.Bytes(id);
+    change[static_cast<size_t>(users[v].back())] -= rank.Bytes(id);
   }
   int64_t bytes = 0;
   for (size_t p = 0; p < points.size(); ++p) {
@@ -143,25 +158,14 @@ std::vector<CutPoint> AllPlaces(const Graph& graph) {
   return points;
 }
 
-// When each node has ended, one after the other.
-std::vector<int64_t> EndsOf(const Graph& graph, const Machine& machine) {
-  const Mesh mesh = *Mesh::Create({});
-  const std::vector<StagePlace> stages;  // of one device
-  std::vector<int64_t> ends;
-  int64_t end = 0;
-  for (const Node& node : graph.nodes()) {
-    end = std::min(end + NodeNs(graph, node, {mesh, machine, stages}), kMaxNs / 4);
-    ends.push_back(end);
-  }
-  return ends;
-}
-
 // Reads the places that a user names.
 class NamedCuts {
  public:
-  // `points` are the graph's; `by_cost` is offered where the names will not do.
-  NamedCuts(const Graph& graph, const std::vector<CutPoint>& points, std::vector<size_t> by_cost)
-      : graph_(graph), points_(points), by_cost_(std::move(by_cost)) {}
+  // `points` are the graph's; those of `by_cost`, asked for where the names will not do, are
+  // offered then.
+  NamedCuts(const Graph& graph, const std::vector<CutPoint>& points,
+            absl::FunctionRef<std::vector<size_t>()> by_cost)
+      : graph_(graph), points_(points), by_cost_(by_cost) {}
 
   absl::StatusOr<std::vector<size_t>> Places(const CutRequest& request) {
     const std::string* previous = nullptr;
@@ -181,19 +185,23 @@ class NamedCuts {
       places_.push_back(place);
     }
     CheckNumber(request);
-    MGC_RETURN_IF_ERROR(violations_.ToStatus());
-    return std::move(places_);
+    if (refused_.empty()) return std::move(places_);
+    Diagnostics violations;
+    const std::string hint = ByCost();
+    for (const std::string& what : refused_) {
+      violations.Add({"cut_c2", absl::StrCat("--cuts ", what), hint});
+    }
+    return violations.ToStatus();
   }
 
  private:
-  void Refuse(absl::string_view what) {
-    violations_.Add({"cut_c2", absl::StrCat("--cuts ", what), ByCost()});
-  }
+  void Refuse(std::string what) { refused_.push_back(std::move(what)); }
 
   std::string ByCost() const {
-    if (by_cost_.empty()) return "no --cuts";
+    const std::vector<size_t> places = by_cost_();
+    if (places.empty()) return "no --cuts";
     std::vector<std::string> names;
-    for (const size_t p : by_cost_) names.push_back(points_[p].value);
+    for (const size_t p : places) names.push_back(points_[p].value);
     return absl::StrCat("--cuts ", absl::StrJoin(names, ","),
                         " (by cost); mgc-plan cuts lists all");
   }
@@ -215,43 +223,54 @@ class NamedCuts {
   }
 
   void CheckNumber(const CutRequest& request) {
-    const int64_t cuts = request.layers - 1;
-    const int64_t named = static_cast<int64_t>(request.behind.size());
-    if (named == cuts) return;
-    Refuse(absl::StrCat(
-        "names ", named, named == 1 ? " place" : " places", ", and pp * vp = ", request.layers,
-        request.layers == 1 ? " stage has " : " stages have ", cuts, " between them"));
+    const size_t stages = request.stages.size();
+    const size_t named = request.behind.size();
+    if (named == stages - 1) return;
+    Refuse(absl::StrCat("names ", named, named == 1 ? " place" : " places",
+                        ", and pp * vp = ", stages, stages == 1 ? " stage has " : " stages have ",
+                        stages - 1, " between them"));
   }
 
   const Graph& graph_;
   const std::vector<CutPoint>& points_;
-  const std::vector<size_t> by_cost_;
+  const absl::FunctionRef<std::vector<size_t>()> by_cost_;
   std::vector<size_t> places_;
-  Diagnostics violations_;
+  std::vector<std::string> refused_;
 };
 
 }  // namespace
 
+absl::StatusOr<CutRequest> CutRequestOf(const ParallelConfig& config,
+                                        const LayerPlacement& placement) {
+  MGC_ASSIGN_OR_RETURN(const Mesh mesh, DenseMesh(config));
+  return CutRequest{mesh, placement.places, config.layout.cuts};
+}
+
 absl::StatusOr<std::vector<CutPoint>> FindCuts(const Graph& logical, const CutRequest& request,
                                                const Machine& machine) {
-  std::vector<CutPoint> points = AllPlaces(logical);
-  const int64_t cuts = request.layers - 1;
-  if (static_cast<int64_t>(points.size()) < cuts) {
+  const size_t stages = request.stages.size();
+  if (stages > 1 && logical.nodes().size() < stages) {
     const Diagnostic few = {
         "cut_c1",
         absl::StrCat("the graph names no layers, and its ", logical.nodes().size(),
-                     " nodes are fewer than ", request.layers, " stages"),
+                     " nodes are fewer than ", stages, " stages"),
         absl::StrCat("pp * vp at most ", logical.nodes().size())};
     return absl::InvalidArgumentError(ToString(few));
   }
-  const std::vector<int64_t> ends = EndsOf(logical, machine);
+  const OneRank rank(logical, request.mesh, machine);
+  const std::vector<int64_t>& ends = rank.ends();
+  std::vector<CutPoint> points = AllPlaces(logical, rank);
   for (size_t p = 0; p < points.size() && ends.back() > 0; ++p) {
     points[p].before = static_cast<double>(ends[p]) / static_cast<double>(ends.back());
   }
+  const auto by_cost = [&] {
+    return stages > 1 ? Choose(points, ends, request, machine) : std::vector<size_t>();
+  };
   std::vector<size_t> chosen;
-  if (cuts > 0) chosen = Chooser(points, ends, machine).Run(static_cast<size_t>(cuts));
-  if (!request.behind.empty()) {
-    MGC_ASSIGN_OR_RETURN(chosen, NamedCuts(logical, points, std::move(chosen)).Places(request));
+  if (request.behind.empty()) {
+    chosen = by_cost();
+  } else {
+    MGC_ASSIGN_OR_RETURN(chosen, NamedCuts(logical, points, by_cost).Places(request));
   }
   for (const size_t p : chosen) points[p].chosen = true;
   return points;
@@ -261,7 +280,7 @@ absl::StatusOr<Graph> CutIntoLayers(const Graph& logical, const CutRequest& requ
                                     const Machine& machine) {
   MGC_ASSIGN_OR_RETURN(const std::vector<CutPoint> points, FindCuts(logical, request, machine));
   Rewriter rewriter(logical, Level::kLogical);
-  rewriter.builder().set_num_layers(static_cast<int>(request.layers));
+  rewriter.builder().set_num_layers(static_cast<int>(request.stages.size()));
   int layer = 0;
   for (size_t n = 0; n < logical.nodes().size(); ++n) {
     Node node = logical.nodes()[n];

@@ -9,8 +9,9 @@
 // a parameter that is read on both sides counts as one that crosses. Layers are as many as the
 // pipeline has stages, cut where the user says, or where the slowest of them, with what crosses at
 // its ends, is fastest as the machine's costs say (passes/plan/time/cost.h); among equals where
-// fewest bytes cross. The result in text can be edited: a graph that names its layers is cut
-// between them.
+// fewest bytes cross (passes/choose_cuts.h). Bytes and times are those of one rank if dp cuts the
+// samples and no other axis anything: what tp and cp cut, a strategy says later. The result in text
+// can be edited: a graph that names its layers is cut between them.
 
 #ifndef MGC_PASSES_CUT_LAYERS_H_
 #define MGC_PASSES_CUT_LAYERS_H_
@@ -21,21 +22,30 @@
 
 #include "absl/status/statusor.h"
 #include "graph/ir/graph.h"
+#include "graph/plan/plan.h"
 #include "graph/types/machine.h"
+#include "graph/types/mesh.h"
+#include "passes/config/parallel_config.h"
+#include "passes/config/place_layers.h"
 
 namespace mgc {
 
 // What a graph is cut into.
 struct CutRequest {
-  int64_t layers = 1;
+  Mesh mesh;                       // whose dp shares the samples and whose pp the stages
+  std::vector<StagePlace> stages;  // a layer for each; at least one
   // A value of the last node of each layer but the last; empty: chosen by cost.
   std::vector<std::string> behind;
 };
 
+// What a configuration asks for, layers placed by it. InvalidArgument for one that has no mesh.
+absl::StatusOr<CutRequest> CutRequestOf(const ParallelConfig& config,
+                                        const LayerPlacement& placement);
+
 // A place behind a node.
 struct CutPoint {
   std::string value;    // the first that the node makes
-  int64_t bytes = 0;    // of all that crosses, of one micro-batch on one rank
+  int64_t bytes = 0;    // of all that crosses, of one micro-batch, on a rank that only dp cuts
   bool narrow = false;  // neither neighbouring place has fewer
   double before = 0;    // of the forward pass' time, the share before it
   bool chosen = false;  // a layer ends here
@@ -48,7 +58,7 @@ struct CutPoint {
 absl::StatusOr<std::vector<CutPoint>> FindCuts(const Graph& logical, const CutRequest& request,
                                                const Machine& machine);
 
-// A logical graph with layers 0 to layers - 1, at least one, no embedding and no head. Errors are
+// A logical graph with a layer for each stage, from 0 on, no embedding and no head. Errors are
 // those of FindCuts.
 absl::StatusOr<Graph> CutIntoLayers(const Graph& logical, const CutRequest& request,
                                     const Machine& machine);

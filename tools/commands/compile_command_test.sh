@@ -85,10 +85,16 @@ refuse 3 'there is none to place [P18]' mgc-compile flat.mgc --pp 2 --pipeline-l
 expect 0 '' mgc-plan cuts flat.mgc --pp 2
 grep -q '^y  .*  cut$' stdout || fail 'the cut by cost is not listed'
 grep -q '^squares' stdout && fail 'a place is listed that its neighbour is better than'
+expect 0 '' mgc-plan cuts flat.mgc --pp 2 --all
+grep -q '^squares  *256 B ' stdout || fail 'not all places are listed'
+# Of as many samples each data-parallel rank sends its share, as mgc-plan show counts it.
+expect 0 '' mgc-plan cuts flat.mgc --pp 2 --world-size 8 --micro-batch-size 1
+grep -q '^y  *64 B ' stdout || fail 'the bytes are not those of a rank'
+expect 0 '' mgc-compile flat.mgc --pp 2 --world-size 8 --micro-batch-size 1 --global-batch-size 8 \
+  --report text
+grep -q '^ *0  *64 B .* y$' stdout || fail 'the plan sends other bytes'
 expect 4 'nowhere' mgc-plan cuts flat.mgc --pp 2 --cluster nowhere
 expect 4 'nowhere' mgc-plan dims flat.mgc --cluster nowhere
-expect 0 '' mgc-plan cuts flat.mgc --pp 2 --all
-says 'squares    256 B'
 expect 0 '' mgc-plan cuts flat.mgc --pp 2 --cuts squares
 grep -q '^squares  .*  cut$' stdout || fail 'the cut that is named is not listed'
 expect 0 '' mgc-plan cuts flat.mgc --pp 2 --json

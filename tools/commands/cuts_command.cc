@@ -1,6 +1,5 @@
 // `mgc-plan cuts`: where a pipeline may cut a model that names no layers.
 
-#include <algorithm>
 #include <utility>
 
 #include "graph/base/status.h"
@@ -19,13 +18,13 @@ namespace {
 constexpr char kCuts[] = "mgc-plan cuts";
 
 absl::StatusOr<std::vector<CutPoint>> CutsOf(const ModelSource& source,
-                                             const ParallelConfig& config,
-                                             const Machine& machine) {
+                                             const ParallelConfig& config, const Machine& machine) {
   std::vector<std::string> notes;
   MGC_ASSIGN_OR_RETURN(const Graph graph, BuildGraph(source, config, /*vocab_multiple=*/1, &notes));
   PrintNotes(notes);
-  const int64_t stages = config.pp * std::max<int64_t>(config.vp, 1);
-  return FindCuts(graph, {stages, config.layout.cuts}, machine);
+  MGC_ASSIGN_OR_RETURN(const CutRequest request,
+                       CutRequestOf(config, CheckConfig(config, source.dims).placement));
+  return FindCuts(graph, request, machine);
 }
 
 // What forbids the configuration; and P18 where a model is cut between its layers.
@@ -49,7 +48,8 @@ int CutsCommand(const Words& arguments) {
                "the places where a pipeline may cut a graph that names no layers",
                {"mgc-plan cuts model.mgc --pp 4", "mgc-plan cuts model.mgc --pp 2 --cuts y --all"},
                "A line for each place that fewer bytes cross than its neighbours; `cut` where "
-               "--pp and --vp\ncut by cost, or where --cuts says."});
+               "--pp and --vp\ncut by cost, or where --cuts says. Bytes are those of a rank, which "
+               "dp has cut and tp\nand cp may cut further."});
   Words files;
   ParallelFlags given;
   absl::optional<std::string> cluster;

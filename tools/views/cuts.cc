@@ -107,7 +107,8 @@ std::string ValuesText(const std::vector<std::string>& values) {
 }  // namespace
 
 std::string PlacesText(const std::vector<CutPoint>& points, bool all) {
-  std::vector<std::vector<std::string>> rows = {{"behind", "crosses", "forward before", ""}};
+  std::vector<std::vector<std::string>> rows = {
+      {"behind", "crosses per micro-batch", "forward before", ""}};
   for (const CutPoint& point : points) {
     if (!all && !point.narrow && !point.chosen) continue;
     rows.push_back({EscapeBytes(point.value), BytesText(point.bytes), ShareText(point.before),

@@ -14,8 +14,9 @@
 namespace mgc {
 
 // A line for each place: the value behind whose node it is, the bytes of a micro-batch that would
-// cross, the share of the forward pass' time before it, `cut` where a layer ends. Of the places
-// that none is cut at, only the narrow ones, unless `all`.
+// cross from rank to rank if tp and cp cut none of them, the share of the forward pass' time before
+// it, `cut` where a layer ends. Of the places that none is cut at, only the narrow ones, unless
+// `all`.
 std::string PlacesText(const std::vector<CutPoint>& points, bool all);
 
 // A list of all places, one object each.

@@ -158,11 +158,17 @@ int64_t CollectiveNs(const CostModel& model, const Segment& segment, const Instr
             static_cast<double>(wire_bytes) / (tier.bandwidth * tier.efficiency));
 }
 
-int64_t TransferNs(const CostModel& model, int from, int to, int64_t bytes) {
+const NetworkTier& TransferTier(const CostModel& model, int from, int to) {
   const int64_t distance = FirstRankOf(model.mesh, to) - FirstRankOf(model.mesh, from);
-  const NetworkTier& tier =
-      SlowestTier(model.machine, FirstRanksOfGroups(model.mesh, {}, from), distance);
+  return SlowestTier(model.machine, FirstRanksOfGroups(model.mesh, {}, from), distance);
+}
+
+int64_t TransferNs(const NetworkTier& tier, int64_t bytes) {
   return Ns(tier.latency + static_cast<double>(bytes) / (tier.bandwidth * tier.efficiency));
+}
+
+int64_t TransferNs(const CostModel& model, int from, int to, int64_t bytes) {
+  return TransferNs(TransferTier(model, from, to), bytes);
 }
 
 std::vector<TimedStep> TimeSegment(const CostModel& model, const Segment& segment, int coordinate) {

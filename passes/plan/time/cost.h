@@ -46,7 +46,11 @@ int64_t ComputeNs(const CostModel& model, const Segment& segment, const Instr& i
 int64_t CollectiveNs(const CostModel& model, const Segment& segment, const Instr& instr,
                      int coordinate);
 
-// Duration of a boundary transfer between two classes.
+// The tier that boundary transfers between two classes need, of the model's machine.
+const NetworkTier& TransferTier(const CostModel& model, int from, int to);
+
+// Duration of a transfer over a tier, and of a boundary transfer between two classes.
+int64_t TransferNs(const NetworkTier& tier, int64_t bytes);
 int64_t TransferNs(const CostModel& model, int from, int to, int64_t bytes);
 
 // A segment as the simulation sees it: compute, start of a collective, wait for one.
