@@ -114,18 +114,19 @@ void DimClasses::MakeClasses(const Graph& graph) {
   for (DimClass& dims : classes_) dims.name = NameOf(graph, dims, layers);
 }
 
-std::vector<std::string> NamesInClass(const Graph& model, const DimClasses& classes,
-                                      const std::string& name) {
-  std::vector<std::string> names = {name};
+std::map<std::string, std::vector<std::string>> NamesByClass(const Graph& model,
+                                                             const DimClasses& classes) {
+  std::map<std::string, std::vector<std::string>> by_class;
   for (const DimClass& dims : classes.classes()) {
-    if (dims.name != name) continue;
+    std::vector<std::string>& names = by_class[dims.name];
+    if (names.empty()) names.push_back(dims.name);
     for (const DimOfValue& dim : dims.dims) {
       const std::string& given = model.type(dim.value).dims[static_cast<size_t>(dim.dim)].name;
       if (given.empty() || std::find(names.begin(), names.end(), given) != names.end()) continue;
       names.push_back(given);
     }
   }
-  return names;
+  return by_class;
 }
 
 Graph NameDims(const Graph& model) {

@@ -11,6 +11,7 @@
 #define MGC_PASSES_GRAPH_DIM_CLASSES_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -55,10 +56,10 @@ class DimClasses {
   std::vector<DimClass> classes_;
 };
 
-// The names that dims of classes called `name` go by in the model, `name` first: rows of a strategy
-// speak of names.
-std::vector<std::string> NamesInClass(const Graph& model, const DimClasses& classes,
-                                      const std::string& name);
+// By the name of a class, the names that dims of classes called so go by in the model, that one
+// first: rows of a strategy speak of names.
+std::map<std::string, std::vector<std::string>> NamesByClass(const Graph& model,
+                                                             const DimClasses& classes);
 
 // The model with a name for every dim that has none: its class's. What the user has named keeps its
 // name. Runs first, so that strategies, reports and the proof have names for all dims.

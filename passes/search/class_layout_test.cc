@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -87,7 +88,7 @@ TEST(ClassLayoutTest, ClassesOfParametersInTheOrderOfTheModel) {
   EXPECT_EQ(absl::StrJoin(NamesOf(*choices), " "),
             "embed.w#0 embed.w#1 layers.*.tok.up#0 layers.*.tok.up#1 layers.*.ch.up#1 head.w#1");
   const ClassChoice& hidden = (*choices)[4];
-  EXPECT_EQ(hidden.size, 256);
+  EXPECT_EQ(hidden.sizes, std::set<int64_t>{256});
   EXPECT_EQ(hidden.parameter_bytes, int64_t{4} * 2 * 2 * 64 * 256);
   EXPECT_TRUE(hidden.divides);
   EXPECT_FALSE((*choices)[5].divides);  // 10 over 4
@@ -179,6 +180,101 @@ TEST(ClassLayoutTest, WhatNumbersTellApartIsChosenTogether) {
   }
 }
 
+// A hundred products in a row of parameters whose numbers stand for no layer, no part of a name
+// between dots: all of them are cut.
+TEST(ClassLayoutTest, NumbersWithinNamesAreNumbersToo) {
+  constexpr int kProducts = 100;
+  std::string params;
+  std::string nodes;
+  for (int i = 0; i < kProducts; ++i) {
+    absl::StrAppend(&params, "param %block_", i, "/w", i, ": f32[64,64] {init=\"normal\"},\n");
+    absl::StrAppend(&nodes, "%x", i + 1, " = matmul(%x", i, ", %block_", i, "/w", i,
+                    ") {spec=\"b e, e f -> b f\"}\n");
+  }
+  const Graph model = NameDims(ReadGraph(absl::StrCat(
+      "graph @g logical (", params, "data %x0: f32[batch=8,64],\ndata %weights: f32[batch=8]) {\n",
+      nodes, "%loss = sum_squares(%x", kProducts, ")\n%count = total(%weights)\n",
+      "loss %loss weight 1.0\nreport \"count\" = %count\n}")));
+  const auto layout = LayOutByClasses(model, DimsOf(model), OptionsOf(2, 1));
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_LE(layout->cost.parameter_bytes, layout->budget);
+  EXPECT_EQ(layout->cost.parameter_bytes, int64_t{4} * kProducts * 64 * 64 / 2);
+  EXPECT_LE(layout->plans, 8u);
+  EXPECT_FALSE(layout->cut_short);
+}
+
+// Two plans are too few for the six classes: the budget is kept all the same, by the full list.
+TEST(ClassLayoutTest, AMostOfPlansIsSaidAndKeepsTheBudget) {
+  const Graph model = NameDims(ReadGraph(kMixer));
+  const auto layout = LayOutByClasses(model, DimsOf(model), OptionsOf(2, 1), {2, 100});
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_TRUE(layout->cut_short);
+  EXPECT_EQ(layout->plans, 2u);
+  EXPECT_LE(layout->cost.parameter_bytes, layout->budget);
+}
+
+// A U-Net whose levels differ in width: `layers.*.up#1` is of 64 in one and of 36 in the other.
+Graph TwoWidths(int first, int second) {
+  return NameDims(ReadGraph(absl::StrCat(R"(graph @g logical layers=2 (
+    param %layers.0.up: f32[16,)",
+                                         first, R"(] {init="normal", std=0.2},
+    param %layers.0.down: f32[)",
+                                         first, R"(,16] {init="normal", std=0.2},
+    param %layers.1.up: f32[16,)",
+                                         second, R"(] {init="normal", std=0.2},
+    param %layers.1.down: f32[)",
+                                         second, R"(,16] {init="normal", std=0.2},
+    data %x: f32[8,16],
+    data %weights: f32[8]
+  ) {
+    %a0 = matmul(%x, %layers.0.up) {spec="b e, e f -> b f"} layer 0
+    %y0 = matmul(%a0, %layers.0.down) {spec="b f, f e -> b e"} layer 0
+    %a1 = matmul(%y0, %layers.1.up) {spec="b e, e f -> b f"} layer 1
+    %y1 = matmul(%a1, %layers.1.down) {spec="b f, f e -> b e"} layer 1
+    %loss = sum_squares(%y1) layer 1
+    %count = total(%weights) layer 1
+    loss %loss weight 1.0
+    report "count" = %count
+  })")));
+}
+
+TEST(ClassLayoutTest, TpDividesAClassIfItDividesAllItsSizes) {
+  for (const auto& [first, second] : {std::make_pair(64, 36), std::make_pair(36, 64)}) {
+    SCOPED_TRACE(first);
+    const Graph model = TwoWidths(first, second);
+    const auto choices = ClassChoices(model, DimsOf(model), OptionsOf(8, 1));
+    ASSERT_TRUE(choices.ok()) << choices.status();
+    const auto wide = std::find_if(choices->begin(), choices->end(),
+                                   [](const ClassChoice& c) { return c.name == "layers.*.up#1"; });
+    ASSERT_NE(wide, choices->end());
+    EXPECT_EQ(wide->sizes, (std::set<int64_t>{36, 64}));
+    EXPECT_FALSE(wide->divides);
+    // Of a class that tp cannot cut no bytes can go: all parameters have another one.
+    const int64_t whole = int64_t{4} * 2 * 16 * (64 + 36);
+    EXPECT_EQ(ParameterBudget(model, *choices, 8), whole * 11 / 80);
+    const auto layout = LayOutByClasses(model, DimsOf(model), OptionsOf(8, 1));
+    ASSERT_TRUE(layout.ok()) << layout.status();
+    EXPECT_EQ(layout->cost.parameter_bytes, whole / 8);
+    const auto none = LayOutByClasses(model, DimsOf(model), OptionsOf(32, 1));
+    EXPECT_EQ(std::string(none.status().message()),
+              "tp 32 divides no dim of any parameter; there are: layers.*.up#0 of 16, "
+              "layers.*.up#1 of 36 and 64, layers.*.down#1 of 16 [strategy_c5]; nearest legal: tp "
+              "16, or --allow-replicated");
+  }
+}
+
+// Over a network of a byte in a million seconds whatever communicates takes centuries.
+TEST(ClassLayoutTest, AClassThatIsRefusedIsListedAsSuch) {
+  const Graph model = NameDims(ReadGraph(kMixer));
+  CompileOptions options = OptionsOf(2, 1);
+  for (NetworkTier& tier : options.machine.tiers) tier.bandwidth = 1e-6;
+  const auto choices = ClassChoices(model, DimsOf(model), options);
+  ASSERT_TRUE(choices.ok()) << choices.status();
+  ASSERT_EQ(choices->size(), 6u);
+  EXPECT_TRUE(absl::IsFailedPrecondition((*choices)[4].refused)) << (*choices)[4].refused;
+  EXPECT_EQ((*choices)[4].alone.step_ns, 0);
+}
+
 TEST(ClassLayoutTest, TpThatDividesNothingIsRefused) {
   const Graph model = NameDims(ReadGraph(kMixer));
   const auto layout = LayOutByClasses(model, DimsOf(model), OptionsOf(7, 1));
@@ -186,7 +282,17 @@ TEST(ClassLayoutTest, TpThatDividesNothingIsRefused) {
   EXPECT_EQ(layout.status().message(),
             "tp 7 divides no dim of any parameter; there are: embed.w#0 of 48, embed.w#1 of 64, "
             "layers.*.tok.up#0 of 16, layers.*.tok.up#1 of 32, layers.*.ch.up#1 of 256, head.w#1 "
-            "of 10 [strategy_c5]");
+            "of 10 [strategy_c5]; nearest legal: tp 6, 8, or --allow-replicated");
+}
+
+TEST(ClassLayoutTest, WhereReplicationIsAllowedTpMayDivideNothing) {
+  const Graph model = NameDims(ReadGraph(kMixer));
+  CompileOptions options = OptionsOf(7, 1);
+  options.parallel.allow_replicated = true;
+  const auto layout = LayOutByClasses(model, DimsOf(model), options);
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_FALSE(*CutsParameters(model, options.parallel, layout->strategy));
+  EXPECT_EQ(layout->cost.parameter_bytes, layout->budget);
 }
 
 }  // namespace

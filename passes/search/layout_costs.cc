@@ -49,10 +49,8 @@ absl::StatusOr<LayoutCost> CostOf(const Graph& model, const ModelDims& dims,
 StrategySpec LayoutCosts::StrategyOf(const std::vector<std::string>& classes) const {
   std::vector<std::string> names;
   for (const std::string& name : classes) {
-    for (std::string& also : NamesInClass(model_, classes_, name)) {
-      if (std::find(names.begin(), names.end(), also) == names.end()) {
-        names.push_back(std::move(also));
-      }
+    for (const std::string& also : names_.at(name)) {
+      if (std::find(names.begin(), names.end(), also) == names.end()) names.push_back(also);
     }
   }
   return ClassStrategy(names);
@@ -70,10 +68,14 @@ absl::StatusOr<std::string> LayoutCosts::PlacesOf(const std::vector<std::string>
   return places;
 }
 
-absl::StatusOr<LayoutCost> LayoutCosts::Of(const std::vector<std::string>& classes) {
+absl::StatusOr<LayoutCost> LayoutCosts::Of(const std::vector<std::string>& classes,
+                                           size_t most_plans) {
   MGC_ASSIGN_OR_RETURN(const std::string places, PlacesOf(classes));
   const auto known = costs_.find(places);
   if (known != costs_.end()) return known->second;
+  if (costs_.size() >= most_plans) {
+    return absl::ResourceExhaustedError(absl::StrCat(most_plans, " plans are compiled"));
+  }
   return costs_.emplace(places, CostOf(model_, dims_, options_, StrategyOf(classes))).first->second;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -38,7 +39,11 @@ class LayoutCosts {
  public:
   // All outlive it.
   LayoutCosts(const Graph& model, const ModelDims& dims, const CompileOptions& options)
-      : model_(model), dims_(dims), options_(options), sizes_(SizesOf(model)), classes_(model) {}
+      : model_(model),
+        dims_(dims),
+        options_(options),
+        sizes_(SizesOf(model)),
+        names_(NamesByClass(model, DimClasses(model))) {}
 
   // The rows that cut these classes, by all names that their dims go by.
   StrategySpec StrategyOf(const std::vector<std::string>& classes) const;
@@ -46,8 +51,10 @@ class LayoutCosts {
   // The shardings of the model's inputs, as text. InvalidArgument for a configuration without mesh.
   absl::StatusOr<std::string> PlacesOf(const std::vector<std::string>& classes) const;
 
-  // What StrategyOf(classes) comes to. Errors: those of Compile.
-  absl::StatusOr<LayoutCost> Of(const std::vector<std::string>& classes);
+  // What StrategyOf(classes) comes to. Errors: those of Compile; ResourceExhausted where that is
+  // not known yet and `most_plans` are compiled.
+  absl::StatusOr<LayoutCost> Of(const std::vector<std::string>& classes,
+                                size_t most_plans = std::numeric_limits<size_t>::max());
 
   size_t compiled() const { return costs_.size(); }
 
@@ -56,8 +63,8 @@ class LayoutCosts {
   const ModelDims& dims_;
   const CompileOptions& options_;
   const SizeByDim sizes_;
-  const DimClasses classes_;
-  std::map<std::string, absl::StatusOr<LayoutCost>> costs_;  // by places
+  const std::map<std::string, std::vector<std::string>> names_;  // by class
+  std::map<std::string, absl::StatusOr<LayoutCost>> costs_;      // by places
 };
 
 }  // namespace mgc

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "graph/base/status.h"
+#include "graph/base/units.h"
 #include "passes/config/strategy_text.h"
-#include "passes/search/class_layout.h"
 #include "tools/cli/output.h"
 
 namespace mgc {
@@ -19,6 +19,19 @@ bool IsPreset(const std::string& name) {
 }
 
 }  // namespace
+
+std::string NoteOn(const ClassLayout& layout) {
+  std::string note = "laid out by dim classes, with the rows of least predicted time";
+  if (layout.cut_short) {
+    absl::StrAppend(&note, " among ", layout.plans, " plans, before all were tried");
+  }
+  if (const int64_t above = layout.cost.parameter_bytes - layout.budget; above > 0) {
+    absl::StrAppend(&note, "; each rank holds ", BytesText(above),
+                    " of parameters more than 1.1 times its share of those that tp can cut");
+  }
+  return absl::StrCat(note, "; to change them, edit them and pass them with --strategy FILE:\n",
+                      absl::StripTrailingAsciiWhitespace(PrintStrategy(layout.strategy)));
+}
 
 absl::StatusOr<StrategySpec> LoadStrategy(const absl::optional<std::string>& name) {
   if (!name.has_value()) return DefaultStrategy();
@@ -34,18 +47,19 @@ absl::StatusOr<std::string> LayOutIfUnnamed(const Graph& model, const ModelDims&
                                             CompileOptions* options) {
   const bool asked = name->value_or("") == kClassStrategy;
   if (!asked && (name->has_value() || options->parallel.tp == 1)) return "";
+  const auto cuts = [&](const StrategySpec& strategy) {
+    return CutsParameters(model, options->parallel, strategy);
+  };
   if (!asked) {
-    MGC_ASSIGN_OR_RETURN(const bool cuts,
-                         CutsParameters(model, options->parallel, options->strategy));
-    if (cuts) return "";
+    MGC_ASSIGN_OR_RETURN(const bool default_cuts, cuts(options->strategy));
+    if (default_cuts) return "";
   }
   MGC_ASSIGN_OR_RETURN(ClassLayout layout, LayOutByClasses(model, dims, *options));
-  options->strategy = std::move(layout.strategy);
+  MGC_ASSIGN_OR_RETURN(const bool layout_cuts, cuts(layout.strategy));
+  if (!asked && !layout_cuts) return "";  // as replication allows: no reason to leave the default
+  options->strategy = layout.strategy;
   *name = kClassStrategy;
-  return absl::StrCat(
-      "laid out by dim classes, with the rows of least predicted time; to change "
-      "them, edit them and pass them with --strategy FILE:\n",
-      absl::StripTrailingAsciiWhitespace(PrintStrategy(options->strategy)));
+  return NoteOn(layout);
 }
 
 absl::optional<std::string> StrategyPath(const absl::optional<std::string>& name) {

@@ -12,6 +12,7 @@
 #include "graph/types/model_dims.h"
 #include "passes/compile.h"
 #include "passes/config/strategy_spec.h"
+#include "passes/search/class_layout.h"
 
 namespace mgc {
 
@@ -23,10 +24,15 @@ inline constexpr char kClassStrategy[] = "classes";
 // choose for, is NotFound with the nearest preset.
 absl::StatusOr<StrategySpec> LoadStrategy(const absl::optional<std::string>& name);
 
+// What to tell the user of a layout: its rows, as a file that can be edited and passed back;
+// whether more could have been tried, and how far a rank is above the budget of parameter bytes.
+std::string NoteOn(const ClassLayout& layout);
+
 // For `classes`, and without a name for a graph whose parameters the default does not cut, the
-// strategy by dim classes takes the place of options->strategy; `name` is then `classes`. Returns
-// what to tell the user: the rows, as a file that can be edited and passed back; else nothing.
-// Errors: those of LayOutByClasses.
+// strategy by dim classes takes the place of options->strategy; `name` is then `classes`. Where
+// classes are not asked for and do not cut either, which replication must be allowed for, the
+// default stays. Returns the note on a layout that was made, else nothing. Errors: those of
+// LayOutByClasses.
 absl::StatusOr<std::string> LayOutIfUnnamed(const Graph& model, const ModelDims& dims,
                                             absl::optional<std::string>* name,
                                             CompileOptions* options);

@@ -269,6 +269,9 @@ mgc-plan comm classes.plan >classes.txt
 mgc-plan comm rows.plan | cmp -s - classes.txt || fail 'the printed rows give another plan'
 refuse 4 'no strategy is named classes' mgc-opt model.mgc --pass shard --strategy classes
 refuse 3 'tp 5 divides no dim of any parameter' mgc-compile unnamed.mgc --tp 5 -o x
+also 'down#1 of 16 [strategy_c5]; nearest legal: tp 4, 8, or --allow-replicated'
+expect 0 '' mgc-compile unnamed.mgc --tp 5 --allow-replicated -o whole.plan
+expect 0 '' mgc-verify whole.plan
 refuse 4 'no strategy is named megatrn (did you mean megatron?)' \
   mgc-compile gpt2-tiny --strategy megatrn -o x
 head -c 100 half.mgc >cut.mgc

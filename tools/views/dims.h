@@ -10,9 +10,9 @@
 
 namespace mgc {
 
-// A line of what the model comes to if tp cuts nothing, then one a class: size, bytes of the
+// A line of what the model comes to if tp cuts nothing, then one a class: its sizes, bytes of the
 // parameters that have it, and, where tp divides it, bytes of parameters on a rank and the
-// predicted step if tp cuts this class alone.
+// predicted step if tp cuts this class alone. Below, why such a step is refused where it is.
 std::string DimsText(const LayoutCost& uncut, const std::vector<ClassChoice>& classes);
 
 // The same as an object: `uncut`, and a list `classes`.

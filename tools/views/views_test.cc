@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "tools/views/axes.h"
 #include "tools/views/comm.h"
+#include "tools/views/dims.h"
 #include "tools/views/format.h"
 #include "tools/views/groups.h"
 #include "tools/views/instructions.h"
@@ -282,6 +283,29 @@ TEST(ShowTest, Json) {
   EXPECT_TRUE(root.Find("stages")->items[1].Find("head")->boolean);
   EXPECT_EQ(root.Find("parameters")->items[0].Find("times")->integer, 2);
   EXPECT_EQ(root.Find("options")->Find("--tp")->text, "2");
+}
+
+// A class that tp cuts, one with a size that it does not divide, one that is refused.
+TEST(DimsTest, SizesAndRefusals) {
+  std::vector<ClassChoice> classes(3);
+  classes[0] = {"up#1", {"up#1"}, {64}, 4096, true, {2048, 1500}, absl::OkStatus()};
+  classes[1] = {"wide", {"wide"}, {36, 64}, 1024, false, {}, absl::OkStatus()};
+  classes[2] = {"in#0", {"in#0"}, {8}, 512, true, {}, absl::FailedPreconditionError("slow [S4]")};
+  EXPECT_EQ(DimsText({4096, 2000}, classes),
+            "class     size  parameters  on a rank, cut over tp  predicted step\n"
+            "(none)       -           -                 4.0 KiB            2 us\n"
+            "up#1        64     4.0 KiB                 2.0 KiB          1.5 us\n"
+            "wide    36, 64     1.0 KiB   tp does not divide it               -\n"
+            "in#0         8       512 B                 refused               -\n"
+            "in#0: slow [S4]\n");
+  const JsonValue root = Parsed(DimsJson({4096, 2000}, classes));
+  const std::vector<JsonValue>& items = root.Find("classes")->items;
+  ASSERT_EQ(items.size(), 3);
+  EXPECT_EQ(items[1].Find("sizes")->items.size(), 2);
+  EXPECT_EQ(items[1].Find("refused"), nullptr);
+  EXPECT_EQ(items[2].Find("refused")->text, "slow [S4]");
+  EXPECT_EQ(items[2].Find("step_ns"), nullptr);
+  EXPECT_NE(items[0].Find("step_ns"), nullptr);
 }
 
 }  // namespace
