@@ -26,34 +26,46 @@ inline std::vector<float> Uniform(int64_t n, uint32_t seed, float low = -1, floa
   return x;
 }
 
-// A result array with guards on both sides, so that a write outside is seen. It begins as NaN, so
-// that what is not written is seen too; its start has the alignment of a float and no more.
-class Guarded {
+// An array with guards on both sides, so that a write outside is seen. Its start has the alignment
+// of an element and no more.
+template <class T>
+class GuardedArray {
  public:
-  explicit Guarded(int64_t n, float initial = std::nanf(""))
-      : n_(n), all_(static_cast<size_t>(n + 2 * kGuard), initial) {
-    for (int64_t i = 0; i < kGuard; ++i) at(i) = at(n + kGuard + i) = kMark;
+  GuardedArray(int64_t n, T initial, T mark)
+      : n_(n), mark_(mark), all_(static_cast<size_t>(n + 2 * kGuard), initial) {
+    for (int64_t i = 0; i < kGuard; ++i) at(i) = at(n + kGuard + i) = mark;
   }
-  explicit Guarded(const std::vector<float>& initial)
-      : Guarded(static_cast<int64_t>(initial.size())) {
+  GuardedArray(const std::vector<T>& initial, T mark)
+      : GuardedArray(static_cast<int64_t>(initial.size()), mark, mark) {
     std::copy(initial.begin(), initial.end(), data());
   }
-  float* data() { return all_.data() + kGuard; }
+  T* data() { return all_.data() + kGuard; }
   // The contents, after a check of the guards.
-  std::vector<float> Take() {
+  std::vector<T> Take() {
     for (int64_t i = 0; i < kGuard; ++i) {
-      EXPECT_EQ(at(i), kMark) << "written before the array";
-      EXPECT_EQ(at(n_ + kGuard + i), kMark) << "written after the array";
+      EXPECT_TRUE(IsMark(at(i))) << "written before the array";
+      EXPECT_TRUE(IsMark(at(n_ + kGuard + i))) << "written after the array";
     }
-    return std::vector<float>(data(), data() + n_);
+    return std::vector<T>(data(), data() + n_);
   }
 
  private:
   static constexpr int64_t kGuard = 37;
-  static constexpr float kMark = 12345.75f;
-  float& at(int64_t i) { return all_[static_cast<size_t>(i)]; }
+  T& at(int64_t i) { return all_[static_cast<size_t>(i)]; }
+  bool IsMark(const T& x) const { return std::memcmp(&x, &mark_, sizeof x) == 0; }
   int64_t n_;
-  std::vector<float> all_;
+  T mark_;
+  std::vector<T> all_;
+};
+
+// A result of f32. It begins as NaN, so that what is not written is seen too.
+class Guarded : public GuardedArray<float> {
+ public:
+  explicit Guarded(int64_t n, float initial = std::nanf("")) : GuardedArray(n, initial, kMark) {}
+  explicit Guarded(const std::vector<float>& initial) : GuardedArray(initial, kMark) {}
+
+ private:
+  static constexpr float kMark = 12345.75f;
 };
 
 inline uint32_t BitsOf(float x) {

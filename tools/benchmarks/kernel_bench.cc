@@ -1,6 +1,10 @@
 // Rates of all CPU kernels, each alone, on all cores, and oneDNN's rate over a step's products. The
 // cases follow from the kernel list (kernel_cases.h); nothing is added here for a new kernel. The
 // counter `step_ms` is the kernel's share of one training step.
+//
+// Products in bf16 are called as functions: `bf16/NAME` packs plain operands in every call,
+// `onednn_bf16/NAME` is oneDNN on operands packed before. With --benchmark_repetitions the fastest
+// is the time of `min` and the rate of `max`.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -16,7 +20,9 @@
 #include <vector>
 
 #include "frontends/model_config.h"
+#include "graph/types/bfloat16.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/matmul/gemm.h"
 #include "kernels/cpu/matmul/onednn_matmul.h"
 #include "runtime/load/kernel_table.h"
 #include "runtime/run/workers.h"
@@ -108,6 +114,11 @@ void BenchKernel(benchmark::State& state, const KernelCase& c, KernelTable& tabl
   Count(state, c.calls, FlopsOf(c), memory.bytes());
 }
 
+void CountProduct(benchmark::State& state, const StepProduct& product) {
+  const double flops = FlopsOf(std::vector<StepProduct>{product});
+  Count(state, product.calls, flops / static_cast<double>(product.calls), 0);
+}
+
 void BenchOneDnn(benchmark::State& state, const StepProduct& product) {
   const cpu::GemmShape& s = product.shape;
   const auto kernel = cpu::OneDnnMatmul::Create(s);
@@ -116,13 +127,60 @@ void BenchOneDnn(benchmark::State& state, const StepProduct& product) {
   const std::vector<float> b(static_cast<size_t>(s.batch * s.k * s.n), -0.02f);
   std::vector<float> result(static_cast<size_t>(s.batch * s.m * s.n));
   for ([[maybe_unused]] auto _ : state) (*kernel)->Run(a.data(), b.data(), result.data());
-  const double flops = FlopsOf(std::vector<StepProduct>{product});
-  Count(state, product.calls, flops / static_cast<double>(product.calls), 0);
+  CountProduct(state, product);
+}
+
+// Operands and result of a product in bf16: a sum is f32, any other result bf16.
+struct NarrowOperands {
+  explicit NarrowOperands(const cpu::GemmShape& s)
+      : a(static_cast<size_t>(s.batch * s.m * s.k), ToBfloat16(0.01f)),
+        b(static_cast<size_t>(s.batch * s.k * s.n), ToBfloat16(-0.02f)),
+        sums(s.accumulate ? static_cast<size_t>(s.batch * s.m * s.n) : 0),
+        result(s.accumulate ? 0 : static_cast<size_t>(s.batch * s.m * s.n)) {}
+
+  std::vector<Bfloat16> a, b;
+  std::vector<float> sums;
+  std::vector<Bfloat16> result;
+};
+
+void BenchBf16(benchmark::State& state, const StepProduct& product) {
+  const cpu::GemmShape& s = product.shape;
+  NarrowOperands x(s);
+  Workers workers(Threads(), Threads());
+  std::vector<float> workspace(
+      static_cast<size_t>(cpu::NarrowGemmWorkspaceFloats(s.m, s.n, s.k, workers.width())));
+  for ([[maybe_unused]] auto _ : state) {
+    if (s.accumulate) {
+      cpu::Gemm(workers, s, x.a.data(), x.b.data(), nullptr, x.sums.data(), workspace.data());
+    } else {
+      cpu::Gemm(workers, s, x.a.data(), x.b.data(), nullptr, x.result.data(), workspace.data());
+    }
+  }
+  CountProduct(state, product);
+}
+
+void BenchOneDnnBf16(benchmark::State& state, const StepProduct& product) {
+  NarrowOperands x(product.shape);
+  const auto kernel = cpu::OneDnnPackedMatmul::Create(product.shape, x.a.data(), x.b.data());
+  if (!kernel.ok()) return state.SkipWithError(kernel.status().ToString().c_str());
+  state.SetLabel((*kernel)->implementation());
+  void* c = x.sums.empty() ? static_cast<void*>(x.result.data()) : x.sums.data();
+  for ([[maybe_unused]] auto _ : state) (*kernel)->Run(c);
+  CountProduct(state, product);
+}
+
+double Least(const std::vector<double>& all) { return *std::min_element(all.begin(), all.end()); }
+double Greatest(const std::vector<double>& all) {
+  return *std::max_element(all.begin(), all.end());
 }
 
 void Register(const std::string& name, const std::function<void(benchmark::State&)>& bench) {
 #ifndef __clang_analyzer__  // it takes what the library keeps for a leak
-  benchmark::RegisterBenchmark(name.c_str(), bench)->UseRealTime()->Unit(benchmark::kMicrosecond);
+  benchmark::RegisterBenchmark(name.c_str(), bench)
+      ->UseRealTime()
+      ->Unit(benchmark::kMicrosecond)
+      ->ComputeStatistics("min", Least)
+      ->ComputeStatistics("max", Greatest);
 #endif
 }
 
@@ -142,6 +200,11 @@ int Main() {
   for (const StepProduct& product : ProductsOfStep(*gpt2, kSequences, kSequence)) {
     Register("onednn/" + product.name,
              [product](benchmark::State& state) { BenchOneDnn(state, product); });
+    if (product.shape.batch > 1) continue;  // attention, which has kernels of its own
+    Register("bf16/" + product.name,
+             [product](benchmark::State& state) { BenchBf16(state, product); });
+    Register("onednn_bf16/" + product.name,
+             [product](benchmark::State& state) { BenchOneDnnBf16(state, product); });
   }
   benchmark::RunSpecifiedBenchmarks();
   return EXIT_SUCCESS;

@@ -5,19 +5,24 @@
 #endif
 
 #include <algorithm>
+#include <cassert>
 
-#include "kernels/cpu/simd/simd.h"
+#include "kernels/cpu/matmul/packed_block.h"
 
 #define MGC_SIMD_BODY "kernels/cpu/matmul/gemm.inc"
+#define MGC_SIMD_WITH_BF16
 #include "kernels/cpu/simd/simd_each.inc"
 
 namespace mgc::cpu {
 namespace {
 
-constexpr int64_t kDepth = 512;  // k of one block; it is part of the bits of every product
+constexpr int64_t kDepth = 512;  // words of one block of k; part of the bits of every product
 constexpr int64_t kBlockRows =
     240;  // rows of A packed by one task: about half of a second-level cache
 constexpr int64_t kBlockCols = 3072;  // columns of B packed at a time, shared by all tasks
+constexpr int64_t kSumRows =
+    1024;  // rows and columns of a bf16 C whose f32 sums are kept at a time
+constexpr int64_t kSumCols = 1536;
 constexpr int64_t kLargestMicroRows = 12;
 constexpr int64_t kLargestMicroCols = 32;
 constexpr int64_t kWorthSharing = int64_t{1} << 18;  // multiply-adds that pay for waking a thread
@@ -25,39 +30,51 @@ constexpr int64_t kWorthSharing = int64_t{1} << 18;  // multiply-adds that pay f
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t RoundUp(int64_t a, int64_t b) { return CeilDiv(a, b) * b; }
 
-// The panel functions of one instruction set.
+// The panel functions of one instruction set for operands of T.
+template <class T>
 struct Isa {
   int64_t micro_rows, micro_cols;
-  void (*pack_a)(const float*, int64_t, int64_t, int64_t, int64_t, float*);
-  void (*pack_b)(const float*, int64_t, int64_t, int64_t, int64_t, float*);
-  // rows, cols, depth, packed A, packed B, C, C's row stride, accumulate, bias
-  void (*multiply)(int64_t, int64_t, int64_t, const float*, const float*, float*, int64_t, bool,
-                   const float*);
+  int64_t per_word;  // elements along k in a word of a panel
+  // source, stride, stride along k, rows or columns, depth in elements, panels
+  void (*pack_a)(const T*, int64_t, int64_t, int64_t, int64_t, float*);
+  void (*pack_b)(const T*, int64_t, int64_t, int64_t, int64_t, float*);
+  void (*multiply)(const PackedBlock&);
 };
 
-#define MGC_GEMM_ISA(level)                                                     \
-  Isa {                                                                         \
-    level::kMicroRows, level::kMicroCols, level::PackPanels<level::kMicroRows>, \
-        level::PackPanels<level::kMicroCols>, level::MultiplyPacked             \
+#define MGC_GEMM_ISA(level, source)                                                               \
+  {                                                                                               \
+    level::kMicroRows, level::kMicroCols, level::source::kPerWord,                                \
+        level::Pack<level::kMicroRows, level::source>,                                            \
+        level::Pack<level::kMicroCols, level::source>, level::MultiplyPacked<level::source::Word> \
   }
 
-Isa BestIsa() {
+Isa<float> IsaOf(SimdLevel level, const float*) {
 #if MGC_SIMD_MULTIVERSION
-  if (BestSimdLevel() == SimdLevel::kAvx512) return MGC_GEMM_ISA(avx512);
-  if (BestSimdLevel() == SimdLevel::kAvx2) return MGC_GEMM_ISA(avx2);
+  if (level >= SimdLevel::kAvx512) return MGC_GEMM_ISA(avx512, FloatSource);
+  if (level >= SimdLevel::kAvx2) return MGC_GEMM_ISA(avx2, FloatSource);
 #endif
-  return MGC_GEMM_ISA(baseline);
+  return MGC_GEMM_ISA(baseline, FloatSource);
 }
 
-// How the tasks of one block of columns and depth divide C.
+Isa<Bfloat16> IsaOf(SimdLevel level, const Bfloat16*) {
+#if MGC_SIMD_MULTIVERSION
+  if (level >= SimdLevel::kAvx512Bf16) return MGC_GEMM_ISA(avx512_bf16, PairSource);
+  if (level >= SimdLevel::kAvx512) return MGC_GEMM_ISA(avx512, WidenedSource);
+  if (level >= SimdLevel::kAvx2) return MGC_GEMM_ISA(avx2, WidenedSource);
+#endif
+  return MGC_GEMM_ISA(baseline, WidenedSource);
+}
+
+// How the tasks of one block divide C.
 struct Tiling {
   int64_t row_panels, row_tasks;
   int64_t col_panels, col_tasks;
 };
 
-Tiling ChooseTiling(const Isa& isa, int64_t m, int64_t cols, int width) {
+template <class T>
+Tiling ChooseTiling(const Isa<T>& isa, int64_t rows, int64_t cols, int width) {
   Tiling t;
-  t.row_panels = CeilDiv(m, isa.micro_rows);
+  t.row_panels = CeilDiv(rows, isa.micro_rows);
   t.col_panels = CeilDiv(cols, isa.micro_cols);
   const int64_t blocks = CeilDiv(t.row_panels * isa.micro_rows, kBlockRows);
   t.row_tasks = std::min(RoundUp(blocks, width), t.row_panels);
@@ -66,64 +83,117 @@ Tiling ChooseTiling(const Isa& isa, int64_t m, int64_t cols, int width) {
 }
 
 // One product, its operands at one batch index.
+template <class T>
 struct Product {
-  const Isa& isa;
+  const Isa<T>& isa;
   const GemmShape& shape;
-  const float* a;
-  const float* b;
+  const T* a;
+  const T* b;
   const float* bias;
-  float* c;
+  float* c;          // null where C is bf16,
+  Bfloat16* narrow;  // else this is null
   float* packed_b;
   float* packed_a;  // one block a slot
+  float* sums;      // of one block of a bf16 C
+
+  int64_t depth() const { return kDepth * isa.per_word; }
+  // Whether sums over parts of k are kept apart from C.
+  bool keeps_sums() const { return narrow != nullptr && shape.k > depth(); }
+};
+
+struct Range {
+  int64_t begin, size;
 };
 
 int64_t PackedRows(int64_t m) {
   return RoundUp(std::min(m, kBlockRows) + 2 * kLargestMicroRows, 16);
 }
 
-// Columns [col, col + cols) of C over k in [depth_begin, depth_begin + depth).
-void MultiplyBlock(Parallel& parallel, const Product& p, int64_t col, int64_t cols,
-                   int64_t depth_begin, int64_t depth) {
-  const Isa& isa = p.isa;
+// The part of C at (row, col), within the block of `rows` and `cols`, over one range of k, but for
+// the panels.
+template <class T>
+PackedBlock ResultOf(const Product<T>& p, Range rows, Range cols, Range depth, int64_t row,
+                     int64_t col) {
   const GemmShape& s = p.shape;
-  const Tiling t = ChooseTiling(isa, s.m, cols, parallel.width());
-  const float* b = p.b + depth_begin * s.b.row + col * s.b.col;
+  const bool first = depth.begin == 0;
+  PackedBlock x;
+  x.accumulate = s.accumulate || !first;
+  x.bias = first && p.bias != nullptr ? p.bias + col : nullptr;
+  if (p.narrow == nullptr) {
+    x.c = p.c + row * s.c.row + col;
+    x.stride = s.c.row;
+    return x;
+  }
+  x.c = p.sums + (row - rows.begin) * cols.size + (col - cols.begin);
+  x.stride = cols.size;
+  if (depth.begin + depth.size == s.k) {
+    x.narrow = p.narrow + row * s.c.row + col;
+    x.narrow_stride = s.c.row;
+  }
+  return x;
+}
+
+// A block of C over one range of k.
+template <class T>
+void MultiplyBlock(Parallel& parallel, const Product<T>& p, Range rows, Range cols, Range depth) {
+  const Isa<T>& isa = p.isa;
+  const GemmShape& s = p.shape;
+  const Tiling t = ChooseTiling(isa, rows.size, cols.size, parallel.width());
+  const int64_t words = CeilDiv(depth.size, isa.per_word);
+  const T* b = p.b + depth.begin * s.b.row + cols.begin * s.b.col;
   parallel.For(t.col_panels, 4, [&](int64_t begin, int64_t end) {
     const int64_t first = begin * isa.micro_cols;
-    const int64_t count = std::min(end * isa.micro_cols, cols) - first;
-    isa.pack_b(b + first * s.b.col, s.b.col, s.b.row, count, depth, p.packed_b + first * depth);
+    const int64_t count = std::min(end * isa.micro_cols, cols.size) - first;
+    isa.pack_b(b + first * s.b.col, s.b.col, s.b.row, count, depth.size,
+               p.packed_b + first * words);
   });
-  const int64_t slot_floats = PackedRows(s.m) * std::min(kDepth, s.k);
+  const int64_t slot_floats = PackedRows(rows.size) * words;
   ForEachTask(parallel, t.row_tasks * t.col_tasks, [&](int64_t task, int slot) {
     const int64_t i = task / t.col_tasks;
     const int64_t j = task % t.col_tasks;
-    const int64_t row = i * t.row_panels / t.row_tasks * isa.micro_rows;
-    const int64_t rows = std::min((i + 1) * t.row_panels / t.row_tasks * isa.micro_rows, s.m) - row;
+    const int64_t top = i * t.row_panels / t.row_tasks * isa.micro_rows;
     const int64_t left = j * t.col_panels / t.col_tasks * isa.micro_cols;
-    const int64_t width =
-        std::min((j + 1) * t.col_panels / t.col_tasks * isa.micro_cols, cols) - left;
+    const int64_t row = rows.begin + top;
+    PackedBlock x = ResultOf(p, rows, cols, depth, row, cols.begin + left);
+    x.rows = std::min((i + 1) * t.row_panels / t.row_tasks * isa.micro_rows, rows.size) - top;
+    x.cols = std::min((j + 1) * t.col_panels / t.col_tasks * isa.micro_cols, cols.size) - left;
+    x.depth = words;
     float* packed_a = p.packed_a + slot * slot_floats;
-    isa.pack_a(p.a + row * s.a.row + depth_begin * s.a.col, s.a.row, s.a.col, rows, depth,
+    isa.pack_a(p.a + row * s.a.row + depth.begin * s.a.col, s.a.row, s.a.col, x.rows, depth.size,
                packed_a);
-    const bool first_block = depth_begin == 0;
-    isa.multiply(rows, width, depth, packed_a, p.packed_b + left * depth,
-                 p.c + row * s.c.row + col + left, s.c.row, s.accumulate || !first_block,
-                 first_block && p.bias != nullptr ? p.bias + col + left : nullptr);
+    x.a = packed_a;
+    x.b = p.packed_b + left * words;
+    isa.multiply(x);
   });
 }
 
-void Multiply(Parallel& parallel, const Product& p) {
+// [0, size) in nearly equal ranges of at most `most`.
+template <class Body>
+void ForRanges(int64_t size, int64_t most, const Body& body) {
+  const int64_t count = CeilDiv(size, most);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t begin = i * size / count;
+    body(Range{begin, (i + 1) * size / count - begin});
+  }
+}
+
+template <class T>
+void Multiply(Parallel& parallel, const Product<T>& p) {
   SerialParallel serial;
   const GemmShape& s = p.shape;
   Parallel& used = s.m * s.n * s.k < kWorthSharing ? serial : parallel;
-  for (int64_t col = 0; col < s.n; col += kBlockCols) {
-    const int64_t cols = std::min(kBlockCols, s.n - col);
-    int64_t begin = 0;
-    do {
-      const int64_t depth = std::min(kDepth, s.k - begin);
-      MultiplyBlock(used, p, col, cols, begin, depth);
-      begin += depth;
-    } while (begin < s.k);
+  const int64_t block_cols = p.keeps_sums() ? kSumCols : kBlockCols;
+  const int64_t block_rows = p.keeps_sums() ? kSumRows : s.m;
+  for (int64_t col = 0; col < s.n; col += block_cols) {
+    const Range cols = {col, std::min(block_cols, s.n - col)};
+    ForRanges(s.m, block_rows, [&](Range rows) {
+      int64_t begin = 0;
+      do {
+        const Range depth = {begin, std::min(p.depth(), s.k - begin)};
+        MultiplyBlock(used, p, rows, cols, depth);
+        begin += depth.size;
+      } while (begin < s.k);
+    });
   }
 }
 
@@ -137,31 +207,70 @@ GemmShape Transposed(const GemmShape& s) {
   return t;
 }
 
+// Words of the panels of a product with these sizes.
+struct PanelWords {
+  int64_t a_slot, b;
+};
+
+PanelWords PanelWordsOf(int64_t m, int64_t n, int64_t k) {
+  const int64_t depth = std::min(kDepth, k);
+  return {depth * PackedRows(m), depth * RoundUp(std::min(kBlockCols, n), kLargestMicroCols)};
+}
+
+// One of `c` and `narrow` is null.
+template <class T>
+void MultiplyBatch(Parallel& parallel, const GemmShape& shape, const T* a, const T* b,
+                   const float* bias, float* c, Bfloat16* narrow, float* workspace,
+                   SimdLevel level) {
+  assert(level <= BestSimdLevel());
+  if (shape.m == 0 || shape.n == 0) return;
+  if (shape.c.col != 1) {
+    assert(bias == nullptr && shape.c.row == 1);
+    return MultiplyBatch(parallel, Transposed(shape), b, a, nullptr, c, narrow, workspace, level);
+  }
+  const Isa<T> isa = IsaOf(level, a);
+  const PanelWords words = PanelWordsOf(shape.m, shape.n, shape.k);
+  float* packed_a = workspace + words.b;
+  float* sums = packed_a + words.a_slot * parallel.width();
+  for (int64_t i = 0; i < shape.batch; ++i) {
+    Multiply(parallel, Product<T>{isa, shape, a + i * shape.a.batch, b + i * shape.b.batch, bias,
+                                  c == nullptr ? nullptr : c + i * shape.c.batch,
+                                  narrow == nullptr ? nullptr : narrow + i * shape.c.batch,
+                                  workspace, packed_a, sums});
+  }
+}
+
 }  // namespace
 
 GemmStrides DenseStrides(int64_t rows, int64_t cols) { return {rows * cols, cols, 1}; }
 GemmStrides TransposedStrides(int64_t rows, int64_t cols) { return {rows * cols, 1, rows}; }
 
 int64_t GemmWorkspaceFloats(int64_t m, int64_t n, int64_t k, int width) {
-  const int64_t depth = std::min(kDepth, k);
   // Either operand may end up on the right, when C is stored by columns.
-  const int64_t cols = RoundUp(std::min(kBlockCols, std::max(m, n)), kLargestMicroCols);
-  return depth * (cols + width * PackedRows(std::max(m, n)));
+  const int64_t longer = std::max(m, n);
+  const PanelWords words = PanelWordsOf(longer, longer, k);
+  return words.b + width * words.a_slot;
+}
+
+int64_t NarrowGemmWorkspaceFloats(int64_t m, int64_t n, int64_t k, int width) {
+  const int64_t sums = k > kDepth ? std::min(m * n, kSumRows * kSumCols) : 0;
+  return GemmWorkspaceFloats(m, n, k, width) + sums;
 }
 
 void Gemm(Parallel& parallel, const GemmShape& shape, const float* a, const float* b,
-          const float* bias, float* c, float* workspace) {
-  if (shape.m == 0 || shape.n == 0) return;
-  if (shape.c.col != 1 && bias == nullptr) {
-    return Gemm(parallel, Transposed(shape), b, a, nullptr, c, workspace);
-  }
-  const Isa isa = BestIsa();
-  const int64_t depth = std::min(kDepth, shape.k);
-  const int64_t cols = RoundUp(std::min(kBlockCols, shape.n), kLargestMicroCols);
-  for (int64_t i = 0; i < shape.batch; ++i) {
-    Multiply(parallel, Product{isa, shape, a + i * shape.a.batch, b + i * shape.b.batch, bias,
-                               c + i * shape.c.batch, workspace, workspace + depth * cols});
-  }
+          const float* bias, float* c, float* workspace, SimdLevel level) {
+  MultiplyBatch(parallel, shape, a, b, bias, c, nullptr, workspace, level);
+}
+
+void Gemm(Parallel& parallel, const GemmShape& shape, const Bfloat16* a, const Bfloat16* b,
+          const float* bias, float* c, float* workspace, SimdLevel level) {
+  MultiplyBatch(parallel, shape, a, b, bias, c, nullptr, workspace, level);
+}
+
+void Gemm(Parallel& parallel, const GemmShape& shape, const Bfloat16* a, const Bfloat16* b,
+          const float* bias, Bfloat16* c, float* workspace, SimdLevel level) {
+  assert(!shape.accumulate);
+  MultiplyBatch(parallel, shape, a, b, bias, nullptr, c, workspace, level);
 }
 
 }  // namespace mgc::cpu

@@ -1,19 +1,28 @@
-// Matrix products in f32: C = A·B, C += A·B, optionally with a bias, for any strides, so that
-// transposed operands, slices and heads need no copy.
+// Matrix products: C = A·B, C += A·B, optionally with a bias, for any strides, so that transposed
+// operands, slices and heads need no copy. A, B and C are f32, or A and B are bf16 and C is either.
 //
 // The product is our own packed kernel (the block structure of Goto and van de Geijn, "Anatomy of
-// High-Performance Matrix Multiplication", 2008). docs/decisions/0020-own-products.md says why and
-// with which measurements.
+// High-Performance Matrix Multiplication", 2008). docs/decisions/0020-own-products.md and
+// 0024-bf16-products.md say why and with which measurements.
 //
-// Bits: an element is summed over k in blocks of a fixed size, ascending inside a block and over
-// the blocks. It depends on nothing but its row of A, its column of B, the bias and, when
-// accumulating, its old value: not on m, n, the batch, the strides, or how many threads there are.
-// Any split of the output gives the same bits.
+// Bits: an element is an f32 sum over k in blocks of a fixed size, ascending over the blocks and in
+// a fixed order inside one. It depends on nothing but its row of A, its column of B, the bias and,
+// when accumulating, its old value: not on m, n, the batch, the strides, or how many threads there
+// are. Any split of the output gives the same bits. Machines with different instruction sets may
+// differ.
+//
+// bf16: elements are multiplied exactly (to f32, but for overflow), sums are f32, and a bf16 C is
+// the f32 sum over all of k with the bias, rounded once as ToBfloat16 does. With AVX512_BF16 the
+// instruction vdpbf16ps adds k + 1 before k of every even k, each product fused with its addition
+// and rounded to nearest even, in blocks of 1024; denormals of A, B and the sums of a block count
+// as zero. Without it elements are widened to f32 and multiplied as f32 is, denormals included.
 #ifndef MGC_KERNELS_CPU_MATMUL_GEMM_H_
 #define MGC_KERNELS_CPU_MATMUL_GEMM_H_
 
 #include <cstdint>
 
+#include "graph/types/bfloat16.h"
+#include "kernels/cpu/simd/simd.h"
 #include "kernels/parallel.h"
 
 namespace mgc::cpu {
@@ -32,8 +41,8 @@ struct GemmShape {
   int64_t n = 0;
   int64_t k = 0;
   GemmStrides a, b;
-  GemmStrides c;            // col or row must be 1, and no two elements may coincide
-  bool accumulate = false;  // C += A·B
+  GemmStrides c;            // col must be 1, or without a bias row; no two elements may coincide
+  bool accumulate = false;  // C += A·B; C is f32
 };
 
 // Strides of a dense row-major [batch, rows, cols], and of the transpose of such a [batch, cols,
@@ -44,11 +53,18 @@ GemmStrides TransposedStrides(int64_t rows, int64_t cols);
 // Floats of workspace that Gemm needs with `width` threads; the same or less for smaller m, n, k or
 // width.
 int64_t GemmWorkspaceFloats(int64_t m, int64_t n, int64_t k, int width);
+// The same where C is bf16: more, for sums over more of k than one block holds.
+int64_t NarrowGemmWorkspaceFloats(int64_t m, int64_t n, int64_t k, int width);
 
-// `bias` is null or [n], added to every row. `workspace` holds GemmWorkspaceFloats(...), is
-// overwritten, and need not be aligned.
+// `bias` is null or [n], added to every row. `workspace` holds as many floats as said above, is
+// overwritten, and need not be aligned. `level` is at most the machine's best, which it is but for
+// tests.
 void Gemm(Parallel& parallel, const GemmShape& shape, const float* a, const float* b,
-          const float* bias, float* c, float* workspace);
+          const float* bias, float* c, float* workspace, SimdLevel level = BestSimdLevel());
+void Gemm(Parallel& parallel, const GemmShape& shape, const Bfloat16* a, const Bfloat16* b,
+          const float* bias, float* c, float* workspace, SimdLevel level = BestSimdLevel());
+void Gemm(Parallel& parallel, const GemmShape& shape, const Bfloat16* a, const Bfloat16* b,
+          const float* bias, Bfloat16* c, float* workspace, SimdLevel level = BestSimdLevel());
 
 }  // namespace mgc::cpu
 

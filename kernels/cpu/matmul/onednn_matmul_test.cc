@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/cpu/matmul/gemm_test_util.h"
 #include "kernels/cpu/test_util.h"
 #include "kernels/parallel.h"
 
@@ -49,6 +50,38 @@ TEST(OneDnnMatmul, ComputesTheSameProducts) {
       const GemmShape s = Shape(batch, (bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0);
       EXPECT_LT(Difference(s), 2e-5) << "batch " << batch << ", case " << bits;
     }
+  }
+}
+
+// The same of the packed product in bf16, whose C is bf16 or, where it accumulates, f32.
+template <class T>
+double PackedDifference(const OneDnnPackedMatmul& product, const GemmShape& s,
+                        const std::vector<Bfloat16>& a, const std::vector<Bfloat16>& b) {
+  std::vector<T> ours = AllOf<T>(Uniform(s.m * s.n, 3));
+  std::vector<T> theirs = ours;
+  std::vector<float> workspace(static_cast<size_t>(NarrowGemmWorkspaceFloats(s.m, s.n, s.k, 1)));
+  SerialParallel serial;
+  Gemm(serial, s, a.data(), b.data(), nullptr, ours.data(), workspace.data());
+  product.Run(theirs.data());
+  double largest = 0;
+  for (size_t i = 0; i < ours.size(); ++i) {
+    largest = std::max(largest, std::fabs(double{Wide(ours[i])} - Wide(theirs[i])));
+  }
+  return largest;
+}
+
+TEST(OneDnnPackedMatmul, ComputesTheSameProducts) {
+  for (int bits = 0; bits < 8; ++bits) {
+    const GemmShape s = Shape(1, (bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0);
+    const std::vector<Bfloat16> a = AllOf<Bfloat16>(Uniform(s.m * s.k, 1));
+    const std::vector<Bfloat16> b = AllOf<Bfloat16>(Uniform(s.k * s.n, 2));
+    const auto product = OneDnnPackedMatmul::Create(s, a.data(), b.data());
+    if (!product.ok()) GTEST_SKIP() << product.status();
+    EXPECT_FALSE((*product)->implementation().empty());
+    // Results are below 16, where neighbours in bf16 are 2^-4 apart.
+    const double difference = s.accumulate ? PackedDifference<float>(**product, s, a, b)
+                                           : PackedDifference<Bfloat16>(**product, s, a, b);
+    EXPECT_LE(difference, s.accumulate ? 2e-5 : 1.0 / 16) << "case " << bits;
   }
 }
 

@@ -5,7 +5,10 @@
 // program so keeps one binary for every machine, and the same machine always takes the same path,
 // which is what makes a run repeatable bit for bit.
 //
-// Only GCC on x86-64 builds the two upper levels; elsewhere everything is `baseline`.
+// A fourth one, `avx512_bf16` (x86-64-v4 and AVX512_BF16), is for bodies that ask for it: products
+// of bf16. All others take `avx512` there.
+//
+// Only GCC on x86-64 builds the upper levels; elsewhere everything is `baseline`.
 #ifndef MGC_KERNELS_CPU_SIMD_SIMD_H_
 #define MGC_KERNELS_CPU_SIMD_SIMD_H_
 
@@ -29,7 +32,8 @@
 
 namespace mgc::cpu {
 
-enum class SimdLevel { kBaseline, kAvx2, kAvx512 };
+// Each has all instructions of those before it.
+enum class SimdLevel { kBaseline, kAvx2, kAvx512, kAvx512Bf16 };
 
 // The best level that this machine and this build have; constant during a run.
 SimdLevel BestSimdLevel();
@@ -40,7 +44,7 @@ SimdLevel BestSimdLevel();
 // the body that defines it.
 #if MGC_SIMD_MULTIVERSION
 #define MGC_SIMD_CALL(function, ...)                                                             \
-  (::mgc::cpu::BestSimdLevel() == ::mgc::cpu::SimdLevel::kAvx512 ? avx512::function(__VA_ARGS__) \
+  (::mgc::cpu::BestSimdLevel() >= ::mgc::cpu::SimdLevel::kAvx512 ? avx512::function(__VA_ARGS__) \
    : ::mgc::cpu::BestSimdLevel() == ::mgc::cpu::SimdLevel::kAvx2                                 \
        ? avx2::function(__VA_ARGS__)                                                             \
        : baseline::function(__VA_ARGS__))

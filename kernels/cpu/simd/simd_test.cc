@@ -4,9 +4,11 @@
 #include <immintrin.h>
 #endif
 
+#include <cstring>
 #include <limits>
 #include <string>
 
+#include "graph/types/bfloat16.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/test_util.h"
 
@@ -21,16 +23,17 @@ struct Level {
   std::string name;
   void (*exp)(int64_t, const float*, float*);
   void (*sigmoid)(int64_t, const float*, float*);
+  void (*round)(int64_t, const float*, Bfloat16*);
   double (*log)(double);
   double (*cos_of_turns)(double);
   int micro_rows, micro_cols;
   void (*one_tile)(int, int, int64_t, const float*, const float*, float*, float*);
 };
 
-#define MGC_TEST_LEVEL(level)                                                             \
-  Level {                                                                                 \
-#level, level::ExpArray, level::SigmoidArray, level::LogOfDouble, level::CosOfDouble, \
-        level::kMicroRows, level::kMicroCols, level::OneTile                              \
+#define MGC_TEST_LEVEL(level)                                                            \
+  Level {                                                                                \
+#level, level::ExpArray, level::SigmoidArray, level::RoundArray, level::LogOfDouble, \
+        level::CosOfDouble, level::kMicroRows, level::kMicroCols, level::OneTile         \
   }
 
 // Every level that this machine can run, not only the best.
@@ -81,6 +84,28 @@ TEST(Simd, Sigmoid) {
     for (size_t i = 0; i < x.size(); ++i) {
       const double exact = 1 / (1 + std::exp(-double{x[i]}));
       ASSERT_NEAR(y[i], exact, 3e-7 * exact) << level.name << " " << x[i];
+    }
+  }
+}
+
+// Both neighbours of every gap between bf16, its middle and what lies beside that; NaN with
+// payloads in either half.
+TEST(Simd, RoundsToBf16LikeOneNumber) {
+  std::vector<float> x;
+  for (uint32_t upper = 0; upper < 0x10000; ++upper) {
+    for (uint32_t lower : {0x0000u, 0x0001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) {
+      const uint32_t bits = upper << 16 | lower;
+      float value;
+      std::memcpy(&value, &bits, sizeof value);
+      x.push_back(value);
+    }
+  }
+  x.resize(x.size() - 3);  // the last vector is not whole
+  for (const Level& level : Levels()) {
+    std::vector<Bfloat16> y(x.size());
+    level.round(static_cast<int64_t>(x.size()), x.data(), y.data());
+    for (size_t i = 0; i < x.size(); ++i) {
+      ASSERT_EQ(y[i].bits, ToBfloat16(x[i]).bits) << level.name << " " << x[i];
     }
   }
 }
