@@ -181,6 +181,21 @@ TEST(PlacementDamageTest, NormEntryCountedTwice) {
                     HasSubstr("are made by no stage [placement_v7]")));
 }
 
+// The sum over the entries has one order whatever the plan, so that no bit depends on it.
+TEST(PlacementDamageTest, NormEntriesExchanged) {
+  const auto exchange = [](Segment* s) {
+    std::vector<Slot*> entries;
+    for (Slot& slot : s->slots) {
+      const Formal& formal = s->formals[static_cast<size_t>(slot.formal)];
+      if (formal.region == Region::kNorm) entries.push_back(&slot);
+    }
+    std::swap(entries[1]->offset, entries[2]->offset);
+  };
+  EXPECT_THAT(
+      AfterIn("one_rank", "layer.update2", exchange),
+      AllOf(HasSubstr("not in the order of the model's parameters"), HasSubstr("[placement_v13]")));
+}
+
 TEST(PlacementDamageTest, ReportsAtAnotherAddress) {
   EXPECT_THAT(After("pp2", [](Plan* plan) { plan->classes[1].reports[0].address += 64; }),
               HasSubstr("class 1, report loss: %grad_squares.resolved"));

@@ -80,7 +80,7 @@ void ClassCalls::Run(const Site& site) {
       if (sum.times > most.times) most = sum;
     }
     for (size_t k = 0; k < instr.outputs.size(); ++k) {
-      Write(site, i, instr.outputs[k], bucket ? of_operand[k] : most);
+      Write(site, i, k, bucket ? of_operand[k] : most);
     }
   }
 }
@@ -100,6 +100,18 @@ PlacedValues& ClassCalls::SpaceOf(const Site& site, const Slot& slot, int64_t* a
   *address += binding.offset;
   if (binding.base == BaseKind::kAbsolute || site.values == nullptr) return arena_;
   return (*site.values)[static_cast<size_t>(binding.base)];
+}
+
+// The parameter of which a slot holds the mean gradient, or a norm made of it; kNone for all else.
+ValueId ClassCalls::NormOf(const Site& site, const Slot& slot) {
+  int64_t address = 0;
+  const PlacedValues& space = SpaceOf(site, slot, &address);
+  if (IsScalar(slot.type)) {
+    const PlacedValue* value = space.At(address);
+    return value == nullptr ? kNone : value->norm_of;
+  }
+  const auto mean = means_.find(address);
+  return &space == &arena_ && mean != means_.end() ? mean->second : kNone;
 }
 
 void ClassCalls::Read(const Site& site, size_t instr, size_t operand, TiedSum* tied_sum) {
@@ -149,6 +161,7 @@ void ClassCalls::ReadEntries(const Site& site, size_t instr, size_t operand,
   const int64_t entries = slot.type.dims[0].size;
   const int64_t end = address + entries * kScalarBytes;
   int64_t found = 0;
+  const PlacedValue* before = nullptr;
   for (const auto& [range, value] : space.Overlapping({address, end})) {
     if (range.begin < address) continue;
     if (++entries_read_ > kMostEntries) {
@@ -158,6 +171,15 @@ void ClassCalls::ReadEntries(const Site& site, size_t instr, size_t operand,
     const int64_t entry = (range.begin - address) / kScalarBytes;
     if (IsScalar(*value.type) && (range.begin - address) % kScalarBytes == 0) ++found;
     ReadValue(site, instr, operand, value, scalar, sharding, entry);
+    if (value.norm_of == kNone) continue;
+    if (before != nullptr && value.norm_of <= before->norm_of) {
+      Add(site, instr, index, "placement_v13",
+          absl::StrCat("reads ", Named(slot.name), ", in which ", Named(before->name),
+                       " stands before ", Named(value.name),
+                       ", not in the order of the model's parameters: their sum would round "
+                       "otherwise"));
+    }
+    before = &value;
   }
   const bool others_add = !site.of_stage && pipeline_ >= 0 && slot.sharding.sum.Contains(pipeline_);
   if (others_add) ShareOf(site, instr, operand).entries = entries;
@@ -220,8 +242,10 @@ std::string ClassCalls::Mismatch(const PlacedValue& value, const TensorType& typ
                       ExplainChange(from, to, plan_.mesh));
 }
 
-void ClassCalls::Write(const Site& site, size_t instr, int slot_index, const TiedSum& tied_sum) {
-  const Slot& slot = site.segment->slots[static_cast<size_t>(slot_index)];
+void ClassCalls::Write(const Site& site, size_t index, size_t result, const TiedSum& tied_sum) {
+  const Instr& instr = site.segment->instrs[index];
+  const std::vector<Slot>& slots = site.segment->slots;
+  const Slot& slot = slots[static_cast<size_t>(instr.outputs[result])];
   int64_t address = 0;
   PlacedValues& space = SpaceOf(site, slot, &address);
   PlacedValue value;
@@ -229,10 +253,14 @@ void ClassCalls::Write(const Site& site, size_t instr, int slot_index, const Tie
   value.sharding = &slot.sharding;
   value.name = slot.name;
   value.by = site.segment;
-  value.instr = instr;
+  value.instr = index;
   value.of_stage = site.of_stage;
   // A gradient is of f32; scalars of f64, the norm and what comes of it, concern all parameters.
   if (!IsScalar(slot.type)) value.tied_sum = tied_sum;
+  if (IsScalar(slot.type) && !instr.inputs.empty()) {
+    const size_t from = instr.kind == InstrKind::kStart ? result : 0;
+    value.norm_of = NormOf(site, slots[static_cast<size_t>(instr.inputs[from])]);
+  }
   Place(value, address, plan_.mesh, &space);
 }
 

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "graph/base/diagnostic.h"
 #include "graph/plan/plan.h"
@@ -33,7 +34,8 @@ struct PlacedValue {
   absl::string_view name;
   const Segment* by = nullptr;  // who wrote it; null: there from the start
   size_t instr = 0;
-  bool of_stage = false;  // made for one layer: the other stages have none
+  bool of_stage = false;    // made for one layer: the other stages have none
+  ValueId norm_of = kNone;  // of a scalar: the parameter whose mean gradient it is a norm of
   TiedSum tied_sum;
 };
 // One address space: the arena of a class, the frame or a boundary of a chunk.
@@ -63,6 +65,8 @@ class ClassCalls {
              Diagnostics* findings);
 
   PlacedValues& arena() { return arena_; }
+  // Says where the mean gradient of a parameter of the model stands.
+  void SetMean(int64_t address, ValueId param) { means_[address] = param; }
 
   // A call of a chunk.
   void RunOfChunk(const Call& call, ChunkValues* values);
@@ -85,13 +89,14 @@ class ClassCalls {
 
   void Run(const Site& site);
   PlacedValues& SpaceOf(const Site& site, const Slot& slot, int64_t* address);
+  ValueId NormOf(const Site& site, const Slot& slot);
   void Read(const Site& site, size_t instr, size_t operand, TiedSum* tied_sum);
   StageShare& ShareOf(const Site& site, size_t instr, size_t operand);
   void ReadEntries(const Site& site, size_t instr, size_t operand, const PlacedValues& space,
                    int64_t address);
   void ReadValue(const Site& site, size_t instr, size_t operand, const PlacedValue& value,
                  const TensorType& type, const Sharding& sharding, int64_t entry);
-  void Write(const Site& site, size_t instr, int slot, const TiedSum& tied_sum);
+  void Write(const Site& site, size_t instr, size_t result, const TiedSum& tied_sum);
   const std::vector<int>* JoinedBy(const Instr& instr);
   bool MayBeZero(const Site& site, size_t instr, size_t operand) const;
   bool IsZero(const PlacedValues& space, int64_t begin, int64_t end) const;
@@ -105,6 +110,7 @@ class ClassCalls {
   StageShares& shares_;
   Diagnostics& findings_;
   std::map<const Instr*, std::vector<int>> joined_;  // by starts that join classes
+  absl::flat_hash_map<int64_t, ValueId> means_;      // by address
   PlacedValues arena_;
   PlacedValues transient_;
   int64_t entries_read_ = 0;  // of vectors

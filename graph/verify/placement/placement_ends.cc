@@ -267,6 +267,8 @@ void PlaceInputs(const Plan& plan, const PlanClass& rank_class, ClassCalls* call
     if (entry.mean_base.region != Region::kGrads) return;
     place(held.state_base + entry.m_offset, entry.type, entry.state_sharding, entry.name);
     place(held.state_base + entry.v_offset, entry.type, entry.state_sharding, entry.name);
+    const int64_t mean = MeanGradientAddress(plan, rank_class, held, entry);
+    if (mean >= 0) calls->SetMean(mean, plan.model.FindValue(NameOf(held, entry)));
   });
   for (const NamedAddress& scalar : rank_class.scalars) {
     place(scalar.address, WholeScalar().type, WholeScalar().sharding, scalar.name);
