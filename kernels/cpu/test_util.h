@@ -52,7 +52,10 @@ class GuardedArray {
  private:
   static constexpr int64_t kGuard = 37;
   T& at(int64_t i) { return all_[static_cast<size_t>(i)]; }
-  bool IsMark(const T& x) const { return std::memcmp(&x, &mark_, sizeof x) == 0; }
+  bool IsMark(const T& x) const {
+    const char* bytes = reinterpret_cast<const char*>(&x);
+    return std::equal(bytes, bytes + sizeof x, reinterpret_cast<const char*>(&mark_));
+  }
   int64_t n_;
   T mark_;
   std::vector<T> all_;

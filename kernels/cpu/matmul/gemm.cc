@@ -48,7 +48,7 @@ struct Isa {
         level::Pack<level::kMicroCols, level::source>, level::MultiplyPacked<level::source::Word> \
   }
 
-Isa<float> IsaOf(SimdLevel level, const float*) {
+Isa<float> IsaOf([[maybe_unused]] SimdLevel level, const float*) {
 #if MGC_SIMD_MULTIVERSION
   if (level >= SimdLevel::kAvx512) return MGC_GEMM_ISA(avx512, FloatSource);
   if (level >= SimdLevel::kAvx2) return MGC_GEMM_ISA(avx2, FloatSource);
@@ -56,7 +56,7 @@ Isa<float> IsaOf(SimdLevel level, const float*) {
   return MGC_GEMM_ISA(baseline, FloatSource);
 }
 
-Isa<Bfloat16> IsaOf(SimdLevel level, const Bfloat16*) {
+Isa<Bfloat16> IsaOf([[maybe_unused]] SimdLevel level, const Bfloat16*) {
 #if MGC_SIMD_MULTIVERSION
   if (level >= SimdLevel::kAvx512Bf16) return MGC_GEMM_ISA(avx512_bf16, PairSource);
   if (level >= SimdLevel::kAvx512) return MGC_GEMM_ISA(avx512, WidenedSource);

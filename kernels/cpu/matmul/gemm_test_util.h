@@ -41,6 +41,7 @@ inline float Wide(Bfloat16 x) { return ToFloat(x); }
 template <class T>
 std::vector<float> AllWide(const std::vector<T>& all) {
   std::vector<float> wide;
+  wide.reserve(all.size());
   for (T x : all) wide.push_back(Wide(x));
   return wide;
 }
@@ -51,6 +52,7 @@ std::vector<T> AllOf(const std::vector<float>& all) {
     return all;
   } else {
     std::vector<T> narrow;
+    narrow.reserve(all.size());
     for (float x : all) narrow.push_back(ToBfloat16(x));
     return narrow;
   }
@@ -124,6 +126,7 @@ struct Exact {
 template <class Types>
 std::vector<Exact> Expected(const GemmShape& s, const Operands<Types>& x, bool bias) {
   std::vector<Exact> c;
+  c.reserve(x.c.size());
   for (auto old : x.c) c.push_back({Wide(old), 0});
   const auto add = [](double term, Exact* sum) {
     sum->value += term;
