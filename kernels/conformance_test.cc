@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/eval/op_case.h"
+#include "graph/types/bfloat16.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/kernel.h"
@@ -41,6 +42,11 @@ std::vector<char> BytesOf(const TensorType& type, const RealTensor& tensor) {
       return BytesAs(tensor.real);
     case DType::kI64:
       return BytesAs(tensor.index);
+    case DType::kBF16: {
+      std::vector<Bfloat16> values;
+      for (double value : tensor.real) values.push_back(ToBfloat16(static_cast<float>(value)));
+      return BytesAs(values);
+    }
   }
   ADD_FAILURE() << type.ToString() << " has no form here";
   return {};
@@ -61,6 +67,11 @@ double ElementOf(const TensorType& type, const char* bytes, size_t i) {
       return ElementAs<double>(bytes, i);
     case DType::kI64:
       return ElementAs<int64_t>(bytes, i);
+    case DType::kBF16: {
+      Bfloat16 value;
+      std::memcpy(&value, bytes + sizeof value * i, sizeof value);
+      return ToFloat(value);
+    }
   }
   ADD_FAILURE() << type.ToString() << " has no form here";
   return 0;
@@ -95,6 +106,8 @@ double RoundedTo(DType dtype, double value) {
     case DType::kF64:
     case DType::kI64:
       return value;
+    case DType::kBF16:
+      return ToFloat(ToBfloat16(static_cast<float>(value)));
   }
   ADD_FAILURE() << "element type " << static_cast<int>(dtype) << " has no rounding here";
   return 0;
@@ -249,10 +262,10 @@ TEST_P(Conformance, RoomThatHoldsNothingDoesNotCount) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, Conformance, testing::ValuesIn(AllCases()),
-                         [](const testing::TestParamInfo<BoundCase>& info) {
-                           return info.param.name;
-                         });
+std::string NameOfCase(const testing::TestParamInfo<BoundCase>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Cases, Conformance, testing::ValuesIn(AllCases()), NameOfCase);
+INSTANTIATE_TEST_SUITE_P(NarrowCases, Conformance, testing::ValuesIn(NarrowCases()), NameOfCase);
 
 // A dropped element's index is a product of the sample's number, which passes 2^63 in a long run.
 TEST(CpuKernels, DropTheSameElementsHoweverLateTheSample) {

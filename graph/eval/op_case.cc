@@ -1,10 +1,13 @@
 #include "graph/eval/op_case.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "graph/base/status.h"
@@ -52,6 +55,42 @@ std::vector<std::string> SplitOutsideBrackets(absl::string_view text) {
   return parts;
 }
 
+// Whether operand `i` may be narrower than f32, and is of f32 in the case.
+bool IsNarrowable(const OpDef& op, absl::string_view operand, size_t i) {
+  const std::vector<int>& wide = op.wide_operands;
+  return absl::StartsWith(operand, "f32[") &&
+         std::find(wide.begin(), wide.end(), static_cast<int>(i)) == wide.end();
+}
+
+// Calls fn(op, number) for the cases that have a narrow form.
+template <class Fn>
+void ForEachNarrowable(const Fn& fn) {
+  for (const OpDef& op : AllOps()) {
+    const bool is_narrow =
+        op.precision == Precision::kFollows || op.precision == Precision::kNarrow;
+    if (op.collective || !is_narrow) continue;
+    for (size_t n = 0; n < op.cases.size(); ++n) {
+      const std::vector<std::string> operands = SplitOutsideBrackets(op.cases[n].operands);
+      for (size_t i = 0; i < operands.size(); ++i) {
+        if (!IsNarrowable(op, operands[i], i)) continue;
+        fn(op, n);
+        break;
+      }
+    }
+  }
+}
+
+OpCase NarrowCaseOf(const OpDef& op, const OpCase& op_case) {
+  OpCase narrow = op_case;
+  std::vector<std::string> operands = SplitOutsideBrackets(op_case.operands);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (IsNarrowable(op, operands[i], i)) operands[i] = absl::StrCat("bf16", operands[i].substr(3));
+  }
+  narrow.operands = absl::StrJoin(operands, ", ");
+  narrow.tolerance += 0x1p-8;
+  return narrow;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<CaseOperand>> ParseCaseOperands(absl::string_view text) {
@@ -71,18 +110,22 @@ std::vector<const TensorType*> BoundCase::OperandTypes() const {
   return types;
 }
 
-absl::StatusOr<BoundCase> BindCase(const OpDef& op, size_t number) {
+absl::StatusOr<BoundCase> BindCase(const OpDef& op, const OpCase& op_case, std::string name) {
   BoundCase bound;
   bound.op = &op;
-  bound.op_case = &op.cases[number];
-  bound.name = absl::StrCat(op.name, "_", number);
-  MGC_ASSIGN_OR_RETURN(bound.operands, ParseCaseOperands(bound.op_case->operands));
+  bound.op_case = &op_case;
+  bound.name = std::move(name);
+  MGC_ASSIGN_OR_RETURN(bound.operands, ParseCaseOperands(op_case.operands));
   const std::vector<const TensorType*> types = bound.OperandTypes();
-  MGC_ASSIGN_OR_RETURN(bound.results, InferTypes(op, bound.op_case->attrs, types));
+  MGC_ASSIGN_OR_RETURN(bound.results, InferTypes(op, op_case.attrs, types));
   std::vector<const TensorType*> made;
   for (const TensorType& type : bound.results) made.push_back(&type);
-  MGC_ASSIGN_OR_RETURN(bound.rule, RuleOf(op, {bound.op_case->attrs, types, made}));
+  MGC_ASSIGN_OR_RETURN(bound.rule, RuleOf(op, {op_case.attrs, types, made}));
   return bound;
+}
+
+absl::StatusOr<BoundCase> BindCase(const OpDef& op, size_t number) {
+  return BindCase(op, op.cases[number], absl::StrCat(op.name, "_", number));
 }
 
 std::vector<BoundCase> AllCases() {
@@ -95,6 +138,19 @@ std::vector<BoundCase> AllCases() {
       cases.push_back(*std::move(bound));
     }
   }
+  return cases;
+}
+
+std::vector<BoundCase> NarrowCases() {
+  std::vector<BoundCase> cases;
+  ForEachNarrowable([&](const OpDef& op, size_t number) {
+    auto narrow = std::make_shared<const OpCase>(NarrowCaseOf(op, op.cases[number]));
+    absl::StatusOr<BoundCase> bound =
+        BindCase(op, *narrow, absl::StrCat(op.name, "_", number, "_bf16"));
+    MGC_CHECK(bound.ok()) << op.name << " case " << number << ": " << bound.status().ToString();
+    bound->owned_case = std::move(narrow);
+    cases.push_back(*std::move(bound));
+  });
   return cases;
 }
 

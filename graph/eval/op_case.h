@@ -5,6 +5,7 @@
 #define MGC_GRAPH_EVAL_OP_CASE_H_
 
 #include <cstdint>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -33,7 +34,8 @@ using ResidueTensor = HostTensor<ResiduePair>;
 struct BoundCase {
   const OpDef* op = nullptr;
   const OpCase* op_case = nullptr;
-  std::string name;  // `<op>_<number>`
+  std::shared_ptr<const OpCase> owned_case = nullptr;  // where it is none of the op's own
+  std::string name;                                    // `<op>_<number>`
   std::vector<CaseOperand> operands;
   std::vector<TensorType> results;
   FactorRule rule;
@@ -41,10 +43,16 @@ struct BoundCase {
   std::vector<const TensorType*> OperandTypes() const;
 };
 
+// `op_case` outlives what is made.
+absl::StatusOr<BoundCase> BindCase(const OpDef& op, const OpCase& op_case, std::string name);
 absl::StatusOr<BoundCase> BindCase(const OpDef& op, size_t number);
 
 // All cases of all ops that are no collectives, in the order of the table.
 std::vector<BoundCase> AllCases();
+// Those with f32 as the shared element type, with bf16 in its place (OpDef::wide_operands stay), of
+// ops that are computed in it (OpDef::precision). A result is rounded once: the tolerance grows by
+// half a unit of its last place.
+std::vector<BoundCase> NarrowCases();
 
 // Whole operands of logical shape, drawn as the case says.
 std::vector<RealTensor> DrawOperands(const BoundCase& bound, std::mt19937_64& random);

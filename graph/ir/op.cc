@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "graph/base/status.h"
 
 namespace mgc {
@@ -43,13 +44,35 @@ absl::Status CheckAttrs(const OpDef& op, const Attrs& attrs) {
   return absl::OkStatus();
 }
 
+bool Lists(const std::vector<int>& list, size_t item) {
+  return std::find(list.begin(), list.end(), static_cast<int>(item)) != list.end();
+}
+
+bool IsScalar(const OpDef& op, const TensorType& type) {
+  return type.dtype == DType::kF64 && type.dims.empty() && !op.any_dtype;
+}
+
+// The element type that operands share: of the first that is no index and not wide, a scalar only
+// in the first place; where there is none, of the first that is no index.
+DType SharedType(const OpDef& op, absl::Span<const TensorType* const> operands) {
+  absl::optional<DType> first;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (Lists(op.index_operands, i)) continue;
+    const bool is_beside = i > 0 && IsScalar(op, *operands[i]);
+    if (!Lists(op.wide_operands, i) && !is_beside) return operands[i]->dtype;
+    if (!first.has_value()) first = operands[i]->dtype;
+  }
+  return first.value_or(DType::kF32);
+}
+
 absl::Status CheckDTypes(const OpDef& op, absl::Span<const TensorType* const> operands) {
+  const DType shared = SharedType(op, operands);
   for (size_t i = 0; i < operands.size(); ++i) {
     const DType dtype = operands[i]->dtype;
-    const bool index = std::count(op.index_operands.begin(), op.index_operands.end(), i) > 0;
-    const bool scalar = dtype == DType::kF64 && operands[i]->dims.empty() && !op.any_dtype;
-    bool fits = index ? dtype == DType::kI64 : scalar || dtype == operands[0]->dtype;
-    if (!index && !op.any_dtype) fits &= dtype != DType::kI64;
+    const DType real = Lists(op.wide_operands, i) ? WideOf(shared) : shared;
+    bool fits = dtype == real || IsScalar(op, *operands[i]);
+    if (!op.any_dtype) fits &= IsReal(dtype);
+    if (Lists(op.index_operands, i)) fits = dtype == DType::kI64;
     if (!fits) {
       return absl::InvalidArgumentError(
           absl::StrCat("operand ", i, " may not be of ", NameOf(dtype), " [", op.name, "_t1]"));
@@ -75,14 +98,28 @@ Dim DimOf(const DimFactors& factors, const FactorRule& rule, const OpUse& use) {
   return made;
 }
 
+// The element type of results that a use asks for.
+absl::StatusOr<absl::optional<DType>> AskedType(const OpDef& op, const Attrs& attrs, DType shared) {
+  if (attrs.Find(kDTypeAttr) == nullptr) return absl::nullopt;
+  DType asked;
+  const bool known = ParseDType(attrs.Text(kDTypeAttr), &asked);
+  if (known && (asked == shared || asked == WideOf(shared))) return asked;
+  return absl::InvalidArgumentError(absl::StrCat("results of operands of ", NameOf(shared),
+                                                 " may not be of ", attrs.Text(kDTypeAttr), " [",
+                                                 op.name, "_t2]"));
+}
+
 absl::Status InferFromRule(const OpDef& op, const OpUse& use, std::vector<TensorType>* results) {
   absl::StatusOr<FactorRule> rule = RuleOf(op, use);
   if (!rule.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(rule.status().message(), " [", op.name, "_c0]"));
   }
+  const DType shared = SharedType(op, use.operands);
+  MGC_ASSIGN_OR_RETURN(const absl::optional<DType> asked, AskedType(op, use.attrs, shared));
   for (const TensorFactors& factors : rule->results) {
     TensorType type;
-    type.dtype = use.operands.empty() ? DType::kF32 : use.operands[0]->dtype;
+    type.dtype = Lists(op.wide_results, results->size()) ? WideOf(shared) : shared;
+    if (asked.has_value()) type.dtype = *asked;
     for (const DimFactors& dim : factors) type.dims.push_back(DimOf(dim, *rule, use));
     results->push_back(std::move(type));
   }
@@ -115,6 +152,12 @@ int OperandInPlace(const OpDef& op, int result) {
     if (pair.result == result) return pair.operand;
   }
   return -1;
+}
+
+bool MayAskForWide(const OpDef& op) {
+  return std::any_of(op.attrs.begin(), op.attrs.end(), [](const AttrSpec& spec) {
+    return spec.name == kDTypeAttr && !spec.required;
+  });
 }
 
 bool StopsGradient(const Node& node) {

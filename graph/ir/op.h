@@ -65,10 +65,22 @@ enum class OpRole : uint8_t {
   kRecompute,
   // Elements [kBeginAttr, kEndAttr) of the operand's dim kDimAttr, attributes that say so.
   kRange,
+  // The operand in another element type, kDTypeAttr.
+  kCast,
+};
+
+// Whether a use is computed in a narrower type than f32 where a model is trained in one
+// (passes/graph/narrow.h).
+enum class Precision : uint8_t {
+  kFollows,       // as its operands are
+  kNarrow,        // begins there: products
+  kNarrowResult,  // its results are rounded: a lookup reads less than its table holds
+  kWide,          // never: losses, sums that live on, the optimizer
 };
 
 inline constexpr char kDropAttr[] = "p";
 inline constexpr char kRandomKeyAttr[] = "key";
+inline constexpr char kDTypeAttr[] = "dtype";
 inline constexpr char kDimAttr[] = "dim";
 inline constexpr char kBeginAttr[] = "begin";
 inline constexpr char kEndAttr[] = "end";
@@ -132,9 +144,14 @@ struct OpDef {
   // null.
   std::function<Attrs(const Attrs&, absl::Span<const TensorType* const> results)> resized;
 
-  // Operands that hold indices (i64). All others are real, and of operand 0's type unless they are
-  // scalars of f64.
+  // Operands that hold indices (i64). All others are real and share one element type, unless they
+  // are scalars of f64.
   std::vector<int> index_operands;
+  // Real operands and results that are of f32 where the shared type is narrower: statistics, sums,
+  // parameters of norms (WideOf).
+  std::vector<int> wide_operands;
+  std::vector<int> wide_results;
+  Precision precision = Precision::kFollows;
   // Instead: operands of any element type, all of the same.
   bool any_dtype = false;
   // Operands of which only the type counts: their elements are never read.
@@ -149,7 +166,8 @@ struct OpDef {
   RuleText parsed_rule;  // `rule`; set when the table is built
 
   // Types of the results. Without it, the rule must determine them: every factor of a result is in
-  // an operand; element types are those of operand 0.
+  // an operand; element types are the shared one, or wide. Where the op has the attribute
+  // kDTypeAttr, a use may ask for a wide result.
   std::function<absl::Status(const OpUse&, std::vector<TensorType>*)> infer;
 
   Linearity linearity = Linearity::kNone;
@@ -221,6 +239,9 @@ int OperandInPlace(const OpDef& op, int result);
 // Whether a use makes its operand a constant to the derivative: stop_gradient does.
 bool StopsGradient(const Node& node);
 
+// Whether uses of the op may ask for results of f32 where operands are narrower (kDTypeAttr).
+bool MayAskForWide(const OpDef& op);
+
 // The rule of one use, bound to its types.
 absl::StatusOr<FactorRule> RuleOf(const OpDef& op, const OpUse& use);
 // The rule of a node; nodes of a graph have passed inference, so this cannot fail.
@@ -228,7 +249,8 @@ FactorRule RuleOf(const Graph& graph, const Node& node);
 
 // Checks operands and attributes, then infers. Errors carry labels: `<op>_a0` number of operands,
 // `_a1` missing, `_a2` mistyped, `_a3` unknown attribute, `_a4` a number that is not finite, `_t1`
-// element type of an operand, `_c0` the factor rule, `_c1`, ... what the op itself refuses.
+// element type of an operand, `_t2` of a result that is asked for, `_c0` the factor rule, `_c1`,
+// ... what the op itself refuses.
 absl::StatusOr<std::vector<TensorType>> InferTypes(const OpDef& op, const Attrs& attrs,
                                                    absl::Span<const TensorType* const> operands);
 

@@ -68,7 +68,7 @@ absl::Status AttentionDerivative(GradContext& c, bool segments) {
 int64_t AttentionWorkspace(const OpUse& use) {
   const HeadSizes head = HeadSizesOf(*use.operands[0], *use.operands[1]);
   const int64_t row = 2 * head.depth + 128;
-  return (2 * head.tokens * head.depth + 64 * row) * SizeOf(use.operands[0]->dtype);
+  return (2 * head.tokens * head.depth + 64 * row) * SizeOf(WideOf(use.operands[0]->dtype));
 }
 
 OpDef Attention() {
@@ -83,6 +83,7 @@ OpDef Attention() {
   op.attrs = AttentionAttrs();
   op.roles = {OpRole::kRandom, OpRole::kRecompute};
   op.index_operands = {3, 4};
+  op.wide_results = {1};
   op.check = [](const OpUse& use) { return CheckAttention("attention", use); };
   op.rule = "b s (k g) d!, b t! k d!, b t! k d!, s, t! -> b s (k g) d!, b (k g) s";
   op.offset_factors = {"b", "k", "g", "s", "t"};

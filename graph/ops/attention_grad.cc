@@ -6,11 +6,13 @@ namespace mgc {
 namespace {
 
 // Queries and gradients of one head's results, each packed both ways; 128 rows of keys, values,
-// their gradients and scores.
+// their gradients and scores. Gradients of a narrow type are summed in scratch.
 int64_t AttentionGradWorkspace(const OpUse& use) {
   const HeadSizes head = HeadSizesOf(*use.operands[1], *use.operands[2]);
+  const DType dtype = use.operands[1]->dtype;
   const int64_t row = 4 * head.depth + 128;
-  return (4 * head.tokens * head.depth + 128 * row) * SizeOf(use.operands[1]->dtype);
+  const int64_t tensors = dtype == WideOf(dtype) ? 4 : 7;
+  return (tensors * head.tokens * head.depth + 128 * row) * SizeOf(WideOf(dtype));
 }
 
 // With P the probabilities before dropout, K what dropout multiplies by and D = dy . o of the row:
@@ -50,6 +52,7 @@ OpDef AttentionGrad() {
   op.attrs = AttentionAttrs();
   op.roles = {OpRole::kRandom};
   op.index_operands = {6, 7};
+  op.wide_operands = {5};
   op.check = [](const OpUse& use) { return CheckAttention("attention_grad", use); };
   op.rule =
       "b s (k g) d!, b s (k g) d!, b t! k d!, b t! k d!, b s (k g) d!, b (k g) s, s, t! -> "

@@ -165,6 +165,7 @@ struct EvalInv {
 OpDef Inv() {
   OpDef op;
   op.name = "inv";
+  op.precision = Precision::kWide;
   op.doc = "1 / x.";
   op.operands = {"x"};
   op.results = {"y"};
@@ -190,6 +191,7 @@ struct EvalSqrt {
 OpDef Sqrt() {
   OpDef op;
   op.name = "sqrt";
+  op.precision = Precision::kWide;
   op.doc = "Square root of x.";
   op.operands = {"x"};
   op.results = {"y"};
@@ -218,6 +220,7 @@ struct EvalClipScale {
 OpDef ClipScale() {
   OpDef op;
   op.name = "clip_scale";
+  op.precision = Precision::kWide;
   op.doc = "Factor that clips gradients of a norm: min(1, max_norm / (norm + 1e-6)).";
   op.operands = {"norm", "max_norm"};
   op.results = {"factor"};

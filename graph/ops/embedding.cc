@@ -31,6 +31,7 @@ struct EvalLookup {
 OpDef Lookup() {
   OpDef op;
   op.name = "lookup";
+  op.precision = Precision::kNarrowResult;
   op.doc =
       "Rows of table[v,h] by index; zero when the index is outside the local piece of the table.";
   op.operands = {"table", "ids"};
@@ -87,6 +88,8 @@ OpDef LookupGrad() {
   op.results = {"dtable"};
   op.index_operands = {1};
   op.type_operands = {0};
+  op.wide_operands = {0};
+  op.wide_results = {0};
   op.rule = "v h, ..., ... h -> v h";
   op.linearity = Linearity::kSeparate;
   op.linear_operands = {2};
@@ -114,6 +117,8 @@ OpDef LookupGradAccumulate() {
   op.operands = {"acc", "ids", "dy"};
   op.results = {"acc_next"};
   op.index_operands = {1};
+  op.wide_operands = {0};
+  op.wide_results = {0};
   op.rule = "v h, ..., ... h -> v h";
   op.linearity = Linearity::kJoint;
   op.linear_operands = {0, 2};

@@ -50,6 +50,42 @@ OpDef Reshard() {
   return op;
 }
 
+absl::Status CheckCast(const OpUse& use) {
+  DType dtype = DType::kI64;
+  if (!ParseDType(use.attrs.Text(kDTypeAttr), &dtype) || !IsReal(dtype)) {
+    return Refuse("cast", 1, "dtype must be f32, f64 or bf16");
+  }
+  return absl::OkStatus();
+}
+
+OpDef Cast() {
+  OpDef op;
+  op.name = "cast";
+  op.doc = "x in another element type, each element rounded to the nearest.";
+  op.operands = {"x"};
+  op.results = {"y"};
+  op.attrs = {{kDTypeAttr, AttrKind::kText}};
+  op.check = CheckCast;
+  op.infer = [](const OpUse& use, std::vector<TensorType>* results) {
+    results->push_back(*use.operands[0]);
+    ParseDType(use.attrs.Text(kDTypeAttr), &results->back().dtype);
+    return absl::OkStatus();
+  };
+  op.roles = {OpRole::kCast};
+  op.rule = "... -> ...";
+  op.linearity = Linearity::kSeparate;
+  op.grad = [](GradContext& c) {
+    if (c.output_grad(0) == kNone || !c.wants(0)) return absl::OkStatus();
+    c.Add(0, AsTypeOf(c, c.output_grad(0), c.input(0)));
+    return absl::OkStatus();
+  };
+  op.eval = EvalWith<EvalIdentity>();
+  op.cases = {{"f32[2,3]", {{kDTypeAttr, "bf16"}}, -1.0, 1.0, 0x1p-8},
+              {"bf16[5]", {{kDTypeAttr, "f32"}}},
+              {"f64[]", {{kDTypeAttr, "f32"}}}};
+  return op;
+}
+
 struct EvalConstant {
   template <class M>
   static void Run(EvalContext<M>& c) {
@@ -60,6 +96,7 @@ struct EvalConstant {
 OpDef Constant() {
   OpDef op;
   op.name = "constant";
+  op.precision = Precision::kWide;
   op.doc = "A real number as a scalar of f64.";
   op.results = {"x"};
   op.attrs = {{"value", AttrKind::kReal}};
@@ -85,6 +122,7 @@ struct EvalAccumulate {
 OpDef Accumulate() {
   OpDef op;
   op.name = "accumulate";
+  op.precision = Precision::kWide;
   op.doc = "acc + x: one micro-batch's contribution joins a sum that lives on.";
   op.operands = {"acc", "x"};
   op.roles = {OpRole::kCollect};
@@ -162,7 +200,7 @@ OpDef Dropout() {
 }  // namespace
 
 std::vector<OpDef> IdentityOps() {
-  return {StopGradient(), Reshard(), Constant(), Accumulate(), Dropout()};
+  return {StopGradient(), Reshard(), Cast(), Constant(), Accumulate(), Dropout()};
 }
 
 }  // namespace mgc

@@ -48,6 +48,8 @@ OpDef ExpSum() {
   op.doc = "Sum over the vocabulary of exp(l - m); m is a shift behind stop_gradient.";
   op.operands = {"l", "m"};
   op.results = {"z"};
+  op.wide_operands = {1};
+  op.wide_results = {0};
   op.rule = "... v, ... -> ...";
   op.stopped_operands = {1};
   op.grad = [](GradContext& c) {
@@ -77,6 +79,7 @@ OpDef ExpSumGrad() {
   op.doc = "Gradient of exp_sum with respect to l: exp(l - m) * dz.";
   op.operands = {"l", "m", "dz"};
   op.results = {"dl"};
+  op.wide_operands = {1, 2};
   op.rule = "... v, ..., ... -> ... v";
   op.linearity = Linearity::kSeparate;
   op.linear_operands = {2};
@@ -98,6 +101,7 @@ struct EvalLogShift {
 OpDef LogShift() {
   OpDef op;
   op.name = "log_shift";
+  op.precision = Precision::kWide;
   op.doc =
       "m + log(z), the logarithm of a sum of exponentials whose shift m is behind stop_gradient.";
   op.operands = {"z", "m"};
@@ -133,6 +137,7 @@ OpDef Pick() {
   op.operands = {"l", "t"};
   op.results = {"p"};
   op.index_operands = {1};
+  op.wide_results = {0};
   op.rule = "... v, ... -> ...";
   op.linearity = Linearity::kSeparate;
   op.linear_operands = {0};
@@ -170,6 +175,7 @@ OpDef PickGrad() {
   op.results = {"dl"};
   op.index_operands = {1};
   op.type_operands = {0};
+  op.wide_operands = {2};
   op.rule = "... v, ..., ... -> ... v";
   op.linearity = Linearity::kSeparate;
   op.linear_operands = {2};
@@ -198,6 +204,7 @@ struct EvalCounted {
 OpDef Counted() {
   OpDef op = OfEachIndex("t", "w");
   op.name = "counted";
+  op.precision = Precision::kWide;
   op.doc = "1 for every index, 0 for one that is to be ignored: the weights of targets.";
   op.attrs = {{"ignore", AttrKind::kInt}};
   op.eval = EvalWith<EvalCounted>();
@@ -225,6 +232,7 @@ OpDef CrossEntropyGrad() {
   op.operands = {"l", "m", "dz", "t", "dp"};
   op.results = {"dl"};
   op.index_operands = {3};
+  op.wide_operands = {1, 2, 4};
   op.rule = "... v, ..., ..., ..., ... -> ... v";
   op.linearity = Linearity::kJoint;
   op.linear_operands = {2, 4};

@@ -100,6 +100,8 @@ struct PanelBudget {
   static constexpr int64_t kLong = 3072;
   static constexpr int64_t kShort = 512;
   static constexpr int64_t kEnds = 128;  // for rounding the ends of both up
+  // Elements of a result that is narrower than its sums, while these are not complete.
+  static constexpr int64_t kSums = int64_t{1024} * 1536;
 };
 
 // Of a product of operands `first` and the next one. Either may give the long panel.
@@ -114,7 +116,11 @@ int64_t ProductWorkspace(const OpUse& use, size_t first) {
   const int64_t longer = std::max(rows, cols);
   const int64_t width = std::min<int64_t>(longer, PanelBudget::kLong) +
                         std::min<int64_t>(longer, PanelBudget::kShort) + PanelBudget::kEnds;
-  return std::min<int64_t>(depth, PanelBudget::kDepth) * width * SizeOf(tile_a.dtype);
+  const int64_t panels =
+      std::min<int64_t>(depth, PanelBudget::kDepth) * width * SizeOf(WideOf(tile_a.dtype));
+  const DType made = use.results[0]->dtype;
+  if (made == WideOf(made) || depth <= PanelBudget::kDepth) return panels;
+  return panels + std::min<int64_t>(rows * cols, PanelBudget::kSums) * SizeOf(WideOf(made));
 }
 
 // Elements between neighbours along each factor of a dense tensor; 0 where it has no such dim.
@@ -172,8 +178,8 @@ struct EvalMatmul {
 };
 
 absl::Status MatmulGrad(GradContext& c) {
-  const ValueId dc = c.output_grad(0);
-  if (dc == kNone) return absl::OkStatus();
+  if (c.output_grad(0) == kNone) return absl::OkStatus();
+  const ValueId dc = AsTypeOf(c, c.output_grad(0), c.input(0));
   const EinsumSpec spec = SpecOf(c.attrs());
   if (c.wants(0)) {
     c.Add(0, c.Emit("matmul", {dc, c.input(1)}, {{"spec", JoinSpec(spec.c, spec.b, spec.a)}}));
@@ -187,11 +193,12 @@ absl::Status MatmulGrad(GradContext& c) {
 OpDef Matmul() {
   OpDef op;
   op.name = "matmul";
+  op.precision = Precision::kNarrow;
   op.doc =
       "Product of two tensors summed over shared factors; every factor is in two or all three.";
   op.operands = {"a", "b"};
   op.results = {"c"};
-  op.attrs = {{"spec", AttrKind::kText}};
+  op.attrs = {{"spec", AttrKind::kText}, {kDTypeAttr, AttrKind::kText, false}};
   op.check = [](const OpUse& use) { return CheckSpec("matmul", use); };
   op.rule_of = [](const OpUse& use) { return use.attrs.Text("spec"); };
   op.linearity = Linearity::kSeparate;
@@ -205,7 +212,8 @@ OpDef Matmul() {
               {"f32[2,3,4], f32[vocab=5%2,4]", {{"spec", "b s e, v e -> b s v"}}},
               {"f32[2,3,vocab=5%2], f32[vocab=5%2,4]", {{"spec", "b s v, v e -> b s e"}}},
               {"f32[4,2,3], f32[4,3,2]", {{"spec", "b m k, b k n -> b m n"}}},
-              {"f32[1], f32[1]", {{"spec", "k, k -> "}}}};
+              {"f32[1], f32[1]", {{"spec", "k, k -> "}}},
+              {"bf16[2,3], bf16[3,4]", {{"spec", "m k, k n -> m n"}, {kDTypeAttr, "f32"}}}};
   return op;
 }
 
@@ -217,14 +225,29 @@ struct EvalMatmulAccumulate {
   }
 };
 
+absl::Status CheckMatmulAccumulate(const OpUse& use) {
+  MGC_RETURN_IF_ERROR(CheckSpec("matmul_accumulate", use));
+  const absl::string_view sum = NameOf(use.operands[0]->dtype);
+  const bool is_said = use.attrs.Find(kDTypeAttr) != nullptr && use.attrs.Text(kDTypeAttr) == sum;
+  if (use.operands[0]->dtype == use.operands[1]->dtype || is_said) return absl::OkStatus();
+  return Refuse("matmul_accumulate", 5,
+                absl::StrCat("a product of ", NameOf(use.operands[1]->dtype), " is added to ", sum,
+                             " unrounded: dtype must be ", sum));
+}
+
 OpDef MatmulAccumulate() {
   OpDef op;
   op.name = "matmul_accumulate";
-  op.doc = "acc plus the product of a and b.";
+  op.precision = Precision::kNarrow;
+  op.doc =
+      "acc plus the product of a and b, which is not rounded: where a and b are narrower than acc, "
+      "its `dtype` says so.";
   op.operands = {"acc", "a", "b"};
   op.results = {"acc_next"};
-  op.attrs = {{"spec", AttrKind::kText}};
-  op.check = [](const OpUse& use) { return CheckSpec("matmul_accumulate", use); };
+  op.attrs = {{"spec", AttrKind::kText}, {kDTypeAttr, AttrKind::kText, false}};
+  op.wide_operands = {0};
+  op.wide_results = {0};
+  op.check = CheckMatmulAccumulate;
   op.rule_of = [](const OpUse& use) {
     const EinsumSpec spec = SpecOf(use.attrs);
     return absl::StrCat(spec.c, ", ", use.attrs.Text("spec"));
@@ -242,8 +265,9 @@ OpDef MatmulAccumulate() {
     return {c.Emit("accumulate", {c.input(0), product})};
   };
   op.replaces_expansion = [](const OpUse&) { return true; };
-  op.cases = {{"f32[3,4], f32[2,3], f32[2,4]", {{"spec", "b m, b n -> m n"}}},
-              {"f32[4,2,2], f32[2,3,4], f32[2,3,2,2]", {{"spec", "b s e, b s h d -> e h d"}}}};
+  op.cases = {{"f32[3,4], f32[2,3], f32[2,4]", {{"spec", "b m, b n -> m n"}, {kDTypeAttr, "f32"}}},
+              {"f32[4,2,2], f32[2,3,4], f32[2,3,2,2]",
+               {{"spec", "b s e, b s h d -> e h d"}, {kDTypeAttr, "f32"}}}};
   return op;
 }
 

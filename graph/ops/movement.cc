@@ -198,7 +198,7 @@ ValueId Zeros(GradContext& c, TensorType like, int64_t dim, int64_t size) {
   std::vector<int64_t> all(like.dims.size());
   std::iota(all.begin(), all.end(), 0);
   Attrs attrs = BroadcastAttrs(like, all);
-  attrs.Set("dtype", std::string(NameOf(like.dtype)));
+  attrs.Set(kDTypeAttr, std::string(NameOf(like.dtype)));
   return c.Emit("broadcast", {c.Emit("constant", {}, {{"value", 0.0}})}, attrs);
 }
 

@@ -81,6 +81,8 @@ OpDef LayerNorm() {
   op.results = {"y", "mean", "rstd"};
   op.attrs = {{"eps", AttrKind::kReal}};
   op.check = [](const OpUse& use) { return CheckEps("layer_norm", use); };
+  op.wide_operands = {1, 2};
+  op.wide_results = {1, 2};
   op.rule = "... h!, h!, h! -> ... h!, ..., ...";
   op.grad = LayerNormDerivative;
   op.saved_results = 2;
@@ -128,6 +130,7 @@ OpDef LayerNormGrad() {
   op.doc = "Gradient of layer_norm with respect to x.";
   op.operands = {"dy", "x", "w", "mean", "rstd"};
   op.results = {"dx"};
+  op.wide_operands = {2, 3, 4};
   op.rule = "... h!, ... h!, h!, ..., ... -> ... h!";
   op.linearity = Linearity::kSeparate;
   op.linear_operands = {0};
@@ -165,6 +168,8 @@ OpDef LayerNormParamGrad() {
   op.doc = "Gradients of layer_norm with respect to w and b, summed over rows.";
   op.operands = {"dy", "x", "mean", "rstd"};
   op.results = {"dw", "db"};
+  op.wide_operands = {2, 3};
+  op.wide_results = {0, 1};
   op.rule = "... h, ... h, ..., ... -> h, h";
   op.linearity = Linearity::kSeparate;
   op.linear_operands = {0};
@@ -216,6 +221,8 @@ OpDef RmsNorm() {
   op.results = {"y", "rstd"};
   op.attrs = {{"eps", AttrKind::kReal}};
   op.check = [](const OpUse& use) { return CheckEps("rms_norm", use); };
+  op.wide_operands = {1};
+  op.wide_results = {1};
   op.rule = "... h!, h! -> ... h!, ...";
   op.grad = RmsNormDerivative;
   op.saved_results = 1;
@@ -253,6 +260,7 @@ OpDef RmsNormGrad() {
   op.doc = "Gradient of rms_norm with respect to x.";
   op.operands = {"dy", "x", "w", "rstd"};
   op.results = {"dx"};
+  op.wide_operands = {2, 3};
   op.rule = "... h!, ... h!, h!, ... -> ... h!";
   op.linearity = Linearity::kSeparate;
   op.linear_operands = {0};
@@ -285,6 +293,8 @@ OpDef RmsNormParamGrad() {
   op.doc = "Gradient of rms_norm with respect to w, summed over rows.";
   op.operands = {"dy", "x", "rstd"};
   op.results = {"dw"};
+  op.wide_operands = {2};
+  op.wide_results = {0};
   op.rule = "... h, ... h, ... -> h";
   op.linearity = Linearity::kSeparate;
   op.linear_operands = {0};

@@ -73,6 +73,12 @@ OpDef OfEachIndex(absl::string_view operand, absl::string_view result) {
   return op;
 }
 
+ValueId AsTypeOf(GradContext& c, ValueId value, ValueId like) {
+  const DType dtype = c.type(like).dtype;
+  if (c.type(value).dtype == dtype) return value;
+  return c.Emit("cast", {value}, {{kDTypeAttr, std::string(NameOf(dtype))}});
+}
+
 ValueId Scaled(GradContext& c, ValueId value, double factor) {
   return c.Emit("scale", {value}, {{"value", factor}});
 }

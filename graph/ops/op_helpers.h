@@ -47,6 +47,9 @@ double BytesOf(const TensorType& type);
 
 // --- Gradients
 
+// `value` in the element type of `like`.
+ValueId AsTypeOf(GradContext& c, ValueId value, ValueId like);
+
 // `value` times a constant.
 ValueId Scaled(GradContext& c, ValueId value, double factor);
 

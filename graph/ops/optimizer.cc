@@ -51,6 +51,7 @@ struct EvalAdamw {
 OpDef Adamw() {
   OpDef op;
   op.name = "adamw";
+  op.precision = Precision::kWide;
   op.doc =
       "AdamW (Loshchilov, Hutter, arXiv 1711.05101) with bias corrections 1 - beta^step as "
       "operands; "

@@ -22,6 +22,7 @@ struct EvalIota {
 OpDef Iota() {
   OpDef op;
   op.name = "iota";
+  op.precision = Precision::kWide;
   op.doc = "The positions 0 .. size - 1 of a dim.";
   op.results = {"y"};
   op.attrs = {{"size", AttrKind::kInt}, {"name", AttrKind::kText}};
@@ -67,6 +68,7 @@ struct EvalCausalMask {
 OpDef CausalMask() {
   OpDef op;
   op.name = "causal_mask";
+  op.precision = Precision::kWide;
   op.doc = "What is added to scores [..., s, t]: 0 where kpos <= qpos, else minus infinity.";
   op.operands = {"qpos", "kpos"};
   op.results = {"y"};
@@ -103,6 +105,7 @@ struct EvalPaddingMask {
 OpDef PaddingMask() {
   OpDef op = OfEachIndex("mask", "y");
   op.name = "padding_mask";
+  op.precision = Precision::kWide;
   op.doc = "What is added to scores, for each key: 0, and minus infinity where the mask is 0.";
   op.eval = EvalWith<EvalPaddingMask>();
   op.cases = {{"i64[2,3]<2"}, {"i64[4]<3"}};
@@ -150,6 +153,7 @@ absl::Status CheckRelativeBucket(const OpUse& use) {
 OpDef RelativeBucket() {
   OpDef op;
   op.name = "relative_bucket";
+  op.precision = Precision::kWide;
   op.doc =
       "The bucket of each distance from query to key, for a table of biases: half of a side's "
       "buckets hold one distance each, the others grow with it up to `farthest`, and what is "

@@ -59,7 +59,7 @@ OpDef ReduceSum() {
   op.doc = "Sum over the given dims.";
   op.operands = {"x"};
   op.results = {"y"};
-  op.attrs = {{"dims", AttrKind::kInts}};
+  op.attrs = {{"dims", AttrKind::kInts}, {kDTypeAttr, AttrKind::kText, false}};
   op.check = [](const OpUse& use) {
     return CheckDimList("reduce_sum", 1, use.attrs.Ints("dims"), use.operands[0]->ndim());
   };
@@ -68,11 +68,12 @@ OpDef ReduceSum() {
   op.grad = [](GradContext& c) {
     if (c.output_grad(0) == kNone || !c.wants(0)) return absl::OkStatus();
     const Attrs attrs = BroadcastAttrs(c.type(c.input(0)), c.attrs().Ints("dims"));
-    c.Add(0, c.Emit("broadcast", {c.output_grad(0)}, attrs));
+    c.Add(0, c.Emit("broadcast", {AsTypeOf(c, c.output_grad(0), c.input(0))}, attrs));
     return absl::OkStatus();
   };
   op.eval = EvalWith<EvalReduceSum>();
   op.cases = {{"f32[2,3]", {{"dims", std::vector<int64_t>{0}}}},
+              {"bf16[2,3]", {{"dims", std::vector<int64_t>{0}}, {kDTypeAttr, "f32"}}},
               {"f32[2,1,4]", {{"dims", std::vector<int64_t>{0, 2}}}},
               {"f32[2,vocab=5%2]", {{"dims", std::vector<int64_t>{1}}}},
               {"f32[3]", {{"dims", std::vector<int64_t>{}}}}};
@@ -141,9 +142,9 @@ absl::Status CheckBroadcast(const OpUse& use) {
     return Refuse("broadcast", 3, "sizes and multiples must be at least 1");
   }
   DType dtype = DType::kI64;
-  if (use.attrs.Find("dtype") != nullptr &&
-      (!ParseDType(use.attrs.Text("dtype"), &dtype) || dtype == DType::kI64)) {
-    return Refuse("broadcast", 4, "dtype must be f32 or f64");
+  if (use.attrs.Find(kDTypeAttr) != nullptr &&
+      (!ParseDType(use.attrs.Text(kDTypeAttr), &dtype) || !IsReal(dtype))) {
+    return Refuse("broadcast", 4, "dtype must be f32, f64 or bf16");
   }
   return absl::OkStatus();
 }
@@ -158,14 +159,14 @@ absl::Status InferBroadcast(const OpUse& use, std::vector<TensorType>* results) 
     const Dim made{sizes[i], names[i], multiples.empty() ? 1 : multiples[i]};
     type.dims.insert(type.dims.begin() + dims[i], made);
   }
-  if (use.attrs.Find("dtype") != nullptr) ParseDType(use.attrs.Text("dtype"), &type.dtype);
+  if (use.attrs.Find(kDTypeAttr) != nullptr) ParseDType(use.attrs.Text(kDTypeAttr), &type.dtype);
   results->push_back(std::move(type));
   return absl::OkStatus();
 }
 
 Attrs ResizedBroadcast(const Attrs& attrs, absl::Span<const TensorType* const> results) {
   Attrs made = BroadcastAttrs(*results[0], attrs.Ints("dims"));
-  if (attrs.Find("dtype") != nullptr) made.Set("dtype", attrs.Text("dtype"));
+  if (attrs.Find(kDTypeAttr) != nullptr) made.Set(kDTypeAttr, attrs.Text(kDTypeAttr));
   return made;
 }
 
@@ -194,7 +195,7 @@ std::vector<OpCase> BroadcastCases() {
            {{"dims", std::vector<int64_t>{0}},
             {"sizes", std::vector<int64_t>{4}},
             {"names", "_"},
-            {"dtype", "f32"}}}};
+            {kDTypeAttr, "f32"}}}};
 }
 
 OpDef Broadcast() {
@@ -207,7 +208,7 @@ OpDef Broadcast() {
               {"sizes", AttrKind::kInts},
               {"names", AttrKind::kText},
               {"multiples", AttrKind::kInts, false},
-              {"dtype", AttrKind::kText, false}};
+              {kDTypeAttr, AttrKind::kText, false}};
   op.resized = ResizedBroadcast;
   op.check = CheckBroadcast;
   op.infer = InferBroadcast;
@@ -253,6 +254,7 @@ struct EvalTotal {
 OpDef Total() {
   OpDef op;
   op.name = "total";
+  op.precision = Precision::kWide;
   op.doc = "Sum of all elements as a scalar of f64.";
   op.operands = {"x"};
   op.results = {"sum"};
@@ -265,7 +267,7 @@ OpDef Total() {
     std::vector<int64_t> dims(type.dims.size());
     std::iota(dims.begin(), dims.end(), 0);
     Attrs attrs = BroadcastAttrs(type, dims);
-    attrs.Set("dtype", std::string(NameOf(type.dtype)));
+    attrs.Set(kDTypeAttr, std::string(NameOf(type.dtype)));
     c.Add(0, c.Emit("broadcast", {c.output_grad(0)}, attrs));
     return absl::OkStatus();
   };
@@ -288,6 +290,7 @@ struct EvalWeightedSum {
 OpDef WeightedSum() {
   OpDef op;
   op.name = "weighted_sum";
+  op.precision = Precision::kWide;
   op.doc = "Sum of x times w over all elements, as a scalar of f64.";
   op.operands = {"x", "w"};
   op.results = {"sum"};
@@ -320,6 +323,7 @@ struct EvalSumSquares {
 OpDef SumSquares() {
   OpDef op;
   op.name = "sum_squares";
+  op.precision = Precision::kWide;
   op.doc = "Sum of the squares of all elements, as a scalar of f64.";
   op.operands = {"x"};
   op.results = {"sum"};
@@ -347,6 +351,7 @@ struct EvalStack {
 OpDef Stack() {
   OpDef op;
   op.name = "stack";
+  op.precision = Precision::kWide;
   op.doc = "Scalars of f64 as the elements of one vector.";
   op.operands = {"x..."};
   op.results = {"y"};

@@ -51,7 +51,7 @@ struct EvalSoftmaxGrad {
 int64_t SoftmaxWorkspace(const OpUse& use) {
   std::vector<int64_t> rows = SizesOf(*use.operands[0]);
   if (!rows.empty()) rows.pop_back();
-  return 2 * NumElements(rows) * SizeOf(use.operands[0]->dtype);
+  return 2 * NumElements(rows) * SizeOf(WideOf(use.operands[0]->dtype));
 }
 
 OpDef Softmax() {

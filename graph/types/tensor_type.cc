@@ -7,7 +7,7 @@
 namespace mgc {
 namespace {
 
-constexpr DType kDTypes[] = {DType::kF32, DType::kF64, DType::kI64};
+constexpr DType kDTypes[] = {DType::kF32, DType::kF64, DType::kI64, DType::kBF16};
 
 }  // namespace
 
@@ -18,6 +18,8 @@ int64_t SizeOf(DType dtype) {
     case DType::kF64:
     case DType::kI64:
       return 8;
+    case DType::kBF16:
+      return 2;
   }
   return 0;
 }
@@ -30,6 +32,8 @@ absl::string_view NameOf(DType dtype) {
       return "f64";
     case DType::kI64:
       return "i64";
+    case DType::kBF16:
+      return "bf16";
   }
   return "?";
 }
@@ -43,6 +47,8 @@ bool ParseDType(absl::string_view name, DType* dtype) {
   }
   return false;
 }
+
+DType WideOf(DType dtype) { return dtype == DType::kBF16 ? DType::kF32 : dtype; }
 
 int64_t TensorType::NumElements() const {
   int64_t count = 1;

@@ -74,12 +74,17 @@ absl::Status NoKernel(const KernelSpec& spec) {
 }
 
 bool AllAre(const KernelSpec& spec, DType dtype) {
-  const auto fits = [dtype](const TensorType& type) {
-    const bool scalar = type.dtype == DType::kF64 && type.dims.empty();
-    return type.dtype == dtype || type.dtype == DType::kI64 || scalar;
+  const auto fit = [dtype](const std::vector<TensorType>& types, const std::vector<int>& wide) {
+    for (size_t i = 0; i < types.size(); ++i) {
+      const bool is_wide = std::find(wide.begin(), wide.end(), static_cast<int>(i)) != wide.end();
+      const bool is_scalar = types[i].dtype == DType::kF64 && types[i].dims.empty();
+      const bool fits = types[i].dtype == (is_wide ? WideOf(dtype) : dtype);
+      if (!fits && IsReal(types[i].dtype) && !is_scalar) return false;
+    }
+    return true;
   };
-  return std::all_of(spec.input_types.begin(), spec.input_types.end(), fits) &&
-         std::all_of(spec.output_types.begin(), spec.output_types.end(), fits);
+  return fit(spec.input_types, spec.op->wide_operands) &&
+         fit(spec.output_types, spec.op->wide_results);
 }
 
 int64_t InSize(const KernelSpec& spec, int i) {
@@ -110,20 +115,6 @@ int BatchFactor(const KernelSpec& spec) {
     if (spec.rule.factors[f].dim_name == kSampleDim) return static_cast<int>(f);
   }
   return -1;
-}
-
-KernelOr MakeUnary(const KernelSpec& spec, UnaryKernel kernel) {
-  if (!AllAre(spec, DType::kF32) || spec.input_types[0].dtype != DType::kF32) return NoKernel(spec);
-  return MakeKernel(spec, [kernel, n = OutSize(spec, 0)](const KernelRun& run, Parallel& parallel) {
-    kernel(parallel, n, X(run, 0), Y(run, 0));
-  });
-}
-
-KernelOr MakeBinary(const KernelSpec& spec, BinaryKernel kernel) {
-  if (!AllAre(spec, DType::kF32) || spec.input_types[0].dtype != DType::kF32) return NoKernel(spec);
-  return MakeKernel(spec, [kernel, n = OutSize(spec, 0)](const KernelRun& run, Parallel& parallel) {
-    kernel(parallel, n, X(run, 0), X(run, 1), Y(run, 0));
-  });
 }
 
 KernelOr MakeCopy(const KernelSpec& spec) {

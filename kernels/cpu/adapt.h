@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "graph/types/bfloat16.h"
 #include "kernels/kernel.h"
 
 namespace mgc::cpu {
@@ -31,8 +32,18 @@ std::unique_ptr<Kernel> MakeKernel(const KernelSpec& spec, RunFunction run,
 // The error of a factory whose types it has no kernel for.
 absl::Status NoKernel(const KernelSpec& spec);
 
-// Whether all real operands and results, scalars of f64 beside them apart, are of `dtype`.
+// Whether all real operands and results, scalars of f64 beside them apart, are of `dtype`; what is
+// wide in the op (OpDef::wide_operands) of the wide type beside it.
 bool AllAre(const KernelSpec& spec, DType dtype);
+
+// The kernel that `make` makes for the element type that the operands share, by a value of it: of
+// float or Bfloat16.
+template <class Make>
+KernelOr ForElements(const KernelSpec& spec, const Make& make) {
+  if (AllAre(spec, DType::kF32)) return make(float());
+  if (AllAre(spec, DType::kBF16)) return make(Bfloat16());
+  return NoKernel(spec);
+}
 
 template <class T>
 const T* In(const KernelRun& run, int i) {
@@ -59,11 +70,24 @@ int64_t WholeSize(const KernelSpec& spec, const char* factor);
 // The factor of the samples, which `first_sample` shifts; -1 where there is none.
 int BatchFactor(const KernelSpec& spec);
 
-// Elementwise kernels over floats: y[i] of x[i], or of a[i] and b[i].
-using UnaryKernel = void (*)(Parallel&, int64_t, const float*, float*);
-using BinaryKernel = void (*)(Parallel&, int64_t, const float*, const float*, float*);
-KernelOr MakeUnary(const KernelSpec& spec, UnaryKernel kernel);
-KernelOr MakeBinary(const KernelSpec& spec, BinaryKernel kernel);
+// Elementwise kernels: y[i] of x[i], or of a[i] and b[i].
+template <class T>
+using UnaryKernel = void (*)(Parallel&, int64_t, const T*, T*);
+template <class T>
+using BinaryKernel = void (*)(Parallel&, int64_t, const T*, const T*, T*);
+
+template <class T>
+KernelOr MakeUnary(const KernelSpec& spec, UnaryKernel<T> kernel) {
+  return MakeKernel(spec, [kernel, n = OutSize(spec, 0)](const KernelRun& run, Parallel& parallel) {
+    kernel(parallel, n, In<T>(run, 0), Out<T>(run, 0));
+  });
+}
+template <class T>
+KernelOr MakeBinary(const KernelSpec& spec, BinaryKernel<T> kernel) {
+  return MakeKernel(spec, [kernel, n = OutSize(spec, 0)](const KernelRun& run, Parallel& parallel) {
+    kernel(parallel, n, In<T>(run, 0), In<T>(run, 1), Out<T>(run, 0));
+  });
+}
 
 // A result that is its operand, of any type.
 KernelOr MakeCopy(const KernelSpec& spec);

@@ -46,6 +46,7 @@ def kernel_ops(family, deps):
         visibility = ["//kernels:__subpackages__"],
         deps = [
             "//kernels/cpu:adapt",
+            "//kernels/cpu/simd",
             "//tools/third_party:absl",
         ] + deps,
     )

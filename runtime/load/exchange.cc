@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
+#include "graph/types/bfloat16.h"
 
 namespace mgc {
 namespace {
@@ -81,19 +82,42 @@ struct Larger {
   T operator()(T a, T b) const { return a > b ? a : b; }
 };
 
-// sum[i] = terms[0][at + i] op terms[1][at + i] op ..., for `count` <= kBlock elements. Full blocks
-// have a constant length, which lets the compiler use vectors.
+// The type in which elements of T are summed.
+template <typename T>
+struct Summed {
+  using Type = T;
+  static T Widen(T x) { return x; }
+  static T Round(T x) { return x; }
+};
+template <>
+struct Summed<Bfloat16> {
+  using Type = float;
+  static float Widen(Bfloat16 x) { return ToFloat(x); }
+  static Bfloat16 Round(float x) { return ToBfloat16(x); }
+};
+
+// out[i] = terms[0][at + i] op terms[1][at + i] op ..., for `count` <= kBlock elements, rounded
+// once. Full blocks have a constant length, which lets the compiler use vectors.
 template <typename T, template <typename> class Op>
-void Reduce(absl::Span<const char* const> terms, int64_t at, int64_t count, T* __restrict sum) {
-  std::memcpy(sum, reinterpret_cast<const T*>(terms[0]) + at, count * sizeof(T));
-  for (size_t member = 1; member < terms.size(); ++member) {
-    const T* __restrict term = reinterpret_cast<const T*>(terms[member]) + at;
+void Reduce(absl::Span<const char* const> terms, int64_t at, int64_t count, T* __restrict out) {
+  using Sum = typename Summed<T>::Type;
+  alignas(64) Sum sum[kBlock];
+  const auto for_each = [count](const auto& fn) {
     if (count == kBlock) {
-      for (int64_t i = 0; i < kBlock; ++i) sum[i] = Op<T>()(sum[i], term[i]);
+      for (int64_t i = 0; i < kBlock; ++i) fn(i);
     } else {
-      for (int64_t i = 0; i < count; ++i) sum[i] = Op<T>()(sum[i], term[i]);
+      for (int64_t i = 0; i < count; ++i) fn(i);
+    }
+  };
+  for (size_t member = 0; member < terms.size(); ++member) {
+    const T* __restrict term = reinterpret_cast<const T*>(terms[member]) + at;
+    if (member == 0) {
+      for_each([&](int64_t i) { sum[i] = Summed<T>::Widen(term[i]); });
+    } else {
+      for_each([&](int64_t i) { sum[i] = Op<Sum>()(sum[i], Summed<T>::Widen(term[i])); });
     }
   }
+  for_each([&](int64_t i) { out[i] = Summed<T>::Round(sum[i]); });
 }
 
 template <typename T, template <typename> class Op>
@@ -250,6 +274,8 @@ absl::Status RunReduction(const Exchange& x, absl::Span<const char* const> input
       return ReduceOf<double>(x, inputs, outputs, parallel);
     case DType::kI64:
       return ReduceOf<int64_t>(x, inputs, outputs, parallel);
+    case DType::kBF16:
+      return ReduceOf<Bfloat16>(x, inputs, outputs, parallel);
   }
   return NotServed(x);
 }

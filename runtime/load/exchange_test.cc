@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/eval/eval.h"
+#include "graph/types/bfloat16.h"
 #include "gtest/gtest.h"
 #include "runtime/run/workers.h"
 
@@ -193,6 +194,28 @@ Exchange SumOfTwo(DType dtype) {
   exchange.whole = exchange.room = 1;
   exchange.piece = {0, 0};
   return exchange;
+}
+
+// Added in f32 and rounded once: 256 + 1 + 1 would stay 256 if each sum were rounded.
+TEST(ExchangeTest, SumsOfBf16AreRoundedOnce) {
+  constexpr int kMembers = 3;
+  constexpr int64_t kElements = 2500;
+  std::vector<std::vector<Bfloat16>> tiles;
+  for (const float term : {256.0f, 1.0f, 1.0f}) tiles.emplace_back(kElements, ToBfloat16(term));
+  std::vector<const char*> inputs;
+  std::vector<char*> outputs;
+  for (auto& tile : tiles) {
+    inputs.push_back(reinterpret_cast<const char*>(tile.data()));
+    outputs.push_back(reinterpret_cast<char*>(tile.data()));
+  }
+  Exchange sum = SumOfTwo(DType::kBF16);
+  sum.whole = sum.room = kElements;
+  sum.piece.assign(kMembers, 0);
+  Workers workers(kMembers, kMembers);
+  ASSERT_TRUE(RunExchange(sum, inputs, outputs, workers).ok());
+  for (const auto& tile : tiles) {
+    for (const Bfloat16 x : tile) ASSERT_EQ(ToFloat(x), 258.0f);
+  }
 }
 
 // 2^53 + 1, which a double cannot hold.

@@ -109,6 +109,7 @@ constexpr RoleRow kRoles[] = {
     {OpRole::kRandom, "draws random numbers; evaluation turns them off"},
     {OpRole::kRecompute, "selective recomputation computes it again for backward"},
     {OpRole::kRange, "takes a part of a dim, by attributes: a parameter may become its parts"},
+    {OpRole::kCast, "changes the element type and nothing else: where a plan rounds"},
 };
 
 std::string Roles() {
@@ -125,12 +126,48 @@ std::string Roles() {
   return text;
 }
 
-std::string OpsWithScratch() {
+// The names of ops for which `holds` does.
+template <class Predicate>
+std::string OpsOf(const Predicate& holds) {
   std::vector<std::string> names;
   for (const OpDef& op : AllOps()) {
-    if (op.workspace) names.push_back(absl::StrCat("`", op.name, "`"));
+    if (holds(op)) names.push_back(absl::StrCat("`", op.name, "`"));
   }
   return absl::StrJoin(names, ", ");
+}
+
+std::string OpsWithScratch() {
+  return OpsOf([](const OpDef& op) { return static_cast<bool>(op.workspace); });
+}
+
+std::string OpsOfPrecision(Precision precision) {
+  return OpsOf([&](const OpDef& op) { return !op.collective && op.precision == precision; });
+}
+
+// `mean`, `rstd`
+std::string Picked(const std::vector<std::string>& names, const std::vector<int>& which) {
+  return absl::StrJoin(which, ", ", [&](std::string* out, int i) {
+    absl::StrAppend(out, "`", names[static_cast<size_t>(i)], "`");
+  });
+}
+
+std::string ElementTypes() {
+  std::string text =
+      "\n## Element types\n\n"
+      "Real operands and results of an op share one element type, `f32`, `f64` or `bf16`; scalars "
+      "of `f64` may\nstand beside them. Where that type is `bf16` these are `f32` all the same:\n\n"
+      "| op | operands | results |\n|---|---|---|\n";
+  for (const OpDef& op : AllOps()) {
+    if (op.wide_operands.empty() && op.wide_results.empty()) continue;
+    absl::StrAppend(&text, "| `", op.name, "` | ", Picked(op.operands, op.wide_operands), " | ",
+                    Picked(op.results, op.wide_results), " |\n");
+  }
+  absl::StrAppend(&text, "\nA step in `bf16` (the pass `narrow`) computes ",
+                  OpsOfPrecision(Precision::kNarrow), " in it, and rounds what ",
+                  OpsOfPrecision(Precision::kNarrowResult),
+                  " makes. Never in it: ", OpsOfPrecision(Precision::kWide),
+                  ".\nAll other ops follow their operands.\n");
+  return text;
 }
 
 std::string OpsPage() {
@@ -148,6 +185,7 @@ std::string OpsPage() {
   page += Expansions();
   table("Collectives, of local graphs only", true, false);
   page += Roles();
+  page += ElementTypes();
   absl::StrAppend(&page, "\n## Scratch\n\nKernels of these ops may use scratch: ", OpsWithScratch(),
                   ".\n[plan.md](plan.md#memory) says how much.\n");
   return page;

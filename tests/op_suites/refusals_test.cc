@@ -78,6 +78,23 @@ std::vector<Refusal> GeneralRefusals() {
   };
 }
 
+// Of element types.
+std::vector<Refusal> TypeRefusals() {
+  return {
+      {"matmul_t1", "matmul", "bf16[2,3], f32[3,2]", {{"spec", "m k, k n -> m n"}}},
+      {"layer_norm_t1", "layer_norm", "bf16[2,3], bf16[3], f32[3]", {{"eps", 0.1}}},
+      {"matmul_t2",
+       "matmul",
+       "f32[2,3], f32[3,2]",
+       {{"spec", "m k, k n -> m n"}, {"dtype", "bf16"}}},
+      {"matmul_accumulate_c5",
+       "matmul_accumulate",
+       "f32[2,2], bf16[3,2], bf16[3,2]",
+       {{"spec", "k m, k n -> m n"}}},
+      {"cast_c1", "cast", "f32[2]", {{"dtype", "i64"}}},
+  };
+}
+
 std::vector<Refusal> OwnRefusals() {
   return {
       {"add_c1", "add", "f32[3], f32[2,3]", {}},
@@ -242,6 +259,7 @@ std::string RefusalName(const testing::TestParamInfo<Refusal>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(General, RefusalTest, testing::ValuesIn(GeneralRefusals()), RefusalName);
+INSTANTIATE_TEST_SUITE_P(Types, RefusalTest, testing::ValuesIn(TypeRefusals()), RefusalName);
 INSTANTIATE_TEST_SUITE_P(Own, RefusalTest, testing::ValuesIn(OwnRefusals()), RefusalName);
 
 std::string TypeText(const std::string& op, const std::string& operands, const Attrs& attrs,

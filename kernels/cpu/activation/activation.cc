@@ -23,101 +23,154 @@ int64_t RowGrain(int64_t grain, int64_t cols) {
 
 }  // namespace
 
-void Gelu(Parallel& parallel, int64_t n, const float* x, float* y) {
+template <class T>
+void Gelu(Parallel& parallel, int64_t n, const T* x, T* y) {
   parallel.For(n, kMathGrain,
                [&](int64_t begin, int64_t end) { MGC_SIMD_CALL(GeluRange, begin, end, x, y); });
 }
 
-void GeluGrad(Parallel& parallel, int64_t n, const float* dy, const float* x, float* dx) {
+template <class T>
+void GeluGrad(Parallel& parallel, int64_t n, const T* dy, const T* x, T* dx) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(GeluGradRange, begin, end, dy, x, dx);
   });
 }
 
-void BiasGelu(Parallel& parallel, int64_t rows, int64_t cols, const float* x, const float* bias,
-              float* y) {
+template <class T>
+void BiasGelu(Parallel& parallel, int64_t rows, int64_t cols, const T* x, const T* bias, T* y) {
   parallel.For(rows, RowGrain(kMathGrain, cols), [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(BiasGeluRows, begin, end, cols, x, bias, y);
   });
 }
 
-void BiasGeluGrad(Parallel& parallel, int64_t rows, int64_t cols, const float* dy, const float* x,
-                  const float* bias, float* dx) {
+template <class T>
+void BiasGeluGrad(Parallel& parallel, int64_t rows, int64_t cols, const T* dy, const T* x,
+                  const T* bias, T* dx) {
   parallel.For(rows, RowGrain(kMathGrain, cols), [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(BiasGeluGradRows, begin, end, cols, dy, x, bias, dx);
   });
 }
 
-void GeluErf(Parallel& parallel, int64_t n, const float* x, float* y) {
+template <class T>
+void GeluErf(Parallel& parallel, int64_t n, const T* x, T* y) {
   parallel.For(n, kMathGrain,
                [&](int64_t begin, int64_t end) { MGC_SIMD_CALL(GeluErfRange, begin, end, x, y); });
 }
 
-void GeluErfGrad(Parallel& parallel, int64_t n, const float* dy, const float* x, float* dx) {
+template <class T>
+void GeluErfGrad(Parallel& parallel, int64_t n, const T* dy, const T* x, T* dx) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(GeluErfGradRange, begin, end, dy, x, dx);
   });
 }
 
-void Geglu(Parallel& parallel, int64_t n, const float* gate, const float* up, float* y) {
+template <class T>
+void Geglu(Parallel& parallel, int64_t n, const T* gate, const T* up, T* y) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(GegluRange, begin, end, gate, up, y);
   });
 }
 
-void GegluGrad(Parallel& parallel, int64_t n, const float* dy, const float* gate, const float* up,
-               float* dgate, float* dup) {
+template <class T>
+void GegluGrad(Parallel& parallel, int64_t n, const T* dy, const T* gate, const T* up, T* dgate,
+               T* dup) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(GegluGradRange, begin, end, dy, gate, up, dgate, dup);
   });
 }
 
-void Softplus(Parallel& parallel, int64_t n, const float* x, float* y) {
+template <class T>
+void Softplus(Parallel& parallel, int64_t n, const T* x, T* y) {
   parallel.For(n, kMathGrain,
                [&](int64_t begin, int64_t end) { MGC_SIMD_CALL(SoftplusRange, begin, end, x, y); });
 }
 
-void SoftplusGrad(Parallel& parallel, int64_t n, const float* dy, const float* x, float* dx) {
+template <class T>
+void SoftplusGrad(Parallel& parallel, int64_t n, const T* dy, const T* x, T* dx) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(SoftplusGradRange, begin, end, dy, x, dx);
   });
 }
 
-void SoftCap(Parallel& parallel, int64_t n, float cap, const float* x, float* y) {
+template <class T>
+void SoftCap(Parallel& parallel, int64_t n, float cap, const T* x, T* y) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(SoftCapRange, begin, end, cap, x, y);
   });
 }
 
-void SoftCapGrad(Parallel& parallel, int64_t n, float cap, const float* dy, const float* x,
-                 float* dx) {
+template <class T>
+void SoftCapGrad(Parallel& parallel, int64_t n, float cap, const T* dy, const T* x, T* dx) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(SoftCapGradRange, begin, end, cap, dy, x, dx);
   });
 }
 
-void Silu(Parallel& parallel, int64_t n, const float* x, float* y) {
+template <class T>
+void Silu(Parallel& parallel, int64_t n, const T* x, T* y) {
   parallel.For(n, kMathGrain,
                [&](int64_t begin, int64_t end) { MGC_SIMD_CALL(SiluRange, begin, end, x, y); });
 }
 
-void SiluGrad(Parallel& parallel, int64_t n, const float* dy, const float* x, float* dx) {
+template <class T>
+void SiluGrad(Parallel& parallel, int64_t n, const T* dy, const T* x, T* dx) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(SiluGradRange, begin, end, dy, x, dx);
   });
 }
 
-void Swiglu(Parallel& parallel, int64_t n, const float* gate, const float* up, float* y) {
+template <class T>
+void Swiglu(Parallel& parallel, int64_t n, const T* gate, const T* up, T* y) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(SwigluRange, begin, end, gate, up, y);
   });
 }
 
-void SwigluGrad(Parallel& parallel, int64_t n, const float* dy, const float* gate, const float* up,
-                float* dgate, float* dup) {
+template <class T>
+void SwigluGrad(Parallel& parallel, int64_t n, const T* dy, const T* gate, const T* up, T* dgate,
+                T* dup) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(SwigluGradRange, begin, end, dy, gate, up, dgate, dup);
   });
 }
+
+template void Gelu(Parallel&, int64_t, const float*, float*);
+template void Gelu(Parallel&, int64_t, const Bfloat16*, Bfloat16*);
+template void GeluGrad(Parallel&, int64_t, const float*, const float*, float*);
+template void GeluGrad(Parallel&, int64_t, const Bfloat16*, const Bfloat16*, Bfloat16*);
+template void BiasGelu(Parallel&, int64_t, int64_t, const float*, const float*, float*);
+template void BiasGelu(Parallel&, int64_t, int64_t, const Bfloat16*, const Bfloat16*, Bfloat16*);
+template void BiasGeluGrad(Parallel&, int64_t, int64_t, const float*, const float*, const float*,
+                           float*);
+template void BiasGeluGrad(Parallel&, int64_t, int64_t, const Bfloat16*, const Bfloat16*,
+                           const Bfloat16*, Bfloat16*);
+template void GeluErf(Parallel&, int64_t, const float*, float*);
+template void GeluErf(Parallel&, int64_t, const Bfloat16*, Bfloat16*);
+template void GeluErfGrad(Parallel&, int64_t, const float*, const float*, float*);
+template void GeluErfGrad(Parallel&, int64_t, const Bfloat16*, const Bfloat16*, Bfloat16*);
+template void Geglu(Parallel&, int64_t, const float*, const float*, float*);
+template void Geglu(Parallel&, int64_t, const Bfloat16*, const Bfloat16*, Bfloat16*);
+template void GegluGrad(Parallel&, int64_t, const float*, const float*, const float*, float*,
+                        float*);
+template void GegluGrad(Parallel&, int64_t, const Bfloat16*, const Bfloat16*, const Bfloat16*,
+                        Bfloat16*, Bfloat16*);
+template void Softplus(Parallel&, int64_t, const float*, float*);
+template void Softplus(Parallel&, int64_t, const Bfloat16*, Bfloat16*);
+template void SoftplusGrad(Parallel&, int64_t, const float*, const float*, float*);
+template void SoftplusGrad(Parallel&, int64_t, const Bfloat16*, const Bfloat16*, Bfloat16*);
+template void SoftCap(Parallel&, int64_t, float, const float*, float*);
+template void SoftCap(Parallel&, int64_t, float, const Bfloat16*, Bfloat16*);
+template void SoftCapGrad(Parallel&, int64_t, float, const float*, const float*, float*);
+template void SoftCapGrad(Parallel&, int64_t, float, const Bfloat16*, const Bfloat16*, Bfloat16*);
+template void Silu(Parallel&, int64_t, const float*, float*);
+template void Silu(Parallel&, int64_t, const Bfloat16*, Bfloat16*);
+template void SiluGrad(Parallel&, int64_t, const float*, const float*, float*);
+template void SiluGrad(Parallel&, int64_t, const Bfloat16*, const Bfloat16*, Bfloat16*);
+template void Swiglu(Parallel&, int64_t, const float*, const float*, float*);
+template void Swiglu(Parallel&, int64_t, const Bfloat16*, const Bfloat16*, Bfloat16*);
+template void SwigluGrad(Parallel&, int64_t, const float*, const float*, const float*, float*,
+                         float*);
+template void SwigluGrad(Parallel&, int64_t, const Bfloat16*, const Bfloat16*, const Bfloat16*,
+                         Bfloat16*, Bfloat16*);
 
 }  // namespace mgc::cpu

@@ -1,5 +1,6 @@
 // Activations. Every result element depends on its own operands only, so that any split gives the
-// same bits. A result may be the same array as an operand.
+// same bits. A result may be the same array as an operand. T is float or Bfloat16; arithmetic is
+// that of f32, rounded once where a result is written.
 #ifndef MGC_KERNELS_CPU_ACTIVATION_ACTIVATION_H_
 #define MGC_KERNELS_CPU_ACTIVATION_ACTIVATION_H_
 
@@ -11,40 +12,54 @@ namespace mgc::cpu {
 
 // The tanh form of GELU: x/2 · (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), Hendrycks and Gimpel,
 // arXiv:1606.08415.
-void Gelu(Parallel& parallel, int64_t n, const float* x, float* y);
+template <class T>
+void Gelu(Parallel& parallel, int64_t n, const T* x, T* y);
 // dx = dy · gelu'(x)
-void GeluGrad(Parallel& parallel, int64_t n, const float* dy, const float* x, float* dx);
+template <class T>
+void GeluGrad(Parallel& parallel, int64_t n, const T* dy, const T* x, T* dx);
 // y[r, c] = gelu(x[r, c] + bias[c])
-void BiasGelu(Parallel& parallel, int64_t rows, int64_t cols, const float* x, const float* bias,
-              float* y);
+template <class T>
+void BiasGelu(Parallel& parallel, int64_t rows, int64_t cols, const T* x, const T* bias, T* y);
 // dx[r, c] = dy[r, c] · gelu'(x[r, c] + bias[c])
-void BiasGeluGrad(Parallel& parallel, int64_t rows, int64_t cols, const float* dy, const float* x,
-                  const float* bias, float* dx);
+template <class T>
+void BiasGeluGrad(Parallel& parallel, int64_t rows, int64_t cols, const T* dy, const T* x,
+                  const T* bias, T* dx);
 
 // GELU itself, x · the normal distribution's share below x.
-void GeluErf(Parallel& parallel, int64_t n, const float* x, float* y);
-void GeluErfGrad(Parallel& parallel, int64_t n, const float* dy, const float* x, float* dx);
+template <class T>
+void GeluErf(Parallel& parallel, int64_t n, const T* x, T* y);
+template <class T>
+void GeluErfGrad(Parallel& parallel, int64_t n, const T* dy, const T* x, T* dx);
 // y = gelu(gate) · up, in the tanh form
-void Geglu(Parallel& parallel, int64_t n, const float* gate, const float* up, float* y);
-void GegluGrad(Parallel& parallel, int64_t n, const float* dy, const float* gate, const float* up,
-               float* dgate, float* dup);
+template <class T>
+void Geglu(Parallel& parallel, int64_t n, const T* gate, const T* up, T* y);
+template <class T>
+void GegluGrad(Parallel& parallel, int64_t n, const T* dy, const T* gate, const T* up, T* dgate,
+               T* dup);
 
 // y = cap · tanh(x / cap), cap > 0
-void SoftCap(Parallel& parallel, int64_t n, float cap, const float* x, float* y);
-void SoftCapGrad(Parallel& parallel, int64_t n, float cap, const float* dy, const float* x,
-                 float* dx);
+template <class T>
+void SoftCap(Parallel& parallel, int64_t n, float cap, const T* x, T* y);
+template <class T>
+void SoftCapGrad(Parallel& parallel, int64_t n, float cap, const T* dy, const T* x, T* dx);
 
 // log(1 + exp(x)), whose slope is sigmoid(x)
-void Softplus(Parallel& parallel, int64_t n, const float* x, float* y);
-void SoftplusGrad(Parallel& parallel, int64_t n, const float* dy, const float* x, float* dx);
+template <class T>
+void Softplus(Parallel& parallel, int64_t n, const T* x, T* y);
+template <class T>
+void SoftplusGrad(Parallel& parallel, int64_t n, const T* dy, const T* x, T* dx);
 
 // x · sigmoid(x)
-void Silu(Parallel& parallel, int64_t n, const float* x, float* y);
-void SiluGrad(Parallel& parallel, int64_t n, const float* dy, const float* x, float* dx);
+template <class T>
+void Silu(Parallel& parallel, int64_t n, const T* x, T* y);
+template <class T>
+void SiluGrad(Parallel& parallel, int64_t n, const T* dy, const T* x, T* dx);
 // y = silu(gate) · up
-void Swiglu(Parallel& parallel, int64_t n, const float* gate, const float* up, float* y);
-void SwigluGrad(Parallel& parallel, int64_t n, const float* dy, const float* gate, const float* up,
-                float* dgate, float* dup);
+template <class T>
+void Swiglu(Parallel& parallel, int64_t n, const T* gate, const T* up, T* y);
+template <class T>
+void SwigluGrad(Parallel& parallel, int64_t n, const T* dy, const T* gate, const T* up, T* dgate,
+                T* dup);
 
 }  // namespace mgc::cpu
 

@@ -8,57 +8,75 @@
 namespace mgc::cpu {
 namespace {
 
-template <UnaryKernel kernel>
+// The kernel of a function of one or two operands, for either element type.
+template <UnaryKernel<float> wide, UnaryKernel<Bfloat16> narrow>
 KernelOr MakeOf(const KernelSpec& spec) {
-  return MakeUnary(spec, kernel);
+  if (AllAre(spec, DType::kF32)) return MakeUnary<float>(spec, wide);
+  return AllAre(spec, DType::kBF16) ? MakeUnary<Bfloat16>(spec, narrow) : NoKernel(spec);
 }
-template <BinaryKernel kernel>
+template <BinaryKernel<float> wide, BinaryKernel<Bfloat16> narrow>
 KernelOr MakeOf(const KernelSpec& spec) {
-  return MakeBinary(spec, kernel);
+  if (AllAre(spec, DType::kF32)) return MakeBinary<float>(spec, wide);
+  return AllAre(spec, DType::kBF16) ? MakeBinary<Bfloat16>(spec, narrow) : NoKernel(spec);
 }
 
-using GateGradKernel = void (*)(Parallel&, int64_t, const float*, const float*, const float*,
-                                float*, float*);
+template <class T>
+using GateGradKernel = void (*)(Parallel&, int64_t, const T*, const T*, const T*, T*, T*);
 
-template <GateGradKernel kernel>
-KernelOr MakeGateGrad(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  return MakeKernel(spec, [n = OutSize(spec, 0)](const KernelRun& run, Parallel& parallel) {
-    kernel(parallel, n, X(run, 0), X(run, 1), X(run, 2), Y(run, 0), Y(run, 1));
+template <class T>
+KernelOr MakeGateGradOf(const KernelSpec& spec, GateGradKernel<T> kernel) {
+  return MakeKernel(spec, [=, n = OutSize(spec, 0)](const KernelRun& run, Parallel& parallel) {
+    kernel(parallel, n, In<T>(run, 0), In<T>(run, 1), In<T>(run, 2), Out<T>(run, 0),
+           Out<T>(run, 1));
   });
 }
 
+template <GateGradKernel<float> wide, GateGradKernel<Bfloat16> narrow>
+KernelOr MakeGateGrad(const KernelSpec& spec) {
+  if (AllAre(spec, DType::kF32)) return MakeGateGradOf<float>(spec, wide);
+  return AllAre(spec, DType::kBF16) ? MakeGateGradOf<Bfloat16>(spec, narrow) : NoKernel(spec);
+}
+
 KernelOr MakeSoftCap(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  const auto cap = static_cast<float>(spec.attrs.Real("cap"));
-  return MakeKernel(spec, [n = OutSize(spec, 0), cap](const KernelRun& run, Parallel& parallel) {
-    SoftCap(parallel, n, cap, X(run, 0), Y(run, 0));
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    const auto cap = static_cast<float>(spec.attrs.Real("cap"));
+    return MakeKernel(spec, [n = OutSize(spec, 0), cap](const KernelRun& run, Parallel& parallel) {
+      SoftCap(parallel, n, cap, In<T>(run, 0), Out<T>(run, 0));
+    });
   });
 }
 
 KernelOr MakeSoftCapGrad(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  const auto cap = static_cast<float>(spec.attrs.Real("cap"));
-  return MakeKernel(spec, [n = OutSize(spec, 0), cap](const KernelRun& run, Parallel& parallel) {
-    SoftCapGrad(parallel, n, cap, X(run, 0), X(run, 1), Y(run, 0));
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    const auto cap = static_cast<float>(spec.attrs.Real("cap"));
+    return MakeKernel(spec, [n = OutSize(spec, 0), cap](const KernelRun& run, Parallel& parallel) {
+      SoftCapGrad(parallel, n, cap, In<T>(run, 0), In<T>(run, 1), Out<T>(run, 0));
+    });
   });
 }
 
 KernelOr MakeBiasGelu(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  const int64_t cols = InSize(spec, 1);
-  const int64_t rows = InSize(spec, 0) / std::max<int64_t>(cols, 1);
-  return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
-    BiasGelu(parallel, rows, cols, X(run, 0), X(run, 1), Y(run, 0));
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    const int64_t cols = InSize(spec, 1);
+    const int64_t rows = InSize(spec, 0) / std::max<int64_t>(cols, 1);
+    return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
+      BiasGelu(parallel, rows, cols, In<T>(run, 0), In<T>(run, 1), Out<T>(run, 0));
+    });
   });
 }
 
 KernelOr MakeBiasGeluGrad(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  const int64_t cols = InSize(spec, 2);
-  const int64_t rows = InSize(spec, 0) / std::max<int64_t>(cols, 1);
-  return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
-    BiasGeluGrad(parallel, rows, cols, X(run, 0), X(run, 1), X(run, 2), Y(run, 0));
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    const int64_t cols = InSize(spec, 2);
+    const int64_t rows = InSize(spec, 0) / std::max<int64_t>(cols, 1);
+    return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
+      BiasGeluGrad(parallel, rows, cols, In<T>(run, 0), In<T>(run, 1), In<T>(run, 2),
+                   Out<T>(run, 0));
+    });
   });
 }
 
@@ -66,14 +84,22 @@ KernelOr MakeBiasGeluGrad(const KernelSpec& spec) {
 
 absl::Span<const KernelEntry> ActivationKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"bias_gelu", MakeBiasGelu},    {"bias_gelu_grad", MakeBiasGeluGrad},
-      {"geglu", MakeOf<Geglu>},       {"geglu_grad", MakeGateGrad<GegluGrad>},
-      {"gelu", MakeOf<Gelu>},         {"gelu_grad", MakeOf<GeluGrad>},
-      {"gelu_erf", MakeOf<GeluErf>},  {"gelu_erf_grad", MakeOf<GeluErfGrad>},
-      {"silu", MakeOf<Silu>},         {"silu_grad", MakeOf<SiluGrad>},
-      {"soft_cap", MakeSoftCap},      {"soft_cap_grad", MakeSoftCapGrad},
-      {"softplus", MakeOf<Softplus>}, {"softplus_grad", MakeOf<SoftplusGrad>},
-      {"swiglu", MakeOf<Swiglu>},     {"swiglu_grad", MakeGateGrad<SwigluGrad>},
+      {"bias_gelu", MakeBiasGelu},
+      {"bias_gelu_grad", MakeBiasGeluGrad},
+      {"geglu", MakeOf<Geglu, Geglu>},
+      {"geglu_grad", MakeGateGrad<GegluGrad, GegluGrad>},
+      {"gelu", MakeOf<Gelu, Gelu>},
+      {"gelu_grad", MakeOf<GeluGrad, GeluGrad>},
+      {"gelu_erf", MakeOf<GeluErf, GeluErf>},
+      {"gelu_erf_grad", MakeOf<GeluErfGrad, GeluErfGrad>},
+      {"silu", MakeOf<Silu, Silu>},
+      {"silu_grad", MakeOf<SiluGrad, SiluGrad>},
+      {"soft_cap", MakeSoftCap},
+      {"soft_cap_grad", MakeSoftCapGrad},
+      {"softplus", MakeOf<Softplus, Softplus>},
+      {"softplus_grad", MakeOf<SoftplusGrad, SoftplusGrad>},
+      {"swiglu", MakeOf<Swiglu, Swiglu>},
+      {"swiglu_grad", MakeGateGrad<SwigluGrad, SwigluGrad>},
   };
   return kEntries;
 }

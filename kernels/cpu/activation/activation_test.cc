@@ -50,14 +50,15 @@ TEST(Activation, FarOut) {
   const std::vector<float> x = {1e30f, -1e30f, 100.0f, -100.0f, 0.0f, std::nanf("")};
   const std::vector<float> ones(x.size(), 1.0f);
   SerialParallel serial;
-  for (BinaryLoop grad : {GeluGrad, GeluErfGrad, SiluGrad, SoftplusGrad}) {
+  for (BinaryLoop grad :
+       {GeluGrad<float>, GeluErfGrad<float>, SiluGrad<float>, SoftplusGrad<float>}) {
     std::vector<float> slope(x.size());
     grad(serial, 6, ones.data(), x.data(), slope.data());
     const float expected[] = {1, 0, 1, 0, 0.5f};
     for (size_t i = 0; i < 5; ++i) EXPECT_NEAR(slope[i], expected[i], 1e-37) << x[i];
     EXPECT_TRUE(std::isnan(slope[5]));
   }
-  for (UnaryLoop function : {Gelu, GeluErf, Silu}) {
+  for (UnaryLoop function : {Gelu<float>, GeluErf<float>, Silu<float>}) {
     std::vector<float> y(x.size());
     function(serial, 6, x.data(), y.data());
     EXPECT_EQ(std::vector<float>(y.begin(), y.begin() + 5),

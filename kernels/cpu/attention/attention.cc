@@ -36,9 +36,10 @@ int64_t AttentionWorkspaceFloats(const AttentionShape& shape, int width) {
   return SlotFloats(shape) * width;
 }
 
+template <class T>
 void Attention(Parallel& parallel, const AttentionShape& s, const AttentionDropout& dropout,
-               const AttentionPositions& positions, const float* q, const float* k, const float* v,
-               float* o, float* lse, float* workspace) {
+               const AttentionPositions& positions, const T* q, const T* k, const T* v, T* o,
+               float* lse, float* workspace) {
   const DropoutRule rule = MakeDropoutRule(dropout.p, dropout.stream);
   const int64_t block = QueryBlock(s, parallel.width());
   const int64_t blocks = (s.queries + block - 1) / block;
@@ -55,5 +56,12 @@ void Attention(Parallel& parallel, const AttentionShape& s, const AttentionDropo
                   lse + (b * s.heads + h) * s.queries, workspace + slot * slot_floats);
   });
 }
+
+template void Attention(Parallel&, const AttentionShape&, const AttentionDropout&,
+                        const AttentionPositions&, const float*, const float*, const float*, float*,
+                        float*, float*);
+template void Attention(Parallel&, const AttentionShape&, const AttentionDropout&,
+                        const AttentionPositions&, const Bfloat16*, const Bfloat16*,
+                        const Bfloat16*, Bfloat16*, float*, float*);
 
 }  // namespace mgc::cpu

@@ -52,22 +52,27 @@ struct AttentionPositions {
   const int64_t* key_segments = nullptr;    // [batch, keys]
 };
 
-// Floats of workspace for both directions; the same or less for smaller sizes or width.
+// Floats of workspace for both directions; the same or less for smaller sizes or width. Of bf16
+// gradients are summed in f32, in workspace too.
 int64_t AttentionWorkspaceFloats(const AttentionShape& shape, int width);
 int64_t AttentionGradWorkspaceFloats(const AttentionShape& shape, int width);
+int64_t NarrowAttentionGradWorkspaceFloats(const AttentionShape& shape, int width);
 
 // o = dropout(softmax(scale · q·kᵀ)) · v over the visible keys; lse = log of the sum of exp(scale ·
-// q·k). The cap, if any, is on scale · q·k.
+// q·k). The cap, if any, is on scale · q·k. T is float or Bfloat16; arithmetic is that of f32,
+// rounded once where a result is written.
+template <class T>
 void Attention(Parallel& parallel, const AttentionShape& shape, const AttentionDropout& dropout,
-               const AttentionPositions& positions, const float* q, const float* k, const float* v,
-               float* o, float* lse, float* workspace);
+               const AttentionPositions& positions, const T* q, const T* k, const T* v, T* o,
+               float* lse, float* workspace);
 
 // Gradients of all three operands, from `d_o`, the operands and the results of Attention; d_q, d_k,
 // d_v are overwritten.
+template <class T>
 void AttentionGrad(Parallel& parallel, const AttentionShape& shape, const AttentionDropout& dropout,
-                   const AttentionPositions& positions, const float* d_o, const float* q,
-                   const float* k, const float* v, const float* o, const float* lse, float* d_q,
-                   float* d_k, float* d_v, float* workspace);
+                   const AttentionPositions& positions, const T* d_o, const T* q, const T* k,
+                   const T* v, const T* o, const float* lse, T* d_q, T* d_k, T* d_v,
+                   float* workspace);
 
 }  // namespace mgc::cpu
 

@@ -57,6 +57,15 @@ inline AttentionHead HeadOf(const AttentionShape& s, const AttentionDropout& dro
   return head;
 }
 
+// Where the gradients of one head are summed up.
+struct GradSums {
+  float* d_q;
+  int64_t q_stride;  // floats from row to row
+  float* d_k;
+  float* d_v;
+  int64_t kv_stride;
+};
+
 // The largest micro-tiles of all instruction sets (micro_kernel.inc), to which packed rows and
 // columns are rounded up.
 inline constexpr int64_t kLargestMicroRows = 12;

@@ -1,5 +1,6 @@
 // Attention.
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "graph/base/random.h"
@@ -69,36 +70,45 @@ AttentionDropout Shifted(AttentionDropout dropout, uint64_t by) {
 
 template <bool kSegments>
 KernelOr MakeAttention(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
   const AttentionShape shape = AttentionShapeOf(spec, 0, 1);
   const AttentionDropout dropout = AttentionDropoutOf(spec);
   const uint64_t stride = SampleStride(spec, dropout);
-  return MakeKernel(
-      spec,
-      [=](const KernelRun& run, Parallel& parallel) {
-        Attention(parallel, shape,
-                  Shifted(dropout, static_cast<uint64_t>(run.first_sample) * stride),
-                  PositionsOf(run, 3, kSegments), X(run, 0), X(run, 1), X(run, 2), Y(run, 0),
-                  Y(run, 1), Scratch(run));
-      },
-      [shape](int width) { return kFloat * AttentionWorkspaceFloats(shape, width); });
+  const auto workspace = [shape](int width) {
+    return kFloat * AttentionWorkspaceFloats(shape, width);
+  };
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    const auto attend = [=](const KernelRun& run, Parallel& parallel) {
+      Attention(parallel, shape, Shifted(dropout, static_cast<uint64_t>(run.first_sample) * stride),
+                PositionsOf(run, 3, kSegments), In<T>(run, 0), In<T>(run, 1), In<T>(run, 2),
+                Out<T>(run, 0), Y(run, 1), Scratch(run));
+    };
+    return MakeKernel(spec, attend, workspace);
+  });
 }
 
 template <bool kSegments>
 KernelOr MakeAttentionGrad(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
   const AttentionShape shape = AttentionShapeOf(spec, 1, 2);
   const AttentionDropout dropout = AttentionDropoutOf(spec);
   const uint64_t stride = SampleStride(spec, dropout);
-  return MakeKernel(
-      spec,
-      [=](const KernelRun& run, Parallel& parallel) {
-        AttentionGrad(parallel, shape,
-                      Shifted(dropout, static_cast<uint64_t>(run.first_sample) * stride),
-                      PositionsOf(run, 6, kSegments), X(run, 0), X(run, 1), X(run, 2), X(run, 3),
-                      X(run, 4), X(run, 5), Y(run, 0), Y(run, 1), Y(run, 2), Scratch(run));
-      },
-      [shape](int width) { return kFloat * AttentionGradWorkspaceFloats(shape, width); });
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    const auto attend = [=](const KernelRun& run, Parallel& parallel) {
+      AttentionGrad(parallel, shape,
+                    Shifted(dropout, static_cast<uint64_t>(run.first_sample) * stride),
+                    PositionsOf(run, 6, kSegments), In<T>(run, 0), In<T>(run, 1), In<T>(run, 2),
+                    In<T>(run, 3), In<T>(run, 4), X(run, 5), Out<T>(run, 0), Out<T>(run, 1),
+                    Out<T>(run, 2), Scratch(run));
+    };
+    const auto workspace = [shape](int width) {
+      const int64_t floats = std::is_same_v<T, float>
+                                 ? AttentionGradWorkspaceFloats(shape, width)
+                                 : NarrowAttentionGradWorkspaceFloats(shape, width);
+      return kFloat * floats;
+    };
+    return MakeKernel(spec, attend, workspace);
+  });
 }
 
 }  // namespace

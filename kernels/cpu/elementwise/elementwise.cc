@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/cpu/simd/elements.h"
 #include "kernels/cpu/simd/simd.h"
 
 #define MGC_SIMD_BODY "kernels/cpu/elementwise/elementwise.inc"
@@ -31,7 +32,8 @@ void ForPeriods(int64_t begin, int64_t end, int64_t size, const Part& part) {
 
 }  // namespace
 
-void Add(Parallel& parallel, int64_t n, absl::Span<const Addend> x, float* y) {
+template <class T>
+void Add(Parallel& parallel, int64_t n, absl::Span<const Addend<T>> x, T* y) {
   constexpr int64_t kBlock = 4096;  // stays in the nearest cache over all operands
   parallel.For(n, kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t from = begin; from < end; from += kBlock) {
@@ -40,10 +42,10 @@ void Add(Parallel& parallel, int64_t n, absl::Span<const Addend> x, float* y) {
       float sum[kBlock];
       for (size_t k = 0; k < x.size(); ++k) {
         ForPeriods(from, to, x[k].size, [&](int64_t first, int64_t last, int64_t start) {
-          const float* operand = x[k].data + (first - start);
+          const T* operand = x[k].data + (first - start);
           float* at = sum + (first - from);
           if (k == 0) {
-            std::copy(operand, operand + (last - first), at);
+            MGC_SIMD_CALL(CastRange, 0, last - first, operand, at);
           } else if (k + 1 < x.size()) {
             MGC_SIMD_CALL(AddRange, 0, last - first, at, operand, at);
           } else {
@@ -51,22 +53,23 @@ void Add(Parallel& parallel, int64_t n, absl::Span<const Addend> x, float* y) {
           }
         });
       }
-      if (x.size() == 1) std::copy(sum, sum + (to - from), y + from);
+      if (x.size() == 1) MGC_SIMD_CALL(CastRange, 0, to - from, sum, y + from);
     }
   });
 }
 
-void Subtract(Parallel& parallel, int64_t n, const float* a, const float* b, float* y) {
+template <class T>
+void Subtract(Parallel& parallel, int64_t n, const T* a, const T* b, T* y) {
   parallel.For(n, kGrain, [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(SubtractRange, begin, end, a, b, y);
   });
 }
 
-void Multiply(Parallel& parallel, int64_t n, const float* a, int64_t b_size, const float* b,
-              float* y) {
+template <class T>
+void Multiply(Parallel& parallel, int64_t n, const T* a, int64_t b_size, const T* b, T* y) {
   parallel.For(n, kGrain, [&](int64_t begin, int64_t end) {
     if (b_size == 1) {
-      MGC_SIMD_CALL(ScaleRange, begin, end, *b, a, y);
+      MGC_SIMD_CALL(ScaleRange, begin, end, FloatOf(*b), a, y);
       return;
     }
     ForPeriods(begin, end, b_size, [&](int64_t first, int64_t last, int64_t start) {
@@ -75,10 +78,17 @@ void Multiply(Parallel& parallel, int64_t n, const float* a, int64_t b_size, con
   });
 }
 
-void Scale(Parallel& parallel, int64_t n, float factor, const float* x, float* y) {
+template <class T>
+void Scale(Parallel& parallel, int64_t n, float factor, const T* x, T* y) {
   parallel.For(n, kGrain, [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(ScaleRange, begin, end, factor, x, y);
   });
+}
+
+template <class From, class To>
+void Cast(Parallel& parallel, int64_t n, const From* x, To* y) {
+  parallel.For(n, kGrain,
+               [&](int64_t begin, int64_t end) { MGC_SIMD_CALL(CastRange, begin, end, x, y); });
 }
 
 void Invert(Parallel& parallel, int64_t n, const float* x, float* y) {
@@ -91,5 +101,16 @@ void SquareRoot(Parallel& parallel, int64_t n, const float* x, float* y) {
     MGC_SIMD_CALL(SquareRootRange, begin, end, x, y);
   });
 }
+
+template void Add(Parallel&, int64_t, absl::Span<const Addend<float>>, float*);
+template void Add(Parallel&, int64_t, absl::Span<const Addend<Bfloat16>>, Bfloat16*);
+template void Subtract(Parallel&, int64_t, const float*, const float*, float*);
+template void Subtract(Parallel&, int64_t, const Bfloat16*, const Bfloat16*, Bfloat16*);
+template void Multiply(Parallel&, int64_t, const float*, int64_t, const float*, float*);
+template void Multiply(Parallel&, int64_t, const Bfloat16*, int64_t, const Bfloat16*, Bfloat16*);
+template void Scale(Parallel&, int64_t, float, const float*, float*);
+template void Scale(Parallel&, int64_t, float, const Bfloat16*, Bfloat16*);
+template void Cast(Parallel&, int64_t, const float*, Bfloat16*);
+template void Cast(Parallel&, int64_t, const Bfloat16*, float*);
 
 }  // namespace mgc::cpu

@@ -10,21 +10,32 @@
 
 namespace mgc::cpu {
 
+// T is float or Bfloat16; arithmetic is that of f32, rounded once where a result is written.
+
 // y[i] = ((x0[i] + x1[i]) + x2[i]) + ..., at least one operand. An operand may be shorter than n
 // when its size divides n: it then repeats, as a bias does over rows.
+template <class T>
 struct Addend {
-  const float* data;
+  const T* data;
   int64_t size;
 };
-void Add(Parallel& parallel, int64_t n, absl::Span<const Addend> x, float* y);
+template <class T>
+void Add(Parallel& parallel, int64_t n, absl::Span<const Addend<T>> x, T* y);
 
 // y = a - b
-void Subtract(Parallel& parallel, int64_t n, const float* a, const float* b, float* y);
+template <class T>
+void Subtract(Parallel& parallel, int64_t n, const T* a, const T* b, T* y);
 // y[i] = a[i] * b[i % b_size]
-void Multiply(Parallel& parallel, int64_t n, const float* a, int64_t b_size, const float* b,
-              float* y);
+template <class T>
+void Multiply(Parallel& parallel, int64_t n, const T* a, int64_t b_size, const T* b, T* y);
 // y = factor * x
-void Scale(Parallel& parallel, int64_t n, float factor, const float* x, float* y);
+template <class T>
+void Scale(Parallel& parallel, int64_t n, float factor, const T* x, T* y);
+
+// y = x, between f32 and bf16.
+template <class From, class To>
+void Cast(Parallel& parallel, int64_t n, const From* x, To* y);
+
 // y = 1 / x
 void Invert(Parallel& parallel, int64_t n, const float* x, float* y);
 void SquareRoot(Parallel& parallel, int64_t n, const float* x, float* y);

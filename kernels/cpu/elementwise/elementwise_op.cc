@@ -42,13 +42,16 @@ KernelOr MakeAdd(const KernelSpec& spec) {
       }
     });
   }
-  if (!AllAre(spec, DType::kF32) || count > kMostAddends) return NoKernel(spec);
-  std::array<Addend, kMostAddends> addends = {};
-  for (size_t k = 0; k < count; ++k) addends[k].size = InSize(spec, static_cast<int>(k));
-  return MakeKernel(spec, [=, n = OutSize(spec, 0)](const KernelRun& run, Parallel& parallel) {
-    std::array<Addend, kMostAddends> x = addends;
-    for (size_t k = 0; k < count; ++k) x[k].data = X(run, static_cast<int>(k));
-    Add(parallel, n, absl::MakeSpan(x).first(count), Y(run, 0));
+  if (count > kMostAddends) return NoKernel(spec);
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    std::array<Addend<T>, kMostAddends> addends = {};
+    for (size_t k = 0; k < count; ++k) addends[k].size = InSize(spec, static_cast<int>(k));
+    return MakeKernel(spec, [=, n = OutSize(spec, 0)](const KernelRun& run, Parallel& parallel) {
+      std::array<Addend<T>, kMostAddends> x = addends;
+      for (size_t k = 0; k < count; ++k) x[k].data = In<T>(run, static_cast<int>(k));
+      Add(parallel, n, absl::MakeConstSpan(x).first(count), Out<T>(run, 0));
+    });
   });
 }
 
@@ -56,25 +59,25 @@ KernelOr MakeSub(const KernelSpec& spec) {
   if (AllAre(spec, DType::kF64)) {
     return DoubleKernel(spec, [](double a, double b) { return a - b; });
   }
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  return MakeKernel(spec, [n = OutSize(spec, 0)](const KernelRun& run, Parallel& parallel) {
-    Subtract(parallel, n, X(run, 0), X(run, 1), Y(run, 0));
-  });
+  return ForElements(
+      spec, [&](auto zero) { return MakeBinary<decltype(zero)>(spec, Subtract<decltype(zero)>); });
 }
 
 KernelOr MakeMul(const KernelSpec& spec) {
   if (AllAre(spec, DType::kF64)) {
     return DoubleKernel(spec, [](double a, double b) { return a * b; });
   }
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  const int64_t n = OutSize(spec, 0);
-  if (spec.input_types[1].dtype == DType::kF64) {
-    return MakeKernel(spec, [n](const KernelRun& run, Parallel& parallel) {
-      Scale(parallel, n, static_cast<float>(*In<double>(run, 1)), X(run, 0), Y(run, 0));
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    const int64_t n = OutSize(spec, 0);
+    if (spec.input_types[1].dtype == DType::kF64) {
+      return MakeKernel(spec, [n](const KernelRun& run, Parallel& parallel) {
+        Scale(parallel, n, static_cast<float>(*In<double>(run, 1)), In<T>(run, 0), Out<T>(run, 0));
+      });
+    }
+    return MakeKernel(spec, [n, b = InSize(spec, 1)](const KernelRun& run, Parallel& parallel) {
+      Multiply(parallel, n, In<T>(run, 0), b, In<T>(run, 1), Out<T>(run, 0));
     });
-  }
-  return MakeKernel(spec, [n, b = InSize(spec, 1)](const KernelRun& run, Parallel& parallel) {
-    Multiply(parallel, n, X(run, 0), b, X(run, 1), Y(run, 0));
   });
 }
 
@@ -83,20 +86,27 @@ KernelOr MakeScale(const KernelSpec& spec) {
   if (AllAre(spec, DType::kF64)) {
     return DoubleKernel(spec, [value](double a, double) { return value * a; });
   }
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  return MakeKernel(spec, [n = OutSize(spec, 0), value](const KernelRun& run, Parallel& parallel) {
-    Scale(parallel, n, static_cast<float>(value), X(run, 0), Y(run, 0));
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    const int64_t n = OutSize(spec, 0);
+    return MakeKernel(spec, [n, value](const KernelRun& run, Parallel& parallel) {
+      Scale(parallel, n, static_cast<float>(value), In<T>(run, 0), Out<T>(run, 0));
+    });
   });
 }
 
 KernelOr MakeInv(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF64)) return MakeUnary(spec, Invert);
-  return DoubleKernel(spec, [](double a, double) { return 1 / a; });
+  if (AllAre(spec, DType::kF64)) {
+    return DoubleKernel(spec, [](double a, double) { return 1 / a; });
+  }
+  return AllAre(spec, DType::kF32) ? MakeUnary<float>(spec, Invert) : NoKernel(spec);
 }
 
 KernelOr MakeSqrt(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF64)) return MakeUnary(spec, SquareRoot);
-  return DoubleKernel(spec, [](double a, double) { return std::sqrt(a); });
+  if (AllAre(spec, DType::kF64)) {
+    return DoubleKernel(spec, [](double a, double) { return std::sqrt(a); });
+  }
+  return AllAre(spec, DType::kF32) ? MakeUnary<float>(spec, SquareRoot) : NoKernel(spec);
 }
 
 KernelOr MakeClipScale(const KernelSpec& spec) {

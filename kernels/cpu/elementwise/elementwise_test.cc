@@ -23,8 +23,8 @@ TEST(Elementwise, AddRepeatsShorterOperands) {
     const std::vector<float> a = Uniform(n, 1), b = Uniform(cols, 2), c = Uniform(n, 3);
     const std::vector<float> y = OverWidths([&](Parallel& parallel) {
       Guarded out(c);  // the last operand is also the result
-      const Addend x[] = {{a.data(), n}, {b.data(), cols}, {out.data(), n}};
-      Add(parallel, n, x, out.data());
+      const Addend<float> x[] = {{a.data(), n}, {b.data(), cols}, {out.data(), n}};
+      Add<float>(parallel, n, x, out.data());
       return out.Take();
     });
     for (size_t i = 0; i < y.size(); ++i) {

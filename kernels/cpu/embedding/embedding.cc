@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/cpu/simd/elements.h"
+
 namespace mgc::cpu {
 namespace {
 
@@ -31,8 +33,9 @@ void Lookup(Parallel& parallel, const TableShape& shape, const float* table, int
   });
 }
 
+template <class T>
 void LookupGrad(Parallel& parallel, const TableShape& shape, int64_t n, const int64_t* ids,
-                const float* dy, bool accumulate, float* dtable) {
+                const T* dy, bool accumulate, float* dtable) {
   const int64_t cols = shape.cols;
   if (!accumulate) {
     parallel.For(shape.rows * cols, 65536, [&](int64_t begin, int64_t end) {
@@ -46,10 +49,15 @@ void LookupGrad(Parallel& parallel, const TableShape& shape, int64_t n, const in
       const int64_t row = RowOf(shape, ids[i]);
       if (row < 0) continue;
       float* to = dtable + row * cols;
-      const float* from = dy + i * cols;
-      for (int64_t c = begin; c < end; ++c) to[c] += from[c];
+      const T* from = dy + i * cols;
+      for (int64_t c = begin; c < end; ++c) to[c] += FloatOf(from[c]);
     }
   });
 }
+
+template void LookupGrad(Parallel&, const TableShape&, int64_t, const int64_t*, const float*, bool,
+                         float*);
+template void LookupGrad(Parallel&, const TableShape&, int64_t, const int64_t*, const Bfloat16*,
+                         bool, float*);
 
 }  // namespace mgc::cpu

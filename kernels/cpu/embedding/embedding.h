@@ -23,9 +23,10 @@ void Lookup(Parallel& parallel, const TableShape& shape, const float* table, int
             const int64_t* ids, float* y);
 
 // dtable[ids[i] - offset] += dy[i] for i ascending; other ids do nothing. dtable is zeroed first
-// unless `accumulate`.
+// unless `accumulate`. T is float or Bfloat16.
+template <class T>
 void LookupGrad(Parallel& parallel, const TableShape& shape, int64_t n, const int64_t* ids,
-                const float* dy, bool accumulate, float* dtable);
+                const T* dy, bool accumulate, float* dtable);
 
 }  // namespace mgc::cpu
 

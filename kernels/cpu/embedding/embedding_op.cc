@@ -23,20 +23,24 @@ KernelOr MakeLookup(const KernelSpec& spec) {
 }
 
 KernelOr MakeLookupGrad(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  return MakeKernel(
-      spec, [table = TableOf(spec), n = InSize(spec, 1)](const KernelRun& run, Parallel& parallel) {
-        LookupGrad(parallel, table, n, In<int64_t>(run, 1), X(run, 2), false, Y(run, 0));
-      });
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    const int64_t n = InSize(spec, 1);
+    return MakeKernel(spec, [n, table = TableOf(spec)](const KernelRun& run, Parallel& parallel) {
+      LookupGrad(parallel, table, n, In<int64_t>(run, 1), In<T>(run, 2), false, Y(run, 0));
+    });
+  });
 }
 
 KernelOr MakeLookupGradAccumulate(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  const int64_t bytes = OutSize(spec, 0) * kFloat;
-  return MakeKernel(spec, [bytes, table = TableOf(spec), n = InSize(spec, 1)](const KernelRun& run,
-                                                                              Parallel& parallel) {
-    CopyBytes(parallel, bytes, In<char>(run, 0), Out<char>(run, 0));
-    LookupGrad(parallel, table, n, In<int64_t>(run, 1), X(run, 2), true, Y(run, 0));
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    const int64_t n = InSize(spec, 1);
+    const int64_t bytes = OutSize(spec, 0) * kFloat;
+    return MakeKernel(spec, [=, table = TableOf(spec)](const KernelRun& run, Parallel& parallel) {
+      CopyBytes(parallel, bytes, In<char>(run, 0), Out<char>(run, 0));
+      LookupGrad(parallel, table, n, In<int64_t>(run, 1), In<T>(run, 2), true, Y(run, 0));
+    });
   });
 }
 

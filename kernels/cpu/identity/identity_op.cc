@@ -28,12 +28,45 @@ KernelOr MakeAccumulate(const KernelSpec& spec) {
   });
 }
 
+template <class From>
+KernelOr MakeCastFrom(const KernelSpec& spec) {
+  const int64_t n = OutSize(spec, 0);
+  const auto plain = [&](auto to) {
+    return MakeKernel(spec, [n](const KernelRun& run, Parallel&) {
+      using To = decltype(to);
+      for (int64_t i = 0; i < n; ++i) Out<To>(run, 0)[i] = static_cast<To>(In<From>(run, 0)[i]);
+    });
+  };
+  return spec.output_types[0].dtype == DType::kF64 ? plain(double()) : plain(float());
+}
+
+// Between f32 and bf16 for tensors; what has to do with f64 is a scalar or two.
+KernelOr MakeCast(const KernelSpec& spec) {
+  const DType from = spec.input_types[0].dtype;
+  const DType to = spec.output_types[0].dtype;
+  if (from == to) return MakeCopy(spec);
+  const int64_t n = OutSize(spec, 0);
+  if (from == DType::kF32 && to == DType::kBF16) {
+    return MakeKernel(spec, [n](const KernelRun& run, Parallel& parallel) {
+      Cast(parallel, n, In<float>(run, 0), Out<Bfloat16>(run, 0));
+    });
+  }
+  if (from == DType::kBF16 && to == DType::kF32) {
+    return MakeKernel(spec, [n](const KernelRun& run, Parallel& parallel) {
+      Cast(parallel, n, In<Bfloat16>(run, 0), Out<float>(run, 0));
+    });
+  }
+  if (from == DType::kF64 && to == DType::kF32) return MakeCastFrom<double>(spec);
+  if (from == DType::kF32 && to == DType::kF64) return MakeCastFrom<float>(spec);
+  return NoKernel(spec);
+}
+
 // Indices count the elements of the whole tensor row-major, modulo 2^64.
 KernelOr MakeDropout(const KernelSpec& spec) {
   const TensorFactors& dims = spec.rule.results[0];
   const std::vector<int64_t>& shape = spec.output_shapes[0];
   const bool placed = shape.size() == dims.size() && shape.size() <= IndexGrid::kMaxRank;
-  if (!AllAre(spec, DType::kF32) || !placed) return NoKernel(spec);
+  if (!placed) return NoKernel(spec);
   std::vector<int64_t> whole;
   for (const DimFactors& dim : dims) {
     whole.push_back(spec.rule.factors[static_cast<size_t>(dim[0])].size);
@@ -52,10 +85,13 @@ KernelOr MakeDropout(const KernelSpec& spec) {
   }
   const RandomStream stream = {spec.seed, StreamOf(spec.attrs.Text("key"))};
   const double p = spec.attrs.Real("p");
-  return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
-    IndexGrid here = grid;
-    here.base += static_cast<uint64_t>(run.first_sample) * sample_stride;
-    Dropout(parallel, stream, here, p, X(run, 0), Y(run, 0));
+  return ForElements(spec, [&](auto zero) {
+    using T = decltype(zero);
+    return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
+      IndexGrid here = grid;
+      here.base += static_cast<uint64_t>(run.first_sample) * sample_stride;
+      Dropout(parallel, stream, here, p, In<T>(run, 0), Out<T>(run, 0));
+    });
   });
 }
 
@@ -63,8 +99,8 @@ KernelOr MakeDropout(const KernelSpec& spec) {
 
 absl::Span<const KernelEntry> IdentityKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"accumulate", MakeAccumulate}, {"constant", MakeConstant},  {"dropout", MakeDropout},
-      {"reshard", MakeCopy},          {"stop_gradient", MakeCopy},
+      {"accumulate", MakeAccumulate}, {"cast", MakeCast},    {"constant", MakeConstant},
+      {"dropout", MakeDropout},       {"reshard", MakeCopy}, {"stop_gradient", MakeCopy},
   };
   return kEntries;
 }

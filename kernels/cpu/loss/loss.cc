@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "kernels/cpu/simd/elements.h"
 #include "kernels/cpu/simd/simd.h"
 
 #define MGC_SIMD_BODY "kernels/cpu/loss/loss.inc"
@@ -28,7 +29,8 @@ int64_t ColumnOf(const LogitsShape& shape, int64_t id) {
 
 }  // namespace
 
-void ExpSum(Parallel& parallel, const LogitsShape& shape, const float* logits, const float* m,
+template <class T>
+void ExpSum(Parallel& parallel, const LogitsShape& shape, const T* logits, const float* m,
             float* z) {
   parallel.For(shape.rows, RowGrain(shape), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
@@ -37,13 +39,14 @@ void ExpSum(Parallel& parallel, const LogitsShape& shape, const float* logits, c
   });
 }
 
-void ExpSumGrad(Parallel& parallel, const LogitsShape& shape, const float* logits, const float* m,
-                const float* dz, float* dlogits) {
+template <class T>
+void ExpSumGrad(Parallel& parallel, const LogitsShape& shape, const T* logits, const float* m,
+                const float* dz, T* dlogits) {
   parallel.For(shape.rows, RowGrain(shape), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      float* row = dlogits + r * shape.cols;
+      T* row = dlogits + r * shape.cols;
       MGC_SIMD_CALL(ExpRow, shape.valid, logits + r * shape.cols, m[r], dz[r], row);
-      std::fill(row + shape.valid, row + shape.cols, 0.0f);
+      std::fill(row + shape.valid, row + shape.cols, T{});
     }
   });
 }
@@ -60,40 +63,60 @@ void Counted(Parallel& parallel, int64_t n, int64_t ignore, const int64_t* ids, 
   });
 }
 
-void Pick(Parallel& parallel, const LogitsShape& shape, const float* logits, const int64_t* ids,
+template <class T>
+void Pick(Parallel& parallel, const LogitsShape& shape, const T* logits, const int64_t* ids,
           float* picked) {
   parallel.For(shape.rows, 4096, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const int64_t col = ColumnOf(shape, ids[r]);
-      picked[r] = col < 0 ? 0.0f : logits[r * shape.cols + col];
+      picked[r] = col < 0 ? 0.0f : FloatOf(logits[r * shape.cols + col]);
     }
   });
 }
 
+template <class T>
 void PickGrad(Parallel& parallel, const LogitsShape& shape, const int64_t* ids, const float* dp,
-              float* dlogits) {
+              T* dlogits) {
   parallel.For(shape.rows, RowGrain(shape), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      float* row = dlogits + r * shape.cols;
-      std::fill(row, row + shape.cols, 0.0f);
+      T* row = dlogits + r * shape.cols;
+      std::fill(row, row + shape.cols, T{});
       const int64_t col = ColumnOf(shape, ids[r]);
-      if (col >= 0) row[col] = dp[r];
+      if (col >= 0) Put(dp[r], row + col);
     }
   });
 }
 
-void CrossEntropyGrad(Parallel& parallel, const LogitsShape& shape, const float* logits,
-                      const float* m, const float* dz, const int64_t* ids, const float* dp,
-                      float* dlogits) {
+template <class T>
+void CrossEntropyGrad(Parallel& parallel, const LogitsShape& shape, const T* logits, const float* m,
+                      const float* dz, const int64_t* ids, const float* dp, T* dlogits) {
   parallel.For(shape.rows, RowGrain(shape), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      float* row = dlogits + r * shape.cols;
-      MGC_SIMD_CALL(ExpRow, shape.valid, logits + r * shape.cols, m[r], dz[r], row);
-      std::fill(row + shape.valid, row + shape.cols, 0.0f);
+      T* row = dlogits + r * shape.cols;
+      const T* from = logits + r * shape.cols;
       const int64_t col = ColumnOf(shape, ids[r]);
-      if (col >= 0) row[col] += dp[r];
+      T target{};
+      if (col >= 0) MGC_SIMD_CALL(ExpElement, from + col, m[r], dz[r], dp[r], &target);
+      MGC_SIMD_CALL(ExpRow, shape.valid, from, m[r], dz[r], row);
+      std::fill(row + shape.valid, row + shape.cols, T{});
+      if (col >= 0) row[col] = target;
     }
   });
 }
+
+template void ExpSum(Parallel&, const LogitsShape&, const float*, const float*, float*);
+template void ExpSum(Parallel&, const LogitsShape&, const Bfloat16*, const float*, float*);
+template void ExpSumGrad(Parallel&, const LogitsShape&, const float*, const float*, const float*,
+                         float*);
+template void ExpSumGrad(Parallel&, const LogitsShape&, const Bfloat16*, const float*, const float*,
+                         Bfloat16*);
+template void Pick(Parallel&, const LogitsShape&, const float*, const int64_t*, float*);
+template void Pick(Parallel&, const LogitsShape&, const Bfloat16*, const int64_t*, float*);
+template void PickGrad(Parallel&, const LogitsShape&, const int64_t*, const float*, float*);
+template void PickGrad(Parallel&, const LogitsShape&, const int64_t*, const float*, Bfloat16*);
+template void CrossEntropyGrad(Parallel&, const LogitsShape&, const float*, const float*,
+                               const float*, const int64_t*, const float*, float*);
+template void CrossEntropyGrad(Parallel&, const LogitsShape&, const Bfloat16*, const float*,
+                               const float*, const int64_t*, const float*, Bfloat16*);
 
 }  // namespace mgc::cpu

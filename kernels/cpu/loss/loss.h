@@ -1,7 +1,7 @@
 // The pieces of a vocabulary-parallel cross-entropy over local logits [rows, cols], of which the
 // first `valid` columns are real: the others never contribute and get zero gradients. With m the
 // maximum and z the sum of exp(l - m) over the whole vocabulary, the loss of a row is m + log z -
-// l[target].
+// l[target]. Logits are of T, float or Bfloat16; all else is of f32.
 #ifndef MGC_KERNELS_CPU_LOSS_LOSS_H_
 #define MGC_KERNELS_CPU_LOSS_LOSS_H_
 
@@ -19,12 +19,14 @@ struct LogitsShape {
 };
 
 // z[r] = sum over valid c of exp(logits[r, c] - m[r])
-void ExpSum(Parallel& parallel, const LogitsShape& shape, const float* logits, const float* m,
+template <class T>
+void ExpSum(Parallel& parallel, const LogitsShape& shape, const T* logits, const float* m,
             float* z);
 
 // dlogits[r, c] = exp(logits[r, c] - m[r]) · dz[r], zero beyond valid; may be `logits`.
-void ExpSumGrad(Parallel& parallel, const LogitsShape& shape, const float* logits, const float* m,
-                const float* dz, float* dlogits);
+template <class T>
+void ExpSumGrad(Parallel& parallel, const LogitsShape& shape, const T* logits, const float* m,
+                const float* dz, T* dlogits);
 
 // lse[i] = m[i] + log z[i]
 void LogShift(Parallel& parallel, int64_t n, const float* z, const float* m, float* lse);
@@ -33,17 +35,19 @@ void LogShift(Parallel& parallel, int64_t n, const float* z, const float* m, flo
 void Counted(Parallel& parallel, int64_t n, int64_t ignore, const int64_t* ids, float* weights);
 
 // picked[r] = logits[r, ids[r] - offset], zero where the id is not among the valid columns.
-void Pick(Parallel& parallel, const LogitsShape& shape, const float* logits, const int64_t* ids,
+template <class T>
+void Pick(Parallel& parallel, const LogitsShape& shape, const T* logits, const int64_t* ids,
           float* picked);
 
 // dlogits[r, c] = dp[r] where c is the id's valid column, else 0.
+template <class T>
 void PickGrad(Parallel& parallel, const LogitsShape& shape, const int64_t* ids, const float* dp,
-              float* dlogits);
+              T* dlogits);
 
 // ExpSumGrad + PickGrad in one pass; dlogits may be `logits`.
-void CrossEntropyGrad(Parallel& parallel, const LogitsShape& shape, const float* logits,
-                      const float* m, const float* dz, const int64_t* ids, const float* dp,
-                      float* dlogits);
+template <class T>
+void CrossEntropyGrad(Parallel& parallel, const LogitsShape& shape, const T* logits, const float* m,
+                      const float* dz, const int64_t* ids, const float* dp, T* dlogits);
 
 }  // namespace mgc::cpu
 

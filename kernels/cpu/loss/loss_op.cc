@@ -19,16 +19,20 @@ KernelOr MakeCounted(const KernelSpec& spec) {
 }
 
 KernelOr MakeExpSum(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  return MakeKernel(spec, [s = LogitsOf(spec)](const KernelRun& run, Parallel& parallel) {
-    ExpSum(parallel, s, X(run, 0), X(run, 1), Y(run, 0));
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    return MakeKernel(spec, [s = LogitsOf(spec)](const KernelRun& run, Parallel& parallel) {
+      ExpSum(parallel, s, In<T>(run, 0), X(run, 1), Y(run, 0));
+    });
   });
 }
 
 KernelOr MakeExpSumGrad(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  return MakeKernel(spec, [s = LogitsOf(spec)](const KernelRun& run, Parallel& parallel) {
-    ExpSumGrad(parallel, s, X(run, 0), X(run, 1), X(run, 2), Y(run, 0));
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    return MakeKernel(spec, [s = LogitsOf(spec)](const KernelRun& run, Parallel& parallel) {
+      ExpSumGrad(parallel, s, In<T>(run, 0), X(run, 1), X(run, 2), Out<T>(run, 0));
+    });
   });
 }
 
@@ -40,24 +44,30 @@ KernelOr MakeLogShift(const KernelSpec& spec) {
 }
 
 KernelOr MakePick(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  return MakeKernel(spec, [s = LogitsOf(spec)](const KernelRun& run, Parallel& parallel) {
-    Pick(parallel, s, X(run, 0), In<int64_t>(run, 1), Y(run, 0));
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    return MakeKernel(spec, [s = LogitsOf(spec)](const KernelRun& run, Parallel& parallel) {
+      Pick(parallel, s, In<T>(run, 0), In<int64_t>(run, 1), Y(run, 0));
+    });
   });
 }
 
 KernelOr MakePickGrad(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  return MakeKernel(spec, [s = LogitsOf(spec)](const KernelRun& run, Parallel& parallel) {
-    PickGrad(parallel, s, In<int64_t>(run, 1), X(run, 2), Y(run, 0));
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    return MakeKernel(spec, [s = LogitsOf(spec)](const KernelRun& run, Parallel& parallel) {
+      PickGrad(parallel, s, In<int64_t>(run, 1), X(run, 2), Out<T>(run, 0));
+    });
   });
 }
 
 KernelOr MakeCrossEntropyGrad(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  return MakeKernel(spec, [s = LogitsOf(spec)](const KernelRun& run, Parallel& parallel) {
-    CrossEntropyGrad(parallel, s, X(run, 0), X(run, 1), X(run, 2), In<int64_t>(run, 3), X(run, 4),
-                     Y(run, 0));
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    return MakeKernel(spec, [s = LogitsOf(spec)](const KernelRun& run, Parallel& parallel) {
+      CrossEntropyGrad(parallel, s, In<T>(run, 0), X(run, 1), X(run, 2), In<int64_t>(run, 3),
+                       X(run, 4), Out<T>(run, 0));
+    });
   });
 }
 

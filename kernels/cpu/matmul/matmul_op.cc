@@ -2,6 +2,8 @@
 // batch) are merged where they lie together in memory, and what does not merge is looped over.
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/cpu/adapt.h"
@@ -86,6 +88,7 @@ struct Product {
   GemmShape shape;
   std::vector<Loop> around;
   size_t first_summed = 0;  // of `around`
+  int64_t result_bytes = 0;
 };
 
 Product ProductOf(const KernelSpec& spec, size_t first, bool accumulate) {
@@ -114,12 +117,14 @@ Product ProductOf(const KernelSpec& spec, size_t first, bool accumulate) {
   s.c = {batch.stride[2], rows.stride[2], cols.size == 1 ? 1 : cols.stride[2]};
   if (s.m == 1 && s.c.col != 1) s.c.row = 1;
   s.accumulate = accumulate;
+  p.result_bytes = OutSize(spec, 0) * SizeOf(spec.output_types[0].dtype);
   return p;
 }
 
 // Runs the loops from `level` on around the product.
-void RunLoops(Parallel& parallel, const Product& p, size_t level, bool later_sum, const float* a,
-              const float* b, float* c, float* workspace) {
+template <class T, class C>
+void RunLoops(Parallel& parallel, const Product& p, size_t level, bool later_sum, const T* a,
+              const T* b, C* c, float* workspace) {
   if (level == p.around.size()) {
     GemmShape shape = p.shape;
     shape.accumulate = shape.accumulate || later_sum;
@@ -133,38 +138,47 @@ void RunLoops(Parallel& parallel, const Product& p, size_t level, bool later_sum
   }
 }
 
-WorkspaceFunction WorkspaceOf(const GemmShape& s) {
-  return [s](int width) {
-    return static_cast<int64_t>(sizeof(float)) * GemmWorkspaceFloats(s.m, s.n, s.k, width);
-  };
+// Products of T with results of C in f32 or bf16, result 0 of operands `first` and the next.
+template <class T, class C>
+std::unique_ptr<Kernel> MakeProduct(const KernelSpec& spec, const Product& p, int first) {
+  const GemmShape s = p.shape;
+  return MakeKernel(
+      spec,
+      [p, first](const KernelRun& run, Parallel& parallel) {
+        if (p.shape.accumulate) {
+          CopyBytes(parallel, p.result_bytes, In<char>(run, 0), Out<char>(run, 0));
+        }
+        RunLoops(parallel, p, 0, false, In<T>(run, first), In<T>(run, first + 1), Out<C>(run, 0),
+                 Scratch(run));
+      },
+      [s](int width) {
+        const int64_t floats = std::is_same_v<C, Bfloat16>
+                                   ? NarrowGemmWorkspaceFloats(s.m, s.n, s.k, width)
+                                   : GemmWorkspaceFloats(s.m, s.n, s.k, width);
+        return static_cast<int64_t>(sizeof(float)) * floats;
+      });
 }
 
 KernelOr MakeMatmul(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32) || spec.output_types[0].dtype != DType::kF32) {
-    return NoKernel(spec);
-  }
+  const DType from = spec.input_types[0].dtype, to = spec.output_types[0].dtype;
   const Product p = ProductOf(spec, 0, false);
-  return MakeKernel(
-      spec,
-      [p](const KernelRun& run, Parallel& parallel) {
-        RunLoops(parallel, p, 0, false, X(run, 0), X(run, 1), Y(run, 0), Scratch(run));
-      },
-      WorkspaceOf(p.shape));
+  if (from == DType::kF32 && to == from) return MakeProduct<float, float>(spec, p, 0);
+  if (from == DType::kBF16 && to == DType::kF32) return MakeProduct<Bfloat16, float>(spec, p, 0);
+  // A sum over several loops would be rounded after each.
+  const bool once = p.first_summed == p.around.size();
+  if (from == DType::kBF16 && to == from && once) {
+    return MakeProduct<Bfloat16, Bfloat16>(spec, p, 0);
+  }
+  return NoKernel(spec);
 }
 
 KernelOr MakeMatmulAccumulate(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32) || spec.output_types[0].dtype != DType::kF32) {
-    return NoKernel(spec);
-  }
+  const DType from = spec.input_types[1].dtype;
+  if (spec.output_types[0].dtype != DType::kF32) return NoKernel(spec);
   const Product p = ProductOf(spec, 1, true);
-  const int64_t bytes = OutSize(spec, 0) * static_cast<int64_t>(sizeof(float));
-  return MakeKernel(
-      spec,
-      [p, bytes](const KernelRun& run, Parallel& parallel) {
-        CopyBytes(parallel, bytes, In<char>(run, 0), Out<char>(run, 0));
-        RunLoops(parallel, p, 0, false, X(run, 1), X(run, 2), Y(run, 0), Scratch(run));
-      },
-      WorkspaceOf(p.shape));
+  if (from == DType::kF32) return MakeProduct<float, float>(spec, p, 1);
+  if (from == DType::kBF16) return MakeProduct<Bfloat16, float>(spec, p, 1);
+  return NoKernel(spec);
 }
 
 }  // namespace

@@ -55,6 +55,8 @@ KernelOr MakeTranspose(const KernelSpec& spec) {
     case DType::kF64:
     case DType::kI64:
       return MakeTransposeOf<uint64_t>(spec);
+    case DType::kBF16:
+      return MakeTransposeOf<uint16_t>(spec);
   }
   return NoKernel(spec);
 }

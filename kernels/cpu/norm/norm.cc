@@ -24,48 +24,79 @@ int64_t ColGrain(int64_t rows) {
 
 }  // namespace
 
-void LayerNorm(Parallel& parallel, int64_t rows, int64_t cols, float eps, const float* x,
-               const float* w, const float* b, float* y, float* mean, float* rstd) {
+template <class T>
+void LayerNorm(Parallel& parallel, int64_t rows, int64_t cols, float eps, const T* x,
+               const float* w, const float* b, T* y, float* mean, float* rstd) {
   parallel.For(rows, RowGrain(cols), [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(NormRows, begin, end, cols, eps, x, w, b, y, mean, rstd);
   });
 }
 
-void LayerNormGrad(Parallel& parallel, int64_t rows, int64_t cols, const float* dy, const float* x,
-                   const float* w, const float* mean, const float* rstd, float* dx) {
+template <class T>
+void LayerNormGrad(Parallel& parallel, int64_t rows, int64_t cols, const T* dy, const T* x,
+                   const float* w, const float* mean, const float* rstd, T* dx) {
   parallel.For(rows, RowGrain(cols), [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(NormGradRows, begin, end, cols, dy, x, w, mean, rstd, dx);
   });
 }
 
-void LayerNormParamGrad(Parallel& parallel, int64_t rows, int64_t cols, const float* dy,
-                        const float* x, const float* mean, const float* rstd, bool accumulate,
-                        float* dw, float* db) {
+template <class T>
+void LayerNormParamGrad(Parallel& parallel, int64_t rows, int64_t cols, const T* dy, const T* x,
+                        const float* mean, const float* rstd, bool accumulate, float* dw,
+                        float* db) {
   parallel.For(cols, ColGrain(rows), [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(NormParamGradCols, begin, end, rows, cols, dy, x, mean, rstd, accumulate, dw, db);
   });
 }
 
-void RmsNorm(Parallel& parallel, int64_t rows, int64_t cols, float eps, const float* x,
-             const float* w, float* y, float* rstd) {
+template <class T>
+void RmsNorm(Parallel& parallel, int64_t rows, int64_t cols, float eps, const T* x, const float* w,
+             T* y, float* rstd) {
   parallel.For(rows, RowGrain(cols), [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(NormRows, begin, end, cols, eps, x, w, nullptr, y, nullptr, rstd);
   });
 }
 
-void RmsNormGrad(Parallel& parallel, int64_t rows, int64_t cols, const float* dy, const float* x,
-                 const float* w, const float* rstd, float* dx) {
+template <class T>
+void RmsNormGrad(Parallel& parallel, int64_t rows, int64_t cols, const T* dy, const T* x,
+                 const float* w, const float* rstd, T* dx) {
   parallel.For(rows, RowGrain(cols), [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(NormGradRows, begin, end, cols, dy, x, w, nullptr, rstd, dx);
   });
 }
 
-void RmsNormParamGrad(Parallel& parallel, int64_t rows, int64_t cols, const float* dy,
-                      const float* x, const float* rstd, bool accumulate, float* dw) {
+template <class T>
+void RmsNormParamGrad(Parallel& parallel, int64_t rows, int64_t cols, const T* dy, const T* x,
+                      const float* rstd, bool accumulate, float* dw) {
   parallel.For(cols, ColGrain(rows), [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(NormParamGradCols, begin, end, rows, cols, dy, x, nullptr, rstd, accumulate, dw,
                   nullptr);
   });
 }
+
+template void LayerNorm(Parallel&, int64_t, int64_t, float, const float*, const float*,
+                        const float*, float*, float*, float*);
+template void LayerNorm(Parallel&, int64_t, int64_t, float, const Bfloat16*, const float*,
+                        const float*, Bfloat16*, float*, float*);
+template void LayerNormGrad(Parallel&, int64_t, int64_t, const float*, const float*, const float*,
+                            const float*, const float*, float*);
+template void LayerNormGrad(Parallel&, int64_t, int64_t, const Bfloat16*, const Bfloat16*,
+                            const float*, const float*, const float*, Bfloat16*);
+template void LayerNormParamGrad(Parallel&, int64_t, int64_t, const float*, const float*,
+                                 const float*, const float*, bool, float*, float*);
+template void LayerNormParamGrad(Parallel&, int64_t, int64_t, const Bfloat16*, const Bfloat16*,
+                                 const float*, const float*, bool, float*, float*);
+template void RmsNorm(Parallel&, int64_t, int64_t, float, const float*, const float*, float*,
+                      float*);
+template void RmsNorm(Parallel&, int64_t, int64_t, float, const Bfloat16*, const float*, Bfloat16*,
+                      float*);
+template void RmsNormGrad(Parallel&, int64_t, int64_t, const float*, const float*, const float*,
+                          const float*, float*);
+template void RmsNormGrad(Parallel&, int64_t, int64_t, const Bfloat16*, const Bfloat16*,
+                          const float*, const float*, Bfloat16*);
+template void RmsNormParamGrad(Parallel&, int64_t, int64_t, const float*, const float*,
+                               const float*, bool, float*);
+template void RmsNormParamGrad(Parallel&, int64_t, int64_t, const Bfloat16*, const Bfloat16*,
+                               const float*, bool, float*);
 
 }  // namespace mgc::cpu

@@ -17,49 +17,69 @@ Matrix MatrixOf(const KernelSpec& spec, size_t operand) {
 }
 
 KernelOr MakeLayerNorm(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
   const float eps = static_cast<float>(spec.attrs.Real("eps"));
-  return MakeKernel(spec, [eps, x = MatrixOf(spec, 0)](const KernelRun& run, Parallel& parallel) {
-    LayerNorm(parallel, x.rows, x.cols, eps, X(run, 0), X(run, 1), X(run, 2), Y(run, 0), Y(run, 1),
-              Y(run, 2));
+  const Matrix x = MatrixOf(spec, 0);
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
+      LayerNorm(parallel, x.rows, x.cols, eps, In<T>(run, 0), X(run, 1), X(run, 2), Out<T>(run, 0),
+                Y(run, 1), Y(run, 2));
+    });
   });
 }
 
 KernelOr MakeLayerNormGrad(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  return MakeKernel(spec, [x = MatrixOf(spec, 1)](const KernelRun& run, Parallel& parallel) {
-    LayerNormGrad(parallel, x.rows, x.cols, X(run, 0), X(run, 1), X(run, 2), X(run, 3), X(run, 4),
-                  Y(run, 0));
+  const Matrix x = MatrixOf(spec, 1);
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
+      LayerNormGrad(parallel, x.rows, x.cols, In<T>(run, 0), In<T>(run, 1), X(run, 2), X(run, 3),
+                    X(run, 4), Out<T>(run, 0));
+    });
   });
 }
 
 KernelOr MakeLayerNormParamGrad(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  return MakeKernel(spec, [x = MatrixOf(spec, 1)](const KernelRun& run, Parallel& parallel) {
-    LayerNormParamGrad(parallel, x.rows, x.cols, X(run, 0), X(run, 1), X(run, 2), X(run, 3), false,
-                       Y(run, 0), Y(run, 1));
+  const Matrix x = MatrixOf(spec, 1);
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
+      LayerNormParamGrad(parallel, x.rows, x.cols, In<T>(run, 0), In<T>(run, 1), X(run, 2),
+                         X(run, 3), false, Y(run, 0), Y(run, 1));
+    });
   });
 }
 
 KernelOr MakeRmsNorm(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
   const float eps = static_cast<float>(spec.attrs.Real("eps"));
-  return MakeKernel(spec, [eps, x = MatrixOf(spec, 0)](const KernelRun& run, Parallel& parallel) {
-    RmsNorm(parallel, x.rows, x.cols, eps, X(run, 0), X(run, 1), Y(run, 0), Y(run, 1));
+  const Matrix x = MatrixOf(spec, 0);
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
+      RmsNorm(parallel, x.rows, x.cols, eps, In<T>(run, 0), X(run, 1), Out<T>(run, 0), Y(run, 1));
+    });
   });
 }
 
 KernelOr MakeRmsNormGrad(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  return MakeKernel(spec, [x = MatrixOf(spec, 1)](const KernelRun& run, Parallel& parallel) {
-    RmsNormGrad(parallel, x.rows, x.cols, X(run, 0), X(run, 1), X(run, 2), X(run, 3), Y(run, 0));
+  const Matrix x = MatrixOf(spec, 1);
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
+      RmsNormGrad(parallel, x.rows, x.cols, In<T>(run, 0), In<T>(run, 1), X(run, 2), X(run, 3),
+                  Out<T>(run, 0));
+    });
   });
 }
 
 KernelOr MakeRmsNormParamGrad(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  return MakeKernel(spec, [x = MatrixOf(spec, 1)](const KernelRun& run, Parallel& parallel) {
-    RmsNormParamGrad(parallel, x.rows, x.cols, X(run, 0), X(run, 1), X(run, 2), false, Y(run, 0));
+  const Matrix x = MatrixOf(spec, 1);
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
+      RmsNormParamGrad(parallel, x.rows, x.cols, In<T>(run, 0), In<T>(run, 1), X(run, 2), false,
+                       Y(run, 0));
+    });
   });
 }
 

@@ -86,8 +86,9 @@ void FillNormal(Parallel& parallel, const RandomStream& stream, const IndexGrid&
   });
 }
 
+template <class T>
 void Dropout(Parallel& parallel, const RandomStream& stream, const IndexGrid& grid, double p,
-             const float* x, float* y) {
+             const T* x, T* y) {
   const IndexGrid merged = Merged(grid);
   const DropoutRule rule = MakeDropoutRule(p, stream);
   parallel.For(grid.elements(), kGrain, [&](int64_t begin, int64_t end) {
@@ -96,5 +97,10 @@ void Dropout(Parallel& parallel, const RandomStream& stream, const IndexGrid& gr
     });
   });
 }
+
+template void Dropout(Parallel&, const RandomStream&, const IndexGrid&, double, const float*,
+                      float*);
+template void Dropout(Parallel&, const RandomStream&, const IndexGrid&, double, const Bfloat16*,
+                      Bfloat16*);
 
 }  // namespace mgc::cpu

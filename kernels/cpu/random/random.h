@@ -43,9 +43,10 @@ void FillNormal(Parallel& parallel, const RandomStream& stream, const IndexGrid&
                 float* out);
 
 // y = x / (1 - p) where the element is kept, else 0 (also where x is not finite). It is its own
-// gradient. `y` may be `x`.
+// gradient. `y` may be `x`. T is float or Bfloat16.
+template <class T>
 void Dropout(Parallel& parallel, const RandomStream& stream, const IndexGrid& grid, double p,
-             const float* x, float* y);
+             const T* x, T* y);
 
 }  // namespace mgc::cpu
 

@@ -54,7 +54,8 @@ double SumOfProducts(Parallel& parallel, int64_t n, const float* x, const float*
   });
 }
 
-void SumMiddle(Parallel& parallel, int64_t outer, int64_t reduced, int64_t inner, const float* x,
+template <class T>
+void SumMiddle(Parallel& parallel, int64_t outer, int64_t reduced, int64_t inner, const T* x,
                bool accumulate, float* y) {
   if (inner == 1) {
     const int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(reduced, 1), 1);
@@ -68,7 +69,7 @@ void SumMiddle(Parallel& parallel, int64_t outer, int64_t reduced, int64_t inner
   }
   const int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(reduced, 1) / 64, 1) * 64;
   for (int64_t o = 0; o < outer; ++o) {
-    const float* from = x + o * reduced * inner;
+    const T* from = x + o * reduced * inner;
     float* to = y + o * inner;
     parallel.For(inner, grain, [&](int64_t begin, int64_t end) {
       MGC_SIMD_CALL(SumRowsCols, begin, end, reduced, inner, from, accumulate, to);
@@ -76,12 +77,19 @@ void SumMiddle(Parallel& parallel, int64_t outer, int64_t reduced, int64_t inner
   }
 }
 
-void RowMax(Parallel& parallel, int64_t rows, int64_t cols, int64_t valid, const float* x,
-            float* y) {
+template void SumMiddle(Parallel&, int64_t, int64_t, int64_t, const float*, bool, float*);
+template void SumMiddle(Parallel&, int64_t, int64_t, int64_t, const Bfloat16*, bool, float*);
+
+template <class T, class Result>
+void RowMax(Parallel& parallel, int64_t rows, int64_t cols, int64_t valid, const T* x, Result* y) {
   const int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(cols, 1), 1);
   parallel.For(rows, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) y[r] = MGC_SIMD_CALL(MaxOf, valid, x + r * cols);
+    for (int64_t r = begin; r < end; ++r) MGC_SIMD_CALL(MaxOf, valid, x + r * cols, y + r);
   });
 }
+
+template void RowMax(Parallel&, int64_t, int64_t, int64_t, const float*, float*);
+template void RowMax(Parallel&, int64_t, int64_t, int64_t, const Bfloat16*, Bfloat16*);
+template void RowMax(Parallel&, int64_t, int64_t, int64_t, const Bfloat16*, float*);
 
 }  // namespace mgc::cpu

@@ -19,13 +19,14 @@ double SumOfProducts(Parallel& parallel, int64_t n, const float* x, const float*
                      double* workspace);
 
 // y[o, i] = sum over r of x[o, r, i], added to y if `accumulate`. With inner = 1 the last dim is
-// summed, with outer = 1 the rows are (a bias gradient).
-void SumMiddle(Parallel& parallel, int64_t outer, int64_t reduced, int64_t inner, const float* x,
+// summed, with outer = 1 the rows are (a bias gradient). T is float or Bfloat16.
+template <class T>
+void SumMiddle(Parallel& parallel, int64_t outer, int64_t reduced, int64_t inner, const T* x,
                bool accumulate, float* y);
 
 // y[r] = max over c < valid of x[r, c], for rows of `cols` elements; -inf where valid is 0.
-void RowMax(Parallel& parallel, int64_t rows, int64_t cols, int64_t valid, const float* x,
-            float* y);
+template <class T, class Result>
+void RowMax(Parallel& parallel, int64_t rows, int64_t cols, int64_t valid, const T* x, Result* y);
 
 }  // namespace mgc::cpu
 

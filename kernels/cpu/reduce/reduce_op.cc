@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/cpu/adapt.h"
@@ -63,55 +64,87 @@ bool IsOneRun(const KernelSpec& spec, int64_t* outer, int64_t* reduced, int64_t*
   return dims.empty() || dims.back() - dims.front() + 1 == static_cast<int64_t>(dims.size());
 }
 
-template <class T>
+// Numbers as the loops below take and give them.
+double DoubleOf(double x) { return x; }
+double DoubleOf(float x) { return x; }
+double DoubleOf(Bfloat16 x) { return ToFloat(x); }
+void PutDouble(double x, double* y) { *y = x; }
+void PutDouble(double x, float* y) { *y = static_cast<float>(x); }
+void PutDouble(double x, Bfloat16* y) { *y = ToBfloat16(static_cast<float>(x)); }
+
+template <class From, class To>
+void Convert(From x, To* y) {
+  if constexpr (std::is_same_v<From, To>) {
+    *y = x;
+  } else {
+    PutDouble(DoubleOf(x), y);
+  }
+}
+
+template <class From, class To>
 KernelOr MakeAnySum(const KernelSpec& spec) {
+  const Reduction r = ReductionOf(spec);
+  return MakeKernel(spec, [r](const KernelRun& run, Parallel& parallel) {
+    const From* x = In<From>(run, 0);
+    parallel.For(r.kept.size(), 64, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t base = r.kept.At(i);
+        double sum = 0;
+        for (int64_t j = 0; j < r.reduced.size(); ++j) sum += DoubleOf(x[base + r.reduced.At(j)]);
+        PutDouble(sum, Out<To>(run, 0) + i);
+      }
+    });
+  });
+}
+
+// Sums of f32, of elements of T.
+template <class T>
+KernelOr MakeSumOf(const KernelSpec& spec) {
+  int64_t outer, reduced, inner;
+  if (!IsOneRun(spec, &outer, &reduced, &inner)) return MakeAnySum<T, float>(spec);
+  return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
+    SumMiddle(parallel, outer, reduced, inner, In<T>(run, 0), false, Y(run, 0));
+  });
+}
+
+KernelOr MakeReduceSum(const KernelSpec& spec) {
+  const DType from = spec.input_types[0].dtype, to = spec.output_types[0].dtype;
+  if (from == DType::kF64 && to == from) return MakeAnySum<double, double>(spec);
+  if (from == DType::kF32 && to == from) return MakeSumOf<float>(spec);
+  if (from == DType::kBF16 && to == DType::kF32) return MakeSumOf<Bfloat16>(spec);
+  if (from == DType::kBF16 && to == from) return MakeAnySum<Bfloat16, Bfloat16>(spec);
+  return NoKernel(spec);
+}
+
+template <class T>
+KernelOr MakeAnyMax(const KernelSpec& spec) {
   const Reduction r = ReductionOf(spec);
   return MakeKernel(spec, [r](const KernelRun& run, Parallel& parallel) {
     const T* x = In<T>(run, 0);
     parallel.For(r.kept.size(), 64, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t base = r.kept.At(i);
-        double sum = 0;
-        for (int64_t j = 0; j < r.reduced.size(); ++j) sum += x[base + r.reduced.At(j)];
-        Out<T>(run, 0)[i] = static_cast<T>(sum);
+        double most = -std::numeric_limits<double>::infinity();
+        for (int64_t j = 0; j < r.reduced.size(); ++j) {
+          most = std::max(most, DoubleOf(x[base + r.reduced.At(j)]));
+        }
+        PutDouble(most, Out<T>(run, 0) + i);
       }
     });
   });
 }
 
-KernelOr MakeReduceSum(const KernelSpec& spec) {
-  if (AllAre(spec, DType::kF64)) return MakeAnySum<double>(spec);
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  int64_t outer, reduced, inner;
-  if (!IsOneRun(spec, &outer, &reduced, &inner)) return MakeAnySum<float>(spec);
-  return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
-    SumMiddle(parallel, outer, reduced, inner, X(run, 0), false, Y(run, 0));
-  });
-}
-
 KernelOr MakeReduceMax(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  const Reduction r = ReductionOf(spec);
   const std::vector<int64_t> dims = spec.attrs.Ints("dims");
   const std::vector<int64_t>& shape = spec.input_shapes[0];
-  if (dims.size() == 1 && dims[0] + 1 == static_cast<int64_t>(shape.size())) {
+  const bool of_rows = dims.size() == 1 && dims[0] + 1 == static_cast<int64_t>(shape.size());
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    if (!of_rows) return MakeAnyMax<T>(spec);
     const int64_t rows = LeadingDims(shape), cols = LastDim(shape);
-    return MakeKernel(spec,
-                      [=, valid = r.reduced.extents[0]](const KernelRun& run, Parallel& parallel) {
-                        RowMax(parallel, rows, cols, valid, X(run, 0), Y(run, 0));
-                      });
-  }
-  return MakeKernel(spec, [r](const KernelRun& run, Parallel& parallel) {
-    const float* x = X(run, 0);
-    parallel.For(r.kept.size(), 64, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t base = r.kept.At(i);
-        float most = -std::numeric_limits<float>::infinity();
-        for (int64_t j = 0; j < r.reduced.size(); ++j) {
-          most = std::max(most, x[base + r.reduced.At(j)]);
-        }
-        Y(run, 0)[i] = most;
-      }
+    const int64_t valid = ReductionOf(spec).reduced.extents[0];
+    return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
+      RowMax(parallel, rows, cols, valid, In<T>(run, 0), Out<T>(run, 0));
     });
   });
 }
@@ -139,18 +172,38 @@ KernelOr MakeBroadcastOf(const KernelSpec& spec) {
       for (int64_t r = begin; r < end; ++r) {
         const From* from = In<From>(run, 0) + box.At(r);
         To* to = Out<To>(run, 0) + r * cols;
-        for (int64_t c = 0; c < cols; ++c) to[c] = static_cast<To>(from[c * step]);
+        for (int64_t c = 0; c < cols; ++c) Convert(from[c * step], to + c);
       }
     });
   });
 }
 
+template <class From>
+KernelOr MakeBroadcastFrom(const KernelSpec& spec) {
+  switch (spec.output_types[0].dtype) {
+    case DType::kF32:
+      return MakeBroadcastOf<From, float>(spec);
+    case DType::kF64:
+      return MakeBroadcastOf<From, double>(spec);
+    case DType::kBF16:
+      return MakeBroadcastOf<From, Bfloat16>(spec);
+    case DType::kI64:
+      break;
+  }
+  return NoKernel(spec);
+}
+
 KernelOr MakeBroadcast(const KernelSpec& spec) {
-  const DType from = spec.input_types[0].dtype, to = spec.output_types[0].dtype;
-  if (from == DType::kF32 && to == DType::kF32) return MakeBroadcastOf<float, float>(spec);
-  if (from == DType::kF64 && to == DType::kF32) return MakeBroadcastOf<double, float>(spec);
-  if (from == DType::kF32 && to == DType::kF64) return MakeBroadcastOf<float, double>(spec);
-  if (from == DType::kF64 && to == DType::kF64) return MakeBroadcastOf<double, double>(spec);
+  switch (spec.input_types[0].dtype) {
+    case DType::kF32:
+      return MakeBroadcastFrom<float>(spec);
+    case DType::kF64:
+      return MakeBroadcastFrom<double>(spec);
+    case DType::kBF16:
+      return MakeBroadcastFrom<Bfloat16>(spec);
+    case DType::kI64:
+      break;
+  }
   return NoKernel(spec);
 }
 

@@ -19,9 +19,10 @@ constexpr int64_t kPairs = 256;  // of dims, whose angles are computed at a time
 
 }  // namespace
 
-void Rope(Parallel& parallel, int64_t tokens, int64_t heads, int64_t d, int64_t rotated,
-          const float* x, const int64_t* positions, int64_t positions_size, const double* frequency,
-          bool inverse, float* y) {
+template <class T>
+void Rope(Parallel& parallel, int64_t tokens, int64_t heads, int64_t d, int64_t rotated, const T* x,
+          const int64_t* positions, int64_t positions_size, const double* frequency, bool inverse,
+          T* y) {
   const int64_t half = rotated / 2;
   const int64_t grain = std::max<int64_t>(8192 / std::max<int64_t>(heads * d, 1), 1);
   parallel.For(tokens, grain, [&](int64_t begin, int64_t end) {
@@ -42,5 +43,10 @@ void Rope(Parallel& parallel, int64_t tokens, int64_t heads, int64_t d, int64_t 
     }
   });
 }
+
+template void Rope(Parallel&, int64_t, int64_t, int64_t, int64_t, const float*, const int64_t*,
+                   int64_t, const double*, bool, float*);
+template void Rope(Parallel&, int64_t, int64_t, int64_t, int64_t, const Bfloat16*, const int64_t*,
+                   int64_t, const double*, bool, Bfloat16*);
 
 }  // namespace mgc::cpu

@@ -12,6 +12,8 @@
 #ifndef MGC_KERNELS_CPU_SIMD_SIMD_H_
 #define MGC_KERNELS_CPU_SIMD_SIMD_H_
 
+#include "graph/types/bfloat16.h"
+
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define MGC_SIMD_MULTIVERSION 1
 #else

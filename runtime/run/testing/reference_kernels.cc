@@ -7,6 +7,7 @@
 
 #include "graph/eval/models/op_eval.h"
 #include "graph/ir/op.h"
+#include "graph/types/bfloat16.h"
 
 namespace mgc {
 namespace {
@@ -31,6 +32,11 @@ Tensor ReadTile(const TensorType& type, const std::vector<int64_t>& shape, const
     case DType::kI64:
       std::memcpy(tensor.index.data(), from, tensor.index.size() * sizeof(int64_t));
       break;
+    case DType::kBF16:
+      std::transform(static_cast<const Bfloat16*>(from),
+                     static_cast<const Bfloat16*>(from) + tensor.real.size(), tensor.real.begin(),
+                     ToFloat);
+      break;
   }
   return tensor;
 }
@@ -48,6 +54,11 @@ void WriteTile(const TensorType& type, const Tensor& tensor, void* to) {
     case DType::kI64:
       std::memcpy(to, tensor.index.data(), tensor.index.size() * sizeof(int64_t));
       return;
+    case DType::kBF16: {
+      Bfloat16* values = static_cast<Bfloat16*>(to);
+      for (double value : tensor.real) *values++ = ToBfloat16(static_cast<float>(value));
+      return;
+    }
   }
 }
 
