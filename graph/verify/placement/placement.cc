@@ -1,6 +1,7 @@
 #include "graph/verify/placement/placement.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "graph/verify/placement/placement_calls.h"
 #include "graph/verify/placement/placement_ends.h"
 #include "graph/verify/placement/placement_segment.h"
+#include "graph/verify/placement/precision.h"
 
 namespace mgc {
 namespace {
@@ -131,6 +133,16 @@ void ForEachCall(const PlanClass& rank_class, const Fn& fn) {
   }
 }
 
+// The segments that are called, and whether the update does.
+std::map<int, bool> SegmentsOfUpdate(const Plan& plan) {
+  std::map<int, bool> of_update;
+  for (const PlanClass& rank_class : plan.classes) {
+    ForEachCall(rank_class, [&](const Call& call, bool) { of_update[call.segment]; });
+    for (const Call& call : rank_class.update) of_update[call.segment] = true;
+  }
+  return of_update;
+}
+
 }  // namespace
 
 void CheckPlacement(const Plan& plan, Diagnostics* findings) {
@@ -147,6 +159,9 @@ void CheckPlacement(const Plan& plan, Diagnostics* findings) {
   }
   for (const auto& [segment, of_stage] : called) {
     CheckSegmentPlacement(plan, plan.segments[static_cast<size_t>(segment)], of_stage, findings);
+  }
+  for (const auto& [segment, of_update] : SegmentsOfUpdate(plan)) {
+    CheckPrecision(plan, plan.segments[static_cast<size_t>(segment)], of_update, findings);
   }
   if (touches > kMostTouches) {
     findings->Add("placement_v12", "plan",

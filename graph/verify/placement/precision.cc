@@ -1,0 +1,136 @@
+#include "graph/verify/placement/precision.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "graph/base/file.h"
+#include "graph/ir/op.h"
+#include "graph/verify/placement/placement_segment.h"
+
+namespace mgc {
+namespace {
+
+bool IsNarrow(const Slot& slot) { return WideOf(slot.type.dtype) != slot.type.dtype; }
+
+// Whether the region holds what lives on behind a micro-batch.
+bool LivesOn(Region region) {
+  switch (region) {
+    case Region::kParams:
+    case Region::kGrads:
+    case Region::kStates:
+    case Region::kNorm:
+    case Region::kGlobals:
+      return true;
+    case Region::kTransient:
+    case Region::kFrame:
+    case Region::kInput:
+    case Region::kOutput:
+    case Region::kGradInput:
+    case Region::kGradOutput:
+      return false;
+  }
+  return true;
+}
+
+class PrecisionCheck {
+ public:
+  PrecisionCheck(const Plan& plan, const Segment& segment, bool of_update, Diagnostics* findings)
+      : plan_(plan), segment_(segment), of_update_(of_update), findings_(*findings) {}
+
+  void Run() {
+    CheckSlots();
+    for (size_t i = 0; i < segment_.instrs.size(); ++i) {
+      const Instr& instr = segment_.instrs[i];
+      if (instr.kind != InstrKind::kCompute) continue;
+      if (instr.op->precision == Precision::kWide) CheckWide(i);
+      if (instr.op->Has(OpRole::kCast)) CheckCast(i);
+      if (instr.op->Has(OpRole::kCollect)) CheckCollected(i);
+    }
+  }
+
+ private:
+  const Slot& SlotAt(int slot) const { return segment_.slots[static_cast<size_t>(slot)]; }
+  std::string Shown(const Slot& slot) const {
+    return absl::StrCat("%", EscapeBytes(slot.name), " of ", NameOf(slot.type.dtype));
+  }
+
+  void CheckSlots() {
+    for (const Slot& slot : segment_.slots) {
+      const Formal& formal = segment_.formals[static_cast<size_t>(slot.formal)];
+      if (!IsNarrow(slot) || !(of_update_ || LivesOn(formal.region))) continue;
+      findings_.Add("placement_v14", absl::StrCat("segment ", EscapeBytes(segment_.name)),
+                    absl::StrCat(Shown(slot), " in ", EscapeBytes(ToString(formal)),
+                                 ": what lives on, and all that the update computes with, is of "
+                                 "f32 or wider"));
+    }
+  }
+
+  void CheckWide(size_t index) {
+    const Instr& instr = segment_.instrs[index];
+    for (const std::vector<int>* slots : {&instr.inputs, &instr.outputs}) {
+      const auto narrow = std::find_if(slots->begin(), slots->end(),
+                                       [&](int slot) { return IsNarrow(SlotAt(slot)); });
+      if (narrow == slots->end()) continue;
+      findings_.Add("placement_v15", PlaceOf(plan_, segment_, index),
+                    absl::StrCat(slots == &instr.inputs ? "reads " : "makes ",
+                                 Shown(SlotAt(*narrow)), "; it is computed in f32 or wider"));
+    }
+  }
+
+  // The instruction that makes an operand of `index`; null where none of the segment does.
+  const Instr* MakerOf(size_t index, int slot, size_t* at) const {
+    for (*at = index; (*at)-- > 0;) {
+      const Instr& instr = segment_.instrs[*at];
+      const std::vector<int>& outputs = instr.outputs;
+      if (std::find(outputs.begin(), outputs.end(), slot) != outputs.end()) {
+        return instr.kind == InstrKind::kCompute ? &instr : nullptr;
+      }
+    }
+    return nullptr;
+  }
+
+  static bool IsCast(const Instr* instr) {
+    return instr != nullptr && instr->op->Has(OpRole::kCast);
+  }
+
+  // What made the narrow value that a cast widens; null where that is not of the segment.
+  const Instr* Rounded(size_t cast) const {
+    const int from = segment_.instrs[cast].inputs[0];
+    size_t at = 0;
+    return IsNarrow(SlotAt(from)) ? MakerOf(cast, from, &at) : nullptr;
+  }
+
+  void CheckCast(size_t index) {
+    const Instr* rounded = Rounded(index);
+    if (!IsCast(rounded)) return;
+    const Slot& from = SlotAt(rounded->inputs[0]);
+    if (!LivesOn(segment_.formals[static_cast<size_t>(from.formal)].region)) return;
+    findings_.Add("placement_v14", PlaceOf(plan_, segment_, index),
+                  absl::StrCat("widens what is left of ", Shown(from), ", which lives on in f32"));
+  }
+
+  void CheckCollected(size_t index) {
+    size_t cast = 0;
+    if (!IsCast(MakerOf(index, segment_.instrs[index].inputs[1], &cast))) return;
+    const Instr* maker = Rounded(cast);
+    if (maker == nullptr || !(IsCast(maker) || MayAskForWide(*maker->op))) return;
+    findings_.Add("placement_v16", PlaceOf(plan_, segment_, index),
+                  absl::StrCat("joins ", Shown(SlotAt(segment_.instrs[cast].inputs[0])), ", which ",
+                               maker->op->name, " has rounded before"));
+  }
+
+  const Plan& plan_;
+  const Segment& segment_;
+  const bool of_update_;
+  Diagnostics& findings_;
+};
+
+}  // namespace
+
+void CheckPrecision(const Plan& plan, const Segment& segment, bool of_update,
+                    Diagnostics* findings) {
+  PrecisionCheck(plan, segment, of_update, findings).Run();
+}
+
+}  // namespace mgc

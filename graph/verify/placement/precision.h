@@ -1,0 +1,28 @@
+// Element types of a plan whose step is computed narrowly (passes/graph/narrow.h). In exact numbers
+// a cast is the identity, so the proof of the meaning cannot see where a plan rounds; these rules
+// can.
+//
+// placement_v14: parameters, gradients' sums, moments and values of the whole step are of f32 or
+// wider, none is read rounded where f32 is wanted, and all that the update computes with is so
+// wide.
+//
+// placement_v15: what is never computed narrowly (Precision::kWide) reads and makes nothing narrow.
+//
+// placement_v16: what joins a gradient's sum is not rounded before: what could have been asked for
+// f32 (MayAskForWide) is not widened behind its rounding.
+
+#ifndef MGC_GRAPH_VERIFY_PLACEMENT_PRECISION_H_
+#define MGC_GRAPH_VERIFY_PLACEMENT_PRECISION_H_
+
+#include "graph/base/diagnostic.h"
+#include "graph/plan/plan.h"
+
+namespace mgc {
+
+// `of_update`: the update calls the segment.
+void CheckPrecision(const Plan& plan, const Segment& segment, bool of_update,
+                    Diagnostics* findings);
+
+}  // namespace mgc
+
+#endif  // MGC_GRAPH_VERIFY_PLACEMENT_PRECISION_H_
