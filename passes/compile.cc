@@ -14,6 +14,7 @@
 #include "passes/graph/dim_classes.h"
 #include "passes/graph/freeze_unused.h"
 #include "passes/graph/fuse.h"
+#include "passes/graph/narrow.h"
 #include "passes/graph/shard/partition.h"
 #include "passes/graph/simplify.h"
 #include "passes/graph/unpack.h"
@@ -61,6 +62,15 @@ constexpr PassEntry kPasses[] = {
     // Again: the maximum behind the stop-gradient has no backward now.
     {"simplify", "Removes what does nothing.", kTraining, kTraining,
      [](PassForm form, Context) { return OnGraphs(std::move(form), Simplify); }},
+
+    // Forward and backward by one table; before sharding, for a collective moves the type of its
+    // value.
+    {"narrow", "Computes in bf16 where asked, with sums of f32.", kTraining, kTraining,
+     [](PassForm form, Context context) {
+       return OnGraphs(std::move(form), [&context](const Graph& graph) {
+         return Narrow(graph, context.parallel.compute_type);
+       });
+     }},
 
     // All shardings are decided in one sweep over the whole step, then spelled out as collectives.
     {"shard", "Gives every value a sharding.", kTraining, kSharded, RunShard},

@@ -12,6 +12,7 @@
 
 #include "absl/strings/string_view.h"
 #include "graph/types/mesh.h"
+#include "graph/types/tensor_type.h"
 
 namespace mgc {
 
@@ -60,6 +61,8 @@ struct ParallelConfig {
   int64_t group_size = 0;  // micro-batches per chunk in a row when interleaved; 0 = chosen
   RecomputeKind recompute = RecomputeKind::kNone;
   int64_t zero = 0;  // ZeRO level
+  // In which products and what follows from them are computed (passes/graph/narrow.h).
+  DType compute_type = DType::kF32;
   LayoutFlags layout;
   // Whether a request may come to nothing: an axis that cuts no value, recomputation of nothing.
   bool allow_replicated = false;

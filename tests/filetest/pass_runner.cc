@@ -29,6 +29,10 @@ bool ParseWord(absl::string_view word, ParallelConfig* parallel) {
     *flag = true;
     return true;
   }
+  if (word == NameOf(DType::kBF16)) {
+    parallel->compute_type = DType::kBF16;
+    return true;
+  }
   if (const auto recompute = ParseRecomputeKind(word)) parallel->recompute = *recompute;
   if (const auto schedule = ParseScheduleKind(word)) parallel->schedule = *schedule;
   return ParseRecomputeKind(word).has_value() || ParseScheduleKind(word).has_value();

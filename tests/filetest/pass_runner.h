@@ -13,7 +13,7 @@ namespace mgc {
 
 // Options, separated by blanks: the mesh, `tp=2 dp=2 cp=1 pp=2 vp=2`; `sp`, `zero=1`; `replicated`
 // where what is asked for may come to nothing; `selective` or `full` recomputation; `gpipe`, `1f1b`
-// or `interleaved` with `micro=4` micro-batches in groups of `group=2`; `samples=3` of a
+// or `interleaved` with `micro=4` micro-batches in groups of `group=2`; `bf16`; `samples=3` of a
 // micro-batch and data-parallel rank, `seq=16` tokens of a sample: without them those of the graph;
 // `cuts=a,b` of a graph that names no layers. InvalidArgument for an unknown option.
 absl::StatusOr<ParallelConfig> ParseParallel(absl::string_view options, const Graph& graph);

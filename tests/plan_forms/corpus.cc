@@ -27,7 +27,7 @@ std::vector<PlanCase> TinyPlanCases() {
   constexpr auto kNone = RecomputeKind::kNone;
   constexpr auto kSelective = RecomputeKind::kSelective;
   constexpr auto kFull = RecomputeKind::kFull;
-  // name, model, tp, pp, vp, dp, micro-batches, seq, sp, schedule, recompute, zero
+  // name, model, tp, pp, vp, dp, micro-batches, seq, sp, schedule, recompute, zero, bf16
   return {
       {"one_rank", "gpt2-tiny", 1, 1, 1, 1, 1, 16, false, kOneFOneB, kNone, 0},
       {"tp2", "gpt2-tiny", 2, 1, 1, 1, 2, 16, false, kOneFOneB, kNone, 0},
@@ -40,6 +40,8 @@ std::vector<PlanCase> TinyPlanCases() {
       {"pp2_vp2", "llama-tiny", 1, 2, 2, 1, 12, 16, false, kInterleaved, kNone, 0},
       {"pp3_vp2_ends", "gpt2-tiny", 1, 3, 2, 1, 40, 16, false, kInterleaved, kNone, 0},
       {"tp2_pp2_dp2", "gpt2-tiny", 2, 2, 1, 2, 16, 16, true, kOneFOneB, kSelective, 1},
+      {"bf16", "gpt2-tiny", 1, 1, 1, 1, 2, 16, false, kOneFOneB, kNone, 0, true},
+      {"bf16_tp2_pp2_dp2", "llama-tiny", 2, 2, 1, 2, 8, 16, true, kOneFOneB, kFull, 1, true},
       {"tp2_pp2_vp2_dp2", "llama-tiny", 2, 2, 2, 2, 30, 16, true, kInterleaved, kFull, 1},
   };
 }
@@ -72,6 +74,7 @@ Plan CompilePlanCase(const PlanCase& c) {
   parallel.schedule = c.schedule;
   parallel.recompute = c.recompute;
   parallel.zero = c.zero;
+  if (c.bf16) parallel.compute_type = DType::kBF16;
   options.machine = *FindMachinePreset("a100x8");
   options.flags = FlagsOf(c);
   const absl::StatusOr<Graph> logical = BuildModel(*config, c.dp, parallel.seq_length);

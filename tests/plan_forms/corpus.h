@@ -26,6 +26,7 @@ struct PlanCase {
   ScheduleKind schedule = ScheduleKind::kOneFOneB;
   RecomputeKind recompute = RecomputeKind::kNone;
   int64_t zero = 0;
+  bool bf16 = false;
 };
 
 // A dozen plans of the tiny presets.

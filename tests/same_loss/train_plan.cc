@@ -25,7 +25,6 @@ namespace mgc {
 namespace {
 
 constexpr int64_t kSeqLength = 32;
-constexpr uint64_t kSeed = 1234;
 
 // Text-like bytes: words from a small list in a fixed pseudo-random order.
 std::string Text() {
@@ -102,7 +101,6 @@ TrainOptions OptionsFor(const Plan& plan, const TrainCase& c, int64_t steps, int
   TrainOptions options;
   options.kernels = kernels;
   options.workers = workers;
-  options.seed = kSeed;
   options.inputs = MakeInputs(plan, steps * c.parallel.global_batch_size);
   if (options.inputs.empty()) {
     options.data = *ByteDataset::FromBytes(Text(), kSeqLength, "text");
@@ -176,9 +174,10 @@ absl::StatusOr<TrainResult> TrainCaseFor(const TrainCase& c, int64_t steps, int 
 }
 
 absl::StatusOr<TrainResult> TrainPlan(const Plan& plan, const TrainCase& c, int64_t steps,
-                                      int workers) {
+                                      int workers, uint64_t seed) {
   const std::vector<KernelEntry> kernels = CpuKernels();
-  const TrainOptions options = OptionsFor(plan, c, steps, workers, kernels);
+  TrainOptions options = OptionsFor(plan, c, steps, workers, kernels);
+  options.seed = seed;
   absl::StatusOr<TrainResult> result = TrainWith(plan, options, steps);
   for (const InputFile& file : options.inputs) unlink(file.place.path.c_str());
   return result;

@@ -65,9 +65,10 @@ absl::StatusOr<Tensors> FirstParameters(const Plan& plan, const TrainOptions& op
 // Trains for `steps` on a fixed text.
 absl::StatusOr<TrainResult> TrainCaseFor(const TrainCase& c, int64_t steps, int workers = 0);
 
-// The same with another plan of the case.
+// The same with another plan of the case, or from other first values.
+inline constexpr uint64_t kTrainSeed = 1234;
 absl::StatusOr<TrainResult> TrainPlan(const Plan& plan, const TrainCase& c, int64_t steps,
-                                      int workers = 0);
+                                      int workers = 0, uint64_t seed = kTrainSeed);
 
 // |a - b| / |a| in the L2 norm; 0 when both are zero. Numbers of f32 or f64.
 template <class A, class B>

@@ -142,6 +142,10 @@ void AddTrainingFlags(Flags* flags, ParallelFlags* out) {
                 "ZeRO level: 1 cuts the optimizer's state over dp "
                 "(default 0)",
                 &out->zero);
+  flags->Switch("--bf16",
+                "compute products and what follows from them in bf16; parameters, sums, losses and "
+                "the optimizer stay in f32",
+                &out->bf16);
   flags->Switch("--use-distributed-optimizer", "the same as --zero 1", &out->distributed_optimizer);
   flags->Integer("--make-vocab-size-divisible-by",
                  "a rank's vocabulary rows are padded to a multiple of this (default 1)",
@@ -217,6 +221,7 @@ ParallelConfig ConfigOf(const ParallelFlags& flags, int64_t seq_length) {
   config.zero = flags.zero.value_or("0") == "1" || flags.distributed_optimizer ? 1 : 0;
   config.group_size = flags.group_size.value_or(0);
   config.allow_replicated = flags.allow_replicated;
+  config.compute_type = flags.bf16 ? DType::kBF16 : DType::kF32;
   if (flags.layout.has_value()) config.layout.layout = *flags.layout;
   if (flags.cuts.has_value()) config.layout.cuts = absl::StrSplit(*flags.cuts, ',');
   if (flags.first_layers.has_value()) config.layout.decoder_first_layers = *flags.first_layers;

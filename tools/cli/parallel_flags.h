@@ -33,6 +33,7 @@ struct ParallelFlags {
   absl::optional<int64_t> vocab_multiple;
   absl::optional<std::string> strategy;
   bool allow_replicated = false;
+  bool bf16 = false;
 };
 
 // Sizes of the mesh and its order: --world-size --tp --cp --ep --etp --pp --order.

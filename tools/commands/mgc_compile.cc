@@ -148,6 +148,7 @@ PlanOptions OptionsOf(const ModelSource& source, const ParallelConfig& config,
     options.push_back({"--group-size", absl::StrCat(checked.group_size)});
   }
   if (config.sequence_parallel) options.push_back({"--sequence-parallel", ""});
+  if (config.compute_type == DType::kBF16) options.push_back({"--bf16", ""});
   if (config.layout.layout) options.push_back({"--pipeline-layout", *config.layout.layout});
   const auto& [layout, first, last, embedding, loss, cuts] = config.layout;
   if (first) options.push_back({"--decoder-first-pipeline-num-layers", absl::StrCat(*first)});

@@ -22,6 +22,16 @@ grep -q '"traceEvents"' timeline.json || fail 'no timeline'
 grep -q 'predicted: pp 1' timeline.json || fail 'no prediction beside what was measured'
 grep -q '"name": "rank 3 (tp 1, pp 1)"' timeline.json || fail 'no rank 3'
 
+# A step in bf16 is near one in f32, and is another.
+mgc-compile gpt2-tiny --tp 2 --pp 2 --micro-batch-size 1 --global-batch-size 2 --seq-length 32 \
+  --bf16 -o narrow.plan || fail 'no plan in bf16'
+expect 0 '' mgc-plan show narrow.plan
+grep -q -- '--bf16' stdout || fail 'the plan does not say --bf16'
+losses() { mgc-run "$1" --data text.txt --steps 3 --json | grep -o '"loss":[0-9.]*' | cut -d: -f2; }
+paste <(losses tiny.plan) <(losses narrow.plan) | awk '
+  { d = $1 - $2; if (d < 0) d = -d; if (d > 0.02) far = 1; if (d > 0) other = 1 }
+  END { exit !(NR == 3 && other && !far) }' || fail 'bf16 is far from f32, or is f32'
+
 # Only objects on stdout; the same run twice gives the same numbers.
 numbers() { sed 's/"ms":.*//' stdout; }
 expect 0 '' mgc-run tiny.plan --data text.txt --steps 3 --seed 7 --json --dump-params p.st \
@@ -94,7 +104,7 @@ refuse 2 '[F7]' "${wild[@]}" --no-stop-on-nonfinite --stop-on-nonfinite
 # Too little memory, or threads: a message, whichever command, and nothing is left.
 limited() {
   local kib rc text
-  for kib in {16000..20000..250} 22000 26000 30000; do
+  for kib in {16500..20500..250} 22000 26000 30000; do
     rc=0
     text=$( (ulimit -v $kib && "$@" >/dev/null) 2>&1 </dev/null) || rc=$?
     case $rc in

@@ -34,7 +34,7 @@ void ValueUses::FindWeights() {
   }
   for (const Node& node : graph_.nodes()) {
     const bool linear = node.op->linearity != Linearity::kNone && !node.op->Has(OpRole::kReshard);
-    if (node.phase != Phase::kForward || !linear || node.inputs.empty()) continue;
+    if (node.phase == Phase::kUpdate || !linear || node.inputs.empty()) continue;
     const bool of_weights = std::all_of(node.inputs.begin(), node.inputs.end(),
                                         [&](ValueId id) { return IsWeight(id); });
     for (ValueId id : node.outputs) is_weight_[Index(id)] = of_weights;
@@ -149,11 +149,29 @@ bool ValueUses::MayPushInto(const Node& node, ValueId id, AxisId axis,
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const ValueId other = node.inputs[i];
     if (other == id && !CarriesOwed(node, static_cast<int>(i))) return false;
-    if (IsWeight(other) && known(other)->UsedAxes().Contains(axis)) return false;
+    if (IsWeight(other) && WeightAt(other, known).UsedAxes().Contains(axis)) return false;
   }
   return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId result) {
     return gradient_of_[Index(result)] != kNone || MayPush(result, axis, known);
   });
+}
+
+// Where a weight is, laid out already or not: backward makes some of it, a rounded copy, behind the
+// values that ask. Its ops keep dims apart.
+Sharding ValueUses::WeightAt(ValueId id, const KnownSharding& known) const {
+  if (const Sharding* sharding = known(id)) return *sharding;
+  const Node& node = graph_.node(graph_.value(id).producer);
+  const FactorRule rule = RuleOf(graph_, node);
+  Sharding made = Sharding::Whole(graph_.type(id).ndim());
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const Sharding operand = WeightAt(node.inputs[i], known);
+    for (size_t d = 0; d < operand.dims.size(); ++d) {
+      for (size_t to = 0; to < made.dims.size(); ++to) {
+        if (rule.results[0][to] == rule.operands[i][d]) made.dims[to] = operand.dims[d];
+      }
+    }
+  }
+  return made;
 }
 
 // Whether a value, laid out already or not, owes a sum over the axis: a weight cut over it is
@@ -171,7 +189,7 @@ bool ValueUses::WillOwe(ValueId id, AxisId axis, const KnownSharding& known) con
                 (CarriesOwed(node, static_cast<int>(i)) && WillOwe(node.inputs[i], axis, known));
       continue;
     }
-    const Sharding& sharding = *known(node.inputs[i]);
+    const Sharding sharding = WeightAt(node.inputs[i], known);
     for (size_t d = 0; d < sharding.dims.size(); ++d) {
       if (!sharding.dims[d].Contains(axis)) continue;
       const DimFactors& factors = rule.operands[i][d];

@@ -57,6 +57,7 @@ class ValueUses {
   void FindCollected();
   bool MayPushInto(const Node& node, ValueId id, AxisId axis, const KnownSharding& known) const;
   bool WillOwe(ValueId id, AxisId axis, const KnownSharding& known) const;
+  Sharding WeightAt(ValueId id, const KnownSharding& known) const;
 
   const Graph& graph_;
   std::vector<std::vector<NodeId>> users_;

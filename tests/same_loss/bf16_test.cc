@@ -1,0 +1,146 @@
+// Training in bf16: cuts, schedules and recomputation change no bit, as in f32; other plans are as
+// near to f32 as one rank in bf16 is.
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/same_loss/train_cases.h"
+#include "tests/same_loss/train_plan.h"
+
+namespace mgc {
+namespace {
+
+constexpr int64_t kSteps = 3;
+constexpr double kTimes = 1.5;  // as far from f32 as one rank in bf16 may another plan be
+
+TrainCase InBf16(TrainCase c) {
+  c.parallel.compute_type = DType::kBF16;
+  return c;
+}
+
+TrainResult Train(const TrainCase& c) {
+  absl::StatusOr<TrainResult> result = TrainCaseFor(c, kSteps);
+  EXPECT_TRUE(result.ok()) << NameOf(c) << ": " << result.status();
+  return result.ok() ? *std::move(result) : TrainResult();
+}
+
+void ExpectSameBits(const TrainResult& a, const TrainCase& c) {
+  SCOPED_TRACE(NameOf(c));
+  const TrainResult b = Train(c);
+  EXPECT_EQ(a.losses, b.losses);
+  EXPECT_EQ(a.grad_norms, b.grad_norms);
+  EXPECT_EQ(a.gradients, b.gradients);
+  EXPECT_EQ(a.parameters, b.parameters);
+  EXPECT_EQ(b.planned_peaks, b.measured_peaks);
+}
+
+class Bf16BitsTest : public testing::TestWithParam<TrainCase> {};
+
+TEST_P(Bf16BitsTest, DoNotDependOnPipelineScheduleAndRecompute) {
+  const TrainCase base = InBf16(GetParam());
+  const TrainResult one = Train(base);
+  TrainCase two = base;
+  two.parallel.pp = 2;
+  ExpectSameBits(one, two);
+  ExpectSameBits(one, WithSchedule(two, ScheduleKind::kGpipe));
+  ExpectSameBits(one, WithSchedule(two, ScheduleKind::kInterleaved, 2));
+  ExpectSameBits(one, WithRecompute(two, RecomputeKind::kFull));
+  ExpectSameBits(one, WithRecompute(base, RecomputeKind::kSelective));
+  TrainCase four = base;
+  four.parallel.pp = 4;
+  ExpectSameBits(one, four);
+}
+
+INSTANTIATE_TEST_SUITE_P(Bases, Bf16BitsTest,
+                         testing::Values(GptCase(1, 1, 1), LlamaCase(1, 1, 1),
+                                         WithZero(WithSequenceParallel(GptCase(2, 1, 2)))),
+                         [](const auto& info) { return NameOf(info.param); });
+
+// Runs of a plan from several first values, of which the first step is looked at.
+using Steps = std::vector<TrainResult>;
+
+Steps FirstSteps(const TrainCase& c) {
+  constexpr uint64_t kSeeds = 12;  // one loss may be near by chance
+  Steps steps;
+  const absl::StatusOr<Plan> plan = CompileCase(c);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  for (uint64_t seed = 1; plan.ok() && seed <= kSeeds; ++seed) {
+    absl::StatusOr<TrainResult> step = TrainPlan(*plan, c, kSteps, /*workers=*/0, seed);
+    EXPECT_TRUE(step.ok()) << step.status();
+    if (step.ok()) steps.push_back(*std::move(step));
+  }
+  return steps;
+}
+
+// Sums of squared differences over all steps: of losses, and of gradients by tensor.
+struct Squares {
+  double loss = 0;
+  std::map<std::string, double> gradients;
+};
+
+Squares SquaresOf(const Steps& exact, const Steps& found) {
+  Squares squares;
+  for (size_t s = 0; s < exact.size(); ++s) {
+    squares.loss += std::pow(exact[s].losses[0] - found[s].losses[0], 2);
+    for (const auto& [name, gradient] : exact[s].gradients) {
+      const std::vector<float>& other = found[s].gradients.at(name);
+      double& sum = squares.gradients[name];
+      for (size_t i = 0; i < gradient.size(); ++i) {
+        sum += std::pow(double{gradient[i]} - other[i], 2);
+      }
+    }
+  }
+  return squares;
+}
+
+// One rank in f32 and in bf16.
+struct OneRank {
+  Steps exact, narrow;
+};
+
+const OneRank& OneRankOf(const TrainCase& c) {
+  static auto* const known = new std::map<std::string, OneRank>();
+  TrainCase one = c;
+  one.dp = 1;
+  one.parallel = GptCase(1, 1, 1).parallel;
+  one.parallel.global_batch_size = c.parallel.global_batch_size;
+  const auto [it, is_new] =
+      known->try_emplace(NameOf(one) + std::to_string(one.parallel.global_batch_size));
+  if (is_new) it->second = {FirstSteps(one), FirstSteps(InBf16(one))};
+  return it->second;
+}
+
+class Bf16DistanceTest : public testing::TestWithParam<TrainCase> {};
+
+TEST_P(Bf16DistanceTest, IsThatOfOneRank) {
+  const OneRank& one = OneRankOf(GetParam());
+  const Steps many = FirstSteps(InBf16(GetParam()));
+  ASSERT_EQ(many.size(), one.exact.size());
+  const Squares of_one = SquaresOf(one.exact, one.narrow);
+  const Squares of_many = SquaresOf(one.exact, many);
+  EXPECT_LE(std::sqrt(of_many.loss), kTimes * std::sqrt(of_one.loss));
+  for (const auto& [name, squares] : of_many.gradients) {
+    EXPECT_LE(std::sqrt(squares), kTimes * std::sqrt(of_one.gradients.at(name))) << name;
+  }
+  EXPECT_EQ(many[0].planned_peaks, many[0].measured_peaks);
+}
+
+// Of those that are compared in f32, the ones that cut something: 40 and more.
+std::vector<TrainCase> CasesThatCut() {
+  std::vector<TrainCase> cases;
+  for (const auto& of : {SameLossCases(), ContextParallelCases()}) {
+    for (const TrainCase& c : of) {
+      if (c.parallel.tp * c.parallel.cp * c.dp > 1) cases.push_back(c);
+    }
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, Bf16DistanceTest, testing::ValuesIn(CasesThatCut()),
+                         [](const auto& info) { return NameOf(info.param); });
+
+}  // namespace
+}  // namespace mgc
