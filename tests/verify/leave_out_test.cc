@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "graph/ir/op.h"
+#include "graph/verify/meaning/check_model.h"
 #include "graph/verify/meaning/gradient_sums.h"
 #include "graph/verify/meaning/meaning.h"
 #include "graph/verify/meaning/reference.h"
@@ -177,7 +178,7 @@ TEST(DropAxesTest, APlanWithoutAnAxisIsProvedAtSmallSizes) {
     const absl::StatusOr<Plan> fewer = WithoutAxes(*plan, dropped);
     ASSERT_TRUE(fewer.ok()) << fewer.status();
     EXPECT_EQ(fewer->mesh.num_axes(), plan->mesh.num_axes() - 1);
-    const absl::StatusOr<std::vector<Plan>> small = SmallPlans(*fewer);
+    const absl::StatusOr<std::vector<Plan>> small = SmallPlans(*fewer, CheckWork);
     ASSERT_TRUE(small.ok()) << small.status();
     const Plan& first = (*small)[0];
     const StepInputs inputs(first.model, kKey);
@@ -254,7 +255,7 @@ TEST(FiveAxesTest, AreProvedOnMeshesOfFour) {
   const Plan plan = FiveAxes();
   EXPECT_EQ(plan.mesh.num_axes(), 6);
   EXPECT_EQ(VerifyPlan(plan).findings.ToString(), "");
-  const absl::StatusOr<std::vector<Plan>> small = SmallPlans(plan);
+  const absl::StatusOr<std::vector<Plan>> small = SmallPlans(plan, CheckWork);
   ASSERT_TRUE(small.ok()) << small.status();
   EXPECT_GT(small->size(), 2u);
   for (const Plan& one : *small) {

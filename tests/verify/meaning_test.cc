@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "graph/ir/op.h"
+#include "graph/verify/meaning/check_model.h"
 #include "graph/verify/meaning/gradient_sums.h"
 #include "graph/verify/meaning/reference.h"
 #include "graph/verify/meaning/run_plan.h"
@@ -52,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Tiny, CompiledPlanTest, testing::ValuesIn(TinyPlanCases
 TEST_P(CompiledPlanTest, HasNoValueToBlame) {
   constexpr uint64_t kKey = 17;
   const Plan plan = CompilePlanCase(GetParam());
-  const absl::StatusOr<std::vector<Plan>> plans = SmallPlans(plan);
+  const absl::StatusOr<std::vector<Plan>> plans = SmallPlans(plan, CheckWork);
   ASSERT_TRUE(plans.ok()) << plans.status();
   for (const Plan& small : *plans) {
     const StepInputs inputs(small.model, kKey);
@@ -85,7 +86,7 @@ TEST(GradientSumsTest, GoByTheNamesOfTheirParameters) {
 
 TEST(SmallPlansTest, NoAxisIsTwoEverywhereAndNoTwoAreAlike) {
   const Plan plan = CompileTiny("tp2_pp2_vp2_dp2");
-  const absl::StatusOr<std::vector<Plan>> small = SmallPlans(plan);
+  const absl::StatusOr<std::vector<Plan>> small = SmallPlans(plan, CheckWork);
   ASSERT_TRUE(small.ok()) << small.status();
   ASSERT_EQ(small->size(), 2u);
   const Mesh meshes[] = {(*small)[0].mesh, (*small)[1].mesh};

@@ -87,17 +87,12 @@ MeaningReport CheckMeaning(const Plan& plan, Diagnostics* findings) {
   if (!findings->empty()) return report;
   const Plan few = WithoutRepeatedLayers(plan);
   uint64_t key = kFirstKey;
-  const absl::StatusOr<std::vector<Plan>> plans = SmallPlans(few);
+  const absl::StatusOr<std::vector<Plan>> plans = SmallPlans(few, CheckWork);
   if (!plans.ok()) {
     findings->Add(FindingOf(plans.status(), "plan", "meaning_v1"));
     return report;
   }
   for (const Plan& small : *plans) {
-    const absl::Status fits = CheckWork(small);
-    if (!fits.ok()) {
-      findings->Add(FindingOf(fits, "plan", "meaning_v1"));
-      return report;
-    }
     bool done = false;
     for (int tries = 0; tries < kMostKeys && !done; ++tries) {
       done = CheckOnce(few, small, ++key, &report, findings);

@@ -1,6 +1,7 @@
 #include "graph/verify/shrink/shrink.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -264,7 +265,7 @@ std::vector<SmallAxis> ChoicesOf(int64_t ranks, bool uneven) {
 
 class Shrinking {
  public:
-  explicit Shrinking(const Plan& plan) : plan_(plan) {
+  Shrinking(const Plan& plan, CheckAffordable check) : plan_(plan), check_(check) {
     const AxisSet uneven = UnevenAxes(plan);
     const AxisId pipeline = PipelineAxis(plan.mesh);
     for (AxisId axis = 0; axis < plan.mesh.num_axes(); ++axis) {
@@ -311,7 +312,7 @@ class Shrinking {
     ranks.erase(std::remove(ranks.begin(), ranks.end(), 1), ranks.end());
     for (size_t a = 0; a < axes.size(); ++a) axes[a].size = ranks[a];
     MGC_ASSIGN_OR_RETURN(const Mesh mesh, Mesh::Create(axes));
-    return ShrinkPlan(plan, mesh);
+    return ShrinkPlan(plan, mesh, check_);
   }
 
   // A worse choice for one axis, if that gives this mesh sizes, or else for all; false when there
@@ -335,6 +336,7 @@ class Shrinking {
   }
 
   const Plan& plan_;
+  const CheckAffordable check_;
   std::vector<AxisId> axes_;                     // all but pp
   std::vector<std::vector<SmallAxis>> choices_;  // by axis in axes_, the current one first
   std::vector<std::pair<int, int>> pairs_;       // of places in axes_
@@ -342,9 +344,11 @@ class Shrinking {
 
 }  // namespace
 
-absl::StatusOr<std::vector<Plan>> SmallPlans(const Plan& plan) { return Shrinking(plan).Run(); }
+absl::StatusOr<std::vector<Plan>> SmallPlans(const Plan& plan, CheckAffordable check) {
+  return Shrinking(plan, check).Run();
+}
 
-absl::StatusOr<Plan> ShrinkPlan(const Plan& plan, const Mesh& mesh) {
+absl::StatusOr<Plan> ShrinkPlan(const Plan& plan, const Mesh& mesh, CheckAffordable check) {
   DimSizes sizes(plan.mesh, mesh);
   AddModel(plan.model, &sizes);
   for (const Segment& segment : plan.segments) AddSegment(segment, &sizes);
@@ -361,11 +365,19 @@ absl::StatusOr<Plan> ShrinkPlan(const Plan& plan, const Mesh& mesh) {
       {false, true, false},       {true, true, false},       {false, false, false},
       {true, false, false},       {true, true, true},        {true, false, true},
       {false, true, false, true}, {true, true, false, true}, {true, true, true, true}};
+  // Where factors of many dims grow each other, the plan itself may be the smallest there is.
+  constexpr DimSizes::Wishes kItself = {false, false, false, false, true};
+  std::vector<DimSizes::Wishes> tries(std::begin(kTries), std::end(kTries));
+  if (mesh == plan.mesh) tries.push_back(kItself);
   absl::StatusOr<Plan> small;
-  for (const DimSizes::Wishes& wishes : kTries) {
+  for (const DimSizes::Wishes& wishes : tries) {
     const absl::Status solved = sizes.Solve(wishes);
     small = solved.ok() ? Shrunk(plan, mesh, sizes) : solved;
-    if (small.ok()) break;
+    if (small.ok()) {
+      const absl::Status affordable = check(*small);
+      if (affordable.ok()) break;
+      small = affordable;
+    }
   }
   return small;
 }

@@ -12,19 +12,25 @@
 
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "graph/plan/plan.h"
 
 namespace mgc {
 
+// Refuses a plan that takes too long to execute.
+using CheckAffordable = absl::FunctionRef<absl::Status(const Plan& small)>;
+
 // `plan`, whose repeated layers have been left out, on small meshes. In one of them an axis has 3
 // ranks, 4 if it leaves a rest of some dim; where no sizes of dims allow that, 2, or else as many
-// as in the plan. An error, with label meaning_v1, when the plan's sizes depend on each other in a
-// way that allows no smaller ones.
-absl::StatusOr<std::vector<Plan>> SmallPlans(const Plan& plan);
+// as in the plan, which may then keep all its sizes. An error, with label meaning_v1, when the
+// plan's sizes depend on each other in a way that allows no others, or when all that there are take
+// too long.
+absl::StatusOr<std::vector<Plan>> SmallPlans(const Plan& plan, CheckAffordable check);
 
 // `plan` on `mesh`, which has the same axes with other sizes; an error as above.
-absl::StatusOr<Plan> ShrinkPlan(const Plan& plan, const Mesh& mesh);
+absl::StatusOr<Plan> ShrinkPlan(const Plan& plan, const Mesh& mesh, CheckAffordable check);
 
 }  // namespace mgc
 
