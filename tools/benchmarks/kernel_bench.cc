@@ -45,7 +45,12 @@ void Fill(const TensorType& type, int64_t max_index, std::vector<char>* bytes) {
     } else if (type.dtype == DType::kF64) {
       reinterpret_cast<double*>(bytes->data())[i] = 0.5;
     } else {
-      reinterpret_cast<float*>(bytes->data())[i] = static_cast<float>(i * 37 % 101) / 101 - 0.5f;
+      const float real = static_cast<float>(i * 37 % 101) / 101 - 0.5f;
+      if (type.dtype == DType::kBF16) {
+        reinterpret_cast<Bfloat16*>(bytes->data())[i] = ToBfloat16(real);
+      } else {
+        reinterpret_cast<float*>(bytes->data())[i] = real;
+      }
     }
   }
 }
