@@ -38,22 +38,27 @@ void Add(Parallel& parallel, int64_t n, absl::Span<const Addend<T>> x, T* y) {
   parallel.For(n, kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t from = begin; from < end; from += kBlock) {
       const int64_t to = std::min(from + kBlock, end);
+      if (x.size() == 1) MGC_SIMD_CALL(CastRange, from, to, x[0].data, y);
       // A later operand may be y itself: sums stay in a block of their own until all are read.
       float sum[kBlock];
-      for (size_t k = 0; k < x.size(); ++k) {
+      for (size_t k = 1; k < x.size(); ++k) {
         ForPeriods(from, to, x[k].size, [&](int64_t first, int64_t last, int64_t start) {
+          const int64_t count = last - first;
+          const T* one = x[0].data + first;
           const T* operand = x[k].data + (first - start);
           float* at = sum + (first - from);
-          if (k == 0) {
-            MGC_SIMD_CALL(CastRange, 0, last - first, operand, at);
-          } else if (k + 1 < x.size()) {
-            MGC_SIMD_CALL(AddRange, 0, last - first, at, operand, at);
+          const bool ends = k + 1 == x.size();
+          if (k == 1 && ends) {
+            MGC_SIMD_CALL(AddRange, 0, count, one, operand, y + first);
+          } else if (k == 1) {
+            MGC_SIMD_CALL(AddRange, 0, count, one, operand, at);
+          } else if (ends) {
+            MGC_SIMD_CALL(AddRange, 0, count, at, operand, y + first);
           } else {
-            MGC_SIMD_CALL(AddRange, 0, last - first, at, operand, y + first);
+            MGC_SIMD_CALL(AddRange, 0, count, at, operand, at);
           }
         });
       }
-      if (x.size() == 1) MGC_SIMD_CALL(CastRange, 0, to - from, sum, y + from);
     }
   });
 }

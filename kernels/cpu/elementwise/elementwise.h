@@ -12,8 +12,8 @@ namespace mgc::cpu {
 
 // T is float or Bfloat16; arithmetic is that of f32, rounded once where a result is written.
 
-// y[i] = ((x0[i] + x1[i]) + x2[i]) + ..., at least one operand. An operand may be shorter than n
-// when its size divides n: it then repeats, as a bias does over rows.
+// y[i] = ((x0[i] + x1[i]) + x2[i]) + ..., at least one operand. The first has n elements; another
+// may be shorter when its size divides n: it then repeats, as a bias does over rows.
 template <class T>
 struct Addend {
   const T* data;
