@@ -1,11 +1,13 @@
 #include "tools/benchmarks/products.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
+#include "graph/types/bfloat16.h"
+#include "kernels/cpu/matmul/onednn_matmul.h"
+#include "runtime/run/workers.h"
 
 namespace mgc {
 namespace {
@@ -55,6 +57,73 @@ void AddAttention(int64_t heads, int64_t seq, int64_t head_dim, int64_t calls,
   products->push_back({"attention key gradient", transposed, calls});
 }
 
+using Call = std::function<void()>;
+
+// What all calls share: each product uses the first elements. Values are small, so that accumulated
+// sums stay finite.
+struct Memory {
+  Memory(const std::vector<StepProduct>& products, DType type, int width)
+      : workers(std::make_unique<Workers>(width, width)) {
+    size_t most_a = 0, most_b = 0, most_c = 0, most_scratch = 0;
+    for (const StepProduct& product : products) {
+      const GemmShape& s = product.shape;
+      most_a = std::max(most_a, static_cast<size_t>(s.batch * s.m * s.k));
+      most_b = std::max(most_b, static_cast<size_t>(s.batch * s.k * s.n));
+      most_c = std::max(most_c, static_cast<size_t>(s.batch * s.m * s.n));
+      most_scratch = std::max(
+          most_scratch, static_cast<size_t>(cpu::NarrowGemmWorkspaceFloats(s.m, s.n, s.k, width)));
+    }
+    if (type == DType::kBF16) {
+      narrow_a.assign(most_a, ToBfloat16(0.01f));
+      narrow_b.assign(most_b, ToBfloat16(-0.02f));
+      narrow_c.assign(most_c, Bfloat16{});
+    } else {
+      a.assign(most_a, 0.01f);
+      b.assign(most_b, -0.02f);
+    }
+    c.assign(most_c, 0.0f);
+    scratch.assign(most_scratch, 0.0f);
+  }
+
+  std::unique_ptr<Workers> workers;
+  std::vector<float> a, b;
+  std::vector<Bfloat16> narrow_a, narrow_b;
+  mutable std::vector<Bfloat16> narrow_c;
+  mutable std::vector<float> c, scratch;
+};
+using SharedMemory = std::shared_ptr<const Memory>;
+
+absl::StatusOr<Call> OwnCall(const GemmShape& s, DType type, const SharedMemory& x) {
+  if (type != DType::kBF16) {
+    return [s, x] {
+      cpu::Gemm(*x->workers, s, x->a.data(), x->b.data(), nullptr, x->c.data(), x->scratch.data());
+    };
+  }
+  if (s.accumulate) {
+    return [s, x] {
+      cpu::Gemm(*x->workers, s, x->narrow_a.data(), x->narrow_b.data(), nullptr, x->c.data(),
+                x->scratch.data());
+    };
+  }
+  return [s, x] {
+    cpu::Gemm(*x->workers, s, x->narrow_a.data(), x->narrow_b.data(), nullptr, x->narrow_c.data(),
+              x->scratch.data());
+  };
+}
+
+absl::StatusOr<Call> OneDnnCall(const GemmShape& s, const SharedMemory& x) {
+  MGC_ASSIGN_OR_RETURN(std::shared_ptr<const cpu::OneDnnMatmul> kernel,
+                       cpu::OneDnnMatmul::Create(s));
+  return [kernel, x] { kernel->Run(x->a.data(), x->b.data(), x->c.data()); };
+}
+
+absl::StatusOr<Call> OneDnnNarrowCall(const GemmShape& s, const SharedMemory& x) {
+  MGC_ASSIGN_OR_RETURN(std::shared_ptr<const cpu::OneDnnPackedMatmul> kernel,
+                       cpu::OneDnnPackedMatmul::Create(s, x->narrow_a.data(), x->narrow_b.data()));
+  void* c = s.accumulate ? static_cast<void*>(x->c.data()) : x->narrow_c.data();
+  return [kernel, c, x] { kernel->Run(c); };  // x: C is in it
+}
+
 }  // namespace
 
 std::vector<StepProduct> ProductsOfStep(const ModelConfig& config, int64_t batch, int64_t seq) {
@@ -82,34 +151,27 @@ double FlopsOf(const std::vector<StepProduct>& products) {
   return flops;
 }
 
-absl::StatusOr<std::unique_ptr<ProductRunner>> ProductRunner::Create(
-    std::vector<StepProduct> products) {
+absl::StatusOr<std::unique_ptr<BenchSide>> ProductRunner::Create(std::vector<StepProduct> products,
+                                                                 ProductsBy by, DType type,
+                                                                 int workers) {
+  const auto memory = std::make_shared<const Memory>(products, type, workers);
   std::unique_ptr<ProductRunner> runner(new ProductRunner);
-  int64_t a = 0, b = 0, c = 0;
   for (const StepProduct& product : products) {
-    const GemmShape& s = product.shape;
-    MGC_ASSIGN_OR_RETURN(std::unique_ptr<cpu::OneDnnMatmul> kernel, cpu::OneDnnMatmul::Create(s));
-    runner->kernels_.push_back(std::move(kernel));
-    a = std::max(a, s.batch * s.m * s.k);
-    b = std::max(b, s.batch * s.k * s.n);
-    c = std::max(c, s.batch * s.m * s.n);
+    MGC_ASSIGN_OR_RETURN(std::function<void()> call,
+                         by == ProductsBy::kOwn ? OwnCall(product.shape, type, memory)
+                         : type == DType::kBF16 ? OneDnnNarrowCall(product.shape, memory)
+                                                : OneDnnCall(product.shape, memory));
+    runner->calls_.push_back([call = std::move(call), calls = product.calls] {
+      for (int64_t i = 0; i < calls; ++i) call();
+    });
   }
-  // Small values, so that accumulated sums stay finite.
-  runner->a_.assign(static_cast<size_t>(a), 0.01f);
-  runner->b_.assign(static_cast<size_t>(b), -0.02f);
-  runner->c_.assign(static_cast<size_t>(c), 0.0f);
-  runner->products_ = std::move(products);
   return runner;
 }
 
-double ProductRunner::Run() {
-  const auto begin = std::chrono::steady_clock::now();
-  for (size_t i = 0; i < products_.size(); ++i) {
-    for (int64_t call = 0; call < products_[i].calls; ++call) {
-      kernels_[i]->Run(a_.data(), b_.data(), c_.data());
-    }
-  }
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+absl::StatusOr<StepTime> ProductRunner::Step() {
+  const Stopwatch watch;
+  for (const std::function<void()>& call : calls_) call();
+  return watch.Read();
 }
 
 }  // namespace mgc

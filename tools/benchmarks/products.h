@@ -1,18 +1,20 @@
-// The matrix products of one training step of a GPT-2, done by oneDNN and nothing else: the time
-// that a perfect runtime with oneDNN's kernels would need.
+// The matrix products of one training step of a GPT-2 and nothing else: the time that a perfect
+// runtime would need.
 
 #ifndef MGC_TOOLS_BENCHMARKS_PRODUCTS_H_
 #define MGC_TOOLS_BENCHMARKS_PRODUCTS_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "frontends/model_config.h"
+#include "graph/types/tensor_type.h"
 #include "kernels/cpu/matmul/gemm.h"
-#include "kernels/cpu/matmul/onednn_matmul.h"
+#include "tools/benchmarks/comparison.h"
 
 namespace mgc {
 
@@ -31,20 +33,24 @@ std::vector<StepProduct> ProductsOfStep(const ModelConfig& config, int64_t batch
 // Multiply-adds count twice.
 double FlopsOf(const std::vector<StepProduct>& products);
 
-// Runs products on memory of its own. Operands of one kind of product are the same in every call.
-class ProductRunner {
- public:
-  static absl::StatusOr<std::unique_ptr<ProductRunner>> Create(std::vector<StepProduct> products);
+// Whose kernels do the products. oneDNN's f32 reads plain operands; its bf16 operands that were
+// packed before, which is the best it can do. Ours read plain operands and pack them in every call.
+enum class ProductsBy { kOneDnn, kOwn };
 
-  // Seconds for all calls of all products.
-  double Run();
+// Runs products on memory of its own. Operands of one kind of product are the same in every call.
+class ProductRunner : public BenchSide {
+ public:
+  // `type` is f32 or bf16, in which sums that are added to are f32. Ours run on `workers` threads,
+  // oneDNN's on those it takes for itself. Unimplemented where oneDNN has no such product.
+  static absl::StatusOr<std::unique_ptr<BenchSide>> Create(std::vector<StepProduct> products,
+                                                           ProductsBy by, DType type, int workers);
+
+  absl::StatusOr<StepTime> Step() override;
 
  private:
   ProductRunner() = default;
 
-  std::vector<StepProduct> products_;
-  std::vector<std::unique_ptr<cpu::OneDnnMatmul>> kernels_;
-  std::vector<float> a_, b_, c_;
+  std::vector<std::function<void()>> calls_;  // each all calls of a product
 };
 
 }  // namespace mgc

@@ -7,129 +7,174 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "graph/base/json_writer.h"
+#include "graph/base/units.h"
 
 namespace mgc {
 namespace {
 
 constexpr double kShownShare = 0.003;  // of a step: shares below it are added up
 
-double Rate(const TrainingReport& report, const Timings& timings) {
-  return static_cast<double>(report.tokens) / Median(timings.seconds);
+double Rate(const ComparisonResult& result, const Timings& side) {
+  return static_cast<double>(result.tokens) / Median(side.seconds);
 }
 
-std::string Line(const TrainingReport& report, const Timings& timings) {
-  const auto [least, most] = std::minmax_element(timings.seconds.begin(), timings.seconds.end());
-  return absl::StrFormat("%-26s %7.0f ms (%.0f to %.0f), %.0f ms of CPU, %.0f tokens/s\n",
-                         timings.name, Median(timings.seconds) * 1e3, *least * 1e3, *most * 1e3,
-                         Median(timings.cpu_seconds) * 1e3, Rate(report, timings));
+std::string Line(const ComparisonResult& result, const Timings& side) {
+  if (!side.missing.empty()) return absl::StrFormat("  %-32s %s\n", side.name, side.missing);
+  const auto [least, most] = std::minmax_element(side.seconds.begin(), side.seconds.end());
+  const int64_t peak = side.profile.peak_bytes;
+  return absl::StrFormat("  %-32s %7.0f ms (%.0f to %.0f), %.0f ms of CPU, %.0f tokens/s%s\n",
+                         side.name, Median(side.seconds) * 1e3, *least * 1e3, *most * 1e3,
+                         Median(side.cpu_seconds) * 1e3, Rate(result, side),
+                         peak > 0 ? absl::StrCat(", ", BytesText(peak)) : "");
 }
 
-std::string Verdict(bool reached) { return reached ? "reached" : "missed"; }
+const char* Verdict(const Finding& finding) {
+  return finding.ratio.noisy() ? "too noisy" : finding.reached() ? "reached" : "missed";
+}
 
-// Milliseconds of all cores that every kind of work takes in a step of either side.
-std::string SharesTable(const TrainingReport& report) {
-  std::map<std::string, std::pair<double, double>> rows;
-  const double cores = report.workers;
-  for (const WorkShare& s : report.one_rank.shares) rows[s.name].first = s.seconds / cores * 1e3;
-  for (const WorkShare& s : report.eight_ranks.shares) {
-    rows[s.name].second = s.seconds / cores * 1e3;
-  }
-  std::vector<std::pair<std::string, std::pair<double, double>>> sorted(rows.begin(), rows.end());
-  std::sort(sorted.begin(), sorted.end(),
-            [](const auto& a, const auto& b) { return a.second > b.second; });
-  std::string text =
-      absl::StrFormat("%-28s %9s %9s\n", "ms of a step, all cores", "one rank", "eight");
-  std::pair<double, double> small, total;
-  for (const auto& [name, ms] : sorted) {
-    total.first += ms.first;
-    total.second += ms.second;
-    if (std::max(ms.first, ms.second) < kShownShare * report.one_rank.shares_seconds * 1e3) {
-      small.first += ms.first;
-      small.second += ms.second;
-    } else {
-      absl::StrAppendFormat(&text, "  %-26s %9.1f %9.1f\n", name, ms.first, ms.second);
+std::string Line(const ComparisonResult& result, const Finding& finding) {
+  return absl::StrFormat(
+      "  %s: %.1f %% of %s (%.1f to %.1f; at least %.0f %%: %s), %.1f %% by CPU time\n",
+      result.sides[static_cast<size_t>(finding.side)].name, 100 * finding.ratio.median,
+      result.sides[static_cast<size_t>(finding.peer)].name, 100 * finding.ratio.low,
+      100 * finding.ratio.high, 100 * finding.least, Verdict(finding), 100 * finding.cpu_ratio);
+}
+
+std::string Line(const ComparisonResult& result, const MemoryClaim& claim, double ratio) {
+  return absl::StrFormat("  %s: %.0f %% of the memory of %s (at most %.0f %%: %s)\n",
+                         result.sides[static_cast<size_t>(claim.side)].name, 100 * ratio,
+                         result.sides[static_cast<size_t>(claim.peer)].name, 100 * claim.most,
+                         ratio <= claim.most ? "reached" : "missed");
+}
+
+// Milliseconds of all cores that every kind of work takes in a step of the sides that tell.
+class SharesTable {
+ public:
+  SharesTable(const BenchReport& report, const ComparisonResult& result) : cores_(report.workers) {
+    for (const Timings& side : result.sides) {
+      if (!side.profile.shares.empty()) sides_.push_back(&side);
     }
   }
-  absl::StrAppendFormat(&text, "  %-26s %9.1f %9.1f\n", "smaller ones", small.first, small.second);
-  const std::pair<double, double> step = {report.one_rank.shares_seconds * 1e3,
-                                          report.eight_ranks.shares_seconds * 1e3};
-  absl::StrAppendFormat(&text, "  %-26s %9.1f %9.1f\n", "rest: waiting, zeroing",
-                        step.first - total.first, step.second - total.second);
-  absl::StrAppendFormat(&text, "  %-26s %9.1f %9.1f\n", "whole step", step.first, step.second);
-  return text;
-}
 
-void WriteTimings(const TrainingReport& report, const char* key, const Timings& timings,
-                  JsonWriter* json) {
-  json->NewLine().Key(key).BeginObject().String("name", timings.name);
-  json->Key("median_seconds").Number(Median(timings.seconds));
-  json->Key("tokens_per_second").Number(Rate(report, timings));
+  std::string Text() const {
+    if (sides_.empty()) return "";
+    std::string text = "\n  ms of a step, all cores\n";
+    std::vector<double> small(sides_.size()), rest, whole;
+    for (const Timings* side : sides_) whole.push_back(side->profile.seconds * 1e3);
+    rest = whole;
+    for (const auto& [name, ms] : Rows()) {
+      for (size_t s = 0; s < ms.size(); ++s) rest[s] -= ms[s];
+      if (std::any_of(ms.begin(), ms.end(), [&](double m) { return m >= Shown(); })) {
+        absl::StrAppend(&text, Row(name, ms));
+      } else {
+        for (size_t s = 0; s < ms.size(); ++s) small[s] += ms[s];
+      }
+    }
+    absl::StrAppend(&text, Row("smaller ones", small), Row("rest: waiting, zeroing", rest),
+                    Row("whole step", whole));
+    for (const Timings* side : sides_) absl::StrAppend(&text, "    | ", side->name);
+    return absl::StrCat(text, "\n");
+  }
+
+ private:
+  using NamedRow = std::pair<std::string, std::vector<double>>;
+
+  double Shown() const { return kShownShare * sides_[0]->profile.seconds * 1e3; }
+
+  // The first side's largest first.
+  std::vector<NamedRow> Rows() const {
+    std::map<std::string, std::vector<double>> rows;
+    for (size_t s = 0; s < sides_.size(); ++s) {
+      for (const WorkShare& share : sides_[s]->profile.shares) {
+        std::vector<double>& row = rows[share.name];
+        row.resize(sides_.size());
+        row[s] = share.seconds / cores_ * 1e3;
+      }
+    }
+    std::vector<NamedRow> sorted(rows.begin(), rows.end());
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const NamedRow& a, const NamedRow& b) { return a.second > b.second; });
+    return sorted;
+  }
+
+  static std::string Row(const std::string& name, const std::vector<double>& ms) {
+    std::string text = absl::StrFormat("    %-26s", name);
+    for (const double m : ms) absl::StrAppendFormat(&text, " %9.1f", m);
+    return absl::StrCat(text, "\n");
+  }
+
+  const double cores_;
+  std::vector<const Timings*> sides_;
+};
+
+void Write(const ComparisonResult& result, const Timings& side, JsonWriter* json) {
+  json->NewLine(4).BeginObject().String("name", side.name);
+  if (!side.seconds.empty()) {
+    json->Number("median_seconds", Median(side.seconds));
+    json->Number("tokens_per_second", Rate(result, side));
+  }
   json->Key("seconds").BeginArray();
-  for (double seconds : timings.seconds) json->Number(seconds);
+  for (const double seconds : side.seconds) json->Number(seconds);
   json->EndArray().Key("cpu_seconds").BeginArray();
-  for (double seconds : timings.cpu_seconds) json->Number(seconds);
+  for (const double seconds : side.cpu_seconds) json->Number(seconds);
   json->EndArray();
-  if (timings.peak_bytes > 0) json->Integer("peak_bytes", timings.peak_bytes);
-  if (!timings.shares.empty()) {
-    json->Key("traced_step_seconds").Number(timings.shares_seconds);
-    json->Key("core_seconds").BeginObject();
-    for (const WorkShare& s : timings.shares) json->Key(s.name).Number(s.seconds);
+  if (!side.missing.empty()) json->String("missing", side.missing);
+  const Profile& profile = side.profile;
+  if (profile.peak_bytes > 0) json->Integer("peak_bytes", profile.peak_bytes);
+  if (!profile.shares.empty()) {
+    json->Number("profiled_seconds", profile.seconds).Key("core_seconds").BeginObject();
+    for (const WorkShare& share : profile.shares) json->Number(share.name, share.seconds);
     json->EndObject();
   }
   json->EndObject();
 }
 
+void Write(const ComparisonResult& result, const Finding& finding, JsonWriter* json) {
+  json->NewLine(4).BeginObject();
+  json->String("side", result.sides[static_cast<size_t>(finding.side)].name);
+  json->String("peer", result.sides[static_cast<size_t>(finding.peer)].name);
+  json->Number("ratio", finding.ratio.median).Number("low", finding.ratio.low);
+  json->Number("high", finding.ratio.high).Number("at_least", finding.least);
+  json->Number("cpu_ratio", finding.cpu_ratio);
+  json->String("verdict", Verdict(finding)).EndObject();
+}
+
 }  // namespace
 
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-double PairedRatio(const std::vector<double>& a, const std::vector<double>& b) {
-  std::vector<double> ratios;
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    ratios.push_back(a[i] / b[i]);
+std::string ReportText(const BenchReport& report) {
+  std::string text = absl::StrFormat("%s, %d layers, %d workers, %s\n", report.model, report.layers,
+                                     report.workers, report.instructions);
+  for (const ComparisonResult& result : report.comparisons) {
+    absl::StrAppend(&text, "\n", result.title, "\n");
+    for (const Timings& side : result.sides) absl::StrAppend(&text, Line(result, side));
+    for (const Claim& claim : result.claims) {
+      if (const auto finding = Judge(result, claim)) absl::StrAppend(&text, Line(result, *finding));
+    }
+    for (const MemoryClaim& claim : result.memory_claims) {
+      const absl::optional<double> ratio = MemoryRatio(result, claim);
+      if (ratio.has_value()) absl::StrAppend(&text, Line(result, claim, *ratio));
+    }
+    absl::StrAppend(&text, SharesTable(report, result).Text());
   }
-  return Median(std::move(ratios));
-}
-
-std::string ReportText(const TrainingReport& r) {
-  const double gflops = r.product_flops / 1e9 / Median(r.products.seconds);
-  std::string text = absl::StrFormat("%s, %d layers, f32, %d tokens a step, %d workers\n", r.model,
-                                     r.layers, r.tokens, r.workers);
-  absl::StrAppend(&text, Line(r, r.products), Line(r, r.one_rank));
-  absl::StrAppendFormat(&text,
-                        "  oneDNN does the products at %.0f GFLOP/s; training reaches %.1f %% of "
-                        "what they allow (at least %.0f %%: %s)\n",
-                        gflops, 100 * r.of_products(), 100 * kLeastOfProducts,
-                        Verdict(r.of_products() >= kLeastOfProducts));
-  if (!r.eight_ranks.seconds.empty()) {
-    absl::StrAppend(&text, Line(r, r.eight_ranks));
-    absl::StrAppendFormat(
-        &text, "  eight ranks lose %.1f %% (at most %.0f %%: %s), %.1f %% by CPU time\n",
-        100 * r.loss(), 100 * kMostLoss, Verdict(r.loss() <= kMostLoss),
-        100 - 100 * PairedRatio(r.one_rank.cpu_seconds, r.eight_ranks.cpu_seconds));
-  }
-  absl::StrAppend(&text, "\n", SharesTable(r));
   return text;
 }
 
-std::string ReportJson(const TrainingReport& r) {
+std::string ReportJson(const BenchReport& report) {
   JsonWriter json;
-  json.BeginObject().String("model", r.model).Integer("layers", r.layers);
-  json.Integer("tokens", r.tokens).Integer("workers", r.workers);
-  json.Key("product_flops").Number(r.product_flops);
-  json.Key("of_products").Number(r.of_products());
-  WriteTimings(r, "products", r.products, &json);
-  WriteTimings(r, "one_rank", r.one_rank, &json);
-  if (!r.eight_ranks.seconds.empty()) {
-    json.Key("loss").Number(r.loss());
-    WriteTimings(r, "eight_ranks", r.eight_ranks, &json);
+  json.BeginObject().String("model", report.model).Integer("layers", report.layers);
+  json.Integer("workers", report.workers).String("instructions", report.instructions);
+  json.Key("comparisons").BeginArray();
+  for (const ComparisonResult& result : report.comparisons) {
+    json.NewLine().BeginObject().String("name", result.name).String("title", result.title);
+    json.Integer("tokens", result.tokens).Key("sides").BeginArray();
+    for (const Timings& side : result.sides) Write(result, side, &json);
+    json.EndArray().Key("findings").BeginArray();
+    for (const Claim& claim : result.claims) {
+      if (const auto finding = Judge(result, claim)) Write(result, *finding, &json);
+    }
+    json.EndArray().EndObject();
   }
-  return std::move(json.EndObject()).Finish();
+  return std::move(json.EndArray().EndObject()).Finish();
 }
 
 }  // namespace mgc

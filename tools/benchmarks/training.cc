@@ -54,9 +54,9 @@ absl::StatusOr<Plan> CompileModel(const ModelConfig& config, const ParallelConfi
   return Compile(model, DimsOf(config), options);
 }
 
-absl::StatusOr<std::unique_ptr<TrainingSteps>> TrainingSteps::Create(const ModelConfig& config,
-                                                                     const ParallelConfig& parallel,
-                                                                     int workers) {
+absl::StatusOr<std::unique_ptr<BenchSide>> TrainingSteps::Create(const ModelConfig& config,
+                                                                 const ParallelConfig& parallel,
+                                                                 int workers) {
   std::unique_ptr<TrainingSteps> steps(new TrainingSteps);
   steps->workers_ = workers;
   MGC_ASSIGN_OR_RETURN(steps->plan_, CompileModel(config, parallel));
@@ -73,18 +73,19 @@ absl::StatusOr<std::unique_ptr<TrainingSteps>> TrainingSteps::Create(const Model
   return steps;
 }
 
-absl::StatusOr<double> TrainingSteps::Step() {
+absl::StatusOr<StepTime> TrainingSteps::Step() {
   const int64_t begin = NowNs();
+  const Stopwatch watch;
   MGC_RETURN_IF_ERROR(trainer_->Step().status());
-  const double seconds = static_cast<double>(NowNs() - begin) / kNsPerSecond;
+  const StepTime time = watch.Read();
   if (trainer_->steps_done() == 2) {
-    KeepShares(begin);
-    shares_seconds_ = seconds;
+    KeepProfile(begin);
+    profile_.seconds = time.seconds;
   }
-  return seconds;
+  return time;
 }
 
-void TrainingSteps::KeepShares(int64_t begin_ns) {
+void TrainingSteps::KeepProfile(int64_t begin_ns) {
   const Executor& executor = trainer_->executor();
   const int ranks = static_cast<int>(plan_.mesh.world_size());
   const double cores = ranks < workers_ ? workers_ : 1;
@@ -106,8 +107,9 @@ void TrainingSteps::KeepShares(int64_t begin_ns) {
       ++share.calls;
     }
   }
-  for (auto& [name, share] : shares) shares_.push_back(std::move(share));
-  std::sort(shares_.begin(), shares_.end(),
+  for (auto& [name, share] : shares) profile_.shares.push_back(std::move(share));
+  profile_.peak_bytes = executor.MeasuredPeak();
+  std::sort(profile_.shares.begin(), profile_.shares.end(),
             [](const WorkShare& a, const WorkShare& b) { return a.seconds > b.seconds; });
 }
 

@@ -20,4 +20,18 @@ SimdLevel BestSimdLevel() {
   return level;
 }
 
+absl::string_view NameOf(SimdLevel level) {
+  switch (level) {
+    case SimdLevel::kBaseline:
+      return "the compiler's baseline";
+    case SimdLevel::kAvx2:
+      return "AVX2";
+    case SimdLevel::kAvx512:
+      return "AVX-512";
+    case SimdLevel::kAvx512Bf16:
+      return "AVX-512 with BF16";
+  }
+  return "";
+}
+
 }  // namespace mgc::cpu

@@ -12,6 +12,7 @@
 #ifndef MGC_KERNELS_CPU_SIMD_SIMD_H_
 #define MGC_KERNELS_CPU_SIMD_SIMD_H_
 
+#include "absl/strings/string_view.h"
 #include "graph/types/bfloat16.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
@@ -39,6 +40,9 @@ enum class SimdLevel { kBaseline, kAvx2, kAvx512, kAvx512Bf16 };
 
 // The best level that this machine and this build have; constant during a run.
 SimdLevel BestSimdLevel();
+
+// For reports: `AVX-512 with BF16`.
+absl::string_view NameOf(SimdLevel level);
 
 }  // namespace mgc::cpu
 

@@ -1,0 +1,35 @@
+// What tools/bench compares: GPT-2 of 124M parameters on made-up text, beside its matrix products
+// alone, on one rank and on several, in f32 and bf16.
+
+#ifndef MGC_TOOLS_BENCHMARKS_COMPARISONS_H_
+#define MGC_TOOLS_BENCHMARKS_COMPARISONS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "frontends/model_config.h"
+#include "tools/benchmarks/comparison.h"
+
+namespace mgc {
+
+inline constexpr absl::string_view kOneRank = "one-rank";
+inline constexpr absl::string_view kTwoRanks = "two-ranks";
+inline constexpr absl::string_view kPipeline = "pipeline";
+inline constexpr absl::string_view kEightRanks = "eight-ranks";
+inline constexpr absl::string_view kComparisons[] = {kOneRank, kTwoRanks, kPipeline, kEightRanks};
+
+struct BenchSetting {
+  ModelConfig model;
+  int workers = 1;  // threads of every side
+  // The command that runs torch_step.py, without its flags; empty: PyTorch is left out.
+  std::vector<std::string> torch;
+};
+
+// The comparisons of one name, one of kComparisons: several where all sides at once would need too
+// much memory.
+std::vector<Comparison> ComparisonsNamed(absl::string_view name, const BenchSetting& setting);
+
+}  // namespace mgc
+
+#endif  // MGC_TOOLS_BENCHMARKS_COMPARISONS_H_
