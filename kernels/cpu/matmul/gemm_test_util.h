@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -29,10 +28,6 @@ inline std::vector<SimdLevel> Levels() {
     levels.push_back(static_cast<SimdLevel>(level));
   }
   return levels;
-}
-
-inline std::string NameOf(SimdLevel level) {
-  return "level " + std::to_string(static_cast<int>(level));
 }
 
 inline float Wide(float x) { return x; }
