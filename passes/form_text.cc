@@ -67,12 +67,14 @@ class FormPrinter : public BlockPrinter {
     Open(word);
     for (const StagedChunk& chunk : step.chunks) {
       Open("chunk", ChunkText(chunk));
+      PrintCalls("prepare", chunk.prepare);
       PrintCalls("forward", chunk.forward);
       PrintCalls("backward", chunk.backward);
       PrintCalls("reduce", chunk.reduce);
       Close();
     }
     PrintCalls("update", step.update);
+    if (step.copy_bytes > 0) Line("copies ", step.copy_bytes);
     Line("globals ", step.global_bytes, " zeroed ", step.zeroed_global_bytes);
     for (const NamedOffset& scalar : step.scalars) {
       Line("scalar ", QuotedText(scalar.name), " ", scalar.offset);

@@ -226,9 +226,7 @@ class ArenaMap {
       }
     };
     for (const Chunk& chunk : chunks) {
-      add(chunk.forward);
-      add(chunk.backward);
-      add(chunk.reduce);
+      for (const auto* calls : ListsOf(chunk)) add(*calls);
     }
     if (&chunks == &class_.chunks) add(class_.update);
     return hull;

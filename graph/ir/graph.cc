@@ -15,7 +15,7 @@ absl::string_view NameOf(Level level) {
 }
 
 absl::string_view NameOf(Phase phase) {
-  constexpr absl::string_view kNames[] = {"forward", "backward", "update"};
+  constexpr absl::string_view kNames[kNumPhases] = {"prepare", "forward", "backward", "update"};
   return kNames[static_cast<int>(phase)];
 }
 

@@ -39,8 +39,10 @@ inline constexpr int32_t kNone = -1;
 enum class Level : uint8_t { kLogical, kTraining, kSharded, kLocal };
 absl::string_view NameOf(Level level);
 
-// When a node runs: forward and backward once per micro-batch, update once per step.
-enum class Phase : uint8_t { kForward, kBackward, kUpdate };
+// When a node runs: forward and backward once per micro-batch; prepare, before the first forward,
+// and update, after the last backward, once per step.
+enum class Phase : uint8_t { kPrepare, kForward, kBackward, kUpdate };
+inline constexpr int kNumPhases = 4;
 absl::string_view NameOf(Phase phase);
 
 // Where a node belongs along the model: the embedding, layers 0 .. L-1, then the head (= L). Legal

@@ -5,7 +5,7 @@ namespace {
 
 constexpr absl::string_view kWords[kNumRegions] = {"transient",   "params", "grads",  "states",
                                                    "frame",       "input",  "output", "grad_input",
-                                                   "grad_output", "norm",   "globals"};
+                                                   "grad_output", "copies", "norm",   "globals"};
 constexpr char kOf = ':';  // between region and block
 
 }  // namespace

@@ -21,10 +21,11 @@ enum class Region : uint8_t {
   kOutput,
   kGradInput,
   kGradOutput,
+  kCopies,   // working copies of parameters, of the call's layer, made when a step begins
   kNorm,     // entries of the gradient norm, of the call's layer
   kGlobals,  // values of the whole step
 };
-inline constexpr int kNumRegions = 11;
+inline constexpr int kNumRegions = 12;
 
 // The name of the block of parameters that several layers use; the block of a layer further on is
 // called `tied.3`, after the layer that holds it.

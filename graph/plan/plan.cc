@@ -18,7 +18,7 @@ bool IsTiedBlock(absl::string_view name) {
 }  // namespace
 
 absl::string_view LetterOf(ActionKind kind) {
-  constexpr absl::string_view kLetters[] = {"F", "B", "R", "U"};
+  constexpr absl::string_view kLetters[] = {"P", "F", "B", "R", "U"};
   return kLetters[static_cast<int>(kind)];
 }
 
@@ -48,12 +48,18 @@ int64_t WorkspaceBound(const Segment& segment, const Mesh& mesh) {
   return most;
 }
 
+const std::vector<Call>& CallsOf(const PlanClass& plan_class, bool eval, const ActionRef& ref) {
+  if (ref.kind == ActionKind::kUpdate) return eval ? plan_class.eval_update : plan_class.update;
+  const std::vector<Chunk>& chunks = eval ? plan_class.eval_chunks : plan_class.chunks;
+  return CallsOf(chunks[static_cast<size_t>(ref.chunk)], ref.kind);
+}
+
 AxisId PipelineAxis(const Mesh& mesh) { return mesh.FindAtomic("pp"); }
 
 absl::optional<ActionRef> NeighbourInPlace(const std::vector<StagePlace>& stages, int stage,
                                            const ActionRef& ref, bool next) {
+  if (!IsOfMicroBatch(ref.kind)) return absl::nullopt;
   const bool forward = ref.kind == ActionKind::kForward;
-  if (!forward && ref.kind != ActionKind::kBackward) return absl::nullopt;
   const int other = stage + (forward == next ? 1 : -1);
   if (other < 0 || other >= static_cast<int>(stages.size())) return absl::nullopt;
   const StagePlace& place = stages[static_cast<size_t>(other)];

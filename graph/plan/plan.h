@@ -6,8 +6,9 @@
 //
 //   Segment   an instruction list over slots, stored once for all layers and classes that run it
 //   Call      a segment for one layer of one class: addresses for the segment's formals
-//   Chunk     the calls that make one stage's forward and backward
-//   Action    a chunk's forward or backward for one micro-batch, or the step's update
+//   Chunk     the calls that make one stage's forward and backward, and what they stand on
+//   Action    a chunk's forward or backward for one micro-batch, the making of its working copies,
+//             the first reduction of its gradients, or the step's update
 //   Transfer  one boundary tensor sent or received; with all collectives in one order per rank
 //
 // Everything is decided here: order, addresses, waits. Invariants (checked by
@@ -16,6 +17,7 @@
 #ifndef MGC_GRAPH_PLAN_PLAN_H_
 #define MGC_GRAPH_PLAN_PLAN_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -35,7 +37,7 @@
 
 namespace mgc {
 
-inline constexpr int kPlanVersion = 2;
+inline constexpr int kPlanVersion = 3;
 inline constexpr int64_t kSlotAlignment = 64;  // bytes
 // The next multiple of it.
 inline int64_t AlignUp(int64_t bytes) {
@@ -147,6 +149,7 @@ struct ChunkOf {
   int num_layers = 0;
   bool has_embedding = false;
   bool has_head = false;
+  std::vector<CallType> prepare;  // makes working copies of parameters, before the first forward
   std::vector<CallType> forward;
   std::vector<CallType> backward;
   std::vector<CallType> reduce;  // starts the gradients' reductions after the last backward
@@ -154,8 +157,28 @@ struct ChunkOf {
 };
 using Chunk = ChunkOf<Call>;
 
-enum class ActionKind : uint8_t { kForward, kBackward, kReduceGrad, kUpdate };
-absl::string_view LetterOf(ActionKind kind);  // F, B, R, U
+// Forward and backward run once for every micro-batch of a step, the others once.
+enum class ActionKind : uint8_t { kPrepare, kForward, kBackward, kReduceGrad, kUpdate };
+absl::string_view LetterOf(ActionKind kind);  // P, F, B, R, U
+inline bool IsOfMicroBatch(ActionKind kind) {
+  return kind == ActionKind::kForward || kind == ActionKind::kBackward;
+}
+
+// The lists of a chunk by the kind of action that runs them; an update runs none.
+inline constexpr size_t kNumChunkLists = 4;
+template <typename CallType>
+std::array<const std::vector<CallType>*, kNumChunkLists> ListsOf(const ChunkOf<CallType>& chunk) {
+  return {&chunk.prepare, &chunk.forward, &chunk.backward, &chunk.reduce};
+}
+template <typename CallType>
+std::array<std::vector<CallType>*, kNumChunkLists> ListsOf(ChunkOf<CallType>* chunk) {
+  return {&chunk->prepare, &chunk->forward, &chunk->backward, &chunk->reduce};
+}
+// The one that an action which is no update runs.
+template <typename CallType>
+const std::vector<CallType>& CallsOf(const ChunkOf<CallType>& chunk, ActionKind kind) {
+  return *ListsOf(chunk)[static_cast<size_t>(kind)];
+}
 
 enum class TransferKind : uint8_t { kSendForward, kRecvForward, kSendBackward, kRecvBackward };
 absl::string_view WordOf(TransferKind kind);  // SEND_F, ...
@@ -230,6 +253,7 @@ struct MemoryUse {
   int64_t params = 0;
   int64_t grads = 0;
   int64_t states = 0;
+  int64_t copies = 0;      // working copies of parameters
   int64_t frames = 0;      // activations kept for backward
   int64_t boundaries = 0;  // inboxes and outboxes
   int64_t transient = 0;
@@ -254,6 +278,9 @@ struct PlanClass {
   std::vector<NamedAddress> eval_reports;
   MemoryUse memory;
 };
+
+// What an action of a class runs, in training or in an evaluation.
+const std::vector<Call>& CallsOf(const PlanClass& plan_class, bool eval, const ActionRef& ref);
 
 // --- The plan ------------------------------------------------------------------------------------
 

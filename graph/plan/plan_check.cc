@@ -184,7 +184,7 @@ class PlanCheck {
       for (const HeldBlock& held : rank_class.blocks) CheckHeld(held, rank_class, &check);
       for (const std::vector<Chunk>* chunks : {&rank_class.chunks, &rank_class.eval_chunks}) {
         for (const Chunk& chunk : *chunks) {
-          for (const auto* calls : {&chunk.forward, &chunk.backward, &chunk.reduce}) {
+          for (const auto* calls : ListsOf(chunk)) {
             CheckCalls(*calls, ends, rank_class, &chunk, &check);
           }
         }
@@ -197,7 +197,7 @@ class PlanCheck {
   static bool CheckMemory(const PlanClass& rank_class, PlaceCheck* check) {
     const MemoryUse& memory = rank_class.memory;
     bool sound = true;
-    for (int64_t bytes : {memory.params, memory.grads, memory.states, memory.frames,
+    for (int64_t bytes : {memory.params, memory.grads, memory.states, memory.copies, memory.frames,
                           memory.boundaries, memory.transient, memory.peak, memory.workspace,
                           rank_class.global_bytes, rank_class.eval_global_bytes}) {
       sound &= IsSize(bytes);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "graph/plan/plan_check_internal.h"
+#include "graph/plan/plan_fold.h"
 #include "graph/plan/plan_refs.h"
 
 namespace mgc {
@@ -29,11 +30,11 @@ Reach ReachOf(const Plan& plan, const std::vector<Call>& calls) {
   return reach;
 }
 
-// By chunk: of forward, backward and reduce; then of the update, whose bases are all absolute.
+// By chunk and list (ListsOf); then of the update, whose bases are all absolute.
 std::vector<Reach> ReachesOf(const Plan& plan, const std::vector<Chunk>& chunks) {
   std::vector<Reach> reaches;
   for (const Chunk& chunk : chunks) {
-    for (const auto* calls : {&chunk.forward, &chunk.backward, &chunk.reduce}) {
+    for (const auto* calls : ListsOf(chunk)) {
       reaches.push_back(ReachOf(plan, *calls));
     }
   }
@@ -41,14 +42,23 @@ std::vector<Reach> ReachesOf(const Plan& plan, const std::vector<Chunk>& chunks)
   return reaches;
 }
 
+// Where ReachesOf has that of an action that is no update.
+size_t IndexOf(const ActionRef& ref) {
+  return static_cast<size_t>(ref.chunk) * kNumChunkLists + static_cast<size_t>(ref.kind);
+}
+
 // Whether an action takes what a neighbouring stage leaves: forward may take what backward alone
 // reads.
 bool Takes(const std::vector<Reach>& reaches, const ActionRef& ref) {
   const BaseKind base = ref.kind == ActionKind::kForward ? BaseKind::kInput : BaseKind::kGradInput;
-  const size_t forward = static_cast<size_t>(ref.chunk) * 3;
-  return std::max(reaches[forward].of[static_cast<int>(base)],
-                  reaches[forward + 1].of[static_cast<int>(base)]) >= 0;
+  const auto reaches_it = [&](ActionKind kind) {
+    return reaches[IndexOf({kind, ref.chunk, 0})].of[static_cast<int>(base)] >= 0;
+  };
+  return reaches_it(ActionKind::kForward) || reaches_it(ActionKind::kBackward);
 }
+
+constexpr char kNeverMade[] = " never makes its working copies";
+constexpr char kNoCopies[] = " makes working copies, of which it has none";
 
 // The program of one class.
 class ProgramCheck {
@@ -63,20 +73,7 @@ class ProgramCheck {
 
   // False when later checks cannot rely on the lists.
   bool Run(PlanExtent extent) {
-    for (size_t i = 0; i < program_.compute.size(); ++i) {
-      const ActionRef& ref = program_.compute[i].ref;
-      if (!Exists(ref)) return false;
-      if (!index_.Add(ref, static_cast<int>(i))) {
-        return check_.Fail("plan_c11", Name(ref), " occurs twice");
-      }
-    }
-    for (size_t i = 0; i < program_.transfers.size(); ++i) {
-      const TransferRef& ref = program_.transfers[i].ref;
-      if (!Exists(ref)) return false;
-      if (!index_.Add(ref, static_cast<int>(i))) {
-        return check_.Fail("plan_c11", Name(ref), " occurs twice");
-      }
-    }
+    if (!AddToIndex(program_.compute) || !AddToIndex(program_.transfers)) return false;
     const size_t before = check_.num_violations();
     CheckOrder();
     if (extent == PlanExtent::kActions) return check_.num_violations() == before;
@@ -102,6 +99,18 @@ class ProgramCheck {
   }
 
  private:
+  template <typename Entry>
+  bool AddToIndex(const std::vector<Entry>& list) {
+    for (size_t i = 0; i < list.size(); ++i) {
+      const auto& ref = list[i].ref;
+      if (!Exists(ref)) return false;
+      if (!index_.Add(ref, static_cast<int>(i))) {
+        return check_.Fail("plan_c11", Name(ref), " occurs twice");
+      }
+    }
+    return true;
+  }
+
   template <typename Ref>
   bool Exists(const Ref& ref) {
     return check_.Require(IsIndex(ref.chunk, chunks_) && ref.micro_batch >= 0 &&
@@ -110,16 +119,20 @@ class ProgramCheck {
                           plan_.num_micro_batches, " or chunk ", ref.chunk, " of ", chunks_.size());
   }
 
-  // Forward and backward of every micro-batch of every chunk once, ascending; then the reduction;
-  // the update last.
+  // Of every chunk the working copies, then forward and backward of every micro-batch once,
+  // ascending; then the reduction; the update last.
   void CheckOrder() {
     std::vector<int64_t> forward(chunks_.size(), 0);
     std::vector<int64_t> backward(chunks_.size(), 0);
+    std::vector<bool> prepared(chunks_.size(), false);
     for (size_t i = 0; i < program_.compute.size(); ++i) {
       const ActionRef& ref = program_.compute[i].ref;
       const size_t chunk = static_cast<size_t>(ref.chunk);
-      bool in_order = !eval_ || ref.kind == ActionKind::kForward;
-      if (ref.kind == ActionKind::kForward) {
+      bool in_order = !eval_;
+      if (ref.kind == ActionKind::kPrepare) {
+        in_order = forward[chunk] == 0 && ref.micro_batch == 0;
+        prepared[chunk] = true;
+      } else if (ref.kind == ActionKind::kForward) {
         in_order = ref.micro_batch == forward[chunk]++;
       } else if (ref.kind == ActionKind::kBackward) {
         in_order &= ref.micro_batch == backward[chunk]++ && ref.micro_batch < forward[chunk];
@@ -136,6 +149,9 @@ class ProgramCheck {
                      "plan_c11", eval_ ? "evaluation" : "training", " runs stage ",
                      chunks_[k].stage, " forward ", forward[k], " and backward ", backward[k],
                      " times for ", plan_.num_micro_batches, " micro-batches");
+      if (prepared[k] == chunks_[k].prepare.empty()) {
+        check_.Fail("plan_c11", "stage ", chunks_[k].stage, prepared[k] ? kNoCopies : kNeverMade);
+      }
     }
     check_.Require(
         !program_.compute.empty() && program_.compute.back().ref.kind == ActionKind::kUpdate,
@@ -144,16 +160,11 @@ class ProgramCheck {
 
   void CheckAction(const Action& action) {
     const bool update = action.ref.kind == ActionKind::kUpdate;
-    const Reach& reach = update ? reaches_.back()
-                                : reaches_[static_cast<size_t>(action.ref.chunk) * 3 +
-                                           static_cast<size_t>(action.ref.kind)];
-    const std::pair<BaseKind, int64_t> addresses[] = {{BaseKind::kFrame, action.frame},
-                                                      {BaseKind::kInput, action.input},
-                                                      {BaseKind::kOutput, action.output},
-                                                      {BaseKind::kGradInput, action.grad_input},
-                                                      {BaseKind::kGradOutput, action.grad_output}};
-    for (const auto& [base, address] : addresses) {
-      const int64_t end = reach.of[static_cast<int>(base)];
+    const Reach& reach = update ? reaches_.back() : reaches_[IndexOf(action.ref)];
+    const auto addresses = AddressesOf(&action);  // those of all bases but kAbsolute, in order
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      const int64_t address = *addresses[i];
+      const int64_t end = reach.of[i + 1];
       const bool sound = address == -1
                              ? end <= 0
                              : IsSize(address) && address % kSlotAlignment == 0 &&
@@ -194,8 +205,8 @@ class ProgramCheck {
 
   // What comes from another class is waited for.
   void CheckReceived(const Action& action) {
+    if (!IsOfMicroBatch(action.ref.kind)) return;
     const bool forward = action.ref.kind == ActionKind::kForward;
-    if (!forward && action.ref.kind != ActionKind::kBackward) return;
     const int stage = chunks_[static_cast<size_t>(action.ref.chunk)].stage;
     if (stage == (forward ? 0 : static_cast<int>(plan_.stages.size()) - 1)) return;
     if (!Takes(reaches_, action.ref) || CheckHandedOver(action)) return;

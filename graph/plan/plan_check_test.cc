@@ -296,7 +296,7 @@ TEST(PlanCheckTest, SizesAndRegions) {
   EXPECT_THAT(AfterAction(0, 0, [](Action* a) { a->frame = 1025; }), HasSubstr("[plan_c10]"));
   EXPECT_THAT(AfterAction(0, 0, [](Action* a) { a->frame = -1; }),
               HasSubstr("0F0 uses 368 bytes at -1 of an arena of 16384 [plan_c10]"));
-  EXPECT_THAT(AfterAction(1, 0, [](Action* a) { a->input = 16320; }),
+  EXPECT_THAT(AfterAction(1, 1, [](Action* a) { a->input = 16320; }),
               HasSubstr("1F0 uses 192 bytes at 16320 of an arena of 16384 [plan_c10]"));
   EXPECT_THAT(AfterTransfer(0, 0, [](Transfer* t) { t->address = 16320; }),
               HasSubstr("0SEND_F0 moves 192 bytes at 16320 of an arena of 16384 [plan_c10]"));
@@ -305,9 +305,9 @@ TEST(PlanCheckTest, SizesAndRegions) {
 TEST(PlanCheckTest, NamesOfActions) {
   EXPECT_THAT(AfterAction(0, 3, [](Action* a) { a->ref.chunk = 1; }),
               HasSubstr("names micro-batch 2 of 8 or chunk 1 of 1 [plan_c6]"));
-  EXPECT_THAT(AfterAction(1, 0, [](Action* a) { a->waits[0].micro_batch = -1; }),
+  EXPECT_THAT(AfterAction(1, 1, [](Action* a) { a->waits[0].micro_batch = -1; }),
               HasSubstr("[plan_c6]"));
-  EXPECT_THAT(AfterAction(1, 0, [](Action* a) { a->waits[0].kind = TransferKind::kRecvBackward; }),
+  EXPECT_THAT(AfterAction(1, 1, [](Action* a) { a->waits[0].kind = TransferKind::kRecvBackward; }),
               HasSubstr("1F0 names 1RECV_B0, which is not listed [plan_c6]"));
   EXPECT_THAT(AfterTransfer(1, 6, [](Transfer* t) { t->after[0].chunk = 9; }),
               HasSubstr("[plan_c6]"));
@@ -326,8 +326,12 @@ TEST(PlanCheckTest, OrderOfActions) {
               HasSubstr("0F0 occurs twice [plan_c11]"));
   EXPECT_THAT(compute(0, [](std::vector<Action>* a) { std::swap((*a)[0], (*a)[1]); }),
               HasSubstr("0F1 is out of order [plan_c11]"));
-  EXPECT_THAT(compute(1, [](std::vector<Action>* a) { std::swap((*a)[0], (*a)[1]); }),
+  EXPECT_THAT(compute(1, [](std::vector<Action>* a) { std::swap((*a)[1], (*a)[2]); }),
               HasSubstr("1B0 is out of order [plan_c11]"));
+  EXPECT_THAT(compute(1, [](std::vector<Action>* a) { std::swap((*a)[0], (*a)[1]); }),
+              HasSubstr("1P0 is out of order [plan_c11]"));
+  EXPECT_THAT(compute(1, [](std::vector<Action>* a) { a->erase(a->begin()); }),
+              HasSubstr("stage 1 never makes its working copies [plan_c11]"));
   EXPECT_THAT(compute(0, [](std::vector<Action>* a) { a->erase(a->end() - 3); }),
               HasSubstr("runs stage 0 forward 8 and backward 7 times for 8 micro-batches"));
   EXPECT_THAT(compute(0, [](std::vector<Action>* a) { a->pop_back(); }),
@@ -350,7 +354,7 @@ TEST(PlanCheckTest, SendsAndReceives) {
                 p->classes[0].train.transfers.erase(p->classes[0].train.transfers.begin());
               }),
               HasSubstr("class 1: 1RECV_F0 of 192 bytes has no counterpart in class 0 [plan_c12]"));
-  EXPECT_THAT(AfterAction(1, 0, [](Action* a) { a->waits.clear(); }),
+  EXPECT_THAT(AfterAction(1, 1, [](Action* a) { a->waits.clear(); }),
               HasSubstr("1F0 does not wait for 1RECV_F0 [plan_c12]"));
 }
 

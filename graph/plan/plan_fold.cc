@@ -13,9 +13,7 @@ constexpr size_t kMaxCandidates = 128;  // periods tried at one place
 constexpr int64_t kNoAddress = -1;
 constexpr int64_t kMaxShift = int64_t{1} << 32;
 
-bool Moves(const ActionRef& ref) {
-  return ref.kind == ActionKind::kForward || ref.kind == ActionKind::kBackward;
-}
+bool Moves(const ActionRef& ref) { return IsOfMicroBatch(ref.kind); }
 bool Moves(const TransferRef&) { return true; }
 
 // Calls fn(field) for every number of an entry that is no micro-batch, and move(field) for every

@@ -22,8 +22,8 @@ struct AddressCycle {
   std::vector<int64_t> addresses;
 };
 
-// `body`, `times` times, with every micro-batch number `shift` higher each time. Refs of the update
-// and of the gradients' reduction name no micro-batch and do not move.
+// `body`, `times` times, with every micro-batch number `shift` higher each time. Refs of what
+// runs once a step name no micro-batch and do not move.
 template <typename Entry>
 struct Repeat {
   std::vector<Entry> body;

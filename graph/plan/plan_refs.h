@@ -44,6 +44,10 @@ inline ActionRef SenderOf(const TransferRef& send) {
           send.micro_batch};
 }
 
+// How many kinds of references of a sort there are.
+inline constexpr int NumKinds(const ActionRef& /*ref*/) { return 5; }
+inline constexpr int NumKinds(const TransferRef& /*ref*/) { return 4; }
+
 // Places of actions and transfers in the lists of a program. Refs name chunks below 2^29 and
 // micro-batches below 2^32.
 class ProgramIndex {
@@ -62,7 +66,7 @@ class ProgramIndex {
 
   template <typename Ref>
   static uint64_t KeyOf(const Ref& ref) {
-    return (static_cast<uint64_t>(ref.chunk) << 2 | static_cast<uint64_t>(ref.kind)) << 32 |
+    return (static_cast<uint64_t>(ref.chunk) << 3 | static_cast<uint64_t>(ref.kind)) << 32 |
            static_cast<uint64_t>(ref.micro_batch);
   }
   static int FindIn(const Places& places, uint64_t key) {

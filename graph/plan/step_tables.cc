@@ -106,7 +106,7 @@ class Builder {
   void AddAction(const Action& action, int64_t* after_reductions, StepClass* made) const {
     StepAction step;
     step.action = &action;
-    step.calls = CallsOf(action.ref, *made);
+    step.calls = &CallsOf(*made->plan_class, tables_.eval, action.ref);
     step.first_collective = made->num_collectives;
     for (const TransferRef& ref : action.waits) {
       step.transfers_needed = std::max<int64_t>(step.transfers_needed, made->IndexOf(ref) + 1);
@@ -118,15 +118,6 @@ class Builder {
     }
     if (action.ref.kind == ActionKind::kReduceGrad) *after_reductions = made->num_collectives;
     made->actions.push_back(step);
-  }
-
-  const std::vector<Call>* CallsOf(const ActionRef& ref, const StepClass& made) const {
-    if (ref.kind == ActionKind::kUpdate) {
-      return tables_.eval ? &made.plan_class->eval_update : &made.plan_class->update;
-    }
-    const Chunk& chunk = (*made.chunks)[static_cast<size_t>(ref.chunk)];
-    if (ref.kind == ActionKind::kForward) return &chunk.forward;
-    return ref.kind == ActionKind::kBackward ? &chunk.backward : &chunk.reduce;
   }
 
   static void AddTransfer(const Transfer& transfer, StepClass* made) {

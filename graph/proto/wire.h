@@ -20,7 +20,7 @@
 namespace mgc {
 
 // Version of all wire messages. A reader takes exactly this one.
-inline constexpr uint32_t kWireVersion = 1;
+inline constexpr uint32_t kWireVersion = 2;
 
 // Documents that stand alone. Reading errors: [wire_c1] no such message, [wire_c2] another version,
 // [wire_c3] another kind of object, and those of the functions below.

@@ -138,7 +138,7 @@ class GraphReader {
     Node node;
     MGC_ASSIGN_OR_RETURN(node.op, FindOpOrSuggest(message.op()));
     MGC_ASSIGN_OR_RETURN(node.attrs, FromWire(message.attrs()));
-    MGC_ASSIGN_OR_RETURN(node.phase, EnumOf<Phase>(message.phase(), 3));
+    MGC_ASSIGN_OR_RETURN(node.phase, EnumOf<Phase>(message.phase(), kNumPhases));
     MGC_RETURN_IF_ERROR(ReadPlaceOf(message, &node));
     std::vector<const TensorType*> operands;
     for (int id : message.inputs()) {

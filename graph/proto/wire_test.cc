@@ -47,7 +47,7 @@ TEST(WireTest, MachinesReadBack) {
 TEST(WireTest, OtherDocumentsAreRefused) {
   EXPECT_THAT(std::string(DeserializeMesh("\xFF\xFF").status().message()), HasSubstr("[wire_c1]"));
   EXPECT_THAT(std::string(DeserializeMesh("").status().message()),
-              HasSubstr("of version 0, this program reads version 1 [wire_c2]"));
+              HasSubstr("of version 0, this program reads version 2 [wire_c2]"));
   EXPECT_THAT(std::string(DeserializeMesh(SerializeGraph(Graph())).status().message()),
               HasSubstr("[wire_c3]"));
 }

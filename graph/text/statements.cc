@@ -93,7 +93,7 @@ bool ReadLocation(TokenReader* reader, WrittenNode* out) {
 // Phase, layer, location and origin, up to the end of the line.
 bool ReadPlaceOf(TokenReader* reader, WrittenNode* out) {
   while (reader->Peek().kind == TokenKind::kName && !reader->Peek().starts_line) {
-    if (AcceptEnum(reader, 3, &out->phase)) continue;
+    if (AcceptEnum(reader, kNumPhases, &out->phase)) continue;
     if (reader->Accept("layer")) {
       if (!ReadLayer(reader, &out->layer)) return false;
     } else if (reader->Accept("at")) {

@@ -177,10 +177,13 @@ class Narrowing {
     for (ValueId id : node.outputs) is_free_[Index(id)] = is_free;
   }
 
-  // A value of f32 or the narrow type in one of the two, made once for each phase and layer.
-  ValueId Cast(ValueId value, DType dtype, const Node& like) {
+  // A value of f32 or the narrow type in one of the two, made once for each phase and layer. A
+  // parameter does not change within a step: its working copy is made when the step begins.
+  ValueId Cast(ValueId value, DType dtype, const Node& reader) {
     const Graph& graph = made_.builder().graph();
     if (graph.type(value).dtype == dtype) return value;
+    Node like = reader;
+    if (IsParam(value)) like.phase = Phase::kPrepare;
     const NodeId producer = graph.value(value).producer;
     if (producer != kNone && graph.node(producer).op->Has(OpRole::kCast) &&
         TypeOf(graph.node(producer).inputs[0]) == dtype && dtype == type_) {
@@ -189,13 +192,17 @@ class Narrowing {
     const auto [known, is_new] =
         casts_.try_emplace(std::make_tuple(value, dtype, like.phase, like.layer), kNone);
     if (is_new) {
-      Node place = like;
-      place.origin = absl::StrCat("cast for ", like.op->name);
+      like.origin = absl::StrCat("cast for ", reader.op->name);
       known->second =
-          made_.builder().Emit("cast", {value}, {{kDTypeAttr, std::string(NameOf(dtype))}}, place,
+          made_.builder().Emit("cast", {value}, {{kDTypeAttr, std::string(NameOf(dtype))}}, like,
                                absl::StrCat(graph.value(value).name, ".", NameOf(dtype)));
     }
     return known->second;
+  }
+
+  bool IsParam(ValueId made) const {
+    const GraphInput* input = made_.builder().graph().FindInput(made);
+    return input != nullptr && input->kind == InputKind::kParam;
   }
 
   void KeepType(ValueId output) {

@@ -1,9 +1,9 @@
 // A training step in a narrower type than f32.
 //
-//   %y = matmul(%x, %w)          ->   %x.bf16 = cast(%x)
-//   %s = add(%y, %b)                  %w.bf16 = cast(%w)
-//   %l = total(%s)                    %y: bf16 = matmul(%x.bf16, %w.bf16)
-//                                     %b.bf16 = cast(%b)
+//   %y = matmul(%x, %w)          ->   %w.bf16 = cast(%w) prepare
+//   %s = add(%y, %b)                  %b.bf16 = cast(%b) prepare
+//   %l = total(%s)                    %x.bf16 = cast(%x)
+//                                     %y: bf16 = matmul(%x.bf16, %w.bf16)
 //                                     %s: bf16 = add(%y, %b.bf16)
 //                                     %s.f32 = cast(%s)
 //                                     %l = total(%s.f32)
@@ -11,7 +11,8 @@
 // Products are narrow, and so is what follows from them: the residual stream, activations, their
 // gradients. What ops register as wide stays in f32 (OpDef::wide_operands, Precision::kWide):
 // losses, statistics, sums that live on, the update. Parameters are those of f32, with their names,
-// files and moments; products read rounded copies of them. What goes into a gradient's sum is not
+// files and moments; products read rounded copies of them, made once when a step begins, one for
+// every layer that reads it. What goes into a gradient's sum is not
 // rounded before: products and sums of the kind are asked for f32.
 //
 // Runs on the differentiated step, so that backward is told by the same table as forward, and

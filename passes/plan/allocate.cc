@@ -87,6 +87,7 @@ class ClassAllocator {
     for (HeldBlock& held : plan_class_->blocks) {
       held.state_base = Region(plan_.blocks[held.block].state_bytes, &memory.states);
     }
+    copies_ = Region(std::max(staged_.train.copy_bytes, staged_.eval.copy_bytes), &memory.copies);
     plan_class_->global_bytes = staged_.train.global_bytes;
     plan_class_->eval_global_bytes = staged_.eval.global_bytes;
     plan_class_->scalars = BindNames(staged_.train.scalars, globals_);
@@ -115,6 +116,8 @@ class ClassAllocator {
         return eval ? eval_transient_ : transient_;
       case Region::kGlobals:
         return eval ? eval_globals_ : globals_;
+      case Region::kCopies:
+        return copies_;
       case Region::kNorm:
         return globals_;
       case Region::kParams:
@@ -151,6 +154,7 @@ class ClassAllocator {
   bool fits_ = true;
   int64_t globals_ = 0;
   int64_t eval_globals_ = 0;
+  int64_t copies_ = 0;
   int64_t links_ = 0;
   int64_t frames_ = 0;
   int64_t boundaries_ = 0;

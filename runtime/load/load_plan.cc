@@ -84,8 +84,10 @@ class PlanLoader {
     std::vector<LoadedChunk> loaded;
     loaded.reserve(chunks.size());
     for (const Chunk& chunk : chunks) {
-      loaded.push_back({LoadCalls(chunk.forward, rank_class), LoadCalls(chunk.backward, rank_class),
-                        LoadCalls(chunk.reduce, rank_class)});
+      LoadedChunk& made = loaded.emplace_back();
+      for (size_t list = 0; list < made.size(); ++list) {
+        made[list] = LoadCalls(*ListsOf(chunk)[list], rank_class);
+      }
     }
     return loaded;
   }
@@ -136,9 +138,7 @@ class PlanLoader {
                                                 const std::vector<LoadedChunk>& chunks,
                                                 const std::vector<LoadedCall>& update) {
     if (ref.kind == ActionKind::kUpdate) return update;
-    const LoadedChunk& chunk = chunks[static_cast<size_t>(ref.chunk)];
-    if (ref.kind == ActionKind::kForward) return chunk.forward;
-    return ref.kind == ActionKind::kBackward ? chunk.backward : chunk.reduce;
+    return chunks[static_cast<size_t>(ref.chunk)][static_cast<size_t>(ref.kind)];
   }
 
   static void AddCollectives(const std::vector<LoadedCall>& calls, int action,

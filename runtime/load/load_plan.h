@@ -7,6 +7,8 @@
 #ifndef MGC_RUNTIME_LOAD_LOAD_PLAN_H_
 #define MGC_RUNTIME_LOAD_LOAD_PLAN_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -51,11 +53,8 @@ struct LoadedProgram {
   std::vector<CommItem> comm;
 };
 
-struct LoadedChunk {
-  std::vector<LoadedCall> forward;
-  std::vector<LoadedCall> backward;
-  std::vector<LoadedCall> reduce;
-};
+// Its lists as ListsOf has them.
+using LoadedChunk = std::array<std::vector<LoadedCall>, kNumChunkLists>;
 
 struct LoadedClass {
   const PlanClass* plan_class = nullptr;

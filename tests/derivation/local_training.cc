@@ -101,8 +101,10 @@ std::map<std::string, HostTensor<typename M::Scalar>> RunStepOf(const TinyModel&
                                                                 const Graph& local,
                                                                 GraphEvaluator<M>* eval) {
   SetState(eval, local);
+  const Phase kPrepare[] = {Phase::kPrepare};
   const Phase kPasses[] = {Phase::kForward, Phase::kBackward};
   const Phase kUpdate[] = {Phase::kUpdate};
+  eval->Run(kPrepare, 0);
   for (int m = 0; m < kMicroBatches; ++m) {
     SetInputs(model, m, eval, local);
     eval->Run(kPasses, m * model.batch);

@@ -83,6 +83,7 @@ std::map<std::string, Tensor> OutputsOf(const Graph& source) {
     }
   }
   constexpr Phase kMicroBatch[] = {Phase::kForward, Phase::kBackward};
+  eval.Run({Phase::kPrepare}, 0);
   eval.Run(kMicroBatch, 0);
   eval.Assign(kMicroBatch);
   eval.Run({Phase::kUpdate}, 0);

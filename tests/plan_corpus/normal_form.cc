@@ -43,7 +43,7 @@ class NormalPrinter {
     for (const Instr& instr : segment.instrs) {
       Line("instr", static_cast<int>(instr.kind), instr.op == nullptr ? "-" : instr.op->name,
            MeaningOf(instr.attrs), absl::StrJoin(instr.inputs, ","),
-           absl::StrJoin(instr.outputs, ","), instr.collective, static_cast<int>(instr.phase));
+           absl::StrJoin(instr.outputs, ","), instr.collective, NameOf(instr.phase));
     }
   }
 
@@ -82,13 +82,14 @@ class NormalPrinter {
     Print("report", c.reports);
     Print("eval_report", c.eval_reports);
     const MemoryUse& m = c.memory;
-    Line("memory", m.params, m.grads, m.states, m.frames, m.boundaries, m.transient, m.peak,
-         m.workspace);
+    Line("memory", m.params, m.grads, m.states, m.copies, m.frames, m.boundaries, m.transient,
+         m.peak, m.workspace);
   }
 
   void Print(const Chunk& chunk) {
     Line("chunk", chunk.stage, chunk.first_layer, chunk.num_layers, chunk.has_embedding ? 1 : 0,
          chunk.has_head ? 1 : 0, chunk.frame_bytes);
+    Print("prepare", chunk.prepare);
     Print("forward", chunk.forward);
     Print("backward", chunk.backward);
     Print("reduce", chunk.reduce);
@@ -107,9 +108,11 @@ class NormalPrinter {
     for (const NamedAddress& named : list) Line(what, named.address);
   }
 
+  static absl::string_view Word(ActionKind kind) { return LetterOf(kind); }
+  static absl::string_view Word(TransferKind kind) { return WordOf(kind); }
   template <typename Ref>
   static std::string Text(const Ref& ref) {
-    return absl::StrCat(static_cast<int>(ref.kind), ":", ref.chunk, ":", ref.micro_batch);
+    return absl::StrCat(Word(ref.kind), ":", ref.chunk, ":", ref.micro_batch);
   }
   template <typename Ref>
   static std::string Text(const std::vector<Ref>& refs) {

@@ -58,6 +58,7 @@ class TablesCheck {
       return tables_.eval ? plan_class.eval_update : plan_class.update;
     }
     const Chunk& chunk = ChunksOf(c)[static_cast<size_t>(action.ref.chunk)];
+    if (LetterOf(action.ref.kind) == "P") return chunk.prepare;
     if (LetterOf(action.ref.kind) == "F") return chunk.forward;
     return LetterOf(action.ref.kind) == "B" ? chunk.backward : chunk.reduce;
   }

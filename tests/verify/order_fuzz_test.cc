@@ -133,9 +133,9 @@ class Mutator {
 
   void ChangeCall(const Plan& plan, PlanClass* c) {
     Chunk& chunk = Pick(&c->chunks);
-    std::vector<Call>* const lists[] = {&chunk.forward, &chunk.backward, &chunk.reduce, &c->update,
-                                        &c->eval_update};
-    std::vector<Call>& calls = *lists[Draw(5)];
+    std::vector<Call>* const lists[] = {&chunk.prepare, &chunk.forward, &chunk.backward,
+                                        &chunk.reduce,  &c->update,     &c->eval_update};
+    std::vector<Call>& calls = *lists[Draw(6)];
     if (calls.empty()) return;
     Call& call = Pick(&calls);
     switch (Draw(4)) {

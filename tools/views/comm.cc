@@ -104,6 +104,9 @@ void AddChunk(const Plan& plan, const PlanClass& plan_class, size_t index,
   const auto append = [entries](Collector collector) {
     for (CommEntry& entry : std::move(collector).Take()) entries->push_back(std::move(entry));
   };
+  Collector prepare(plan, chunk.stage, "prepare");
+  prepare.Add(chunk.prepare);
+  append(std::move(prepare));
   Collector forward(plan, chunk.stage, "forward");
   forward.Add(chunk.forward);
   forward.AddTransfers(plan_class, static_cast<int>(index));

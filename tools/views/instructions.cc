@@ -50,6 +50,9 @@ std::string ClassText(const Plan& plan, const PlanClass& plan_class) {
                                   RanksOfClass(plan, plan_class.coordinate).size(), " ranks\n");
   for (const Chunk& chunk : plan_class.chunks) {
     const std::string stage = absl::StrCat("  stage ", chunk.stage, " ");
+    if (!chunk.prepare.empty()) {
+      absl::StrAppend(&text, stage, "prepare: ", CallsText(plan, chunk.prepare), "\n");
+    }
     absl::StrAppend(&text, stage, "forward: ", CallsText(plan, chunk.forward), "\n", stage,
                     "backward: ", CallsText(plan, chunk.backward), "\n");
     if (!chunk.reduce.empty()) {
@@ -91,6 +94,7 @@ void WriteClass(const Plan& plan, const PlanClass& plan_class, JsonWriter* json)
   json->NewLine().BeginObject().Integer("pp", plan_class.coordinate).Key("chunks").BeginArray();
   for (const Chunk& chunk : plan_class.chunks) {
     json->BeginObject().Integer("stage", chunk.stage);
+    WriteCalls(plan, "prepare", chunk.prepare, json);
     WriteCalls(plan, "forward", chunk.forward, json);
     WriteCalls(plan, "backward", chunk.backward, json);
     WriteCalls(plan, "reduce", chunk.reduce, json);

@@ -30,7 +30,8 @@ std::string InstrText(const Plan& plan, const Segment& segment, const Instr& ins
 std::string InstructionsText(const Plan& plan);
 
 // {"segments": [{"name", "transient_bytes", "slots": [...], "instructions": [...]}], "classes":
-// [{"pp", "chunks": [{"stage", "forward", "backward", "reduce"}], "update", "actions"}]}, calls as
+// [{"pp", "chunks": [{"stage", "prepare", "forward", "backward", "reduce"}], "update",
+// "actions"}]}, calls as
 // {"segment", "first_layer", "last_layer", "calls"}, actions with their loops as text.
 std::string InstructionsJson(const Plan& plan);
 

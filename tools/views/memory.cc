@@ -18,10 +18,11 @@ struct Purpose {
   int64_t MemoryUse::*bytes;
 };
 
-constexpr std::array<Purpose, 8> kPurposes = {{
+constexpr std::array<Purpose, 9> kPurposes = {{
     {"params", &MemoryUse::params},
     {"grads", &MemoryUse::grads},
     {"optimizer", &MemoryUse::states},
+    {"copies", &MemoryUse::copies},
     {"activations", &MemoryUse::frames},
     {"boundaries", &MemoryUse::boundaries},
     {"transient", &MemoryUse::transient},

@@ -25,8 +25,8 @@ bool IsAwaited(const Transfer& transfer, const Action& action) {
 ScheduleEntry EntryOf(const PlanClass& plan_class, const ActionRef& ref) {
   if (ref.kind == ActionKind::kUpdate) return {std::string(LetterOf(ref.kind)), -1};
   const int stage = plan_class.chunks[static_cast<size_t>(ref.chunk)].stage;
-  const bool once = ref.kind == ActionKind::kReduceGrad;
-  return {absl::StrCat(stage, LetterOf(ref.kind)), once ? -1 : ref.micro_batch};
+  const int64_t micro_batch = IsOfMicroBatch(ref.kind) ? ref.micro_batch : -1;
+  return {absl::StrCat(stage, LetterOf(ref.kind)), micro_batch};
 }
 
 ScheduleEntry EntryOf(const PlanClass& plan_class, const TransferRef& ref) {

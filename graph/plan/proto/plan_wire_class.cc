@@ -54,6 +54,7 @@ void ToWire(const Chunk& chunk, wire::Chunk* out) {
   out->set_num_layers(chunk.num_layers);
   out->set_has_embedding(chunk.has_embedding);
   out->set_has_head(chunk.has_head);
+  AddCalls(chunk.prepare, out->mutable_prepare());
   AddCalls(chunk.forward, out->mutable_forward());
   AddCalls(chunk.backward, out->mutable_backward());
   AddCalls(chunk.reduce, out->mutable_reduce());
@@ -69,6 +70,7 @@ absl::Status ReadChunks(const google::protobuf::RepeatedPtrField<wire::Chunk>& m
     chunk.num_layers = message.num_layers();
     chunk.has_embedding = message.has_embedding();
     chunk.has_head = message.has_head();
+    MGC_RETURN_IF_ERROR(ReadCalls(message.prepare(), &chunk.prepare));
     MGC_RETURN_IF_ERROR(ReadCalls(message.forward(), &chunk.forward));
     MGC_RETURN_IF_ERROR(ReadCalls(message.backward(), &chunk.backward));
     MGC_RETURN_IF_ERROR(ReadCalls(message.reduce(), &chunk.reduce));
@@ -100,6 +102,7 @@ void ToWire(const MemoryUse& memory, wire::MemoryUse* out) {
   out->set_params(memory.params);
   out->set_grads(memory.grads);
   out->set_states(memory.states);
+  out->set_copies(memory.copies);
   out->set_frames(memory.frames);
   out->set_boundaries(memory.boundaries);
   out->set_transient(memory.transient);
@@ -112,6 +115,7 @@ MemoryUse FromWire(const wire::MemoryUse& message) {
   memory.params = message.params();
   memory.grads = message.grads();
   memory.states = message.states();
+  memory.copies = message.copies();
   memory.frames = message.frames();
   memory.boundaries = message.boundaries();
   memory.transient = message.transient();

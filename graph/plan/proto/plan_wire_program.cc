@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/plan/plan_fold.h"
+#include "graph/plan/plan_refs.h"
 #include "graph/plan/proto/plan_wire_internal.h"
 
 namespace mgc {
@@ -17,8 +18,6 @@ using Numbers = google::protobuf::RepeatedField<int64_t>;
 
 constexpr int kRefNumbers = 3;   // kind, chunk, micro-batch
 constexpr int64_t kAbsent = -1;  // the address of what an action does not have
-constexpr int64_t kActionKinds = 4;
-constexpr int64_t kTransferKinds = 4;
 
 absl::Status Refuse(absl::string_view message) {
   return absl::InvalidArgumentError(absl::StrCat(message, " [wire_c5]"));
@@ -34,9 +33,6 @@ template <typename Ref>
 void AddRefs(const std::vector<Ref>& refs, Numbers* out) {
   for (const Ref& ref : refs) AddRef(ref, out);
 }
-
-int64_t NumKinds(const ActionRef&) { return kActionKinds; }
-int64_t NumKinds(const TransferRef&) { return kTransferKinds; }
 
 // Reads the ref whose numbers begin at `at`.
 template <typename Ref>

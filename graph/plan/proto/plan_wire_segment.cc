@@ -15,7 +15,7 @@ namespace mgc {
 namespace {
 
 constexpr uint32_t kInstrKinds = 4;
-constexpr uint32_t kPhases = 3;
+constexpr uint32_t kPhases = kNumPhases;
 
 absl::Status Refuse(absl::string_view label, absl::string_view message) {
   return absl::InvalidArgumentError(absl::StrCat(message, " [", label, "]"));

@@ -130,9 +130,15 @@ void AddAction(int coordinate, bool forward, int64_t m, bool eval, Program* prog
   program->transfers.push_back(transfer);
 }
 
-// Warm-up, a steady state in a ring of two frames and one of three inboxes, the end.
+// Working copies on the second class; warm-up, a steady state in a ring of two frames and one of
+// three inboxes, the end.
 Program OddProgram(int coordinate, bool eval) {
   Program program;
+  if (!eval && coordinate == 1) {
+    Action prepare;
+    prepare.ref.kind = ActionKind::kPrepare;
+    program.compute.push_back(prepare);
+  }
   const int64_t ahead = eval ? kMicroBatches : 1 - coordinate;
   for (int64_t m = 0; m < kMicroBatches + ahead; ++m) {
     if (m < kMicroBatches) AddAction(coordinate, true, m, eval, &program);
@@ -183,6 +189,7 @@ PlanClass OddClass(int coordinate) {
   const Call call{
       0, 3, {{BaseKind::kAbsolute, 8}, {BaseKind::kAbsolute, 128}, {BaseKind::kAbsolute, 256}}};
   rank_class.chunks[0].reduce = {call};
+  if (coordinate == 1) rank_class.chunks[0].prepare = {call, call};
   rank_class.update = {call};
   rank_class.eval_update = {call, call, call};
   rank_class.train = OddProgram(coordinate, false);
@@ -193,7 +200,7 @@ PlanClass OddClass(int coordinate) {
   rank_class.scalars = {{"lr", 8}};
   rank_class.reports = {{"lo\"ss", 16}, {"", 24}};
   rank_class.eval_reports = {{"loss", 32}};
-  rank_class.memory = {1, 2, 3, 4, 5, 6, 16384, 24};
+  rank_class.memory = {1, 2, 3, 4, 5, 6, 7, 16384, 24};
   return rank_class;
 }
 

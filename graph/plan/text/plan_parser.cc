@@ -253,7 +253,7 @@ class PlanReader {
   }
 
   bool ReadPhase(Phase* out) {
-    for (Phase phase : {Phase::kForward, Phase::kBackward, Phase::kUpdate}) {
+    for (Phase phase : {Phase::kPrepare, Phase::kForward, Phase::kBackward, Phase::kUpdate}) {
       if (!reader_.Accept(NameOf(phase))) continue;
       *out = phase;
       return true;

@@ -250,11 +250,14 @@ class ClassReader {
     out->has_head = reader_->Accept("head");
     if (!ReadNumber(reader_, "frame", &out->frame_bytes) || !reader_->Expect("{")) return false;
     while (!reader_->Accept("}")) {
-      std::vector<Call>* calls = reader_->Accept("forward")    ? &out->forward
+      std::vector<Call>* calls = reader_->Accept("prepare")    ? &out->prepare
+                                 : reader_->Accept("forward")  ? &out->forward
                                  : reader_->Accept("backward") ? &out->backward
                                  : reader_->Accept("reduce")   ? &out->reduce
                                                                : nullptr;
-      if (calls == nullptr) return reader_->FailExpecting("`forward`, `backward`, `reduce` or `}`");
+      if (calls == nullptr) {
+        return reader_->FailExpecting("`prepare`, `forward`, `backward`, `reduce` or `}`");
+      }
       if (!ReadCall(&calls->emplace_back())) return false;
     }
     return true;

@@ -201,6 +201,7 @@ class PlanPrinter : public BlockPrinter {
   void PrintChunks(absl::string_view word, const std::vector<Chunk>& chunks) {
     for (const Chunk& chunk : chunks) {
       Open(word, ChunkText(chunk));
+      PrintCalls("prepare", chunk.prepare);
       PrintCalls("forward", chunk.forward);
       PrintCalls("backward", chunk.backward);
       PrintCalls("reduce", chunk.reduce);

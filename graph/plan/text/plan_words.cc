@@ -5,11 +5,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "graph/plan/plan_refs.h"
 
 namespace mgc {
 namespace {
-
-constexpr int kNumRefKinds = 4;  // of actions, and of transfers
 
 absl::string_view WordOfKind(ActionKind kind) { return LetterOf(kind); }
 absl::string_view WordOfKind(TransferKind kind) { return WordOf(kind); }
@@ -38,7 +37,7 @@ bool ParseAnyRef(absl::string_view text, Ref* out) {
       text.begin());
   const absl::string_view word = text.substr(0, letters);
   text.remove_prefix(letters);
-  for (int i = 0; i < kNumRefKinds; ++i) {
+  for (int i = 0; i < NumKinds(*out); ++i) {
     const auto kind = static_cast<decltype(out->kind)>(i);
     if (WordOfKind(kind) != word) continue;
     out->kind = kind;

@@ -72,14 +72,12 @@ struct MemoryWord {
   absl::string_view name;
   int64_t MemoryUse::*field;
 };
-inline constexpr MemoryWord kMemoryWords[] = {{"params", &MemoryUse::params},
-                                              {"grads", &MemoryUse::grads},
-                                              {"states", &MemoryUse::states},
-                                              {"frames", &MemoryUse::frames},
-                                              {"boundaries", &MemoryUse::boundaries},
-                                              {"transient", &MemoryUse::transient},
-                                              {"peak", &MemoryUse::peak},
-                                              {"workspace", &MemoryUse::workspace}};
+inline constexpr MemoryWord kMemoryWords[] = {
+    {"params", &MemoryUse::params},       {"grads", &MemoryUse::grads},
+    {"states", &MemoryUse::states},       {"copies", &MemoryUse::copies},
+    {"frames", &MemoryUse::frames},       {"boundaries", &MemoryUse::boundaries},
+    {"transient", &MemoryUse::transient}, {"peak", &MemoryUse::peak},
+    {"workspace", &MemoryUse::workspace}};
 
 }  // namespace mgc
 

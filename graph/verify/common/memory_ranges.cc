@@ -137,9 +137,7 @@ std::vector<const StepAction*> ProjectedActions(const StepTables& tables, const 
   std::vector<const StepAction*> projected;
   for (const StepAction& action : walk.actions) {
     const ActionRef& ref = action.action->ref;
-    const bool per_micro_batch =
-        ref.kind == ActionKind::kForward || ref.kind == ActionKind::kBackward;
-    if (per_micro_batch && ref.micro_batch != tables.plan.num_micro_batches - 1) continue;
+    if (IsOfMicroBatch(ref.kind) && ref.micro_batch != tables.plan.num_micro_batches - 1) continue;
     projected.push_back(&action);
   }
   return projected;

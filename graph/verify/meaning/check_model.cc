@@ -126,14 +126,7 @@ absl::Status CheckWork(const Plan& small) {
       for (const Call& call : calls) work += by_segment[static_cast<size_t>(call.segment)];
     };
     for (const Action& action : c.train.compute) {
-      if (action.ref.kind == ActionKind::kUpdate) {
-        add(c.update);
-        continue;
-      }
-      const Chunk& chunk = c.chunks[static_cast<size_t>(action.ref.chunk)];
-      add(action.ref.kind == ActionKind::kForward    ? chunk.forward
-          : action.ref.kind == ActionKind::kBackward ? chunk.backward
-                                                     : chunk.reduce);
+      add(CallsOf(c, /*eval=*/false, action.ref));
     }
   }
   if (work <= kMostWork) return absl::OkStatus();

@@ -18,6 +18,7 @@ struct Extents {
   int64_t boundary = 0;   // bytes that transfers and links ever take
   int64_t transient = 0;  // most behind formal `transient`
   int64_t globals = 0;    // most behind formal `globals`
+  Range copies{0, 0};     // hull of working copies; empty when there are none
 };
 
 void Widen(const Range& range, Range* hull) {
@@ -62,6 +63,10 @@ class ExtentsFinder {
           const Binding& binding = call.bindings[formal];
           if (segment.formals[formal].region == Region::kGlobals) {
             made_.globals = std::max(made_.globals, slot.offset + slot.bytes);
+          }
+          if (segment.formals[formal].region == Region::kCopies) {
+            const int64_t begin = binding.offset + slot.offset;
+            Widen({begin, begin + slot.bytes}, &made_.copies);
           }
           if (formal == 0) made_.transient = std::max(made_.transient, slot.offset + slot.bytes);
           if (binding.base != BaseKind::kAbsolute) continue;
@@ -109,10 +114,14 @@ class NumberCheck {
       for (const NamedAddress& named : *list) high = std::max(high, named.address + 8);
     }
     Equals("peak", memory_.peak, AlignUp(high), "the highest end of what is used");
-    const int64_t sum = memory_.params + memory_.grads + memory_.states + memory_.frames +
-                        memory_.boundaries + memory_.transient;
+    const int64_t sum = memory_.params + memory_.grads + memory_.states + memory_.copies +
+                        memory_.frames + memory_.boundaries + memory_.transient;
     Equals("peak", memory_.peak, sum, "the sum of its parts");
     AtLeast("frames", memory_.frames, train.frames.end - train.frames.begin, "frames of training");
+    AtLeast("copies", memory_.copies, train.copies.end - train.copies.begin,
+            "working copies of training");
+    AtLeast("copies", memory_.copies, eval.copies.end - eval.copies.begin,
+            "working copies of an evaluation");
     AtLeast("boundaries", memory_.boundaries, train.boundary, "inboxes, outboxes and links");
     AtLeast(
         "transient", memory_.transient,
@@ -153,7 +162,7 @@ class NumberCheck {
     };
     for (const auto* chunks : {&class_.chunks, &class_.eval_chunks}) {
       for (const Chunk& chunk : *chunks) {
-        for (const auto* calls : {&chunk.forward, &chunk.backward, &chunk.reduce}) add(*calls);
+        for (const auto* calls : ListsOf(chunk)) add(*calls);
       }
     }
     add(class_.update);

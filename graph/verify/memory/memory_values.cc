@@ -60,7 +60,7 @@ class ValueCheck {
   // What a transfer has put where the action reads it.
   void Receive() {
     const ActionRef& ref = action_->action->ref;
-    if (ref.kind != ActionKind::kForward && ref.kind != ActionKind::kBackward) return;
+    if (!IsOfMicroBatch(ref.kind)) return;
     const int index = walk_.IndexOf(TransferRef{
         ref.kind == ActionKind::kForward ? TransferKind::kRecvForward : TransferKind::kRecvBackward,
         ref.chunk, ref.micro_batch});

@@ -109,14 +109,21 @@ class ListCheck {
     CheckCalls(chunk.forward, layers, stage + " forward");
     std::reverse(layers.begin(), layers.end());
     if (!tables_.eval) CheckCalls(chunk.backward, layers, stage + " backward");
+    CheckOnce(chunk.prepare, layers, stage + " prepare");
+    CheckOnce(chunk.reduce, layers, stage + " reduce");
+  }
+
+  // Some layers of the stage, in any order, each once at most.
+  void CheckOnce(const std::vector<Call>& calls, const std::vector<int>& layers,
+                 const std::string& what) {
     absl::flat_hash_set<int> left(layers.begin(), layers.end());
-    for (const Call& call : chunk.reduce) {
+    for (const Call& call : calls) {
       if (left.erase(call.layer) > 0) continue;
       findings_.Add("order_v1", place_,
-                    absl::StrCat(stage, " reduces gradients of ", LayerName(call.layer),
-                                 ", which it has not or has reduced"));
+                    absl::StrCat(what, ": runs ", LayerName(call.layer),
+                                 ", which the stage has not or has run"));
     }
-    CheckBlocks(chunk.reduce, stage + " reduce");
+    CheckBlocks(calls, what);
   }
 
   void CheckCalls(const std::vector<Call>& calls, const std::vector<int>& layers,

@@ -36,7 +36,7 @@ TEST(OrderTest, LayersAndBlocks) {
   EXPECT_THAT(FoundAfter({{"reduce @layer.reduce layer 0 (transient=960, grads=128)\n",
                            "reduce @layer.reduce layer 0 (transient=960, grads=128)\n"
                            "    reduce @layer.reduce layer 0 (transient=960, grads=128)\n"}}),
-              HasSubstr("stage 0 reduces gradients of layer 0, which it has not or has reduced "
+              HasSubstr("stage 0 reduce: runs layer 0, which the stage has not or has run "
                         "[order_v1]"));
   EXPECT_EQ(FoundAfter({{"update @layer.update layer 0 (transient=960, params=256",
                          "update @layer.update layer 0 (transient=960, params=320"}}),

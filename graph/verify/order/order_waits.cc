@@ -107,9 +107,9 @@ class StepCheck : public StepVisitor {
       const Footprint forward = footprints.Of(chunk.forward);
       made.reads_input.push_back(!backward.Of(BaseKind::kInput).empty());
       made.leaves.push_back({forward.End(BaseKind::kOutput), backward.End(BaseKind::kGradOutput)});
-      made.fixed.push_back(FixedOf(forward, made.moving));
-      made.fixed.push_back(FixedOf(backward, made.moving));
-      made.fixed.push_back(FixedOf(footprints.Of(chunk.reduce), made.moving));
+      for (const auto* calls : ListsOf(chunk)) {
+        made.fixed.push_back(FixedOf(footprints.Of(*calls), made.moving));
+      }
     }
     const PlanClass& plan_class = *walk.plan_class;
     made.fixed.push_back(FixedOf(
@@ -141,9 +141,9 @@ class StepCheck : public StepVisitor {
     TakeOutbox(c, action, index, moment);
     const ClassUses& uses = classes_[static_cast<size_t>(c)];
     const bool update = action.ref.kind == ActionKind::kUpdate;
-    const size_t kind =
-        update ? uses.fixed.size() - 1
-               : static_cast<size_t>(action.ref.chunk) * 3 + static_cast<size_t>(action.ref.kind);
+    const size_t kind = update ? uses.fixed.size() - 1
+                               : static_cast<size_t>(action.ref.chunk) * kNumChunkLists +
+                                     static_cast<size_t>(action.ref.kind);
     for (const Range& range : uses.fixed[kind])
       Take(c, range, {{false, index}, {false, index}}, moment);
   }
@@ -159,7 +159,7 @@ class StepCheck : public StepVisitor {
   }
 
   void TakeOutbox(int c, const Action& action, int64_t index, const ClockMoment& moment) {
-    if (action.ref.kind != ActionKind::kForward && action.ref.kind != ActionKind::kBackward) return;
+    if (!IsOfMicroBatch(action.ref.kind)) return;
     const StepClass& walk = WalkOf(c);
     const int send = walk.IndexOf(TransferRef{action.ref.kind == ActionKind::kForward
                                                   ? TransferKind::kSendForward

@@ -36,6 +36,7 @@ class StepPlacement {
     for (size_t c = 0; c < classes_.size(); ++c) PlaceInputs(plan_, plan_.classes[c], &classes_[c]);
     const size_t stages = plan_.stages.size();
     values_.resize(stages);
+    for (size_t s = 0; s < stages; ++s) RunAll(ChunkOf(s).prepare, s);
     for (int m = 0; m < kMicroBatches; ++m) {
       for (size_t s = 0; s < stages; ++s) RunForward(s);
       for (size_t s = stages; s-- > 0;) RunBackward(s);
@@ -123,7 +124,7 @@ template <typename Fn>
 void ForEachCall(const PlanClass& rank_class, const Fn& fn) {
   for (const auto* chunks : {&rank_class.chunks, &rank_class.eval_chunks}) {
     for (const Chunk& chunk : *chunks) {
-      for (const auto* calls : {&chunk.forward, &chunk.backward, &chunk.reduce}) {
+      for (const auto* calls : ListsOf(chunk)) {
         for (const Call& call : *calls) fn(call, true);
       }
     }

@@ -23,6 +23,7 @@ bool LivesOn(Region region) {
     case Region::kGlobals:
       return true;
     case Region::kTransient:
+    case Region::kCopies:
     case Region::kFrame:
     case Region::kInput:
     case Region::kOutput:
@@ -102,6 +103,13 @@ class PrecisionCheck {
   }
 
   void CheckCast(size_t index) {
+    const Slot& narrow = SlotAt(segment_.instrs[index].inputs[0]);
+    const Formal& formal = segment_.formals[static_cast<size_t>(narrow.formal)];
+    if (IsNarrow(narrow) && formal.region == Region::kCopies) {
+      findings_.Add("placement_v14", PlaceOf(plan_, segment_, index),
+                    absl::StrCat("widens ", Shown(narrow),
+                                 ", the working copy of a parameter, which lives on in f32"));
+    }
     const Instr* rounded = Rounded(index);
     if (!IsCast(rounded)) return;
     const Slot& from = SlotAt(rounded->inputs[0]);

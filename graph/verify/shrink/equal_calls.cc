@@ -5,15 +5,18 @@
 namespace mgc {
 namespace {
 
-// EqualCalls::kLists, in this order for training and evaluation.
-enum List : size_t { kForward, kBackward, kReduce, kEvalForward, kEvalBackward, kEvalReduce };
-constexpr size_t kUpdate = 6;
-constexpr size_t kEvalUpdate = 7;
+// Of EqualCalls::kLists first those of a training chunk, then those of evaluation, both in the
+// order of ListsOf; the updates last.
+constexpr size_t kEval = kNumChunkLists;
+constexpr size_t kUpdate = 2 * kNumChunkLists;
+constexpr size_t kEvalUpdate = kUpdate + 1;
+constexpr size_t kForward = static_cast<size_t>(ActionKind::kForward);
+constexpr size_t kBackward = static_cast<size_t>(ActionKind::kBackward);
 
 bool Same(const Binding& a, const Binding& b) { return a.base == b.base && a.offset == b.offset; }
 
-bool IsForward(size_t list) { return list == kForward || list == kEvalForward; }
-bool IsBackward(size_t list) { return list == kBackward || list == kEvalBackward; }
+bool IsForward(size_t list) { return list == kForward || list == kEval + kForward; }
+bool IsBackward(size_t list) { return list == kBackward || list == kEval + kBackward; }
 
 }  // namespace
 
@@ -25,12 +28,10 @@ EqualCalls::EqualCalls(const Plan& plan, const PlanClass& rank_class, size_t chu
       model_(layers),
       layers_(static_cast<size_t>(std::max(rank_class.chunks[chunk].num_layers, 0))) {
   const Chunk& eval = rank_class.eval_chunks[chunk];
-  AddCalls(chunk_.forward, kForward);
-  AddCalls(chunk_.backward, kBackward);
-  AddCalls(chunk_.reduce, kReduce);
-  AddCalls(eval.forward, kEvalForward);
-  AddCalls(eval.backward, kEvalBackward);
-  AddCalls(eval.reduce, kEvalReduce);
+  for (size_t list = 0; list < kNumChunkLists; ++list) {
+    AddCalls(*ListsOf(chunk_)[list], list);
+    AddCalls(*ListsOf(eval)[list], kEval + list);
+  }
   AddCalls(rank_class.update, kUpdate);
   AddCalls(rank_class.eval_update, kEvalUpdate);
   AddBlocks();
@@ -117,8 +118,8 @@ bool EqualCalls::IsBoundAlike(int layer, size_t list, size_t call, size_t formal
            now.offset - BlockBase(*mine, kind.region) ==
                before.offset - BlockBase(*theirs, kind.region);
   }
-  const bool steps =
-      kind.region == Region::kNorm || (kind.region == Region::kFrame && kind.block != kSharedFrame);
+  const bool steps = kind.region == Region::kNorm || kind.region == Region::kCopies ||
+                     (kind.region == Region::kFrame && kind.block != kSharedFrame);
   if (!steps) return Same(now, before);
   return now.base == before.base &&
          (!known || now.offset - before.offset == before.offset - bound(layer - 2).offset);
@@ -133,7 +134,7 @@ bool EqualCalls::IsLinked(int layer, size_t list, Region region) const {
   } else if (IsBackward(list) && region == Region::kGradOutput) {
     there = BindingOf(layer - 1, list, Region::kGradInput);
   } else if (IsBackward(list) && (region == Region::kInput || region == Region::kOutput)) {
-    there = BindingOf(layer, list - 1, region);
+    there = BindingOf(layer, list - kBackward + kForward, region);
   } else {
     return (IsForward(list) && region == Region::kOutput) ||
            (IsBackward(list) && region == Region::kGradInput);

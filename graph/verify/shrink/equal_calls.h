@@ -27,8 +27,8 @@ class EqualCalls {
   std::vector<bool> Repeats() const;
 
  private:
-  // Forward, backward and reduction of training and evaluation, update of both.
-  static constexpr size_t kLists = 8;
+  // The lists of a chunk and the update, of training and of evaluation.
+  static constexpr size_t kLists = 2 * (kNumChunkLists + 1);
   // The calls for one layer.
   struct Layer {
     std::array<std::vector<const Call*>, kLists> lists;

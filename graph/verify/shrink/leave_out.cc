@@ -61,6 +61,7 @@ class LeavingOut {
       for (Chunk& chunk : *chunks) {
         chunk.forward = Linked(chunk.forward, gaps, Region::kOutput);
         chunk.backward = Linked(chunk.backward, gaps, Region::kGradOutput);
+        Erase(gaps, &chunk.prepare);
         Erase(gaps, &chunk.reduce);
       }
     }

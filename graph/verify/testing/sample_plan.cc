@@ -8,7 +8,7 @@ namespace mgc {
 namespace {
 
 constexpr char kHead[] = R"(
-plan @sample version 2 {
+plan @sample version 3 {
   batch micro 1 global 6 micro_batches 3 seq 4 vocab 16
   stages (0 0) (1 0)
   predicted 0
@@ -148,7 +148,7 @@ class 0 {
   globals 128 eval 0
   report "n" 64
   eval_report "n" 64
-  memory params 64 grads 128 states 128 frames 256 boundaries 256 transient 256 peak 1088
+  memory params 64 grads 128 states 128 copies 0 frames 256 boundaries 256 transient 256 peak 1088
       workspace 0
 }
 class 1 {
@@ -197,7 +197,8 @@ class 1 {
   globals 128 eval 0
   report "n" 64
   eval_report "n" 64
-  memory params 0 grads 0 states 0 frames 0 boundaries 192 transient 192 peak 384 workspace 0
+  memory params 0 grads 0 states 0 copies 0 frames 0 boundaries 192
+    transient 192 peak 384 workspace 0
 }
 )";
 

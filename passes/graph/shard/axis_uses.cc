@@ -320,7 +320,8 @@ std::vector<AxisUse> AxisUsesOf(const Graph& training, const Sharded& sharded,
     for (AxisId axis : axes) counter.Add(axis, *kind, origins.OfInput(input, axis), name);
   }
   for (const Node& node : training.nodes()) {
-    if (node.phase == Phase::kUpdate) continue;
+    // Working copies are laid out as their parameters.
+    if (node.phase == Phase::kUpdate || node.phase == Phase::kPrepare) continue;
     const FactorRule rule = RuleOf(training, node);
     for (size_t r = 0; r < node.outputs.size(); ++r) {
       const ValueId id = node.outputs[r];

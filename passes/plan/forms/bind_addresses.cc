@@ -63,9 +63,9 @@ std::vector<Chunk> BindChunks(const std::vector<StagedChunk>& staged, const Regi
     chunk.num_layers = from.num_layers;
     chunk.has_embedding = from.has_embedding;
     chunk.has_head = from.has_head;
-    chunk.forward = BindCalls(from.forward, base);
-    chunk.backward = BindCalls(from.backward, base);
-    chunk.reduce = BindCalls(from.reduce, base);
+    for (size_t list = 0; list < kNumChunkLists; ++list) {
+      *ListsOf(&chunk)[list] = BindCalls(*ListsOf(from)[list], base);
+    }
     chunk.frame_bytes = from.frame_bytes;
     chunks.push_back(std::move(chunk));
   }

@@ -6,6 +6,12 @@ std::vector<OrderedAction> ComputeList(const std::vector<ScheduleAction>& action
                                        const std::vector<StagePlace>& stages, int64_t micro_batches,
                                        const std::vector<StagedChunk>& chunks, bool backward) {
   std::vector<OrderedAction> list;
+  for (size_t k = 0; k < chunks.size(); ++k) {
+    if (chunks[k].prepare.empty()) continue;
+    OrderedAction prepare;
+    prepare.ref = {ActionKind::kPrepare, static_cast<int>(k), 0};
+    list.push_back(prepare);
+  }
   for (const ScheduleAction& scheduled : actions) {
     const bool forward = scheduled.kind == ScheduleActionKind::kForward;
     if (!forward && !backward) continue;

@@ -51,7 +51,7 @@ Program DraftOf(const OrderedProgram& ordered, const std::vector<int64_t>& slot_
   std::vector<int64_t> frames;
   frames.reserve(ordered.compute.size());
   for (const OrderedAction& action : ordered.compute) {
-    frames.push_back(action.ref.kind <= ActionKind::kBackward ? 0 : -1);
+    frames.push_back(IsOfMicroBatch(action.ref.kind) ? 0 : -1);
   }
   return BindProgram(ordered, frames, {0, slot_bytes});
 }

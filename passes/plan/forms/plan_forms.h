@@ -51,6 +51,7 @@ struct NamedOffset {
 struct StagedStep {
   std::vector<StagedChunk> chunks;
   std::vector<StagedCall> update;
+  int64_t copy_bytes = 0;           // working copies of parameters
   int64_t global_bytes = 0;         // values of the whole step
   int64_t zeroed_global_bytes = 0;  // their beginning, zero at the step's start
   std::vector<NamedOffset> scalars;
@@ -84,7 +85,7 @@ struct StagedPlan {
 template <class Fn>
 void ForEachCall(const StagedStep& step, const Fn& fn) {
   for (const StagedChunk& chunk : step.chunks) {
-    for (const auto* calls : {&chunk.forward, &chunk.backward, &chunk.reduce}) {
+    for (const auto* calls : ListsOf(chunk)) {
       for (const StagedCall& call : *calls) fn(call);
     }
   }

@@ -51,7 +51,7 @@ class Builder {
 
   Segment Run(const std::vector<NodeId>& nodes) {
     LoadData(nodes);
-    if (part_.phase == Phase::kUpdate) {
+    if (part_.phase == Phase::kUpdate || part_.phase == Phase::kPrepare) {
       InWaves(nodes);
     } else {
       for (NodeId id : nodes) Add(graph_.node(id));
@@ -78,8 +78,8 @@ class Builder {
     }
   }
 
-  // The update: everything that is ready runs, then all collectives that became ready, those of one
-  // kind and group together as one bucket.
+  // Once a step: everything that is ready runs, then all collectives that became ready, those of
+  // one kind and group together as one bucket.
   void InWaves(std::vector<NodeId> nodes) {
     while (!nodes.empty()) {
       std::vector<NodeId> later;

@@ -54,6 +54,10 @@ ClassStager::ClassStager(const ValuePlaces& places, const PartNodes& nodes,
   for (const int stage : stages_) {
     for (int layer : LayersOf(Content(stage))) held_.insert(layer);
   }
+  for (const int layer : held_) {
+    copy_base_[layer] = copy_bytes_;
+    copy_bytes_ += places.copy_bytes(layer);
+  }
   context_.places = &places;
   context_.stages = &placement.places;
   context_.holds = [this](int layer) { return held_.count(layer) > 0; };
@@ -177,6 +181,8 @@ void ClassStager::AddLayer(int layer, bool first, bool last, StagedChunk* chunk)
   };
   bind(CallOf({Phase::kForward, 0, layer}), false);
   if (HasBackward()) bind(CallOf({Phase::kBackward, 0, layer}), true);
+  const Part prepare{Phase::kPrepare, 0, layer};
+  if (nodes_.count(prepare) > 0) chunk->prepare.push_back(CallOf(prepare));
   const Part reduce{Phase::kUpdate, kReducePart, layer};
   if (nodes_.count(reduce) > 0) chunk->reduce.push_back(CallOf(reduce));
 }
@@ -216,8 +222,11 @@ StagedCall ClassStager::MakeCall(const Part& part, const std::vector<NodeId>& no
   const std::vector<Formal>& formals = folder_->segment(call.segment).formals;
   call.bindings.resize(formals.size());
   for (size_t f = 0; f < formals.size(); ++f) {
-    if (formals[f].region != Region::kNorm) continue;
-    call.bindings[f].offset = places_.NormBase(part.layer);
+    if (formals[f].region == Region::kNorm) {
+      call.bindings[f].offset = places_.NormBase(part.layer);
+    } else if (formals[f].region == Region::kCopies) {
+      call.bindings[f].offset = copy_base_.at(part.layer);
+    }
   }
   return call;
 }

@@ -34,6 +34,8 @@ class ClassStager {
   std::vector<StagedChunk> Chunks();
   // The calls of the update: part by part, inside a part layer by layer.
   std::vector<StagedCall> Update();
+  // Of the working copies that its layers read.
+  int64_t copy_bytes() const { return copy_bytes_; }
   // The layers of the class, embedding and head among them.
   const std::set<int>& held() const { return held_; }
 
@@ -62,6 +64,8 @@ class ClassStager {
   const int64_t stream_bytes_;
   SegmentContext context_;
   std::set<int> held_;
+  std::map<int, int64_t> copy_base_;  // by layer
+  int64_t copy_bytes_ = 0;
 };
 
 }  // namespace mgc

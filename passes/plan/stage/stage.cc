@@ -80,6 +80,7 @@ class Stager {
     StagedStep step;
     step.chunks = stager->Chunks();
     step.update = stager->Update();
+    step.copy_bytes = stager->copy_bytes();
     step.global_bytes = places.global_bytes();
     step.zeroed_global_bytes = places.zeroed_global_bytes();
     NameGlobals(places, &step.scalars, &step.reports);

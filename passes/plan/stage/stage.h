@@ -5,7 +5,8 @@
 //
 // Every node lands in the part of its layer and phase (passes/plan/stage/parts.h); equal parts of
 // different layers and classes become one segment. Values a rank keeps are given their place
-// relative to a formal: parameters, gradients and optimizer state in the block of their layer, what
+// relative to a formal: parameters, gradients and optimizer state in the block of their layer,
+// working copies of parameters beside them, what
 // forward keeps for backward in the chunk's frame, what other stages read at the boundaries. Runs
 // after everything that works on the graph (shard, partition, recompute, fuse), because from here
 // on layers are folded; addresses and order follow in allocate and order.

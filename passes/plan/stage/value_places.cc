@@ -98,7 +98,9 @@ void ValuePlaces::PlaceNodes() {
   for (const Node& node : graph_.nodes()) {
     for (ValueId id : node.outputs) {
       if (parts_.RootOf(id) != id || !IsTransient(places_[Index(id)])) continue;
-      if (node.phase != Phase::kUpdate) {
+      if (node.phase == Phase::kPrepare) {
+        PlaceCopy(node, id);
+      } else if (node.phase != Phase::kUpdate) {
         PlaceFrameValue(node, id);
       } else if (node.layer == kNoLayer) {
         PlaceGlobal(id);
@@ -111,6 +113,18 @@ void ValuePlaces::PlaceNodes() {
       }
     }
   }
+}
+
+// What forward or backward reads; what a copy is made of on the way dies with the segment.
+void ValuePlaces::PlaceCopy(const Node& node, ValueId id) {
+  const std::vector<NodeId>& users = parts_.users()[Index(id)];
+  const bool is_read = std::any_of(users.begin(), users.end(), [this](NodeId user) {
+    return graph_.node(user).phase != Phase::kPrepare;
+  });
+  if (!is_read) return;
+  int64_t& bytes = copy_bytes_[node.layer];
+  places_[Index(id)] = {{Region::kCopies, ""}, bytes};
+  bytes += RoomFor(graph_, id);
 }
 
 // What other layers of the stage read is kept in the frame where no bundle has it, and what forward
@@ -148,6 +162,11 @@ ValuePlace ValuePlaces::PlaceOf(ValueId id, int layer) const {
 
 ValuePlace ValuePlaces::PlaceInStage(ValueId id, int stage) const {
   return bundles_.PlaceIn(id, stage).value_or(places_[Index(id)]);
+}
+
+int64_t ValuePlaces::copy_bytes(int layer) const {
+  auto it = copy_bytes_.find(layer);
+  return it == copy_bytes_.end() ? 0 : it->second;
 }
 
 int64_t ValuePlaces::frame_bytes(int layer) const {

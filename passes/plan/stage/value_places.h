@@ -45,6 +45,8 @@ class ValuePlaces {
   // The layer whose blocks hold an accumulator or gradient.
   int GradLayer(ValueId root) const { return grad_layer_[Index(root)]; }
 
+  // Of the working copies that a layer reads.
+  int64_t copy_bytes(int layer) const;
   int64_t frame_bytes(int layer) const;
   // Place of a value that layers of several stages or of one stage read (Crossings::IsKept), seen
   // from a stage.
@@ -77,6 +79,7 @@ class ValuePlaces {
   void PlaceInputs(const ValuePlaces* trained);
   void PlaceStacks();
   void PlaceNodes();
+  void PlaceCopy(const Node& node, ValueId id);
   void PlaceFrameValue(const Node& node, ValueId id);
   void PlaceGlobal(ValueId id);
 
@@ -88,6 +91,7 @@ class ValuePlaces {
   std::vector<ValuePlace> places_;    // by root; gradients of a layer's own, without its kind
   std::vector<int> grad_layer_;       // by root
   std::map<std::pair<int, std::string>, BlockBytes> blocks_;
+  std::map<int, int64_t> copy_bytes_;
   std::map<int, int64_t> frame_bytes_;
   std::map<int, int64_t> shared_frame_bytes_;  // by stage
   std::map<int, int64_t> norm_base_;

@@ -77,9 +77,7 @@ void StepSimulator::PrepareClass(int c) {
     state.steps.push_back(Concatenate(calls, segments));
   };
   for (const StagedChunk& chunk : *simulated.chunks) {
-    prepare(chunk.forward);
-    prepare(chunk.backward);
-    prepare(chunk.reduce);
+    for (const auto* calls : ListsOf(chunk)) prepare(*calls);
   }
   prepare(*simulated.update);
   const size_t micro_batches = static_cast<size_t>(spec_.micro_batches);
@@ -89,15 +87,17 @@ void StepSimulator::PrepareClass(int c) {
                                                        std::vector<int>(micro_batches, -1)));
   for (size_t i = 0; i < simulated.program->compute.size(); ++i) {
     const ActionRef& ref = simulated.program->compute[i].ref;
-    if (ref.kind > ActionKind::kBackward) continue;
-    position_[c][static_cast<int>(ref.kind)][ref.chunk][ref.micro_batch] = static_cast<int>(i);
+    if (!IsOfMicroBatch(ref.kind)) continue;
+    position_[c][ref.kind == ActionKind::kForward ? 0 : 1][ref.chunk][ref.micro_batch] =
+        static_cast<int>(i);
   }
 }
 
 const std::vector<TimedStep>& StepSimulator::StepsOf(const ClassState& state,
                                                      const ActionRef& ref) const {
   if (ref.kind == ActionKind::kUpdate) return state.steps.back();
-  return state.steps[static_cast<size_t>(ref.chunk) * 3 + static_cast<size_t>(ref.kind)];
+  return state
+      .steps[static_cast<size_t>(ref.chunk) * kNumChunkLists + static_cast<size_t>(ref.kind)];
 }
 
 void StepSimulator::Push(int64_t time, Event::Kind kind, int rank_class, int index, int action) {
@@ -195,7 +195,7 @@ bool StepSimulator::BeginAction(int c, int64_t now) {
   const ActionRef& ref = action.ref;
   if (ref.kind == ActionKind::kUpdate) {
     if (state.outstanding > 0) return false;
-  } else if (ref.kind != ActionKind::kReduceGrad) {
+  } else if (IsOfMicroBatch(ref.kind)) {
     const StagedChunk& chunk = (*classes_[c].chunks)[ref.chunk];
     const bool forward = ref.kind == ActionKind::kForward;
     const bool takes = Takes(chunk.stage, forward);
@@ -233,7 +233,7 @@ void StepSimulator::EndAction(int c, int64_t now) {
     Span(c, false, update ? std::string(LetterOf(ref.kind)) : NameOf(ref, *classes_[c].chunks),
          state.began, now);
   }
-  if (ref.kind <= ActionKind::kBackward) {
+  if (IsOfMicroBatch(ref.kind)) {
     const bool forward = ref.kind == ActionKind::kForward;
     const bool trains = !(*classes_[c].chunks)[ref.chunk].backward.empty();
     const auto release = [&](int64_t slot) {

@@ -81,7 +81,7 @@ class StepSimulator {
   };
   // Where a class is, in its lists and in time.
   struct ClassState {
-    std::vector<std::vector<TimedStep>> steps;  // by chunk * 3 + kind; update last
+    std::vector<std::vector<TimedStep>> steps;  // by chunk and list (ListsOf); update last
     std::vector<PoolSlot> pool;
     std::set<int64_t> free_slots;
     std::deque<PendingCollective> collectives;

@@ -19,7 +19,7 @@ std::vector<std::vector<Call>*> ListsOf(Plan* plan) {
   for (PlanClass& c : plan->classes) {
     for (auto* chunks : {&c.chunks, &c.eval_chunks}) {
       for (Chunk& chunk : *chunks) {
-        lists.insert(lists.end(), {&chunk.forward, &chunk.backward, &chunk.reduce});
+        for (std::vector<Call>* list : mgc::ListsOf(&chunk)) lists.push_back(list);
       }
     }
     lists.insert(lists.end(), {&c.update, &c.eval_update});

@@ -98,9 +98,7 @@ std::vector<CallPlace> AllCalls(Plan* plan) {
     };
     for (auto* chunks : {&c.chunks, &c.eval_chunks}) {
       for (Chunk& chunk : *chunks) {
-        add(&chunk.forward);
-        add(&chunk.backward);
-        add(&chunk.reduce);
+        for (std::vector<Call>* list : ListsOf(&chunk)) add(list);
       }
     }
     add(&c.update);
@@ -138,25 +136,12 @@ Transfer* FindTransfer(Program* program, TransferKind kind, int chunk, int64_t m
   return nullptr;
 }
 
-namespace {
-
-const std::vector<Call>& CallsOf(const ProgramPlace& place, const ActionRef& ref) {
-  if (ref.kind == ActionKind::kUpdate) {
-    return place.eval ? place.rank_class->eval_update : place.rank_class->update;
-  }
-  const Chunk& chunk = (*place.chunks)[static_cast<size_t>(ref.chunk)];
-  if (ref.kind == ActionKind::kForward) return chunk.forward;
-  return ref.kind == ActionKind::kBackward ? chunk.backward : chunk.reduce;
-}
-
-}  // namespace
-
 void ShiftIssued(Plan* plan, const Segment* segment, int number, int by) {
   for (const ProgramPlace& place : AllPrograms(plan)) {
     for (Transfer& transfer : place.program->transfers) {
       int before = 0;  // collectives of the anchor's earlier calls
       int shift = 0;
-      for (const Call& call : CallsOf(place, transfer.anchor)) {
+      for (const Call& call : CallsOf(*place.rank_class, place.eval, transfer.anchor)) {
         const Segment* called = &plan->segments[static_cast<size_t>(call.segment)];
         if (called == segment && transfer.issued > before + number) shift += by;
         before += called->num_collectives;

@@ -24,6 +24,7 @@ struct PhaseLook {
   const char* outline;
   const char* fill;
 };
+constexpr PhaseLook kPrepareLook = {Phase::kPrepare, "prepare", "dotted", "#CC79A7"};
 constexpr PhaseLook kForwardLook = {Phase::kForward, "forward", "solid", "#56B4E9"};
 constexpr PhaseLook kBackwardLook = {Phase::kBackward, "backward", "dashed", "#E69F00"};
 constexpr PhaseLook kUpdateLook = {Phase::kUpdate, "update", "dotted", "#009E73"};
@@ -47,10 +48,11 @@ struct StageGroup {
 
 // What makes two stages alike: the segments they call, with counts.
 std::string SignatureOf(const Plan& plan, const StageGroup& group) {
-  std::string text = absl::StrCat(CallsText(plan, group.chunk->forward), "/",
-                                  CallsText(plan, group.chunk->backward), "/",
-                                  CallsText(plan, group.chunk->reduce));
-  if (group.first_chunk) absl::StrAppend(&text, "/", CallsText(plan, group.plan_class->update));
+  std::string text;
+  for (const auto* calls : ListsOf(*group.chunk)) {
+    absl::StrAppend(&text, CallsText(plan, *calls), "/");
+  }
+  if (group.first_chunk) text += CallsText(plan, group.plan_class->update);
   return text;
 }
 
@@ -144,6 +146,7 @@ class Drawing {
                                                      group.plan_class->coordinate, ")")},
                               {"style", "rounded"},
                               {"id", "cluster_" + stage}});
+    const Ends prepare = DrawCalls(stage + "_P", group.chunk->prepare, kPrepareLook);
     const Ends forward = DrawCalls(stage + "_F", group.chunk->forward, kForwardLook);
     const Ends backward = DrawCalls(stage + "_B", group.chunk->backward, kBackwardLook);
     const Ends reduce = DrawCalls(stage + "_R", group.chunk->reduce, kUpdateLook);
@@ -152,6 +155,7 @@ class Drawing {
       update = DrawCalls(stage + "_U", group.plan_class->update, kUpdateLook);
     }
     dot_.EndCluster();
+    Link(prepare, forward, {{"style", "dotted"}});
     Link(forward, backward,
          {{"style", "dotted"},
           {"label", absl::StrCat("kept: ", BytesText(group.chunk->frame_bytes))}});

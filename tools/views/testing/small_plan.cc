@@ -257,7 +257,7 @@ Plan SmallPlan(int layers) {
     }
     plan_class.update = {CallOf(kUpdate, kNoLayer)};
     plan_class.train = ProgramOf(coordinate);
-    plan_class.memory = {4096, 4096, 4096, 8192, 1024, 2048, 23552 + coordinate, 0};
+    plan_class.memory = {4096, 4096, 4096, 0, 8192, 1024, 2048, 23552 + coordinate, 0};
     plan.stages.push_back({plan_class.coordinate, 0});
     plan.classes.push_back(std::move(plan_class));
   }
