@@ -285,13 +285,16 @@ std::vector<OddCase> OddCases() {
   }
   many.replaced[0].second += "]";
   cases.push_back(std::move(many));
-  // Many large products, none of which is large for itself.
-  std::string nodes = "  %z: f64[] = constant() {value=0.5}\n";
-  for (int i = 0; i < 300; ++i) {
-    absl::StrAppend(&nodes, "  %h", i,
-                    ": f64[1000,1000] = broadcast(%z) {dims=[0, 1], names=\"_ _\", ",
-                    "sizes=[1000, 1000]}\n  %p", i, ": f64[1000,1000] = matmul(%h", i, ", %h", i,
-                    ") {spec=\"a b, b c -> a c\"}\n");
+  // Several large products, none of which is large for itself, of sizes that attributes state and
+  // that have no common divisor: there are no smaller ones.
+  std::string nodes =
+      "  %z: f64[] = constant() {value=0.5}\n"
+      "  %h: f64[1000,1000] = broadcast(%z) {dims=[0, 1], names=\"_ _\", sizes=[1000, 1000]}\n"
+      "  %s: f64[999,1000] = slice(%h) {begin=0, dim=0, end=999}\n"
+      "  %t: f64[999,999] = slice(%s) {begin=0, dim=1, end=999}\n";
+  for (int i = 0; i < 4; ++i) {
+    absl::StrAppend(&nodes, "  %p", i,
+                    ": f64[999,999] = matmul(%t, %t) {spec=\"a b, b c -> a c\"}\n");
   }
   cases.push_back(WithNodes("large_in_sum", nodes, "", "meaning_v1"));
   return cases;
