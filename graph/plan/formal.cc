@@ -12,6 +12,7 @@ constexpr char kOf = ':';  // between region and block
 
 bool IsSound(const Formal& formal) {
   if (formal.block.empty() || IsOfBlock(formal.region)) return true;
+  if (formal.region == Region::kCopies) return true;
   return formal.block == kSharedFrame &&
          (formal.region == Region::kFrame || IsBoundary(formal.region));
 }

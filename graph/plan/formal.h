@@ -21,7 +21,7 @@ enum class Region : uint8_t {
   kOutput,
   kGradInput,
   kGradOutput,
-  kCopies,   // working copies of parameters, of the call's layer, made when a step begins
+  kCopies,   // working copies of parameters that layers read, made when a step begins
   kNorm,     // entries of the gradient norm, of the call's layer
   kGlobals,  // values of the whole step
 };
@@ -56,7 +56,8 @@ inline bool IsBoundary(Region region) {
          region == Region::kGradOutput;
 }
 
-// Whether `block` is empty but for regions of a block, and for what is shared of a frame.
+// Whether `block` is empty but for regions of a block, for copies that another layer has, and for
+// what is shared of a frame.
 bool IsSound(const Formal& formal);
 
 // `frame`, `grads`, `grads:head`, `frame:shared`.

@@ -10,7 +10,7 @@ TEST(FormalTest, EveryRegionReadsBack) {
     const Formal formal{static_cast<Region>(i), ""};
     EXPECT_EQ(ParseFormal(ToString(formal)), formal) << ToString(formal);
     const Formal of_block{static_cast<Region>(i), "head"};
-    const bool legal = IsOfBlock(of_block.region);
+    const bool legal = IsOfBlock(of_block.region) || of_block.region == Region::kCopies;
     EXPECT_EQ(ParseFormal(ToString(of_block)).has_value(), legal) << ToString(of_block);
     if (legal) {
       EXPECT_EQ(ParseFormal(ToString(of_block)), of_block);
@@ -22,6 +22,7 @@ TEST(FormalTest, TextSaysRegionAndBlock) {
   EXPECT_EQ(ToString({Region::kGradOutput, ""}), "grad_output");
   EXPECT_EQ(ToString({Region::kGrads, "head"}), "grads:head");
   EXPECT_EQ(ParseFormal("states:a:b"), (Formal{Region::kStates, "a:b"}));
+  EXPECT_EQ(ParseFormal("copies:embedding"), (Formal{Region::kCopies, "embedding"}));
   EXPECT_EQ(ParseFormal("frame:shared"), (Formal{Region::kFrame, kSharedFrame}));
   EXPECT_EQ(ParseFormal("grad_input:shared"), (Formal{Region::kGradInput, kSharedFrame}));
 }

@@ -38,8 +38,10 @@ absl::StatusOr<LayoutCost> CostOf(const Graph& model, const ModelDims& dims,
     for (const HeldBlock& held : rank_class.blocks) {
       if (!held.owner) continue;
       for (const ParamEntry& entry : plan.blocks[static_cast<size_t>(held.block)].entries) {
+        Sharding whole = entry.sharding;  // as forward reads it
+        whole.storage = AxisList();
         cost.parameter_bytes +=
-            LocalElements(entry.type, entry.sharding, plan.mesh) * SizeOf(entry.type.dtype);
+            LocalElements(entry.type, whole, plan.mesh) * SizeOf(entry.type.dtype);
       }
     }
   }

@@ -31,12 +31,15 @@ std::vector<CollectiveEntry> Collect(const Graph& graph, const Wanted& wanted) {
 
 std::vector<CollectiveEntry> CollectivesOf(const Graph& local, Phase phase, int layer) {
   return Collect(local, [&](const Node& node) {
-    return node.phase == phase && (phase == Phase::kUpdate || node.layer == layer);
+    const bool once = phase == Phase::kPrepare || phase == Phase::kUpdate;
+    return node.phase == phase && (once || node.layer == layer);
   });
 }
 
 std::vector<CollectiveEntry> CollectivesOfPasses(const Graph& local) {
-  return Collect(local, [](const Node& node) { return node.phase != Phase::kUpdate; });
+  return Collect(local, [](const Node& node) {
+    return node.phase == Phase::kForward || node.phase == Phase::kBackward;
+  });
 }
 
 std::string RowOf(absl::string_view kind, absl::string_view group, int64_t bytes) {

@@ -100,6 +100,17 @@ class Formulas {
     return table;
   }
 
+  // Parameters stored in pieces are gathered, the tied table for the head again.
+  CollectiveTable Prepare() const {
+    CollectiveTable table;
+    if (!Stored()) return table;
+    for (const ParamSize& param : Params()) {
+      const bool twice = c_.tied && param.name == "word";
+      table[RowOf("all-gather", "dp", param.local * kF32)] += twice ? 2 : 1;
+    }
+    return table;
+  }
+
   CollectiveTable Update() const {
     CollectiveTable table;
     const std::vector<ParamSize> params = Params();
@@ -139,7 +150,6 @@ class Formulas {
     const int64_t piece = (param.local + c_.dp - 1) / c_.dp * kF32;
     ++(*table)[RowOf("reduce-scatter", "dp", bytes)];
     if (!shared.empty()) ++(*table)[RowOf("all-reduce", shared, piece)];
-    ++(*table)[RowOf("all-gather", "dp", bytes)];
   }
 
   std::vector<ParamSize> Params() const {
@@ -218,6 +228,7 @@ TEST_P(CollectivesTest, AreThoseOfTheFormulas) {
     }
     EXPECT_EQ(TableOf(CollectivesOf(local, phase, head)), formulas.Head(phase));
   }
+  EXPECT_EQ(TableOf(CollectivesOf(local, Phase::kPrepare, kNoLayer)), formulas.Prepare());
   EXPECT_EQ(TableOf(CollectivesOf(local, Phase::kUpdate, kNoLayer)), formulas.Update());
 }
 

@@ -221,8 +221,10 @@ Values RunOnce(const Graph& local) {
       eval.SetZero(input.value);
     }
   }
+  const Phase prepare[] = {Phase::kPrepare};
   const Phase passes[] = {Phase::kForward, Phase::kBackward};
   const Phase update[] = {Phase::kUpdate};
+  eval.Run(prepare, 0);
   eval.Run(passes, 0);
   eval.Assign(passes);
   eval.Run(update, 0);

@@ -141,9 +141,11 @@ TEST(ReadingTest, CollectivesSharedBetweenForwardAndBackward) {
 
 TEST(ReadingTest, NormsSquareReadsTheOwedGradientUnderZero) {
   const Graph local = LocalGraph(TinyGpt(), ConfigOf(1, 2, false, 1));
-  EXPECT_EQ(
-      KindsOf(CollectivesOf(local, Phase::kUpdate, kNoLayer)),
-      (CollectiveTable{{"reduce-scatter dp", 36}, {"all-gather dp", 36}, {"all-reduce dp", 2}}));
+  EXPECT_EQ(KindsOf(CollectivesOf(local, Phase::kUpdate, kNoLayer)),
+            (CollectiveTable{{"reduce-scatter dp", 36}, {"all-reduce dp", 2}}));
+  // The tied table is gathered for the embedding and for the head.
+  EXPECT_EQ(KindsOf(CollectivesOf(local, Phase::kPrepare, kNoLayer)),
+            (CollectiveTable{{"all-gather dp", 37}}));
 }
 
 TEST(ReadingTest, ZeroByTensorDim) {
@@ -151,9 +153,11 @@ TEST(ReadingTest, ZeroByTensorDim) {
   model.batch = 6;
   // 3 divides no dim of any parameter but the mlp's.
   const Graph local = LocalGraph(model, ConfigOf(1, 3, false, 1));
-  EXPECT_EQ(
-      KindsOf(CollectivesOf(local, Phase::kUpdate, kNoLayer)),
-      (CollectiveTable{{"reduce-scatter dp", 36}, {"all-gather dp", 36}, {"all-reduce dp", 2}}));
+  EXPECT_EQ(KindsOf(CollectivesOf(local, Phase::kUpdate, kNoLayer)),
+            (CollectiveTable{{"reduce-scatter dp", 36}, {"all-reduce dp", 2}}));
+  // The tied table is gathered for the embedding and for the head.
+  EXPECT_EQ(KindsOf(CollectivesOf(local, Phase::kPrepare, kNoLayer)),
+            (CollectiveTable{{"all-gather dp", 37}}));
 }
 
 TEST(ReadingTest, NestedAdds) {

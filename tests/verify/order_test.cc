@@ -2,6 +2,7 @@
 
 #include "graph/verify/order/order.h"
 
+#include <algorithm>
 #include <functional>
 #include <iostream>
 #include <set>
@@ -133,7 +134,9 @@ void PutTransientsAtZero(Plan* plan) {
 // The first two micro-batches of a stage have one frame.
 void ShareAFrame(Plan* plan) {
   std::vector<Action>& actions = ActionsOf(plan, 0);
-  const int64_t frame = actions[0].frame;
+  const auto first = std::find_if(actions.begin(), actions.end(),
+                                  [](const Action& action) { return action.frame >= 0; });
+  const int64_t frame = first->frame;
   for (Action& action : actions) {
     const bool moved = action.ref.chunk == 0 && action.ref.micro_batch == 1;
     if (moved && action.frame >= 0) action.frame = frame;

@@ -39,14 +39,12 @@ std::string NameOf(const HeldBlock& held, const ParamEntry& entry) {
 // What must stand in the arena after the update.
 class ParameterCheck {
  public:
-  ParameterCheck(const Plan& plan, ClassCalls* calls, Diagnostics* findings)
-      : plan_(plan), calls_(*calls), findings_(*findings) {}
+  ParameterCheck(ClassCalls* calls, Diagnostics* findings) : calls_(*calls), findings_(*findings) {}
 
   // `holders`: the classes that hold it; `mean`: address of its mean gradient, or -1.
   void Check(const HeldBlock& held, const ParamEntry& entry, const std::vector<int>& holders,
              int64_t mean) {
     name_ = NameOf(held, entry);
-    state_storage_ = entry.state_sharding.storage;
     const PlacedValue* param =
         Require("value", held.param_base + entry.param_offset, entry.type, entry.sharding);
     Require("first moment", held.state_base + entry.m_offset, entry.type, entry.state_sharding);
@@ -91,14 +89,7 @@ class ParameterCheck {
                              const Sharding& sharding) {
     const PlacedValue* value = calls_.arena().At(address);
     if (value == nullptr || value->by == nullptr) {
-      const AxisList& storage = state_storage_;
-      Add("placement_v10",
-          absl::StrCat(
-              "the update does not write its ", what,
-              storage.empty() || sharding.storage == storage
-                  ? ""
-                  : absl::StrCat(": an all_gather over ", plan_.mesh.GroupName(storage.AsSet()),
-                                 " of the pieces that its ranks have updated is missing")));
+      Add("placement_v10", absl::StrCat("the update does not write its ", what));
       return nullptr;
     }
     const std::string mismatch = calls_.Mismatch(*value, type, sharding);
@@ -108,11 +99,9 @@ class ParameterCheck {
     return nullptr;
   }
 
-  const Plan& plan_;
   ClassCalls& calls_;
   Diagnostics& findings_;
   std::string name_;
-  AxisList state_storage_;
 };
 
 uint64_t KeyOf(TransferKind kind, int chunk, int64_t micro_batch) {
@@ -290,7 +279,7 @@ BlockHolders FindHolders(const Plan& plan) {
 
 void CheckParameters(const Plan& plan, const PlanClass& rank_class, const BlockHolders& holders,
                      ClassCalls* calls, Diagnostics* findings) {
-  ParameterCheck check(plan, calls, findings);
+  ParameterCheck check(calls, findings);
   ForEachParam(plan, rank_class, [&](const HeldBlock& held, const ParamEntry& entry) {
     if (!IsTrained(entry.init)) return check.CheckKept(held, entry);
     if (entry.mean_base.region != Region::kGrads) return;

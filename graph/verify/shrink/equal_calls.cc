@@ -118,7 +118,8 @@ bool EqualCalls::IsBoundAlike(int layer, size_t list, size_t call, size_t formal
            now.offset - BlockBase(*mine, kind.region) ==
                before.offset - BlockBase(*theirs, kind.region);
   }
-  const bool steps = kind.region == Region::kNorm || kind.region == Region::kCopies ||
+  const bool steps = kind.region == Region::kNorm ||
+                     (kind.region == Region::kCopies && kind.block.empty()) ||
                      (kind.region == Region::kFrame && kind.block != kSharedFrame);
   if (!steps) return Same(now, before);
   return now.base == before.base &&

@@ -59,6 +59,16 @@ class Homes {
         const ShardedGraph& made)
       : source_(source), strategy_(strategy), uses_(uses), made_(made) {}
 
+  // The rule "home" of a graph input. A parameter whose states are stored in pieces is so itself,
+  // over the axes that do not cut it anyway.
+  Sharding OfInput(const GraphInput& input) const {
+    Sharding home = strategy_.Seed(source_.type(input.value), NamesOf(source_, input.value));
+    if (!strategy_.Stores(source_, input)) return home;
+    const AxisSet pieces = strategy_.StorageOf(source_.value(input.value).name) - home.UsedAxes();
+    for (AxisId axis : pieces) home.storage.push_back(axis);
+    return home;
+  }
+
   // The shardings a node's results are brought to.
   std::vector<Sharding> TargetsOf(const Node& node, const std::vector<Sharding>& produced) const {
     std::vector<Sharding> targets;
@@ -170,9 +180,8 @@ class Sharder {
 
   absl::StatusOr<Sharded> Run() {
     MGC_RETURN_IF_ERROR(CheckRows(source_, strategy_, mesh_).ToStatus());
-    for (const GraphInput& input : source_.inputs()) {  // the rule "home"
-      made_.SetHome(input.value,
-                    strategy_.Seed(source_.type(input.value), NamesOf(source_, input.value)));
+    for (const GraphInput& input : source_.inputs()) {
+      made_.SetHome(input.value, homes_.OfInput(input));
     }
     for (const Node& node : source_.nodes()) {
       MGC_RETURN_IF_ERROR(Annotate(Visit(node), source_.LocText(node.loc)));
@@ -187,7 +196,22 @@ class Sharder {
  private:
   const Sharding& Home(ValueId old) const { return made_.Home(old); }
 
+  // The rule "home": forward and backward read a whole copy of what is stored in pieces, which the
+  // layer makes when the step begins.
   absl::Status Visit(const Node& node) {
+    std::vector<std::pair<ValueId, ValueId>> stored;  // old values with what stands for them
+    const bool reads_whole = node.phase == Phase::kForward || node.phase == Phase::kBackward;
+    for (ValueId id : node.inputs) {
+      if (!reads_whole || Home(id).storage.empty()) continue;
+      stored.emplace_back(id, made_.Mapped(id));
+      made_.MapToCopy(id, node);
+    }
+    const absl::Status visited = VisitReading(node);
+    for (const auto& [id, pieces] : stored) made_.Map(id, pieces);
+    return visited;
+  }
+
+  absl::Status VisitReading(const Node& node) {
     const OpDef& op = *node.op;
     if (op.Has(OpRole::kCollect)) return VisitCollect(node);
     if (op.Has(OpRole::kReshard)) return VisitSharding(node);
@@ -321,25 +345,13 @@ class Sharder {
       MGC_ASSIGN_OR_RETURN(target, PinnedSharding(node.attrs.Text("sharding"), source_.type(result),
                                                   strategy_, mesh_));
     } else if (const ValueId param = source_.value(result).primal; param != kNone) {
-      target = StateSharding(param, Home(node.inputs[0]).sum);
+      target = Home(param);
+      for (ValueId state : uses_.StatesOf(param)) made_.SetHome(state, target);
     } else if (const ValueId assigned = uses_.AssignedTo(result); assigned != kNone) {
       target = Home(assigned);
     }
     made_.Resolve(result, made_.Mapped(node.inputs[0]), target, node);
     return absl::OkStatus();
-  }
-
-  // Optimizer state: as the parameter, stored in pieces over the data axes its gradient is owed on
-  // and that do not cut it anyway. A scalar has no pieces.
-  Sharding StateSharding(ValueId param, AxisSet owed) {
-    Sharding sharding = Home(param);
-    AxisSet pieces;
-    if (source_.type(param).ndim() > 0) {
-      pieces = (strategy_.StorageOf(source_.value(param).name) & owed) - sharding.UsedAxes();
-    }
-    for (AxisId axis : pieces) sharding.storage.push_back(axis);
-    for (ValueId state : uses_.StatesOf(param)) made_.SetHome(state, sharding);
-    return sharding;
   }
 
   // Appends a node whose operands are converted and settles its results.

@@ -38,10 +38,10 @@ TEST_F(ShardTest, ChangesSayWhatReportsCallThem) {
     labels.push_back(
         absl::StrCat(graph.value(node.outputs[0]).name, " ", node.attrs.Text("label")));
   }
-  EXPECT_EQ(labels, (Lines{"z g", "loss/sum.next.to loss", "tokens/sum.next.to loss",
-                           "loss_and_tokens.resolved loss", "w/grad.resolved gradient",
-                           "w/grad.square.to norm", "grad_squares.resolved norm", "w.to parameter",
-                           "w.next parameter"}));
+  EXPECT_EQ(labels,
+            (Lines{"w.to parameter", "z g", "loss/sum.next.to loss", "tokens/sum.next.to loss",
+                   "loss_and_tokens.resolved loss", "w/grad.resolved gradient",
+                   "w/grad.square.to norm", "grad_squares.resolved norm", "w.next parameter"}));
 }
 
 TEST_F(ShardTest, OwedSumsArePaidWhereTheyAreMade) {

@@ -63,6 +63,15 @@ void ShardedGraph::SetHome(ValueId old, Sharding sharding) {
   rewriter_.builder().SetSharding(rewriter_.Mapped(old), std::move(sharding));
 }
 
+void ShardedGraph::MapToCopy(ValueId old, const Node& reader) {
+  Node place = reader;
+  place.phase = Phase::kPrepare;
+  place.origin = absl::StrCat("copy of ", source_.value(old).name);
+  Sharding whole = Home(old);
+  whole.storage = AxisList();
+  rewriter_.Map(old, Convert(Mapped(old), whole, place));
+}
+
 ValueId ShardedGraph::Convert(ValueId value, const Sharding& target, const Node& place) {
   const Graph& graph = rewriter_.builder().graph();
   if (graph.sharding(value) == target) return value;
@@ -149,6 +158,7 @@ std::string ShardedGraph::LabelOf(ValueId value, const Sharding& target, const N
   if (place.phase == Phase::kUpdate) {
     return labels_[static_cast<size_t>(source_.value(place.outputs[0]).producer)];
   }
+  if (place.phase == Phase::kPrepare) return "parameter";
   const Graph& graph = rewriter_.builder().graph();
   const Value& changed = graph.value(value);
   const AxisSet before = changed.sharding->UsedAxes();

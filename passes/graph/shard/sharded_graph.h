@@ -26,6 +26,10 @@ class ShardedGraph {
   void SetHome(ValueId old, Sharding sharding);
   // The new value; kNone while there is none.
   ValueId Mapped(ValueId old) const { return rewriter_.Mapped(old); }
+  void Map(ValueId old, ValueId now) { rewriter_.Map(old, now); }
+  // Lets a whole copy stand for a value stored in pieces. The layer of `reader` makes it once, when
+  // the step begins.
+  void MapToCopy(ValueId old, const Node& reader);
 
   // A new value in another sharding: a `reshard` node beside `place`, one for all readers of its
   // phase and layer.
@@ -60,7 +64,8 @@ class ShardedGraph {
   // What reports call a change of sharding that `place` asks for. In the model: f and g of the
   // Megatron-LM paper, with sequence parallelism their reduce-scatter/all-gather pairs, the keys
   // and values of context parallelism, the small reductions over a cut dim that is no product's
-  // (the vocabulary of a loss), and the loss. In the update: what is reduced or gathered.
+  // (the vocabulary of a loss), and the loss. Of what runs once a step: what is reduced or
+  // gathered.
   std::string LabelOf(ValueId value, const Sharding& target, const Node& place) const;
 
   const Graph& source_;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
+#include "graph/ir/step_names.h"
 #include "passes/config/rank_groups.h"
 #include "passes/config/strategy_text.h"
 
@@ -178,6 +179,12 @@ const StorageRow* Strategy::StorageRowOf(absl::string_view parameter) const {
 AxisSet Strategy::StorageOf(absl::string_view parameter) const {
   const StorageRow* row = StorageRowOf(parameter);
   return row == nullptr ? AxisSet() : row->axes;
+}
+
+bool Strategy::Stores(const Graph& graph, const GraphInput& input) const {
+  const Value& value = graph.value(input.value);
+  return input.kind == InputKind::kParam && IsTrained(input.attrs) && value.type.ndim() > 0 &&
+         !StorageOf(value.name).empty();
 }
 
 GatherTaken Strategy::TakenGather(absl::string_view dim) const {

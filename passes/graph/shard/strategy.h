@@ -84,6 +84,8 @@ struct Strategy {
   bool Allows(const Dim& dim, const AxisList& axes, const Mesh& mesh) const;
   bool Allows(const TensorType& type, const Sharding& sharding, const Mesh& mesh) const;
   AxisSet StorageOf(absl::string_view parameter) const;
+  // Whether an input of a graph is a parameter that is stored so: it is trained and no scalar.
+  bool Stores(const Graph& graph, const GraphInput& input) const;
   // The row that says so; null: none does.
   const StorageRow* StorageRowOf(absl::string_view parameter) const;
   GatherTaken TakenGather(absl::string_view dim) const;

@@ -149,7 +149,7 @@ bool ValueUses::MayPushInto(const Node& node, ValueId id, AxisId axis,
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const ValueId other = node.inputs[i];
     if (other == id && !CarriesOwed(node, static_cast<int>(i))) return false;
-    if (IsWeight(other) && WeightAt(other, known).UsedAxes().Contains(axis)) return false;
+    if (IsWeight(other) && WeightAt(other, known).SplitAxes().Contains(axis)) return false;
   }
   return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId result) {
     return gradient_of_[Index(result)] != kNone || MayPush(result, axis, known);

@@ -54,13 +54,13 @@ ClassStager::ClassStager(const ValuePlaces& places, const PartNodes& nodes,
   for (const int stage : stages_) {
     for (int layer : LayersOf(Content(stage))) held_.insert(layer);
   }
-  for (const int layer : held_) {
-    copy_base_[layer] = copy_bytes_;
-    copy_bytes_ += places.copy_bytes(layer);
-  }
   context_.places = &places;
   context_.stages = &placement.places;
   context_.holds = [this](int layer) { return held_.count(layer) > 0; };
+  for (const int layer : held_) {
+    copy_base_[BlockOfLayer(layer, parts_.graph().num_layers())] = copy_bytes_;
+    copy_bytes_ += places.copy_bytes(layer, context_.holds);
+  }
 }
 
 std::vector<StagedChunk> ClassStager::Chunks() {
@@ -182,7 +182,10 @@ void ClassStager::AddLayer(int layer, bool first, bool last, StagedChunk* chunk)
   bind(CallOf({Phase::kForward, 0, layer}), false);
   if (HasBackward()) bind(CallOf({Phase::kBackward, 0, layer}), true);
   const Part prepare{Phase::kPrepare, 0, layer};
-  if (nodes_.count(prepare) > 0) chunk->prepare.push_back(CallOf(prepare));
+  if (nodes_.count(prepare) > 0) {
+    const std::vector<NodeId> made = MadeOf(nodes_.at(prepare));
+    if (!made.empty()) chunk->prepare.push_back(MakeCall(prepare, made));
+  }
   const Part reduce{Phase::kUpdate, kReducePart, layer};
   if (nodes_.count(reduce) > 0) chunk->reduce.push_back(CallOf(reduce));
 }
@@ -205,6 +208,24 @@ void ClassStager::AddRelay(int stage, Phase phase, std::vector<StagedCall>* call
   calls->push_back(std::move(call));
 }
 
+// Of a layer's copies those that no layer of the class before it makes, with what they are made of.
+std::vector<NodeId> ClassStager::MadeOf(const std::vector<NodeId>& nodes) const {
+  const Graph& graph = parts_.graph();
+  std::set<ValueId> wanted;
+  std::vector<NodeId> made;
+  for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) {
+    const Node& node = graph.node(*id);
+    const ValueId result = node.outputs[0];
+    const bool is_copy = places_.PlaceOf(result, node.layer).formal.region == Region::kCopies;
+    const bool is_first = places_.FirstCopy(result, context_.holds) == result;
+    if (!(is_copy && is_first) && wanted.count(result) == 0) continue;
+    wanted.insert(node.inputs.begin(), node.inputs.end());
+    made.push_back(*id);
+  }
+  std::reverse(made.begin(), made.end());
+  return made;
+}
+
 bool ClassStager::HasBackward() const {
   return std::any_of(nodes_.begin(), nodes_.end(),
                      [](const auto& entry) { return entry.first.phase == Phase::kBackward; });
@@ -225,7 +246,10 @@ StagedCall ClassStager::MakeCall(const Part& part, const std::vector<NodeId>& no
     if (formals[f].region == Region::kNorm) {
       call.bindings[f].offset = places_.NormBase(part.layer);
     } else if (formals[f].region == Region::kCopies) {
-      call.bindings[f].offset = copy_base_.at(part.layer);
+      const std::string& block = formals[f].block;
+      const int num_layers = parts_.graph().num_layers();
+      call.bindings[f].offset =
+          copy_base_.at(block.empty() ? BlockOfLayer(part.layer, num_layers) : block);
     }
   }
   return call;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "graph/ir/graph.h"
@@ -50,6 +51,7 @@ class ClassStager {
   StagedChunk MakeChunk(int stage);
   void AddLayer(int layer, bool first, bool last, StagedChunk* chunk);
   void AddRelay(int stage, Phase phase, std::vector<StagedCall>* calls);
+  std::vector<NodeId> MadeOf(const std::vector<NodeId>& nodes) const;
   bool HasBackward() const;
   StagedCall CallOf(const Part& part);
   StagedCall MakeCall(const Part& part, const std::vector<NodeId>& nodes);
@@ -64,7 +66,7 @@ class ClassStager {
   const int64_t stream_bytes_;
   SegmentContext context_;
   std::set<int> held_;
-  std::map<int, int64_t> copy_base_;  // by layer
+  std::map<std::string, int64_t> copy_base_;  // by BlockOfLayer
   int64_t copy_bytes_ = 0;
 };
 

@@ -71,6 +71,13 @@ ValuePlace SlotTable::PlaceOf(ValueId id) {
       return {{made_here ? Region::kOutput : Region::kInput, ""}, 0};
     return {{made_here ? Region::kGradOutput : Region::kGradInput, ""}, 0};
   }
+  const ValueId copy = context_.places->FirstCopy(id, context_.holds);
+  if (copy != id) {
+    ValuePlace place = context_.places->PlaceOf(copy, part_.layer);
+    const int layer = graph_.node(graph_.value(copy).producer).layer;
+    if (layer != part_.layer) place.formal.block = BlockOfLayer(layer, graph_.num_layers());
+    return place;
+  }
   ValueId root = parts_.RootOf(id);
   auto it = stands_for_.find(root);
   if (it == stands_for_.end() && part_.phase == Phase::kUpdate) it = FindStandIn(root);

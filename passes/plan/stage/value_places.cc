@@ -22,6 +22,11 @@ std::string LayerKind(int layer, int num_layers) {
   return layer == num_layers ? "head" : "layer";
 }
 
+std::string BlockOfLayer(int layer, int num_layers) {
+  const bool is_end = layer == kEmbeddingLayer || layer == num_layers;
+  return is_end ? LayerKind(layer, num_layers) : absl::StrCat(layer);
+}
+
 ValuePlaces::ValuePlaces(const Parts& parts, const Crossings& crossings, const Bundles& bundles,
                          const SharedParams* shared, const ValuePlaces* trained)
     : parts_(parts),
@@ -37,6 +42,7 @@ ValuePlaces::ValuePlaces(const Parts& parts, const Crossings& crossings, const B
   for (const GraphInput& input : graph_.inputs()) {
     if (input.kind == InputKind::kScalar) PlaceGlobal(input.value);
   }
+  PlaceCopies();
   PlaceNodes();
 }
 
@@ -98,9 +104,8 @@ void ValuePlaces::PlaceNodes() {
   for (const Node& node : graph_.nodes()) {
     for (ValueId id : node.outputs) {
       if (parts_.RootOf(id) != id || !IsTransient(places_[Index(id)])) continue;
-      if (node.phase == Phase::kPrepare) {
-        PlaceCopy(node, id);
-      } else if (node.phase != Phase::kUpdate) {
+      if (node.phase == Phase::kPrepare) continue;
+      if (node.phase != Phase::kUpdate) {
         PlaceFrameValue(node, id);
       } else if (node.layer == kNoLayer) {
         PlaceGlobal(id);
@@ -115,16 +120,55 @@ void ValuePlaces::PlaceNodes() {
   }
 }
 
-// What forward or backward reads; what a copy is made of on the way dies with the segment.
-void ValuePlaces::PlaceCopy(const Node& node, ValueId id) {
+bool ValuePlaces::IsCopy(ValueId id) const {
+  const NodeId producer = graph_.value(id).producer;
+  if (producer == kNone || graph_.node(producer).phase != Phase::kPrepare) return false;
   const std::vector<NodeId>& users = parts_.users()[Index(id)];
-  const bool is_read = std::any_of(users.begin(), users.end(), [this](NodeId user) {
-    return graph_.node(user).phase != Phase::kPrepare;
-  });
-  if (!is_read) return;
-  int64_t& bytes = copy_bytes_[node.layer];
-  places_[Index(id)] = {{Region::kCopies, ""}, bytes};
-  bytes += RoomFor(graph_, id);
+  return std::any_of(users.begin(), users.end(),
+                     [this](NodeId user) { return graph_.node(user).phase != Phase::kPrepare; });
+}
+
+// The parameter that a copy has come from, by casts and collectives.
+ValueId ValuePlaces::MasterOf(ValueId copy) const {
+  while (graph_.value(copy).producer != kNone) {
+    copy = graph_.node(graph_.value(copy).producer).inputs[0];
+  }
+  return copy;
+}
+
+void ValuePlaces::FindCopies() {
+  for (const Node& node : graph_.nodes()) {
+    for (ValueId id : node.outputs) {
+      if (IsCopy(id)) copies_[MasterOf(id)].push_back(id);
+    }
+  }
+}
+
+ValueId ValuePlaces::FirstCopy(ValueId id, const std::function<bool(int layer)>& holds) const {
+  if (!IsCopy(id)) return id;
+  for (const ValueId other : copies_.at(MasterOf(id))) {
+    const bool alike =
+        graph_.type(other) == graph_.type(id) && graph_.sharding(other) == graph_.sharding(id);
+    if (alike && holds(graph_.node(graph_.value(other).producer).layer)) return other;
+  }
+  return id;
+}
+
+// What a copy is made of on the way dies with the segment.
+void ValuePlaces::PlaceCopies() {
+  FindCopies();
+  for (const bool of_several : {false, true}) {
+    for (const auto& [master, copies] : copies_) {
+      for (const ValueId id : copies) {
+        if (of_several != (copies.size() > 1)) continue;
+        const int layer = graph_.node(graph_.value(id).producer).layer;
+        int64_t& bytes = copy_bytes_[layer];
+        places_[Index(id)] = {{Region::kCopies, ""}, bytes};
+        bytes += RoomFor(graph_, id);
+      }
+    }
+    if (!of_several) own_copy_bytes_ = copy_bytes_;
+  }
 }
 
 // What other layers of the stage read is kept in the frame where no bundle has it, and what forward
@@ -154,8 +198,7 @@ ValuePlace ValuePlaces::PlaceOf(ValueId id, int layer) const {
   if (place.formal.region == Region::kNorm) place.offset -= NormBase(layer);
   const int home = grad_layer_[Index(root)];
   if (place.formal == Formal{Region::kGrads, ""} && home != layer) {
-    const bool is_end = home == kEmbeddingLayer || home == graph_.num_layers();
-    place.formal.block = is_end ? LayerKind(home, graph_.num_layers()) : absl::StrCat(home);
+    place.formal.block = BlockOfLayer(home, graph_.num_layers());
   }
   return place;
 }
@@ -164,9 +207,19 @@ ValuePlace ValuePlaces::PlaceInStage(ValueId id, int stage) const {
   return bundles_.PlaceIn(id, stage).value_or(places_[Index(id)]);
 }
 
-int64_t ValuePlaces::copy_bytes(int layer) const {
-  auto it = copy_bytes_.find(layer);
-  return it == copy_bytes_.end() ? 0 : it->second;
+int64_t ValuePlaces::copy_bytes(int layer, const std::function<bool(int layer)>& holds) const {
+  const auto bytes_in = [layer](const std::map<int, int64_t>& bytes) {
+    const auto it = bytes.find(layer);
+    return it == bytes.end() ? 0 : it->second;
+  };
+  for (const auto& [master, copies] : copies_) {
+    if (copies.size() == 1) continue;
+    for (const ValueId id : copies) {
+      const bool of_layer = graph_.node(graph_.value(id).producer).layer == layer;
+      if (of_layer && FirstCopy(id, holds) == id) return bytes_in(copy_bytes_);
+    }
+  }
+  return bytes_in(own_copy_bytes_);
 }
 
 int64_t ValuePlaces::frame_bytes(int layer) const {

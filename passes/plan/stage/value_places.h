@@ -4,6 +4,7 @@
 #ifndef MGC_PASSES_PLAN_STAGE_VALUE_PLACES_H_
 #define MGC_PASSES_PLAN_STAGE_VALUE_PLACES_H_
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -23,6 +24,9 @@ int64_t RoomFor(const Graph& graph, ValueId id);
 
 // `embedding`, `layer` or `head`.
 std::string LayerKind(int layer, int num_layers);
+// What a formal calls the memory of a layer that is not the call's: `embedding`, `head` or its
+// number.
+std::string BlockOfLayer(int layer, int num_layers);
 
 class ValuePlaces {
  public:
@@ -45,8 +49,12 @@ class ValuePlaces {
   // The layer whose blocks hold an accumulator or gradient.
   int GradLayer(ValueId root) const { return grad_layer_[Index(root)]; }
 
-  // Of the working copies that a layer reads.
-  int64_t copy_bytes(int layer) const;
+  // Of the working copies that a layer of a class makes. Those that other layers have as well lie
+  // behind its own; where they are not made, because of FirstCopy, they take no room.
+  int64_t copy_bytes(int layer, const std::function<bool(int layer)>& holds) const;
+  // Of the copies that layers have of one parameter, alike, the first whose layer is held; for all
+  // other values the value itself.
+  ValueId FirstCopy(ValueId id, const std::function<bool(int layer)>& holds) const;
   int64_t frame_bytes(int layer) const;
   // Place of a value that layers of several stages or of one stage read (Crossings::IsKept), seen
   // from a stage.
@@ -79,7 +87,10 @@ class ValuePlaces {
   void PlaceInputs(const ValuePlaces* trained);
   void PlaceStacks();
   void PlaceNodes();
-  void PlaceCopy(const Node& node, ValueId id);
+  void FindCopies();
+  void PlaceCopies();
+  ValueId MasterOf(ValueId copy) const;
+  bool IsCopy(ValueId id) const;
   void PlaceFrameValue(const Node& node, ValueId id);
   void PlaceGlobal(ValueId id);
 
@@ -91,7 +102,9 @@ class ValuePlaces {
   std::vector<ValuePlace> places_;    // by root; gradients of a layer's own, without its kind
   std::vector<int> grad_layer_;       // by root
   std::map<std::pair<int, std::string>, BlockBytes> blocks_;
+  std::map<ValueId, std::vector<ValueId>> copies_;  // by master, in program order
   std::map<int, int64_t> copy_bytes_;
+  std::map<int, int64_t> own_copy_bytes_;
   std::map<int, int64_t> frame_bytes_;
   std::map<int, int64_t> shared_frame_bytes_;  // by stage
   std::map<int, int64_t> norm_base_;

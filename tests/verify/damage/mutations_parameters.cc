@@ -71,8 +71,8 @@ bool DecayOfEntry(Plan* plan, Dice* dice, std::string* what) {
 
 bool StateSharding(Plan* plan, Dice* dice, std::string* what) {
   ParamEntry* entry = PickEntry(plan, dice, what);
-  if (entry == nullptr || entry->sharding == entry->state_sharding) return false;
-  entry->state_sharding = entry->sharding;
+  if (entry == nullptr || entry->state_sharding.storage.empty()) return false;
+  entry->state_sharding.storage = AxisList();
   return true;
 }
 
