@@ -7,19 +7,18 @@
 
 namespace mgc {
 
-void CallThreads::For(int64_t n, int64_t grain,
-                      absl::FunctionRef<void(int64_t begin, int64_t end)> body) {
-  const int64_t share = (n + width_ - 1) / width_;
-  const int64_t chunk = (share + grain - 1) / grain * grain;
+void CallThreads::ForChunks(int64_t n, int64_t chunk,
+                            absl::FunctionRef<void(int64_t begin, int64_t end, int slot)> body) {
   std::atomic<int64_t> next{0};
-  const auto work = [&] {
+  const auto work = [&](int slot) {
     for (int64_t begin; (begin = next.fetch_add(chunk)) < n;) {
-      body(begin, std::min(begin + chunk, n));
+      body(begin, std::min(begin + chunk, n), slot);
     }
   };
+  const int64_t threads = std::min<int64_t>(width_, (n + chunk - 1) / chunk);
   std::vector<std::thread> helpers;
-  for (int64_t at = chunk; at < n; at += chunk) helpers.emplace_back(work);
-  work();
+  for (int slot = 1; slot < threads; ++slot) helpers.emplace_back(work, slot);
+  work(0);
   for (std::thread& helper : helpers) helper.join();
 }
 

@@ -1,5 +1,5 @@
-// For tests: a Parallel without a pool. Each call of For starts its own threads and joins them, so
-// that every range may run beside every other.
+// For tests: a Parallel without a pool. Each call starts its own threads and joins them, so that
+// every range may run beside every other.
 #ifndef MGC_KERNELS_TESTING_CALL_THREADS_H_
 #define MGC_KERNELS_TESTING_CALL_THREADS_H_
 
@@ -15,8 +15,8 @@ class CallThreads : public Parallel {
   explicit CallThreads(int width) : width_(width) {}
 
   int width() const override { return width_; }
-  void For(int64_t n, int64_t grain,
-           absl::FunctionRef<void(int64_t begin, int64_t end)> body) override;
+  void ForChunks(int64_t n, int64_t chunk,
+                 absl::FunctionRef<void(int64_t begin, int64_t end, int slot)> body) override;
 
  private:
   const int width_;

@@ -4,27 +4,17 @@
 // receives piece `piece[m]` of it. A piece is `room` long, the whole `whole`; only the last pieces
 // may stick out of the whole (a padded vocabulary, a flat tile cut for ZeRO): what sticks out is
 // dropped by a gather and zero after a scatter, as in reference evaluation (graph/eval/eval.h).
-//
-// Sums add the members' terms in the group's order, ascending by rank, element by element, so that
-// no split, offset or bucket changes a bit.
 
 #ifndef MGC_RUNTIME_LOAD_EXCHANGE_H_
 #define MGC_RUNTIME_LOAD_EXCHANGE_H_
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "graph/ir/collective.h"
 #include "graph/types/mesh.h"
 #include "graph/types/sharding.h"
 #include "graph/types/tensor_type.h"
-#include "kernels/kernel.h"
-#include "kernels/parallel.h"
 
 namespace mgc {
 
@@ -49,18 +39,6 @@ struct Exchange {
 // What `collective`, which leads from one sharding of a value to the other, moves.
 Exchange ExchangeOf(const Collective& collective, const TensorType& type, const Sharding& from,
                     const Sharding& to, const Mesh& mesh);
-
-// Runs it for a whole group: inputs and outputs are the members' tiles in the group's order. An
-// all-reduce may work in place; other outputs overlap no input. OK, or what kept it from finishing:
-// Unimplemented for a collective that is a rank's own affair (MakeLocalMove). Allocates nothing
-// unless it fails.
-absl::Status RunExchange(const Exchange& exchange, absl::Span<const char* const> inputs,
-                         absl::Span<char* const> outputs, Parallel& parallel);
-
-// The kernel of `shard_slice` or `lift` on one rank.
-absl::StatusOr<std::unique_ptr<Kernel>> MakeLocalMove(const TensorType& type, const Sharding& from,
-                                                      const Sharding& to, absl::string_view op,
-                                                      const Mesh& mesh, int64_t rank);
 
 }  // namespace mgc
 

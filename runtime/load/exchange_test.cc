@@ -1,5 +1,6 @@
 #include "runtime/load/exchange.h"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <string>
@@ -10,10 +11,33 @@
 #include "graph/eval/eval.h"
 #include "graph/types/bfloat16.h"
 #include "gtest/gtest.h"
+#include "runtime/load/local_move.h"
+#include "runtime/load/run_exchanges.h"
 #include "runtime/run/workers.h"
 
 namespace mgc {
 namespace {
+
+absl::Status RunOne(const Exchange& exchange, absl::Span<const char* const> inputs,
+                    absl::Span<char* const> outputs, Parallel& parallel) {
+  const TiledExchange tiled = {&exchange, inputs, outputs};
+  return RunExchanges({&tiled, 1}, parallel);
+}
+
+// Runs the ranges of a call one after the other, the last one first.
+class Backwards : public Parallel {
+ public:
+  int width() const override { return 4; }
+  void ForChunks(int64_t n, int64_t chunk,
+                 absl::FunctionRef<void(int64_t begin, int64_t end, int slot)> body) override {
+    for (int64_t begin = (n - 1) / chunk * chunk; begin >= 0; begin -= chunk) {
+      body(begin, std::min(begin + chunk, n), 0);
+      ++ranges;
+    }
+  }
+
+  int ranges = 0;
+};
 
 // One change of sharding of a value, as sharding texts.
 struct Case {
@@ -102,13 +126,46 @@ TEST_P(Exchanges, EqualReferenceEvaluation) {
         made.emplace_back(want[member].size() + 1, 77.0);
         outputs.push_back(reinterpret_cast<char*>(made.back().data()));
       }
-      ASSERT_TRUE(RunExchange(exchange, inputs, outputs, serial).ok());
+      ASSERT_TRUE(RunOne(exchange, inputs, outputs, serial).ok());
       for (size_t m = 0; m < group.size(); ++m) {
         EXPECT_EQ(made[m].back(), 77.0) << "written behind the tile";
         made[m].pop_back();
         EXPECT_EQ(made[m], want[group[m]]) << "rank " << group[m] << ", vocabulary " << vocab;
       }
     }
+  }
+}
+
+// Whole tiles of a size that is worth cutting, and one that ends within a unit.
+TEST_P(Exchanges, AnyCutGivesTheSameBits) {
+  for (int64_t vocab : {6000, 6007}) {
+    const Shardings s = MakeShardings(GetParam(), DType::kF32, vocab);
+    if (absl::StrContains(GetParam().op, "to_all") && vocab == 6007) continue;
+    const Exchange exchange =
+        ExchangeOf(*CollectiveBetween(s.from, s.to, GetParam().op), s.type, s.from, s.to, s.mesh);
+    const size_t in_size = static_cast<size_t>(LocalElements(s.type, s.from, s.mesh));
+    const size_t out_size = static_cast<size_t>(LocalElements(s.type, s.to, s.mesh));
+    const size_t members = exchange.piece.size();
+    std::mt19937 random(17);
+    std::vector<std::vector<float>> in(members, std::vector<float>(in_size));
+    for (auto& tile : in) {
+      for (float& x : tile) x = std::uniform_real_distribution<float>(-1, 1)(random);
+    }
+    const auto run = [&](Parallel& parallel) {
+      std::vector<std::vector<float>> out(members, std::vector<float>(out_size, 77));
+      std::vector<const char*> inputs;
+      std::vector<char*> outputs;
+      for (size_t m = 0; m < members; ++m) {
+        inputs.push_back(reinterpret_cast<const char*>(in[m].data()));
+        outputs.push_back(reinterpret_cast<char*>(out[m].data()));
+      }
+      EXPECT_TRUE(RunOne(exchange, inputs, outputs, parallel).ok());
+      return out;
+    };
+    SerialParallel serial;
+    Backwards backwards;
+    EXPECT_EQ(run(serial), run(backwards)) << "vocabulary " << vocab;
+    EXPECT_GT(backwards.ranges, 4);
   }
 }
 
@@ -184,7 +241,7 @@ TEST(ExchangeTest, SumsInPlaceInGroupOrder) {
     outputs.push_back(reinterpret_cast<char*>(tile.data()));
   }
   Workers workers(3, 3);
-  ASSERT_TRUE(RunExchange(exchange, inputs, outputs, workers).ok());
+  ASSERT_TRUE(RunOne(exchange, inputs, outputs, workers).ok());
   for (const auto& tile : tiles) EXPECT_EQ(tile, want);
 }
 
@@ -212,9 +269,38 @@ TEST(ExchangeTest, SumsOfBf16AreRoundedOnce) {
   sum.whole = sum.room = kElements;
   sum.piece.assign(kMembers, 0);
   Workers workers(kMembers, kMembers);
-  ASSERT_TRUE(RunExchange(sum, inputs, outputs, workers).ok());
+  ASSERT_TRUE(RunOne(sum, inputs, outputs, workers).ok());
   for (const auto& tile : tiles) {
     for (const Bfloat16 x : tile) ASSERT_EQ(ToFloat(x), 258.0f);
+  }
+}
+
+// What a collective moves is shared as a whole: operands too small to be cut go to several threads.
+TEST(ExchangeTest, ManySmallOperandsAreSharedToo) {
+  constexpr size_t kOperands = 64;
+  constexpr size_t kElements = 5000;
+  Exchange sum = SumOfTwo(DType::kF32);
+  sum.whole = sum.room = kElements;
+  std::vector<std::vector<float>> tiles;
+  for (size_t i = 0; i < 2 * kOperands; ++i) {
+    tiles.emplace_back(kElements, static_cast<float>(i));
+  }
+  std::vector<const char*> inputs;
+  std::vector<char*> outputs;
+  for (auto& tile : tiles) {
+    inputs.push_back(reinterpret_cast<const char*>(tile.data()));
+    outputs.push_back(reinterpret_cast<char*>(tile.data()));
+  }
+  std::vector<TiledExchange> exchanges;
+  for (size_t i = 0; i < kOperands; ++i) {
+    exchanges.push_back({&sum, {&inputs[2 * i], 2}, {&outputs[2 * i], 2}});
+  }
+  Backwards backwards;
+  ASSERT_TRUE(RunExchanges(exchanges, backwards).ok());
+  EXPECT_EQ(backwards.ranges, 16);  // four for each thread
+  for (size_t i = 0; i < 2 * kOperands; ++i) {
+    const std::vector<float> want(kElements, static_cast<float>(i / 2 * 4 + 1));
+    EXPECT_EQ(tiles[i], want) << i;
   }
 }
 
@@ -227,7 +313,7 @@ TEST(ExchangeTest, SumsIndicesAsIntegers) {
   const std::vector<char*> outputs = {reinterpret_cast<char*>(&sums[0]),
                                       reinterpret_cast<char*>(&sums[1])};
   SerialParallel serial;
-  ASSERT_TRUE(RunExchange(SumOfTwo(DType::kI64), inputs, outputs, serial).ok());
+  ASSERT_TRUE(RunOne(SumOfTwo(DType::kI64), inputs, outputs, serial).ok());
   EXPECT_EQ(sums[0], terms[0] + 1);
   EXPECT_EQ(sums[1], terms[0] + 1);
 }
@@ -238,13 +324,12 @@ TEST(ExchangeTest, RefusesAnUnknownElementTypeAndLocalMoves) {
   const std::vector<const char*> inputs(2, reinterpret_cast<const char*>(&tile));
   const std::vector<char*> outputs(2, reinterpret_cast<char*>(&tile));
   SerialParallel serial;
-  EXPECT_EQ(RunExchange(SumOfTwo(static_cast<DType>(200)), inputs, outputs, serial).code(),
+  EXPECT_EQ(RunOne(SumOfTwo(static_cast<DType>(200)), inputs, outputs, serial).code(),
             absl::StatusCode::kUnimplemented);
   for (CollectiveKind kind : {CollectiveKind::kSlice, CollectiveKind::kLift}) {
     Exchange exchange = SumOfTwo(DType::kF32);
     exchange.kind = kind;
-    EXPECT_EQ(RunExchange(exchange, inputs, outputs, serial).code(),
-              absl::StatusCode::kUnimplemented);
+    EXPECT_EQ(RunOne(exchange, inputs, outputs, serial).code(), absl::StatusCode::kUnimplemented);
   }
 }
 

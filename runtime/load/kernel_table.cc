@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/status.h"
-#include "runtime/load/exchange.h"
+#include "runtime/load/local_move.h"
 
 namespace mgc {
 namespace {
@@ -196,8 +196,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> KernelTable::Make(const Use& use, const 
 }
 
 absl::Status KernelTable::CheckWorkspace(const Kernel& kernel, const Segment& segment,
-                                         const Instr& instr) const {
+                                         const Instr& instr) {
   const int64_t asked = kernel.workspace_bytes(width_);
+  workspace_bytes_ = std::max(workspace_bytes_, asked);
   const int64_t bound = WorkspaceBound(segment, instr, mesh_);
   if (asked <= bound * width_) return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat(

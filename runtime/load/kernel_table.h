@@ -35,6 +35,8 @@ class KernelTable {
   // asks for more scratch than the op allows.
   absl::Status Refused() const;
 
+  // Scratch that serves each of the kernels found, for all of its threads.
+  int64_t workspace_bytes() const { return workspace_bytes_; }
   int64_t size() const { return static_cast<int64_t>(kernels_.size()); }
 
  private:
@@ -52,13 +54,13 @@ class KernelTable {
   absl::StatusOr<std::unique_ptr<Kernel>> Make(const Use& use, const Segment& segment,
                                                const Instr& instr, int layer,
                                                std::vector<DimPiece> pieces, int64_t rank) const;
-  absl::Status CheckWorkspace(const Kernel& kernel, const Segment& segment,
-                              const Instr& instr) const;
+  absl::Status CheckWorkspace(const Kernel& kernel, const Segment& segment, const Instr& instr);
 
   absl::flat_hash_map<std::string, KernelFactory> factories_;
   const Mesh& mesh_;
   const uint64_t seed_;
   const int width_;
+  int64_t workspace_bytes_ = 0;
   absl::flat_hash_map<const Instr*, std::unique_ptr<Use>> uses_;
   absl::flat_hash_map<std::string, std::unique_ptr<Kernel>> kernels_;  // null: refused
   std::set<std::string> refused_;

@@ -12,17 +12,20 @@
 namespace mgc {
 namespace {
 
-// Threads, and those of them that may work on one kernel. With a rank for every worker, threads
-// inside kernels would only be in each other's way.
+// Where every worker may have a rank of its own, few are idle at a time, and scratch for more of
+// them in every kernel would lie there unused.
+constexpr int kMostBesideRanks = 8;
+
 struct Threads {
   int workers;
-  int width;
+  int width;        // of them, that may work on one kernel
   int64_t kernels;  // that can run at the same time
 };
 
 Threads ThreadsFor(const Plan& plan, int workers) {
   const int64_t ranks = plan.mesh.world_size();
-  return {workers, ranks < workers ? workers : 1, std::min<int64_t>(ranks, workers)};
+  const int width = ranks < workers ? workers : std::min(workers, kMostBesideRanks);
+  return {workers, width, std::min<int64_t>(ranks, workers)};
 }
 
 // The most that a class states for a thread.
@@ -34,13 +37,12 @@ int64_t WorkspaceOf(const Plan& plan) {
   return most;
 }
 
-// Bytes of all ranks' arenas and workspaces together, as far as the numbers are believable;
-// LoadPlan checks them singly.
-int64_t MemoryOf(const Plan& plan, const Threads& threads) {
+// Bytes of all ranks' arenas and of a workspace for each kernel that can run at the same time, as
+// far as the numbers are believable; LoadPlan checks them singly.
+int64_t MemoryOf(const Plan& plan, int64_t workspace, const Threads& threads) {
   if (plan.classes.empty()) return 0;
   const int64_t ranks = plan.mesh.world_size() / static_cast<int64_t>(plan.classes.size());
-  double bytes = static_cast<double>(WorkspaceOf(plan)) * static_cast<double>(threads.width) *
-                 static_cast<double>(threads.kernels);
+  double bytes = static_cast<double>(workspace) * static_cast<double>(threads.kernels);
   for (const PlanClass& plan_class : plan.classes) {
     bytes += static_cast<double>(plan_class.memory.peak) * static_cast<double>(ranks);
   }
@@ -52,8 +54,8 @@ int64_t MemoryOf(const Plan& plan, const Threads& threads) {
 
 absl::Status CheckFits(const Plan& plan, int workers) {
   const Host host = ReadHost();
-  return CheckMemory(MemoryOf(plan, ThreadsFor(plan, workers > 0 ? workers : host.processors)),
-                     host);
+  const Threads threads = ThreadsFor(plan, workers > 0 ? workers : host.processors);
+  return CheckMemory(MemoryOf(plan, WorkspaceOf(plan), threads), host);
 }
 
 Executor::Executor(std::unique_ptr<LoadedPlan> loaded, int workers, int width)
@@ -73,9 +75,11 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Make(const Plan& plan,
                                                          const ExecutorOptions& options) {
   const Host host = ReadHost();
   const Threads threads = ThreadsFor(plan, options.workers > 0 ? options.workers : host.processors);
-  MGC_RETURN_IF_ERROR(CheckMemory(MemoryOf(plan, threads), host));
+  MGC_RETURN_IF_ERROR(CheckMemory(MemoryOf(plan, WorkspaceOf(plan), threads), host));
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<LoadedPlan> loaded,
                        LoadPlan(plan, options.kernels, options.seed, threads.width));
+  const int64_t workspace = loaded->kernels.workspace_bytes();
+  MGC_RETURN_IF_ERROR(CheckMemory(MemoryOf(plan, workspace, threads), host));
   std::unique_ptr<Executor> executor(
       new Executor(std::move(loaded), threads.workers, threads.width));
   MGC_RETURN_IF_ERROR(executor->workers_.status());
@@ -91,7 +95,7 @@ absl::Status Executor::Allocate(const ExecutorOptions& options) {
     arenas.push_back(arena.data());
     arenas_.push_back(std::move(arena));
   }
-  workspace_bytes_ = workers_.width() * WorkspaceOf(plan());
+  workspace_bytes_ = loaded_->kernels.workspace_bytes();
   std::vector<char*> workspaces;
   const int64_t kernels = ThreadsFor(plan(), workers_.size()).kernels;
   for (int64_t k = 0; k < kernels; ++k) {

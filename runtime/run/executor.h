@@ -1,7 +1,7 @@
 // Runs a plan on this machine: all ranks in one process, cooperatively, on a few workers.
 //
 // Create resolves and checks the plan, then allocates one arena per rank and, for each kernel that
-// can run at the same time, the workspace that the plan states; no step allocates. What is in the
+// can run at the same time, the scratch that kernels ask for; no step allocates. What is in the
 // arenas (parameters, gradients, scalars) is reached by the addresses the plan gives.
 
 #ifndef MGC_RUNTIME_RUN_EXECUTOR_H_
@@ -35,9 +35,10 @@ struct ExecutorOptions {
   absl::optional<uint64_t> shuffle;
 };
 
-// ResourceExhausted when the arenas of all ranks and the workspaces of `workers` (as in
-// ExecutorOptions) exceed this machine's memory. Believes the plan's numbers and needs no more than
-// these: a plan that is far too large need not be proved first.
+// ResourceExhausted when the arenas of all ranks and, for each kernel that `workers` (as in
+// ExecutorOptions) run at the same time, the scratch of one thread exceed this machine's memory.
+// Believes the plan's numbers and needs no more than these: a plan that is far too large need not
+// be proved first.
 absl::Status CheckFits(const Plan& plan, int workers);
 
 class Executor {
@@ -60,13 +61,14 @@ class Executor {
   const Plan& plan() const { return loaded_->plan; }
   bool has_eval() const;
   char* arena(int64_t rank) const { return arenas_[static_cast<size_t>(rank)].data(); }
-  Parallel& parallel() { return workers_; }
+  Workers& workers() { return workers_; }
+  const Workers& workers() const { return workers_; }
   int num_workers() const { return workers_.size(); }
 
   // Highest end address in use so far, of one rank and of the plan's class that is highest.
   int64_t MeasuredPeak(int64_t rank) const;
   int64_t MeasuredPeak() const;
-  // Scratch of one kernel: the plan's workspace for each thread that may work on it.
+  // Scratch of one kernel and all threads that may work on it: what the greediest one asks for.
   int64_t workspace_bytes() const { return workspace_bytes_; }
 
   // What has been recorded of a rank, the compute queue before the communication queue.

@@ -122,30 +122,32 @@ void StepMachine::RunCollective(Rank& rank, const CommItem& item) {
 // Runs the exchanges of a collective, one for each of its operands, for all members.
 absl::Status StepMachine::RunParts(Rank& rank, const CommItem& item) {
   const std::vector<int>& members = plan_.groups[item.group][rank.id];
-  std::vector<const char*>& inputs = comm_inputs_[rank.id];
-  std::vector<char*>& outputs = comm_outputs_[rank.id];
+  CommTiles& tiles = comm_tiles_[rank.id];
   const LoadedCall& call = (*rank.program->calls[item.action])[item.call];
   const LoadedExchange& exchange = call.segment->exchanges[item.exchange];
-  for (size_t part = 0; part < exchange.parts.size(); ++part) {
-    for (size_t m = 0; m < members.size(); ++m) {
-      Rank& member = ranks_[members[m]];
-      const CommItem& at = *member.Head();
-      const Action& action = *member.program->steps->actions[at.action].action;
-      const LoadedCall& own = (*member.program->calls[at.action])[at.call];
-      const LoadedInstr& instr = own.segment->instrs[own.segment->exchanges[at.exchange].instr];
-      const auto resolve = [&](const LoadedSlot& slot) {
-        const int64_t address = AddressOf(own.call->bindings[slot.formal], action) + slot.offset;
-        member.comm_high = std::max(member.comm_high, address + slot.bytes);
-        return member.arena + address;
-      };
-      inputs[m] = resolve(instr.inputs[part]);
-      outputs[m] = resolve(instr.outputs[part]);
+  for (size_t m = 0; m < members.size(); ++m) {
+    Rank& member = ranks_[members[m]];
+    const CommItem& at = *member.Head();
+    const Action& action = *member.program->steps->actions[at.action].action;
+    const LoadedCall& own = (*member.program->calls[at.action])[at.call];
+    const LoadedInstr& instr = own.segment->instrs[own.segment->exchanges[at.exchange].instr];
+    const auto resolve = [&](const LoadedSlot& slot) {
+      const int64_t address = AddressOf(own.call->bindings[slot.formal], action) + slot.offset;
+      member.comm_high = std::max(member.comm_high, address + slot.bytes);
+      return member.arena + address;
+    };
+    for (size_t part = 0; part < exchange.parts.size(); ++part) {
+      tiles.inputs[part * members.size() + m] = resolve(instr.inputs[part]);
+      tiles.outputs[part * members.size() + m] = resolve(instr.outputs[part]);
     }
-    MGC_RETURN_IF_ERROR(RunExchange(exchange.parts[part],
-                                    absl::MakeConstSpan(inputs.data(), members.size()),
-                                    absl::MakeConstSpan(outputs.data(), members.size()), workers_));
   }
-  return absl::OkStatus();
+  for (size_t part = 0; part < exchange.parts.size(); ++part) {
+    const size_t first = part * members.size();
+    tiles.exchanges[part] = {&exchange.parts[part],
+                             {&tiles.inputs[first], members.size()},
+                             {&tiles.outputs[first], members.size()}};
+  }
+  return RunExchanges({tiles.exchanges.data(), exchange.parts.size()}, workers_);
 }
 
 // The group stays where it is: nobody's queue goes on.

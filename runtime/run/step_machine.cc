@@ -49,13 +49,14 @@ StepMachine::StepMachine(const LoadedPlan& plan, Workers& workers, absl::Span<ch
     rank.compute_trace = TraceBuffer(trace_room);
     rank.comm_trace = TraceBuffer(trace_room);
   }
-  comm_inputs_.resize(ranks_.size());
-  comm_outputs_.resize(ranks_.size());
+  comm_tiles_.resize(ranks_.size());
   for (const std::vector<std::vector<int>>& groups : plan.groups) {
     for (size_t r = 0; r < groups.size(); ++r) {
-      const size_t members = std::max(groups[r].size(), comm_inputs_[r].size());
-      comm_inputs_[r].resize(members);
-      comm_outputs_[r].resize(members);
+      CommTiles& tiles = comm_tiles_[r];
+      const size_t most = std::max(groups[r].size() * plan.most_operands, tiles.inputs.size());
+      tiles.inputs.resize(most);
+      tiles.outputs.resize(most);
+      tiles.exchanges.resize(plan.most_operands);
     }
   }
   ready_compute_.reserve(ranks_.size());

@@ -26,6 +26,7 @@
 #include "absl/types/span.h"
 #include "runtime/data/feed.h"
 #include "runtime/load/load_plan.h"
+#include "runtime/load/run_exchanges.h"
 #include "runtime/run/rank.h"
 #include "runtime/run/workers.h"
 
@@ -96,13 +97,19 @@ class StepMachine : public TaskSource {
   void FinishItem(Rank& rank);
   Rank& PeerOf(const Rank& rank, const StepTransfer& transfer);
 
+  // Where the tiles of a collective lie: room for the most operands and a rank's largest group.
+  struct CommTiles {
+    std::vector<const char*> inputs;  // [operand][member]
+    std::vector<char*> outputs;
+    std::vector<TiledExchange> exchanges;
+  };
+
   const LoadedPlan& plan_;
   Workers& workers_;
   std::vector<char*> workspaces_;
   std::vector<Rank> ranks_;
-  std::vector<std::vector<const char*>> comm_inputs_;  // by initiating rank, for its largest group
-  std::vector<std::vector<char*>> comm_outputs_;
-  const int64_t rows_;  // of a micro-batch
+  std::vector<CommTiles> comm_tiles_;  // by initiating rank
+  const int64_t rows_;                 // of a micro-batch
   const bool tracing_;
   const bool shuffling_;
   StepInput input_;

@@ -13,12 +13,14 @@
 namespace mgc {
 namespace {
 
-constexpr auto kSpin = std::chrono::microseconds(5);
-constexpr int64_t kChunksPerThread = 4;  // so that ranges of unequal cost even out
+// To sleep and be woken takes tens of microseconds, to which the gaps between a kernel's blocks are
+// small. Who waits for a range has no rank it could run, so that it may wait awake for longer.
+constexpr auto kSpinForWork = std::chrono::microseconds(50);
+constexpr auto kSpinForRange = std::chrono::microseconds(200);
 
-// Whether `done` became true within the spinning time.
-bool SpinUntil(absl::FunctionRef<bool()> done) {
-  const auto end = std::chrono::steady_clock::now() + kSpin;
+// Whether `done` became true within `time`.
+bool SpinUntil(std::chrono::microseconds time, absl::FunctionRef<bool()> done) {
+  const auto end = std::chrono::steady_clock::now() + time;
   do {
     for (int i = 0; i < 16; ++i) {
       if (done()) return true;
@@ -32,14 +34,20 @@ bool SpinUntil(absl::FunctionRef<bool()> done) {
 
 }  // namespace
 
-// One call of For. It lives on the caller's stack; a helper's last touch of it is under the mutex.
+// A call that is split. It lives on the caller's stack; a helper's last touch of it is under the
+// mutex.
 struct Workers::Job {
-  absl::FunctionRef<void(int64_t begin, int64_t end)> body;
+  absl::FunctionRef<void(int64_t begin, int64_t end, int slot)> body;
   int64_t n;
   int64_t chunk;
   std::atomic<int64_t> next{0};
   std::atomic<int> helpers{0};  // changed under the mutex only
+  bool handed_out = false;      // of the caller
+  // Guarded by the mutex:
+  int slots = 1;  // given away; the first is the caller's
   Job* link = nullptr;
+
+  bool has_more() const { return next.load(std::memory_order_relaxed) < n; }
 };
 
 Workers::Workers(int size, int width)
@@ -83,59 +91,89 @@ void Workers::Run(TaskSource& source) {
 // Worker 0 returns when the source is over, the others when the workers are destroyed.
 void Workers::Work(int worker) {
   std::unique_lock<std::mutex> lock(mutex_);
+  idle_.fetch_add(1, std::memory_order_relaxed);
   while (worker == 0 ? source_ != nullptr : !stopping_) {
     const int task = source_ != nullptr ? source_->Next() : TaskSource::kIdle;
     if (task >= 0) {
       TaskSource& source = *source_;
-      lock.unlock();
-      source.Run(task, worker);
-      lock.lock();
+      Busy(lock, [&] { source.Run(task, worker); });
     } else if (task == TaskSource::kOver) {
       source_ = nullptr;
       posted_.fetch_add(1, std::memory_order_release);
       work_.notify_all();  // worker 0 may be asleep
-    } else if (Job* job = JoinJob(); job != nullptr) {
-      lock.unlock();
-      RunChunks(*job);
-      lock.lock();
+    } else if (int slot = 0; Job* job = JoinJob(&slot)) {
+      Busy(lock, [&] { RunChunks(*job, slot); });
       if (job->helpers.fetch_sub(1, std::memory_order_release) == 1) finished_.notify_all();
     } else {
       Idle(lock);
     }
   }
+  idle_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// Runs something without the mutex. Who has helped is idle again before the caller can know that
+// the help has ended, so that its next call is cut for both.
+void Workers::Busy(std::unique_lock<std::mutex>& lock, absl::FunctionRef<void()> work) {
+  idle_.fetch_sub(1, std::memory_order_relaxed);
+  lock.unlock();
+  work();
+  lock.lock();
+  idle_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Workers::Idle(std::unique_lock<std::mutex>& lock) {
   const uint64_t seen = posted_.load(std::memory_order_acquire);
   lock.unlock();
-  SpinUntil([&] { return posted_.load(std::memory_order_acquire) != seen; });
+  SpinUntil(kSpinForWork, [&] { return posted_.load(std::memory_order_acquire) != seen; });
   lock.lock();
-  if (posted_.load(std::memory_order_acquire) != seen) return;
-  ++sleeping_;
-  work_.wait(lock);
-  --sleeping_;
-}
-
-void Workers::RunChunks(Job& job) {
-  for (;;) {
-    const int64_t begin = job.next.fetch_add(job.chunk, std::memory_order_relaxed);
-    if (begin >= job.n) return;
-    job.body(begin, std::min(begin + job.chunk, job.n));
+  if (posted_.load(std::memory_order_acquire) == seen) {
+    ++sleeping_;
+    work_.wait(lock);
+    --sleeping_;
   }
 }
 
-Workers::Job* Workers::JoinJob() {
+int Workers::hands() const { return std::min(1 + idle_.load(std::memory_order_relaxed), width_); }
+
+void Workers::RunChunks(Job& job, int slot) {
+  for (;;) {
+    if (watch_) watch_(slot);
+    const int64_t begin = job.next.fetch_add(job.chunk, std::memory_order_relaxed);
+    if (begin >= job.n) return;
+    if (slot == 0) Share(job);
+    job.body(begin, std::min(begin + job.chunk, job.n), slot);
+  }
+}
+
+// Lets others take ranges of a call, if one of them is idle. Whoever becomes so later finds it.
+void Workers::Share(Job& job) {
+  if (job.handed_out || !job.has_more() || hands() == 1) return;
+  job.handed_out = true;
+  const int64_t left = job.n - job.next.load(std::memory_order_relaxed);
+  int64_t wake = std::min<int64_t>((left + job.chunk - 1) / job.chunk, width_ - 1);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    job.link = jobs_;
+    jobs_ = &job;
+    posted_.fetch_add(1, std::memory_order_release);
+    wake = std::min<int64_t>(wake, sleeping_);
+  }
+  for (int64_t i = 0; i < wake; ++i) work_.notify_one();
+}
+
+// A call whose ranges are to be taken, and a slot in it; null when there is none. Mutex held.
+Workers::Job* Workers::JoinJob(int* slot) {
   for (Job* job = jobs_; job != nullptr; job = job->link) {
-    if (job->next.load(std::memory_order_relaxed) < job->n) {
-      job->helpers.fetch_add(1, std::memory_order_relaxed);
-      return job;
-    }
+    if (!job->has_more() || job->slots == width_) continue;
+    job->helpers.fetch_add(1, std::memory_order_relaxed);
+    *slot = job->slots++;
+    return job;
   }
   return nullptr;
 }
 
 void Workers::Finish(Job& job) {
-  SpinUntil([&] { return job.helpers.load(std::memory_order_acquire) == 0; });
+  SpinUntil(kSpinForRange, [&] { return job.helpers.load(std::memory_order_acquire) == 0; });
   std::unique_lock<std::mutex> lock(mutex_);
   Job** link = &jobs_;
   while (*link != &job) link = &(*link)->link;
@@ -143,28 +181,16 @@ void Workers::Finish(Job& job) {
   finished_.wait(lock, [&] { return job.helpers.load(std::memory_order_acquire) == 0; });
 }
 
-void Workers::For(int64_t n, int64_t grain,
-                  absl::FunctionRef<void(int64_t begin, int64_t end)> body) {
+void Workers::ForChunks(int64_t n, int64_t chunk,
+                        absl::FunctionRef<void(int64_t begin, int64_t end, int slot)> body) {
   if (n <= 0) return;
-  const int64_t shares = kChunksPerThread * width_;
-  const int64_t share = (n + shares - 1) / shares;
-  const int64_t chunk = (std::max(share, grain) + grain - 1) / grain * grain;
-  if (width_ == 1 || chunk >= n) {
-    body(0, n);
+  if (width_ == 1) {
+    body(0, n, 0);
     return;
   }
   Job job{body, n, chunk};
-  int wake = 0;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    job.link = jobs_;
-    jobs_ = &job;
-    posted_.fetch_add(1, std::memory_order_release);
-    wake = static_cast<int>(std::min<int64_t>((n - 1) / chunk, sleeping_));
-  }
-  for (int i = 0; i < wake; ++i) work_.notify_one();
-  RunChunks(job);
-  Finish(job);
+  RunChunks(job, 0);
+  if (job.handed_out) Finish(job);
 }
 
 }  // namespace mgc

@@ -1,10 +1,14 @@
 // The threads that run all ranks of one process, and help inside each other's kernels.
 //
 // A worker asks a TaskSource for its next task (a rank's next stretch of instructions, a
-// collective); when there is none it helps a kernel that another worker has split with For; when
-// there is none of those either it spins for a few microseconds and sleeps. So many ranks on few
-// cores neither spin nor wait for each other's time slices, and few ranks on many cores still use
-// them all.
+// collective); when there is none it helps a kernel or a collective that another worker has handed
+// out; when there is none of those either it spins for some microseconds and sleeps.
+//
+// Work is handed out only when somebody is without any: a worker that runs a split call looks,
+// before each of its ranges, whether another is idle, and only then lets others take ranges too. So
+// a call is shared whenever a worker is idle, also one that becomes idle while the call runs; and
+// where all have ranks to run, a call costs what it would cost alone: no lock, no wake-up, and
+// fewer ranges.
 
 #ifndef MGC_RUNTIME_RUN_WORKERS_H_
 #define MGC_RUNTIME_RUN_WORKERS_H_
@@ -12,8 +16,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -39,7 +45,7 @@ class TaskSource {
 // `size` workers: the thread that calls Run, and size - 1 of its own. One Run at a time.
 class Workers : public Parallel {
  public:
-  // `width`: threads that may work on one kernel, at most `size`. Where the system gives fewer
+  // `width`: threads that may work on one call, at most `size`. Where the system gives fewer
   // threads, `status` says so; what runs is the same, on those there are.
   Workers(int size, int width);
   ~Workers() override;
@@ -57,31 +63,40 @@ class Workers : public Parallel {
   void Announce();
 
   int width() const override { return width_; }
+  int hands() const override;
   // May be called from a task, from any other thread, and from inside `body`.
-  void For(int64_t n, int64_t grain,
-           absl::FunctionRef<void(int64_t begin, int64_t end)> body) override;
+  void ForChunks(int64_t n, int64_t chunk,
+                 absl::FunctionRef<void(int64_t begin, int64_t end, int slot)> body) override;
+
+  // For tests: `watch` is called by every thread before it looks for its next range of a call,
+  // with its slot in that call. To be set while nothing runs.
+  void Watch(std::function<void(int slot)> watch) { watch_ = std::move(watch); }
 
  private:
   struct Job;
 
-  static void RunChunks(Job& job);
-  Job* JoinJob();
+  void RunChunks(Job& job, int slot);
+  void Share(Job& job);
+  Job* JoinJob(int* slot);
   void Work(int worker);
+  void Busy(std::unique_lock<std::mutex>& lock, absl::FunctionRef<void()> work);
   void Idle(std::unique_lock<std::mutex>& lock);
   void Finish(Job& job);
 
   const int size_;
   const int width_;
+  std::function<void(int slot)> watch_;
   std::mutex mutex_;
   std::condition_variable work_;      // something was posted
   std::condition_variable finished_;  // a helper left a job
   // Guarded by mutex_:
   TaskSource* source_ = nullptr;
-  Job* jobs_ = nullptr;  // posted jobs, linked
+  Job* jobs_ = nullptr;  // handed out, linked
   int sleeping_ = 0;     // workers waiting on work_
   bool stopping_ = false;
 
   std::atomic<uint64_t> posted_{0};  // how often something was posted
+  std::atomic<int> idle_{0};         // workers without work; changed under the mutex only
   std::vector<std::thread> threads_;
   absl::Status status_;
 };

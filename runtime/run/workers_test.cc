@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "runtime/run/testing/comes.h"
 
 namespace mgc {
 namespace {
@@ -92,6 +95,92 @@ TEST(WorkersTest, ForMayNestAndBeCalledFromOtherThreads) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(total, 3 * 16 * 32);
+}
+
+// Two tasks at the same time, each on a worker of its own.
+class Pair : public TaskSource {
+ public:
+  Pair(Workers& workers, std::function<void(int task)> body)
+      : workers_(workers), body_(std::move(body)) {}
+
+  int Next() override {
+    if (taken_ < 2) return taken_++;
+    return done_ == 2 ? kOver : kIdle;
+  }
+
+  void Run(int task, int /*worker*/) override {
+    body_(task);
+    std::lock_guard<std::mutex> lock(workers_.mutex());
+    ++done_;
+    workers_.Announce();
+  }
+
+ private:
+  Workers& workers_;
+  const std::function<void(int task)> body_;
+  int taken_ = 0;
+  int done_ = 0;
+};
+
+TEST(WorkersTest, AWorkerThatBecomesIdleJoinsACallThatRuns) {
+  Workers workers(2, 2);
+  std::atomic<bool> begun{false};
+  std::atomic<bool> helped{false};
+  Pair source(workers, [&](int task) {
+    if (task == 1) {
+      EXPECT_TRUE(Comes([&] { return begun.load(); }));
+      return;  // and finds nothing else to do
+    }
+    workers.ForChunks(4, 1, [&](int64_t begin, int64_t /*end*/, int slot) {
+      begun = true;
+      if (slot == 1) helped = true;
+      if (slot != 0) return;
+      // Nobody is idle before the first range, so that only a later look can find the helper.
+      if (begin == 0) {
+        EXPECT_TRUE(Comes([&] { return workers.hands() == 2; }));
+      } else if (begin > 1) {
+        EXPECT_TRUE(Comes([&] { return helped.load(); }));
+      }
+    });
+  });
+  workers.Run(source);
+  EXPECT_TRUE(helped);
+}
+
+TEST(WorkersTest, WhereAllHaveTasksACallStaysWithItsCaller) {
+  Workers workers(2, 2);
+  std::atomic<int> arrived{0};
+  std::atomic<int> finished{0};
+  std::atomic<int> ranges{0};
+  Pair source(workers, [&](int /*task*/) {
+    ++arrived;
+    EXPECT_TRUE(Comes([&] { return arrived == 2; }));
+    const std::thread::id caller = std::this_thread::get_id();
+    workers.ForChunks(100, 1, [&](int64_t /*begin*/, int64_t /*end*/, int slot) {
+      EXPECT_EQ(slot, 0);
+      EXPECT_EQ(std::this_thread::get_id(), caller);
+      EXPECT_EQ(workers.hands(), 1);
+      ++ranges;
+    });
+    ++finished;
+    EXPECT_TRUE(Comes([&] { return finished == 2; }));
+  });
+  workers.Run(source);
+  EXPECT_EQ(ranges, 200);
+}
+
+TEST(WorkersTest, NoMoreThanTheWidthWorkOnACall) {
+  Workers workers(4, 2);
+  ASSERT_TRUE(Comes([&] { return workers.hands() == 2; }));
+  std::vector<std::atomic<int>> busy(2);
+  std::atomic<int> total{0};
+  workers.ForChunks(1000, 1, [&](int64_t begin, int64_t end, int slot) {
+    ASSERT_LT(slot, 2);
+    EXPECT_EQ(busy[static_cast<size_t>(slot)].exchange(1), 0);
+    total += static_cast<int>(end - begin);
+    busy[static_cast<size_t>(slot)] = 0;
+  });
+  EXPECT_EQ(total, 1000);
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ void InitializeTile(const HeldParam& param, uint64_t seed, int64_t rank, Executo
   ForEachRun(param.entry.type, param.entry.sharding, executor.plan().mesh, rank,
              [&](int64_t at, int64_t whole, int64_t count) {
                if (init == "normal") {
-                 cpu::FillNormal(executor.parallel(), stream, cpu::IndexGrid::Run(whole, count),
+                 cpu::FillNormal(executor.workers(), stream, cpu::IndexGrid::Run(whole, count),
                                  param.entry.init.Real("std"), tile + at);
                } else {
                  std::fill(tile + at, tile + at + count, init == "ones" ? 1.0f : 0.0f);

@@ -17,9 +17,9 @@ namespace mgc::cpu {
 namespace {
 
 // Query rows of one task: few enough to occupy everyone, many enough to pay for packing the keys.
-int64_t QueryBlock(const AttentionShape& s, int width) {
+int64_t QueryBlock(const AttentionShape& s, int hands) {
   const int64_t heads = std::max<int64_t>(s.batch * s.heads, 1);
-  const int64_t blocks = (int64_t{4} * width + heads - 1) / heads;
+  const int64_t blocks = (int64_t{4} * hands + heads - 1) / heads;
   const int64_t rows = RoundUp((s.queries + blocks - 1) / blocks, kQueryTile);
   return std::max<int64_t>(rows, 4 * kQueryTile);
 }
@@ -41,7 +41,7 @@ void Attention(Parallel& parallel, const AttentionShape& s, const AttentionDropo
                const AttentionPositions& positions, const T* q, const T* k, const T* v, T* o,
                float* lse, float* workspace) {
   const DropoutRule rule = MakeDropoutRule(dropout.p, dropout.stream);
-  const int64_t block = QueryBlock(s, parallel.width());
+  const int64_t block = QueryBlock(s, parallel.hands());
   const int64_t blocks = (s.queries + block - 1) / block;
   const int64_t slot_floats = SlotFloats(s);
   ForEachTask(parallel, s.batch * s.heads * blocks, [&](int64_t task, int slot) {

@@ -25,7 +25,7 @@ constexpr int64_t kSumRows =
 constexpr int64_t kSumCols = 1536;
 constexpr int64_t kLargestMicroRows = 12;
 constexpr int64_t kLargestMicroCols = 32;
-constexpr int64_t kWorthSharing = int64_t{1} << 18;  // multiply-adds that pay for waking a thread
+constexpr int64_t kWorthSharing = int64_t{1} << 20;  // multiply-adds that pay for waking a thread
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t RoundUp(int64_t a, int64_t b) { return CeilDiv(a, b) * b; }
@@ -72,13 +72,13 @@ struct Tiling {
 };
 
 template <class T>
-Tiling ChooseTiling(const Isa<T>& isa, int64_t rows, int64_t cols, int width) {
+Tiling ChooseTiling(const Isa<T>& isa, int64_t rows, int64_t cols, int hands) {
   Tiling t;
   t.row_panels = CeilDiv(rows, isa.micro_rows);
   t.col_panels = CeilDiv(cols, isa.micro_cols);
   const int64_t blocks = CeilDiv(t.row_panels * isa.micro_rows, kBlockRows);
-  t.row_tasks = std::min(RoundUp(blocks, width), t.row_panels);
-  t.col_tasks = t.row_tasks >= width ? 1 : std::min(t.col_panels, CeilDiv(width, t.row_tasks));
+  t.row_tasks = std::min(RoundUp(blocks, hands), t.row_panels);
+  t.col_tasks = t.row_tasks >= hands ? 1 : std::min(t.col_panels, CeilDiv(hands, t.row_tasks));
   return t;
 }
 
@@ -138,10 +138,10 @@ template <class T>
 void MultiplyBlock(Parallel& parallel, const Product<T>& p, Range rows, Range cols, Range depth) {
   const Isa<T>& isa = p.isa;
   const GemmShape& s = p.shape;
-  const Tiling t = ChooseTiling(isa, rows.size, cols.size, parallel.width());
+  const Tiling t = ChooseTiling(isa, rows.size, cols.size, parallel.hands());
   const int64_t words = CeilDiv(depth.size, isa.per_word);
   const T* b = p.b + depth.begin * s.b.row + cols.begin * s.b.col;
-  parallel.For(t.col_panels, 4, [&](int64_t begin, int64_t end) {
+  parallel.For(t.col_panels, 1, [&](int64_t begin, int64_t end) {
     const int64_t first = begin * isa.micro_cols;
     const int64_t count = std::min(end * isa.micro_cols, cols.size) - first;
     isa.pack_b(b + first * s.b.col, s.b.col, s.b.row, count, depth.size,

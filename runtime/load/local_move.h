@@ -1,0 +1,26 @@
+// The collectives that are a rank's own affair: a piece taken of what it holds whole, and a whole
+// value that becomes a sum owed.
+
+#ifndef MGC_RUNTIME_LOAD_LOCAL_MOVE_H_
+#define MGC_RUNTIME_LOAD_LOCAL_MOVE_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "graph/types/mesh.h"
+#include "graph/types/sharding.h"
+#include "graph/types/tensor_type.h"
+#include "kernels/kernel.h"
+
+namespace mgc {
+
+// The kernel of `shard_slice` or `lift` on one rank. InvalidArgument for another op.
+absl::StatusOr<std::unique_ptr<Kernel>> MakeLocalMove(const TensorType& type, const Sharding& from,
+                                                      const Sharding& to, absl::string_view op,
+                                                      const Mesh& mesh, int64_t rank);
+
+}  // namespace mgc
+
+#endif  // MGC_RUNTIME_LOAD_LOCAL_MOVE_H_
