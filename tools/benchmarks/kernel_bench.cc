@@ -5,12 +5,16 @@
 // Products in bf16 are called as functions: `bf16/NAME` packs plain operands in every call,
 // `onednn_bf16/NAME` is oneDNN on operands packed before. With --benchmark_repetitions the fastest
 // is the time of `min` and the rate of `max`.
+//
+// `instructions/RANKS` are steps whose kernels do nothing: `ns_each` is what an instruction takes
+// of a thread, in the fastest step. Eight ranks also wait for each other, and make their sums.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -26,6 +30,7 @@
 #include "kernels/cpu/matmul/onednn_matmul.h"
 #include "runtime/load/kernel_table.h"
 #include "runtime/run/workers.h"
+#include "tools/benchmarks/instruction_cost.h"
 #include "tools/benchmarks/kernel_cases.h"
 #include "tools/benchmarks/products.h"
 
@@ -174,6 +179,25 @@ void BenchOneDnnBf16(benchmark::State& state, const StepProduct& product) {
   CountProduct(state, product);
 }
 
+// Steps of 64 micro-batches.
+void BenchInstructions(benchmark::State& state, int ranks, int workers) {
+  ParallelConfig parallel;
+  parallel.micro_batch_size = 1;
+  parallel.global_batch_size = 64;
+  parallel.world_size = ranks;
+  parallel.tp = parallel.pp = ranks == 8 ? 2 : 1;
+  const auto steps = EmptySteps::Create(parallel, workers);
+  if (!steps.ok()) return state.SkipWithError(steps.status().ToString().c_str());
+  double fastest = std::numeric_limits<double>::infinity();
+  for ([[maybe_unused]] auto _ : state) {
+    const auto ns = (*steps)->Step();
+    if (!ns.ok()) return state.SkipWithError(ns.status().ToString().c_str());
+    fastest = std::min(fastest, *ns);
+  }
+  state.counters["instructions"] = static_cast<double>((*steps)->instructions());
+  state.counters["ns_each"] = fastest;
+}
+
 double Least(const std::vector<double>& all) { return *std::min_element(all.begin(), all.end()); }
 double Greatest(const std::vector<double>& all) {
   return *std::max_element(all.begin(), all.end());
@@ -211,6 +235,10 @@ int Main() {
     Register("onednn_bf16/" + product.name,
              [product](benchmark::State& state) { BenchOneDnnBf16(state, product); });
   }
+  Register("instructions/one_rank",
+           [](benchmark::State& state) { BenchInstructions(state, 1, 1); });
+  Register("instructions/eight_ranks",
+           [](benchmark::State& state) { BenchInstructions(state, 8, Threads()); });
   benchmark::RunSpecifiedBenchmarks();
   return EXIT_SUCCESS;
 }
