@@ -11,6 +11,7 @@
 #include "kernels/cpu/simd/simd.h"
 
 #define MGC_SIMD_BODY "kernels/cpu/attention/attention_grad.inc"
+#define MGC_SIMD_WITH_BF16
 #include "kernels/cpu/simd/simd_each.inc"
 
 namespace mgc::cpu {
@@ -118,8 +119,8 @@ void AttentionGrad(Parallel& parallel, const AttentionShape& s, const AttentionD
       const int64_t h = kv_head * group + g;
       const AttentionHead head = HeadOf(s, dropout, positions, &rule, b, h);
       const int64_t at = q_at + g * s.dim;
-      MGC_SIMD_CALL(AttendGrad, head, d_o + at, q + at, k + kv_at, v + kv_at, o + at,
-                    lse + (b * s.heads + h) * s.queries, gradients.BeginQueries(g), work);
+      MGC_SIMD_CALL_WITH_BF16(AttendGrad, head, d_o + at, q + at, k + kv_at, v + kv_at, o + at,
+                              lse + (b * s.heads + h) * s.queries, gradients.BeginQueries(g), work);
       gradients.EndQueries(g);
     }
     gradients.End();

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "graph/base/random.h"
+#include "graph/types/bfloat16.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/test_util.h"
 
@@ -185,6 +186,54 @@ TEST(Attention, Sizes) {
   Check(Make(1, 49, 49, 2, 2, 17, 0));
   Check(Make(1, 97, 97, 1, 1, 33, 0));
   Check(Make(2, 200, 200, 2, 2, 64, 0));
+}
+
+std::vector<Bfloat16> Rounded(const std::vector<float>& x) {
+  std::vector<Bfloat16> rounded;
+  for (const float v : x) rounded.push_back(ToBfloat16(v));
+  return rounded;
+}
+
+std::vector<float> Widened(const std::vector<Bfloat16>& x) {
+  std::vector<float> wide;
+  for (const Bfloat16 v : x) wide.push_back(ToFloat(v));
+  return wide;
+}
+
+// The same in bf16. Some results are rounded again on the way: probabilities, and o for backward.
+void CheckNarrow(Case c) {
+  const std::vector<Bfloat16> q = Rounded(c.q), k = Rounded(c.k), v = Rounded(c.v),
+                              d_o = Rounded(c.d_o);
+  c.q = Widened(q);
+  c.k = Widened(k);
+  c.v = Widened(v);
+  c.d_o = Widened(d_o);
+  std::vector<Bfloat16> o(q.size()), d_q(q.size()), d_k(k.size()), d_v(k.size());
+  std::vector<float> lse(static_cast<size_t>(c.rows()));
+  SerialParallel serial;
+  Guarded work(AttentionWorkspaceFloats(c.shape, 1));
+  Attention(serial, c.shape, c.dropout, c.positions(), q.data(), k.data(), v.data(), o.data(),
+            lse.data(), work.data());
+  work.Take();
+  Guarded grad_work(NarrowAttentionGradWorkspaceFloats(c.shape, 1));
+  AttentionGrad(serial, c.shape, c.dropout, c.positions(), d_o.data(), q.data(), k.data(), v.data(),
+                o.data(), lse.data(), d_q.data(), d_k.data(), d_v.data(), grad_work.data());
+  grad_work.Take();
+  const Result expected = Naive(c);
+  constexpr double kRounding = 1.0 / 256;  // half of the last place
+  ExpectClose(Widened(o), expected.o, 2 * kRounding);
+  ExpectClose(Widened(d_q), expected.d_q, 4 * kRounding);
+  ExpectClose(Widened(d_k), expected.d_k, 4 * kRounding);
+  ExpectClose(Widened(d_v), expected.d_v, 2 * kRounding);
+}
+
+// Sizes that leave half a pair at the end of a row, of a tile and of all keys.
+TEST(Attention, PairsOfBf16) {
+  CheckNarrow(Make(1, 1, 1, 1, 1, 1, 0));
+  CheckNarrow(Make(2, 49, 49, 2, 1, 17, 0));
+  CheckNarrow(Make(1, 97, 97, 1, 1, 33, 0.1));
+  CheckNarrow(Make(1, 60, 231, 2, 2, 16, 0));
+  CheckNarrow(Make(1, 200, 200, 2, 2, 64, 0.1));
 }
 
 TEST(Attention, FewerQueriesThanKeys) {

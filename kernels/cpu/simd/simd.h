@@ -6,7 +6,7 @@
 // which is what makes a run repeatable bit for bit.
 //
 // A fourth one, `avx512_bf16` (x86-64-v4 and AVX512_BF16), is for bodies that ask for it: products
-// of bf16. All others take `avx512` there.
+// of bf16, in attention too. All others take `avx512` there.
 //
 // Only GCC on x86-64 builds the upper levels; elsewhere everything is `baseline`.
 #ifndef MGC_KERNELS_CPU_SIMD_SIMD_H_
@@ -54,8 +54,14 @@ absl::string_view NameOf(SimdLevel level);
    : ::mgc::cpu::BestSimdLevel() == ::mgc::cpu::SimdLevel::kAvx2                                 \
        ? avx2::function(__VA_ARGS__)                                                             \
        : baseline::function(__VA_ARGS__))
+// The same with a body that was compiled for `avx512_bf16` too.
+#define MGC_SIMD_CALL_WITH_BF16(function, ...)                       \
+  (::mgc::cpu::BestSimdLevel() >= ::mgc::cpu::SimdLevel::kAvx512Bf16 \
+       ? avx512_bf16::function(__VA_ARGS__)                          \
+       : MGC_SIMD_CALL(function, __VA_ARGS__))
 #else
 #define MGC_SIMD_CALL(function, ...) baseline::function(__VA_ARGS__)
+#define MGC_SIMD_CALL_WITH_BF16(function, ...) baseline::function(__VA_ARGS__)
 #endif
 
 #endif  // MGC_KERNELS_CPU_SIMD_SIMD_H_
