@@ -135,13 +135,11 @@ std::vector<RealTensor> Meaning(const KernelSpec& spec, const Place& place,
   return results;
 }
 
-enum class Apart { kAll, kNotInPlace };  // kNotInPlace: results take the operands' places they may
-
-// Results as bytes, which begin as garbage between guards.
+// Results as bytes, which begin as garbage between guards; some in the places of operands.
 std::vector<std::vector<char>> RunKernel(const Kernel& kernel, const KernelSpec& spec,
                                          const Place& place,
                                          const std::vector<RealTensor>& operands, int width,
-                                         Apart apart = Apart::kAll) {
+                                         const std::vector<InPlace>& in_place = {}) {
   std::vector<std::vector<char>> inputs, outputs;
   std::vector<void*> in, out;
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -154,11 +152,12 @@ std::vector<std::vector<char>> RunKernel(const Kernel& kernel, const KernelSpec&
     std::memset(outputs.back().data() + kGuardBytes, 0xff, static_cast<size_t>(bytes));  // NaN
     out.push_back(outputs.back().data() + kGuardBytes);
   }
-  for (const InPlace& pair : spec.op->in_place) {
+  for (const InPlace& pair : in_place) {
     const size_t i = static_cast<size_t>(pair.operand);
-    if (apart == Apart::kAll) break;
-    std::memcpy(out[static_cast<size_t>(pair.result)], in[i], inputs[i].size());
-    in[i] = out[static_cast<size_t>(pair.result)];
+    const size_t r = static_cast<size_t>(pair.result);
+    if (inputs[i].size() + 2 * kGuardBytes != outputs[r].size()) continue;  // it is broadcast
+    std::memcpy(out[r], in[i], inputs[i].size());
+    in[i] = out[r];
   }
   std::vector<char> workspace(static_cast<size_t>(kernel.workspace_bytes(width) + 2 * kGuardBytes),
                               kGuard);
@@ -202,6 +201,21 @@ void ExpectMeaning(const KernelSpec& spec, const std::vector<RealTensor>& expect
   }
 }
 
+// Each pair of result and operand that may share a place by itself, then as many as can at once.
+std::vector<std::vector<InPlace>> PlacesOf(const OpDef& op) {
+  std::vector<std::vector<InPlace>> places;
+  std::vector<InPlace> together;
+  for (const InPlace& pair : op.in_place) {
+    places.push_back({pair});
+    const bool taken = std::any_of(together.begin(), together.end(), [&](const InPlace& other) {
+      return other.result == pair.result || other.operand == pair.operand;
+    });
+    if (!taken) together.push_back(pair);
+  }
+  places.push_back(std::move(together));
+  return places;
+}
+
 class Conformance : public testing::TestWithParam<BoundCase> {};
 
 TEST_P(Conformance, AgreesWithTheMeaning) {
@@ -221,7 +235,9 @@ TEST_P(Conformance, AgreesWithTheMeaning) {
     const auto serial = RunKernel(**kernel, spec, place, operands, 1);
     ExpectMeaning(spec, Meaning(spec, place, operands), serial, c.op_case->tolerance);
     EXPECT_EQ(serial, RunKernel(**kernel, spec, place, operands, 3)) << "width changes bits";
-    EXPECT_EQ(serial, RunKernel(**kernel, spec, place, operands, 3, Apart::kNotInPlace));
+    for (const std::vector<InPlace>& in_place : PlacesOf(*c.op)) {
+      EXPECT_EQ(serial, RunKernel(**kernel, spec, place, operands, 3, in_place));
+    }
   }
 }
 

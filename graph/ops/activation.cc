@@ -66,6 +66,7 @@ OpDef Activation(std::string doc, double flops) {
     return absl::OkStatus();
   };
   op.flops_per_point = flops;
+  op.in_place = {{0, 0}};
   op.eval = EvalWith<EvalActivation<Name>>();
   op.cases = {{"f32[2,3]", {}, -3.0, 3.0}, {"f32[1]"}, {"f32[5,1,7]", {}, -12.0, 12.0}};
   return op;
@@ -83,6 +84,7 @@ OpDef ActivationGrad(double flops) {
   op.linear_operands = {0};
   op.no_grad = kSecondOrder;
   op.flops_per_point = flops;
+  op.in_place = {{0, 0}, {0, 1}};
   op.eval = EvalWith<EvalActivationGrad<Name>>();
   op.cases = {{"f32[2,3], f32[2,3]", {}, -3.0, 3.0},
               {"f32[1], f32[1]"},
@@ -120,6 +122,7 @@ OpDef Gate(double flops) {
     return absl::OkStatus();
   };
   op.flops_per_point = flops;
+  op.in_place = {{0, 0}, {0, 1}};
   op.eval = EvalWith<EvalGate<Name>>();
   op.expand = [](EmitContext& c) -> std::vector<ValueId> {
     return {c.Emit("mul", {c.Emit(Name::kName, {c.input(0)}), c.input(1)})};
@@ -154,6 +157,7 @@ OpDef GateGrad(double flops) {
   op.linear_operands = {0};
   op.no_grad = kSecondOrder;
   op.flops_per_point = flops;
+  op.in_place = {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}};
   op.eval = EvalWith<EvalGateGrad<Name>>();
   op.expand = [](EmitContext& c) -> std::vector<ValueId> {
     const ValueId dy = c.input(0);
@@ -209,6 +213,7 @@ OpDef SoftCap() {
     return absl::OkStatus();
   };
   op.flops_per_point = 10;
+  op.in_place = {{0, 0}};
   op.eval = EvalWith<EvalSoftCap>();
   op.cases = {{"f32[2,3]", {{"cap", 0.7}}, -3.0, 3.0},
               {"f32[5,1,7]", {{"cap", 30.0}}, -90.0, 90.0}};
@@ -228,6 +233,7 @@ OpDef SoftCapGrad() {
   op.linear_operands = {0};
   op.no_grad = kSecondOrder;
   op.flops_per_point = 12;
+  op.in_place = {{0, 0}, {0, 1}};
   op.eval = EvalWith<EvalSoftCapGrad>();
   op.cases = {{"f32[2,3], f32[2,3]", {{"cap", 0.7}}, -3.0, 3.0},
               {"f32[5,1,7], f32[5,1,7]", {{"cap", 30.0}}, -90.0, 90.0}};
@@ -259,6 +265,7 @@ OpDef BiasGelu() {
     return absl::OkStatus();
   };
   op.flops_per_point = 13;
+  op.in_place = {{0, 0}};
   op.eval = EvalWith<EvalBiasGelu>();
   op.expand = [](EmitContext& c) -> std::vector<ValueId> {
     return {c.Emit("gelu", {c.Emit("add", {c.input(0), c.input(1)})})};
@@ -291,6 +298,7 @@ OpDef BiasGeluGrad() {
   op.linear_operands = {0};
   op.no_grad = kSecondOrder;
   op.flops_per_point = 18;
+  op.in_place = {{0, 0}, {0, 1}};
   op.eval = EvalWith<EvalBiasGeluGrad>();
   op.expand = [](EmitContext& c) -> std::vector<ValueId> {
     return {c.Emit("gelu_grad", {c.input(0), c.Emit("add", {c.input(1), c.input(2)})})};

@@ -50,7 +50,7 @@ OpDef Add() {
   op.rule_of = TrailingRule;
   op.linearity = Linearity::kJoint;
   op.grad = AddGrad;
-  op.in_place = {{0, 0}};
+  op.in_place = {{0, 0}, {0, 1}};
   op.eval = EvalWith<EvalAdd>();
   op.cases = {{"f32[2,3], f32[2,3]"},
               {"f32[2,1,3], f32[3], f32[1,3], f32[2,1,3]"},
@@ -80,6 +80,7 @@ OpDef Sub() {
     if (dz != kNone && c.wants(1)) c.Add(1, Scaled(c, dz, -1));
     return absl::OkStatus();
   };
+  op.in_place = {{0, 0}, {0, 1}};
   op.eval = EvalWith<EvalSub>();
   op.cases = {{"f32[2,3], f32[2,3]"}, {"f32[1], f32[1]"}, {"f64[], f64[]"}};
   return op;
@@ -150,6 +151,7 @@ OpDef Scale() {
     }
     return absl::OkStatus();
   };
+  op.in_place = {{0, 0}};
   op.eval = EvalWith<EvalScale>();
   op.cases = {{"f32[2,3]", {{"value", -2.5}}}, {"f32[1]", {{"value", 0.0}}}};
   return op;

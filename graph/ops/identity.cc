@@ -190,6 +190,7 @@ OpDef Dropout() {
   };
   op.identity = [](const Attrs& attrs) { return attrs.Real(kDropAttr) == 0; };
   op.flops_per_point = 2;
+  op.in_place = {{0, 0}};
   op.eval = EvalWith<EvalDropout>();
   op.cases = {{"f32[4,6]", {{"p", 0.5}, {"key", "layers.0.dropout"}}},
               {"f32[2,1,8]", {{"p", 0.1}, {"key", "a"}}},

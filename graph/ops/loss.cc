@@ -85,6 +85,7 @@ OpDef ExpSumGrad() {
   op.linear_operands = {2};
   op.no_grad = kSecondOrder;
   op.flops_per_point = 6;
+  op.in_place = {{0, 0}};
   op.eval = EvalWith<EvalExpSumGrad>();
   op.cases = {{"f32[2,3,vocab=5%2], f32[2,3], f32[2,3]", {}, -3.0, 3.0},
               {"f32[1,4], f32[1], f32[1]"}};
@@ -239,6 +240,7 @@ OpDef CrossEntropyGrad() {
   op.offset_factors = {"v"};
   op.no_grad = kSecondOrder;
   op.flops_per_point = 7;
+  op.in_place = {{0, 0}};
   op.eval = EvalWith<EvalCrossEntropyGrad>();
   op.expand = [](EmitContext& c) -> std::vector<ValueId> {
     const ValueId from_sum = c.Emit("exp_sum_grad", {c.input(0), c.input(1), c.input(2)});

@@ -87,6 +87,7 @@ OpDef LayerNorm() {
   op.grad = LayerNormDerivative;
   op.saved_results = 2;
   op.flops_per_point = 8;
+  op.in_place = {{0, 0}};
   op.eval = EvalWith<EvalLayerNorm>();
   op.cases = {{"f32[2,3,5], f32[5], f32[5]", {{"eps", 1e-5}}},
               {"f32[1,7], f32[7], f32[7]", {{"eps", 1e-5}}, -2.0, 3.0},
@@ -136,6 +137,7 @@ OpDef LayerNormGrad() {
   op.linear_operands = {0};
   op.no_grad = kSecondOrder;
   op.flops_per_point = 12;
+  op.in_place = {{0, 0}, {0, 1}};
   op.eval = EvalWith<EvalLayerNormGrad>();
   op.cases = {{"f32[2,3,5], f32[2,3,5], f32[5], f32[2,3], f32[2,3]"},
               {"f32[1,4], f32[1,4], f32[4], f32[1], f32[1]"}};
@@ -227,6 +229,7 @@ OpDef RmsNorm() {
   op.grad = RmsNormDerivative;
   op.saved_results = 1;
   op.flops_per_point = 5;
+  op.in_place = {{0, 0}};
   op.eval = EvalWith<EvalRmsNorm>();
   op.cases = {{"f32[2,3,5], f32[5]", {{"eps", 1e-5}}},
               {"f32[1,7], f32[7]", {{"eps", 1e-5}}, -2.0, 3.0},
@@ -266,6 +269,7 @@ OpDef RmsNormGrad() {
   op.linear_operands = {0};
   op.no_grad = kSecondOrder;
   op.flops_per_point = 8;
+  op.in_place = {{0, 0}, {0, 1}};
   op.eval = EvalWith<EvalRmsNormGrad>();
   op.cases = {{"f32[2,3,5], f32[2,3,5], f32[5], f32[2,3]"}, {"f32[1,4], f32[1,4], f32[4], f32[1]"}};
   return op;

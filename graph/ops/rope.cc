@@ -109,6 +109,7 @@ OpDef Rope() {
     return absl::OkStatus();
   };
   op.flops_per_point = 3;
+  op.in_place = {{0, 0}};
   op.eval = EvalWith<EvalRope>();
   op.cases = {
       {"f32[2,4,2,4], i64[4]<50", {{"theta", 10000.0}}},

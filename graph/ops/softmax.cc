@@ -69,6 +69,7 @@ OpDef Softmax() {
   };
   op.flops_per_point = 5;
   op.workspace = SoftmaxWorkspace;
+  op.in_place = {{0, 0}};
   op.eval = EvalWith<EvalSoftmax>();
   op.cases = {{"f32[2,3,5]", {}, -4.0, 4.0}, {"f32[7]"}, {"f32[3,1]"}};
   return op;
@@ -85,6 +86,7 @@ OpDef SoftmaxGrad() {
   op.linear_operands = {0};
   op.no_grad = "a gradient itself; second derivatives are not taken";
   op.flops_per_point = 4;
+  op.in_place = {{0, 0}, {0, 1}};
   op.eval = EvalWith<EvalSoftmaxGrad>();
   op.cases = {{"f32[2,3,5], f32[2,3,5]"}, {"f32[7], f32[7]"}};
   return op;

@@ -7,6 +7,11 @@
 namespace mgc {
 namespace {
 
+// Orders that are tried where the first is not the best possible; fewer of more intervals than
+// have so many pairs.
+constexpr int64_t kMostTries = 256;
+constexpr int64_t kQuickPairs = 1 << 12;
+
 // First-fit in the given order of placement.
 std::vector<int64_t> PackInOrder(const std::vector<Interval>& intervals,
                                  const std::vector<int>& order, int64_t* total) {
@@ -32,6 +37,15 @@ std::vector<int64_t> PackInOrder(const std::vector<Interval>& intervals,
   return offsets;
 }
 
+// What ended highest is placed first the next time, where it finds the bottom free.
+void MoveHighestToFront(const std::vector<Interval>& intervals, const std::vector<int64_t>& offsets,
+                        int64_t total, std::vector<int>* order) {
+  const auto highest = std::find_if(order->begin(), order->end(), [&](int i) {
+    return offsets[static_cast<size_t>(i)] + intervals[static_cast<size_t>(i)].bytes == total;
+  });
+  if (highest != order->end()) std::rotate(order->begin(), highest, highest + 1);
+}
+
 }  // namespace
 
 std::vector<int64_t> PackIntervals(const std::vector<Interval>& intervals, int64_t* total) {
@@ -42,46 +56,29 @@ std::vector<int64_t> PackIntervals(const std::vector<Interval>& intervals, int64
                    [&](int a, int b) { return intervals[a].begin < intervals[b].begin; });
   std::stable_sort(by_size.begin(), by_size.end(),
                    [&](int a, int b) { return intervals[a].bytes > intervals[b].bytes; });
-  int64_t other_total;
-  std::vector<int64_t> offsets = PackInOrder(intervals, by_begin, total);
-  std::vector<int64_t> other = PackInOrder(intervals, by_size, &other_total);
-  if (other_total >= *total) return offsets;
-  *total = other_total;
-  return other;
+  std::vector<int64_t> best = PackInOrder(intervals, by_begin, total);
+  const int64_t least = WorstMoment(intervals).bytes;
+  const auto squared = static_cast<int64_t>(intervals.size() * intervals.size());
+  const int64_t tries = *total == least ? 0 : 1 + kMostTries / (1 + squared / kQuickPairs);
+  for (int64_t t = 0; t<tries&& * total> least; ++t) {
+    int64_t other_total;
+    std::vector<int64_t> other = PackInOrder(intervals, by_size, &other_total);
+    MoveHighestToFront(intervals, other, other_total, &by_size);
+    if (other_total >= *total) continue;
+    best = std::move(other);
+    *total = other_total;
+  }
+  return best;
 }
 
-// Lifetimes are in instruction numbers. What a collective reads or writes is busy until it is
-// waited for.
 void PlaceTransients(Segment* segment) {
-  std::vector<Interval> lives(segment->slots.size(), Interval{-1, -1, 0});
-  std::vector<int> wait_at(static_cast<size_t>(segment->num_collectives),
-                           static_cast<int>(segment->instrs.size()));
-  for (size_t i = 0; i < segment->instrs.size(); ++i) {
-    const Instr& instr = segment->instrs[i];
-    if (instr.kind == InstrKind::kWait) wait_at[instr.collective] = static_cast<int>(i);
+  const std::vector<TransientLife> lives = TransientLives(*segment);
+  std::vector<Interval> intervals;
+  for (const TransientLife& life : lives) intervals.push_back(life.alive);
+  const std::vector<int64_t> offsets = PackIntervals(intervals, &segment->transient_bytes);
+  for (size_t i = 0; i < lives.size(); ++i) {
+    for (int slot : lives[i].slots) segment->slots[static_cast<size_t>(slot)].offset = offsets[i];
   }
-  for (size_t i = 0; i < segment->instrs.size(); ++i) {
-    const Instr& instr = segment->instrs[i];
-    const int end =
-        instr.kind == InstrKind::kStart ? wait_at[instr.collective] : static_cast<int>(i);
-    const auto touch = [&](int slot) {
-      Interval& life = lives[slot];
-      if (life.begin < 0) life.begin = static_cast<int>(i);
-      life.end = std::max(life.end, end);
-    };
-    for (int slot : instr.inputs) touch(slot);
-    for (int slot : instr.outputs) touch(slot);
-  }
-  std::vector<Interval> transients;
-  std::vector<int> slots;
-  for (size_t s = 0; s < segment->slots.size(); ++s) {
-    if (segment->slots[s].formal != 0 || lives[s].begin < 0) continue;
-    lives[s].bytes = AlignUp(segment->slots[s].bytes);
-    transients.push_back(lives[s]);
-    slots.push_back(static_cast<int>(s));
-  }
-  const std::vector<int64_t> offsets = PackIntervals(transients, &segment->transient_bytes);
-  for (size_t i = 0; i < slots.size(); ++i) segment->slots[slots[i]].offset = offsets[i];
 }
 
 }  // namespace mgc

@@ -69,6 +69,14 @@ TEST(PackIntervalsTest, GapsAreUsed) {
   EXPECT_EQ(total, LiveBytes(growing));
 }
 
+// Neither in the order of their beginnings nor by size, but with the highest of these first.
+TEST(PackIntervalsTest, OrdersAreTriedUntilOneIsTheBestPossible) {
+  int64_t total = -1;
+  const std::vector<Interval> intervals = {{4, 5, 256}, {0, 3, 192}, {3, 4, 64}, {1, 1, 256}};
+  PackIntervals(intervals, &total);
+  EXPECT_EQ(total, LiveBytes(intervals));
+}
+
 TEST(PackIntervalsTest, RandomIntervalsNeverMeet) {
   constexpr uint32_t kSeed = 99;
   SCOPED_TRACE(absl::StrCat("seed ", kSeed));

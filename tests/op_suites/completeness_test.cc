@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -100,14 +102,14 @@ TEST_P(CompletenessTest, RolesFit) {
 }
 
 TEST_P(CompletenessTest, PlacesFit) {
-  std::set<int> results;
-  std::set<int> operands;
+  std::map<int, int> first;  // operand, by result
+  std::set<std::pair<int, int>> pairs;
   for (const InPlace& pair : op().in_place) {
     EXPECT_LT(pair.result, static_cast<int>(op().results.size()));
     EXPECT_LT(pair.operand, static_cast<int>(op().operands.size()));
-    EXPECT_TRUE(results.insert(pair.result).second) << "result " << pair.result;
-    EXPECT_TRUE(operands.insert(pair.operand).second) << "operand " << pair.operand;
-    EXPECT_EQ(OperandInPlace(op(), pair.result), pair.operand);
+    EXPECT_TRUE(pairs.emplace(pair.result, pair.operand).second) << "result " << pair.result;
+    EXPECT_EQ(OperandInPlace(op(), pair.result),
+              first.emplace(pair.result, pair.operand).first->second);
   }
   EXPECT_EQ(OperandInPlace(op(), static_cast<int>(op().results.size())), -1);
 }

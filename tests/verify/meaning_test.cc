@@ -228,7 +228,7 @@ TEST(BlameTest, AnOpThatLeavesASumOwedInBackward) {
   const Instr& gelu = segment.instrs[InstrOf(segment, "gelu_grad")];
   for (Instr& instr : segment.instrs) {
     if (instr.op == FindOp("matmul") && instr.inputs[0] == gelu.outputs[0]) {
-      instr.inputs[0] = gelu.inputs[0];
+      instr.inputs[0] = gelu.inputs[1];
     }
   }
   EXPECT_EQ(

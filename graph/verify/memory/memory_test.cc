@@ -126,9 +126,10 @@ TEST(MemoryTest, ResultsTakeAnOperandsPlaceExactlyOrNone) {
               HasSubstr("writes `w/grad.next` at [136, 152) across `w/grad` at [128, 144) "
                         "[memory_v3]"));
   // An op that does not let its result take the operand's place.
-  EXPECT_THAT(FoundAfter({{"slot %1 \"d\": f32[batch=1,seq=4] @m[-,-] in transient at 0",
+  EXPECT_THAT(FoundAfter({{"%1 = gelu(%0) backward", "%1 = sqrt(%0) backward"},
+                          {"slot %1 \"d\": f32[batch=1,seq=4] @m[-,-] in transient at 0",
                            "slot %1 \"d\": f32[batch=1,seq=4] @m[-,-] in grad_input at 0"}}),
-              HasSubstr("instruction 0 gelu: writes `d` at [704, 720) across `dx` at [704, 720) "
+              HasSubstr("instruction 0 sqrt: writes `d` at [704, 720) across `dx` at [704, 720) "
                         "[memory_v3]"));
 }
 

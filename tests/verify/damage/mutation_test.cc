@@ -50,6 +50,7 @@ const std::map<std::string, std::string>& Equivalents() {
   constexpr char kSameAgain[] = "what it reads is still there: it makes the same again";
   constexpr char kMoreRoom[] = "room that nothing uses";
   constexpr char kInPlace[] = "the op lets its result take that operand's place";
+  constexpr char kTimesOne[] = "a product with the weight of the loss, 1, whose operand is whole";
   static const auto* const kReasons = new std::map<std::string, std::string>{
       {"collective doubled", kSameAgain},
       {"instruction doubled", kSameAgain},
@@ -61,6 +62,7 @@ const std::map<std::string, std::string>& Equivalents() {
       {"transfer before the one it follows", kOtherOrder},
       {"calls exchanged", kOtherOrder},
       {"result over an operand", kInPlace},
+      {"instruction bypassed", kTimesOne},
       {"anchor moved on one end", kOtherOrder},
       {"collectives before a transfer off by one", kOtherOrder},
       {"action's wait dropped", kImplied},
