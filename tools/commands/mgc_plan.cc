@@ -17,7 +17,6 @@
 #include "tools/views/comm.h"
 #include "tools/views/drawings/timeline.h"
 #include "tools/views/instructions.h"
-#include "tools/views/memory.h"
 #include "tools/views/show.h"
 
 namespace mgc {
@@ -43,10 +42,9 @@ absl::StatusOr<std::string> Always(const Plan& plan) {
   return View(plan);
 }
 
-constexpr std::array<Report, 5> kReports = {{
+constexpr std::array<Report, 4> kReports = {{
     {"show", "the plan at a glance: mesh, stages, parameters, memory, order", Always<ShowText>,
      Always<ShowJson>},
-    {"memory", "bytes of every rank class by purpose", Always<MemoryText>, Always<MemoryJson>},
     {"comm", "every collective and transfer: count, group, bytes", Always<CommText>,
      Always<CommJson>},
     {"instructions", "segments, calls and actions as the runtime runs them",
@@ -81,7 +79,9 @@ struct Subcommand {
   int (*run)(const Words&);
 };
 
-constexpr std::array<Subcommand, 6> kSubcommands = {{
+constexpr std::array<Subcommand, 7> kSubcommands = {{
+    {"memory", "bytes of every rank class by purpose, what is alive at the peak, what lowers it",
+     MemoryCommand},
     {"dot", "a drawing for Graphviz", DotCommand},
     {"schedule", "the order of actions on every pipeline rank; also from flags alone",
      ScheduleCommand},

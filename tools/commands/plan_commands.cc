@@ -1,16 +1,18 @@
-// `mgc-plan dot` and `mgc-plan diff`.
+// `mgc-plan dot`, `mgc-plan diff` and `mgc-plan memory`.
 
 #include <algorithm>
 #include <utility>
 
 #include "graph/base/status.h"
 #include "tools/cli/command.h"
+#include "tools/cli/memory_advice.h"
 #include "tools/cli/output.h"
 #include "tools/cli/parallel_flags.h"
 #include "tools/cli/plan_file.h"
 #include "tools/cli/svg.h"
 #include "tools/views/diff.h"
 #include "tools/views/drawings/dot.h"
+#include "tools/views/memory.h"
 
 namespace mgc {
 namespace {
@@ -84,6 +86,32 @@ int DiffCommand(const Words& arguments) {
   const absl::Status printed = WriteStdout(json ? DiffJson(differences) : DiffText(differences));
   if (!printed.ok()) return DiffTrouble(printed);
   return differences.empty() ? 0 : 1;
+}
+
+int MemoryCommand(const Words& arguments) {
+  constexpr char kCommand[] = "mgc-plan memory";
+  constexpr int64_t kAdviceSeconds = 20;
+  Flags flags(
+      {kCommand,
+       "PLAN",
+       "bytes of every rank class by purpose, what is alive at the peak, what lowers it",
+       {"mgc-plan memory tiny.plan", "mgc-plan memory tiny.plan --json --advice-seconds 0"},
+       "What lowers the peak is found by compiling the plan's model with other flags; these "
+       "plans are not\nproved, mgc-compile does that."});
+  Words files;
+  bool json = false;
+  absl::optional<int64_t> seconds;
+  flags.Arguments(1, 1, &files);
+  flags.Switch("--json", "one JSON object instead of text", &json);
+  flags.Integer("--advice-seconds",
+                "how long to look for flags that lower the peak (default 20); 0: not at all",
+                {0, 1 << 20}, "F3", &seconds);
+  if (const auto code = ParseStrictly(&flags, arguments, kCommand)) return *code;
+  const absl::StatusOr<Plan> plan = ReadPlan(files[0]);
+  if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
+  const MemoryAdvice advice = AdviseMemory(*plan, seconds.value_or(kAdviceSeconds));
+  PrintNotes(advice.notes);
+  return Finish(json ? MemoryJson(*plan, advice) : MemoryText(*plan, advice));
 }
 
 }  // namespace mgc

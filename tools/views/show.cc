@@ -213,7 +213,7 @@ std::string ShowText(const Plan& plan) {
   const std::string cuts = CutsText(plan);
   return absl::StrCat(HeaderText(plan), "\n", StagesText(plan), "\n", cuts,
                       cuts.empty() ? "" : "\n", ParametersText(plan), "\n", axes,
-                      axes.empty() ? "" : "\n", MemoryText(plan), "\n", ActionsText(plan));
+                      axes.empty() ? "" : "\n", MemoryTable(plan), "\n", ActionsText(plan));
 }
 
 std::string ShowJson(const Plan& plan) { return ShowJson(plan, {}); }

@@ -11,7 +11,6 @@
 #include "tools/views/format.h"
 #include "tools/views/groups.h"
 #include "tools/views/instructions.h"
-#include "tools/views/memory.h"
 #include "tools/views/repeats.h"
 #include "tools/views/schedule.h"
 #include "tools/views/show.h"
@@ -123,17 +122,6 @@ TEST(CommTest, TextJoinsLayers) {
   EXPECT_FALSE(absl::StrContains(text, "layer 1 ")) << text;
   // 4 micro-batches of 4 + 1 forward, 4 backward all-reduces, a maximum and a send; the update.
   EXPECT_TRUE(absl::StrContains(text, "stage 0: 22.1 KiB sent")) << text;
-}
-
-TEST(MemoryTest, TextAndJson) {
-  const std::string text = MemoryText(SmallPlan());
-  EXPECT_TRUE(absl::StrContains(text, "23.0 KiB")) << text;
-  EXPECT_TRUE(absl::StrContains(text, "highest peak: 23.0 KiB on pp 1")) << text;
-  const JsonValue root = Parsed(MemoryJson(SmallPlan()));
-  const JsonValue& second = root.Find("classes")->items[1];
-  EXPECT_EQ(second.Find("peak")->integer, 23553);
-  EXPECT_EQ(second.Find("ranks")->integer, 4);
-  EXPECT_EQ(second.Find("activations")->integer, 8192);
 }
 
 TEST(RepeatsTest, FindsLoopsAndLosesNothing) {

@@ -1,0 +1,89 @@
+#include "tools/views/memory.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "graph/base/json.h"
+#include "graph/verify/testing/sample_plan.h"
+#include "gtest/gtest.h"
+#include "tools/views/peak.h"
+
+namespace mgc {
+namespace {
+
+std::string Line(const LiveBuffer& buffer) {
+  return absl::StrCat(buffer.count, " x ", buffer.bytes, " ", buffer.what);
+}
+
+// While the second micro-batch is in its forward and the first waits for its backward: 448 bytes
+// that stay, 128 of the first's frame, 128 of the second's; the operand and the result of a mul
+// that may not work in place, since its result leaves the class.
+TEST(PeakTest, IsWhatIsAliveAtTheWorstInstruction) {
+  const Plan plan = EditedSample({});
+  const PeakMoment moment = FindPeak(plan, plan.classes[0]);
+  EXPECT_EQ(moment.bytes, 448 + 128 + 128 + 64 + 64);
+  EXPECT_EQ(moment.action, "0F1");
+  EXPECT_EQ(moment.segment, "layer.forward");
+  EXPECT_EQ(moment.layer, 0);
+  EXPECT_EQ(moment.instr, 3);
+  EXPECT_EQ(moment.op, "mul");
+  std::string lines;
+  for (const LiveBuffer& buffer : moment.buffers) absl::StrAppend(&lines, Line(buffer), "\n");
+  EXPECT_EQ(lines,
+            "2 x 64 activation x\n"
+            "2 x 64 activation y.part\n"
+            "1 x 128 gradients of layer\n"
+            "1 x 128 optimizer state of layer\n"
+            "1 x 128 values of the step\n"
+            "1 x 64 boundary z\n"
+            "1 x 64 parameters of layer\n"
+            "1 x 64 transient y\n");
+}
+
+// The second stage reads a forward's input again in its backward.
+TEST(PeakTest, AnInputIsAliveUntilItsBackwardHasReadIt) {
+  const Plan plan = EditedSample({});
+  const PeakMoment moment = FindPeak(plan, plan.classes[1]);
+  EXPECT_EQ(moment.action, "1F0");
+  EXPECT_EQ(moment.op, "gelu");
+}
+
+TEST(PeakTest, WithoutInstructionsThereIsNone) {
+  Plan plan = EditedSample({});
+  plan.classes[0].train.compute.clear();
+  EXPECT_EQ(FindPeak(plan, plan.classes[0]).instr, -1);
+}
+
+TEST(MemoryTest, TextNamesThePeakAndWhatLowersIt) {
+  Plan plan = EditedSample({});
+  plan.predicted_step_ns = 1000000;
+  const std::string text = MemoryText(plan, {{{"--recompute full", 544, 1250000}}, {}});
+  for (const char* part : {
+           "highest peak: 1.1 KiB on pp 0, of 976.6 KiB on small; beside it",
+           "lower bound by liveness: 832 B, 76.5 % of it, alive in 0F1, layer.forward of layer 0, "
+           "instruction 3, mul\n",
+           "128 B   64 B       2  activation x\n",
+           "--recompute full  544 B      50.0 %  1.25 ms     125.0 %\n",
+       }) {
+    EXPECT_TRUE(absl::StrContains(text, part)) << part << "\n" << text;
+  }
+  EXPECT_FALSE(absl::StrContains(MemoryText(plan, {}), "lower with"));
+}
+
+TEST(MemoryTest, JsonHasAllOfThat) {
+  const MemoryAdvice advice = {{{"--recompute full", 544, 1250000}}, {}};
+  const absl::StatusOr<JsonValue> root =
+      ParseJson(MemoryJson(EditedSample({}), advice), "the view");
+  ASSERT_TRUE(root.ok()) << root.status();
+  const JsonValue& first = root->Find("classes")->items[0];
+  EXPECT_EQ(first.Find("peak")->integer, 1088);
+  EXPECT_EQ(first.Find("ranks")->integer, 4);
+  EXPECT_EQ(first.Find("activations")->integer, 256);
+  const JsonValue& alive = *first.Find("alive");
+  EXPECT_EQ(alive.Find("bytes")->integer, 832);
+  EXPECT_EQ(alive.Find("op")->text, "mul");
+  EXPECT_EQ(alive.Find("buffers")->items.size(), 8u);
+  EXPECT_EQ(root->Find("lower")->items[0].Find("peak")->integer, 544);
+}
+
+}  // namespace
+}  // namespace mgc
