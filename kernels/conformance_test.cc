@@ -155,6 +155,7 @@ std::vector<std::vector<char>> RunKernel(const Kernel& kernel, const KernelSpec&
   for (const InPlace& pair : in_place) {
     const size_t i = static_cast<size_t>(pair.operand);
     const size_t r = static_cast<size_t>(pair.result);
+    if (i >= inputs.size()) continue;  // an op of any number of operands may have fewer
     if (inputs[i].size() + 2 * kGuardBytes != outputs[r].size()) continue;  // it is broadcast
     std::memcpy(out[r], in[i], inputs[i].size());
     in[i] = out[r];
