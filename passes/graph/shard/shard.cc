@@ -206,7 +206,7 @@ class Sharder {
       stored.emplace_back(id, made_.Mapped(id));
       made_.MapToCopy(id, node);
     }
-    const absl::Status visited = VisitReading(node);
+    absl::Status visited = VisitReading(node);
     for (const auto& [id, pieces] : stored) made_.Map(id, pieces);
     return visited;
   }
