@@ -57,9 +57,7 @@ std::vector<std::string> SplitOutsideBrackets(absl::string_view text) {
 
 // Whether operand `i` may be narrower than f32, and is of f32 in the case.
 bool IsNarrowable(const OpDef& op, absl::string_view operand, size_t i) {
-  const std::vector<int>& wide = op.wide_operands;
-  return absl::StartsWith(operand, "f32[") &&
-         std::find(wide.begin(), wide.end(), static_cast<int>(i)) == wide.end();
+  return absl::StartsWith(operand, "f32[") && !IsWideOperand(op, i);
 }
 
 // Calls fn(op, number) for the cases that have a narrow form.

@@ -44,6 +44,9 @@ absl::string_view NameOf(Level level);
 enum class Phase : uint8_t { kPrepare, kForward, kBackward, kUpdate };
 inline constexpr int kNumPhases = 4;
 absl::string_view NameOf(Phase phase);
+inline bool IsOfMicroBatch(Phase phase) {
+  return phase == Phase::kForward || phase == Phase::kBackward;
+}
 
 // Where a node belongs along the model: the embedding, layers 0 .. L-1, then the head (= L). Legal
 // pipeline cuts lie between two neighbours. kNoLayer: nowhere (parts of the update).

@@ -59,7 +59,7 @@ DType SharedType(const OpDef& op, absl::Span<const TensorType* const> operands) 
   for (size_t i = 0; i < operands.size(); ++i) {
     if (Lists(op.index_operands, i)) continue;
     const bool is_beside = i > 0 && IsScalar(op, *operands[i]);
-    if (!Lists(op.wide_operands, i) && !is_beside) return operands[i]->dtype;
+    if (!IsWideOperand(op, i) && !is_beside) return operands[i]->dtype;
     if (!first.has_value()) first = operands[i]->dtype;
   }
   return first.value_or(DType::kF32);
@@ -69,7 +69,7 @@ absl::Status CheckDTypes(const OpDef& op, absl::Span<const TensorType* const> op
   const DType shared = SharedType(op, operands);
   for (size_t i = 0; i < operands.size(); ++i) {
     const DType dtype = operands[i]->dtype;
-    const DType real = Lists(op.wide_operands, i) ? WideOf(shared) : shared;
+    const DType real = IsWideOperand(op, i) ? WideOf(shared) : shared;
     bool fits = dtype == real || IsScalar(op, *operands[i]);
     if (!op.any_dtype) fits &= IsReal(dtype);
     if (Lists(op.index_operands, i)) fits = dtype == DType::kI64;
@@ -118,7 +118,7 @@ absl::Status InferFromRule(const OpDef& op, const OpUse& use, std::vector<Tensor
   MGC_ASSIGN_OR_RETURN(const absl::optional<DType> asked, AskedType(op, use.attrs, shared));
   for (const TensorFactors& factors : rule->results) {
     TensorType type;
-    type.dtype = Lists(op.wide_results, results->size()) ? WideOf(shared) : shared;
+    type.dtype = IsWideResult(op, results->size()) ? WideOf(shared) : shared;
     if (asked.has_value()) type.dtype = *asked;
     for (const DimFactors& dim : factors) type.dims.push_back(DimOf(dim, *rule, use));
     results->push_back(std::move(type));
@@ -153,6 +153,9 @@ int OperandInPlace(const OpDef& op, int result) {
   }
   return -1;
 }
+
+bool IsWideOperand(const OpDef& op, size_t i) { return Lists(op.wide_operands, i); }
+bool IsWideResult(const OpDef& op, size_t i) { return Lists(op.wide_results, i); }
 
 bool MayAskForWide(const OpDef& op) {
   return std::any_of(op.attrs.begin(), op.attrs.end(), [](const AttrSpec& spec) {

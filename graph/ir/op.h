@@ -233,11 +233,15 @@ const OpDef* FindOp(absl::string_view name);
 
 // Whether a result may stand exactly where an operand of the same size does (OpDef::in_place).
 bool MayTakePlace(const OpDef& op, size_t result, size_t operand);
-// The operand whose place `result` of the op may take (OpDef::in_place), or -1.
+// The first operand whose place `result` of the op may take (OpDef::in_place), or -1.
 int OperandInPlace(const OpDef& op, int result);
 
 // Whether a use makes its operand a constant to the derivative: stop_gradient does.
 bool StopsGradient(const Node& node);
+
+// Whether operand or result `i` is of f32 where the shared type is narrower (OpDef::wide_operands).
+bool IsWideOperand(const OpDef& op, size_t i);
+bool IsWideResult(const OpDef& op, size_t i);
 
 // Whether uses of the op may ask for results of f32 where operands are narrower (kDTypeAttr).
 bool MayAskForWide(const OpDef& op);

@@ -74,17 +74,15 @@ absl::Status NoKernel(const KernelSpec& spec) {
 }
 
 bool AllAre(const KernelSpec& spec, DType dtype) {
-  const auto fit = [dtype](const std::vector<TensorType>& types, const std::vector<int>& wide) {
+  const auto fit = [&](const std::vector<TensorType>& types, auto is_wide) {
     for (size_t i = 0; i < types.size(); ++i) {
-      const bool is_wide = std::find(wide.begin(), wide.end(), static_cast<int>(i)) != wide.end();
       const bool is_scalar = types[i].dtype == DType::kF64 && types[i].dims.empty();
-      const bool fits = types[i].dtype == (is_wide ? WideOf(dtype) : dtype);
+      const bool fits = types[i].dtype == (is_wide(*spec.op, i) ? WideOf(dtype) : dtype);
       if (!fits && IsReal(types[i].dtype) && !is_scalar) return false;
     }
     return true;
   };
-  return fit(spec.input_types, spec.op->wide_operands) &&
-         fit(spec.output_types, spec.op->wide_results);
+  return fit(spec.input_types, IsWideOperand) && fit(spec.output_types, IsWideResult);
 }
 
 int64_t InSize(const KernelSpec& spec, int i) {

@@ -17,10 +17,6 @@ namespace {
 
 size_t Index(ValueId id) { return static_cast<size_t>(id); }
 
-bool Lists(const std::vector<int>& list, size_t item) {
-  return std::find(list.begin(), list.end(), static_cast<int>(item)) != list.end();
-}
-
 // Values that are read in f32 only: by what is wide, by what follows its operands there, by
 // outputs.
 class WantedWide {
@@ -33,7 +29,7 @@ class WantedWide {
       for (size_t i = 0; i < node.inputs.size(); ++i) {
         const size_t v = Index(node.inputs[i]);
         is_read[v] = true;
-        if (!all_wide && !Lists(node.op->wide_operands, i)) wanted_[v] = false;
+        if (!all_wide && !IsWideOperand(*node.op, i)) wanted_[v] = false;
       }
     }
     for (const GraphOutput& output : step.outputs()) is_read[Index(output.value)] = true;
@@ -49,7 +45,7 @@ class WantedWide {
   bool PullsUp(const Node& node) const {
     bool any = false;
     for (size_t r = 0; r < node.outputs.size(); ++r) {
-      if (Lists(node.op->wide_results, r)) continue;
+      if (IsWideResult(*node.op, r)) continue;
       if (!Of(node.outputs[r])) return false;
       any = true;
     }
@@ -97,7 +93,7 @@ class Narrowing {
   // Whether operand `i`, by its new type, is one that the op's shared type speaks of.
   bool IsShared(const Node& node, size_t i) const {
     const DType dtype = TypeOf(made_.Mapped(node.inputs[i]));
-    return (dtype == DType::kF32 || dtype == type_) && !Lists(node.op->wide_operands, i);
+    return (dtype == DType::kF32 || dtype == type_) && !IsWideOperand(*node.op, i);
   }
 
   bool IsNarrow(const Node& node) const {
@@ -124,7 +120,7 @@ class Narrowing {
       input = made_.Mapped(input);
       const DType dtype = TypeOf(input);
       if (dtype != DType::kF32 && dtype != type_) continue;  // scalars and indices
-      const bool reads_narrow = is_narrow && !Lists(node.op->wide_operands, i);
+      const bool reads_narrow = is_narrow && !IsWideOperand(*node.op, i);
       input = Cast(input, reads_narrow ? type_ : DType::kF32, node);
     }
     if (is_narrow && MayAskForWide(*node.op) && wanted_wide_.OfAll(node.outputs)) {

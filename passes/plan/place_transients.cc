@@ -60,7 +60,7 @@ std::vector<int64_t> PackIntervals(const std::vector<Interval>& intervals, int64
   const int64_t least = WorstMoment(intervals).bytes;
   const auto squared = static_cast<int64_t>(intervals.size() * intervals.size());
   const int64_t tries = *total == least ? 0 : 1 + kMostTries / (1 + squared / kQuickPairs);
-  for (int64_t t = 0; t<tries&& * total> least; ++t) {
+  for (int64_t t = 0; t < tries && least < *total; ++t) {
     int64_t other_total;
     std::vector<int64_t> other = PackInOrder(intervals, by_size, &other_total);
     MoveHighestToFront(intervals, other, other_total, &by_size);

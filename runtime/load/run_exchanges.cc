@@ -294,8 +294,8 @@ absl::Status RunExchanges(absl::Span<const TiledExchange> exchanges, Parallel& p
       const int64_t from = std::max(begin, first);
       const int64_t to = std::min(end, last);
       if (from < to) {
-        RunnerOf (*tiled.exchange)(
-            {*tiled.exchange, tiled.inputs, tiled.outputs, from - first, to - first});
+        const Runner run = RunnerOf(*tiled.exchange);
+        run({*tiled.exchange, tiled.inputs, tiled.outputs, from - first, to - first});
       }
       first = last;
     }

@@ -31,15 +31,12 @@ std::vector<CollectiveEntry> Collect(const Graph& graph, const Wanted& wanted) {
 
 std::vector<CollectiveEntry> CollectivesOf(const Graph& local, Phase phase, int layer) {
   return Collect(local, [&](const Node& node) {
-    const bool once = phase == Phase::kPrepare || phase == Phase::kUpdate;
-    return node.phase == phase && (once || node.layer == layer);
+    return node.phase == phase && (!IsOfMicroBatch(phase) || node.layer == layer);
   });
 }
 
 std::vector<CollectiveEntry> CollectivesOfPasses(const Graph& local) {
-  return Collect(local, [](const Node& node) {
-    return node.phase == Phase::kForward || node.phase == Phase::kBackward;
-  });
+  return Collect(local, [](const Node& node) { return IsOfMicroBatch(node.phase); });
 }
 
 std::string RowOf(absl::string_view kind, absl::string_view group, int64_t bytes) {

@@ -333,10 +333,6 @@ absl::Status DimSizes::Solve(const Wishes& wishes) {
     return absl::InvalidArgumentError(
         absl::StrCat("more than ", kMostVariables, " different dims [meaning_v1]"));
   }
-  if (wishes.keep_all) {
-    for (Variable& variable : variables_) variable.small = variable.size;
-    return absl::OkStatus();
-  }
   while (UniteLastFactors()) {
   }
   while (true) {

@@ -50,12 +50,11 @@ class DimSizes {
     // Dims whose factors contradict each other, a vector of 8 x 4 in one place and of 4 x 8 in
     // another, shrink as those do that attributes state, together with their factors.
     bool keep_products = false;
-    bool keep_all = false;  // every dim keeps its size; both meshes are one
   };
   // Chooses all sizes. An error when the constraints contradict each other: [meaning_v1].
   absl::Status Solve(const Wishes& wishes);
 
-  // After Solve: the type at small sizes. The tensor has been added.
+  // After Solve: the type at small sizes. Of a tensor that has not been added: at its own.
   TensorType Small(const TensorType& type) const;
 
  private:

@@ -1,7 +1,6 @@
 #include "graph/verify/shrink/shrink.h"
 
 #include <algorithm>
-#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -365,21 +364,19 @@ absl::StatusOr<Plan> ShrinkPlan(const Plan& plan, const Mesh& mesh, CheckAfforda
       {false, true, false},       {true, true, false},       {false, false, false},
       {true, false, false},       {true, true, true},        {true, false, true},
       {false, true, false, true}, {true, true, false, true}, {true, true, true, true}};
-  // Where factors of many dims grow each other, the plan itself may be the smallest there is.
-  constexpr DimSizes::Wishes kItself = {false, false, false, false, true};
-  std::vector<DimSizes::Wishes> tries(std::begin(kTries), std::end(kTries));
-  if (mesh == plan.mesh) tries.push_back(kItself);
+  const auto affordable = [&](const DimSizes& made) -> absl::StatusOr<Plan> {
+    MGC_ASSIGN_OR_RETURN(Plan plan_made, Shrunk(plan, mesh, made));
+    MGC_RETURN_IF_ERROR(check(plan_made));
+    return plan_made;
+  };
   absl::StatusOr<Plan> small;
-  for (const DimSizes::Wishes& wishes : tries) {
+  for (const DimSizes::Wishes& wishes : kTries) {
     const absl::Status solved = sizes.Solve(wishes);
-    small = solved.ok() ? Shrunk(plan, mesh, sizes) : solved;
-    if (small.ok()) {
-      const absl::Status affordable = check(*small);
-      if (affordable.ok()) break;
-      small = affordable;
-    }
+    small = solved.ok() ? affordable(sizes) : solved;
+    if (small.ok()) return small;
   }
-  return small;
+  // Where factors of many dims grow each other, the plan itself may be the smallest there is.
+  return mesh == plan.mesh ? affordable(DimSizes(plan.mesh, mesh)) : small;
 }
 
 }  // namespace mgc

@@ -321,7 +321,7 @@ std::vector<AxisUse> AxisUsesOf(const Graph& training, const Sharded& sharded,
   }
   for (const Node& node : training.nodes()) {
     // Working copies are laid out as their parameters.
-    if (node.phase == Phase::kUpdate || node.phase == Phase::kPrepare) continue;
+    if (!IsOfMicroBatch(node.phase)) continue;
     const FactorRule rule = RuleOf(training, node);
     for (size_t r = 0; r < node.outputs.size(); ++r) {
       const ValueId id = node.outputs[r];

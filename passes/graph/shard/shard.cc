@@ -200,9 +200,8 @@ class Sharder {
   // layer makes when the step begins.
   absl::Status Visit(const Node& node) {
     std::vector<std::pair<ValueId, ValueId>> stored;  // old values with what stands for them
-    const bool reads_whole = node.phase == Phase::kForward || node.phase == Phase::kBackward;
     for (ValueId id : node.inputs) {
-      if (!reads_whole || Home(id).storage.empty()) continue;
+      if (!IsOfMicroBatch(node.phase) || Home(id).storage.empty()) continue;
       stored.emplace_back(id, made_.Mapped(id));
       made_.MapToCopy(id, node);
     }

@@ -51,10 +51,10 @@ class Builder {
 
   Segment Run(const std::vector<NodeId>& nodes) {
     LoadData(nodes);
-    if (part_.phase == Phase::kUpdate || part_.phase == Phase::kPrepare) {
-      InWaves(nodes);
-    } else {
+    if (IsOfMicroBatch(part_.phase)) {
       for (NodeId id : nodes) Add(graph_.node(id));
+    } else {
+      InWaves(nodes);
     }
     for (size_t c = 0; part_.number != kReducePart && c < pending_.size(); ++c) {
       Wait(static_cast<int>(c));

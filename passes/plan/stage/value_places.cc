@@ -125,7 +125,7 @@ bool ValuePlaces::IsCopy(ValueId id) const {
   if (producer == kNone || graph_.node(producer).phase != Phase::kPrepare) return false;
   const std::vector<NodeId>& users = parts_.users()[Index(id)];
   return std::any_of(users.begin(), users.end(),
-                     [this](NodeId user) { return graph_.node(user).phase != Phase::kPrepare; });
+                     [this](NodeId user) { return IsOfMicroBatch(graph_.node(user).phase); });
 }
 
 // The parameter that a copy has come from, by casts and collectives.
