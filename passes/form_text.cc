@@ -70,7 +70,7 @@ class FormPrinter : public BlockPrinter {
       PrintCalls("prepare", chunk.prepare);
       PrintCalls("forward", chunk.forward);
       PrintCalls("backward", chunk.backward);
-      PrintCalls("reduce", chunk.reduce);
+      PrintCalls("last_backward", chunk.last_backward);
       Close();
     }
     PrintCalls("update", step.update);
@@ -92,7 +92,8 @@ class FormPrinter : public BlockPrinter {
       for (size_t f = 0; f < call.bindings.size(); ++f) {
         bindings.push_back(BindingText(segment.formals[f], call.bindings[f]));
       }
-      Line(word, " ", SymbolText(segment.name), LayerText(call.layer), " (",
+      Line(word, " ", SymbolText(segment.name), LayerText(call.layer),
+           call.running == kAnyRunning ? "" : absl::StrCat(" running ", call.running), " (",
            absl::StrJoin(bindings, ", "), ")");
     }
   }
@@ -118,8 +119,7 @@ class FormPrinter : public BlockPrinter {
       for (const auto& [place, slot] : places) {
         if (slot >= 0) absl::StrAppend(&slots, " ", place, " ", slot);
       }
-      Line(NameOf(action.ref, chunks), slots, RefsText("wait", action.waits, chunks),
-           action.waits_for_reductions ? " reductions" : "");
+      Line(NameOf(action.ref, chunks), slots, RefsText("wait", action.waits, chunks));
     }
     for (const OrderedTransfer& transfer : program.transfers) {
       Line(NameOf(transfer.ref, chunks), " slot ", transfer.slot, " bytes ", transfer.bytes,

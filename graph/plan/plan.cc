@@ -15,10 +15,18 @@ bool IsTiedBlock(absl::string_view name) {
   return absl::ConsumePrefix(&name, kTiedBlock) && (name.empty() || name[0] == '.');
 }
 
+bool RunsTheSame(const Call& a, const Call& b) {
+  return a.segment == b.segment && a.layer == b.layer &&
+         std::equal(a.bindings.begin(), a.bindings.end(), b.bindings.begin(), b.bindings.end(),
+                    [](const Binding& x, const Binding& y) {
+                      return x.base == y.base && x.offset == y.offset;
+                    });
+}
+
 }  // namespace
 
 absl::string_view LetterOf(ActionKind kind) {
-  constexpr absl::string_view kLetters[] = {"P", "F", "B", "R", "U"};
+  constexpr absl::string_view kLetters[] = {"P", "F", "B", "U"};
   return kLetters[static_cast<int>(kind)];
 }
 
@@ -48,10 +56,25 @@ int64_t WorkspaceBound(const Segment& segment, const Mesh& mesh) {
   return most;
 }
 
-const std::vector<Call>& CallsOf(const PlanClass& plan_class, bool eval, const ActionRef& ref) {
+const std::vector<Call>& CallsOf(const Plan& plan, const PlanClass& plan_class, bool eval,
+                                 const ActionRef& ref) {
   if (ref.kind == ActionKind::kUpdate) return eval ? plan_class.eval_update : plan_class.update;
   const std::vector<Chunk>& chunks = eval ? plan_class.eval_chunks : plan_class.chunks;
-  return CallsOf(chunks[static_cast<size_t>(ref.chunk)], ref.kind);
+  const Chunk& chunk = chunks[static_cast<size_t>(ref.chunk)];
+  return *ListsOf(chunk)[ListOf(chunk, ref, plan.num_micro_batches)];
+}
+
+std::vector<Call> ReductionsOf(const Chunk& chunk) {
+  std::vector<Call> reductions;
+  auto next = chunk.backward.begin();
+  for (const Call& call : chunk.last_backward) {
+    if (next != chunk.backward.end() && RunsTheSame(call, *next)) {
+      ++next;
+    } else {
+      reductions.push_back(call);
+    }
+  }
+  return reductions;
 }
 
 AxisId PipelineAxis(const Mesh& mesh) { return mesh.FindAtomic("pp"); }

@@ -8,7 +8,7 @@
 //   Call      a segment for one layer of one class: addresses for the segment's formals
 //   Chunk     the calls that make one stage's forward and backward, and what they stand on
 //   Action    a chunk's forward or backward for one micro-batch, the making of its working copies,
-//             the first reduction of its gradients, or the step's update
+//             or the step's update
 //   Transfer  one boundary tensor sent or received; with all collectives in one order per rank
 //
 // Everything is decided here: order, addresses, waits. Invariants (checked by
@@ -135,10 +135,15 @@ struct Binding {
   int64_t offset = 0;
 };
 
+// A collective that its segment does not wait for runs in the background of later calls. A call
+// begins when all of these that its class has started before it are done but the last `running`.
+inline constexpr int kAnyRunning = -1;  // it waits for none
+
 struct Call {
   int segment = 0;
   int layer = kNoLayer;
   std::vector<Binding> bindings;  // one per formal
+  int running = kAnyRunning;
 };
 
 // The calls of one stage, of a plan or of one in the making (passes/plan/forms/plan_forms.h).
@@ -152,34 +157,31 @@ struct ChunkOf {
   std::vector<CallType> prepare;  // makes working copies of parameters, before the first forward
   std::vector<CallType> forward;
   std::vector<CallType> backward;
-  std::vector<CallType> reduce;  // starts the gradients' reductions after the last backward
-  int64_t frame_bytes = 0;       // what forward keeps for backward, per micro-batch
+  // Of the last micro-batch: the same, with the starts of the gradients' reductions in between.
+  // Empty: there is nothing to reduce, and `backward` serves.
+  std::vector<CallType> last_backward;
+  int64_t frame_bytes = 0;  // what forward keeps for backward, per micro-batch
 };
 using Chunk = ChunkOf<Call>;
 
 // Forward and backward run once for every micro-batch of a step, the others once.
-enum class ActionKind : uint8_t { kPrepare, kForward, kBackward, kReduceGrad, kUpdate };
-absl::string_view LetterOf(ActionKind kind);  // P, F, B, R, U
+enum class ActionKind : uint8_t { kPrepare, kForward, kBackward, kUpdate };
+absl::string_view LetterOf(ActionKind kind);  // P, F, B, U
 inline bool IsOfMicroBatch(ActionKind kind) {
   return kind == ActionKind::kForward || kind == ActionKind::kBackward;
 }
 
-// The lists of a chunk by the kind of action that runs them; an update runs none.
+// The lists of a chunk: first by the kind of action that runs them, then that of the last backward.
 inline constexpr size_t kNumChunkLists = 4;
+inline constexpr size_t kLastBackwardList = 3;
 template <typename CallType>
 std::array<const std::vector<CallType>*, kNumChunkLists> ListsOf(const ChunkOf<CallType>& chunk) {
-  return {&chunk.prepare, &chunk.forward, &chunk.backward, &chunk.reduce};
+  return {&chunk.prepare, &chunk.forward, &chunk.backward, &chunk.last_backward};
 }
 template <typename CallType>
 std::array<std::vector<CallType>*, kNumChunkLists> ListsOf(ChunkOf<CallType>* chunk) {
-  return {&chunk->prepare, &chunk->forward, &chunk->backward, &chunk->reduce};
+  return {&chunk->prepare, &chunk->forward, &chunk->backward, &chunk->last_backward};
 }
-// The one that an action which is no update runs.
-template <typename CallType>
-const std::vector<CallType>& CallsOf(const ChunkOf<CallType>& chunk, ActionKind kind) {
-  return *ListsOf(chunk)[static_cast<size_t>(kind)];
-}
-
 enum class TransferKind : uint8_t { kSendForward, kRecvForward, kSendBackward, kRecvBackward };
 absl::string_view WordOf(TransferKind kind);  // SEND_F, ...
 
@@ -194,6 +196,12 @@ struct TransferRef {
   int chunk = 0;
   int64_t micro_batch = 0;
 };
+// Which of its chunk's lists an action runs that is no update.
+template <typename CallType>
+size_t ListOf(const ChunkOf<CallType>& chunk, const ActionRef& ref, int64_t micro_batches) {
+  const bool last = ref.kind == ActionKind::kBackward && ref.micro_batch == micro_batches - 1;
+  return last && !chunk.last_backward.empty() ? kLastBackwardList : static_cast<size_t>(ref.kind);
+}
 // Their names in the words of schedules, with the stage that the chunk is of: `3F2`, `3RECV_F2`.
 std::string NameOf(const ActionRef& ref, int stage);
 std::string NameOf(const TransferRef& ref, int stage);
@@ -213,8 +221,7 @@ struct Action {
   int64_t output = -1;
   int64_t grad_input = -1;
   int64_t grad_output = -1;
-  std::vector<TransferRef> waits;     // before its first instruction
-  bool waits_for_reductions = false;  // kUpdate: all collectives started by kReduceGrad
+  std::vector<TransferRef> waits;  // before its first instruction
 };
 
 // One entry of the communication list. In the rank's one order of communication it stands after
@@ -279,9 +286,6 @@ struct PlanClass {
   MemoryUse memory;
 };
 
-// What an action of a class runs, in training or in an evaluation.
-const std::vector<Call>& CallsOf(const PlanClass& plan_class, bool eval, const ActionRef& ref);
-
 // --- The plan ------------------------------------------------------------------------------------
 
 // Where a stage of the pipeline lives, in training and evaluation alike.
@@ -315,6 +319,13 @@ struct Plan {
   // proved.
   int verifier = 0;
 };
+
+// What an action of a class runs, in training or in an evaluation.
+const std::vector<Call>& CallsOf(const Plan& plan, const PlanClass& plan_class, bool eval,
+                                 const ActionRef& ref);
+
+// The calls of a chunk's last backward that its other backwards lack: they start reductions.
+std::vector<Call> ReductionsOf(const Chunk& chunk);
 
 // Bytes of scratch that the kernel of an instruction may use for each of its threads: what its op
 // allows for the tiles of one rank. 0 for instructions that run no kernel.

@@ -259,6 +259,8 @@ class PlanCheck {
                           call.layer)) {
         continue;
       }
+      check->Require(call.running >= kAnyRunning, "plan_c5", EscapeBytes(segment.name),
+                     " waits until ", call.running, " collectives run");
       CheckUses(segment, rank_class, check);
       for (size_t f = 0; f < segment.formals.size(); ++f) {
         CheckBinding(call.bindings[f], segment, f, ends[number][f], rank_class, chunk, check);

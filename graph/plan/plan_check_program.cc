@@ -42,19 +42,13 @@ std::vector<Reach> ReachesOf(const Plan& plan, const std::vector<Chunk>& chunks)
   return reaches;
 }
 
-// Where ReachesOf has that of an action that is no update.
-size_t IndexOf(const ActionRef& ref) {
-  return static_cast<size_t>(ref.chunk) * kNumChunkLists + static_cast<size_t>(ref.kind);
-}
-
 // Whether an action takes what a neighbouring stage leaves: forward may take what backward alone
 // reads.
 bool Takes(const std::vector<Reach>& reaches, const ActionRef& ref) {
   const BaseKind base = ref.kind == ActionKind::kForward ? BaseKind::kInput : BaseKind::kGradInput;
-  const auto reaches_it = [&](ActionKind kind) {
-    return reaches[IndexOf({kind, ref.chunk, 0})].of[static_cast<int>(base)] >= 0;
-  };
-  return reaches_it(ActionKind::kForward) || reaches_it(ActionKind::kBackward);
+  const size_t first = static_cast<size_t>(ref.chunk) * kNumChunkLists;
+  return std::any_of(reaches.begin() + first, reaches.begin() + first + kNumChunkLists,
+                     [&](const Reach& reach) { return reach.of[static_cast<int>(base)] >= 0; });
 }
 
 constexpr char kNeverMade[] = " never makes its working copies";
@@ -120,7 +114,7 @@ class ProgramCheck {
   }
 
   // Of every chunk the working copies, then forward and backward of every micro-batch once,
-  // ascending; then the reduction; the update last.
+  // ascending; the update last.
   void CheckOrder() {
     std::vector<int64_t> forward(chunks_.size(), 0);
     std::vector<int64_t> backward(chunks_.size(), 0);
@@ -136,8 +130,6 @@ class ProgramCheck {
         in_order = ref.micro_batch == forward[chunk]++;
       } else if (ref.kind == ActionKind::kBackward) {
         in_order &= ref.micro_batch == backward[chunk]++ && ref.micro_batch < forward[chunk];
-      } else if (ref.kind == ActionKind::kReduceGrad) {
-        in_order &= backward[chunk] == plan_.num_micro_batches;
       } else {
         in_order = i + 1 == program_.compute.size();
       }
@@ -159,8 +151,7 @@ class ProgramCheck {
   }
 
   void CheckAction(const Action& action) {
-    const bool update = action.ref.kind == ActionKind::kUpdate;
-    const Reach& reach = update ? reaches_.back() : reaches_[IndexOf(action.ref)];
+    const Reach& reach = ReachOfAction(action.ref);
     const auto addresses = AddressesOf(&action);  // those of all bases but kAbsolute, in order
     for (size_t i = 0; i < addresses.size(); ++i) {
       const int64_t address = *addresses[i];
@@ -176,9 +167,12 @@ class ProgramCheck {
     }
     for (const TransferRef& ref : action.waits) RequireListed(ref, action.ref);
     CheckReceived(action);
-    if (action.waits_for_reductions && !update) {
-      check_.Fail("plan_c11", Name(action.ref), " waits for reductions; only the update does");
-    }
+  }
+
+  const Reach& ReachOfAction(const ActionRef& ref) const {
+    if (ref.kind == ActionKind::kUpdate) return reaches_.back();
+    const size_t chunk = static_cast<size_t>(ref.chunk);
+    return reaches_[chunk * kNumChunkLists + ListOf(chunks_[chunk], ref, plan_.num_micro_batches)];
   }
 
   // Whether a stage of this class hands over to the action; it does so earlier, at one address.

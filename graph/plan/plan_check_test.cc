@@ -311,8 +311,8 @@ TEST(PlanCheckTest, NamesOfActions) {
               HasSubstr("1F0 names 1RECV_B0, which is not listed [plan_c6]"));
   EXPECT_THAT(AfterTransfer(1, 6, [](Transfer* t) { t->after[0].chunk = 9; }),
               HasSubstr("[plan_c6]"));
-  EXPECT_THAT(AfterTransfer(0, 0, [](Transfer* t) { t->anchor.kind = ActionKind::kReduceGrad; }),
-              HasSubstr("0SEND_F0 names 0R0, which is not listed [plan_c6]"));
+  EXPECT_THAT(AfterTransfer(0, 0, [](Transfer* t) { t->anchor.kind = ActionKind::kPrepare; }),
+              HasSubstr("0SEND_F0 names 0P0, which is not listed [plan_c6]"));
   EXPECT_THAT(AfterTransfer(1, 6, [](Transfer* t) { t->after_transfers[0].micro_batch = 4; }),
               HasSubstr("1RECV_F3 comes after 1RECV_F4, which is listed behind it [plan_c6]"));
   EXPECT_THAT(AfterTransfer(0, 0, [](Transfer* t) { t->issued = -1; }), HasSubstr("[plan_c6]"));
@@ -332,14 +332,14 @@ TEST(PlanCheckTest, OrderOfActions) {
               HasSubstr("1P0 is out of order [plan_c11]"));
   EXPECT_THAT(compute(1, [](std::vector<Action>* a) { a->erase(a->begin()); }),
               HasSubstr("stage 1 never makes its working copies [plan_c11]"));
-  EXPECT_THAT(compute(0, [](std::vector<Action>* a) { a->erase(a->end() - 3); }),
+  EXPECT_THAT(compute(0, [](std::vector<Action>* a) { a->erase(a->end() - 2); }),
               HasSubstr("runs stage 0 forward 8 and backward 7 times for 8 micro-batches"));
   EXPECT_THAT(compute(0, [](std::vector<Action>* a) { a->pop_back(); }),
               HasSubstr("the update is missing [plan_c11]"));
   EXPECT_THAT(compute(0, [](std::vector<Action>* a) { std::swap((*a)[15], (*a)[16]); }),
-              HasSubstr("0R7 is out of order [plan_c11]"));
-  EXPECT_THAT(AfterAction(0, 0, [](Action* a) { a->waits_for_reductions = true; }),
-              HasSubstr("0F0 waits for reductions; only the update does [plan_c11]"));
+              HasSubstr("0U0 is out of order [plan_c11]"));
+  EXPECT_THAT(ErrorAfter([](Plan* p) { p->classes[0].update[0].running = -2; }),
+              HasSubstr("waits until -2 collectives run [plan_c5]"));
   EXPECT_THAT(
       ErrorAfter([](Plan* p) { p->classes[0].eval.compute[3].ref.kind = ActionKind::kBackward; }),
       HasSubstr("0B3 is out of order [plan_c11]"));

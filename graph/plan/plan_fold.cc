@@ -41,7 +41,6 @@ void VisitFields(const Action& action, Fn fn, Move move) {
     fn(address == kNoAddress);
   }
   VisitRefs(action.waits, fn, move);
-  fn(action.waits_for_reductions);
 }
 template <typename Fn, typename Move>
 void VisitFields(const Transfer& transfer, Fn fn, Move move) {

@@ -73,9 +73,9 @@ TEST(PlanFoldTest, ActionsWithoutMicroBatchDoNotMove) {
   std::vector<Action> actions;
   for (int64_t m = 0; m < 6; ++m) {
     actions.push_back(Forward(m, 0));
-    Action reduce;
-    reduce.ref = {ActionKind::kReduceGrad, 0, 0};
-    actions.push_back(reduce);
+    Action prepare;
+    prepare.ref = {ActionKind::kPrepare, 0, 0};
+    actions.push_back(prepare);
   }
   const std::vector<Repeat<Action>> repeats = Fold(actions);
   EXPECT_EQ(Stored(repeats), 2u);

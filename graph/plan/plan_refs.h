@@ -45,7 +45,7 @@ inline ActionRef SenderOf(const TransferRef& send) {
 }
 
 // How many kinds of references of a sort there are.
-inline constexpr int NumKinds(const ActionRef& /*ref*/) { return 5; }
+inline constexpr int NumKinds(const ActionRef& /*ref*/) { return 4; }
 inline constexpr int NumKinds(const TransferRef& /*ref*/) { return 4; }
 
 // Places of actions and transfers in the lists of a program. Refs name chunks below 2^29 and

@@ -53,7 +53,11 @@ class Builder {
     for (const Instr& instr : segment.instrs) {
       if (instr.kind != InstrKind::kStart && instr.kind != InstrKind::kWait) continue;
       made.points.push_back(&instr);
-      if (instr.kind == InstrKind::kStart) made.starts.push_back(StartOf(segment, instr));
+      if (instr.kind == InstrKind::kStart) {
+        made.starts.push_back(StartOf(segment, instr));
+      } else {
+        made.starts[static_cast<size_t>(instr.collective)].background = false;
+      }
     }
     tables_.segments.push_back(std::move(made));
   }
@@ -61,6 +65,7 @@ class Builder {
   StepStart StartOf(const Segment& segment, const Instr& instr) {
     StepStart start;
     start.instr = &instr;
+    start.background = true;
     start.collective = CollectiveOf(plan_.mesh, plan_.stages, segment, instr);
     if (pipeline_ >= 0 && start.collective.axes().Contains(pipeline_)) {
       start.group = GroupOf(start.collective);
@@ -97,27 +102,36 @@ class Builder {
     for (size_t i = 0; i < program.compute.size(); ++i) {
       made.index.Add(program.compute[i].ref, static_cast<int>(i));
     }
-    int64_t after_reductions = 0;
-    for (const Action& action : program.compute) AddAction(action, &after_reductions, &made);
+    background_.clear();
+    for (const Action& action : program.compute) AddAction(action, &made);
     for (const Transfer& transfer : program.transfers) AddTransfer(transfer, &made);
     tables_.classes.push_back(std::move(made));
   }
 
-  void AddAction(const Action& action, int64_t* after_reductions, StepClass* made) const {
+  void AddAction(const Action& action, StepClass* made) {
     StepAction step;
     step.action = &action;
-    step.calls = &CallsOf(*made->plan_class, tables_.eval, action.ref);
+    step.calls = &CallsOf(plan_, *made->plan_class, tables_.eval, action.ref);
     step.first_collective = made->num_collectives;
     for (const TransferRef& ref : action.waits) {
       step.transfers_needed = std::max<int64_t>(step.transfers_needed, made->IndexOf(ref) + 1);
     }
-    if (action.waits_for_reductions) step.collectives_needed = *after_reductions;
+    const bool waits = std::any_of(step.calls->begin(), step.calls->end(),
+                                   [](const Call& call) { return call.running != kAnyRunning; });
     for (const Call& call : *step.calls) {
-      made->num_collectives +=
-          static_cast<int64_t>(tables_.segments[static_cast<size_t>(call.segment)].starts.size());
+      if (waits) step.collectives_needed.push_back(NeededBy(call));
+      for (const StepStart& start : tables_.segments[static_cast<size_t>(call.segment)].starts) {
+        ++made->num_collectives;
+        if (start.background) background_.push_back(made->num_collectives);
+      }
     }
-    if (action.ref.kind == ActionKind::kReduceGrad) *after_reductions = made->num_collectives;
-    made->actions.push_back(step);
+    made->actions.push_back(std::move(step));
+  }
+
+  int64_t NeededBy(const Call& call) const {
+    const int64_t done = static_cast<int64_t>(background_.size()) - call.running;
+    return call.running == kAnyRunning || done <= 0 ? 0
+                                                    : background_[static_cast<size_t>(done) - 1];
   }
 
   static void AddTransfer(const Transfer& transfer, StepClass* made) {
@@ -150,6 +164,8 @@ class Builder {
   StepTables& tables_;
   const Plan& plan_;
   const AxisId pipeline_;
+  // Of a class: collectives of the step up to each of those in the background.
+  std::vector<int64_t> background_;
   absl::flat_hash_map<std::pair<uint32_t, std::vector<int>>, size_t> group_numbers_;
   absl::flat_hash_map<std::string, size_t> signatures_;
 };

@@ -20,6 +20,7 @@ inline constexpr int kOwnGroup = -1;  // of a collective inside every class
 // What a segment's `start` hands over.
 struct StepStart {
   const Instr* instr = nullptr;
+  bool background = false;  // the segment does not wait for it
   InstrCollective collective;
   int group = kOwnGroup;  // else an index into StepTables::groups
   // Equal exactly for those that may meet: of one group, op, element types, tiles, order of pieces.
@@ -36,9 +37,10 @@ struct StepSegment {
 struct StepAction {
   const Action* action = nullptr;
   const std::vector<Call>* calls = nullptr;
-  int64_t first_collective = 0;    // collectives of the actions before it
-  int64_t transfers_needed = 0;    // of the communication list
-  int64_t collectives_needed = 0;  // waits_for_reductions
+  int64_t first_collective = 0;  // collectives of the actions before it
+  int64_t transfers_needed = 0;  // of the communication list
+  // By call, before it begins; empty: no call waits.
+  std::vector<int64_t> collectives_needed;
 };
 
 // A rank's transfers are done in list order.

@@ -1,8 +1,9 @@
 // Walks through the lists of a plan as its ranks would, class by class: two queues a class
 // (compute, communication), rendezvous between classes, nothing but what the plan says.
 //
-//   compute   actions in order; inside them instructions; a `wait` (and an action that waits for
-//             transfers or reductions) stops the queue until what it waits for is done
+//   compute   actions in order; inside them calls and their instructions; a `wait` (and an action
+//             that waits for transfers, a call that waits for collectives of calls before it) stops
+//             the queue until what it waits for is done
 //   comm      collectives and transfers merged by anchors, as the plan's one order of
 //             communication; an entry runs when it is the head of the queue of every class
 //             concerned, has been issued by all of them, and what its `after` lists name is done
@@ -51,6 +52,9 @@ class StepVisitor {
   virtual void Collective(absl::Span<const InstrSite> /*sites*/) {}
   // The compute queue is past its wait.
   virtual void Wait(const InstrSite& /*site*/) {}
+  // A call that waits begins: of the background collectives that its class has started all but the
+  // last `running` are done. The site has no instruction.
+  virtual void Await(const InstrSite& /*site*/) {}
   virtual void Transfer(int /*from_class*/, const mgc::Transfer& /*send*/, int /*to_class*/,
                         const mgc::Transfer& /*receive*/) {}
   virtual void EndAction(int /*class_index*/, const Action& /*action*/) {}

@@ -133,13 +133,14 @@ TEST(StepWalkTest, CollectivesMeetInOneOrder) {
               HasSubstr("class 1 computation at 1F0 waits for 1RECV_F0"));
   // Class 1 reduces another type.
   EXPECT_THAT(
-      WalkOf({{"segment @layer.update",
-               "segment @other transient 0 workspace 0 collectives 1 (transient, globals) {\n"
-               "  slot %0 \"n\": f32[] @m[]+pp in globals at 0 bytes 8\n"
-               "  slot %1 \"n.sum\": f32[] @m[] in globals at 64 bytes 8\n"
-               "  start 0 %1 = all_reduce(%0) update\n  wait 0 update\n}\n"
-               "segment @layer.update"},
-              {"update @update (transient=320", "update @other (transient=320"}}),
+      WalkOf(
+          {{"segment @layer.update",
+            "segment @other transient 0 workspace 0 collectives 1 (transient, globals) {\n"
+            "  slot %0 \"n\": f32[] @m[]+pp in globals at 0 bytes 8\n"
+            "  slot %1 \"n.sum\": f32[] @m[] in globals at 64 bytes 8\n"
+            "  start 0 %1 = all_reduce(%0) update\n  wait 0 update\n}\n"
+            "segment @layer.update"},
+           {"update @update running 0 (transient=320", "update @other running 0 (transient=320"}}),
       HasSubstr("class 0 communication at all_reduce 0 of update in 0U0 waits for class 1's its "
                 "all_reduce over pp"));
 }

@@ -3,14 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 namespace mgc {
-namespace {
-
-constexpr size_t kMostNeeds = 64;  // that a stopped queue names
-
-}  // namespace
 
 StepWalker::StepWalker(const StepTables& tables, int steps, StepVisitor* visitor)
     : tables_(tables),
@@ -77,7 +70,7 @@ bool StepWalker::IsAtEnd(const WalkQueue& queue) const {
 bool StepWalker::CollectivesDone(int c, int64_t of_step) const {
   const ClassState& state = classes_[static_cast<size_t>(c)];
   return state.comm_step > state.step ||
-         (state.comm_step == state.step && state.collectives_of_step >= of_step) || of_step == 0;
+         (state.comm_step == state.step && state.collectives_of_step >= of_step) || of_step <= 0;
 }
 bool StepWalker::TransfersDone(int c, int64_t of_step) const {
   const ClassState& state = classes_[static_cast<size_t>(c)];
@@ -117,8 +110,7 @@ bool StepWalker::ComputeAction(int c) {
   ClassState& state = classes_[static_cast<size_t>(c)];
   const StepAction& action = ClassOf(c).actions[state.action];
   if (!state.inside) {
-    if (!TransfersDone(c, action.transfers_needed) ||
-        !CollectivesDone(c, action.collectives_needed) || visitor_.HoldsAction(c, *action.action)) {
+    if (!TransfersDone(c, action.transfers_needed) || visitor_.HoldsAction(c, *action.action)) {
       return false;
     }
     visitor_.BeginAction(c, *action.action);
@@ -129,6 +121,7 @@ bool StepWalker::ComputeAction(int c) {
   for (; state.call < action.calls->size(); ++state.call, state.instr = 0) {
     const Call& call = (*action.calls)[state.call];
     const StepSegment& segment = SegmentOf(call);
+    if (!state.in_call && !BeginCall(c, action, call)) return false;
     const size_t size = wants_instrs_ ? segment.segment->instrs.size() : segment.points.size();
     for (; state.instr < size; ++state.instr) {
       const Instr& instr =
@@ -136,7 +129,26 @@ bool StepWalker::ComputeAction(int c) {
       if (!RunInstr(c, action, call, instr)) return false;
     }
     state.call_first += static_cast<int64_t>(segment.starts.size());
+    state.in_call = false;
   }
+  return true;
+}
+
+// By the call that comes next.
+int64_t StepWalker::NeededByCall(int c) const {
+  const ClassState& state = classes_[static_cast<size_t>(c)];
+  const std::vector<int64_t>& needed = ClassOf(c).actions[state.action].collectives_needed;
+  return needed.empty() ? 0 : needed[state.call];
+}
+
+// False where the call must wait.
+bool StepWalker::BeginCall(int c, const StepAction& action, const Call& call) {
+  ClassState& state = classes_[static_cast<size_t>(c)];
+  if (call.running != kAnyRunning) {
+    if (!CollectivesDone(c, NeededByCall(c))) return false;
+    visitor_.Await({c, state.step, action.action, &call, SegmentOf(call).segment, nullptr});
+  }
+  state.in_call = true;
   return true;
 }
 
@@ -285,122 +297,6 @@ void StepWalker::PassStepEnd(int c) {
     state.transfers_of_step = 0;
     state.at_action = state.at_call = state.at_start = 0;
     FindNextStart(c);
-  }
-}
-
-std::string StepWalker::NameOfSite(const InstrSite& site) const {
-  const std::vector<Chunk>& chunks = *ClassOf(site.class_index).chunks;
-  return absl::StrCat(site.instr->op->name, " ", site.instr->collective, " of ", site.segment->name,
-                      site.call->layer >= 0 ? absl::StrCat(" layer ", site.call->layer) : "",
-                      " in ", NameOf(site.action->ref, chunks));
-}
-
-// Of the collective with this number in the step.
-std::string StepWalker::NameOfCollective(int c, int64_t of_step) const {
-  const StepClass& walk = ClassOf(c);
-  for (size_t a = walk.actions.size(); a-- > 0;) {
-    int64_t first = walk.actions[a].first_collective;
-    if (first > of_step) continue;
-    for (const Call& call : *walk.actions[a].calls) {
-      const StepSegment& segment = SegmentOf(call);
-      const int64_t at = of_step - first;
-      if (at < static_cast<int64_t>(segment.starts.size())) {
-        return NameOfSite({c, 0, walk.actions[a].action, &call, segment.segment,
-                           segment.starts[static_cast<size_t>(at)].instr});
-      }
-      first += static_cast<int64_t>(segment.starts.size());
-    }
-  }
-  return "a collective that is not listed";
-}
-
-std::string StepWalker::Head(const WalkQueue& queue) const {
-  const ClassState& state = classes_[static_cast<size_t>(queue.class_index)];
-  const StepClass& walk = ClassOf(queue.class_index);
-  if (queue.communication) {
-    if (!HeadIsTransfer(queue.class_index)) return NameOfSite(HeadSite(queue.class_index));
-    return NameOf(walk.transfers[state.transfers_of_step].transfer->ref, *walk.chunks);
-  }
-  const StepAction& action = walk.actions[state.action];
-  std::string name = NameOf(action.action->ref, *walk.chunks);
-  if (!state.inside) return name;
-  const Call& call = (*action.calls)[state.call];
-  return absl::StrCat(name, " in ", SegmentOf(call).segment->name,
-                      call.layer >= 0 ? absl::StrCat(" layer ", call.layer) : "");
-}
-
-std::vector<WalkNeed> StepWalker::Needs(const WalkQueue& queue) const {
-  std::vector<WalkNeed> needs;
-  const int c = queue.class_index;
-  if (IsAtEnd(queue)) return needs;
-  if (queue.communication) {
-    if (HeadIsTransfer(c)) {
-      AddTransferNeeds(c, &needs);
-    } else {
-      AddCollectiveNeeds(c, &needs);
-    }
-    return needs;
-  }
-  const ClassState& state = classes_[static_cast<size_t>(c)];
-  const StepClass& walk = ClassOf(c);
-  const StepAction& action = walk.actions[state.action];
-  const WalkQueue own{c, true};
-  if (state.inside) {
-    const StepSegment& segment = SegmentOf((*action.calls)[state.call]);
-    const Instr& instr =
-        wants_instrs_ ? segment.segment->instrs[state.instr] : *segment.points[state.instr];
-    needs.push_back({own, NameOfCollective(c, state.call_first + instr.collective)});
-    return needs;
-  }
-  for (const TransferRef& ref : action.action->waits) {
-    if (TransfersDone(c, walk.IndexOf(ref) + 1)) continue;
-    needs.push_back({own, NameOf(ref, *walk.chunks)});
-  }
-  if (!CollectivesDone(c, action.collectives_needed)) {
-    needs.push_back({own, NameOfCollective(c, action.collectives_needed - 1)});
-  }
-  return needs;
-}
-
-void StepWalker::AddTransferNeeds(int c, std::vector<WalkNeed>* needs) const {
-  const StepTransfer& mine =
-      ClassOf(c).transfers[classes_[static_cast<size_t>(c)].transfers_of_step];
-  const int peer = mine.peer_class;
-  const bool has_peer = mine.peer_index >= 0;
-  const StepTransfer* other =
-      has_peer ? &ClassOf(peer).transfers[static_cast<size_t>(mine.peer_index)] : nullptr;
-  for (const auto& [end, transfer] : {std::make_pair(c, &mine), std::make_pair(peer, other)}) {
-    if (transfer == nullptr || TransferCanRun(end, *transfer)) continue;
-    const ClassState& state = classes_[static_cast<size_t>(end)];
-    const StepClass& walk = ClassOf(end);
-    const bool at_head =
-        HeadIsTransfer(end) && &walk.transfers[state.transfers_of_step] == transfer;
-    if (!at_head) {
-      needs->push_back({{end, true}, NameOf(transfer->transfer->ref, *walk.chunks)});
-      continue;
-    }
-    const StepAction& last = walk.actions[static_cast<size_t>(transfer->actions_needed - 1)];
-    needs->push_back({{end, false}, NameOf(last.action->ref, *walk.chunks)});
-  }
-}
-
-void StepWalker::AddCollectiveNeeds(int c, std::vector<WalkNeed>* needs) const {
-  const StepStart& start = *HeadStart(c);
-  const std::string name = NameOfSite(HeadSite(c));
-  if (!HasStarted(c)) needs->push_back({{c, false}, name});
-  if (start.group == kOwnGroup) return;
-  for (int member : tables_.groups[static_cast<size_t>(start.group)]) {
-    if (member == c || needs->size() >= kMostNeeds) continue;
-    const StepStart* other = HeadStart(member);
-    const bool same_step = classes_[static_cast<size_t>(member)].comm_step ==
-                           classes_[static_cast<size_t>(c)].comm_step;
-    if (other == nullptr || other->signature != start.signature || !same_step) {
-      needs->push_back({{member, true},
-                        absl::StrCat("its ", start.instr->op->name, " over ",
-                                     tables_.group_names[static_cast<size_t>(start.group)])});
-    } else if (!HasStarted(member)) {
-      needs->push_back({{member, false}, NameOfSite(HeadSite(member))});
-    }
   }
 }
 

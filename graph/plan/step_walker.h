@@ -51,6 +51,7 @@ class StepWalker {
     size_t call = 0;
     size_t instr = 0;
     bool inside = false;     // past what the action waits for
+    bool in_call = false;    // past what the call waits for
     int64_t call_first = 0;  // collectives of the step before the call
     int64_t started = 0;
     int64_t actions_done = 0;
@@ -77,6 +78,8 @@ class StepWalker {
   bool TransfersDone(int c, int64_t of_step) const;
   bool Compute(int c);
   bool ComputeAction(int c);
+  bool BeginCall(int c, const StepAction& action, const Call& call);
+  int64_t NeededByCall(int c) const;
   bool RunInstr(int c, const StepAction& action, const Call& call, const Instr& instr);
   bool Communicate(int c);
   bool HeadIsTransfer(int c) const;

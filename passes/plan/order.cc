@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "graph/base/status.h"
+#include "passes/plan/delay_reductions.h"
 #include "passes/plan/forms/compute_list.h"
 #include "passes/plan/time/simulate_step.h"
 
@@ -15,6 +16,12 @@ absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machin
   const PipelineSchedule& schedule = scheduled.schedule;
   OrderedPlan ordered;
   ordered.staged = std::move(scheduled.staged);
+  const CostModel costs{ordered.staged.mesh, machine, ordered.staged.stages};
+  for (StagedClass& c : ordered.staged.classes) {
+    for (StagedChunk& chunk : c.train.chunks) {
+      DelayReductions(costs, ordered.staged.segments, c.coordinate, &chunk);
+    }
+  }
   const StagedPlan& staged = ordered.staged;
   ordered.classes.resize(staged.classes.size());
   std::vector<SimulatedClass> train;
@@ -24,17 +31,14 @@ absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machin
     OrderedClass& lists = ordered.classes[c];
     const std::vector<ScheduleAction>& actions = schedule.lists[c];
     const auto compute = [&](const StagedStep& of, bool backward) {
-      return ComputeList(actions, staged.stages, schedule.micro_batches, of.chunks, backward);
+      return ComputeList(actions, staged.stages, of.chunks, backward);
     };
     lists.train.compute = compute(from.train, true);
     lists.eval.compute = compute(from.eval, false);
     train.push_back({&from.train.chunks, &from.train.update, &lists.train});
     eval.push_back({&from.eval.chunks, &from.eval.update, &lists.eval});
   }
-  const SimulationSpec spec{{staged.mesh, machine, staged.stages},
-                            staged.segments,
-                            staged.stages,
-                            schedule.micro_batches};
+  const SimulationSpec spec{costs, staged.segments, staged.stages, schedule.micro_batches};
   StepSimulator evaluation(spec, std::move(eval), false);
   MGC_RETURN_IF_ERROR(evaluation.Run().status());
   StepSimulator training(spec, std::move(train), step != nullptr);

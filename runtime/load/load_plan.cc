@@ -111,13 +111,13 @@ class PlanLoader {
   }
 
   // Merges a class' transfers into the order of its collectives, each behind its position.
-  static LoadedProgram LoadProgram(const StepClass& steps, const std::vector<LoadedChunk>& chunks,
-                                   const std::vector<LoadedCall>& update) {
+  LoadedProgram LoadProgram(const StepClass& steps, const std::vector<LoadedChunk>& chunks,
+                            const std::vector<LoadedCall>& update) {
     LoadedProgram program;
     program.steps = &steps;
     std::vector<CommItem> collectives;
     for (const StepAction& action : steps.actions) {
-      program.calls.push_back(&CallsOf(action.action->ref, chunks, update));
+      program.calls.push_back(&CallsOf(steps, action.action->ref, chunks, update));
       AddCollectives(*program.calls.back(), static_cast<int>(program.calls.size()) - 1,
                      &collectives);
     }
@@ -134,11 +134,12 @@ class PlanLoader {
     return program;
   }
 
-  static const std::vector<LoadedCall>& CallsOf(const ActionRef& ref,
-                                                const std::vector<LoadedChunk>& chunks,
-                                                const std::vector<LoadedCall>& update) {
+  const std::vector<LoadedCall>& CallsOf(const StepClass& steps, const ActionRef& ref,
+                                         const std::vector<LoadedChunk>& chunks,
+                                         const std::vector<LoadedCall>& update) const {
     if (ref.kind == ActionKind::kUpdate) return update;
-    return chunks[static_cast<size_t>(ref.chunk)][static_cast<size_t>(ref.kind)];
+    const size_t chunk = static_cast<size_t>(ref.chunk);
+    return chunks[chunk][ListOf((*steps.chunks)[chunk], ref, out_->plan.num_micro_batches)];
   }
 
   static void AddCollectives(const std::vector<LoadedCall>& calls, int action,

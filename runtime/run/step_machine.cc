@@ -182,9 +182,7 @@ bool StepMachine::GiveWay(Rank& rank) {
 
 bool StepMachine::Enter(Rank& rank) {
   const StepAction& action = rank.program->steps->actions[rank.action];
-  if (action.transfers_needed > 0 || action.collectives_needed > 0) {
-    if (!WaitFor(rank, action.collectives_needed, action.transfers_needed)) return false;
-  }
+  if (action.transfers_needed > 0 && !WaitFor(rank, 0, action.transfers_needed)) return false;
   rank.inside = true;
   rank.call = rank.instr = 0;
   if (tracing_) rank.action_begin_ns = NowNs();
@@ -195,7 +193,7 @@ bool StepMachine::RunCalls(Rank& rank, int worker) {
   const std::vector<LoadedCall>& calls = *rank.program->calls[rank.action];
   for (; rank.call < calls.size(); ++rank.call, rank.instr = 0) {
     const LoadedCall& call = calls[rank.call];
-    if (rank.instr == 0) Bind(rank, call);
+    if (rank.instr == 0 && !BeginCall(rank, call)) return false;
     const size_t size = call.segment->instrs.size();
     while (rank.instr < size) {
       if (!RunInstr(rank, call, worker)) return false;
@@ -252,6 +250,16 @@ void StepMachine::RecordOpenActions() {
     rank.compute_trace.AddLast({TraceKind::kAction, input_.eval, static_cast<int>(rank.action), -1,
                                 -1, rank.action_begin_ns, NowNs()});
   }
+}
+
+// False when the call must wait for collectives of calls before it; the rank comes here again.
+bool StepMachine::BeginCall(Rank& rank, const LoadedCall& call) {
+  const std::vector<int64_t>& needed = rank.program->steps->actions[rank.action].collectives_needed;
+  if (!needed.empty() && needed[rank.call] > 0 && !WaitFor(rank, needed[rank.call], 0)) {
+    return false;
+  }
+  Bind(rank, call);
+  return true;
 }
 
 void StepMachine::Bind(Rank& rank, const LoadedCall& call) const {

@@ -75,6 +75,7 @@ class StepMachine : public TaskSource {
   bool Enter(Rank& rank);
   bool RunCalls(Rank& rank, int worker);
   bool Leave(Rank& rank);
+  bool BeginCall(Rank& rank, const LoadedCall& call);
   void Bind(Rank& rank, const LoadedCall& call) const;
   bool RunInstr(Rank& rank, const LoadedCall& call, int worker);
   absl::Status RunKernel(Rank& rank, const LoadedCall& call, const LoadedInstr& instr, int worker);

@@ -92,12 +92,12 @@ class NormalPrinter {
     Print("prepare", chunk.prepare);
     Print("forward", chunk.forward);
     Print("backward", chunk.backward);
-    Print("reduce", chunk.reduce);
+    Print("last_backward", chunk.last_backward);
   }
 
   void Print(const char* what, absl::Span<const Call> calls) {
     for (const Call& call : calls) {
-      Line(what, call.segment, call.layer,
+      Line(what, call.segment, call.layer, call.running,
            absl::StrJoin(call.bindings, ",", [](std::string* out, const Binding& binding) {
              absl::StrAppend(out, static_cast<int>(binding.base), "+", binding.offset);
            }));
@@ -125,7 +125,7 @@ class NormalPrinter {
   void Print(const Program& program) {
     for (const Action& a : program.compute) {
       Line("action", Text(a.ref), a.frame, a.input, a.output, a.grad_input, a.grad_output,
-           Text(a.waits), a.waits_for_reductions ? 1 : 0);
+           Text(a.waits));
     }
     for (const Transfer& t : program.transfers) {
       Line("transfer", Text(t.ref), t.address, t.bytes, t.peer, Text(t.anchor), t.issued,

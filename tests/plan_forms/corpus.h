@@ -27,6 +27,7 @@ struct PlanCase {
   RecomputeKind recompute = RecomputeKind::kNone;
   int64_t zero = 0;
   bool bf16 = false;
+  std::string machine = "a100x8";  // a preset
 };
 
 // A dozen plans of the tiny presets.
@@ -34,7 +35,7 @@ std::vector<PlanCase> TinyPlanCases();
 // `gpt3-175b`, `llama3-405b` and `megatron-1t` on thousands of ranks.
 std::vector<PlanCase> LargePlanCases();
 
-// The plan of a case for micro-batches of one sample on a100x8; aborts when it does not compile.
+// The plan of a case for micro-batches of one sample; aborts when it does not compile.
 Plan CompilePlanCase(const PlanCase& plan_case);
 
 }  // namespace mgc

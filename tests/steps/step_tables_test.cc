@@ -19,6 +19,16 @@ namespace {
 
 using Places = std::vector<std::string>;
 
+// Appends, for every start, whether no instruction waits for it.
+void AddStarts(const std::vector<Instr>& instrs, std::vector<bool>* starts) {
+  for (const Instr& start : instrs) {
+    if (start.kind != InstrKind::kStart) continue;
+    starts->push_back(std::none_of(instrs.begin(), instrs.end(), [&](const Instr& instr) {
+      return instr.kind == InstrKind::kWait && instr.collective == start.collective;
+    }));
+  }
+}
+
 // Says where tables and plan disagree, in a form of its own: names and plain counting.
 class TablesCheck {
  public:
@@ -60,16 +70,31 @@ class TablesCheck {
     const Chunk& chunk = ChunksOf(c)[static_cast<size_t>(action.ref.chunk)];
     if (LetterOf(action.ref.kind) == "P") return chunk.prepare;
     if (LetterOf(action.ref.kind) == "F") return chunk.forward;
-    return LetterOf(action.ref.kind) == "B" ? chunk.backward : chunk.reduce;
+    const bool reduces = action.ref.micro_batch + 1 == plan_.num_micro_batches;
+    return reduces && !chunk.last_backward.empty() ? chunk.last_backward : chunk.backward;
+  }
+  // What the calls of an action wait for: in `step` go all starts of the class before them, true
+  // where no instruction of their segment waits.
+  std::vector<int64_t> NeededBy(size_t c, const Action& action, std::vector<bool>* step) const {
+    std::vector<int64_t> needed;
+    bool waits = false;
+    for (const Call& call : CallsOf(c, action)) {
+      int64_t all = static_cast<int64_t>(step->size());
+      for (int64_t left = call.running; all > 0; --all) {
+        if ((*step)[static_cast<size_t>(all) - 1] && left-- == 0) break;
+      }
+      waits |= call.running >= 0;
+      needed.push_back(call.running < 0 ? 0 : all);
+      AddStarts(plan_.segments[static_cast<size_t>(call.segment)].instrs, step);
+    }
+    return waits ? needed : std::vector<int64_t>();
   }
   int64_t CollectivesOf(size_t c, const Action& action) const {
-    int64_t count = 0;
+    std::vector<bool> starts;
     for (const Call& call : CallsOf(c, action)) {
-      for (const Instr& instr : plan_.segments[static_cast<size_t>(call.segment)].instrs) {
-        count += instr.kind == InstrKind::kStart ? 1 : 0;
-      }
+      AddStarts(plan_.segments[static_cast<size_t>(call.segment)].instrs, &starts);
     }
-    return count;
+    return static_cast<int64_t>(starts.size());
   }
 
   void CheckClass(size_t c, const Program& program) {
@@ -77,7 +102,7 @@ class TablesCheck {
     const Places actions = NamesOf(c, program.compute);
     const Places transfers = NamesOf(c, program.transfers);
     std::vector<int64_t> first(1, 0);
-    int64_t reduced = 0;
+    std::vector<bool> starts;
     for (size_t a = 0; a < actions.size(); ++a) {
       const StepAction& step = found.actions[a];
       const Action& action = program.compute[a];
@@ -89,10 +114,8 @@ class TablesCheck {
       Expect(step.calls == &CallsOf(c, action), actions[a] + " calls");
       Expect(step.first_collective == first.back(), actions[a] + " first");
       Expect(step.transfers_needed == needed, actions[a] + " transfers");
-      Expect(step.collectives_needed == (action.waits_for_reductions ? reduced : 0),
-             actions[a] + " collectives");
+      Expect(step.collectives_needed == NeededBy(c, action, &starts), actions[a] + " collectives");
       first.push_back(first.back() + CollectivesOf(c, action));
-      if (LetterOf(action.ref.kind) == "R") reduced = first.back();
     }
     Expect(found.num_collectives == first.back(), "collectives");
     for (size_t t = 0; t < transfers.size(); ++t) {
@@ -262,7 +285,7 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"transfers_needed",
                [](StepTables* t) { --t->classes[1].actions[0].transfers_needed; }},
         Damage{"collectives_needed",
-               [](StepTables* t) { --t->classes[0].actions.back().collectives_needed; }},
+               [](StepTables* t) { --t->classes[0].actions.back().collectives_needed[0]; }},
         Damage{"num_collectives", [](StepTables* t) { ++t->classes[0].num_collectives; }},
         Damage{"transfer", [](StepTables* t) { t->classes[0].transfers[1].transfer -= 1; }},
         Damage{"peer_class", [](StepTables* t) { t->classes[0].transfers[0].peer_class = 0; }},

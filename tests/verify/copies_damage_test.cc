@@ -1,5 +1,6 @@
 // Working copies that are not made, made too late, of something else, or laid where they must not
-// be; and copies that are read for more than they are. Each is refused, by name.
+// be; copies that are read for more than they are; and calls that do not wait for what runs beside
+// them. Each is refused, by name.
 
 #include <algorithm>
 #include <functional>
@@ -37,6 +38,12 @@ size_t FormalOf(const Segment& segment, Region region) {
 int64_t& CopiesOf(Plan* plan, Call* call) {
   const Segment& segment = plan->segments[static_cast<size_t>(call->segment)];
   return call->bindings[FormalOf(segment, Region::kCopies)].offset;
+}
+
+bool UsesCopies(const Plan& plan, const Call& call) {
+  const Segment& segment = plan.segments[static_cast<size_t>(call.segment)];
+  return std::any_of(segment.formals.begin(), segment.formals.end(),
+                     [](const Formal& formal) { return formal.region == Region::kCopies; });
 }
 
 Call& CallFor(std::vector<Call>* calls, int layer) {
@@ -122,7 +129,7 @@ const Damage kDamages[] = {
        const int64_t place = CopiesOf(p, &CallFor(&ChunkOf(p).prepare, 0));
        for (std::vector<Call>* calls : ListsOf(&ChunkOf(p))) {
          for (Call& call : *calls) {
-           if (call.layer == 1 && calls != &ChunkOf(p).reduce) CopiesOf(p, &call) = place;
+           if (call.layer == 1 && UsesCopies(*p, call)) CopiesOf(p, &call) = place;
          }
        }
      }},
@@ -130,7 +137,7 @@ const Damage kDamages[] = {
      [](Plan* p) {
        for (std::vector<Call>* calls : ListsOf(&ChunkOf(p))) {
          for (Call& call : *calls) {
-           if (call.layer == 0 && calls != &ChunkOf(p).reduce) {
+           if (call.layer == 0 && UsesCopies(*p, call)) {
              CopiesOf(p, &call) = p->classes[0].blocks[0].param_base;
            }
          }
@@ -158,6 +165,64 @@ TEST_P(CopiesDamageTest, IsRefused) {
   GetParam().apply(&plan);
   EXPECT_THAT(FoundIn(plan), HasSubstr(GetParam().label));
 }
+
+// --- What calls wait for: dp2_zero gathers copies beside forward, reduces gradients beside
+// backward.
+
+// The calls of the first forward that wait.
+std::vector<Call*> WaitingCalls(Plan* plan) {
+  std::vector<Call*> waiting;
+  for (Call& call : ChunkOf(plan).forward) {
+    if (call.running != kAnyRunning) waiting.push_back(&call);
+  }
+  return waiting;
+}
+
+const Damage kWaitDamages[] = {
+    {"ForwardWaitsForNone", "order_v7", [](Plan* p) { WaitingCalls(p)[0]->running = kAnyRunning; }},
+    {"ForwardWaitsForOneLess", "order_v7", [](Plan* p) { ++WaitingCalls(p)[1]->running; }},
+    {"ForwardWaitsForTheCopiesOfTheLayerBelow", "order_v7",
+     [](Plan* p) { WaitingCalls(p)[1]->running = WaitingCalls(p)[0]->running; }},
+    {"TheLastForwardWaitsForNone", "order_v7",
+     [](Plan* p) { WaitingCalls(p).back()->running = kAnyRunning; }},
+    {"UpdateWaitsForNone", "order_v8",
+     [](Plan* p) { p->classes[0].update[0].running = kAnyRunning; }},
+    {"UpdateWaitsForAllButOne", "order_v8", [](Plan* p) { p->classes[0].update[0].running = 1; }},
+    {"TheLastCallOfTheUpdateWaits", "order_v7",
+     [](Plan* p) {
+       std::vector<Call>& update = p->classes[0].update;
+       std::swap(update.front().running, update.back().running);
+     }},
+    {"ReducedBeforeTheLayersBackward", "order_v7",
+     [](Plan* p) { std::swap(ChunkOf(p).last_backward[0], ChunkOf(p).last_backward[1]); }},
+    {"NeverReduced", "placement",
+     [](Plan* p) {
+       ChunkOf(p).last_backward.erase(ChunkOf(p).last_backward.begin() + 1);
+       p->classes[0].update[0].running = 0;
+     }},
+    {"ReducedTwice", "order_v1",
+     [](Plan* p) {
+       std::vector<Call>& calls = ChunkOf(p).last_backward;
+       calls.insert(calls.begin() + 1, Call(calls[1]));
+     }},
+    {"TheLastBackwardLeavesALayerOut", "order_v5",
+     [](Plan* p) { ChunkOf(p).last_backward.erase(ChunkOf(p).last_backward.begin()); }},
+    {"TheLastBackwardIsBoundElsewhere", "order_v5",
+     [](Plan* p) { ChunkOf(p).last_backward[0].bindings[0].offset -= 64; }},
+};
+
+class WaitsDamageTest : public testing::TestWithParam<Damage> {};
+
+TEST_P(WaitsDamageTest, IsRefused) {
+  Plan plan = CompileTiny("dp2_zero");
+  ASSERT_EQ(FoundIn(plan), "");
+  ASSERT_GE(WaitingCalls(&plan).size(), 3u);
+  GetParam().apply(&plan);
+  EXPECT_THAT(FoundIn(plan), HasSubstr(GetParam().label));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WaitsDamageTest, testing::ValuesIn(kWaitDamages),
+                         [](const auto& info) { return info.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(All, CopiesDamageTest, testing::ValuesIn(kDamages),
                          [](const auto& info) { return info.param.name; });

@@ -104,7 +104,7 @@ TEST(LeaveOutTest, ALayerThatIsBoundOtherwiseStays) {
   const auto lists = [](Plan* plan) {
     PlanClass& c = plan->classes[0];
     return std::vector<std::vector<Call>*>{&c.chunks[0].forward, &c.chunks[0].backward,
-                                           &c.chunks[0].reduce, &c.eval_chunks[0].forward,
+                                           &c.chunks[0].last_backward, &c.eval_chunks[0].forward,
                                            &c.update};
   };
   Plan copy = EightLayers();

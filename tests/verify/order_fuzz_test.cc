@@ -133,12 +133,15 @@ class Mutator {
 
   void ChangeCall(const Plan& plan, PlanClass* c) {
     Chunk& chunk = Pick(&c->chunks);
-    std::vector<Call>* const lists[] = {&chunk.prepare, &chunk.forward, &chunk.backward,
-                                        &chunk.reduce,  &c->update,     &c->eval_update};
+    std::vector<Call>* const lists[] = {&chunk.prepare,       &chunk.forward, &chunk.backward,
+                                        &chunk.last_backward, &c->update,     &c->eval_update};
     std::vector<Call>& calls = *lists[Draw(6)];
     if (calls.empty()) return;
     Call& call = Pick(&calls);
-    switch (Draw(4)) {
+    switch (Draw(5)) {
+      case 4:
+        call.running = static_cast<int>(Draw(6)) - 1;
+        break;
       case 0:
         Shift(&Pick(&call.bindings).offset);
         break;

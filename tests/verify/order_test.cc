@@ -93,16 +93,14 @@ void SwapNeighbours(Plan* plan) {
   }
 }
 
+// Before the layer's backward has added the last micro-batch.
 void ReduceTooEarly(Plan* plan) {
-  for (Action& action : ActionsOf(plan, 0)) {
-    if (action.ref.kind == ActionKind::kReduceGrad) --action.ref.micro_batch;
-  }
-  for (Transfer& transfer : TransfersOf(plan, 0)) {
-    if (transfer.anchor.kind == ActionKind::kReduceGrad) --transfer.anchor.micro_batch;
-    for (ActionRef& ref : transfer.after) {
-      if (ref.kind == ActionKind::kReduceGrad) --ref.micro_batch;
-    }
-  }
+  std::vector<Call>& calls = plan->classes[0].chunks[0].last_backward;
+  const auto reduces = [&](const Call& call) {
+    return plan->segments[static_cast<size_t>(call.segment)].instrs[0].phase == Phase::kUpdate;
+  };
+  const auto first = std::find_if(calls.begin(), calls.end(), reduces);
+  std::rotate(calls.begin(), first, first + 1);
 }
 
 void MoveFirstWaitToTheEnd(Plan* plan) {
@@ -174,13 +172,20 @@ std::vector<Damage> Damages() {
       {"transfers_change_places", "order_v4", SwapNeighbours},
       {"an_anchor_far_too_late", "order_v4",
        [](Plan* p) { TransfersOf(p, 0)[0].issued += 1000000; }},
-      {"a_bucket_signalled_at_M_minus_1", "order_v5", ReduceTooEarly},
+      {"the_last_backward_leaves_a_layer_out", "order_v5",
+       [](Plan* p) {
+         std::vector<Call>& calls = p->classes[0].chunks[0].last_backward;
+         calls.erase(calls.begin());
+       }},
+      {"a_bucket_signalled_too_early", "order_v7", ReduceTooEarly},
       {"credits_dropped", "order_v6", DropCredits},
       {"waits_for_outboxes_dropped", "order_v6", DropSendWaits},
       {"an_outbox_reused_early", "order_v6", UseTheOutboxOfBefore},
       {"a_wait_too_late", "order_v7", MoveFirstWaitToTheEnd},
       {"reductions_not_waited_for", "order_v8",
-       [](Plan* p) { ActionsOf(p, 0).back().waits_for_reductions = false; }},
+       [](Plan* p) { p->classes[0].update[0].running = kAnyRunning; }},
+      {"all_reductions_but_one_waited_for", "order_v8",
+       [](Plan* p) { p->classes[0].update[0].running = 1; }},
       {"blocks_overlap", "memory_v1",
        [](Plan* p) { p->classes[0].blocks[1].param_base = p->classes[0].blocks[0].param_base; }},
       {"frames_overlap", "memory_v2", ShareAFrame},

@@ -5,10 +5,12 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/json_writer.h"
 #include "graph/base/units.h"
 #include "graph/plan/instr_collective.h"
+#include "passes/plan/time/predict_step.h"
 #include "tools/views/format.h"
 
 namespace mgc {
@@ -116,7 +118,7 @@ void AddChunk(const Plan& plan, const PlanClass& plan_class, size_t index,
   backward.AddTransfers(plan_class, static_cast<int>(index));
   append(std::move(backward));
   Collector update(plan, chunk.stage, "update");
-  update.Add(chunk.reduce);
+  update.Add(ReductionsOf(chunk));
   for (const Call& call : plan_class.update) {
     if (ChunkOf(call, plan_class.chunks, plan.model.num_layers()) == index) update.Add(call);
   }
@@ -159,7 +161,8 @@ std::string WhereText(const LayerRun& run) {
 std::string TotalsText(const Plan& plan, const std::vector<CommEntry>& entries) {
   std::map<int, int64_t> sent;
   for (const CommEntry& entry : entries) {
-    const int64_t times = entry.phase == "update" ? 1 : plan.num_micro_batches;
+    const bool once = entry.phase == "prepare" || entry.phase == "update";
+    const int64_t times = once ? 1 : plan.num_micro_batches;
     sent[entry.stage] += entry.op == "recv" ? 0 : entry.count * times * entry.wire_bytes;
   }
   std::string text;
@@ -168,6 +171,34 @@ std::string TotalsText(const Plan& plan, const std::vector<CommEntry>& entries) 
                     " sent by each rank in a step\n");
   }
   return text;
+}
+
+// What collectives take of the step as it is predicted, by class.
+std::string TimesText(const Plan& plan) {
+  const absl::StatusOr<SimulatedStep> step = PredictStep(plan);
+  if (!step.ok()) return absl::StrCat("no times: ", step.status().message(), "\n");
+  std::string text;
+  for (size_t c = 0; c < step->collectives.size(); ++c) {
+    const CollectiveTime& time = step->collectives[c];
+    absl::StrAppend(&text, "pp ", c, ": collectives run for ", DurationText(time.all_ns), " of ",
+                    DurationText(step->makespan_ns), "; compute waits for them ",
+                    DurationText(time.exposed_ns), "; ", DurationText(time.hideable_ns),
+                    " could run beside compute\n");
+  }
+  return text;
+}
+
+void WriteTimes(const Plan& plan, JsonWriter* json) {
+  const absl::StatusOr<SimulatedStep> step = PredictStep(plan);
+  if (!step.ok()) return;
+  json->Key("classes").BeginArray();
+  for (size_t c = 0; c < step->collectives.size(); ++c) {
+    const CollectiveTime& time = step->collectives[c];
+    json->NewLine().BeginObject().Integer("pp", static_cast<int64_t>(c));
+    json->Integer("collective_ns", time.all_ns).Integer("exposed_ns", time.exposed_ns);
+    json->Integer("hideable_ns", time.hideable_ns).EndObject();
+  }
+  json->NewLine().EndArray();
 }
 
 }  // namespace
@@ -195,7 +226,9 @@ std::string CommJson(const Plan& plan) {
     json.Integer("count", entry.count).Integer("payload_bytes", entry.payload_bytes);
     json.Integer("wire_bytes", entry.wire_bytes).EndObject();
   }
-  json.NewLine().EndArray().EndObject();
+  json.NewLine().EndArray();
+  WriteTimes(plan, &json);
+  json.EndObject();
   return std::move(json).Finish();
 }
 
@@ -212,7 +245,7 @@ std::string CommText(const Plan& plan) {
   return absl::StrCat(
       TableText(rows, {true, false, false, false, false, false, true, true, true}),
       "Counts of a rank, a layer and a micro-batch; those of the update are per step.\n",
-      TotalsText(plan, entries));
+      TotalsText(plan, entries), TimesText(plan));
 }
 
 }  // namespace mgc

@@ -31,11 +31,12 @@ struct CommEntry {
 std::vector<CommEntry> CommEntries(const Plan& plan);
 
 // {"entries": [{"stage", "phase", "layer", "op", "group", "label", "count", "payload_bytes",
-// "wire_bytes"}]}
+// "wire_bytes"}], "classes": [{"pp", "collective_ns", "exposed_ns", "hideable_ns"}]}; no classes
+// where the step never ends.
 std::string CommJson(const Plan& plan);
 
-// A table in which neighbouring layers that communicate alike are one row, and what a rank of each
-// stage sends in a step.
+// A table in which neighbouring layers that communicate alike are one row, what a rank of each
+// stage sends in a step, and how long, by prediction, compute waits for collectives.
 std::string CommText(const Plan& plan);
 
 }  // namespace mgc

@@ -55,8 +55,9 @@ std::string ClassText(const Plan& plan, const PlanClass& plan_class) {
     }
     absl::StrAppend(&text, stage, "forward: ", CallsText(plan, chunk.forward), "\n", stage,
                     "backward: ", CallsText(plan, chunk.backward), "\n");
-    if (!chunk.reduce.empty()) {
-      absl::StrAppend(&text, stage, "reduce: ", CallsText(plan, chunk.reduce), "\n");
+    if (!chunk.last_backward.empty()) {
+      absl::StrAppend(&text, stage, "last backward beside: ", CallsText(plan, ReductionsOf(chunk)),
+                      "\n");
     }
   }
   absl::StrAppend(&text, "  update: ", CallsText(plan, plan_class.update), "\n");
@@ -97,7 +98,7 @@ void WriteClass(const Plan& plan, const PlanClass& plan_class, JsonWriter* json)
     WriteCalls(plan, "prepare", chunk.prepare, json);
     WriteCalls(plan, "forward", chunk.forward, json);
     WriteCalls(plan, "backward", chunk.backward, json);
-    WriteCalls(plan, "reduce", chunk.reduce, json);
+    WriteCalls(plan, "last_backward_beside", ReductionsOf(chunk), json);
     json->EndObject();
   }
   json->EndArray();

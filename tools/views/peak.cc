@@ -168,10 +168,11 @@ class PeakFinder {
   }
 
   const Profile& ProfileOf(const ActionRef& ref) {
-    const auto [at, added] = profiles_.try_emplace({ref.kind, ref.chunk});
+    const std::vector<Call>& calls = CallsOf(plan_, class_, /*eval=*/false, ref);
+    const auto [at, added] = profiles_.try_emplace(&calls);
     if (added) {
       const bool kept = kept_[static_cast<size_t>(ref.chunk)].input;
-      at->second = Profiler(plan_, ref.kind, kept).Run(CallsOf(class_, /*eval=*/false, ref));
+      at->second = Profiler(plan_, ref.kind, kept).Run(calls);
     }
     return at->second;
   }
@@ -208,7 +209,7 @@ class PeakFinder {
 
   void Locate(PeakMoment* peak) {
     int left = ProfileOf(worst_->ref).worst.at;
-    for (const Call& call : CallsOf(class_, /*eval=*/false, worst_->ref)) {
+    for (const Call& call : CallsOf(plan_, class_, /*eval=*/false, worst_->ref)) {
       const Segment& segment = plan_.segments[static_cast<size_t>(call.segment)];
       const int size = static_cast<int>(segment.instrs.size());
       if (left < 0) return;
@@ -262,7 +263,7 @@ class PeakFinder {
   const Plan& plan_;
   const PlanClass& class_;
   std::vector<Kept> kept_;  // by chunk
-  std::map<std::pair<ActionKind, int>, Profile> profiles_;
+  std::map<const std::vector<Call>*, Profile> profiles_;
   const Action* worst_ = nullptr;
   int64_t worst_bytes_ = 0;
   InFlight beside_worst_;  // whose forward is over and whose backward has not begun

@@ -18,8 +18,7 @@ using ScheduleRows = std::vector<std::vector<std::string>>;
 ScheduleRows RowsOf(const PipelineSchedule& schedule);
 
 // The training step of a plan, transfers where they may start: `0RECV_F1` before the action that
-// waits for it, `0SEND_F1` behind the one that makes it. `R` starts a chunk's gradient reductions,
-// `U` is the step's update.
+// waits for it, `0SEND_F1` behind the one that makes it. `U` is the step's update.
 ScheduleRows RowsOf(const Plan& plan);
 
 // One line per rank, words separated by commas.

@@ -130,10 +130,9 @@ TEST(RepeatsTest, FindsLoopsAndLosesNothing) {
     entries.push_back({"0F", i + 2});
     entries.push_back({"0B", i});
   }
-  entries.push_back({"0R", -1});
   entries.push_back({"U", -1});
   const std::vector<Loop> loops = FindLoops(entries);
-  EXPECT_EQ(ToString(loops), "3 x (0F0) +1 5 x (0B0 0F3) +1 0B5 0R U");
+  EXPECT_EQ(ToString(loops), "3 x (0F0) +1 5 x (0B0 0F3) +1 0B5 U");
   std::vector<std::string> unrolled;
   for (const Loop& loop : loops) {
     for (int64_t i = 0; i < loop.times; ++i) {
@@ -154,9 +153,9 @@ TEST(ScheduleTest, RowsOfAPlanHoldTransfers) {
   const ScheduleRows rows = RowsOf(SmallPlan());
   EXPECT_EQ(ScheduleCsv(rows),
             "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0F2,0SEND_F2,0RECV_B1,0B1,0F3,0SEND_F3,"
-            "0RECV_B2,0B2,0RECV_B3,0B3,0R,U\n"
+            "0RECV_B2,0B2,0RECV_B3,0B3,U\n"
             "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1,1RECV_F2,1F2,1B2,1SEND_B2,"
-            "1RECV_F3,1F3,1B3,1SEND_B3,1R,U\n");
+            "1RECV_F3,1F3,1B3,1SEND_B3,U\n");
   const JsonValue root = Parsed(ScheduleJson(rows));
   ASSERT_EQ(root.Find("ranks")->items.size(), 2);
   EXPECT_EQ(root.Find("ranks")->items[0].items[1].text, "0SEND_F0");

@@ -24,6 +24,7 @@ void AddCalls(const std::vector<Call>& calls, CallMessages* out) {
     wire::Call* to = out->Add();
     to->set_segment(call.segment);
     to->set_layer(call.layer);
+    to->set_running(call.running - kAnyRunning);
     for (const Binding& binding : call.bindings) {
       to->add_bases(static_cast<uint32_t>(binding.base));
       to->add_offsets(binding.offset);
@@ -36,7 +37,7 @@ absl::Status ReadCalls(const CallMessages& messages, std::vector<Call>* out) {
     if (message.bases_size() != message.offsets_size()) {
       return Refuse("a call has as many bases as offsets");
     }
-    Call call{message.segment(), message.layer(), {}};
+    Call call{message.segment(), message.layer(), {}, message.running() + kAnyRunning};
     for (int i = 0; i < message.bases_size(); ++i) {
       if (message.bases(i) >= kBaseKinds) {
         return Refuse(absl::StrCat("base ", message.bases(i), " of a call"));
@@ -57,7 +58,7 @@ void ToWire(const Chunk& chunk, wire::Chunk* out) {
   AddCalls(chunk.prepare, out->mutable_prepare());
   AddCalls(chunk.forward, out->mutable_forward());
   AddCalls(chunk.backward, out->mutable_backward());
-  AddCalls(chunk.reduce, out->mutable_reduce());
+  AddCalls(chunk.last_backward, out->mutable_last_backward());
   out->set_frame_bytes(chunk.frame_bytes);
 }
 
@@ -73,7 +74,7 @@ absl::Status ReadChunks(const google::protobuf::RepeatedPtrField<wire::Chunk>& m
     MGC_RETURN_IF_ERROR(ReadCalls(message.prepare(), &chunk.prepare));
     MGC_RETURN_IF_ERROR(ReadCalls(message.forward(), &chunk.forward));
     MGC_RETURN_IF_ERROR(ReadCalls(message.backward(), &chunk.backward));
-    MGC_RETURN_IF_ERROR(ReadCalls(message.reduce(), &chunk.reduce));
+    MGC_RETURN_IF_ERROR(ReadCalls(message.last_backward(), &chunk.last_backward));
     chunk.frame_bytes = message.frame_bytes();
     out->push_back(std::move(chunk));
   }

@@ -83,13 +83,11 @@ void ToWire(const Action& action, wire::Action* out) {
   AddRef(action.ref, out->mutable_ref());
   AddAddresses(action, out);
   AddRefs(action.waits, out->mutable_waits());
-  out->set_waits_for_reductions(action.waits_for_reductions);
 }
 
 absl::Status FromWire(const wire::Action& message, Action* out) {
   MGC_RETURN_IF_ERROR(ReadRef(message.ref(), 0, &out->ref));
   MGC_RETURN_IF_ERROR(ReadAddresses(message, out));
-  out->waits_for_reductions = message.waits_for_reductions();
   return ReadRefs(message.waits(), &out->waits);
 }
 

@@ -144,15 +144,9 @@ Program OddProgram(int coordinate, bool eval) {
     if (m < kMicroBatches) AddAction(coordinate, true, m, eval, &program);
     if (!eval && m >= ahead) AddAction(coordinate, false, m - ahead, eval, &program);
   }
-  if (!eval) {
-    Action reduce;
-    reduce.ref = {ActionKind::kReduceGrad, 0, kMicroBatches - 1};
-    program.compute.push_back(reduce);
-  }
   Action update;
   update.ref.kind = ActionKind::kUpdate;
   update.input = 64;
-  update.waits_for_reductions = true;
   program.compute.push_back(update);
   return program;
 }
@@ -188,9 +182,11 @@ PlanClass OddClass(int coordinate) {
   rank_class.eval_chunks[0].backward.clear();
   const Call call{
       0, 3, {{BaseKind::kAbsolute, 8}, {BaseKind::kAbsolute, 128}, {BaseKind::kAbsolute, 256}}};
-  rank_class.chunks[0].reduce = {call};
+  rank_class.chunks[0].last_backward = rank_class.chunks[0].backward;
+  rank_class.chunks[0].last_backward.push_back(call);
   if (coordinate == 1) rank_class.chunks[0].prepare = {call, call};
   rank_class.update = {call};
+  rank_class.update[0].running = 0;
   rank_class.eval_update = {call, call, call};
   rank_class.train = OddProgram(coordinate, false);
   rank_class.eval = OddProgram(coordinate, true);

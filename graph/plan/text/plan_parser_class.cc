@@ -88,9 +88,7 @@ bool ReadEntry(TokenReader* reader, const std::vector<Chunk>& chunks, Action* ou
       return false;
     }
   }
-  if (reader->Accept("wait") && !ReadRefs(reader, chunks, &out->waits)) return false;
-  out->waits_for_reductions = reader->Accept("reductions");
-  return true;
+  return !reader->Accept("wait") || ReadRefs(reader, chunks, &out->waits);
 }
 
 bool ReadEntry(TokenReader* reader, const std::vector<Chunk>& chunks, Transfer* out,
@@ -205,7 +203,9 @@ class ClassReader {
                                  absl::StrCat("there is no segment ", out->segment));
       return false;
     }
-    if (!ReadLayer(reader_, &out->layer) || !reader_->Expect("(")) return false;
+    if (!ReadLayer(reader_, &out->layer)) return false;
+    if (reader_->At("running") && !ReadNumber(reader_, "running", &out->running)) return false;
+    if (!reader_->Expect("(")) return false;
     const std::vector<Formal>& formals = plan_.segments[static_cast<size_t>(out->segment)].formals;
     while (!reader_->At(")")) {
       const size_t number = out->bindings.size();
@@ -250,13 +250,13 @@ class ClassReader {
     out->has_head = reader_->Accept("head");
     if (!ReadNumber(reader_, "frame", &out->frame_bytes) || !reader_->Expect("{")) return false;
     while (!reader_->Accept("}")) {
-      std::vector<Call>* calls = reader_->Accept("prepare")    ? &out->prepare
-                                 : reader_->Accept("forward")  ? &out->forward
-                                 : reader_->Accept("backward") ? &out->backward
-                                 : reader_->Accept("reduce")   ? &out->reduce
-                                                               : nullptr;
+      std::vector<Call>* calls = reader_->Accept("prepare")         ? &out->prepare
+                                 : reader_->Accept("forward")       ? &out->forward
+                                 : reader_->Accept("backward")      ? &out->backward
+                                 : reader_->Accept("last_backward") ? &out->last_backward
+                                                                    : nullptr;
       if (calls == nullptr) {
-        return reader_->FailExpecting("`prepare`, `forward`, `backward`, `reduce` or `}`");
+        return reader_->FailExpecting("`prepare`, `forward`, `backward`, `last_backward` or `}`");
       }
       if (!ReadCall(&calls->emplace_back())) return false;
     }

@@ -37,8 +37,7 @@ class EntryPrinter {
       if (*addresses[i] == -1) continue;
       absl::StrAppend(&text, " ", kAddressWords[i], " ", AddressText(*addresses[i], cycles[i]));
     }
-    return absl::StrCat(text, RefsText("wait", action.waits, chunks_),
-                        action.waits_for_reductions ? " reductions" : "");
+    return absl::StrCat(text, RefsText("wait", action.waits, chunks_));
   }
   std::string Text(const Transfer& transfer, const Cycles& cycles) const {
     return absl::StrCat(
@@ -179,7 +178,8 @@ class PlanPrinter : public BlockPrinter {
       for (size_t f = 0; f < call.bindings.size(); ++f) {
         bindings.push_back(BindingText(call, f));
       }
-      Line(word, " ", EntryName(plan_.segments, call.segment), LayerText(call.layer), " (",
+      Line(word, " ", EntryName(plan_.segments, call.segment), LayerText(call.layer),
+           call.running == kAnyRunning ? "" : absl::StrCat(" running ", call.running), " (",
            absl::StrJoin(bindings, ", "), ")");
     }
   }
@@ -204,7 +204,7 @@ class PlanPrinter : public BlockPrinter {
       PrintCalls("prepare", chunk.prepare);
       PrintCalls("forward", chunk.forward);
       PrintCalls("backward", chunk.backward);
-      PrintCalls("reduce", chunk.reduce);
+      PrintCalls("last_backward", chunk.last_backward);
       Close();
     }
   }

@@ -52,7 +52,7 @@ TEST(PlanTextTest, SteadyStatesAreWrittenOnce) {
 
 TEST(PlanTextTest, ActionsAreNamedByStageAndEntriesByNameWhereItIsTheirs) {
   const std::string text = PrintPlan(OddPlan());
-  EXPECT_THAT(text, HasSubstr("      1R7\n"));
+  EXPECT_THAT(text, HasSubstr("    last_backward @\"layer forward\" layer 3 ("));
   EXPECT_THAT(text, HasSubstr("    forward @\"\" layer embedding (transient=0, input=frame, "
                               "output=output)\n"
                               "    backward 2 layer embedding (transient=0, grad_input=grad_input, "
@@ -67,7 +67,8 @@ TEST(PlanTextTest, ErrorsHavePlaces) {
   EXPECT_THAT(ErrorAfter("gelu(", "gelo("), HasSubstr("unknown op `gelo` (did you mean gelu?)"));
   EXPECT_THAT(ErrorAfter("0RECV_B2", "0RECVB2"),
               HasSubstr("expected an action or transfer, such as `0F3` or `0SEND_F3`"));
-  EXPECT_THAT(ErrorAfter("0R7", "2R7"), HasSubstr("this class has no stage 2 [text_c4]"));
+  EXPECT_THAT(ErrorAfter("0F0 frame", "2F0 frame"),
+              HasSubstr("this class has no stage 2 [text_c4]"));
   EXPECT_THAT(ErrorAfter("shift 1", "shift x"), HasSubstr("expected a number, found `x`"));
   EXPECT_THAT(ErrorAfter("repeat 7", "repeat 9999999"),
               HasSubstr("at most 8388608 entries and refs"));
@@ -80,8 +81,9 @@ TEST(PlanTextTest, ErrorsHavePlaces) {
               HasSubstr("there is no formal \"frame:head\""));
   EXPECT_THAT(ErrorAfter("hold @layer", "hold @layers"),
               HasSubstr("no block is named @layers (did you mean layer?) [text_c4]"));
-  EXPECT_THAT(ErrorAfter("reduce @\"layer forward\"", "reduce @\"layer\""),
-              HasSubstr("no segment is named @layer"));
+  EXPECT_THAT(
+      ErrorAfter("last_backward @\"layer forward\" layer", "last_backward @\"layer\" layer"),
+      HasSubstr("no segment is named @layer"));
   EXPECT_THAT(ErrorAfter("backward 2", "backward 3"), HasSubstr("there is no segment 3"));
   EXPECT_THAT(ErrorAfter("input=frame,", "output=frame,"),
               HasSubstr("expected the next formal, input, found `output`"));

@@ -126,7 +126,7 @@ absl::Status CheckWork(const Plan& small) {
       for (const Call& call : calls) work += by_segment[static_cast<size_t>(call.segment)];
     };
     for (const Action& action : c.train.compute) {
-      add(CallsOf(c, /*eval=*/false, action.ref));
+      add(CallsOf(small, c, /*eval=*/false, action.ref));
     }
   }
   if (work <= kMostWork) return absl::OkStatus();

@@ -21,6 +21,8 @@ InstrSite StartOf(const InstrSite& wait) {
 }  // namespace
 
 void CollectiveRuns::Start(const InstrSite& site) {
+  const size_t c = static_cast<size_t>(site.class_index);
+  if (!state_.bound().IsWaitedFor(site)) running_[c].push_back({site, started_[c]++});
   std::vector<Tiles>& operands = pending_[KeyOf(site)];
   for (int slot : site.instr->inputs) {
     const Tiles* tiles = state_.Read(site, slot);
@@ -40,11 +42,19 @@ void CollectiveRuns::Complete(absl::Span<const InstrSite> sites) {
   }
   for (size_t s = 0; s < sites.size(); ++s) {
     pending_[KeyOf(sites[s])] = std::move(results[s]);
-    if (!state_.bound().IsWaitedFor(sites[s])) Finish(sites[s]);
   }
 }
 
 void CollectiveRuns::Wait(const InstrSite& site) { Finish(StartOf(site)); }
+
+void CollectiveRuns::Await(const InstrSite& site) {
+  const size_t c = static_cast<size_t>(site.class_index);
+  std::deque<Running>& running = running_[c];
+  while (!running.empty() && running.front().start < started_[c] - site.call->running) {
+    Finish(running.front().site);
+    running.pop_front();
+  }
+}
 
 absl::StatusOr<CollectiveUse> CollectiveRuns::UseOf(const InstrSite& site, size_t part) const {
   const Slot& from = SlotOf(site, site.instr->inputs[part]);

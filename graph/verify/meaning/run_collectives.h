@@ -1,10 +1,11 @@
-// Collectives of a run: between the start and the wait of one, its operands and then its results
-// are kept here, and its result slots hold nothing.
+// Collectives of a run: between the start of one and the wait, of its segment or of a later call,
+// its operands and then its results are kept here, and its result slots hold nothing.
 
 #ifndef MGC_GRAPH_VERIFY_MEANING_RUN_COLLECTIVES_H_
 #define MGC_GRAPH_VERIFY_MEANING_RUN_COLLECTIVES_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -22,12 +23,17 @@ class CollectiveRuns {
  public:
   // Both must outlive this.
   CollectiveRuns(const ResidueModel& scalars, RunState* state)
-      : scalars_(scalars), state_(*state) {}
+      : scalars_(scalars),
+        state_(*state),
+        started_(state->plan().classes.size(), 0),
+        running_(state->plan().classes.size()) {}
 
   void Start(const InstrSite& site);
   // The collective happens: one site a class that takes part.
   void Complete(absl::Span<const InstrSite> sites);
   void Wait(const InstrSite& site);
+  // A call that waits for collectives of calls before it begins.
+  void Await(const InstrSite& site);
   // A slice or a lift, which moves nothing between ranks.
   void RunLocal(const InstrSite& site);
 
@@ -42,9 +48,17 @@ class CollectiveRuns {
   Tiles SumOverSites(absl::Span<const InstrSite> sites, size_t part);
   void Finish(const InstrSite& site);
 
+  // In the background.
+  struct Running {
+    InstrSite site;
+    int64_t start = 0;  // in the background: their starts before it
+  };
+
   const ResidueModel& scalars_;
   RunState& state_;
   std::map<SiteKey, std::vector<Tiles>> pending_;
+  std::vector<int64_t> started_;              // by class
+  std::vector<std::deque<Running>> running_;  // likewise, in order of start
 };
 
 }  // namespace mgc

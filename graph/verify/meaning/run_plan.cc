@@ -82,6 +82,9 @@ class Runner : public StepVisitor {
   void Wait(const InstrSite& site) override {
     if (!state_.failed()) collectives_.Wait(site);
   }
+  void Await(const InstrSite& site) override {
+    if (!state_.failed()) collectives_.Await(site);
+  }
 
   void Transfer(int from, const mgc::Transfer& send, int to,
                 const mgc::Transfer& receive) override {

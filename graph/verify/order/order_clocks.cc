@@ -16,6 +16,7 @@ bool OrderClocks::Fits(const StepTables& tables, int steps) {
 OrderClocks::OrderClocks(const StepTables& tables, int steps)
     : tables_(tables), num_classes_(tables.classes.size()) {
   now_.assign(num_classes_, Clock(num_classes_, 0));
+  started_.assign(num_classes_, 0);
   joints_.resize(num_classes_);
   transfer_numbers_.resize(num_classes_);
   for (size_t c = 0; c < num_classes_; ++c) {
@@ -72,15 +73,6 @@ ClockMoment OrderClocks::BeginAction(int c, int step, int index) {
     Join(TransferClock(number), now.data());
     AddSuccessor(number, c, piece);
   }
-  std::deque<Joint>& joints = joints_[static_cast<size_t>(c)];
-  if (action.waits_for_reductions) {
-    for (const Joint& joint : joints) {
-      if (joint.reduces && joint.done) Join(joint.clock.data(), now.data());
-    }
-    joints.erase(std::remove_if(joints.begin(), joints.end(),
-                                [](const Joint& joint) { return joint.reduces && joint.done; }),
-                 joints.end());
-  }
   return {now.data(), c, piece, -1};
 }
 
@@ -120,17 +112,31 @@ ClockMoment OrderClocks::PassTransfer(int from, int64_t from_index, int to, int6
   return {clock, -1, 0, number};
 }
 
-bool OrderClocks::IsJoint(const InstrSite& site) const {
+const StepStart& OrderClocks::StartOf(const InstrSite& site) const {
   const StepSegment& segment = tables_.segments[static_cast<size_t>(site.call->segment)];
-  return segment.starts[static_cast<size_t>(site.instr->collective)].group != kOwnGroup;
+  return segment.starts[static_cast<size_t>(site.instr->collective)];
 }
 
 void OrderClocks::Start(const InstrSite& site) {
+  const size_t c = static_cast<size_t>(site.class_index);
+  const int64_t start = StartOf(site).background ? started_[c]++ : -1;
   if (!IsJoint(site)) return;
   EndPiece(site.class_index);
-  const size_t c = static_cast<size_t>(site.class_index);
-  const bool reduces = site.action->ref.kind == ActionKind::kReduceGrad;
-  joints_[c].push_back({site.action, site.call, site.instr->collective, reduces, false, now_[c]});
+  joints_[c].push_back({site.action, site.call, site.instr->collective, start, false, now_[c]});
+}
+
+void OrderClocks::Await(int c, int running) {
+  std::deque<Joint>& joints = joints_[static_cast<size_t>(c)];
+  const auto is_over = [&](const Joint& joint) {
+    return joint.done && joint.start >= 0 &&
+           joint.start < started_[static_cast<size_t>(c)] - running;
+  };
+  if (std::none_of(joints.begin(), joints.end(), is_over)) return;
+  EndPiece(c);
+  for (const Joint& joint : joints) {
+    if (is_over(joint)) Join(joint.clock.data(), now_[static_cast<size_t>(c)].data());
+  }
+  joints.erase(std::remove_if(joints.begin(), joints.end(), is_over), joints.end());
 }
 
 // The first of each member that has not been done: queues keep their order.

@@ -45,6 +45,8 @@ class OrderClocks {
   void Start(const InstrSite& site);
   void Collect(absl::Span<const InstrSite> sites);
   void Wait(const InstrSite& site);
+  // Of the background collectives that the class has started all but the last `running` are done.
+  void Await(int c, int running);
 
   // Whether an event of class `c` is over before `moment`, whatever the times.
   bool IsOver(int c, const ClassEvent& event, const ClockMoment& moment);
@@ -64,7 +66,7 @@ class OrderClocks {
     const Action* action;
     const Call* call;
     int number;
-    bool reduces;
+    int64_t start;  // in the background: their starts before it, joint or not; else -1
     bool done;
     Clock clock;
   };
@@ -73,7 +75,8 @@ class OrderClocks {
   void AddSuccessor(int64_t transfer, int class_index, int64_t number);
   void EndPiece(int c);
   void Join(const int32_t* from, int32_t* to) const;
-  bool IsJoint(const InstrSite& site) const;
+  const StepStart& StartOf(const InstrSite& site) const;
+  bool IsJoint(const InstrSite& site) const { return StartOf(site).group != kOwnGroup; }
   int32_t* EndClock(int c, int64_t index) {
     return &ends_[static_cast<size_t>(c)][static_cast<size_t>(index) * num_classes_];
   }
@@ -95,6 +98,7 @@ class OrderClocks {
   std::vector<int32_t> visited_;  // by transfer: the search that came to it last
   int32_t visit_ = 0;
   int64_t budget_ = int64_t{1} << 28;      // successors that searches may look at
+  std::vector<int64_t> started_;           // in the background, by class
   std::vector<std::deque<Joint>> joints_;  // by class, in order of start; until waited for
 };
 

@@ -94,10 +94,9 @@ class BusyCheck {
   void Run() {
     for (const StepAction* action : ProjectedActions(tables_, walk_)) {
       action_ = action;
-      call_ = nullptr;
-      if (action->action->waits_for_reductions) Clear();
-      if (action->action->ref.kind == ActionKind::kUpdate) CheckReductions();
+      const int64_t before = started_;
       for (const Call& call : *action->calls) RunCall(call);
+      CheckWaited(before);
     }
   }
 
@@ -108,19 +107,18 @@ class BusyCheck {
     const Call* call = nullptr;
     const Instr* instr = nullptr;
     const StepAction* action = nullptr;
+    int64_t start = 0;  // starts in the background before it; of one that is not, -1
   };
-
-  void CheckReductions() {
-    if (busy_.empty()) return;
-    const Busy& first = busy_.begin()->second;
-    call_ = first.call;
-    Report("order_v8", absl::StrCat("the update does not wait for ", Name(first)));
-    Clear();
-  }
 
   void RunCall(const Call& call) {
     call_ = &call;
-    const Segment& segment = tables_.plan.segments[static_cast<size_t>(call.segment)];
+    if (call.running != kAnyRunning) {
+      Erase([&](const Busy& busy) {
+        return busy.start >= 0 && busy.start < started_ - call.running;
+      });
+    }
+    const StepSegment& step = tables_.segments[static_cast<size_t>(call.segment)];
+    const Segment& segment = *step.segment;
     for (const Instr& instr : segment.instrs) {
       if (instr.kind == InstrKind::kWait) {
         Erase([&](const Busy& busy) {
@@ -129,19 +127,35 @@ class BusyCheck {
         continue;
       }
       if (!busy_.empty()) CheckInstr(segment, instr);
-      if (instr.kind == InstrKind::kStart) AddBusy(segment, instr);
+      if (instr.kind != InstrKind::kStart) continue;
+      const bool background = step.starts[static_cast<size_t>(instr.collective)].background;
+      AddBusy(segment, instr, background ? started_++ : -1);
     }
-    if (action_->action->ref.kind != ActionKind::kReduceGrad) CheckWaited(call);
   }
 
-  void CheckWaited(const Call& call) {
-    const auto of_call = [&](const Busy& busy) { return busy.call == &call; };
+  // The makings of working copies and reductions run on when their action ends, until the update
+  // ends at the latest; other collectives do not.
+  void CheckWaited(int64_t before) {
+    const ActionRef& ref = action_->action->ref;
+    const bool ends = ref.kind == ActionKind::kUpdate;
+    if (!ends && action_->calls != &ChunkOf(ref).forward &&
+        action_->calls != &ChunkOf(ref).backward) {
+      return;
+    }
+    const auto is_left = [&](const Busy& busy) {
+      return ends || busy.start < 0 || busy.start >= before;
+    };
     for (const auto& [at, busy] : busy_) {
-      if (!of_call(busy)) continue;
+      if (!is_left(busy)) continue;
+      call_ = busy.call;
       Report("order_v8", absl::StrCat("nothing waits for ", Name(busy)));
       break;
     }
-    Erase(of_call);
+    Erase(is_left);
+  }
+
+  const Chunk& ChunkOf(const ActionRef& ref) const {
+    return (*walk_.chunks)[static_cast<size_t>(ref.chunk)];
   }
 
   template <typename Condition>
@@ -150,23 +164,20 @@ class BusyCheck {
       it = condition(it->second) ? busy_.erase(it) : std::next(it);
     }
   }
-  void Clear() {
-    busy_.clear();
-    longest_ = 0;
+
+  void AddBusy(const Segment& segment, const Instr& instr, int64_t start) {
+    for (int number : instr.inputs)
+      AddSlot(segment, number, {{}, false, call_, &instr, action_, start});
+    for (int number : instr.outputs)
+      AddSlot(segment, number, {{}, true, call_, &instr, action_, start});
   }
 
-  void AddBusy(const Segment& segment, const Instr& instr) {
-    for (int number : instr.inputs) AddSlot(segment, instr, number, false);
-    for (int number : instr.outputs) AddSlot(segment, instr, number, true);
-  }
-
-  void AddSlot(const Segment& segment, const Instr& instr, int number, bool written) {
-    const Range range =
-        RangeOf(segment.slots[static_cast<size_t>(number)], *call_, *action_->action);
+  void AddSlot(const Segment& segment, int number, Busy busy) {
+    busy.range = RangeOf(segment.slots[static_cast<size_t>(number)], *call_, *action_->action);
     if (busy_.size() == kMostBusy) Report("order_v9", "too many collectives run at once");
     if (busy_.size() > kMostBusy) return;
-    busy_.emplace(range.begin, Busy{range, written, call_, &instr, action_});
-    longest_ = std::max(longest_, range.end - range.begin);
+    longest_ = std::max(longest_, busy.range.end - busy.range.begin);
+    busy_.emplace(busy.range.begin, std::move(busy));
   }
 
   void CheckInstr(const Segment& segment, const Instr& instr) {
@@ -213,6 +224,7 @@ class BusyCheck {
   const Call* call_ = nullptr;
   std::multimap<int64_t, Busy> busy_;  // by where it begins
   int64_t longest_ = 0;                // no range in it has more bytes
+  int64_t started_ = 0;                // of the step, in the background
   absl::flat_hash_set<std::pair<const Instr*, const Slot*>> reported_;
 };
 

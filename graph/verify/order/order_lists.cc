@@ -83,7 +83,6 @@ class ListCheck {
       touched_.push_back({footprints_.Of(chunks[k].forward), footprints_.Of(chunks[k].backward),
                           footprints_.Of(both)});
       CheckBases(chunks[k], touched_.back().forward, touched_.back().backward);
-      if (!tables_.eval) CheckReduction(static_cast<int>(k));
     }
     for (const StepAction& action : walk_.actions) {
       if (action.action->ref.kind == ActionKind::kUpdate) CheckBlocks(*action.calls, "the update");
@@ -110,7 +109,21 @@ class ListCheck {
     std::reverse(layers.begin(), layers.end());
     if (!tables_.eval) CheckCalls(chunk.backward, layers, stage + " backward");
     CheckOnce(chunk.prepare, layers, stage + " prepare");
-    CheckOnce(chunk.reduce, layers, stage + " reduce");
+    if (!chunk.last_backward.empty()) CheckLastBackward(chunk, layers);
+  }
+
+  // The last backward is the backward, with what starts reductions in between.
+  void CheckLastBackward(const Chunk& chunk, const std::vector<int>& layers) {
+    const std::string stage = absl::StrCat("stage ", chunk.stage);
+    const std::vector<Call> reductions = ReductionsOf(chunk);
+    const size_t done = chunk.last_backward.size() - reductions.size();
+    if (done < chunk.backward.size()) {
+      findings_.Add("order_v5", place_,
+                    absl::StrCat(stage, " last backward: runs ", done, " of the ",
+                                 chunk.backward.size(), " calls of its backward; ",
+                                 LayerName(chunk.backward[done].layer), " is due"));
+    }
+    CheckOnce(reductions, layers, stage + " reductions");
   }
 
   // Some layers of the stage, in any order, each once at most.
@@ -184,28 +197,6 @@ class ListCheck {
     if (chunk.stage == last) {
       refuse(uses(forward, BaseKind::kOutput), "writes an output that nobody receives");
       refuse(uses(backward, BaseKind::kGradInput), "reads a gradient that nobody sends");
-    }
-  }
-
-  // One R behind the last backward, named after the last micro-batch, where there is something to
-  // reduce. (That it stands behind is plan_c11.)
-  void CheckReduction(int chunk) {
-    int64_t found = 0;
-    const int64_t last = tables_.plan.num_micro_batches - 1;
-    for (const StepAction& action : walk_.actions) {
-      const ActionRef& ref = action.action->ref;
-      if (ref.kind != ActionKind::kReduceGrad || ref.chunk != chunk) continue;
-      ++found;
-      if (ref.micro_batch == last) continue;
-      findings_.Add("order_v5", place_,
-                    absl::StrCat(NameOf(ref, *walk_.chunks), " reduces after ", ref.micro_batch + 1,
-                                 " micro-batches; all ", last + 1, " must have been added"));
-    }
-    const bool due = !(*walk_.chunks)[static_cast<size_t>(chunk)].reduce.empty();
-    if (found > 1 || (due && found == 0)) {
-      findings_.Add("order_v5", place_,
-                    absl::StrCat("stage ", (*walk_.chunks)[static_cast<size_t>(chunk)].stage,
-                                 " reduces its gradients ", found, " times; once is due"));
     }
   }
 

@@ -26,7 +26,7 @@ struct Use {
 // What does not change from step to step, of one class.
 struct ClassUses {
   std::vector<Range> moving;  // merged: what frames and boundary slots ever take
-  // By chunk and kind, the update last: ranges at fixed addresses that lie in `moving`.
+  // By chunk and list (ListsOf), the update last: ranges at fixed addresses that lie in `moving`.
   std::vector<std::vector<Range>> fixed;
   std::vector<bool> reads_input;               // by chunk: backward does
   std::vector<std::array<int64_t, 2>> leaves;  // by chunk: bytes behind output and grad_output
@@ -41,6 +41,14 @@ std::vector<Range> FixedOf(const Footprint& footprint, const std::vector<Range>&
     if (Touches(moving, range)) fixed.push_back(range);
   }
   return fixed;
+}
+
+// Where the ranges of an action's list stand among the `lists` of ClassUses::fixed.
+size_t FixedIndex(const StepTables& tables, const StepClass& walk, const ActionRef& ref,
+                  size_t lists) {
+  if (ref.kind == ActionKind::kUpdate) return lists - 1;
+  const size_t chunk = static_cast<size_t>(ref.chunk);
+  return chunk * kNumChunkLists + ListOf((*walk.chunks)[chunk], ref, tables.plan.num_micro_batches);
 }
 
 class StepCheck : public StepVisitor {
@@ -61,6 +69,14 @@ class StepCheck : public StepVisitor {
   }
   void Collective(absl::Span<const InstrSite> sites) override { clocks_.Collect(sites); }
   void Wait(const InstrSite& site) override { clocks_.Wait(site); }
+  // What an action's first call waits for is over when the action begins.
+  void Await(const InstrSite& site) override {
+    const int64_t at = begun_[static_cast<size_t>(site.class_index)] / 2;
+    const std::vector<StepAction>& actions = WalkOf(site.class_index).actions;
+    const StepAction& action = actions[static_cast<size_t>(at) % actions.size()];
+    if (site.call != action.calls->data()) Begin(site.class_index, *site.action);
+    clocks_.Await(site.class_index, site.call->running);
+  }
 
   void EndAction(int c, const Action& action) override {
     Begin(c, action);
@@ -139,13 +155,9 @@ class StepCheck : public StepVisitor {
         clocks_.BeginAction(c, static_cast<int>(step), static_cast<int>(index % size));
     TakeFrame(c, action, index, moment);
     TakeOutbox(c, action, index, moment);
-    const ClassUses& uses = classes_[static_cast<size_t>(c)];
-    const bool update = action.ref.kind == ActionKind::kUpdate;
-    const size_t kind = update ? uses.fixed.size() - 1
-                               : static_cast<size_t>(action.ref.chunk) * kNumChunkLists +
-                                     static_cast<size_t>(action.ref.kind);
-    for (const Range& range : uses.fixed[kind])
-      Take(c, range, {{false, index}, {false, index}}, moment);
+    const std::vector<std::vector<Range>>& fixed = classes_[static_cast<size_t>(c)].fixed;
+    const size_t list = FixedIndex(tables_, walk, action.ref, fixed.size());
+    for (const Range& range : fixed[list]) Take(c, range, {{false, index}, {false, index}}, moment);
   }
 
   void TakeFrame(int c, const Action& action, int64_t index, const ClockMoment& moment) {

@@ -39,9 +39,8 @@ class StepPlacement {
     for (size_t s = 0; s < stages; ++s) RunAll(ChunkOf(s).prepare, s);
     for (int m = 0; m < kMicroBatches; ++m) {
       for (size_t s = 0; s < stages; ++s) RunForward(s);
-      for (size_t s = stages; s-- > 0;) RunBackward(s);
+      for (size_t s = stages; s-- > 0;) RunBackward(s, m);
     }
-    for (size_t s = 0; s < stages; ++s) RunAll(ChunkOf(s).reduce, s);
     for (size_t c = 0; c < classes_.size(); ++c) RunUpdate(c);
     CheckShares();
     const BlockHolders holders = FindHolders(plan_);
@@ -75,11 +74,13 @@ class StepPlacement {
     RunAll(ChunkOf(stage).forward, stage);
   }
 
-  void RunBackward(size_t stage) {
+  void RunBackward(size_t stage, int micro_batch) {
     if (stage + 1 < values_.size()) {
       At(stage, BaseKind::kGradInput) = At(stage + 1, BaseKind::kGradOutput);
     }
-    RunAll(ChunkOf(stage).backward, stage);
+    const Chunk& chunk = ChunkOf(stage);
+    const size_t list = ListOf(chunk, {ActionKind::kBackward, 0, micro_batch}, kMicroBatches);
+    RunAll(*ListsOf(chunk)[list], stage);
   }
 
   void RunUpdate(size_t c) {

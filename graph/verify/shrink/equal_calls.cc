@@ -16,7 +16,12 @@ constexpr size_t kBackward = static_cast<size_t>(ActionKind::kBackward);
 bool Same(const Binding& a, const Binding& b) { return a.base == b.base && a.offset == b.offset; }
 
 bool IsForward(size_t list) { return list == kForward || list == kEval + kForward; }
-bool IsBackward(size_t list) { return list == kBackward || list == kEval + kBackward; }
+// Of every micro-batch, or of the last one, whose list starts reductions as well.
+bool IsBackward(size_t list) {
+  return list < kUpdate && (list % kEval == kBackward || list % kEval == kLastBackwardList);
+}
+// The forward beside it.
+size_t ForwardOf(size_t list) { return list < kEval ? kForward : kEval + kForward; }
 
 }  // namespace
 
@@ -68,7 +73,7 @@ bool EqualCalls::IsRepeated(int layer, bool known) const {
   for (size_t list = 0; list < kLists; ++list) {
     const size_t calls = now.lists[list].size();
     if (calls != before.lists[list].size()) return false;
-    if (calls > 1 && (IsForward(list) || IsBackward(list))) return false;
+    if (calls > 1 && (IsForward(list) || list == kBackward)) return false;
     for (size_t call = 0; call < calls; ++call) {
       if (!IsBoundAlike(layer, list, call, known)) return false;
     }
@@ -135,7 +140,7 @@ bool EqualCalls::IsLinked(int layer, size_t list, Region region) const {
   } else if (IsBackward(list) && region == Region::kGradOutput) {
     there = BindingOf(layer - 1, list, Region::kGradInput);
   } else if (IsBackward(list) && (region == Region::kInput || region == Region::kOutput)) {
-    there = BindingOf(layer, list - kBackward + kForward, region);
+    there = BindingOf(layer, ForwardOf(list), region);
   } else {
     return (IsForward(list) && region == Region::kOutput) ||
            (IsBackward(list) && region == Region::kGradInput);
@@ -144,14 +149,13 @@ bool EqualCalls::IsLinked(int layer, size_t list, Region region) const {
 }
 
 const Binding* EqualCalls::BindingOf(int layer, size_t list, Region region) const {
-  const std::vector<const Call*>& calls = At(layer).lists[list];
-  if (calls.size() != 1) return nullptr;
-  const std::vector<Formal>& formals =
-      plan_.segments[static_cast<size_t>(calls[0]->segment)].formals;
-  const auto found = std::find_if(formals.begin(), formals.end(),
-                                  [&](const Formal& formal) { return formal.region == region; });
-  return found == formals.end() ? nullptr
-                                : &calls[0]->bindings[static_cast<size_t>(found - formals.begin())];
+  for (const Call* call : At(layer).lists[list]) {
+    const std::vector<Formal>& formals = plan_.segments[static_cast<size_t>(call->segment)].formals;
+    for (size_t f = 0; f < formals.size(); ++f) {
+      if (formals[f].region == region) return &call->bindings[f];
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace mgc

@@ -11,7 +11,7 @@ void KeepIssued(const Plan& plan, absl::FunctionRef<int(const Call& call, int is
     for (Transfer& transfer : program.transfers) {
       int open = transfer.issued;
       int now = 0;
-      for (const Call& call : CallsOf(*rank_class, eval, transfer.anchor)) {
+      for (const Call& call : CallsOf(plan, *rank_class, eval, transfer.anchor)) {
         const Segment& segment = plan.segments[static_cast<size_t>(call.segment)];
         const int issued = std::min(open, segment.num_collectives);
         open -= issued;

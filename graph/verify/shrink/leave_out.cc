@@ -60,9 +60,11 @@ class LeavingOut {
     for (std::vector<Chunk>* chunks : {&c->chunks, &c->eval_chunks}) {
       for (Chunk& chunk : *chunks) {
         chunk.forward = Linked(chunk.forward, gaps, Region::kOutput);
-        chunk.backward = Linked(chunk.backward, gaps, Region::kGradOutput);
+        for (std::vector<Call>* calls : {&chunk.backward, &chunk.last_backward}) {
+          *calls = Linked(*calls, gaps, Region::kGradOutput);
+        }
         Erase(gaps, &chunk.prepare);
-        Erase(gaps, &chunk.reduce);
+        for (std::vector<Call>* calls : ListsOf(&chunk)) WaitForAll(calls);
       }
     }
     Erase(gaps, &c->update);
@@ -70,6 +72,12 @@ class LeavingOut {
     c->blocks.erase(std::remove_if(c->blocks.begin(), c->blocks.end(),
                                    [&](const HeldBlock& held) { return IsIn(gaps, held.layer); }),
                     c->blocks.end());
+  }
+
+  // How many collectives may run is not the same without those of gaps. What calls wait for is
+  // proved of the whole plan (order_v7); here they wait for all.
+  static void WaitForAll(std::vector<Call>* calls) {
+    for (Call& call : *calls) call.running = std::min(call.running, 0);
   }
 
   static void Erase(const std::vector<LayerGap>& gaps, std::vector<Call>* calls) {
@@ -83,23 +91,29 @@ class LeavingOut {
   std::vector<Call> Linked(const std::vector<Call>& calls, const std::vector<LayerGap>& gaps,
                            Region region) {
     std::vector<Call> linked;
-    for (size_t i = 0; i < calls.size(); ++i) {
-      if (i == 0 || !IsIn(gaps, calls[i].layer)) {
-        linked.push_back(calls[i]);
+    const Call* from = nullptr;
+    const Call* to = nullptr;
+    const auto link = [&] {
+      if (from != nullptr && to != nullptr) AddLink(*from, *to, region, &linked);
+      to = nullptr;
+    };
+    for (const Call& call : calls) {
+      const bool leaves = FormalOf(plan_.segments[static_cast<size_t>(call.segment)], region) >= 0;
+      if (&call != &calls.front() && IsIn(gaps, call.layer)) {
+        if (leaves) to = &call;
         continue;
       }
-      size_t last = i;
-      while (last + 1 < calls.size() && IsIn(gaps, calls[last + 1].layer)) ++last;
-      AddLink(calls[i - 1], calls[last], region, &linked);
-      i = last;
+      link();
+      linked.push_back(call);
+      if (leaves) from = &call;
     }
+    link();
     return linked;
   }
 
   void AddLink(const Call& from, const Call& to, Region region, std::vector<Call>* calls) {
     const Segment& segment = plan_.segments[static_cast<size_t>(from.segment)];
     const int formal = FormalOf(segment, region);
-    if (formal < 0) return;
     const Binding& begin = from.bindings[static_cast<size_t>(formal)];
     const Binding& end = to.bindings[static_cast<size_t>(formal)];
     if (begin.base == end.base && begin.offset == end.offset) return;
@@ -107,7 +121,7 @@ class LeavingOut {
     const auto [it, is_new] =
         link_of_.try_emplace({from.segment, region}, first + static_cast<int>(links_.size()));
     if (is_new) links_.push_back(LinkOf(segment, region, formal));
-    calls->push_back({it->second, from.layer, {from.bindings[0], begin, end}});
+    calls->push_back({it->second, from.layer, {from.bindings[0], begin, end}, kAnyRunning});
   }
 
   // Copies all that a segment writes behind one of its formals.

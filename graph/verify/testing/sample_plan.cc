@@ -101,14 +101,17 @@ class 0 {
     backward @layer.backward layer 0 (transient=960, grad_input=grad_input, frame=frame+64,
       grads=128, grad_output=704)
     backward @first.backward layer embedding (transient=960, grad_input=704)
-    reduce @layer.reduce layer 0 (transient=960, grads=128)
+    last_backward @layer.backward layer 0 (transient=960, grad_input=grad_input, frame=frame+64,
+      grads=128, grad_output=704)
+    last_backward @first.backward layer embedding (transient=960, grad_input=704)
+    last_backward @layer.reduce layer 0 (transient=960, grads=128)
   }
   eval_chunk stage 0 layers 0 1 embedding frame 128 {
     forward @first.forward layer embedding (transient=960, output=frame)
     forward @layer.forward layer 0 (transient=960, input=frame, params=256, frame=frame+64,
       output=output)
   }
-  update @update (transient=960, globals=0)
+  update @update running 0 (transient=960, globals=0)
   update @layer.update layer 0 (transient=960, params=256, grads=128)
   eval_update @update (transient=960, globals=0)
   train {
@@ -119,8 +122,7 @@ class 0 {
       0F2 frame 448 output 768 wait 0SEND_F0
       0B1 frame 576 grad_input 896 wait 0RECV_B1
       0B2 frame 448 grad_input 896 wait 0RECV_B2
-      0R2
-      0U0 reductions
+      0U0
     }
     transfers {
       0SEND_F0 at 768 bytes 16 peer 1 behind 0 of 0F1
@@ -159,7 +161,7 @@ class 1 {
   eval_chunk stage 1 layers 1 0 head frame 0 {
     forward @head.forward layer 1 (transient=320, input=input)
   }
-  update @update (transient=320, globals=0)
+  update @update running 0 (transient=320, globals=0)
   eval_update @update (transient=320, globals=0)
   train {
     compute {

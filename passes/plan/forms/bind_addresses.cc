@@ -42,7 +42,7 @@ std::vector<Call> BindCalls(const std::vector<StagedCall>& staged, const RegionB
   std::vector<Call> calls;
   calls.reserve(staged.size());
   for (const StagedCall& from : staged) {
-    Call call{from.segment, from.layer, {}};
+    Call call{from.segment, from.layer, {}, from.running};
     for (size_t f = 0; f < from.bindings.size(); ++f) {
       const StagedBinding& binding = from.bindings[f];
       const int64_t begin = binding.base == StagedBase::kRegion ? base(from, f) : 0;
@@ -80,8 +80,7 @@ Program BindProgram(const OrderedProgram& ordered, const std::vector<int64_t>& f
     const OrderedAction& from = ordered.compute[i];
     program.compute.push_back({from.ref, frames[i], slots.AddressOf(from.input),
                                slots.AddressOf(from.output), slots.AddressOf(from.grad_input),
-                               slots.AddressOf(from.grad_output), from.waits,
-                               from.waits_for_reductions});
+                               slots.AddressOf(from.grad_output), from.waits});
   }
   program.transfers.reserve(ordered.transfers.size());
   for (const OrderedTransfer& from : ordered.transfers) {

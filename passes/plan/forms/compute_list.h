@@ -1,6 +1,6 @@
 // From the schedule of a class to its compute list.
 //
-//   0F0 0F1 0B0 0B1   ->   0F0 0F1 0B0 0B1 0R1 U
+//   0F0 0F1 0B0 0B1   ->   0P0 0F0 0F1 0B0 0B1 U
 
 #ifndef MGC_PASSES_PLAN_FORMS_COMPUTE_LIST_H_
 #define MGC_PASSES_PLAN_FORMS_COMPUTE_LIST_H_
@@ -13,11 +13,10 @@
 
 namespace mgc {
 
-// The compute list of one class: the schedule's actions, the start of a chunk's gradient reductions
-// right after its last backward, the update at the end; without `backward` forwards and the update.
-// Actions are of the class' own stages.
+// The compute list of one class: the making of working copies where chunks have any, the schedule's
+// actions, the update; without `backward` no backwards. Actions are of the class' own stages.
 std::vector<OrderedAction> ComputeList(const std::vector<ScheduleAction>& actions,
-                                       const std::vector<StagePlace>& stages, int64_t micro_batches,
+                                       const std::vector<StagePlace>& stages,
                                        const std::vector<StagedChunk>& chunks, bool backward);
 
 }  // namespace mgc

@@ -87,8 +87,7 @@ Plan DraftOf(const ScheduledPlan& scheduled, const Graph& model) {
   draft.global_batch_size = schedule.micro_batches;
   for (size_t c = 0; c < draft.classes.size(); ++c) {
     const auto compute = [&](const StagedStep& of, bool backward) {
-      return DraftOf(ComputeList(schedule.lists[c], staged.stages, schedule.micro_batches,
-                                 of.chunks, backward));
+      return DraftOf(ComputeList(schedule.lists[c], staged.stages, of.chunks, backward));
     };
     draft.classes[c].train = compute(staged.classes[c].train, true);
     draft.classes[c].eval = compute(staged.classes[c].eval, false);

@@ -37,6 +37,7 @@ struct StagedCall {
   int segment = 0;
   int layer = kNoLayer;
   std::vector<StagedBinding> bindings;  // one per formal
+  int running = kAnyRunning;            // as in Call
 };
 
 using StagedChunk = ChunkOf<StagedCall>;
@@ -156,7 +157,6 @@ struct OrderedAction {
   int64_t grad_input = -1;
   int64_t grad_output = -1;
   std::vector<TransferRef> waits;
-  bool waits_for_reductions = false;
 };
 
 // An entry of the communication list; all but `slot` as in Transfer.

@@ -56,13 +56,14 @@ class Builder {
     } else {
       InWaves(nodes);
     }
-    for (size_t c = 0; part_.number != kReducePart && c < pending_.size(); ++c) {
-      Wait(static_cast<int>(c));
-    }
+    for (size_t c = 0; !RunsOn() && c < pending_.size(); ++c) Wait(static_cast<int>(c));
     return std::move(segment_);
   }
 
  private:
+  // Whether later calls wait for the part's collectives.
+  bool RunsOn() const { return part_.phase == Phase::kPrepare || part_.number == kReducePart; }
+
   void LoadData(const std::vector<NodeId>& nodes) {
     for (NodeId n : nodes) {
       for (ValueId id : graph_.node(n).inputs) {

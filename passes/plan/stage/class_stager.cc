@@ -65,8 +65,51 @@ ClassStager::ClassStager(const ValuePlaces& places, const PartNodes& nodes,
 
 std::vector<StagedChunk> ClassStager::Chunks() {
   std::vector<StagedChunk> chunks;
-  for (const int stage : stages_) chunks.push_back(MakeChunk(stage));
+  for (const int stage : stages_) {
+    chunks.push_back(MakeChunk(stage));
+    const StagedChunk& made = chunks.back();
+    runs_on_ |= StartsOf(made.prepare) > 0 || !made.last_backward.empty();
+  }
+  WaitForCopies(&chunks);
   return chunks;
+}
+
+int64_t ClassStager::StartsOf(const std::vector<StagedCall>& calls) const {
+  int64_t starts = 0;
+  for (const StagedCall& call : calls) starts += folder_->segment(call.segment).num_collectives;
+  return starts;
+}
+
+// All copies of the class are asked for before its first forward. A call waits for the latest of
+// those that it reads, where no call of the chunk before it has.
+void ClassStager::WaitForCopies(std::vector<StagedChunk>* chunks) const {
+  int64_t started = 0;
+  std::map<std::string, int64_t> made;  // by BlockOfLayer: starts up to those of its copies
+  const int num_layers = parts_.graph().num_layers();
+  for (const StagedChunk& chunk : *chunks) {
+    for (const StagedCall& call : chunk.prepare) {
+      const int64_t starts = StartsOf({call});
+      started += starts;
+      if (starts > 0) made[BlockOfLayer(call.layer, num_layers)] = started;
+    }
+  }
+  for (StagedChunk& chunk : *chunks) {
+    int64_t awaited = 0;
+    for (auto* calls : ListsOf(&chunk)) {
+      for (StagedCall& call : *calls) {
+        int64_t needed = 0;
+        for (const Formal& formal : folder_->segment(call.segment).formals) {
+          if (calls == &chunk.prepare || formal.region != Region::kCopies) continue;
+          const std::string own = BlockOfLayer(call.layer, num_layers);
+          const auto found = made.find(formal.block.empty() ? own : formal.block);
+          if (found != made.end()) needed = std::max(needed, found->second);
+        }
+        if (needed <= awaited) continue;
+        call.running = static_cast<int>(started - needed);
+        awaited = needed;
+      }
+    }
+  }
 }
 
 std::vector<StagedCall> ClassStager::Update() {
@@ -78,6 +121,7 @@ std::vector<StagedCall> ClassStager::Update() {
       if (!mine.empty()) calls.push_back(MakeCall(part, mine));
     }
   }
+  if (runs_on_) calls.front().running = 0;
   return calls;
 }
 
@@ -143,7 +187,20 @@ StagedChunk ClassStager::MakeChunk(int stage) {
   std::reverse(chunk.backward.begin(), chunk.backward.end());
   AddRelay(stage, Phase::kForward, &chunk.forward);
   AddRelay(stage, Phase::kBackward, &chunk.backward);
+  AddLastBackward(&chunk);
   return chunk;
+}
+
+// A layer's gradients are whole when its backward has added those of the last micro-batch: from
+// then on they may be reduced, beside the backward of the layers below.
+void ClassStager::AddLastBackward(StagedChunk* chunk) {
+  std::vector<StagedCall> calls;
+  for (const StagedCall& call : chunk->backward) {
+    calls.push_back(call);
+    const Part reduce{Phase::kUpdate, kReducePart, call.layer};
+    if (nodes_.count(reduce) > 0) calls.push_back(CallOf(reduce));
+  }
+  if (calls.size() > chunk->backward.size()) chunk->last_backward = std::move(calls);
 }
 
 void ClassStager::AddLayer(int layer, bool first, bool last, StagedChunk* chunk) {
@@ -186,8 +243,6 @@ void ClassStager::AddLayer(int layer, bool first, bool last, StagedChunk* chunk)
     const std::vector<NodeId> made = MadeOf(nodes_.at(prepare));
     if (!made.empty()) chunk->prepare.push_back(MakeCall(prepare, made));
   }
-  const Part reduce{Phase::kUpdate, kReducePart, layer};
-  if (nodes_.count(reduce) > 0) chunk->reduce.push_back(CallOf(reduce));
 }
 
 // What the layers of a stage do not put into the bundle that it leaves.

@@ -33,7 +33,8 @@ class ClassStager {
   ClassStager& operator=(const ClassStager&) = delete;
 
   std::vector<StagedChunk> Chunks();
-  // The calls of the update: part by part, inside a part layer by layer.
+  // The calls of the update, after those of the chunks: part by part, inside a part layer by layer.
+  // The first waits for what the chunks' calls have left running.
   std::vector<StagedCall> Update();
   // Of the working copies that its layers read.
   int64_t copy_bytes() const { return copy_bytes_; }
@@ -49,8 +50,11 @@ class ClassStager {
   bool HoldsSource(const Node& node) const;
   bool HoldsCopy(ValueId param) const;
   StagedChunk MakeChunk(int stage);
+  void AddLastBackward(StagedChunk* chunk);
+  void WaitForCopies(std::vector<StagedChunk>* chunks) const;
   void AddLayer(int layer, bool first, bool last, StagedChunk* chunk);
   void AddRelay(int stage, Phase phase, std::vector<StagedCall>* calls);
+  int64_t StartsOf(const std::vector<StagedCall>& calls) const;
   std::vector<NodeId> MadeOf(const std::vector<NodeId>& nodes) const;
   bool HasBackward() const;
   StagedCall CallOf(const Part& part);
@@ -68,6 +72,7 @@ class ClassStager {
   std::set<int> held_;
   std::map<std::string, int64_t> copy_base_;  // by BlockOfLayer
   int64_t copy_bytes_ = 0;
+  bool runs_on_ = false;  // collectives run when the calls that start them have ended
 };
 
 }  // namespace mgc

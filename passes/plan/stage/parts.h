@@ -3,7 +3,7 @@
 // A part is the unit that becomes a segment: the nodes of one layer in one phase; of the update,
 // the nodes of one layer between two computations that concern the whole step (token count,
 // gradient norm). The first reduction of a gradient is a part of its own (kReducePart): it can
-// start as soon as the last micro-batch's backward has run.
+// start as soon as the layer's backward has run for the last micro-batch.
 
 #ifndef MGC_PASSES_PLAN_STAGE_PARTS_H_
 #define MGC_PASSES_PLAN_STAGE_PARTS_H_

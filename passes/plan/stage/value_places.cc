@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "graph/ir/collective.h"
 #include "graph/ir/step_vector.h"
 
 namespace mgc {
@@ -124,8 +125,11 @@ bool ValuePlaces::IsCopy(ValueId id) const {
   const NodeId producer = graph_.value(id).producer;
   if (producer == kNone || graph_.node(producer).phase != Phase::kPrepare) return false;
   const std::vector<NodeId>& users = parts_.users()[Index(id)];
-  return std::any_of(users.begin(), users.end(),
-                     [this](NodeId user) { return IsOfMicroBatch(graph_.node(user).phase); });
+  return std::any_of(users.begin(), users.end(), [this](NodeId user) {
+    const Node& node = graph_.node(user);
+    return IsOfMicroBatch(node.phase) ||
+           (node.op->collective && CollectiveOf(graph_, node).MovesData());
+  });
 }
 
 // The parameter that a copy has come from, by casts and collectives.
@@ -149,19 +153,22 @@ ValueId ValuePlaces::FirstCopy(ValueId id, const std::function<bool(int layer)>&
   for (const ValueId other : copies_.at(MasterOf(id))) {
     const bool alike =
         graph_.type(other) == graph_.type(id) && graph_.sharding(other) == graph_.sharding(id);
-    if (alike && holds(graph_.node(graph_.value(other).producer).layer)) return other;
+    if (alike && holds(MakerOf(other))) return other;
   }
   return id;
 }
 
-// What a copy is made of on the way dies with the segment.
+// What a gather reads stays beside what it makes: it runs when the segment has ended. What else a
+// copy is made of on the way dies with the segment.
 void ValuePlaces::PlaceCopies() {
   FindCopies();
   for (const bool of_several : {false, true}) {
     for (const auto& [master, copies] : copies_) {
       for (const ValueId id : copies) {
-        if (of_several != (copies.size() > 1)) continue;
-        const int layer = graph_.node(graph_.value(id).producer).layer;
+        const int layer = MakerOf(id);
+        const bool is_shared = std::any_of(copies.begin(), copies.end(),
+                                           [&](ValueId other) { return MakerOf(other) != layer; });
+        if (of_several != is_shared) continue;
         int64_t& bytes = copy_bytes_[layer];
         places_[Index(id)] = {{Region::kCopies, ""}, bytes};
         bytes += RoomFor(graph_, id);

@@ -91,6 +91,8 @@ class ValuePlaces {
   void PlaceCopies();
   ValueId MasterOf(ValueId copy) const;
   bool IsCopy(ValueId id) const;
+  // The layer that makes a value.
+  int MakerOf(ValueId id) const { return graph_.node(graph_.value(id).producer).layer; }
   void PlaceFrameValue(const Node& node, ValueId id);
   void PlaceGlobal(ValueId id);
 

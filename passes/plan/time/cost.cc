@@ -171,12 +171,22 @@ int64_t TransferNs(const CostModel& model, int from, int to, int64_t bytes) {
   return TransferNs(TransferTier(model, from, to), bytes);
 }
 
+namespace {
+
+bool IsWaitedFor(const Segment& segment, int collective) {
+  return std::any_of(segment.instrs.begin(), segment.instrs.end(), [&](const Instr& instr) {
+    return instr.kind == InstrKind::kWait && instr.collective == collective;
+  });
+}
+
+}  // namespace
+
 std::vector<TimedStep> TimeSegment(const CostModel& model, const Segment& segment, int coordinate) {
   std::vector<TimedStep> steps;
   for (const Instr& instr : segment.instrs) {
     if (instr.kind == InstrKind::kStart) {
-      steps.push_back(
-          {TimedStep::kStart, CollectiveNs(model, segment, instr, coordinate), instr.collective});
+      steps.push_back({TimedStep::kStart, CollectiveNs(model, segment, instr, coordinate),
+                       instr.collective, !IsWaitedFor(segment, instr.collective)});
     } else if (instr.kind == InstrKind::kWait) {
       steps.push_back({TimedStep::kWait, 0, instr.collective});
     } else {

@@ -53,11 +53,13 @@ const NetworkTier& TransferTier(const CostModel& model, int from, int to);
 int64_t TransferNs(const NetworkTier& tier, int64_t bytes);
 int64_t TransferNs(const CostModel& model, int from, int to, int64_t bytes);
 
-// A segment as the simulation sees it: compute, start of a collective, wait for one.
+// A segment as the simulation sees it: compute, start of a collective, wait for one; and, of calls,
+// the wait for collectives of calls before.
 struct TimedStep {
-  enum Kind : uint8_t { kRun, kStart, kWait } kind = kRun;
-  int64_t ns = 0;      // of kRun; of kStart: how long the collective takes
-  int collective = 0;  // within the segment
+  enum Kind : uint8_t { kRun, kStart, kWait, kAwait } kind = kRun;
+  int64_t ns = 0;           // of kRun; of kStart: how long the collective takes
+  int collective = 0;       // within the segment; of kAwait: how many may run
+  bool background = false;  // of kStart: the segment does not wait for it
 };
 std::vector<TimedStep> TimeSegment(const CostModel& model, const Segment& segment, int coordinate);
 

@@ -29,6 +29,9 @@ struct ClassClock {
   int64_t now = 0;  // of the compute queue
   int64_t began = 0;
   int64_t busy = 0;
+  int64_t busy_before = 0;  // the action
+  int64_t started = 0;      // ns of the collectives that the action has started
+  CollectiveTime collectives;
   int64_t queue_free = 0;        // of the communication queue
   int64_t first_collective = 0;  // of `call`, in the step
   const Call* call = nullptr;    // of the action, and the step of its segment that comes next
@@ -50,6 +53,16 @@ struct ClassClock {
     const bool backward = ref.kind == ActionKind::kBackward;
     return static_cast<size_t>(ref.chunk) * 2 + (backward ? 1 : 0);
   }
+
+  // Until the first `count` of what has ended.
+  void WaitFor(const std::vector<int64_t>& ended, int64_t count) {
+    if (count > 0) now = std::max(now, ended[static_cast<size_t>(count - 1)]);
+  }
+  void WaitForCollectives(int64_t count) {
+    const int64_t before = now;
+    WaitFor(collective_ends, count);
+    collectives.exposed_ns += now - before;
+  }
 };
 
 class StepClock : public StepVisitor {
@@ -66,7 +79,10 @@ class StepClock : public StepVisitor {
   }
 
   SimulatedStep Take() {
-    for (const ClassClock& at : classes_) step_.busy_ns.push_back(at.busy);
+    for (const ClassClock& at : classes_) {
+      step_.busy_ns.push_back(at.busy);
+      step_.collectives.push_back(at.collectives);
+    }
     return std::move(step_);
   }
 
@@ -80,12 +96,13 @@ class StepClock : public StepVisitor {
     ClassClock& at = classes_[Index(c)];
     const StepAction& step = tables_.classes[Index(c)].actions[at.ends.size()];
     // Transfers and collectives of a class end in the order of its list.
-    Await(at.transfer_ends, step.transfers_needed, &at);
-    Await(at.collective_ends, step.collectives_needed, &at);
+    at.WaitFor(at.transfer_ends, step.transfers_needed);
     const size_t before = OutboxesBefore(action);
     const std::vector<int64_t>& sent = at.Sent(action);
     if (before > 0 && before <= sent.size()) at.now = std::max(at.now, sent[before - 1]);
     at.began = at.now;
+    at.busy_before = at.busy;
+    at.started = 0;
     at.first_collective = step.first_collective;
     at.call = step.calls->data();
     at.last_call = at.call + step.calls->size();
@@ -96,12 +113,21 @@ class StepClock : public StepVisitor {
     ClassClock& at = classes_[Index(site.class_index)];
     const TimedStep& step = RunTo(site.class_index, site.call);
     at.issued.push_back({at.now, step.ns});
+    at.started = Later(at.started, step.ns);
   }
 
   void Wait(const InstrSite& site) override {
     ClassClock& at = classes_[Index(site.class_index)];
     const TimedStep& step = RunTo(site.class_index, site.call);
-    Await(at.collective_ends, at.first_collective + step.collective + 1, &at);
+    at.WaitForCollectives(at.first_collective + step.collective + 1);
+  }
+
+  void Await(const InstrSite& site) override {
+    ClassClock& at = classes_[Index(site.class_index)];
+    RunOut(site.class_index, site.call);
+    const StepAction& action = tables_.classes[Index(site.class_index)].actions[at.ends.size()];
+    const size_t call = static_cast<size_t>(site.call - action.calls->data());
+    at.WaitForCollectives(action.collectives_needed[call]);
   }
 
   void Collective(absl::Span<const InstrSite> sites) override {
@@ -110,6 +136,7 @@ class StepClock : public StepVisitor {
       const Issued& issued = at.issued[at.collective_ends.size()];
       const int64_t begin = std::max(at.queue_free, issued.time);
       at.queue_free = Later(begin, issued.ns);
+      at.collectives.all_ns = Later(at.collectives.all_ns, issued.ns);
       at.collective_ends.push_back(at.queue_free);
       AddSpan(site.class_index, true, "collective", begin, at.queue_free);
     }
@@ -143,6 +170,7 @@ class StepClock : public StepVisitor {
     ClassClock& at = classes_[Index(c)];
     RunOut(c, at.last_call);
     at.ends.push_back(at.now);
+    at.collectives.hideable_ns += std::min(at.started, at.busy - at.busy_before);
     const bool update = action.ref.kind == ActionKind::kUpdate;
     AddSpan(c, false,
             update ? std::string(LetterOf(action.ref.kind))
@@ -158,10 +186,6 @@ class StepClock : public StepVisitor {
 
  private:
   static size_t Index(int c) { return static_cast<size_t>(c); }
-
-  static void Await(const std::vector<int64_t>& ends, int64_t count, ClassClock* at) {
-    if (count > 0) at->now = std::max(at->now, ends[static_cast<size_t>(count - 1)]);
-  }
 
   // How many of an action's kind must have been sent before it begins.
   size_t OutboxesBefore(const Action& action) const {

@@ -18,6 +18,7 @@ std::vector<TimedStep> Concatenate(const std::vector<StagedCall>& calls,
   std::vector<TimedStep> steps;
   int base = 0;
   for (const StagedCall& call : calls) {
+    if (call.running != kAnyRunning) steps.push_back({TimedStep::kAwait, 0, call.running});
     int count = 0;
     for (TimedStep step : segments[call.segment]) {
       if (step.kind == TimedStep::kStart) ++count;
@@ -93,11 +94,12 @@ void StepSimulator::PrepareClass(int c) {
   }
 }
 
-const std::vector<TimedStep>& StepSimulator::StepsOf(const ClassState& state,
-                                                     const ActionRef& ref) const {
+const std::vector<TimedStep>& StepSimulator::StepsOf(int c, const ActionRef& ref) const {
+  const ClassState& state = states_[c];
   if (ref.kind == ActionKind::kUpdate) return state.steps.back();
-  return state
-      .steps[static_cast<size_t>(ref.chunk) * kNumChunkLists + static_cast<size_t>(ref.kind)];
+  const size_t chunk = static_cast<size_t>(ref.chunk);
+  return state.steps[chunk * kNumChunkLists +
+                     ListOf((*classes_[c].chunks)[chunk], ref, spec_.micro_batches)];
 }
 
 void StepSimulator::Push(int64_t time, Event::Kind kind, int rank_class, int index, int action) {
@@ -118,9 +120,9 @@ absl::StatusOr<SimulatedStep> StepSimulator::Run() {
     result_.makespan_ns = event.time;
     ClassState& state = states_[event.rank_class];
     if (event.kind == Event::kCompute) state.running = false;
-    if (event.kind == Event::kCollectiveDone) {
-      --state.outstanding;
-      if (event.action == state.action && state.step >= 0) state.done[event.index] = true;
+    if (event.kind == Event::kBackgroundDone) --state.background;
+    if (event.kind == Event::kCollectiveDone && event.action == state.action) {
+      state.done[event.index] = true;
     }
     if (event.kind == Event::kTransferDone) FinishTransfer(transfers_[event.index], event.time);
     Advance(event.rank_class, event.time);
@@ -156,21 +158,24 @@ void StepSimulator::Advance(int c, int64_t now) {
   const OrderedProgram& program = *classes_[c].program;
   while (!state.running && state.action < static_cast<int>(program.compute.size())) {
     if (state.step < 0 && !BeginAction(c, now)) return;
-    const std::vector<TimedStep>& steps = StepsOf(state, program.compute[state.action].ref);
+    const std::vector<TimedStep>& steps = StepsOf(c, program.compute[state.action].ref);
     if (state.step == static_cast<int>(steps.size())) {
       EndAction(c, now);
       continue;
     }
     const TimedStep& step = steps[state.step];
     if (step.kind == TimedStep::kWait && !state.done[step.collective]) return;
+    if (step.kind == TimedStep::kAwait && state.background > step.collective) return;
     ++state.step;
     if (step.kind == TimedStep::kStart) {
       const bool update = program.compute[state.action].ref.kind == ActionKind::kUpdate;
-      state.collectives.push_back({state.action, step.collective, now, step.ns, update});
-      ++state.outstanding;
+      state.collectives.push_back(
+          {state.action, step.collective, now, step.ns, update, step.background});
+      if (step.background) ++state.background;
       TryStart(c, now);
     } else if (step.kind == TimedStep::kRun) {
       state.running = true;
+      state.run_end = now + step.ns;
       state.busy += step.ns;
       Push(now + step.ns, Event::kCompute, c, 0, 0);
     }
@@ -193,9 +198,7 @@ bool StepSimulator::BeginAction(int c, int64_t now) {
   ClassState& state = states_[c];
   OrderedAction& action = classes_[c].program->compute[state.action];
   const ActionRef& ref = action.ref;
-  if (ref.kind == ActionKind::kUpdate) {
-    if (state.outstanding > 0) return false;
-  } else if (IsOfMicroBatch(ref.kind)) {
+  if (IsOfMicroBatch(ref.kind)) {
     const StagedChunk& chunk = (*classes_[c].chunks)[ref.chunk];
     const bool forward = ref.kind == ActionKind::kForward;
     const bool takes = Takes(chunk.stage, forward);
@@ -219,7 +222,7 @@ bool StepSimulator::BeginAction(int c, int64_t now) {
   }
   state.step = 0;
   state.began = now;
-  const std::vector<TimedStep>& steps = StepsOf(state, ref);
+  const std::vector<TimedStep>& steps = StepsOf(c, ref);
   state.done.assign(steps.size(), false);
   return true;
 }
@@ -250,134 +253,6 @@ void StepSimulator::EndAction(int c, int64_t now) {
   state.step = -1;
   // A receive posted one action ahead may start now.
   TryStart(c, now);
-}
-
-// To a stage of the same class, whose input then lies where the output does. False: there is none.
-bool StepSimulator::HandOver(int c, const OrderedAction& action, bool forward) {
-  const absl::optional<ActionRef> next =
-      NeighbourInPlace(spec_.stages, *classes_[c].chunks, action.ref, true);
-  if (!next.has_value()) return false;
-  ClassState& state = states_[c];
-  (forward ? state.inputs : state.grad_inputs)[next->chunk][next->micro_batch] =
-      forward ? action.output : action.grad_output;
-  return true;
-}
-
-void StepSimulator::AskForTransfer(int c, const OrderedAction& action, bool forward, int64_t now) {
-  if (HandOver(c, action, forward)) return;
-  const int stage = (*classes_[c].chunks)[action.ref.chunk].stage + (forward ? 1 : -1);
-  PendingTransfer transfer;
-  transfer.channel = ChannelFrom((*classes_[c].chunks)[action.ref.chunk].stage, forward);
-  Channel& channel = channels_[transfer.channel];
-  ++channel.outboxes;
-  transfer.ns = channel.ns;
-  transfer.src = c;
-  transfer.dst = spec_.stages[stage].rank_class;
-  const int chunk = spec_.stages[stage].chunk;
-  transfer.send = {forward ? TransferKind::kSendForward : TransferKind::kSendBackward,
-                   action.ref.chunk, action.ref.micro_batch};
-  transfer.recv = {forward ? TransferKind::kRecvForward : TransferKind::kRecvBackward, chunk,
-                   action.ref.micro_batch};
-  transfer.ready = now;
-  transfer.consumer = position_[transfer.dst][forward ? 0 : 1][chunk][action.ref.micro_batch];
-  transfer.src_slot = forward ? action.output : action.grad_output;
-  const int id = static_cast<int>(transfers_.size());
-  transfers_.push_back(transfer);
-  channel.pending.push_back(id);
-  ++states_[c].pending_transfers;
-  ++states_[transfer.dst].pending_transfers;
-}
-
-bool StepSimulator::MayStart(const PendingTransfer& transfer, int64_t now) const {
-  return states_[transfer.src].queue_free <= now && states_[transfer.dst].queue_free <= now &&
-         states_[transfer.dst].action >= transfer.consumer - 1;
-}
-
-// Starts what a class' communication queue can run now: the request that has waited longest.
-void StepSimulator::TryStart(int c, int64_t now) {
-  ClassState& state = states_[c];
-  if (state.queue_free > now) return;
-  int best = -1;
-  for (int id : state.channels) {
-    if (channels_[id].pending.empty()) continue;
-    const int t = channels_[id].pending.front();
-    if (MayStart(transfers_[t], now) &&
-        (best < 0 || transfers_[t].ready < transfers_[best].ready)) {
-      best = t;
-    }
-  }
-  // The update's collectives may span stages: they come after every transfer of the class.
-  const bool collective = !state.collectives.empty() &&
-                          (!state.collectives.front().update || state.pending_transfers == 0);
-  if (collective && (best < 0 || state.collectives.front().ready < transfers_[best].ready)) {
-    const PendingCollective next = state.collectives.front();
-    state.collectives.pop_front();
-    state.queue_free = now + next.ns;
-    state.placed = next.action == state.placed_action ? state.placed + 1 : 1;
-    state.placed_action = next.action;
-    if (keep_spans_) Span(c, true, "collective", now, now + next.ns);
-    Push(now + next.ns, Event::kCollectiveDone, c, next.index, next.action);
-  } else if (best >= 0) {
-    StartTransfer(best, now);
-  }
-}
-
-void StepSimulator::StartTransfer(int t, int64_t now) {
-  PendingTransfer& transfer = transfers_[t];
-  PoolSlot previous;
-  transfer.dst_slot = TakeSlot(transfer.dst, &previous);
-  transfer.began = now;
-  channels_[transfer.channel].pending.pop_front();
-  for (int c : {transfer.src, transfer.dst}) {
-    --states_[c].pending_transfers;
-    states_[c].queue_free = now + transfer.ns;
-  }
-  RecordTransfer(transfer.src, transfer, true);
-  RecordTransfer(transfer.dst, transfer, false);
-  OrderedTransfer& recv = classes_[transfer.dst].program->transfers.back();
-  if (previous.has_action) recv.after.push_back(previous.action);
-  if (previous.has_transfer) recv.after_transfers.push_back(previous.transfer);
-  if (keep_spans_) {
-    Span(transfer.src, true, NameOf(transfer.send, *classes_[transfer.src].chunks), now,
-         now + transfer.ns);
-    Span(transfer.dst, true, NameOf(transfer.recv, *classes_[transfer.dst].chunks), now,
-         now + transfer.ns);
-  }
-  Push(now + transfer.ns, Event::kTransferDone, transfer.src, t, 0);
-}
-
-// Anchored at the action that is being computed where all collectives before it are placed, so that
-// anchors move along with a repeated pattern; else behind the last collective placed.
-void StepSimulator::RecordTransfer(int c, const PendingTransfer& pending, bool send) {
-  const ClassState& state = states_[c];
-  OrderedProgram& program = *classes_[c].program;
-  OrderedTransfer transfer;
-  transfer.ref = send ? pending.send : pending.recv;
-  transfer.slot = send ? pending.src_slot : pending.dst_slot;
-  transfer.bytes = channels_[pending.channel].bytes;
-  transfer.peer = send ? pending.dst : pending.src;
-  int anchor = state.placed_action;
-  transfer.issued = state.placed;
-  const int last = static_cast<int>(program.compute.size()) - 1;
-  const int current = std::min(state.action, last);
-  if (state.collectives.empty() || state.collectives.front().action == current) {
-    anchor = current;
-    transfer.issued = state.placed_action == current ? state.placed : 0;
-  }
-  transfer.anchor = program.compute[anchor].ref;
-  program.transfers.push_back(std::move(transfer));
-}
-
-int64_t StepSimulator::TakeSlot(int c, PoolSlot* last) {
-  ClassState& state = states_[c];
-  if (state.free_slots.empty()) {
-    state.free_slots.insert(static_cast<int64_t>(state.pool.size()));
-    state.pool.emplace_back();
-  }
-  const int64_t slot = *state.free_slots.begin();
-  state.free_slots.erase(state.free_slots.begin());
-  *last = state.pool[slot];
-  return slot;
 }
 
 }  // namespace mgc

@@ -49,6 +49,7 @@ class StepSimulator {
     int64_t ready = 0;
     int64_t ns = 0;
     bool update = false;
+    bool background = false;
   };
   struct PendingTransfer {
     int src = 0;
@@ -92,7 +93,8 @@ class StepSimulator {
     bool running = false;
     int64_t began = 0;
     int64_t queue_free = 0;
-    int outstanding = 0;     // collectives requested and not done
+    int64_t run_end = 0;     // of the compute step that runs
+    int background = 0;      // collectives in the background: requested and not done
     std::vector<bool> done;  // collectives of the current action
     // The last collective placed in the order: how many of which action.
     int placed_action = 0;
@@ -104,7 +106,7 @@ class StepSimulator {
   struct Event {
     int64_t time;
     int64_t sequence;
-    enum Kind : uint8_t { kCompute, kCollectiveDone, kTransferDone } kind;
+    enum Kind : uint8_t { kCompute, kCollectiveDone, kBackgroundDone, kTransferDone } kind;
     int rank_class;
     int index;   // transfer, or collective within its action
     int action;  // of the collective
@@ -115,7 +117,7 @@ class StepSimulator {
 
   void PrepareClass(int c);
   void PrepareChannels();
-  const std::vector<TimedStep>& StepsOf(const ClassState& state, const ActionRef& ref) const;
+  const std::vector<TimedStep>& StepsOf(int c, const ActionRef& ref) const;
   void Push(int64_t time, Event::Kind kind, int rank_class, int index, int action);
   void Advance(int c, int64_t now);
   bool BeginAction(int c, int64_t now);
@@ -129,6 +131,8 @@ class StepSimulator {
   bool HandOver(int c, const OrderedAction& action, bool forward);
   void AskForTransfer(int c, const OrderedAction& action, bool forward, int64_t now);
   void TryStart(int c, int64_t now);
+  bool GoesBefore(int c, int best, int64_t now) const;
+  int64_t DueOn(int channel, int64_t now) const;
   bool MayStart(const PendingTransfer& transfer, int64_t now) const;
   void StartTransfer(int t, int64_t now);
   void FinishTransfer(PendingTransfer t, int64_t now);  // by value: it may add transfers

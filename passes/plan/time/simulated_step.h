@@ -19,10 +19,18 @@ struct SimulatedSpan {
   int64_t end_ns = 0;
 };
 
+// What collectives cost a class.
+struct CollectiveTime {
+  int64_t all_ns = 0;       // how long they run
+  int64_t exposed_ns = 0;   // while nothing is computed, since an action waits for them
+  int64_t hideable_ns = 0;  // of each action the smaller of compute and the collectives it starts
+};
+
 struct SimulatedStep {
   int64_t makespan_ns = 0;
-  std::vector<int64_t> busy_ns;      // per class: its compute queue
-  std::vector<SimulatedSpan> spans;  // only if asked for
+  std::vector<int64_t> busy_ns;             // per class: its compute queue
+  std::vector<CollectiveTime> collectives;  // per class; of a plan's lists only (PredictStep)
+  std::vector<SimulatedSpan> spans;         // only if asked for
 };
 
 }  // namespace mgc

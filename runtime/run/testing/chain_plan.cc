@@ -71,9 +71,10 @@ PlanClass MakeClass(const ChainPlaces& l, int stage) {
   c.eval_chunks = {chunk};
   chunk.backward.push_back(
       {kBackward, stage, {scratch, At(l.param_at), At(l.grad_at), input, dy, dx}});
-  chunk.reduce.push_back({kReduce, stage, {scratch, At(l.grad_at)}});
+  chunk.last_backward = chunk.backward;
+  chunk.last_backward.push_back({kReduce, stage, {scratch, At(l.grad_at)}});
   c.chunks = {chunk};
-  c.update.push_back({kStep, stage, {scratch, At(l.param_at), At(l.grad_at), globals}});
+  c.update.push_back({kStep, stage, {scratch, At(l.param_at), At(l.grad_at), globals}, 0});
   if (last) {
     c.update.push_back({kPayLoss, kNoLayer, {scratch, globals}});
     c.eval_update.push_back({kPayLoss, kNoLayer, {scratch, globals}});
@@ -116,10 +117,7 @@ class ProgramMaker {
     for (int stage = 0; stage < l_.o.pp; ++stage) {
       Program& program = ProgramOf(stage, eval);
       Action action;
-      action.ref = {ActionKind::kReduceGrad, 0, 0};
-      if (!eval) program.compute.push_back(action);
       action.ref = {ActionKind::kUpdate, 0, 0};
-      action.waits_for_reductions = !eval;
       program.compute.push_back(action);
     }
   }

@@ -141,7 +141,7 @@ void ShiftIssued(Plan* plan, const Segment* segment, int number, int by) {
     for (Transfer& transfer : place.program->transfers) {
       int before = 0;  // collectives of the anchor's earlier calls
       int shift = 0;
-      for (const Call& call : CallsOf(*place.rank_class, place.eval, transfer.anchor)) {
+      for (const Call& call : CallsOf(*plan, *place.rank_class, place.eval, transfer.anchor)) {
         const Segment* called = &plan->segments[static_cast<size_t>(call.segment)];
         if (called == segment && transfer.issued > before + number) shift += by;
         before += called->num_collectives;

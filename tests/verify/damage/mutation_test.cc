@@ -70,7 +70,7 @@ const std::map<std::string, std::string>& Equivalents() {
       {"credit of an action dropped", kImplied},
       {"credit of a transfer dropped", kImplied},
       {"credit off by a micro-batch", kImplied},
-      {"wait for reductions dropped", "the plan reduces nothing before the update"},
+      {"wait of a call dropped", "no collective of the plan runs beside later calls"},
       {"owed sum forgotten", kStages},
       {"owed sum invented", kStages},
       {"slot's offset off", kFreeRoom},

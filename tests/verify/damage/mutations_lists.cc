@@ -49,33 +49,30 @@ bool ActionDropped(Plan* plan, Dice* dice, std::string* what) {
   return true;
 }
 
-// The reductions of a chunk do not run, run twice, or before the last backward.
+// The reductions of a layer do not start, start twice, or before the layer's last backward.
 bool ReductionMisplaced(Plan* plan, Dice* dice, std::string* what) {
-  std::vector<std::pair<ProgramPlace, size_t>> reductions;
-  for (const ProgramPlace& place : AllPrograms(plan)) {
-    for (size_t i = 0; i < place.program->compute.size(); ++i) {
-      if (place.program->compute[i].ref.kind == ActionKind::kReduceGrad) {
-        reductions.emplace_back(place, i);
-      }
+  std::vector<CallPlace> reductions;
+  for (const CallPlace& place : AllCalls(plan)) {
+    for (const Chunk& chunk : place.rank_class->chunks) {
+      const bool is_one = place.list == &chunk.last_backward && place.index > 0 &&
+                          place.segment->instrs[0].phase == Phase::kUpdate;
+      if (is_one) reductions.push_back(place);
     }
   }
-  const auto* picked = dice->Pick(&reductions);
+  const CallPlace* picked = dice->Pick(&reductions);
   if (picked == nullptr) return false;
-  std::vector<Action>& actions = picked->first.program->compute;
-  const auto at = actions.begin() + static_cast<int64_t>(picked->second);
-  *what = NameOf(picked->first, *at);
-  const Action moved = *at;
+  std::vector<Call>& calls = *picked->list;
+  const auto at = calls.begin() + static_cast<int64_t>(picked->index);
   const size_t choice = dice->Below(3);
+  *what = picked->Name() + (choice == 0 ? " dropped" : choice == 1 ? " early" : " twice");
+  const Call again = *at;
   if (choice == 0) {
-    actions.erase(at);
-  } else if (choice == 1 && picked->second > 0) {
-    std::swap(actions[picked->second], actions[picked->second - 1]);
+    calls.erase(at);
+  } else if (choice == 1) {
+    std::rotate(calls.begin(), at, at + 1);
   } else {
-    Action again = moved;
-    again.ref.micro_batch = again.ref.micro_batch > 0 ? again.ref.micro_batch - 1 : 0;
-    actions.insert(at, again);
+    calls.insert(at, again);
   }
-  absl::StrAppend(what, choice == 0 ? " dropped" : choice == 1 ? " early" : " twice");
   return true;
 }
 
@@ -117,17 +114,17 @@ bool CreditWaitDropped(Plan* plan, Dice* dice, std::string* what) {
   return true;
 }
 
-bool ReductionWaitDropped(Plan* plan, Dice* dice, std::string* what) {
-  std::vector<Action*> updates;
-  for (const ProgramPlace& place : AllPrograms(plan)) {
-    for (Action& action : place.program->compute) {
-      if (action.waits_for_reductions) updates.push_back(&action);
-    }
+// A call waits for none of the collectives before it, or for one less.
+bool CallWaitDropped(Plan* plan, Dice* dice, std::string* what) {
+  std::vector<CallPlace> waiting;
+  for (const CallPlace& place : AllCalls(plan)) {
+    if (place.call().running != kAnyRunning) waiting.push_back(place);
   }
-  Action** picked = dice->Pick(&updates);
+  const CallPlace* picked = dice->Pick(&waiting);
   if (picked == nullptr) return false;
-  (*picked)->waits_for_reductions = false;
-  *what = "update";
+  Call& call = picked->call();
+  call.running = dice->Flip() ? kAnyRunning : call.running + 1;
+  *what = absl::StrCat(picked->Name(), " waits until ", call.running, " run");
   return true;
 }
 
@@ -241,7 +238,7 @@ std::vector<MutationKind> ListMutations() {
       {"reduction dropped, early or twice", ReductionMisplaced},
       {"action's wait dropped", WaitDropped},
       {"wait for a send dropped", CreditWaitDropped},
-      {"wait for reductions dropped", ReductionWaitDropped},
+      {"wait of a call dropped", CallWaitDropped},
       {"call skipped", CallSkipped},
       {"call doubled", CallDoubled},
       {"calls exchanged", CallsSwapped},

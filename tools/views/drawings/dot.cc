@@ -149,7 +149,7 @@ class Drawing {
     const Ends prepare = DrawCalls(stage + "_P", group.chunk->prepare, kPrepareLook);
     const Ends forward = DrawCalls(stage + "_F", group.chunk->forward, kForwardLook);
     const Ends backward = DrawCalls(stage + "_B", group.chunk->backward, kBackwardLook);
-    const Ends reduce = DrawCalls(stage + "_R", group.chunk->reduce, kUpdateLook);
+    const Ends reduce = DrawCalls(stage + "_R", ReductionsOf(*group.chunk), kUpdateLook);
     Ends update;
     if (group.first_chunk) {
       update = DrawCalls(stage + "_U", group.plan_class->update, kUpdateLook);

@@ -85,6 +85,7 @@ TEST(DotTest, StagesThatAreAlikeAreOne) {
   Plan plan = SmallPlan(8);
   plan.classes[1].chunks[0].forward = plan.classes[0].chunks[0].forward;
   plan.classes[1].chunks[0].backward = plan.classes[0].chunks[0].backward;
+  plan.classes[1].chunks[0].last_backward = plan.classes[0].chunks[0].last_backward;
   const DotDrawing drawing = DrawPlan(plan, {});
   EXPECT_TRUE(absl::StrContains(drawing.dot, "stages 0-1 x2"));
   EXPECT_EQ(Count(drawing.dot, "subgraph \"cluster_s1\""), 0);
@@ -99,6 +100,7 @@ TEST(DotTest, TransferWithinOneCluster) {
   for (PlanClass& plan_class : plan.classes) {
     plan_class.chunks[0].forward.assign(3, {1, 0, {}});
     plan_class.chunks[0].backward.assign(3, {4, 0, {}});
+    plan_class.chunks[0].last_backward.clear();
   }
   const std::string dot = DrawPlan(plan, {}).dot;
   EXPECT_TRUE(absl::StrContains(dot, R"("s0_F0_2" -> "s0_F0_0" [label="send F)")) << dot;

@@ -165,7 +165,8 @@ Chunk MakeChunk(int stage, int first_layer, int num_layers) {
     chunk.backward.insert(chunk.backward.begin(), CallOf(kHeadBackward, first_layer + num_layers));
   }
   if (chunk.has_embedding) chunk.backward.push_back(CallOf(kEmbeddingBackward, kEmbeddingLayer));
-  chunk.reduce = {CallOf(kReduce, kNoLayer)};
+  chunk.last_backward = chunk.backward;
+  chunk.last_backward.push_back(CallOf(kReduce, kNoLayer));
   return chunk;
 }
 
@@ -194,12 +195,8 @@ Program ProgramOf(int coordinate) {
     program.transfers.push_back(transfer);
     program.compute.push_back(action);
   }
-  Action reduce;
-  reduce.ref = {ActionKind::kReduceGrad, 0, 0};
   Action update;
   update.ref = {ActionKind::kUpdate, 0, 0};
-  update.waits_for_reductions = true;
-  program.compute.push_back(reduce);
   program.compute.push_back(update);
   return program;
 }
@@ -248,7 +245,7 @@ Plan SmallPlan(int layers) {
     plan_class.eval_chunks = plan_class.chunks;
     for (Chunk& chunk : plan_class.eval_chunks) {
       chunk.backward.clear();
-      chunk.reduce.clear();
+      chunk.last_backward.clear();
     }
     for (int i = 0; i < half; ++i) {
       HeldBlock held;
@@ -256,6 +253,7 @@ Plan SmallPlan(int layers) {
       plan_class.blocks.push_back(held);
     }
     plan_class.update = {CallOf(kUpdate, kNoLayer)};
+    plan_class.update[0].running = 0;
     plan_class.train = ProgramOf(coordinate);
     plan_class.memory = {4096, 4096, 4096, 0, 8192, 1024, 2048, 23552 + coordinate, 0};
     plan.stages.push_back({plan_class.coordinate, 0});

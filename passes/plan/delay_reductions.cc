@@ -1,0 +1,112 @@
+#include "passes/plan/delay_reductions.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <map>
+#include <utility>
+
+namespace mgc {
+namespace {
+
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+bool StartsOnly(const std::vector<TimedStep>& steps) {
+  return !steps.empty() && std::all_of(steps.begin(), steps.end(), [](const TimedStep& step) {
+    return step.kind == TimedStep::kStart && step.background;
+  });
+}
+
+// Runs a list of calls on one compute and one communication queue, and decides where reductions go.
+class Delay {
+ public:
+  Delay(const CostModel& costs, const std::vector<Segment>& segments, int coordinate)
+      : costs_(costs), segments_(segments), coordinate_(coordinate) {}
+
+  std::vector<StagedCall> Run(const std::vector<StagedCall>& calls) {
+    FindDue(calls);
+    for (size_t i = 0; i < calls.size(); ++i) {
+      if (StartsOnly(StepsOf(calls[i]))) {
+        waiting_.push_back(calls[i]);
+        continue;
+      }
+      StartThoseThatFit(due_[i]);
+      RunCall(calls[i]);
+    }
+    made_.insert(made_.end(), waiting_.begin(), waiting_.end());
+    return std::move(made_);
+  }
+
+ private:
+  const std::vector<TimedStep>& StepsOf(const StagedCall& call) {
+    const auto [it, is_new] = steps_.try_emplace(call.segment);
+    if (is_new) {
+      it->second = TimeSegment(costs_, segments_[static_cast<size_t>(call.segment)], coordinate_);
+    }
+    return it->second;
+  }
+
+  // By call: from its begin until one of the calls from it on asks for a collective.
+  void FindDue(const std::vector<StagedCall>& calls) {
+    due_.assign(calls.size() + 1, kNever);
+    for (size_t i = calls.size(); i-- > 0;) {
+      int64_t ns = 0;
+      due_[i] = due_[i + 1];
+      for (const TimedStep& step : StepsOf(calls[i])) {
+        if (step.kind == TimedStep::kStart && !step.background) {
+          due_[i] = 0;
+          break;
+        }
+        if (step.kind == TimedStep::kRun) ns += step.ns;
+      }
+      if (due_[i] != kNever) due_[i] += ns;
+    }
+  }
+
+  void StartThoseThatFit(int64_t due) {
+    while (!waiting_.empty()) {
+      int64_t ns = 0;
+      for (const TimedStep& step : StepsOf(waiting_.front())) ns += step.ns;
+      const int64_t end = std::max(queue_free_, now_) + ns;
+      if (due != kNever && end > now_ + due) return;
+      queue_free_ = end;
+      made_.push_back(std::move(waiting_.front()));
+      waiting_.pop_front();
+    }
+  }
+
+  void RunCall(const StagedCall& call) {
+    std::map<int, int64_t> ends;  // of its collectives
+    for (const TimedStep& step : StepsOf(call)) {
+      if (step.kind == TimedStep::kRun) {
+        now_ += step.ns;
+      } else if (step.kind == TimedStep::kStart) {
+        queue_free_ = std::max(queue_free_, now_) + step.ns;
+        ends[step.collective] = queue_free_;
+      } else {
+        now_ = std::max(now_, ends[step.collective]);
+      }
+    }
+    made_.push_back(call);
+  }
+
+  const CostModel& costs_;
+  const std::vector<Segment>& segments_;
+  const int coordinate_;
+  std::map<int, std::vector<TimedStep>> steps_;  // by segment
+  std::vector<int64_t> due_;
+  std::deque<StagedCall> waiting_;  // reductions
+  std::vector<StagedCall> made_;
+  int64_t now_ = 0;  // of the compute queue
+  int64_t queue_free_ = 0;
+};
+
+}  // namespace
+
+void DelayReductions(const CostModel& costs, const std::vector<Segment>& segments, int coordinate,
+                     StagedChunk* chunk) {
+  chunk->last_backward = Delay(costs, segments, coordinate).Run(chunk->last_backward);
+}
+
+}  // namespace mgc

@@ -1,0 +1,28 @@
+// Moves the starts of reductions in a last backward behind the calls whose own collectives they
+// would hold up: one queue runs them all, in the order of their starts.
+//
+//   B2 R2 B1 R1 B0 R0   ->   B2 B1 R2 B0 R1 R0
+//
+// R2 does not end before B1 starts its first collective, but before B0 does. A reduction is started
+// where it ends before the next collective that a call waits for is due; those that fit nowhere
+// come last, where transfers still go first (passes/plan/order.h). Runs at the beginning of order,
+// the first to know what things cost.
+
+#ifndef MGC_PASSES_PLAN_DELAY_REDUCTIONS_H_
+#define MGC_PASSES_PLAN_DELAY_REDUCTIONS_H_
+
+#include <vector>
+
+#include "graph/plan/plan.h"
+#include "passes/plan/forms/plan_forms.h"
+#include "passes/plan/time/cost.h"
+
+namespace mgc {
+
+// Of a chunk of the class with this coordinate along pp.
+void DelayReductions(const CostModel& costs, const std::vector<Segment>& segments, int coordinate,
+                     StagedChunk* chunk);
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_PLAN_DELAY_REDUCTIONS_H_

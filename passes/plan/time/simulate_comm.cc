@@ -1,0 +1,178 @@
+// The communication queues of StepSimulator.
+
+#include <algorithm>
+#include <utility>
+
+#include "passes/plan/time/simulate_step.h"
+
+namespace mgc {
+
+// To a stage of the same class, whose input then lies where the output does. False: there is none.
+bool StepSimulator::HandOver(int c, const OrderedAction& action, bool forward) {
+  const absl::optional<ActionRef> next =
+      NeighbourInPlace(spec_.stages, *classes_[c].chunks, action.ref, true);
+  if (!next.has_value()) return false;
+  ClassState& state = states_[c];
+  (forward ? state.inputs : state.grad_inputs)[next->chunk][next->micro_batch] =
+      forward ? action.output : action.grad_output;
+  return true;
+}
+
+void StepSimulator::AskForTransfer(int c, const OrderedAction& action, bool forward, int64_t now) {
+  if (HandOver(c, action, forward)) return;
+  const int stage = (*classes_[c].chunks)[action.ref.chunk].stage + (forward ? 1 : -1);
+  PendingTransfer transfer;
+  transfer.channel = ChannelFrom((*classes_[c].chunks)[action.ref.chunk].stage, forward);
+  Channel& channel = channels_[transfer.channel];
+  ++channel.outboxes;
+  transfer.ns = channel.ns;
+  transfer.src = c;
+  transfer.dst = spec_.stages[stage].rank_class;
+  const int chunk = spec_.stages[stage].chunk;
+  transfer.send = {forward ? TransferKind::kSendForward : TransferKind::kSendBackward,
+                   action.ref.chunk, action.ref.micro_batch};
+  transfer.recv = {forward ? TransferKind::kRecvForward : TransferKind::kRecvBackward, chunk,
+                   action.ref.micro_batch};
+  transfer.ready = now;
+  transfer.consumer = position_[transfer.dst][forward ? 0 : 1][chunk][action.ref.micro_batch];
+  transfer.src_slot = forward ? action.output : action.grad_output;
+  const int id = static_cast<int>(transfers_.size());
+  transfers_.push_back(transfer);
+  channel.pending.push_back(id);
+  ++states_[c].pending_transfers;
+  ++states_[transfer.dst].pending_transfers;
+}
+
+bool StepSimulator::MayStart(const PendingTransfer& transfer, int64_t now) const {
+  return states_[transfer.src].queue_free <= now && states_[transfer.dst].queue_free <= now &&
+         states_[transfer.dst].action >= transfer.consumer - 1;
+}
+
+// Whether the collective that has waited longest goes now, before transfer `best`, -1: none can.
+// The update's may span stages: they come after every transfer of the class. One in the background
+// lets transfers pass, and those that will be asked for before it ends; unless somebody waits.
+bool StepSimulator::GoesBefore(int c, int best, int64_t now) const {
+  const ClassState& state = states_[c];
+  const PendingCollective& next = state.collectives.front();
+  if (next.update && state.pending_transfers > 0) return false;
+  if (!next.background) return best < 0 || next.ready < transfers_[best].ready;
+  if (best >= 0) return false;
+  const OrderedProgram& program = *classes_[c].program;
+  const bool ended = state.action == static_cast<int>(program.compute.size());
+  if (ended || !state.collectives.back().background) return true;
+  const std::vector<TimedStep>& steps = StepsOf(c, program.compute[state.action].ref);
+  const bool awaits = !state.running && state.step >= 0 &&
+                      state.step < static_cast<int>(steps.size()) &&
+                      steps[state.step].kind == TimedStep::kAwait;
+  if (awaits) return true;
+  for (const int id : state.channels) {
+    if (now + next.ns > DueOn(id, now)) return false;
+  }
+  return true;
+}
+
+// When the action that its source computes will ask for a transfer over a channel, if nothing keeps
+// it waiting; kMaxNs where it will not.
+int64_t StepSimulator::DueOn(int channel, int64_t now) const {
+  const int src = channels_[channel].src;
+  const ClassState& state = states_[src];
+  const OrderedProgram& program = *classes_[src].program;
+  if (state.step < 0 || state.action == static_cast<int>(program.compute.size())) return kMaxNs;
+  const ActionRef& ref = program.compute[state.action].ref;
+  if (!IsOfMicroBatch(ref.kind)) return kMaxNs;
+  const int stage = (*classes_[src].chunks)[ref.chunk].stage;
+  if (ChannelFrom(stage, ref.kind == ActionKind::kForward) != channel) return kMaxNs;
+  const std::vector<TimedStep>& steps = StepsOf(src, ref);
+  int64_t due = state.running ? state.run_end : now;
+  for (size_t i = static_cast<size_t>(state.step); i < steps.size(); ++i) {
+    if (steps[i].kind == TimedStep::kRun) due += steps[i].ns;
+  }
+  return due;
+}
+
+// Starts what a class' communication queue can run now: the request that has waited longest.
+void StepSimulator::TryStart(int c, int64_t now) {
+  ClassState& state = states_[c];
+  if (state.queue_free > now) return;
+  int best = -1;
+  for (int id : state.channels) {
+    if (channels_[id].pending.empty()) continue;
+    const int t = channels_[id].pending.front();
+    if (MayStart(transfers_[t], now) &&
+        (best < 0 || transfers_[t].ready < transfers_[best].ready)) {
+      best = t;
+    }
+  }
+  if (!state.collectives.empty() && GoesBefore(c, best, now)) {
+    const PendingCollective next = state.collectives.front();
+    state.collectives.pop_front();
+    state.queue_free = now + next.ns;
+    state.placed = next.action == state.placed_action ? state.placed + 1 : 1;
+    state.placed_action = next.action;
+    if (keep_spans_) Span(c, true, "collective", now, now + next.ns);
+    const auto kind = next.background ? Event::kBackgroundDone : Event::kCollectiveDone;
+    Push(now + next.ns, kind, c, next.index, next.action);
+  } else if (best >= 0) {
+    StartTransfer(best, now);
+  }
+}
+
+void StepSimulator::StartTransfer(int t, int64_t now) {
+  PendingTransfer& transfer = transfers_[t];
+  PoolSlot previous;
+  transfer.dst_slot = TakeSlot(transfer.dst, &previous);
+  transfer.began = now;
+  channels_[transfer.channel].pending.pop_front();
+  for (int c : {transfer.src, transfer.dst}) {
+    --states_[c].pending_transfers;
+    states_[c].queue_free = now + transfer.ns;
+  }
+  RecordTransfer(transfer.src, transfer, true);
+  RecordTransfer(transfer.dst, transfer, false);
+  OrderedTransfer& recv = classes_[transfer.dst].program->transfers.back();
+  if (previous.has_action) recv.after.push_back(previous.action);
+  if (previous.has_transfer) recv.after_transfers.push_back(previous.transfer);
+  if (keep_spans_) {
+    Span(transfer.src, true, NameOf(transfer.send, *classes_[transfer.src].chunks), now,
+         now + transfer.ns);
+    Span(transfer.dst, true, NameOf(transfer.recv, *classes_[transfer.dst].chunks), now,
+         now + transfer.ns);
+  }
+  Push(now + transfer.ns, Event::kTransferDone, transfer.src, t, 0);
+}
+
+// Anchored at the action that is being computed where all collectives before it are placed, so that
+// anchors move along with a repeated pattern; else behind the last collective placed.
+void StepSimulator::RecordTransfer(int c, const PendingTransfer& pending, bool send) {
+  const ClassState& state = states_[c];
+  OrderedProgram& program = *classes_[c].program;
+  OrderedTransfer transfer;
+  transfer.ref = send ? pending.send : pending.recv;
+  transfer.slot = send ? pending.src_slot : pending.dst_slot;
+  transfer.bytes = channels_[pending.channel].bytes;
+  transfer.peer = send ? pending.dst : pending.src;
+  int anchor = state.placed_action;
+  transfer.issued = state.placed;
+  const int last = static_cast<int>(program.compute.size()) - 1;
+  const int current = std::min(state.action, last);
+  if (state.collectives.empty() || state.collectives.front().action == current) {
+    anchor = current;
+    transfer.issued = state.placed_action == current ? state.placed : 0;
+  }
+  transfer.anchor = program.compute[anchor].ref;
+  program.transfers.push_back(std::move(transfer));
+}
+
+int64_t StepSimulator::TakeSlot(int c, PoolSlot* last) {
+  ClassState& state = states_[c];
+  if (state.free_slots.empty()) {
+    state.free_slots.insert(static_cast<int64_t>(state.pool.size()));
+    state.pool.emplace_back();
+  }
+  const int64_t slot = *state.free_slots.begin();
+  state.free_slots.erase(state.free_slots.begin());
+  *last = state.pool[slot];
+  return slot;
+}
+
+}  // namespace mgc

@@ -1,0 +1,97 @@
+// How much of the collectives' time is hidden behind compute, by prediction on h100x8 in f32: plans
+// as they are compiled, beside the same plans when all copies are there before the first forward
+// and reductions start when the last backward is over.
+
+#include <algorithm>
+#include <cstdint>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "graph/plan/plan.h"
+#include "graph/plan/plan_check.h"
+#include "gtest/gtest.h"
+#include "passes/plan/time/predict_step.h"
+#include "tests/plan_forms/corpus.h"
+
+namespace mgc {
+namespace {
+
+// The plan without anything in the background of forward and backward.
+Plan OneAfterAnother(Plan plan) {
+  for (PlanClass& plan_class : plan.classes) {
+    for (Chunk& chunk : plan_class.chunks) {
+      const auto waits = [](const Call& call) { return call.running != kAnyRunning; };
+      const bool any = std::any_of(chunk.forward.begin(), chunk.forward.end(), waits);
+      for (Call& call : chunk.forward) call.running = kAnyRunning;
+      if (any) chunk.forward.front().running = 0;
+      const std::vector<Call> reductions = ReductionsOf(chunk);
+      if (reductions.empty()) continue;
+      chunk.last_backward = chunk.backward;
+      chunk.last_backward.insert(chunk.last_backward.end(), reductions.begin(), reductions.end());
+    }
+  }
+  return plan;
+}
+
+// Of the class that waits longest.
+CollectiveTime TimeOf(const Plan& plan) {
+  const absl::StatusOr<SimulatedStep> step = PredictStep(plan);
+  EXPECT_TRUE(step.ok()) << step.status();
+  if (!step.ok()) return {};
+  return *std::max_element(
+      step->collectives.begin(), step->collectives.end(),
+      [](const auto& a, const auto& b) { return a.exposed_ns < b.exposed_ns; });
+}
+
+struct ExposedCase {
+  PlanCase plan;
+  double most;  // of what could be hidden, the share that stays exposed
+};
+
+class ExposedTest : public testing::TestWithParam<ExposedCase> {};
+
+TEST_P(ExposedTest, IsLittleOfWhatCouldBeHidden) {
+  PlanCase plan_case = GetParam().plan;
+  plan_case.machine = "h100x8";
+  const Plan plan = CompilePlanCase(plan_case);
+  const Plan plain = OneAfterAnother(plan);
+  ASSERT_TRUE(CheckPlan(plain).ok()) << CheckPlan(plain);
+  const CollectiveTime before = TimeOf(plain);
+  const CollectiveTime after = TimeOf(plan);
+  const int64_t won = before.exposed_ns - after.exposed_ns;
+  std::cout << absl::StrFormat(
+      "%s: collectives %.3f ms, exposed before %.3f, after %.3f; %.3f could "
+      "be hidden\n",
+      plan_case.name, after.all_ns * 1e-6, before.exposed_ns * 1e-6, after.exposed_ns * 1e-6,
+      after.hideable_ns * 1e-6);
+  EXPECT_GE(static_cast<double>(won), (1 - GetParam().most) * after.hideable_ns);
+}
+
+PlanCase CaseOf(const char* name, const char* model, int64_t tp, int64_t dp, int64_t zero) {
+  PlanCase c;
+  c.name = name;
+  c.model = model;
+  c.tp = tp;
+  c.dp = dp;
+  c.zero = zero;
+  c.micro_batches = 4;
+  return c;
+}
+
+std::vector<ExposedCase> Cases() {
+  std::vector<ExposedCase> cases = {{CaseOf("dp8", "gpt2-124m", 1, 8, 0), 0.35},
+                                    {CaseOf("zero1", "gpt2-124m", 1, 8, 1), 0.35},
+                                    {CaseOf("tp8_dp8", "gpt3-175b", 8, 8, 0), 1}};
+  for (const PlanCase& large : LargePlanCases()) {
+    if (large.model != "megatron-1t") cases.push_back({large, 1});
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, ExposedTest, testing::ValuesIn(Cases()),
+                         [](const auto& info) { return info.param.plan.name; });
+
+}  // namespace
+}  // namespace mgc
