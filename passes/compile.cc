@@ -15,6 +15,7 @@
 #include "passes/graph/freeze_unused.h"
 #include "passes/graph/fuse.h"
 #include "passes/graph/narrow.h"
+#include "passes/graph/overlap.h"
 #include "passes/graph/shard/partition.h"
 #include "passes/graph/simplify.h"
 #include "passes/graph/unpack.h"
@@ -84,6 +85,10 @@ constexpr PassEntry kPasses[] = {
     // that layers fold in their final form.
     {"fuse", "Replaces small ops by fused ones.", kLocal, kLocal,
      [](PassForm form, Context) { return OnGraphs(std::move(form), Fuse); }},
+
+    // After fuse, which decides what is one node; before stage, which puts waits before readers.
+    {"overlap", "Lets compute run beside a layer's collectives.", kLocal, kLocal,
+     [](PassForm form, Context) { return OnGraphs(std::move(form), Overlap); }},
 
     // From here on layers are folded: graph to plan.
     {"stage", "Cuts the step into chunks and segments.", kLocal, PassLevel::kStaged, RunStage},

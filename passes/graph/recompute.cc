@@ -22,9 +22,13 @@ class Recomputer {
         rewriter_.Copy(node);
         continue;
       }
-      std::vector<ValueId> inputs = node.inputs;
-      for (ValueId& id : inputs) id = Again(id, node);
-      rewriter_.CopyReading(node, std::move(inputs));
+      Node copy = node;
+      for (ValueId& id : copy.inputs) id = Again(id, node);
+      if (const ValueId known = FindExchange(copy, node); known != kNone) {
+        rewriter_.Map(node.outputs[0], known);
+      } else {
+        Remember(rewriter_.CopyReading(node, std::move(copy.inputs)));
+      }
     }
     return std::move(rewriter_).Finish();
   }
@@ -50,6 +54,9 @@ class Recomputer {
     copy.phase = Phase::kBackward;
     copy.origin = absl::StrCat("recomputed: ", node->origin);
     for (ValueId& id : copy.inputs) id = Again(id, reader);
+    if (const ValueId known = FindExchange(copy, *node); known != kNone) {
+      return copies_[old] = known;
+    }
     std::vector<Value> results;
     for (ValueId id : node->outputs) {
       results.push_back(source_.value(id));
@@ -59,13 +66,38 @@ class Recomputer {
     for (size_t i = 0; i < node->outputs.size(); ++i) {
       copies_[node->outputs[i]] = rewriter_.builder().graph().node(made).outputs[i];
     }
+    Remember(made);
     return copies_.at(old);
+  }
+
+  // What a collective of a layer's backward has made of the same operand: what backward gathers for
+  // itself, the recomputed forward need not gather again, and the other way round. `made` reads new
+  // values, `node` is of the old graph.
+  ValueId FindExchange(const Node& made, const Node& node) const {
+    if (!node.op->collective) return kNone;
+    const Graph& graph = rewriter_.builder().graph();
+    const auto [begin, end] = exchanges_.equal_range(made.inputs[0]);
+    for (auto it = begin; it != end; ++it) {
+      const Node& known = graph.node(it->second);
+      const ValueId result = known.outputs[0];
+      const bool same = known.op == made.op && known.attrs == made.attrs &&
+                        known.layer == made.layer &&
+                        graph.type(result) == source_.type(node.outputs[0]) &&
+                        graph.sharding(result) == source_.sharding(node.outputs[0]);
+      if (same) return result;
+    }
+    return kNone;
+  }
+  void Remember(NodeId made) {
+    const Node& node = rewriter_.builder().graph().node(made);
+    if (node.op->collective) exchanges_.emplace(node.inputs[0], made);
   }
 
   const Graph& source_;
   const RecomputeKind kind_;
   Rewriter rewriter_;
-  std::map<ValueId, ValueId> copies_;  // old value -> its copy in backward
+  std::map<ValueId, ValueId> copies_;         // old value -> its copy in backward
+  std::multimap<ValueId, NodeId> exchanges_;  // backward's collectives by operand, all new
 };
 
 }  // namespace

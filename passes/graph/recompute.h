@@ -7,7 +7,8 @@
 //   full       every layer keeps only its input
 //
 // Forward nodes are copied into the backward phase, collectives included, where backward needs what
-// they make; those that nothing reads any more are dropped. Dropout is a function of position, so
+// they make, but for what backward gathers of the same operand anyway; those that nothing reads any
+// more are dropped. Dropout is a function of position, so
 // the copies are equal bit for bit. Works on the local graph: shardings are fixed, so recomputation
 // never changes what is communicated where.
 

@@ -54,6 +54,31 @@ TEST(RecomputeTest, FullComputesALayerAgain) {
             (Lines{"e = gelu(x)", "h = matmul(e, w)", "y = gelu(h)", "z = gelu(y)"}));
 }
 
+// Backward gathers for itself what the recomputed forward gathers: once serves both.
+TEST(RecomputeTest, AGatherIsNotMadeTwice) {
+  constexpr char kGathered[] = R"(mesh @m [tp=2]
+graph @g local layers=1 (
+  param %w: f32[4,4] @m[-,tp],
+  data %x: f32[2,4] @m[tp,-]
+) {
+  %n: f32[2,4] @m[tp,-] = gelu(%x) layer 0
+  %f: f32[2,4] @m[-,-] = all_gather(%n) {label="f"} layer 0
+  %h: f32[2,4] @m[-,tp] = matmul(%f, %w) {spec="b k, k n -> b n"} layer 0
+  %y: f32[2,4] @m[-,tp] = gelu(%h) layer 0
+  %z: f32[2,4] @m[-,tp] = gelu(%y) layer 1
+  %dz: f32[2,4] @m[-,tp] = gelu_grad(%z, %y) backward layer 1
+  %dy: f32[2,4] @m[-,tp] = gelu_grad(%dz, %h) backward layer 0
+  %f.back: f32[2,4] @m[-,-] = all_gather(%n) {label="f"} backward layer 0
+  %dw: f32[4,4] @m[-,tp] = matmul(%f.back, %dy) {spec="b k, b n -> k n"} backward layer 0
+  %l: f64[] @m[]+tp = total(%dw) backward layer 0
+  report "l" = %l
+})";
+  EXPECT_EQ(Listing(Recompute(ReadGraph(kGathered), RecomputeKind::kFull), Phase::kBackward),
+            (Lines{"dz = gelu_grad(z, y)", "n.again = gelu(x)", "f.again = all_gather(n.again)",
+                   "h.again = matmul(f.again, w)", "dy = gelu_grad(dz, h.again)",
+                   "dw = matmul(f.again, dy)", "l = total(dw)"}));
+}
+
 TEST(RecomputeTest, SelectiveComputesAttentionAgain) {
   constexpr char kAttention[] = R"(mesh @m []
 graph @g local layers=1 (

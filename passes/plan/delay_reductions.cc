@@ -104,9 +104,14 @@ class Delay {
 
 }  // namespace
 
-void DelayReductions(const CostModel& costs, const std::vector<Segment>& segments, int coordinate,
+bool DelayReductions(const CostModel& costs, const std::vector<Segment>& segments, int coordinate,
                      StagedChunk* chunk) {
-  chunk->last_backward = Delay(costs, segments, coordinate).Run(chunk->last_backward);
+  std::vector<StagedCall> delayed = Delay(costs, segments, coordinate).Run(chunk->last_backward);
+  std::swap(chunk->last_backward, delayed);
+  return !std::equal(delayed.begin(), delayed.end(), chunk->last_backward.begin(),
+                     [](const StagedCall& a, const StagedCall& b) {
+                       return a.segment == b.segment && a.layer == b.layer;
+                     });
 }
 
 }  // namespace mgc

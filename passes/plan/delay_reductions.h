@@ -5,8 +5,9 @@
 //
 // R2 does not end before B1 starts its first collective, but before B0 does. A reduction is started
 // where it ends before the next collective that a call waits for is due; those that fit nowhere
-// come last, where transfers still go first (passes/plan/order.h). Runs at the beginning of order,
-// the first to know what things cost.
+// come last, where transfers still go first (passes/plan/order.h). Order, the first to know what
+// things cost, runs it and takes the result if the step is no longer for it: what a reduction saves
+// beside compute may be more than it costs those that wait.
 
 #ifndef MGC_PASSES_PLAN_DELAY_REDUCTIONS_H_
 #define MGC_PASSES_PLAN_DELAY_REDUCTIONS_H_
@@ -19,8 +20,8 @@
 
 namespace mgc {
 
-// Of a chunk of the class with this coordinate along pp.
-void DelayReductions(const CostModel& costs, const std::vector<Segment>& segments, int coordinate,
+// Of a chunk of the class with this coordinate along pp; whether something was moved.
+bool DelayReductions(const CostModel& costs, const std::vector<Segment>& segments, int coordinate,
                      StagedChunk* chunk);
 
 }  // namespace mgc

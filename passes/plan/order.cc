@@ -10,19 +10,28 @@
 #include "passes/plan/time/simulate_step.h"
 
 namespace mgc {
+namespace {
 
-absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machine,
-                                  SimulatedStep* step) {
+// Whether some reductions of the plan were moved.
+bool DelayAll(const Machine& machine, StagedPlan* staged) {
+  const CostModel costs{staged->mesh, machine, staged->stages};
+  bool moved = false;
+  for (StagedClass& c : staged->classes) {
+    for (StagedChunk& chunk : c.train.chunks) {
+      moved |= DelayReductions(costs, staged->segments, c.coordinate, &chunk);
+    }
+  }
+  return moved;
+}
+
+// With reductions where they are.
+absl::StatusOr<OrderedPlan> OrderStarts(ScheduledPlan scheduled, const Machine& machine,
+                                        SimulatedStep* step) {
   const PipelineSchedule& schedule = scheduled.schedule;
   OrderedPlan ordered;
   ordered.staged = std::move(scheduled.staged);
-  const CostModel costs{ordered.staged.mesh, machine, ordered.staged.stages};
-  for (StagedClass& c : ordered.staged.classes) {
-    for (StagedChunk& chunk : c.train.chunks) {
-      DelayReductions(costs, ordered.staged.segments, c.coordinate, &chunk);
-    }
-  }
   const StagedPlan& staged = ordered.staged;
+  const CostModel costs{staged.mesh, machine, staged.stages};
   ordered.classes.resize(staged.classes.size());
   std::vector<SimulatedClass> train;
   std::vector<SimulatedClass> eval;
@@ -52,6 +61,24 @@ absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machin
   ordered.predicted_step_ns = simulated.makespan_ns;
   if (step != nullptr) *step = std::move(simulated);
   return ordered;
+}
+
+}  // namespace
+
+absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machine,
+                                  SimulatedStep* step) {
+  ScheduledPlan delayed = scheduled;
+  if (!DelayAll(machine, &delayed.staged)) return OrderStarts(std::move(scheduled), machine, step);
+  SimulatedStep now;
+  SimulatedStep later;
+  const bool keep = step != nullptr;
+  MGC_ASSIGN_OR_RETURN(OrderedPlan first,
+                       OrderStarts(std::move(scheduled), machine, keep ? &now : nullptr));
+  MGC_ASSIGN_OR_RETURN(OrderedPlan second,
+                       OrderStarts(std::move(delayed), machine, keep ? &later : nullptr));
+  const bool is_first = first.predicted_step_ns < second.predicted_step_ns;
+  if (keep) *step = is_first ? std::move(now) : std::move(later);
+  return is_first ? std::move(first) : std::move(second);
 }
 
 }  // namespace mgc

@@ -201,7 +201,7 @@ TEST(BlameTest, AnOpOfTheBackwardPass) {
   Instr& instr = segment.instrs[InstrOf(segment, "gelu_grad")];
   std::swap(instr.inputs[0], instr.inputs[1]);
   EXPECT_EQ(FirstFindingOf(plan),
-            "class 0, 0B0, segment layer.backward, instruction 5 gelu_grad: "
+            "class 0, 0B0, segment layer.backward, instruction 2 gelu_grad: "
             "`layers.3.mlp.up.add.grad` @m[-,-,tp], gradient of gelu in layers.3.mlp, is nothing "
             "that a single device computes, first on rank 0 of the shrunk mesh [meaning_v6]");
 }
@@ -233,7 +233,7 @@ TEST(BlameTest, AnOpThatLeavesASumOwedInBackward) {
   }
   EXPECT_EQ(
       FirstFindingOf(plan),
-      "class 0, 0B0, segment layer.backward, instruction 8 matmul: "
+      "class 0, 0B0, segment layer.backward, instruction 3 matmul: "
       "`layers.3.norm2.layer_norm.grad.part` @m[-,-,-]+tp, gradient of matmul in layers.3.mlp.up, "
       "is nothing that a single device computes, first on rank 0 of the shrunk mesh [meaning_v6]");
 }
