@@ -32,9 +32,11 @@ NODES
 }
 
 constexpr char kOther[] = R"(
-  %v/grad.next: f32[4,6] @m[-,tp] = matmul_accumulate(%v/grad, %x, %dy) {spec="b k, b n -> k n"} backward layer 0)";
+  %v/grad.next: f32[4,6] @m[-,tp] =
+      matmul_accumulate(%v/grad, %x, %dy) {spec="b k, b n -> k n"} backward layer 0)";
 constexpr char kProduct[] = R"(
-  %w/grad.next: f32[4,6] @m[-,tp] = matmul_accumulate(%w/grad, %x, %dy) {spec="b k, b n -> k n"} backward layer 0)";
+  %w/grad.next: f32[4,6] @m[-,tp] =
+      matmul_accumulate(%w/grad, %x, %dy) {spec="b k, b n -> k n"} backward layer 0)";
 constexpr char kSum[] = R"(
   %dx.part: f32[2,4] @m[-,-]+tp = matmul(%dy, %w) {spec="b n, k n -> b k"} backward layer 0
   %dx: f32[2,4] @m[-,-] = all_reduce(%dx.part) {label="f"} backward layer 0)";
