@@ -159,8 +159,8 @@ TEST(OrderTest, PartlyOverlappingSlotsCount) {
 TEST(OrderTest, SlotsOfRunningCollectivesAreLeftAlone) {
   EXPECT_THAT(FoundAfter({{"  wait 0 forward\n  %4 = mul(%3, %1) forward\n",
                            "  %4 = mul(%3, %1) forward\n  wait 0 forward\n"}}),
-              HasSubstr("class 0, training, 0F2 layer.forward layer 0: reads `y` at [960, 976) "
-                        "while collective 0 all_reduce of layer.forward layer 0 in 0F2 still "
+              HasSubstr("class 0, training, 0F0 layer.forward layer 0: reads `y` at [960, 976) "
+                        "while collective 0 all_reduce of layer.forward layer 0 in 0F0 still "
                         "writes [960, 976); the wait must come before [order_v7]"));
   EXPECT_THAT(FoundAfter({{"  wait 0 forward\n", "  %2 = gelu(%0) forward\n  wait 0 forward\n"}}),
               HasSubstr("writes `y.part` at [512, 528)"));
@@ -169,6 +169,46 @@ TEST(OrderTest, SlotsOfRunningCollectivesAreLeftAlone) {
                            "  update @update (transient=960"}}),
               HasSubstr("nothing waits for collective 0 all_reduce of layer.reduce layer 0 in 0B2 "
                         "[order_v8]"));
+}
+
+// The last backward waits for a copy that backward alone reads, the others do not.
+TEST(OrderTest, EveryBackwardWaitsForItsCopies) {
+  const auto edits = [&](const char* usual, const char* last) {
+    return TextEdits{
+        {"segment @layer.reduce",
+         "segment @copy transient 0 workspace 0 collectives 1 (transient, states) {\n"
+         "  slot %0 \"w.piece\": f32[batch=1,seq=4] @m[-,-]+dp in states at 0 bytes 16\n"
+         "  slot %1 \"w.copy\": f32[batch=1,seq=4] @m[-,-] in states at 64 bytes 16\n"
+         "  start 0 %1 = all_reduce(%0) prepare\n}\nsegment @layer.reduce"},
+        {"(transient, grad_input, frame, grads, grad_output)",
+         "(transient, grad_input, frame, grads, grad_output, states)"},
+        {"  %2 = mul(%0, %1) backward",
+         "  slot %6 \"w.copy\": f32[batch=1,seq=4] @m[-,-] in states at 64 bytes 16\n"
+         "  %2 = mul(%0, %6) backward"},
+        {"grad_output=704)\n    backward @first",
+         "grad_output=704, states=320)\n    backward @first"},
+        {"grad_output=704)\n    last_backward @first",
+         "grad_output=704, states=320)\n    last_backward @first"},
+        {"    forward @first.forward layer embedding (transient=960, output=frame)\n"
+         "    forward @layer.forward layer 0 (transient=960, input=frame, params=256, "
+         "frame=frame+64,\n"
+         "      output=output)\n    backward",
+         "    prepare @copy layer 0 (transient=960, states=320)\n"
+         "    forward @first.forward layer embedding (transient=960, output=frame)\n"
+         "    forward @layer.forward layer 0 (transient=960, input=frame, params=256, "
+         "frame=frame+64,\n"
+         "      output=output)\n    backward"},
+        {"      0F0 frame 448 output 768\n      0F1 frame 576",
+         "      0P0\n      0F0 frame 448 output 768\n      0F1 frame 576"},
+        {"    backward @layer.backward layer 0 (", usual},
+        {"    last_backward @layer.backward layer 0 (", last}};
+  };
+  EXPECT_EQ(FoundAfter(edits("    backward @layer.backward layer 0 running 0 (",
+                             "    last_backward @layer.backward layer 0 running 0 (")),
+            "");
+  EXPECT_THAT(FoundAfter(edits("    backward @layer.backward layer 0 (",
+                               "    last_backward @layer.backward layer 0 running 0 (")),
+              HasSubstr("0B0 layer.backward layer 0: reads `w.copy`"));
 }
 
 TEST(OrderTest, EveryCollectiveIsWaitedFor) {
