@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "graph/ops/op_families.h"
 #include "graph/ops/op_helpers.h"
@@ -271,8 +272,79 @@ OpDef MatmulAccumulate() {
   return op;
 }
 
+// The last factors of the result, as many as the bias has dims.
+std::vector<std::string> BiasFactors(const OpUse& use) {
+  const std::vector<std::string> c = Factors(SpecOf(use.attrs).c);
+  return {c.end() - use.operands[2]->ndim(), c.end()};
+}
+
+absl::Status CheckMatmulBias(const OpUse& use) {
+  MGC_RETURN_IF_ERROR(CheckSpec("matmul_bias", use));
+  const size_t dims = Factors(SpecOf(use.attrs).c).size();
+  const size_t of_bias = static_cast<size_t>(use.operands[2]->ndim());
+  if (of_bias <= dims) return absl::OkStatus();
+  return Refuse("matmul_bias", 5,
+                absl::StrCat("a bias of ", of_bias, " dims is added to a product of ", dims));
+}
+
+struct EvalMatmulBias {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    AddProduct(c, 0, 1);
+    auto& sums = c.out(0).real;
+    for (size_t i = 0; i < sums.size(); ++i) {
+      sums[i] = c.model.Add(sums[i], Aligned(c, 2, static_cast<int64_t>(i)));
+    }
+  }
+};
+
+// A bias that belongs to columns: operand b alone has its factors. Anything else that is added, a
+// residual, others may read.
+bool IsBiasOfColumns(const OpUse& use) {
+  const EinsumSpec spec = SpecOf(use.attrs);
+  const std::vector<std::string> a = Factors(spec.a), added = BiasFactors(use);
+  return !added.empty() && std::none_of(added.begin(), added.end(), [&](const std::string& f) {
+    return std::find(a.begin(), a.end(), f) != a.end();
+  });
+}
+
+OpDef MatmulBias() {
+  OpDef op;
+  op.name = "matmul_bias";
+  op.precision = Precision::kNarrow;
+  op.doc = "Product of a and b plus a bias over the last dims, rounded once.";
+  op.operands = {"a", "b", "bias"};
+  op.results = {"c"};
+  op.attrs = {{"spec", AttrKind::kText}};
+  op.check = CheckMatmulBias;
+  op.rule_of = [](const OpUse& use) {
+    const EinsumSpec spec = SpecOf(use.attrs);
+    return absl::StrCat(spec.a, ", ", spec.b, ", ", absl::StrJoin(BiasFactors(use), " "), " -> ",
+                        spec.c);
+  };
+  op.linearity = Linearity::kJoint;
+  op.linear_operands = {0, 2};
+  op.linear_terms = {{0, 1}, {2}};
+  op.no_grad = "made by fusing, after differentiation";
+  op.flops_per_point = 2;
+  op.workspace = [](const OpUse& use) {
+    const int64_t bias = NumElements(SizesOf(*use.operands[2]));
+    return ProductWorkspace(use, 0) + bias * SizeOf(WideOf(use.operands[2]->dtype));
+  };
+  op.eval = EvalWith<EvalMatmulBias>();
+  op.expand = [](EmitContext& c) -> std::vector<ValueId> {
+    return {c.Emit("add", {c.Emit("matmul", {c.input(0), c.input(1)}, c.attrs()), c.input(2)})};
+  };
+  op.replaces_expansion = IsBiasOfColumns;
+  op.cases = {{"f32[2,3], f32[3,4], f32[4]", {{"spec", "m k, k n -> m n"}}},
+              {"f32[2,1,4], f32[4,3,2], f32[3,2]", {{"spec", "b s e, e h d -> b s h d"}}},
+              {"f32[2,3], f32[2,3,5], f32[2,5]", {{"spec", "m k, h k d -> m h d"}}},
+              {"f32[2,3], f32[3,4], f32[2,4]", {{"spec", "m k, k n -> m n"}}}};
+  return op;
+}
+
 }  // namespace
 
-std::vector<OpDef> MatmulOps() { return {Matmul(), MatmulAccumulate()}; }
+std::vector<OpDef> MatmulOps() { return {Matmul(), MatmulAccumulate(), MatmulBias()}; }
 
 }  // namespace mgc

@@ -6,6 +6,8 @@
 //     ->  %a.next = lookup_grad_accumulate(%a, %ids, %dy)
 //   %e = exp_sum_grad(%l, %m, %dz); %p = pick_grad(%l, %t, %dp); %g = add(%e, %p)
 //     ->  %g = cross_entropy_grad(%l, %m, %dz, %t, %dp)
+//   %p = matmul(%x, %w); %y = add(%p, %bias)
+//     ->  %y = matmul_bias(%x, %w, %bias)
 //   %h = add(%x, %bias); %y = gelu(%h)
 //     ->  %y = bias_gelu(%x, %bias)
 //

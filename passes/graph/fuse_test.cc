@@ -92,6 +92,29 @@ graph @g local layers=0 (
   EXPECT_EQ(fused("%e, %p", "%p").size(), 4u);  // of other logits
 }
 
+TEST(FuseTest, AProductAndTheBiasOfItsColumns) {
+  constexpr char kLinear[] = R"(mesh @m []
+graph @g local layers=1 (
+  param %w: f32[4,2,3] @m[-,-,-],
+  param %bias: f32[2,3] @m[-,-],
+  data %x: f32[5,4] @m[-,-],
+  data %r: f32[5,2,3] @m[-,-,-]
+) {
+  %p: f32[5,2,3] @m[-,-,-] = matmul(%x, %w) {spec="s e, e h d -> s h d"} layer 0
+  %y: f32[5,2,3] @m[-,-,-] = add(%p, ADDED) layer 0
+  %l: f64[] @m[] = total(MORE) layer 0
+  report "l" = %l
+})";
+  const auto fused = [&](const char* added, const char* more) {
+    const std::string text = absl::StrReplaceAll(kLinear, {{"ADDED", added}, {"MORE", more}});
+    return Listing(Fuse(ReadGraph(text)));
+  };
+  EXPECT_EQ(fused("%bias", "%y"), (Lines{"y = matmul_bias(x, w, bias)", "l = total(y)"}));
+  EXPECT_EQ(fused("%bias", "%p").size(), 3u);
+  // A residual is no bias.
+  EXPECT_EQ(fused("%r", "%y"), (Lines{"p = matmul(x, w)", "y = add(p, r)", "l = total(y)"}));
+}
+
 TEST(FuseTest, BiasAndGelu) {
   constexpr char kMlp[] = R"(mesh @m []
 graph @g local layers=1 (

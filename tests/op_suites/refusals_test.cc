@@ -91,6 +91,8 @@ std::vector<Refusal> TypeRefusals() {
        "matmul_accumulate",
        "f32[2,2], bf16[3,2], bf16[3,2]",
        {{"spec", "k m, k n -> m n"}}},
+      {"matmul_bias_c1", "matmul_bias", "f32[2], f32[2], f32[]", {{"spec", "a, a"}}},
+      {"matmul_bias_c5", "matmul_bias", "f32[2], f32[2], f32[1]", {{"spec", "a, a -> "}}},
       {"cast_c1", "cast", "f32[2]", {{"dtype", "i64"}}},
   };
 }

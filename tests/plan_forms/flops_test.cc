@@ -16,8 +16,8 @@ namespace {
 bool IsProduct(const Instr& instr) {
   if (instr.op == nullptr) return false;
   const std::string& name = instr.op->name;
-  return name == "matmul" || name == "matmul_accumulate" || name == "attention" ||
-         name == "attention_grad";
+  return name == "matmul" || name == "matmul_accumulate" || name == "matmul_bias" ||
+         name == "attention" || name == "attention_grad";
 }
 
 // Of one rank of a class and one micro-batch.

@@ -218,7 +218,7 @@ TEST(BlameTest, AnOpThatLeavesASumOwed) {
   }
   EXPECT_EQ(
       FirstFindingOf(plan),
-      "class 0, 0F0, segment layer.forward, instruction 19 matmul: `layers.0.mlp.down.matmul` "
+      "class 0, 0F0, segment layer.forward, instruction 15 matmul: `layers.0.mlp.down.matmul` "
       "@m[-,-,-]+tp differs from the model's, first on rank 0 of the shrunk mesh [meaning_v6]");
 }
 

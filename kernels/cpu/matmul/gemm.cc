@@ -115,10 +115,10 @@ template <class T>
 PackedBlock ResultOf(const Product<T>& p, Range rows, Range cols, Range depth, int64_t row,
                      int64_t col) {
   const GemmShape& s = p.shape;
-  const bool first = depth.begin == 0;
+  const bool first = depth.begin == 0, last = depth.begin + depth.size == s.k;
   PackedBlock x;
   x.accumulate = s.accumulate || !first;
-  x.bias = first && p.bias != nullptr ? p.bias + col : nullptr;
+  x.bias = last && p.bias != nullptr ? p.bias + col : nullptr;
   if (p.narrow == nullptr) {
     x.c = p.c + row * s.c.row + col;
     x.stride = s.c.row;
@@ -126,7 +126,7 @@ PackedBlock ResultOf(const Product<T>& p, Range rows, Range cols, Range depth, i
   }
   x.c = p.sums + (row - rows.begin) * cols.size + (col - cols.begin);
   x.stride = cols.size;
-  if (depth.begin + depth.size == s.k) {
+  if (last) {
     x.narrow = p.narrow + row * s.c.row + col;
     x.narrow_stride = s.c.row;
   }

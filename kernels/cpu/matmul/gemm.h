@@ -9,7 +9,8 @@
 // a fixed order inside one. It depends on nothing but its row of A, its column of B, the bias and,
 // when accumulating, its old value: not on m, n, the batch, the strides, or how many threads there
 // are. Any split of the output gives the same bits. Machines with different instruction sets may
-// differ.
+// differ. The bias is added last: an f32 C has the bits of the product to which it is added
+// afterwards.
 //
 // bf16: elements are multiplied exactly (to f32, but for overflow), sums are f32, and a bf16 C is
 // the f32 sum over all of k with the bias, rounded once as ToBfloat16 does. With AVX512_BF16 the

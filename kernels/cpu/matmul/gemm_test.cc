@@ -104,6 +104,23 @@ TYPED_TEST(GemmTest, Bias) {
   Check<TypeParam>(s, true);
 }
 
+// Over several blocks of k too.
+TEST(GemmBitsTest, ABiasIsAddedToTheWholeSum) {
+  for (int64_t k : {0, 3, 512, 1100}) {
+    SCOPED_TRACE(k);
+    const GemmShape s = Dense(14, 70, k);
+    const Operands<ProductTypes<float, float>> x = Draw<ProductTypes<float, float>>(s, 5);
+    for (SimdLevel level : Levels()) {
+      SerialParallel serial;
+      std::vector<float> expected = Product(serial, s, x, false, level);
+      for (size_t i = 0; i < expected.size(); ++i) {
+        expected[i] += x.bias[i % static_cast<size_t>(s.n)];
+      }
+      EXPECT_TRUE(SameBits(Product(serial, s, x, true, level), expected)) << NameOf(level);
+    }
+  }
+}
+
 TYPED_TEST(GemmTest, ResultByColumns) {
   GemmShape s = Dense(45, 70, 390);
   s.c = TransposedStrides(45, 70);

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "kernels/cpu/adapt.h"
+#include "kernels/cpu/elementwise/elementwise.h"
 #include "kernels/cpu/matmul/gemm.h"
+#include "kernels/cpu/simd/elements.h"
 
 namespace mgc::cpu {
 namespace {
@@ -121,20 +123,30 @@ Product ProductOf(const KernelSpec& spec, size_t first, bool accumulate) {
   return p;
 }
 
-// Runs the loops from `level` on around the product.
+int64_t FloatBytes(int64_t floats) { return static_cast<int64_t>(sizeof(float)) * floats; }
+
+// Of a product with results of C.
+template <class C>
+int64_t ProductWorkspaceFloats(const GemmShape& s, int width) {
+  return (std::is_same_v<C, Bfloat16> ? NarrowGemmWorkspaceFloats : GemmWorkspaceFloats)(
+      s.m, s.n, s.k, width);
+}
+
+// Runs the loops from `level` on around the product. `bias` is null, or added by every product.
 template <class T, class C>
 void RunLoops(Parallel& parallel, const Product& p, size_t level, bool later_sum, const T* a,
-              const T* b, C* c, float* workspace) {
+              const T* b, const float* bias, C* c, float* workspace) {
   if (level == p.around.size()) {
     GemmShape shape = p.shape;
     shape.accumulate = shape.accumulate || later_sum;
-    Gemm(parallel, shape, a, b, nullptr, c, workspace);
+    Gemm(parallel, shape, a, b, bias, c, workspace);
     return;
   }
   const Loop& loop = p.around[level];
   for (int64_t i = 0; i < loop.size; ++i) {
     RunLoops(parallel, p, level + 1, later_sum || (level >= p.first_summed && i > 0),
-             a + i * loop.stride[0], b + i * loop.stride[1], c + i * loop.stride[2], workspace);
+             a + i * loop.stride[0], b + i * loop.stride[1], bias, c + i * loop.stride[2],
+             workspace);
   }
 }
 
@@ -148,15 +160,10 @@ std::unique_ptr<Kernel> MakeProduct(const KernelSpec& spec, const Product& p, in
         if (p.shape.accumulate) {
           CopyBytes(parallel, p.result_bytes, In<char>(run, 0), Out<char>(run, 0));
         }
-        RunLoops(parallel, p, 0, false, In<T>(run, first), In<T>(run, first + 1), Out<C>(run, 0),
-                 Scratch(run));
+        RunLoops(parallel, p, 0, false, In<T>(run, first), In<T>(run, first + 1), nullptr,
+                 Out<C>(run, 0), Scratch(run));
       },
-      [s](int width) {
-        const int64_t floats = std::is_same_v<C, Bfloat16>
-                                   ? NarrowGemmWorkspaceFloats(s.m, s.n, s.k, width)
-                                   : GemmWorkspaceFloats(s.m, s.n, s.k, width);
-        return static_cast<int64_t>(sizeof(float)) * floats;
-      });
+      [s](int width) { return FloatBytes(ProductWorkspaceFloats<C>(s, width)); });
 }
 
 KernelOr MakeMatmul(const KernelSpec& spec) {
@@ -170,6 +177,42 @@ KernelOr MakeMatmul(const KernelSpec& spec) {
     return MakeProduct<Bfloat16, Bfloat16>(spec, p, 0);
   }
   return NoKernel(spec);
+}
+
+// Whether the bias lies along the columns of every product around which the loops run.
+bool IsAlongColumns(const Product& p, int64_t bias) {
+  return p.first_summed == p.around.size() && p.shape.n == bias && p.shape.c.col == 1;
+}
+
+// The bias, operand 2, is added where a tile of C leaves the registers, or in a pass of its own.
+template <class T>
+std::unique_ptr<Kernel> MakeProductWithBias(const KernelSpec& spec, const Product& p) {
+  const GemmShape s = p.shape;
+  const int64_t size = OutSize(spec, 0), bias = InSize(spec, 2);
+  const bool at_once = IsAlongColumns(p, bias);
+  const auto run = [=](const KernelRun& run, Parallel& parallel) {
+    const T* added = In<T>(run, 2);
+    float* wide = Scratch(run);
+    T* c = Out<T>(run, 0);
+    for (int64_t i = 0; at_once && i < bias; ++i) wide[i] = FloatOf(added[i]);
+    RunLoops(parallel, p, 0, false, In<T>(run, 0), In<T>(run, 1), at_once ? wide : nullptr, c,
+             wide + bias);
+    const Addend<T> terms[] = {{c, size}, {added, bias}};
+    if (!at_once) Add(parallel, size, absl::MakeConstSpan(terms), c);
+  };
+  return MakeKernel(spec, run, [s, bias](int width) {
+    return FloatBytes(bias + ProductWorkspaceFloats<T>(s, width));
+  });
+}
+
+KernelOr MakeMatmulBias(const KernelSpec& spec) {
+  const Product p = ProductOf(spec, 0, false);
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    const bool rounds_often = std::is_same_v<T, Bfloat16> && p.first_summed != p.around.size();
+    if (rounds_often) return NoKernel(spec);
+    return MakeProductWithBias<T>(spec, p);
+  });
 }
 
 KernelOr MakeMatmulAccumulate(const KernelSpec& spec) {
@@ -187,6 +230,7 @@ absl::Span<const KernelEntry> MatmulKernels() {
   static constexpr KernelEntry kEntries[] = {
       {"matmul", MakeMatmul},
       {"matmul_accumulate", MakeMatmulAccumulate},
+      {"matmul_bias", MakeMatmulBias},
   };
   return kEntries;
 }
