@@ -78,6 +78,11 @@ constexpr PassEntry kPasses[] = {
     {"partition", "Spells reshards out as collectives.", kSharded, kLocal,
      [](PassForm form, Context) { return OnGraphs(std::move(form), Partition); }},
 
+    // Behind partition, which says which sums are paid over which ranks; before stage, which starts
+    // them.
+    {"narrow_sums", "Sums gradients over ranks in bf16 where asked.", kLocal, kLocal,
+     RunNarrowSums},
+
     // On the local graph: what is computed again includes its collectives.
     {"recompute", "Computes again what backward would keep.", kLocal, kLocal, RunRecompute},
 

@@ -8,6 +8,7 @@
 #include "graph/base/status.h"
 #include "graph/ir/vocabulary.h"
 #include "passes/graph/differentiate.h"
+#include "passes/graph/narrow_sums.h"
 #include "passes/graph/recompute.h"
 #include "passes/graph/shard/idle_requests.h"
 #include "passes/graph/shard/shard.h"
@@ -32,6 +33,7 @@ void FillHeader(const PassContext& context, Plan* plan) {
   plan->num_micro_batches = context.schedule.micro_batches;
   plan->seq_length = context.parallel.seq_length;
   plan->vocab = VocabularyOf(model);
+  plan->gradient_sums = context.parallel.gradient_sums;
 }
 
 int64_t BackwardNodes(const Graph& graph) {
@@ -69,6 +71,23 @@ absl::StatusOr<PassForm> RunShard(PassForm form, const PassContext& context) {
         std::find(graphs.notes.begin(), graphs.notes.end(), note) != graphs.notes.end();
     if (!known) graphs.notes.push_back(absl::StrCat("evaluation: ", note));
   }
+  return graphs;
+}
+
+absl::StatusOr<PassForm> RunNarrowSums(PassForm form, const PassContext& context) {
+  const DType type = context.parallel.gradient_sums;
+  StepGraphs graphs = std::get<StepGraphs>(std::move(form));
+  Graph train = NarrowSums(graphs.train, type);
+  const bool idle = type != DType::kF32 && !context.parallel.allow_replicated &&
+                    train.nodes().size() == graphs.train.nodes().size();
+  if (idle) {
+    const Diagnostic nothing = {"narrow_sums_c1",
+                                absl::StrCat("gradients cannot be summed in ", NameOf(type),
+                                             ": none is summed over ranks that hold other data"),
+                                "f32, more ranks than tp * pp, or --allow-replicated"};
+    return absl::InvalidArgumentError(ToString(nothing));
+  }
+  graphs.train = std::move(train);
   return graphs;
 }
 

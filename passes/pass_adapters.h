@@ -15,6 +15,7 @@ absl::StatusOr<PassForm> RunDifferentiate(PassForm form, const PassContext& cont
 // came to nothing (passes/graph/shard/idle_requests.h), unless they may.
 absl::StatusOr<PassForm> RunShard(PassForm form, const PassContext& context);
 // recompute_c1, InvalidArgument: nothing is computed again, and something should be.
+absl::StatusOr<PassForm> RunNarrowSums(PassForm form, const PassContext& context);
 absl::StatusOr<PassForm> RunRecompute(PassForm form, const PassContext& context);
 // Without an evaluation graph the plan evaluates nothing.
 absl::StatusOr<PassForm> RunStage(PassForm form, const PassContext& context);

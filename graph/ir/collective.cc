@@ -76,6 +76,13 @@ absl::string_view NameOf(CollectiveKind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
+bool PaysOverData(const Collective& collective, const Mesh& mesh) {
+  const bool pays = collective.kind == CollectiveKind::kAllReduce ||
+                    collective.kind == CollectiveKind::kReduceScatter;
+  const AxisSet data = mesh.Find("dp").AsSet() | mesh.Find("cp").AsSet();
+  return pays && !(collective.axes.AsSet() & data).empty();
+}
+
 absl::StatusOr<Collective> CollectiveBetween(const Sharding& from, const Sharding& to,
                                              absl::string_view op) {
   Collective made;

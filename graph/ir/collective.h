@@ -32,6 +32,10 @@ struct Collective {
   bool MovesData() const { return kind != CollectiveKind::kSlice && kind != CollectiveKind::kLift; }
 };
 
+// Whether it pays a sum over ranks that hold other data, those of the axes dp and cp: over these
+// alone or over tp as well. Sums of f32 that are paid so once a step are gradients.
+bool PaysOverData(const Collective& collective, const Mesh& mesh);
+
 // The collective that leads from one sharding to another when it changes all that differs between
 // them; no dim is gathered, scattered or sliced of a tile that is stored in pieces. [local_c3]
 absl::StatusOr<Collective> CollectiveBetween(const Sharding& from, const Sharding& to,

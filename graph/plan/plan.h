@@ -307,6 +307,9 @@ struct Plan {
   int64_t num_micro_batches = 0;
   int64_t seq_length = 0;
   int64_t vocab = 0;
+  // The element type in which gradients travel when they are summed over ranks that hold other data
+  // (PaysOverData): f32, or narrower.
+  DType gradient_sums = DType::kF32;
   Graph model;  // logical; source of types, locations and of later proofs
   std::vector<Segment> segments;
   std::vector<ParamBlock> blocks;

@@ -165,6 +165,8 @@ class PlanCheck {
         plan_.num_micro_batches < 1 || plan_.global_batch_size % plan_.num_micro_batches == 0,
         "plan_c1", plan_.num_micro_batches, " micro-batches do not divide ",
         plan_.global_batch_size, " samples of a step");
+    check.Require(WideOf(plan_.gradient_sums) == DType::kF32, "plan_c1", "gradients are summed in ",
+                  NameOf(plan_.gradient_sums), ", not in f32 or narrower");
     check.RequireOk(CheckMachine(plan_.machine), "plan_c1", "machine");
   }
 

@@ -126,7 +126,7 @@ TEST(ParserTest, ReportsBadHeadersAndInputs) {
                     "  param %u: f32[0],\n  param %t: f32[2] {init=\"x\"}) {\n %z = inv(%v) }"),
             "t.mgc:2:3: expected `param`, `state`, `accumulator`, `data` or `scalar`, found "
             "`weight` [text_c2]\n"
-            "t.mgc:3:13: unknown element type f16; f32, f64 and i64 exist [text_c4]\n"
+            "t.mgc:3:13: unknown element type f16; f32, f64, i64 and bf16 exist [text_c4]\n"
             "t.mgc:4:17: the size of a dim must be between 1 and 1125899906842624, not 0 "
             "[text_c2]\n"
             "t.mgc:5:20: %t: `init` is normal, zeros or ones, not \"x\" [input_c2]");

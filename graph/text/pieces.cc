@@ -187,16 +187,20 @@ bool ReadMesh(TokenReader* reader, NamedMesh* out) {
   return reader->Expect("]");
 }
 
-bool ReadType(TokenReader* reader, TensorType* out) {
+bool ReadElementType(TokenReader* reader, const char* expected, DType* out) {
   const TextPlace place = reader->place();
   std::string name;
-  if (!reader->ExpectName("a type, such as `f32[8,16]`", &name)) return false;
-  if (!ParseDType(name, &out->dtype)) {
-    reader->diagnostics().Add(
-        place, "text_c4",
-        absl::StrCat("unknown element type ", NameText(name), "; f32, f64 and i64 exist"));
-    return false;
-  }
+  if (!reader->ExpectName(expected, &name)) return false;
+  if (ParseDType(name, out)) return true;
+  reader->diagnostics().Add(
+      place, "text_c4",
+      absl::StrCat("unknown element type ", NameText(name), "; f32, f64, i64 and bf16 exist"));
+  return false;
+}
+
+bool ReadType(TokenReader* reader, TensorType* out) {
+  const TextPlace place = reader->place();
+  if (!ReadElementType(reader, "a type, such as `f32[8,16]`", &out->dtype)) return false;
   if (!reader->Expect("[")) return false;
   while (!reader->At("]")) {
     out->dims.emplace_back();

@@ -27,7 +27,10 @@ struct NamedMesh {
 // `mesh @m [tp=4, dp=2; ep=dp*tp]`. Labels: text_c8 for what Mesh refuses.
 bool ReadMesh(TokenReader* reader, NamedMesh* out);
 
-// `f32[batch=8,16,vocab=257%128]`. Labels: text_c4 for an unknown element type, type_c1.
+// The name of an element type, where `expected` was. Label: text_c4 for an unknown one.
+bool ReadElementType(TokenReader* reader, const char* expected, DType* out);
+
+// `f32[batch=8,16,vocab=257%128]`. Labels: text_c4, type_c1.
 bool ReadType(TokenReader* reader, TensorType* out);
 
 // `@m[dp,tp.0*tp.1,-]+tp^cp/dp` of a value of type `type`. Axes may be products of atomic ones.

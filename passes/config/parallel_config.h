@@ -63,6 +63,9 @@ struct ParallelConfig {
   int64_t zero = 0;  // ZeRO level
   // In which products and what follows from them are computed (passes/graph/narrow.h).
   DType compute_type = DType::kF32;
+  // In which gradients travel when they are summed over ranks that hold other data
+  // (passes/graph/narrow_sums.h).
+  DType gradient_sums = DType::kF32;
   LayoutFlags layout;
   // Whether a request may come to nothing: an axis that cuts no value, recomputation of nothing.
   bool allow_replicated = false;

@@ -12,8 +12,9 @@ namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
-bool StartsOnly(const std::vector<TimedStep>& steps) {
-  return !steps.empty() && std::all_of(steps.begin(), steps.end(), [](const TimedStep& step) {
+// Reductions alone start what no segment waits for; casts may stand before them.
+bool IsReduction(const std::vector<TimedStep>& steps) {
+  return std::any_of(steps.begin(), steps.end(), [](const TimedStep& step) {
     return step.kind == TimedStep::kStart && step.background;
   });
 }
@@ -27,7 +28,7 @@ class Delay {
   std::vector<StagedCall> Run(const std::vector<StagedCall>& calls) {
     FindDue(calls);
     for (size_t i = 0; i < calls.size(); ++i) {
-      if (StartsOnly(StepsOf(calls[i]))) {
+      if (IsReduction(StepsOf(calls[i]))) {
         waiting_.push_back(calls[i]);
         continue;
       }

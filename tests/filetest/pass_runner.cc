@@ -33,6 +33,10 @@ bool ParseWord(absl::string_view word, ParallelConfig* parallel) {
     parallel->compute_type = DType::kBF16;
     return true;
   }
+  if (word == "bf16_sums") {
+    parallel->gradient_sums = DType::kBF16;
+    return true;
+  }
   if (const auto recompute = ParseRecomputeKind(word)) parallel->recompute = *recompute;
   if (const auto schedule = ParseScheduleKind(word)) parallel->schedule = *schedule;
   return ParseRecomputeKind(word).has_value() || ParseScheduleKind(word).has_value();

@@ -75,6 +75,7 @@ Plan CompilePlanCase(const PlanCase& c) {
   parallel.recompute = c.recompute;
   parallel.zero = c.zero;
   if (c.bf16) parallel.compute_type = DType::kBF16;
+  if (c.bf16_sums) parallel.gradient_sums = DType::kBF16;
   options.machine = *FindMachinePreset(c.machine);
   options.flags = FlagsOf(c);
   const absl::StatusOr<Graph> logical = BuildModel(*config, c.dp, parallel.seq_length);

@@ -114,7 +114,9 @@ TEST_P(SameBitsTest, PipelineScheduleAndRecompute) {
 INSTANTIATE_TEST_SUITE_P(
     Bases, SameBitsTest,
     testing::Combine(testing::Values(GptCase(1, 1, 1), LlamaCase(1, 1, 1),
-                                     WithZero(WithSequenceParallel(GptCase(2, 1, 2)))),
+                                     WithZero(WithSequenceParallel(GptCase(2, 1, 2))),
+                                     WithNarrowSums(GptCase(1, 1, 2)),
+                                     WithNarrowSums(WithZero(LlamaCase(2, 1, 2)))),
                      testing::Values(DType::kF32, DType::kBF16)),
     [](const auto& info) {
       return absl::StrCat(NameOf(std::get<TrainCase>(info.param)), "_",

@@ -63,6 +63,11 @@ TrainCase WithZero(TrainCase c) {
   return c;
 }
 
+TrainCase WithNarrowSums(TrainCase c) {
+  c.parallel.gradient_sums = DType::kBF16;
+  return c;
+}
+
 TrainCase WithContextParallel(TrainCase c, int64_t cp) {
   c.parallel.cp = cp;
   return c;

@@ -21,6 +21,7 @@ TrainCase LlamaCase(int64_t tp, int64_t pp, int64_t dp);
 // The case with one thing changed.
 TrainCase WithSequenceParallel(TrainCase c);
 TrainCase WithZero(TrainCase c);
+TrainCase WithNarrowSums(TrainCase c);  // gradients in bf16 over dp and cp
 TrainCase WithContextParallel(TrainCase c, int64_t cp);
 TrainCase WithSchedule(TrainCase c, ScheduleKind schedule, int64_t vp = 0);
 TrainCase WithRecompute(TrainCase c, RecomputeKind recompute);

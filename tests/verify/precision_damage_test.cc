@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "graph/ir/op.h"
@@ -77,6 +78,34 @@ struct Edit {
     segment.instrs[instr].attrs = kept;
     Put(instr + 1, narrow, wide);
   }
+
+  // Lets a collective move bf16: its operands are rounded before, its results widened behind.
+  void NarrowStart(size_t instr) const {
+    const int collective = segment.instrs[instr].collective;
+    for (size_t part = 0; part < segment.instrs[instr].inputs.size(); ++part) {
+      const int narrow = Cast(instr, segment.instrs[instr].inputs[part], DType::kBF16);
+      Instr& start = segment.instrs[++instr];
+      start.inputs[part] = narrow;
+      const int wide = start.outputs[part];
+      start.outputs[part] = Like(wide, DType::kBF16);
+      size_t wait = instr;
+      while (segment.instrs[wait].kind != InstrKind::kWait ||
+             segment.instrs[wait].collective != collective) {
+        ++wait;
+      }
+      Put(wait + 1, segment.instrs[instr].outputs[part], wide);
+    }
+  }
+
+  // Lets a collective move what its first operand was rounded from.
+  void WidenStart(size_t instr) const {
+    size_t cast = instr;
+    while (segment.instrs[cast].outputs != std::vector<int>{segment.instrs[instr].inputs[0]}) {
+      --cast;
+    }
+    segment.instrs[instr].inputs[0] = segment.instrs[cast].inputs[0];
+    segment.instrs[instr].outputs[0] = Like(segment.instrs[instr].outputs[0], DType::kF32);
+  }
 };
 
 struct Damage {
@@ -125,21 +154,91 @@ const Damage kDamages[] = {
      }},
 };
 
+// What is found in a plan after a damage.
+std::string FindingsAfter(const Damage& damage, Plan plan) {
+  damage.apply({plan, SegmentOf(&plan, damage.segment)});
+  for (PlanClass& rank_class : plan.classes) rank_class.memory.peak += int64_t{1} << 24;
+  const absl::Status readable = CheckPlan(plan);
+  EXPECT_TRUE(readable.ok()) << readable;
+  Diagnostics findings;
+  CheckPlacement(plan, &findings);
+  return findings.ToString();
+}
+
 class PrecisionDamageTest : public testing::TestWithParam<Damage> {};
 
 TEST_P(PrecisionDamageTest, IsRefused) {
-  Plan plan = CompileTiny("bf16");
-  GetParam().apply({plan, SegmentOf(&plan, GetParam().segment)});
-  for (PlanClass& rank_class : plan.classes) rank_class.memory.peak += int64_t{1} << 24;
-  const absl::Status readable = CheckPlan(plan);
-  ASSERT_TRUE(readable.ok()) << readable;
-  Diagnostics findings;
-  CheckPlacement(plan, &findings);
-  EXPECT_THAT(findings.ToString(), HasSubstr(GetParam().label));
+  EXPECT_THAT(FindingsAfter(GetParam(), CompileTiny("bf16")), HasSubstr(GetParam().label));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PrecisionDamageTest, testing::ValuesIn(kDamages),
                          [](const auto& info) { return info.param.name; });
+
+// Of a plan that sums gradients over dp in bf16.
+Plan CompileWithNarrowSums() {
+  PlanCase c = {"narrow_sums", "gpt2-tiny", 2, 2, 1, 2, 2, 16, true};
+  c.zero = 1;
+  c.bf16 = true;
+  c.bf16_sums = true;
+  return CompilePlanCase(c);
+}
+
+// The first collective that reads no rounded operand and, where `group` says so, joins classes.
+size_t WideStart(const Segment& segment, absl::string_view op, absl::string_view group) {
+  for (int nth = 0;; ++nth) {
+    const size_t at = InstrOf(segment, op, nth);
+    const Instr& start = segment.instrs[at];
+    const DType moved = segment.slots[static_cast<size_t>(start.inputs[0])].type.dtype;
+    if (moved == DType::kF32 && start.attrs.Text("group") == group) return at;
+  }
+}
+
+const Damage kSumDamages[] = {
+    {"ParameterOfTheUpdate", "layer.update4", "placement_v14", Rounded("adamw", 0)},
+    {"GradientOfTheUpdate", "layer.update4", "placement_v14", Rounded("adamw", 1)},
+    {"FirstMoment", "layer.update4", "placement_v14", Rounded("adamw", 2)},
+    {"OfTheNorm", "layer.update2", "placement_v14", Rounded("sum_squares", 0)},
+    {"SumOverMicroBatches", "layer.backward", "placement_v14", Rounded("matmul_accumulate", 0)},
+    {"MeanOfTheNarrowSum", "layer.update2", "placement_v14",
+     [](const Edit& edit) {
+       const size_t mean = InstrOf(edit.segment, "mul");
+       size_t cast = mean;
+       while (edit.segment.instrs[cast].outputs[0] != edit.segment.instrs[mean].inputs[0]) --cast;
+       edit.segment.instrs[mean].inputs[0] = edit.segment.instrs[cast].inputs[0];
+       edit.NarrowResult(mean);
+     }},
+    {"SumOverTensorParallelRanks", "layer.update2", "placement_v14",
+     [](const Edit& edit) { edit.NarrowStart(WideStart(edit.segment, "all_reduce", "")); }},
+    {"SumOfCopies", "embedding.update2", "placement_v14",
+     [](const Edit& edit) {
+       edit.NarrowStart(WideStart(edit.segment, "all_reduce", "embedding"));
+     }},
+    {"OneSumWide", "layer.reduce", "placement_v17",
+     [](const Edit& edit) { edit.WidenStart(InstrOf(edit.segment, "reduce_scatter")); }},
+};
+
+class SumDamageTest : public testing::TestWithParam<Damage> {};
+
+TEST_P(SumDamageTest, IsRefused) {
+  EXPECT_THAT(FindingsAfter(GetParam(), CompileWithNarrowSums()), HasSubstr(GetParam().label));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SumDamageTest, testing::ValuesIn(kSumDamages),
+                         [](const auto& info) { return info.param.name; });
+
+// Every sum over dp is in the type that the plan states.
+TEST(SumTypeTest, IsThatOfThePlan) {
+  for (const bool narrow : {false, true}) {
+    Plan plan = narrow ? CompileWithNarrowSums() : CompileTiny("bf16_tp2_pp2_dp2");
+    Diagnostics none;
+    CheckPlacement(plan, &none);
+    EXPECT_EQ(none.ToString(), "");
+    plan.gradient_sums = narrow ? DType::kF32 : DType::kBF16;
+    Diagnostics findings;
+    CheckPlacement(plan, &findings);
+    EXPECT_THAT(findings.ToString(), HasSubstr("placement_v17"));
+  }
+}
 
 }  // namespace
 }  // namespace mgc

@@ -146,6 +146,10 @@ void AddTrainingFlags(Flags* flags, ParallelFlags* out) {
                 "compute products and what follows from them in bf16; parameters, sums, losses and "
                 "the optimizer stay in f32",
                 &out->bf16);
+  flags->Choice("--grad-reduce-dtype", {"f32", "bf16"},
+                "in which gradients are summed over ranks that hold other data; before and behind "
+                "that they are f32 (default f32)",
+                &out->grad_reduce_dtype);
   flags->Switch("--use-distributed-optimizer", "the same as --zero 1", &out->distributed_optimizer);
   flags->Integer("--make-vocab-size-divisible-by",
                  "a rank's vocabulary rows are padded to a multiple of this (default 1)",
@@ -222,6 +226,7 @@ ParallelConfig ConfigOf(const ParallelFlags& flags, int64_t seq_length) {
   config.group_size = flags.group_size.value_or(0);
   config.allow_replicated = flags.allow_replicated;
   config.compute_type = flags.bf16 ? DType::kBF16 : DType::kF32;
+  ParseDType(flags.grad_reduce_dtype.value_or("f32"), &config.gradient_sums);
   if (flags.layout.has_value()) config.layout.layout = *flags.layout;
   if (flags.cuts.has_value()) config.layout.cuts = absl::StrSplit(*flags.cuts, ',');
   if (flags.first_layers.has_value()) config.layout.decoder_first_layers = *flags.first_layers;

@@ -23,7 +23,7 @@ struct ParallelFlags {
 
   absl::optional<int64_t> micro_batch_size, global_batch_size, seq_length;
 
-  absl::optional<std::string> schedule, recompute, zero;
+  absl::optional<std::string> schedule, recompute, zero, grad_reduce_dtype;
   bool distributed_optimizer = false;
   absl::optional<int64_t> group_size;
   absl::optional<std::string> layout, cuts;

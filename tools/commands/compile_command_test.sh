@@ -33,8 +33,8 @@ expect 1 '' mgc-plan diff folder.plan file.plan
 
 # Graphs as text, in and out.
 expect 0 '' mgc-compile gpt2-tiny --tp 2 --dump-dir dump -o a.plan
-[[ $(ls dump | tr '\n' ' ') == '00-logical.mgc 01-simplify.mgc 02-differentiate.mgc 03-simplify.mgc 04-narrow.mgc 05-shard.mgc 06-partition.mgc 07-recompute.mgc 08-fuse.mgc 09-overlap.mgc 10-stage.mgc 11-schedule.mgc 12-order.mgc 13-allocate.mgc ' ]] || fail 'not every pass is dumped'
-diff <(mgc-compile gpt2-tiny --tp 2 --stop-after allocate) dump/13-allocate.mgc >/dev/null ||
+[[ $(ls dump | tr '\n' ' ') == '00-logical.mgc 01-simplify.mgc 02-differentiate.mgc 03-simplify.mgc 04-narrow.mgc 05-shard.mgc 06-partition.mgc 07-narrow_sums.mgc 08-recompute.mgc 09-fuse.mgc 10-overlap.mgc 11-stage.mgc 12-schedule.mgc 13-order.mgc 14-allocate.mgc ' ]] || fail 'not every pass is dumped'
+diff <(mgc-compile gpt2-tiny --tp 2 --stop-after allocate) dump/14-allocate.mgc >/dev/null ||
   fail 'stopped with another plan than is dumped'
 cp dump/00-logical.mgc model.mgc
 expect 0 '' mgc-compile model.mgc --tp 2 -o b.plan
@@ -310,10 +310,22 @@ also 'batch=8, channel=16, raw=8, seq=4, wide=32 [shard_c3]'
 refuse 3 '[shard_c4]' mgc-compile mixer.mgc --tp 2 --sequence-parallel -o x
 also '[shard_c4]'
 refuse 3 '[recompute_c1]' mgc-compile mixer.mgc --recompute selective -o x
+refuse 3 '[narrow_sums_c1]' mgc-compile gpt2-tiny --tp 2 --grad-reduce-dtype bf16 -o x
 expect 0 'by dim classes' mgc-compile mixer.mgc --tp 4 --recompute selective --allow-replicated \
   -o mixer.plan
 printf 'strategy @wide {\n  row * { batch -> dp, wide -> tp }\n}\n' >wide.mgc
 expect 0 '' mgc-compile mixer.mgc --tp 4 --world-size 8 --strategy wide.mgc -o mixer.plan
+
+# Gradients in bf16 over dp: half as many bytes, in a plan that says so.
+for type in f32 bf16; do
+  expect 0 '' mgc-compile gpt2-tiny --world-size 2 --grad-reduce-dtype $type -o $type.plan
+  mgc-plan comm $type.plan --json >$type.json
+done
+expect 0 '' mgc-plan show bf16.plan
+says '--grad-reduce-dtype bf16'
+payload() { grep -o '"label": *"gradient"[^}]*"payload[a-z_]*": *[0-9]*' "$1" | grep -o '[0-9]*$'; }
+paste <(payload f32.json) <(payload bf16.json) |
+  awk '{ far += $1 != 2 * $2 } END { exit !(NR > 0 && !far) }' || fail 'not half of the bytes'
 
 # Context parallelism beside everything else.
 expect 0 '' mgc-compile llama-tiny --context-parallel-size 2 --tp 2 --pp 2 --sequence-parallel \

@@ -149,6 +149,9 @@ PlanOptions OptionsOf(const ModelSource& source, const ParallelConfig& config,
   }
   if (config.sequence_parallel) options.push_back({"--sequence-parallel", ""});
   if (config.compute_type == DType::kBF16) options.push_back({"--bf16", ""});
+  if (config.gradient_sums != DType::kF32) {
+    options.push_back({"--grad-reduce-dtype", std::string(NameOf(config.gradient_sums))});
+  }
   if (config.layout.layout) options.push_back({"--pipeline-layout", *config.layout.layout});
   const auto& [layout, first, last, embedding, loss, cuts] = config.layout;
   if (first) options.push_back({"--decoder-first-pipeline-num-layers", absl::StrCat(*first)});

@@ -126,6 +126,10 @@ absl::StatusOr<Plan> ReadMessage(const wire::Plan& message) {
   plan.num_micro_batches = message.num_micro_batches();
   plan.seq_length = message.seq_length();
   plan.vocab = message.vocab();
+  const std::string& sums = message.gradient_sums();
+  if (!sums.empty() && !ParseDType(sums, &plan.gradient_sums)) {
+    return Refuse("plan_c1", absl::StrCat("unknown element type `", EscapeBytes(sums), "`"));
+  }
   MGC_ASSIGN_OR_RETURN(const wire::Graph model, UnfoldLayers(message.model()));
   MGC_ASSIGN_OR_RETURN(plan.model, FromWire(model));
   for (const wire::Segment& segment : message.segments()) {
@@ -179,6 +183,9 @@ void ToWire(const Plan& plan, wire::Plan* out) {
   out->set_num_micro_batches(plan.num_micro_batches);
   out->set_seq_length(plan.seq_length);
   out->set_vocab(plan.vocab);
+  if (plan.gradient_sums != DType::kF32) {
+    out->set_gradient_sums(std::string(NameOf(plan.gradient_sums)));
+  }
   FoldLayers(plan.model, out->mutable_model());
   for (const Segment& segment : plan.segments) ToWire(segment, out->add_segments());
   for (const ParamBlock& block : plan.blocks) ToWire(block, out->add_blocks());

@@ -215,6 +215,7 @@ Plan OddPlan() {
   plan.num_micro_batches = kMicroBatches;
   plan.seq_length = 2;
   plan.vocab = 257;
+  plan.gradient_sums = DType::kBF16;
   plan.model = OddGraph();
   plan.segments = {OddSegment(), BoundarySegment(Region::kInput, Region::kOutput),
                    BoundarySegment(Region::kGradInput, Region::kGradInput)};

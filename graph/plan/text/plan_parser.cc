@@ -53,6 +53,8 @@ bool ReadHeaderLine(TokenReader* reader, Plan* out) {
            ReadNumber(reader, "global", &out->global_batch_size) &&
            ReadNumber(reader, "micro_batches", &out->num_micro_batches) &&
            ReadNumber(reader, "seq", &out->seq_length) && ReadNumber(reader, "vocab", &out->vocab);
+  } else if (reader->Accept("gradient_sums")) {
+    return ReadElementType(reader, "an element type", &out->gradient_sums);
   } else if (reader->Accept("stages")) {
     return ReadStages(reader, &out->stages);
   } else if (reader->At("predicted")) {
@@ -61,7 +63,8 @@ bool ReadHeaderLine(TokenReader* reader, Plan* out) {
     if (!reader->ExpectString("a note", &first)) return false;
     out->notes.push_back(first);
   } else {
-    return reader->FailExpecting("`flag`, `batch`, `stages`, `predicted`, `note` or `}`");
+    return reader->FailExpecting(
+        "`flag`, `batch`, `gradient_sums`, `stages`, `predicted`, `note` or `}`");
   }
   return true;
 }

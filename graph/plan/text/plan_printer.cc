@@ -117,6 +117,9 @@ class PlanPrinter : public BlockPrinter {
     Line("batch micro ", plan_.micro_batch_size, " global ", plan_.global_batch_size,
          " micro_batches ", plan_.num_micro_batches, " seq ", plan_.seq_length, " vocab ",
          plan_.vocab);
+    if (plan_.gradient_sums != DType::kF32) {
+      Line("gradient_sums ", NameOf(plan_.gradient_sums));
+    }
     Line("stages", StagesText(plan_.stages));
     Line("predicted ", plan_.predicted_step_ns);
     for (const std::string& note : plan_.notes) Line("note ", QuotedText(note));

@@ -135,12 +135,15 @@ void ForEachCall(const PlanClass& rank_class, const Fn& fn) {
   }
 }
 
-// The segments that are called, and whether the update does.
+// The segments that are called, and whether the update or the reductions before it do.
 std::map<int, bool> SegmentsOfUpdate(const Plan& plan) {
   std::map<int, bool> of_update;
   for (const PlanClass& rank_class : plan.classes) {
     ForEachCall(rank_class, [&](const Call& call, bool) { of_update[call.segment]; });
     for (const Call& call : rank_class.update) of_update[call.segment] = true;
+    for (const Chunk& chunk : rank_class.chunks) {
+      for (const Call& call : ReductionsOf(chunk)) of_update[call.segment] = true;
+    }
   }
   return of_update;
 }

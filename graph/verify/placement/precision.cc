@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/file.h"
 #include "graph/ir/op.h"
+#include "graph/plan/instr_collective.h"
 #include "graph/verify/placement/placement_segment.h"
 
 namespace mgc {
@@ -34,15 +36,24 @@ bool LivesOn(Region region) {
   return true;
 }
 
+// What a segment does with a slot.
+struct SlotUse {
+  bool is_made = false;
+  bool is_summed = false;    // an operand or the result of a sum over data
+  bool only_travels = true;  // made and read by nothing but such sums and casts
+};
+
 class PrecisionCheck {
  public:
   PrecisionCheck(const Plan& plan, const Segment& segment, bool of_update, Diagnostics* findings)
       : plan_(plan), segment_(segment), of_update_(of_update), findings_(*findings) {}
 
   void Run() {
+    FindUses();
     CheckSlots();
     for (size_t i = 0; i < segment_.instrs.size(); ++i) {
       const Instr& instr = segment_.instrs[i];
+      if (of_update_ && IsSumOverData(instr)) CheckSum(i);
       if (instr.kind != InstrKind::kCompute) continue;
       if (instr.op->precision == Precision::kWide) CheckWide(i);
       if (instr.op->Has(OpRole::kCast)) CheckCast(i);
@@ -56,10 +67,57 @@ class PrecisionCheck {
     return absl::StrCat("%", EscapeBytes(slot.name), " of ", NameOf(slot.type.dtype));
   }
 
+  // Whether the instruction pays a sum over ranks that hold other data.
+  bool IsSumOverData(const Instr& instr) const {
+    if (instr.kind != InstrKind::kStart || JoinsClasses(instr)) return false;
+    const InstrCollective collective = CollectiveOf(plan_.mesh, plan_.stages, segment_, instr);
+    return PaysOverData(collective.parts[0], plan_.mesh);
+  }
+
+  void CheckSum(size_t index) {
+    for (const int slot : segment_.instrs[index].inputs) {
+      const DType dtype = SlotAt(slot).type.dtype;
+      if (WideOf(dtype) != DType::kF32 || dtype == plan_.gradient_sums) continue;
+      findings_.Add("placement_v17", PlaceOf(plan_, segment_, index),
+                    absl::StrCat("sums ", Shown(SlotAt(slot)),
+                                 " over ranks that hold other data; the plan says ",
+                                 NameOf(plan_.gradient_sums)));
+    }
+  }
+
+  void FindUses() {
+    uses_.resize(segment_.slots.size());
+    for (const Instr& instr : segment_.instrs) {
+      const bool summed = IsSumOverData(instr);
+      const bool travels =
+          summed || (instr.kind == InstrKind::kCompute && instr.op->Has(OpRole::kCast));
+      for (const std::vector<int>* slots : {&instr.inputs, &instr.outputs}) {
+        for (const int slot : *slots) {
+          SlotUse& use = uses_[static_cast<size_t>(slot)];
+          use.is_made |= slots == &instr.outputs;
+          use.is_summed |= summed;
+          use.only_travels &= travels;
+        }
+      }
+    }
+  }
+
+  // Whether a narrow slot is nothing but a gradient on its way through a sum over data: rounded for
+  // it and widened behind it.
+  bool IsOnItsWay(int slot) const {
+    const Region region = segment_.formals[static_cast<size_t>(SlotAt(slot).formal)].region;
+    const bool fits = region == Region::kGrads || region == Region::kTransient;
+    if (!of_update_ || !fits || SlotAt(slot).type.dtype != plan_.gradient_sums) return false;
+    const SlotUse& use = uses_[static_cast<size_t>(slot)];
+    return use.only_travels && (use.is_summed || !use.is_made);
+  }
+
   void CheckSlots() {
-    for (const Slot& slot : segment_.slots) {
+    for (size_t s = 0; s < segment_.slots.size(); ++s) {
+      const Slot& slot = segment_.slots[s];
       const Formal& formal = segment_.formals[static_cast<size_t>(slot.formal)];
       if (!IsNarrow(slot) || !(of_update_ || LivesOn(formal.region))) continue;
+      if (IsOnItsWay(static_cast<int>(s))) continue;
       findings_.Add("placement_v14", absl::StrCat("segment ", EscapeBytes(segment_.name)),
                     absl::StrCat(Shown(slot), " in ", EscapeBytes(ToString(formal)),
                                  ": what lives on, and all that the update computes with, is of "
@@ -132,6 +190,7 @@ class PrecisionCheck {
   const Segment& segment_;
   const bool of_update_;
   Diagnostics& findings_;
+  std::vector<SlotUse> uses_;  // by slot
 };
 
 }  // namespace

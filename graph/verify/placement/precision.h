@@ -6,10 +6,16 @@
 // wider, none is read rounded where f32 is wanted, and all that the update computes with is so
 // wide.
 //
+// A gradient alone is narrower on its way through a sum over ranks that hold other data, where the
+// plan says so (Plan::gradient_sums): rounded for that sum, and widened behind it.
+//
 // placement_v15: what is never computed narrowly (Precision::kWide) reads and makes nothing narrow.
 //
 // placement_v16: what joins a gradient's sum is not rounded before: what could have been asked for
 // f32 (MayAskForWide) is not widened behind its rounding.
+//
+// placement_v17: gradients are summed over ranks that hold other data in the type that the plan
+// says.
 
 #ifndef MGC_GRAPH_VERIFY_PLACEMENT_PRECISION_H_
 #define MGC_GRAPH_VERIFY_PLACEMENT_PRECISION_H_
@@ -19,7 +25,7 @@
 
 namespace mgc {
 
-// `of_update`: the update calls the segment.
+// `of_update`: the update calls the segment, or the reductions before it do.
 void CheckPrecision(const Plan& plan, const Segment& segment, bool of_update,
                     Diagnostics* findings);
 

@@ -92,17 +92,34 @@ void Parts::FindChains() {
   }
 }
 
-// A gradient stays one through sums, products and collectives, and keeps its place where the op
-// lets its result take it.
+// A gradient stays one through sums, products, casts and collectives, and keeps its place where the
+// op lets its result take it.
 void Parts::FindChain(const Node& node, size_t result) {
-  const int operand = node.op->collective ? 0 : OperandInPlace(*node.op, static_cast<int>(result));
+  const bool moves = node.op->collective || node.op->Has(OpRole::kCast);
+  const int operand = moves ? 0 : OperandInPlace(*node.op, static_cast<int>(result));
   if (operand < 0) return;
   const ValueId in = node.inputs[static_cast<size_t>(operand)];
   const ValueId out = node.outputs[result];
   const bool same_rank = graph_.type(out).ndim() == graph_.type(in).ndim();
   is_gradient_[Index(out)] = is_gradient_[Index(in)] && same_rank;
-  const bool stays = MayTakePlace(*node.op, result, static_cast<size_t>(operand));
-  if (is_gradient_[Index(out)] && stays) root_[Index(out)] = in;
+  if (!is_gradient_[Index(out)]) return;
+  if (MayTakePlace(*node.op, result, static_cast<size_t>(operand))) root_[Index(out)] = in;
+  if (node.op->Has(OpRole::kCast)) root_[Index(out)] = RoundedFrom(in, out);
+}
+
+// Of a gradient that is widened again the sum of which `narrow` is what is left, in whose place it
+// goes on; kNone where it has another type or is another piece.
+ValueId Parts::RoundedFrom(ValueId narrow, ValueId wide) const {
+  for (ValueId id = narrow;;) {
+    const NodeId producer = graph_.value(id).producer;
+    if (producer == kNone || graph_.node(producer).phase != Phase::kUpdate) return kNone;
+    const Node& node = graph_.node(producer);
+    id = node.inputs[0];
+    if (!node.op->Has(OpRole::kCast)) continue;
+    const bool fits = graph_.type(id).dtype == graph_.type(wide).dtype &&
+                      graph_.local_shape(id) == graph_.local_shape(wide);
+    return fits ? id : kNone;
+  }
 }
 
 // What only the vector of squares reads, at last.
@@ -119,11 +136,20 @@ void Parts::FindNormShares() {
 
 bool Parts::IsFirstReduction(const Node& node) const {
   if (node.phase != Phase::kUpdate || !node.op->collective || node.layer == kNoLayer) return false;
-  const ValueId operand = node.inputs[0];
+  ValueId operand = node.inputs[0];
   const NodeId producer = graph_.value(operand).producer;
-  if (producer == kNone || graph_.node(producer).phase == Phase::kUpdate) return false;
-  const ValueId param = param_of_[Index(operand)];
-  return param != kNone && !tied_[Index(param)] && CollectiveOf(graph_, node).MovesData();
+  if (producer != kNone && graph_.node(producer).op->Has(OpRole::kCast)) {
+    operand = graph_.node(producer).inputs[0];
+  }
+  if (graph_.value(operand).producer == kNone || !IsAccumulated(operand)) return false;
+  return !tied_[Index(param_of_[Index(operand)])] && CollectiveOf(graph_, node).MovesData();
+}
+
+// A cast stands with the reduction that alone reads it.
+bool Parts::StartsReduction(const Node& node) const {
+  if (node.phase != Phase::kUpdate || !node.op->Has(OpRole::kCast)) return IsFirstReduction(node);
+  const std::vector<NodeId>& users = users_[Index(node.outputs[0])];
+  return users.size() == 1 && IsFirstReduction(graph_.node(users[0]));
 }
 
 void Parts::Number() {
@@ -136,7 +162,7 @@ void Parts::Number() {
     const bool global = node.layer == kNoLayer;
     if (global != last_global) ++number;
     last_global = global;
-    parts_[n].number = IsFirstReduction(node) ? kReducePart : number;
+    parts_[n].number = StartsReduction(node) ? kReducePart : number;
   }
   num_update_parts_ = number + 1;
 }

@@ -2,8 +2,9 @@
 //
 // A part is the unit that becomes a segment: the nodes of one layer in one phase; of the update,
 // the nodes of one layer between two computations that concern the whole step (token count,
-// gradient norm). The first reduction of a gradient is a part of its own (kReducePart): it can
-// start as soon as the layer's backward has run for the last micro-batch.
+// gradient norm). The first reduction of a gradient, with the cast that rounds what it sums, is a
+// part of its own (kReducePart): it can start as soon as the layer's backward has run for the last
+// micro-batch.
 
 #ifndef MGC_PASSES_PLAN_STAGE_PARTS_H_
 #define MGC_PASSES_PLAN_STAGE_PARTS_H_
@@ -75,7 +76,9 @@ class Parts {
   void FindChain(const Node& node, size_t result);
   void FindNormShares();
   void Number();
+  ValueId RoundedFrom(ValueId narrow, ValueId wide) const;
   bool IsFirstReduction(const Node& node) const;
+  bool StartsReduction(const Node& node) const;
   bool IsAccumulated(ValueId id) const;
 
   const Graph& graph_;
