@@ -28,7 +28,7 @@ struct PlanCase {
   int64_t zero = 0;
   bool bf16 = false;
   std::string machine = "a100x8";  // a preset
-  bool bf16_sums = false;  // of gradients over dp
+  bool bf16_sums = false;          // of gradients over dp
 };
 
 // A dozen plans of the tiny presets.
