@@ -105,6 +105,8 @@ refuse 2 '[F7]' "${wild[@]}" --no-stop-on-nonfinite --stop-on-nonfinite
 limited() {
   local kib rc text
   for kib in {16500..20500..250} 22000 26000 30000; do
+    # With less than a program needs before its main(), nothing of ours can say anything.
+    (ulimit -v $((kib - 250)) && "$1" --version >/dev/null) >/dev/null 2>&1 </dev/null || continue
     rc=0
     text=$( (ulimit -v $kib && "$@" >/dev/null) 2>&1 </dev/null) || rc=$?
     case $rc in
