@@ -75,7 +75,7 @@ InputFile MakeInput(const Plan& plan, const DataInput& input, int64_t samples) {
     if (is_index) indices.push_back(IndexAt(plan, input.name, i, count / samples));
     if (!is_index) reals.push_back(std::sin(0.37f * static_cast<float>(i % 9973)));
   }
-  const InputFile file = {input.name, {TempFile(input.name.c_str()) + ".safetensors", input.name}};
+  InputFile file = {input.name, {TempFile(input.name.c_str()) + ".safetensors", input.name}};
   const SafetensorsView view = is_index ? ViewOf(input.name, shape, absl::MakeConstSpan(indices))
                                         : ViewOf(input.name, shape, absl::MakeConstSpan(reals));
   EXPECT_EQ(WriteSafetensors(file.place.path, {view}), absl::OkStatus());
