@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/eval/op_case.h"
 #include "graph/types/bfloat16.h"
+#include "graph/types/float16.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/kernel.h"
@@ -47,16 +48,21 @@ std::vector<char> BytesOf(const TensorType& type, const RealTensor& tensor) {
       for (double value : tensor.real) values.push_back(ToBfloat16(static_cast<float>(value)));
       return BytesAs(values);
     }
+    case DType::kF16: {
+      std::vector<Float16> values;
+      for (double value : tensor.real) values.push_back(ToFloat16(static_cast<float>(value)));
+      return BytesAs(values);
+    }
   }
   ADD_FAILURE() << type.ToString() << " has no form here";
   return {};
 }
 
 template <class T>
-double ElementAs(const char* bytes, size_t i) {
+T ElementAs(const char* bytes, size_t i) {
   T value;
   std::memcpy(&value, bytes + sizeof(T) * i, sizeof(T));
-  return static_cast<double>(value);
+  return value;
 }
 
 double ElementOf(const TensorType& type, const char* bytes, size_t i) {
@@ -66,12 +72,11 @@ double ElementOf(const TensorType& type, const char* bytes, size_t i) {
     case DType::kF64:
       return ElementAs<double>(bytes, i);
     case DType::kI64:
-      return ElementAs<int64_t>(bytes, i);
-    case DType::kBF16: {
-      Bfloat16 value;
-      std::memcpy(&value, bytes + sizeof value * i, sizeof value);
-      return ToFloat(value);
-    }
+      return static_cast<double>(ElementAs<int64_t>(bytes, i));
+    case DType::kBF16:
+      return ToFloat(ElementAs<Bfloat16>(bytes, i));
+    case DType::kF16:
+      return ToFloat(ElementAs<Float16>(bytes, i));
   }
   ADD_FAILURE() << type.ToString() << " has no form here";
   return 0;
@@ -108,6 +113,8 @@ double RoundedTo(DType dtype, double value) {
       return value;
     case DType::kBF16:
       return ToFloat(ToBfloat16(static_cast<float>(value)));
+    case DType::kF16:
+      return ToFloat(ToFloat16(static_cast<float>(value)));
   }
   ADD_FAILURE() << "element type " << static_cast<int>(dtype) << " has no rounding here";
   return 0;

@@ -78,14 +78,23 @@ void ForEachNarrowable(const Fn& fn) {
   }
 }
 
-OpCase NarrowCaseOf(const OpDef& op, const OpCase& op_case) {
+// Whether a case says a result of a narrow type that is not `dtype`: nothing mixes two.
+bool AsksForOtherNarrow(const OpCase& op_case, DType dtype) {
+  DType asked = dtype;
+  ParseDType(op_case.attrs.Text(kDTypeAttr), &asked);
+  return IsNarrow(asked) && asked != dtype;
+}
+
+// With elements of `dtype`, whose last place is worth `unit` of 1.
+OpCase NarrowCaseOf(const OpDef& op, const OpCase& op_case, DType dtype, double unit) {
   OpCase narrow = op_case;
   std::vector<std::string> operands = SplitOutsideBrackets(op_case.operands);
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (IsNarrowable(op, operands[i], i)) operands[i] = absl::StrCat("bf16", operands[i].substr(3));
+    if (IsNarrowable(op, operands[i], i))
+      operands[i] = absl::StrCat(NameOf(dtype), operands[i].substr(3));
   }
   narrow.operands = absl::StrJoin(operands, ", ");
-  narrow.tolerance += 0x1p-8;
+  narrow.tolerance += unit / 2;
   return narrow;
 }
 
@@ -141,13 +150,17 @@ std::vector<BoundCase> AllCases() {
 
 std::vector<BoundCase> NarrowCases() {
   std::vector<BoundCase> cases;
+  const std::pair<DType, double> types[] = {{DType::kBF16, 0x1p-7}, {DType::kF16, 0x1p-10}};
   ForEachNarrowable([&](const OpDef& op, size_t number) {
-    auto narrow = std::make_shared<const OpCase>(NarrowCaseOf(op, op.cases[number]));
-    absl::StatusOr<BoundCase> bound =
-        BindCase(op, *narrow, absl::StrCat(op.name, "_", number, "_bf16"));
-    MGC_CHECK(bound.ok()) << op.name << " case " << number << ": " << bound.status().ToString();
-    bound->owned_case = std::move(narrow);
-    cases.push_back(*std::move(bound));
+    for (const auto& [dtype, unit] : types) {
+      if (AsksForOtherNarrow(op.cases[number], dtype)) continue;
+      auto narrow = std::make_shared<const OpCase>(NarrowCaseOf(op, op.cases[number], dtype, unit));
+      absl::StatusOr<BoundCase> bound =
+          BindCase(op, *narrow, absl::StrCat(op.name, "_", number, "_", NameOf(dtype)));
+      MGC_CHECK(bound.ok()) << op.name << " case " << number << ": " << bound.status().ToString();
+      bound->owned_case = std::move(narrow);
+      cases.push_back(*std::move(bound));
+    }
   });
   return cases;
 }

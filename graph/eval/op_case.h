@@ -49,9 +49,9 @@ absl::StatusOr<BoundCase> BindCase(const OpDef& op, size_t number);
 
 // All cases of all ops that are no collectives, in the order of the table.
 std::vector<BoundCase> AllCases();
-// Those with f32 as the shared element type, with bf16 in its place (OpDef::wide_operands stay), of
-// ops that are computed in it (OpDef::precision). A result is rounded once: the tolerance grows by
-// half a unit of its last place.
+// Those with f32 as the shared element type, with bf16 and with f16 in its place
+// (OpDef::wide_operands stay), of ops that are computed in it (OpDef::precision). A result is
+// rounded once: the tolerance grows by half a unit of its last place.
 std::vector<BoundCase> NarrowCases();
 
 // Whole operands of logical shape, drawn as the case says.

@@ -53,7 +53,7 @@ OpDef Reshard() {
 absl::Status CheckCast(const OpUse& use) {
   DType dtype = DType::kI64;
   if (!ParseDType(use.attrs.Text(kDTypeAttr), &dtype) || !IsReal(dtype)) {
-    return Refuse("cast", 1, "dtype must be f32, f64 or bf16");
+    return Refuse("cast", 1, "dtype must be f32, f64, bf16 or f16");
   }
   return absl::OkStatus();
 }
@@ -81,7 +81,9 @@ OpDef Cast() {
   };
   op.eval = EvalWith<EvalIdentity>();
   op.cases = {{"f32[2,3]", {{kDTypeAttr, "bf16"}}, -1.0, 1.0, 0x1p-8},
+              {"f32[7]", {{kDTypeAttr, "f16"}}, -1.0, 1.0, 0x1p-11},
               {"bf16[5]", {{kDTypeAttr, "f32"}}},
+              {"f16[5]", {{kDTypeAttr, "f32"}}},
               {"f64[]", {{kDTypeAttr, "f32"}}}};
   return op;
 }

@@ -214,7 +214,8 @@ OpDef Matmul() {
               {"f32[2,3,vocab=5%2], f32[vocab=5%2,4]", {{"spec", "b s v, v e -> b s e"}}},
               {"f32[4,2,3], f32[4,3,2]", {{"spec", "b m k, b k n -> b m n"}}},
               {"f32[1], f32[1]", {{"spec", "k, k -> "}}},
-              {"bf16[2,3], bf16[3,4]", {{"spec", "m k, k n -> m n"}, {kDTypeAttr, "f32"}}}};
+              {"bf16[2,3], bf16[3,4]", {{"spec", "m k, k n -> m n"}, {kDTypeAttr, "f32"}}},
+              {"f16[2,3], f16[3,4]", {{"spec", "m k, k n -> m n"}, {kDTypeAttr, "f32"}}}};
   return op;
 }
 

@@ -74,6 +74,7 @@ OpDef ReduceSum() {
   op.eval = EvalWith<EvalReduceSum>();
   op.cases = {{"f32[2,3]", {{"dims", std::vector<int64_t>{0}}}},
               {"bf16[2,3]", {{"dims", std::vector<int64_t>{0}}, {kDTypeAttr, "f32"}}},
+              {"f16[2,3]", {{"dims", std::vector<int64_t>{0}}, {kDTypeAttr, "f32"}}},
               {"f32[2,1,4]", {{"dims", std::vector<int64_t>{0, 2}}}},
               {"f32[2,vocab=5%2]", {{"dims", std::vector<int64_t>{1}}}},
               {"f32[3]", {{"dims", std::vector<int64_t>{}}}}};
@@ -144,7 +145,7 @@ absl::Status CheckBroadcast(const OpUse& use) {
   DType dtype = DType::kI64;
   if (use.attrs.Find(kDTypeAttr) != nullptr &&
       (!ParseDType(use.attrs.Text(kDTypeAttr), &dtype) || !IsReal(dtype))) {
-    return Refuse("broadcast", 4, "dtype must be f32, f64 or bf16");
+    return Refuse("broadcast", 4, "dtype must be f32, f64, bf16 or f16");
   }
   return absl::OkStatus();
 }

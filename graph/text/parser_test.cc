@@ -122,11 +122,11 @@ TEST(ParserTest, ReportsBadHeadersAndInputs) {
   EXPECT_EQ(ErrorOf("graph @g nowhere () {}"),
             "t.mgc:1:10: expected `logical`, `training`, `sharded` or `local`, found "
             "`nowhere` [text_c2]");
-  EXPECT_EQ(ErrorOf("graph @g (\n  weight %w: f32[2],\n  param %v: f16[2],\n"
+  EXPECT_EQ(ErrorOf("graph @g (\n  weight %w: f32[2],\n  param %v: f8[2],\n"
                     "  param %u: f32[0],\n  param %t: f32[2] {init=\"x\"}) {\n %z = inv(%v) }"),
             "t.mgc:2:3: expected `param`, `state`, `accumulator`, `data` or `scalar`, found "
             "`weight` [text_c2]\n"
-            "t.mgc:3:13: unknown element type f16; f32, f64, i64 and bf16 exist [text_c4]\n"
+            "t.mgc:3:13: unknown element type f8; f32, f64, i64, bf16 and f16 exist [text_c4]\n"
             "t.mgc:4:17: the size of a dim must be between 1 and 1125899906842624, not 0 "
             "[text_c2]\n"
             "t.mgc:5:20: %t: `init` is normal, zeros or ones, not \"x\" [input_c2]");

@@ -194,7 +194,7 @@ bool ReadElementType(TokenReader* reader, const char* expected, DType* out) {
   if (ParseDType(name, out)) return true;
   reader->diagnostics().Add(
       place, "text_c4",
-      absl::StrCat("unknown element type ", NameText(name), "; f32, f64, i64 and bf16 exist"));
+      absl::StrCat("unknown element type ", NameText(name), "; f32, f64, i64, bf16 and f16 exist"));
   return false;
 }
 

@@ -7,7 +7,7 @@
 namespace mgc {
 namespace {
 
-constexpr DType kDTypes[] = {DType::kF32, DType::kF64, DType::kI64, DType::kBF16};
+constexpr DType kDTypes[] = {DType::kF32, DType::kF64, DType::kI64, DType::kBF16, DType::kF16};
 
 }  // namespace
 
@@ -19,6 +19,7 @@ int64_t SizeOf(DType dtype) {
     case DType::kI64:
       return 8;
     case DType::kBF16:
+    case DType::kF16:
       return 2;
   }
   return 0;
@@ -34,6 +35,8 @@ absl::string_view NameOf(DType dtype) {
       return "i64";
     case DType::kBF16:
       return "bf16";
+    case DType::kF16:
+      return "f16";
   }
   return "?";
 }
@@ -48,7 +51,9 @@ bool ParseDType(absl::string_view name, DType* dtype) {
   return false;
 }
 
-DType WideOf(DType dtype) { return dtype == DType::kBF16 ? DType::kF32 : dtype; }
+DType WideOf(DType dtype) {
+  return dtype == DType::kBF16 || dtype == DType::kF16 ? DType::kF32 : dtype;
+}
 
 int64_t TensorType::NumElements() const {
   int64_t count = 1;

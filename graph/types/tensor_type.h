@@ -15,7 +15,7 @@
 
 namespace mgc {
 
-enum class DType : uint8_t { kF32, kF64, kI64, kBF16 };
+enum class DType : uint8_t { kF32, kF64, kI64, kBF16, kF16 };
 
 int64_t SizeOf(DType dtype);            // bytes of one element
 absl::string_view NameOf(DType dtype);  // `f32`
@@ -24,6 +24,8 @@ bool ParseDType(absl::string_view name, DType* dtype);
 inline bool IsReal(DType dtype) { return dtype != DType::kI64; }
 // The type in which sums of elements of `dtype` are kept: f32 of a narrower one, else itself.
 DType WideOf(DType dtype);
+// Whether it is narrower than the type in which its sums are kept: `bf16`, `f16`.
+inline bool IsNarrow(DType dtype) { return WideOf(dtype) != dtype; }
 
 struct Dim {
   int64_t size = 0;

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "graph/types/bfloat16.h"
+#include "graph/types/float16.h"
 #include "kernels/kernel.h"
 
 namespace mgc::cpu {
@@ -37,11 +38,12 @@ absl::Status NoKernel(const KernelSpec& spec);
 bool AllAre(const KernelSpec& spec, DType dtype);
 
 // The kernel that `make` makes for the element type that the operands share, by a value of it: of
-// float or Bfloat16.
+// float, Bfloat16 or Float16.
 template <class Make>
 KernelOr ForElements(const KernelSpec& spec, const Make& make) {
   if (AllAre(spec, DType::kF32)) return make(float());
   if (AllAre(spec, DType::kBF16)) return make(Bfloat16());
+  if (AllAre(spec, DType::kF16)) return make(Float16());
   return NoKernel(spec);
 }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/eval/eval.h"
 #include "graph/types/bfloat16.h"
+#include "graph/types/float16.h"
 #include "gtest/gtest.h"
 #include "runtime/load/local_move.h"
 #include "runtime/load/run_exchanges.h"
@@ -253,26 +254,33 @@ Exchange SumOfTwo(DType dtype) {
   return exchange;
 }
 
-// Added in f32 and rounded once: 256 + 1 + 1 would stay 256 if each sum were rounded.
-TEST(ExchangeTest, SumsOfBf16AreRoundedOnce) {
+// Sums of three terms by an exchange of `dtype`, whose elements are of T.
+template <class T>
+void ExpectSum(DType dtype, T first, T other, float sum) {
   constexpr int kMembers = 3;
   constexpr int64_t kElements = 2500;
-  std::vector<std::vector<Bfloat16>> tiles;
-  for (const float term : {256.0f, 1.0f, 1.0f}) tiles.emplace_back(kElements, ToBfloat16(term));
+  std::vector<std::vector<T>> tiles;
+  for (const T term : {first, other, other}) tiles.emplace_back(kElements, term);
   std::vector<const char*> inputs;
   std::vector<char*> outputs;
   for (auto& tile : tiles) {
     inputs.push_back(reinterpret_cast<const char*>(tile.data()));
     outputs.push_back(reinterpret_cast<char*>(tile.data()));
   }
-  Exchange sum = SumOfTwo(DType::kBF16);
-  sum.whole = sum.room = kElements;
-  sum.piece.assign(kMembers, 0);
+  Exchange exchange = SumOfTwo(dtype);
+  exchange.whole = exchange.room = kElements;
+  exchange.piece.assign(kMembers, 0);
   Workers workers(kMembers, kMembers);
-  ASSERT_TRUE(RunOne(sum, inputs, outputs, workers).ok());
+  ASSERT_TRUE(RunOne(exchange, inputs, outputs, workers).ok());
   for (const auto& tile : tiles) {
-    for (const Bfloat16 x : tile) ASSERT_EQ(ToFloat(x), 258.0f);
+    for (const T x : tile) ASSERT_EQ(ToFloat(x), sum);
   }
+}
+
+// Added in f32 and rounded once: the sum would stay the first term if each sum were rounded.
+TEST(ExchangeTest, NarrowSumsAreRoundedOnce) {
+  ExpectSum(DType::kBF16, ToBfloat16(256), ToBfloat16(1), 258);
+  ExpectSum(DType::kF16, ToFloat16(2048), ToFloat16(1), 2050);
 }
 
 // What a collective moves is shared as a whole: operands too small to be cut go to several threads.
@@ -299,7 +307,8 @@ TEST(ExchangeTest, ManySmallOperandsAreSharedToo) {
   ASSERT_TRUE(RunExchanges(exchanges, backwards).ok());
   EXPECT_EQ(backwards.ranges, 16);  // four for each thread
   for (size_t i = 0; i < 2 * kOperands; ++i) {
-    const std::vector<float> want(kElements, static_cast<float>(i / 2 * 4 + 1));
+    const size_t pair = i / 2;
+    const std::vector<float> want(kElements, static_cast<float>(pair * 4 + 1));
     EXPECT_EQ(tiles[i], want) << i;
   }
 }

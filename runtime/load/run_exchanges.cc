@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/types/bfloat16.h"
+#include "graph/types/float16.h"
 
 namespace mgc {
 namespace {
@@ -34,6 +35,12 @@ struct Summed<Bfloat16> {
   using Type = float;
   static float Widen(Bfloat16 x) { return ToFloat(x); }
   static Bfloat16 Round(float x) { return ToBfloat16(x); }
+};
+template <>
+struct Summed<Float16> {
+  using Type = float;
+  static float Widen(Float16 x) { return ToFloat(x); }
+  static Float16 Round(float x) { return ToFloat16(x); }
 };
 
 // out[i] = terms[0][at + i] op terms[1][at + i] op ..., for `count` <= kBlock elements, rounded
@@ -275,6 +282,8 @@ Runner RunnerOf(const Exchange& x) {
       return RunReduction<int64_t>;
     case DType::kBF16:
       return RunReduction<Bfloat16>;
+    case DType::kF16:
+      return RunReduction<Float16>;
   }
   return nullptr;
 }

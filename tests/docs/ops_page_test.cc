@@ -154,15 +154,16 @@ std::string Picked(const std::vector<std::string>& names, const std::vector<int>
 std::string ElementTypes() {
   std::string text =
       "\n## Element types\n\n"
-      "Real operands and results of an op share one element type, `f32`, `f64` or `bf16`; scalars "
-      "of `f64` may\nstand beside them. Where that type is `bf16` these are `f32` all the same:\n\n"
+      "Real operands and results of an op share one element type, `f32`, `f64`, `bf16` or `f16`; "
+      "scalars of `f64` may\nstand beside them. Where that type is `bf16` or `f16` these are `f32` "
+      "all the same:\n\n"
       "| op | operands | results |\n|---|---|---|\n";
   for (const OpDef& op : AllOps()) {
     if (op.wide_operands.empty() && op.wide_results.empty()) continue;
     absl::StrAppend(&text, "| `", op.name, "` | ", Picked(op.operands, op.wide_operands), " | ",
                     Picked(op.results, op.wide_results), " |\n");
   }
-  absl::StrAppend(&text, "\nA step in `bf16` (the pass `narrow`) computes ",
+  absl::StrAppend(&text, "\nA step in `bf16` or `f16` (the pass `narrow`) computes ",
                   OpsOfPrecision(Precision::kNarrow), " in it, and rounds what ",
                   OpsOfPrecision(Precision::kNarrowResult),
                   " makes. Never in it: ", OpsOfPrecision(Precision::kWide),

@@ -136,41 +136,60 @@ void SwigluGrad(Parallel& parallel, int64_t n, const T* dy, const T* gate, const
 
 template void Gelu(Parallel&, int64_t, const float*, float*);
 template void Gelu(Parallel&, int64_t, const Bfloat16*, Bfloat16*);
+template void Gelu(Parallel&, int64_t, const Float16*, Float16*);
 template void GeluGrad(Parallel&, int64_t, const float*, const float*, float*);
 template void GeluGrad(Parallel&, int64_t, const Bfloat16*, const Bfloat16*, Bfloat16*);
+template void GeluGrad(Parallel&, int64_t, const Float16*, const Float16*, Float16*);
 template void BiasGelu(Parallel&, int64_t, int64_t, const float*, const float*, float*);
 template void BiasGelu(Parallel&, int64_t, int64_t, const Bfloat16*, const Bfloat16*, Bfloat16*);
+template void BiasGelu(Parallel&, int64_t, int64_t, const Float16*, const Float16*, Float16*);
 template void BiasGeluGrad(Parallel&, int64_t, int64_t, const float*, const float*, const float*,
                            float*);
 template void BiasGeluGrad(Parallel&, int64_t, int64_t, const Bfloat16*, const Bfloat16*,
                            const Bfloat16*, Bfloat16*);
+template void BiasGeluGrad(Parallel&, int64_t, int64_t, const Float16*, const Float16*,
+                           const Float16*, Float16*);
 template void GeluErf(Parallel&, int64_t, const float*, float*);
 template void GeluErf(Parallel&, int64_t, const Bfloat16*, Bfloat16*);
+template void GeluErf(Parallel&, int64_t, const Float16*, Float16*);
 template void GeluErfGrad(Parallel&, int64_t, const float*, const float*, float*);
 template void GeluErfGrad(Parallel&, int64_t, const Bfloat16*, const Bfloat16*, Bfloat16*);
+template void GeluErfGrad(Parallel&, int64_t, const Float16*, const Float16*, Float16*);
 template void Geglu(Parallel&, int64_t, const float*, const float*, float*);
 template void Geglu(Parallel&, int64_t, const Bfloat16*, const Bfloat16*, Bfloat16*);
+template void Geglu(Parallel&, int64_t, const Float16*, const Float16*, Float16*);
 template void GegluGrad(Parallel&, int64_t, const float*, const float*, const float*, float*,
                         float*);
 template void GegluGrad(Parallel&, int64_t, const Bfloat16*, const Bfloat16*, const Bfloat16*,
                         Bfloat16*, Bfloat16*);
+template void GegluGrad(Parallel&, int64_t, const Float16*, const Float16*, const Float16*,
+                        Float16*, Float16*);
 template void Softplus(Parallel&, int64_t, const float*, float*);
 template void Softplus(Parallel&, int64_t, const Bfloat16*, Bfloat16*);
+template void Softplus(Parallel&, int64_t, const Float16*, Float16*);
 template void SoftplusGrad(Parallel&, int64_t, const float*, const float*, float*);
 template void SoftplusGrad(Parallel&, int64_t, const Bfloat16*, const Bfloat16*, Bfloat16*);
+template void SoftplusGrad(Parallel&, int64_t, const Float16*, const Float16*, Float16*);
 template void SoftCap(Parallel&, int64_t, float, const float*, float*);
 template void SoftCap(Parallel&, int64_t, float, const Bfloat16*, Bfloat16*);
+template void SoftCap(Parallel&, int64_t, float, const Float16*, Float16*);
 template void SoftCapGrad(Parallel&, int64_t, float, const float*, const float*, float*);
 template void SoftCapGrad(Parallel&, int64_t, float, const Bfloat16*, const Bfloat16*, Bfloat16*);
+template void SoftCapGrad(Parallel&, int64_t, float, const Float16*, const Float16*, Float16*);
 template void Silu(Parallel&, int64_t, const float*, float*);
 template void Silu(Parallel&, int64_t, const Bfloat16*, Bfloat16*);
+template void Silu(Parallel&, int64_t, const Float16*, Float16*);
 template void SiluGrad(Parallel&, int64_t, const float*, const float*, float*);
 template void SiluGrad(Parallel&, int64_t, const Bfloat16*, const Bfloat16*, Bfloat16*);
+template void SiluGrad(Parallel&, int64_t, const Float16*, const Float16*, Float16*);
 template void Swiglu(Parallel&, int64_t, const float*, const float*, float*);
 template void Swiglu(Parallel&, int64_t, const Bfloat16*, const Bfloat16*, Bfloat16*);
+template void Swiglu(Parallel&, int64_t, const Float16*, const Float16*, Float16*);
 template void SwigluGrad(Parallel&, int64_t, const float*, const float*, const float*, float*,
                          float*);
 template void SwigluGrad(Parallel&, int64_t, const Bfloat16*, const Bfloat16*, const Bfloat16*,
                          Bfloat16*, Bfloat16*);
+template void SwigluGrad(Parallel&, int64_t, const Float16*, const Float16*, const Float16*,
+                         Float16*, Float16*);
 
 }  // namespace mgc::cpu

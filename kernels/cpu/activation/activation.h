@@ -1,6 +1,6 @@
 // Activations. Every result element depends on its own operands only, so that any split gives the
-// same bits. A result may be the same array as an operand. T is float or Bfloat16; arithmetic is
-// that of f32, rounded once where a result is written.
+// same bits. A result may be the same array as an operand. T is float, Bfloat16 or Float16;
+// arithmetic is that of f32, rounded once where a result is written.
 #ifndef MGC_KERNELS_CPU_ACTIVATION_ACTIVATION_H_
 #define MGC_KERNELS_CPU_ACTIVATION_ACTIVATION_H_
 

@@ -8,16 +8,18 @@
 namespace mgc::cpu {
 namespace {
 
-// The kernel of a function of one or two operands, for either element type.
-template <UnaryKernel<float> wide, UnaryKernel<Bfloat16> narrow>
+// The kernel of a function of one or two operands, for every element type.
+template <UnaryKernel<float> wide, UnaryKernel<Bfloat16> narrow, UnaryKernel<Float16> half>
 KernelOr MakeOf(const KernelSpec& spec) {
   if (AllAre(spec, DType::kF32)) return MakeUnary<float>(spec, wide);
-  return AllAre(spec, DType::kBF16) ? MakeUnary<Bfloat16>(spec, narrow) : NoKernel(spec);
+  if (AllAre(spec, DType::kBF16)) return MakeUnary<Bfloat16>(spec, narrow);
+  return AllAre(spec, DType::kF16) ? MakeUnary<Float16>(spec, half) : NoKernel(spec);
 }
-template <BinaryKernel<float> wide, BinaryKernel<Bfloat16> narrow>
+template <BinaryKernel<float> wide, BinaryKernel<Bfloat16> narrow, BinaryKernel<Float16> half>
 KernelOr MakeOf(const KernelSpec& spec) {
   if (AllAre(spec, DType::kF32)) return MakeBinary<float>(spec, wide);
-  return AllAre(spec, DType::kBF16) ? MakeBinary<Bfloat16>(spec, narrow) : NoKernel(spec);
+  if (AllAre(spec, DType::kBF16)) return MakeBinary<Bfloat16>(spec, narrow);
+  return AllAre(spec, DType::kF16) ? MakeBinary<Float16>(spec, half) : NoKernel(spec);
 }
 
 template <class T>
@@ -31,10 +33,11 @@ KernelOr MakeGateGradOf(const KernelSpec& spec, GateGradKernel<T> kernel) {
   });
 }
 
-template <GateGradKernel<float> wide, GateGradKernel<Bfloat16> narrow>
+template <GateGradKernel<float> wide, GateGradKernel<Bfloat16> narrow, GateGradKernel<Float16> half>
 KernelOr MakeGateGrad(const KernelSpec& spec) {
   if (AllAre(spec, DType::kF32)) return MakeGateGradOf<float>(spec, wide);
-  return AllAre(spec, DType::kBF16) ? MakeGateGradOf<Bfloat16>(spec, narrow) : NoKernel(spec);
+  if (AllAre(spec, DType::kBF16)) return MakeGateGradOf<Bfloat16>(spec, narrow);
+  return AllAre(spec, DType::kF16) ? MakeGateGradOf<Float16>(spec, half) : NoKernel(spec);
 }
 
 KernelOr MakeSoftCap(const KernelSpec& spec) {
@@ -86,20 +89,20 @@ absl::Span<const KernelEntry> ActivationKernels() {
   static constexpr KernelEntry kEntries[] = {
       {"bias_gelu", MakeBiasGelu},
       {"bias_gelu_grad", MakeBiasGeluGrad},
-      {"geglu", MakeOf<Geglu, Geglu>},
-      {"geglu_grad", MakeGateGrad<GegluGrad, GegluGrad>},
-      {"gelu", MakeOf<Gelu, Gelu>},
-      {"gelu_grad", MakeOf<GeluGrad, GeluGrad>},
-      {"gelu_erf", MakeOf<GeluErf, GeluErf>},
-      {"gelu_erf_grad", MakeOf<GeluErfGrad, GeluErfGrad>},
-      {"silu", MakeOf<Silu, Silu>},
-      {"silu_grad", MakeOf<SiluGrad, SiluGrad>},
+      {"geglu", MakeOf<Geglu, Geglu, Geglu>},
+      {"geglu_grad", MakeGateGrad<GegluGrad, GegluGrad, GegluGrad>},
+      {"gelu", MakeOf<Gelu, Gelu, Gelu>},
+      {"gelu_grad", MakeOf<GeluGrad, GeluGrad, GeluGrad>},
+      {"gelu_erf", MakeOf<GeluErf, GeluErf, GeluErf>},
+      {"gelu_erf_grad", MakeOf<GeluErfGrad, GeluErfGrad, GeluErfGrad>},
+      {"silu", MakeOf<Silu, Silu, Silu>},
+      {"silu_grad", MakeOf<SiluGrad, SiluGrad, SiluGrad>},
       {"soft_cap", MakeSoftCap},
       {"soft_cap_grad", MakeSoftCapGrad},
-      {"softplus", MakeOf<Softplus, Softplus>},
-      {"softplus_grad", MakeOf<SoftplusGrad, SoftplusGrad>},
-      {"swiglu", MakeOf<Swiglu, Swiglu>},
-      {"swiglu_grad", MakeGateGrad<SwigluGrad, SwigluGrad>},
+      {"softplus", MakeOf<Softplus, Softplus, Softplus>},
+      {"softplus_grad", MakeOf<SoftplusGrad, SoftplusGrad, SoftplusGrad>},
+      {"swiglu", MakeOf<Swiglu, Swiglu, Swiglu>},
+      {"swiglu_grad", MakeGateGrad<SwigluGrad, SwigluGrad, SwigluGrad>},
   };
   return kEntries;
 }

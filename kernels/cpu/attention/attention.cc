@@ -65,5 +65,8 @@ template void Attention(Parallel&, const AttentionShape&, const AttentionDropout
 template void Attention(Parallel&, const AttentionShape&, const AttentionDropout&,
                         const AttentionPositions&, const Bfloat16*, const Bfloat16*,
                         const Bfloat16*, Bfloat16*, float*, float*);
+template void Attention(Parallel&, const AttentionShape&, const AttentionDropout&,
+                        const AttentionPositions&, const Float16*, const Float16*, const Float16*,
+                        Float16*, float*, float*);
 
 }  // namespace mgc::cpu

@@ -6,7 +6,8 @@
 //
 // bf16: arithmetic is that of f32, and results are rounded once. With AVX512_BF16 products of two
 // operands are taken in pairs (kernels/cpu/matmul/gemm.h), and so are those of probabilities with
-// v, which are rounded for it; gradients multiply unrounded ones.
+// v, which are rounded for it; gradients multiply unrounded ones. f16 is as bf16 without that
+// instruction.
 #ifndef MGC_KERNELS_CPU_ATTENTION_ATTENTION_H_
 #define MGC_KERNELS_CPU_ATTENTION_ATTENTION_H_
 
@@ -63,7 +64,7 @@ int64_t AttentionGradWorkspaceFloats(const AttentionShape& shape, int width);
 int64_t NarrowAttentionGradWorkspaceFloats(const AttentionShape& shape, int width);
 
 // o = dropout(softmax(scale · q·kᵀ)) · v over the visible keys; lse = log of the sum of exp(scale ·
-// q·k). The cap, if any, is on scale · q·k. T is float or Bfloat16.
+// q·k). The cap, if any, is on scale · q·k. T is float, Bfloat16 or Float16.
 template <class T>
 void Attention(Parallel& parallel, const AttentionShape& shape, const AttentionDropout& dropout,
                const AttentionPositions& positions, const T* q, const T* k, const T* v, T* o,

@@ -72,7 +72,7 @@ class HeadGradients {
   }
 
  private:
-  void Round(int64_t rows, const float* sums, int64_t stride, Bfloat16* to) const {
+  void Round(int64_t rows, const float* sums, int64_t stride, T* to) const {
     MGC_SIMD_CALL(RoundRows, rows, s_.dim, stride, sums, to);
   }
 
@@ -135,5 +135,9 @@ template void AttentionGrad(Parallel&, const AttentionShape&, const AttentionDro
                             const AttentionPositions&, const Bfloat16*, const Bfloat16*,
                             const Bfloat16*, const Bfloat16*, const Bfloat16*, const float*,
                             Bfloat16*, Bfloat16*, Bfloat16*, float*);
+template void AttentionGrad(Parallel&, const AttentionShape&, const AttentionDropout&,
+                            const AttentionPositions&, const Float16*, const Float16*,
+                            const Float16*, const Float16*, const Float16*, const float*, Float16*,
+                            Float16*, Float16*, float*);
 
 }  // namespace mgc::cpu

@@ -5,6 +5,7 @@
 #include "graph/base/random.h"
 #include "graph/types/bfloat16.h"
 #include "gtest/gtest.h"
+#include "kernels/cpu/simd/elements.h"
 #include "kernels/cpu/test_util.h"
 
 namespace mgc::cpu {
@@ -188,27 +189,32 @@ TEST(Attention, Sizes) {
   Check(Make(2, 200, 200, 2, 2, 64, 0));
 }
 
-std::vector<Bfloat16> Rounded(const std::vector<float>& x) {
-  std::vector<Bfloat16> rounded;
-  for (const float v : x) rounded.push_back(ToBfloat16(v));
+template <class T>
+std::vector<T> Rounded(const std::vector<float>& x) {
+  std::vector<T> rounded(x.size());
+  for (size_t i = 0; i < x.size(); ++i) Put(x[i], &rounded[i]);
   return rounded;
 }
 
-std::vector<float> Widened(const std::vector<Bfloat16>& x) {
+template <class T>
+std::vector<float> Widened(const std::vector<T>& x) {
   std::vector<float> wide;
-  for (const Bfloat16 v : x) wide.push_back(ToFloat(v));
+  wide.reserve(x.size());
+  for (const T v : x) wide.push_back(ToFloat(v));
   return wide;
 }
 
-// The same in bf16. Some results are rounded again on the way: probabilities, and o for backward.
-void CheckNarrow(Case c) {
-  const std::vector<Bfloat16> q = Rounded(c.q), k = Rounded(c.k), v = Rounded(c.v),
-                              d_o = Rounded(c.d_o);
+// The same of elements of T, whose last place is worth `unit` of 1. Some results are rounded again
+// on the way: probabilities, and o for backward.
+template <class T>
+void CheckNarrow(Case c, double unit) {
+  const std::vector<T> q = Rounded<T>(c.q), k = Rounded<T>(c.k), v = Rounded<T>(c.v),
+                       d_o = Rounded<T>(c.d_o);
   c.q = Widened(q);
   c.k = Widened(k);
   c.v = Widened(v);
   c.d_o = Widened(d_o);
-  std::vector<Bfloat16> o(q.size()), d_q(q.size()), d_k(k.size()), d_v(k.size());
+  std::vector<T> o(q.size()), d_q(q.size()), d_k(k.size()), d_v(k.size());
   std::vector<float> lse(static_cast<size_t>(c.rows()));
   SerialParallel serial;
   Guarded work(AttentionWorkspaceFloats(c.shape, 1));
@@ -220,20 +226,27 @@ void CheckNarrow(Case c) {
                 o.data(), lse.data(), d_q.data(), d_k.data(), d_v.data(), grad_work.data());
   grad_work.Take();
   const Result expected = Naive(c);
-  constexpr double kRounding = 1.0 / 256;  // half of the last place
-  ExpectClose(Widened(o), expected.o, 2 * kRounding);
-  ExpectClose(Widened(d_q), expected.d_q, 4 * kRounding);
-  ExpectClose(Widened(d_k), expected.d_k, 4 * kRounding);
-  ExpectClose(Widened(d_v), expected.d_v, 2 * kRounding);
+  ExpectClose(Widened(o), expected.o, unit);
+  ExpectClose(Widened(d_q), expected.d_q, 2 * unit);
+  ExpectClose(Widened(d_k), expected.d_k, 2 * unit);
+  ExpectClose(Widened(d_v), expected.d_v, unit);
 }
 
 // Sizes that leave half a pair at the end of a row, of a tile and of all keys.
 TEST(Attention, PairsOfBf16) {
-  CheckNarrow(Make(1, 1, 1, 1, 1, 1, 0));
-  CheckNarrow(Make(2, 49, 49, 2, 1, 17, 0));
-  CheckNarrow(Make(1, 97, 97, 1, 1, 33, 0.1));
-  CheckNarrow(Make(1, 60, 231, 2, 2, 16, 0));
-  CheckNarrow(Make(1, 200, 200, 2, 2, 64, 0.1));
+  CheckNarrow<Bfloat16>(Make(1, 1, 1, 1, 1, 1, 0), 0x1p-7);
+  CheckNarrow<Bfloat16>(Make(2, 49, 49, 2, 1, 17, 0), 0x1p-7);
+  CheckNarrow<Bfloat16>(Make(1, 97, 97, 1, 1, 33, 0.1), 0x1p-7);
+  CheckNarrow<Bfloat16>(Make(1, 60, 231, 2, 2, 16, 0), 0x1p-7);
+  CheckNarrow<Bfloat16>(Make(1, 200, 200, 2, 2, 64, 0.1), 0x1p-7);
+}
+
+TEST(Attention, ElementsOfF16) {
+  CheckNarrow<Float16>(Make(1, 1, 1, 1, 1, 1, 0), 0x1p-10);
+  CheckNarrow<Float16>(Make(2, 49, 49, 2, 1, 17, 0), 0x1p-10);
+  CheckNarrow<Float16>(Make(1, 97, 97, 1, 1, 33, 0.1), 0x1p-10);
+  CheckNarrow<Float16>(Make(1, 60, 231, 2, 2, 16, 0), 0x1p-10);
+  CheckNarrow<Float16>(Make(1, 200, 200, 2, 2, 64, 0.1), 0x1p-10);
 }
 
 TEST(Attention, FewerQueriesThanKeys) {
@@ -285,7 +298,7 @@ TEST(Attention, Windows) {
 // Tiles outside of the window are skipped; what they hold is not even read into a product.
 TEST(Attention, NothingComesFromBeyondTheWindow) {
   Case c = Windowed(Make(1, 400, 400, 1, 1, 8, 0), 10);
-  for (size_t i = 0; i < 96 * 8; ++i) c.k[i] = c.v[i] = std::nanf("");
+  for (size_t i = 0; i < size_t{96} * 8; ++i) c.k[i] = c.v[i] = std::nanf("");
   SerialParallel serial;
   const std::vector<float> forward = Forward(serial, c);
   for (int64_t i = 192; i < 400; ++i) EXPECT_FALSE(std::isnan(forward[static_cast<size_t>(i * 8)]));

@@ -109,13 +109,19 @@ void SquareRoot(Parallel& parallel, int64_t n, const float* x, float* y) {
 
 template void Add(Parallel&, int64_t, absl::Span<const Addend<float>>, float*);
 template void Add(Parallel&, int64_t, absl::Span<const Addend<Bfloat16>>, Bfloat16*);
+template void Add(Parallel&, int64_t, absl::Span<const Addend<Float16>>, Float16*);
 template void Subtract(Parallel&, int64_t, const float*, const float*, float*);
 template void Subtract(Parallel&, int64_t, const Bfloat16*, const Bfloat16*, Bfloat16*);
+template void Subtract(Parallel&, int64_t, const Float16*, const Float16*, Float16*);
 template void Multiply(Parallel&, int64_t, const float*, int64_t, const float*, float*);
 template void Multiply(Parallel&, int64_t, const Bfloat16*, int64_t, const Bfloat16*, Bfloat16*);
+template void Multiply(Parallel&, int64_t, const Float16*, int64_t, const Float16*, Float16*);
 template void Scale(Parallel&, int64_t, float, const float*, float*);
 template void Scale(Parallel&, int64_t, float, const Bfloat16*, Bfloat16*);
+template void Scale(Parallel&, int64_t, float, const Float16*, Float16*);
 template void Cast(Parallel&, int64_t, const float*, Bfloat16*);
+template void Cast(Parallel&, int64_t, const float*, Float16*);
 template void Cast(Parallel&, int64_t, const Bfloat16*, float*);
+template void Cast(Parallel&, int64_t, const Float16*, float*);
 
 }  // namespace mgc::cpu

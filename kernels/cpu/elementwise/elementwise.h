@@ -10,7 +10,8 @@
 
 namespace mgc::cpu {
 
-// T is float or Bfloat16; arithmetic is that of f32, rounded once where a result is written.
+// T is float, Bfloat16 or Float16; arithmetic is that of f32, rounded once where a result is
+// written.
 
 // y[i] = ((x0[i] + x1[i]) + x2[i]) + ..., at least one operand. The first has n elements; another
 // may be shorter when its size divides n: it then repeats, as a bias does over rows.

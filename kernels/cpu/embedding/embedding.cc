@@ -59,5 +59,7 @@ template void LookupGrad(Parallel&, const TableShape&, int64_t, const int64_t*, 
                          float*);
 template void LookupGrad(Parallel&, const TableShape&, int64_t, const int64_t*, const Bfloat16*,
                          bool, float*);
+template void LookupGrad(Parallel&, const TableShape&, int64_t, const int64_t*, const Float16*,
+                         bool, float*);
 
 }  // namespace mgc::cpu

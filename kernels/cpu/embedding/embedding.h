@@ -23,7 +23,7 @@ void Lookup(Parallel& parallel, const TableShape& shape, const float* table, int
             const int64_t* ids, float* y);
 
 // dtable[ids[i] - offset] += dy[i] for i ascending; other ids do nothing. dtable is zeroed first
-// unless `accumulate`. T is float or Bfloat16.
+// unless `accumulate`. T is float, Bfloat16 or Float16.
 template <class T>
 void LookupGrad(Parallel& parallel, const TableShape& shape, int64_t n, const int64_t* ids,
                 const T* dy, bool accumulate, float* dtable);

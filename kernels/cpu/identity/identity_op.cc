@@ -37,25 +37,27 @@ KernelOr MakeCastFrom(const KernelSpec& spec) {
       for (int64_t i = 0; i < n; ++i) Out<To>(run, 0)[i] = static_cast<To>(In<From>(run, 0)[i]);
     });
   };
-  return spec.output_types[0].dtype == DType::kF64 ? plain(double()) : plain(float());
+  if (spec.output_types[0].dtype == DType::kF64) return plain(double());
+  return plain(float());
 }
 
-// Between f32 and bf16 for tensors; what has to do with f64 is a scalar or two.
+template <class From, class To>
+KernelOr MakeCastOf(const KernelSpec& spec) {
+  return MakeKernel(spec, [n = OutSize(spec, 0)](const KernelRun& run, Parallel& parallel) {
+    Cast(parallel, n, In<From>(run, 0), Out<To>(run, 0));
+  });
+}
+
+// Between f32 and narrower types for tensors; what has to do with f64 is a scalar or two.
 KernelOr MakeCast(const KernelSpec& spec) {
   const DType from = spec.input_types[0].dtype;
   const DType to = spec.output_types[0].dtype;
   if (from == to) return MakeCopy(spec);
-  const int64_t n = OutSize(spec, 0);
-  if (from == DType::kF32 && to == DType::kBF16) {
-    return MakeKernel(spec, [n](const KernelRun& run, Parallel& parallel) {
-      Cast(parallel, n, In<float>(run, 0), Out<Bfloat16>(run, 0));
-    });
-  }
-  if (from == DType::kBF16 && to == DType::kF32) {
-    return MakeKernel(spec, [n](const KernelRun& run, Parallel& parallel) {
-      Cast(parallel, n, In<Bfloat16>(run, 0), Out<float>(run, 0));
-    });
-  }
+  const bool widens = to == DType::kF32, rounds = from == DType::kF32;
+  if (rounds && to == DType::kBF16) return MakeCastOf<float, Bfloat16>(spec);
+  if (rounds && to == DType::kF16) return MakeCastOf<float, Float16>(spec);
+  if (widens && from == DType::kBF16) return MakeCastOf<Bfloat16, float>(spec);
+  if (widens && from == DType::kF16) return MakeCastOf<Float16, float>(spec);
   if (from == DType::kF64 && to == DType::kF32) return MakeCastFrom<double>(spec);
   if (from == DType::kF32 && to == DType::kF64) return MakeCastFrom<float>(spec);
   return NoKernel(spec);

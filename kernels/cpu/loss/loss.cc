@@ -106,17 +106,24 @@ void CrossEntropyGrad(Parallel& parallel, const LogitsShape& shape, const T* log
 
 template void ExpSum(Parallel&, const LogitsShape&, const float*, const float*, float*);
 template void ExpSum(Parallel&, const LogitsShape&, const Bfloat16*, const float*, float*);
+template void ExpSum(Parallel&, const LogitsShape&, const Float16*, const float*, float*);
 template void ExpSumGrad(Parallel&, const LogitsShape&, const float*, const float*, const float*,
                          float*);
 template void ExpSumGrad(Parallel&, const LogitsShape&, const Bfloat16*, const float*, const float*,
                          Bfloat16*);
+template void ExpSumGrad(Parallel&, const LogitsShape&, const Float16*, const float*, const float*,
+                         Float16*);
 template void Pick(Parallel&, const LogitsShape&, const float*, const int64_t*, float*);
 template void Pick(Parallel&, const LogitsShape&, const Bfloat16*, const int64_t*, float*);
+template void Pick(Parallel&, const LogitsShape&, const Float16*, const int64_t*, float*);
 template void PickGrad(Parallel&, const LogitsShape&, const int64_t*, const float*, float*);
 template void PickGrad(Parallel&, const LogitsShape&, const int64_t*, const float*, Bfloat16*);
+template void PickGrad(Parallel&, const LogitsShape&, const int64_t*, const float*, Float16*);
 template void CrossEntropyGrad(Parallel&, const LogitsShape&, const float*, const float*,
                                const float*, const int64_t*, const float*, float*);
 template void CrossEntropyGrad(Parallel&, const LogitsShape&, const Bfloat16*, const float*,
                                const float*, const int64_t*, const float*, Bfloat16*);
+template void CrossEntropyGrad(Parallel&, const LogitsShape&, const Float16*, const float*,
+                               const float*, const int64_t*, const float*, Float16*);
 
 }  // namespace mgc::cpu

@@ -1,7 +1,7 @@
 // The pieces of a vocabulary-parallel cross-entropy over local logits [rows, cols], of which the
 // first `valid` columns are real: the others never contribute and get zero gradients. With m the
 // maximum and z the sum of exp(l - m) over the whole vocabulary, the loss of a row is m + log z -
-// l[target]. Logits are of T, float or Bfloat16; all else is of f32.
+// l[target]. Logits are of T (float, Bfloat16 or Float16); all else is of f32.
 #ifndef MGC_KERNELS_CPU_LOSS_LOSS_H_
 #define MGC_KERNELS_CPU_LOSS_LOSS_H_
 

@@ -21,7 +21,7 @@ constexpr int64_t kBlockRows =
     240;  // rows of A packed by one task: about half of a second-level cache
 constexpr int64_t kBlockCols = 3072;  // columns of B packed at a time, shared by all tasks
 constexpr int64_t kSumRows =
-    1024;  // rows and columns of a bf16 C whose f32 sums are kept at a time
+    1024;  // rows and columns of a narrow C whose f32 sums are kept at a time
 constexpr int64_t kSumCols = 1536;
 constexpr int64_t kLargestMicroRows = 12;
 constexpr int64_t kLargestMicroCols = 32;
@@ -41,11 +41,22 @@ struct Isa {
   void (*multiply)(const PackedBlock&);
 };
 
-#define MGC_GEMM_ISA(level, source)                                                               \
-  {                                                                                               \
-    level::kMicroRows, level::kMicroCols, level::source::kPerWord,                                \
-        level::Pack<level::kMicroRows, level::source>,                                            \
-        level::Pack<level::kMicroCols, level::source>, level::MultiplyPacked<level::source::Word> \
+// The type of narrow results of products of T, where there are any.
+template <class T>
+struct NarrowOf {
+  using Type = T;
+};
+template <>
+struct NarrowOf<float> {
+  using Type = Bfloat16;
+};
+
+#define MGC_GEMM_ISA(level, source)                                                        \
+  {                                                                                        \
+    level::kMicroRows, level::kMicroCols, level::source::kPerWord,                         \
+        level::Pack<level::kMicroRows, level::source>,                                     \
+        level::Pack<level::kMicroCols, level::source>,                                     \
+        level::MultiplyPacked<level::source::Word, NarrowOf<level::source::Element>::Type> \
   }
 
 Isa<float> IsaOf([[maybe_unused]] SimdLevel level, const float*) {
@@ -59,10 +70,18 @@ Isa<float> IsaOf([[maybe_unused]] SimdLevel level, const float*) {
 Isa<Bfloat16> IsaOf([[maybe_unused]] SimdLevel level, const Bfloat16*) {
 #if MGC_SIMD_MULTIVERSION
   if (level >= SimdLevel::kAvx512Bf16) return MGC_GEMM_ISA(avx512_bf16, PairSource);
-  if (level >= SimdLevel::kAvx512) return MGC_GEMM_ISA(avx512, WidenedSource);
-  if (level >= SimdLevel::kAvx2) return MGC_GEMM_ISA(avx2, WidenedSource);
+  if (level >= SimdLevel::kAvx512) return MGC_GEMM_ISA(avx512, WidenedSource<Bfloat16>);
+  if (level >= SimdLevel::kAvx2) return MGC_GEMM_ISA(avx2, WidenedSource<Bfloat16>);
 #endif
-  return MGC_GEMM_ISA(baseline, WidenedSource);
+  return MGC_GEMM_ISA(baseline, WidenedSource<Bfloat16>);
+}
+
+Isa<Float16> IsaOf([[maybe_unused]] SimdLevel level, const Float16*) {
+#if MGC_SIMD_MULTIVERSION
+  if (level >= SimdLevel::kAvx512) return MGC_GEMM_ISA(avx512, WidenedSource<Float16>);
+  if (level >= SimdLevel::kAvx2) return MGC_GEMM_ISA(avx2, WidenedSource<Float16>);
+#endif
+  return MGC_GEMM_ISA(baseline, WidenedSource<Float16>);
 }
 
 // How the tasks of one block divide C.
@@ -90,11 +109,11 @@ struct Product {
   const T* a;
   const T* b;
   const float* bias;
-  float* c;          // null where C is bf16,
-  Bfloat16* narrow;  // else this is null
+  float* c;                            // null where C is narrow,
+  typename NarrowOf<T>::Type* narrow;  // else this is null
   float* packed_b;
   float* packed_a;  // one block a slot
-  float* sums;      // of one block of a bf16 C
+  float* sums;      // of one block of a narrow C
 
   int64_t depth() const { return kDepth * isa.per_word; }
   // Whether sums over parts of k are kept apart from C.
@@ -220,8 +239,8 @@ PanelWords PanelWordsOf(int64_t m, int64_t n, int64_t k) {
 // One of `c` and `narrow` is null.
 template <class T>
 void MultiplyBatch(Parallel& parallel, const GemmShape& shape, const T* a, const T* b,
-                   const float* bias, float* c, Bfloat16* narrow, float* workspace,
-                   SimdLevel level) {
+                   const float* bias, float* c, typename NarrowOf<T>::Type* narrow,
+                   float* workspace, SimdLevel level) {
   assert(level <= BestSimdLevel());
   if (shape.m == 0 || shape.n == 0) return;
   if (shape.c.col != 1) {
@@ -269,6 +288,17 @@ void Gemm(Parallel& parallel, const GemmShape& shape, const Bfloat16* a, const B
 
 void Gemm(Parallel& parallel, const GemmShape& shape, const Bfloat16* a, const Bfloat16* b,
           const float* bias, Bfloat16* c, float* workspace, SimdLevel level) {
+  assert(!shape.accumulate);
+  MultiplyBatch(parallel, shape, a, b, bias, nullptr, c, workspace, level);
+}
+
+void Gemm(Parallel& parallel, const GemmShape& shape, const Float16* a, const Float16* b,
+          const float* bias, float* c, float* workspace, SimdLevel level) {
+  MultiplyBatch(parallel, shape, a, b, bias, c, nullptr, workspace, level);
+}
+
+void Gemm(Parallel& parallel, const GemmShape& shape, const Float16* a, const Float16* b,
+          const float* bias, Float16* c, float* workspace, SimdLevel level) {
   assert(!shape.accumulate);
   MultiplyBatch(parallel, shape, a, b, bias, nullptr, c, workspace, level);
 }

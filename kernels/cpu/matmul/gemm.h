@@ -1,5 +1,6 @@
 // Matrix products: C = A·B, C += A·B, optionally with a bias, for any strides, so that transposed
-// operands, slices and heads need no copy. A, B and C are f32, or A and B are bf16 and C is either.
+// operands, slices and heads need no copy. A, B and C are f32, or A and B are of one narrower type
+// and C of it or f32.
 //
 // The product is our own packed kernel (the block structure of Goto and van de Geijn, "Anatomy of
 // High-Performance Matrix Multiplication", 2008). docs/decisions/0020-own-products.md and
@@ -17,12 +18,15 @@
 // instruction vdpbf16ps adds k + 1 before k of every even k, each product fused with its addition
 // and rounded to nearest even, in blocks of 1024; denormals of A, B and the sums of a block count
 // as zero. Without it elements are widened to f32 and multiplied as f32 is, denormals included.
+//
+// f16: as bf16 is without that instruction.
 #ifndef MGC_KERNELS_CPU_MATMUL_GEMM_H_
 #define MGC_KERNELS_CPU_MATMUL_GEMM_H_
 
 #include <cstdint>
 
 #include "graph/types/bfloat16.h"
+#include "graph/types/float16.h"
 #include "kernels/cpu/simd/simd.h"
 #include "kernels/parallel.h"
 
@@ -54,7 +58,7 @@ GemmStrides TransposedStrides(int64_t rows, int64_t cols);
 // Floats of workspace that Gemm needs with `width` threads; the same or less for smaller m, n, k or
 // width.
 int64_t GemmWorkspaceFloats(int64_t m, int64_t n, int64_t k, int width);
-// The same where C is bf16: more, for sums over more of k than one block holds.
+// The same where C is narrower than f32: more, for sums over more of k than one block holds.
 int64_t NarrowGemmWorkspaceFloats(int64_t m, int64_t n, int64_t k, int width);
 
 // `bias` is null or [n], added to every row. `workspace` holds as many floats as said above, is
@@ -66,6 +70,10 @@ void Gemm(Parallel& parallel, const GemmShape& shape, const Bfloat16* a, const B
           const float* bias, float* c, float* workspace, SimdLevel level = BestSimdLevel());
 void Gemm(Parallel& parallel, const GemmShape& shape, const Bfloat16* a, const Bfloat16* b,
           const float* bias, Bfloat16* c, float* workspace, SimdLevel level = BestSimdLevel());
+void Gemm(Parallel& parallel, const GemmShape& shape, const Float16* a, const Float16* b,
+          const float* bias, float* c, float* workspace, SimdLevel level = BestSimdLevel());
+void Gemm(Parallel& parallel, const GemmShape& shape, const Float16* a, const Float16* b,
+          const float* bias, Float16* c, float* workspace, SimdLevel level = BestSimdLevel());
 
 }  // namespace mgc::cpu
 

@@ -16,7 +16,8 @@ template <class Types>
 class GemmTest : public ::testing::Test {};
 
 using AllTypes = ::testing::Types<ProductTypes<float, float>, ProductTypes<Bfloat16, float>,
-                                  ProductTypes<Bfloat16, Bfloat16>>;
+                                  ProductTypes<Bfloat16, Bfloat16>, ProductTypes<Float16, float>,
+                                  ProductTypes<Float16, Float16>>;
 TYPED_TEST_SUITE(GemmTest, AllTypes);
 
 // Relative to the largest element of a product of f32 numbers in [-1, 1).

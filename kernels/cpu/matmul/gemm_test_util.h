@@ -18,7 +18,7 @@ template <class In_, class Out_>
 struct ProductTypes {
   using In = In_;
   using Out = Out_;
-  static constexpr bool kNarrow = std::is_same_v<Out, Bfloat16>;
+  static constexpr bool kNarrow = !std::is_same_v<Out, float>;
 };
 
 // Every level that this machine can run, not only the best.
@@ -32,6 +32,9 @@ inline std::vector<SimdLevel> Levels() {
 
 inline float Wide(float x) { return x; }
 inline float Wide(Bfloat16 x) { return ToFloat(x); }
+inline float Wide(Float16 x) { return ToFloat(x); }
+inline void Round(float x, Bfloat16* y) { *y = ToBfloat16(x); }
+inline void Round(float x, Float16* y) { *y = ToFloat16(x); }
 
 template <class T>
 std::vector<float> AllWide(const std::vector<T>& all) {
@@ -46,9 +49,8 @@ std::vector<T> AllOf(const std::vector<float>& all) {
   if constexpr (std::is_same_v<T, float>) {
     return all;
   } else {
-    std::vector<T> narrow;
-    narrow.reserve(all.size());
-    for (float x : all) narrow.push_back(ToBfloat16(x));
+    std::vector<T> narrow(all.size());
+    for (size_t i = 0; i < all.size(); ++i) Round(all[i], &narrow[i]);
     return narrow;
   }
 }

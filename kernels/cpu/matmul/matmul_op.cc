@@ -128,8 +128,8 @@ int64_t FloatBytes(int64_t floats) { return static_cast<int64_t>(sizeof(float)) 
 // Of a product with results of C.
 template <class C>
 int64_t ProductWorkspaceFloats(const GemmShape& s, int width) {
-  return (std::is_same_v<C, Bfloat16> ? NarrowGemmWorkspaceFloats : GemmWorkspaceFloats)(
-      s.m, s.n, s.k, width);
+  return (!std::is_same_v<C, float> ? NarrowGemmWorkspaceFloats : GemmWorkspaceFloats)(s.m, s.n,
+                                                                                       s.k, width);
 }
 
 // Runs the loops from `level` on around the product. `bias` is null, or added by every product.
@@ -150,7 +150,7 @@ void RunLoops(Parallel& parallel, const Product& p, size_t level, bool later_sum
   }
 }
 
-// Products of T with results of C in f32 or bf16, result 0 of operands `first` and the next.
+// Products of T with results of C, f32 or T, result 0 of operands `first` and the next.
 template <class T, class C>
 std::unique_ptr<Kernel> MakeProduct(const KernelSpec& spec, const Product& p, int first) {
   const GemmShape s = p.shape;
@@ -166,16 +166,22 @@ std::unique_ptr<Kernel> MakeProduct(const KernelSpec& spec, const Product& p, in
       [s](int width) { return FloatBytes(ProductWorkspaceFloats<C>(s, width)); });
 }
 
+// Products of T, which is narrower than f32.
+template <class T>
+KernelOr MakeNarrowProduct(const KernelSpec& spec, const Product& p) {
+  const DType from = spec.input_types[0].dtype, to = spec.output_types[0].dtype;
+  if (to == DType::kF32) return MakeProduct<T, float>(spec, p, 0);
+  // A sum over several loops would be rounded after each.
+  if (to == from && p.first_summed == p.around.size()) return MakeProduct<T, T>(spec, p, 0);
+  return NoKernel(spec);
+}
+
 KernelOr MakeMatmul(const KernelSpec& spec) {
   const DType from = spec.input_types[0].dtype, to = spec.output_types[0].dtype;
   const Product p = ProductOf(spec, 0, false);
   if (from == DType::kF32 && to == from) return MakeProduct<float, float>(spec, p, 0);
-  if (from == DType::kBF16 && to == DType::kF32) return MakeProduct<Bfloat16, float>(spec, p, 0);
-  // A sum over several loops would be rounded after each.
-  const bool once = p.first_summed == p.around.size();
-  if (from == DType::kBF16 && to == from && once) {
-    return MakeProduct<Bfloat16, Bfloat16>(spec, p, 0);
-  }
+  if (from == DType::kBF16) return MakeNarrowProduct<Bfloat16>(spec, p);
+  if (from == DType::kF16) return MakeNarrowProduct<Float16>(spec, p);
   return NoKernel(spec);
 }
 
@@ -209,7 +215,7 @@ KernelOr MakeMatmulBias(const KernelSpec& spec) {
   const Product p = ProductOf(spec, 0, false);
   return ForElements(spec, [&](auto zero) -> KernelOr {
     using T = decltype(zero);
-    const bool rounds_often = std::is_same_v<T, Bfloat16> && p.first_summed != p.around.size();
+    const bool rounds_often = !std::is_same_v<T, float> && p.first_summed != p.around.size();
     if (rounds_often) return NoKernel(spec);
     return MakeProductWithBias<T>(spec, p);
   });
@@ -221,6 +227,7 @@ KernelOr MakeMatmulAccumulate(const KernelSpec& spec) {
   const Product p = ProductOf(spec, 1, true);
   if (from == DType::kF32) return MakeProduct<float, float>(spec, p, 1);
   if (from == DType::kBF16) return MakeProduct<Bfloat16, float>(spec, p, 1);
+  if (from == DType::kF16) return MakeProduct<Float16, float>(spec, p, 1);
   return NoKernel(spec);
 }
 

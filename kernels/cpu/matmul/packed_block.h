@@ -5,8 +5,6 @@
 
 #include <cstdint>
 
-#include "graph/types/bfloat16.h"
-
 namespace mgc::cpu {
 
 // C[rows, cols] = A·B over `depth` words of packed panels (kernels/cpu/simd/panels.inc).
@@ -20,7 +18,7 @@ struct PackedBlock {
   int64_t stride = 0;           // between rows of C
   bool accumulate = false;      // C += A·B
   const float* bias = nullptr;  // [cols] or null
-  Bfloat16* narrow = nullptr;   // not null: the result goes here, rounded, and C is only read
+  void* narrow = nullptr;       // not null: the result goes here, rounded, and C is only read
   int64_t narrow_stride = 0;
 };
 

@@ -56,6 +56,7 @@ KernelOr MakeTranspose(const KernelSpec& spec) {
     case DType::kI64:
       return MakeTransposeOf<uint64_t>(spec);
     case DType::kBF16:
+    case DType::kF16:
       return MakeTransposeOf<uint16_t>(spec);
   }
   return NoKernel(spec);

@@ -78,25 +78,37 @@ template void LayerNorm(Parallel&, int64_t, int64_t, float, const float*, const 
                         const float*, float*, float*, float*);
 template void LayerNorm(Parallel&, int64_t, int64_t, float, const Bfloat16*, const float*,
                         const float*, Bfloat16*, float*, float*);
+template void LayerNorm(Parallel&, int64_t, int64_t, float, const Float16*, const float*,
+                        const float*, Float16*, float*, float*);
 template void LayerNormGrad(Parallel&, int64_t, int64_t, const float*, const float*, const float*,
                             const float*, const float*, float*);
 template void LayerNormGrad(Parallel&, int64_t, int64_t, const Bfloat16*, const Bfloat16*,
                             const float*, const float*, const float*, Bfloat16*);
+template void LayerNormGrad(Parallel&, int64_t, int64_t, const Float16*, const Float16*,
+                            const float*, const float*, const float*, Float16*);
 template void LayerNormParamGrad(Parallel&, int64_t, int64_t, const float*, const float*,
                                  const float*, const float*, bool, float*, float*);
 template void LayerNormParamGrad(Parallel&, int64_t, int64_t, const Bfloat16*, const Bfloat16*,
+                                 const float*, const float*, bool, float*, float*);
+template void LayerNormParamGrad(Parallel&, int64_t, int64_t, const Float16*, const Float16*,
                                  const float*, const float*, bool, float*, float*);
 template void RmsNorm(Parallel&, int64_t, int64_t, float, const float*, const float*, float*,
                       float*);
 template void RmsNorm(Parallel&, int64_t, int64_t, float, const Bfloat16*, const float*, Bfloat16*,
                       float*);
+template void RmsNorm(Parallel&, int64_t, int64_t, float, const Float16*, const float*, Float16*,
+                      float*);
 template void RmsNormGrad(Parallel&, int64_t, int64_t, const float*, const float*, const float*,
                           const float*, float*);
 template void RmsNormGrad(Parallel&, int64_t, int64_t, const Bfloat16*, const Bfloat16*,
                           const float*, const float*, Bfloat16*);
+template void RmsNormGrad(Parallel&, int64_t, int64_t, const Float16*, const Float16*, const float*,
+                          const float*, Float16*);
 template void RmsNormParamGrad(Parallel&, int64_t, int64_t, const float*, const float*,
                                const float*, bool, float*);
 template void RmsNormParamGrad(Parallel&, int64_t, int64_t, const Bfloat16*, const Bfloat16*,
+                               const float*, bool, float*);
+template void RmsNormParamGrad(Parallel&, int64_t, int64_t, const Float16*, const Float16*,
                                const float*, bool, float*);
 
 }  // namespace mgc::cpu

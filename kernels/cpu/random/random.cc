@@ -102,5 +102,7 @@ template void Dropout(Parallel&, const RandomStream&, const IndexGrid&, double, 
                       float*);
 template void Dropout(Parallel&, const RandomStream&, const IndexGrid&, double, const Bfloat16*,
                       Bfloat16*);
+template void Dropout(Parallel&, const RandomStream&, const IndexGrid&, double, const Float16*,
+                      Float16*);
 
 }  // namespace mgc::cpu

@@ -43,7 +43,7 @@ void FillNormal(Parallel& parallel, const RandomStream& stream, const IndexGrid&
                 float* out);
 
 // y = x / (1 - p) where the element is kept, else 0 (also where x is not finite). It is its own
-// gradient. `y` may be `x`. T is float or Bfloat16.
+// gradient. `y` may be `x`. T is float, Bfloat16 or Float16.
 template <class T>
 void Dropout(Parallel& parallel, const RandomStream& stream, const IndexGrid& grid, double p,
              const T* x, T* y);

@@ -79,6 +79,7 @@ void SumMiddle(Parallel& parallel, int64_t outer, int64_t reduced, int64_t inner
 
 template void SumMiddle(Parallel&, int64_t, int64_t, int64_t, const float*, bool, float*);
 template void SumMiddle(Parallel&, int64_t, int64_t, int64_t, const Bfloat16*, bool, float*);
+template void SumMiddle(Parallel&, int64_t, int64_t, int64_t, const Float16*, bool, float*);
 
 template <class T, class Result>
 void RowMax(Parallel& parallel, int64_t rows, int64_t cols, int64_t valid, const T* x, Result* y) {
@@ -90,6 +91,8 @@ void RowMax(Parallel& parallel, int64_t rows, int64_t cols, int64_t valid, const
 
 template void RowMax(Parallel&, int64_t, int64_t, int64_t, const float*, float*);
 template void RowMax(Parallel&, int64_t, int64_t, int64_t, const Bfloat16*, Bfloat16*);
+template void RowMax(Parallel&, int64_t, int64_t, int64_t, const Float16*, Float16*);
 template void RowMax(Parallel&, int64_t, int64_t, int64_t, const Bfloat16*, float*);
+template void RowMax(Parallel&, int64_t, int64_t, int64_t, const Float16*, float*);
 
 }  // namespace mgc::cpu

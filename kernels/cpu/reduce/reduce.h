@@ -19,7 +19,7 @@ double SumOfProducts(Parallel& parallel, int64_t n, const float* x, const float*
                      double* workspace);
 
 // y[o, i] = sum over r of x[o, r, i], added to y if `accumulate`. With inner = 1 the last dim is
-// summed, with outer = 1 the rows are (a bias gradient). T is float or Bfloat16.
+// summed, with outer = 1 the rows are (a bias gradient). T is float, Bfloat16 or Float16.
 template <class T>
 void SumMiddle(Parallel& parallel, int64_t outer, int64_t reduced, int64_t inner, const T* x,
                bool accumulate, float* y);

@@ -68,9 +68,11 @@ bool IsOneRun(const KernelSpec& spec, int64_t* outer, int64_t* reduced, int64_t*
 double DoubleOf(double x) { return x; }
 double DoubleOf(float x) { return x; }
 double DoubleOf(Bfloat16 x) { return ToFloat(x); }
+double DoubleOf(Float16 x) { return ToFloat(x); }
 void PutDouble(double x, double* y) { *y = x; }
 void PutDouble(double x, float* y) { *y = static_cast<float>(x); }
 void PutDouble(double x, Bfloat16* y) { *y = ToBfloat16(static_cast<float>(x)); }
+void PutDouble(double x, Float16* y) { *y = ToFloat16(static_cast<float>(x)); }
 
 template <class From, class To>
 void Convert(From x, To* y) {
@@ -113,6 +115,8 @@ KernelOr MakeReduceSum(const KernelSpec& spec) {
   if (from == DType::kF32 && to == from) return MakeSumOf<float>(spec);
   if (from == DType::kBF16 && to == DType::kF32) return MakeSumOf<Bfloat16>(spec);
   if (from == DType::kBF16 && to == from) return MakeAnySum<Bfloat16, Bfloat16>(spec);
+  if (from == DType::kF16 && to == DType::kF32) return MakeSumOf<Float16>(spec);
+  if (from == DType::kF16 && to == from) return MakeAnySum<Float16, Float16>(spec);
   return NoKernel(spec);
 }
 
@@ -187,6 +191,8 @@ KernelOr MakeBroadcastFrom(const KernelSpec& spec) {
       return MakeBroadcastOf<From, double>(spec);
     case DType::kBF16:
       return MakeBroadcastOf<From, Bfloat16>(spec);
+    case DType::kF16:
+      return MakeBroadcastOf<From, Float16>(spec);
     case DType::kI64:
       break;
   }
@@ -201,6 +207,8 @@ KernelOr MakeBroadcast(const KernelSpec& spec) {
       return MakeBroadcastFrom<double>(spec);
     case DType::kBF16:
       return MakeBroadcastFrom<Bfloat16>(spec);
+    case DType::kF16:
+      return MakeBroadcastFrom<Float16>(spec);
     case DType::kI64:
       break;
   }

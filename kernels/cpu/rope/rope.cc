@@ -48,5 +48,7 @@ template void Rope(Parallel&, int64_t, int64_t, int64_t, int64_t, const float*, 
                    int64_t, const double*, bool, float*);
 template void Rope(Parallel&, int64_t, int64_t, int64_t, int64_t, const Bfloat16*, const int64_t*,
                    int64_t, const double*, bool, Bfloat16*);
+template void Rope(Parallel&, int64_t, int64_t, int64_t, int64_t, const Float16*, const int64_t*,
+                   int64_t, const double*, bool, Float16*);
 
 }  // namespace mgc::cpu

@@ -12,7 +12,8 @@ namespace mgc::cpu {
 
 // x, y: [tokens, heads, d], of which the first `rotated` elements turn, an even number, and the
 // others stay; token t stands at positions[t % positions_size]. `inverse` turns back, which is the
-// gradient. `y` may be `x`. T is float or Bfloat16. The angle and its reduction are in double.
+// gradient. `y` may be `x`. T is float, Bfloat16 or Float16. The angle and its reduction are in
+// double.
 template <class T>
 void Rope(Parallel& parallel, int64_t tokens, int64_t heads, int64_t d, int64_t rotated, const T* x,
           const int64_t* positions, int64_t positions_size, const double* frequency, bool inverse,

@@ -14,6 +14,7 @@
 
 #include "absl/strings/string_view.h"
 #include "graph/types/bfloat16.h"
+#include "graph/types/float16.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define MGC_SIMD_MULTIVERSION 1

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "graph/types/bfloat16.h"
+#include "graph/types/float16.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/test_util.h"
 
@@ -24,16 +25,19 @@ struct Level {
   void (*exp)(int64_t, const float*, float*);
   void (*sigmoid)(int64_t, const float*, float*);
   void (*round)(int64_t, const float*, Bfloat16*);
+  void (*round_to_half)(int64_t, const float*, Float16*);
+  void (*widen_half)(int64_t, const Float16*, float*);
   double (*log)(double);
   double (*cos_of_turns)(double);
   int micro_rows, micro_cols;
   void (*one_tile)(int, int, int64_t, const float*, const float*, float*, float*);
 };
 
-#define MGC_TEST_LEVEL(level)                                                            \
-  Level {                                                                                \
-#level, level::ExpArray, level::SigmoidArray, level::RoundArray, level::LogOfDouble, \
-        level::CosOfDouble, level::kMicroRows, level::kMicroCols, level::OneTile         \
+#define MGC_TEST_LEVEL(level)                                                           \
+  Level {                                                                               \
+#level, level::ExpArray, level::SigmoidArray, level::RoundArray, level::RoundArray, \
+        level::WidenArray, level::LogOfDouble, level::CosOfDouble, level::kMicroRows,   \
+        level::kMicroCols, level::OneTile                                               \
   }
 
 // Every level that this machine can run, not only the best.
@@ -107,6 +111,41 @@ TEST(Simd, RoundsToBf16LikeOneNumber) {
     for (size_t i = 0; i < x.size(); ++i) {
       ASSERT_EQ(y[i].bits, ToBfloat16(x[i]).bits) << level.name << " " << x[i];
     }
+  }
+}
+
+// The same of f16, of whose gaps half as many bits of an f32 are not seen.
+TEST(Simd, RoundsToF16LikeOneNumber) {
+  std::vector<float> x;
+  for (uint32_t upper = 0; upper < 0x80000; ++upper) {
+    for (uint32_t lower : {0x0000u, 0x0001u, 0x0fffu, 0x1000u, 0x1001u, 0x1fffu}) {
+      const uint32_t bits = upper << 13 | lower;
+      float value;
+      std::memcpy(&value, &bits, sizeof value);
+      x.push_back(value);
+    }
+  }
+  x.resize(x.size() - 3);  // the last vector is not whole
+  for (const Level& level : Levels()) {
+    std::vector<Float16> y(x.size());
+    level.round_to_half(static_cast<int64_t>(x.size()), x.data(), y.data());
+    for (size_t i = 0; i < x.size(); ++i) {
+      ASSERT_EQ(y[i].bits, ToFloat16(x[i]).bits) << level.name << " " << x[i];
+    }
+  }
+}
+
+TEST(Simd, WidensEveryF16LikeOneNumber) {
+  std::vector<Float16> x;
+  std::vector<float> expected;
+  for (uint32_t bits = 0; bits < 0xffff; ++bits) {
+    x.push_back({static_cast<uint16_t>(bits)});
+    expected.push_back(ToFloat(x.back()));
+  }
+  for (const Level& level : Levels()) {
+    std::vector<float> y(x.size());
+    level.widen_half(static_cast<int64_t>(x.size()), x.data(), y.data());
+    EXPECT_TRUE(SameBits(y, expected)) << level.name;
   }
 }
 

@@ -8,6 +8,7 @@
 #include "graph/eval/models/op_eval.h"
 #include "graph/ir/op.h"
 #include "graph/types/bfloat16.h"
+#include "graph/types/float16.h"
 
 namespace mgc {
 namespace {
@@ -18,6 +19,12 @@ template <typename T>
 void Read(const void* from, std::vector<double>* to) {
   const T* values = static_cast<const T*>(from);
   std::copy(values, values + to->size(), to->begin());
+}
+
+template <typename T>
+void ReadNarrow(const void* from, std::vector<double>* to) {
+  const T* values = static_cast<const T*>(from);
+  std::transform(values, values + to->size(), to->begin(), [](T x) { return ToFloat(x); });
 }
 
 Tensor ReadTile(const TensorType& type, const std::vector<int64_t>& shape, const void* from) {
@@ -33,9 +40,10 @@ Tensor ReadTile(const TensorType& type, const std::vector<int64_t>& shape, const
       std::memcpy(tensor.index.data(), from, tensor.index.size() * sizeof(int64_t));
       break;
     case DType::kBF16:
-      std::transform(static_cast<const Bfloat16*>(from),
-                     static_cast<const Bfloat16*>(from) + tensor.real.size(), tensor.real.begin(),
-                     ToFloat);
+      ReadNarrow<Bfloat16>(from, &tensor.real);
+      break;
+    case DType::kF16:
+      ReadNarrow<Float16>(from, &tensor.real);
       break;
   }
   return tensor;
@@ -57,6 +65,11 @@ void WriteTile(const TensorType& type, const Tensor& tensor, void* to) {
     case DType::kBF16: {
       Bfloat16* values = static_cast<Bfloat16*>(to);
       for (double value : tensor.real) *values++ = ToBfloat16(static_cast<float>(value));
+      return;
+    }
+    case DType::kF16: {
+      Float16* values = static_cast<Float16*>(to);
+      for (double value : tensor.real) *values++ = ToFloat16(static_cast<float>(value));
       return;
     }
   }
