@@ -64,9 +64,14 @@ constexpr PassEntry kPasses[] = {
     {"simplify", "Removes what does nothing.", kTraining, kTraining,
      [](PassForm form, Context) { return OnGraphs(std::move(form), Simplify); }},
 
+    // On the differentiated step, in which seeds, means and the optimizer stand; before narrow, for
+    // gradients are rounded as they are scaled.
+    {"scale_loss", "Scales the loss where gradients are of f16.", kTraining, kTraining,
+     RunScaleLoss},
+
     // Forward and backward by one table; before sharding, for a collective moves the type of its
     // value.
-    {"narrow", "Computes in bf16 where asked, with sums of f32.", kTraining, kTraining,
+    {"narrow", "Computes in bf16 or f16 where asked, with sums of f32.", kTraining, kTraining,
      [](PassForm form, Context context) {
        return OnGraphs(std::move(form), [&context](const Graph& graph) {
          return Narrow(graph, context.parallel.compute_type);

@@ -79,6 +79,9 @@ class FormPrinter : public BlockPrinter {
     for (const NamedOffset& scalar : step.scalars) {
       Line("scalar ", QuotedText(scalar.name), " ", scalar.offset);
     }
+    for (const NamedOffset& carried : step.carried) {
+      Line("carried ", QuotedText(carried.name), " ", carried.offset);
+    }
     for (const NamedOffset& report : step.reports) {
       Line("report ", QuotedText(report.name), " ", report.offset);
     }

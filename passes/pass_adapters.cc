@@ -10,6 +10,7 @@
 #include "passes/graph/differentiate.h"
 #include "passes/graph/narrow_sums.h"
 #include "passes/graph/recompute.h"
+#include "passes/graph/scale_loss.h"
 #include "passes/graph/shard/idle_requests.h"
 #include "passes/graph/shard/shard.h"
 #include "passes/graph/shard/strategy.h"
@@ -48,6 +49,13 @@ absl::StatusOr<PassForm> RunDifferentiate(PassForm form, const PassContext& /*co
   MGC_ASSIGN_OR_RETURN(Graph train, Differentiate(graphs.train));
   MGC_ASSIGN_OR_RETURN(graphs.eval, Evaluation(graphs.train));
   graphs.train = std::move(train);
+  return graphs;
+}
+
+absl::StatusOr<PassForm> RunScaleLoss(PassForm form, const PassContext& context) {
+  StepGraphs graphs = std::get<StepGraphs>(std::move(form));
+  if (context.parallel.compute_type != DType::kF16) return graphs;
+  MGC_ASSIGN_OR_RETURN(graphs.train, ScaleLoss(graphs.train));
   return graphs;
 }
 

@@ -14,6 +14,8 @@ absl::StatusOr<PassForm> RunDifferentiate(PassForm form, const PassContext& cont
 // By the context's strategy on the mesh of the configuration. InvalidArgument for requests that
 // came to nothing (passes/graph/shard/idle_requests.h), unless they may.
 absl::StatusOr<PassForm> RunShard(PassForm form, const PassContext& context);
+// Where the context's compute type is f16. InvalidArgument: scale_loss_c1.
+absl::StatusOr<PassForm> RunScaleLoss(PassForm form, const PassContext& context);
 // recompute_c1, InvalidArgument: nothing is computed again, and something should be.
 absl::StatusOr<PassForm> RunNarrowSums(PassForm form, const PassContext& context);
 absl::StatusOr<PassForm> RunRecompute(PassForm form, const PassContext& context);

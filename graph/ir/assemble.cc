@@ -98,7 +98,9 @@ absl::Span<const AttrSpec> InputAttrSpecs(InputKind kind) {
                                                              {kTrainAttr, AttrKind::kInt, false}};
   static const auto* const owned = new std::vector<AttrSpec>{{"of", AttrKind::kText, true}};
   if (kind == InputKind::kParam) return *param;
-  if (kind == InputKind::kState || kind == InputKind::kAccumulator) return *owned;
+  static const auto* const state = new std::vector<AttrSpec>{{"of", AttrKind::kText, false}};
+  if (kind == InputKind::kState) return *state;
+  if (kind == InputKind::kAccumulator) return *owned;
   return {};
 }
 

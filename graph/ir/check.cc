@@ -247,16 +247,27 @@ class InputCheck {
                                   : "is assigned in the update and has no accumulator");
   }
 
+  // Of a parameter, or a number of the whole step.
   void CheckState(const GraphInput& input) {
+    if (input.attrs.Find("of") == nullptr) {
+      if (!IsRealScalar(graph_.type(input.value))) {
+        violations_.AddAt(input.value, "training_c5", "is a state of no parameter and no scalar");
+      }
+    } else {
+      CheckOwner(input);
+    }
+    if (!AssignedInUpdate(input.value)) {
+      violations_.AddAt(input.value, "training_c5", "is a state and is not assigned in the update");
+    }
+  }
+
+  void CheckOwner(const GraphInput& input) {
     const ValueId owner = graph_.FindValue(input.attrs.Text("of"));
     const auto kind = kinds_.find(owner);
     if (kind == kinds_.end() || kind->second != InputKind::kParam) {
       violations_.AddAt(input.value, "training_c5",
                         absl::StrCat("is a state of `", EscapeBytes(input.attrs.Text("of")),
                                      "`, which is no parameter"));
-    }
-    if (!AssignedInUpdate(input.value)) {
-      violations_.AddAt(input.value, "training_c5", "is a state and is not assigned in the update");
     }
   }
 

@@ -80,7 +80,7 @@ struct Node {
 
 enum class InputKind : uint8_t {
   kParam,        // trained; attrs: `init` (normal | zeros | ones), `std`, `decay` (0 | 1)
-  kState,        // optimizer state; attrs: `of` (the parameter)
+  kState,        // what a step leaves for the next; attrs: `of` (the parameter, if it is of one)
   kAccumulator,  // gradient sum over micro-batches, zero at the step's start; attrs: `of`
   kData,         // one micro-batch of tokens, targets, weights
   kScalar,       // one number per step: learning rate, ...

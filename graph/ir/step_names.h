@@ -36,6 +36,22 @@ inline constexpr char kCorrection1Scalar[] = "correction1";
 inline constexpr char kCorrection2Scalar[] = "correction2";
 inline constexpr char kMaxNormScalar[] = "max_norm";
 
+// Of a step that scales its loss (passes/graph/scale_loss.h): further scalars it is given, ...
+inline constexpr char kMinScaleScalar[] = "min_scale";
+inline constexpr char kScaleWindowScalar[] = "scale_window";
+inline constexpr char kHysteresisScalar[] = "hysteresis";
+// ... what it carries on to the next step, numbers all of them, ...
+inline constexpr char kLossScale[] = "loss_scale";
+inline constexpr char kGrowthCount[] = "loss_scale/growth";         // good steps in a row
+inline constexpr char kHysteresisLeft[] = "loss_scale/hysteresis";  // overflows until it falls
+inline constexpr char kAdamSteps[] = "adam_steps";                  // that were taken
+inline constexpr const char* kCarriedNames[] = {kLossScale, kGrowthCount, kHysteresisLeft,
+                                                kAdamSteps};
+// ... and what it reports beside all others: the scale of the next step, and 1, or 0 where the
+// gradient was not finite and nothing has been stepped.
+inline constexpr char kLossScaleReport[] = "loss_scale";
+inline constexpr char kFiniteReport[] = "finite";
+
 // What reports call a collective, `f`, `g`, `gradient`, `loss`, ... (docs/glossary.md): attribute
 // of collectives, and of the reshards that they are made from.
 inline constexpr char kLabelAttr[] = "label";

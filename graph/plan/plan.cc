@@ -64,6 +64,11 @@ const std::vector<Call>& CallsOf(const Plan& plan, const PlanClass& plan_class, 
   return *ListsOf(chunk)[ListOf(chunk, ref, plan.num_micro_batches)];
 }
 
+bool ScalesLoss(const Plan& plan) {
+  return std::any_of(plan.classes.begin(), plan.classes.end(),
+                     [](const PlanClass& rank_class) { return !rank_class.carried.empty(); });
+}
+
 std::vector<Call> ReductionsOf(const Chunk& chunk) {
   std::vector<Call> reductions;
   auto next = chunk.backward.begin();

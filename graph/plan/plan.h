@@ -281,6 +281,9 @@ struct PlanClass {
   int64_t global_bytes = 0;   // values of the whole step
   int64_t eval_global_bytes = 0;
   std::vector<NamedAddress> scalars;
+  // Numbers that a training step leaves for the next: of one whose loss is scaled kCarriedNames
+  // (graph/ir/step_names.h). Nothing else writes them.
+  std::vector<NamedAddress> carried;
   std::vector<NamedAddress> reports;
   std::vector<NamedAddress> eval_reports;
   MemoryUse memory;
@@ -326,6 +329,9 @@ struct Plan {
 // What an action of a class runs, in training or in an evaluation.
 const std::vector<Call>& CallsOf(const Plan& plan, const PlanClass& plan_class, bool eval,
                                  const ActionRef& ref);
+
+// Whether a step scales its loss: it carries the scale.
+bool ScalesLoss(const Plan& plan);
 
 // The calls of a chunk's last backward that its other backwards lack: they start reductions.
 std::vector<Call> ReductionsOf(const Chunk& chunk);

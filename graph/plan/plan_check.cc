@@ -214,7 +214,8 @@ class PlanCheck {
                      "plan_c10", "zeroes [", range.begin, ", ", range.end, ") of an arena of ",
                      memory.peak);
     }
-    for (const auto* named : {&rank_class.scalars, &rank_class.reports, &rank_class.eval_reports}) {
+    for (const auto* named : {&rank_class.scalars, &rank_class.carried, &rank_class.reports,
+                              &rank_class.eval_reports}) {
       for (const NamedAddress& entry : *named) {
         check->Require(IsSize(entry.address) && IsAligned(entry.address) &&
                            entry.address + kScalarAlignment <= memory.peak,

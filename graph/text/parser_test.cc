@@ -134,7 +134,8 @@ TEST(ParserTest, ReportsBadHeadersAndInputs) {
               HasSubstr("t.mgc:1:20: a value has at most 2^50 elements"));
   EXPECT_THAT(ErrorOf("graph @g (param %x: f32[1] {decay=0.5}) {}"),
               HasSubstr("`decay` is an integer [input_c1]"));
-  EXPECT_THAT(ErrorOf("graph @g (state %x: f32[1]) {}"), HasSubstr("`of` is missing [input_c3]"));
+  EXPECT_THAT(ErrorOf("graph @g (accumulator %x: f32[1]) {}"),
+              HasSubstr("`of` is missing [input_c3]"));
   EXPECT_THAT(ErrorOf("graph @g (param %x: f32[1] {st=0.5}) {}"),
               HasSubstr("has no attribute `st` (did you mean std?) [input_c4]"));
 }

@@ -61,7 +61,8 @@ struct ParallelConfig {
   int64_t group_size = 0;  // micro-batches per chunk in a row when interleaved; 0 = chosen
   RecomputeKind recompute = RecomputeKind::kNone;
   int64_t zero = 0;  // ZeRO level
-  // In which products and what follows from them are computed (passes/graph/narrow.h).
+  // In which products and what follows from them are computed (passes/graph/narrow.h). In f16 the
+  // loss is scaled (passes/graph/scale_loss.h).
   DType compute_type = DType::kF32;
   // In which gradients travel when they are summed over ranks that hold other data
   // (passes/graph/narrow_sums.h).

@@ -91,6 +91,7 @@ class ClassAllocator {
     plan_class_->global_bytes = staged_.train.global_bytes;
     plan_class_->eval_global_bytes = staged_.eval.global_bytes;
     plan_class_->scalars = BindNames(staged_.train.scalars, globals_);
+    plan_class_->carried = BindNames(staged_.train.carried, globals_);
     plan_class_->reports = BindNames(staged_.train.reports, globals_);
     plan_class_->eval_reports = BindNames(staged_.eval.reports, eval_globals_);
   }

@@ -1,10 +1,12 @@
 #include "runtime/train/metrics.h"
 
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "graph/base/file.h"
+#include "graph/base/json.h"
 #include "graph/base/json_writer.h"
 #include "graph/base/units.h"
 
@@ -25,7 +27,10 @@ std::string StepLine(const StepRecord& r, absl::string_view counted) {
   for (const auto& [name, loss] : r.other_losses) {
     absl::StrAppendFormat(&line, " | %s %.4f", EscapeBytes(name), loss);
   }
-  absl::StrAppendFormat(&line, " | grad norm %.3f | %.1f ms", r.grad_norm, r.ms);
+  absl::StrAppendFormat(&line, " | grad norm %.3f", std::fabs(r.grad_norm));  // NaN has no sign
+  if (r.loss_scale.has_value()) absl::StrAppend(&line, " | loss scale ", JsonNumber(*r.loss_scale));
+  if (r.left_out) absl::StrAppend(&line, " | left out");
+  absl::StrAppendFormat(&line, " | %.1f ms", r.ms);
   if (r.predicted_ms.has_value() && *r.predicted_ms > 0) {
     absl::StrAppendFormat(&line, " (plan %.1f, %+.1f%%)", *r.predicted_ms,
                           (r.ms / *r.predicted_ms - 1) * 100);
@@ -43,7 +48,11 @@ std::string StepJson(const StepRecord& r) {
     for (const auto& [name, loss] : r.other_losses) json.Number(name, loss);
     json.EndObject();
   }
-  json.Number("grad_norm", r.grad_norm).Number("lr", r.lr).Number("ms", r.ms);
+  json.Number("grad_norm", r.grad_norm);
+  if (r.loss_scale.has_value()) {
+    json.Number("loss_scale", *r.loss_scale).Bool("left_out", r.left_out);
+  }
+  json.Number("lr", r.lr).Number("ms", r.ms);
   json.Number("tokens_per_second", r.tokens_per_second).EndObject();
   return std::move(json).Text();
 }

@@ -17,6 +17,10 @@ struct StepRecord {
   double loss = 0;   // mean over what the model counts in the global batch, before the update
   std::map<std::string, double> other_losses;  // a model's loss terms behind the first, likewise
   double grad_norm = 0;                        // global, before clipping
+  // Where the loss is scaled: the scale of the next step, and whether gradients overflowed, so that
+  // this one has changed nothing.
+  std::optional<double> loss_scale;
+  bool left_out = false;
   double lr = 0;
   double ms = 0;                       // wall time of the step
   std::optional<double> predicted_ms;  // what the plan's cost model said
@@ -33,11 +37,14 @@ struct EvalRecord {
 
 // "step 10 | loss 4.2130 | grad norm 1.310 | 43.0 ms (plan 41.2, +4.4%) | 95.0 k tokens/s | 212.0
 // MiB", without the end of line; `counted` is what the model counts; the part in parentheses only
-// with a prediction, other losses behind the first as "| router 0.0123".
+// with a prediction, other losses behind the first as "| router 0.0123", behind the norm "| loss
+// scale 65536" where there is one, and "| left out" of a step that has changed nothing.
 std::string StepLine(const StepRecord& record, absl::string_view counted = "tokens");
 
 // {"step":10,"loss":...,"grad_norm":...,"lr":...,"ms":...,"tokens_per_second":...}, without the end
-// of line; `"other_losses":{...}` behind the loss of a model with several terms. Numbers are in the
+// of line; `"other_losses":{...}` behind the loss of a model with several terms, and behind the
+// norm
+// `"loss_scale":...,"left_out":false` where the loss is scaled. Numbers are in the
 // shortest form that reads back exactly; those that are not finite are the strings "NaN",
 // "Infinity", "-Infinity".
 std::string StepJson(const StepRecord& record);

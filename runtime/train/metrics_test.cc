@@ -46,6 +46,21 @@ TEST(StepRecord, ShowsEveryLossTerm) {
                                           "\"z\":0.25},\"grad_norm\":1.31,"));
 }
 
+TEST(StepRecord, ShowsTheLossScale) {
+  StepRecord record = Example();
+  EXPECT_THAT(StepJson(record), ::testing::Not(HasSubstr("loss_scale")));
+  record.loss_scale = 65536;
+  EXPECT_THAT(StepLine(record), HasSubstr("| grad norm 1.310 | loss scale 65536 | 43.0 ms"));
+  EXPECT_THAT(StepJson(record),
+              HasSubstr("\"grad_norm\":1.31,\"loss_scale\":65536,\"left_out\":false,\"lr\""));
+  record.left_out = true;
+  record.grad_norm = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(StepLine(record), HasSubstr("| grad norm inf | loss scale 65536 | left out | 43.0"));
+  EXPECT_THAT(StepJson(record), HasSubstr("\"loss_scale\":65536,\"left_out\":true"));
+  record.grad_norm = -std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(StepLine(record), HasSubstr("| grad norm nan |"));
+}
+
 TEST(StepJson, NumbersAreShortestAndExact) {
   EXPECT_EQ(
       StepJson(Example()),

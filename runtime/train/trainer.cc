@@ -37,6 +37,7 @@ absl::Status CheckTrainOptions(const TrainOptions& o) {
           "Adam's epsilon must be finite and above 0, not ", o.adam.eps);
   require(std::isfinite(o.clip_grad), "the largest gradient norm must be finite, not ",
           o.clip_grad);
+  violations.Append(CheckLossScale(o.loss_scale));
   require(o.eval_steps >= 0, "evaluation cannot take ", o.eval_steps, " steps");
   require(o.eval_tail_samples >= 0, "cannot hold back ", o.eval_tail_samples, " samples");
   require(o.eval_tail_samples == 0 || !HasEvalData(o),
@@ -51,6 +52,9 @@ std::set<std::string> OtherLosses(const Plan& plan) {
     for (const NamedAddress& report : c.reports) names.insert(report.name);
   }
   for (const char* name : {kLossReport, kTokenReport, kGradNormReport}) names.erase(name);
+  if (ScalesLoss(plan)) {
+    for (const char* name : {kLossScaleReport, kFiniteReport}) names.erase(name);
+  }
   return names;
 }
 
@@ -147,6 +151,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, Train
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor,
                        Executor::Create(plan, executor_options));
   InitializeParameters(options.seed, *executor);
+  StartLossScale(options.loss_scale, *executor);
   std::unique_ptr<Trainer> trainer(
       new Trainer(std::move(executor), std::move(samples), std::move(options)));
   trainer->eval_samples_ = std::move(eval_samples);
@@ -170,7 +175,7 @@ absl::StatusOr<StepRecord> Trainer::Step() {
   StepRecord record;
   record.step = steps_done_ + 1;
   record.lr = LearningRate(options_.lr, samples);
-  const NamedScalar scalars[] = {
+  std::vector<NamedScalar> scalars = {
       {kRateScalar, record.lr},
       {kDecayScalar, WeightDecay(options_.weight_decay, samples)},
       {kBeta1Scalar, adam.beta1},
@@ -180,6 +185,7 @@ absl::StatusOr<StepRecord> Trainer::Step() {
       {kCorrection2Scalar, 1 - std::pow(adam.beta2, t)},
       {kMaxNormScalar,
        options_.clip_grad > 0 ? options_.clip_grad : std::numeric_limits<double>::infinity()}};
+  for (const NamedScalar& scalar : ScalarsOf(options_.loss_scale)) scalars.push_back(scalar);
   StepInput input;
   input.data = samples_.At(samples, std::numeric_limits<int64_t>::max());
   input.scalars = scalars;
@@ -189,6 +195,11 @@ absl::StatusOr<StepRecord> Trainer::Step() {
   MGC_ASSIGN_OR_RETURN(record.loss, executor_->Report(kLossReport, false));
   MGC_ASSIGN_OR_RETURN(record.grad_norm, executor_->Report(kGradNormReport, false));
   MGC_ASSIGN_OR_RETURN(const double counted, executor_->Report(kTokenReport, false));
+  if (ScalesLoss(plan)) {
+    MGC_ASSIGN_OR_RETURN(record.loss_scale, executor_->Report(kLossScaleReport, false));
+    MGC_ASSIGN_OR_RETURN(const double finite, executor_->Report(kFiniteReport, false));
+    record.left_out = finite == 0;
+  }
   for (const std::string& name : OtherLosses(plan)) {
     MGC_ASSIGN_OR_RETURN(record.other_losses[name], executor_->Report(name, false));
   }

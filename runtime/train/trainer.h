@@ -21,6 +21,7 @@
 #include "runtime/data/input_files.h"
 #include "runtime/data/sample_set.h"
 #include "runtime/run/executor.h"
+#include "runtime/train/loss_scale.h"
 #include "runtime/train/lr_schedule.h"
 #include "runtime/train/metrics.h"
 
@@ -47,7 +48,8 @@ struct TrainOptions {
   LrSchedule lr;  // in samples
   WeightDecaySchedule weight_decay;
   AdamOptions adam;
-  double clip_grad = 1.0;  // largest norm of the gradient; 0 or less: no clipping
+  LossScaleOptions loss_scale;  // of plans that scale their loss
+  double clip_grad = 1.0;       // largest norm of the gradient; 0 or less: no clipping
 
   // Evaluation data: a text and tensors of its own, or the last samples of the training data, which
   // are then not trained on. Neither: no evaluation.

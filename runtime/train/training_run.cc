@@ -41,6 +41,7 @@ absl::Status CheckFinite(absl::string_view what, int64_t step, double value) {
 
 absl::Status CheckFinite(const StepRecord& record) {
   absl::Status status = CheckFinite("the loss of", record.step, record.loss);
+  if (record.left_out) return status;  // its scale falls
   status.Update(CheckFinite("the gradient norm of", record.step, record.grad_norm));
   return status;
 }

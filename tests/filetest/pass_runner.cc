@@ -29,8 +29,9 @@ bool ParseWord(absl::string_view word, ParallelConfig* parallel) {
     *flag = true;
     return true;
   }
-  if (word == NameOf(DType::kBF16)) {
-    parallel->compute_type = DType::kBF16;
+  for (const DType narrow : {DType::kBF16, DType::kF16}) {
+    if (word != NameOf(narrow)) continue;
+    parallel->compute_type = narrow;
     return true;
   }
   if (word == "bf16_sums") {

@@ -153,7 +153,7 @@ TEST(ModelFuzzTest, RandomUsesOfEveryOp) {
     const absl::StatusOr<Plan> small = ShrinkPlan(plan, Mesh(), CheckWork);
     if (!small.ok()) return;
     const StepInputs inputs(small->model, kKey);
-    const absl::StatusOr<StepReference> step = EvaluateStep(small->model, inputs, kKey, 2, {});
+    const absl::StatusOr<StepReference> step = EvaluateStep(small->model, inputs, kKey, {2});
     evaluated += step.ok() ? 1 : 0;
     uses[op.name] += step.ok() ? 1 : 0;
     EXPECT_LT(CpuSeconds() - begin, kLongest);

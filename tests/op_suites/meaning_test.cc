@@ -195,6 +195,83 @@ TEST(MeaningTest, AdamwTakesTheFirstStep) {
   EXPECT_NEAR(graph.value(plain[2]).real[0], 0.01 * 2.25, kTolerance);
 }
 
+TEST(MeaningTest, GuardedAdamwStepsOrKeepsAll) {
+  SmallGraph graph;
+  std::vector<ValueId> operands;
+  for (double x : {2.0, -3.0, 0.25, 0.5}) operands.push_back(Put(graph, Real({1}, {x})));
+  for (double x : {0.1, 0.01, 0.9, 0.99, 1e-8, 0.1, 0.01, 0.5}) {
+    operands.push_back(Put(graph, Real({}, {x})));
+  }
+  const Attrs decay = {{"decay", int64_t{1}}};
+  const std::vector<ValueId> plain = graph.EmitAll("adamw", operands, decay);
+  operands.push_back(Put(graph, Real({}, {1.0})));
+  const std::vector<ValueId> taken = graph.EmitAll("guarded_adamw", operands, decay);
+  // An overflow makes every number of the step none.
+  const double kNan = std::numeric_limits<double>::quiet_NaN();
+  operands[1] = Put(graph, Real({1}, {kNan}));
+  operands[11] = Put(graph, Real({}, {kNan}));
+  operands[12] = Put(graph, Real({}, {0.0}));
+  const std::vector<ValueId> kept = graph.EmitAll("guarded_adamw", operands, decay);
+  const double before[] = {2.0, 0.25, 0.5};
+  for (size_t r = 0; r < 3; ++r) {
+    EXPECT_EQ(graph.value(taken[r]).real, graph.value(plain[r]).real);
+    EXPECT_EQ(graph.value(kept[r]).real[0], before[r]);
+  }
+}
+
+TEST(MeaningTest, OnlyNumbersAreFinite) {
+  SmallGraph graph;
+  const double inf = std::numeric_limits<double>::infinity();
+  const ValueId x = Put(graph, Real({5}, {0.0, -1e308, inf, -inf, inf - inf}));
+  EXPECT_EQ(graph.value(graph.Emit("is_finite", {x})).real, (std::vector<double>{1, 1, 0, 0, 0}));
+}
+
+TEST(MeaningTest, BiasCorrectionOfTheStepBehind) {
+  SmallGraph graph;
+  const ValueId beta = Put(graph, Real({}, {0.9})), steps = Put(graph, Real({}, {2.0}));
+  EXPECT_NEAR(graph.value(graph.Emit("bias_correction", {beta, steps})).real[0], 1 - 0.729,
+              kTolerance);
+}
+
+// What the rule of Megatron-LM's dynamic scaler (megatron/core/optimizer/grad_scaler.py) makes of
+// overflows (1) and good steps (0).
+TEST(MeaningTest, NextLossScaleIsMegatrons) {
+  struct Trace {
+    double window, hysteresis;
+    std::vector<int> overflows;
+    std::vector<int> scales;  // behind each step, as powers of two
+  };
+  const Trace traces[] = {
+      {4, 2, {1, 0, 1, 0, 0, 0, 0, 0, 1, 1}, {16, 16, 15, 15, 15, 15, 16, 16, 16, 15}},
+      {3, 1, {1, 0, 0, 0, 0, 0, 0, 1}, {15, 15, 15, 16, 16, 16, 17, 16}},
+      {1000, 2, {1, 1, 1, 0}, {16, 15, 14, 14}},
+      {2, 2, {0, 0, 0, 0, 1, 0, 1, 1, 0, 0}, {16, 17, 17, 18, 18, 18, 17, 16, 16, 17}},
+  };
+  for (const Trace& trace : traces) {
+    SmallGraph graph;
+    std::vector<double> state = {65536, 0, trace.hysteresis};
+    for (size_t i = 0; i < trace.overflows.size(); ++i) {
+      std::vector<ValueId> operands;
+      for (double x : {state[0], state[1], state[2], trace.overflows[i] == 0 ? 1.0 : 0.0, 1.0,
+                       trace.window, trace.hysteresis}) {
+        operands.push_back(Put(graph, Real({}, {x})));
+      }
+      const std::vector<ValueId> next = graph.EmitAll("next_loss_scale", operands, {});
+      for (size_t k = 0; k < 3; ++k) state[k] = graph.value(next[k]).real[0];
+      EXPECT_EQ(state[0], std::ldexp(1.0, trace.scales[i])) << "step " << i;
+    }
+  }
+}
+
+TEST(MeaningTest, TheLossScaleFallsToItsLeastAndNoFurther) {
+  SmallGraph graph;
+  std::vector<ValueId> operands;
+  for (double x : {12.0, 5.0, 1.0, 0.0, 8.0, 1000.0, 2.0}) {
+    operands.push_back(Put(graph, Real({}, {x})));
+  }
+  EXPECT_EQ(graph.value(graph.EmitAll("next_loss_scale", operands, {})[0]).real[0], 8.0);
+}
+
 TEST(MeaningTest, ClipScaleNeverExceedsOne) {
   SmallGraph graph;
   const ValueId small = Put(graph, Real({}, {0.5}));

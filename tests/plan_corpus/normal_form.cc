@@ -79,6 +79,7 @@ class NormalPrinter {
     Print(c.eval);
     for (const Range& range : c.zeroed) Line("zeroed", range.begin, range.end);
     Print("scalar", c.scalars);
+    Print("carried", c.carried);
     Print("report", c.reports);
     Print("eval_report", c.eval_reports);
     const MemoryUse& m = c.memory;

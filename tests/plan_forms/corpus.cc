@@ -42,6 +42,10 @@ std::vector<PlanCase> TinyPlanCases() {
       {"tp2_pp2_dp2", "gpt2-tiny", 2, 2, 1, 2, 16, 16, true, kOneFOneB, kSelective, 1},
       {"bf16", "gpt2-tiny", 1, 1, 1, 1, 2, 16, false, kOneFOneB, kNone, 0, true},
       {"bf16_tp2_pp2_dp2", "llama-tiny", 2, 2, 1, 2, 8, 16, true, kOneFOneB, kFull, 1, true},
+      {"fp16", "gpt2-tiny", 1, 1, 1, 1, 2, 16, false, kOneFOneB, kNone, 0, false, "a100x8", false,
+       true},
+      {"fp16_tp2_pp2_dp2", "llama-tiny", 2, 2, 1, 2, 8, 16, true, kOneFOneB, kFull, 1, false,
+       "a100x8", false, true},
       {"tp2_pp2_vp2_dp2", "llama-tiny", 2, 2, 2, 2, 30, 16, true, kInterleaved, kFull, 1},
   };
 }
@@ -75,6 +79,7 @@ Plan CompilePlanCase(const PlanCase& c) {
   parallel.recompute = c.recompute;
   parallel.zero = c.zero;
   if (c.bf16) parallel.compute_type = DType::kBF16;
+  if (c.fp16) parallel.compute_type = DType::kF16;
   if (c.bf16_sums) parallel.gradient_sums = DType::kBF16;
   options.machine = *FindMachinePreset(c.machine);
   options.flags = FlagsOf(c);

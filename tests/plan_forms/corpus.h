@@ -29,6 +29,7 @@ struct PlanCase {
   bool bf16 = false;
   std::string machine = "a100x8";  // a preset
   bool bf16_sums = false;          // of gradients over dp
+  bool fp16 = false;
 };
 
 // A dozen plans of the tiny presets.

@@ -1,5 +1,5 @@
 // Training is the same under every plan: ten steps, dropout on. In f32 all plans are near one rank;
-// cuts, schedules and recomputation change no bit, in bf16 neither.
+// cuts, schedules and recomputation change no bit, in bf16 and f16 neither.
 
 #include <cmath>
 #include <map>
@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(
                                      WithZero(WithSequenceParallel(GptCase(2, 1, 2))),
                                      WithNarrowSums(GptCase(1, 1, 2)),
                                      WithNarrowSums(WithZero(LlamaCase(2, 1, 2)))),
-                     testing::Values(DType::kF32, DType::kBF16)),
+                     testing::Values(DType::kF32, DType::kBF16, DType::kF16)),
     [](const auto& info) {
       return absl::StrCat(NameOf(std::get<TrainCase>(info.param)), "_",
                           NameOf(std::get<DType>(info.param)));

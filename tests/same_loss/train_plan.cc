@@ -96,6 +96,8 @@ std::vector<InputFile> MakeInputs(const Plan& plan, int64_t samples) {
   return files;
 }
 
+}  // namespace
+
 TrainOptions OptionsFor(const Plan& plan, const TrainCase& c, int64_t steps, int workers,
                         const std::vector<KernelEntry>& kernels) {
   TrainOptions options;
@@ -110,11 +112,10 @@ TrainOptions OptionsFor(const Plan& plan, const TrainCase& c, int64_t steps, int
   options.lr.min_lr = 1e-4;
   options.lr.warmup_samples = 2 * c.parallel.global_batch_size;
   options.lr.decay_samples = steps * c.parallel.global_batch_size;
+  options.loss_scale.initial = 1024;
   options.weight_decay.start = options.weight_decay.end = 0.01;
   return options;
 }
-
-}  // namespace
 
 std::string NameOf(const TrainCase& c) {
   const ParallelConfig& p = c.parallel;
@@ -195,6 +196,7 @@ absl::StatusOr<TrainResult> TrainWith(const Plan& plan, const TrainOptions& opti
     result.losses.push_back(record.loss);
     result.grad_norms.push_back(record.grad_norm);
     result.sum_of_rates += record.lr;
+    result.left_out += record.left_out ? 1 : 0;
     if (step == 1) MGC_RETURN_IF_ERROR(trainer->WriteGradients(gradients));
   }
   MGC_RETURN_IF_ERROR(trainer->WriteParameters(parameters));

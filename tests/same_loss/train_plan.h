@@ -50,11 +50,16 @@ struct TrainResult {
   std::vector<double> losses;
   std::vector<double> grad_norms;
   double sum_of_rates = 0;
+  int left_out = 0;                     // steps
   Tensors gradients;                    // of step 1
   Tensors parameters;                   // at the end
   std::vector<int64_t> planned_peaks;   // by rank
   std::vector<int64_t> measured_peaks;  // by rank
 };
+
+// What a case is trained with; a loss scale, where there is one, begins where none of it overflows.
+TrainOptions OptionsFor(const Plan& plan, const TrainCase& c, int64_t steps, int workers,
+                        const std::vector<KernelEntry>& kernels);
 
 // Trains any plan for `steps`.
 absl::StatusOr<TrainResult> TrainWith(const Plan& plan, const TrainOptions& options, int64_t steps);

@@ -183,8 +183,9 @@ TEST(DropAxesTest, APlanWithoutAnAxisIsProvedAtSmallSizes) {
     const Plan& first = (*small)[0];
     const StepInputs inputs(first.model, kKey);
     const absl::StatusOr<StepReference> expected =
-        EvaluateStep(first.model, inputs, kKey, first.num_micro_batches,
-                     ParamsOf(GradientSums(first)), /*keep_backward=*/true);
+        EvaluateStep(first.model, inputs, kKey,
+                     {first.num_micro_batches, ScalesLoss(first), ParamsOf(GradientSums(first)),
+                      /*keep_backward=*/true});
     ASSERT_TRUE(expected.ok()) << expected.status();
     Diagnostics findings;
     RunPlan({*plan, first, inputs, *expected, kKey, /*eval=*/false, /*localize=*/true}, &findings);

@@ -58,8 +58,9 @@ TEST_P(CompiledPlanTest, HasNoValueToBlame) {
   for (const Plan& small : *plans) {
     const StepInputs inputs(small.model, kKey);
     const absl::StatusOr<StepReference> expected =
-        EvaluateStep(small.model, inputs, kKey, small.num_micro_batches,
-                     ParamsOf(GradientSums(small)), /*keep_backward=*/true);
+        EvaluateStep(small.model, inputs, kKey,
+                     {small.num_micro_batches, ScalesLoss(small), ParamsOf(GradientSums(small)),
+                      /*keep_backward=*/true});
     ASSERT_TRUE(expected.ok()) << expected.status();
     Diagnostics findings;
     RunPlan({plan, small, inputs, *expected, kKey, /*eval=*/false, /*localize=*/true}, &findings);

@@ -146,6 +146,9 @@ void AddTrainingFlags(Flags* flags, ParallelFlags* out) {
                 "compute products and what follows from them in bf16; parameters, sums, losses and "
                 "the optimizer stay in f32",
                 &out->bf16);
+  flags->Switch("--fp16",
+                "the same in f16, with a loss scale that follows overflows (mgc-run's flags)",
+                &out->fp16);
   flags->Choice("--grad-reduce-dtype", {"f32", "bf16"},
                 "in which gradients are summed over ranks that hold other data; before and behind "
                 "that they are f32 (default f32)",
@@ -165,6 +168,10 @@ void CheckContradictions(const ParallelFlags& flags, ParsedFlags* parsed) {
                       kTpPpDpOrder),
          "one of the two"});
     parsed->bad_flags.push_back("--order");
+  }
+  if (flags.bf16 && flags.fp16) {
+    parsed->errors.Add(
+        {"F7", "--bf16 contradicts --fp16: a step computes in one of them", "one of the two"});
   }
   if (flags.zero == "0" && flags.distributed_optimizer) {
     parsed->errors.Add({"F7",
@@ -225,7 +232,8 @@ ParallelConfig ConfigOf(const ParallelFlags& flags, int64_t seq_length) {
   config.zero = flags.zero.value_or("0") == "1" || flags.distributed_optimizer ? 1 : 0;
   config.group_size = flags.group_size.value_or(0);
   config.allow_replicated = flags.allow_replicated;
-  config.compute_type = flags.bf16 ? DType::kBF16 : DType::kF32;
+  if (flags.bf16) config.compute_type = DType::kBF16;
+  if (flags.fp16) config.compute_type = DType::kF16;
   ParseDType(flags.grad_reduce_dtype.value_or("f32"), &config.gradient_sums);
   if (flags.layout.has_value()) config.layout.layout = *flags.layout;
   if (flags.cuts.has_value()) config.layout.cuts = absl::StrSplit(*flags.cuts, ',');

@@ -34,6 +34,7 @@ struct ParallelFlags {
   absl::optional<std::string> strategy;
   bool allow_replicated = false;
   bool bf16 = false;
+  bool fp16 = false;
 };
 
 // Sizes of the mesh and its order: --world-size --tp --cp --ep --etp --pp --order.

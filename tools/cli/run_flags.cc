@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "graph/base/json.h"
 #include "passes/config/nearest_legal.h"
 
@@ -48,6 +49,55 @@ void AddScheduleFlags(Flags* flags, RunFlags* out) {
   flags->Real("--adam-eps", "added to the divisor (default 1e-8)", 1e-300, 1e6, &out->adam_eps);
   flags->Real("--clip-grad", "largest norm of the gradient, 0: any (default 1)", 0, 1e300,
               &out->clip_grad);
+}
+
+constexpr double kLargestScale = 1.2676506002282294e30;  // 2^100
+constexpr double kLeastScale = 1e-30;
+
+void AddLossScaleFlags(Flags* flags, RunFlags* out) {
+  flags->Section("Loss scale (of plans made with --fp16)");
+  flags->Real("--loss-scale", "a scale that stays as it is (default: one that follows overflows)",
+              kLeastScale, kLargestScale, &out->loss_scale);
+  flags->Real("--initial-loss-scale", "the first scale (default 2^32)", kLeastScale, kLargestScale,
+              &out->initial_loss_scale);
+  flags->Real("--min-loss-scale", "the scale never falls below (default 1)", kLeastScale,
+              kLargestScale, &out->min_loss_scale);
+  flags->Integer("--loss-scale-window",
+                 "steps without an overflow, after which it doubles (default 1000)", {1, kMaxSteps},
+                 "F3", &out->loss_scale_window);
+  flags->Integer("--hysteresis",
+                 "overflows after which it halves; it then halves with each until it has doubled "
+                 "(default 2)",
+                 {1, kMaxSteps}, "F3", &out->hysteresis);
+}
+
+// Those that are given of a scale that changes.
+std::vector<std::string> DynamicScaleFlags(const RunFlags& flags) {
+  std::vector<std::string> given;
+  if (flags.initial_loss_scale) given.push_back("--initial-loss-scale");
+  if (flags.min_loss_scale) given.push_back("--min-loss-scale");
+  if (flags.loss_scale_window) given.push_back("--loss-scale-window");
+  if (flags.hysteresis) given.push_back("--hysteresis");
+  return given;
+}
+
+LossScaleOptions LossScaleOf(const RunFlags& flags) {
+  LossScaleOptions options;
+  options.fixed = flags.loss_scale;
+  options.initial = flags.initial_loss_scale.value_or(options.initial);
+  options.min = flags.min_loss_scale.value_or(options.min);
+  options.window = flags.loss_scale_window.value_or(options.window);
+  options.hysteresis = flags.hysteresis.value_or(options.hysteresis);
+  return options;
+}
+
+void CheckLossScales(const RunFlags& flags, Diagnostics* violations) {
+  const LossScaleOptions options = LossScaleOf(flags);
+  if (options.fixed.has_value() || options.initial >= options.min) return;
+  violations->Add({"B9",
+                   absl::StrCat("the first loss scale ", JsonNumber(options.initial),
+                                " is below the least, ", JsonNumber(options.min)),
+                   absl::StrCat("--initial-loss-scale ", JsonNumber(options.min))});
 }
 
 int64_t DecaySteps(const RunFlags& flags) {
@@ -167,6 +217,7 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
               &out->dump_grads);
   flags->Text("--dump-params", "FILE", "parameters at the end, as safetensors", &out->dump_params);
   AddScheduleFlags(flags, out);
+  AddLossScaleFlags(flags, out);
   flags->Section("Evaluation");
   flags->Integer("--eval-interval", "steps between evaluations (default: none)", {1, kMaxSteps},
                  "F3", &out->eval_interval);
@@ -186,7 +237,20 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
 Diagnostics CheckRunFlags(const RunFlags& flags) {
   Diagnostics violations;
   CheckRates(flags, &violations);
+  CheckLossScales(flags, &violations);
   CheckEvaluation(flags, &violations);
+  return violations;
+}
+
+Diagnostics CheckLossScaleFlags(const RunFlags& flags, const Plan& plan) {
+  Diagnostics violations;
+  if (ScalesLoss(plan)) return violations;
+  std::vector<std::string> given = DynamicScaleFlags(flags);
+  if (flags.loss_scale) given.insert(given.begin(), "--loss-scale");
+  for (const std::string& flag : given) {
+    violations.Add({"L1", absl::StrCat(flag, " is given, and the plan scales no loss"),
+                    "a plan made with --fp16"});
+  }
   return violations;
 }
 
@@ -206,6 +270,12 @@ Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
   if (flags.stop_on_nonfinite && flags.no_stop_on_nonfinite) {
     violations.Add(
         {"F7", "--stop-on-nonfinite and --no-stop-on-nonfinite are both given", "one of both"});
+  }
+  if (const auto dynamic = DynamicScaleFlags(flags); flags.loss_scale && !dynamic.empty()) {
+    violations.Add({"F7",
+                    absl::StrCat("--loss-scale, which stays as it is, contradicts ",
+                                 absl::StrJoin(dynamic, ", ")),
+                    "one of both"});
   }
   std::vector<NamedPath> inputs;
   for (const std::string& plan : flags.plans) inputs.push_back({"PLAN", plan});
@@ -256,6 +326,7 @@ TrainOptions TrainOptionsOf(const RunFlags& flags, const Plan& plan) {
   options.adam.beta1 = flags.adam_beta1.value_or(options.adam.beta1);
   options.adam.beta2 = flags.adam_beta2.value_or(options.adam.beta2);
   options.adam.eps = flags.adam_eps.value_or(options.adam.eps);
+  options.loss_scale = LossScaleOf(flags);
   options.clip_grad = flags.clip_grad.value_or(options.clip_grad);
   options.eval_data_path = flags.eval_data.value_or("");
   options.eval_inputs = FilesOf(flags.eval_inputs);

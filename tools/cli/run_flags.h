@@ -31,6 +31,9 @@ struct RunFlags {
   absl::optional<std::string> lr_decay_style, lr_wsd_decay_style;
   absl::optional<double> weight_decay, adam_beta1, adam_beta2, adam_eps, clip_grad;
 
+  absl::optional<double> loss_scale, initial_loss_scale, min_loss_scale;
+  absl::optional<int64_t> loss_scale_window, hysteresis;
+
   absl::optional<std::string> eval_data;
   std::vector<std::string> eval_inputs;  // NAME=FILE, as given
   absl::optional<int64_t> eval_interval, eval_steps, eval_tail_samples;
@@ -40,13 +43,17 @@ void AddRunFlags(Flags* flags, RunFlags* out);
 
 // What flags that are fine by themselves may still break together:
 //   B8  min-lr or the warm-up's start above lr; a warm-up or a WSD decay longer than the decay
+//   B9  a first loss scale below the least one
 //   E1  evaluation without an interval, or with data twice
 Diagnostics CheckRunFlags(const RunFlags& flags);
 
 // F5: --inputs and --eval-inputs that name no input and no file of a tensor.
 // F6: what no run can do without, and paths that are in each other's way; the steps take stdout.
-// F7: to stop and not to stop.
+// F7: to stop and not to stop; a loss scale that is fixed and one that changes.
 Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed);
+
+// L1: flags of a loss scale for a plan that has none.
+Diagnostics CheckLossScaleFlags(const RunFlags& flags, const Plan& plan);
 
 // The files a run writes.
 std::vector<NamedPath> ResultsOf(const RunFlags& flags);

@@ -149,6 +149,7 @@ PlanOptions OptionsOf(const ModelSource& source, const ParallelConfig& config,
   }
   if (config.sequence_parallel) options.push_back({"--sequence-parallel", ""});
   if (config.compute_type == DType::kBF16) options.push_back({"--bf16", ""});
+  if (config.compute_type == DType::kF16) options.push_back({"--fp16", ""});
   if (config.gradient_sums != DType::kF32) {
     options.push_back({"--grad-reduce-dtype", std::string(NameOf(config.gradient_sums))});
   }

@@ -116,6 +116,8 @@ int Main(const Words& arguments) {
   }
   absl::StatusOr<Plan> plan = ReadPlan(flags.plans[0]);
   if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
+  const Diagnostics scales = CheckLossScaleFlags(flags, *plan);
+  if (!scales.empty()) return Refuse(Diagnostics(), scales, kCommand);
   for (const NamedPath& result : ResultsOf(flags)) {
     if (absl::Status status = CheckWritable(result.path); !status.ok()) {
       return Fail(status, kExitFailed);

@@ -27,10 +27,36 @@ mgc-compile gpt2-tiny --tp 2 --pp 2 --micro-batch-size 1 --global-batch-size 2 -
   --bf16 -o narrow.plan || fail 'no plan in bf16'
 expect 0 '' mgc-plan show narrow.plan
 grep -q -- '--bf16' stdout || fail 'the plan does not say --bf16'
-losses() { mgc-run "$1" --data text.txt --steps 3 --json | grep -o '"loss":[0-9.]*' | cut -d: -f2; }
+losses() {
+  mgc-run "$1" --data text.txt --steps 3 "${@:2}" --json | grep -o '"loss":[0-9.]*' | cut -d: -f2
+}
 paste <(losses tiny.plan) <(losses narrow.plan) | awk '
   { d = $1 - $2; if (d < 0) d = -d; if (d > 0.02) far = 1; if (d > 0) other = 1 }
   END { exit !(NR == 3 && other && !far) }' || fail 'bf16 is far from f32, or is f32'
+
+# So is one in f16, from a scale that does not overflow; from the usual one steps are left out first,
+# and are no failure.
+mgc-compile gpt2-tiny --tp 2 --pp 2 --micro-batch-size 1 --global-batch-size 2 --seq-length 32 \
+  --fp16 -o half.plan || fail 'no plan in f16'
+expect 0 '' mgc-plan show half.plan
+says '--fp16'
+paste <(losses tiny.plan) <(losses half.plan --initial-loss-scale 1024) | awk '
+  { d = $1 - $2; if (d < 0) d = -d; if (d > 0.005) far = 1; if (d > 0) other = 1 }
+  END { exit !(NR == 3 && other && !far) }' || fail 'f16 is far from f32, or is f32'
+expect 0 '' mgc-run half.plan --data text.txt --steps 24 --metrics half.jsonl
+says 'step 1 | loss'
+says '| grad norm nan | loss scale 4294967296 | left out |'
+[[ $(grep -c '"left_out":true' half.jsonl) -gt 12 ]] || fail 'too few steps left out'
+tail -1 half.jsonl | grep -q '"left_out":false' || fail 'the scale does not fall far enough'
+expect 0 '' mgc-run half.plan --data text.txt --steps 2 --loss-scale 256 --json
+[[ $(grep -c '"loss_scale":256,"left_out":false' stdout) == 2 ]] || fail 'a fixed scale moves'
+refuse 3 'nearest legal: --initial-loss-scale 8' mgc-run half.plan --data text.txt --steps 1 \
+  --initial-loss-scale 4 --min-loss-scale 8
+also '[B9]'
+refuse 3 '--hysteresis is given, and the plan scales no loss [L1]' \
+  mgc-run tiny.plan --data text.txt --steps 1 --hysteresis 3
+refuse 2 '--loss-scale, which stays as it is, contradicts --hysteresis [F7]' \
+  mgc-run half.plan --data text.txt --steps 1 --loss-scale 8 --hysteresis 3
 
 # Only objects on stdout; the same run twice gives the same numbers.
 numbers() { sed 's/"ms":.*//' stdout; }

@@ -62,6 +62,9 @@ class DualModel {
     if (z.tangent.IsZero()) return {value, m.tangent};  // z may be zero here
     return {value, m.tangent + z.tangent * values_.Inv(z.value)};
   }
+  DualPair Select(const DualPair& flag, const DualPair& x, const DualPair& y) const {
+    return Add(y, Mul(flag, Sub(x, y)));
+  }
   // By the derivatives that ScalarFunctions() declares.
   DualPair Fn(absl::string_view name, std::initializer_list<DualPair> args) const;
   DualPair Random(uint64_t seed, uint64_t stream, uint64_t index, double keep) const {

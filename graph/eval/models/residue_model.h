@@ -79,6 +79,9 @@ class ResidueModel {
     const ResiduePair image = z * Permute(m);
     return image.IsZero() ? kNegInf : Unpermute(image);
   }
+  ResiduePair Select(ResiduePair flag, ResiduePair x, ResiduePair y) const {
+    return y + flag * (x - y);
+  }
   ResiduePair Fn(absl::string_view name, std::initializer_list<ResiduePair> args) const;
   ResiduePair Random(uint64_t seed, uint64_t stream, uint64_t index, double keep) const;
   template <class Real>

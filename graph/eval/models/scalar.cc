@@ -65,6 +65,15 @@ constexpr ScalarFunction kFunctions[] = {
     {"rsqrt", 1, false, [](Args a) { return 1.0 / std::sqrt(a[0]); }, {"", ""}, {-0.5, 3}},
     {"tanh", 1, true, [](Args a) { return std::tanh(a[0]); }, {"tanh_grad", ""}, {0, 0}},
     {"tanh_grad", 1, false, [](Args a) { return TanhGrad(a[0]); }, {"", ""}, {0, 0}},
+    {"is_finite",
+     1,
+     false,
+     [](Args a) { return std::isfinite(a[0]) ? 1.0 : 0.0; },
+     {"", ""},
+     {0, 0}},
+    {"at_most", 2, false, [](Args a) { return a[0] <= a[1] ? 1.0 : 0.0; }, {"", ""}, {0, 0}},
+    {"equal", 2, false, [](Args a) { return a[0] == a[1] ? 1.0 : 0.0; }, {"", ""}, {0, 0}},
+    {"power", 2, false, [](Args a) { return std::pow(a[0], a[1]); }, {"", ""}, {0, 0}},
     {"min", 2, true, [](Args a) { return std::min(a[0], a[1]); }, {"", ""}, {0, 0}},
 };
 

@@ -13,6 +13,7 @@
 //   Add, Sub, Mul       ring operations        NegInf()    neutral element of Max
 //   Max(a, b)           lattice maximum        ExpDiff(a, m)   exp(a - m)
 //   LogShift(z, m)      m + log z              Fn(name, args)  one of ScalarFunctions()
+//   Select(flag, a, b)  a where flag is 1, b where it is 0; of residues flag a + (1 - flag) b
 //   Random(seed, stream, index, keep)          1 / keep with probability keep, else 0
 //   Indexed(name, attrs, index, real)          real(), told apart by name, attributes and index: a
 //                                              number that attributes give through a size
@@ -78,6 +79,7 @@ class DoubleModel {
   // exp(-inf - m) is 0 for every m, so that rows without a term stay zero.
   double ExpDiff(double a, double m) const { return a == NegInf() ? 0.0 : std::exp(a - m); }
   double LogShift(double z, double m) const { return m + std::log(z); }
+  double Select(double flag, double a, double b) const { return flag != 0 ? a : b; }
   double Fn(absl::string_view name, std::initializer_list<double> args) const {
     return ScalarFunctionOf(name).real(absl::MakeConstSpan(args.begin(), args.size()));
   }

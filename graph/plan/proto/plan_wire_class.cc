@@ -152,6 +152,7 @@ void ToWire(const PlanClass& rank_class, wire::PlanClass* out) {
   out->set_global_bytes(rank_class.global_bytes);
   out->set_eval_global_bytes(rank_class.eval_global_bytes);
   AddNamed(rank_class.scalars, out->mutable_scalars());
+  AddNamed(rank_class.carried, out->mutable_carried());
   AddNamed(rank_class.reports, out->mutable_reports());
   AddNamed(rank_class.eval_reports, out->mutable_eval_reports());
   ToWire(rank_class.memory, out->mutable_memory());
@@ -175,6 +176,7 @@ absl::Status FromWire(const wire::PlanClass& message, int64_t* room, PlanClass* 
   out->global_bytes = message.global_bytes();
   out->eval_global_bytes = message.eval_global_bytes();
   out->scalars = ReadNamed(message.scalars());
+  out->carried = ReadNamed(message.carried());
   out->reports = ReadNamed(message.reports());
   out->eval_reports = ReadNamed(message.eval_reports());
   out->memory = FromWire(message.memory());

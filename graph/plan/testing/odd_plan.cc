@@ -194,6 +194,7 @@ PlanClass OddClass(int coordinate) {
   rank_class.global_bytes = 11;
   rank_class.eval_global_bytes = 12;
   rank_class.scalars = {{"lr", 8}};
+  rank_class.carried = {{"loss_scale", 40}, {"od d", 48}};
   rank_class.reports = {{"lo\"ss", 16}, {"", 24}};
   rank_class.eval_reports = {{"loss", 32}};
   rank_class.memory = {1, 2, 3, 4, 5, 6, 7, 16384, 24};

@@ -179,6 +179,7 @@ class ClassReader {
              ReadNumber(reader_, "eval", &out_->eval_global_bytes);
     }
     if (reader_->Accept("scalar")) return ReadNamed(reader_, &out_->scalars);
+    if (reader_->Accept("carried")) return ReadNamed(reader_, &out_->carried);
     if (reader_->Accept("report")) return ReadNamed(reader_, &out_->reports);
     if (reader_->Accept("eval_report")) return ReadNamed(reader_, &out_->eval_reports);
     if (reader_->Accept("memory")) return ReadMemory(reader_, &out_->memory);

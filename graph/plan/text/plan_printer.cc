@@ -262,6 +262,7 @@ class PlanPrinter : public BlockPrinter {
     for (const Range& range : rank_class.zeroed) Line("zero ", range.begin, " ", range.end);
     Line("globals ", rank_class.global_bytes, " eval ", rank_class.eval_global_bytes);
     PrintNamed("scalar", rank_class.scalars);
+    PrintNamed("carried", rank_class.carried);
     PrintNamed("report", rank_class.reports);
     PrintNamed("eval_report", rank_class.eval_reports);
     std::string memory = "memory";

@@ -149,6 +149,27 @@ void CompareParam(const HeldParam& param, const UpdatedParam& expected, RunState
   if (!compared.ok()) state->Fail(compared, PlaceOf(param, *state));
 }
 
+Range RangeOf(const NamedAddress& number) {
+  return {number.address, number.address + SizeOf(DType::kF64)};
+}
+
+// A number that all ranks of a class have; `what` says which.
+void CompareNumber(int class_index, const NamedAddress& number, ResiduePair expected,
+                   absl::string_view what, RunState* state) {
+  const PlanClass& c = state->plan().classes[static_cast<size_t>(class_index)];
+  const std::string place = absl::StrCat(state->ProgramName(), ", class ", c.coordinate);
+  absl::StatusOr<const Tiles*> tiles =
+      state->store(class_index)
+          .Read(RangeOf(number), {&number.name, kNoLayer, &kScalarTile, &kWholeScalar});
+  if (!tiles.ok()) return state->Fail(tiles.status(), place);
+  for (const ResidueTensor& tile : **tiles) {
+    if (tile.real[0] == expected) continue;
+    return state->Fail(
+        "meaning_v4", place,
+        absl::StrCat("the ", what, " `", number.name, "` is not that of a single device"));
+  }
+}
+
 void CompareReport(int class_index, const NamedAddress& report,
                    const std::map<std::string, ResiduePair>& expected, RunState* state) {
   const PlanClass& c = state->plan().classes[static_cast<size_t>(class_index)];
@@ -158,16 +179,20 @@ void CompareReport(int class_index, const NamedAddress& report,
     return state->Fail("meaning_v4", place,
                        absl::StrCat("reports `", report.name, "`, which is no result of a step"));
   }
-  absl::StatusOr<const Tiles*> tiles =
-      state->store(class_index)
-          .Read({report.address, report.address + SizeOf(DType::kF64)},
-                {&report.name, kNoLayer, &kScalarTile, &kWholeScalar});
-  if (!tiles.ok()) return state->Fail(tiles.status(), place);
-  for (const ResidueTensor& tile : **tiles) {
-    if (tile.real[0] == found->second) continue;
-    return state->Fail(
-        "meaning_v4", place,
-        absl::StrCat("the reported `", report.name, "` is not that of a single device"));
+  CompareNumber(class_index, report, found->second, "reported", state);
+}
+
+// What a step leaves for the next is that of a single device on every rank; an evaluation leaves it
+// as it was.
+void CompareCarried(RunState* state) {
+  const auto& expected = state->run().expected.carried;
+  for (int c = 0; c < state->num_classes(); ++c) {
+    for (const NamedAddress& carried : state->plan().classes[static_cast<size_t>(c)].carried) {
+      const auto next = expected.find(carried.name);
+      if (next == expected.end()) continue;  // placement_v18
+      const ResiduePair start = state->run().inputs.Real(carried.name, kScalarTile).real[0];
+      CompareNumber(c, carried, state->run().eval ? start : next->second, "carried", state);
+    }
   }
 }
 
@@ -197,9 +222,18 @@ void FillParameters(RunState* state) {
     Fill(param, FirstMomentName(param.name), param.first(), TensorOf::kState, state);
     Fill(param, SecondMomentName(param.name), param.second(), TensorOf::kState, state);
   });
+  for (int c = 0; c < state->num_classes(); ++c) {
+    for (const NamedAddress& carried : state->plan().classes[static_cast<size_t>(c)].carried) {
+      const ResidueTensor value = state->run().inputs.Real(carried.name, kScalarTile);
+      state->store(c).Write(RangeOf(carried),
+                            {&carried.name, kNoLayer, &kScalarTile, &kWholeScalar},
+                            Tiles(state->ranks(c).size(), value));
+    }
+  }
 }
 
 void CompareResults(RunState* state) {
+  CompareCarried(state);
   if (state->run().eval) {
     CompareReports(state);
     ForEachParam(

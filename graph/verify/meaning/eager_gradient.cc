@@ -27,13 +27,17 @@ class EagerBackward : public GradContext {
         trained_(model.values().size(), false),
         gradients_(model.values().size()) {}
 
-  absl::StatusOr<std::map<std::string, ResidueTensor>> Run() {
+  // Of the losses times `scale`.
+  absl::StatusOr<std::map<std::string, ResidueTensor>> Run(ResiduePair scale) {
     FindTrained();
     for (const GraphOutput& output : model_.outputs()) {
       if (output.kind != OutputKind::kLoss) continue;
       ResidueTensor seed = Room(model_.type(output.value));
       for (ResiduePair& element : seed.real) element = scalars_.Constant(output.weight);
-      gradients_[Index(output.value)].push_back(Keep(model_.type(output.value), std::move(seed)));
+      ResidueTensor scaled = seed;
+      for (ResiduePair& element : scaled.real) element = scalars_.Mul(element, scale);
+      Keep(model_.type(output.value), std::move(seed));  // a plan may have it on the way
+      gradients_[Index(output.value)].push_back(Keep(model_.type(output.value), std::move(scaled)));
     }
     for (size_t n = model_.nodes().size(); n-- > 0;) {
       node_ = &model_.nodes()[n];
@@ -208,9 +212,9 @@ class EagerBackward : public GradContext {
 
 absl::StatusOr<std::map<std::string, ResidueTensor>> EagerGradients(
     const Graph& model, const GraphEvaluator<ResidueModel>& forward, const ResidueModel& scalars,
-    int64_t first_sample, BackwardValues* all) {
+    ResiduePair scale, int64_t first_sample, BackwardValues* all) {
   EagerBackward backward(model, forward, scalars, first_sample);
-  absl::StatusOr<std::map<std::string, ResidueTensor>> gradients = backward.Run();
+  absl::StatusOr<std::map<std::string, ResidueTensor>> gradients = backward.Run(scale);
   if (gradients.ok() && all != nullptr) backward.AddAll(all);
   return gradients;
 }

@@ -17,12 +17,12 @@
 
 namespace mgc {
 
-// By parameter: the gradient of the weighted sum of all loss terms. `forward` has run the model's
-// forward pass for the micro-batch that begins with sample `first_sample`. All that the rules emit
-// and the values of the forward pass are added to `all`, unless that is null.
+// By parameter: `scale` times the gradient of the weighted sum of all loss terms. `forward` has run
+// the model's forward pass for the micro-batch that begins with sample `first_sample`. All that the
+// rules emit and the values of the forward pass are added to `all`, unless that is null.
 absl::StatusOr<std::map<std::string, ResidueTensor>> EagerGradients(
     const Graph& model, const GraphEvaluator<ResidueModel>& forward, const ResidueModel& scalars,
-    int64_t first_sample, BackwardValues* all);
+    ResiduePair scale, int64_t first_sample, BackwardValues* all);
 
 }  // namespace mgc
 

@@ -32,11 +32,14 @@ int64_t DegreeBound(const Graph& model, const StepReference& reference) {
   return reference.calls + kFactors * 2 * static_cast<int64_t>(model.nodes().size());
 }
 
+StepKind KindOf(const Plan& plan, bool keep_backward) {
+  return {plan.num_micro_batches, ScalesLoss(plan), ParamsOf(GradientSums(plan)), keep_backward};
+}
+
 // Puts the first value of the forward or the backward pass that differs, if there is one, in front.
 void Localize(const PlanRun& run, Diagnostics* found) {
   const absl::StatusOr<StepReference> all =
-      EvaluateStep(run.small.model, run.inputs, run.key, run.small.num_micro_batches,
-                   ParamsOf(GradientSums(run.small)), /*keep_backward=*/true);
+      EvaluateStep(run.small.model, run.inputs, run.key, KindOf(run.small, /*keep_backward=*/true));
   if (!all.ok()) return;
   Diagnostics located;
   RunPlan({run.real, run.small, run.inputs, *all, run.key, run.eval, /*localize=*/true}, &located);
@@ -50,8 +53,8 @@ void Localize(const PlanRun& run, Diagnostics* found) {
 bool CheckOnce(const Plan& real, const Plan& small, uint64_t key, MeaningReport* report,
                Diagnostics* findings) {
   const StepInputs inputs(small.model, key);
-  absl::StatusOr<StepReference> expected = EvaluateStep(
-      small.model, inputs, key, small.num_micro_batches, ParamsOf(GradientSums(small)));
+  absl::StatusOr<StepReference> expected =
+      EvaluateStep(small.model, inputs, key, KindOf(small, /*keep_backward=*/false));
   if (!expected.ok()) {
     findings->Add(FindingOf(expected.status(), "model", "meaning_v1"));
     return true;

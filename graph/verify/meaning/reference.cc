@@ -7,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/eval/eval.h"
-#include "graph/eval/evaluate_op.h"
 #include "graph/ir/op.h"
 #include "graph/ir/step_names.h"
 #include "graph/verify/meaning/eager_gradient.h"
+#include "graph/verify/meaning/reference_update.h"
 
 namespace mgc {
 namespace {
@@ -105,123 +105,38 @@ Reports MeansOf(Reports sums, ResiduePair tokens, const ResidueModel& scalars) {
   return sums;
 }
 
-// The update, by its definition: mean gradients, their norm, clip, AdamW.
-class UpdateEvaluation {
- public:
-  UpdateEvaluation(const Graph& model, const StepInputs& inputs, const ResidueModel& scalars,
-                   StepReference* out)
-      : model_(model), inputs_(inputs), scalars_(scalars), out_(*out) {}
-
-  // Gradient sums become means, and the step is taken.
-  void Run(ResiduePair tokens) {
-    const ResiduePair inverse = scalars_.Inv(tokens);
-    ResiduePair square;
-    for (auto& [name, updated] : out_.params) {
-      for (ResiduePair& element : updated.mean_gradient.real) {
-        element = scalars_.Mul(element, inverse);
-        square = scalars_.Add(square, scalars_.Mul(element, element));
-      }
-    }
-    const ResiduePair norm = scalars_.Fn("sqrt", {square});
-    out_.reports[kGradNormReport] = norm;
-    const ResidueTensor norm_tensor = Scalar(norm);
-    const ResidueTensor max_norm = inputs_.Real(kMaxNormScalar, kScalarType);
-    const ResidueTensor clip = RunOp("clip_scale", {}, {&kScalarType, &kScalarType},
-                                     {&norm_tensor, &max_norm}, {kScalarType})[0];
-    for (const GraphInput& input : model_.inputs()) {
-      if (input.kind == InputKind::kParam) Step(input, clip);
-    }
-  }
-
- private:
-  ResidueTensor Scalar(ResiduePair value) const {
-    ResidueTensor tensor = ResidueTensor::Make({}, false);
-    tensor.real[0] = value;
-    return tensor;
-  }
-
-  // Runs an op whose operands have the types given, on one device.
-  std::vector<ResidueTensor> RunOp(absl::string_view name, const Attrs& attrs,
-                                   const std::vector<const TensorType*>& operands,
-                                   const std::vector<const ResidueTensor*>& inputs,
-                                   const std::vector<TensorType>& results) const {
-    const OpDef* op = FindOp(name);
-    MGC_CHECK(op != nullptr) << name;
-    std::vector<const TensorType*> made;
-    made.reserve(results.size());
-    for (const TensorType& type : results) made.push_back(&type);
-    absl::StatusOr<FactorRule> rule = RuleOf(*op, OpUse{attrs, operands, made});
-    MGC_CHECK(rule.ok()) << rule.status().ToString();
-    return EvaluateWhole(scalars_, *op, attrs, *rule, results, inputs, kStepSeed);
-  }
-
-  void Step(const GraphInput& input, const ResidueTensor& clip) {
-    const std::string& name = model_.value(input.value).name;
-    const TensorType& type = model_.type(input.value);
-    UpdatedParam& updated = out_.params[name];
-    if (!IsTrained(input.attrs)) {
-      updated.param = inputs_.Real(name, type);
-      return;
-    }
-    const OpDef* adamw = FindOp("adamw");
-    MGC_CHECK(adamw != nullptr);
-    std::vector<ResidueTensor> tensors = {inputs_.Real(name, type), updated.mean_gradient,
-                                          inputs_.Real(FirstMomentName(name), type),
-                                          inputs_.Real(SecondMomentName(name), type)};
-    std::vector<const TensorType*> types(4, &type);
-    for (size_t i = tensors.size(); i < adamw->operands.size(); ++i) {
-      const std::string& operand = adamw->operands[i];
-      tensors.push_back(operand == "clip" ? clip : inputs_.Real(operand, kScalarType));
-      types.push_back(&kScalarType);
-    }
-    std::vector<const ResidueTensor*> operands;
-    operands.reserve(tensors.size());
-    for (const ResidueTensor& tensor : tensors) operands.push_back(&tensor);
-    std::vector<ResidueTensor> made =
-        RunOp("adamw", {{"decay", input.attrs.Int("decay")}}, types, operands, {type, type, type});
-    updated.param = std::move(made[0]);
-    updated.first = std::move(made[1]);
-    updated.second = std::move(made[2]);
-  }
-
-  const Graph& model_;
-  const StepInputs& inputs_;
-  const ResidueModel& scalars_;
-  StepReference& out_;
-};
-
 class StepEvaluation {
  public:
-  StepEvaluation(const Graph& model, const StepInputs& inputs, uint64_t key,
-                 int64_t num_micro_batches, const std::set<std::string>& started,
-                 bool keep_backward)
+  StepEvaluation(const Graph& model, const StepInputs& inputs, uint64_t key, const StepKind& kind)
       : model_(model),
         inputs_(inputs),
         key_(key),
         scalars_(key),
-        num_micro_batches_(num_micro_batches),
-        started_(started),
-        keep_backward_(keep_backward),
-        batch_(BatchSize(model)) {}
+        kind_(kind),
+        batch_(BatchSize(model)) {
+    scale_ = kind.scales_loss ? inputs.Real(kLossScale, kScalarType).real[0] : scalars_.Constant(1);
+    inverse_scale_ = scalars_.Inv(scale_);
+  }
 
   absl::StatusOr<StepReference> Run() {
     MGC_ASSIGN_OR_RETURN(outputs_, FindLosses(model_));
     for (const GraphInput& input : model_.inputs()) {
       if (input.kind == InputKind::kParam) params_.push_back(&input);
     }
-    for (int64_t m = 0; m < num_micro_batches_; ++m) {
+    for (int64_t m = 0; m < kind_.num_micro_batches; ++m) {
       GraphEvaluator<ResidueModel> forward(model_, scalars_, kStepSeed);
       RunForward(m, &forward);
       Collect(forward, &out_.values, &loss_sums_, &tokens_);
       MGC_ASSIGN_OR_RETURN(
-          const auto gradients,
-          EagerGradients(model_, forward, scalars_, m * batch_,
-                         keep_backward_ ? &out_.backward.emplace_back() : nullptr));
+          auto gradients,
+          EagerGradients(model_, forward, scalars_, scale_, m * batch_,
+                         kind_.keep_backward ? &out_.backward.emplace_back() : nullptr));
+      for (auto& [name, gradient] : gradients) Unscale(&gradient);
       if (m == 0) CheckGradients(gradients);
       for (const auto& [name, gradient] : gradients) Accumulate(name, gradient);
     }
     out_.reports = MeansOf(loss_sums_, tokens_, scalars_);
-    UpdateEvaluation(model_, inputs_, scalars_, &out_).Run(tokens_);
+    EvaluateUpdate(model_, inputs_, scalars_, kind_.scales_loss, tokens_, &out_);
     RunEvaluation();
     Count(scalars_);
     return std::move(out_);
@@ -278,10 +193,15 @@ class StepEvaluation {
     out_.zero_denominators += scalars.zero_denominators();
   }
 
+  void Unscale(ResidueTensor* gradient) const {
+    for (ResiduePair& element : gradient->real) element = scalars_.Mul(element, inverse_scale_);
+  }
+
   void Accumulate(const std::string& name, const ResidueTensor& gradient) {
     ResidueTensor& sum = out_.params[name].mean_gradient;
-    if (sum.real.empty() && started_.count(name) > 0) {
+    if (sum.real.empty() && kind_.started.count(name) > 0) {
       sum = inputs_.Real(StartName(name), model_.type(model_.FindValue(name)));
+      Unscale(&sum);
     }
     if (sum.real.empty()) {
       sum = gradient;
@@ -338,7 +258,7 @@ class StepEvaluation {
     const Graph model = WithoutDropout(model_);
     Reports sums;
     ResiduePair tokens;
-    for (int64_t m = 0; m < num_micro_batches_; ++m) {
+    for (int64_t m = 0; m < kind_.num_micro_batches; ++m) {
       GraphEvaluator<ResidueModel> forward(model, scalars_, kStepSeed);
       RunForward(m, &forward);
       Collect(forward, &out_.eval_values, &sums, &tokens);
@@ -350,10 +270,10 @@ class StepEvaluation {
   const StepInputs& inputs_;
   const uint64_t key_;
   const ResidueModel scalars_;
-  const int64_t num_micro_batches_;
-  const std::set<std::string>& started_;
-  const bool keep_backward_;
+  const StepKind& kind_;
   const int64_t batch_;
+  ResiduePair scale_;  // 1 where the loss is not scaled
+  ResiduePair inverse_scale_;
   LossOutputs outputs_;
   std::vector<const GraphInput*> params_;
   Reports loss_sums_;
@@ -366,10 +286,8 @@ class StepEvaluation {
 std::string StartName(const std::string& param) { return absl::StrCat(param, "/start"); }
 
 absl::StatusOr<StepReference> EvaluateStep(const Graph& model, const StepInputs& inputs,
-                                           uint64_t key, int64_t num_micro_batches,
-                                           const std::set<std::string>& started,
-                                           bool keep_backward) {
-  return StepEvaluation(model, inputs, key, num_micro_batches, started, keep_backward).Run();
+                                           uint64_t key, const StepKind& kind) {
+  return StepEvaluation(model, inputs, key, kind).Run();
 }
 
 }  // namespace mgc

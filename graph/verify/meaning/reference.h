@@ -3,6 +3,10 @@
 // The logical model is evaluated forward, and differentiated by the ops' own gradient rules, one
 // micro-batch after another; the update follows the definition (mean over the global token count,
 // clip by the global norm, AdamW). Nothing of the compiler takes part.
+//
+// Of a step that scales its loss gradients are the same: those of the loss times the scale, over
+// it. The step is taken where the norm is finite, Adam's corrections are those of the steps taken,
+// and scale, counters and steps go on by the rule of next_loss_scale.
 
 #ifndef MGC_GRAPH_VERIFY_MEANING_REFERENCE_H_
 #define MGC_GRAPH_VERIFY_MEANING_REFERENCE_H_
@@ -32,6 +36,8 @@ struct StepReference {
   std::map<std::string, ResiduePair> reports;  // loss, tokens, grad_norm
   std::map<std::string, ResiduePair> eval_reports;
   std::map<std::string, UpdatedParam> params;
+  // What a step that scales its loss leaves for the next, by name.
+  std::map<std::string, ResiduePair> carried;
   // By micro-batch: every value of the forward pass.
   std::vector<std::map<std::string, ResidueTensor>> values;
   std::vector<std::map<std::string, ResidueTensor>> eval_values;
@@ -50,10 +56,14 @@ std::string StartName(const std::string& param);
 // `model` is logical, with a loss and a report `count`; all numbers are those of ResidueModel(key).
 // The sums of gradients of the parameters `started` start at their input, others at zero. Values of
 // the backward pass are kept on demand: they take several times the room of the forward pass.
+struct StepKind {
+  int64_t num_micro_batches = 1;
+  bool scales_loss = false;
+  std::set<std::string> started = {};
+  bool keep_backward = false;
+};
 absl::StatusOr<StepReference> EvaluateStep(const Graph& model, const StepInputs& inputs,
-                                           uint64_t key, int64_t num_micro_batches,
-                                           const std::set<std::string>& started,
-                                           bool keep_backward = false);
+                                           uint64_t key, const StepKind& kind);
 
 // Keys dropout in the reference and in the plan.
 inline constexpr uint64_t kStepSeed = 1;

@@ -33,7 +33,7 @@ graph @rows logical layers=0 (
 TEST(ReferenceTest, AStepByHand) {
   const Graph model = Parse(kLookups);
   const StepInputs inputs(model, kKey);
-  const absl::StatusOr<StepReference> step = EvaluateStep(model, inputs, kKey, 2, {});
+  const absl::StatusOr<StepReference> step = EvaluateStep(model, inputs, kKey, {2});
   ASSERT_TRUE(step.ok()) << step.status();
   EXPECT_TRUE(step->gradients_hold);
   const ResidueModel m(kKey);
@@ -73,7 +73,7 @@ graph @rows logical layers=0 (
 }
 )");
   const StepInputs inputs(model, kKey);
-  const absl::StatusOr<StepReference> step = EvaluateStep(model, inputs, kKey, 1, {});
+  const absl::StatusOr<StepReference> step = EvaluateStep(model, inputs, kKey, {1});
   ASSERT_TRUE(step.ok()) << step.status();
   EXPECT_NE(step->reports.at("loss"), step->eval_reports.at("loss"));
   EXPECT_EQ(step->eval_values[0].at("x").real, inputs.Real("w", model.type(0)).real);
@@ -89,7 +89,7 @@ graph @rows logical layers=0 (
 }
 )");
   const StepInputs inputs(model, kKey);
-  EXPECT_FALSE(EvaluateStep(model, inputs, kKey, 1, {}).ok());
+  EXPECT_FALSE(EvaluateStep(model, inputs, kKey, {1}).ok());
 }
 
 TEST(StepInputsTest, IndicesStayBelowWhatIsLookedUp) {

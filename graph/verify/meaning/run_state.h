@@ -80,7 +80,7 @@ class RunState {
   bool failed_ = false;
 };
 
-// Puts parameters, and for training the moments, where each class expects them.
+// Puts parameters, moments and what a step carries on where each class expects them.
 void FillParameters(RunState* state);
 // Compares what a step reported, and for training what it left, with a single device.
 void CompareResults(RunState* state);

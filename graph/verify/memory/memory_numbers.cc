@@ -110,7 +110,8 @@ class NumberCheck {
     CheckBlocks();
     int64_t high = std::max({train.high, eval.high, high_});
     for (const Range& range : class_.zeroed) high = std::max(high, range.end);
-    for (const auto* list : {&class_.scalars, &class_.reports, &class_.eval_reports}) {
+    for (const auto* list :
+         {&class_.scalars, &class_.carried, &class_.reports, &class_.eval_reports}) {
       for (const NamedAddress& named : *list) high = std::max(high, named.address + 8);
     }
     Equals("peak", memory_.peak, AlignUp(high), "the highest end of what is used");

@@ -43,8 +43,10 @@ class ValueCheck {
       if (block.name[0] != 'g') values_.Put(block.range, {}, Cut);
     }
     for (const Range& range : plan_class.zeroed) values_.Put(range, {}, Cut);
-    for (const NamedAddress& scalar : plan_class.scalars) {
-      values_.Put({scalar.address, scalar.address + 8}, {}, Cut);
+    for (const auto* given : {&plan_class.scalars, &plan_class.carried}) {
+      for (const NamedAddress& number : *given) {
+        values_.Put({number.address, number.address + 8}, {}, Cut);
+      }
     }
     for (const StepAction* action : ProjectedActions(tables_, walk_)) {
       action_ = action;

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/file.h"
+#include "graph/verify/placement/loss_scale.h"
 #include "graph/verify/placement/placement_calls.h"
 #include "graph/verify/placement/placement_ends.h"
 #include "graph/verify/placement/placement_segment.h"
@@ -174,6 +175,7 @@ void CheckPlacement(const Plan& plan, Diagnostics* findings) {
                                kMostTouches, " that are walked through"));
     return;
   }
+  CheckLossScale(plan, findings);
   CheckModelInputs(plan, findings);
   for (const bool eval : {false, true}) StepPlacement(plan, eval, findings).Run();
 }

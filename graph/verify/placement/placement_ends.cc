@@ -104,6 +104,20 @@ class ParameterCheck {
   std::string name_;
 };
 
+// What is wrong with a number that every stage has and that owes nothing. `is_made`: the step has
+// to write it.
+std::string NumberFault(const Plan& plan, const NamedAddress& number, bool is_made,
+                        ClassCalls* calls) {
+  const PlacedValue* value = calls->arena().At(number.address);
+  if (value == nullptr || (is_made && value->by == nullptr)) return "nothing writes it";
+  std::string text = calls->Mismatch(*value, WholeScalar().type, WholeScalar().sharding);
+  const bool pipelined = PipelineAxis(plan.mesh) >= 0;
+  if (text.empty() && pipelined && (value->of_stage || !value->sharding->sum.empty())) {
+    text = "it owes a sum over pp: an all_reduce over pp is missing";
+  }
+  return text;
+}
+
 uint64_t KeyOf(TransferKind kind, int chunk, int64_t micro_batch) {
   return (static_cast<uint64_t>(chunk) << 2 | static_cast<uint64_t>(kind)) << 32 |
          static_cast<uint64_t>(micro_batch);
@@ -259,8 +273,10 @@ void PlaceInputs(const Plan& plan, const PlanClass& rank_class, ClassCalls* call
     const int64_t mean = MeanGradientAddress(plan, rank_class, held, entry);
     if (mean >= 0) calls->SetMean(mean, plan.model.FindValue(NameOf(held, entry)));
   });
-  for (const NamedAddress& scalar : rank_class.scalars) {
-    place(scalar.address, WholeScalar().type, WholeScalar().sharding, scalar.name);
+  for (const auto* given : {&rank_class.scalars, &rank_class.carried}) {
+    for (const NamedAddress& number : *given) {
+      place(number.address, WholeScalar().type, WholeScalar().sharding, number.name);
+    }
   }
 }
 
@@ -290,21 +306,19 @@ void CheckParameters(const Plan& plan, const PlanClass& rank_class, const BlockH
 
 void CheckReports(const Plan& plan, const PlanClass& rank_class, bool eval, ClassCalls* calls,
                   Diagnostics* findings) {
-  const bool pipelined = PipelineAxis(plan.mesh) >= 0;
-  for (const NamedAddress& report : eval ? rank_class.eval_reports : rank_class.reports) {
-    const PlacedValue* value = calls->arena().At(report.address);
-    std::string text;
-    if (value == nullptr) {
-      text = "nothing writes it";
-    } else if (text = calls->Mismatch(*value, WholeScalar().type, WholeScalar().sharding);
-               text.empty() && pipelined && (value->of_stage || !value->sharding->sum.empty())) {
-      text = "it owes a sum over pp: an all_reduce over pp is missing";
-    }
-    if (text.empty()) continue;
+  const auto check = [&](const NamedAddress& number, absl::string_view what, bool is_made) {
+    const std::string text = NumberFault(plan, number, is_made, calls);
+    if (text.empty()) return;
     findings->Add("placement_v10",
-                  absl::StrCat(calls->place(), ", ", eval ? "evaluation's " : "", "report ",
-                               EscapeBytes(report.name)),
+                  absl::StrCat(calls->place(), ", ", eval ? "evaluation's " : "", what, " ",
+                               EscapeBytes(number.name)),
                   text);
+  };
+  for (const NamedAddress& report : eval ? rank_class.eval_reports : rank_class.reports) {
+    check(report, "report", /*is_made=*/false);
+  }
+  for (const NamedAddress& carried : rank_class.carried) {
+    if (!eval) check(carried, "carried", /*is_made=*/true);
   }
 }
 

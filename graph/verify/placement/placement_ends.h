@@ -17,7 +17,8 @@ namespace mgc {
 // Every parameter of the model is held once by an owner, with the model's type; copies apart.
 void CheckModelInputs(const Plan& plan, Diagnostics* findings);
 
-// Parameters, moments and scalars stand where the plan says, each in its own sharding.
+// Parameters, moments, scalars and what a step carries on stand where the plan says, each in its
+// own sharding.
 void PlaceInputs(const Plan& plan, const PlanClass& rank_class, ClassCalls* calls);
 
 // The classes that hold a block for a layer, ascending.
@@ -30,7 +31,8 @@ BlockHolders FindHolders(const Plan& plan);
 void CheckParameters(const Plan& plan, const PlanClass& rank_class, const BlockHolders& holders,
                      ClassCalls* calls, Diagnostics* findings);
 
-// Reports are scalars that every stage has and that owe nothing.
+// Reports, and what a training step carries on, are scalars that every stage has and that owe
+// nothing.
 void CheckReports(const Plan& plan, const PlanClass& rank_class, bool eval, ClassCalls* calls,
                   Diagnostics* findings);
 

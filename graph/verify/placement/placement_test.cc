@@ -27,6 +27,7 @@ TEST(PlacementTest, PlansWithoutAnythingInThem) {
     segment.num_collectives = 0;
   }
   plan.blocks[0].entries.clear();
+  for (PlanClass& rank_class : plan.classes) rank_class.carried.clear();
   ASSERT_TRUE(CheckPlan(plan).ok()) << CheckPlan(plan);
   Diagnostics findings;
   CheckPlacement(plan, &findings);

@@ -193,6 +193,7 @@ PlanClass SmallClass(const PlanClass& real, const std::vector<int64_t>& kept) {
   small.eval = ProjectMicroBatches(real.eval, kept);
   small.zeroed = real.zeroed;
   small.scalars = real.scalars;
+  small.carried = real.carried;
   small.reports = real.reports;
   small.eval_reports = real.eval_reports;
   small.memory = real.memory;

@@ -4,6 +4,7 @@
 #include <immintrin.h>
 #endif
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -43,6 +44,18 @@ void Adamw(Parallel& parallel, int64_t n, const AdamwScalars& s, const float* pa
   parallel.For(n, 8192, [&](int64_t begin, int64_t end) {
     MGC_SIMD_CALL(AdamwRange, begin, end, f, param, grad, m, v, new_param, new_m, new_v);
   });
+}
+
+LossScale NextLossScale(LossScale state, bool finite, const LossScaleRule& rule) {
+  if (!finite) {
+    state.growth = 0;
+    state.left -= 1;
+    if (state.left <= 0) state.scale = std::max(state.scale / 2, rule.min_scale);
+    return state;
+  }
+  state.growth += 1;
+  if (state.growth != rule.window) return state;
+  return {state.scale * 2, 0, rule.hysteresis};
 }
 
 }  // namespace mgc::cpu

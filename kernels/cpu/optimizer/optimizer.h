@@ -28,6 +28,22 @@ void Adamw(Parallel& parallel, int64_t n, const AdamwScalars& scalars, const flo
            const float* grad, const float* m, const float* v, float* new_param, float* new_m,
            float* new_v);
 
+// The scale of a loss, and what decides when it changes.
+struct LossScale {
+  double scale = 1;
+  double growth = 0;  // finite steps since the last change
+  double left = 0;    // overflows until the scale falls; below 1 each makes it fall
+};
+
+struct LossScaleRule {
+  double min_scale = 1;
+  double window = 0;      // finite steps after which the scale grows
+  double hysteresis = 1;  // what `left` begins with, and returns to when the scale grows
+};
+
+// Behind a step whose gradient was finite, or not.
+LossScale NextLossScale(LossScale state, bool finite, const LossScaleRule& rule);
+
 }  // namespace mgc::cpu
 
 #endif  // MGC_KERNELS_CPU_OPTIMIZER_OPTIMIZER_H_

@@ -47,5 +47,23 @@ TEST(Optimizer, NoGradientLeavesAFreshParameter) {
   EXPECT_TRUE(SameBits(p.Take(), param));
 }
 
+// The kernel's rule against Megatron-LM's own numbers: tests/op_suites/meaning_test.cc.
+TEST(Optimizer, TheScaleFallsWhenOverflowsAreUsedUp) {
+  const LossScaleRule rule = {4, 2, 2};
+  LossScale state = {16, 1, 2};
+  state = NextLossScale(state, false, rule);
+  EXPECT_EQ(state.scale, 16);
+  EXPECT_EQ(state.growth, 0);
+  for (double scale : {8.0, 4.0, 4.0}) {
+    state = NextLossScale(state, false, rule);
+    EXPECT_EQ(state.scale, scale);
+  }
+  state = NextLossScale(state, true, rule);
+  EXPECT_EQ(state.left, -2);  // a finite step gives none back,
+  state = NextLossScale(state, true, rule);
+  EXPECT_EQ(state.scale, 8);
+  EXPECT_EQ(state.left, 2);  // growth does
+}
+
 }  // namespace
 }  // namespace mgc::cpu

@@ -142,7 +142,7 @@ class ClassCheck {
       Report(violations_, PlaceOf(staged_), "staged_c4", "zeroes ", step.zeroed_global_bytes,
              " bytes of ", step.global_bytes, " of globals");
     }
-    for (const auto* names : {&step.scalars, &step.reports}) {
+    for (const auto* names : {&step.scalars, &step.carried, &step.reports}) {
       for (const NamedOffset& named : *names) {
         const int64_t end = named.offset + static_cast<int64_t>(sizeof(double));
         if (end <= step.global_bytes) continue;

@@ -40,6 +40,7 @@ PlanClass DraftOf(const StagedClass& staged) {
   plan_class.global_bytes = staged.train.global_bytes;
   plan_class.eval_global_bytes = staged.eval.global_bytes;
   plan_class.scalars = BindNames(staged.train.scalars, 0);
+  plan_class.carried = BindNames(staged.train.carried, 0);
   plan_class.reports = BindNames(staged.train.reports, 0);
   plan_class.eval_reports = BindNames(staged.eval.reports, 0);
   plan_class.memory.peak = kEndless;

@@ -42,7 +42,8 @@ struct StagedCall {
 
 using StagedChunk = ChunkOf<StagedCall>;
 
-// A number the user sees, or a scalar the runtime provides: an f64 in the region of globals.
+// A number the user sees, a scalar the runtime provides, or what a step leaves for the next: an f64
+// in the region of globals.
 struct NamedOffset {
   std::string name;
   int64_t offset = 0;
@@ -56,6 +57,7 @@ struct StagedStep {
   int64_t global_bytes = 0;         // values of the whole step
   int64_t zeroed_global_bytes = 0;  // their beginning, zero at the step's start
   std::vector<NamedOffset> scalars;
+  std::vector<NamedOffset> carried;  // from step to step
   std::vector<NamedOffset> reports;
 };
 

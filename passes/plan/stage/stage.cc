@@ -83,7 +83,7 @@ class Stager {
     step.copy_bytes = stager->copy_bytes();
     step.global_bytes = places.global_bytes();
     step.zeroed_global_bytes = places.zeroed_global_bytes();
-    NameGlobals(places, &step.scalars, &step.reports);
+    NameGlobals(places, &step);
     return step;
   }
 
@@ -145,16 +145,17 @@ class Stager {
     return entry;
   }
 
-  static void NameGlobals(const ValuePlaces& places, std::vector<NamedOffset>* scalars,
-                          std::vector<NamedOffset>* reports) {
+  static void NameGlobals(const ValuePlaces& places, StagedStep* step) {
     const Graph& graph = places.parts().graph();
     for (const GraphInput& input : graph.inputs()) {
-      if (input.kind != InputKind::kScalar) continue;
-      scalars->push_back({graph.value(input.value).name, places.GlobalOffset(input.value)});
+      if (!places.IsNumber(input)) continue;
+      (input.kind == InputKind::kState ? step->carried : step->scalars)
+          .push_back({graph.value(input.value).name, places.GlobalOffset(input.value)});
     }
     for (const GraphOutput& output : graph.outputs()) {
       if (output.kind != OutputKind::kReport) continue;
-      reports->push_back({output.name, places.GlobalOffset(places.parts().RootOf(output.value))});
+      step->reports.push_back(
+          {output.name, places.GlobalOffset(places.parts().RootOf(output.value))});
     }
   }
 

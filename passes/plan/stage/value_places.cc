@@ -41,10 +41,15 @@ ValuePlaces::ValuePlaces(const Parts& parts, const Crossings& crossings, const B
   PlaceInputs(trained);
   zeroed_global_bytes_ = global_bytes_;
   for (const GraphInput& input : graph_.inputs()) {
-    if (input.kind == InputKind::kScalar) PlaceGlobal(input.value);
+    if (IsNumber(input)) PlaceGlobal(input.value);
   }
   PlaceCopies();
   PlaceNodes();
+}
+
+bool ValuePlaces::IsNumber(const GraphInput& input) const {
+  return input.kind == InputKind::kScalar ||
+         (input.kind == InputKind::kState && parts_.ParamOf(input.value) == kNone);
 }
 
 void ValuePlaces::PlaceGlobal(ValueId id) {

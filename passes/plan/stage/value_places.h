@@ -64,6 +64,8 @@ class ValuePlaces {
   int64_t global_bytes() const { return global_bytes_; }
   // The first bytes of the globals are zero at the start of a step.
   int64_t zeroed_global_bytes() const { return zeroed_global_bytes_; }
+  // Whether an input is a number of the step: given to it, or carried to the next.
+  bool IsNumber(const GraphInput& input) const;
   int64_t GlobalOffset(ValueId id) const { return places_[Index(id)].offset; }
   // Offset in the globals of the first norm entry of a layer's parameters.
   int64_t NormBase(int layer) const;

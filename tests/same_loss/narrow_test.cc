@@ -1,11 +1,13 @@
-// Training in bf16: every plan is as near to f32 as one rank in bf16 is. (That cuts, schedules and
-// recomputation change no bit is in same_loss_test.)
+// Training in bf16 and f16: every plan is as near to f32 as one rank in that type is. (That cuts,
+// schedules and recomputation change no bit is in same_loss_test.)
 
 #include <cmath>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/same_loss/train_cases.h"
 #include "tests/same_loss/train_plan.h"
@@ -14,10 +16,10 @@ namespace mgc {
 namespace {
 
 constexpr int64_t kSteps = 3;
-constexpr double kTimes = 1.5;  // as far from f32 as one rank in bf16 may another plan be
+constexpr double kTimes = 1.5;  // as far from f32 as one rank in the type may another plan be
 
-TrainCase InBf16(TrainCase c) {
-  c.parallel.compute_type = DType::kBF16;
+TrainCase In(DType type, TrainCase c) {
+  c.parallel.compute_type = type;
   return c;
 }
 
@@ -38,7 +40,9 @@ Steps FirstSteps(const TrainCase& c) {
   for (uint64_t seed = 1; plan.ok() && seed <= kSeeds; ++seed) {
     absl::StatusOr<TrainResult> step = TrainPlan(*plan, c, kSteps, /*workers=*/0, seed);
     EXPECT_TRUE(step.ok()) << step.status();
-    if (step.ok()) steps.push_back(*std::move(step));
+    if (!step.ok()) continue;
+    EXPECT_EQ(step->left_out, 0) << NameOf(c) << ", seed " << seed;
+    steps.push_back(*std::move(step));
   }
   return steps;
 }
@@ -64,28 +68,29 @@ Squares SquaresOf(const Steps& exact, const Steps& found) {
   return squares;
 }
 
-// One rank in f32 and in bf16.
+// One rank in f32 and in a narrower type.
 struct OneRank {
   Steps exact, narrow;
 };
 
-const OneRank& OneRankOf(const TrainCase& c) {
+const OneRank& OneRankOf(const TrainCase& c, DType type) {
   static auto* const known = new std::map<std::string, OneRank>();
   TrainCase one = c;
   one.dp = 1;
   one.parallel = GptCase(1, 1, 1).parallel;
   one.parallel.global_batch_size = c.parallel.global_batch_size;
   const auto [it, is_new] =
-      known->try_emplace(NameOf(one) + std::to_string(one.parallel.global_batch_size));
-  if (is_new) it->second = {FirstSteps(one), FirstSteps(InBf16(one))};
+      known->try_emplace(absl::StrCat(NameOf(one), one.parallel.global_batch_size, NameOf(type)));
+  if (is_new) it->second = {FirstSteps(one), FirstSteps(In(type, one))};
   return it->second;
 }
 
-class Bf16DistanceTest : public testing::TestWithParam<TrainCase> {};
+class DistanceTest : public testing::TestWithParam<std::tuple<DType, TrainCase>> {};
 
-TEST_P(Bf16DistanceTest, IsThatOfOneRank) {
-  const OneRank& one = OneRankOf(GetParam());
-  const Steps many = FirstSteps(InBf16(GetParam()));
+TEST_P(DistanceTest, IsThatOfOneRank) {
+  const auto& [type, c] = GetParam();
+  const OneRank& one = OneRankOf(c, type);
+  const Steps many = FirstSteps(In(type, c));
   ASSERT_EQ(many.size(), one.exact.size());
   const Squares of_one = SquaresOf(one.exact, one.narrow);
   const Squares of_many = SquaresOf(one.exact, many);
@@ -107,6 +112,20 @@ std::vector<TrainCase> CasesThatCut() {
   return cases;
 }
 
+// Of these, one or two of each kind.
+std::vector<TrainCase> SomeThatCut() {
+  return {GptCase(2, 1, 1),
+          WithSequenceParallel(GptCase(2, 1, 1)),
+          WithZero(GptCase(1, 1, 2)),
+          WithZero(WithSequenceParallel(GptCase(2, 2, 2))),
+          WithRecompute(WithSequenceParallel(GptCase(2, 1, 2)), RecomputeKind::kSelective),
+          WithContextParallel(GptCase(1, 1, 2), 2),
+          LlamaCase(4, 1, 1),
+          LlamaCase(1, 1, 4),
+          WithSchedule(WithSequenceParallel(LlamaCase(2, 2, 2)), ScheduleKind::kInterleaved, 2),
+          WithRecompute(WithZero(WithSequenceParallel(LlamaCase(2, 2, 2))), RecomputeKind::kFull)};
+}
+
 // The losses of the first step do not know of the rounding, its gradients do.
 TEST(NarrowSumsTest, RoundGradientsAndNothingElse) {
   const TrainCase c = WithZero(GptCase(1, 1, 2));
@@ -120,8 +139,18 @@ TEST(NarrowSumsTest, RoundGradientsAndNothingElse) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Plans, Bf16DistanceTest, testing::ValuesIn(CasesThatCut()),
-                         [](const auto& info) { return NameOf(info.param); });
+std::string NameOfDistance(const testing::TestParamInfo<DistanceTest::ParamType>& info) {
+  return NameOf(std::get<TrainCase>(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Bf16, DistanceTest,
+                         testing::Combine(testing::Values(DType::kBF16),
+                                          testing::ValuesIn(CasesThatCut())),
+                         NameOfDistance);
+INSTANTIATE_TEST_SUITE_P(F16, DistanceTest,
+                         testing::Combine(testing::Values(DType::kF16),
+                                          testing::ValuesIn(SomeThatCut())),
+                         NameOfDistance);
 
 }  // namespace
 }  // namespace mgc
