@@ -273,21 +273,14 @@ TEST(ParseModelConfig, SingleViolations) {
 // configuration; Narayanan et al. 2021, table 1 (1,008 billion by its formula).
 TEST(ModelPresets, HaveThePublishedSizes) {
   std::map<std::string, std::pair<int64_t, int64_t>> expected = {
-      {"gpt2-124m", {124439808, 1024}},
-      {"gpt2-tiny", {224704, 128}},
-      {"gpt3-175b", {174604259328, 2048}},
-      {"llama-tiny", {217792, 128}},
-      {"llama3-405b", {405853388800, 8192}},
-      {"megatron-1t", {1008038758400, 2048}},
-      {"gemma-tiny", {250496, 128}},
-      {"gemma2-tiny", {251008, 128}},
-      {"gpt-neox-tiny", {232960, 128}},
-      {"mistral-tiny", {217792, 128}},
-      {"phi3-tiny", {217792, 128}},
-      {"qwen2-tiny", {201856, 128}},
-      {"qwen3-tiny", {250624, 128}},
-      {"bert-tiny", {229377, 128}},
-      {"vit-tiny", {214154, 16}},
+      {"gpt2-124m", {124439808, 1024}},       {"gpt2-tiny", {224704, 128}},
+      {"gpt3-1.3b", {1315723264, 2048}},      {"gpt3-175b", {174604259328, 2048}},
+      {"llama-tiny", {217792, 128}},          {"llama3-405b", {405853388800, 8192}},
+      {"megatron-1t", {1008038758400, 2048}}, {"gemma-tiny", {250496, 128}},
+      {"gemma2-tiny", {251008, 128}},         {"gpt-neox-tiny", {232960, 128}},
+      {"mistral-tiny", {217792, 128}},        {"phi3-tiny", {217792, 128}},
+      {"qwen2-tiny", {201856, 128}},          {"qwen3-tiny", {250624, 128}},
+      {"bert-tiny", {229377, 128}},           {"vit-tiny", {214154, 16}},
   };
   std::vector<std::string> names;
   for (const ModelPreset& preset : ModelPresets()) {
@@ -297,10 +290,10 @@ TEST(ModelPresets, HaveThePublishedSizes) {
     EXPECT_EQ(c.seq_length, seq_length) << preset.name;
     names.push_back(std::string(preset.name));
   }
-  EXPECT_THAT(names,
-              ElementsAre("bert-tiny", "gemma-tiny", "gemma2-tiny", "gpt-neox-tiny", "gpt2-124m",
-                          "gpt2-tiny", "gpt3-175b", "llama-tiny", "llama3-405b", "megatron-1t",
-                          "mistral-tiny", "phi3-tiny", "qwen2-tiny", "qwen3-tiny", "vit-tiny"));
+  EXPECT_THAT(names, ElementsAre("bert-tiny", "gemma-tiny", "gemma2-tiny", "gpt-neox-tiny",
+                                 "gpt2-124m", "gpt2-tiny", "gpt3-1.3b", "gpt3-175b", "llama-tiny",
+                                 "llama3-405b", "megatron-1t", "mistral-tiny", "phi3-tiny",
+                                 "qwen2-tiny", "qwen3-tiny", "vit-tiny"));
 }
 
 TEST(ModelConfigToJson, RoundTrips) {

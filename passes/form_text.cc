@@ -75,6 +75,7 @@ class FormPrinter : public BlockPrinter {
     }
     PrintCalls("update", step.update);
     if (step.copy_bytes > 0) Line("copies ", step.copy_bytes);
+    if (step.owed_bytes > 0) Line("owed ", step.owed_bytes);
     Line("globals ", step.global_bytes, " zeroed ", step.zeroed_global_bytes);
     for (const NamedOffset& scalar : step.scalars) {
       Line("scalar ", QuotedText(scalar.name), " ", scalar.offset);

@@ -16,8 +16,10 @@ absl::StatusOr<PassForm> RunDifferentiate(PassForm form, const PassContext& cont
 absl::StatusOr<PassForm> RunShard(PassForm form, const PassContext& context);
 // Where the context's compute type is f16. InvalidArgument: scale_loss_c1.
 absl::StatusOr<PassForm> RunScaleLoss(PassForm form, const PassContext& context);
-// recompute_c1, InvalidArgument: nothing is computed again, and something should be.
+// narrow_sums_c1, InvalidArgument: no gradient is summed over ranks, and they should be in a narrow
+// type.
 absl::StatusOr<PassForm> RunNarrowSums(PassForm form, const PassContext& context);
+// recompute_c1, InvalidArgument: nothing is computed again, and something should be.
 absl::StatusOr<PassForm> RunRecompute(PassForm form, const PassContext& context);
 // Without an evaluation graph the plan evaluates nothing.
 absl::StatusOr<PassForm> RunStage(PassForm form, const PassContext& context);

@@ -3,9 +3,9 @@
 namespace mgc {
 namespace {
 
-constexpr absl::string_view kWords[kNumRegions] = {"transient",   "params", "grads",  "states",
-                                                   "frame",       "input",  "output", "grad_input",
-                                                   "grad_output", "copies", "norm",   "globals"};
+constexpr absl::string_view kWords[kNumRegions] = {
+    "transient",  "params",      "grads",  "states", "frame",   "input",    "output",
+    "grad_input", "grad_output", "copies", "norm",   "globals", "gathered", "owed"};
 constexpr char kOf = ':';  // between region and block
 
 }  // namespace

@@ -21,11 +21,13 @@ enum class Region : uint8_t {
   kOutput,
   kGradInput,
   kGradOutput,
-  kCopies,   // working copies of parameters that layers read, made when a step begins
-  kNorm,     // entries of the gradient norm, of the call's layer
-  kGlobals,  // values of the whole step
+  kCopies,    // working copies of parameters that layers read, made when a step begins
+  kNorm,      // entries of the gradient norm, of the call's layer
+  kGlobals,   // values of the whole step
+  kGathered,  // parameters that a layer gathers for a forward or backward of its own (ZeRO-3),
+  kOwed,      // and its gradients on their way into pieces (ZeRO-2): both in two places in turn
 };
-inline constexpr int kNumRegions = 12;
+inline constexpr int kNumRegions = 14;
 
 // The name of the block of parameters that several layers use; the block of a layer further on is
 // called `tied.3`, after the layer that holds it.
@@ -54,6 +56,12 @@ inline bool IsOfBlock(Region region) {
 inline bool IsBoundary(Region region) {
   return region == Region::kInput || region == Region::kOutput || region == Region::kGradInput ||
          region == Region::kGradOutput;
+}
+
+// Memory that neighbouring layers take in turn: what one has left there, the next but one
+// overwrites.
+inline bool IsInTurn(Region region) {
+  return region == Region::kGathered || region == Region::kOwed;
 }
 
 // Whether `block` is empty but for regions of a block, for copies that another layer has, and for

@@ -94,6 +94,15 @@ InstrCollective CollectiveOf(const Mesh& mesh, const std::vector<StagePlace>& st
   return made;
 }
 
+std::vector<bool> WaitedFor(const Segment& segment) {
+  std::vector<bool> waited_for(static_cast<size_t>(segment.num_collectives), false);
+  for (const Instr& instr : segment.instrs) {
+    if (instr.kind != InstrKind::kWait) continue;
+    waited_for[static_cast<size_t>(instr.collective)] = true;
+  }
+  return waited_for;
+}
+
 absl::StatusOr<Collective> CollectiveOfPart(const Segment& segment, const Instr& instr,
                                             size_t part) {
   return CollectiveBetween(SlotAt(segment, instr.inputs[part]).sharding,

@@ -42,6 +42,10 @@ struct InstrCollective {
 InstrCollective CollectiveOf(const Mesh& mesh, const std::vector<StagePlace>& stages,
                              const Segment& segment, const Instr& instr);
 
+// By collective of a segment: whether it is waited for there; of others a later call waits. The
+// segment has passed graph/plan/plan_check.h.
+std::vector<bool> WaitedFor(const Segment& segment);
+
 // What operand number `part` of a collective instruction, started or computed, goes through.
 // InvalidArgument (local_c3) where operand and result do not differ by one op, as those of a start
 // that joins classes.

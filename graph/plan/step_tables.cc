@@ -50,14 +50,13 @@ class Builder {
   void AddSegment(const Segment& segment) {
     StepSegment made;
     made.segment = &segment;
+    const std::vector<bool> waited_for = WaitedFor(segment);
     for (const Instr& instr : segment.instrs) {
       if (instr.kind != InstrKind::kStart && instr.kind != InstrKind::kWait) continue;
       made.points.push_back(&instr);
-      if (instr.kind == InstrKind::kStart) {
-        made.starts.push_back(StartOf(segment, instr));
-      } else {
-        made.starts[static_cast<size_t>(instr.collective)].background = false;
-      }
+      if (instr.kind != InstrKind::kStart) continue;
+      made.starts.push_back(StartOf(segment, instr));
+      made.starts.back().background = !waited_for[static_cast<size_t>(instr.collective)];
     }
     tables_.segments.push_back(std::move(made));
   }
@@ -65,7 +64,6 @@ class Builder {
   StepStart StartOf(const Segment& segment, const Instr& instr) {
     StepStart start;
     start.instr = &instr;
-    start.background = true;
     start.collective = CollectiveOf(plan_.mesh, plan_.stages, segment, instr);
     if (pipeline_ >= 0 && start.collective.axes().Contains(pipeline_)) {
       start.group = GroupOf(start.collective);

@@ -28,7 +28,8 @@ struct NamedSize {
 // placement checks pp, vp and the number of layers.
 Diagnostics CheckValues(const ParallelConfig& config, const ModelDims& model) {
   Diagnostics violations;
-  const std::array<NamedSize, 11> sizes = {{{"G0", "world size", config.world_size},
+  const std::array<NamedSize, 12> sizes = {{{"G0", "world size", config.world_size},
+                                            {"U3", "ZeRO group", config.zero_group, 0},
                                             {"G0", "tp", config.tp},
                                             {"G0", "cp", config.cp},
                                             {"G0", "ep", config.ep},
@@ -43,9 +44,9 @@ Diagnostics CheckValues(const ParallelConfig& config, const ModelDims& model) {
     if (size.value >= size.least) continue;
     violations.Add({size.rule, absl::StrCat(size.name, " is ", size.value), "1"});
   }
-  if (config.zero != 0 && config.zero != 1) {
+  if (config.zero < 0 || config.zero > 3) {
     violations.Add(
-        {"U2", absl::StrCat("ZeRO level ", config.zero, " is not available"), "zero 0, 1"});
+        {"U2", absl::StrCat("ZeRO level ", config.zero, " does not exist"), "zero 0, 1, 2, 3"});
   }
   return violations;
 }
@@ -132,6 +133,21 @@ void CheckGroups(const ParallelConfig& config, Diagnostics* violations) {
   }
 }
 
+// U3, of the ranks along dp.
+void CheckZeroGroup(const ParallelConfig& config, int64_t dp, Diagnostics* violations) {
+  if (config.zero_group == 0 || dp == 0) return;
+  if (config.zero == 0) {
+    violations->Add({"U3", absl::StrCat("a ZeRO group of ", config.zero_group, " and ZeRO level 0"),
+                     "zero 1, 2, 3, or no ZeRO group"});
+  } else if (dp % config.zero_group != 0) {
+    violations->Add(
+        {"U3", absl::StrCat("dp ", dp, " is not divisible by a ZeRO group of ", config.zero_group),
+         absl::StrCat("ZeRO group ", NearestLegal(config.zero_group, dp, [&](int64_t ranks) {
+                        return dp % ranks == 0;
+                      }))});
+  }
+}
+
 void CheckBatch(const ParallelConfig& config, const CheckedConfig& checked,
                 Diagnostics* violations) {
   if (checked.dp == 0 || checked.micro_batches > 0) return;
@@ -209,6 +225,7 @@ CheckedConfig CheckConfig(const ParallelConfig& config, const ModelDims& model) 
     checked.dp = DataParallelSize(config);
     checked.micro_batches = MicroBatchesPerStep(config);
     CheckGroups(config, &checked.violations);
+    CheckZeroGroup(config, checked.dp, &checked.violations);
     CheckHeads(model, &checked.violations);
     CheckTensorParallel(config, model, &checked.violations);
     CheckSequence(config, model, &checked.violations);

@@ -204,8 +204,27 @@ TEST(CheckConfigTest, NotAvailableYet) {
   config.ep = 2;
   EXPECT_EQ(Rules(config), (Labels{"G12"}));
   config = EightRanks();
-  config.zero = 2;
+  config.zero = 4;
   EXPECT_EQ(Rules(config), (Labels{"U2"}));
+}
+
+TEST(CheckConfigTest, ZeroGroupsDivideTheRanksAlongDp) {
+  ParallelConfig config = EightRanks();
+  config.world_size *= 3;
+  config.global_batch_size *= 3;
+  const int64_t dp = DataParallelSize(config);
+  ASSERT_EQ(dp % 3, 0);
+  config.zero_group = 3;
+  EXPECT_EQ(Rules(config), (Labels{"U3"}));  // without ZeRO
+  config.zero = 3;
+  EXPECT_EQ(Rules(config), (Labels{}));
+  config.zero_group = 5;
+  const CheckedConfig checked = CheckConfig(config, TinyGpt());
+  EXPECT_EQ(Rules(config), (Labels{"U3"}));
+  EXPECT_NE(checked.violations.ToString().find("ZeRO group 3"), std::string::npos)
+      << checked.violations.ToString();
+  config.zero_group = -1;
+  EXPECT_EQ(Rules(config), (Labels{"U3"}));
 }
 
 TEST(CheckConfigTest, ReportsEverythingAtOnce) {

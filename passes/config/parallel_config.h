@@ -60,7 +60,10 @@ struct ParallelConfig {
   ScheduleKind schedule = ScheduleKind::kOneFOneB;
   int64_t group_size = 0;  // micro-batches per chunk in a row when interleaved; 0 = chosen
   RecomputeKind recompute = RecomputeKind::kNone;
-  int64_t zero = 0;  // ZeRO level
+  int64_t zero = 0;        // ZeRO level
+  int64_t zero_group = 0;  // ranks along dp that share pieces, 0: all; groups hold copies
+  // With ZeRO 3: whether backward gathers parameters again, instead of keeping what was gathered.
+  bool reshard_after_forward = true;
   // In which products and what follows from them are computed (passes/graph/narrow.h). In f16 the
   // loss is scaled (passes/graph/scale_loss.h).
   DType compute_type = DType::kF32;

@@ -10,7 +10,7 @@
 namespace mgc {
 
 absl::string_view WordOf(StrategyCondition condition) {
-  constexpr absl::string_view kWords[] = {"", "sequence_parallel", "zero"};
+  constexpr absl::string_view kWords[] = {"", "sequence_parallel", "zero", "zero2", "zero3"};
   return kWords[static_cast<size_t>(condition)];
 }
 

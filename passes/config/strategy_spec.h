@@ -18,8 +18,9 @@
 
 namespace mgc {
 
-// What must have been asked for that a row holds: nothing, --sequence-parallel, --zero 1.
-enum class StrategyCondition : uint8_t { kAlways, kSequenceParallel, kZero };
+// What must have been asked for that a row holds: nothing, --sequence-parallel, --zero 1 or more, 2
+// or more, 3.
+enum class StrategyCondition : uint8_t { kAlways, kSequenceParallel, kZero, kZero2, kZero3 };
 
 // A dim's axes, major first: `cp*tp`. None: the dim stays whole, whatever later rows say.
 struct DimAxes {
@@ -45,7 +46,9 @@ struct GatherSpec {
   GatherTaken taken = GatherTaken::kNote;
 };
 
-// What is stored in pieces over axes that cut none of its dims.
+// What is stored in pieces over axes that cut none of its dims: optimizer states, with the
+// parameters themselves between steps; sums of gradients, in every micro-batch; and parameters,
+// which forward and backward then gather each time.
 enum class StoredKind : uint8_t { kStates, kGradients, kParameters };
 
 struct StoreSpec {
@@ -55,11 +58,12 @@ struct StoreSpec {
   std::vector<std::string> axes;
 };
 
-// An axis is axis.0 * axis.1: axis.0 is as wide as the axis and the dim's size can share evenly
-// (their greatest common divisor), axis.1 is the rest.
+// An axis is axis.0 * axis.1. By a dim: axis.0 is as wide as the axis and the dim's size can share
+// evenly (their greatest common divisor), axis.1 is the rest. In ZeRO groups: axis.1 is the
+// neighbouring ranks of --zero-group, all of the axis where that is not given.
 struct AxisSplit {
   std::string axis;
-  std::string dim;
+  std::string dim;  // empty: in ZeRO groups
 };
 
 struct StrategySpec {

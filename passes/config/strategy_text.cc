@@ -54,6 +54,27 @@ bool Overlap(absl::string_view a, absl::string_view b) {
   return a == b || holds(a, b) || holds(b, a);
 }
 
+constexpr std::initializer_list<StrategyCondition> kConditions = {
+    StrategyCondition::kSequenceParallel, StrategyCondition::kZero, StrategyCondition::kZero2,
+    StrategyCondition::kZero3};
+
+// Whether states of the same parameters are stored over the same axes as gradients or parameters.
+bool HasItsStates(const std::vector<StoreSpec>& before, const StoreSpec& store) {
+  return store.kind == StoredKind::kStates ||
+         std::any_of(before.begin(), before.end(), [&](const StoreSpec& other) {
+           return other.kind == StoredKind::kStates && other.scope == store.scope &&
+                  other.axes == store.axes;
+         });
+}
+
+std::string MissingStatesOf(const StoreSpec& store) {
+  StoreSpec states = store;
+  states.kind = StoredKind::kStates;
+  states.when = StrategyCondition::kAlways;
+  return absl::StrCat(WordOf(store.kind), " are stored in the pieces of their states: `",
+                      StoreText(states), "`, if need be with a condition, comes before");
+}
+
 class StrategyReader {
  public:
   explicit StrategyReader(TokenReader* reader) : reader_(reader) {}
@@ -86,7 +107,10 @@ class StrategyReader {
   bool ReadSplit(StrategySpec* out) {
     AxisSplit split;
     const TextPlace place = reader_->place();
-    if (!ReadAxis(&split.axis) || !reader_->Expect("by") || !ReadDim(&split.dim)) return false;
+    if (!ReadAxis(&split.axis)) return false;
+    const bool in_groups = reader_->Accept("in");
+    if (!reader_->Expect(in_groups ? "zero_groups" : "by")) return false;
+    if (!in_groups && !ReadDim(&split.dim)) return false;
     if (!IsNew(place, absl::StrCat("split ", split.axis))) return false;
     if (absl::StrContains(split.axis, '.')) {
       return FailAt(place, "strategy_c1", "a part of an axis is not split again");
@@ -170,10 +194,8 @@ class StrategyReader {
       return false;
     }
     if (!IsNew(place, absl::StrCat("store ", WordOf(store.kind), store.scope))) return false;
-    if (store.kind != StoredKind::kStates) {
-      return FailAt(place, "strategy_c3",
-                    absl::StrCat(WordOf(store.kind),
-                                 " cannot be stored in pieces yet, only states (ZeRO-1)"));
+    if (!HasItsStates(out->stores, store)) {
+      return FailAt(place, "strategy_c3", MissingStatesOf(store));
     }
     out->stores.push_back(std::move(store));
     return true;
@@ -188,8 +210,7 @@ class StrategyReader {
   }
 
   bool ReadWhen(StrategyCondition* out) {
-    return !reader_->Accept("when") ||
-           ReadWord({StrategyCondition::kSequenceParallel, StrategyCondition::kZero}, out);
+    return !reader_->Accept("when") || ReadWord(kConditions, out);
   }
 
   // One of the words that an enum has.
@@ -272,7 +293,9 @@ std::string PrintStrategy(const StrategySpec& spec) {
   BlockPrinter printer;
   printer.Open("strategy ", SymbolText(spec.name));
   for (const AxisSplit& split : spec.splits) {
-    printer.Line("split ", NameText(split.axis), " by ", NameText(split.dim));
+    const bool in_groups = split.dim.empty();
+    printer.Line("split ", NameText(split.axis), in_groups ? " in " : " by ",
+                 in_groups ? "zero_groups" : NameText(split.dim));
   }
   for (const GatherSpec& gather : spec.gathers) {
     printer.Line("gather ", NamesText(gather.dims, ", "), " ", WordOf(gather.taken));

@@ -2,19 +2,22 @@
 //
 //   strategy @mine {
 //     split tp by kv_heads
+//     split dp in zero_groups
 //     gather seq silent
 //     gather heads, kv_heads error
 //     uneven vocab
 //     row (batch, seq, embed) home when sequence_parallel { seq -> cp*tp }
 //     row * in "layers.0.*" { mlp -> - }
 //     row * { batch -> dp, heads -> tp, kv_heads -> tp.0, mlp -> tp }
-//     store states -> cp*dp when zero
+//     store states -> cp*dp.1 when zero
+//     store gradients -> cp*dp.1 when zero2
+//     store parameters -> cp*dp.1 when zero3
 //   }
 //
 // Axes are tp, cp, dp and, where an axis is split, its two parts. Labels:
 //   strategy_c1  an axis that does not exist
 //   strategy_c2  said twice
-//   strategy_c3  stored in pieces, which is not available yet: parameters, gradients
+//   strategy_c3  parameters or gradients stored otherwise than the states are
 //   strategy_c4  a row that can never match: it gives axes to a dim that its pattern does not name
 
 #ifndef MGC_PASSES_CONFIG_STRATEGY_TEXT_H_

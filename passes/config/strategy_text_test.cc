@@ -23,6 +23,8 @@ constexpr char kFull[] = R"(strategy @"my own" {
   row (seq) { seq -> tp.1 }
   store states in "head.*" -> -
   store states -> dp*cp when zero
+  store gradients -> dp*cp when zero2
+  store parameters -> dp*cp when zero3
 }
 )";
 
@@ -70,12 +72,14 @@ TEST(StrategyTextTest, ErrorsSayWhereAndWhat) {
       {"row * { batch -> dp }", "1: said twice [strategy_c2]"},
       {"gather seq note gather seq error", "24: said twice [strategy_c2]"},
       {"store states -> dp store states -> cp", "26: said twice [strategy_c2]"},
-      {"store parameters -> dp", "7: parameters cannot be stored in pieces yet"},
-      {"store gradients -> dp when zero", "[strategy_c3]"},
+      {"store parameters -> dp", "7: parameters are stored in the pieces of their states"},
+      {"store states -> dp when zero store gradients -> cp when zero2", "[strategy_c3]"},
+      {"split dp in groups", "13: expected `zero_groups`, found `groups`"},
       {"row (batch, seq) { embed -> tp }", "20: the row's values have no dim embed [strategy_c4]"},
       {"row (batch, seq)", "17: expected `{` and the axes of a dim, found the end of the line"},
       {"row () { a -> tp }", "6: expected the name of a dim, found `)` [text_c2]"},
-      {"row * when full { a -> tp }", "12: expected `sequence_parallel` or `zero`, found `full`"},
+      {"row * when full { a -> tp }",
+       "12: expected `sequence_parallel` or `zero` or `zero2` or `zero3`, found `full`"},
       {"row * in \"\" { a -> tp }", "10: a scope is not empty: `\"*\"` is everywhere [text_c2]"},
       {"row * { \"\" -> tp }", "9: a dim without a name cannot be named"},
       {"row * { }", "9: expected the name of a dim, found `}` [text_c2]"},

@@ -11,9 +11,12 @@
 namespace mgc {
 namespace {
 
-// Sums of the update that are of f32 are gradients: losses, norms and counts are f64.
+// Sums of the update that are of f32 are gradients: losses, norms and counts are f64. In backward
+// those that become pieces are.
 bool IsGradientSum(const Graph& graph, const Node& node) {
-  return node.phase == Phase::kUpdate && node.op->collective &&
+  if (!node.op->collective) return false;
+  const bool makes_pieces = !graph.sharding(node.outputs[0]).storage.empty();
+  return (node.phase == Phase::kUpdate || (node.phase == Phase::kBackward && makes_pieces)) &&
          graph.type(node.outputs[0]).dtype == DType::kF32 &&
          PaysOverData(CollectiveOf(graph, node), graph.mesh());
 }

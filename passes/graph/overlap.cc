@@ -57,7 +57,9 @@ class LayerOrder {
  private:
   bool IsExchange(size_t i) const {
     const Node& node = graph_.node(nodes_[i]);
-    return node.op->collective && CollectiveOf(graph_, node).MovesData();
+    if (!node.op->collective || !CollectiveOf(graph_, node).MovesData()) return false;
+    // Stage takes what gathers from pieces, or sums into them, out of the layer.
+    return graph_.sharding(node.inputs[0]).storage == graph_.sharding(node.outputs[0]).storage;
   }
 
   // The nodes that `end` reads from, directly or not.
@@ -85,7 +87,7 @@ class LayerOrder {
   // Those of `among` that can run and wait for no collective; whether there was one.
   bool PutFree(const std::vector<bool>& among) {
     bool any = false;
-    for (size_t i = 0; i < nodes_.size(); ++i) {
+    for (size_t i = first_; i < nodes_.size(); ++i) {
       if (!among[i] || done_[i] || IsExchange(i) || !IsReady(i) || WaitOf(i) > 0) continue;
       Put(i);
       any = true;
@@ -97,7 +99,7 @@ class LayerOrder {
   // in the order of their starts. Up to one product, which takes longer than most collectives; the
   // others are for the collectives to come.
   void PutBeside(size_t running) {
-    for (size_t i = 0; i < nodes_.size(); ++i) {
+    for (size_t i = first_; i < nodes_.size(); ++i) {
       if (done_[i] || IsExchange(i) || !IsReady(i) || WaitOf(i) >= running) continue;
       Put(i);
       if (graph_.node(nodes_[i]).op->precision == Precision::kNarrow) return;
@@ -106,7 +108,7 @@ class LayerOrder {
 
   // Of `among`, the first that can run; their number where there is none.
   size_t FirstReady(const std::vector<bool>& among) const {
-    size_t i = 0;
+    size_t i = first_;
     while (i < nodes_.size() && (!among[i] || done_[i] || !IsReady(i))) ++i;
     return i;
   }
@@ -115,6 +117,7 @@ class LayerOrder {
   void Put(size_t i) {
     waited_ = std::max(waited_, WaitOf(i));
     done_[i] = true;
+    while (first_ < nodes_.size() && done_[first_]) ++first_;
     order_.push_back(nodes_[i]);
     if (IsExchange(i)) {
       started_[i] = ++starts_;
@@ -135,7 +138,8 @@ class LayerOrder {
   std::map<NodeId, size_t> place_;           // in nodes_; the vectors below likewise
   std::vector<std::vector<size_t>> before_;  // whose results are read
   std::vector<bool> done_;
-  std::vector<size_t> started_;  // a collective that has been started: the how manieth
+  size_t first_ = 0;             // that is not done
+  std::vector<size_t> started_;  // of a collective that has been started: its number, from 1
   size_t starts_ = 0;
   size_t waited_ = 0;  // the latest that something has waited for
   std::vector<NodeId> order_;

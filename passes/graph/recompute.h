@@ -8,9 +8,9 @@
 //
 // Forward nodes are copied into the backward phase, collectives included, where backward needs what
 // they make, but for what backward gathers of the same operand anyway; those that nothing reads any
-// more are dropped. Dropout is a function of position, so
-// the copies are equal bit for bit. Works on the local graph: shardings are fixed, so recomputation
-// never changes what is communicated where.
+// more are dropped. Dropout is a function of position, so the copies are equal bit for bit. Works
+// on the local graph: shardings are fixed, so recomputation never changes what is communicated
+// where.
 
 #ifndef MGC_PASSES_GRAPH_RECOMPUTE_H_
 #define MGC_PASSES_GRAPH_RECOMPUTE_H_

@@ -81,6 +81,7 @@ class ClassAllocator {
     plan_class_->zeroed = {{globals_, globals_ + staged_.train.zeroed_global_bytes},
                            {eval_globals_, eval_globals_ + staged_.eval.zeroed_global_bytes},
                            {grads, end_}};
+    owed_ = Region(staged_.train.owed_bytes, &memory.grads);
     for (HeldBlock& held : plan_class_->blocks) {
       held.param_base = Region(plan_.blocks[held.block].param_bytes, &memory.params);
     }
@@ -118,7 +119,10 @@ class ClassAllocator {
       case Region::kGlobals:
         return eval ? eval_globals_ : globals_;
       case Region::kCopies:
+      case Region::kGathered:
         return copies_;
+      case Region::kOwed:
+        return owed_;
       case Region::kNorm:
         return globals_;
       case Region::kParams:
@@ -156,6 +160,7 @@ class ClassAllocator {
   int64_t globals_ = 0;
   int64_t eval_globals_ = 0;
   int64_t copies_ = 0;
+  int64_t owed_ = 0;
   int64_t links_ = 0;
   int64_t frames_ = 0;
   int64_t boundaries_ = 0;

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <limits>
 #include <map>
 #include <utility>
 
 namespace mgc {
 namespace {
-
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 // Reductions alone start what no segment waits for; casts may stand before them.
 bool IsReduction(const std::vector<TimedStep>& steps) {
@@ -24,6 +21,11 @@ class Delay {
  public:
   Delay(const CostModel& costs, const std::vector<Segment>& segments, int coordinate)
       : costs_(costs), segments_(segments), coordinate_(coordinate) {}
+
+  bool StartsInBackground(const std::vector<StagedCall>& calls) {
+    return std::any_of(calls.begin(), calls.end(),
+                       [this](const StagedCall& call) { return IsReduction(StepsOf(call)); });
+  }
 
   std::vector<StagedCall> Run(const std::vector<StagedCall>& calls) {
     FindDue(calls);
@@ -50,7 +52,7 @@ class Delay {
 
   // By call: from its begin until one of the calls from it on asks for a collective.
   void FindDue(const std::vector<StagedCall>& calls) {
-    due_.assign(calls.size() + 1, kNever);
+    due_.assign(calls.size() + 1, kMaxNs);
     for (size_t i = calls.size(); i-- > 0;) {
       int64_t ns = 0;
       due_[i] = due_[i + 1];
@@ -59,18 +61,18 @@ class Delay {
           due_[i] = 0;
           break;
         }
-        if (step.kind == TimedStep::kRun) ns += step.ns;
+        if (step.kind == TimedStep::kRun) ns = Later(ns, step.ns);
       }
-      if (due_[i] != kNever) due_[i] += ns;
+      due_[i] = Later(due_[i], ns);
     }
   }
 
   void StartThoseThatFit(int64_t due) {
     while (!waiting_.empty()) {
       int64_t ns = 0;
-      for (const TimedStep& step : StepsOf(waiting_.front())) ns += step.ns;
-      const int64_t end = std::max(queue_free_, now_) + ns;
-      if (due != kNever && end > now_ + due) return;
+      for (const TimedStep& step : StepsOf(waiting_.front())) ns = Later(ns, step.ns);
+      const int64_t end = Later(std::max(queue_free_, now_), ns);
+      if (due != kMaxNs && end > Later(now_, due)) return;
       queue_free_ = end;
       made_.push_back(std::move(waiting_.front()));
       waiting_.pop_front();
@@ -81,9 +83,9 @@ class Delay {
     std::map<int, int64_t> ends;  // of its collectives
     for (const TimedStep& step : StepsOf(call)) {
       if (step.kind == TimedStep::kRun) {
-        now_ += step.ns;
+        now_ = Later(now_, step.ns);
       } else if (step.kind == TimedStep::kStart) {
-        queue_free_ = std::max(queue_free_, now_) + step.ns;
+        queue_free_ = Later(std::max(queue_free_, now_), step.ns);
         ends[step.collective] = queue_free_;
       } else {
         now_ = std::max(now_, ends[step.collective]);
@@ -107,7 +109,9 @@ class Delay {
 
 bool DelayReductions(const CostModel& costs, const std::vector<Segment>& segments, int coordinate,
                      StagedChunk* chunk) {
-  std::vector<StagedCall> delayed = Delay(costs, segments, coordinate).Run(chunk->last_backward);
+  Delay delay(costs, segments, coordinate);
+  if (delay.StartsInBackground(chunk->backward)) return false;
+  std::vector<StagedCall> delayed = delay.Run(chunk->last_backward);
   std::swap(chunk->last_backward, delayed);
   return !std::equal(delayed.begin(), delayed.end(), chunk->last_backward.begin(),
                      [](const StagedCall& a, const StagedCall& b) {

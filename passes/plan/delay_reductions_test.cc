@@ -18,7 +18,7 @@ enum SegmentId { kCutBackward, kWholeBackward, kReduction };
 
 class DelayReductionsTest : public testing::Test {
  protected:
-  DelayReductionsTest() : mesh_(*Mesh::Create({{"tp", 2}, {"dp", 2}})), machine_(MachineOf(kEven)) {
+  DelayReductionsTest() : machine_(MachineOf(kEven)), mesh_(*Mesh::Create({{"tp", 2}, {"dp", 2}})) {
     segments_.resize(3);
     AddOps(2, &segments_[kCutBackward]);
     AddSum("tp", 16, true, &segments_[kCutBackward]);
@@ -42,6 +42,8 @@ class DelayReductionsTest : public testing::Test {
       absl::StrAppend(out, std::string(1, "BWR"[call.segment]), call.layer);
     });
   }
+
+  Machine machine_;
 
  private:
   static int AddSlot(int64_t elements, AxisSet owed, Segment* segment) {
@@ -77,7 +79,6 @@ class DelayReductionsTest : public testing::Test {
   }
 
   const Mesh mesh_;
-  const Machine machine_;
   const std::vector<StagePlace> stages_ = {{0, 0}};
   std::vector<Segment> segments_;
 };
@@ -94,6 +95,14 @@ TEST_F(DelayReductionsTest, WhatFitsNowhereComesLast) {
 TEST_F(DelayReductionsTest, TheyGoWhereThereIsRoom) {
   EXPECT_EQ(After({"B3", "R3", "B2", "R2", "W1", "R1", "B0", "R0"}, 3000),
             "B3 B2 R3 R2 W1 B0 R1 R0");
+}
+
+// An op takes a year: sums of durations end where no step may take as long.
+TEST_F(DelayReductionsTest, CenturiesStayInRange) {
+  machine_.op_overhead = 3e7;
+  EXPECT_EQ(After({"W3", "R3", "B2", "R2", "W1", "R1"}, 400), "W3 R3 B2 R2 W1 R1");
+  machine_.op_overhead = 1e9;
+  EXPECT_EQ(After({"W3", "R3", "W2", "R2", "W1", "R1"}, 400), "W3 R3 W2 R2 W1 R1");
 }
 
 TEST_F(DelayReductionsTest, WithoutOtherCollectivesNoneWaits) {

@@ -16,10 +16,11 @@ StrategySpec ClassStrategy(const std::vector<std::string>& names) {
   row.dims.push_back({kSampleDim, {"dp"}});
   for (const std::string& name : names) row.dims.push_back({name, {"tp"}});
   spec.rows.push_back(std::move(row));
-  StoreSpec states;
-  states.when = StrategyCondition::kZero;
-  states.axes = {"dp"};
-  spec.stores.push_back(std::move(states));
+  spec.splits.push_back({"dp", ""});
+  const std::vector<std::string> axes = {"dp.1"};
+  spec.stores = {{StoredKind::kStates, "", StrategyCondition::kZero, axes},
+                 {StoredKind::kGradients, "", StrategyCondition::kZero2, axes},
+                 {StoredKind::kParameters, "", StrategyCondition::kZero3, axes}};
   return spec;
 }
 

@@ -193,7 +193,11 @@ Strategy RandomStrategy(const Mesh& mesh, Dice* dice) {
   }
   strategy.rows.push_back({{"batch", "seq", "embed"}, {}, /*home=*/true});
   if (dice->OneIn(3)) strategy.rows.back().rules = {{"seq", mesh.Find("tp")}};
-  if (dice->OneIn(2)) strategy.storage = {{mesh.Find("dp").AsSet()}};
+  const AxisSet pieces = mesh.Find("dp").AsSet();
+  if (dice->OneIn(2)) strategy.storage = {{StoredKind::kStates, pieces}};
+  for (const StoredKind kind : {StoredKind::kGradients, StoredKind::kParameters}) {
+    if (!strategy.storage.empty() && dice->OneIn(2)) strategy.storage.push_back({kind, pieces});
+  }
   return strategy;
 }
 

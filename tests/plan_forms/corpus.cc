@@ -46,6 +46,12 @@ std::vector<PlanCase> TinyPlanCases() {
        true},
       {"fp16_tp2_pp2_dp2", "llama-tiny", 2, 2, 1, 2, 8, 16, true, kOneFOneB, kFull, 1, false,
        "a100x8", false, true},
+      {"dp2_zero2", "gpt2-tiny", 1, 1, 1, 2, 3, 16, false, kOneFOneB, kNone, 2},
+      {"dp2_zero3", "llama-tiny", 1, 1, 1, 2, 3, 16, false, kOneFOneB, kNone, 3},
+      {"bf16_tp2_pp2_dp4_zero3", "gpt2-tiny", 2, 2, 1, 4, 8, 16, true, kOneFOneB, kFull, 3, true,
+       "a100x8", true, false, 2},
+      {"fp16_dp2_zero3", "llama-tiny", 1, 1, 1, 2, 3, 16, false, kOneFOneB, kNone, 3, false,
+       "a100x8", false, true},
       {"tp2_pp2_vp2_dp2", "llama-tiny", 2, 2, 2, 2, 30, 16, true, kInterleaved, kFull, 1},
   };
 }
@@ -72,18 +78,20 @@ Plan CompilePlanCase(const PlanCase& c) {
   parallel.pp = c.pp;
   parallel.vp = c.vp;
   parallel.sequence_parallel = c.sequence_parallel;
-  parallel.micro_batch_size = 1;
-  parallel.global_batch_size = c.dp * c.micro_batches;
+  parallel.micro_batch_size = c.micro_batch_size;
+  parallel.global_batch_size = c.dp * c.micro_batches * c.micro_batch_size;
   parallel.seq_length = c.seq_length == 0 ? config->seq_length : c.seq_length;
   parallel.schedule = c.schedule;
   parallel.recompute = c.recompute;
   parallel.zero = c.zero;
+  parallel.zero_group = c.zero_group;
   if (c.bf16) parallel.compute_type = DType::kBF16;
   if (c.fp16) parallel.compute_type = DType::kF16;
   if (c.bf16_sums) parallel.gradient_sums = DType::kBF16;
   options.machine = *FindMachinePreset(c.machine);
   options.flags = FlagsOf(c);
-  const absl::StatusOr<Graph> logical = BuildModel(*config, c.dp, parallel.seq_length);
+  const absl::StatusOr<Graph> logical =
+      BuildModel(*config, c.dp * c.micro_batch_size, parallel.seq_length);
   MGC_CHECK(logical.ok()) << logical.status().ToString();
   absl::StatusOr<Plan> plan = Compile(*logical, DimsOf(*config), options);
   MGC_CHECK(plan.ok()) << c.name << ": " << plan.status().ToString();

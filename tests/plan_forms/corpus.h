@@ -30,14 +30,16 @@ struct PlanCase {
   std::string machine = "a100x8";  // a preset
   bool bf16_sums = false;          // of gradients over dp
   bool fp16 = false;
+  int64_t zero_group = 0;
+  int64_t micro_batch_size = 1;
 };
 
-// A dozen plans of the tiny presets.
+// Some plans of the tiny presets.
 std::vector<PlanCase> TinyPlanCases();
 // `gpt3-175b`, `llama3-405b` and `megatron-1t` on thousands of ranks.
 std::vector<PlanCase> LargePlanCases();
 
-// The plan of a case for micro-batches of one sample; aborts when it does not compile.
+// The plan of a case; aborts when it does not compile.
 Plan CompilePlanCase(const PlanCase& plan_case);
 
 }  // namespace mgc

@@ -27,7 +27,7 @@ Axes RandomAxes(Dice* dice) {
   do {
     axes.tp = dice->Of<int64_t>({1, 1, 2, 2, 2, 3, 4});
     axes.cp = dice->Of<int64_t>({1, 1, 1, 1, 1, 2});
-    axes.dp = dice->Of<int64_t>({1, 1, 2, 2, 3});
+    axes.dp = dice->Of<int64_t>({1, 1, 2, 2, 3, 4});
     axes.pp = dice->Of<int64_t>({1, 1, 1, 1, 1, 1, 1, 2, 3});
   } while (axes.Ranks() > kMostRanks || (axes.Ranks() == 1 && !dice->OneIn(4)));
   return axes;
@@ -40,7 +40,8 @@ ParallelConfig RandomParallel(const Axes& axes, bool attention, Dice* dice) {
   parallel.pp = axes.pp;
   parallel.world_size = axes.Ranks();
   parallel.sequence_parallel = axes.tp > 1 && dice->OneIn(3);
-  parallel.zero = axes.dp > 1 && dice->Flip() ? 1 : 0;
+  if (axes.dp > 1 && dice->Flip()) parallel.zero = 1 + static_cast<int64_t>(dice->Below(3));
+  if (parallel.zero > 0 && axes.dp == 4 && dice->Flip()) parallel.zero_group = 2;
   if (dice->OneIn(4)) parallel.schedule = ScheduleKind::kGpipe;
   if (axes.pp > 1 && dice->OneIn(3)) {
     parallel.schedule = ScheduleKind::kInterleaved;
@@ -158,6 +159,7 @@ std::string TextOf(const RandomCase& c) {
       p.pp, p.vp > 0 ? absl::StrCat(" --vp ", p.vp) : "", " --schedule ", ToString(p.schedule),
       " --micro-batch-size ", p.micro_batch_size, " --global-batch-size ", p.global_batch_size,
       " --recompute ", ToString(p.recompute), " --zero ", p.zero,
+      p.zero_group > 0 ? absl::StrCat(" --zero-group ", p.zero_group) : "",
       p.sequence_parallel ? " --sequence-parallel" : "");
   std::string text = PrintGraph(c.model);
   if (c.strategy) {

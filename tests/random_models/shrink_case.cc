@@ -121,7 +121,8 @@ std::vector<Change> Changes() {
       },
       [](ParallelConfig* p) { p->vp = 0, p->schedule = ScheduleKind::kOneFOneB; },
       [](ParallelConfig* p) { p->sequence_parallel = false; },
-      [](ParallelConfig* p) { p->zero = 0; },
+      [](ParallelConfig* p) { p->zero = 0, p->zero_group = 0; },
+      [](ParallelConfig* p) { p->zero_group = 0; },
       [](ParallelConfig* p) { p->recompute = RecomputeKind::kNone; },
       [](ParallelConfig* p) { p->global_batch_size = p->micro_batch_size * DataParallelSize(*p); }};
 }
@@ -159,7 +160,8 @@ class Shrinker {
   static bool SameConfig(const ParallelConfig& a, const ParallelConfig& b) {
     return a.world_size == b.world_size && a.vp == b.vp && a.schedule == b.schedule &&
            a.sequence_parallel == b.sequence_parallel && a.zero == b.zero &&
-           a.recompute == b.recompute && a.global_batch_size == b.global_batch_size;
+           a.zero_group == b.zero_group && a.recompute == b.recompute &&
+           a.global_batch_size == b.global_batch_size;
   }
 
   bool Smaller() {

@@ -58,8 +58,9 @@ TrainCase WithSequenceParallel(TrainCase c) {
   return c;
 }
 
-TrainCase WithZero(TrainCase c) {
-  c.parallel.zero = 1;
+TrainCase WithZero(TrainCase c, int64_t level, int64_t group) {
+  c.parallel.zero = level;
+  c.parallel.zero_group = group;
   return c;
 }
 
@@ -141,6 +142,15 @@ std::vector<TrainCase> SameLossCases() {
       WithSequenceParallel(LlamaCase(8, 2, 1)),
       Layers(WithSchedule(LlamaCase(1, 2, 1), interleaved, 3), 7),
       Vocab(WithSequenceParallel(LlamaCase(8, 1, 1)), 259),
+      WithZero(GptCase(1, 1, 2), 2),
+      WithZero(LlamaCase(1, 1, 4), 3),
+      WithZero(LlamaCase(1, 1, 3), 2),
+      WithZero(GptCase(1, 1, 4), 3, 2),
+      WithZero(WithSequenceParallel(GptCase(2, 2, 2)), 3),
+      WithZero(WithSequenceParallel(WithSchedule(LlamaCase(2, 2, 2), interleaved, 2)), 3),
+      WithRecompute(WithZero(WithSequenceParallel(LlamaCase(2, 2, 2)), 3), full),
+      WithRecompute(WithZero(GptCase(1, 2, 4), 2, 2), selective),
+      WithZero(Layers(GptCase(1, 4, 2), 5), 3),
   };
   for (TrainCase& c : cases) {
     // Data-parallel sizes that do not divide the usual batch take the next that they do.
@@ -159,6 +169,7 @@ std::vector<TrainCase> ContextParallelCases() {
   return {
       cp(GptCase(1, 1, 1), 2),
       cp(GptCase(1, 1, 1), 4),
+      WithZero(cp(LlamaCase(1, 1, 2), 2), 3),
       cp(GptCase(2, 1, 1), 2),
       cp(sp(GptCase(2, 1, 1)), 2),
       cp(sp(GptCase(2, 1, 1)), 4),

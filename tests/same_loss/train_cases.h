@@ -20,7 +20,8 @@ TrainCase LlamaCase(int64_t tp, int64_t pp, int64_t dp);
 
 // The case with one thing changed.
 TrainCase WithSequenceParallel(TrainCase c);
-TrainCase WithZero(TrainCase c);
+// Level 1 to 3; pieces shared by groups of so many ranks, 0: by all.
+TrainCase WithZero(TrainCase c, int64_t level = 1, int64_t group = 0);
 TrainCase WithNarrowSums(TrainCase c);  // gradients in bf16 over dp and cp
 TrainCase WithContextParallel(TrainCase c, int64_t cp);
 TrainCase WithSchedule(TrainCase c, ScheduleKind schedule, int64_t vp = 0);

@@ -88,7 +88,10 @@ class Changes {
   }
 
   void AddSwitches() {
-    if (DataParallelSize(config_) > 1 && config_.zero == 0) Add("--zero 1").zero = "1";
+    if (DataParallelSize(config_) > 1 && config_.zero < 3) {
+      const std::string level = absl::StrCat(config_.zero + 1);
+      Add("--zero " + level).zero = level;
+    }
     if (config_.tp > 1 && !config_.sequence_parallel) {
       Add("--sequence-parallel").sequence_parallel = true;
     }

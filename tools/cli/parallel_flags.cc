@@ -48,6 +48,8 @@ const std::vector<FlagRules>& RulesByFlag() {
       {"--seq-length", {"M6", "M7", "M10", "T2", "T3"}},
       {"--pipeline-layout", {"G10", "P2", "P3", "P18", "S1", "S2"}},
       {"--cuts", {"P18"}},
+      {"--zero", {"U3"}},
+      {"--zero-group", {"U3"}},
       {"--decoder-first-pipeline-num-layers", {"P6", "P7", "P8", "P18"}},
       {"--decoder-last-pipeline-num-layers", {"P6", "P7", "P8", "P18"}},
   };
@@ -138,10 +140,17 @@ void AddTrainingFlags(Flags* flags, ParallelFlags* out) {
                 "what backward computes again instead of keeping it: nothing, the core of "
                 "attention, whole layers (default none)",
                 &out->recompute);
-  flags->Choice("--zero", {"0", "1"},
-                "ZeRO level: 1 cuts the optimizer's state over dp "
-                "(default 0)",
+  flags->Choice("--zero", {"0", "1", "2", "3"},
+                "ZeRO level: 1 cuts parameters between steps and the optimizer's state over dp, 2 "
+                "sums of gradients too, 3 parameters also while a step runs (default 0)",
                 &out->zero);
+  flags->Integer("--zero-group",
+                 "ranks along dp that share pieces, neighbours; groups hold copies (default: all)",
+                 kAnySize, "U3", &out->zero_group);
+  flags->Switch("--no-reshard-after-forward",
+                "with ZeRO 3, keep what forward has gathered for backward; it is gathered once a "
+                "step then, as with ZeRO 2",
+                &out->no_reshard_after_forward);
   flags->Switch("--bf16",
                 "compute products and what follows from them in bf16; parameters, sums, losses and "
                 "the optimizer stay in f32",
@@ -177,6 +186,12 @@ void CheckContradictions(const ParallelFlags& flags, ParsedFlags* parsed) {
     parsed->errors.Add({"F7",
                         "--zero 0 contradicts --use-distributed-optimizer, the same as --zero 1",
                         "one of the two"});
+  }
+  if (flags.no_reshard_after_forward && flags.zero != "3") {
+    parsed->errors.Add({"F7",
+                        "--no-reshard-after-forward is about parameters that are gathered for each "
+                        "forward, those of --zero 3",
+                        "--zero 3 as well, or neither"});
   }
 }
 
@@ -229,7 +244,9 @@ ParallelConfig ConfigOf(const ParallelFlags& flags, int64_t seq_length) {
   config.seq_length = flags.seq_length.value_or(seq_length);
   config.schedule = *ParseScheduleKind(flags.schedule.value_or("1f1b"));
   config.recompute = *ParseRecomputeKind(flags.recompute.value_or("none"));
-  config.zero = flags.zero.value_or("0") == "1" || flags.distributed_optimizer ? 1 : 0;
+  config.zero = flags.zero.has_value() ? (*flags.zero)[0] - '0' : flags.distributed_optimizer;
+  config.zero_group = flags.zero_group.value_or(0);
+  config.reshard_after_forward = !flags.no_reshard_after_forward;
   config.group_size = flags.group_size.value_or(0);
   config.allow_replicated = flags.allow_replicated;
   if (flags.bf16) config.compute_type = DType::kBF16;

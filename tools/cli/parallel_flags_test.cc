@@ -94,7 +94,7 @@ TEST(ParallelFlagsTest, MegatronsNamesMeanTheSame) {
 }
 
 TEST(ParallelFlagsTest, ValuesWrongByThemselves) {
-  EXPECT_EQ(Rules(Parse({"--tp", "0", "--vp", "-1", "--zero", "2", "--schedule", "zb",
+  EXPECT_EQ(Rules(Parse({"--tp", "0", "--vp", "-1", "--zero", "4", "--schedule", "zb",
                          "--micro-batch-size", "0", "--seq-length", "x", "--pipeline-layout", "Eq",
                          "--order", "tp-tp"})
                       .result.errors),
@@ -107,6 +107,9 @@ TEST(ParallelFlagsTest, FlagsThatContradictEachOther) {
   };
   EXPECT_EQ(rules({"--zero", "0", "--use-distributed-optimizer"}), "F7");
   EXPECT_EQ(rules({"--zero", "1", "--use-distributed-optimizer"}), "");
+  EXPECT_EQ(rules({"--zero", "2", "--no-reshard-after-forward"}), "F7");
+  EXPECT_EQ(rules({"--zero", "3", "--no-reshard-after-forward"}), "");
+  EXPECT_EQ(rules({"--zero", "1", "--zero-group", "0"}), "U3");
   EXPECT_EQ(rules({"--order", "tp-pp-dp", "--use-tp-pp-dp-mapping"}), "F7");
   EXPECT_EQ(rules({"--order", "tp-cp-ep-pp-dp", "--use-tp-pp-dp-mapping"}), "");
 }

@@ -97,8 +97,11 @@ TEST(StrategySourceTest, TheNoteSaysWhatALayoutIsShortOf) {
             "laid out by dim classes, with the rows of least predicted time; to change them, edit "
             "them and pass them with --strategy FILE:\n"
             "strategy @classes {\n"
+            "  split dp in zero_groups\n"
             "  row * { batch -> dp, \"up#1\" -> tp }\n"
-            "  store states -> dp when zero\n"
+            "  store states -> dp.1 when zero\n"
+            "  store gradients -> dp.1 when zero2\n"
+            "  store parameters -> dp.1 when zero3\n"
             "}");
   layout.cut_short = true;
   layout.plans = 1000;

@@ -156,7 +156,7 @@ refuse 2 '[G0]' mgc-compile gpt2-tiny --tp 0 -o x
 refuse 2 '[G0]' mgc-compile gpt2-tiny --pp=-1 -o x
 refuse 2 '[F2]' mgc-compile gpt2-tiny --tp two -o x
 refuse 2 '[F4]' mgc-compile gpt2-tiny --schedule zb -o x
-refuse 2 '[F4]' mgc-compile gpt2-tiny --zero 2 -o x
+refuse 2 '[F4]' mgc-compile gpt2-tiny --zero 4 -o x
 refuse 2 '[P0]' mgc-compile gpt2-tiny --vp 0 -o x
 refuse 2 '[P3]' mgc-compile gpt2-tiny --pp 2 --pipeline-layout 'Etx' -o x
 refuse 2 "layout 'Et'x', column 3: ''' is not" mgc-compile gpt2-tiny --pipeline-layout "Et'x" -o x
@@ -164,6 +164,7 @@ refuse 2 '[P7]' mgc-compile gpt2-tiny --pp 2 --decoder-first-pipeline-num-layers
 refuse 2 '--sequence-parallel takes no value' mgc-compile gpt2-tiny --sequence-parallel=yes -o x
 [[ $(grep -c '^error' stderr) == 1 ]] || fail 'another error follows from a misused flag'
 refuse 2 '[F7]' mgc-compile gpt2-tiny --zero 0 --use-distributed-optimizer -o x
+refuse 2 '[F7]' mgc-compile gpt2-tiny --zero 2 --no-reshard-after-forward -o x
 refuse 2 '[F7]' mgc-compile gpt2-tiny --order tp-pp-dp --use-tp-pp-dp-mapping -o x
 refuse 2 '[F5]' mgc-compile gpt2-tiny -o x --tp
 refuse 2 '[F6]' mgc-compile gpt2-tiny
@@ -334,6 +335,28 @@ expect 0 '' mgc-compile llama-tiny --context-parallel-size 2 --tp 2 --pp 2 --seq
   --zero 1 --world-size 16 --global-batch-size 4 -o context.plan
 expect 0 '' mgc-plan comm context.plan
 grep -q context stdout || fail 'no collective is said to be for context parallelism'
+
+# ZeRO: levels, groups, and strategies that stop short of what is asked for.
+dp=(--world-size 4 --global-batch-size 8)
+for zero in '2' '3' '3 --no-reshard-after-forward' '3 --zero-group 2' '2 --zero-group 2'; do
+  # shellcheck disable=SC2086  # words are meant
+  expect 0 '' mgc-compile llama-tiny "${dp[@]}" --zero $zero -o "zero.plan"
+  expect 0 '' mgc-plan show zero.plan
+done
+says '--zero-group 2'
+refuse 3 '[U3]' mgc-compile gpt2-tiny "${dp[@]}" --zero 3 --zero-group 3 -o x
+also 'ZeRO group 2, 4'
+refuse 3 '[U3]' mgc-compile gpt2-tiny "${dp[@]}" --zero-group 2 -o x
+cat >one.mgc <<'MGC'
+strategy @one {
+  row * { batch -> dp }
+  store states -> dp when zero
+}
+MGC
+expect 0 "" mgc-compile gpt2-tiny "${dp[@]}" --zero 1 --strategy one.mgc -o one.plan
+refuse 3 '[shard_c5]' mgc-compile gpt2-tiny "${dp[@]}" --zero 2 --strategy one.mgc -o x
+also 'no store of gradients'
+refuse 3 '[U3]' mgc-compile gpt2-tiny "${dp[@]}" --zero 1 --zero-group 2 --strategy one.mgc -o x
 
 # A graph: every value that a row cuts is held against the axes, all at once.
 cat >mlp.mgc <<'MGC'

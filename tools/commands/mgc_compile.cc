@@ -54,8 +54,9 @@ CommandText About() {
       {"mgc-compile gpt2-tiny --tp 2 --pp 2 --world-size 8 --global-batch-size 8 -o tiny.plan",
        "mgc-compile llama-tiny --tp 2 --sequence-parallel --report json",
        "mgc-compile gpt2-tiny --pp 2 -o tiny.plan --dot tiny.dot --svg tiny.svg"},
-      "MODEL is a preset (gpt2-124m, gpt3-175b, llama3-405b, megatron-1t, or a family's tiny "
-      "one, as\ngemma2-tiny), a config.json or a folder with one, or a logical graph (.mgc, or - "
+      "MODEL is a preset (gpt2-124m, gpt3-1.3b, gpt3-175b, llama3-405b, megatron-1t, or a family's "
+      "tiny one, as\ngemma2-tiny), a config.json or a folder with one, or a logical graph (.mgc, "
+      "or - "
       "for stdin)."};
 }
 
@@ -147,6 +148,10 @@ PlanOptions OptionsOf(const ModelSource& source, const ParallelConfig& config,
   if (config.schedule == ScheduleKind::kInterleaved) {
     options.push_back({"--group-size", absl::StrCat(checked.group_size)});
   }
+  if (config.zero_group > 0) {
+    options.push_back({"--zero-group", absl::StrCat(config.zero_group)});
+  }
+  if (!config.reshard_after_forward) options.push_back({"--no-reshard-after-forward", ""});
   if (config.sequence_parallel) options.push_back({"--sequence-parallel", ""});
   if (config.compute_type == DType::kBF16) options.push_back({"--bf16", ""});
   if (config.compute_type == DType::kF16) options.push_back({"--fp16", ""});

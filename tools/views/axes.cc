@@ -39,6 +39,9 @@ ParallelConfig ConfigOf(const Plan& plan) {
   config.sequence_parallel = FindOption(plan, "--sequence-parallel") != nullptr;
   const std::string* zero = FindOption(plan, "--zero");
   if (zero != nullptr && !absl::SimpleAtoi(*zero, &config.zero)) config.zero = 0;
+  const std::string* group = FindOption(plan, "--zero-group");
+  if (group != nullptr && !absl::SimpleAtoi(*group, &config.zero_group)) config.zero_group = 0;
+  config.reshard_after_forward = FindOption(plan, "--no-reshard-after-forward") == nullptr;
   return config;
 }
 

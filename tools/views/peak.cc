@@ -234,6 +234,11 @@ class PeakFinder {
       Add(absl::StrCat("gradients of ", block.name), block.grad_bytes);
       Add(absl::StrCat("optimizer state of ", block.name), block.state_bytes);
     }
+    int64_t owed = class_.memory.grads;
+    for (const HeldBlock& held : class_.blocks) {
+      owed -= AlignUp(plan_.blocks[static_cast<size_t>(held.block)].grad_bytes);
+    }
+    Add("gradients on their way into pieces", owed);
     Add("values of the step", class_.global_bytes);
     if (HasCopies(worst_->ref)) Add("working copies of parameters", class_.memory.copies);
     for (const auto& [key, action] : beside_worst_) {

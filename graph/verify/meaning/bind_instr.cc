@@ -55,11 +55,4 @@ Attrs BoundInstrs::AttrsFor(const InstrSite& site) const {
   return attrs;
 }
 
-bool BoundInstrs::IsWaitedFor(const InstrSite& site) const {
-  return std::any_of(
-      site.segment->instrs.begin(), site.segment->instrs.end(), [&](const Instr& instr) {
-        return instr.kind == InstrKind::kWait && instr.collective == site.instr->collective;
-      });
-}
-
 }  // namespace mgc

@@ -33,8 +33,6 @@ class BoundInstrs {
   const BoundInstr& Of(const InstrSite& site);
   // The instruction's attributes with the call's layer for `*`.
   Attrs AttrsFor(const InstrSite& site) const;
-  // Whether the segment waits for the collective it starts at `site`.
-  bool IsWaitedFor(const InstrSite& site) const;
 
  private:
   BoundInstr Bind(const Segment& segment, const Instr& instr) const;

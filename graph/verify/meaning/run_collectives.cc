@@ -22,7 +22,9 @@ InstrSite StartOf(const InstrSite& wait) {
 
 void CollectiveRuns::Start(const InstrSite& site) {
   const size_t c = static_cast<size_t>(site.class_index);
-  if (!state_.bound().IsWaitedFor(site)) running_[c].push_back({site, started_[c]++});
+  if (!WaitedFor(*site.segment)[static_cast<size_t>(site.instr->collective)]) {
+    running_[c].push_back({site, started_[c]++});
+  }
   std::vector<Tiles>& operands = pending_[KeyOf(site)];
   for (int slot : site.instr->inputs) {
     const Tiles* tiles = state_.Read(site, slot);

@@ -19,6 +19,7 @@ struct Extents {
   int64_t transient = 0;  // most behind formal `transient`
   int64_t globals = 0;    // most behind formal `globals`
   Range copies{0, 0};     // hull of working copies; empty when there are none
+  Range owed{0, 0};       // of gradients on their way into pieces, likewise
 };
 
 void Widen(const Range& range, Range* hull) {
@@ -64,10 +65,7 @@ class ExtentsFinder {
           if (segment.formals[formal].region == Region::kGlobals) {
             made_.globals = std::max(made_.globals, slot.offset + slot.bytes);
           }
-          if (segment.formals[formal].region == Region::kCopies) {
-            const int64_t begin = binding.offset + slot.offset;
-            Widen({begin, begin + slot.bytes}, &made_.copies);
-          }
+          AddHeld(segment.formals[formal].region, binding.offset + slot.offset, slot.bytes);
           if (formal == 0) made_.transient = std::max(made_.transient, slot.offset + slot.bytes);
           if (binding.base != BaseKind::kAbsolute) continue;
           const int64_t begin = binding.offset + slot.offset;
@@ -78,6 +76,12 @@ class ExtentsFinder {
         }
       }
     }
+  }
+
+  void AddHeld(Region region, int64_t begin, int64_t bytes) {
+    const bool copy = region == Region::kCopies || region == Region::kGathered;
+    if (copy) Widen({begin, begin + bytes}, &made_.copies);
+    if (region == Region::kOwed) Widen({begin, begin + bytes}, &made_.owed);
   }
 
   void AddFrame(const Action& action) {
@@ -107,7 +111,7 @@ class NumberCheck {
         findings_(*findings) {}
 
   void Run(const Extents& train, const Extents& eval) {
-    CheckBlocks();
+    CheckBlocks(AlignUp(train.owed.end - train.owed.begin));
     int64_t high = std::max({train.high, eval.high, high_});
     for (const Range& range : class_.zeroed) high = std::max(high, range.end);
     for (const auto* list :
@@ -136,9 +140,10 @@ class NumberCheck {
   }
 
  private:
-  void CheckBlocks() {
+  // `owed`: bytes of gradients on their way into pieces.
+  void CheckBlocks(int64_t owed) {
     int64_t params = 0;
-    int64_t grads = 0;
+    int64_t grads = owed;
     int64_t states = 0;
     for (const HeldBlock& held : class_.blocks) {
       const ParamBlock& block = plan_.blocks[static_cast<size_t>(held.block)];
@@ -149,7 +154,8 @@ class NumberCheck {
                         held.grad_base + block.grad_bytes, held.state_base + block.state_bytes});
     }
     Equals("params", memory_.params, params, "of the blocks held");
-    Equals("grads", memory_.grads, grads, "of the blocks held");
+    Equals("grads", memory_.grads, grads,
+           owed > 0 ? "of the blocks held, and on their way into pieces" : "of the blocks held");
     Equals("states", memory_.states, states, "of the blocks held");
   }
 

@@ -12,6 +12,11 @@ std::string PlaceOf(const StepTables& tables, const StepClass& walk) {
                       tables.eval ? ", evaluation" : ", training");
 }
 
+std::string NameOfLayer(int layer) {
+  if (layer == kNoLayer) return "no layer";
+  return layer == kEmbeddingLayer ? "the embedding" : absl::StrCat("layer ", layer);
+}
+
 void CheckOrder(const Plan& plan, Diagnostics* findings) {
   for (const bool eval : {false, true}) {
     const StepTables tables(plan, eval);
@@ -22,6 +27,7 @@ void CheckOrder(const Plan& plan, Diagnostics* findings) {
     }
     const Footprints footprints(plan);
     CheckLists(tables, footprints, findings);
+    CheckTurns(tables, findings);
     CheckGroups(tables, findings);
     CheckBusySlots(tables, findings);
     CheckSteps(tables, footprints, findings);

@@ -14,9 +14,14 @@ namespace mgc {
 
 // `class 3, training`.
 std::string PlaceOf(const StepTables& tables, const StepClass& walk);
+// `layer 3`, `the embedding`, `no layer`.
+std::string NameOfLayer(int layer);
 
 // order_v1, v2, v5: what lists and calls say, each for itself.
 void CheckLists(const StepTables& tables, const Footprints& footprints, Diagnostics* findings);
+
+// order_v1: what layers take in turn.
+void CheckTurns(const StepTables& tables, Diagnostics* findings);
 
 // order_v3: ranks of a group run the same collectives.
 void CheckGroups(const StepTables& tables, Diagnostics* findings);

@@ -12,11 +12,6 @@
 namespace mgc {
 namespace {
 
-std::string LayerName(int layer) {
-  if (layer == kNoLayer) return "no layer";
-  return layer == kEmbeddingLayer ? "the embedding" : absl::StrCat("layer ", layer);
-}
-
 // The end of what a merged list touches.
 int64_t EndOf(const std::vector<Range>& ranges) { return ranges.empty() ? 0 : ranges.back().end; }
 
@@ -64,6 +59,31 @@ std::string WhatIsHandedOver(const StepTables& tables, const StepClass& walk, co
                       NameOf(*next, *walk.chunks), " takes ", EndOf(taken));
 }
 
+// Whether a call only moves what its layer holds in turn with its neighbours: it takes nothing from
+// them, leaves them nothing, and keeps nothing for backward.
+bool OnlyTakesTurn(const Plan& plan, const Call& call) {
+  const std::vector<Formal>& formals = plan.segments[static_cast<size_t>(call.segment)].formals;
+  const auto in_turn = [](const Formal& formal) { return IsInTurn(formal.region); };
+  return std::any_of(formals.begin(), formals.end(), in_turn) &&
+         std::none_of(formals.begin(), formals.end(), [](const Formal& formal) {
+           return IsBoundary(formal.region) || formal.region == Region::kFrame;
+         });
+}
+
+// The calls that make the layers. One that only takes its turn is none, unless its layer has no
+// other.
+std::vector<Call> MakingLayers(const Plan& plan, const std::vector<Call>& calls) {
+  absl::flat_hash_set<int> made;
+  for (const Call& call : calls) {
+    if (!OnlyTakesTurn(plan, call)) made.insert(call.layer);
+  }
+  std::vector<Call> making;
+  for (const Call& call : calls) {
+    if (!OnlyTakesTurn(plan, call) || made.insert(call.layer).second) making.push_back(call);
+  }
+  return making;
+}
+
 class ListCheck {
  public:
   ListCheck(const StepTables& tables, const Footprints& footprints, const StepClass& walk,
@@ -98,7 +118,8 @@ class ListCheck {
 
  private:
   // Every layer of the stage once: upwards forward, downwards backward. A stage may have none.
-  // Behind them one call of no layer may hand values on.
+  // Behind them one call of no layer may hand values on, and beside them stand those that only move
+  // what layers hold in turn.
   void CheckLayers(const Chunk& chunk) {
     std::vector<int> layers;
     if (chunk.has_embedding) layers.push_back(kEmbeddingLayer);
@@ -121,7 +142,7 @@ class ListCheck {
       findings_.Add("order_v5", place_,
                     absl::StrCat(stage, " last backward: runs ", done, " of the ",
                                  chunk.backward.size(), " calls of its backward; ",
-                                 LayerName(chunk.backward[done].layer), " is due"));
+                                 NameOfLayer(chunk.backward[done].layer), " is due"));
     }
     CheckOnce(reductions, layers, stage + " reductions");
   }
@@ -133,27 +154,28 @@ class ListCheck {
     for (const Call& call : calls) {
       if (left.erase(call.layer) > 0) continue;
       findings_.Add("order_v1", place_,
-                    absl::StrCat(what, ": runs ", LayerName(call.layer),
+                    absl::StrCat(what, ": runs ", NameOfLayer(call.layer),
                                  ", which the stage has not or has run"));
     }
     CheckBlocks(calls, what);
   }
 
-  void CheckCalls(const std::vector<Call>& calls, const std::vector<int>& layers,
+  void CheckCalls(const std::vector<Call>& all, const std::vector<int>& layers,
                   const std::string& what) {
+    const std::vector<Call> calls = MakingLayers(tables_.plan, all);
     const auto at = [](const auto& list, size_t i, const auto& name) {
       return i < list.size() ? name(list[i]) : std::string("nothing");
     };
     const bool hands_on = calls.size() == layers.size() + 1 && calls.back().layer == kNoLayer;
     for (size_t i = 0; i < std::max(calls.size() - (hands_on ? 1 : 0), layers.size()); ++i) {
       if (i < calls.size() && i < layers.size() && calls[i].layer == layers[i]) continue;
-      const auto of_call = [](const Call& call) { return LayerName(call.layer); };
+      const auto of_call = [](const Call& call) { return NameOfLayer(call.layer); };
       findings_.Add("order_v1", place_,
                     absl::StrCat(what, ": call ", i, " runs ", at(calls, i, of_call), "; ",
-                                 at(layers, i, LayerName), " is due"));
+                                 at(layers, i, NameOfLayer), " is due"));
       break;
     }
-    CheckBlocks(calls, what);
+    CheckBlocks(all, what);
   }
 
   // Formals of blocks are bound to those of the call's layer.
@@ -169,7 +191,7 @@ class ListCheck {
         if (binding.base == BaseKind::kAbsolute && binding.offset == base) continue;
         findings_.Add("order_v1", place_,
                       absl::StrCat(what, ": `", ToString(formal), "` of ", segment.name, " for ",
-                                   LayerName(call.layer), " is bound to ", binding.offset, "; ",
+                                   NameOfLayer(call.layer), " is bound to ", binding.offset, "; ",
                                    base < 0 ? "the class holds no such block"
                                             : absl::StrCat("its block is at ", base)));
       }

@@ -26,6 +26,8 @@ bool LivesOn(Region region) {
       return true;
     case Region::kTransient:
     case Region::kCopies:
+    case Region::kGathered:
+    case Region::kOwed:
     case Region::kFrame:
     case Region::kInput:
     case Region::kOutput:
@@ -53,7 +55,7 @@ class PrecisionCheck {
     CheckSlots();
     for (size_t i = 0; i < segment_.instrs.size(); ++i) {
       const Instr& instr = segment_.instrs[i];
-      if (of_update_ && IsSumOverData(instr)) CheckSum(i);
+      if (IsSumOverData(instr) && (of_update_ || MakesPieces(instr))) CheckSum(i);
       if (instr.kind != InstrKind::kCompute) continue;
       if (instr.op->precision == Precision::kWide) CheckWide(i);
       if (instr.op->Has(OpRole::kCast)) CheckCast(i);
@@ -72,6 +74,11 @@ class PrecisionCheck {
     if (instr.kind != InstrKind::kStart || JoinsClasses(instr)) return false;
     const InstrCollective collective = CollectiveOf(plan_.mesh, plan_.stages, segment_, instr);
     return PaysOverData(collective.parts[0], plan_.mesh);
+  }
+
+  // What becomes pieces of stored parameters is the sum of a gradient, in backward too.
+  bool MakesPieces(const Instr& instr) const {
+    return !SlotAt(instr.outputs[0]).sharding.storage.empty();
   }
 
   void CheckSum(size_t index) {
@@ -163,7 +170,8 @@ class PrecisionCheck {
   void CheckCast(size_t index) {
     const Slot& narrow = SlotAt(segment_.instrs[index].inputs[0]);
     const Formal& formal = segment_.formals[static_cast<size_t>(narrow.formal)];
-    if (IsNarrow(narrow) && formal.region == Region::kCopies) {
+    const bool is_copy = formal.region == Region::kCopies || formal.region == Region::kGathered;
+    if (IsNarrow(narrow) && is_copy) {
       findings_.Add("placement_v14", PlaceOf(plan_, segment_, index),
                     absl::StrCat("widens ", Shown(narrow),
                                  ", the working copy of a parameter, which lives on in f32"));

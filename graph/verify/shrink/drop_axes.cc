@@ -61,7 +61,11 @@ class AxisDropper {
     for (Segment& segment : made.segments) MGC_RETURN_IF_ERROR(Rewrite(&segment));
     for (PlanClass& c : made.classes) {
       KeepIssued(
-          plan_, [this](const Call& call, int issued) { return Kept(call.segment, issued); }, &c);
+          plan_,
+          [this](const Call& call, int start) {
+            return bool{kept_[static_cast<size_t>(call.segment)][static_cast<size_t>(start)]};
+          },
+          &c);
     }
     return made;
   }
@@ -148,13 +152,6 @@ class AxisDropper {
       }
     }
     return absl::OkStatus();
-  }
-
-  int Kept(int segment, int issued) const {
-    const std::vector<bool>& kept = kept_[static_cast<size_t>(segment)];
-    int count = 0;
-    for (size_t i = 0; i < static_cast<size_t>(issued); ++i) count += kept[i] ? 1 : 0;
-    return count;
   }
 
   const Plan& plan_;

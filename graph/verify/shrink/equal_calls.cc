@@ -73,12 +73,21 @@ bool EqualCalls::IsRepeated(int layer, bool known) const {
   for (size_t list = 0; list < kLists; ++list) {
     const size_t calls = now.lists[list].size();
     if (calls != before.lists[list].size()) return false;
-    if (calls > 1 && (IsForward(list) || list == kBackward)) return false;
+    if (!IsLinkedByOne(now, list)) return false;
     for (size_t call = 0; call < calls; ++call) {
       if (!IsBoundAlike(layer, list, call, known)) return false;
     }
   }
   return !now.lists[kForward].empty();
+}
+
+// At most one call of the layer takes something from a neighbour, or leaves it something.
+bool EqualCalls::IsLinkedByOne(const Layer& layer, size_t list) const {
+  return std::count_if(layer.lists[list].begin(), layer.lists[list].end(), [&](const Call* call) {
+           const auto& formals = plan_.segments[static_cast<size_t>(call->segment)].formals;
+           return std::any_of(formals.begin(), formals.end(),
+                              [](const Formal& formal) { return IsBoundary(formal.region); });
+         }) <= 1;
 }
 
 // They hold the same block, and nothing in it is another's.
@@ -122,6 +131,9 @@ bool EqualCalls::IsBoundAlike(int layer, size_t list, size_t call, size_t formal
            before.base == BaseKind::kAbsolute &&
            now.offset - BlockBase(*mine, kind.region) ==
                before.offset - BlockBase(*theirs, kind.region);
+  }
+  if (IsInTurn(kind.region)) {
+    return now.base == before.base && (!known || Same(now, bound(layer - 2)));
   }
   const bool steps = kind.region == Region::kNorm ||
                      (kind.region == Region::kCopies && kind.block.empty()) ||

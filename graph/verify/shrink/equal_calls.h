@@ -2,8 +2,9 @@
 // same way.
 //
 // What two such layers are bound to differs by what belongs to a layer and by nothing else: their
-// own blocks; frames and entries of the norm, which follow each other at equal steps; and the links
-// to their neighbours, each of which is read where the neighbour writes it.
+// own blocks; frames and entries of the norm, which follow each other at equal steps; what they
+// take in turn, each the place of the next but one; and the links to their neighbours, each of
+// which is read where the neighbour writes it.
 
 #ifndef MGC_GRAPH_VERIFY_SHRINK_EQUAL_CALLS_H_
 #define MGC_GRAPH_VERIFY_SHRINK_EQUAL_CALLS_H_
@@ -48,6 +49,7 @@ class EqualCalls {
 
   // `known`: the layer before `layer` repeats the one before it.
   bool IsRepeated(int layer, bool known) const;
+  bool IsLinkedByOne(const Layer& layer, size_t list) const;
   bool HasSameBlock(int layer) const;
   bool IsBoundAlike(int layer, size_t list, size_t call, bool known) const;
   bool IsBoundAlike(int layer, size_t list, size_t call, size_t formal, bool known) const;

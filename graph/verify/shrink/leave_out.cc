@@ -54,8 +54,7 @@ class LeavingOut {
  private:
   void Shorten(const std::vector<LayerGap>& gaps, PlanClass* c) {
     KeepIssued(
-        plan_, [&](const Call& call, int issued) { return IsIn(gaps, call.layer) ? 0 : issued; },
-        c);
+        plan_, [&](const Call& call, int /*start*/) { return !IsIn(gaps, call.layer); }, c);
     AddZeros(gaps, c);
     for (std::vector<Chunk>* chunks : {&c->chunks, &c->eval_chunks}) {
       for (Chunk& chunk : *chunks) {
@@ -64,7 +63,6 @@ class LeavingOut {
           *calls = Linked(*calls, gaps, Region::kGradOutput);
         }
         Erase(gaps, &chunk.prepare);
-        for (std::vector<Call>* calls : ListsOf(&chunk)) WaitForAll(calls);
       }
     }
     Erase(gaps, &c->update);
@@ -72,12 +70,6 @@ class LeavingOut {
     c->blocks.erase(std::remove_if(c->blocks.begin(), c->blocks.end(),
                                    [&](const HeldBlock& held) { return IsIn(gaps, held.layer); }),
                     c->blocks.end());
-  }
-
-  // How many collectives may run is not the same without those of gaps. What calls wait for is
-  // proved of the whole plan (order_v7); here they wait for all.
-  static void WaitForAll(std::vector<Call>* calls) {
-    for (Call& call : *calls) call.running = std::min(call.running, 0);
   }
 
   static void Erase(const std::vector<LayerGap>& gaps, std::vector<Call>* calls) {

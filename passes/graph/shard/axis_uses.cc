@@ -136,7 +136,8 @@ class Origins {
     if (const int dim = DimCutBy(home, axis); dim >= 0) {
       return Cut(input.value, dim, By(param, axis));
     }
-    const StorageRow* row = strategy_.StorageRowOf(training_.value(param).name);
+    const StorageRow* row =
+        strategy_.StorageRowOf(StoredKind::kStates, training_.value(param).name);
     if (home.storage.Contains(axis)) return {AxisEffect::kStores, "", row->said};
     if (row == nullptr || !row->axes.Contains(axis)) {
       return {AxisEffect::kLeaves, "", "no store gives it pieces of theirs"};

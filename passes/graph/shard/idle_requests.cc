@@ -83,18 +83,27 @@ class Finder {
                     absl::StrCat("no --sequence-parallel, ", kHintOfRows)});
       }
     }
-    // Of one rank alone no piece can be made, and nothing is held twice.
-    if (config_.zero >= 1 && DataRanks() > 1 && !StoresPieces()) {
-      found_.Add({"shard_c5",
-                  absl::StrCat("zero ", config_.zero, " stores nothing in pieces: ", spec_.name,
-                               " has no store of states that fits"),
-                  absl::StrCat("zero 0, a --strategy with a store of states over ", DataAxes(),
-                               ", or --allow-replicated")});
-    }
+    AddZero();
     return std::move(found_);
   }
 
  private:
+  // Of one rank alone no piece can be made, and nothing is held twice.
+  void AddZero() {
+    if (config_.zero < 1 || DataRanks() == 1) return;
+    int level = 0;                                   // what there are pieces of
+    if (StoresPieces(InputKind::kParam)) level = 1;  // as its states are
+    if (level == 1 && StoresPieces(InputKind::kAccumulator)) level = 2;
+    if (level == 2 && (GathersEachTime() || !config_.reshard_after_forward)) level = 3;
+    if (level >= config_.zero) return;
+    const char* what = level == 0 ? "states" : level == 1 ? "gradients" : "parameters";
+    found_.Add({"shard_c5",
+                absl::StrCat("zero ", config_.zero, " stores no ", what, " in pieces: ", spec_.name,
+                             " has no store of ", what, " that fits"),
+                absl::StrCat("zero ", level, ", a --strategy with a store of ", what, " over ",
+                             DataAxes(), ", or --allow-replicated")});
+  }
+
   void AddAxis(absl::string_view axis, int64_t ranks) {
     found_.Add({"shard_c3",
                 absl::StrCat(axis, " ", ranks,
@@ -122,9 +131,16 @@ class Finder {
     return false;
   }
 
-  bool StoresPieces() const {
+  bool StoresPieces(InputKind kind) const {
     return std::any_of(graph_.inputs().begin(), graph_.inputs().end(), [&](const GraphInput& in) {
-      return !graph_.sharding(in.value).storage.empty();
+      return in.kind == kind && !graph_.sharding(in.value).storage.empty();
+    });
+  }
+
+  bool GathersEachTime() const {
+    return std::any_of(graph_.nodes().begin(), graph_.nodes().end(), [&](const Node& node) {
+      return node.phase == Phase::kForward && !node.inputs.empty() &&
+             !graph_.sharding(node.inputs[0]).storage.empty();
     });
   }
 

@@ -16,7 +16,8 @@ namespace mgc {
 // speaks of and those that the model has:
 //   shard_c3  an axis that cuts no value
 //   shard_c4  sequence parallelism that brings no value anywhere
-//   shard_c5  ZeRO, of more than one data-parallel rank, that stores no state in pieces
+//   shard_c5  ZeRO, of more than one data-parallel rank, that stores no states in pieces, no
+//             gradients from level 2 on, no parameters with level 3
 // Errors: those of BindStrategy.
 absl::StatusOr<Diagnostics> IdleRequests(const Graph& sharded, const ParallelConfig& config,
                                          const StrategySpec& spec);

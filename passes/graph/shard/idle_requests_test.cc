@@ -125,5 +125,33 @@ TEST(IdleRequestsTest, ZeroWithoutAStore) {
   EXPECT_EQ(LabelsOf(IdleOf(kMixer, config, *spec)), Labels{});
 }
 
+// A strategy of ZeRO-1 does not make do for a higher level in silence.
+TEST(IdleRequestsTest, ZeroOfAHigherLevelThanTheStores) {
+  constexpr char kStep[] = R"(graph @g training (
+    param %w: f32[mlp=4],
+    accumulator %w/grad: f32[mlp=4] {of="w"},
+    state %w/m: f32[mlp=4] {of="w"},
+    data %x: f32[batch=4,mlp=4]
+  ) {
+    %y = mul(%x, %w)
+    %dw: f32[mlp=4] of %w = reduce_sum(%x) {dims=[0]} backward
+    %w/grad.next = accumulate(%w/grad, %dw) backward
+    assign %w/grad.next -> %w/grad
+    %t = total(%y)
+    report "t" = %t
+  })";
+  std::string text = "strategy @some { row * { batch -> dp } store states -> dp when zero";
+  ParallelConfig config = Config(1, 1, 2);
+  config.zero = 3;
+  for (const char* missing : {"gradients", "parameters", ""}) {
+    const absl::StatusOr<StrategySpec> spec = ParseStrategy(text + "}", "some.mgc");
+    ASSERT_TRUE(spec.ok()) << spec.status();
+    const std::string said = IdleOf(kStep, config, *spec).ToString();
+    EXPECT_EQ(absl::StrContains(said, "shard_c5"), *missing != '\0') << said;
+    EXPECT_TRUE(absl::StrContains(said, missing)) << said;
+    absl::StrAppend(&text, " store ", missing, " -> dp when zero2");
+  }
+}
+
 }  // namespace
 }  // namespace mgc

@@ -69,6 +69,34 @@ class Homes {
     return home;
   }
 
+  // The rule "home" of an accumulator, which collects `gradient`: its sharding and owed sum, or, of
+  // a parameter whose gradients are stored in pieces, the parameter's pieces, where it owes a sum
+  // over all of them. What it owes over other axes it goes on owing.
+  Sharding OfAccumulator(ValueId accumulator, ValueId gradient) const {
+    Sharding home = made_.Home(gradient);
+    const GraphInput* input = source_.FindInput(accumulator);
+    const ValueId param = input == nullptr ? kNone : source_.FindValue(input->attrs.Text("of"));
+    if (param == kNone || uses_.StatesOf(param).empty()) return home;
+    const Sharding& stored = made_.Home(param);
+    const AxisSet pieces = stored.storage.AsSet();
+    const std::string& name = source_.value(param).name;
+    if (strategy_.StorageRowOf(StoredKind::kGradients, name) == nullptr || pieces.empty() ||
+        stored.dims != home.dims || !home.sum.ContainsAll(pieces)) {
+      return home;
+    }
+    home.storage = stored.storage;
+    home.sum -= pieces;
+    return home;
+  }
+
+  // Whether forward and backward gather a value stored in pieces each time, and not once a step.
+  bool IsGatheredEachTime(ValueId id) const {
+    while (source_.value(id).producer != kNone) {
+      id = source_.node(source_.value(id).producer).inputs[0];  // a cast
+    }
+    return strategy_.StorageRowOf(StoredKind::kParameters, source_.value(id).name) != nullptr;
+  }
+
   // The shardings a node's results are brought to.
   std::vector<Sharding> TargetsOf(const Node& node, const std::vector<Sharding>& produced) const {
     std::vector<Sharding> targets;
@@ -197,13 +225,13 @@ class Sharder {
   const Sharding& Home(ValueId old) const { return made_.Home(old); }
 
   // The rule "home": forward and backward read a whole copy of what is stored in pieces, which the
-  // layer makes when the step begins.
+  // layer makes when the step begins, or each time.
   absl::Status Visit(const Node& node) {
     std::vector<std::pair<ValueId, ValueId>> stored;  // old values with what stands for them
     for (ValueId id : node.inputs) {
       if (!IsOfMicroBatch(node.phase) || Home(id).storage.empty()) continue;
       stored.emplace_back(id, made_.Mapped(id));
-      made_.MapToCopy(id, node);
+      made_.MapToCopy(id, homes_.IsGatheredEachTime(id) ? node.phase : Phase::kPrepare, node);
     }
     absl::Status visited = VisitReading(node);
     for (const auto& [id, pieces] : stored) made_.Map(id, pieces);
@@ -291,12 +319,12 @@ class Sharder {
     return absl::OkStatus();
   }
 
-  // An accumulator has the sharding and owed sum of what it collects.
   absl::Status VisitCollect(const Node& node) {
-    const Sharding home = Home(node.inputs[1]);
+    const Sharding home = homes_.OfAccumulator(node.inputs[0], node.inputs[1]);
     made_.SetHome(node.inputs[0], home);
     Node made = node;
-    for (size_t i = 0; i < 2; ++i) made.inputs[i] = made_.Mapped(node.inputs[i]);
+    made.inputs = {made_.Mapped(node.inputs[0]),
+                   made_.Convert(made_.Mapped(node.inputs[1]), home, node)};
     made_.Append(made, node.outputs[0], home, source_.value(node.outputs[0]).name);
     return absl::OkStatus();
   }

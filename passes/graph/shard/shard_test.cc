@@ -17,7 +17,7 @@ namespace {
 TEST_F(ShardTest, ChangesSayWhatReportsCallThem) {
   Row("mlp", "tp");
   Row("batch", "dp");
-  strategy_.storage = {{mesh_.Find("dp").AsSet()}};
+  strategy_.storage = {{StoredKind::kStates, mesh_.Find("dp").AsSet()}};
   const absl::StatusOr<Graph> training = Differentiate(ReadGraph(R"(graph @g logical (
     param %w: f32[embed=4,mlp=8],
     data %x: f32[batch=4,seq=2,embed=4],

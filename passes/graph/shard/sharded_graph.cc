@@ -63,9 +63,9 @@ void ShardedGraph::SetHome(ValueId old, Sharding sharding) {
   rewriter_.builder().SetSharding(rewriter_.Mapped(old), std::move(sharding));
 }
 
-void ShardedGraph::MapToCopy(ValueId old, const Node& reader) {
+void ShardedGraph::MapToCopy(ValueId old, Phase phase, const Node& reader) {
   Node place = reader;
-  place.phase = Phase::kPrepare;
+  place.phase = phase;
   place.origin = absl::StrCat("copy of ", source_.value(old).name);
   Sharding whole = Home(old);
   whole.storage = AxisList();
@@ -158,9 +158,10 @@ std::string ShardedGraph::LabelOf(ValueId value, const Sharding& target, const N
   if (place.phase == Phase::kUpdate) {
     return labels_[static_cast<size_t>(source_.value(place.outputs[0]).producer)];
   }
-  if (place.phase == Phase::kPrepare) return "parameter";
   const Graph& graph = rewriter_.builder().graph();
   const Value& changed = graph.value(value);
+  if (place.phase == Phase::kPrepare || !changed.sharding->storage.empty()) return "parameter";
+  if (!target.storage.empty()) return "gradient";
   const AxisSet before = changed.sharding->UsedAxes();
   const AxisSet after = target.UsedAxes();
   const AxisSet paid = changed.sharding->Owed() - target.Owed();

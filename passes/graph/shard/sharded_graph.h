@@ -27,9 +27,9 @@ class ShardedGraph {
   // The new value; kNone while there is none.
   ValueId Mapped(ValueId old) const { return rewriter_.Mapped(old); }
   void Map(ValueId old, ValueId now) { rewriter_.Map(old, now); }
-  // Lets a whole copy stand for a value stored in pieces. The layer of `reader` makes it once, when
-  // the step begins.
-  void MapToCopy(ValueId old, const Node& reader);
+  // Lets a whole copy stand for a value stored in pieces. The layer of `reader` makes it in
+  // `phase`: when the step begins, or for each of its forwards or backwards.
+  void MapToCopy(ValueId old, Phase phase, const Node& reader);
 
   // A new value in another sharding: a `reshard` node beside `place`, one for all readers of its
   // phase and layer.

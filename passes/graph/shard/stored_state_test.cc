@@ -52,7 +52,7 @@ constexpr char kUpdate[] = R"(graph @g training (
 TEST_F(StoredStateTest, ParameterAndStateAreStoredOverAxesThatDoNotCutThem) {
   Row("batch", "dp");
   Row("expert", "dp");
-  strategy_.storage = {{mesh_.Find("dp").AsSet()}};
+  strategy_.storage = {{StoredKind::kStates, mesh_.Find("dp").AsSet()}};
   const Graph graph = MustShard(kUpdate);
   EXPECT_EQ(ShardingOf(graph, "a/m"), "@m[dp,-]");
   EXPECT_EQ(ShardingOf(graph, "b/m"), "@m[-,-]/dp");
@@ -63,6 +63,21 @@ TEST_F(StoredStateTest, ParameterAndStateAreStoredOverAxesThatDoNotCutThem) {
   EXPECT_EQ(ShardingOf(graph, "sa"), "@m[]+dp");
   EXPECT_EQ(ShardingOf(graph, "sb"), "@m[]+dp");
   EXPECT_EQ(ShardingOf(graph, "norm"), "@m[-]+dp*pp");
+}
+
+// ZeRO-2 sums a gradient into the pieces of its parameter before it is collected.
+TEST_F(StoredStateTest, GradientsAreCollectedInPiecesWhereTheParameterHasSome) {
+  Row("batch", "dp");
+  Row("expert", "dp");
+  const AxisSet axes = mesh_.Find("dp").AsSet();
+  strategy_.storage = {{StoredKind::kStates, axes}, {StoredKind::kGradients, axes}};
+  const Graph graph = MustShard(kUpdate);
+  EXPECT_EQ(ShardingOf(graph, "da"), "@m[dp,-]");
+  EXPECT_EQ(ShardingOf(graph, "a/grad"), "@m[dp,-]");
+  EXPECT_EQ(ShardingOf(graph, "db"), "@m[-,-]+dp");
+  EXPECT_EQ(ShardingOf(graph, "db.to"), "@m[-,-]/dp");
+  EXPECT_EQ(ShardingOf(graph, "b/grad"), "@m[-,-]/dp");
+  EXPECT_EQ(ShardingOf(graph, "gb"), "@m[-,-]/dp");
 }
 
 TEST_F(StoredStateTest, WithoutStorageTheNormCountsReplicasOnce) {

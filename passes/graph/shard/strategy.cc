@@ -35,6 +35,10 @@ bool Holds(StrategyCondition when, const ParallelConfig& config) {
       return config.sequence_parallel;
     case StrategyCondition::kZero:
       return config.zero >= 1;
+    case StrategyCondition::kZero2:
+      return config.zero >= 2;
+    case StrategyCondition::kZero3:
+      return config.zero >= 3 && config.reshard_after_forward;
   }
   return false;
 }
@@ -47,12 +51,19 @@ class Binder {
 
   absl::StatusOr<MeshStrategy> Bind() {
     MGC_ASSIGN_OR_RETURN(bound_.mesh, DenseMesh(config_));
+    const bool in_groups = std::any_of(spec_.splits.begin(), spec_.splits.end(),
+                                       [](const AxisSplit& split) { return split.dim.empty(); });
+    if (config_.zero_group > 0 && !in_groups) {
+      return absl::InvalidArgumentError(
+          "ZeRO groups are asked for, and the strategy splits no axis in them [U3]; legal: `split "
+          "dp in zero_groups` in the strategy, or no --zero-group");
+    }
     for (const AxisSplit& split : spec_.splits) MGC_RETURN_IF_ERROR(Split(split));
     for (const StrategyRowSpec& row : spec_.rows) BindRow(row);
     for (const StoreSpec& store : spec_.stores) {
       if (!Holds(store.when, config_)) continue;
       bound_.strategy.storage.push_back(
-          {AxesOf(store.axes).AsSet(), store.scope, StoreText(store)});
+          {store.kind, AxesOf(store.axes).AsSet(), store.scope, StoreText(store)});
     }
     for (const GatherSpec& gather : spec_.gathers) {
       for (const std::string& dim : gather.dims) bound_.strategy.gathers[dim] = gather.taken;
@@ -66,8 +77,7 @@ class Binder {
     const AxisList whole = bound_.mesh.Find(split.axis);
     if (whole.empty()) return absl::OkStatus();
     const int64_t ranks = bound_.mesh.Size(whole);
-    const auto size = sizes_.find(split.dim);
-    const int64_t shared = size == sizes_.end() ? ranks : std::gcd(size->second, ranks);
+    const int64_t shared = RanksOfFirstPart(split, ranks);
     if (shared > 1 && shared < ranks) {
       MGC_ASSIGN_OR_RETURN(bound_.mesh, bound_.mesh.Split(split.axis, {shared, ranks / shared}));
       return absl::OkStatus();
@@ -76,6 +86,14 @@ class Binder {
     bound_.strategy.parts[absl::StrCat(split.axis, shared == 1 ? ".1" : ".0")] = whole;
     bound_.strategy.parts[absl::StrCat(split.axis, shared == 1 ? ".0" : ".1")] = {};
     return absl::OkStatus();
+  }
+
+  int64_t RanksOfFirstPart(const AxisSplit& split, int64_t ranks) const {
+    if (split.dim.empty()) {
+      return config_.zero_group == 0 ? 1 : std::max<int64_t>(ranks / config_.zero_group, 1);
+    }
+    const auto size = sizes_.find(split.dim);
+    return size == sizes_.end() ? ranks : std::gcd(size->second, ranks);
   }
 
   void BindRow(const StrategyRowSpec& spec) {
@@ -169,15 +187,15 @@ bool Strategy::Allows(const TensorType& type, const Sharding& sharding, const Me
   return true;
 }
 
-const StorageRow* Strategy::StorageRowOf(absl::string_view parameter) const {
+const StorageRow* Strategy::StorageRowOf(StoredKind kind, absl::string_view parameter) const {
   for (const StorageRow& row : storage) {
-    if (InScope(row.scope, {parameter, ""})) return &row;
+    if (row.kind == kind && InScope(row.scope, {parameter, ""})) return &row;
   }
   return nullptr;
 }
 
 AxisSet Strategy::StorageOf(absl::string_view parameter) const {
-  const StorageRow* row = StorageRowOf(parameter);
+  const StorageRow* row = StorageRowOf(StoredKind::kStates, parameter);
   return row == nullptr ? AxisSet() : row->axes;
 }
 

@@ -53,9 +53,11 @@ struct SeededDim {
   absl::optional<std::string> said;
 };
 
-// Optimizer state of parameters in `scope` is stored in pieces over those of the axes over which
-// the parameter's gradient is owed (ZeRO-1).
+// Of parameters in `scope`, optimizer states, sums of gradients or the parameters themselves are
+// stored in pieces over those of the axes over which the gradient is owed: ZeRO-1, 2 and 3 (Zero:
+// Memory Optimizations Toward Training Trillion Parameter Models, section 5).
 struct StorageRow {
+  StoredKind kind = StoredKind::kStates;
   AxisSet axes;
   std::string scope = {};
   std::string said = {};  // `store states -> dp when zero`
@@ -63,7 +65,7 @@ struct StorageRow {
 
 struct Strategy {
   std::vector<StrategyRow> rows;
-  std::vector<StorageRow> storage;  // the first whose scope matches holds
+  std::vector<StorageRow> storage;  // of a kind the first whose scope matches holds
   std::map<std::string, GatherTaken, std::less<>> gathers;
   std::set<std::string, std::less<>> uneven = {};  // dims whose pieces need not be equal
   // Parts of axes that needed no split, `tp.0` and `tp.1`: the whole axis, or none, of one rank.
@@ -83,11 +85,12 @@ struct Strategy {
   bool Allows(const Dim& dim, int64_t pieces) const;
   bool Allows(const Dim& dim, const AxisList& axes, const Mesh& mesh) const;
   bool Allows(const TensorType& type, const Sharding& sharding, const Mesh& mesh) const;
+  // The axes over whose pieces the parameter's state is stored.
   AxisSet StorageOf(absl::string_view parameter) const;
   // Whether an input of a graph is a parameter that is stored so: it is trained and no scalar.
   bool Stores(const Graph& graph, const GraphInput& input) const;
-  // The row that says so; null: none does.
-  const StorageRow* StorageRowOf(absl::string_view parameter) const;
+  // The row that says so of what a parameter has; null: none does.
+  const StorageRow* StorageRowOf(StoredKind kind, absl::string_view parameter) const;
   GatherTaken TakenGather(absl::string_view dim) const;
 };
 

@@ -61,6 +61,8 @@ int BasesOf(Region region) {
     case Region::kGrads:
     case Region::kStates:
     case Region::kCopies:
+    case Region::kGathered:
+    case Region::kOwed:
     case Region::kNorm:
     case Region::kGlobals:
       break;
@@ -116,7 +118,10 @@ class ClassCheck {
     if (formal.region == Region::kTransient) return absl::nullopt;
     if (formal.region == Region::kNorm) return staged_.train.global_bytes;
     if (formal.region == Region::kGlobals) return step.global_bytes;
-    if (formal.region == Region::kCopies) return step.copy_bytes;
+    if (formal.region == Region::kOwed) return step.owed_bytes;
+    if (formal.region == Region::kCopies || formal.region == Region::kGathered) {
+      return step.copy_bytes;
+    }
     const ParamBlock& block = draft_.blocks[static_cast<size_t>(HeldBy(formal, call.layer)->block)];
     if (formal.region == Region::kParams) return block.param_bytes;
     return formal.region == Region::kGrads ? block.grad_bytes : block.state_bytes;

@@ -53,7 +53,8 @@ struct NamedOffset {
 struct StagedStep {
   std::vector<StagedChunk> chunks;
   std::vector<StagedCall> update;
-  int64_t copy_bytes = 0;           // working copies of parameters
+  int64_t copy_bytes = 0;           // working copies of parameters, those in turn among them
+  int64_t owed_bytes = 0;           // gradients on their way into pieces
   int64_t global_bytes = 0;         // values of the whole step
   int64_t zeroed_global_bytes = 0;  // their beginning, zero at the step's start
   std::vector<NamedOffset> scalars;

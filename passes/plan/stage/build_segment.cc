@@ -18,9 +18,20 @@ namespace {
 
 std::string SegmentName(const Part& part, int num_layers) {
   const std::string kind = part.layer == kNoLayer ? "step" : LayerKind(part.layer, num_layers);
-  if (part.phase != Phase::kUpdate) return absl::StrCat(kind, ".", NameOf(part.phase));
+  if (part.phase != Phase::kUpdate) {
+    const char* does = part.number == kGatherPart    ? ".gather"
+                       : part.number == kReducePart  ? ".reduce"
+                       : part.number == kCollectPart ? ".collect"
+                                                     : "";
+    return absl::StrCat(kind, ".", NameOf(part.phase), does);
+  }
   if (part.number == kReducePart) return absl::StrCat(kind, ".reduce");
   return absl::StrCat(kind, ".update", part.number);
+}
+
+// Whether later calls wait for a part's collectives.
+bool RunsOn(const Part& part) {
+  return part.phase == Phase::kPrepare || part.number == kReducePart || part.number == kGatherPart;
 }
 
 bool IsData(const Parts& parts, ValueId id) {
@@ -51,19 +62,16 @@ class Builder {
 
   Segment Run(const std::vector<NodeId>& nodes) {
     LoadData(nodes);
-    if (IsOfMicroBatch(part_.phase)) {
+    if (IsOfMicroBatch(part_.phase) && !RunsOn(part_)) {
       for (NodeId id : nodes) Add(graph_.node(id));
     } else {
       InWaves(nodes);
     }
-    for (size_t c = 0; !RunsOn() && c < pending_.size(); ++c) Wait(static_cast<int>(c));
+    for (size_t c = 0; !RunsOn(part_) && c < pending_.size(); ++c) Wait(static_cast<int>(c));
     return std::move(segment_);
   }
 
  private:
-  // Whether later calls wait for the part's collectives.
-  bool RunsOn() const { return part_.phase == Phase::kPrepare || part_.number == kReducePart; }
-
   void LoadData(const std::vector<NodeId>& nodes) {
     for (NodeId n : nodes) {
       for (ValueId id : graph_.node(n).inputs) {
@@ -79,8 +87,8 @@ class Builder {
     }
   }
 
-  // Once a step: everything that is ready runs, then all collectives that became ready, those of
-  // one kind and group together as one bucket.
+  // Between layers and once a step: everything that is ready runs, then all collectives that became
+  // ready, those of one kind and group together as one bucket.
   void InWaves(std::vector<NodeId> nodes) {
     while (!nodes.empty()) {
       std::vector<NodeId> later;

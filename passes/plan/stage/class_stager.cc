@@ -6,6 +6,7 @@
 
 #include "passes/plan/stage/build_segment.h"
 #include "passes/plan/stage/bundles.h"
+#include "passes/plan/stage/set_waits.h"
 
 namespace mgc {
 namespace {
@@ -61,6 +62,23 @@ ClassStager::ClassStager(const ValuePlaces& places, const PartNodes& nodes,
     copy_base_[BlockOfLayer(layer, parts_.graph().num_layers())] = copy_bytes_;
     copy_bytes_ += places.copy_bytes(layer, context_.holds);
   }
+  TakeTurns();
+}
+
+// Neighbouring layers take two places in turn, of each as much as any of its layers needs.
+void ClassStager::TakeTurns() {
+  for (const int layer : held_) {
+    const size_t turn = static_cast<size_t>(layer & 1);
+    gathered_of_turn_[turn] = std::max(gathered_of_turn_[turn], places_.gathered_bytes(layer));
+    owed_of_turn_[turn] = std::max(owed_of_turn_[turn], places_.owed_bytes(layer));
+  }
+  copy_bytes_ += gathered_of_turn_[0] + gathered_of_turn_[1];
+}
+
+int64_t ClassStager::PlaceInTurn(Region region, int layer) const {
+  const bool odd = (layer & 1) != 0;
+  if (region == Region::kOwed) return odd ? owed_of_turn_[0] : 0;
+  return copy_bytes_ - gathered_of_turn_[1] - (odd ? 0 : gathered_of_turn_[0]);
 }
 
 std::vector<StagedChunk> ClassStager::Chunks() {
@@ -68,48 +86,14 @@ std::vector<StagedChunk> ClassStager::Chunks() {
   for (const int stage : stages_) {
     chunks.push_back(MakeChunk(stage));
     const StagedChunk& made = chunks.back();
-    runs_on_ |= StartsOf(made.prepare) > 0 || !made.last_backward.empty();
+    const auto starts = [this](const StagedCall& call) {
+      return BackgroundStartsOf(*folder_, call) > 0;
+    };
+    runs_on_ |= !made.last_backward.empty() ||
+                std::any_of(made.prepare.begin(), made.prepare.end(), starts);
   }
-  WaitForCopies(&chunks);
+  SetWaits(*folder_, parts_.graph().num_layers(), &chunks);
   return chunks;
-}
-
-int64_t ClassStager::StartsOf(const std::vector<StagedCall>& calls) const {
-  int64_t starts = 0;
-  for (const StagedCall& call : calls) starts += folder_->segment(call.segment).num_collectives;
-  return starts;
-}
-
-// All copies of the class are asked for before its first forward. A call waits for the latest of
-// those that it reads, where no call of the chunk before it has.
-void ClassStager::WaitForCopies(std::vector<StagedChunk>* chunks) const {
-  int64_t started = 0;
-  std::map<std::string, int64_t> made;  // by BlockOfLayer: starts up to those of its copies
-  const int num_layers = parts_.graph().num_layers();
-  for (const StagedChunk& chunk : *chunks) {
-    for (const StagedCall& call : chunk.prepare) {
-      const int64_t starts = StartsOf({call});
-      started += starts;
-      if (starts > 0) made[BlockOfLayer(call.layer, num_layers)] = started;
-    }
-  }
-  for (StagedChunk& chunk : *chunks) {
-    int64_t awaited = 0;
-    for (auto* calls : ListsOf(&chunk)) {
-      for (StagedCall& call : *calls) {
-        int64_t needed = 0;
-        for (const Formal& formal : folder_->segment(call.segment).formals) {
-          if (calls == &chunk.prepare || formal.region != Region::kCopies) continue;
-          const std::string own = BlockOfLayer(call.layer, num_layers);
-          const auto found = made.find(formal.block.empty() ? own : formal.block);
-          if (found != made.end()) needed = std::max(needed, found->second);
-        }
-        if (needed <= awaited) continue;
-        call.running = static_cast<int>(started - needed);
-        awaited = needed;
-      }
-    }
-  }
 }
 
 std::vector<StagedCall> ClassStager::Update() {
@@ -185,20 +169,47 @@ StagedChunk ClassStager::MakeChunk(int stage) {
     AddLayer(layers[i], i == 0, i + 1 == layers.size(), &chunk);
   }
   std::reverse(chunk.backward.begin(), chunk.backward.end());
+  chunk.forward = InTurns(Phase::kForward, chunk.forward);
+  chunk.backward = InTurns(Phase::kBackward, chunk.backward);
   AddRelay(stage, Phase::kForward, &chunk.forward);
   AddRelay(stage, Phase::kBackward, &chunk.backward);
   AddLastBackward(&chunk);
   return chunk;
 }
 
+// Between the calls of the layers, one of each, what they do in turn with their neighbours. The
+// next layer's parameters are gathered and the last one's gradients summed while a layer computes:
+//
+//   gather 3, gather 2, backward 3, reduce 3, gather 1, backward 2, reduce 2, collect 3, ...
+std::vector<StagedCall> ClassStager::InTurns(Phase phase, const std::vector<StagedCall>& calls) {
+  std::vector<StagedCall> made;
+  const auto add = [&](int number, size_t i) {
+    if (i >= calls.size()) return;
+    const Part part{phase, number, calls[i].layer};
+    if (nodes_.count(part) > 0) made.push_back(CallOf(part));
+  };
+  add(kGatherPart, 0);
+  for (size_t i = 0; i < calls.size(); ++i) {
+    add(kGatherPart, i + 1);
+    made.push_back(calls[i]);
+    add(kReducePart, i);
+    if (i > 0) add(kCollectPart, i - 1);
+  }
+  if (!calls.empty()) add(kCollectPart, calls.size() - 1);
+  return made;
+}
+
 // A layer's gradients are whole when its backward has added those of the last micro-batch: from
 // then on they may be reduced, beside the backward of the layers below.
 void ClassStager::AddLastBackward(StagedChunk* chunk) {
+  std::map<int, size_t> last;  // by layer
+  for (size_t i = 0; i < chunk->backward.size(); ++i) last[chunk->backward[i].layer] = i;
   std::vector<StagedCall> calls;
-  for (const StagedCall& call : chunk->backward) {
+  for (size_t i = 0; i < chunk->backward.size(); ++i) {
+    const StagedCall& call = chunk->backward[i];
     calls.push_back(call);
     const Part reduce{Phase::kUpdate, kReducePart, call.layer};
-    if (nodes_.count(reduce) > 0) calls.push_back(CallOf(reduce));
+    if (last[call.layer] == i && nodes_.count(reduce) > 0) calls.push_back(CallOf(reduce));
   }
   if (calls.size() > chunk->backward.size()) chunk->last_backward = std::move(calls);
 }
@@ -300,6 +311,8 @@ StagedCall ClassStager::MakeCall(const Part& part, const std::vector<NodeId>& no
   for (size_t f = 0; f < formals.size(); ++f) {
     if (formals[f].region == Region::kNorm) {
       call.bindings[f].offset = places_.NormBase(part.layer);
+    } else if (IsInTurn(formals[f].region)) {
+      call.bindings[f].offset = PlaceInTurn(formals[f].region, part.layer);
     } else if (formals[f].region == Region::kCopies) {
       const std::string& block = formals[f].block;
       const int num_layers = parts_.graph().num_layers();

@@ -4,6 +4,7 @@
 #ifndef MGC_PASSES_PLAN_STAGE_CLASS_STAGER_H_
 #define MGC_PASSES_PLAN_STAGE_CLASS_STAGER_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -36,8 +37,10 @@ class ClassStager {
   // The calls of the update, after those of the chunks: part by part, inside a part layer by layer.
   // The first waits for what the chunks' calls have left running.
   std::vector<StagedCall> Update();
-  // Of the working copies that its layers read.
+  // Of the working copies that its layers read, those of a step and those in turn.
   int64_t copy_bytes() const { return copy_bytes_; }
+  // Of gradients on their way into pieces.
+  int64_t owed_bytes() const { return owed_of_turn_[0] + owed_of_turn_[1]; }
   // The layers of the class, embedding and head among them.
   const std::set<int>& held() const { return held_; }
 
@@ -50,11 +53,12 @@ class ClassStager {
   bool HoldsSource(const Node& node) const;
   bool HoldsCopy(ValueId param) const;
   StagedChunk MakeChunk(int stage);
+  void TakeTurns();
+  int64_t PlaceInTurn(Region region, int layer) const;
+  std::vector<StagedCall> InTurns(Phase phase, const std::vector<StagedCall>& calls);
   void AddLastBackward(StagedChunk* chunk);
-  void WaitForCopies(std::vector<StagedChunk>* chunks) const;
   void AddLayer(int layer, bool first, bool last, StagedChunk* chunk);
   void AddRelay(int stage, Phase phase, std::vector<StagedCall>* calls);
-  int64_t StartsOf(const std::vector<StagedCall>& calls) const;
   std::vector<NodeId> MadeOf(const std::vector<NodeId>& nodes) const;
   bool HasBackward() const;
   StagedCall CallOf(const Part& part);
@@ -72,6 +76,9 @@ class ClassStager {
   std::set<int> held_;
   std::map<std::string, int64_t> copy_base_;  // by BlockOfLayer
   int64_t copy_bytes_ = 0;
+  // By turn, that of even layers first: the most that a layer takes.
+  std::array<int64_t, 2> gathered_of_turn_ = {0, 0};
+  std::array<int64_t, 2> owed_of_turn_ = {0, 0};
   bool runs_on_ = false;  // collectives run when the calls that start them have ended
 };
 

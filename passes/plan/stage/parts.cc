@@ -157,7 +157,7 @@ void Parts::Number() {
   bool last_global = false;
   for (size_t n = 0; n < parts_.size(); ++n) {
     const Node& node = graph_.nodes()[n];
-    parts_[n] = {node.phase, 0, node.layer};
+    parts_[n] = {node.phase, NumberInMicroBatch(node), node.layer};
     if (node.phase != Phase::kUpdate) continue;
     const bool global = node.layer == kNoLayer;
     if (global != last_global) ++number;
@@ -165,6 +165,19 @@ void Parts::Number() {
     parts_[n].number = StartsReduction(node) ? kReducePart : number;
   }
   num_update_parts_ = number + 1;
+}
+
+// A cast stands with the sum that alone reads it.
+int Parts::NumberInMicroBatch(const Node& node) const {
+  if (!IsOfMicroBatch(node.phase)) return 0;
+  const auto is_stored = [this](ValueId id) { return !graph_.sharding(id).storage.empty(); };
+  const bool reads = std::any_of(node.inputs.begin(), node.inputs.end(), is_stored);
+  const bool makes = std::any_of(node.outputs.begin(), node.outputs.end(), is_stored);
+  if (node.op->collective && reads != makes) return makes ? kReducePart : kGatherPart;
+  if (reads) return kCollectPart;
+  const std::vector<NodeId>& users = users_[Index(node.outputs[0])];
+  const bool goes = node.op->Has(OpRole::kCast) && users.size() == 1;
+  return goes && NumberInMicroBatch(graph_.node(users[0])) == kReducePart ? kReducePart : 0;
 }
 
 // An accumulator, or what it is assigned at the end of a backward.

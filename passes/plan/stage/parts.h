@@ -5,6 +5,10 @@
 // gradient norm). The first reduction of a gradient, with the cast that rounds what it sums, is a
 // part of its own (kReducePart): it can start as soon as the layer's backward has run for the last
 // micro-batch.
+//
+// Of a layer's forward or backward parts of their own are gathering what is stored in pieces
+// (kGatherPart), summing gradients into pieces (kReducePart), and adding those to what has been
+// collected (kCollectPart): they run beside the neighbouring layers.
 
 #ifndef MGC_PASSES_PLAN_STAGE_PARTS_H_
 #define MGC_PASSES_PLAN_STAGE_PARTS_H_
@@ -18,10 +22,12 @@
 namespace mgc {
 
 inline constexpr int kReducePart = -1;
+inline constexpr int kGatherPart = -2;
+inline constexpr int kCollectPart = -3;
 
 struct Part {
   Phase phase = Phase::kForward;
-  int number = 0;  // update: counts up in program order; kReducePart
+  int number = 0;  // update: counts up in program order; or one of the above
   int layer = kNoLayer;
 
   friend bool operator<(const Part& a, const Part& b) {
@@ -79,6 +85,7 @@ class Parts {
   ValueId RoundedFrom(ValueId narrow, ValueId wide) const;
   bool IsFirstReduction(const Node& node) const;
   bool StartsReduction(const Node& node) const;
+  int NumberInMicroBatch(const Node& node) const;
   bool IsAccumulated(ValueId id) const;
 
   const Graph& graph_;

@@ -81,6 +81,7 @@ class Stager {
     step.chunks = stager->Chunks();
     step.update = stager->Update();
     step.copy_bytes = stager->copy_bytes();
+    step.owed_bytes = stager->owed_bytes();
     step.global_bytes = places.global_bytes();
     step.zeroed_global_bytes = places.zeroed_global_bytes();
     NameGlobals(places, &step);

@@ -107,10 +107,11 @@ void ValuePlaces::PlaceInputs(const ValuePlaces* trained) {
 }
 
 void ValuePlaces::PlaceNodes() {
-  for (const Node& node : graph_.nodes()) {
+  for (size_t n = 0; n < graph_.nodes().size(); ++n) {
+    const Node& node = graph_.nodes()[n];
     for (ValueId id : node.outputs) {
       if (parts_.RootOf(id) != id || !IsTransient(places_[Index(id)])) continue;
-      if (node.phase == Phase::kPrepare) continue;
+      if (node.phase == Phase::kPrepare || PlaceInTurn(static_cast<NodeId>(n), id)) continue;
       if (node.phase != Phase::kUpdate) {
         PlaceFrameValue(node, id);
       } else if (node.layer == kNoLayer) {
@@ -183,6 +184,24 @@ void ValuePlaces::PlaceCopies() {
   }
 }
 
+// What one part of a layer's forward or backward hands to another, and all that a collective uses
+// which runs on when its part has ended.
+bool ValuePlaces::PlaceInTurn(NodeId node, ValueId id) {
+  const Part& part = parts_.of(node);
+  if (!IsOfMicroBatch(part.phase) || crossings_.IsKept(id) || crossings_.IsStream(id)) return false;
+  const std::vector<NodeId>& users = parts_.users()[Index(id)];
+  const bool handed = std::any_of(users.begin(), users.end(), [&](NodeId user) {
+    const Part& other = parts_.of(user);
+    return other.phase == part.phase && other.layer == part.layer && other.number != part.number;
+  });
+  const bool gathered = part.number == kGatherPart;
+  if (!handed && !gathered && part.number != kReducePart) return false;
+  int64_t& bytes = gathered ? gathered_bytes_[{part.layer, part.phase}] : owed_bytes_[part.layer];
+  places_[Index(id)] = {{gathered ? Region::kGathered : Region::kOwed, ""}, bytes};
+  bytes += RoomFor(graph_, id);
+  return true;
+}
+
 // What other layers of the stage read is kept in the frame where no bundle has it, and what forward
 // makes and the backward of the same layer reads. The residual stream is in boundary slots.
 void ValuePlaces::PlaceFrameValue(const Node& node, ValueId id) {
@@ -232,6 +251,20 @@ int64_t ValuePlaces::copy_bytes(int layer, const std::function<bool(int layer)>&
     }
   }
   return bytes_in(own_copy_bytes_);
+}
+
+int64_t ValuePlaces::gathered_bytes(int layer) const {
+  int64_t most = 0;
+  for (const Phase phase : {Phase::kForward, Phase::kBackward}) {
+    const auto it = gathered_bytes_.find({layer, phase});
+    if (it != gathered_bytes_.end()) most = std::max(most, it->second);
+  }
+  return most;
+}
+
+int64_t ValuePlaces::owed_bytes(int layer) const {
+  const auto it = owed_bytes_.find(layer);
+  return it == owed_bytes_.end() ? 0 : it->second;
 }
 
 int64_t ValuePlaces::frame_bytes(int layer) const {

@@ -55,6 +55,9 @@ class ValuePlaces {
   // Of the copies that layers have of one parameter, alike, the first whose layer is held; for all
   // other values the value itself.
   ValueId FirstCopy(ValueId id, const std::function<bool(int layer)>& holds) const;
+  // Of what a layer gathers for one forward or backward, and of gradients on their way into pieces.
+  int64_t gathered_bytes(int layer) const;
+  int64_t owed_bytes(int layer) const;
   int64_t frame_bytes(int layer) const;
   // Place of a value that layers of several stages or of one stage read (Crossings::IsKept), seen
   // from a stage.
@@ -95,6 +98,7 @@ class ValuePlaces {
   bool IsCopy(ValueId id) const;
   // The layer that makes a value.
   int MakerOf(ValueId id) const { return graph_.node(graph_.value(id).producer).layer; }
+  bool PlaceInTurn(NodeId node, ValueId id);
   void PlaceFrameValue(const Node& node, ValueId id);
   void PlaceGlobal(ValueId id);
 
@@ -109,6 +113,8 @@ class ValuePlaces {
   std::map<ValueId, std::vector<ValueId>> copies_;  // by master, in program order
   std::map<int, int64_t> copy_bytes_;
   std::map<int, int64_t> own_copy_bytes_;
+  std::map<std::pair<int, Phase>, int64_t> gathered_bytes_;
+  std::map<int, int64_t> owed_bytes_;
   std::map<int, int64_t> frame_bytes_;
   std::map<int, int64_t> shared_frame_bytes_;  // by stage
   std::map<int, int64_t> norm_base_;

@@ -44,13 +44,20 @@ double SlotBytes(const Segment& segment, const Instr& instr) {
   return bytes;
 }
 
-// The element type that an op computes in: that of its first real tensor.
+// The element type that an op computes in: that of its first real tensor. A sum of f32 to which
+// products of a narrower type are added comes first and does not count.
 DType ComputedIn(const Segment& segment, const Instr& instr) {
-  for (const std::vector<int>* list : {&instr.inputs, &instr.outputs}) {
-    for (int slot : *list) {
-      const DType dtype = segment.slots[slot].type.dtype;
-      if (dtype != DType::kI64) return dtype;
-    }
+  const auto is_wide = [&](int operand) {
+    return instr.op != nullptr &&
+           std::count(instr.op->wide_operands.begin(), instr.op->wide_operands.end(), operand) > 0;
+  };
+  for (size_t i = 0; i < instr.inputs.size(); ++i) {
+    const DType dtype = segment.slots[instr.inputs[i]].type.dtype;
+    if (dtype != DType::kI64 && !is_wide(static_cast<int>(i))) return dtype;
+  }
+  for (int slot : instr.outputs) {
+    const DType dtype = segment.slots[slot].type.dtype;
+    if (dtype != DType::kI64) return dtype;
   }
   return DType::kF32;
 }
@@ -171,28 +178,19 @@ int64_t TransferNs(const CostModel& model, int from, int to, int64_t bytes) {
   return TransferNs(TransferTier(model, from, to), bytes);
 }
 
-namespace {
-
-bool IsWaitedFor(const Segment& segment, int collective) {
-  return std::any_of(segment.instrs.begin(), segment.instrs.end(), [&](const Instr& instr) {
-    return instr.kind == InstrKind::kWait && instr.collective == collective;
-  });
-}
-
-}  // namespace
-
 std::vector<TimedStep> TimeSegment(const CostModel& model, const Segment& segment, int coordinate) {
   std::vector<TimedStep> steps;
+  const std::vector<bool> waited_for = WaitedFor(segment);
   for (const Instr& instr : segment.instrs) {
     if (instr.kind == InstrKind::kStart) {
       steps.push_back({TimedStep::kStart, CollectiveNs(model, segment, instr, coordinate),
-                       instr.collective, !IsWaitedFor(segment, instr.collective)});
+                       instr.collective, !waited_for[static_cast<size_t>(instr.collective)]});
     } else if (instr.kind == InstrKind::kWait) {
       steps.push_back({TimedStep::kWait, 0, instr.collective});
     } else {
       const int64_t ns = ComputeNs(model, segment, instr);
       if (steps.empty() || steps.back().kind != TimedStep::kRun) steps.push_back({});
-      steps.back().ns += ns;
+      steps.back().ns = Later(steps.back().ns, ns);
     }
   }
   return steps;

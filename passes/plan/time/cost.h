@@ -11,6 +11,7 @@
 #ifndef MGC_PASSES_PLAN_TIME_COST_H_
 #define MGC_PASSES_PLAN_TIME_COST_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -35,6 +36,9 @@ double BytesOf(const Mesh& mesh, const Segment& segment, const Instr& instr);
 
 // No duration is longer, and no step may take as long: sums of two stay in range.
 inline constexpr int64_t kMaxNs = int64_t{1} << 61;
+
+// `ns` after `time`, both from 0 to kMaxNs, or kMaxNs where that is later still.
+inline int64_t Later(int64_t time, int64_t ns) { return std::min(time + ns, kMaxNs); }
 
 // The error for a step that would take that long. [S4]
 absl::Status StepOfCenturies(const Machine& machine);

@@ -18,8 +18,6 @@ namespace {
 // Outboxes of a stage towards one neighbour: one is written while the other crosses.
 constexpr size_t kMaxOutboxes = 2;
 
-int64_t Later(int64_t time, int64_t ns) { return std::min(time + ns, kMaxNs); }
-
 struct Issued {
   int64_t time = 0;
   int64_t ns = 0;
@@ -170,7 +168,8 @@ class StepClock : public StepVisitor {
     ClassClock& at = classes_[Index(c)];
     RunOut(c, at.last_call);
     at.ends.push_back(at.now);
-    at.collectives.hideable_ns += std::min(at.started, at.busy - at.busy_before);
+    at.collectives.hideable_ns =
+        Later(at.collectives.hideable_ns, std::min(at.started, at.busy - at.busy_before));
     const bool update = action.ref.kind == ActionKind::kUpdate;
     AddSpan(c, false,
             update ? std::string(LetterOf(action.ref.kind))

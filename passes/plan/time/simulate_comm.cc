@@ -50,7 +50,8 @@ bool StepSimulator::MayStart(const PendingTransfer& transfer, int64_t now) const
 
 // Whether the collective that has waited longest goes now, before transfer `best`, -1: none can.
 // The update's may span stages: they come after every transfer of the class. One in the background
-// lets transfers pass, and those that will be asked for before it ends; unless somebody waits.
+// lets transfers pass, and those that will be asked for before it ends; unless the class needs it,
+// or what stands behind it, before them.
 bool StepSimulator::GoesBefore(int c, int best, int64_t now) const {
   const ClassState& state = states_[c];
   const PendingCollective& next = state.collectives.front();
@@ -60,15 +61,27 @@ bool StepSimulator::GoesBefore(int c, int best, int64_t now) const {
   const OrderedProgram& program = *classes_[c].program;
   const bool ended = state.action == static_cast<int>(program.compute.size());
   if (ended || !state.collectives.back().background) return true;
-  const std::vector<TimedStep>& steps = StepsOf(c, program.compute[state.action].ref);
-  const bool awaits = !state.running && state.step >= 0 &&
-                      state.step < static_cast<int>(steps.size()) &&
-                      steps[state.step].kind == TimedStep::kAwait;
-  if (awaits) return true;
-  for (const int id : state.channels) {
-    if (now + next.ns > DueOn(id, now)) return false;
+  const int64_t needed = NeededOn(c, now);
+  return std::none_of(state.channels.begin(), state.channels.end(), [&](int id) {
+    const int64_t due = DueOn(id, now);
+    return due < needed && due < now + next.ns;
+  });
+}
+
+// When the action that a class computes next waits for the background, or asks for a collective of
+// its own, if nothing keeps it waiting; kMaxNs where it does neither.
+int64_t StepSimulator::NeededOn(int c, int64_t now) const {
+  const ClassState& state = states_[c];
+  if (state.step < 0) return kMaxNs;
+  const std::vector<TimedStep>& steps = StepsOf(c, classes_[c].program->compute[state.action].ref);
+  int64_t needed = state.running ? state.run_end : now;
+  for (size_t i = static_cast<size_t>(state.step); i < steps.size(); ++i) {
+    const TimedStep& step = steps[i];
+    if (step.kind == TimedStep::kAwait) return needed;
+    if (step.kind == TimedStep::kStart && !step.background) return needed;
+    if (step.kind == TimedStep::kRun) needed = Later(needed, step.ns);
   }
-  return true;
+  return kMaxNs;
 }
 
 // When the action that its source computes will ask for a transfer over a channel, if nothing keeps
@@ -85,7 +98,7 @@ int64_t StepSimulator::DueOn(int channel, int64_t now) const {
   const std::vector<TimedStep>& steps = StepsOf(src, ref);
   int64_t due = state.running ? state.run_end : now;
   for (size_t i = static_cast<size_t>(state.step); i < steps.size(); ++i) {
-    if (steps[i].kind == TimedStep::kRun) due += steps[i].ns;
+    if (steps[i].kind == TimedStep::kRun) due = Later(due, steps[i].ns);
   }
   return due;
 }

@@ -132,6 +132,7 @@ class StepSimulator {
   void AskForTransfer(int c, const OrderedAction& action, bool forward, int64_t now);
   void TryStart(int c, int64_t now);
   bool GoesBefore(int c, int best, int64_t now) const;
+  int64_t NeededOn(int c, int64_t now) const;
   int64_t DueOn(int channel, int64_t now) const;
   bool MayStart(const PendingTransfer& transfer, int64_t now) const;
   void StartTransfer(int t, int64_t now);
