@@ -136,15 +136,15 @@ void CheckGroups(const ParallelConfig& config, Diagnostics* violations) {
 // U3, of the ranks along dp.
 void CheckZeroGroup(const ParallelConfig& config, int64_t dp, Diagnostics* violations) {
   if (config.zero_group == 0 || dp == 0) return;
+  const auto fits = [dp](int64_t ranks) { return dp % ranks == 0 && (ranks > 1 || dp == 1); };
   if (config.zero == 0) {
     violations->Add({"U3", absl::StrCat("a ZeRO group of ", config.zero_group, " and ZeRO level 0"),
                      "zero 1, 2, 3, or no ZeRO group"});
-  } else if (dp % config.zero_group != 0) {
-    violations->Add(
-        {"U3", absl::StrCat("dp ", dp, " is not divisible by a ZeRO group of ", config.zero_group),
-         absl::StrCat("ZeRO group ", NearestLegal(config.zero_group, dp, [&](int64_t ranks) {
-                        return dp % ranks == 0;
-                      }))});
+  } else if (!fits(config.zero_group)) {
+    violations->Add({"U3",
+                     absl::StrCat("ZeRO groups of ", config.zero_group, " do not share out dp ", dp,
+                                  ": they divide it, and one rank has all pieces"),
+                     absl::StrCat("ZeRO group ", NearestLegal(config.zero_group, dp, fits))});
   }
 }
 

@@ -223,6 +223,8 @@ TEST(CheckConfigTest, ZeroGroupsDivideTheRanksAlongDp) {
   EXPECT_EQ(Rules(config), (Labels{"U3"}));
   EXPECT_NE(checked.violations.ToString().find("ZeRO group 3"), std::string::npos)
       << checked.violations.ToString();
+  config.zero_group = 1;
+  EXPECT_EQ(Rules(config), (Labels{"U3"}));
   config.zero_group = -1;
   EXPECT_EQ(Rules(config), (Labels{"U3"}));
 }

@@ -9,8 +9,6 @@
 
 #include "gmock/gmock.h"
 #include "graph/ir/op.h"
-#include "graph/plan/plan_check.h"
-#include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "tests/verify/edit_plan.h"
 
@@ -18,11 +16,6 @@ namespace mgc {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string FoundIn(const Plan& plan) {
-  const absl::Status readable = CheckPlan(plan);
-  return readable.ok() ? VerifyPlan(plan).findings.ToString() : std::string(readable.message());
-}
 
 std::vector<Action>& ActionsOf(Plan* plan) { return plan->classes[0].train.compute; }
 Chunk& ChunkOf(Plan* plan) { return plan->classes[0].chunks[0]; }

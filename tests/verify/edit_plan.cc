@@ -5,6 +5,8 @@
 #include "absl/strings/match.h"
 #include "graph/base/status.h"
 #include "graph/ir/op.h"
+#include "graph/plan/plan_check.h"
+#include "graph/verify/verify.h"
 
 namespace mgc {
 namespace {
@@ -27,6 +29,11 @@ void DropCollective(Segment* segment, int number) {
 }
 
 }  // namespace
+
+std::string FoundIn(const Plan& plan) {
+  const absl::Status readable = CheckPlan(plan);
+  return readable.ok() ? VerifyPlan(plan).findings.ToString() : std::string(readable.message());
+}
 
 Plan CompileTiny(absl::string_view name) {
   for (const PlanCase& plan_case : TinyPlanCases()) {

@@ -16,6 +16,9 @@ namespace mgc {
 // The case of that name among TinyPlanCases, compiled.
 Plan CompileTiny(absl::string_view name);
 
+// What the check of plans finds wrong, or the proof; empty: nothing.
+std::string FoundIn(const Plan& plan);
+
 // The first segment of that name.
 Segment& SegmentOf(Plan* plan, absl::string_view name);
 // The first slot of a segment whose name is or ends in `name`.

@@ -227,6 +227,7 @@ class Sharder {
   // The rule "home": forward and backward read a whole copy of what is stored in pieces, which the
   // layer makes when the step begins, or each time.
   absl::Status Visit(const Node& node) {
+    if (node.op->Has(OpRole::kCollect)) return VisitCollect(node);
     std::vector<std::pair<ValueId, ValueId>> stored;  // old values with what stands for them
     for (ValueId id : node.inputs) {
       if (!IsOfMicroBatch(node.phase) || Home(id).storage.empty()) continue;
@@ -240,7 +241,6 @@ class Sharder {
 
   absl::Status VisitReading(const Node& node) {
     const OpDef& op = *node.op;
-    if (op.Has(OpRole::kCollect)) return VisitCollect(node);
     if (op.Has(OpRole::kReshard)) return VisitSharding(node);
     if (PacksStepVector(node)) return VisitPack(node);
     for (ValueId id : node.inputs) {

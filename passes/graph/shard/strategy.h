@@ -54,7 +54,7 @@ struct SeededDim {
 };
 
 // Of parameters in `scope`, optimizer states, sums of gradients or the parameters themselves are
-// stored in pieces over those of the axes over which the gradient is owed: ZeRO-1, 2 and 3 (Zero:
+// stored in pieces over those of the axes over which the gradient is owed: ZeRO-1, 2 and 3 (ZeRO:
 // Memory Optimizations Toward Training Trillion Parameter Models, section 5).
 struct StorageRow {
   StoredKind kind = StoredKind::kStates;
