@@ -18,7 +18,6 @@
 #include "passes/plan/order.h"
 #include "passes/plan/schedule.h"
 #include "passes/plan/stage/stage.h"
-#include "passes/plan/time/predict_step.h"
 
 namespace mgc {
 namespace {
@@ -141,10 +140,6 @@ absl::StatusOr<PassForm> RunOrder(PassForm form, const PassContext& context) {
 absl::StatusOr<PassForm> RunAllocate(PassForm form, const PassContext& context) {
   MGC_ASSIGN_OR_RETURN(Plan plan, Allocate(std::get<OrderedPlan>(std::move(form))));
   FillHeader(context, &plan);
-  // The simulation may hold a collective back for a transfer that then comes late; run by its
-  // lists, the plan does not.
-  MGC_ASSIGN_OR_RETURN(const SimulatedStep step, PredictStep(plan));
-  plan.predicted_step_ns = step.makespan_ns;
   return plan;
 }
 

@@ -167,16 +167,19 @@ void Parts::Number() {
   num_update_parts_ = number + 1;
 }
 
-// A cast stands with the sum that alone reads it.
+// A cast stands with the sum that alone reads it, or with what collects what it makes of one.
 int Parts::NumberInMicroBatch(const Node& node) const {
   if (!IsOfMicroBatch(node.phase)) return 0;
   const auto is_stored = [this](ValueId id) { return !graph_.sharding(id).storage.empty(); };
   const bool reads = std::any_of(node.inputs.begin(), node.inputs.end(), is_stored);
   const bool makes = std::any_of(node.outputs.begin(), node.outputs.end(), is_stored);
   if (node.op->collective && reads != makes) return makes ? kReducePart : kGatherPart;
-  if (reads) return kCollectPart;
+  const bool casts = node.op->Has(OpRole::kCast);
+  if (node.phase == Phase::kBackward && reads && (casts || node.op->Has(OpRole::kCollect))) {
+    return kCollectPart;
+  }
   const std::vector<NodeId>& users = users_[Index(node.outputs[0])];
-  const bool goes = node.op->Has(OpRole::kCast) && users.size() == 1;
+  const bool goes = casts && users.size() == 1;
   return goes && NumberInMicroBatch(graph_.node(users[0])) == kReducePart ? kReducePart : 0;
 }
 
