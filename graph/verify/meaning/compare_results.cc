@@ -84,6 +84,10 @@ absl::Status CompareTiles(const HeldParam& param, absl::string_view what,
       state->store(c).Read(param.RangeAt(at, of, state->run().real.mesh),
                            {&param.entry.name, param.held.layer, &param.entry.type, &sharding});
   if (!tiles.ok()) return tiles.status();
+  if (whole.shape != SizesOf(param.entry.type)) {
+    return absl::InvalidArgumentError(absl::StrCat("its ", what, " is of other sizes than ",
+                                                   param.entry.type.ToString(), " [meaning_v4]"));
+  }
   for (size_t r = 0; r < state->ranks(c).size(); ++r) {
     const int64_t rank = state->ranks(c)[r];
     if (CutTile(whole, param.entry.type, sharding, mesh, rank).real == (**tiles)[r].real) continue;
