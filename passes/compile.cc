@@ -21,7 +21,6 @@
 #include "passes/graph/unpack.h"
 #include "passes/pass_adapters.h"
 #include "passes/plan/allocate.h"
-#include "passes/plan/time/predict_step.h"
 
 namespace mgc {
 namespace {
@@ -159,11 +158,6 @@ absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
     MGC_ASSIGN_OR_RETURN(form, RunPass(pass, std::move(form), context, options.run));
   }
   Plan plan = std::get<Plan>(std::move(form));
-  // The simulation of order may hold a collective back for a transfer that then comes late; run by
-  // its lists, the plan does not. That a plan never ends is for the proof to say.
-  if (const absl::StatusOr<SimulatedStep> step = PredictStep(plan); step.ok()) {
-    plan.predicted_step_ns = step->makespan_ns;
-  }
   if (options.limit_memory) MGC_RETURN_IF_ERROR(CheckFits(plan));
   return plan;
 }

@@ -9,8 +9,9 @@
 namespace mgc {
 namespace {
 
-// Reductions alone start what no segment waits for; casts may stand before them.
-bool IsReduction(const std::vector<TimedStep>& steps) {
+// Whether a segment starts what it does not wait for. Of a last backward, reductions alone do where
+// layers neither gather nor sum for themselves; casts may stand before them.
+bool RunsOn(const std::vector<TimedStep>& steps) {
   return std::any_of(steps.begin(), steps.end(), [](const TimedStep& step) {
     return step.kind == TimedStep::kStart && step.background;
   });
@@ -22,15 +23,15 @@ class Delay {
   Delay(const CostModel& costs, const std::vector<Segment>& segments, int coordinate)
       : costs_(costs), segments_(segments), coordinate_(coordinate) {}
 
-  bool StartsInBackground(const std::vector<StagedCall>& calls) {
+  bool AnyRunsOn(const std::vector<StagedCall>& calls) {
     return std::any_of(calls.begin(), calls.end(),
-                       [this](const StagedCall& call) { return IsReduction(StepsOf(call)); });
+                       [this](const StagedCall& call) { return RunsOn(StepsOf(call)); });
   }
 
   std::vector<StagedCall> Run(const std::vector<StagedCall>& calls) {
     FindDue(calls);
     for (size_t i = 0; i < calls.size(); ++i) {
-      if (IsReduction(StepsOf(calls[i]))) {
+      if (RunsOn(StepsOf(calls[i]))) {
         waiting_.push_back(calls[i]);
         continue;
       }
@@ -110,7 +111,9 @@ class Delay {
 bool DelayReductions(const CostModel& costs, const std::vector<Segment>& segments, int coordinate,
                      StagedChunk* chunk) {
   Delay delay(costs, segments, coordinate);
-  if (delay.StartsInBackground(chunk->backward)) return false;
+  // What layers gather or sum for themselves is waited for by counts, which hold in this order
+  // only.
+  if (delay.AnyRunsOn(chunk->backward)) return false;
   std::vector<StagedCall> delayed = delay.Run(chunk->last_backward);
   std::swap(chunk->last_backward, delayed);
   return !std::equal(delayed.begin(), delayed.end(), chunk->last_backward.begin(),

@@ -43,9 +43,8 @@ std::string StepLine(const StepRecord& record, absl::string_view counted = "toke
 
 // {"step":10,"loss":...,"grad_norm":...,"lr":...,"ms":...,"tokens_per_second":...}, without the end
 // of line; `"other_losses":{...}` behind the loss of a model with several terms, and behind the
-// norm
-// `"loss_scale":...,"left_out":false` where the loss is scaled. Numbers are in the
-// shortest form that reads back exactly; those that are not finite are the strings "NaN",
+// norm `"loss_scale":...,"left_out":false` where the loss is scaled. Numbers are in the shortest
+// form that reads back exactly; those that are not finite are the strings "NaN",
 // "Infinity", "-Infinity".
 std::string StepJson(const StepRecord& record);
 

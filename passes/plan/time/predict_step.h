@@ -10,7 +10,8 @@
 //
 // A collective that joins classes is timed by each class for itself. So the prediction of a plan
 // that nobody has edited is the one that its order was made from (passes/plan/order.h), to the
-// nanosecond.
+// nanosecond; or a little less where layers gather for themselves: the simulation of order may hold
+// a gather back for a transfer that then comes late, and lists do not.
 
 #ifndef MGC_PASSES_PLAN_TIME_PREDICT_STEP_H_
 #define MGC_PASSES_PLAN_TIME_PREDICT_STEP_H_
