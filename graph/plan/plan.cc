@@ -119,6 +119,10 @@ int64_t MeanGradientAddress(const Plan& plan, const PlanClass& plan_class, const
   return base == nullptr ? -1 : base->grad_base + entry.mean_offset;
 }
 
+const std::vector<Range>& ZeroedRanges(const PlanClass& plan_class, bool eval) {
+  return eval ? plan_class.eval_zeroed : plan_class.zeroed;
+}
+
 std::vector<int64_t> RanksOfClass(const Plan& plan, int coordinate) {
   const AxisId pipeline = PipelineAxis(plan.mesh);
   std::vector<int64_t> ranks;

@@ -277,8 +277,9 @@ struct PlanClass {
   std::vector<Call> eval_update;  // pays what the loss owes
   Program train;
   Program eval;
-  std::vector<Range> zeroed;  // at the start of a step, training or evaluation
-  int64_t global_bytes = 0;   // values of the whole step
+  std::vector<Range> zeroed;       // at the start of a training step
+  std::vector<Range> eval_zeroed;  // of an evaluation
+  int64_t global_bytes = 0;        // values of the whole step
   int64_t eval_global_bytes = 0;
   std::vector<NamedAddress> scalars;
   // Numbers that a training step leaves for the next: of one whose loss is scaled kCarriedNames
@@ -390,6 +391,9 @@ int64_t BlockBase(const HeldBlock& held, Region region);
 // of the layers.
 int64_t MeanGradientAddress(const Plan& plan, const PlanClass& plan_class, const HeldBlock& held,
                             const ParamEntry& entry);
+
+// What a step of the class zeroes at its start.
+const std::vector<Range>& ZeroedRanges(const PlanClass& plan_class, bool eval);
 
 // Ranks of class `coordinate`.
 std::vector<int64_t> RanksOfClass(const Plan& plan, int coordinate);

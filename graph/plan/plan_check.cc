@@ -208,11 +208,13 @@ class PlanCheck {
       for (const Chunk& chunk : *chunks) sound &= IsSize(chunk.frame_bytes);
     }
     if (!check->Require(sound, "plan_c7", "a size is negative or more than 2^58")) return false;
-    for (const Range& range : rank_class.zeroed) {
-      check->Require(range.begin >= 0 && range.begin <= range.end && range.end <= memory.peak &&
-                         IsAligned(range.begin),
-                     "plan_c10", "zeroes [", range.begin, ", ", range.end, ") of an arena of ",
-                     memory.peak);
+    for (bool eval : {false, true}) {
+      for (const Range& range : ZeroedRanges(rank_class, eval)) {
+        check->Require(range.begin >= 0 && range.begin <= range.end && range.end <= memory.peak &&
+                           IsAligned(range.begin),
+                       "plan_c10", eval ? "evaluation " : "", "zeroes [", range.begin, ", ",
+                       range.end, ") of an arena of ", memory.peak);
+      }
     }
     for (const auto* named : {&rank_class.scalars, &rank_class.carried, &rank_class.reports,
                               &rank_class.eval_reports}) {

@@ -145,7 +145,7 @@ void StepMachine::RunCompute(Rank& rank, int worker) {
 
 void StepMachine::Begin(Rank& rank) {
   const PlanClass& plan_class = *rank.rank_class->plan_class;
-  for (const Range& range : plan_class.zeroed) {
+  for (const Range& range : ZeroedRanges(plan_class, input_.eval)) {
     char* const from = rank.arena + range.begin;
     workers_.For(range.end - range.begin, kZeroedAtOnce,
                  [from](int64_t begin, int64_t end) { ZeroStretch(from + begin, end - begin); });

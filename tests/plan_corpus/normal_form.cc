@@ -78,6 +78,7 @@ class NormalPrinter {
     Print(c.train);
     Print(c.eval);
     for (const Range& range : c.zeroed) Line("zeroed", range.begin, range.end);
+    for (const Range& range : c.eval_zeroed) Line("eval_zeroed", range.begin, range.end);
     Print("scalar", c.scalars);
     Print("carried", c.carried);
     Print("report", c.reports);

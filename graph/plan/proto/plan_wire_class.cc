@@ -125,6 +125,22 @@ MemoryUse FromWire(const wire::MemoryUse& message) {
   return memory;
 }
 
+void AddRanges(const std::vector<Range>& ranges,
+               google::protobuf::RepeatedPtrField<wire::Range>* out) {
+  for (const Range& range : ranges) {
+    wire::Range* to = out->Add();
+    to->set_begin(range.begin);
+    to->set_end(range.end);
+  }
+}
+
+std::vector<Range> ReadRanges(const google::protobuf::RepeatedPtrField<wire::Range>& messages) {
+  std::vector<Range> ranges;
+  ranges.reserve(static_cast<size_t>(messages.size()));
+  for (const wire::Range& range : messages) ranges.push_back({range.begin(), range.end()});
+  return ranges;
+}
+
 }  // namespace
 
 void ToWire(const PlanClass& rank_class, wire::PlanClass* out) {
@@ -144,11 +160,8 @@ void ToWire(const PlanClass& rank_class, wire::PlanClass* out) {
   AddCalls(rank_class.eval_update, out->mutable_eval_update());
   ToWire(rank_class.train, out->mutable_train());
   ToWire(rank_class.eval, out->mutable_eval());
-  for (const Range& range : rank_class.zeroed) {
-    wire::Range* to = out->add_zeroed();
-    to->set_begin(range.begin);
-    to->set_end(range.end);
-  }
+  AddRanges(rank_class.zeroed, out->mutable_zeroed());
+  AddRanges(rank_class.eval_zeroed, out->mutable_eval_zeroed());
   out->set_global_bytes(rank_class.global_bytes);
   out->set_eval_global_bytes(rank_class.eval_global_bytes);
   AddNamed(rank_class.scalars, out->mutable_scalars());
@@ -170,9 +183,8 @@ absl::Status FromWire(const wire::PlanClass& message, int64_t* room, PlanClass* 
   MGC_RETURN_IF_ERROR(ReadCalls(message.eval_update(), &out->eval_update));
   MGC_RETURN_IF_ERROR(FromWire(message.train(), room, &out->train));
   MGC_RETURN_IF_ERROR(FromWire(message.eval(), room, &out->eval));
-  for (const wire::Range& range : message.zeroed()) {
-    out->zeroed.push_back({range.begin(), range.end()});
-  }
+  out->zeroed = ReadRanges(message.zeroed());
+  out->eval_zeroed = ReadRanges(message.eval_zeroed());
   out->global_bytes = message.global_bytes();
   out->eval_global_bytes = message.eval_global_bytes();
   out->scalars = ReadNamed(message.scalars());

@@ -191,6 +191,7 @@ PlanClass OddClass(int coordinate) {
   rank_class.train = OddProgram(coordinate, false);
   rank_class.eval = OddProgram(coordinate, true);
   rank_class.zeroed = {{0, 64}, {64, 65}};
+  rank_class.eval_zeroed = {{128, 192}};
   rank_class.global_bytes = 11;
   rank_class.eval_global_bytes = 12;
   rank_class.scalars = {{"lr", 8}};

@@ -174,6 +174,7 @@ class ClassReader {
     if (reader_->Accept("train")) return ReadProgram(out_->chunks, &out_->train);
     if (reader_->Accept("eval")) return ReadProgram(out_->eval_chunks, &out_->eval);
     if (reader_->Accept("zero")) return ReadRange(reader_, &out_->zeroed.emplace_back());
+    if (reader_->Accept("eval_zero")) return ReadRange(reader_, &out_->eval_zeroed.emplace_back());
     if (reader_->At("globals")) {
       return ReadNumber(reader_, "globals", &out_->global_bytes) &&
              ReadNumber(reader_, "eval", &out_->eval_global_bytes);

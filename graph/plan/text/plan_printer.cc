@@ -260,6 +260,9 @@ class PlanPrinter : public BlockPrinter {
     PrintProgram("train", rank_class.train, rank_class.chunks);
     PrintProgram("eval", rank_class.eval, rank_class.eval_chunks);
     for (const Range& range : rank_class.zeroed) Line("zero ", range.begin, " ", range.end);
+    for (const Range& range : rank_class.eval_zeroed) {
+      Line("eval_zero ", range.begin, " ", range.end);
+    }
     Line("globals ", rank_class.global_bytes, " eval ", rank_class.eval_global_bytes);
     PrintNamed("scalar", rank_class.scalars);
     PrintNamed("carried", rank_class.carried);

@@ -49,7 +49,7 @@ class Runner : public StepVisitor {
 
   void BeginStep(int c, int /*step*/) override {
     const PlanClass& held = plan_.classes[static_cast<size_t>(c)];
-    for (const Range& range : held.zeroed) state_.store(c).Zero(range);
+    for (const Range& range : ZeroedRanges(held, run_.eval)) state_.store(c).Zero(range);
     if (run_.eval) return;
     for (const GradientSum& sum : sums_) {
       if (sum.class_index == c) StartSum(sum);

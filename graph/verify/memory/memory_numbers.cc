@@ -113,7 +113,11 @@ class NumberCheck {
   void Run(const Extents& train, const Extents& eval) {
     CheckBlocks(AlignUp(train.owed.end - train.owed.begin));
     int64_t high = std::max({train.high, eval.high, high_});
-    for (const Range& range : class_.zeroed) high = std::max(high, range.end);
+    for (bool step_of_eval : {false, true}) {
+      for (const Range& range : ZeroedRanges(class_, step_of_eval)) {
+        high = std::max(high, range.end);
+      }
+    }
     for (const auto* list :
          {&class_.scalars, &class_.carried, &class_.reports, &class_.eval_reports}) {
       for (const NamedAddress& named : *list) high = std::max(high, named.address + 8);

@@ -60,7 +60,7 @@ class RegionCheck {
 
   // Only gradients and values of the step are zeroed.
   void CheckZeroed() {
-    for (const Range& range : walk_.plan_class->zeroed) {
+    for (const Range& range : ZeroedRanges(*walk_.plan_class, tables_.eval)) {
       const LiveRanges::Entry* other = live_.Find(range);
       if (other == nullptr) continue;
       findings_.Add("memory_v1", place_,

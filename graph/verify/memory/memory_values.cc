@@ -42,7 +42,7 @@ class ValueCheck {
     for (const NamedRange& block : BlockRanges(tables_.plan, plan_class)) {
       if (block.name[0] != 'g') values_.Put(block.range, {}, Cut);
     }
-    for (const Range& range : plan_class.zeroed) values_.Put(range, {}, Cut);
+    for (const Range& range : ZeroedRanges(plan_class, tables_.eval)) values_.Put(range, {}, Cut);
     for (const auto* given : {&plan_class.scalars, &plan_class.carried}) {
       for (const NamedAddress& number : *given) {
         values_.Put({number.address, number.address + 8}, {}, Cut);

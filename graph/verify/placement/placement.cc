@@ -29,7 +29,7 @@ class StepPlacement {
   StepPlacement(const Plan& plan, bool eval, Diagnostics* findings)
       : plan_(plan), eval_(eval), findings_(*findings) {
     for (const PlanClass& rank_class : plan.classes) {
-      classes_.emplace_back(plan, rank_class, &shares_, findings);
+      classes_.emplace_back(plan, rank_class, eval, &shares_, findings);
     }
   }
 

@@ -38,10 +38,11 @@ void Place(const PlacedValue& value, int64_t address, const Mesh& mesh, PlacedVa
   space->Put({address, address + elements * SizeOf(value.type->dtype)}, value);
 }
 
-ClassCalls::ClassCalls(const Plan& plan, const PlanClass& rank_class, StageShares* shares,
-                       Diagnostics* findings)
+ClassCalls::ClassCalls(const Plan& plan, const PlanClass& rank_class, bool eval,
+                       StageShares* shares, Diagnostics* findings)
     : plan_(plan),
       rank_class_(rank_class),
+      eval_(eval),
       place_(absl::StrCat("class ", rank_class.coordinate)),
       pipeline_(PipelineAxis(plan.mesh)),
       shares_(*shares),
@@ -280,7 +281,8 @@ bool ClassCalls::MayBeZero(const Site& site, size_t instr, size_t operand) const
 
 bool ClassCalls::IsZero(const PlacedValues& space, int64_t begin, int64_t end) const {
   if (&space != &arena_) return false;
-  return std::any_of(rank_class_.zeroed.begin(), rank_class_.zeroed.end(),
+  const std::vector<Range>& zeroed = ZeroedRanges(rank_class_, eval_);
+  return std::any_of(zeroed.begin(), zeroed.end(),
                      [&](const Range& range) { return range.begin <= begin && end <= range.end; });
 }
 

@@ -60,8 +60,8 @@ using StageShares = std::map<std::tuple<size_t, size_t, size_t>, StageShare>;
 // The memory of one class, and the calls that work on it in order.
 class ClassCalls {
  public:
-  // Both outlive this. `eval`: the evaluation's reports and zeroed values.
-  ClassCalls(const Plan& plan, const PlanClass& rank_class, StageShares* shares,
+  // Plan, class, shares and findings outlive this. `eval`: the calls are those of an evaluation.
+  ClassCalls(const Plan& plan, const PlanClass& rank_class, bool eval, StageShares* shares,
              Diagnostics* findings);
 
   PlacedValues& arena() { return arena_; }
@@ -105,6 +105,7 @@ class ClassCalls {
 
   const Plan& plan_;
   const PlanClass& rank_class_;
+  const bool eval_;
   const std::string place_;
   const AxisId pipeline_;
   StageShares& shares_;

@@ -192,6 +192,7 @@ PlanClass SmallClass(const PlanClass& real, const std::vector<int64_t>& kept) {
   small.train = ProjectMicroBatches(real.train, kept);
   small.eval = ProjectMicroBatches(real.eval, kept);
   small.zeroed = real.zeroed;
+  small.eval_zeroed = real.eval_zeroed;
   small.scalars = real.scalars;
   small.carried = real.carried;
   small.reports = real.reports;

@@ -147,6 +147,7 @@ class 0 {
     }
   }
   zero 0 256
+  eval_zero 0 128
   globals 128 eval 0
   report "n" 64
   eval_report "n" 64
@@ -196,6 +197,7 @@ class 1 {
     }
   }
   zero 0 128
+  eval_zero 0 128
   globals 128 eval 0
   report "n" 64
   eval_report "n" 64

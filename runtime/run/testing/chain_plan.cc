@@ -82,6 +82,7 @@ PlanClass MakeClass(const ChainPlaces& l, int stage) {
     c.eval_reports = c.reports;
   }
   c.zeroed = {{0, 2 * kSlotAlignment}, {l.grad_at, l.grad_at + l.vector}};
+  c.eval_zeroed = {c.zeroed[0]};
   c.scalars = {{"lr", 2 * kSlotAlignment}};
   c.memory.peak = AlignUp(PeakOf(l, stage));
   return c;

@@ -117,9 +117,14 @@ bool GlobalBytes(Plan* plan, Dice* dice, std::string* what) {
   return true;
 }
 
+// What a training step or an evaluation zeroes.
+std::vector<Range>* PickZeroed(PlanClass* c, Dice* dice) {
+  return dice->Flip() ? &c->zeroed : &c->eval_zeroed;
+}
+
 bool ZeroedShrunk(Plan* plan, Dice* dice, std::string* what) {
   PlanClass* c = PickClass(plan, dice, what);
-  Range* range = dice->Pick(&c->zeroed);
+  Range* range = dice->Pick(PickZeroed(c, dice));
   if (range == nullptr || range->end - range->begin < 2 * kStep) return false;
   (dice->Flip() ? range->begin : range->end) += (range->end - range->begin) / 2 / 8 * 8;
   if (range->end > c->memory.peak) range->end = range->begin + kStep;
@@ -128,7 +133,7 @@ bool ZeroedShrunk(Plan* plan, Dice* dice, std::string* what) {
 
 bool ZeroedShortened(Plan* plan, Dice* dice, std::string* what) {
   PlanClass* c = PickClass(plan, dice, what);
-  Range* range = dice->Pick(&c->zeroed);
+  Range* range = dice->Pick(PickZeroed(c, dice));
   if (range == nullptr) return false;
   range->end = range->begin + (range->end - range->begin) / 2 / 8 * 8;
   return true;
@@ -140,14 +145,15 @@ bool ZeroedTooMuch(Plan* plan, Dice* dice, std::string* what) {
   const HeldBlock* held = dice->Pick(&c->blocks);
   if (held == nullptr) return false;
   const int64_t base = dice->Flip() ? held->param_base : held->state_base;
-  c->zeroed.push_back({base, base + kStep});
+  PickZeroed(c, dice)->push_back({base, base + kStep});
   return base + kStep <= c->memory.peak;
 }
 
 bool ZeroedDropped(Plan* plan, Dice* dice, std::string* what) {
   PlanClass* c = PickClass(plan, dice, what);
-  if (c->zeroed.empty()) return false;
-  c->zeroed.erase(c->zeroed.begin() + static_cast<int64_t>(dice->Below(c->zeroed.size())));
+  std::vector<Range>* zeroed = PickZeroed(c, dice);
+  if (zeroed->empty()) return false;
+  zeroed->erase(zeroed->begin() + static_cast<int64_t>(dice->Below(zeroed->size())));
   return true;
 }
 
