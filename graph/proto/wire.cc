@@ -225,11 +225,23 @@ void ToWire(const Machine& machine, wire::Machine* out) {
   out->set_memory_bandwidth(machine.memory_bandwidth);
   out->set_memory_efficiency(machine.memory_efficiency);
   out->set_op_overhead(machine.op_overhead);
+  out->set_cores(machine.cores);
   for (const ComputeRate& rate : machine.compute) {
     wire::ComputeRate* to = out->add_compute();
     to->set_dtype(rate.dtype);
     to->set_flops(rate.flops);
     to->set_efficiency(rate.efficiency);
+    for (const RatePoint& point : rate.points) {
+      wire::RatePoint* at = to->add_points();
+      at->set_flops(point.flops);
+      at->set_efficiency(point.efficiency);
+    }
+  }
+  for (const OpFactor& of : machine.ops) {
+    wire::OpFactor* to = out->add_ops();
+    to->set_op(of.op);
+    to->set_dtype(of.dtype);
+    to->set_factor(of.factor);
   }
   for (const NetworkTier& tier : machine.tiers) {
     wire::NetworkTier* to = out->add_tiers();
@@ -248,8 +260,16 @@ absl::StatusOr<Machine> FromWire(const wire::Machine& message) {
   machine.memory_bandwidth = message.memory_bandwidth();
   machine.memory_efficiency = message.memory_efficiency();
   machine.op_overhead = message.op_overhead();
+  machine.cores = message.cores();
   for (const wire::ComputeRate& rate : message.compute()) {
-    machine.compute.push_back({rate.dtype(), rate.flops(), rate.efficiency()});
+    ComputeRate& to = machine.compute.emplace_back();
+    to = {rate.dtype(), rate.flops(), rate.efficiency()};
+    for (const wire::RatePoint& point : rate.points()) {
+      to.points.push_back({point.flops(), point.efficiency()});
+    }
+  }
+  for (const wire::OpFactor& of : message.ops()) {
+    machine.ops.push_back({of.op(), of.dtype(), of.factor()});
   }
   for (const wire::NetworkTier& tier : message.tiers()) {
     machine.tiers.push_back(

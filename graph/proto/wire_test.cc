@@ -37,7 +37,12 @@ TEST(WireTest, MeshesReadBack) {
 }
 
 TEST(WireTest, MachinesReadBack) {
-  for (const Machine& machine : MachinePresets()) {
+  std::vector<Machine> machines = MachinePresets();
+  machines.push_back(machines[0]);
+  machines.back().cores = 2;
+  machines.back().compute[0].points = {{1e6, 0.25}, {1e9, 0.875}};
+  machines.back().ops = {{"gelu", "bf16", 4.5}, {"gelu", "f32", 1.25}};
+  for (const Machine& machine : machines) {
     const absl::StatusOr<Machine> read = DeserializeMachine(SerializeMachine(machine));
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(*read, machine);

@@ -5,12 +5,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "graph/base/suggest.h"
+#include "graph/ir/op.h"
 #include "graph/text/lexer.h"
 
 namespace mgc {
 namespace {
 
 constexpr int64_t kMostInt = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMostCores = 1 << 20;
 
 std::string EfficiencyText(double efficiency) {
   return efficiency == 1.0 ? "" : absl::StrCat(" efficiency ", RealText(efficiency));
@@ -34,7 +37,30 @@ bool ReadCompute(TokenReader* reader, Machine* out) {
       !ReadEfficiency(reader, &rate.efficiency)) {
     return false;
   }
+  while (reader->Accept("at")) {
+    RatePoint& point = rate.points.emplace_back();
+    if (!reader->ExpectReal("the flops of a product", &point.flops) ||
+        !reader->Expect("efficiency") || !reader->ExpectReal("the efficiency", &point.efficiency)) {
+      return false;
+    }
+  }
   out->compute.push_back(std::move(rate));
+  return true;
+}
+
+bool ReadOp(TokenReader* reader, Machine* out) {
+  OpFactor of;
+  if (!reader->ExpectName("an op", &of.op)) return false;
+  if (FindOp(of.op) == nullptr) {
+    std::vector<absl::string_view> names;
+    for (const OpDef& op : AllOps()) names.push_back(op.name);
+    return reader->Fail(absl::StrCat("no op is called `", of.op, "`", DidYouMean(of.op, names)));
+  }
+  if (!reader->ExpectName("an element type", &of.dtype) || !reader->Expect("times") ||
+      !reader->ExpectReal("a factor", &of.factor)) {
+    return false;
+  }
+  out->ops.push_back(std::move(of));
   return true;
 }
 
@@ -59,9 +85,13 @@ bool ReadTier(TokenReader* reader, Machine* out) {
 bool ReadLine(TokenReader* reader, Machine* out) {
   if (reader->Accept("memory")) return ReadMemory(reader, out);
   if (reader->Accept("overhead")) return reader->ExpectReal("seconds", &out->op_overhead);
+  if (reader->Accept("cores")) {
+    return reader->ExpectInt("a number of cores", 1, kMostCores, &out->cores);
+  }
   if (reader->Accept("compute")) return ReadCompute(reader, out);
+  if (reader->Accept("op")) return ReadOp(reader, out);
   if (reader->Accept("tier")) return ReadTier(reader, out);
-  return reader->FailExpecting("`memory`, `overhead`, `compute`, `tier` or `}`");
+  return reader->FailExpecting("`memory`, `overhead`, `cores`, `compute`, `op`, `tier` or `}`");
 }
 
 }  // namespace
@@ -71,9 +101,19 @@ std::string PrintMachine(const Machine& machine) {
                                   machine.memory, " bandwidth ", RealText(machine.memory_bandwidth),
                                   EfficiencyText(machine.memory_efficiency), "\n  overhead ",
                                   RealText(machine.op_overhead), "\n");
+  if (machine.cores > 0) absl::StrAppend(&text, "  cores ", machine.cores, "\n");
   for (const ComputeRate& rate : machine.compute) {
     absl::StrAppend(&text, "  compute ", NameText(rate.dtype), " ", RealText(rate.flops),
-                    EfficiencyText(rate.efficiency), "\n");
+                    EfficiencyText(rate.efficiency));
+    for (const RatePoint& point : rate.points) {
+      absl::StrAppend(&text, " at ", RealText(point.flops), " efficiency ",
+                      RealText(point.efficiency));
+    }
+    absl::StrAppend(&text, "\n");
+  }
+  for (const OpFactor& of : machine.ops) {
+    absl::StrAppend(&text, "  op ", NameText(of.op), " ", NameText(of.dtype), " times ",
+                    RealText(of.factor), "\n");
   }
   for (const NetworkTier& tier : machine.tiers) {
     const std::string ranks = tier.ranks == kAnyRanks ? "any" : absl::StrCat(tier.ranks);

@@ -34,6 +34,43 @@ TEST(MachineTextTest, PrintsOneFactALine) {
             "}\n");
 }
 
+Machine Measured() {
+  Machine machine = *FindMachinePreset("cpu-threads");
+  machine.name = "calibrated";
+  machine.cores = 2;
+  machine.compute[0].points = {{1e6, 0.25}, {1e9, 0.875}};
+  machine.ops = {{"gelu", "bf16", 4.5}, {"gelu", "f32", 1.25}};
+  return machine;
+}
+
+TEST(MachineTextTest, AMeasuredMachineReadsBack) {
+  const std::string text = PrintMachine(Measured());
+  EXPECT_EQ(text,
+            "machine @calibrated {\n"
+            "  memory 8589934592 bandwidth 4.2e+10 efficiency 0.8\n"
+            "  overhead 1e-06\n"
+            "  cores 2\n"
+            "  compute f32 2.1e+11 efficiency 0.9 at 1e+06 efficiency 0.25 at 1e+09 efficiency "
+            "0.875\n"
+            "  compute bf16 4.3e+11 efficiency 0.9\n"
+            "  compute f64 1.05e+11 efficiency 0.9\n"
+            "  op gelu bf16 times 4.5\n"
+            "  op gelu f32 times 1.25\n"
+            "  tier memory ranks any bandwidth 2e+10 efficiency 0.8 latency 1e-06\n"
+            "}\n");
+  const absl::StatusOr<Machine> read = ParseMachine(text, "m");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, Measured());
+}
+
+TEST(MachineTextTest, OpsAreThoseThatThereAre) {
+  std::string text = PrintMachine(Measured());
+  text.replace(text.find("gelu bf16"), 4, "gelo");
+  const absl::Status status = ParseMachine(text, "f").status();
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("f:8:11: no op is called `gelo` (did you mean gelu?) [text_c2]"));
+}
+
 TEST(MachineTextTest, ErrorsHavePlaces) {
   const std::string text =
       "machine @m {\n"
@@ -42,12 +79,13 @@ TEST(MachineTextTest, ErrorsHavePlaces) {
       "  tier x ranks some\n"
       "}\n";
   const absl::Status status = ParseMachine(text, "f.mgc").status();
-  EXPECT_EQ(status.message(),
-            "f.mgc:2:10: the memory in bytes must be between 1 and 9223372036854775807, not 0 "
-            "[text_c2]\n"
-            "f.mgc:3:3: expected `memory`, `overhead`, `compute`, `tier` or `}`, found "
-            "`speed` [text_c2]\n"
-            "f.mgc:4:16: expected `any` or the ranks in a domain, found `some` [text_c2]");
+  EXPECT_EQ(
+      status.message(),
+      "f.mgc:2:10: the memory in bytes must be between 1 and 9223372036854775807, not 0 "
+      "[text_c2]\n"
+      "f.mgc:3:3: expected `memory`, `overhead`, `cores`, `compute`, `op`, `tier` or `}`, found "
+      "`speed` [text_c2]\n"
+      "f.mgc:4:16: expected `any` or the ranks in a domain, found `some` [text_c2]");
 }
 
 TEST(MachineTextTest, ViolationsAreReportedAtTheMachine) {

@@ -83,11 +83,28 @@ class Checker {
 
 template <typename T, typename Name>
 bool NamedOnce(const std::vector<T>& list, Name name) {
-  std::vector<absl::string_view> names;
+  std::vector<std::string> names;
   names.reserve(list.size());
-  for (const T& entry : list) names.push_back(name(entry));
+  for (const T& entry : list) names.emplace_back(name(entry));
   std::sort(names.begin(), names.end());
   return std::adjacent_find(names.begin(), names.end()) == names.end();
+}
+
+std::string NameOf(const OpFactor& of) {
+  return absl::StrCat("`", EscapeBytes(of.op), "` in `", EscapeBytes(of.dtype), "`");
+}
+
+void CheckRate(const ComputeRate& rate, Checker* checker) {
+  const std::string name = absl::StrCat("the rate of `", EscapeBytes(rate.dtype), "`");
+  checker->Rate(rate.flops, rate.efficiency, name);
+  double before = 0;
+  for (const RatePoint& point : rate.points) {
+    checker->Rate(point.flops, point.efficiency, absl::StrCat("a point of ", name));
+    checker->Require(point.flops > before, "machine_c6",
+                     absl::StrCat("points of ", name, " ascend by flops: ", point.flops,
+                                  " does not come behind ", before));
+    before = point.flops;
+  }
 }
 
 void CheckTiers(const std::vector<NetworkTier>& tiers, Checker* checker) {
@@ -111,13 +128,34 @@ void CheckTiers(const std::vector<NetworkTier>& tiers, Checker* checker) {
 
 }  // namespace
 
-double Machine::FlopsPerSecond(absl::string_view dtype) const {
+double ComputeRate::At(double product_flops) const {
+  const auto above = std::find_if(points.begin(), points.end(), [&](const RatePoint& point) {
+    return point.flops > product_flops;
+  });
+  if (above == points.end()) return flops * efficiency;
+  if (above == points.begin()) return flops * above->efficiency;
+  const RatePoint& below = above[-1];
+  const double share = std::log(product_flops / below.flops) / std::log(above->flops / below.flops);
+  return flops * (below.efficiency + share * (above->efficiency - below.efficiency));
+}
+
+const ComputeRate& Machine::RateOf(absl::string_view dtype) const {
   const ComputeRate* found = &compute.front();
   for (const ComputeRate& rate : compute) {
-    if (rate.dtype == dtype) return rate.flops * rate.efficiency;
+    if (rate.dtype == dtype) return rate;
     if (rate.dtype == "f32") found = &rate;
   }
-  return found->flops * found->efficiency;
+  return *found;
+}
+
+double Machine::FactorOf(absl::string_view op, absl::string_view dtype) const {
+  double factor = 1;
+  for (const OpFactor& of : ops) {
+    if (of.op != op) continue;
+    if (of.dtype == dtype) return of.factor;
+    if (of.dtype == "f32") factor = of.factor;
+  }
+  return factor;
 }
 
 const NetworkTier& Machine::TierOf(absl::Span<const int64_t> ranks) const {
@@ -134,7 +172,7 @@ const NetworkTier& Machine::TierOf(absl::Span<const int64_t> ranks) const {
 bool operator==(const Machine& a, const Machine& b) {
   return a.name == b.name && a.memory == b.memory && a.memory_bandwidth == b.memory_bandwidth &&
          a.memory_efficiency == b.memory_efficiency && a.op_overhead == b.op_overhead &&
-         a.compute == b.compute && a.tiers == b.tiers;
+         a.cores == b.cores && a.compute == b.compute && a.ops == b.ops && a.tiers == b.tiers;
 }
 
 absl::Status CheckMachine(const Machine& machine) {
@@ -143,9 +181,11 @@ absl::Status CheckMachine(const Machine& machine) {
                   absl::StrCat("the memory is positive, not ", machine.memory));
   checker.Rate(machine.memory_bandwidth, machine.memory_efficiency, "the bandwidth of the memory");
   checker.Seconds(machine.op_overhead, "the overhead of an op");
-  for (const ComputeRate& rate : machine.compute) {
-    checker.Rate(rate.flops, rate.efficiency,
-                 absl::StrCat("the rate of `", EscapeBytes(rate.dtype), "`"));
+  checker.Require(machine.cores >= 0, "machine_c1",
+                  absl::StrCat("the number of cores is not negative, not ", machine.cores));
+  for (const ComputeRate& rate : machine.compute) CheckRate(rate, &checker);
+  for (const OpFactor& of : machine.ops) {
+    checker.Rate(of.factor, 1, absl::StrCat("the factor of ", NameOf(of)));
   }
   CheckTiers(machine.tiers, &checker);
   checker.Require(!machine.compute.empty() && !machine.tiers.empty(), "machine_c5",
@@ -153,6 +193,8 @@ absl::Status CheckMachine(const Machine& machine) {
   checker.Require(NamedOnce(machine.compute,
                             [](const ComputeRate& rate) { return absl::string_view(rate.dtype); }),
                   "machine_c5", "an element type occurs twice");
+  checker.Require(NamedOnce(machine.ops, [](const OpFactor& of) { return NameOf(of); }),
+                  "machine_c5", "an op occurs twice with the same element type");
   checker.Require(NamedOnce(machine.tiers,
                             [](const NetworkTier& tier) { return absl::string_view(tier.name); }),
                   "machine_c5", "a tier's name occurs twice");

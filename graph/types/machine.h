@@ -1,6 +1,6 @@
 // What the compiler knows of the machines a plan runs on: one device, and the networks that connect
-// them. Facts of the data sheet with an efficiency beside each rate; the cost model and the
-// schedule simulation read nothing else.
+// them. Facts of the data sheet with an efficiency beside each rate, or what was measured
+// (`mgc-bench --calibrate`); the cost model and the schedule simulation read nothing else.
 
 #ifndef MGC_GRAPH_TYPES_MACHINE_H_
 #define MGC_GRAPH_TYPES_MACHINE_H_
@@ -16,14 +16,42 @@
 
 namespace mgc {
 
+// What products of one size reach.
+struct RatePoint {
+  double flops = 0;         // of the product
+  double efficiency = 1.0;  // share of the peak, in (0, 1]
+
+  friend bool operator==(const RatePoint& a, const RatePoint& b) {
+    return a.flops == b.flops && a.efficiency == b.efficiency;
+  }
+};
+
 // Rate of matrix products in one element type.
 struct ComputeRate {
   std::string dtype;        // `f32`, `bf16`, ...
   double flops = 0;         // multiplications and additions per second, peak
   double efficiency = 1.0;  // share of the peak that a large product reaches, in (0, 1]
+  // Smaller ones, ascending by flops: between two the efficiency goes linearly with the logarithm
+  // of the flops; below the first it is the first's, above the last `efficiency`.
+  std::vector<RatePoint> points = {};
+
+  // Flops per second of a product of so many.
+  double At(double product_flops) const;
 
   friend bool operator==(const ComputeRate& a, const ComputeRate& b) {
-    return a.dtype == b.dtype && a.flops == b.flops && a.efficiency == b.efficiency;
+    return a.dtype == b.dtype && a.flops == b.flops && a.efficiency == b.efficiency &&
+           a.points == b.points;
+  }
+};
+
+// How many times as long an op takes as its flops and bytes say.
+struct OpFactor {
+  std::string op;
+  std::string dtype;  // in which it computes
+  double factor = 1.0;
+
+  friend bool operator==(const OpFactor& a, const OpFactor& b) {
+    return a.op == b.op && a.dtype == b.dtype && a.factor == b.factor;
   }
 };
 
@@ -48,12 +76,19 @@ struct Machine {
   double memory_bandwidth = 0;     // bytes per second of one device, peak
   double memory_efficiency = 1.0;  // share of it that a long copy reaches, in (0, 1]
   double op_overhead = 0;          // seconds to start one op
+  // 0: each rank has a device of its own. Else a device is one of so many cores, which all ranks
+  // share: whichever rank has work keeps all of them busy. Rates are one core's while all work.
+  int64_t cores = 0;
   std::vector<ComputeRate> compute;
+  std::vector<OpFactor> ops;       // by op and type; one that is not listed has 1
   std::vector<NetworkTier> tiers;  // fastest, that is innermost, first
 
-  // Flops per second that large products of this type reach; those of f32, else of the first type
-  // listed, when the type is not listed.
-  double FlopsPerSecond(absl::string_view dtype) const;
+  // What products of this type reach; those of f32, else of the first type listed, when the type is
+  // not listed.
+  const ComputeRate& RateOf(absl::string_view dtype) const;
+
+  // OpFactor::factor; of a type that is not listed with the op, that of f32.
+  double FactorOf(absl::string_view op, absl::string_view dtype) const;
 
   // Bytes per second that long copies reach.
   double BytesPerSecond() const { return memory_bandwidth * memory_efficiency; }
@@ -68,7 +103,7 @@ struct Machine {
 // InvalidArgument unless all rates are positive and finite, efficiencies in (0, 1], times finite
 // and not negative, there is a compute rate and a tier, no type or tier is named twice, every
 // tier's ranks are a multiple of the tier's inside it, and the last tier has no bound. Labels
-// machine_c1 to machine_c5; all violations at once, one a line.
+// machine_c1 to machine_c6; all violations at once, one a line.
 absl::Status CheckMachine(const Machine& machine);
 
 // The machines that ship with mgc (docs/machines.md): `cpu-threads`, `a100x8`, `h100x8`.

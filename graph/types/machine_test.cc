@@ -38,8 +38,27 @@ TEST(MachineTest, TierOfAGroupIsTheInnermostThatHoldsIt) {
 
 TEST(MachineTest, RateOfAnUnknownTypeIsThatOfF32) {
   const Machine machine = *FindMachinePreset("h100x8");
-  EXPECT_DOUBLE_EQ(machine.FlopsPerSecond("bf16"), 989e12 * 0.7);
-  EXPECT_DOUBLE_EQ(machine.FlopsPerSecond("i64"), 67e12 * 0.9);
+  EXPECT_DOUBLE_EQ(machine.RateOf("bf16").At(1e12), 989e12 * 0.7);
+  EXPECT_DOUBLE_EQ(machine.RateOf("i64").At(1e12), 67e12 * 0.9);
+}
+
+TEST(MachineTest, RatesGoLinearlyWithTheLogarithmOfTheSize) {
+  ComputeRate rate{"f32", 100, 0.9};
+  EXPECT_DOUBLE_EQ(rate.At(0), 90);
+  rate.points = {{1e4, 0.2}, {1e6, 0.6}};
+  EXPECT_DOUBLE_EQ(rate.At(0), 20);
+  EXPECT_DOUBLE_EQ(rate.At(1e4), 20);
+  EXPECT_DOUBLE_EQ(rate.At(1e5), 40);
+  EXPECT_DOUBLE_EQ(rate.At(1e6), 90);
+}
+
+TEST(MachineTest, FactorsAreByOpAndType) {
+  Machine machine = *FindMachinePreset("cpu-threads");
+  EXPECT_EQ(machine.FactorOf("gelu", "f32"), 1);
+  machine.ops = {{"gelu", "bf16", 3}, {"gelu", "f32", 2}};
+  EXPECT_EQ(machine.FactorOf("gelu", "bf16"), 3);
+  EXPECT_EQ(machine.FactorOf("gelu", "f16"), 2);
+  EXPECT_EQ(machine.FactorOf("add", "f32"), 1);
 }
 
 TEST(MachineTest, AllViolationsAreReported) {
@@ -51,6 +70,9 @@ TEST(MachineTest, AllViolationsAreReported) {
   machine.compute[2].dtype = "bf16";
   machine.tiers[0].ranks = 0;
   machine.tiers[1].ranks = 4;
+  machine.cores = -1;
+  machine.compute[0].points = {{1e6, 0.5}, {1e6, 0.6}};
+  machine.ops = {{"add", "f32", 0}, {"add", "f32", 1}};
   const std::string text(CheckMachine(machine).message());
   EXPECT_THAT(text, HasSubstr("machine: the memory is positive, not 0 [machine_c1]"));
   EXPECT_THAT(text, HasSubstr("the bandwidth of the memory is in (0, 1], not 1.5 [machine_c2]"));
@@ -58,6 +80,11 @@ TEST(MachineTest, AllViolationsAreReported) {
               HasSubstr("the overhead of an op is finite and not negative, not -1 [machine_c3]"));
   EXPECT_THAT(text, HasSubstr("the rate of `tf32` is positive and finite, not inf [machine_c1]"));
   EXPECT_THAT(text, HasSubstr("an element type occurs twice [machine_c5]"));
+  EXPECT_THAT(text, HasSubstr("the number of cores is not negative, not -1 [machine_c1]"));
+  EXPECT_THAT(text, HasSubstr("points of the rate of `bf16` ascend by flops: 1e+06 does not come "
+                              "behind 1e+06 [machine_c6]"));
+  EXPECT_THAT(text, HasSubstr("the factor of `add` in `f32` is positive and finite, not 0"));
+  EXPECT_THAT(text, HasSubstr("an op occurs twice with the same element type [machine_c5]"));
   EXPECT_THAT(text, HasSubstr("tier `nvlink` connects a multiple of 1 ranks, not 0 [machine_c4]"));
   EXPECT_THAT(text, HasSubstr("tier `infiniband` is the last one"));
 }

@@ -78,8 +78,7 @@ class ClassAllocator {
     for (HeldBlock& held : plan_class_->blocks) {
       held.grad_base = Region(plan_.blocks[held.block].grad_bytes, &memory.grads);
     }
-    plan_class_->zeroed = {{globals_, globals_ + staged_.train.zeroed_global_bytes},
-                           {grads, end_}};
+    plan_class_->zeroed = {{globals_, globals_ + staged_.train.zeroed_global_bytes}, {grads, end_}};
     plan_class_->eval_zeroed = {{eval_globals_, eval_globals_ + staged_.eval.zeroed_global_bytes}};
     owed_ = Region(staged_.train.owed_bytes, &memory.grads);
     for (HeldBlock& held : plan_class_->blocks) {

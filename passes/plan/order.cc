@@ -58,7 +58,7 @@ absl::StatusOr<OrderedPlan> OrderStarts(ScheduledPlan scheduled, const Machine& 
         std::max(training.pool_size(coordinate), evaluation.pool_size(coordinate));
   }
   ordered.micro_batches = schedule.micro_batches;
-  ordered.predicted_step_ns = simulated.makespan_ns;
+  ordered.predicted_step_ns = StepNs(simulated, staged.mesh, machine);
   if (step != nullptr) *step = std::move(simulated);
   return ordered;
 }

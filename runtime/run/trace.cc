@@ -20,8 +20,10 @@ std::vector<TraceEvent> NamedEvents(const LoadedPlan& plan, int rank, const Trac
     if (record.kind == TraceKind::kAction) {
       event.name = NameOfAction(plan, rank, record.eval, static_cast<size_t>(record.action));
     } else if (record.kind == TraceKind::kInstr) {
-      event.name =
-          NameOfInstr((*program.calls[record.action])[record.call], static_cast<size_t>(record.at));
+      const LoadedCall& call = (*program.calls[record.action])[record.call];
+      event.name = NameOfInstr(call, static_cast<size_t>(record.at));
+      event.segment = call.segment->segment;
+      event.instr = record.at;
     } else {
       CommItem item;
       item.action = record.action;

@@ -32,6 +32,8 @@ struct TraceEvent {
   std::string name;  // `3F2`; `layer.forward[7] matmul`; `all-reduce tp`; `3RECV_F2`
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
+  const Segment* segment = nullptr;  // of an instruction, which stands there at `instr`
+  int instr = -1;
 };
 
 // One rank's queue. Records beyond its room are counted and dropped, but for what a step failed at.

@@ -113,11 +113,14 @@ absl::Status CheckEvaluated(const Plan& plan, const SampleSet& samples) {
       plan.global_batch_size));
 }
 
-// What the plan predicts for this executor's workers; 0 if it predicts nothing. The plan gives
-// every rank a device of its own; here they share the workers.
+// What the plan predicts for this executor's workers; 0 if it predicts nothing. Either ranks share
+// the machine's cores, or the plan gives every rank a device of its own, and here they share the
+// workers.
 double PredictedMs(const Executor& executor) {
+  const double cores = static_cast<double>(executor.plan().machine.cores);
   const double ranks = static_cast<double>(executor.plan().mesh.world_size());
-  const double share = std::max(1.0, ranks / executor.num_workers());
+  const double share =
+      cores > 0 ? cores / executor.num_workers() : std::max(1.0, ranks / executor.num_workers());
   return static_cast<double>(executor.plan().predicted_step_ns) / kNsPerMs * share;
 }
 

@@ -32,6 +32,7 @@ struct Profile {
   std::vector<WorkShare> shares;  // of one step, largest first
   double seconds = 0;             // of that step
   int64_t peak_bytes = 0;         // that a rank needs at most; 0: unknown
+  double predicted_seconds = 0;   // of a step; 0: not predicted
 };
 
 // What one step took.

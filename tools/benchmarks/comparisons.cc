@@ -72,8 +72,8 @@ class Builder {
   int Training(absl::string_view layout, const ParallelConfig& parallel) {
     const std::string name =
         absl::StrCat("training, ", layout, ", ", NameOf(parallel.compute_type));
-    return Add(name, [=, setting = setting_] {
-      return TrainingSteps::Create(setting.model, parallel, setting.workers);
+    return Add(name, [=, setting = setting_]() -> absl::StatusOr<std::unique_ptr<BenchSide>> {
+      return TrainingSteps::Create(setting.model, parallel, setting.machine, setting.workers);
     });
   }
   int Torch(DType type, bool compile) {

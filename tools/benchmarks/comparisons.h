@@ -9,6 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "frontends/model_config.h"
+#include "graph/types/machine.h"
 #include "tools/benchmarks/comparison.h"
 
 namespace mgc {
@@ -22,6 +23,7 @@ inline constexpr absl::string_view kComparisons[] = {kOneRank, kTwoRanks, kPipel
 struct BenchSetting {
   ModelConfig model;
   int workers = 1;  // threads of every side
+  Machine machine;  // for which plans are made; one with cores predicts their steps
   // The command that runs torch_step.py, without its flags; empty: PyTorch is left out.
   std::vector<std::string> torch;
 };

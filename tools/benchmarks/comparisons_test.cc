@@ -20,6 +20,7 @@ BenchSetting Small(int64_t layers) {
   setting.model.ffn = 64;
   setting.model.vocab = 128;
   setting.workers = 2;
+  setting.machine = FindMachinePreset("cpu-threads").value();
   return setting;
 }
 

@@ -8,16 +8,22 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "frontends/model_config.h"
+#include "graph/base/diagnostic.h"
+#include "graph/base/file.h"
 #include "graph/base/status.h"
+#include "graph/text/machine_text.h"
 #include "kernels/cpu/simd/simd.h"
 #include "runtime/run/host.h"
+#include "tools/benchmarks/calibrate.h"
 #include "tools/benchmarks/comparison.h"
 #include "tools/benchmarks/comparisons.h"
 #include "tools/benchmarks/limits.h"
 #include "tools/benchmarks/report.h"
 #include "tools/cli/command.h"
+#include "tools/cli/machine_source.h"
 #include "tools/cli/output.h"
 #include "tools/cli/parallel_flags.h"
 
@@ -30,18 +36,22 @@ constexpr int64_t kTrainingRepetitions = 7;
 
 struct BenchFlags {
   bool limits = false;
+  bool calibrate = false;
   bool json = false;
   std::vector<std::string> comparisons;
   absl::optional<int64_t> layers, repetitions, workers;
-  absl::optional<std::string> torch;
+  absl::optional<std::string> torch, output, cluster;
 };
 
 CommandText About() {
-  return {kCommand,
-          "",
-          "measure training beside its matrix products, or the compiler's limits",
-          {"mgc-bench", "mgc-bench --limits", "mgc-bench --compare two-ranks --json"},
-          "Without --limits: gpt2-124m in f32 and bf16 on all cores, sides taking turns."};
+  return {
+      kCommand,
+      "",
+      "measure training beside its matrix products, or the compiler's limits",
+      {"mgc-bench", "mgc-bench --compare two-ranks --json", "mgc-bench --calibrate -o machine.mgc",
+       "mgc-bench --cluster machine.mgc", "mgc-bench --limits"},
+      "Without --limits and --calibrate: gpt2-124m in f32 and bf16 on all cores, sides taking "
+      "turns."};
 }
 
 void AddFlags(Flags* flags, BenchFlags* out) {
@@ -49,14 +59,21 @@ void AddFlags(Flags* flags, BenchFlags* out) {
                 "time, memory and plan size of compiling the largest models; exits with 1 when one "
                 "is above its limit",
                 &out->limits);
+  flags->Switch("--calibrate",
+                "write a description of this machine, measured, for --cluster (with -o)",
+                &out->calibrate);
+  flags->Text("-o,--output", "FILE", "where --calibrate writes", &out->output);
+  flags->Text("--cluster", "MACHINE",
+              "a calibrated machine, of which steps are predicted beside what they take",
+              &out->cluster);
   flags->Choices("--compare", kComparisons, "which sides (default: one-rank)", &out->comparisons);
   flags->Text("--torch", "COMMAND",
               "beside PyTorch: what runs tools/benchmarks/torch_step.py, words between blanks",
               &out->torch);
   flags->Integer("--layers", "layers of the model (default: all of them)", {1, 12}, "F3",
                  &out->layers);
-  flags->Integer("--repetitions", "of everything (default: 7, with --limits 3)", {1, 1000}, "F3",
-                 &out->repetitions);
+  flags->Integer("--repetitions", "of everything (default: 7, with --limits 3, with --calibrate 5)",
+                 {1, 1000}, "F3", &out->repetitions);
   flags->Integer("--workers", "threads that run ranks (default: all cores)", {1, 1024}, "F3",
                  &out->workers);
   flags->Switch("--json", "print JSON", &out->json);
@@ -84,6 +101,16 @@ int Limits(const BenchFlags& flags) {
   return written == kExitOk && !within ? kExitFailed : written;
 }
 
+absl::StatusOr<std::string> WriteCalibration(const BenchFlags& flags) {
+  MGC_ASSIGN_OR_RETURN(CalibrationSetting setting, DefaultCalibration());
+  setting.workers = static_cast<int>(flags.workers.value_or(ReadHost().processors));
+  setting.rounds = flags.repetitions.value_or(setting.rounds);
+  MGC_RETURN_IF_ERROR(PinSides(setting.workers));
+  MGC_ASSIGN_OR_RETURN(const Machine machine, Calibrate(setting));
+  MGC_RETURN_IF_ERROR(WriteFileAtomically(*flags.output, PrintMachine(machine)));
+  return absl::StrCat("wrote ", *flags.output, "\n");
+}
+
 absl::StatusOr<BenchReport> CompareAll(const BenchFlags& flags) {
   BenchReport report;
   report.model = "gpt2-124m";
@@ -91,6 +118,7 @@ absl::StatusOr<BenchReport> CompareAll(const BenchFlags& flags) {
   report.instructions = std::string(cpu::NameOf(cpu::BestSimdLevel()));
   BenchSetting setting;
   setting.workers = report.workers;
+  MGC_ASSIGN_OR_RETURN(setting.machine, LoadMachine(flags.cluster.value_or(kDefaultMachine)));
   MGC_RETURN_IF_ERROR(PinSides(setting.workers));
   setting.torch = absl::StrSplit(flags.torch.value_or(""), ' ', absl::SkipEmpty());
   MGC_ASSIGN_OR_RETURN(setting.model, LoadModelPreset(report.model));
@@ -114,7 +142,19 @@ int Main(const Words& arguments) {
   ParsedFlags parsed = parser.Parse(arguments);
   if (parsed.text) return Finish(*parsed.text);
   if (!parsed.errors.empty()) return Refuse(parsed.errors, {}, kCommand);
+  if (flags.calibrate != flags.output.has_value()) {
+    Diagnostics usage;
+    usage.Add({"F5",
+               flags.calibrate ? "--calibrate is given without -o FILE"
+                               : "-o FILE is given without --calibrate",
+               "--calibrate -o machine.mgc"});
+    return Refuse(usage, {}, kCommand);
+  }
   if (flags.limits) return Limits(flags);
+  if (flags.calibrate) {
+    const absl::StatusOr<std::string> written = WriteCalibration(flags);
+    return written.ok() ? Finish(*written) : Fail(written.status(), kExitFailed);
+  }
   const absl::StatusOr<BenchReport> report = CompareAll(flags);
   if (!report.ok()) return Fail(report.status(), kExitFailed);
   return Finish(flags.json ? ReportJson(*report) : ReportText(*report));

@@ -1,6 +1,7 @@
 #include "tools/benchmarks/report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -12,6 +13,7 @@
 namespace mgc {
 namespace {
 
+constexpr double kPredictedWithin = 0.1;
 constexpr double kShownShare = 0.003;  // of a step: shares below it are added up
 
 double Rate(const ComparisonResult& result, const Timings& side) {
@@ -45,6 +47,15 @@ std::string Line(const ComparisonResult& result, const MemoryClaim& claim, doubl
                          result.sides[static_cast<size_t>(claim.side)].name, 100 * ratio,
                          result.sides[static_cast<size_t>(claim.peer)].name, 100 * claim.most,
                          ratio <= claim.most ? "reached" : "missed");
+}
+
+// What the plan said beside what it took; a machine that is busy with more takes longer.
+std::string PredictionLine(const Timings& side) {
+  const double ratio = side.profile.predicted_seconds / Median(side.seconds);
+  return absl::StrFormat(
+      "  %s: predicted %.0f ms, %.1f %% of what it took (%s)\n", side.name,
+      side.profile.predicted_seconds * 1e3, 100 * ratio,
+      std::fabs(ratio - 1) <= kPredictedWithin ? "within 10 %" : "more than 10 % off");
 }
 
 // Milliseconds of all cores that every kind of work takes in a step of the sides that tell.
@@ -121,6 +132,7 @@ void Write(const ComparisonResult& result, const Timings& side, JsonWriter* json
   if (!side.missing.empty()) json->String("missing", side.missing);
   const Profile& profile = side.profile;
   if (profile.peak_bytes > 0) json->Integer("peak_bytes", profile.peak_bytes);
+  if (profile.predicted_seconds > 0) json->Number("predicted_seconds", profile.predicted_seconds);
   if (!profile.shares.empty()) {
     json->Number("profiled_seconds", profile.seconds).Key("core_seconds").BeginObject();
     for (const WorkShare& share : profile.shares) json->Number(share.name, share.seconds);
@@ -149,6 +161,9 @@ std::string ReportText(const BenchReport& report) {
     for (const Timings& side : result.sides) absl::StrAppend(&text, Line(result, side));
     for (const Claim& claim : result.claims) {
       if (const auto finding = Judge(result, claim)) absl::StrAppend(&text, Line(result, *finding));
+    }
+    for (const Timings& side : result.sides) {
+      if (side.profile.predicted_seconds > 0) absl::StrAppend(&text, PredictionLine(side));
     }
     for (const MemoryClaim& claim : result.memory_claims) {
       const absl::optional<double> ratio = MemoryRatio(result, claim);

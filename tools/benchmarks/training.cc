@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "frontends/models.h"
 #include "graph/base/status.h"
+#include "graph/ir/op.h"
 #include "graph/types/machine.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "passes/compile.h"
@@ -34,32 +35,38 @@ std::string MockText() {
   return text;
 }
 
-// The op in an instruction's name: `layer.forward[7] matmul layer 3`.
-std::string OpIn(absl::string_view name) {
-  const size_t space = name.find(' ');
-  if (space == absl::string_view::npos) return "data";
-  name.remove_prefix(space + 1);
-  return std::string(name.substr(0, name.find(' ')));
+std::string WorkOf(const TraceEvent& event) {
+  if (event.kind == TraceKind::kTransfer) return "transfers";
+  if (event.kind == TraceKind::kCollective) return event.name.substr(0, event.name.find(' '));
+  const OpDef* op = event.segment->instrs[static_cast<size_t>(event.instr)].op;
+  return op == nullptr ? "data" : op->name;
 }
 
 }  // namespace
 
-absl::StatusOr<Plan> CompileModel(const ModelConfig& config, const ParallelConfig& parallel) {
+absl::StatusOr<Plan> CompileModel(const ModelConfig& config, const ParallelConfig& parallel,
+                                  const Machine& machine) {
   CompileOptions options;
   options.parallel = parallel;
-  MGC_ASSIGN_OR_RETURN(options.machine, FindMachinePreset("cpu-threads"));
+  options.machine = machine;
   MGC_ASSIGN_OR_RETURN(const Graph model,
                        BuildModel(config, parallel.micro_batch_size * DataParallelSize(parallel),
                                   parallel.seq_length));
   return Compile(model, DimsOf(config), options);
 }
 
-absl::StatusOr<std::unique_ptr<BenchSide>> TrainingSteps::Create(const ModelConfig& config,
-                                                                 const ParallelConfig& parallel,
-                                                                 int workers) {
+absl::StatusOr<Plan> CompileModel(const ModelConfig& config, const ParallelConfig& parallel) {
+  MGC_ASSIGN_OR_RETURN(const Machine machine, FindMachinePreset("cpu-threads"));
+  return CompileModel(config, parallel, machine);
+}
+
+absl::StatusOr<std::unique_ptr<TrainingSteps>> TrainingSteps::Create(const ModelConfig& config,
+                                                                     const ParallelConfig& parallel,
+                                                                     const Machine& machine,
+                                                                     int workers) {
   std::unique_ptr<TrainingSteps> steps(new TrainingSteps);
   steps->workers_ = workers;
-  MGC_ASSIGN_OR_RETURN(steps->plan_, CompileModel(config, parallel));
+  MGC_ASSIGN_OR_RETURN(steps->plan_, CompileModel(config, parallel, machine));
   const std::vector<KernelEntry> kernels = CpuKernels();
   TrainOptions options;
   options.kernels = kernels;
@@ -74,33 +81,39 @@ absl::StatusOr<std::unique_ptr<BenchSide>> TrainingSteps::Create(const ModelConf
 }
 
 absl::StatusOr<StepTime> TrainingSteps::Step() {
-  const int64_t begin = NowNs();
+  began_ns_ = NowNs();
   const Stopwatch watch;
   MGC_RETURN_IF_ERROR(trainer_->Step().status());
   const StepTime time = watch.Read();
   if (trainer_->steps_done() == 2) {
-    KeepProfile(begin);
+    KeepProfile();
     profile_.seconds = time.seconds;
   }
   return time;
 }
 
-void TrainingSteps::KeepProfile(int64_t begin_ns) {
+std::vector<TraceEvent> TrainingSteps::LastStep(int rank) const {
+  std::vector<TraceEvent> events = trainer_->executor().Trace(rank);
+  events.erase(
+      std::remove_if(events.begin(), events.end(),
+                     [this](const TraceEvent& event) { return event.begin_ns < began_ns_; }),
+      events.end());
+  return events;
+}
+
+void TrainingSteps::KeepProfile() {
   const Executor& executor = trainer_->executor();
   const int ranks = static_cast<int>(plan_.mesh.world_size());
   const double cores = ranks < workers_ ? workers_ : 1;
   std::map<std::string, WorkShare> shares;
   std::set<int64_t> exchanges;
   for (int rank = 0; rank < ranks; ++rank) {
-    for (const TraceEvent& event : executor.Trace(rank)) {
-      if (event.kind == TraceKind::kAction || event.begin_ns < begin_ns) continue;
+    for (const TraceEvent& event : LastStep(rank)) {
+      if (event.kind == TraceKind::kAction) continue;
       const bool compute = event.kind == TraceKind::kInstr;
       // Both ends record a transfer and all members a collective, with the same beginning.
       if (!compute && !exchanges.insert(event.begin_ns).second) continue;
-      const std::string name = compute ? OpIn(event.name)
-                               : event.kind == TraceKind::kTransfer
-                                   ? "transfers"
-                                   : event.name.substr(0, event.name.find(' '));
+      const std::string name = WorkOf(event);
       WorkShare& share = shares[name];
       share.name = name;
       share.seconds += static_cast<double>(event.end_ns - event.begin_ns) / kNsPerSecond * cores;
@@ -109,6 +122,9 @@ void TrainingSteps::KeepProfile(int64_t begin_ns) {
   }
   for (auto& [name, share] : shares) profile_.shares.push_back(std::move(share));
   profile_.peak_bytes = executor.MeasuredPeak();
+  if (plan_.machine.cores > 0) {
+    profile_.predicted_seconds = static_cast<double>(plan_.predicted_step_ns) / kNsPerSecond;
+  }
   std::sort(profile_.shares.begin(), profile_.shares.end(),
             [](const WorkShare& a, const WorkShare& b) { return a.seconds > b.seconds; });
 }

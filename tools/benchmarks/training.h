@@ -11,23 +11,28 @@
 #include "absl/status/statusor.h"
 #include "frontends/model_config.h"
 #include "graph/plan/plan.h"
+#include "graph/types/machine.h"
 #include "passes/config/parallel_config.h"
+#include "runtime/run/trace.h"
 #include "runtime/train/trainer.h"
 #include "tools/benchmarks/comparison.h"
 
 namespace mgc {
 
-// The plan of a model on this machine. Errors of the compiler.
+// The plan of a model on a machine. Errors of the compiler.
+absl::StatusOr<Plan> CompileModel(const ModelConfig& config, const ParallelConfig& parallel,
+                                  const Machine& machine);
+// On `cpu-threads`.
 absl::StatusOr<Plan> CompileModel(const ModelConfig& config, const ParallelConfig& parallel);
 
 // A model, its plan and its trainer on made-up text.
 class TrainingSteps : public BenchSide {
  public:
-  // Every rank in this process, on `workers` workers. Errors of the compiler and of
-  // Trainer::Create.
-  static absl::StatusOr<std::unique_ptr<BenchSide>> Create(const ModelConfig& config,
-                                                           const ParallelConfig& parallel,
-                                                           int workers);
+  // Every rank in this process, on `workers` workers; `machine` says what a step is predicted to
+  // take. Errors of the compiler and of Trainer::Create.
+  static absl::StatusOr<std::unique_ptr<TrainingSteps>> Create(const ModelConfig& config,
+                                                               const ParallelConfig& parallel,
+                                                               const Machine& machine, int workers);
   TrainingSteps(const TrainingSteps&) = delete;
   TrainingSteps& operator=(const TrainingSteps&) = delete;
 
@@ -36,14 +41,19 @@ class TrainingSteps : public BenchSide {
   absl::StatusOr<StepTime> Step() override;
   Profile profile() const override { return profile_; }
 
+  const Plan& plan() const { return plan_; }
+  // What the last step recorded of a rank.
+  std::vector<TraceEvent> LastStep(int rank) const;
+
  private:
   TrainingSteps() = default;
-  void KeepProfile(int64_t begin_ns);
+  void KeepProfile();
 
   Plan plan_;
   std::unique_ptr<Trainer> trainer_;
   Profile profile_;
   int workers_ = 1;
+  int64_t began_ns_ = 0;  // the last step
 };
 
 }  // namespace mgc

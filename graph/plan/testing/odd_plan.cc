@@ -212,6 +212,9 @@ Plan OddPlan() {
   MGC_CHECK(mesh.ok()) << mesh.status().ToString();
   plan.mesh = *mesh;
   plan.machine = MachinePresets()[1];
+  plan.machine.cores = 3;
+  plan.machine.compute[0].points = {{1e6, 0.25}, {1e9, 0.5}};
+  plan.machine.ops = {{"gelu", "bf16", 4.5}};
   plan.micro_batch_size = 1;
   plan.global_batch_size = 24;
   plan.num_micro_batches = kMicroBatches;

@@ -44,24 +44,6 @@ double SlotBytes(const Segment& segment, const Instr& instr) {
   return bytes;
 }
 
-// The element type that an op computes in: that of its first real tensor. A sum of f32 to which
-// products of a narrower type are added comes first and does not count.
-DType ComputedIn(const Segment& segment, const Instr& instr) {
-  const auto is_wide = [&](int operand) {
-    return instr.op != nullptr &&
-           std::count(instr.op->wide_operands.begin(), instr.op->wide_operands.end(), operand) > 0;
-  };
-  for (size_t i = 0; i < instr.inputs.size(); ++i) {
-    const DType dtype = segment.slots[instr.inputs[i]].type.dtype;
-    if (dtype != DType::kI64 && !is_wide(static_cast<int>(i))) return dtype;
-  }
-  for (int slot : instr.outputs) {
-    const DType dtype = segment.slots[slot].type.dtype;
-    if (dtype != DType::kI64) return dtype;
-  }
-  return DType::kF32;
-}
-
 // The rank of a class whose other coordinates are 0; of the whole mesh without a pipeline.
 int64_t FirstRankOf(const Mesh& mesh, int coordinate) {
   const AxisId pipeline = PipelineAxis(mesh);
@@ -136,6 +118,22 @@ double FlopsOf(const Mesh& mesh, const Segment& segment, const Instr& instr) {
   return points * instr.op->flops_per_point / static_cast<double>(mesh.Size(axes));
 }
 
+DType ComputedIn(const Segment& segment, const Instr& instr) {
+  const auto is_wide = [&](int operand) {
+    return instr.op != nullptr &&
+           std::count(instr.op->wide_operands.begin(), instr.op->wide_operands.end(), operand) > 0;
+  };
+  for (size_t i = 0; i < instr.inputs.size(); ++i) {
+    const DType dtype = segment.slots[instr.inputs[i]].type.dtype;
+    if (dtype != DType::kI64 && !is_wide(static_cast<int>(i))) return dtype;
+  }
+  for (int slot : instr.outputs) {
+    const DType dtype = segment.slots[slot].type.dtype;
+    if (dtype != DType::kI64) return dtype;
+  }
+  return DType::kF32;
+}
+
 double BytesOf(const Mesh& mesh, const Segment& segment, const Instr& instr) {
   if (instr.op == nullptr || !instr.op->bytes) return SlotBytes(segment, instr);
   return instr.op->bytes(LocalUse(segment, instr, mesh).use());
@@ -149,10 +147,12 @@ absl::Status StepOfCenturies(const Machine& machine) {
 
 int64_t ComputeNs(const CostModel& model, const Segment& segment, const Instr& instr) {
   const Machine& machine = model.machine;
+  const absl::string_view dtype = NameOf(ComputedIn(segment, instr));
   const double memory = BytesOf(model.mesh, segment, instr) / machine.BytesPerSecond();
-  const double rate = machine.FlopsPerSecond(NameOf(ComputedIn(segment, instr)));
-  const double compute = FlopsOf(model.mesh, segment, instr) / rate;
-  return Ns(machine.op_overhead + std::max(memory, compute));
+  const double flops = FlopsOf(model.mesh, segment, instr);
+  const double compute = flops / machine.RateOf(dtype).At(flops);
+  const double factor = instr.op == nullptr ? 1 : machine.FactorOf(instr.op->name, dtype);
+  return Ns(machine.op_overhead + factor * std::max(memory, compute));
 }
 
 int64_t CollectiveNs(const CostModel& model, const Segment& segment, const Instr& instr,

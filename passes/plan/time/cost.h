@@ -1,7 +1,8 @@
 // How long things take on a machine: integer nanoseconds, so that orders and hashes of plans do not
 // hang on rounding.
 //
-//   an op          overhead + max(flops / rate of its element type, bytes / memory bandwidth)
+//   an op          overhead + factor of the op and its element type
+//                      * max(flops / rate of the type for so many, bytes / memory bandwidth)
 //   a collective   latency * (n - 1) + wire bytes / bandwidth
 //   a transfer     latency + bytes / bandwidth
 //
@@ -30,6 +31,10 @@ struct CostModel {
 
 // Floating-point operations of one instruction on one rank; the most where ranks differ.
 double FlopsOf(const Mesh& mesh, const Segment& segment, const Instr& instr);
+
+// The element type that it computes in: that of its first real tensor. A sum of f32 to which
+// products of a narrower type are added comes first and does not count.
+DType ComputedIn(const Segment& segment, const Instr& instr);
 
 // Bytes that it reads and writes.
 double BytesOf(const Mesh& mesh, const Segment& segment, const Instr& instr);

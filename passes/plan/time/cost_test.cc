@@ -62,8 +62,7 @@ class OneInstr {
 
   double Flops() const { return FlopsOf(mesh_, segment_, segment_.instrs[0]); }
   double Bytes() const { return BytesOf(mesh_, segment_, segment_.instrs[0]); }
-  int64_t Ns() const {
-    const Machine machine = RoundMachine();
+  int64_t Ns(const Machine& machine = RoundMachine()) const {
     return ComputeNs({mesh_, machine, kNoStages}, segment_, segment_.instrs[0]);
   }
 
@@ -215,6 +214,19 @@ TEST(CostTest, AProductTakesTheRateOfItsType) {
   };
   EXPECT_EQ(product(DType::kF32), 2000 + 2 * 64 * 64 * 64);
   EXPECT_EQ(product(DType::kF64), 2000 + 2 * 2 * 64 * 64 * 64);
+}
+
+TEST(CostTest, MeasuredRatesGoBySizeAndMeasuredOpsByTheirFactor) {
+  Machine machine = RoundMachine();
+  machine.compute[0].points = {{1000, 0.25}, {1e6, 0.5}};
+  machine.ops = {{"add", "f32", 3}};
+  const Attrs spec = {{"spec", "m k, k n -> m n"}};
+  const auto product = [&](int64_t size) {
+    return OneInstr("matmul", spec, {F32({size, size}), F32({size, size})}).Ns(machine);
+  };
+  EXPECT_EQ(product(5), 2000 + 4 * 2 * 5 * 5 * 5);  // 250 flops
+  EXPECT_EQ(product(100), 2000 + 2 * 100 * 100 * 100);
+  EXPECT_EQ(OneInstr("add", {}, {F32({100}), F32({100})}).Ns(machine), 2000 + 3 * 3 * 400);
 }
 
 // --- Networks

@@ -120,6 +120,8 @@ void StepSimulator::TryStart(int c, int64_t now) {
     const PendingCollective next = state.collectives.front();
     state.collectives.pop_front();
     state.queue_free = now + next.ns;
+    int64_t& all_ns = result_.collectives[static_cast<size_t>(c)].all_ns;
+    all_ns = Later(all_ns, next.ns);
     state.placed = next.action == state.placed_action ? state.placed + 1 : 1;
     state.placed_action = next.action;
     if (keep_spans_) Span(c, true, "collective", now, now + next.ns);

@@ -112,6 +112,7 @@ void StepSimulator::Span(int c, bool communication, std::string name, int64_t be
 
 absl::StatusOr<SimulatedStep> StepSimulator::Run() {
   result_.busy_ns.assign(states_.size(), 0);
+  result_.collectives.assign(states_.size(), {});
   for (size_t c = 0; c < states_.size(); ++c) Push(0, Event::kCompute, static_cast<int>(c), 0, 0);
   while (!events_.empty()) {
     const Event event = events_.top();

@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "graph/types/machine.h"
+#include "graph/types/mesh.h"
+
 namespace mgc {
 
 // One stretch of the simulated step, for timelines.
@@ -21,7 +24,8 @@ struct SimulatedSpan {
 
 // What collectives cost a class.
 struct CollectiveTime {
-  int64_t all_ns = 0;       // how long they run
+  int64_t all_ns = 0;  // how long they run
+  // Of a plan's lists only (PredictStep).
   int64_t exposed_ns = 0;   // while nothing is computed, since an action waits for them
   int64_t hideable_ns = 0;  // of each action the smaller of compute and the collectives it starts
 };
@@ -29,9 +33,13 @@ struct CollectiveTime {
 struct SimulatedStep {
   int64_t makespan_ns = 0;
   std::vector<int64_t> busy_ns;             // per class: its compute queue
-  std::vector<CollectiveTime> collectives;  // per class; of a plan's lists only (PredictStep)
+  std::vector<CollectiveTime> collectives;  // per class
   std::vector<SimulatedSpan> spans;         // only if asked for
 };
+
+// How long the step takes. Where ranks share cores, whichever has work keeps all of them busy: what
+// counts is the work of all ranks together, not who waits for whom.
+int64_t StepNs(const SimulatedStep& step, const Mesh& mesh, const Machine& machine);
 
 }  // namespace mgc
 

@@ -1,0 +1,293 @@
+#include "tools/benchmarks/calibrate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "graph/base/status.h"
+#include "graph/ir/op.h"
+#include "graph/plan/step_tables.h"
+#include "passes/config/parallel_config.h"
+#include "passes/plan/time/cost.h"
+#include "passes/plan/time/predict_step.h"
+#include "runtime/run/host.h"
+#include "tools/benchmarks/comparison.h"
+#include "tools/benchmarks/training.h"
+
+namespace mgc {
+namespace {
+
+constexpr double kNsPerSecond = 1e9;
+constexpr char kStream[] = "adamw";    // reads and writes the longest tensors in order
+constexpr char kProduct[] = "matmul";  // and nothing beside
+constexpr double kSmallBytes = 4096;   // what takes no longer than to start it
+constexpr double kSmallFlops = 1e5;
+constexpr double kBinBase = 4;  // products of a size: between two powers of this
+constexpr int64_t kStepsOfRound = 3;
+constexpr int64_t kTinySequences = 2;
+constexpr int64_t kTinyLength = 32;
+
+// Three digits are more than a measurement is good for.
+double Rounded(double value) { return std::stod(absl::StrFormat("%.3g", value)); }
+
+class Fit {
+ public:
+  Fit(const std::vector<OpTime>& times, const Machine& like) : times_(times), machine_(like) {}
+
+  Machine Run() && {
+    FitOverhead();
+    FitBandwidth();
+    FitRates();
+    FitFactors();
+    return std::move(machine_);
+  }
+
+ private:
+  static bool IsSmall(const OpTime& time) {
+    return time.bytes <= kSmallBytes && time.flops <= kSmallFlops;
+  }
+  double Net(const OpTime& time) const {
+    return std::max(time.seconds - machine_.op_overhead, 0.0);
+  }
+
+  void FitOverhead() {
+    std::vector<double> seconds;
+    for (const OpTime& time : times_) {
+      if (IsSmall(time)) seconds.push_back(time.seconds);
+    }
+    machine_.op_overhead = seconds.empty() ? 0 : Rounded(Median(std::move(seconds)));
+  }
+
+  void FitBandwidth() {
+    double bytes = 0, seconds = 0;
+    for (const OpTime& time : times_) {
+      if (time.op != kStream || IsSmall(time)) continue;
+      bytes += time.bytes;
+      seconds += Net(time);
+    }
+    machine_.memory_bandwidth = Rounded(bytes / seconds);
+    machine_.memory_efficiency = 1;
+  }
+
+  void FitRates() {
+    struct Bin {
+      double flops = 0, seconds = 0, count = 0;
+    };
+    std::map<std::string, std::map<int, Bin>> types;
+    for (const OpTime& time : times_) {
+      if (time.op != kProduct || time.flops < kSmallFlops || Net(time) <= 0) continue;
+      Bin& bin = types[time.dtype][static_cast<int>(std::log(time.flops) / std::log(kBinBase))];
+      bin.flops += time.flops;
+      bin.seconds += Net(time);
+      ++bin.count;
+    }
+    machine_.compute.clear();
+    for (const auto& [dtype, bins] : types) {
+      ComputeRate rate;
+      rate.dtype = dtype;
+      for (const auto& [size, bin] : bins)
+        rate.flops = std::max(rate.flops, bin.flops / bin.seconds);
+      rate.flops = Rounded(rate.flops);
+      for (const auto& [size, bin] : bins) {
+        const double share = bin.flops / bin.seconds / rate.flops;
+        rate.points.push_back({Rounded(bin.flops / bin.count), std::min(Rounded(share), 1.0)});
+      }
+      rate.efficiency = rate.points.back().efficiency;
+      machine_.compute.push_back(std::move(rate));
+    }
+  }
+
+  void FitFactors() {
+    struct Sum {
+      double base = 0, seconds = 0;
+    };
+    std::map<std::pair<std::string, std::string>, Sum> ops;
+    for (const OpTime& time : times_) {
+      if (IsSmall(time)) continue;
+      Sum& sum = ops[{time.op, time.dtype}];
+      sum.base += std::max(time.bytes / machine_.BytesPerSecond(),
+                           time.flops / machine_.RateOf(time.dtype).At(time.flops));
+      sum.seconds += Net(time);
+    }
+    machine_.ops.clear();
+    for (const auto& [key, sum] : ops) {
+      const double factor = Rounded(sum.seconds / sum.base);
+      if (factor > 0) machine_.ops.push_back({key.first, key.second, factor});
+    }
+  }
+
+  const std::vector<OpTime>& times_;
+  Machine machine_;
+};
+
+// What an event takes when nothing else runs: a quarter of its times is no longer.
+double Undisturbed(std::vector<double> seconds) {
+  const auto quarter = seconds.begin() + static_cast<int64_t>(seconds.size() / 4);
+  std::nth_element(seconds.begin(), quarter, seconds.end());
+  return *quarter;
+}
+
+ParallelConfig OneRank(int64_t sequences, int64_t seq_length, DType type) {
+  ParallelConfig config;
+  config.micro_batch_size = config.global_batch_size = sequences;
+  config.seq_length = seq_length;
+  config.compute_type = type;
+  return config;
+}
+
+// What rank 0 has done in a step, in the order of its queue.
+std::vector<TraceEvent> EventsOf(const TrainingSteps& steps, TraceKind kind) {
+  std::vector<TraceEvent> events = steps.LastStep(0);
+  events.erase(std::remove_if(events.begin(), events.end(),
+                              [kind](const TraceEvent& event) { return event.kind != kind; }),
+               events.end());
+  return events;
+}
+
+// A step that is timed again and again.
+struct TimedStepSpec {
+  ModelConfig model;
+  ParallelConfig parallel;
+  TraceKind kind = TraceKind::kInstr;
+  std::vector<std::vector<double>> seconds = {};  // by event of that kind, in the order of rank 0
+};
+
+class Calibration {
+ public:
+  explicit Calibration(const CalibrationSetting& setting) : setting_(setting) {}
+
+  absl::StatusOr<Machine> Run() {
+    MGC_ASSIGN_OR_RETURN(machine_, FindMachinePreset("cpu-threads"));
+    // On which a byte takes a nanosecond: what a step is predicted to wait for are bytes.
+    machine_.tiers = {{"memory", kAnyRanks, kNsPerSecond, 1, 0}};
+    MGC_ASSIGN_OR_RETURN(std::vector<TimedStepSpec> steps, StepsToTime());
+    for (int64_t round = 0; round < setting_.rounds; ++round) {
+      for (TimedStepSpec& step : steps) MGC_RETURN_IF_ERROR(TimeOnce(&step));
+    }
+    std::vector<OpTime> times;
+    std::vector<NetworkTier> tiers;
+    for (const TimedStepSpec& step : steps) {
+      MGC_ASSIGN_OR_RETURN(const Plan plan, CompileModel(step.model, step.parallel, machine_));
+      if (step.kind == TraceKind::kCollective) {
+        MGC_ASSIGN_OR_RETURN(tiers.emplace_back(), TierOf(plan, step));
+      } else {
+        AddTimes(plan, step, &times);
+      }
+    }
+    Machine fitted = FitMachine(times, machine_);
+    fitted.name = "calibrated";
+    fitted.cores = setting_.workers;
+    fitted.tiers = std::move(tiers);
+    const Host host = ReadHost();
+    const int64_t memory = std::min(host.memory_bytes, host.limit_bytes);
+    if (memory != Host::kUnlimited) fitted.memory = memory;
+    MGC_RETURN_IF_ERROR(CheckMachine(fitted));
+    return fitted;
+  }
+
+ private:
+  // One rank of each model in each type, in large and small steps, and two ranks that sum within
+  // layers.
+  absl::StatusOr<std::vector<TimedStepSpec>> StepsToTime() const {
+    MGC_ASSIGN_OR_RETURN(const ModelConfig gpt2_tiny, LoadModelPreset("gpt2-tiny"));
+    MGC_ASSIGN_OR_RETURN(const ModelConfig llama_tiny, LoadModelPreset("llama-tiny"));
+    const int64_t sequences = setting_.sequences, length = setting_.seq_length;
+    std::vector<TimedStepSpec> steps;
+    for (const DType type : {DType::kF32, DType::kBF16}) {
+      steps.push_back({setting_.gpt2, OneRank(sequences, length, type)});
+      steps.push_back({setting_.llama, OneRank(sequences, length, type)});
+      steps.push_back({setting_.gpt2, OneRank(1, length, type)});
+      steps.push_back({setting_.gpt2, OneRank(1, length / 4, type)});
+      steps.push_back({gpt2_tiny, OneRank(kTinySequences, kTinyLength, type)});
+      steps.push_back({llama_tiny, OneRank(kTinySequences, kTinyLength, type)});
+    }
+    ParallelConfig two = OneRank(sequences, length, DType::kF32);
+    two.world_size = two.tp = 2;
+    steps.push_back({setting_.gpt2, two, TraceKind::kCollective});
+    return steps;
+  }
+
+  // Some steps behind two that do not count.
+  absl::Status TimeOnce(TimedStepSpec* step) const {
+    MGC_ASSIGN_OR_RETURN(
+        const std::unique_ptr<TrainingSteps> steps,
+        TrainingSteps::Create(step->model, step->parallel, machine_, setting_.workers));
+    for (int i = 0; i < 2; ++i) MGC_RETURN_IF_ERROR(steps->Step().status());
+    for (int64_t i = 0; i < kStepsOfRound; ++i) {
+      MGC_RETURN_IF_ERROR(steps->Step().status());
+      const std::vector<TraceEvent> events = EventsOf(*steps, step->kind);
+      step->seconds.resize(events.size());
+      for (size_t e = 0; e < events.size(); ++e) {
+        const double ns = static_cast<double>(events[e].end_ns - events[e].begin_ns);
+        step->seconds[e].push_back(ns / kNsPerSecond);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Of one rank, whose queue does all instructions of its step in order.
+  void AddTimes(const Plan& plan, const TimedStepSpec& step, std::vector<OpTime>* times) const {
+    const StepTables tables(plan, false);
+    size_t e = 0;
+    for (const StepAction& action : tables.classes[0].actions) {
+      for (const Call& call : *action.calls) {
+        const Segment& segment = plan.segments[static_cast<size_t>(call.segment)];
+        for (const Instr& instr : segment.instrs) {
+          MGC_CHECK(e < step.seconds.size()) << "a step with more instructions than it recorded";
+          const double seconds = Undisturbed(step.seconds[e++]) * setting_.workers;
+          if (instr.op == nullptr) continue;
+          times->push_back({instr.op->name, std::string(NameOf(ComputedIn(segment, instr))),
+                            FlopsOf(plan.mesh, segment, instr), BytesOf(plan.mesh, segment, instr),
+                            seconds});
+        }
+      }
+    }
+  }
+
+  // The time of all collectives over what they move.
+  static absl::StatusOr<NetworkTier> TierOf(const Plan& plan, const TimedStepSpec& step) {
+    MGC_ASSIGN_OR_RETURN(const SimulatedStep predicted, PredictStep(plan));
+    std::vector<double> seconds;
+    for (const std::vector<double>& of : step.seconds) seconds.push_back(Undisturbed(of));
+    NetworkTier tier = plan.machine.tiers[0];
+    tier.latency = Rounded(*std::min_element(seconds.begin(), seconds.end()));
+    const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0) -
+                       tier.latency * static_cast<double>(seconds.size());
+    tier.bandwidth = Rounded(static_cast<double>(predicted.collectives[0].all_ns) / sum);
+    return tier;
+  }
+
+  const CalibrationSetting setting_;
+  Machine machine_;  // for which plans are made meanwhile
+};
+
+}  // namespace
+
+Machine FitMachine(const std::vector<OpTime>& times, const Machine& like) {
+  return Fit(times, like).Run();
+}
+
+absl::StatusOr<CalibrationSetting> DefaultCalibration() {
+  constexpr int64_t kLayers = 2;
+  CalibrationSetting setting;
+  MGC_ASSIGN_OR_RETURN(setting.gpt2, LoadModelPreset("gpt2-124m"));
+  MGC_ASSIGN_OR_RETURN(setting.llama, LoadModelPreset("llama-tiny"));
+  setting.gpt2.layers = setting.llama.layers = kLayers;
+  setting.llama.max_positions = setting.gpt2.max_positions;
+  setting.llama.hidden = setting.gpt2.hidden;
+  setting.llama.heads = setting.gpt2.heads;
+  setting.llama.kv_heads = setting.gpt2.heads / 3;
+  setting.llama.head_dim = setting.gpt2.head_dim;
+  setting.llama.ffn = setting.gpt2.hidden * 8 / 3;
+  return setting;
+}
+
+absl::StatusOr<Machine> Calibrate(const CalibrationSetting& setting) {
+  return Calibration(setting).Run();
+}
+
+}  // namespace mgc
