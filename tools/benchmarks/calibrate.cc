@@ -89,8 +89,9 @@ class Fit {
     for (const auto& [dtype, bins] : types) {
       ComputeRate rate;
       rate.dtype = dtype;
-      for (const auto& [size, bin] : bins)
+      for (const auto& [size, bin] : bins) {
         rate.flops = std::max(rate.flops, bin.flops / bin.seconds);
+      }
       rate.flops = Rounded(rate.flops);
       for (const auto& [size, bin] : bins) {
         const double share = bin.flops / bin.seconds / rate.flops;
