@@ -30,7 +30,7 @@ Machine RoundMachine() {
   return machine;
 }
 
-Mesh MeshOf(std::vector<MeshAxis> axes) { return *Mesh::Create(axes); }
+Mesh MeshOf(const std::vector<MeshAxis>& axes) { return *Mesh::Create(axes); }
 
 // One instruction over whole tensors, operands first. Its dims may then be cut.
 class OneInstr {
