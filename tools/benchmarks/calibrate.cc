@@ -163,7 +163,7 @@ class Calibration {
 
   absl::StatusOr<Machine> Run() {
     MGC_ASSIGN_OR_RETURN(machine_, FindMachinePreset("cpu-threads"));
-    // On which a byte takes a nanosecond: what a step is predicted to wait for are bytes.
+    // A byte takes a nanosecond: the time that collectives are predicted to take is their bytes.
     machine_.tiers = {{"memory", kAnyRanks, kNsPerSecond, 1, 0}};
     MGC_ASSIGN_OR_RETURN(std::vector<TimedStepSpec> steps, StepsToTime());
     for (int64_t round = 0; round < setting_.rounds; ++round) {

@@ -111,6 +111,18 @@ absl::StatusOr<std::string> WriteCalibration(const BenchFlags& flags) {
   return absl::StrCat("wrote ", *flags.output, "\n");
 }
 
+// Whose plans are predicted: of a preset nothing would be said, since ranks here share cores.
+absl::StatusOr<Machine> MachineOf(const BenchFlags& flags) {
+  MGC_ASSIGN_OR_RETURN(Machine machine, LoadMachine(flags.cluster.value_or(kDefaultMachine)));
+  if (flags.cluster.has_value() && machine.cores == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("machine ", machine.name,
+                     " does not say how many `cores` ranks share; nearest legal: --cluster with a "
+                     "file that --calibrate -o FILE has written"));
+  }
+  return machine;
+}
+
 absl::StatusOr<BenchReport> CompareAll(const BenchFlags& flags) {
   BenchReport report;
   report.model = "gpt2-124m";
@@ -118,7 +130,7 @@ absl::StatusOr<BenchReport> CompareAll(const BenchFlags& flags) {
   report.instructions = std::string(cpu::NameOf(cpu::BestSimdLevel()));
   BenchSetting setting;
   setting.workers = report.workers;
-  MGC_ASSIGN_OR_RETURN(setting.machine, LoadMachine(flags.cluster.value_or(kDefaultMachine)));
+  MGC_ASSIGN_OR_RETURN(setting.machine, MachineOf(flags));
   MGC_RETURN_IF_ERROR(PinSides(setting.workers));
   setting.torch = absl::StrSplit(flags.torch.value_or(""), ' ', absl::SkipEmpty());
   MGC_ASSIGN_OR_RETURN(setting.model, LoadModelPreset(report.model));

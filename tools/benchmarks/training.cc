@@ -83,11 +83,13 @@ absl::StatusOr<std::unique_ptr<TrainingSteps>> TrainingSteps::Create(const Model
 absl::StatusOr<StepTime> TrainingSteps::Step() {
   began_ns_ = NowNs();
   const Stopwatch watch;
-  MGC_RETURN_IF_ERROR(trainer_->Step().status());
+  MGC_ASSIGN_OR_RETURN(const StepRecord record, trainer_->Step());
   const StepTime time = watch.Read();
   if (trainer_->steps_done() == 2) {
     KeepProfile();
     profile_.seconds = time.seconds;
+    // Presets say nothing of the machine at hand.
+    if (plan_.machine.cores > 0) profile_.predicted_seconds = record.predicted_ms.value_or(0) / 1e3;
   }
   return time;
 }
@@ -122,9 +124,6 @@ void TrainingSteps::KeepProfile() {
   }
   for (auto& [name, share] : shares) profile_.shares.push_back(std::move(share));
   profile_.peak_bytes = executor.MeasuredPeak();
-  if (plan_.machine.cores > 0) {
-    profile_.predicted_seconds = static_cast<double>(plan_.predicted_step_ns) / kNsPerSecond;
-  }
   std::sort(profile_.shares.begin(), profile_.shares.end(),
             [](const WorkShare& a, const WorkShare& b) { return a.seconds > b.seconds; });
 }
