@@ -133,8 +133,9 @@ struct InPlace {
 
 struct OpDef {
   std::string name;
-  std::string doc;                    // one sentence
-  std::vector<std::string> operands;  // names, for messages; a last one ending in `...` repeats
+  std::string doc;  // one sentence
+  // Names, for messages and for who looks an operand up; a last one ending in `...` repeats.
+  std::vector<std::string> operands;
   std::vector<std::string> results;
   std::vector<AttrSpec> attrs;
   std::vector<OpRole> roles;

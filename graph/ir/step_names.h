@@ -25,6 +25,8 @@ inline constexpr char kCountReport[] = "count";
 inline constexpr char kLossReport[] = "loss";           // mean nats per token of the step
 inline constexpr char kGradNormReport[] = "grad_norm";  // before clipping
 inline constexpr char kTokenReport[] = "tokens";        // tokens of the step
+// What makes sums of gradients means: 1 / tokens; where the loss is scaled, that over the scale.
+inline constexpr char kGradFactorReport[] = "grad_factor";
 
 // Scalars that a step's update is given.
 inline constexpr char kRateScalar[] = "lr";
@@ -61,16 +63,11 @@ inline constexpr char kLabelAttr[] = "label";
 inline constexpr char kTrainAttr[] = "train";
 inline bool IsTrained(const Attrs& of_param) { return of_param.Int(kTrainAttr, 1) != 0; }
 
-// What belongs to a parameter: its sum of gradients (of several uses the first), their mean, its
-// moments.
+// What belongs to a parameter: its sum of gradients (of several uses the first), and its moments.
 inline constexpr char kGradSuffix[] = "/grad";
-inline constexpr char kMeanGradSuffix[] = "/grad.mean";
 inline constexpr char kFirstMomentSuffix[] = "/m";
 inline constexpr char kSecondMomentSuffix[] = "/v";
 inline std::string GradName(absl::string_view param) { return absl::StrCat(param, kGradSuffix); }
-inline std::string MeanGradName(absl::string_view param) {
-  return absl::StrCat(param, kMeanGradSuffix);
-}
 inline std::string FirstMomentName(absl::string_view param) {
   return absl::StrCat(param, kFirstMomentSuffix);
 }

@@ -112,11 +112,11 @@ int64_t BlockBase(const HeldBlock& held, Region region) {
   return region == Region::kGrads ? held.grad_base : held.state_base;
 }
 
-int64_t MeanGradientAddress(const Plan& plan, const PlanClass& plan_class, const HeldBlock& held,
-                            const ParamEntry& entry) {
-  if (entry.mean_base.region != Region::kGrads) return -1;
-  const HeldBlock* base = FindHeld(plan, plan_class, entry.mean_base.block, held.layer);
-  return base == nullptr ? -1 : base->grad_base + entry.mean_offset;
+int64_t GradientAddress(const Plan& plan, const PlanClass& plan_class, const HeldBlock& held,
+                        const ParamEntry& entry) {
+  if (entry.gradient_base.region != Region::kGrads) return -1;
+  const HeldBlock* base = FindHeld(plan, plan_class, entry.gradient_base.block, held.layer);
+  return base == nullptr ? -1 : base->grad_base + entry.gradient_offset;
 }
 
 const std::vector<Range>& ZeroedRanges(const PlanClass& plan_class, bool eval) {

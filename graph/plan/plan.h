@@ -37,7 +37,7 @@
 
 namespace mgc {
 
-inline constexpr int kPlanVersion = 3;
+inline constexpr int kPlanVersion = 4;
 inline constexpr int64_t kSlotAlignment = 64;  // bytes
 // The next multiple of it.
 inline int64_t AlignUp(int64_t bytes) {
@@ -95,13 +95,13 @@ struct ParamEntry {
   std::string name;  // a pattern: `layers.*.mlp.up`
   TensorType type;
   Sharding sharding;
-  Sharding state_sharding;  // of the mean gradient too
+  Sharding state_sharding;  // of the gradient too
   Attrs init;
   int64_t param_offset = 0;
-  // Where the step's mean gradient stands when the update has run: behind `mean_base`, gradients of
-  // this or another block; kTransient where the parameter is not trained.
-  Formal mean_base;
-  int64_t mean_offset = 0;
+  // Where the step's sum of gradients stands when the update has run: behind `gradient_base`,
+  // gradients of this or another block; kTransient where the parameter is not trained.
+  Formal gradient_base;
+  int64_t gradient_offset = 0;
   int64_t m_offset = 0;  // in states
   int64_t v_offset = 0;
 };
@@ -386,11 +386,11 @@ const HeldBlock* FindHeld(const Plan& plan, const PlanClass& plan_class, absl::s
 // Where the part of a block begins that a region (IsOfBlock) is in.
 int64_t BlockBase(const HeldBlock& held, Region region);
 
-// Where a class keeps the mean gradient of a parameter of block `held` after an update; -1 when
-// it does not. Tied parameters have a block `tied` of their own, their gradients may lie in those
+// Where a class keeps the gradient of a parameter of block `held` after an update; -1 when it does
+// not. Tied parameters have a block `tied` of their own, their gradients may lie in those
 // of the layers.
-int64_t MeanGradientAddress(const Plan& plan, const PlanClass& plan_class, const HeldBlock& held,
-                            const ParamEntry& entry);
+int64_t GradientAddress(const Plan& plan, const PlanClass& plan_class, const HeldBlock& held,
+                        const ParamEntry& entry);
 
 // What a step of the class zeroes at its start.
 const std::vector<Range>& ZeroedRanges(const PlanClass& plan_class, bool eval);

@@ -50,8 +50,8 @@ void CheckBlock(const Plan& plan, const ParamBlock& block, Diagnostics* violatio
     lies("first moment", entry.m_offset, state, block.state_bytes);
     lies("second moment", entry.v_offset, state, block.state_bytes);
     // Behind another block's base it may be; the calls that write it are checked.
-    check.Require(IsSize(entry.mean_offset) && IsAligned(entry.mean_offset), "plan_c4", name,
-                  ": its gradient is at ", entry.mean_offset);
+    check.Require(IsSize(entry.gradient_offset) && IsAligned(entry.gradient_offset), "plan_c4",
+                  name, ": its gradient is at ", entry.gradient_offset);
   }
 }
 

@@ -259,7 +259,7 @@ TEST(PlanCheckTest, WhatAStartTakesTogether) {
 }
 
 TEST(PlanCheckTest, ParametersAndCalls) {
-  EXPECT_THAT(ErrorAfter([](Plan* p) { p->blocks[0].entries[1].mean_offset = -8; }),
+  EXPECT_THAT(ErrorAfter([](Plan* p) { p->blocks[0].entries[1].gradient_offset = -8; }),
               HasSubstr("block layer: layers.*.w: its gradient is at -8 [plan_c4]"));
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->blocks[0].entries[0].v_offset = 2992; }),
               HasSubstr("its second moment, 96 bytes at 2992, is outside of the block's 3000"));

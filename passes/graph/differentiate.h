@@ -5,15 +5,16 @@
 //                                %w.grad = matmul(%x, %y.grad)
 //                                %w/grad.next = accumulate(%w/grad, %w.grad)
 //                              every step:
-//                                %w/grad.mean = mul(reshard(%w/grad.next), 1 / tokens)
-//                                %w, %w/m, %w/v = adamw(...)
+//                                %w/grad.resolved = reshard(%w/grad.next)
+//                                %w, %w/m, %w/v = adamw(%w, %w/grad.resolved, ..., clip / tokens)
 //
 // Runs before sharding, so that forward, backward and optimizer are sharded by one mechanism.
 // Contributions of one layer to a parameter's gradient are added in that layer. Every layer that
 // uses a parameter has an accumulator of its own; they are added in the update, in order of use, so
 // that cutting a weight tied at both ends over stages changes no bit. A gradient stays a sum over
-// tokens until the update divides it, once, by the token count of the whole step. A parameter with
-// train=0 has none of this: it is read, and stays as it is.
+// tokens in memory: its mean would be another pass over all gradients. One over the token count of
+// the whole step, once, multiplies the norm and, with what clips, each gradient that an optimizer
+// has read. A parameter with train=0 has none of this: it is read, and stays as it is.
 
 #ifndef MGC_PASSES_GRAPH_DIFFERENTIATE_H_
 #define MGC_PASSES_GRAPH_DIFFERENTIATE_H_

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/ir/check.h"
 #include "graph/ir/op.h"
+#include "graph/ir/step_gradients.h"
 #include "gtest/gtest.h"
 #include "passes/graph/simplify.h"
 #include "passes/plan/testing/text_graph.h"
@@ -122,26 +123,29 @@ TEST(DifferentiateTest, TheWeightOfALossSeedsItsBackward) {
   EXPECT_EQ(graph.FindValue("w/grad.2"), kNone);
 }
 
-// The step's only division is by the token count, once, behind the resolved gradient.
-TEST(DifferentiateTest, AGradientIsASumUntilTheUpdate) {
+// What makes it a mean, one number for all, goes into the norm and into what clips.
+TEST(DifferentiateTest, AGradientIsASum) {
   const Graph graph = Training(kTied);
   const std::vector<std::vector<NodeId>> users = graph.Users();
-  for (const char* name : {"w", "a", "b"}) {
-    const ValueId mean = graph.FindValue(absl::StrCat(name, "/grad.mean"));
-    const Node& node = graph.node(graph.value(mean).producer);
-    EXPECT_EQ(node.op->name, "mul");
-    EXPECT_EQ(graph.value(node.inputs[0]).name, absl::StrCat(name, "/grad.resolved"));
-    EXPECT_EQ(graph.value(node.inputs[1]).name, "tokens.inv");
-    // Norm and optimizer read the same value.
-    Lines readers;
-    for (NodeId user : users[static_cast<size_t>(mean)]) {
-      readers.push_back(graph.node(user).op->name);
+  const auto readers = [&](ValueId value) {
+    Lines names;
+    for (NodeId user : users[static_cast<size_t>(value)]) {
+      names.push_back(graph.node(user).op->name);
     }
-    EXPECT_EQ(readers, (Lines{"sum_squares", "adamw"})) << name;
+    return names;
+  };
+  const auto gradients = GradientsOf(graph);
+  EXPECT_EQ(gradients.size(), 3u);
+  for (const char* name : {"w", "a", "b"}) {
+    const ValueId sum = gradients.at(graph.FindValue(name));
+    EXPECT_EQ(graph.value(sum).name, absl::StrCat(name, "/grad.resolved"));
+    EXPECT_EQ(graph.node(graph.value(sum).producer).op->name, "reshard");
+    EXPECT_EQ(readers(sum), (Lines{"sum_squares", "adamw"})) << name;
   }
-  int divisions = 0;
-  for (const Node& node : graph.nodes()) divisions += node.op->name == "inv" ? 1 : 0;
-  EXPECT_EQ(divisions, 1);
+  const ValueId factor = graph.FindValue("grad_factor");
+  EXPECT_EQ(graph.node(graph.value(factor).producer).op->name, "inv");
+  EXPECT_EQ(readers(factor), (Lines{"mul", "mul"}));
+  EXPECT_EQ(readers(graph.FindValue("clip.factor")), (Lines{"adamw", "adamw", "adamw"}));
 }
 
 TEST(DifferentiateTest, TheNormHasOneEntryPerParameter) {
@@ -161,9 +165,10 @@ TEST(DifferentiateTest, ReportsAndAssignments) {
                           ? output.name
                           : absl::StrCat("-> ", graph.value(output.target).name));
   }
-  EXPECT_EQ(outputs, (Lines{"-> loss/sum", "-> tokens/sum", "loss", "tokens", "-> w/grad",
-                            "-> w/grad.2", "-> a/grad", "-> b/grad", "-> w", "-> w/m", "-> w/v",
-                            "-> a", "-> a/m", "-> a/v", "-> b", "-> b/m", "-> b/v", "grad_norm"}));
+  EXPECT_EQ(outputs,
+            (Lines{"-> loss/sum", "-> tokens/sum", "loss", "tokens", "-> w/grad", "-> w/grad.2",
+                   "-> a/grad", "-> b/grad", "-> w", "-> w/m", "-> w/v", "-> a", "-> a/m", "-> a/v",
+                   "-> b", "-> b/m", "-> b/v", "grad_norm", "grad_factor"}));
 }
 
 TEST(DifferentiateTest, OnlyDecayingParametersDecay) {

@@ -45,10 +45,10 @@ class Scaling {
  public:
   explicit Scaling(const Graph& step)
       : step_(step), made_(step, step.level(), Rewriter::Inputs::kNone) {
-    FindGradients();
     for (const GraphOutput& output : step.outputs()) {
-      const bool is_norm = output.kind == OutputKind::kReport && output.name == kGradNormReport;
-      if (is_norm) norm_ = output.value;
+      const bool is_report = output.kind == OutputKind::kReport;
+      if (is_report && output.name == kGradNormReport) norm_ = output.value;
+      if (is_report && output.name == kGradFactorReport) factor_ = output.value;
       const GraphInput* target = step.FindInput(output.target);
       if (target != nullptr && target->kind == InputKind::kState) states_.insert(output.value);
     }
@@ -67,18 +67,6 @@ class Scaling {
   }
 
  private:
-  // The mean gradients, and what their sums are multiplied by.
-  void FindGradients() {
-    for (const GraphInput& input : step_.inputs()) {
-      if (input.kind != InputKind::kAccumulator) continue;
-      const ValueId mean = step_.FindValue(MeanGradName(input.attrs.Text("of")));
-      if (mean == kNone) continue;
-      means_.insert(mean);
-      inverse_ = step_.node(step_.value(mean).producer).inputs[1];
-    }
-    MGC_CHECK(inverse_ != kNone) << "a step without gradients";
-  }
-
   void CopyInputs() {
     for (const GraphInput& input : step_.inputs()) {
       const std::string& name = step_.value(input.value).name;
@@ -98,13 +86,9 @@ class Scaling {
 
   void AddNode(const Node& node) {
     if (MakesState(node)) return AddStep(node);
-    if (means_.count(node.outputs[0]) > 0) {
-      made_.CopyReading(node, {made_.Mapped(node.inputs[0]), factor_});
-      return;
-    }
+    if (node.outputs[0] == factor_) return AddFactor(node);
     made_.Copy(node);
     if (IsSeed(node)) AddScaledSeed(node);
-    if (node.outputs[0] == inverse_) AddFactor(node);
     if (node.outputs[0] == norm_) AddNextScale(node);
   }
 
@@ -137,10 +121,9 @@ class Scaling {
 
   void AddFactor(const Node& node) {
     GraphBuilder& builder = made_.builder();
-    const ValueId inverse =
-        builder.Emit("inv", {Input(kLossScale)}, {}, Like(node), absl::StrCat(kLossScale, ".inv"));
-    factor_ =
-        builder.Emit("mul", {made_.Mapped(inverse_), inverse}, {}, Like(node), "gradient.factor");
+    const ValueId scaled = builder.Emit("mul", {made_.Mapped(node.inputs[0]), Input(kLossScale)},
+                                        {}, Like(node), absl::StrCat(kTokenReport, ".scaled"));
+    made_.Map(factor_, builder.Emit("inv", {scaled}, {}, Like(node), kGradFactorReport));
   }
 
   void AddNextScale(const Node& node) {
@@ -184,12 +167,10 @@ class Scaling {
 
   const Graph& step_;
   Rewriter made_;
-  std::set<ValueId> means_;
   std::set<ValueId> states_;  // what becomes of the optimizer's
-  ValueId inverse_ = kNone;   // of the tokens
+  ValueId factor_ = kNone;    // what makes sums of gradients means
   ValueId norm_ = kNone;
   // New values.
-  ValueId factor_ = kNone;
   ValueId finite_ = kNone;
   std::vector<ValueId> corrections_;
   std::vector<std::pair<std::string, ValueId>> next_;  // by name of what is carried

@@ -35,7 +35,7 @@ Diagnostics CheckTerms(const StepTerms& terms) {
 
 absl::StatusOr<StepTerms> FindTerms(const Graph& logical) {
   StepTerms terms;
-  std::set<std::string> reports = {kTokenReport, kGradNormReport};
+  std::set<std::string> reports = {kTokenReport, kGradNormReport, kGradFactorReport};
   for (const GraphOutput& output : logical.outputs()) {
     const bool is_made = logical.value(output.value).producer != kNone;
     const bool is_term = is_made && IsRealScalar(logical.type(output.value));
@@ -73,8 +73,8 @@ absl::Status CheckInputs(const Graph& logical) {
                      "is a scalar that a training step is not given; `constant` makes one");
     }
     if (input.kind != InputKind::kParam) continue;
-    for (const std::string& name : {GradName(value.name), MeanGradName(value.name),
-                                    FirstMomentName(value.name), SecondMomentName(value.name)}) {
+    for (const std::string& name :
+         {GradName(value.name), FirstMomentName(value.name), SecondMomentName(value.name)}) {
       reserve(name);
     }
     if (value.type.dtype == DType::kF32) continue;

@@ -27,15 +27,15 @@ void Update::ReportLoss(const StepTerms& terms) {
   const int64_t num_losses = static_cast<int64_t>(terms.losses.size());
   const ValueId all =
       Resolved(builder_->Emit("stack", std::move(sums), {}, update_, "loss_and_tokens"), "loss");
-  const ValueId tokens = Entry(all, num_losses, kTokenReport);
-  inverse_tokens_ = builder_->Emit("inv", {tokens}, {}, update_, "tokens.inv");
+  tokens_ = Entry(all, num_losses, kTokenReport);
+  const ValueId inverse = builder_->Emit("inv", {tokens_}, {}, update_, "tokens.inv");
   for (int64_t i = 0; i < num_losses; ++i) {
     const std::string& report = terms.losses[static_cast<size_t>(i)].report;
     const ValueId total = Entry(all, i, absl::StrCat(report, ".total"));
-    Report(report, builder_->Emit("mul", {total, inverse_tokens_}, {}, update_,
-                                  absl::StrCat(report, ".mean")));
+    Report(report,
+           builder_->Emit("mul", {total, inverse}, {}, update_, absl::StrCat(report, ".mean")));
   }
-  Report(kTokenReport, tokens);
+  Report(kTokenReport, tokens_);
 }
 
 absl::Status Update::StepParameters(Backward* backward) {
@@ -52,7 +52,7 @@ absl::Status Update::StepParameters(Backward* backward) {
   }
   std::vector<ValueId> gradients;
   gradients.reserve(params.size());
-  for (ValueId param : params) gradients.push_back(MeanGradient(param));
+  for (ValueId param : params) gradients.push_back(GradientSum(param));
   if (squares_.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the loss depends on no parameter", frozen ? " but such with train=0" : "",
@@ -60,11 +60,13 @@ absl::Status Update::StepParameters(Backward* backward) {
   }
   MGC_RETURN_IF_ERROR(CheckTrained(params, gradients));
   const ValueId norm = Norm();
-  clip_ = builder_->Emit("clip_scale", {norm, scalars_[7]}, {}, update_, "clip");
+  const ValueId clip = builder_->Emit("clip_scale", {norm, scalars_[7]}, {}, update_, "clip");
+  clip_ = builder_->Emit("mul", {clip, factor_}, {}, update_, "clip.factor");
   for (size_t i = 0; i < params.size(); ++i) {
     if (gradients[i] != kNone) Step(params[i], gradients[i]);
   }
   Report(kGradNormReport, norm);
+  Report(kGradFactorReport, factor_);
   return absl::OkStatus();
 }
 
@@ -126,7 +128,7 @@ int Update::HomeLayer(ValueId param) const {
   return first == nodes.end() ? kNoLayer : first->layer;
 }
 
-ValueId Update::MeanGradient(ValueId param) {
+ValueId Update::GradientSum(ValueId param) {
   const std::vector<Backward::Use> uses = backward_->SumsByLayer(param);
   const std::string name = builder_->graph().value(param).name;
   std::vector<ValueId> sums;
@@ -145,22 +147,25 @@ ValueId Update::MeanGradient(ValueId param) {
   const ValueId resolved = builder_->Emit("reshard", {sum}, {{kLabelAttr, std::string("gradient")}},
                                           update_, absl::StrCat(GradName(name), ".resolved"));
   builder_->SetPrimal(resolved, param);
-  const ValueId mean =
-      builder_->Emit("mul", {resolved, inverse_tokens_}, {}, update_, MeanGradName(name));
-  squares_.push_back(
-      builder_->Emit("sum_squares", {mean}, {}, update_, absl::StrCat(GradName(name), ".square")));
+  squares_.push_back(builder_->Emit("sum_squares", {resolved}, {}, update_,
+                                    absl::StrCat(GradName(name), ".square")));
   update_.layer = kNoLayer;
-  return mean;
+  return resolved;
 }
 
-// sqrt of the sum over parameters of their gradients' squares, through a vector with one entry
-// per parameter: its sum is taken in a fixed order, whatever rank holds which parameter.
+// Of the means: sqrt of the sum over parameters of the squares of their sums, times the factor.
+// Through a vector with one entry per parameter: its sum is taken in a fixed order, whatever rank
+// holds which parameter.
 ValueId Update::Norm() {
   update_.origin = "gradient norm";
   const ValueId vector =
       Resolved(builder_->Emit("stack", std::move(squares_), {}, update_, "grad_squares"), "norm");
   const ValueId total = builder_->Emit("total", {vector}, {}, update_, "grad_square");
-  return builder_->Emit("sqrt", {total}, {}, update_, kGradNormReport);
+  const ValueId root = builder_->Emit("sqrt", {total}, {}, update_, "grad_root");
+  // A number of its own, not the one that losses are multiplied by: scale_loss puts another in its
+  // place.
+  factor_ = builder_->Emit("inv", {tokens_}, {}, update_, kGradFactorReport);
+  return builder_->Emit("mul", {root, factor_}, {}, update_, kGradNormReport);
 }
 
 void Update::Step(ValueId param, ValueId gradient) {

@@ -23,9 +23,10 @@ class Update {
   // Sums losses and tokens over the step, in one vector, and reports means.
   void ReportLoss(const StepTerms& terms);
 
-  // Behind ReportLoss: sums the gradients that `backward` has collected, clips them by their norm
-  // and steps every parameter that is trained. InvalidArgument where there is none, or one that no
-  // loss depends on: differentiate_c2, differentiate_c4.
+  // Behind ReportLoss: sums the gradients that `backward` has collected, and steps every parameter
+  // that is trained. Sums stay sums in memory: one number for all parameters, the product of what
+  // makes them means and of what clips them, is the optimizer's to multiply by. InvalidArgument
+  // where there is none, or one that no loss depends on: differentiate_c2, differentiate_c4.
   absl::Status StepParameters(Backward* backward);
 
  private:
@@ -38,7 +39,7 @@ class Update {
   ValueId Resolved(ValueId value, const std::string& label);
   ValueId Entry(ValueId vector, int64_t i, const std::string& name);
   int HomeLayer(ValueId param) const;
-  ValueId MeanGradient(ValueId param);
+  ValueId GradientSum(ValueId param);
   ValueId Norm();
   void Step(ValueId param, ValueId gradient);
 
@@ -47,8 +48,9 @@ class Update {
   Node update_;  // phase and origin of update nodes
   std::vector<ValueId> scalars_;
   std::vector<ValueId> squares_;  // of the parameters' gradients, in order of parameters
-  ValueId inverse_tokens_ = kNone;
-  ValueId clip_ = kNone;
+  ValueId tokens_ = kNone;        // of the step
+  ValueId factor_ = kNone;        // of sums of gradients: makes them means, ...
+  ValueId clip_ = kNone;          // ... and clips them by their norm
 };
 
 }  // namespace mgc

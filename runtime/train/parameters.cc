@@ -41,8 +41,8 @@ absl::Status ForEachParam(const Plan& plan, absl::FunctionRef<absl::Status(const
   return absl::OkStatus();
 }
 
-int64_t MeanAddress(const Plan& plan, const HeldParam& param) {
-  return MeanGradientAddress(plan, param.plan_class, param.held, param.entry);
+int64_t AddressOfGradient(const Plan& plan, const HeldParam& param) {
+  return GradientAddress(plan, param.plan_class, param.held, param.entry);
 }
 
 absl::Status CheckTile(const TensorType& type, const Sharding& sharding, const Plan& plan,
@@ -126,13 +126,14 @@ absl::Status CheckParameters(const Plan& plan) {
     const int64_t peak = param.plan_class.memory.peak;
     constexpr int64_t kMost = int64_t{1} << 50;
     for (int64_t part :
-         {param.held.param_base, param.held.grad_base, entry.param_offset, entry.mean_offset}) {
+         {param.held.param_base, param.held.grad_base, entry.param_offset, entry.gradient_offset}) {
       if (part < 0 || part > kMost) return absl::InvalidArgumentError("lies outside the arena");
     }
     if (entry.type.dtype != DType::kF32) return absl::UnimplementedError("is not of f32");
     MGC_RETURN_IF_ERROR(CheckInit(entry.init));
-    if (const int64_t mean = MeanAddress(plan, param); param.held.owner && mean >= 0) {
-      MGC_RETURN_IF_ERROR(CheckTile(entry.type, entry.state_sharding, plan, mean, peak));
+    if (const int64_t gradient = AddressOfGradient(plan, param);
+        param.held.owner && gradient >= 0) {
+      MGC_RETURN_IF_ERROR(CheckTile(entry.type, entry.state_sharding, plan, gradient, peak));
     }
     return CheckTile(entry.type, entry.sharding, plan, param.held.param_base + entry.param_offset,
                      peak);
@@ -153,6 +154,11 @@ void InitializeParameters(uint64_t seed, Executor& executor) {
 absl::StatusOr<std::vector<LogicalTensor>> GatherTensors(const Executor& executor,
                                                          TensorRole role) {
   std::vector<LogicalTensor> tensors;
+  float factor = 1;
+  if (role == TensorRole::kMeanGradient) {
+    MGC_ASSIGN_OR_RETURN(const double reported, executor.Report(kGradFactorReport, false));
+    factor = static_cast<float>(reported);
+  }
   MGC_RETURN_IF_ERROR(ForEachParam(executor.plan(), [&](const HeldParam& param) -> absl::Status {
     const ParamEntry& entry = param.entry;
     if (!param.held.owner) return absl::OkStatus();
@@ -162,9 +168,10 @@ absl::StatusOr<std::vector<LogicalTensor>> GatherTensors(const Executor& executo
       return absl::OkStatus();
     }
     if (!IsTrained(entry.init)) return absl::OkStatus();
-    const int64_t mean = MeanAddress(executor.plan(), param);
-    if (mean < 0) return absl::FailedPreconditionError("its gradient is not kept");
-    tensors.push_back(Gather(param, entry.state_sharding, mean, executor));
+    const int64_t sum = AddressOfGradient(executor.plan(), param);
+    if (sum < 0) return absl::FailedPreconditionError("its gradient is not kept");
+    tensors.push_back(Gather(param, entry.state_sharding, sum, executor));
+    for (float& value : tensors.back().values) value *= factor;
     return absl::OkStatus();
   }));
   return tensors;

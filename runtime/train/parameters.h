@@ -32,11 +32,11 @@ void InitializeParameters(uint64_t seed, Executor& executor);
 
 enum class TensorRole : uint8_t {
   kParam,
-  kMeanGradient,  // of the last step: divided by its token count, before clipping
+  kMeanGradient,  // of the last step: its sums times what makes them means, before clipping
 };
 
 // All parameters, or their gradients, in the order of the plan's stages. FailedPrecondition when
-// the plan keeps no mean gradients.
+// the plan keeps no gradients, or does not report what makes their sums means.
 absl::StatusOr<std::vector<LogicalTensor>> GatherTensors(const Executor& executor, TensorRole role);
 
 }  // namespace mgc

@@ -51,7 +51,8 @@ std::set<std::string> OtherLosses(const Plan& plan) {
   for (const PlanClass& c : plan.classes) {
     for (const NamedAddress& report : c.reports) names.insert(report.name);
   }
-  for (const char* name : {kLossReport, kTokenReport, kGradNormReport}) names.erase(name);
+  for (const char* name : {kLossReport, kTokenReport, kGradNormReport, kGradFactorReport})
+    names.erase(name);
   if (ScalesLoss(plan)) {
     for (const char* name : {kLossScaleReport, kFiniteReport}) names.erase(name);
   }

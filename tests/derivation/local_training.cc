@@ -10,6 +10,8 @@
 #include "graph/base/status.h"
 #include "graph/ir/collective.h"
 #include "graph/ir/op.h"
+#include "graph/ir/step_gradients.h"
+#include "graph/ir/step_names.h"
 #include "passes/graph/differentiate.h"
 #include "passes/graph/shard/partition.h"
 #include "passes/graph/shard/shard.h"
@@ -112,14 +114,14 @@ std::map<std::string, HostTensor<typename M::Scalar>> RunStepOf(const TinyModel&
   }
   eval->Run(kUpdate, 0);
   std::map<std::string, HostTensor<typename M::Scalar>> values;
+  const auto gradients = GradientsOf(local);
   for (const GraphOutput& output : local.outputs()) {
     if (output.kind == OutputKind::kReport) values[output.name] = eval->Whole(output.value);
     if (output.kind != OutputKind::kAssign) continue;
     const std::string& target = local.value(output.target).name;
     if (local.FindInput(output.target)->kind != InputKind::kParam) continue;
     values[target] = eval->Whole(output.value);
-    const std::string mean = target + "/grad.mean";
-    values[mean] = eval->Whole(local.FindValue(mean));
+    values[GradName(target)] = eval->Whole(gradients.at(output.target));
   }
   return values;
 }

@@ -33,7 +33,8 @@ Graph LocalGraph(const TinyModel& model, const ParallelConfig& parallel);
 
 // What one step of two micro-batches comes to.
 struct StepValues {
-  std::map<std::string, HostTensor<double>> values;  // reports, `<param>/grad.mean`, new parameters
+  std::map<std::string, HostTensor<double>>
+      values;  // reports, `<param>/grad` summed, new parameters
 };
 StepValues RunStep(const TinyModel& model, const Graph& local);
 

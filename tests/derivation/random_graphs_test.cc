@@ -15,6 +15,8 @@
 #include "graph/eval/eval.h"
 #include "graph/ir/check.h"
 #include "graph/ir/op.h"
+#include "graph/ir/step_gradients.h"
+#include "graph/ir/step_names.h"
 #include "graph/text/printer.h"
 #include "gtest/gtest.h"
 #include "passes/graph/differentiate.h"
@@ -212,7 +214,7 @@ HostTensor<double> RandomTensor(const TensorType& type, uint32_t seed) {
 
 using Values = std::map<std::string, HostTensor<double>>;
 
-// Loss, gradient norm and mean gradients of one step.
+// Loss, gradient norm and gradients of one step.
 Values RunOnce(const Graph& local) {
   GraphEvaluator<DoubleModel> eval(local, DoubleModel(), 0);
   uint32_t seed = 0;
@@ -236,10 +238,8 @@ Values RunOnce(const Graph& local) {
   for (const GraphOutput& output : local.outputs()) {
     if (output.kind == OutputKind::kReport) values[output.name] = eval.Whole(output.value);
   }
-  for (const GraphInput& input : local.inputs()) {
-    if (input.kind != InputKind::kParam) continue;
-    const std::string mean = absl::StrCat(local.value(input.value).name, "/grad.mean");
-    if (const ValueId id = local.FindValue(mean); id != kNone) values[mean] = eval.Whole(id);
+  for (const auto& [param, gradient] : GradientsOf(local)) {
+    values[GradName(local.value(param).name)] = eval.Whole(gradient);
   }
   return values;
 }

@@ -60,8 +60,8 @@ class NormalPrinter {
     Line("block", block.param_bytes, block.grad_bytes, block.state_bytes);
     for (const ParamEntry& entry : block.entries) {
       Line("param", entry.name, TypeText(entry.type), Text(entry.sharding),
-           Text(entry.state_sharding), AttrsText(entry.init), entry.param_offset, entry.mean_offset,
-           entry.m_offset, entry.v_offset);
+           Text(entry.state_sharding), AttrsText(entry.init), entry.param_offset,
+           entry.gradient_offset, entry.m_offset, entry.v_offset);
     }
   }
 

@@ -9,6 +9,7 @@
 #include "graph/base/status.h"
 #include "graph/eval/eval.h"
 #include "graph/eval/models/scalar.h"
+#include "graph/ir/step_gradients.h"
 #include "graph/ir/step_names.h"
 #include "graph/plan/data_input.h"
 #include "passes/graph/differentiate.h"
@@ -119,9 +120,11 @@ absl::StatusOr<StepInDouble> TakeStepInDouble(const Plan& plan, uint64_t seed) {
   StepInDouble step;
   step.loss = ReportOf(graph, evaluator, kLossReport);
   step.grad_norm = ReportOf(graph, evaluator, kGradNormReport);
-  for (const auto& [name, values] : parameters) {
-    const ValueId mean = graph.FindValue(MeanGradName(name));
-    if (mean != kNone) step.gradients[name] = evaluator.Whole(mean).real;
+  const double factor = ReportOf(graph, evaluator, kGradFactorReport);
+  for (const auto& [param, sum] : GradientsOf(graph)) {
+    std::vector<double>& gradient = step.gradients[graph.value(param).name];
+    gradient = evaluator.Whole(sum).real;
+    for (double& element : gradient) element *= factor;
   }
   return step;
 }

@@ -59,7 +59,7 @@ TEST(FirstFindingTest, AValueReadUnderAnotherSharding) {
     Segment& s = SegmentOf(plan, "layer.reduce");
     SkipPart(&s, InstrOf(s, "all_reduce"), 0);
   });
-  EXPECT_THAT(found, HasSubstr("segment layer.update2, instruction 0 mul: reads "
+  EXPECT_THAT(found, HasSubstr("segment layer.update2, instruction 0 sum_squares: reads "
                                "%layers.*.norm1/grad.resolved, but %layers.*.norm1/grad.next"));
   EXPECT_THAT(found, EndsWith("[placement_v8]"));
 }

@@ -162,7 +162,7 @@ TEST(OwnerTest, KeepsTheMeanGradient) {
     }
   }
   ASSERT_EQ(moved, 2);
-  EXPECT_THAT(FindingsOf(plan), AllOf(HasSubstr("is owned here, where its mean gradient is not "
+  EXPECT_THAT(FindingsOf(plan), AllOf(HasSubstr("is owned here, where its gradient is not "
                                                 "kept"),
                                       HasSubstr("[placement_v10]")));
 }

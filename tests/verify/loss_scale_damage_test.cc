@@ -119,27 +119,21 @@ const Damage kDamages[] = {
      }},
     {"NotUnscaled", "meaning_v4",
      [](Plan* plan) {
-       Segment& step = SegmentOf(plan, "step.update1");
-       HandOn(step.instrs[MakerOf(step, "gradient.factor")]);
+       Segment& step = SegmentOf(plan, "step.update3");
+       HandOn(step.instrs[MakerOf(step, "tokens.scaled")]);
      }},
     {"UnscaledTwice", "meaning_v4",
-     [](Plan* plan) { Again(SegmentOf(plan, "step.update1"), "gradient.factor"); }},
-    {"UnscaledByAnotherNumber", "meaning_v4",
+     [](Plan* plan) { Again(SegmentOf(plan, "step.update3"), "tokens.scaled"); }},
+    {"UnscaledByAnotherNumber", "meaning_v4", Reads("step.update3", "mul", 1, "loss_scale/growth")},
+    {"NormNotUnscaled", "meaning_v4",
      [](Plan* plan) {
-       Segment& step = SegmentOf(plan, "step.update1");
-       PlanClass& first = plan->classes[0];  // all classes carry in one order
-       step.slots[static_cast<size_t>(SlotOf(step, "loss_scale"))].offset +=
-           Carried(first, kGrowthCount).address - Carried(first, kLossScale).address;
+       Segment& step = SegmentOf(plan, "step.update3");
+       HandOn(step.instrs[MakerOf(step, "grad_norm")]);
      }},
-    {"LossUnscaled", "meaning_v4",
+    {"StepNotUnscaled", "meaning_v4",
      [](Plan* plan) {
-       Segment& step = SegmentOf(plan, "step.update1");
-       Instr& mean = step.instrs[MakerOf(step, "loss.mean")];
-       mean.inputs[1] = SlotOf(step, "gradient.factor");
-       const size_t at = MakerOf(step, "loss.mean");
-       const Instr moved = step.instrs[at];
-       step.instrs.erase(step.instrs.begin() + static_cast<int64_t>(at));
-       step.instrs.push_back(moved);
+       Segment& step = SegmentOf(plan, "step.update3");
+       HandOn(step.instrs[MakerOf(step, "clip.factor")]);
      }},
     {"FiniteOfAnotherNumber", "meaning_v4", Reads("step.update3", "is_finite", 0, "max_norm")},
     {"FiniteOnThisRankAlone", "placement_v3",
@@ -166,7 +160,8 @@ const Damage kDamages[] = {
        step.op = FindOp("adamw");
        step.inputs.pop_back();
      }},
-    {"SelectedByAnotherNumber", "meaning_v4", Reads("layer.update4", "guarded_adamw", 12, "clip")},
+    {"SelectedByAnotherNumber", "meaning_v4",
+     Reads("layer.update4", "guarded_adamw", 12, "clip.factor")},
     {"CorrectionsExchanged", "meaning_v4", Exchanged("guarded_adamw", 9, 10)},
     {"CorrectionOfTheOtherMoment", "meaning_v4",
      Reads("step.update3", "bias_correction", 0, "beta2")},

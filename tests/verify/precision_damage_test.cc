@@ -126,7 +126,6 @@ const Damage kDamages[] = {
     {"FirstMoment", "layer.update4", "placement_v14", Rounded("adamw", 2)},
     {"SecondMoment", "layer.update4", "placement_v14", Rounded("adamw", 3)},
     {"OfTheNorm", "layer.update2", "placement_v14", Rounded("sum_squares", 0)},
-    {"BeforeTheMean", "layer.update2", "placement_v14", Rounded("mul", 0)},
     {"SumOfProducts", "layer.backward", "placement_v14", Rounded("matmul_accumulate", 0)},
     {"SumOfBiases", "layer.backward", "placement_v14", Rounded("accumulate", 0)},
     {"SumOfRows", "embedding.backward", "placement_v14", Rounded("lookup_grad_accumulate", 0)},
@@ -199,13 +198,12 @@ const Damage kSumDamages[] = {
     {"FirstMoment", "layer.update4", "placement_v14", Rounded("adamw", 2)},
     {"OfTheNorm", "layer.update2", "placement_v14", Rounded("sum_squares", 0)},
     {"SumOverMicroBatches", "layer.backward", "placement_v14", Rounded("matmul_accumulate", 0)},
-    {"MeanOfTheNarrowSum", "layer.update2", "placement_v14",
+    {"NormOfTheNarrowSum", "layer.update2", "placement_v14",
      [](const Edit& edit) {
-       const size_t mean = InstrOf(edit.segment, "mul");
-       size_t cast = mean;
-       while (edit.segment.instrs[cast].outputs[0] != edit.segment.instrs[mean].inputs[0]) --cast;
-       edit.segment.instrs[mean].inputs[0] = edit.segment.instrs[cast].inputs[0];
-       edit.NarrowResult(mean);
+       const size_t norm = InstrOf(edit.segment, "sum_squares");
+       size_t cast = norm;
+       while (edit.segment.instrs[cast].outputs[0] != edit.segment.instrs[norm].inputs[0]) --cast;
+       edit.segment.instrs[norm].inputs[0] = edit.segment.instrs[cast].inputs[0];
      }},
     {"SumOverTensorParallelRanks", "layer.update2", "placement_v14",
      [](const Edit& edit) { edit.NarrowStart(WideStart(edit.segment, "all_reduce", "")); }},

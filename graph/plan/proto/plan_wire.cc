@@ -81,8 +81,8 @@ void ToWire(const ParamBlock& block, wire::ParamBlock* out) {
     ToWire(entry.state_sharding, to->mutable_state_sharding());
     ToWire(entry.init, to->mutable_init());
     to->set_param_offset(entry.param_offset);
-    ToWire(entry.mean_base, to->mutable_mean_base());
-    to->set_mean_offset(entry.mean_offset);
+    ToWire(entry.gradient_base, to->mutable_gradient_base());
+    to->set_gradient_offset(entry.gradient_offset);
     to->set_m_offset(entry.m_offset);
     to->set_v_offset(entry.v_offset);
   }
@@ -101,8 +101,8 @@ absl::Status ReadBlock(const wire::ParamBlock& message, const Mesh& mesh, ParamB
     MGC_ASSIGN_OR_RETURN(entry.state_sharding, FromWire(from.state_sharding(), entry.type, mesh));
     MGC_ASSIGN_OR_RETURN(entry.init, FromWire(from.init()));
     entry.param_offset = from.param_offset();
-    MGC_RETURN_IF_ERROR(FromWire(from.mean_base(), &entry.mean_base));
-    entry.mean_offset = from.mean_offset();
+    MGC_RETURN_IF_ERROR(FromWire(from.gradient_base(), &entry.gradient_base));
+    entry.gradient_offset = from.gradient_offset();
     entry.m_offset = from.m_offset();
     entry.v_offset = from.v_offset();
     out->entries.push_back(std::move(entry));

@@ -90,8 +90,8 @@ ParamBlock OddBlock() {
   entry.state_sharding.storage = {0};
   entry.init = {{"init", "normal"}, {"std", 0.02}};
   entry.param_offset = 64;
-  entry.mean_base = {Region::kGrads, "head"};
-  entry.mean_offset = 128;
+  entry.gradient_base = {Region::kGrads, "head"};
+  entry.gradient_offset = 128;
   entry.m_offset = 192;
   entry.v_offset = 256;
   return {"layer", {entry, entry}, 1000, 2000, 3000};

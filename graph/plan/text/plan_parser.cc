@@ -304,8 +304,8 @@ class PlanReader {
            ReadSharding(&reader_, mesh_, out->type, &out->sharding) && reader_.Expect("state") &&
            ReadSharding(&reader_, mesh_, out->type, &out->state_sharding) &&
            ReadAttrs(&reader_, &out->init) && ReadNumber(&reader_, "at", &out->param_offset) &&
-           reader_.Expect("mean") && ReadFormal(&reader_, &out->mean_base) &&
-           ReadBare(&reader_, &out->mean_offset) && ReadNumber(&reader_, "m", &out->m_offset) &&
+           reader_.Expect("gradient") && ReadFormal(&reader_, &out->gradient_base) &&
+           ReadBare(&reader_, &out->gradient_offset) && ReadNumber(&reader_, "m", &out->m_offset) &&
            ReadNumber(&reader_, "v", &out->v_offset);
   }
 

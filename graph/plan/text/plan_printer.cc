@@ -169,8 +169,8 @@ class PlanPrinter : public BlockPrinter {
       Line("param ", QuotedText(entry.name), ": ", TypeText(entry.type), " ",
            ToString(entry.sharding, plan_.mesh), " state ",
            ToString(entry.state_sharding, plan_.mesh), " ", AttrsText(entry.init), " at ",
-           entry.param_offset, " mean ", NameText(ToString(entry.mean_base)), " ",
-           entry.mean_offset, " m ", entry.m_offset, " v ", entry.v_offset);
+           entry.param_offset, " gradient ", NameText(ToString(entry.gradient_base)), " ",
+           entry.gradient_offset, " m ", entry.m_offset, " v ", entry.v_offset);
     }
     Close();
   }

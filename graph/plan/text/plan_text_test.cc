@@ -62,8 +62,8 @@ TEST(PlanTextTest, ActionsAreNamedByStageAndEntriesByNameWhereItIsTheirs) {
 }
 
 TEST(PlanTextTest, ErrorsHavePlaces) {
-  EXPECT_EQ(ErrorAfter("version 3", "version 9"),
-            "p.mgc:1:18: a plan of version 9; this program reads version 3 [text_c10]");
+  EXPECT_EQ(ErrorAfter("version 4", "version 9"),
+            "p.mgc:1:18: a plan of version 9; this program reads version 4 [text_c10]");
   EXPECT_THAT(ErrorAfter("gelu(", "gelo("), HasSubstr("unknown op `gelo` (did you mean gelu?)"));
   EXPECT_THAT(ErrorAfter("0RECV_B2", "0RECVB2"),
               HasSubstr("expected an action or transfer, such as `0F3` or `0SEND_F3`"));
@@ -77,7 +77,7 @@ TEST(PlanTextTest, ErrorsHavePlaces) {
               HasSubstr("there is no formal frames (did you mean frame?)"));
   EXPECT_THAT(ErrorAfter("in frame at 0", "in states at 0"),
               HasSubstr("the segment has no formal states [text_c4]"));
-  EXPECT_THAT(ErrorAfter("mean \"grads:head\"", "mean \"frame:head\""),
+  EXPECT_THAT(ErrorAfter("gradient \"grads:head\"", "gradient \"frame:head\""),
               HasSubstr("there is no formal \"frame:head\""));
   EXPECT_THAT(ErrorAfter("hold @layer", "hold @layers"),
               HasSubstr("no block is named @layers (did you mean layer?) [text_c4]"));

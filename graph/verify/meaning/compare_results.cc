@@ -15,7 +15,7 @@
 namespace mgc {
 namespace {
 
-// Moments and the mean gradient are the owner's: laid out as its state.
+// Moments and the gradient are the owner's: laid out as its state.
 enum class TensorOf : uint8_t { kParam, kState };
 
 const Sharding& ShardingOf(const ParamEntry& entry, TensorOf of) {
@@ -116,10 +116,10 @@ void CompareGradients(RunState* state) {
   ForEachParam(state, [&](const HeldParam& param) {
     const UpdatedParam* expected = ExpectedOf(param, state);
     const PlanClass& c = state->plan().classes[static_cast<size_t>(param.class_index)];
-    const int64_t mean = MeanGradientAddress(state->plan(), c, param.held, param.entry);
-    if (expected == nullptr || mean < 0) return;
+    const int64_t address = GradientAddress(state->plan(), c, param.held, param.entry);
+    if (expected == nullptr || address < 0) return;
     const absl::Status compared =
-        CompareTiles(param, "gradient", expected->mean_gradient, mean, TensorOf::kState, state);
+        CompareTiles(param, "gradient", expected->gradient, address, TensorOf::kState, state);
     if (compared.ok()) return;
     nearest = compared;
     place = PlaceOf(param, *state);

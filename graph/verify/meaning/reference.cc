@@ -115,7 +115,6 @@ class StepEvaluation {
         kind_(kind),
         batch_(BatchSize(model)) {
     scale_ = kind.scales_loss ? inputs.Real(kLossScale, kScalarType).real[0] : scalars_.Constant(1);
-    inverse_scale_ = scalars_.Inv(scale_);
   }
 
   absl::StatusOr<StepReference> Run() {
@@ -131,7 +130,6 @@ class StepEvaluation {
           auto gradients,
           EagerGradients(model_, forward, scalars_, scale_, m * batch_,
                          kind_.keep_backward ? &out_.backward.emplace_back() : nullptr));
-      for (auto& [name, gradient] : gradients) Unscale(&gradient);
       if (m == 0) CheckGradients(gradients);
       for (const auto& [name, gradient] : gradients) Accumulate(name, gradient);
     }
@@ -193,15 +191,10 @@ class StepEvaluation {
     out_.zero_denominators += scalars.zero_denominators();
   }
 
-  void Unscale(ResidueTensor* gradient) const {
-    for (ResiduePair& element : gradient->real) element = scalars_.Mul(element, inverse_scale_);
-  }
-
   void Accumulate(const std::string& name, const ResidueTensor& gradient) {
-    ResidueTensor& sum = out_.params[name].mean_gradient;
+    ResidueTensor& sum = out_.params[name].gradient;
     if (sum.real.empty() && kind_.started.count(name) > 0) {
       sum = inputs_.Real(StartName(name), model_.type(model_.FindValue(name)));
-      Unscale(&sum);
     }
     if (sum.real.empty()) {
       sum = gradient;
@@ -212,7 +205,8 @@ class StepEvaluation {
     }
   }
 
-  // The derivative of the first micro-batch's loss along random tangents of all trained parameters.
+  // The derivative of the first micro-batch's loss along random tangents of all trained parameters;
+  // `gradients` are those of the scaled loss.
   // What stop_gradient returns is a constant.
   void CheckGradients(const std::map<std::string, ResidueTensor>& gradients) {
     const Graph model = WithStoppedAsInputs(model_);
@@ -243,7 +237,8 @@ class StepEvaluation {
       const ResiduePair tangent = forward.Tile(loss->value, 0).real[0].tangent;
       derivative = scalars_.Add(derivative, scalars_.Mul(scalars_.Constant(loss->weight), tangent));
     }
-    out_.gradients_hold = derivative == expected && forward.model().missing_derivatives() == 0;
+    out_.gradients_hold =
+        scalars_.Mul(derivative, scale_) == expected && forward.model().missing_derivatives() == 0;
   }
 
   // To what the first micro-batch made of it.
@@ -273,7 +268,6 @@ class StepEvaluation {
   const StepKind& kind_;
   const int64_t batch_;
   ResiduePair scale_;  // 1 where the loss is not scaled
-  ResiduePair inverse_scale_;
   LossOutputs outputs_;
   std::vector<const GraphInput*> params_;
   Reports loss_sums_;

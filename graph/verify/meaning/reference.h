@@ -26,14 +26,14 @@
 namespace mgc {
 
 struct UpdatedParam {
-  ResidueTensor mean_gradient;
+  ResidueTensor gradient;  // summed over the step, times the scale of the loss
   ResidueTensor param;
   ResidueTensor first;  // moments after the step
   ResidueTensor second;
 };
 
 struct StepReference {
-  std::map<std::string, ResiduePair> reports;  // loss, tokens, grad_norm
+  std::map<std::string, ResiduePair> reports;  // loss, tokens, grad_factor, grad_norm
   std::map<std::string, ResiduePair> eval_reports;
   std::map<std::string, UpdatedParam> params;
   // What a step that scales its loss leaves for the next, by name.

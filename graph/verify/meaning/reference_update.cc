@@ -82,20 +82,22 @@ class UpdateEvaluation {
         numbers_(inputs, scalars),
         out_(*out) {}
 
-  // Gradient sums become means, and the step is taken.
+  // The factor that makes sums of gradients means goes into their norm and into what clips them.
   void Run(ResiduePair tokens) {
-    const ResiduePair inverse = scalars_.Inv(tokens);
+    const ResiduePair factor =
+        scalars_.Inv(scales_loss_ ? scalars_.Mul(tokens, numbers_.Get(kLossScale)) : tokens);
     ResiduePair square;
-    for (auto& [name, updated] : out_.params) {
-      for (ResiduePair& element : updated.mean_gradient.real) {
-        element = scalars_.Mul(element, inverse);
+    for (const auto& [name, updated] : out_.params) {
+      for (const ResiduePair& element : updated.gradient.real) {
         square = scalars_.Add(square, scalars_.Mul(element, element));
       }
     }
-    const ResiduePair norm = scalars_.Fn("sqrt", {square});
+    const ResiduePair norm = scalars_.Mul(scalars_.Fn("sqrt", {square}), factor);
+    out_.reports[kGradFactorReport] = factor;
     out_.reports[kGradNormReport] = norm;
     numbers_.Set(kGradNormReport, norm);
-    numbers_.Set("clip", numbers_.Run("clip_scale", {kGradNormReport, kMaxNormScalar}, 1)[0]);
+    const ResiduePair clip = numbers_.Run("clip_scale", {kGradNormReport, kMaxNormScalar}, 1)[0];
+    numbers_.Set("clip", scalars_.Mul(clip, factor));
     if (scales_loss_) ScaleNext();
     for (const GraphInput& input : model_.inputs()) {
       if (input.kind == InputKind::kParam) Step(input);
@@ -134,7 +136,7 @@ class UpdateEvaluation {
     }
     const OpDef* adamw = FindOp(scales_loss_ ? "guarded_adamw" : "adamw");
     MGC_CHECK(adamw != nullptr);
-    std::vector<ResidueTensor> tensors = {inputs_.Real(name, type), updated.mean_gradient,
+    std::vector<ResidueTensor> tensors = {inputs_.Real(name, type), updated.gradient,
                                           inputs_.Real(FirstMomentName(name), type),
                                           inputs_.Real(SecondMomentName(name), type)};
     std::vector<const TensorType*> types(4, &type);

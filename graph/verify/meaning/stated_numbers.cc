@@ -54,7 +54,7 @@ class StatedCheck {
     const GraphInput* input = value == kNone ? nullptr : plan_.model.FindInput(value);
     if (input == nullptr) return;  // reported by who owns what
     CheckStart(place, input->attrs, entry.init);
-    Require(entry.mean_base.region != Region::kGrads || summed.count(name) > 0, place,
+    Require(entry.gradient_base.region != Region::kGrads || summed.count(name) > 0, place,
             absl::StrCat("no backward adds to a sum of gradients named `", EscapeBytes(name),
                          "/grad`"));
   }

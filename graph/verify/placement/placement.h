@@ -8,7 +8,7 @@
 //   memory        what is read at an address is what was last written there, of the same type and
 //                 sharding: through frames, links between layers, stage boundaries, accumulators,
 //                 parameters, values of the whole step
-//   ends          the update leaves every parameter, moment and mean gradient in its own sharding;
+//   ends          the update leaves every parameter, moment and gradient in its own sharding;
 //                 reports owe nothing
 //
 // Sums over stages have no collective inside a layer: a value that one stage makes is a sum owed

@@ -103,7 +103,7 @@ PlacedValues& ClassCalls::SpaceOf(const Site& site, const Slot& slot, int64_t* a
   return (*site.values)[static_cast<size_t>(binding.base)];
 }
 
-// The parameter of which a slot holds the mean gradient, or a norm made of it; kNone for all else.
+// The parameter of which a slot holds the gradient, or a norm made of it; kNone for all else.
 ValueId ClassCalls::NormOf(const Site& site, const Slot& slot) {
   int64_t address = 0;
   const PlacedValues& space = SpaceOf(site, slot, &address);
@@ -111,8 +111,8 @@ ValueId ClassCalls::NormOf(const Site& site, const Slot& slot) {
     const PlacedValue* value = space.At(address);
     return value == nullptr ? kNone : value->norm_of;
   }
-  const auto mean = means_.find(address);
-  return &space == &arena_ && mean != means_.end() ? mean->second : kNone;
+  const auto gradient = gradients_.find(address);
+  return &space == &arena_ && gradient != gradients_.end() ? gradient->second : kNone;
 }
 
 void ClassCalls::Read(const Site& site, size_t instr, size_t operand, TiedSum* tied_sum) {

@@ -35,7 +35,7 @@ struct PlacedValue {
   const Segment* by = nullptr;  // who wrote it; null: there from the start
   size_t instr = 0;
   bool of_stage = false;    // made for one layer: the other stages have none
-  ValueId norm_of = kNone;  // of a scalar: the parameter whose mean gradient it is a norm of
+  ValueId norm_of = kNone;  // of a scalar: the parameter whose gradient it is a norm of
   TiedSum tied_sum;
 };
 // One address space: the arena of a class, the frame or a boundary of a chunk.
@@ -65,8 +65,8 @@ class ClassCalls {
              Diagnostics* findings);
 
   PlacedValues& arena() { return arena_; }
-  // Says where the mean gradient of a parameter of the model stands.
-  void SetMean(int64_t address, ValueId param) { means_[address] = param; }
+  // Says where the gradient of a parameter of the model stands.
+  void SetGradient(int64_t address, ValueId param) { gradients_[address] = param; }
 
   // A call of a chunk.
   void RunOfChunk(const Call& call, ChunkValues* values);
@@ -111,7 +111,7 @@ class ClassCalls {
   StageShares& shares_;
   Diagnostics& findings_;
   std::map<const Instr*, std::vector<int>> joined_;  // by starts that join classes
-  absl::flat_hash_map<int64_t, ValueId> means_;      // by address
+  absl::flat_hash_map<int64_t, ValueId> gradients_;  // by address
   PlacedValues arena_;
   PlacedValues transient_;
   int64_t entries_read_ = 0;  // of vectors

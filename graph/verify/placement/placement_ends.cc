@@ -41,15 +41,15 @@ class ParameterCheck {
  public:
   ParameterCheck(ClassCalls* calls, Diagnostics* findings) : calls_(*calls), findings_(*findings) {}
 
-  // `holders`: the classes that hold it; `mean`: address of its mean gradient, or -1.
+  // `holders`: the classes that hold it; `gradient`: address of its gradient, or -1.
   void Check(const HeldBlock& held, const ParamEntry& entry, const std::vector<int>& holders,
-             int64_t mean) {
+             int64_t gradient) {
     name_ = NameOf(held, entry);
     const PlacedValue* param =
         Require("value", held.param_base + entry.param_offset, entry.type, entry.sharding);
     Require("first moment", held.state_base + entry.m_offset, entry.type, entry.state_sharding);
     Require("second moment", held.state_base + entry.v_offset, entry.type, entry.state_sharding);
-    if (mean >= 0) Require("mean gradient", mean, entry.type, entry.state_sharding);
+    if (gradient >= 0) Require("gradient", gradient, entry.type, entry.state_sharding);
     if (param != nullptr) CheckSum(param->tied_sum, holders);
   }
 
@@ -72,9 +72,8 @@ class ParameterCheck {
     if (sum.times == due && (due == 0 || *sum.classes == holders)) return;
     Add("placement_v11",
         sum.times == 0
-            ? absl::StrCat(
-                  "is held by ", list(holders),
-                  ": an all_reduce of its gradient between them is missing before the mean")
+            ? absl::StrCat("is held by ", list(holders),
+                           ": an all_reduce of its gradient between them is missing in the update")
             : absl::StrCat(
                   "is held by ", list(holders), ", its gradient is summed between ",
                   list(*sum.classes),
@@ -231,18 +230,18 @@ void CheckModelInputs(const Plan& plan, Diagnostics* findings) {
                                   : absl::StrCat("is ", entry.type.ToString(), ", in the model ",
                                                  plan.model.type(id).ToString()));
       }
-      const bool has_mean = MeanGradientAddress(plan, rank_class, held, entry) >= 0;
-      if (!IsTrained(entry.init) && entry.mean_base.region == Region::kGrads) {
+      const bool has_gradient = GradientAddress(plan, rank_class, held, entry) >= 0;
+      if (!IsTrained(entry.init) && entry.gradient_base.region == Region::kGrads) {
         findings->Add("placement_v10", absl::StrCat(place, ", parameter ", EscapeBytes(name)),
-                      "is not trained and has a mean gradient");
+                      "is not trained and has a gradient");
       }
       if (!held.owner) return;
       ++owners[name];
-      if (has_mean || !IsTrained(entry.init)) return;
+      if (has_gradient || !IsTrained(entry.init)) return;
       findings->Add("placement_v10", absl::StrCat(place, ", parameter ", EscapeBytes(name)),
-                    absl::StrCat("is owned here, where its mean gradient is not kept: no block of "
+                    absl::StrCat("is owned here, where its gradient is not kept: no block of "
                                  "the class has the memory behind `",
-                                 EscapeBytes(ToString(entry.mean_base)), "`"));
+                                 EscapeBytes(ToString(entry.gradient_base)), "`"));
     });
   }
   for (const GraphInput& input : plan.model.inputs()) {
@@ -267,11 +266,11 @@ void PlaceInputs(const Plan& plan, const PlanClass& rank_class, ClassCalls* call
   };
   ForEachParam(plan, rank_class, [&](const HeldBlock& held, const ParamEntry& entry) {
     place(held.param_base + entry.param_offset, entry.type, entry.sharding, entry.name);
-    if (entry.mean_base.region != Region::kGrads) return;
+    if (entry.gradient_base.region != Region::kGrads) return;
     place(held.state_base + entry.m_offset, entry.type, entry.state_sharding, entry.name);
     place(held.state_base + entry.v_offset, entry.type, entry.state_sharding, entry.name);
-    const int64_t mean = MeanGradientAddress(plan, rank_class, held, entry);
-    if (mean >= 0) calls->SetMean(mean, plan.model.FindValue(NameOf(held, entry)));
+    const int64_t gradient = GradientAddress(plan, rank_class, held, entry);
+    if (gradient >= 0) calls->SetGradient(gradient, plan.model.FindValue(NameOf(held, entry)));
   });
   for (const auto* given : {&rank_class.scalars, &rank_class.carried}) {
     for (const NamedAddress& number : *given) {
@@ -298,9 +297,9 @@ void CheckParameters(const Plan& plan, const PlanClass& rank_class, const BlockH
   ParameterCheck check(calls, findings);
   ForEachParam(plan, rank_class, [&](const HeldBlock& held, const ParamEntry& entry) {
     if (!IsTrained(entry.init)) return check.CheckKept(held, entry);
-    if (entry.mean_base.region != Region::kGrads) return;
+    if (entry.gradient_base.region != Region::kGrads) return;
     check.Check(held, entry, holders.at({held.block, held.layer}),
-                MeanGradientAddress(plan, rank_class, held, entry));
+                GradientAddress(plan, rank_class, held, entry));
   });
 }
 

@@ -25,7 +25,7 @@ void PlaceInputs(const Plan& plan, const PlanClass& rank_class, ClassCalls* call
 using BlockHolders = absl::flat_hash_map<std::pair<int, int>, std::vector<int>>;
 BlockHolders FindHolders(const Plan& plan);
 
-// After the update: every parameter, moment and mean gradient has been written, in its own
+// After the update: every parameter, moment and gradient has been written, in its own
 // sharding; gradients of tied weights have been summed once, over exactly the classes that hold
 // copies.
 void CheckParameters(const Plan& plan, const PlanClass& rank_class, const BlockHolders& holders,

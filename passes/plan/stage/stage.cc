@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "graph/base/status.h"
+#include "graph/ir/step_gradients.h"
 #include "graph/ir/step_names.h"
 #include "passes/plan/stage/class_stager.h"
 #include "passes/plan/stage/fold_segments.h"
@@ -29,7 +31,7 @@ bool AreEqual(const ParamBlock& a, const ParamBlock& b) {
   if (bytes(a) != bytes(b)) return false;
   const auto fields = [](const ParamEntry& e) {
     return std::tie(e.name, e.type, e.sharding, e.state_sharding, e.init, e.param_offset,
-                    e.mean_base, e.mean_offset, e.m_offset, e.v_offset);
+                    e.gradient_base, e.gradient_offset, e.m_offset, e.v_offset);
   };
   return std::equal(
       a.entries.begin(), a.entries.end(), b.entries.begin(), b.entries.end(),
@@ -48,6 +50,7 @@ class Stager {
         shared_(train_parts_, train_crossings_, placement),
         train_places_(train_parts_, train_crossings_, train_bundles_, shared_),
         eval_places_(eval_parts_, eval_crossings_, eval_bundles_, train_places_),
+        gradients_(GradientsOf(train)),
         placement_(placement) {}
 
   absl::StatusOr<StagedPlan> Run() {
@@ -135,14 +138,14 @@ class Stager {
     entry.param_offset = train_places_.PlaceOf(param, layer).offset;
     const ValueId m = graph.FindValue(FirstMomentName(value.name));
     const ValueId v = graph.FindValue(SecondMomentName(value.name));
-    const ValueId mean = graph.FindValue(MeanGradName(value.name));
-    if (m == kNone || v == kNone || mean == kNone) return entry;
+    const auto gradient = gradients_.find(param);
+    if (m == kNone || v == kNone || gradient == gradients_.end()) return entry;
     entry.state_sharding = graph.sharding(m);
     entry.m_offset = train_places_.PlaceOf(m, layer).offset;
     entry.v_offset = train_places_.PlaceOf(v, layer).offset;
-    const ValuePlace place = train_places_.PlaceOf(mean, layer);
-    entry.mean_base = place.formal;
-    entry.mean_offset = place.offset;
+    const ValuePlace place = train_places_.PlaceOf(gradient->second, layer);
+    entry.gradient_base = place.formal;
+    entry.gradient_offset = place.offset;
     return entry;
   }
 
@@ -169,6 +172,7 @@ class Stager {
   const SharedParams shared_;
   const ValuePlaces train_places_;
   const ValuePlaces eval_places_;
+  const absl::flat_hash_map<ValueId, ValueId> gradients_;  // by parameter
   const LayerPlacement& placement_;
   SegmentFolder folder_;
   StagedPlan plan_;

@@ -17,7 +17,7 @@ ParamBlock MakeBlock(const ChainPlaces& l) {
   entry.type = l.weight;
   entry.sharding = entry.state_sharding = Sharding::Whole(1);
   entry.init = {{"init", std::string("normal")}, {"std", 0.5}};
-  entry.mean_base.region = Region::kGrads;
+  entry.gradient_base.region = Region::kGrads;
   ParamBlock block;
   block.name = "layer";
   block.entries.push_back(std::move(entry));
@@ -78,8 +78,9 @@ PlanClass MakeClass(const ChainPlaces& l, int stage) {
   if (last) {
     c.update.push_back({kPayLoss, kNoLayer, {scratch, globals}});
     c.eval_update.push_back({kPayLoss, kNoLayer, {scratch, globals}});
-    c.reports = {{"loss", 3 * kSlotAlignment}, {"tokens", 4 * kSlotAlignment}};
-    c.eval_reports = c.reports;
+    c.eval_reports = {{"loss", 3 * kSlotAlignment}, {"tokens", 4 * kSlotAlignment}};
+    c.reports = c.eval_reports;
+    c.reports.push_back({"grad_factor", 5 * kSlotAlignment});
   }
   c.zeroed = {{0, 2 * kSlotAlignment}, {l.grad_at, l.grad_at + l.vector}};
   c.eval_zeroed = {c.zeroed[0]};

@@ -164,6 +164,9 @@ Segment PayLossSegment(const ChainPlaces& l) {
     s.Compute("scale", {loss}, all, {{"value", 1.0}});
     s.Compute("scale", {tokens}, count, {{"value", 1.0}});
   }
+  const int factor =
+      s.Slot("grad_factor", kNumber, Number({}), Region::kGlobals, 5 * kSlotAlignment);
+  s.Compute("constant", {}, factor, {{"value", 1.0}});
   return s.Take();
 }
 
@@ -182,7 +185,7 @@ ChainPlaces::ChainPlaces(const ChainOptions& options) : o(options) {
   tile = AlignUp(o.rows / o.dp * o.seq * 4);
   vector = AlignUp(o.seq * 4);
   depth = std::max(2, o.pp);
-  grad_at = 5 * kSlotAlignment;  // behind loss, tokens, lr and two reports
+  grad_at = 6 * kSlotAlignment;  // behind loss, tokens, lr and three reports
   param_at = grad_at + vector;
   frames_at = param_at + vector;
   slots_at = frames_at + o.micro_batches * 2 * tile;

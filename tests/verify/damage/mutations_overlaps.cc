@@ -142,7 +142,7 @@ bool BucketResultsExchanged(Plan* plan, Dice* dice, std::string* what) {
     }
     for (ParamBlock& block : plan->blocks) {
       if (absl::StrCat(block.name, ".") != layer) continue;
-      for (ParamEntry& entry : block.entries) entry.mean_offset = other(entry.mean_offset);
+      for (ParamEntry& entry : block.entries) entry.gradient_offset = other(entry.gradient_offset);
     }
     return true;
   }

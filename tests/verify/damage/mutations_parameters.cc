@@ -15,7 +15,7 @@ ParamEntry* PickEntry(Plan* plan, Dice* dice, std::string* what) {
 }
 
 using Offset = int64_t ParamEntry::*;
-constexpr Offset kOffsets[] = {&ParamEntry::param_offset, &ParamEntry::mean_offset,
+constexpr Offset kOffsets[] = {&ParamEntry::param_offset, &ParamEntry::gradient_offset,
                                &ParamEntry::m_offset, &ParamEntry::v_offset};
 
 bool OffsetShifted(Plan* plan, Dice* dice, std::string* what) {

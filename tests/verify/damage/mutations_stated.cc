@@ -70,26 +70,26 @@ ParamEntry* EntryOf(Plan* plan, const Copy& copy, Dice* dice) {
   return dice->Pick(&plan->blocks[static_cast<size_t>(copy.held->block)].entries);
 }
 
-bool MeanElsewhere(Plan* plan, std::vector<Copy>* copies, Dice* dice) {
+bool GradientElsewhere(Plan* plan, std::vector<Copy>* copies, Dice* dice) {
   ParamEntry* entry = EntryOf(plan, (*copies)[0], dice);
   const char* const blocks[] = {"", kTiedBlock, "head", "embedding", "x"};
   const Formal base{Region::kGrads, blocks[dice->Below(5)]};
-  if (entry == nullptr || entry->mean_base == base) return false;
-  entry->mean_base = base;
+  if (entry == nullptr || entry->gradient_base == base) return false;
+  entry->gradient_base = base;
   return true;
 }
 
-bool MeanForgotten(Plan* plan, std::vector<Copy>* copies, Dice* dice) {
+bool GradientForgotten(Plan* plan, std::vector<Copy>* copies, Dice* dice) {
   ParamEntry* entry = EntryOf(plan, (*copies)[0], dice);
-  if (entry == nullptr || entry->mean_base.region != Region::kGrads) return false;
-  entry->mean_base = {};
+  if (entry == nullptr || entry->gradient_base.region != Region::kGrads) return false;
+  entry->gradient_base = {};
   return true;
 }
 
-bool MeanOffsetOff(Plan* plan, std::vector<Copy>* copies, Dice* dice) {
+bool GradientOffsetOff(Plan* plan, std::vector<Copy>* copies, Dice* dice) {
   ParamEntry* entry = EntryOf(plan, (*copies)[0], dice);
   if (entry == nullptr) return false;
-  entry->mean_offset += 64 * (1 + static_cast<int64_t>(dice->Below(4)));
+  entry->gradient_offset += 64 * (1 + static_cast<int64_t>(dice->Below(4)));
   return true;
 }
 
@@ -214,9 +214,9 @@ std::vector<MutationKind> StatedMutations() {
       OfTied("owner of a tied block moved", OwnerMoved),
       OfTied("tied block without an owner", OwnerNowhere),
       OfTied("tied block with two owners", OwnerTwice),
-      OfTied("mean of a tied parameter elsewhere", MeanElsewhere),
-      OfTied("mean of a tied parameter forgotten", MeanForgotten),
-      OfTied("mean of a tied parameter off", MeanOffsetOff),
+      OfTied("mean of a tied parameter elsewhere", GradientElsewhere),
+      OfTied("mean of a tied parameter forgotten", GradientForgotten),
+      OfTied("mean of a tied parameter off", GradientOffsetOff),
       SegmentWorkspace("scratch of a segment is 512 GiB", huge),
       SegmentWorkspace("scratch of a segment is more", more),
       SegmentWorkspace("scratch of a segment is less", less),
