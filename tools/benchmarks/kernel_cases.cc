@@ -75,9 +75,13 @@ absl::StatusOr<std::unique_ptr<KernelCases>> KernelCases::Create(
   for (auto& [name, config] : {std::pair("gpt2", gpt2), std::pair("llama", SmallLlama())}) {
     ModelConfig model = config;
     model.layers = layers;
-    MGC_ASSIGN_OR_RETURN(Plan plan, CompileModel(model, parallel));
-    cases->plans_.push_back(std::make_unique<Plan>(std::move(plan)));
-    cases->AddStep(*cases->plans_.back(), name);
+    for (const auto& [suffix, type] :
+         {std::pair("", DType::kF32), std::pair("_bf16", DType::kBF16)}) {
+      parallel.compute_type = type;
+      MGC_ASSIGN_OR_RETURN(Plan plan, CompileModel(model, parallel));
+      cases->plans_.push_back(std::make_unique<Plan>(std::move(plan)));
+      cases->AddStep(*cases->plans_.back(), absl::StrCat(name, suffix));
+    }
   }
   for (const KernelEntry& entry : kernels) {
     const bool in_step =
@@ -110,6 +114,7 @@ void KernelCases::AddStep(const Plan& plan, const std::string& model) {
     }
   };
   for (const Chunk& chunk : plan.classes[0].chunks) {
+    add(chunk.prepare, 1);
     add(chunk.forward, plan.num_micro_batches);
     add(chunk.backward, plan.num_micro_batches);
   }

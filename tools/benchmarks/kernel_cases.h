@@ -18,7 +18,7 @@ namespace mgc {
 
 // One use of an op on one device. The segment belongs to the cases' owner.
 struct KernelCase {
-  std::string name;  // `matmul/f32[4,256,768],f32[768,3072]`, behind it `/gpt2` where a step has it
+  std::string name;  // `matmul/f32[4,256,768],f32[768,3072]`, behind it `/gpt2_bf16` for that step
   const Segment* segment = nullptr;
   const Instr* instr = nullptr;
   int64_t calls = 0;      // in one step; 0: no step has it
@@ -27,9 +27,9 @@ struct KernelCase {
 
 class KernelCases {
  public:
-  // Cases of all `kernels`, in their order: distinct uses in one training step of a GPT-2 of 124M
-  // parameters and of a Llama of about its size, with 4 sequences of `seq` tokens and `layers`
-  // layers. Errors of the compiler; Internal when an op has no example.
+  // Cases of all `kernels`, in their order: distinct uses in training steps of a GPT-2 of 124M
+  // parameters and of a Llama of about its size, each in f32 and in bf16, with 4 sequences of `seq`
+  // tokens and `layers` layers. Errors of the compiler; Internal when an op has no example.
   static absl::StatusOr<std::unique_ptr<KernelCases>> Create(absl::Span<const KernelEntry> kernels,
                                                              int64_t layers, int64_t seq);
 
