@@ -103,7 +103,7 @@ OpDef ReduceMax() {
   op.doc = "Maximum over the given dims.";
   op.operands = {"x"};
   op.results = {"y"};
-  op.attrs = {{"dims", AttrKind::kInts}};
+  op.attrs = {{"dims", AttrKind::kInts}, {kDTypeAttr, AttrKind::kText, false}};
   op.check = [](const OpUse& use) {
     return CheckDimList("reduce_max", 1, use.attrs.Ints("dims"), use.operands[0]->ndim());
   };
@@ -111,6 +111,8 @@ OpDef ReduceMax() {
   op.no_grad = "serves as a shift behind stop_gradient, on which the loss does not depend";
   op.eval = EvalWith<EvalReduceMax>();
   op.cases = {{"f32[2,3]", {{"dims", std::vector<int64_t>{0}}}},
+              {"bf16[2,3]", {{"dims", std::vector<int64_t>{0}}, {kDTypeAttr, "f32"}}},
+              {"f16[2,3]", {{"dims", std::vector<int64_t>{1}}, {kDTypeAttr, "f32"}}},
               {"f32[2,1,vocab=5%2]", {{"dims", std::vector<int64_t>{2}}}, -3.0, -1.0}};
   return op;
 }

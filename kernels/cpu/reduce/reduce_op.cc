@@ -120,11 +120,20 @@ KernelOr MakeReduceSum(const KernelSpec& spec) {
   return NoKernel(spec);
 }
 
-template <class T>
-KernelOr MakeAnyMax(const KernelSpec& spec) {
+template <class From, class To>
+KernelOr MakeMaxOf(const KernelSpec& spec) {
+  const std::vector<int64_t> dims = spec.attrs.Ints("dims");
+  const std::vector<int64_t>& shape = spec.input_shapes[0];
   const Reduction r = ReductionOf(spec);
+  if (dims.size() == 1 && dims[0] + 1 == static_cast<int64_t>(shape.size())) {
+    const int64_t rows = LeadingDims(shape), cols = LastDim(shape);
+    return MakeKernel(spec,
+                      [=, valid = r.reduced.extents[0]](const KernelRun& run, Parallel& parallel) {
+                        RowMax(parallel, rows, cols, valid, In<From>(run, 0), Out<To>(run, 0));
+                      });
+  }
   return MakeKernel(spec, [r](const KernelRun& run, Parallel& parallel) {
-    const T* x = In<T>(run, 0);
+    const From* x = In<From>(run, 0);
     parallel.For(r.kept.size(), 64, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t base = r.kept.At(i);
@@ -132,25 +141,31 @@ KernelOr MakeAnyMax(const KernelSpec& spec) {
         for (int64_t j = 0; j < r.reduced.size(); ++j) {
           most = std::max(most, DoubleOf(x[base + r.reduced.At(j)]));
         }
-        PutDouble(most, Out<T>(run, 0) + i);
+        PutDouble(most, Out<To>(run, 0) + i);
       }
     });
   });
 }
 
+// Maxima of elements of T, as they are or in f32.
+template <class T>
+KernelOr MakeMaxFrom(const KernelSpec& spec) {
+  const DType to = spec.output_types[0].dtype;
+  if (to == spec.input_types[0].dtype) return MakeMaxOf<T, T>(spec);
+  return to == DType::kF32 ? MakeMaxOf<T, float>(spec) : NoKernel(spec);
+}
+
 KernelOr MakeReduceMax(const KernelSpec& spec) {
-  const std::vector<int64_t> dims = spec.attrs.Ints("dims");
-  const std::vector<int64_t>& shape = spec.input_shapes[0];
-  const bool of_rows = dims.size() == 1 && dims[0] + 1 == static_cast<int64_t>(shape.size());
-  return ForElements(spec, [&](auto zero) -> KernelOr {
-    using T = decltype(zero);
-    if (!of_rows) return MakeAnyMax<T>(spec);
-    const int64_t rows = LeadingDims(shape), cols = LastDim(shape);
-    const int64_t valid = ReductionOf(spec).reduced.extents[0];
-    return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
-      RowMax(parallel, rows, cols, valid, In<T>(run, 0), Out<T>(run, 0));
-    });
-  });
+  switch (spec.input_types[0].dtype) {
+    case DType::kF32:
+      return MakeMaxFrom<float>(spec);
+    case DType::kBF16:
+      return MakeMaxFrom<Bfloat16>(spec);
+    case DType::kF16:
+      return MakeMaxFrom<Float16>(spec);
+    default:
+      return NoKernel(spec);
+  }
 }
 
 template <class From, class To>
