@@ -83,7 +83,7 @@ struct MemoryClaim {
 struct Comparison {
   std::string name;    // `one-rank`
   std::string title;   // `one rank, 4 x 256 tokens`
-  int64_t tokens = 0;  // of one step of every side
+  int64_t tokens = 0;  // of one step of every side; 0: it has none
   std::vector<SideSpec> sides;
   std::vector<Claim> claims;
   std::vector<MemoryClaim> memory_claims;

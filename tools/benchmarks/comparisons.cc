@@ -10,6 +10,7 @@
 #include "graph/types/tensor_type.h"
 #include "passes/config/parallel_config.h"
 #include "tools/benchmarks/child_side.h"
+#include "tools/benchmarks/collectives.h"
 #include "tools/benchmarks/products.h"
 #include "tools/benchmarks/training.h"
 
@@ -22,6 +23,10 @@ constexpr int64_t kSequenceLength = 256;
 constexpr int64_t kHeadLayers = 4;  // whose time the head takes
 // Of the memory that PyTorch needs for the same step.
 constexpr double kMostMemory = 0.6;
+// Of PyTorch's speed, in every layout.
+constexpr double kBesideTorch = 1.35;
+// Of the speed of copies of as many bytes.
+constexpr double kBesideCopies = 0.9;
 
 // One rank, one micro-batch.
 ParallelConfig OneRank(DType type) {
@@ -32,9 +37,11 @@ ParallelConfig OneRank(DType type) {
   return config;
 }
 
-// Two stages of about the same time.
+// Layers of the first of two stages of about the same time.
+int64_t FirstLayers(int64_t layers) { return std::min(layers, (layers + kHeadLayers) / 2); }
+
 std::string PipelineLayout(int64_t layers) {
-  const int64_t first = std::min(layers, (layers + kHeadLayers) / 2);
+  const int64_t first = FirstLayers(layers);
   const int64_t last = layers - first;
   return absl::StrCat("Et*", first, "|", last > 0 ? absl::StrCat("t*", last) : "", "L");
 }
@@ -56,7 +63,10 @@ class Builder {
   void Start(absl::string_view name, const std::string& what, int64_t sequences) {
     comparison_ = {};
     comparison_.name = std::string(name);
-    comparison_.title = absl::StrCat(what, ", ", sequences, " x ", kSequenceLength, " tokens");
+    comparison_.title = what;
+    if (sequences > 0) {
+      absl::StrAppend(&comparison_.title, ", ", sequences, " x ", kSequenceLength, " tokens");
+    }
     comparison_.tokens = sequences * kSequenceLength;
   }
 
@@ -76,26 +86,51 @@ class Builder {
       return TrainingSteps::Create(setting.model, parallel, setting.machine, setting.workers);
     });
   }
-  int Torch(DType type, bool compile) {
+  // A layout of torch_step.py, `one` or of two processes; `flags` are further ones of it.
+  int Torch(absl::string_view name, DType type, absl::string_view layout,
+            const std::vector<std::string>& flags = {}) {
     std::vector<std::string> command = setting_.torch;
     const auto give = [&](absl::string_view flag, const auto& value) {
       command.push_back(std::string(flag));
       command.push_back(absl::StrCat(value));
     };
     give("--layers", setting_.model.layers);
-    give("--batch", kSequences);
     give("--seq", kSequenceLength);
     give("--threads", setting_.workers);
     give("--dtype", NameOf(type));
-    if (compile) command.emplace_back("--compile");
-    return Add(absl::StrCat("PyTorch, ", compile ? "compiled" : "eager", ", ", NameOf(type)),
+    give("--layout", layout);
+    command.insert(command.end(), flags.begin(), flags.end());
+    return Add(absl::StrCat("PyTorch, ", name, ", ", NameOf(type)),
                [command] { return ChildSide::Create(command); });
+  }
+  bool has_torch() const { return !setting_.torch.empty(); }
+  int Collective(absl::string_view op, DType type) {
+    return Add(absl::StrCat(op, ", ", NameOf(type)),
+               [op, type, elements = GradientElements(), workers = setting_.workers] {
+                 return CollectiveRunner::Create(op, elements, type, workers);
+               });
+  }
+  int Copies(absl::string_view op, DType type) {
+    return Add(absl::StrCat("copies, as much as ", op, ", ", NameOf(type)),
+               [op, type, elements = GradientElements(), workers = setting_.workers] {
+                 return CopyRunner::Create(op, elements, type, workers);
+               });
+  }
+  // Of the layers' weights.
+  int64_t GradientElements() const {
+    const ModelConfig& model = setting_.model;
+    const int64_t heads = 2 * (model.heads + model.kv_heads) * model.head_dim;
+    return model.layers * model.hidden * (heads + 2 * model.ffn);
   }
   void Expect(std::vector<int> sides, std::vector<int> peers, double least) {
     comparison_.claims.push_back({std::move(sides), std::move(peers), least});
   }
   void ExpectMemory(int side, int peer) {
     comparison_.memory_claims.push_back({side, peer, kMostMemory});
+  }
+  void ExpectBesideTorch(int side, int torch) {
+    Expect({side}, {torch}, kBesideTorch);
+    ExpectMemory(side, torch);
   }
   Comparison Take() { return std::move(comparison_); }
 
@@ -127,40 +162,85 @@ Comparison OneRankBesideProducts(Builder b) {
 Comparison OneRankBesideTorch(Builder b, DType type) {
   b.Start(kOneRank, absl::StrCat("one rank beside PyTorch, ", NameOf(type)), kSequences);
   const int training = b.Training("one rank", OneRank(type));
-  const int eager = b.Torch(type, /*compile=*/false);
-  const int compiled = b.Torch(type, /*compile=*/true);
-  b.Expect({training}, {eager, compiled}, 1.35);
+  const int eager = b.Torch("eager", type, "one");
+  const int compiled = b.Torch("compiled", type, "one", {"--compile"});
+  b.Expect({training}, {eager, compiled}, kBesideTorch);
   b.ExpectMemory(training, eager);
   b.ExpectMemory(training, compiled);
   return b.Take();
 }
 
+ParallelConfig DataParallel(DType type) {
+  ParallelConfig config = OneRank(type);
+  config.world_size = 2;
+  config.micro_batch_size = kSequences / 2;
+  return config;
+}
+
+ParallelConfig TensorParallel(DType type) {
+  ParallelConfig config = OneRank(type);
+  config.world_size = config.tp = 2;
+  return config;
+}
+
 Comparison TwoRanks(Builder b, DType type) {
   b.Start(kTwoRanks, absl::StrCat("two ranks, ", NameOf(type)), kSequences);
   const double least = type == DType::kBF16 ? 0.93 : 0.97;
-  ParallelConfig data = OneRank(type), tensor = data;
-  data.world_size = tensor.world_size = tensor.tp = 2;
-  data.micro_batch_size = kSequences / 2;
-  ParallelConfig pieces = data;
+  ParallelConfig pieces = DataParallel(type);
   pieces.zero = 1;
   const int one_rank = b.Training("one rank", OneRank(type));
-  const int data_parallel[] = {b.Training("dp 2", data), b.Training("dp 2, ZeRO-1", pieces)};
-  const int tensor_parallel = b.Training("tp 2", tensor);
-  b.Expect({data_parallel[0], data_parallel[1]}, {one_rank}, least);
-  b.Expect({tensor_parallel}, {one_rank}, least);
+  const int data = b.Training("dp 2", DataParallel(type));
+  const int in_pieces = b.Training("dp 2, ZeRO-1", pieces);
+  const int tensor = b.Training("tp 2", TensorParallel(type));
+  b.Expect({data, in_pieces}, {one_rank}, least);
+  b.Expect({tensor}, {one_rank}, least);
   return b.Take();
+}
+
+ParallelConfig PipelineByHand(DType type, int64_t layers) {
+  ParallelConfig config = ManyMicroBatches(type);
+  config.world_size = config.pp = 2;
+  config.layout.layout = PipelineLayout(layers);
+  return config;
 }
 
 Comparison Pipeline(Builder b, DType type) {
   b.Start(kPipeline, absl::StrCat("a pipeline, ", NameOf(type)), kPipelineSequences);
-  ParallelConfig pipeline = ManyMicroBatches(type);
-  pipeline.world_size = pipeline.pp = 2;
-  ParallelConfig by_hand = pipeline;
-  by_hand.layout.layout = PipelineLayout(b.layers());
+  const ParallelConfig by_hand = PipelineByHand(type, b.layers());
+  ParallelConfig pipeline = by_hand;
+  pipeline.layout = {};
   const int one_rank = b.Training("one rank", ManyMicroBatches(type));
   const int even = b.Training("pp 2", pipeline);
   const int laid_out = b.Training(absl::StrCat("pp 2, ", *by_hand.layout.layout), by_hand);
   b.Expect({even, laid_out}, {one_rank}, type == DType::kBF16 ? 0.88 : 0.92);
+  return b.Take();
+}
+
+// A layout of two ranks beside PyTorch's of the same name: apart from the others, since all at once
+// would need too much memory.
+Comparison DataBesideTorch(Builder b, DType type) {
+  b.Start(kTwoRanks, absl::StrCat("dp 2 beside PyTorch, ", NameOf(type)), kSequences);
+  const int own = b.Training("dp 2", DataParallel(type));
+  b.ExpectBesideTorch(own, b.Torch("DDP", type, "dp2"));
+  return b.Take();
+}
+
+Comparison TensorBesideTorch(Builder b, DType type) {
+  b.Start(kTwoRanks, absl::StrCat("tp 2 beside PyTorch, ", NameOf(type)), kSequences);
+  const int own = b.Training("tp 2", TensorParallel(type));
+  b.ExpectBesideTorch(own, b.Torch("DTensor", type, "tp2"));
+  return b.Take();
+}
+
+Comparison PipelineBesideTorch(Builder b, DType type) {
+  b.Start(kPipeline, absl::StrCat("a pipeline beside PyTorch, ", NameOf(type)), kPipelineSequences);
+  const ParallelConfig by_hand = PipelineByHand(type, b.layers());
+  const std::string samples = absl::StrCat(kPipelineSequences);
+  const int own = b.Training(absl::StrCat("pp 2, ", *by_hand.layout.layout), by_hand);
+  const int torch = b.Torch("pipelining", type, "pp2",
+                            {"--batch", samples, "--micro-batches", samples, "--first-layers",
+                             absl::StrCat(FirstLayers(b.layers()))});
+  b.ExpectBesideTorch(own, torch);
   return b.Take();
 }
 
@@ -175,16 +255,46 @@ Comparison EightRanks(Builder b) {
   return b.Take();
 }
 
+Comparison Collectives(Builder b, DType type) {
+  b.Start(kCollectives,
+          absl::StrCat("collectives of two ranks, ", b.GradientElements(), " elements of ",
+                       NameOf(type)),
+          0);
+  const int sums = b.Collective("all_reduce", type);
+  const int copies = b.Copies("all_reduce", type);
+  const int scatter = b.Collective("reduce_scatter", type);
+  const int gather = b.Collective("all_gather", type);
+  const int fewer_copies = b.Copies("all_gather", type);
+  b.Expect({sums}, {copies}, kBesideCopies);
+  b.Expect({scatter}, {fewer_copies}, kBesideCopies);
+  b.Expect({gather}, {fewer_copies}, kBesideCopies);
+  if (b.has_torch()) {
+    b.Expect({sums},
+             {b.Torch("gloo's all-reduce", type, "sums",
+                      {"--elements", absl::StrCat(b.GradientElements())})},
+             kBesideTorch);
+  }
+  return b.Take();
+}
+
 }  // namespace
 
 std::vector<Comparison> ComparisonsNamed(absl::string_view name, const BenchSetting& setting) {
   const Builder builder(setting);
   if (name == kEightRanks) return {EightRanks(builder)};
   std::vector<Comparison> comparisons;
+  const auto add = [&](auto make) {
+    for (const DType type : {DType::kF32, DType::kBF16}) comparisons.push_back(make(builder, type));
+  };
   if (name == kOneRank) comparisons.push_back(OneRankBesideProducts(builder));
-  if (name == kOneRank && setting.torch.empty()) return comparisons;
-  const auto make = name == kOneRank ? OneRankBesideTorch : name == kTwoRanks ? TwoRanks : Pipeline;
-  for (const DType type : {DType::kF32, DType::kBF16}) comparisons.push_back(make(builder, type));
+  if (name == kTwoRanks) add(TwoRanks);
+  if (name == kPipeline) add(Pipeline);
+  if (name == kCollectives) add(Collectives);
+  if (!builder.has_torch()) return comparisons;
+  if (name == kOneRank) add(OneRankBesideTorch);
+  if (name == kTwoRanks) add(DataBesideTorch);
+  if (name == kTwoRanks) add(TensorBesideTorch);
+  if (name == kPipeline) add(PipelineBesideTorch);
   return comparisons;
 }
 

@@ -1,5 +1,5 @@
 // What tools/bench compares: GPT-2 of 124M parameters on made-up text, beside its matrix products
-// alone, on one rank and on several, in f32 and bf16.
+// alone, on one rank and on several, in f32 and bf16; and the collectives of its gradients.
 
 #ifndef MGC_TOOLS_BENCHMARKS_COMPARISONS_H_
 #define MGC_TOOLS_BENCHMARKS_COMPARISONS_H_
@@ -18,7 +18,9 @@ inline constexpr absl::string_view kOneRank = "one-rank";
 inline constexpr absl::string_view kTwoRanks = "two-ranks";
 inline constexpr absl::string_view kPipeline = "pipeline";
 inline constexpr absl::string_view kEightRanks = "eight-ranks";
-inline constexpr absl::string_view kComparisons[] = {kOneRank, kTwoRanks, kPipeline, kEightRanks};
+inline constexpr absl::string_view kCollectives = "collectives";
+inline constexpr absl::string_view kComparisons[] = {kOneRank, kTwoRanks, kPipeline, kEightRanks,
+                                                     kCollectives};
 
 struct BenchSetting {
   ModelConfig model;

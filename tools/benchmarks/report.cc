@@ -24,10 +24,11 @@ std::string Line(const ComparisonResult& result, const Timings& side) {
   if (!side.missing.empty()) return absl::StrFormat("  %-32s %s\n", side.name, side.missing);
   const auto [least, most] = std::minmax_element(side.seconds.begin(), side.seconds.end());
   const int64_t peak = side.profile.peak_bytes;
-  return absl::StrFormat("  %-32s %7.0f ms (%.0f to %.0f), %.0f ms of CPU, %.0f tokens/s%s\n",
-                         side.name, Median(side.seconds) * 1e3, *least * 1e3, *most * 1e3,
-                         Median(side.cpu_seconds) * 1e3, Rate(result, side),
-                         peak > 0 ? absl::StrCat(", ", BytesText(peak)) : "");
+  return absl::StrFormat(
+      "  %-32s %7.0f ms (%.0f to %.0f), %.0f ms of CPU%s%s\n", side.name,
+      Median(side.seconds) * 1e3, *least * 1e3, *most * 1e3, Median(side.cpu_seconds) * 1e3,
+      result.tokens > 0 ? absl::StrFormat(", %.0f tokens/s", Rate(result, side)) : "",
+      peak > 0 ? absl::StrCat(", ", BytesText(peak)) : "");
 }
 
 const char* Verdict(const Finding& finding) {
@@ -122,7 +123,7 @@ void Write(const ComparisonResult& result, const Timings& side, JsonWriter* json
   json->NewLine(4).BeginObject().String("name", side.name);
   if (!side.seconds.empty()) {
     json->Number("median_seconds", Median(side.seconds));
-    json->Number("tokens_per_second", Rate(result, side));
+    if (result.tokens > 0) json->Number("tokens_per_second", Rate(result, side));
   }
   json->Key("seconds").BeginArray();
   for (const double seconds : side.seconds) json->Number(seconds);
