@@ -96,6 +96,11 @@ constexpr PassEntry kPasses[] = {
     {"fuse", "Replaces small ops by fused ones.", kLocal, kLocal,
      [](PassForm form, Context) { return OnGraphs(std::move(form), Fuse); }},
 
+    // After fuse, which decides what is one node; before overlap, which starts a piece's exchange
+    // before the next product.
+    {"split_products", "Cuts products beside collectives into pieces where asked.", kLocal, kLocal,
+     RunSplitProducts},
+
     // After fuse, which decides what is one node; before stage, which puts waits before readers.
     {"overlap", "Lets compute run beside a layer's collectives.", kLocal, kLocal,
      [](PassForm form, Context) { return OnGraphs(std::move(form), Overlap); }},

@@ -14,6 +14,7 @@
 #include "passes/graph/shard/idle_requests.h"
 #include "passes/graph/shard/shard.h"
 #include "passes/graph/shard/strategy.h"
+#include "passes/graph/split_products.h"
 #include "passes/plan/allocate.h"
 #include "passes/plan/order.h"
 #include "passes/plan/schedule.h"
@@ -115,6 +116,26 @@ absl::StatusOr<PassForm> RunRecompute(PassForm form, const PassContext& context)
   }
   graphs.train = std::move(train);
   if (graphs.eval.has_value()) graphs.eval = Recompute(*graphs.eval, kind);
+  return graphs;
+}
+
+absl::StatusOr<PassForm> RunSplitProducts(PassForm form, const PassContext& context) {
+  const int64_t pieces = context.parallel.split_products;
+  StepGraphs graphs = std::get<StepGraphs>(std::move(form));
+  Graph train = SplitProducts(graphs.train, pieces);
+  const bool idle = pieces > 1 && train.nodes().size() == graphs.train.nodes().size() &&
+                    !context.parallel.allow_replicated;
+  if (idle) {
+    const Diagnostic nothing = {
+        "split_products_c1",
+        absl::StrCat("no product can be cut into ", pieces,
+                     " pieces: none of a layer's forward stands beside a collective, with rows "
+                     "that can be divided"),
+        "split products 1, tp 2, or --allow-replicated"};
+    return absl::InvalidArgumentError(ToString(nothing));
+  }
+  graphs.train = std::move(train);
+  if (graphs.eval.has_value()) graphs.eval = SplitProducts(*graphs.eval, pieces);
   return graphs;
 }
 

@@ -21,6 +21,8 @@ absl::StatusOr<PassForm> RunScaleLoss(PassForm form, const PassContext& context)
 absl::StatusOr<PassForm> RunNarrowSums(PassForm form, const PassContext& context);
 // recompute_c1, InvalidArgument: nothing is computed again, and something should be.
 absl::StatusOr<PassForm> RunRecompute(PassForm form, const PassContext& context);
+// split_products_c1, InvalidArgument: no product is cut, and some should be.
+absl::StatusOr<PassForm> RunSplitProducts(PassForm form, const PassContext& context);
 // Without an evaluation graph the plan evaluates nothing.
 absl::StatusOr<PassForm> RunStage(PassForm form, const PassContext& context);
 absl::StatusOr<PassForm> RunSchedule(PassForm form, const PassContext& context);

@@ -145,6 +145,10 @@ struct OpDef {
   // null.
   std::function<Attrs(const Attrs&, absl::Span<const TensorType* const> results)> resized;
 
+  // The attributes of a use that has two dims in the place of `factor`, the first of them new: its
+  // rows in runs. Null: uses whose attributes name no factors, or must not be cut.
+  std::function<Attrs(const Attrs&, absl::string_view factor)> with_major;
+
   // Operands that hold indices (i64). All others are real and share one element type, unless they
   // are scalars of f64.
   std::vector<int> index_operands;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -44,6 +45,25 @@ EinsumSpec SpecOf(const Attrs& attrs) {
 
 std::vector<std::string> Factors(const std::string& text) {
   return absl::StrSplit(text, ' ', absl::SkipEmpty());
+}
+
+// Two factors in the place of one in every tensor that has it; the new, major one comes first.
+Attrs WithMajor(const Attrs& attrs, absl::string_view factor) {
+  const std::string text = attrs.Text("spec");
+  std::string major = absl::StrCat(factor, "_runs");
+  while (absl::StrContains(text, major)) absl::StrAppend(&major, "_");
+  const auto split = [&](const std::string& tensor) {
+    std::vector<std::string> factors;
+    for (const std::string& name : Factors(tensor)) {
+      if (name == factor) factors.push_back(major);
+      factors.push_back(name);
+    }
+    return absl::StrJoin(factors, " ");
+  };
+  const EinsumSpec spec = SpecOf(attrs);
+  Attrs made = attrs;
+  made.Set("spec", JoinSpec(split(spec.a), split(spec.b), split(spec.c)));
+  return made;
 }
 
 absl::Status CheckSpec(absl::string_view op, const OpUse& use) {
@@ -200,6 +220,7 @@ OpDef Matmul() {
   op.operands = {"a", "b"};
   op.results = {"c"};
   op.attrs = {{"spec", AttrKind::kText}, {kDTypeAttr, AttrKind::kText, false}};
+  op.with_major = WithMajor;
   op.check = [](const OpUse& use) { return CheckSpec("matmul", use); };
   op.rule_of = [](const OpUse& use) { return use.attrs.Text("spec"); };
   op.linearity = Linearity::kSeparate;
@@ -317,6 +338,7 @@ OpDef MatmulBias() {
   op.operands = {"a", "b", "bias"};
   op.results = {"c"};
   op.attrs = {{"spec", AttrKind::kText}};
+  op.with_major = WithMajor;
   op.check = CheckMatmulBias;
   op.rule_of = [](const OpUse& use) {
     const EinsumSpec spec = SpecOf(use.attrs);

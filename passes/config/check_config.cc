@@ -28,8 +28,9 @@ struct NamedSize {
 // placement checks pp, vp and the number of layers.
 Diagnostics CheckValues(const ParallelConfig& config, const ModelDims& model) {
   Diagnostics violations;
-  const std::array<NamedSize, 12> sizes = {{{"G0", "world size", config.world_size},
+  const std::array<NamedSize, 13> sizes = {{{"G0", "world size", config.world_size},
                                             {"U3", "ZeRO group", config.zero_group, 0},
+                                            {"U4", "pieces of products", config.split_products, 1},
                                             {"G0", "tp", config.tp},
                                             {"G0", "cp", config.cp},
                                             {"G0", "ep", config.ep},

@@ -62,6 +62,9 @@ struct ParallelConfig {
   RecomputeKind recompute = RecomputeKind::kNone;
   int64_t zero = 0;        // ZeRO level
   int64_t zero_group = 0;  // ranks along dp that share pieces, 0: all; groups hold copies
+  // Pieces of rows in which products of forward run beside their collectives, at most
+  // (passes/graph/split_products.h).
+  int64_t split_products = 1;
   // With ZeRO 3: whether backward gathers parameters again, instead of keeping what was gathered.
   bool reshard_after_forward = true;
   // In which products and what follows from them are computed (passes/graph/narrow.h). In f16 the

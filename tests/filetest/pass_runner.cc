@@ -56,6 +56,7 @@ absl::StatusOr<ParallelConfig> ParseOptions(absl::string_view text) {
                                                             {"dp", &dp},
                                                             {"micro", &micro},
                                                             {"zero", &parallel.zero},
+                                                            {"split", &parallel.split_products},
                                                             {"samples", &parallel.micro_batch_size},
                                                             {"seq", &parallel.seq_length},
                                                             {"group", &parallel.group_size}};

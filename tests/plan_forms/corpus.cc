@@ -52,6 +52,10 @@ std::vector<PlanCase> TinyPlanCases() {
        "a100x8", true, false, 2},
       {"fp16_dp2_zero3", "llama-tiny", 1, 1, 1, 2, 3, 16, false, kOneFOneB, kNone, 3, false,
        "a100x8", false, true},
+      {"tp2_pieces", "gpt2-tiny", 2, 1, 1, 1, 2, 16, false, kOneFOneB, kNone, 0, false, "a100x8",
+       false, false, 0, 2},
+      {"bf16_tp2_pp2_dp2_pieces", "llama-tiny", 2, 2, 1, 2, 8, 16, true, kOneFOneB, kFull, 1, true,
+       "a100x8", false, false, 0, 4},
       {"tp2_pp2_vp2_dp2", "llama-tiny", 2, 2, 2, 2, 30, 16, true, kInterleaved, kFull, 1},
   };
 }
@@ -85,6 +89,7 @@ Plan CompilePlanCase(const PlanCase& c) {
   parallel.recompute = c.recompute;
   parallel.zero = c.zero;
   parallel.zero_group = c.zero_group;
+  parallel.split_products = c.split_products;
   if (c.bf16) parallel.compute_type = DType::kBF16;
   if (c.fp16) parallel.compute_type = DType::kF16;
   if (c.bf16_sums) parallel.gradient_sums = DType::kBF16;

@@ -31,6 +31,7 @@ struct PlanCase {
   bool bf16_sums = false;          // of gradients over dp
   bool fp16 = false;
   int64_t zero_group = 0;
+  int64_t split_products = 1;
   int64_t micro_batch_size = 1;
 };
 

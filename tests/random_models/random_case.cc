@@ -49,6 +49,7 @@ ParallelConfig RandomParallel(const Axes& axes, bool attention, Dice* dice) {
   }
   if (dice->OneIn(5)) parallel.recompute = RecomputeKind::kFull;
   if (attention && dice->OneIn(2)) parallel.recompute = RecomputeKind::kSelective;
+  if (axes.tp > 1 && dice->OneIn(4)) parallel.split_products = dice->Of<int64_t>({2, 3, 4});
   parallel.micro_batch_size = 1 + static_cast<int64_t>(dice->Below(2));
   const int64_t micro_batches = 1 + static_cast<int64_t>(dice->Below(4));
   parallel.global_batch_size = parallel.micro_batch_size * axes.dp * micro_batches;
@@ -159,6 +160,7 @@ std::string TextOf(const RandomCase& c) {
       p.pp, p.vp > 0 ? absl::StrCat(" --vp ", p.vp) : "", " --schedule ", ToString(p.schedule),
       " --micro-batch-size ", p.micro_batch_size, " --global-batch-size ", p.global_batch_size,
       " --recompute ", ToString(p.recompute), " --zero ", p.zero,
+      p.split_products > 1 ? absl::StrCat(" --split-products ", p.split_products) : "",
       p.zero_group > 0 ? absl::StrCat(" --zero-group ", p.zero_group) : "",
       p.sequence_parallel ? " --sequence-parallel" : "");
   std::string text = PrintGraph(c.model);

@@ -123,6 +123,7 @@ std::vector<Change> Changes() {
       [](ParallelConfig* p) { p->sequence_parallel = false; },
       [](ParallelConfig* p) { p->zero = 0, p->zero_group = 0; },
       [](ParallelConfig* p) { p->zero_group = 0; },
+      [](ParallelConfig* p) { p->split_products = 1; },
       [](ParallelConfig* p) { p->recompute = RecomputeKind::kNone; },
       [](ParallelConfig* p) { p->global_batch_size = p->micro_batch_size * DataParallelSize(*p); }};
 }
@@ -161,7 +162,7 @@ class Shrinker {
     return a.world_size == b.world_size && a.vp == b.vp && a.schedule == b.schedule &&
            a.sequence_parallel == b.sequence_parallel && a.zero == b.zero &&
            a.zero_group == b.zero_group && a.recompute == b.recompute &&
-           a.global_batch_size == b.global_batch_size;
+           a.split_products == b.split_products && a.global_batch_size == b.global_batch_size;
   }
 
   bool Smaller() {

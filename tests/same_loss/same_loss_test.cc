@@ -124,6 +124,23 @@ INSTANTIATE_TEST_SUITE_P(
                           NameOf(std::get<DType>(info.param)));
     });
 
+// Rows of a product do not know of each other, in whatever pieces they are computed.
+TEST(SplitProductsTest, ChangeNoBit) {
+  const TrainCase cases[] = {
+      GptCase(2, 2, 2), WithContextParallel(LlamaCase(2, 1, 1), 2),
+      WithZero(WithSequenceParallel(LlamaCase(4, 1, 2)), 3),
+      WithContextParallel(WithSequenceParallel(GptCase(2, 1, 1)), 2),
+      WithRecompute(WithSequenceParallel(GptCase(2, 2, 1)), RecomputeKind::kFull)};
+  for (TrainCase c : cases) {
+    for (const DType type : {DType::kF32, DType::kBF16}) {
+      c.parallel.compute_type = type;
+      const TrainResult whole = Train(c);
+      ExpectSameBits(whole, WithSplitProducts(c, 2));
+      ExpectSameBits(whole, WithSplitProducts(c, 4));
+    }
+  }
+}
+
 // With one micro-batch sums over ranks have the same terms at every level. (Of a table that two
 // layers read, each layer's part is summed by itself from level 2 on.)
 TEST(ZeroLevelsTest, AreTheSameBitsWithOneMicroBatch) {

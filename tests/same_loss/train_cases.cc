@@ -69,6 +69,11 @@ TrainCase WithNarrowSums(TrainCase c) {
   return c;
 }
 
+TrainCase WithSplitProducts(TrainCase c, int64_t pieces) {
+  c.parallel.split_products = pieces;
+  return c;
+}
+
 TrainCase WithContextParallel(TrainCase c, int64_t cp) {
   c.parallel.cp = cp;
   return c;

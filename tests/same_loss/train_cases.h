@@ -23,6 +23,7 @@ TrainCase WithSequenceParallel(TrainCase c);
 // Level 1 to 3; pieces shared by groups of so many ranks, 0: by all.
 TrainCase WithZero(TrainCase c, int64_t level = 1, int64_t group = 0);
 TrainCase WithNarrowSums(TrainCase c);  // gradients in bf16 over dp and cp
+TrainCase WithSplitProducts(TrainCase c, int64_t pieces);
 TrainCase WithContextParallel(TrainCase c, int64_t cp);
 TrainCase WithSchedule(TrainCase c, ScheduleKind schedule, int64_t vp = 0);
 TrainCase WithRecompute(TrainCase c, RecomputeKind recompute);

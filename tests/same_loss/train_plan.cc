@@ -125,6 +125,7 @@ std::string NameOf(const TrainCase& c) {
       ToString(p.recompute), "_mbs", p.micro_batch_size, "_vocab", c.vocab);
   if (p.cp > 1) absl::StrAppend(&name, "_cp", p.cp);
   if (p.zero_group > 0) absl::StrAppend(&name, "_group", p.zero_group);
+  if (p.split_products > 1) absl::StrAppend(&name, "_split", p.split_products);
   if (p.gradient_sums != DType::kF32) absl::StrAppend(&name, "_", NameOf(p.gradient_sums), "_sums");
   if (c.vocab_multiple > 1) absl::StrAppend(&name, "by", c.vocab_multiple);
   if (c.kv_heads > 0) absl::StrAppend(&name, "_kv", c.kv_heads);

@@ -78,6 +78,7 @@ ParallelConfig RandomParallel(const ModelConfig& config, Dice* dice) {
   parallel.recompute = OneOf<RecomputeKind>(
       dice, {RecomputeKind::kNone, RecomputeKind::kSelective, RecomputeKind::kFull});
   parallel.zero = static_cast<int64_t>(dice->Below(2));
+  if (parallel.tp > 1 && dice->Flip()) parallel.split_products = OneOf<int64_t>(dice, {2, 3, 4});
   if (parallel.pp > 1 && dice->Below(4) == 0) {
     parallel.layout.decoder_first_layers = 1 + static_cast<int64_t>(dice->Below(2));
   } else if (parallel.pp > 1 && dice->Below(4) == 0) {
@@ -105,7 +106,7 @@ absl::StatusOr<Plan> RandomPlan(Dice* dice, std::string* text) {
       p.pp, " vp ", p.vp, " group ", p.group_size, " dp ", dp, p.sequence_parallel ? " sp" : "",
       " order ", p.order, " micro-batch ", p.micro_batch_size, " batch ", p.global_batch_size,
       " seq ", p.seq_length, " ", ToString(p.schedule), " ", ToString(p.recompute), " zero ",
-      p.zero, " layout ", p.layout.layout.value_or("-"), " first ",
+      p.zero, " split ", p.split_products, " layout ", p.layout.layout.value_or("-"), " first ",
       p.layout.decoder_first_layers.value_or(0), " last ",
       p.layout.decoder_last_layers.value_or(0));
   MGC_ASSIGN_OR_RETURN(options.machine, FindMachinePreset("a100x8"));

@@ -140,6 +140,10 @@ void AddTrainingFlags(Flags* flags, ParallelFlags* out) {
                 "what backward computes again instead of keeping it: nothing, the core of "
                 "attention, whole layers (default none)",
                 &out->recompute);
+  flags->Integer("--split-products",
+                 "run a layer's forward products beside their own collectives, in up to this many "
+                 "pieces of rows (default 1)",
+                 kAnySize, "U4", &out->split_products);
   flags->Choice("--zero", {"0", "1", "2", "3"},
                 "ZeRO level: 1 cuts parameters between steps and the optimizer's state over dp, 2 "
                 "sums of gradients too, 3 parameters also while a step runs (default 0)",
@@ -248,6 +252,7 @@ ParallelConfig ConfigOf(const ParallelFlags& flags, int64_t seq_length) {
   config.zero_group = flags.zero_group.value_or(0);
   config.reshard_after_forward = !flags.no_reshard_after_forward;
   config.group_size = flags.group_size.value_or(0);
+  config.split_products = flags.split_products.value_or(1);
   config.allow_replicated = flags.allow_replicated;
   if (flags.bf16) config.compute_type = DType::kBF16;
   if (flags.fp16) config.compute_type = DType::kF16;

@@ -25,7 +25,7 @@ struct ParallelFlags {
 
   absl::optional<std::string> schedule, recompute, zero, grad_reduce_dtype;
   bool distributed_optimizer = false;
-  absl::optional<int64_t> group_size, zero_group;
+  absl::optional<int64_t> group_size, zero_group, split_products;
   bool no_reshard_after_forward = false;
   absl::optional<std::string> layout, cuts;
   absl::optional<int64_t> first_layers, last_layers;

@@ -33,8 +33,8 @@ expect 1 '' mgc-plan diff folder.plan file.plan
 
 # Graphs as text, in and out.
 expect 0 '' mgc-compile gpt2-tiny --tp 2 --dump-dir dump -o a.plan
-[[ $(ls dump | tr '\n' ' ') == '00-logical.mgc 01-simplify.mgc 02-differentiate.mgc 03-simplify.mgc 04-scale_loss.mgc 05-narrow.mgc 06-shard.mgc 07-partition.mgc 08-narrow_sums.mgc 09-recompute.mgc 10-fuse.mgc 11-overlap.mgc 12-stage.mgc 13-schedule.mgc 14-order.mgc 15-allocate.mgc ' ]] || fail 'not every pass is dumped'
-diff <(mgc-compile gpt2-tiny --tp 2 --stop-after allocate) dump/15-allocate.mgc >/dev/null ||
+[[ $(ls dump | tr '\n' ' ') == '00-logical.mgc 01-simplify.mgc 02-differentiate.mgc 03-simplify.mgc 04-scale_loss.mgc 05-narrow.mgc 06-shard.mgc 07-partition.mgc 08-narrow_sums.mgc 09-recompute.mgc 10-fuse.mgc 11-split_products.mgc 12-overlap.mgc 13-stage.mgc 14-schedule.mgc 15-order.mgc 16-allocate.mgc ' ]] || fail 'not every pass is dumped'
+diff <(mgc-compile gpt2-tiny --tp 2 --stop-after allocate) dump/16-allocate.mgc >/dev/null ||
   fail 'stopped with another plan than is dumped'
 cp dump/00-logical.mgc model.mgc
 expect 0 '' mgc-compile model.mgc --tp 2 -o b.plan
@@ -311,6 +311,8 @@ also 'batch=8, channel=16, raw=8, seq=4, wide=32 [shard_c3]'
 refuse 3 '[shard_c4]' mgc-compile mixer.mgc --tp 2 --sequence-parallel -o x
 also '[shard_c4]'
 refuse 3 '[recompute_c1]' mgc-compile mixer.mgc --recompute selective -o x
+refuse 3 '[split_products_c1]' mgc-compile gpt2-tiny --pp 2 --split-products 2 -o x
+refuse 2 '[U4]' mgc-compile gpt2-tiny --tp 2 --split-products 0 -o x
 refuse 2 '--bf16 contradicts --fp16' mgc-compile gpt2-tiny --bf16 --fp16 -o x
 also '[F7]'
 refuse 3 '[narrow_sums_c1]' mgc-compile gpt2-tiny --tp 2 --grad-reduce-dtype bf16 -o x

@@ -151,6 +151,9 @@ PlanOptions OptionsOf(const ModelSource& source, const ParallelConfig& config,
   if (config.zero_group > 0) {
     options.push_back({"--zero-group", absl::StrCat(config.zero_group)});
   }
+  if (config.split_products > 1) {
+    options.push_back({"--split-products", absl::StrCat(config.split_products)});
+  }
   if (!config.reshard_after_forward) options.push_back({"--no-reshard-after-forward", ""});
   if (config.sequence_parallel) options.push_back({"--sequence-parallel", ""});
   if (config.compute_type == DType::kBF16) options.push_back({"--bf16", ""});

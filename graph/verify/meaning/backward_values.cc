@@ -13,6 +13,7 @@ void BackwardValues::Add(ResidueTensor whole) {
     std::vector<size_t>& holders = by_number_[number.a];
     if (holders.empty() || holders.back() != value) holders.push_back(value);
   }
+  shapes_.insert(whole.shape);
   values_.push_back(std::move(whole));
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -22,12 +23,15 @@ class BackwardValues {
  public:
   // `whole` is a tensor of real numbers without padding.
   void Add(ResidueTensor whole);
+  // Whether one of them has this shape. Pieces of values have others.
+  bool HasShape(const std::vector<int64_t>& shape) const { return shapes_.count(shape) > 0; }
   // Whether `tile` is what `rank` holds of one of them, or zero.
   bool Has(const ResidueTensor& tile, const TensorType& type, const Sharding& sharding,
            const Mesh& mesh, int64_t rank) const;
 
  private:
   std::vector<ResidueTensor> values_;
+  std::set<std::vector<int64_t>> shapes_;
   // Which values hold a number, by its residue of the first field.
   absl::flat_hash_map<uint64_t, std::vector<size_t>> by_number_;
 };

@@ -284,8 +284,8 @@ std::vector<int> DimSizes::StatedGroups() {
 
 // The sizes of a group are whole numbers of a unit, their greatest common divisor. Takes the least
 // unit under which all are cut as the real ones are, have two elements, and are even where the real
-// ones are; or their own, where they are small already.
-absl::Status DimSizes::ScaleGroup(const std::vector<int>& members) {
+// ones are; or their own, where they are small already and need not shrink.
+absl::Status DimSizes::ScaleGroup(const std::vector<int>& members, const Wishes& wishes) {
   int64_t unit = 0;
   int64_t largest = 0;
   bool counted = false;
@@ -296,7 +296,8 @@ absl::Status DimSizes::ScaleGroup(const std::vector<int>& members) {
     counted |= variable.counted;
   }
   std::vector<int64_t> units;
-  if (counted || largest <= kLargestKept) units.push_back(unit);
+  const bool small = largest <= kLargestKept && !wishes.shrink_stated;
+  if (counted || small) units.push_back(unit);
   for (int64_t n = 1; n <= kMostUnits && !counted; ++n) units.push_back(n);
   for (const bool exactly : {true, false}) {
     for (int64_t made : units) {
@@ -317,14 +318,14 @@ absl::Status DimSizes::ScaleGroup(const std::vector<int>& members) {
                                                  "; it is cut as it is at no other [meaning_v1]"));
 }
 
-absl::Status DimSizes::ScaleStated() {
+absl::Status DimSizes::ScaleStated(const Wishes& wishes) {
   const std::vector<int> groups = StatedGroups();
   std::map<int, std::vector<int>> members;
   for (size_t v = 0; v < variables_.size(); ++v) {
     const bool is_root = Root(static_cast<int>(v)) == static_cast<int>(v);
     if (is_root && variables_[v].stated) members[groups[v]].push_back(static_cast<int>(v));
   }
-  for (const auto& [group, of_group] : members) MGC_RETURN_IF_ERROR(ScaleGroup(of_group));
+  for (const auto& [group, of_group] : members) MGC_RETURN_IF_ERROR(ScaleGroup(of_group, wishes));
   return absl::OkStatus();
 }
 
@@ -350,7 +351,7 @@ absl::Status DimSizes::Solve(const Wishes& wishes) {
 
 absl::Status DimSizes::ChooseAll(const Wishes& wishes) {
   for (Variable& variable : variables_) variable.small = 0;
-  MGC_RETURN_IF_ERROR(ScaleStated());
+  MGC_RETURN_IF_ERROR(ScaleStated(wishes));
   std::vector<bool> is_product(variables_.size(), false);
   for (const Product& product : products_) {
     is_product[static_cast<size_t>(Root(product.whole))] = true;

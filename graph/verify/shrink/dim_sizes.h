@@ -50,6 +50,7 @@ class DimSizes {
     // Dims whose factors contradict each other, a vector of 8 x 4 in one place and of 4 x 8 in
     // another, shrink as those do that attributes state, together with their factors.
     bool keep_products = false;
+    bool shrink_stated = false;  // sizes that attributes state shrink where they are small too
   };
   // Chooses all sizes. An error when the constraints contradict each other: [meaning_v1].
   absl::Status Solve(const Wishes& wishes);
@@ -85,8 +86,8 @@ class DimSizes {
                   const std::vector<int>& variables);
   bool UniteLastFactors();
   std::vector<int> StatedGroups();
-  absl::Status ScaleGroup(const std::vector<int>& members);
-  absl::Status ScaleStated();
+  absl::Status ScaleGroup(const std::vector<int>& members, const Wishes& wishes);
+  absl::Status ScaleStated(const Wishes& wishes);
   absl::Status Choose(Variable* variable, const Wishes& wishes, std::vector<int64_t>* used) const;
   // `exactly`: what axes exhaust stays exhausted.
   bool Fits(const Variable& variable, int64_t size, bool exactly) const;

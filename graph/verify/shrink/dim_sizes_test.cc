@@ -104,13 +104,13 @@ TEST_F(DimSizesTest, ADimOfSeveralFactorsIsTheirProduct) {
 
 class StatedSizesTest : public DimSizesTest {
  protected:
-  // x[24] over `axes`, and its elements [4, 14).
-  void AddSlice(const char* axes, DimSizes* sizes) {
+  // x[24] over `axes`, and its elements [4, 4 + size).
+  void AddSlice(const char* axes, DimSizes* sizes, int64_t size = 10) {
     const TensorType x = {DType::kF32, {{24, "mlp"}}};
-    const TensorType y = {DType::kF32, {{10, "part"}}};
+    const TensorType y = {DType::kF32, {{size, "part"}}};
     const std::vector<const TensorType*> operands = {&x};
     const std::vector<const TensorType*> results = {&y};
-    const Attrs attrs = {{"dim", int64_t{0}}, {"begin", int64_t{4}}, {"end", int64_t{14}}};
+    const Attrs attrs = {{"dim", int64_t{0}}, {"begin", int64_t{4}}, {"end", 4 + size}};
     absl::StatusOr<FactorRule> rule = RuleOf(*FindOp("slice"), {attrs, operands, results});
     ASSERT_TRUE(rule.ok()) << rule.status();
     const Sharding cut = Cut(axes, real_);
@@ -126,6 +126,14 @@ TEST_F(StatedSizesTest, StayWhereTheyCan) {
   ASSERT_TRUE(sizes_.Solve({false, true, false}).ok());
   EXPECT_EQ(SmallOf("mlp", 24), 24);
   EXPECT_EQ(SmallOf("part", 10), 10);
+}
+
+// A third of 24 becomes a third of 6, where 24 are too many.
+TEST_F(StatedSizesTest, ShrinkTooWhereAsked) {
+  AddSlice("@m[-]", &sizes_, 8);
+  ASSERT_TRUE(sizes_.Solve({false, true, false, false, true}).ok());
+  EXPECT_EQ(SmallOf("mlp", 24), 6);
+  EXPECT_EQ(SmallOf("part", 8), 2);
 }
 
 // 24 over 8 leaves nothing, over 5 it would. The sizes are whole numbers of 2; even

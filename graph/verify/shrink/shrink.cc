@@ -360,12 +360,20 @@ absl::StatusOr<Plan> ShrinkPlan(const Plan& plan, const Mesh& mesh, CheckAfforda
     }
   }
   KeepPackedVectors(plan, &sizes);
-  // A size that an attribute states stays as it is, and dims without a name are left alone if that
-  // is small enough.
-  constexpr DimSizes::Wishes kTries[] = {
-      {false, true, false},       {true, true, false},       {false, false, false},
-      {true, false, false},       {true, true, true},        {true, false, true},
-      {false, true, false, true}, {true, true, false, true}, {true, true, true, true}};
+  // A small size that an attribute states stays as it is, and dims without a name are left alone if
+  // that is small enough; else such a size shrinks too.
+  constexpr DimSizes::Wishes kTries[] = {{false, true, false},
+                                         {true, true, false},
+                                         {false, false, false},
+                                         {true, false, false},
+                                         {true, true, true},
+                                         {true, false, true},
+                                         {false, true, false, true},
+                                         {true, true, false, true},
+                                         {true, true, true, true},
+                                         {false, true, false, false, true},
+                                         {true, true, false, false, true},
+                                         {true, true, true, false, true}};
   const auto affordable = [&](const DimSizes& made) -> absl::StatusOr<Plan> {
     MGC_ASSIGN_OR_RETURN(Plan plan_made, Shrunk(plan, mesh, made));
     MGC_RETURN_IF_ERROR(check(plan_made));
