@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -22,28 +24,31 @@ struct NamedSize {
   const char* name;
   int64_t value;
   int64_t least = 1;
+  int64_t most = std::numeric_limits<int64_t>::max();
 };
 
 // G0, B1, M0, U2: values that no combination makes legal; other checks divide by them. The layer
 // placement checks pp, vp and the number of layers.
 Diagnostics CheckValues(const ParallelConfig& config, const ModelDims& model) {
   Diagnostics violations;
-  const std::array<NamedSize, 13> sizes = {{{"G0", "world size", config.world_size},
-                                            {"U3", "ZeRO group", config.zero_group, 0},
-                                            {"U4", "pieces of products", config.split_products, 1},
-                                            {"G0", "tp", config.tp},
-                                            {"G0", "cp", config.cp},
-                                            {"G0", "ep", config.ep},
-                                            {"B1", "micro-batch size", config.micro_batch_size},
-                                            {"B1", "global batch size", config.global_batch_size},
-                                            {"M0", "sequence length", config.seq_length},
-                                            {"M0", "heads", model.heads, 0},
-                                            {"M0", "kv heads", model.kv_heads, 0},
-                                            {"M0", "ffn size", model.ffn, 0},
-                                            {"M0", "hidden size", model.hidden, 0}}};
+  const std::array<NamedSize, 13> sizes = {
+      {{"G0", "world size", config.world_size},
+       {"U3", "ZeRO group", config.zero_group, 0},
+       {"U4", "pieces of products", config.split_products, 1, kMostPieces},
+       {"G0", "tp", config.tp},
+       {"G0", "cp", config.cp},
+       {"G0", "ep", config.ep},
+       {"B1", "micro-batch size", config.micro_batch_size},
+       {"B1", "global batch size", config.global_batch_size},
+       {"M0", "sequence length", config.seq_length},
+       {"M0", "heads", model.heads, 0},
+       {"M0", "kv heads", model.kv_heads, 0},
+       {"M0", "ffn size", model.ffn, 0},
+       {"M0", "hidden size", model.hidden, 0}}};
   for (const NamedSize& size : sizes) {
-    if (size.value >= size.least) continue;
-    violations.Add({size.rule, absl::StrCat(size.name, " is ", size.value), "1"});
+    if (size.value >= size.least && size.value <= size.most) continue;
+    const int64_t nearest = size.value > size.most ? size.most : 1;
+    violations.Add({size.rule, absl::StrCat(size.name, " is ", size.value), absl::StrCat(nearest)});
   }
   if (config.zero < 0 || config.zero > 3) {
     violations.Add(

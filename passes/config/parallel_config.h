@@ -42,6 +42,9 @@ struct LayoutFlags {
   std::vector<std::string> cuts;
 };
 
+// Pieces that the rows of a product are cut into, at most.
+constexpr int64_t kMostPieces = 8;
+
 struct ParallelConfig {
   int64_t world_size = 1;
   int64_t tp = 1;
@@ -63,7 +66,7 @@ struct ParallelConfig {
   int64_t zero = 0;        // ZeRO level
   int64_t zero_group = 0;  // ranks along dp that share pieces, 0: all; groups hold copies
   // Pieces of rows in which products of forward run beside their collectives, at most
-  // (passes/graph/split_products.h).
+  // (passes/graph/split_products.h); 1 to kMostPieces.
   int64_t split_products = 1;
   // With ZeRO 3: whether backward gathers parameters again, instead of keeping what was gathered.
   bool reshard_after_forward = true;

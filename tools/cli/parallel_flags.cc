@@ -143,7 +143,7 @@ void AddTrainingFlags(Flags* flags, ParallelFlags* out) {
   flags->Integer("--split-products",
                  "run a layer's forward products beside their own collectives, in up to this many "
                  "pieces of rows (default 1)",
-                 kAnySize, "U4", &out->split_products);
+                 {1, kMostPieces}, "U4", &out->split_products);
   flags->Choice("--zero", {"0", "1", "2", "3"},
                 "ZeRO level: 1 cuts parameters between steps and the optimizer's state over dp, 2 "
                 "sums of gradients too, 3 parameters also while a step runs (default 0)",

@@ -313,6 +313,7 @@ also '[shard_c4]'
 refuse 3 '[recompute_c1]' mgc-compile mixer.mgc --recompute selective -o x
 refuse 3 '[split_products_c1]' mgc-compile gpt2-tiny --pp 2 --split-products 2 -o x
 refuse 2 '[U4]' mgc-compile gpt2-tiny --tp 2 --split-products 0 -o x
+refuse 2 '[U4]' mgc-compile gpt2-tiny --tp 2 --split-products 9 -o x
 refuse 2 '--bf16 contradicts --fp16' mgc-compile gpt2-tiny --bf16 --fp16 -o x
 also '[F7]'
 refuse 3 '[narrow_sums_c1]' mgc-compile gpt2-tiny --tp 2 --grad-reduce-dtype bf16 -o x

@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "graph/ir/op.h"
 #include "graph/types/factor_rule.h"
@@ -51,6 +52,9 @@ class DimSizes {
     // another, shrink as those do that attributes state, together with their factors.
     bool keep_products = false;
     bool shrink_stated = false;  // sizes that attributes state shrink where they are small too
+    // Dims of different sizes may have one small size: whatever takes one for the other has been
+    // refused for its types, at the real sizes. Dims of one size never have one.
+    bool share_sizes = false;
   };
   // Chooses all sizes. An error when the constraints contradict each other: [meaning_v1].
   absl::Status Solve(const Wishes& wishes);
@@ -59,6 +63,9 @@ class DimSizes {
   TensorType Small(const TensorType& type) const;
 
  private:
+  static constexpr int64_t kLargestMultiple = 2;  // at small sizes
+  static constexpr size_t kMostVariables = 4096;  // no model has a hundred
+
   struct Variable {
     int64_t size = 0;
     int64_t multiple = 1;
@@ -77,7 +84,7 @@ class DimSizes {
   int Find(const std::string& name, int64_t size);
   int Root(int variable) const;
   void Unite(int a, int b);
-  void Cut(int variable, const AxisList& axes);
+  bool Cut(int variable, const AxisList& axes);  // whether it was not cut so before
   void TieFactors(const TensorFactors& factors, const TensorType& type,
                   std::vector<int>* variables);
   void TieProducts(const FactorRule& rule, const TensorFactors& factors, const TensorType& type,
@@ -85,10 +92,14 @@ class DimSizes {
   void CutFactors(const FactorRule& rule, const TensorFactors& factors, const Sharding* sharding,
                   const std::vector<int>& variables);
   bool UniteLastFactors();
+  absl::optional<FactorAxes> AxesOf(const Product& product, const AxisList& axes, bool small) const;
+  bool CutProducts();
+  const Variable* Misfit() const;
   std::vector<int> StatedGroups();
   absl::Status ScaleGroup(const std::vector<int>& members, const Wishes& wishes);
   absl::Status ScaleStated(const Wishes& wishes);
-  absl::Status Choose(Variable* variable, const Wishes& wishes, std::vector<int64_t>* used) const;
+  absl::Status Choose(Variable* variable, const Wishes& wishes,
+                      std::vector<const Variable*>* used) const;
   // `exactly`: what axes exhaust stays exhausted.
   bool Fits(const Variable& variable, int64_t size, bool exactly) const;
   absl::Status ChooseAll(const Wishes& wishes);

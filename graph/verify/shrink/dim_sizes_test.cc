@@ -53,6 +53,21 @@ TEST_F(DimSizesTest, WhatDividesStillDividesAndNoTwoAreEqual) {
   EXPECT_LT(*all.rbegin(), 13);
 }
 
+// Three dims of three sizes are all 4 where that is asked for; two of one size are told apart.
+TEST_F(DimSizesTest, DifferentSizesMayBecomeOneWhereAskedAndEqualOnesNever) {
+  Add("mlp", 4096, "@m[tp]");
+  Add("embed", 1024, "@m[tp]");
+  Add("seq", 2048, "@m[tp]");
+  Add("out", 1024, "@m[tp]");
+  DimSizes::Wishes wishes;
+  wishes.share_sizes = true;
+  ASSERT_TRUE(sizes_.Solve(wishes).ok());
+  EXPECT_EQ(SmallOf("mlp", 4096), 4);
+  EXPECT_EQ(SmallOf("seq", 2048), 4);
+  const std::set<int64_t> equal = {SmallOf("embed", 1024), SmallOf("out", 1024)};
+  EXPECT_EQ(equal, (std::set<int64_t>{4, 8}));
+}
+
 TEST_F(DimSizesTest, AxesThatExhaustADimStillDo) {
   Add("batch", 16, "@m[dp]");
   Add("kv_heads", 8, "@m[tp]");
@@ -191,6 +206,33 @@ TEST_F(StatedSizesTest, AreProductsLikeOthers) {
   EXPECT_EQ(SmallOf("three", 3), 3);
   EXPECT_EQ(SmallOf("eight", 8), 8);
   EXPECT_EQ(SmallOf("mlp", 24), 24);
+}
+
+// Rows are [runs, rows of a run], of which a slice takes the first half. Elsewhere they are cut
+// over dp and tp: dp exhausts the runs, and tp has to cut those of a run.
+TEST_F(StatedSizesTest, AreCutAsTheProductIsElsewhere) {
+  const Mesh three = MeshOf(3, 2);
+  DimSizes sizes(real_, three);
+  const TensorType rows = {DType::kF32, {{16 * 64, "rows"}}};
+  const TensorType runs = {DType::kF32, {{16, "runs"}, {64, "run"}}};
+  const TensorType half = {DType::kF32, {{16, "runs"}, {32, "run"}}};
+  const Sharding over_both = Cut("@m[dp*tp]", real_);
+  const Sharding of_runs = Cut("@m[dp,-]", real_);
+  sizes.AddTensor(rows, &over_both);
+  sizes.AddTensor(runs, &of_runs);
+  sizes.AddTensor(half, &of_runs);
+  const Attrs to_runs = {{"sizes", std::vector<int64_t>{16, 64}}};
+  absl::StatusOr<FactorRule> rule = RuleOf(*FindOp("reshape"), {to_runs, {&rows}, {&runs}});
+  ASSERT_TRUE(rule.ok()) << rule.status();
+  sizes.AddUse(*rule, {&rows}, {nullptr}, {&runs}, {&of_runs});
+  const Attrs first = {{"dim", int64_t{1}}, {"begin", int64_t{0}}, {"end", int64_t{32}}};
+  rule = RuleOf(*FindOp("slice"), {first, {&runs}, {&half}});
+  ASSERT_TRUE(rule.ok()) << rule.status();
+  sizes.AddUse(*rule, {&runs}, {&of_runs}, {&half}, {&of_runs});
+  ASSERT_TRUE(sizes.Solve({false, true, false}).ok());
+  EXPECT_EQ(sizes.Small(runs).dims[0].size, 2);
+  EXPECT_EQ(sizes.Small(runs).dims[1].size % 3, 0);
+  EXPECT_EQ(sizes.Small(rows).dims[0].size, 2 * sizes.Small(runs).dims[1].size);
 }
 
 // Attention whose query heads are its key heads: one factor is the whole dim.

@@ -373,7 +373,10 @@ absl::StatusOr<Plan> ShrinkPlan(const Plan& plan, const Mesh& mesh, CheckAfforda
                                          {true, true, true, true},
                                          {false, true, false, false, true},
                                          {true, true, false, false, true},
-                                         {true, true, true, false, true}};
+                                         {true, true, true, false, true},
+                                         {false, true, false, false, true, true},
+                                         {true, true, false, false, true, true},
+                                         {true, true, true, false, true, true}};
   const auto affordable = [&](const DimSizes& made) -> absl::StatusOr<Plan> {
     MGC_ASSIGN_OR_RETURN(Plan plan_made, Shrunk(plan, mesh, made));
     MGC_RETURN_IF_ERROR(check(plan_made));
