@@ -213,7 +213,7 @@ TEST_F(StatedSizesTest, AreProductsLikeOthers) {
 TEST_F(StatedSizesTest, AreCutAsTheProductIsElsewhere) {
   const Mesh three = MeshOf(3, 2);
   DimSizes sizes(real_, three);
-  const TensorType rows = {DType::kF32, {{16 * 64, "rows"}}};
+  const TensorType rows = {DType::kF32, {{int64_t{16} * 64, "rows"}}};
   const TensorType runs = {DType::kF32, {{16, "runs"}, {64, "run"}}};
   const TensorType half = {DType::kF32, {{16, "runs"}, {32, "run"}}};
   const Sharding over_both = Cut("@m[dp*tp]", real_);
