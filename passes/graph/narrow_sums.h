@@ -9,7 +9,7 @@
 // Half as many bytes move. The sums over micro-batches before, and all that the update does behind,
 // stay f32; what is summed over ranks that hold the same data, over tp alone or between copies of a
 // tied weight, too. A rank rounds its share and the sum is rounded once more: between the two it is
-// f32 (runtime/load/run_exchanges.cc).
+// f32 (runtime/comm/arithmetic.cc).
 //
 // Runs on the local graph, where it is known which sums are owed over which ranks.
 

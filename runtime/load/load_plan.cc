@@ -45,7 +45,7 @@ class PlanLoader {
     const auto [it, is_new] = group_numbers_.try_emplace(key, out_->groups.size());
     if (!is_new) return it->second;
     out_->groups.emplace_back();
-    for (int64_t rank = 0; rank < plan_.mesh.world_size(); ++rank) {
+    for (int64_t rank = out_->local.begin; rank < out_->local.end; ++rank) {
       const std::vector<int64_t> group = plan_.mesh.Group(rank, collective.axes());
       std::vector<int> members(group.begin(), group.end());
       if (!collective.classes.empty()) KeepClasses(collective.classes, &members);
@@ -69,7 +69,9 @@ class PlanLoader {
     for (int64_t rank : RanksOfClass(plan_, plan_class.coordinate)) {
       out_->ranks[rank] = {plan_class.coordinate, static_cast<int>(out->ranks.size())};
       out->ranks.push_back(static_cast<int>(rank));
+      if (out_->local.Contains(rank)) out->local.push_back(static_cast<int>(rank));
     }
+    if (out->local.empty()) return;
     out->chunks = LoadChunks(plan_class.chunks, *out);
     out->eval_chunks = LoadChunks(plan_class.eval_chunks, *out);
     out->update = LoadCalls(plan_class.update, *out);
@@ -98,7 +100,7 @@ class PlanLoader {
       LoadedCall loaded;
       loaded.segment = &out_->segments[static_cast<size_t>(call.segment)];
       loaded.call = &call;
-      for (int rank : rank_class.ranks) {
+      for (int rank : rank_class.local) {
         for (const LoadedInstr& instr : loaded.segment->instrs) {
           if (instr.kind != InstrKind::kCompute) continue;
           loaded.kernels.push_back(
@@ -168,9 +170,9 @@ class PlanLoader {
 
 absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadPlan(const Plan& plan,
                                                      absl::Span<const KernelEntry> kernels,
-                                                     uint64_t seed, int width) {
+                                                     uint64_t seed, int width, RankRange local) {
   MGC_RETURN_IF_ERROR(Annotate(CheckPlanToRun(plan), absl::StrCat("plan ", plan.name)));
-  auto loaded = std::make_unique<LoadedPlan>(plan, kernels, seed, width);
+  auto loaded = std::make_unique<LoadedPlan>(plan, kernels, seed, width, local);
   PlanLoader(loaded.get()).Run();
   MGC_RETURN_IF_ERROR(Annotate(loaded->kernels.Refused(), absl::StrCat("plan ", plan.name)));
   return loaded;

@@ -1,4 +1,4 @@
-// A plan made ready to run by all ranks of one process.
+// A plan made ready to run by the ranks of one process: all of them, or some.
 //
 // Every decision is the plan's. Loading checks it as its readers do (graph/plan/plan_check.h), then
 // only resolves: names to places (which transfer an action waits for, which kernel an instruction
@@ -21,17 +21,18 @@
 #include "kernels/kernel.h"
 #include "runtime/load/kernel_table.h"
 #include "runtime/load/load_segment.h"
+#include "runtime/load/rank_range.h"
 
 namespace mgc {
 
 struct LoadedCall {
   const LoadedSegment* segment = nullptr;
   const Call* call = nullptr;
-  // [rank's index in the class][kernel of the segment]
+  // [place among the class' ranks here][kernel of the segment]
   std::vector<const Kernel*> kernels;
 
-  const Kernel* kernel(int rank_index, int kernel) const {
-    const int64_t row = int64_t{rank_index} * segment->num_kernels;
+  const Kernel* kernel(int place, int kernel) const {
+    const int64_t row = int64_t{place} * segment->num_kernels;
     return kernels[static_cast<size_t>(row + kernel)];
   }
 };
@@ -59,6 +60,7 @@ using LoadedChunk = std::array<std::vector<LoadedCall>, kNumChunkLists>;
 struct LoadedClass {
   const PlanClass* plan_class = nullptr;
   std::vector<int> ranks;
+  std::vector<int> local;  // those in this process; where there are none, what follows is empty
   std::vector<LoadedChunk> chunks;
   std::vector<LoadedChunk> eval_chunks;
   std::vector<LoadedCall> update;
@@ -74,8 +76,10 @@ struct RankPlace {
 
 struct LoadedPlan {
   // `p` has passed graph/plan/plan_check.h.
-  LoadedPlan(const Plan& p, absl::Span<const KernelEntry> entries, uint64_t seed, int width)
+  LoadedPlan(const Plan& p, absl::Span<const KernelEntry> entries, uint64_t seed, int width,
+             RankRange here)
       : plan(p),
+        local(here),
         train(p, false),
         eval(p, true),
         inputs(DataInputsOf(p)),
@@ -83,26 +87,33 @@ struct LoadedPlan {
   LoadedPlan(const LoadedPlan&) = delete;
   LoadedPlan& operator=(const LoadedPlan&) = delete;
 
+  // The members of a local rank's group, ascending.
+  const std::vector<int>& GroupOf(int group, int64_t rank) const {
+    return groups[static_cast<size_t>(group)][static_cast<size_t>(rank - local.begin)];
+  }
+
   const Plan& plan;
+  const RankRange local;
   const StepTables train;
   const StepTables eval;
   const std::vector<DataInput> inputs;  // what its loads take
   KernelTable kernels;
   std::vector<LoadedSegment> segments;
   std::vector<LoadedClass> classes;
-  std::vector<RankPlace> ranks;
-  // The groups of one set of axes: [set][rank] gives the members, ascending.
+  std::vector<RankPlace> ranks;  // all of the plan's
+  // The groups of one set of axes: [set][local rank] gives the members, ascending.
   std::vector<std::vector<std::vector<int>>> groups;
   size_t most_formals = 0;
   size_t most_operands = 0;
 };
 
-// `plan` must outlive the result; `seed` keys what is random in kernels, on each of which up to
-// `width` threads work. InvalidArgument with all that graph/plan/plan_check.h finds, Unimplemented
-// with all kernels that are missing or ask for more scratch than their ops allow.
+// For the ranks `local`, at least one. `plan` must outlive the result; `seed` keys what is random
+// in kernels, on each of which up to `width` threads work. InvalidArgument with all that
+// graph/plan/plan_check.h finds, Unimplemented with all kernels that are missing or ask for more
+// scratch than their ops allow.
 absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadPlan(const Plan& plan,
                                                      absl::Span<const KernelEntry> kernels,
-                                                     uint64_t seed, int width);
+                                                     uint64_t seed, int width, RankRange local);
 
 }  // namespace mgc
 

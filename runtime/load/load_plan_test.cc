@@ -24,13 +24,13 @@ ChainOptions TwoStages() {
 
 absl::Status StatusOf(const Plan& plan) {
   const std::vector<KernelEntry> kernels = ReferenceKernels();
-  return LoadPlan(plan, kernels, 0, 1).status();
+  return LoadPlan(plan, kernels, 0, 1, {0, plan.mesh.world_size()}).status();
 }
 
 TEST(LoadPlanTest, PutsTransfersBehindTheirAnchors) {
   const Plan plan = ChainPlan(TwoStages());
   const std::vector<KernelEntry> kernels = ReferenceKernels();
-  const auto loaded = LoadPlan(plan, kernels, 0, 1);
+  const auto loaded = LoadPlan(plan, kernels, 0, 1, {0, plan.mesh.world_size()});
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   const LoadedClass& first = (*loaded)->classes[0];
   std::string order;
@@ -55,7 +55,7 @@ TEST(LoadPlanTest, RanksShareKernels) {
   options.dp = 2;
   const Plan plan = ChainPlan(options);
   const std::vector<KernelEntry> kernels = ReferenceKernels();
-  const auto loaded = LoadPlan(plan, kernels, 0, 1);
+  const auto loaded = LoadPlan(plan, kernels, 0, 1, {0, plan.mesh.world_size()});
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   int64_t uses = 0;
   for (const Segment& segment : plan.segments) {

@@ -34,6 +34,10 @@ class Description {
   }
 
  private:
+  const Rank& RankOf(int rank) const {
+    return ranks_[static_cast<size_t>(rank - plan_.local.begin)];
+  }
+
   std::string ItemOf(const Rank& rank) const {
     const CommItem* head = rank.Head();
     return head == nullptr ? "its end" : NameOfItem(plan_, rank.id, eval_, *head);
@@ -80,12 +84,14 @@ class Description {
     if (head.transfer >= 0) {
       const StepTransfer& transfer = rank.program->steps->transfers[head.transfer];
       if (rank.actions_done < transfer.actions_needed) return {rank.id, false};
-      const Rank& peer = ranks_[plan_.classes[transfer.transfer->peer].ranks[rank.index]];
-      return BlockerAt(peer,
+      const int peer = plan_.classes[transfer.transfer->peer].ranks[rank.index];
+      if (!plan_.local.Contains(peer)) return {kNobody, true};
+      return BlockerAt(RankOf(peer),
                        [&](const CommItem& item) { return item.transfer == transfer.peer_index; });
     }
-    for (int member : plan_.groups[head.group][rank.id]) {
-      const Queue blocker = BlockerAt(ranks_[member], [&](const CommItem& item) {
+    for (int member : plan_.GroupOf(head.group, rank.id)) {
+      if (!plan_.local.Contains(member)) continue;
+      const Queue blocker = BlockerAt(RankOf(member), [&](const CommItem& item) {
         return item.transfer < 0 && item.signature == head.signature;
       });
       if (blocker.rank != kNobody) return blocker;
@@ -115,7 +121,7 @@ class Description {
   }
 
   bool Follow(Queue* queue) const {
-    const Rank& rank = ranks_[queue->rank];
+    const Rank& rank = RankOf(queue->rank);
     if (!queue->comm) {
       if (rank.state == RankState::kFinished) return false;
       queue->comm = true;
@@ -129,7 +135,7 @@ class Description {
   }
 
   std::string Label(const Queue& queue) const {
-    const Rank& rank = ranks_[queue.rank];
+    const Rank& rank = RankOf(queue.rank);
     const bool finished = rank.state == RankState::kFinished;
     return absl::StrCat("rank ", queue.rank, " ",
                         queue.comm ? ItemOf(rank)

@@ -1,6 +1,7 @@
 #include "runtime/run/executor.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -15,6 +16,8 @@ namespace {
 // Where every worker may have a rank of its own, few are idle at a time, and scratch for more of
 // them in every kernel would lie there unused.
 constexpr int kMostBesideRanks = 8;
+// How often communication between processes is looked after while all workers compute.
+constexpr auto kTick = std::chrono::milliseconds(1);
 
 struct Threads {
   int workers;
@@ -22,8 +25,7 @@ struct Threads {
   int64_t kernels;  // that can run at the same time
 };
 
-Threads ThreadsFor(const Plan& plan, int workers) {
-  const int64_t ranks = plan.mesh.world_size();
+Threads ThreadsFor(int64_t ranks, int workers) {
   const int width = ranks < workers ? workers : std::min(workers, kMostBesideRanks);
   return {workers, width, std::min<int64_t>(ranks, workers)};
 }
@@ -37,13 +39,21 @@ int64_t WorkspaceOf(const Plan& plan) {
   return most;
 }
 
-// Bytes of all ranks' arenas and of a workspace for each kernel that can run at the same time, as
-// far as the numbers are believable; LoadPlan checks them singly.
-int64_t MemoryOf(const Plan& plan, int64_t workspace, const Threads& threads) {
+// Bytes of the arenas of the ranks here and of a workspace for each kernel that can run at the same
+// time, as far as the numbers are believable; LoadPlan checks them singly.
+int64_t MemoryOf(const Plan& plan, const RankRange& local, int64_t workspace,
+                 const Threads& threads) {
   if (plan.classes.empty()) return 0;
-  const int64_t ranks = plan.mesh.world_size() / static_cast<int64_t>(plan.classes.size());
   double bytes = static_cast<double>(workspace) * static_cast<double>(threads.kernels);
+  const AxisId pipeline = PipelineAxis(plan.mesh);
+  const auto coordinate = [&](int64_t rank) {
+    return pipeline < 0 ? 0 : plan.mesh.Coordinate(rank, pipeline);
+  };
   for (const PlanClass& plan_class : plan.classes) {
+    int64_t ranks = 0;
+    for (int64_t rank = local.begin; rank < local.end; ++rank) {
+      ranks += coordinate(rank) == plan_class.coordinate ? 1 : 0;
+    }
     bytes += static_cast<double>(plan_class.memory.peak) * static_cast<double>(ranks);
   }
   constexpr double kMost = 1e18;
@@ -52,10 +62,10 @@ int64_t MemoryOf(const Plan& plan, int64_t workspace, const Threads& threads) {
 
 }  // namespace
 
-absl::Status CheckFits(const Plan& plan, int workers) {
+absl::Status CheckFits(const Plan& plan, const RankRange& local, int workers) {
   const Host host = ReadHost();
-  const Threads threads = ThreadsFor(plan, workers > 0 ? workers : host.processors);
-  return CheckMemory(MemoryOf(plan, WorkspaceOf(plan), threads), host);
+  const Threads threads = ThreadsFor(local.size(), workers > 0 ? workers : host.processors);
+  return CheckMemory(MemoryOf(plan, local, WorkspaceOf(plan), threads), host);
 }
 
 Executor::Executor(std::unique_ptr<LoadedPlan> loaded, int workers, int width)
@@ -74,12 +84,16 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(const Plan& plan,
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Make(const Plan& plan,
                                                          const ExecutorOptions& options) {
   const Host host = ReadHost();
-  const Threads threads = ThreadsFor(plan, options.workers > 0 ? options.workers : host.processors);
-  MGC_RETURN_IF_ERROR(CheckMemory(MemoryOf(plan, WorkspaceOf(plan), threads), host));
+  const RankRange local = options.process.has_value()
+                              ? options.process->map->RanksOf(options.process->self)
+                              : RankRange{0, plan.mesh.world_size()};
+  const int workers = options.workers > 0 ? options.workers : host.processors;
+  const Threads threads = ThreadsFor(local.size(), workers);
+  MGC_RETURN_IF_ERROR(CheckMemory(MemoryOf(plan, local, WorkspaceOf(plan), threads), host));
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<LoadedPlan> loaded,
-                       LoadPlan(plan, options.kernels, options.seed, threads.width));
+                       LoadPlan(plan, options.kernels, options.seed, threads.width, local));
   const int64_t workspace = loaded->kernels.workspace_bytes();
-  MGC_RETURN_IF_ERROR(CheckMemory(MemoryOf(plan, workspace, threads), host));
+  MGC_RETURN_IF_ERROR(CheckMemory(MemoryOf(plan, local, workspace, threads), host));
   std::unique_ptr<Executor> executor(
       new Executor(std::move(loaded), threads.workers, threads.width));
   MGC_RETURN_IF_ERROR(executor->workers_.status());
@@ -89,7 +103,8 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Make(const Plan& plan,
 
 absl::Status Executor::Allocate(const ExecutorOptions& options) {
   std::vector<char*> arenas;
-  for (const RankPlace& place : loaded_->ranks) {
+  for (int64_t rank = local().begin; rank < local().end; ++rank) {
+    const RankPlace& place = loaded_->ranks[static_cast<size_t>(rank)];
     const int64_t bytes = plan().classes[place.rank_class].memory.peak;
     MGC_ASSIGN_OR_RETURN(Arena arena, Arena::Create(bytes, workers_));
     arenas.push_back(arena.data());
@@ -97,15 +112,26 @@ absl::Status Executor::Allocate(const ExecutorOptions& options) {
   }
   workspace_bytes_ = loaded_->kernels.workspace_bytes();
   std::vector<char*> workspaces;
-  const int64_t kernels = ThreadsFor(plan(), workers_.size()).kernels;
+  const int64_t kernels = ThreadsFor(local().size(), workers_.size()).kernels;
   for (int64_t k = 0; k < kernels; ++k) {
     MGC_ASSIGN_OR_RETURN(Arena workspace, Arena::Create(workspace_bytes_, workers_));
     workspaces.push_back(workspace.data());
     workspaces_.push_back(std::move(workspace));
   }
-  machine_ = std::make_unique<StepMachine>(*loaded_, workers_, arenas, workspaces,
-                                           options.trace_room, options.shuffle);
+  if (options.process.has_value()) MGC_RETURN_IF_ERROR(Connect(*options.process));
+  team_ = std::make_unique<Team>(communicator_.get());
+  machine_ = std::make_unique<StepMachine>(*loaded_, communicator_.get(), workers_, arenas,
+                                           workspaces, options.trace_room, options.shuffle);
+  if (communicator_ != nullptr) {
+    ticker_ = std::make_unique<Ticker>(kTick, [this] { machine_->Poll(); });
+  }
   return absl::OkStatus();
+}
+
+absl::Status Executor::Connect(const ProcessPlace& process) {
+  communicator_ =
+      std::make_unique<Communicator>(*loaded_, *process.map, process.self, *process.link);
+  return communicator_->Open();
 }
 
 absl::Status Executor::Run(const StepInput& input) {
@@ -123,11 +149,12 @@ bool Executor::has_eval() const {
 
 absl::StatusOr<double> Executor::Report(absl::string_view name, bool eval) const {
   for (const LoadedClass& loaded : loaded_->classes) {
+    if (loaded.local.empty()) continue;
     const PlanClass& plan_class = *loaded.plan_class;
     for (const NamedAddress& report : eval ? plan_class.eval_reports : plan_class.reports) {
       if (report.name != name) continue;
       double value = 0;
-      std::memcpy(&value, arena(loaded.ranks[0]) + report.address, sizeof(value));
+      std::memcpy(&value, arena(loaded.local[0]) + report.address, sizeof(value));
       return value;
     }
   }
@@ -135,21 +162,21 @@ absl::StatusOr<double> Executor::Report(absl::string_view name, bool eval) const
 }
 
 int64_t Executor::MeasuredPeak(int64_t rank) const {
-  const Rank& state = machine_->ranks()[static_cast<size_t>(rank)];
+  const Rank& state = machine_->ranks()[PlaceOf(rank)];
   // A slot takes whole units, as the plan counts it; its tile may end before.
   return AlignUp(std::max(state.high, state.comm_high));
 }
 
 int64_t Executor::MeasuredPeak() const {
   int64_t peak = 0;
-  for (size_t rank = 0; rank < arenas_.size(); ++rank) {
-    peak = std::max(peak, MeasuredPeak(static_cast<int64_t>(rank)));
+  for (int64_t rank = local().begin; rank < local().end; ++rank) {
+    peak = std::max(peak, MeasuredPeak(rank));
   }
   return peak;
 }
 
 std::vector<TraceEvent> Executor::Trace(int64_t rank) const {
-  const Rank& state = machine_->ranks()[static_cast<size_t>(rank)];
+  const Rank& state = machine_->ranks()[PlaceOf(rank)];
   std::vector<TraceEvent> events = NamedEvents(*loaded_, state.id, state.compute_trace);
   const std::vector<TraceEvent> comm = NamedEvents(*loaded_, state.id, state.comm_trace);
   events.insert(events.end(), comm.begin(), comm.end());

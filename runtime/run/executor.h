@@ -1,8 +1,8 @@
-// Runs a plan on this machine: all ranks in one process, cooperatively, on a few workers.
+// Runs a plan: all of its ranks in this process, or some of them, cooperatively, on a few workers.
 //
-// Create resolves and checks the plan, then allocates one arena per rank and, for each kernel that
-// can run at the same time, the scratch that kernels ask for; no step allocates. What is in the
-// arenas (parameters, gradients, scalars) is reached by the addresses the plan gives.
+// Create resolves and checks the plan, then allocates one arena per rank here and, for each kernel
+// that can run at the same time, the scratch that kernels ask for; no step allocates. What is in
+// the arenas (parameters, gradients, scalars) is reached by the addresses the plan gives.
 
 #ifndef MGC_RUNTIME_RUN_EXECUTOR_H_
 #define MGC_RUNTIME_RUN_EXECUTOR_H_
@@ -18,28 +18,39 @@
 #include "absl/types/span.h"
 #include "graph/plan/plan.h"
 #include "kernels/kernel.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/comm/team.h"
 #include "runtime/load/load_plan.h"
 #include "runtime/run/arena.h"
 #include "runtime/run/step_machine.h"
+#include "runtime/run/ticker.h"
 #include "runtime/run/trace.h"
 #include "runtime/run/workers.h"
 
 namespace mgc {
 
+// One process of a run in several.
+struct ProcessPlace {
+  const ProcessMap* map = nullptr;
+  int self = 0;
+  Link* link = nullptr;  // to the others, not yet open
+};
+
 struct ExecutorOptions {
   absl::Span<const KernelEntry> kernels;
-  int workers = 0;         // 0: one for each processor this process may use
-  uint64_t seed = 0;       // of what is random in kernels (dropout)
-  int64_t trace_room = 0;  // records kept per rank and queue; 0: no trace
+  int workers = 0;                       // 0: one for each processor this process may use
+  absl::optional<ProcessPlace> process;  // without: all ranks are here
+  uint64_t seed = 0;                     // of what is random in kernels (dropout)
+  int64_t trace_room = 0;                // records kept per rank and queue; 0: no trace
   // For tests: runs tasks in an order drawn with this seed. Results must not depend on it.
   absl::optional<uint64_t> shuffle;
 };
 
-// ResourceExhausted when the arenas of all ranks and, for each kernel that `workers` (as in
+// ResourceExhausted when the arenas of the ranks `local` and, for each kernel that `workers` (as in
 // ExecutorOptions) run at the same time, the scratch of one thread exceed this machine's memory.
 // Believes the plan's numbers and needs no more than these: a plan that is far too large need not
 // be proved first.
-absl::Status CheckFits(const Plan& plan, int workers);
+absl::Status CheckFits(const Plan& plan, const RankRange& local, int workers);
 
 class Executor {
  public:
@@ -55,17 +66,23 @@ class Executor {
   // program the executor repeats it; what has run is in the trace.
   absl::Status Run(const StepInput& input);
 
-  // A number of the last step, from the first rank that has it. NotFound when no rank reports it.
+  // A number of the last step, from the first rank here that has it. NotFound when no rank reports
+  // it.
   absl::StatusOr<double> Report(absl::string_view name, bool eval) const;
 
   const Plan& plan() const { return loaded_->plan; }
   bool has_eval() const;
-  char* arena(int64_t rank) const { return arenas_[static_cast<size_t>(rank)].data(); }
+  // The ranks here.
+  const RankRange& local() const { return loaded_->local; }
+  // The processes of the run, to be used between steps.
+  Team& team() const { return *team_; }
+  // What belongs to a rank is asked for of ranks here.
+  char* arena(int64_t rank) const { return arenas_[PlaceOf(rank)].data(); }
   Workers& workers() { return workers_; }
   const Workers& workers() const { return workers_; }
   int num_workers() const { return workers_.size(); }
 
-  // Highest end address in use so far, of one rank and of the plan's class that is highest.
+  // Highest end address in use so far, of one rank and of the rank here where it is highest.
   int64_t MeasuredPeak(int64_t rank) const;
   int64_t MeasuredPeak() const;
   // Scratch of one kernel and all threads that may work on it: what the greediest one asks for.
@@ -81,13 +98,18 @@ class Executor {
   static absl::StatusOr<std::unique_ptr<Executor>> Make(const Plan& plan,
                                                         const ExecutorOptions& options);
   absl::Status Allocate(const ExecutorOptions& options);
+  absl::Status Connect(const ProcessPlace& process);
+  size_t PlaceOf(int64_t rank) const { return static_cast<size_t>(rank - local().begin); }
 
   std::unique_ptr<LoadedPlan> loaded_;
+  std::unique_ptr<Communicator> communicator_;  // of a run in several processes
+  std::unique_ptr<Team> team_;
   std::vector<Arena> arenas_;
   std::vector<Arena> workspaces_;
   int64_t workspace_bytes_ = 0;
   Workers workers_;
   std::unique_ptr<StepMachine> machine_;
+  std::unique_ptr<Ticker> ticker_;  // of a run in several processes
 };
 
 }  // namespace mgc

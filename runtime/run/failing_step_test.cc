@@ -109,7 +109,7 @@ TEST(FailingStep, AnExchangeSaysItsGroup) {
   const Plan plan = ChainPlan(options);
   const std::vector<KernelEntry> kernels = ReferenceKernels();
   Workers workers(2, 1);
-  auto loaded = LoadPlan(plan, kernels, 0, workers.width());
+  auto loaded = LoadPlan(plan, kernels, 0, workers.width(), {0, plan.mesh.world_size()});
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   for (LoadedSegment& segment : (*loaded)->segments) {
     if (segment.segment->name != "forward") continue;
@@ -125,7 +125,7 @@ TEST(FailingStep, AnExchangeSaysItsGroup) {
   }
   Arena scratch = *Arena::Create(1 << 16, workers);
   const std::vector<char*> scratches(2, scratch.data());
-  StepMachine machine(**loaded, workers, blocks, scratches, /*trace_room=*/100, {});
+  StepMachine machine(**loaded, nullptr, workers, blocks, scratches, /*trace_room=*/100, {});
   const Step step;
   const absl::Status status = machine.Run(step.input());
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);

@@ -20,6 +20,7 @@ struct Rank {
   int id = 0;
   const LoadedClass* rank_class = nullptr;
   int index = 0;  // among the ranks of its class
+  int place = 0;  // among those of them that are in this process
   char* arena = nullptr;
 
   // Of the worker that runs the compute queue; handed on under the workers' mutex.
@@ -46,6 +47,7 @@ struct Rank {
   int64_t transfers_done = 0;
   size_t comm_next = 0;
   bool in_flight = false;  // its next communication is being run
+  int64_t comm_begin_ns = 0;
   // When blocked: what must be done before it goes on.
   int64_t collectives_needed = 0;
   int64_t transfers_needed = 0;

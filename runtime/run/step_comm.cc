@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "graph/base/status.h"
+#include "runtime/comm/run_exchanges.h"
 #include "runtime/run/step_machine.h"
 #include "runtime/run/where.h"
 
@@ -33,8 +34,8 @@ const StepTransfer* ReadyTransfer(const Rank& rank) {
 
 }  // namespace
 
-Rank& StepMachine::PeerOf(const Rank& rank, const StepTransfer& transfer) {
-  return ranks_[plan_.classes[transfer.transfer->peer].ranks[rank.index]];
+int StepMachine::PeerOf(const Rank& rank, const StepTransfer& transfer) const {
+  return plan_.classes[transfer.transfer->peer].ranks[rank.index];
 }
 
 // Posts the item the rank's queue stands at, if it can run now. Mutex held.
@@ -44,52 +45,51 @@ void StepMachine::TryItem(Rank& rank) {
   if (head->transfer >= 0) {
     const StepTransfer* mine = ReadyTransfer(rank);
     if (mine == nullptr) return;
-    Rank& peer = PeerOf(rank, *mine);
-    const StepTransfer* theirs = ReadyTransfer(peer);
-    if (theirs == nullptr || theirs != &OtherEndOf(peer, *mine)) return;
-    rank.in_flight = peer.in_flight = true;
-  } else {
-    const std::vector<int>& members = plan_.groups[head->group][rank.id];
-    for (int member : members) {
-      if (!StandsAt(ranks_[member], head->signature)) return;
+    if (const int other = PeerOf(rank, *mine); IsHere(other)) {
+      Rank& peer = Local(other);
+      const StepTransfer* theirs = ReadyTransfer(peer);
+      if (theirs == nullptr || theirs != &OtherEndOf(peer, *mine)) return;
+      peer.in_flight = true;
     }
-    for (int member : members) ranks_[member].in_flight = true;
+    rank.in_flight = true;
+  } else {
+    const std::vector<int>& members = plan_.GroupOf(head->group, rank.id);
+    for (int member : members) {
+      if (IsHere(member) && !StandsAt(Local(member), head->signature)) return;
+    }
+    for (int member : members) {
+      if (IsHere(member)) Local(member).in_flight = true;
+    }
   }
-  ready_comm_.push_back(rank.id);
+  ready_comm_.push_back(PlaceOf(rank));
   workers_.Announce();
 }
 
 void StepMachine::RunItem(Rank& rank) {
   const CommItem& item = *rank.Head();
-  if (item.transfer >= 0) {
-    RunTransfer(rank, item);
-  } else {
-    RunCollective(rank, item);
-  }
+  rank.comm_begin_ns = tracing_ ? NowNs() : 0;
+  const bool is_transfer = item.transfer >= 0;
+  const bool here = is_transfer
+                        ? IsHere(PeerOf(rank, rank.program->steps->transfers[item.transfer]))
+                        : RouteOf(rank, item) == nullptr;
+  if (!here) return StartRemote(rank, item);
+  is_transfer ? RunTransfer(rank, item) : RunCollective(rank, item);
 }
 
 void StepMachine::RunTransfer(Rank& rank, const CommItem& item) {
   const StepTransfer& mine = rank.program->steps->transfers[item.transfer];
-  Rank& peer = PeerOf(rank, mine);
+  Rank& peer = Local(PeerOf(rank, mine));
   const StepTransfer& theirs = peer.program->steps->transfers[peer.Head()->transfer];
   const bool sends = IsSend(mine.transfer->ref.kind);
   const char* from = (sends ? rank : peer).arena + (sends ? mine : theirs).transfer->address;
   char* to = (sends ? peer : rank).arena + (sends ? theirs : mine).transfer->address;
-  const int64_t begin = tracing_ ? NowNs() : 0;
+  peer.comm_begin_ns = rank.comm_begin_ns;
   workers_.For(mine.transfer->bytes, int64_t{64} << 10, [&](int64_t first, int64_t last) {
     std::memcpy(to + first, from + first, static_cast<size_t>(last - first));
   });
-  for (Rank* end : {&rank, &peer}) {
-    const Transfer& transfer = *(end == &rank ? mine : theirs).transfer;
-    end->comm_high = std::max(end->comm_high, transfer.address + transfer.bytes);
-    if (tracing_) {
-      end->comm_trace.Add(
-          {TraceKind::kTransfer, input_.eval, -1, -1, end->Head()->transfer, begin, NowNs()});
-    }
-  }
+  EndTransfer(rank);
+  EndTransfer(peer);
   std::lock_guard<std::mutex> lock(workers_.mutex());
-  ++rank.transfers_done;
-  ++peer.transfers_done;
   FinishItem(rank);
   FinishItem(peer);
   TryItem(rank);
@@ -97,36 +97,108 @@ void StepMachine::RunTransfer(Rank& rank, const CommItem& item) {
   --running_;
 }
 
+// Records that the transfer a rank stands at has ended.
+void StepMachine::EndTransfer(Rank& rank) {
+  const int number = rank.Head()->transfer;
+  const Transfer& transfer = *rank.program->steps->transfers[number].transfer;
+  rank.comm_high = std::max(rank.comm_high, transfer.address + transfer.bytes);
+  if (!tracing_) return;
+  rank.comm_trace.Add(
+      {TraceKind::kTransfer, input_.eval, -1, -1, number, rank.comm_begin_ns, NowNs()});
+}
+
 void StepMachine::RunCollective(Rank& rank, const CommItem& item) {
-  const std::vector<int>& members = plan_.groups[item.group][rank.id];
-  const int64_t begin = tracing_ ? NowNs() : 0;
-  const absl::Status status = RunParts(rank, item);
-  for (int member : members) {
-    if (!tracing_) break;
-    const CommItem& at = *ranks_[member].Head();
-    const TraceRecord record = {
-        TraceKind::kCollective, input_.eval, at.action, at.call, at.exchange, begin, NowNs()};
-    TraceBuffer& trace = ranks_[member].comm_trace;
-    status.ok() ? trace.Add(record) : trace.AddLast(record);
-  }
+  const absl::Status status = RunExchanges(Tile(rank, item), workers_);
+  EndCollective(rank, status);
   if (!status.ok()) return FailCollective(rank, item, status);
   std::lock_guard<std::mutex> lock(workers_.mutex());
-  for (int member : members) {
-    ++ranks_[member].collectives_done;
-    FinishItem(ranks_[member]);
-  }
-  for (int member : members) TryItem(ranks_[member]);
+  const std::vector<int>& members = plan_.GroupOf(item.group, rank.id);
+  for (int member : members) FinishItem(Local(member));
+  for (int member : members) TryItem(Local(member));
   --running_;
 }
 
-// Runs the exchanges of a collective, one for each of its operands, for all members.
-absl::Status StepMachine::RunParts(Rank& rank, const CommItem& item) {
-  const std::vector<int>& members = plan_.groups[item.group][rank.id];
-  CommTiles& tiles = comm_tiles_[rank.id];
+// Records that the collective a rank stands at has ended, for all members here.
+void StepMachine::EndCollective(Rank& rank, const absl::Status& status) {
+  if (!tracing_) return;
+  for (int member : plan_.GroupOf(rank.Head()->group, rank.id)) {
+    if (!IsHere(member)) continue;
+    const CommItem& at = *Local(member).Head();
+    const TraceRecord record = {
+        TraceKind::kCollective, input_.eval, at.action, at.call, at.exchange,
+        rank.comm_begin_ns,     NowNs()};
+    TraceBuffer& trace = Local(member).comm_trace;
+    status.ok() ? trace.Add(record) : trace.AddLast(record);
+  }
+}
+
+// Hands the item a rank stands at to the communicator: a collective for all members here.
+void StepMachine::StartRemote(Rank& rank, const CommItem& item) {
+  {
+    std::lock_guard<std::mutex> lock(workers_.mutex());
+    ++remote_;
+    --running_;
+  }
+  const size_t place = static_cast<size_t>(PlaceOf(rank));
+  if (item.transfer < 0) {
+    communicator_->StartCollective(place, *RouteOf(rank, item), Tile(rank, item));
+    return;
+  }
+  const StepTransfer& transfer = rank.program->steps->transfers[item.transfer];
+  const bool sends = IsSend(transfer.transfer->ref.kind);
+  const int peer = PeerOf(rank, transfer);
+  const size_t channel =
+      communicator_->routes().TransferChannel(sends ? rank.id : peer, sends ? peer : rank.id);
+  communicator_->StartTransfer(place, channel, sends, rank.arena + transfer.transfer->address,
+                               transfer.transfer->bytes);
+}
+
+// The item that a rank has handed over has ended.
+void StepMachine::EndRemote(Rank& rank) {
+  const CommItem& item = *rank.Head();
+  const bool is_transfer = item.transfer >= 0;
+  is_transfer ? EndTransfer(rank) : EndCollective(rank, absl::OkStatus());
+  std::lock_guard<std::mutex> lock(workers_.mutex());
+  --remote_;
+  if (is_transfer) {
+    FinishItem(rank);
+    TryItem(rank);
+  } else {
+    const std::vector<int>& members = plan_.GroupOf(item.group, rank.id);
+    for (int member : members) {
+      if (IsHere(member)) FinishItem(Local(member));
+    }
+    for (int member : members) {
+      if (IsHere(member)) TryItem(Local(member));
+    }
+  }
+  workers_.Announce();
+}
+
+bool StepMachine::Help() {
+  const absl::StatusOr<bool> moved =
+      communicator_->Progress([this](size_t place) { EndRemote(ranks_[place]); });
+  if (moved.ok()) return *moved;
+  std::lock_guard<std::mutex> lock(workers_.mutex());
+  status_.Update(moved.status());
+  workers_.Announce();
+  return false;
+}
+
+void StepMachine::Poll() {
+  if (communicator_ != nullptr) Help();
+}
+
+// The exchanges of the collective a rank stands at, one for each of its operands, with the tiles of
+// all members here.
+absl::Span<const TiledExchange> StepMachine::Tile(Rank& rank, const CommItem& item) {
+  const std::vector<int>& members = plan_.GroupOf(item.group, rank.id);
+  CommTiles& tiles = comm_tiles_[static_cast<size_t>(PlaceOf(rank))];
   const LoadedCall& call = (*rank.program->calls[item.action])[item.call];
   const LoadedExchange& exchange = call.segment->exchanges[item.exchange];
   for (size_t m = 0; m < members.size(); ++m) {
-    Rank& member = ranks_[members[m]];
+    if (!IsHere(members[m])) continue;
+    Rank& member = Local(members[m]);
     const CommItem& at = *member.Head();
     const Action& action = *member.program->steps->actions[at.action].action;
     const LoadedCall& own = (*member.program->calls[at.action])[at.call];
@@ -147,7 +219,7 @@ absl::Status StepMachine::RunParts(Rank& rank, const CommItem& item) {
                              {&tiles.inputs[first], members.size()},
                              {&tiles.outputs[first], members.size()}};
   }
-  return RunExchanges({tiles.exchanges.data(), exchange.parts.size()}, workers_);
+  return {tiles.exchanges.data(), exchange.parts.size()};
 }
 
 // The group stays where it is: nobody's queue goes on.
@@ -161,6 +233,7 @@ void StepMachine::FailCollective(Rank& rank, const CommItem& item, const absl::S
 // Moves a rank's queue on behind the item that has been run. Mutex held.
 void StepMachine::FinishItem(Rank& rank) {
   rank.in_flight = false;
+  ++(rank.Head()->transfer >= 0 ? rank.transfers_done : rank.collectives_done);
   ++rank.comm_next;
   if (rank.state == RankState::kBlocked && rank.Satisfied()) MakeReady(rank);
 }

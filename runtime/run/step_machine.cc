@@ -24,22 +24,26 @@ uint64_t NextDice(uint64_t* state) {
 
 }  // namespace
 
-StepMachine::StepMachine(const LoadedPlan& plan, Workers& workers, absl::Span<char* const> arenas,
-                         absl::Span<char* const> workspaces, int64_t trace_room,
-                         absl::optional<uint64_t> shuffle)
+StepMachine::StepMachine(const LoadedPlan& plan, Communicator* communicator, Workers& workers,
+                         absl::Span<char* const> arenas, absl::Span<char* const> workspaces,
+                         int64_t trace_room, absl::optional<uint64_t> shuffle)
     : plan_(plan),
+      communicator_(communicator),
       workers_(workers),
       workspaces_(workspaces.begin(), workspaces.end()),
-      ranks_(plan.ranks.size()),
+      ranks_(static_cast<size_t>(plan.local.size())),
       rows_(plan.plan.global_batch_size / plan.plan.num_micro_batches),
       tracing_(trace_room > 0),
       shuffling_(shuffle.has_value()),
       dice_(shuffle.value_or(0)) {
   for (size_t r = 0; r < ranks_.size(); ++r) {
     Rank& rank = ranks_[r];
-    rank.id = static_cast<int>(r);
-    rank.rank_class = &plan.classes[plan.ranks[r].rank_class];
-    rank.index = plan.ranks[r].index;
+    rank.id = static_cast<int>(plan.local.begin) + static_cast<int>(r);
+    const RankPlace& place = plan.ranks[static_cast<size_t>(rank.id)];
+    rank.rank_class = &plan.classes[place.rank_class];
+    rank.index = place.index;
+    const std::vector<int>& local = rank.rank_class->local;
+    rank.place = static_cast<int>(std::find(local.begin(), local.end(), rank.id) - local.begin());
     rank.arena = arenas[r];
     rank.formals.resize(plan.most_formals);
     rank.inputs.resize(plan.most_operands);
@@ -83,7 +87,7 @@ void StepMachine::Reset(Rank& rank) {
   rank.comm_next = 0;
   rank.collectives_needed = rank.transfers_needed = 0;
   rank.state = RankState::kReady;
-  ready_compute_.push_back(rank.id);
+  ready_compute_.push_back(PlaceOf(rank));
 }
 
 // A task below the number of ranks is a rank's compute queue, one above a rank's communication.
@@ -99,7 +103,7 @@ int StepMachine::Next() {
     ranks_[rank].state = RankState::kRunning;
     return rank;
   }
-  if (running_ > 0) return kIdle;
+  if (running_ > 0 || remote_ > 0) return kIdle;
   bool done = finished_ == static_cast<int>(ranks_.size());
   for (const Rank& rank : ranks_) done = done && rank.Head() == nullptr;
   if (!done) {
@@ -126,7 +130,7 @@ void StepMachine::Run(int task, int worker) {
 
 void StepMachine::MakeReady(Rank& rank) {
   rank.state = RankState::kReady;
-  ready_compute_.push_back(rank.id);
+  ready_compute_.push_back(PlaceOf(rank));
   workers_.Announce();
 }
 
@@ -297,6 +301,7 @@ bool StepMachine::RunInstr(Rank& rank, const LoadedCall& call, int worker) {
                             static_cast<int>(rank.call), static_cast<int>(rank.instr), begin,
                             NowNs()});
   }
+  if (wants_help()) Help();
   return true;
 }
 
@@ -314,9 +319,9 @@ absl::Status StepMachine::RunKernel(Rank& rank, const LoadedCall& call, const Lo
   KernelRun run;
   run.inputs = absl::MakeConstSpan(rank.inputs.data(), instr.inputs.size());
   run.outputs = absl::MakeConstSpan(rank.outputs.data(), instr.outputs.size());
-  run.workspace = workspaces_[workspaces_.size() == ranks_.size() ? rank.id : worker];
+  run.workspace = workspaces_[workspaces_.size() == ranks_.size() ? PlaceOf(rank) : worker];
   run.first_sample = FirstSample(rank);
-  return call.kernel(rank.index, instr.kernel)->Run(run, workers_);
+  return call.kernel(rank.place, instr.kernel)->Run(run, workers_);
 }
 
 void StepMachine::Load(Rank& rank, const LoadedInstr& instr) {

@@ -1,10 +1,14 @@
-// Runs one step of all ranks on the workers: a loop and a switch over what the plan has decided.
+// Runs one step of the ranks here on the workers: a loop and a switch over what the plan has
+// decided.
 //
 //   compute queue        actions in order; a rank that must wait gives its worker back
 //   communication queue  one item at a time, in order. A collective runs when every member's queue
 //                        stands at it and every member's compute queue has started it; a transfer
 //                        when both ends' queues stand at it, the producing action is complete and
 //                        so are the actions it comes after.
+//
+// Of an item whose other ends are in other processes the members here stand at it and start it; the
+// communicator moves it (runtime/comm/communicator.h).
 //
 // Timing decides only which worker does what when, never what is computed. When no queue can go on,
 // nothing is in flight and not everything is done, that is a deadlock, found at once and exactly.
@@ -24,9 +28,10 @@
 #include "absl/status/status.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/comm/tiles.h"
 #include "runtime/data/feed.h"
 #include "runtime/load/load_plan.h"
-#include "runtime/load/run_exchanges.h"
 #include "runtime/run/rank.h"
 #include "runtime/run/workers.h"
 
@@ -46,22 +51,28 @@ struct StepInput {
 
 class StepMachine : public TaskSource {
  public:
-  // `arenas`: one per rank. `workspaces`: one per worker, or per rank where these are fewer. With
-  // `shuffle`, tasks are taken in a random order and ranks give way at random places; results may
-  // not change.
-  StepMachine(const LoadedPlan& plan, Workers& workers, absl::Span<char* const> arenas,
-              absl::Span<char* const> workspaces, int64_t trace_room,
-              absl::optional<uint64_t> shuffle);
+  // `communicator`: of a run in several processes, else null. `arenas`: one per rank here.
+  // `workspaces`: one per worker, or per rank where these are fewer. With `shuffle`, tasks are
+  // taken in a random order and ranks give way at random places; results may not change.
+  StepMachine(const LoadedPlan& plan, Communicator* communicator, Workers& workers,
+              absl::Span<char* const> arenas, absl::Span<char* const> workspaces,
+              int64_t trace_room, absl::optional<uint64_t> shuffle);
 
   // Runs a step. FailedPrecondition with every rank's state and the cycle of waits after a
   // deadlock; a kernel's or an exchange's error with rank, action and instruction. The machine is
   // then of no more use, and says so by the same error.
   absl::Status Run(const StepInput& input);
 
+  // Those here, ascending.
   const std::vector<Rank>& ranks() const { return ranks_; }
+
+  // Lets communication between processes move. Any thread, also while no step runs.
+  void Poll();
 
   int Next() override;
   void Run(int task, int worker) override;
+  bool wants_help() const override { return communicator_ != nullptr && communicator_->busy(); }
+  bool Help() override;
 
  private:
   void Reset(Rank& rank);
@@ -92,20 +103,33 @@ class StepMachine : public TaskSource {
   void TryItem(Rank& rank);
   void RunItem(Rank& rank);
   void RunCollective(Rank& rank, const CommItem& item);
-  absl::Status RunParts(Rank& rank, const CommItem& item);
+  absl::Span<const TiledExchange> Tile(Rank& rank, const CommItem& item);
+  void EndCollective(Rank& rank, const absl::Status& status);
   void FailCollective(Rank& rank, const CommItem& item, const absl::Status& why);
   void RunTransfer(Rank& rank, const CommItem& item);
+  void EndTransfer(Rank& rank);
+  void StartRemote(Rank& rank, const CommItem& item);
+  void EndRemote(Rank& rank);
   void FinishItem(Rank& rank);
-  Rank& PeerOf(const Rank& rank, const StepTransfer& transfer);
+  int PeerOf(const Rank& rank, const StepTransfer& transfer) const;
+  bool IsHere(int rank) const { return plan_.local.Contains(rank); }
+  Rank& Local(int rank) { return ranks_[static_cast<size_t>(rank - plan_.local.begin)]; }
+  // Where a rank stands among those here.
+  int PlaceOf(const Rank& rank) const { return static_cast<int>(rank.id - plan_.local.begin); }
+  // The route of a collective that has members elsewhere, else null.
+  const Route* RouteOf(const Rank& rank, const CommItem& item) const {
+    return communicator_ == nullptr ? nullptr : communicator_->routes().Of(item.group, rank.id);
+  }
 
   // Where the tiles of a collective lie: room for the most operands and a rank's largest group.
   struct CommTiles {
-    std::vector<const char*> inputs;  // [operand][member]
+    std::vector<const char*> inputs;  // [operand][member], of those here
     std::vector<char*> outputs;
     std::vector<TiledExchange> exchanges;
   };
 
   const LoadedPlan& plan_;
+  Communicator* const communicator_;
   Workers& workers_;
   std::vector<char*> workspaces_;
   std::vector<Rank> ranks_;
@@ -117,9 +141,10 @@ class StepMachine : public TaskSource {
 
   // Guarded by the workers' mutex.
   std::mt19937_64 dice_;
-  std::vector<int> ready_compute_;  // ranks
-  std::vector<int> ready_comm_;     // ranks whose item can run
+  std::vector<int> ready_compute_;  // places of ranks
+  std::vector<int> ready_comm_;     // of those whose item can run
   int running_ = 0;
+  int remote_ = 0;  // items that the communicator moves
   int finished_ = 0;
   absl::Status status_;  // of the first failure
 };

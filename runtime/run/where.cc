@@ -111,7 +111,7 @@ absl::Status FailureOfCollective(const LoadedPlan& plan, int rank, bool eval, co
       (*ProgramOf(plan, rank, eval).calls[action])[static_cast<size_t>(item.call)];
   const size_t at = static_cast<size_t>(call.segment->exchanges[item.exchange].instr);
   return Failure(why,
-                 absl::StrCat("ranks ", absl::StrJoin(plan.groups[item.group][rank], ", "), ", ",
+                 absl::StrCat("ranks ", absl::StrJoin(plan.GroupOf(item.group, rank), ", "), ", ",
                               NameOfAction(plan, rank, eval, action), ", ", NameOfInstr(call, at),
                               ", ", NameOfItem(plan, rank, eval, item)),
                  *call.segment->segment, at);

@@ -17,6 +17,17 @@ namespace {
 // small. Who waits for a range has no rank it could run, so that it may wait awake for longer.
 constexpr auto kSpinForWork = std::chrono::microseconds(50);
 constexpr auto kSpinForRange = std::chrono::microseconds(200);
+// Who looks after what comes from elsewhere asks in a row for a while, then lets others have the
+// processor in between, then naps: processes may be more than processors.
+constexpr auto kAskInARow = std::chrono::microseconds(30);
+constexpr auto kAskAndYield = std::chrono::microseconds(500);
+constexpr auto kNap = std::chrono::microseconds(30);
+
+void Pause() {
+#if defined(__x86_64__)
+  _mm_pause();
+#endif
+}
 
 // Whether `done` became true within `time`.
 bool SpinUntil(std::chrono::microseconds time, absl::FunctionRef<bool()> done) {
@@ -24,9 +35,7 @@ bool SpinUntil(std::chrono::microseconds time, absl::FunctionRef<bool()> done) {
   do {
     for (int i = 0; i < 16; ++i) {
       if (done()) return true;
-#if defined(__x86_64__)
-      _mm_pause();
-#endif
+      Pause();
     }
   } while (std::chrono::steady_clock::now() < end);
   return done();
@@ -86,6 +95,8 @@ void Workers::Run(TaskSource& source) {
   }
   work_.notify_all();
   Work(0);
+  std::unique_lock<std::mutex> lock(mutex_);
+  finished_.wait(lock, [this] { return helping_ == 0; });
 }
 
 // Worker 0 returns when the source is over, the others when the workers are destroyed.
@@ -104,6 +115,8 @@ void Workers::Work(int worker) {
     } else if (int slot = 0; Job* job = JoinJob(&slot)) {
       Busy(lock, [&] { RunChunks(*job, slot); });
       if (job->helpers.fetch_sub(1, std::memory_order_release) == 1) finished_.notify_all();
+    } else if (source_ != nullptr && source_->wants_help()) {
+      LookAfter(*source_, lock);
     } else {
       Idle(lock);
     }
@@ -131,6 +144,31 @@ void Workers::Idle(std::unique_lock<std::mutex>& lock) {
     work_.wait(lock);
     --sleeping_;
   }
+}
+
+// Until there is something to do, or nothing to look after.
+void Workers::LookAfter(TaskSource& source, std::unique_lock<std::mutex>& lock) {
+  using Clock = std::chrono::steady_clock;
+  const uint64_t seen = posted_.load(std::memory_order_acquire);
+  ++helping_;
+  lock.unlock();
+  auto moved_at = Clock::now();
+  while (posted_.load(std::memory_order_acquire) == seen && source.wants_help()) {
+    if (source.Help()) {
+      moved_at = Clock::now();
+      continue;
+    }
+    const auto waited = Clock::now() - moved_at;
+    if (waited > kAskAndYield) {
+      std::this_thread::sleep_for(kNap);
+    } else if (waited > kAskInARow) {
+      std::this_thread::yield();
+    } else {
+      Pause();
+    }
+  }
+  lock.lock();
+  if (--helping_ == 0) finished_.notify_all();
 }
 
 int Workers::hands() const { return std::min(1 + idle_.load(std::memory_order_relaxed), width_); }

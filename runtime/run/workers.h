@@ -40,6 +40,11 @@ class TaskSource {
   virtual int Next() = 0;
   // Runs a task, without the mutex. `worker` is in [0, size()) and names the caller's scratch.
   virtual void Run(int task, int worker) = 0;
+  // Whether something goes on that moves only when somebody looks after it. Any thread.
+  virtual bool wants_help() const { return false; }
+  // Looks after it, without the mutex; whether anything moved. Workers without work call it again
+  // and again.
+  virtual bool Help() { return false; }
 };
 
 // `size` workers: the thread that calls Run, and size - 1 of its own. One Run at a time.
@@ -81,6 +86,7 @@ class Workers : public Parallel {
   void Work(int worker);
   void Busy(std::unique_lock<std::mutex>& lock, absl::FunctionRef<void()> work);
   void Idle(std::unique_lock<std::mutex>& lock);
+  void LookAfter(TaskSource& source, std::unique_lock<std::mutex>& lock);
   void Finish(Job& job);
 
   const int size_;
@@ -93,6 +99,7 @@ class Workers : public Parallel {
   TaskSource* source_ = nullptr;
   Job* jobs_ = nullptr;  // handed out, linked
   int sleeping_ = 0;     // workers waiting on work_
+  int helping_ = 0;      // workers that look after the source
   bool stopping_ = false;
 
   std::atomic<uint64_t> posted_{0};  // how often something was posted

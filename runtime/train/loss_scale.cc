@@ -51,6 +51,7 @@ void StartLossScale(const LossScaleOptions& o, Executor& executor) {
       const auto start = starts.find(carried.name);
       const double value = start == starts.end() ? 0 : start->second;
       for (int64_t rank : RanksOfClass(plan, plan_class.coordinate)) {
+        if (!executor.local().Contains(rank)) continue;
         std::memcpy(executor.arena(rank) + carried.address, &value, sizeof value);
       }
     }

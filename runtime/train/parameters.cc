@@ -144,6 +144,7 @@ void InitializeParameters(uint64_t seed, Executor& executor) {
   const absl::Status status =
       ForEachParam(executor.plan(), [&](const HeldParam& param) -> absl::Status {
         for (int64_t rank : RanksOfClass(executor.plan(), param.plan_class.coordinate)) {
+          if (!executor.local().Contains(rank)) continue;
           InitializeTile(param, seed, rank, executor);
         }
         return absl::OkStatus();

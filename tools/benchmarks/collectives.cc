@@ -9,7 +9,7 @@
 #include "graph/ir/collective.h"
 #include "graph/types/mesh.h"
 #include "graph/types/sharding.h"
-#include "runtime/load/run_exchanges.h"
+#include "runtime/comm/run_exchanges.h"
 
 namespace mgc {
 namespace {

@@ -123,7 +123,8 @@ int Main(const Words& arguments) {
       return Fail(status, kExitFailed);
     }
   }
-  const absl::Status fits = CheckFits(*plan, static_cast<int>(flags.workers.value_or(0)));
+  const absl::Status fits =
+      CheckFits(*plan, {0, plan->mesh.world_size()}, static_cast<int>(flags.workers.value_or(0)));
   if (!fits.ok()) return Fail(fits, kExitFailed);
   if (const int code = EnsureProved(&*plan); code != kExitOk) return code;
   return Train(*plan, flags);

@@ -1,4 +1,4 @@
-#include "runtime/load/exchange.h"
+#include "runtime/comm/run_exchanges.h"
 
 #include <algorithm>
 #include <cstring>
@@ -12,8 +12,8 @@
 #include "graph/types/bfloat16.h"
 #include "graph/types/float16.h"
 #include "gtest/gtest.h"
+#include "runtime/load/exchange.h"
 #include "runtime/load/local_move.h"
-#include "runtime/load/run_exchanges.h"
 #include "runtime/run/workers.h"
 
 namespace mgc {

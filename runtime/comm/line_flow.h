@@ -1,0 +1,57 @@
+// A large sum or gather between processes that stand in a line, in the order of their members.
+//
+//   sums     up the line: every process adds its members' terms to what comes from the one before
+//            it; the last one has the sum, in ascending order of members. Down the line: the
+//            result, as far as somebody needs it.
+//   gathers  up the line what processes before have, down the line what those behind have.
+//
+// However many ranks a process has, and processes a host, every link is crossed once in each
+// direction. Cells follow each other, so that all processes work at the same time.
+
+#ifndef MGC_RUNTIME_COMM_LINE_FLOW_H_
+#define MGC_RUNTIME_COMM_LINE_FLOW_H_
+
+#include <vector>
+
+#include "runtime/comm/link.h"
+#include "runtime/comm/share.h"
+#include "runtime/comm/stream.h"
+
+namespace mgc {
+
+class LineFlow {
+ public:
+  LineFlow();
+
+  // `share` must outlive the flow's end.
+  void Begin(const Share& share, Link& link);
+  // Does what can be done now; whether that was anything. One thread at a time.
+  bool Advance();
+  bool done() const { return share_->AtEnd(up_) && share_->AtEnd(down_); }
+  // The stop whose messages or room it needs to go on.
+  int waits_for() const;
+
+ private:
+  // True when the cell is done with; false when a message or room is lacking.
+  bool Up(const PlacedCell& at);
+  bool Down(const PlacedCell& at);
+  bool SumUp(const PlacedCell& at);
+  bool SumDown(const PlacedCell& at);
+  bool GatherUp(const PlacedCell& at);
+  bool GatherDown(const PlacedCell& at);
+  bool FinishSum(const PlacedCell& at, const char* before);
+  // Whether a process before this one receives the cell's sum.
+  bool IsNeededBefore(const PlacedCell& at) const;
+  void DeliverHere(const PlacedCell& at, const char* from);
+
+  const Share* share_ = nullptr;
+  CellPlace up_, down_;
+  PieceWriter to_next_, to_previous_;
+  PieceReader from_next_, from_previous_;
+  std::vector<char> sum_;      // of a cell
+  std::vector<char> rounded_;  // the same
+};
+
+}  // namespace mgc
+
+#endif  // MGC_RUNTIME_COMM_LINE_FLOW_H_

@@ -1,0 +1,112 @@
+#include "runtime/comm/routes.h"
+
+#include <algorithm>
+
+#include "graph/base/status.h"
+
+namespace mgc {
+
+Routes::Routes(const LoadedPlan& plan, const ProcessMap& map, int self) : map_(map), self_(self) {
+  for (int process = 1; process < map.processes(); ++process) {
+    if (self != 0 && self != process) continue;
+    channels_.push_back({0, process, ChannelKind::kControl});
+    channels_.push_back({process, 0, ChannelKind::kControl});
+  }
+  of_.resize(plan.groups.size() * static_cast<size_t>(map.RanksOf(self).size()));
+  for (size_t g = 0; g < plan.groups.size(); ++g) {
+    for (const std::vector<int>& members : plan.groups[g]) {
+      AddGroup(static_cast<int>(g), members);
+    }
+  }
+  for (const LoadedClass& rank_class : plan.classes) {
+    for (int rank : rank_class.local) {
+      const int index = plan.ranks[static_cast<size_t>(rank)].index;
+      AddTransfers(plan, rank_class.train, index);
+      AddTransfers(plan, rank_class.eval, index);
+    }
+  }
+  std::sort(channels_.begin(), channels_.end());
+  channels_.erase(std::unique(channels_.begin(), channels_.end()), channels_.end());
+  for (auto& [key, route] : routes_) FindChannels(key.first, key.second, &route);
+}
+
+void Routes::AddGroup(int group, const std::vector<int>& members) {
+  const RankRange local = map_.RanksOf(self_);
+  const auto here = [&](int member) { return local.Contains(member); };
+  if (std::all_of(members.begin(), members.end(), here)) return;
+  if (std::none_of(members.begin(), members.end(), here)) return;
+  const int first = members.front();
+  const auto [it, is_new] = routes_.try_emplace({group, first});
+  if (!is_new) return;
+  Route& route = it->second;
+  for (int member : members) {
+    if (here(member)) of_[Place(group, member)] = &route;
+  }
+  for (size_t m = 0; m < members.size(); ++m) {
+    const int process = map_.ProcessOf(members[m]);
+    if (route.stops.empty() || route.stops.back().process != process) {
+      if (process == self_) route.mine = static_cast<int>(route.stops.size());
+      route.stops.push_back({process, static_cast<int64_t>(m), 0});
+    }
+    route.stops.back().last = static_cast<int64_t>(m) + 1;
+    route.stop_of.push_back(static_cast<int>(route.stops.size()) - 1);
+  }
+  most_stops_ = std::max(most_stops_, route.stops.size());
+  for (int s = 0; s < static_cast<int>(route.stops.size()); ++s) {
+    const int peer = route.stops[static_cast<size_t>(s)].process;
+    if (peer == self_) continue;
+    for (ChannelKind kind : {ChannelKind::kDirect, ChannelKind::kLine}) {
+      if (kind == ChannelKind::kLine && std::abs(s - route.mine) != 1) continue;
+      channels_.push_back({self_, peer, kind, group, first});
+      channels_.push_back({peer, self_, kind, group, first});
+    }
+  }
+}
+
+void Routes::AddTransfers(const LoadedPlan& plan, const LoadedProgram& program, int index) {
+  const int own = program.steps->plan_class->coordinate;
+  const auto rank_of = [&](int rank_class) {
+    return plan.classes[static_cast<size_t>(rank_class)].ranks[static_cast<size_t>(index)];
+  };
+  for (const StepTransfer& transfer : program.steps->transfers) {
+    int from = rank_of(own);
+    int to = rank_of(transfer.peer_class);
+    if (map_.ProcessOf(from) == map_.ProcessOf(to)) continue;
+    if (!IsSend(transfer.transfer->ref.kind)) std::swap(from, to);
+    channels_.push_back(
+        {map_.ProcessOf(from), map_.ProcessOf(to), ChannelKind::kTransfer, from, to});
+  }
+}
+
+size_t Routes::Find(const ChannelKey& key) const {
+  const auto it = std::lower_bound(channels_.begin(), channels_.end(), key);
+  MGC_CHECK(it != channels_.end() && *it == key) << "a channel that nobody listed";
+  return static_cast<size_t>(it - channels_.begin());
+}
+
+void Routes::FindChannels(int group, int first, Route* route) const {
+  route->to.resize(route->stops.size(), kNoChannel);
+  route->from.resize(route->stops.size(), kNoChannel);
+  for (int s = 0; s < static_cast<int>(route->stops.size()); ++s) {
+    const int peer = route->stops[static_cast<size_t>(s)].process;
+    if (peer == self_) continue;
+    route->to[s] = Find({self_, peer, ChannelKind::kDirect, group, first});
+    route->from[s] = Find({peer, self_, ChannelKind::kDirect, group, first});
+    if (std::abs(s - route->mine) != 1) continue;
+    const size_t to = Find({self_, peer, ChannelKind::kLine, group, first});
+    const size_t from = Find({peer, self_, ChannelKind::kLine, group, first});
+    (s > route->mine ? route->to_next : route->to_previous) = to;
+    (s > route->mine ? route->from_next : route->from_previous) = from;
+  }
+}
+
+size_t Routes::TransferChannel(int64_t from, int64_t to) const {
+  return Find({map_.ProcessOf(from), map_.ProcessOf(to), ChannelKind::kTransfer,
+               static_cast<int>(from), static_cast<int>(to)});
+}
+
+size_t Routes::ControlChannel(int from, int to) const {
+  return Find({from, to, ChannelKind::kControl});
+}
+
+}  // namespace mgc

@@ -1,0 +1,77 @@
+// Which processes take part in a plan's collectives and transfers, and the channels between them.
+
+#ifndef MGC_RUNTIME_COMM_ROUTES_H_
+#define MGC_RUNTIME_COMM_ROUTES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "runtime/comm/link.h"
+#include "runtime/comm/process_map.h"
+#include "runtime/load/load_plan.h"
+
+namespace mgc {
+
+// A process on the way of a collective, with its members, which are neighbours in the group.
+struct Stop {
+  int process = 0;
+  int64_t first = 0;  // position of its first member
+  int64_t last = 0;   // and behind its last
+};
+
+inline constexpr size_t kNoChannel = static_cast<size_t>(-1);
+
+// A group whose members are in several processes, as one of these sees it: its processes stand in a
+// line, in the order of their members.
+struct Route {
+  std::vector<Stop> stops;
+  std::vector<int> stop_of;  // by member
+  int mine = 0;              // this process's stop
+  // Channels, by their places in Routes::channels.
+  size_t to_next = kNoChannel, from_next = kNoChannel;
+  size_t to_previous = kNoChannel, from_previous = kNoChannel;
+  std::vector<size_t> to, from;  // by stop, but for this process's own
+
+  const Stop& own() const { return stops[static_cast<size_t>(mine)]; }
+};
+
+class Routes {
+ public:
+  // `plan` is loaded for the ranks that `map` gives to process `self`.
+  Routes(const LoadedPlan& plan, const ProcessMap& map, int self);
+
+  // All channels that begin or end in this process, sorted.
+  const std::vector<ChannelKey>& channels() const { return channels_; }
+  // The route of a local rank's group; null where all of its members are here. `group` is an index
+  // into LoadedPlan::groups.
+  const Route* Of(int group, int64_t rank) const { return of_[Place(group, rank)]; }
+  // The channel that leads from one rank to another, one of which is here.
+  size_t TransferChannel(int64_t from, int64_t to) const;
+  size_t ControlChannel(int from, int to) const;
+  // Most stops of a route.
+  size_t most_stops() const { return most_stops_; }
+
+ private:
+  size_t Place(int group, int64_t rank) const {
+    const RankRange local = map_.RanksOf(self_);
+    return static_cast<size_t>(group * local.size() + rank - local.begin);
+  }
+  void AddGroup(int group, const std::vector<int>& members);
+  void AddTransfers(const LoadedPlan& plan, const LoadedProgram& program, int index);
+  size_t Find(const ChannelKey& key) const;
+  void FindChannels(int group, int first, Route* route) const;
+
+  const ProcessMap& map_;
+  const int self_;
+  std::vector<ChannelKey> channels_;
+  std::map<std::pair<int, int>, Route> routes_;  // by group and its first rank
+  std::vector<const Route*> of_;                 // by group and local rank
+  size_t most_stops_ = 0;
+};
+
+}  // namespace mgc
+
+#endif  // MGC_RUNTIME_COMM_ROUTES_H_

@@ -1,0 +1,49 @@
+// The processes of a run among themselves, between steps: what one tells all others, and errors
+// that all share.
+//
+// Every process calls the same functions in the same order. They wait for the others, and end with
+// the run's error when it is aborted. The first process gathers and tells all.
+
+#ifndef MGC_RUNTIME_COMM_TEAM_H_
+#define MGC_RUNTIME_COMM_TEAM_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace mgc {
+
+class Communicator;
+
+class Team {
+ public:
+  // `communicator`, open, must outlive the team; null: one process.
+  explicit Team(Communicator* communicator) : communicator_(communicator) {}
+
+  int self() const;
+  int size() const;
+  // Whether this process speaks for all: to users, and for files that there is one of.
+  bool is_lead() const { return self() == 0; }
+
+  // What every process gives, in their order.
+  absl::StatusOr<std::vector<std::string>> Gather(absl::string_view mine);
+  // What the first process gives.
+  absl::StatusOr<std::string> TakeFromLead(absl::string_view given);
+  // OK when all give OK; else the first process's error that gives one, with its number before it
+  // where it is another process.
+  absl::Status Agree(const absl::Status& mine);
+
+ private:
+  absl::Status Send(int to, absl::string_view bytes);
+  absl::StatusOr<std::string> Receive(int from);
+
+  Communicator* const communicator_;
+};
+
+}  // namespace mgc
+
+#endif  // MGC_RUNTIME_COMM_TEAM_H_
