@@ -120,8 +120,15 @@ absl::Status Executor::Allocate(const ExecutorOptions& options) {
   }
   if (options.process.has_value()) MGC_RETURN_IF_ERROR(Connect(*options.process));
   team_ = std::make_unique<Team>(communicator_.get());
-  machine_ = std::make_unique<StepMachine>(*loaded_, communicator_.get(), workers_, arenas,
-                                           workspaces, options.trace_room, options.shuffle);
+  absl::Span<RankProgress> progress = options.progress;
+  if (progress.empty()) {
+    progress_ = std::vector<RankProgress>(arenas.size());
+    progress = absl::MakeSpan(progress_);
+  }
+  machine_ =
+      std::make_unique<StepMachine>(*loaded_, communicator_.get(), workers_, arenas, workspaces,
+                                    progress, options.trace_room, options.shuffle);
+  machine_->Probe(options.probe);
   if (communicator_ != nullptr) {
     ticker_ = std::make_unique<Ticker>(kTick, [this] { machine_->Poll(); });
   }

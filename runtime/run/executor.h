@@ -8,6 +8,7 @@
 #define MGC_RUNTIME_RUN_EXECUTOR_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -42,6 +43,10 @@ struct ExecutorOptions {
   absl::optional<ProcessPlace> process;  // without: all ranks are here
   uint64_t seed = 0;                     // of what is random in kernels (dropout)
   int64_t trace_room = 0;                // records kept per rank and queue; 0: no trace
+  // Where the ranks here publish what they are at; empty: nowhere that others could read.
+  absl::Span<RankProgress> progress;
+  // For tests of failures: StepMachine::Probe.
+  std::function<absl::Status(const Rank& rank)> probe;
   // For tests: runs tasks in an order drawn with this seed. Results must not depend on it.
   absl::optional<uint64_t> shuffle;
 };
@@ -106,6 +111,7 @@ class Executor {
   std::unique_ptr<Team> team_;
   std::vector<Arena> arenas_;
   std::vector<Arena> workspaces_;
+  std::vector<RankProgress> progress_;  // where the options give none
   int64_t workspace_bytes_ = 0;
   Workers workers_;
   std::unique_ptr<StepMachine> machine_;

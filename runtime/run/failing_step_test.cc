@@ -125,7 +125,9 @@ TEST(FailingStep, AnExchangeSaysItsGroup) {
   }
   Arena scratch = *Arena::Create(1 << 16, workers);
   const std::vector<char*> scratches(2, scratch.data());
-  StepMachine machine(**loaded, nullptr, workers, blocks, scratches, /*trace_room=*/100, {});
+  std::vector<RankProgress> progress(blocks.size());
+  StepMachine machine(**loaded, nullptr, workers, blocks, scratches, absl::MakeSpan(progress),
+                      /*trace_room=*/100, {});
   const Step step;
   const absl::Status status = machine.Run(step.input());
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);

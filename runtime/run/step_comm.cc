@@ -61,12 +61,26 @@ void StepMachine::TryItem(Rank& rank) {
       if (IsHere(member)) Local(member).in_flight = true;
     }
   }
+  PublishItems(rank);
   ready_comm_.push_back(PlaceOf(rank));
   workers_.Announce();
 }
 
+// Of all members here that stand at the item. Mutex held.
+void StepMachine::PublishItems(Rank& rank) {
+  const CommItem& item = *rank.Head();
+  if (item.transfer >= 0) return rank.PublishItem();
+  for (int member : plan_.GroupOf(item.group, rank.id)) {
+    if (IsHere(member)) Local(member).PublishItem();
+  }
+}
+
 void StepMachine::RunItem(Rank& rank) {
   const CommItem& item = *rank.Head();
+  if (probe_) {
+    const absl::Status status = probe_(rank);
+    if (!status.ok()) return FailItem(rank, item, status);
+  }
   rank.comm_begin_ns = tracing_ ? NowNs() : 0;
   const bool is_transfer = item.transfer >= 0;
   const bool here = is_transfer
@@ -110,7 +124,7 @@ void StepMachine::EndTransfer(Rank& rank) {
 void StepMachine::RunCollective(Rank& rank, const CommItem& item) {
   const absl::Status status = RunExchanges(Tile(rank, item), workers_);
   EndCollective(rank, status);
-  if (!status.ok()) return FailCollective(rank, item, status);
+  if (!status.ok()) return FailItem(rank, item, status);
   std::lock_guard<std::mutex> lock(workers_.mutex());
   const std::vector<int>& members = plan_.GroupOf(item.group, rank.id);
   for (int member : members) FinishItem(Local(member));
@@ -223,8 +237,8 @@ absl::Span<const TiledExchange> StepMachine::Tile(Rank& rank, const CommItem& it
 }
 
 // The group stays where it is: nobody's queue goes on.
-void StepMachine::FailCollective(Rank& rank, const CommItem& item, const absl::Status& why) {
-  absl::Status failure = FailureOfCollective(plan_, rank.id, input_.eval, item, why);
+void StepMachine::FailItem(Rank& rank, const CommItem& item, const absl::Status& why) {
+  absl::Status failure = FailureOfItem(plan_, rank.id, input_.eval, item, why);
   std::lock_guard<std::mutex> lock(workers_.mutex());
   status_.Update(std::move(failure));
   --running_;
@@ -235,6 +249,7 @@ void StepMachine::FinishItem(Rank& rank) {
   rank.in_flight = false;
   ++(rank.Head()->transfer >= 0 ? rank.transfers_done : rank.collectives_done);
   ++rank.comm_next;
+  rank.PublishItem();
   if (rank.state == RankState::kBlocked && rank.Satisfied()) MakeReady(rank);
 }
 

@@ -20,9 +20,11 @@
 #define MGC_RUNTIME_RUN_STEP_MACHINE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -51,17 +53,22 @@ struct StepInput {
 
 class StepMachine : public TaskSource {
  public:
-  // `communicator`: of a run in several processes, else null. `arenas`: one per rank here.
-  // `workspaces`: one per worker, or per rank where these are fewer. With `shuffle`, tasks are
-  // taken in a random order and ranks give way at random places; results may not change.
+  // `communicator`: of a run in several processes, else null. `arenas`, `progress`: one per rank
+  // here. `workspaces`: one per worker, or per rank where these are fewer. With `shuffle`, tasks
+  // are taken in a random order and ranks give way at random places; results may not change.
   StepMachine(const LoadedPlan& plan, Communicator* communicator, Workers& workers,
               absl::Span<char* const> arenas, absl::Span<char* const> workspaces,
-              int64_t trace_room, absl::optional<uint64_t> shuffle);
+              absl::Span<RankProgress> progress, int64_t trace_room,
+              absl::optional<uint64_t> shuffle);
 
   // Runs a step. FailedPrecondition with every rank's state and the cycle of waits after a
   // deadlock; a kernel's or an exchange's error with rank, action and instruction. The machine is
   // then of no more use, and says so by the same error.
   absl::Status Run(const StepInput& input);
+
+  // For tests of failures: called before every instruction, and before every item of communication
+  // for the rank that starts it; an error is one of the instruction or the item.
+  void Probe(std::function<absl::Status(const Rank& rank)> probe) { probe_ = std::move(probe); }
 
   // Those here, ascending.
   const std::vector<Rank>& ranks() const { return ranks_; }
@@ -101,11 +108,12 @@ class StepMachine : public TaskSource {
 
   // The communication queue.
   void TryItem(Rank& rank);
+  void PublishItems(Rank& rank);
   void RunItem(Rank& rank);
   void RunCollective(Rank& rank, const CommItem& item);
   absl::Span<const TiledExchange> Tile(Rank& rank, const CommItem& item);
   void EndCollective(Rank& rank, const absl::Status& status);
-  void FailCollective(Rank& rank, const CommItem& item, const absl::Status& why);
+  void FailItem(Rank& rank, const CommItem& item, const absl::Status& why);
   void RunTransfer(Rank& rank, const CommItem& item);
   void EndTransfer(Rank& rank);
   void StartRemote(Rank& rank, const CommItem& item);
@@ -137,6 +145,7 @@ class StepMachine : public TaskSource {
   const int64_t rows_;                 // of a micro-batch
   const bool tracing_;
   const bool shuffling_;
+  std::function<absl::Status(const Rank& rank)> probe_;
   StepInput input_;
 
   // Guarded by the workers' mutex.
