@@ -47,6 +47,8 @@ struct RankProgress {
   Field<int64_t> items_done;
   Field<bool> at_end;     // of the queue
   Field<bool> in_flight;  // the item has begun here
+  // Of a process' first rank: when communication with other processes last moved.
+  Field<int64_t> moved_ns;
   // Time in instructions in the last whole step.
   Field<int64_t> busy_ns;
 };

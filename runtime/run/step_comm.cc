@@ -192,6 +192,7 @@ void StepMachine::EndRemote(Rank& rank) {
 bool StepMachine::Help() {
   const absl::StatusOr<bool> moved =
       communicator_->Progress([this](size_t place) { EndRemote(ranks_[place]); });
+  if (moved.ok() && *moved) ranks_[0].progress->moved_ns.set(NowNs());
   if (moved.ok()) return *moved;
   std::lock_guard<std::mutex> lock(workers_.mutex());
   status_.Update(moved.status());

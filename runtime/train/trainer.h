@@ -8,6 +8,7 @@
 #define MGC_RUNTIME_TRAIN_TRAINER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +40,10 @@ struct TrainOptions {
   int workers = 0;         // 0: one for each processor this process may use
   uint64_t seed = 1;       // of initialization and dropout
   int64_t trace_room = 0;  // records kept per rank and queue
+  // As in ExecutorOptions; every process has all of the data.
+  absl::optional<ProcessPlace> process;
+  absl::Span<RankProgress> progress;
+  std::function<absl::Status(const Rank& rank)> probe;
 
   // The text, or neither where `inputs` feed the whole model.
   std::string data_path;
