@@ -24,6 +24,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::microseconds kFirstNap(20);
 constexpr std::chrono::microseconds kLongestNap(1000);
 constexpr int kAbortNaps = 500;
+constexpr int kLooks = 8;  // after a nap: Open MPI turns to its sockets at every eighth call only
 
 // What a gathering reads and writes while it is under way. It outlives a caller that gives up.
 struct Gathering {
@@ -45,7 +46,9 @@ absl::Status RunUntil(MpiCommunicator& communicator, Clock::time_point end, absl
     int done = 0;
     {
       std::lock_guard<std::mutex> lock(communicator.mutex);
-      MGC_RETURN_IF_ERROR(ToStatus(MPI_Test(&request, &done, MPI_STATUS_IGNORE), what));
+      for (int look = 0; look < kLooks && done == 0; ++look) {
+        MGC_RETURN_IF_ERROR(ToStatus(MPI_Test(&request, &done, MPI_STATUS_IGNORE), what));
+      }
     }
     if (done != 0) return absl::OkStatus();
     if (Clock::now() >= end) {

@@ -80,6 +80,8 @@ void Fill(DType dtype, Random* random, std::vector<char>* bytes) {
     if (dtype == DType::kF32) {
       const float x = static_cast<float>(static_cast<int32_t>(bits)) / 2147483648.0f;
       std::memcpy(&bits, &x, 4);
+    } else if (dtype == DType::kI64) {
+      bits = static_cast<uint64_t>(static_cast<int64_t>(bits) >> 5);  // sums stay in the type
     } else {
       // Of every byte below 64: patterns of two bytes whose exponents are neither high nor low, and
       // whole doubles likewise.
