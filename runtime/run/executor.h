@@ -46,7 +46,7 @@ struct ExecutorOptions {
   // Where the ranks here publish what they are at; empty: nowhere that others could read.
   absl::Span<RankProgress> progress;
   // For tests of failures: StepMachine::Probe.
-  std::function<absl::Status(const Rank& rank)> probe;
+  StepMachine::ProbeFn probe;
   // For tests: runs tasks in an order drawn with this seed. Results must not depend on it.
   absl::optional<uint64_t> shuffle;
 };

@@ -45,8 +45,9 @@ struct RankProgress {
   // The communication queue: the item it stands at, as CommItem has it, and how many before.
   Field<int32_t> transfer, item_action, item_call, exchange;
   Field<int64_t> items_done;
-  Field<bool> at_end;     // of the queue
-  Field<bool> in_flight;  // the item has begun here
+  Field<bool> at_end;            // of the queue
+  Field<bool> in_flight;         // the item has begun here
+  Field<int64_t> item_since_ns;  // since when a worker runs it for this rank; 0: none does
   // Of a process' first rank: when communication with other processes last moved.
   Field<int64_t> moved_ns;
   // Time in instructions in the last whole step.

@@ -77,8 +77,14 @@ void StepMachine::PublishItems(Rank& rank) {
 
 void StepMachine::RunItem(Rank& rank) {
   const CommItem& item = *rank.Head();
+  rank.progress->item_since_ns.set(NowNs());
+  RunItem(rank, item);
+  rank.progress->item_since_ns.set(0);
+}
+
+void StepMachine::RunItem(Rank& rank, const CommItem& item) {
   if (probe_) {
-    const absl::Status status = probe_(rank);
+    const absl::Status status = probe_(rank, &item);
     if (!status.ok()) return FailItem(rank, item, status);
   }
   rank.comm_begin_ns = tracing_ ? NowNs() : 0;

@@ -313,7 +313,7 @@ bool StepMachine::RunInstr(Rank& rank, const LoadedCall& call, int worker) {
   const int64_t begin = NowNs();
   rank.PublishPlace();
   rank.Publish(RankActivity::kComputing, begin);
-  absl::Status status = probe_ ? probe_(rank) : absl::OkStatus();
+  absl::Status status = probe_ ? probe_(rank, nullptr) : absl::OkStatus();
   if (status.ok() && instr.kind == InstrKind::kCompute) {
     status = RunKernel(rank, call, instr, worker);
   } else if (status.ok()) {

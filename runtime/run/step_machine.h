@@ -66,9 +66,10 @@ class StepMachine : public TaskSource {
   // then of no more use, and says so by the same error.
   absl::Status Run(const StepInput& input);
 
-  // For tests of failures: called before every instruction, and before every item of communication
-  // for the rank that starts it; an error is one of the instruction or the item.
-  void Probe(std::function<absl::Status(const Rank& rank)> probe) { probe_ = std::move(probe); }
+  // For tests of failures: called before every instruction (`item` is null), and before every item
+  // of communication for the rank that starts it; an error is one of the instruction or the item.
+  using ProbeFn = std::function<absl::Status(const Rank& rank, const CommItem* item)>;
+  void Probe(ProbeFn probe) { probe_ = std::move(probe); }
 
   // Those here, ascending.
   const std::vector<Rank>& ranks() const { return ranks_; }
@@ -110,6 +111,7 @@ class StepMachine : public TaskSource {
   void TryItem(Rank& rank);
   void PublishItems(Rank& rank);
   void RunItem(Rank& rank);
+  void RunItem(Rank& rank, const CommItem& item);
   void RunCollective(Rank& rank, const CommItem& item);
   absl::Span<const TiledExchange> Tile(Rank& rank, const CommItem& item);
   void EndCollective(Rank& rank, const absl::Status& status);
@@ -145,7 +147,7 @@ class StepMachine : public TaskSource {
   const int64_t rows_;                 // of a micro-batch
   const bool tracing_;
   const bool shuffling_;
-  std::function<absl::Status(const Rank& rank)> probe_;
+  ProbeFn probe_;
   StepInput input_;
 
   // Guarded by the workers' mutex.

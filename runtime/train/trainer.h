@@ -43,7 +43,7 @@ struct TrainOptions {
   // As in ExecutorOptions; every process has all of the data.
   absl::optional<ProcessPlace> process;
   absl::Span<RankProgress> progress;
-  std::function<absl::Status(const Rank& rank)> probe;
+  StepMachine::ProbeFn probe;
 
   // The text, or neither where `inputs` feed the whole model.
   std::string data_path;

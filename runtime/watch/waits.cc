@@ -182,6 +182,11 @@ std::string Waits::Doing(int64_t rank, int64_t now_ns) const {
   const RankProgress& progress = board_.ranks()[static_cast<size_t>(rank)];
   const std::string time = Seconds(std::max<int64_t>(0, now_ns - progress.since_ns.get()));
   if (!IsSane(rank)) return "is at a place that the plan lacks";
+  if (const int64_t since = progress.item_since_ns.get(); since > 0) {
+    return absl::StrCat("has been moving what ",
+                        NameOfItem(TablesOf(progress), ClassOf(rank), ItemOf(progress)),
+                        " moves for ", Seconds(now_ns - since));
+  }
   switch (progress.activity.get()) {
     case RankActivity::kComputing: {
       const int64_t usual = progress.usual_ns.get();
@@ -202,6 +207,7 @@ std::string Waits::Doing(int64_t rank, int64_t now_ns) const {
     case RankActivity::kOutside:
       break;
   }
+  if (progress.since_ns.get() == 0) return "has not begun a step";
   return absl::StrCat("has been between steps for ", time);
 }
 
@@ -269,10 +275,11 @@ Culprit Waits::FindInStep(int64_t now_ns, int64_t floor_ns) const {
   for (int64_t rank = 0; rank < board_.num_ranks(); ++rank) {
     const RankProgress& progress = board_.ranks()[static_cast<size_t>(rank)];
     const int64_t limit = std::max(floor_ns, kTimesUsual * progress.usual_ns.get());
-    const int64_t stood = now_ns - progress.since_ns.get();
+    const int64_t item_since = progress.item_since_ns.get();
+    const int64_t stood = now_ns - (item_since > 0 ? item_since : progress.since_ns.get());
     const RankActivity activity = progress.activity.get();
     if (stood <= std::max(limit, longest)) continue;
-    if (activity == RankActivity::kComputing) {
+    if (activity == RankActivity::kComputing || item_since > 0) {
       longest = stood;
       culprit.rank = rank;
     } else if (activity == RankActivity::kWaiting && longest == 0) {
@@ -284,13 +291,16 @@ Culprit Waits::FindInStep(int64_t now_ns, int64_t floor_ns) const {
   return culprit;
 }
 
-// Of the end of a chain of waits: it neither computes nor gets or sends anything.
+// Of the end of a chain of waits: its process neither computes, for whichever rank, nor gets or
+// sends anything. One that computes has a limit of its own.
 bool Waits::IsStuck(int64_t rank, int64_t now_ns, int64_t limit_ns) const {
   const RankProgress& progress = board_.ranks()[static_cast<size_t>(rank)];
-  const RankActivity activity = progress.activity.get();
-  if (activity == RankActivity::kComputing || activity == RankActivity::kReady) return false;
-  const int64_t first = board_.RanksOf(board_.ProcessOf(rank)).begin;
-  const int64_t moved = board_.ranks()[static_cast<size_t>(first)].moved_ns.get();
+  const RankRange neighbours = board_.RanksOf(board_.ProcessOf(rank));
+  for (int64_t other = neighbours.begin; other < neighbours.end; ++other) {
+    const RankProgress& at = board_.ranks()[static_cast<size_t>(other)];
+    if (at.activity.get() == RankActivity::kComputing || at.item_since_ns.get() != 0) return false;
+  }
+  const int64_t moved = board_.ranks()[static_cast<size_t>(neighbours.begin)].moved_ns.get();
   return now_ns - std::max(progress.since_ns.get(), moved) > limit_ns;
 }
 

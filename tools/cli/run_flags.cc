@@ -199,6 +199,22 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
       "--workers",
       "threads that run the ranks (default: one for each processor this process may use)",
       {1, 4096}, "F3", &out->workers);
+  flags->Section("Processes");
+  flags->Integer("--nproc", "processes of this host that share the ranks (default: one)",
+                 {1, int64_t{1} << 20}, "F3", &out->nproc);
+  flags->Integer("--ranks-per-process",
+                 "ranks of each of several processes (default: as even as can be)",
+                 {1, int64_t{1} << 20}, "F3", &out->ranks_per_process);
+  flags->Real("--watchdog-seconds",
+              "end with 124 when nothing has come on for so long (default 60, 0: never)", 0, 1e9,
+              &out->watchdog_seconds);
+  flags->Text("--run-dir", "DIR",
+              "where the run leaves what its ranks are at, for mgc-status, and its processes' logs",
+              &out->run_dir);
+  flags->Text("--inject", "FAULT:POINT:RANK",
+              "for tests: a rank fails (kill, stop, throw, loop, slow, exit) at a point (start, "
+              "forward, backward, collective, transfer, update, end)",
+              &out->inject);
   flags->Switch("--stop-on-nonfinite",
                 "end with 1 at the first loss or gradient norm that is not finite (the default)",
                 &out->stop_on_nonfinite);

@@ -20,6 +20,8 @@
 #include "tools/cli/plan_file.h"
 #include "tools/cli/proof.h"
 #include "tools/cli/run_flags.h"
+#include "tools/launch/injection.h"
+#include "tools/launch/launcher.h"
 #include "tools/views/counted.h"
 
 namespace mgc {
@@ -30,10 +32,11 @@ constexpr char kCommand[] = "mgc-run";
 CommandText About() {
   return {kCommand,
           "PLAN",
-          "train the model of a plan on this machine, all ranks in one process",
+          "train the model of a plan: its ranks as threads, or in several processes",
           {"mgc-run tiny.plan --data text.txt --steps 20 --lr 1e-3",
            "mgc-run tiny.plan --data text.txt --steps 20 --json --metrics metrics.jsonl",
            "mgc-run tiny.plan --data text.txt --steps 4 --trace timeline.json",
+           "mgc-run --nproc 2 tiny.plan --data text.txt --steps 4",
            "mgc-run tiny.plan --inputs tokens=words.npy --inputs targets=next.npy --steps 2"},
           "A line a step: mean loss before the update, gradient norm before clipping, time, tokens "
           "per\n"
@@ -43,9 +46,11 @@ CommandText About() {
           "\"Infinity\", \"-Infinity\"."};
 }
 
-// The timeline of what was recorded, with the predicted step behind it.
-absl::StatusOr<std::string> TraceText(const Executor& executor) {
-  Timeline timeline = MeasuredTimeline(executor);
+// The timeline of what was recorded in all processes, with the predicted step behind it; the first
+// process writes it.
+absl::Status WriteTrace(const Executor& executor, const std::string& path) {
+  MGC_ASSIGN_OR_RETURN(Timeline timeline, MeasuredTimeline(executor));
+  if (!executor.team().is_lead()) return absl::OkStatus();
   const Plan& plan = executor.plan();
   MGC_ASSIGN_OR_RETURN(const SimulatedStep step, PredictStep(plan));
   Append(PredictedTimeline(plan, step, plan.mesh.world_size() + 1), &timeline);
@@ -53,12 +58,7 @@ absl::StatusOr<std::string> TraceText(const Executor& executor) {
     PrintNotes({absl::StrCat("the timeline holds the first steps; ", dropped,
                              " later records are left out")});
   }
-  return TimelineJson(timeline);
-}
-
-absl::Status WriteTrace(const Executor& executor, const std::string& path) {
-  MGC_ASSIGN_OR_RETURN(std::string text, TraceText(executor));
-  return WriteAll({{path, std::move(text)}});
+  return WriteAll({{path, TimelineJson(timeline)}});
 }
 
 // Reads data from stdin where `path` says so.
@@ -70,37 +70,90 @@ absl::Status TakeStdin(const std::string& path, int64_t seq_length,
   return absl::OkStatus();
 }
 
-int Train(const Plan& plan, const RunFlags& flags) {
-  const std::vector<KernelEntry> kernels = CpuKernels();
-  TrainOptions train = TrainOptionsOf(flags, plan);
-  train.kernels = kernels;
-  absl::Status input = TakeStdin(train.data_path, plan.seq_length, &train.data);
-  input.Update(TakeStdin(train.eval_data_path, plan.seq_length, &train.eval_data));
-  if (!input.ok()) return Fail(input, kExitBadModel);
-  absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(plan, std::move(train));
-  if (!trainer.ok()) {
-    const bool exhausted = absl::IsResourceExhausted(trainer.status());
-    return Fail(trainer.status(), exhausted ? kExitFailed : kExitBadModel);
-  }
-  RunOptions run = RunOptionsOf(flags);
-  absl::Status printed;
-  const auto print = [&printed](const std::string& line) {
-    printed.Update(WriteStdout(absl::StrCat(line, "\n")));
+// What all processes of a run begin with.
+struct RunBasis {
+  const Plan& plan;
+  const RunFlags& flags;
+  TrainOptions train;
+  absl::optional<Injection> injection;
+};
+
+TrainOptions OptionsIn(const World& world, const RunBasis& basis) {
+  TrainOptions train = basis.train;
+  train.process = world.place();
+  train.progress = world.progress();
+  if (train.workers == 0) train.workers = world.workers;
+  if (basis.injection.has_value()) train.probe = ProbeOf(*basis.injection);
+  return train;
+}
+
+RunOptions RunOptionsIn(const World& world, const RunBasis& basis, absl::Status* printed) {
+  RunOptions run = RunOptionsOf(basis.flags);
+  const auto print = [printed](const std::string& line) {
+    printed->Update(WriteStdout(absl::StrCat(line, "\n")));
   };
-  const std::string counted = CountedUnit(plan.model);
-  if (counted != "tokens") {
-    PrintNotes({absl::StrCat("losses are means over ", CountedText(plan.model))});
-  }
-  run.on_step = [&](const StepRecord& r) {
-    print(flags.json ? StepJson(r) : StepLine(r, counted));
-  };
-  run.on_eval = [&](const EvalRecord& r) { print(flags.json ? EvalJson(r) : EvalLine(r)); };
+  const bool json = basis.flags.json;
+  const std::string counted = CountedUnit(basis.plan.model);
+  run.on_step = [=](const StepRecord& r) { print(json ? StepJson(r) : StepLine(r, counted)); };
+  run.on_eval = [=](const EvalRecord& r) { print(json ? EvalJson(r) : EvalLine(r)); };
   run.on_note = [](const std::string& note) { PrintNotes({note}); };
-  absl::Status status = RunTraining(**trainer, run);
+  run.stop_asked = [&world] { return world.board->stops_asked() > 0; };
+  return run;
+}
+
+int Train(World& world, const RunBasis& basis) {
+  const bool injected =
+      basis.injection.has_value() && world.ranks().Contains(basis.injection->rank);
+  if (injected) InjectOutside(*basis.injection, FaultPoint::kStart);
+  absl::StatusOr<std::unique_ptr<Trainer>> trainer =
+      Trainer::Create(basis.plan, OptionsIn(world, basis));
+  if (!trainer.ok()) {
+    const bool failed =
+        absl::IsResourceExhausted(trainer.status()) || absl::IsAborted(trainer.status());
+    return EndRun(world, trainer.status(), failed ? kExitFailed : kExitBadModel);
+  }
+  world.board->SetStage(world.self, ProcessStage::kRunning, NowNs());
+  (*trainer)->executor().team().Observe([&world](bool waits) {
+    world.board->SetStage(world.self, waits ? ProcessStage::kAgreeing : ProcessStage::kRunning,
+                          NowNs());
+  });
+  absl::Status printed;
+  absl::Status status = RunTraining(**trainer, RunOptionsIn(world, basis, &printed));
+  if (injected) InjectOutside(*basis.injection, FaultPoint::kEnd);
   // After a step that failed the timeline is needed most.
-  if (flags.trace) status.Update(WriteTrace((*trainer)->executor(), *flags.trace));
+  if (basis.flags.trace) status.Update(WriteTrace((*trainer)->executor(), *basis.flags.trace));
   status.Update(printed);
-  return status.ok() ? kExitOk : Fail(status, kExitFailed);
+  // Nobody leaves before all have what they need of each other.
+  if (status.ok()) status = (*trainer)->executor().team().Agree(status);
+  return status.ok() ? kExitOk : EndRun(world, status, kExitFailed);
+}
+
+// Runs the plan in as many processes as are asked for.
+int Launch(const RunBasis& basis) {
+  const RunFlags& flags = basis.flags;
+  LaunchOptions options;
+  options.watchdog_seconds = flags.watchdog_seconds.value_or(options.watchdog_seconds);
+  options.run_dir = flags.run_dir.value_or("");
+  const auto body = [&basis](World& world) { return Train(world, basis); };
+  const int64_t ranks = basis.plan.mesh.world_size();
+  const int64_t each = flags.ranks_per_process.value_or(0);
+  const int64_t processes = flags.nproc.value_or(each > 0 ? (ranks + each - 1) / each : int64_t{1});
+  const absl::StatusOr<ProcessMap> map = ProcessMap::Create(ranks, processes, each);
+  if (!map.ok()) return Fail(map.status(), kExitInfeasible);
+  return processes == 1 ? RunHere(basis.plan, options, body)
+                        : RunForked(basis.plan, *map, options, body);
+}
+
+// What to train on, where it must be read before processes are forked; notes for people.
+int Begin(RunBasis basis) {
+  TrainOptions& train = basis.train;
+  absl::Status input = TakeStdin(train.data_path, basis.plan.seq_length, &train.data);
+  input.Update(TakeStdin(train.eval_data_path, basis.plan.seq_length, &train.eval_data));
+  if (!input.ok()) return Fail(input, kExitBadModel);
+  if (CountedUnit(basis.plan.model) != "tokens") {
+    PrintNotes({absl::StrCat("losses are means over ", CountedText(basis.plan.model))});
+  }
+  return Launch(basis);
 }
 
 int Main(const Words& arguments) {
@@ -127,7 +180,15 @@ int Main(const Words& arguments) {
       CheckFits(*plan, {0, plan->mesh.world_size()}, static_cast<int>(flags.workers.value_or(0)));
   if (!fits.ok()) return Fail(fits, kExitFailed);
   if (const int code = EnsureProved(&*plan); code != kExitOk) return code;
-  return Train(*plan, flags);
+  const std::vector<KernelEntry> kernels = CpuKernels();
+  RunBasis basis{*plan, flags, TrainOptionsOf(flags, *plan), absl::nullopt};
+  basis.train.kernels = kernels;
+  if (flags.inject) {
+    const absl::StatusOr<Injection> injection = ParseInjection(*flags.inject);
+    if (!injection.ok()) return Fail(injection.status(), kExitUsage);
+    basis.injection = *injection;
+  }
+  return Begin(std::move(basis));
 }
 
 }  // namespace

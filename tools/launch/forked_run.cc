@@ -54,7 +54,12 @@ int RunChild(const ProcessMap& map, const LaunchOptions& options, const Board& b
   }
   const auto check = [&board] { return EndOf(board); };
   ForkExchange exchange(exchange_memory, map.processes(), self, check);
-  const auto gather = [&exchange](const std::string& mine) { return exchange.Gather(mine); };
+  const auto gather = [&](const std::string& mine) {
+    board.SetStage(self, ProcessStage::kAgreeing, NowNs());
+    auto all = exchange.Gather(mine);
+    board.SetStage(self, ProcessStage::kStarting, NowNs());
+    return all;
+  };
   const auto reachable = MemfdRegions::FindReachable(self, gather);
   if (!reachable.ok()) return EndRun(world, reachable.status(), kExitFailed);
   MemfdRegions regions(*reachable, gather, check);
