@@ -48,11 +48,12 @@ absl::Status CheckTile(const TensorType& type, const Sharding& sharding, const P
   MGC_RETURN_IF_ERROR(CheckSharding(type, sharding, plan.mesh));
   constexpr double kMostElements = 1e12;  // of a whole parameter
   double elements = 1;
-  for (const Dim& dim : type.dims) {
+  for (size_t d = 0; d < type.dims.size(); ++d) {
+    const Dim& dim = type.dims[d];
     if (dim.size < 1 || dim.multiple < 1 || dim.multiple > int64_t{1} << 30) {
       return absl::InvalidArgumentError("has a dim without elements");
     }
-    elements *= static_cast<double>(dim.size + dim.multiple * plan.mesh.world_size());
+    elements *= static_cast<double>(dim.size + dim.multiple * plan.mesh.Size(sharding.dims[d]));
   }
   if (elements > kMostElements) {
     const auto bytes = [&](double count) {
