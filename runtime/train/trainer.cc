@@ -11,8 +11,8 @@
 #include "graph/base/diagnostic.h"
 #include "graph/base/status.h"
 #include "graph/ir/step_names.h"
-#include "runtime/data/safetensors.h"
 #include "runtime/train/parameters.h"
+#include "runtime/train/tensor_file.h"
 
 namespace mgc {
 namespace {
@@ -247,20 +247,12 @@ absl::StatusOr<EvalRecord> Trainer::Evaluate() {
   return result;
 }
 
-absl::Status Trainer::WriteParameters(const std::string& path) const { return Write(path, false); }
+absl::Status Trainer::WriteParameters(const std::string& path) const {
+  return WriteTensors(*executor_, TensorRole::kParam, path);
+}
 
-absl::Status Trainer::WriteGradients(const std::string& path) const { return Write(path, true); }
-
-absl::Status Trainer::Write(const std::string& path, bool gradients) const {
-  MGC_ASSIGN_OR_RETURN(
-      const std::vector<LogicalTensor> tensors,
-      GatherTensors(*executor_, gradients ? TensorRole::kMeanGradient : TensorRole::kParam));
-  std::vector<SafetensorsView> views;
-  views.reserve(tensors.size());
-  for (const LogicalTensor& tensor : tensors) {
-    views.push_back(ViewOf(tensor.name, tensor.shape, tensor.values));
-  }
-  return WriteSafetensors(path, std::move(views));
+absl::Status Trainer::WriteGradients(const std::string& path) const {
+  return WriteTensors(*executor_, TensorRole::kMeanGradient, path);
 }
 
 }  // namespace mgc

@@ -86,14 +86,13 @@ class Trainer {
   Executor& executor() { return *executor_; }
   const Executor& executor() const { return *executor_; }
 
-  // Write logical tensors (runtime/data/safetensors.h): the parameters as they are; the gradients
+  // Write logical tensors (runtime/train/tensor_file.h): the parameters as they are; the gradients
   // of the last step, divided by its token count, before clipping.
   absl::Status WriteParameters(const std::string& path) const;
   absl::Status WriteGradients(const std::string& path) const;
 
  private:
   Trainer(std::unique_ptr<Executor> executor, SampleSet samples, TrainOptions options);
-  absl::Status Write(const std::string& path, bool gradients) const;
 
   std::unique_ptr<Executor> executor_;
   SampleSet samples_;

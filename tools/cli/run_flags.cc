@@ -199,6 +199,12 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
       "--workers",
       "threads that run the ranks (default: one for each processor this process may use)",
       {1, 4096}, "F3", &out->workers);
+  flags->Switch("--check",
+                "run nothing: find all that the ranks need, without proof, data and memory for "
+                "them, and say what it comes to",
+                &out->check);
+  flags->Integer("--rank", "to check that one alone, as of a run with one rank a process",
+                 {0, kMaxWorldSize - 1}, "F3", &out->rank);
   flags->Section("Processes");
   flags->Integer("--nproc", "processes of this host that share the ranks (default: one)",
                  {1, int64_t{1} << 20}, "F3", &out->nproc);
@@ -275,12 +281,15 @@ Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
   const auto missing = [&parsed](absl::string_view flag) {
     return std::count(parsed.bad_flags.begin(), parsed.bad_flags.end(), flag) == 0;
   };
-  if (!flags.data && flags.inputs.empty() && missing("--data")) {
+  if (flags.rank && !flags.check) {
+    violations.Add({"F6", "--rank is given, and every rank runs", "--rank N --check"});
+  }
+  if (!flags.check && !flags.data && flags.inputs.empty() && missing("--data")) {
     violations.Add({"F6", "no data to train on", "--data FILE or --inputs NAME=FILE"});
   }
   CheckInputs("--inputs", flags.inputs, &violations);
   CheckInputs("--eval-inputs", flags.eval_inputs, &violations);
-  if (!flags.steps && missing("--steps")) {
+  if (!flags.check && !flags.steps && missing("--steps")) {
     violations.Add({"F6", "the number of steps is missing", "--steps N"});
   }
   if (flags.stop_on_nonfinite && flags.no_stop_on_nonfinite) {

@@ -13,6 +13,7 @@
 #include "runtime/train/metrics.h"
 #include "runtime/train/trainer.h"
 #include "runtime/train/training_run.h"
+#include "tools/cli/check_run.h"
 #include "tools/cli/command.h"
 #include "tools/cli/measured_timeline.h"
 #include "tools/cli/output.h"
@@ -37,6 +38,7 @@ CommandText About() {
            "mgc-run tiny.plan --data text.txt --steps 20 --json --metrics metrics.jsonl",
            "mgc-run tiny.plan --data text.txt --steps 4 --trace timeline.json",
            "mgc-run --nproc 2 tiny.plan --data text.txt --steps 4",
+           "mgc-run tiny.plan --check --rank 3",
            "mgc-run tiny.plan --inputs tokens=words.npy --inputs targets=next.npy --steps 2"},
           "A line a step: mean loss before the update, gradient norm before clipping, time, tokens "
           "per\n"
@@ -171,6 +173,7 @@ int Main(const Words& arguments) {
   if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
   const Diagnostics scales = CheckLossScaleFlags(flags, *plan);
   if (!scales.empty()) return Refuse(Diagnostics(), scales, kCommand);
+  if (flags.check) return CheckRun(*plan, flags, CpuKernels(), kCommand);
   for (const NamedPath& result : ResultsOf(flags)) {
     if (absl::Status status = CheckWritable(result.path); !status.ok()) {
       return Fail(status, kExitFailed);
