@@ -79,6 +79,8 @@ class Executor {
   bool has_eval() const;
   // The ranks here.
   const RankRange& local() const { return loaded_->local; }
+  // Of a run in several processes, else null.
+  Communicator* communicator() const { return communicator_.get(); }
   // The processes of the run, to be used between steps.
   Team& team() const { return *team_; }
   // What belongs to a rank is asked for of ranks here.

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "runtime/comm/memfd_regions.h"
+#include "runtime/comm/mpi/mpi_world.h"
 #include "runtime/comm/shared_link.h"
 #include "runtime/run/host.h"
 #include "runtime/run/ticker.h"
@@ -46,6 +47,8 @@ int RunChild(const ProcessMap& map, const LaunchOptions& options, const Board& b
   world.map = map;
   world.self = self;
   world.board = board;
+  // The launcher says why.
+  world.end_run = [&board, self](const absl::Status& why, int) { board.End(self, why); };
   world.workers = std::max(1, ReadHost().processors / map.processes());
   if (!options.run_dir.empty()) {
     if (const absl::Status status = LogTo(options.run_dir, self); !status.ok()) {

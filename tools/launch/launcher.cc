@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-#include "absl/strings/str_cat.h"
+#include "runtime/comm/mpi/mpi_world.h"
 #include "runtime/run/trace.h"
 #include "tools/cli/flags.h"
 #include "tools/cli/output.h"
@@ -34,16 +34,8 @@ void WatchHere(const RunSignals& signals, const Board& board, Monitor& monitor,
 
 }  // namespace
 
-std::string HostName() {
-  char name[256] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 ? name : "";
-}
-
 int EndRun(World& world, const absl::Status& why, int code) {
-  const bool first = !world.board.has_value() || world.board->End(world.self, why);
-  if (!first || world.link != nullptr) return code;
-  if (code != kExitFailed) return Fail(why, code);
-  Say(why.message());
+  world.end_run(why, code);
   return code;
 }
 
@@ -54,6 +46,9 @@ int RunHere(const Plan& plan, const LaunchOptions& options,
   const absl::StatusOr<SharedMemory> memory = MakeBoardMemory(plan, world.map, options.run_dir);
   if (!memory.ok()) return Fail(memory.status(), kExitFailed);
   world.board = Board(memory->data(), world.map);
+  world.end_run = [](const absl::Status& why, int code) {
+    code == kExitFailed ? Say(why.message()) : static_cast<void>(Fail(why, code));
+  };
   world.board->Enter(0, getpid(), HostName(), NowNs());
   const RunSignals signals;
   Monitor monitor(plan, *world.board, options.watchdog_seconds);

@@ -32,8 +32,7 @@ int RunHere(const Plan& plan, const LaunchOptions& options, const std::function<
 int RunForked(const Plan& plan, const ProcessMap& map, const LaunchOptions& options,
               const std::function<int(World&)>& body);
 
-// To be returned by `body`: the run ends with `code` because of `why`, which is printed once. An
-// error that came from the end of another process is not printed again.
+// To be returned by `body`: the run ends with `code` because of `why` (World::end_run).
 int EndRun(World& world, const absl::Status& why, int code);
 
 }  // namespace mgc

@@ -21,6 +21,11 @@ struct World {
   absl::optional<Board> board;
   // Of several processes: threads that run the ranks of each, unless the user says otherwise.
   int workers = 0;
+  // How the run ends before its time: says why, once for all processes, and may not return.
+  std::function<void(const absl::Status& why, int code)> end_run;
+  // To be called when the processes are connected, and before they are not any more; may be empty.
+  std::function<void(Communicator& communicator)> on_open;
+  std::function<void()> on_close;
 
   bool is_lead() const { return self == 0; }
   RankRange ranks() const { return map.RanksOf(self); }
@@ -34,9 +39,6 @@ struct World {
                                   static_cast<size_t>(ranks().size()));
   }
 };
-
-// A short description of a process for people: `process 1 (pid 71), ranks 2-3`.
-std::string HostName();
 
 }  // namespace mgc
 
