@@ -15,8 +15,11 @@ namespace {
 constexpr size_t kMostNamed = 16;  // ranks in a sentence
 // An action may take so many times what it has ever taken.
 constexpr int64_t kTimesUsual = 5;
+// What a wait gets beyond that: who is waited for is late first, and is to be named.
+constexpr int64_t kWaitSlackNs = 1'000'000'000;
 
 std::string Seconds(int64_t ns) {
+  ns = std::max<int64_t>(ns, 0);
   const double seconds = static_cast<double>(ns) / 1e9;
   if (ns < 100'000'000) return absl::StrFormat("%.0f ms", seconds * 1e3);
   return absl::StrFormat("%.1f s", seconds);
@@ -183,9 +186,9 @@ std::string Waits::Doing(int64_t rank, int64_t now_ns) const {
   const std::string time = Seconds(std::max<int64_t>(0, now_ns - progress.since_ns.get()));
   if (!IsSane(rank)) return "is at a place that the plan lacks";
   if (const int64_t since = progress.item_since_ns.get(); since > 0) {
-    return absl::StrCat("has been moving what ",
-                        NameOfItem(TablesOf(progress), ClassOf(rank), ItemOf(progress)),
-                        " moves for ", Seconds(now_ns - since));
+    return absl::StrCat("has been running ",
+                        NameOfItem(TablesOf(progress), ClassOf(rank), ItemOf(progress)), " for ",
+                        Seconds(now_ns - since));
   }
   switch (progress.activity.get()) {
     case RankActivity::kComputing: {
@@ -284,7 +287,7 @@ Culprit Waits::FindInStep(int64_t now_ns, int64_t floor_ns) const {
       culprit.rank = rank;
     } else if (activity == RankActivity::kWaiting && longest == 0) {
       const int64_t end = EndOfChain(rank);
-      if (IsStuck(end, now_ns, limit)) culprit.rank = end;
+      if (IsStuck(end, now_ns, limit + kWaitSlackNs)) culprit.rank = end;
     }
   }
   if (culprit.rank >= 0) culprit.doing = Doing(culprit.rank, now_ns);

@@ -76,11 +76,24 @@ void Put(const RankNews& news, int64_t now_ns, RankProgress* p) {
 
 }  // namespace
 
+void CopyProcess(const Board& from, int process, const Board& to, int64_t now_ns) {
+  const ProcessEntry& entry = from.process(process);
+  to.process(process).heartbeat_ns.set(entry.heartbeat_ns.get());
+  to.process(process).stage.set(entry.stage.get());
+  to.process(process).since_ns.set(entry.since_ns.get());
+  const RankRange range = from.RanksOf(process);
+  for (int64_t rank = range.begin; rank < range.end; ++rank) {
+    const size_t r = static_cast<size_t>(rank);
+    Put(NewsOf(from.ranks()[r], now_ns), now_ns, &to.ranks()[r]);
+  }
+}
+
 void BoardMail::Exchange(int64_t now_ns) {
   const int self = communicator_.self();
   board_.process(self).heartbeat_ns.set(now_ns);
   for (int process = 0; process < board_.num_processes(); ++process) {
     if (process == self || (self != 0 && process != 0)) continue;
+    if (is_read_[static_cast<size_t>(process)]) continue;
     SendTo(process, now_ns);
     TakeFrom(process, now_ns);
   }

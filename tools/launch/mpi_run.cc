@@ -41,11 +41,13 @@ constexpr int kLookMs = 50;
 constexpr int64_t kMailNs = 200'000'000;
 // The first process says an error that all have, the others give it time to.
 constexpr std::chrono::milliseconds kAfterLead(300);
+constexpr std::chrono::seconds kAfterReporter(2);
 constexpr int64_t kSecondNs = 1'000'000'000;
 
 // A process as the others know it.
 struct Member {
   int64_t pid = 0;
+  int board = -1;  // its file
   std::string host;
   std::vector<int> processors;  // that it may use
 };
@@ -61,8 +63,8 @@ std::vector<int> OwnProcessors() {
   return processors;
 }
 
-std::string PackSelf() {
-  std::string text = absl::StrCat(getpid(), " ", HostName(), " ");
+std::string PackSelf(int board) {
+  std::string text = absl::StrCat(getpid(), " ", board, " ", HostName(), " ");
   for (int processor : OwnProcessors()) absl::StrAppend(&text, processor, ",");
   return text;
 }
@@ -70,9 +72,12 @@ std::string PackSelf() {
 Member UnpackMember(const std::string& text) {
   const std::vector<std::string> words = absl::StrSplit(text, ' ');
   Member member;
-  if (words.size() != 3 || !absl::SimpleAtoi(words[0], &member.pid)) return member;
-  member.host = words[1];
-  for (absl::string_view word : absl::StrSplit(words[2], ',', absl::SkipEmpty())) {
+  if (words.size() != 4 || !absl::SimpleAtoi(words[0], &member.pid) ||
+      !absl::SimpleAtoi(words[1], &member.board)) {
+    return member;
+  }
+  member.host = words[2];
+  for (absl::string_view word : absl::StrSplit(words[3], ',', absl::SkipEmpty())) {
     int processor = 0;
     if (absl::SimpleAtoi(word, &processor)) member.processors.push_back(processor);
   }
@@ -93,6 +98,34 @@ int WorkersOf(const std::vector<Member>& members, size_t self) {
   return std::max(1, static_cast<int>(own.processors.size()) / std::max(1, sharing));
 }
 
+// The boards of other processes of this host, by process; null for those that are elsewhere.
+class NearBoards {
+ public:
+  NearBoards(const std::vector<Member>& members, size_t self) : memory_(members.size()) {
+    for (size_t p = 0; p < members.size(); ++p) {
+      if (p == self || members[p].host != members[self].host) continue;
+      auto memory = SharedMemory::Open(
+          absl::StrCat("/proc/", members[p].pid, "/fd/", members[p].board), false);
+      if (!memory.ok() || !Board::Read(memory->data(), memory->bytes()).ok()) continue;
+      memory_[p] = std::make_unique<SharedMemory>(*std::move(memory));
+    }
+  }
+
+  bool Has(int process) const { return memory_[static_cast<size_t>(process)] != nullptr; }
+  std::vector<bool> known() const {
+    std::vector<bool> known;
+    for (const auto& memory : memory_) known.push_back(memory != nullptr);
+    return known;
+  }
+  void CopyTo(int process, const Board& board, int64_t now_ns) const {
+    const SharedMemory& memory = *memory_[static_cast<size_t>(process)];
+    CopyProcess(*Board::Read(memory.data(), memory.bytes()), process, board, now_ns);
+  }
+
+ private:
+  std::vector<std::unique_ptr<SharedMemory>> memory_;
+};
+
 // Watches the run from within one of its processes, on a thread of its own.
 class MpiWatch {
  public:
@@ -101,6 +134,7 @@ class MpiWatch {
       : board_(board),
         self_(self),
         members_(std::move(members)),
+        near_(members_, static_cast<size_t>(self)),
         seconds_(options.watchdog_seconds),
         mpi_(mpi),
         monitor_(plan, board, options.watchdog_seconds),
@@ -116,7 +150,7 @@ class MpiWatch {
   // From now on processes tell each other what they are at.
   void Connect(Communicator& communicator) {
     std::lock_guard<std::mutex> lock(mutex_);
-    mail_ = std::make_unique<BoardMail>(communicator, board_);
+    mail_ = std::make_unique<BoardMail>(communicator, board_, near_.known());
   }
   // The communicator is about to be gone.
   void Disconnect() {
@@ -150,7 +184,8 @@ class MpiWatch {
       if (!gone && reporter < 0) reporter = p;
     }
     if (dead < 0) return;
-    if (reporter != self_) std::this_thread::sleep_for(kAfterLead);
+    if (reporter != self_) std::this_thread::sleep_for(kAfterReporter);
+    if (near_.Has(dead)) near_.CopyTo(dead, board_, NowNs());
     const int64_t rank = board_.RanksOf(dead).begin;
     Say(absl::StrCat(monitor_.waits().NameOfProcess(dead), ", has died; rank ", rank, " ",
                      monitor_.waits().StateOf(rank, NowNs())));
@@ -160,10 +195,15 @@ class MpiWatch {
   void Exchange(int64_t now) {
     std::lock_guard<std::mutex> lock(mutex_);
     board_.process(self_).heartbeat_ns.set(now);
-    if (mail_ == nullptr) {
-      // Until they can be heard of, all are taken to live.
-      for (int p = 0; p < board_.num_processes(); ++p) board_.process(p).heartbeat_ns.set(now);
-    } else if (now - mailed_ns_ > kMailNs) {
+    for (int p = 0; p < board_.num_processes(); ++p) {
+      if (near_.Has(p)) {
+        near_.CopyTo(p, board_, now);
+      } else if (mail_ == nullptr) {
+        // Until it can be heard of, it is taken to live.
+        board_.process(p).heartbeat_ns.set(now);
+      }
+    }
+    if (mail_ != nullptr && now - mailed_ns_ > kMailNs) {
       mail_->Exchange(now);
       mailed_ns_ = now;
     }
@@ -190,6 +230,7 @@ class MpiWatch {
   const Board board_;
   const int self_;
   const std::vector<Member> members_;
+  const NearBoards near_;
   const double seconds_;
   MpiWorld& mpi_;
   Monitor monitor_;
@@ -223,9 +264,14 @@ struct Links {
   std::unique_ptr<MixedLink> mixed;
 };
 
-absl::StatusOr<std::unique_ptr<Links>> MakeLinks(MpiWorld& mpi) {
+absl::StatusOr<std::unique_ptr<Links>> MakeLinks(MpiWorld& mpi, const Board& board) {
   auto links = std::make_unique<Links>(mpi);
-  const auto gather = [&mpi](const std::string& mine) { return mpi.Gather(mine, kToPrepare); };
+  const auto gather = [&mpi, board](const std::string& mine) {
+    board.SetStage(mpi.rank(), ProcessStage::kAgreeing, NowNs());
+    auto all = mpi.Gather(mine, kToPrepare);
+    board.SetStage(mpi.rank(), ProcessStage::kStarting, NowNs());
+    return all;
+  };
   MGC_ASSIGN_OR_RETURN(const std::vector<bool> reachable,
                        MemfdRegions::FindReachable(mpi.rank(), gather));
   links->regions =
@@ -238,26 +284,26 @@ absl::StatusOr<std::unique_ptr<Links>> MakeLinks(MpiWorld& mpi) {
 // Runs this process's ranks; the exit code. Errors end all processes.
 int RunAgreed(MpiWorld& mpi, const Prepared& prepared, const ProcessMap& map, const MpiBody& body) {
   const auto end = [&mpi](const absl::Status& why, int code) { EndAll(mpi, why, code); };
-  const auto told = mpi.Gather(PackSelf(), kToPrepare);
-  if (!told.ok()) end(told.status(), kExitFailed);
-  std::vector<Member> members;
-  for (const std::string& text : *told) members.push_back(UnpackMember(text));
   World world;
   world.map = map;
   world.self = mpi.rank();
-  world.workers = WorkersOf(members, static_cast<size_t>(mpi.rank()));
   world.end_run = end;
   const auto memory =
       MakeBoardMemory(*prepared.plan, map, world.is_lead() ? prepared.options.run_dir : "");
   if (!memory.ok()) end(memory.status(), kExitFailed);
   world.board = Board(memory->data(), map);
+  const auto told = mpi.Gather(PackSelf(memory->file()), kToPrepare);
+  if (!told.ok()) end(told.status(), kExitFailed);
+  std::vector<Member> members;
+  for (const std::string& text : *told) members.push_back(UnpackMember(text));
+  world.workers = WorkersOf(members, static_cast<size_t>(mpi.rank()));
   for (size_t p = 0; p < members.size(); ++p) {
     world.board->Enter(static_cast<int>(p), members[p].pid, members[p].host, NowNs());
   }
   MpiWatch watch(*prepared.plan, *world.board, mpi.rank(), members, prepared.options, mpi);
   world.on_open = [&watch](Communicator& communicator) { watch.Connect(communicator); };
   world.on_close = [&watch] { watch.Disconnect(); };
-  const auto links = MakeLinks(mpi);
+  const auto links = MakeLinks(mpi, *world.board);
   if (!links.ok()) end(links.status(), kExitFailed);
   world.link = (*links)->mixed.get();
   const int code = body.run(world);

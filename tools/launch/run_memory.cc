@@ -28,19 +28,29 @@ absl::Status MakeFolder(const std::string& path) {
   return SystemError(path, "cannot make the folder");
 }
 
-absl::StatusOr<char*> Map(int file, int64_t bytes, const std::string& path) {
-  const int flags = MAP_SHARED | (file < 0 ? MAP_ANONYMOUS : 0);
-  void* const data =
-      mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, flags, file, 0);
-  if (data == MAP_FAILED) return SystemError(path, "cannot map memory");
-  return static_cast<char*>(data);
+// Maps a file, which the result owns from then on.
+absl::StatusOr<char*> Map(int file, int64_t bytes, bool copy, const std::string& path) {
+  void* const data = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
+                          copy ? MAP_PRIVATE : MAP_SHARED, file, 0);
+  if (data != MAP_FAILED) return static_cast<char*>(data);
+  const absl::Status status = SystemError(path, "cannot map memory");
+  close(file);
+  return status;
 }
 
 }  // namespace
 
 absl::StatusOr<SharedMemory> SharedMemory::Create(int64_t bytes) {
-  MGC_ASSIGN_OR_RETURN(char* const data, Map(-1, bytes, "shared memory"));
-  return SharedMemory(data, bytes);
+  const std::string name = "shared memory";
+  const int file = memfd_create("mgc", MFD_CLOEXEC);
+  if (file < 0) return SystemError(name, "cannot get it");
+  if (ftruncate(file, bytes) != 0) {
+    const absl::Status status = SystemError(name, "cannot get room");
+    close(file);
+    return status;
+  }
+  MGC_ASSIGN_OR_RETURN(char* const data, Map(file, bytes, false, name));
+  return SharedMemory(data, bytes, file);
 }
 
 absl::StatusOr<SharedMemory> SharedMemory::CreateFile(const std::string& path, int64_t bytes) {
@@ -53,32 +63,29 @@ absl::StatusOr<SharedMemory> SharedMemory::CreateFile(const std::string& path, i
     errno = error;
     return SystemError(path, "cannot get room for the file");
   }
-  const absl::StatusOr<char*> data = Map(file, bytes, path);
-  close(file);
-  if (!data.ok()) return data.status();
-  return SharedMemory(*data, bytes);
+  MGC_ASSIGN_OR_RETURN(char* const data, Map(file, bytes, false, path));
+  return SharedMemory(data, bytes, file);
 }
 
-absl::StatusOr<SharedMemory> SharedMemory::Open(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+absl::StatusOr<SharedMemory> SharedMemory::Open(const std::string& path, bool copy) {
+  const int file = open(path.c_str(), (copy ? O_RDONLY : O_RDWR) | O_CLOEXEC);
   if (file < 0) return SystemError(path, "cannot open the file");
   struct stat info = {};
-  const bool regular = fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
-  void* const data = regular ? mmap(nullptr, static_cast<size_t>(info.st_size),
-                                    PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0)
-                             : MAP_FAILED;
-  close(file);
-  if (data == MAP_FAILED) {
+  if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0) {
+    close(file);
     return absl::InvalidArgumentError(absl::StrCat(EscapeBytes(path), ": is not a run's board"));
   }
-  return SharedMemory(static_cast<char*>(data), info.st_size);
+  MGC_ASSIGN_OR_RETURN(char* const data, Map(file, info.st_size, copy, path));
+  return SharedMemory(data, info.st_size, file);
 }
 
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
+    : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_), file_(other.file_) {}
 
 SharedMemory::~SharedMemory() {
-  if (data_ != nullptr) munmap(data_, static_cast<size_t>(bytes_));
+  if (data_ == nullptr) return;
+  munmap(data_, static_cast<size_t>(bytes_));
+  close(file_);
 }
 
 std::string BoardPath(const std::string& run_dir) { return absl::StrCat(run_dir, "/board"); }

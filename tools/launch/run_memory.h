@@ -16,14 +16,15 @@
 
 namespace mgc {
 
-// Zeroed memory that forked processes share; gone with the last of them.
+// Zeroed memory that processes of a host share; gone with the last of them.
 class SharedMemory {
  public:
+  // Forked processes have it; others reach it as `/proc/PID/fd/FILE` of its owner.
   static absl::StatusOr<SharedMemory> Create(int64_t bytes);
   // Of a file, which then keeps what is written; made, or emptied if it is there.
   static absl::StatusOr<SharedMemory> CreateFile(const std::string& path, int64_t bytes);
-  // Of a file that is there, to be read.
-  static absl::StatusOr<SharedMemory> Open(const std::string& path);
+  // Of a file that is there, to be read: as it is now and will be, or with `copy` as it is.
+  static absl::StatusOr<SharedMemory> Open(const std::string& path, bool copy);
 
   SharedMemory(SharedMemory&& other) noexcept;
   SharedMemory& operator=(SharedMemory&& other) = delete;
@@ -31,12 +32,14 @@ class SharedMemory {
 
   char* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
+  int file() const { return file_; }
 
  private:
-  SharedMemory(char* data, int64_t bytes) : data_(data), bytes_(bytes) {}
+  SharedMemory(char* data, int64_t bytes, int file) : data_(data), bytes_(bytes), file_(file) {}
 
   char* data_;
   int64_t bytes_;
+  int file_;
 };
 
 // A run's folder: `board`, `plan`, and `logs/process-0001.log` of every process.
