@@ -114,8 +114,8 @@ cmp before m.jsonl || fail 'a refused run has changed the metrics of another'
 
 # A run that diverges says where and ends with 1, or goes on.
 wild=(mgc-run tiny.plan --data text.txt --steps 6 --lr 1e6 --clip-grad 0 --weight-decay 1000)
-expect 1 'error: the ' "${wild[@]}" --json --metrics wild.jsonl --trace wild.json --dump-params x
-grep -qE 'error: the (loss|gradient norm) of step [2-5] is (NaN|infinite)' stderr ||
+expect 1 'mgc-run: the ' "${wild[@]}" --json --metrics wild.jsonl --trace wild.json --dump-params x
+grep -qE 'mgc-run: the (loss|gradient norm) of step [2-5] is (NaN|infinite)' stderr ||
   fail 'no step in the message'
 [[ -e x ]] && fail 'parameters of a run that has diverged'
 [[ $(wc -l <stdout) == $(grep -oE 'of step [0-9]+' stderr | grep -oE '[0-9]+') ]] ||
