@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
 #include "runtime/run/arena.h"
 #include "runtime/run/deadlock.h"
 #include "runtime/run/where.h"
@@ -319,6 +321,7 @@ bool StepMachine::RunInstr(Rank& rank, const LoadedCall& call, int worker) {
   } else if (status.ok()) {
     Load(rank, instr);
   }
+  if (status.ok()) status = CheckResult(rank, call, instr);
   if (!status.ok()) {
     FailInstr(rank, call, status, begin);
     return false;
@@ -350,6 +353,18 @@ absl::Status StepMachine::RunKernel(Rank& rank, const LoadedCall& call, const Lo
   run.workspace = workspaces_[workspaces_.size() == ranks_.size() ? PlaceOf(rank) : worker];
   run.first_sample = FirstSample(rank);
   return call.kernel(rank.place, instr.kernel)->Run(run, workers_);
+}
+
+// Behind a kernel, while its operands are resolved.
+absl::Status StepMachine::CheckResult(const Rank& rank, const LoadedCall& call,
+                                      const LoadedInstr& instr) const {
+  const bool looks = check_ == FiniteCheck::kAll ||
+                     (check_ == FiniteCheck::kGradients && instr.instr->phase == Phase::kBackward);
+  if (!looks || instr.kind != InstrKind::kCompute) return absl::OkStatus();
+  return Annotate(CheckFinite(plan_.plan, *call.segment->segment, *instr.instr, call.call->layer,
+                              rank.id, absl::MakeConstSpan(rank.inputs.data(), instr.inputs.size()),
+                              absl::MakeConstSpan(rank.outputs.data(), instr.outputs.size())),
+                  absl::StrCat("step ", rank.progress->steps.get()));
 }
 
 void StepMachine::Load(Rank& rank, const LoadedInstr& instr) {

@@ -219,6 +219,17 @@ refuse 4 'short.txt' mgc-run tiny.plan --data short.txt --steps 1
 head -c 33 text.txt >enough.txt
 expect 0 '' mgc-run tiny.plan --data enough.txt --steps 2
 
+# The first tensor that is not finite is named with its inputs, by one of several processes too.
+for way in '' '--nproc 2'; do
+  # shellcheck disable=SC2086
+  expect 1 'of its inputs ' "${wild[@]}" $way --check-finite all
+  also 'mgc-run: '
+  grep -qE 'F[0-9]+, .*: step [2-5]: .* is (NaN|infinite) at \[[0-9, ]*\] \(.*:[0-9]+\)' stderr ||
+    fail 'no tensor in the message'
+done
+refuse 3 '--check-finite all would end at the first overflow, and the plan leaves such steps out [L2]' \
+  mgc-run half.plan --data text.txt --steps 1 --check-finite all
+
 # A model that names no layers trains, and on four ranks as on one.
 cat >flat.mgc <<'MGC'
 graph @flat (
