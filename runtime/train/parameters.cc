@@ -1,7 +1,6 @@
 #include "runtime/train/parameters.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <variant>
 
@@ -16,6 +15,8 @@
 
 namespace mgc {
 namespace {
+
+constexpr int64_t kFloat = sizeof(float);
 
 // One parameter as one class holds it for one layer.
 struct HeldParam {
@@ -83,17 +84,20 @@ absl::Status CheckInit(const Attrs& init) {
 
 void InitializeTile(const HeldParam& param, uint64_t seed, int64_t rank, Executor& executor) {
   const std::string init = param.entry.init.Text("init");
-  float* tile = reinterpret_cast<float*>(executor.arena(rank) + param.held.param_base +
-                                         param.entry.param_offset);
+  const int64_t tile = param.held.param_base + param.entry.param_offset;
   const cpu::RandomStream stream{seed, StreamOf(param.name())};
   ForEachRun(param.entry.type, param.entry.sharding, executor.plan().mesh, rank,
              [&](int64_t at, int64_t whole, int64_t count) {
-               if (init == "normal") {
-                 cpu::FillNormal(executor.workers(), stream, cpu::IndexGrid::Run(whole, count),
-                                 param.entry.init.Real("std"), tile + at);
-               } else {
-                 std::fill(tile + at, tile + at + count, init == "ones" ? 1.0f : 0.0f);
-               }
+               const auto fill = [&](char* to) {
+                 float* const values = reinterpret_cast<float*>(to);
+                 if (init == "normal") {
+                   cpu::FillNormal(executor.workers(), stream, cpu::IndexGrid::Run(whole, count),
+                                   param.entry.init.Real("std"), values);
+                 } else {
+                   std::fill_n(values, count, init == "ones" ? 1.0f : 0.0f);
+                 }
+               };
+               executor.Put(rank, tile + at * kFloat, count * kFloat, fill);
              });
 }
 
@@ -108,12 +112,10 @@ LogicalTensor Gather(const HeldParam& param, const Sharding& sharding, int64_t a
   if (PipelineAxis(plan.mesh) >= 0) pipeline.Add(PipelineAxis(plan.mesh));
   for (int64_t rank : RanksOfClass(plan, param.plan_class.coordinate)) {
     if (!IsFirstReplica(sharding, pipeline, plan.mesh, rank)) continue;
-    const char* tile = executor.arena(rank) + address;
-    ForEachRun(param.entry.type, sharding, plan.mesh, rank,
-               [&](int64_t at, int64_t whole, int64_t count) {
-                 std::memcpy(tensor.values.data() + whole, tile + at * sizeof(float),
-                             static_cast<size_t>(count) * sizeof(float));
-               });
+    ForEachRun(
+        param.entry.type, sharding, plan.mesh, rank, [&](int64_t at, int64_t whole, int64_t count) {
+          executor.Get(rank, address + at * kFloat, count * kFloat, tensor.values.data() + whole);
+        });
   }
   return tensor;
 }
