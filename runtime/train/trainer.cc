@@ -152,6 +152,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, Train
   executor_options.workers = options.workers;
   executor_options.seed = options.seed;
   executor_options.trace_room = options.trace_room;
+  executor_options.device = options.device;
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor,
                        Executor::Create(plan, executor_options));
   InitializeParameters(options.seed, *executor);

@@ -39,6 +39,7 @@ struct TrainOptions {
   int workers = 0;         // 0: one for each processor this process may use
   uint64_t seed = 1;       // of initialization and dropout
   int64_t trace_room = 0;  // records kept per rank and queue
+  DeviceFactory device;    // as in ExecutorOptions
 
   // The text, or neither where `inputs` feed the whole model.
   std::string data_path;
