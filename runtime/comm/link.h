@@ -28,6 +28,7 @@ enum class ChannelKind : uint8_t {
   kLine,      // between neighbours in a group's line of processes
   kDirect,    // between any two processes of a group
   kTransfer,  // between two ranks
+  kWatch,     // between any process and the first: what each is at
 };
 
 // A channel's name, the same at both ends.

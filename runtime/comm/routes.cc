@@ -1,6 +1,8 @@
 #include "runtime/comm/routes.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <set>
 
 #include "graph/base/status.h"
 
@@ -9,17 +11,21 @@ namespace mgc {
 Routes::Routes(const LoadedPlan& plan, const ProcessMap& map, int self) : map_(map), self_(self) {
   for (int process = 1; process < map.processes(); ++process) {
     if (self != 0 && self != process) continue;
-    channels_.push_back({0, process, ChannelKind::kControl});
-    channels_.push_back({process, 0, ChannelKind::kControl});
-  }
-  of_.resize(plan.groups.size() * static_cast<size_t>(map.RanksOf(self).size()));
-  for (size_t g = 0; g < plan.groups.size(); ++g) {
-    for (const std::vector<int>& members : plan.groups[g]) {
-      AddGroup(static_cast<int>(g), members);
+    for (ChannelKind kind : {ChannelKind::kControl, ChannelKind::kWatch}) {
+      channels_.push_back({0, process, kind});
+      channels_.push_back({process, 0, kind});
     }
   }
+  of_.resize(plan.groups.size() * static_cast<size_t>(map.RanksOf(self).size()));
   for (const LoadedClass& rank_class : plan.classes) {
+    std::set<int> groups;  // over which the class has collectives
+    for (const LoadedProgram* program : {&rank_class.train, &rank_class.eval}) {
+      for (const CommItem& item : program->comm) {
+        if (item.transfer < 0) groups.insert(item.group);
+      }
+    }
     for (int rank : rank_class.local) {
+      for (int group : groups) AddGroup(group, plan.GroupOf(group, rank));
       const int index = plan.ranks[static_cast<size_t>(rank)].index;
       AddTransfers(plan, rank_class.train, index);
       AddTransfers(plan, rank_class.eval, index);
@@ -103,10 +109,6 @@ void Routes::FindChannels(int group, int first, Route* route) const {
 size_t Routes::TransferChannel(int64_t from, int64_t to) const {
   return Find({map_.ProcessOf(from), map_.ProcessOf(to), ChannelKind::kTransfer,
                static_cast<int>(from), static_cast<int>(to)});
-}
-
-size_t Routes::ControlChannel(int from, int to) const {
-  return Find({from, to, ChannelKind::kControl});
 }
 
 }  // namespace mgc

@@ -50,7 +50,9 @@ class Routes {
   const Route* Of(int group, int64_t rank) const { return of_[Place(group, rank)]; }
   // The channel that leads from one rank to another, one of which is here.
   size_t TransferChannel(int64_t from, int64_t to) const;
-  size_t ControlChannel(int from, int to) const;
+  // Between the first process and any other.
+  size_t ControlChannel(int from, int to) const { return Find({from, to, ChannelKind::kControl}); }
+  size_t WatchChannel(int from, int to) const { return Find({from, to, ChannelKind::kWatch}); }
   // Most stops of a route.
   size_t most_stops() const { return most_stops_; }
 

@@ -54,6 +54,13 @@ int Team::size() const { return communicator_ == nullptr ? 1 : communicator_->ma
 
 absl::StatusOr<std::vector<std::string>> Team::Gather(absl::string_view mine) {
   if (size() == 1) return std::vector<std::string>{std::string(mine)};
+  if (on_wait_) on_wait_(true);
+  absl::StatusOr<std::vector<std::string>> all = GatherUnseen(mine);
+  if (on_wait_) on_wait_(false);
+  return all;
+}
+
+absl::StatusOr<std::vector<std::string>> Team::GatherUnseen(absl::string_view mine) {
   if (!is_lead()) {
     MGC_RETURN_IF_ERROR(Send(0, mine));
     MGC_ASSIGN_OR_RETURN(const std::string all, Receive(0));

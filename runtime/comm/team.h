@@ -8,7 +8,9 @@
 #define MGC_RUNTIME_COMM_TEAM_H_
 
 #include <cstddef>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -23,6 +25,9 @@ class Team {
  public:
   // `communicator`, open, must outlive the team; null: one process.
   explicit Team(Communicator* communicator) : communicator_(communicator) {}
+
+  // `on_wait` is told when this process begins and ends to wait for others.
+  void Observe(std::function<void(bool waits)> on_wait) { on_wait_ = std::move(on_wait); }
 
   int self() const;
   int size() const;
@@ -41,7 +46,10 @@ class Team {
   absl::Status Send(int to, absl::string_view bytes);
   absl::StatusOr<std::string> Receive(int from);
 
+  absl::StatusOr<std::vector<std::string>> GatherUnseen(absl::string_view mine);
+
   Communicator* const communicator_;
+  std::function<void(bool waits)> on_wait_;
 };
 
 }  // namespace mgc

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -22,6 +23,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the format is little e
 constexpr int64_t kPrefixBytes = 8;
 // HF's JavaScript reader refuses longer headers.
 constexpr int64_t kMaxHeaderBytes = 25000000;
+constexpr double kMostDataBytes = 1e18;
 constexpr absl::string_view kMetadata = "__metadata__";
 
 struct TypeInfo {
@@ -69,16 +71,18 @@ SafetensorsView MakeView(std::string name, SafetensorsType type, std::vector<int
   return {std::move(name), type, std::move(shape), bytes};
 }
 
-absl::Status CheckViews(absl::Span<const SafetensorsView> sorted) {
-  std::vector<std::string> names;
-  for (const SafetensorsView& tensor : sorted) {
-    int64_t bytes = ByteCount(InfoOf(tensor.type), tensor.shape);
-    if (bytes != static_cast<int64_t>(tensor.bytes.size())) {
+absl::Status CheckSpecs(absl::Span<const SafetensorsSpec> tensors) {
+  double sum = 0;
+  std::vector<absl::string_view> names;
+  for (const SafetensorsSpec& tensor : tensors) {
+    const int64_t bytes = ByteCount(InfoOf(tensor.type), tensor.shape);
+    sum += static_cast<double>(bytes);
+    if (bytes < 0 || sum > kMostDataBytes) {
       return absl::InvalidArgumentError(
           absl::StrCat("tensor ", EscapeBytes(tensor.name), " of shape [",
-                       absl::StrJoin(tensor.shape, ","), "] has ", tensor.bytes.size(), " bytes"));
+                       absl::StrJoin(tensor.shape, ","), "] makes a file that is too large"));
     }
-    absl::StatusOr<JsonValue> quoted = ParseJson(JsonQuote(tensor.name), "");
+    const absl::StatusOr<JsonValue> quoted = ParseJson(JsonQuote(tensor.name), "");
     if (tensor.name == kMetadata || !quoted.ok() || quoted->text != tensor.name) {
       return absl::InvalidArgumentError(
           absl::StrCat("no tensor can be named ", EscapeBytes(tensor.name)));
@@ -86,29 +90,31 @@ absl::Status CheckViews(absl::Span<const SafetensorsView> sorted) {
     names.push_back(tensor.name);
   }
   std::sort(names.begin(), names.end());
-  auto twice = std::adjacent_find(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice != names.end()) {
     return absl::InvalidArgumentError(absl::StrCat("two tensors are named ", *twice));
   }
   return absl::OkStatus();
 }
 
-// The header of `sorted` tensors with the length before it, padded so that the data begins at a
-// multiple of 8.
-std::string MakeHeader(absl::Span<const SafetensorsView> sorted) {
+// The header of tensors in `order` with the length before it, padded so that the data begins at a
+// multiple of 8. `begins`: of each, from the begin of the data.
+std::string MakeHeader(absl::Span<const SafetensorsSpec> tensors, absl::Span<const size_t> order,
+                       absl::Span<const int64_t> begins) {
   // Readers of HF's transformers refuse a file that does not name its format.
   JsonWriter json(JsonStyle::kCompact);
   json.BeginObject().Key(kMetadata).BeginObject().String("format", "pt").EndObject();
-  int64_t begin = 0;
-  for (const SafetensorsView& tensor : sorted) {
-    int64_t end = begin + static_cast<int64_t>(tensor.bytes.size());
-    json.Key(tensor.name).BeginObject().String("dtype", InfoOf(tensor.type).name);
-    json.Key("shape").Integers(tensor.shape).Key("data_offsets").Integers({begin, end}).EndObject();
-    begin = end;
+  for (size_t place : order) {
+    const SafetensorsSpec& tensor = tensors[place];
+    const TypeInfo& type = InfoOf(tensor.type);
+    const int64_t end = begins[place] + ByteCount(type, tensor.shape);
+    json.Key(tensor.name).BeginObject().String("dtype", type.name);
+    json.Key("shape").Integers(tensor.shape).Key("data_offsets").Integers({begins[place], end});
+    json.EndObject();
   }
   std::string header = std::move(json.EndObject()).Text();
   header.append((8 - header.size() % 8) % 8, ' ');
-  uint64_t size = header.size();
+  const uint64_t size = header.size();
   std::string prefix(kPrefixBytes, '\0');
   std::memcpy(prefix.data(), &size, kPrefixBytes);
   return prefix + header;
@@ -234,19 +240,49 @@ SafetensorsView ViewOf(std::string name, std::vector<int64_t> shape,
   return MakeView(std::move(name), SafetensorsType::kI64, std::move(shape), values);
 }
 
-absl::Status WriteSafetensors(const std::string& path, std::vector<SafetensorsView> tensors) {
-  std::sort(tensors.begin(), tensors.end(), [](const SafetensorsView& a, const SafetensorsView& b) {
-    return std::make_tuple(&InfoOf(a.type), absl::string_view(a.name)) <
-           std::make_tuple(&InfoOf(b.type), absl::string_view(b.name));
-  });
-  MGC_RETURN_IF_ERROR(CheckViews(tensors));
-  std::string header = MakeHeader(tensors);
-  if (static_cast<int64_t>(header.size()) > kMaxHeaderBytes) {
+absl::StatusOr<SafetensorsLayout> SafetensorsLayout::Create(
+    absl::Span<const SafetensorsSpec> tensors) {
+  MGC_RETURN_IF_ERROR(CheckSpecs(tensors));
+  SafetensorsLayout layout;
+  layout.order_.resize(tensors.size());
+  std::iota(layout.order_.begin(), layout.order_.end(), size_t{0});
+  const auto key = [&](size_t place) {
+    return std::make_tuple(&InfoOf(tensors[place].type), absl::string_view(tensors[place].name));
+  };
+  std::sort(layout.order_.begin(), layout.order_.end(),
+            [&](size_t a, size_t b) { return key(a) < key(b); });
+  layout.offsets_.resize(tensors.size());
+  int64_t at = 0;
+  for (size_t place : layout.order_) {
+    layout.offsets_[place] = at;
+    at += ByteCount(InfoOf(tensors[place].type), tensors[place].shape);
+  }
+  layout.header_ = MakeHeader(tensors, layout.order_, layout.offsets_);
+  const int64_t begin = static_cast<int64_t>(layout.header_.size());
+  if (begin > kMaxHeaderBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the names of ", tensors.size(), " tensors take more than ", kMaxHeaderBytes, " bytes"));
   }
-  std::vector<absl::string_view> pieces = {header};
-  for (const SafetensorsView& tensor : tensors) pieces.push_back(tensor.bytes);
+  for (int64_t& offset : layout.offsets_) offset += begin;
+  layout.file_bytes_ = begin + at;
+  return layout;
+}
+
+absl::Status WriteSafetensors(const std::string& path, std::vector<SafetensorsView> tensors) {
+  std::vector<SafetensorsSpec> specs;
+  specs.reserve(tensors.size());
+  for (SafetensorsView& tensor : tensors) {
+    const int64_t bytes = ByteCount(InfoOf(tensor.type), tensor.shape);
+    if (bytes != static_cast<int64_t>(tensor.bytes.size())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor ", EscapeBytes(tensor.name), " of shape [",
+                       absl::StrJoin(tensor.shape, ","), "] has ", tensor.bytes.size(), " bytes"));
+    }
+    specs.push_back({std::move(tensor.name), tensor.type, std::move(tensor.shape)});
+  }
+  MGC_ASSIGN_OR_RETURN(const SafetensorsLayout layout, SafetensorsLayout::Create(specs));
+  std::vector<absl::string_view> pieces = {layout.header()};
+  for (size_t place : layout.order()) pieces.push_back(tensors[place].bytes);
   return WriteFileAtomically(path, pieces);
 }
 

@@ -21,6 +21,35 @@ namespace mgc {
 // The types we use; files with others are refused.
 enum class SafetensorsType { kF32, kF64, kI32, kI64 };
 
+struct SafetensorsSpec {
+  std::string name;
+  SafetensorsType type = SafetensorsType::kF32;
+  std::vector<int64_t> shape;
+};
+
+// Where everything lies in the file of some tensors; their bytes need not be there to know it.
+class SafetensorsLayout {
+ public:
+  // Tensors are ordered by falling alignment of their type (I64, F64, I32, F32), then by name, the
+  // data aligned to 8 bytes. InvalidArgument if two names are equal, a name is "__metadata__" or
+  // not UTF-8, or sizes are negative or too large to be counted.
+  static absl::StatusOr<SafetensorsLayout> Create(absl::Span<const SafetensorsSpec> tensors);
+
+  // What the file begins with; the data follows.
+  const std::string& header() const { return header_; }
+  // Of a tensor, by its place in Create's list: where it begins, from the begin of the file.
+  int64_t OffsetOf(size_t tensor) const { return offsets_[tensor]; }
+  // Create's places in the order of the file.
+  const std::vector<size_t>& order() const { return order_; }
+  int64_t file_bytes() const { return file_bytes_; }
+
+ private:
+  std::string header_;
+  std::vector<size_t> order_;
+  std::vector<int64_t> offsets_;
+  int64_t file_bytes_ = 0;
+};
+
 // A tensor to be written. The caller keeps the bytes alive.
 struct SafetensorsView {
   std::string name;
@@ -37,9 +66,8 @@ SafetensorsView ViewOf(std::string name, std::vector<int64_t> shape,
 SafetensorsView ViewOf(std::string name, std::vector<int64_t> shape,
                        absl::Span<const int64_t> values);
 
-// Writes `tensors` to `path` (see WriteFileAtomically), ordered by falling alignment of their type
-// (I64, F64, I32, F32), then by name, the data aligned to 8 bytes. InvalidArgument if two names are
-// equal, a name is "__metadata__" or not UTF-8, or bytes and shape disagree.
+// Writes `tensors` to `path` (see WriteFileAtomically), laid out as above. InvalidArgument where no
+// layout is possible, or bytes and shape disagree.
 absl::Status WriteSafetensors(const std::string& path, std::vector<SafetensorsView> tensors);
 
 // The content of a file. Immutable; the accessors copy, because the format promises no alignment.

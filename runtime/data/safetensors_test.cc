@@ -80,6 +80,34 @@ TEST(Safetensors, WriterRefusesWhatNoReaderTakes) {
   EXPECT_TRUE(SafetensorsFile::Parse(WriteAndRead({}), "f")->entries().empty());
 }
 
+TEST(Safetensors, LayoutSaysWhereTheBytesAre) {
+  const std::vector<float> f = {1.5f, 2.5f};
+  const std::vector<int64_t> i = {-1};
+  const std::vector<SafetensorsSpec> specs = {{"b", SafetensorsType::kF32, {2}},
+                                              {"a", SafetensorsType::kF32, {1, 2}},
+                                              {"z", SafetensorsType::kI64, {1}}};
+  const SafetensorsLayout layout = SafetensorsLayout::Create(specs).value();
+  const std::string bytes =
+      WriteAndRead({ViewOf("b", {2}, f), ViewOf("a", {1, 2}, f), ViewOf("z", {1}, i)});
+  EXPECT_EQ(bytes.substr(0, layout.header().size()), layout.header());
+  EXPECT_EQ(layout.file_bytes(), static_cast<int64_t>(bytes.size()));
+  EXPECT_THAT(layout.order(), ElementsAre(2u, 1u, 0u));
+  const int64_t begin = static_cast<int64_t>(layout.header().size());
+  EXPECT_EQ(layout.OffsetOf(2), begin);
+  EXPECT_EQ(layout.OffsetOf(1), begin + 8);
+  EXPECT_EQ(layout.OffsetOf(0), begin + 16);
+}
+
+TEST(Safetensors, LayoutRefusesWhatCannotBeCounted) {
+  const auto refused = [](std::vector<SafetensorsSpec> specs) {
+    return absl::IsInvalidArgument(SafetensorsLayout::Create(specs).status());
+  };
+  EXPECT_TRUE(refused({{"a", SafetensorsType::kF32, {-1}}}));
+  EXPECT_TRUE(refused({{"a", SafetensorsType::kF32, {int64_t{1} << 32, int64_t{1} << 32}}}));
+  EXPECT_TRUE(refused({{"a", SafetensorsType::kF32, {int64_t{1} << 57}},
+                       {"b", SafetensorsType::kF32, {int64_t{1} << 57}}}));
+}
+
 TEST(Safetensors, ReadsUnalignedData) {
   std::string header = "{\"a\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8]}} ";
   while (header.size() % 8 != 3) header += ' ';

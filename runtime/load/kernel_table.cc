@@ -142,6 +142,12 @@ const KernelTable::Use& KernelTable::UseOf(const Segment& segment, const Instr& 
                            ShardingsOf(segment, instr.outputs), mesh_);
   if (!instr.op->collective) {
     use->status = CheckTiles(segment, instr, spec, use->axes, mesh_);
+  } else {
+    for (const std::vector<int>* slots : {&instr.inputs, &instr.outputs}) {
+      for (const Sharding* sharding : ShardingsOf(segment, *slots)) {
+        use->moved = use->moved | sharding->UsedAxes();
+      }
+    }
   }
   for (const Factor& factor : spec.rule.factors) {
     use->placed.push_back(IsPlaced(*instr.op, factor));
@@ -161,8 +167,9 @@ const Kernel* KernelTable::Find(const Segment& segment, const Instr& instr, int 
     absl::StrAppend(&key, ",", piece.begin, "+", piece.valid);
     pieces.push_back(piece);
   }
-  // The kernels of collective ops depend on the rank's place in its group.
-  if (instr.op->collective) absl::StrAppend(&key, "@", rank);
+  // The kernels of collective ops depend on the rank's place in its group, not on which group it
+  // is.
+  for (AxisId axis : use.moved) absl::StrAppend(&key, "@", mesh_.Coordinate(rank, axis));
   const auto [it, is_new] = kernels_.try_emplace(key);
   if (!is_new) return it->second.get();
   absl::StatusOr<std::unique_ptr<Kernel>> made =

@@ -47,6 +47,7 @@ class KernelTable {
     KernelSpec spec;             // pieces to be filled in
     std::vector<AxisList> axes;  // per factor
     std::vector<bool> placed;    // per factor: whether its begin counts
+    AxisSet moved;               // of a collective op: where the rank's place counts
     absl::Status status;         // whether the operands' tiles fit together
   };
 

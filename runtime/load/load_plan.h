@@ -92,6 +92,14 @@ struct LoadedPlan {
     return groups[static_cast<size_t>(group)][static_cast<size_t>(rank - local.begin)];
   }
 
+  const StepTables& tables(bool of_eval) const { return of_eval ? eval : train; }
+  // Of a local rank.
+  const LoadedProgram& program(int64_t rank, bool of_eval) const {
+    const LoadedClass& rank_class =
+        classes[static_cast<size_t>(ranks[static_cast<size_t>(rank)].rank_class)];
+    return of_eval ? rank_class.eval : rank_class.train;
+  }
+
   const Plan& plan;
   const RankRange local;
   const StepTables train;

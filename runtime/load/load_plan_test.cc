@@ -64,6 +64,36 @@ TEST(LoadPlanTest, RanksShareKernels) {
   EXPECT_EQ((*loaded)->kernels.size(), uses);
 }
 
+// The kernels of one rank are some of all ranks' ones, and its groups are its own.
+TEST(LoadPlanTest, OfOneRankHoldsWhatItNeeds) {
+  ChainOptions options = TwoStages();
+  options.dp = 2;
+  const Plan plan = ChainPlan(options);
+  const std::vector<KernelEntry> kernels = ReferenceKernels();
+  const auto whole = LoadPlan(plan, kernels, 0, 1, {0, plan.mesh.world_size()});
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  for (int64_t rank = 0; rank < plan.mesh.world_size(); ++rank) {
+    const auto loaded = LoadPlan(plan, kernels, 0, 1, {rank, rank + 1});
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    // The first stage has all kernels but those of the loss.
+    const bool first = (*loaded)->ranks[static_cast<size_t>(rank)].rank_class == 0;
+    EXPECT_GT((*loaded)->kernels.size(), 0);
+    EXPECT_EQ((*loaded)->kernels.size() < (*whole)->kernels.size(), first);
+    ASSERT_EQ((*loaded)->groups.size(), (*whole)->groups.size());
+    for (size_t g = 0; g < (*loaded)->groups.size(); ++g) {
+      ASSERT_EQ((*loaded)->groups[g].size(), 1u);
+      const int number = static_cast<int>(g);
+      EXPECT_EQ((*loaded)->GroupOf(number, rank), (*whole)->GroupOf(number, rank));
+    }
+    for (const LoadedClass& rank_class : (*loaded)->classes) {
+      const bool own = rank_class.plan_class->coordinate ==
+                       (*loaded)->ranks[static_cast<size_t>(rank)].rank_class;
+      EXPECT_EQ(rank_class.local.size(), own ? 1u : 0u);
+      EXPECT_EQ(rank_class.train.calls.empty(), !own);
+    }
+  }
+}
+
 struct Damage {
   const char* name;
   std::function<void(Plan*)> make;

@@ -38,9 +38,13 @@ class Description {
     return ranks_[static_cast<size_t>(rank - plan_.local.begin)];
   }
 
+  int ClassOf(const Rank& rank) const {
+    return plan_.ranks[static_cast<size_t>(rank.id)].rank_class;
+  }
+
   std::string ItemOf(const Rank& rank) const {
     const CommItem* head = rank.Head();
-    return head == nullptr ? "its end" : NameOfItem(plan_, rank.id, eval_, *head);
+    return head == nullptr ? "its end" : NameOfItem(plan_.tables(eval_), ClassOf(rank), *head);
   }
 
   std::string StateOf(const Rank& rank) const {
@@ -55,7 +59,7 @@ class Description {
   }
 
   std::string ActionOf(const Rank& rank) const {
-    return NameOfAction(plan_, rank.id, eval_, rank.action);
+    return NameOfAction(plan_.tables(eval_), ClassOf(rank), rank.action);
   }
 
   static std::string PlaceOf(const Rank& rank) {
@@ -73,7 +77,8 @@ class Description {
       int64_t& count = item.transfer >= 0 ? transfers : collectives;
       const int64_t need = item.transfer >= 0 ? rank.transfers_needed : rank.collectives_needed;
       const int64_t done = item.transfer >= 0 ? rank.transfers_done : rank.collectives_done;
-      if (++count == need && done < need) return NameOfItem(plan_, rank.id, eval_, item);
+      if (++count == need && done < need)
+        return NameOfItem(plan_.tables(eval_), ClassOf(rank), item);
     }
     return "communication that is not listed";
   }

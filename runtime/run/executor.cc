@@ -115,8 +115,14 @@ absl::Status Executor::Allocate(const ExecutorOptions& options) {
   MGC_ASSIGN_OR_RETURN(device_, make(room, workers_));
   if (options.process.has_value()) MGC_RETURN_IF_ERROR(Connect(*options.process));
   team_ = std::make_unique<Team>(communicator_.get());
+  absl::Span<RankProgress> progress = options.progress;
+  if (progress.empty()) {
+    progress_ = std::vector<RankProgress>(static_cast<size_t>(local().size()));
+    progress = absl::MakeSpan(progress_);
+  }
   machine_ = std::make_unique<StepMachine>(*loaded_, communicator_.get(), workers_, *device_,
-                                           options.trace_room, options.shuffle);
+                                           progress, options.trace_room, options.shuffle);
+  machine_->Probe(options.probe);
   if (communicator_ != nullptr) {
     ticker_ = std::make_unique<Ticker>(kTick, [this] { machine_->Poll(); });
   }

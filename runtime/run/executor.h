@@ -9,6 +9,7 @@
 #define MGC_RUNTIME_RUN_EXECUTOR_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -45,6 +46,10 @@ struct ExecutorOptions {
   DeviceFactory device;                  // that the ranks are on; empty: a CpuDevice
   uint64_t seed = 0;                     // of what is random in kernels (dropout)
   int64_t trace_room = 0;                // records kept per rank and queue; 0: no trace
+  // Where the ranks here publish what they are at; empty: nowhere that others could read.
+  absl::Span<RankProgress> progress;
+  // For tests of failures: StepMachine::Probe.
+  StepMachine::ProbeFn probe;
   // For tests: runs tasks in an order drawn with this seed. Results must not depend on it.
   absl::optional<uint64_t> shuffle;
 };
@@ -77,6 +82,8 @@ class Executor {
   bool has_eval() const;
   // The ranks here.
   const RankRange& local() const { return loaded_->local; }
+  // Of a run in several processes, else null.
+  Communicator* communicator() const { return communicator_.get(); }
   // The processes of the run, to be used between steps.
   Team& team() const { return *team_; }
   // What belongs to a rank is asked for of ranks here.
@@ -110,6 +117,7 @@ class Executor {
   std::unique_ptr<LoadedPlan> loaded_;
   std::unique_ptr<Communicator> communicator_;  // of a run in several processes
   std::unique_ptr<Team> team_;
+  std::vector<RankProgress> progress_;  // where the options give none
   int64_t workspace_bytes_ = 0;
   Workers workers_;
   std::unique_ptr<Device> device_;

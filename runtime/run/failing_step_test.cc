@@ -124,7 +124,9 @@ TEST(FailingStep, AnExchangeSaysItsGroup) {
   }
   const auto device = CpuDevice::Create(room, workers);
   ASSERT_TRUE(device.ok()) << device.status();
-  StepMachine machine(**loaded, nullptr, workers, **device, /*trace_room=*/100, {});
+  std::vector<RankProgress> progress(room.arenas.size());
+  StepMachine machine(**loaded, nullptr, workers, **device, absl::MakeSpan(progress),
+                      /*trace_room=*/100, {});
   const Step step;
   const absl::Status status = machine.Run(step.input());
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);

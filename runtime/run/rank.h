@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/load/load_plan.h"
+#include "runtime/run/progress.h"
 #include "runtime/run/trace.h"
 
 namespace mgc {
@@ -55,11 +56,36 @@ struct Rank {
   // Of the worker that runs a communication the rank takes part in.
   int64_t comm_high = 0;
 
+  RankProgress* progress = nullptr;
+  std::vector<int64_t> longest_ns[2];  // of each action of training and evaluation
+  int64_t busy_ns = 0;                 // in instructions of this step
+
   TraceBuffer compute_trace{0};
   TraceBuffer comm_trace{0};
 
   bool Satisfied() const {
     return collectives_done >= collectives_needed && transfers_done >= transfers_needed;
+  }
+  void Publish(RankActivity activity, int64_t now_ns) {
+    progress->activity.set(activity);
+    progress->since_ns.set(now_ns);
+  }
+  void PublishPlace() {
+    progress->action.set(static_cast<int32_t>(action));
+    progress->call.set(static_cast<int32_t>(call));
+    progress->instr.set(static_cast<int32_t>(instr));
+    progress->inside.set(inside);
+  }
+  void PublishItem() {
+    const CommItem* head = Head();
+    progress->at_end.set(head == nullptr);
+    progress->items_done.set(static_cast<int64_t>(comm_next));
+    progress->in_flight.set(in_flight);
+    if (head == nullptr) return;
+    progress->transfer.set(head->transfer);
+    progress->item_action.set(head->action);
+    progress->item_call.set(head->call);
+    progress->exchange.set(head->exchange);
   }
   // The next communication, or null.
   const CommItem* Head() const {

@@ -59,12 +59,32 @@ void StepMachine::TryItem(Rank& rank) {
       if (IsHere(member)) Local(member).in_flight = true;
     }
   }
+  PublishItems(rank);
   ready_comm_.push_back(PlaceOf(rank));
   workers_.Announce();
 }
 
+// Of all members here that stand at the item. Mutex held.
+void StepMachine::PublishItems(Rank& rank) {
+  const CommItem& item = *rank.Head();
+  if (item.transfer >= 0) return rank.PublishItem();
+  for (int member : plan_.GroupOf(item.group, rank.id)) {
+    if (IsHere(member)) Local(member).PublishItem();
+  }
+}
+
 void StepMachine::RunItem(Rank& rank) {
   const CommItem& item = *rank.Head();
+  rank.progress->item_since_ns.set(NowNs());
+  RunItem(rank, item);
+  rank.progress->item_since_ns.set(0);
+}
+
+void StepMachine::RunItem(Rank& rank, const CommItem& item) {
+  if (probe_) {
+    const absl::Status status = probe_(rank, &item);
+    if (!status.ok()) return FailItem(rank, item, status);
+  }
   rank.comm_begin_ns = tracing_ ? NowNs() : 0;
   const bool is_transfer = item.transfer >= 0;
   const bool here = is_transfer
@@ -118,7 +138,7 @@ void StepMachine::RunCollective(Rank& rank, const CommItem& item) {
   device_.Record(MarkOfItem(lead));
   for (size_t m = 1; m < members.size(); ++m) Part(lead, Local(members[m]));
   EndCollective(rank, status);
-  if (!status.ok()) return FailCollective(rank, item, status);
+  if (!status.ok()) return FailItem(rank, item, status);
   std::lock_guard<std::mutex> lock(workers_.mutex());
   for (int member : members) FinishItem(Local(member));
   for (int member : members) TryItem(Local(member));
@@ -195,6 +215,7 @@ void StepMachine::EndRemote(Rank& rank) {
 bool StepMachine::Help() {
   const absl::StatusOr<bool> moved =
       communicator_->Progress([this](size_t place) { EndRemote(ranks_[place]); });
+  if (moved.ok() && *moved) ranks_[0].progress->moved_ns.set(NowNs());
   if (moved.ok()) return *moved;
   std::lock_guard<std::mutex> lock(workers_.mutex());
   status_.Update(moved.status());
@@ -240,8 +261,8 @@ absl::Span<const TiledExchange> StepMachine::Tile(Rank& rank, const CommItem& it
 }
 
 // The group stays where it is: nobody's queue goes on.
-void StepMachine::FailCollective(Rank& rank, const CommItem& item, const absl::Status& why) {
-  absl::Status failure = FailureOfCollective(plan_, rank.id, input_.eval, item, why);
+void StepMachine::FailItem(Rank& rank, const CommItem& item, const absl::Status& why) {
+  absl::Status failure = FailureOfItem(plan_, rank.id, input_.eval, item, why);
   std::lock_guard<std::mutex> lock(workers_.mutex());
   status_.Update(std::move(failure));
   --running_;
@@ -299,6 +320,7 @@ void StepMachine::FinishItem(Rank& rank) {
   rank.in_flight = false;
   ++(rank.Head()->transfer >= 0 ? rank.transfers_done : rank.collectives_done);
   ++rank.comm_next;
+  rank.PublishItem();
   if (rank.state == RankState::kBlocked && rank.Satisfied()) MakeReady(rank);
 }
 

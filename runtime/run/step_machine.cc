@@ -22,7 +22,8 @@ uint64_t NextDice(uint64_t* state) {
 }  // namespace
 
 StepMachine::StepMachine(const LoadedPlan& plan, Communicator* communicator, Workers& workers,
-                         Device& device, int64_t trace_room, absl::optional<uint64_t> shuffle)
+                         Device& device, absl::Span<RankProgress> progress, int64_t trace_room,
+                         absl::optional<uint64_t> shuffle)
     : plan_(plan),
       communicator_(communicator),
       workers_(workers),
@@ -40,6 +41,11 @@ StepMachine::StepMachine(const LoadedPlan& plan, Communicator* communicator, Wor
     rank.index = place.index;
     const std::vector<int>& local = rank.rank_class->local;
     rank.place = static_cast<int>(std::find(local.begin(), local.end(), rank.id) - local.begin());
+    rank.progress = &progress[r];
+    for (bool eval : {false, true}) {
+      const StepClass& steps = plan.tables(eval).classes[place.rank_class];
+      rank.longest_ns[eval].resize(steps.actions.size());
+    }
     rank.formals.resize(plan.most_formals);
     rank.inputs.resize(plan.most_operands);
     rank.outputs.resize(plan.most_operands);
@@ -69,6 +75,11 @@ absl::Status StepMachine::Run(const StepInput& input) {
   for (Rank& rank : ranks_) Reset(rank);
   workers_.Run(*this);
   status_.Update(device_.Drain());
+  for (Rank& rank : ranks_) {
+    rank.progress->busy_ns.set(rank.busy_ns);
+    // What a failed step was at is left to be read.
+    if (status_.ok()) rank.Publish(RankActivity::kOutside, NowNs());
+  }
   if (!status_.ok() && tracing_) RecordOpenActions();
   return status_;
 }
@@ -83,6 +94,12 @@ void StepMachine::Reset(Rank& rank) {
   rank.comm_next = 0;
   rank.collectives_needed = rank.transfers_needed = 0;
   rank.state = RankState::kReady;
+  rank.busy_ns = 0;
+  rank.progress->steps.set(rank.progress->steps.get() + 1);
+  rank.progress->eval.set(input_.eval);
+  rank.PublishPlace();
+  rank.PublishItem();
+  rank.Publish(RankActivity::kReady, NowNs());
   ready_compute_.push_back(PlaceOf(rank));
 }
 
@@ -137,6 +154,7 @@ void StepMachine::RunCompute(Rank& rank, int worker) {
     if (!RunCalls(rank, worker)) return;
     if (!Leave(rank)) return;
   }
+  rank.Publish(RankActivity::kFinished, NowNs());
   std::lock_guard<std::mutex> lock(workers_.mutex());
   rank.state = RankState::kFinished;
   ++finished_;
@@ -166,6 +184,8 @@ bool StepMachine::WaitFor(Rank& rank, int64_t collectives, int64_t transfers) {
   rank.collectives_needed = collectives;
   rank.transfers_needed = transfers;
   if (rank.Satisfied()) return true;
+  rank.PublishPlace();
+  rank.Publish(RankActivity::kWaiting, NowNs());
   rank.state = RankState::kBlocked;
   --running_;
   return false;
@@ -197,7 +217,8 @@ bool StepMachine::Enter(Rank& rank) {
   }
   rank.inside = true;
   rank.call = rank.instr = 0;
-  if (tracing_) rank.action_begin_ns = NowNs();
+  rank.action_begin_ns = NowNs();
+  rank.progress->usual_ns.set(rank.longest_ns[input_.eval][rank.action]);
   return true;
 }
 
@@ -219,9 +240,12 @@ bool StepMachine::RunCalls(Rank& rank, int worker) {
 
 // False when the step has failed elsewhere.
 bool StepMachine::Leave(Rank& rank) {
+  const int64_t now = NowNs();
+  int64_t& longest = rank.longest_ns[input_.eval][rank.action];
+  longest = std::max(longest, now - rank.action_begin_ns);
   if (tracing_) {
     rank.compute_trace.Add({TraceKind::kAction, input_.eval, static_cast<int>(rank.action), -1, -1,
-                            rank.action_begin_ns, NowNs()});
+                            rank.action_begin_ns, now});
   }
   rank.inside = false;
   ++rank.action;
@@ -296,20 +320,24 @@ bool StepMachine::RunInstr(Rank& rank, const LoadedCall& call, int worker) {
     case InstrKind::kLoad:
       break;
   }
-  const int64_t begin = tracing_ ? NowNs() : 0;
-  if (instr.kind == InstrKind::kCompute) {
-    const absl::Status status = RunKernel(rank, call, instr, worker);
-    if (!status.ok()) {
-      FailInstr(rank, call, status, begin);
-      return false;
-    }
-  } else {
+  const int64_t begin = NowNs();
+  rank.PublishPlace();
+  rank.Publish(RankActivity::kComputing, begin);
+  absl::Status status = probe_ ? probe_(rank, nullptr) : absl::OkStatus();
+  if (status.ok() && instr.kind == InstrKind::kCompute) {
+    status = RunKernel(rank, call, instr, worker);
+  } else if (status.ok()) {
     Load(rank, instr);
   }
+  if (!status.ok()) {
+    FailInstr(rank, call, status, begin);
+    return false;
+  }
+  const int64_t end = NowNs();
+  rank.busy_ns += end - begin;
   if (tracing_) {
     rank.compute_trace.Add({TraceKind::kInstr, input_.eval, static_cast<int>(rank.action),
-                            static_cast<int>(rank.call), static_cast<int>(rank.instr), begin,
-                            NowNs()});
+                            static_cast<int>(rank.call), static_cast<int>(rank.instr), begin, end});
   }
   if (wants_help()) Help();
   return true;

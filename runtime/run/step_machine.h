@@ -21,9 +21,11 @@
 #define MGC_RUNTIME_RUN_STEP_MACHINE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -53,16 +55,22 @@ struct StepInput {
 
 class StepMachine : public TaskSource {
  public:
-  // `communicator`: of a run in several processes, else null. `device`: of the ranks here. With
-  // `shuffle`, tasks are taken in a random order and ranks give way at random places; results may
-  // not change.
+  // `communicator`: of a run in several processes, else null. `device`: of the ranks here.
+  // `progress`: one per rank here. With `shuffle`, tasks are taken in a random order and ranks give
+  // way at random places; results may not change.
   StepMachine(const LoadedPlan& plan, Communicator* communicator, Workers& workers, Device& device,
-              int64_t trace_room, absl::optional<uint64_t> shuffle);
+              absl::Span<RankProgress> progress, int64_t trace_room,
+              absl::optional<uint64_t> shuffle);
 
   // Runs a step. FailedPrecondition with every rank's state and the cycle of waits after a
   // deadlock; a kernel's or an exchange's error with rank, action and instruction. The machine is
   // then of no more use, and says so by the same error.
   absl::Status Run(const StepInput& input);
+
+  // For tests of failures: called before every instruction (`item` is null), and before every item
+  // of communication for the rank that starts it; an error is one of the instruction or the item.
+  using ProbeFn = std::function<absl::Status(const Rank& rank, const CommItem* item)>;
+  void Probe(ProbeFn probe) { probe_ = std::move(probe); }
 
   // Those here, ascending.
   const std::vector<Rank>& ranks() const { return ranks_; }
@@ -104,11 +112,13 @@ class StepMachine : public TaskSource {
   // The communication queue. Of an item that one of several ranks leads, the others `Join` it
   // before and `Part` behind it.
   void TryItem(Rank& rank);
+  void PublishItems(Rank& rank);
   void RunItem(Rank& rank);
+  void RunItem(Rank& rank, const CommItem& item);
   void RunCollective(Rank& rank, const CommItem& item);
   absl::Span<const TiledExchange> Tile(Rank& rank, const CommItem& item);
   void EndCollective(Rank& rank, const absl::Status& status);
-  void FailCollective(Rank& rank, const CommItem& item, const absl::Status& why);
+  void FailItem(Rank& rank, const CommItem& item, const absl::Status& why);
   void RunTransfer(Rank& rank, const CommItem& item);
   void EndTransfer(Rank& rank);
   void StartRemote(Rank& rank, const CommItem& item);
@@ -146,6 +156,7 @@ class StepMachine : public TaskSource {
   const int64_t rows_;                 // of a micro-batch
   const bool tracing_;
   const bool shuffling_;
+  ProbeFn probe_;
   StepInput input_;
 
   // Guarded by the workers' mutex.

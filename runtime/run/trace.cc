@@ -13,15 +13,16 @@ int64_t NowNs() {
 
 std::vector<TraceEvent> NamedEvents(const LoadedPlan& plan, int rank, const TraceBuffer& buffer) {
   std::vector<TraceEvent> events;
-  const LoadedClass& rank_class = plan.classes[plan.ranks[rank].rank_class];
+  const int rank_class = plan.ranks[static_cast<size_t>(rank)].rank_class;
   for (const TraceRecord& record : buffer.records()) {
-    const LoadedProgram& program = record.eval ? rank_class.eval : rank_class.train;
+    const StepTables& tables = plan.tables(record.eval);
     TraceEvent event{rank, record.kind, "", record.begin_ns, record.end_ns};
     if (record.kind == TraceKind::kAction) {
-      event.name = NameOfAction(plan, rank, record.eval, static_cast<size_t>(record.action));
+      event.name = NameOfAction(tables, rank_class, static_cast<size_t>(record.action));
     } else if (record.kind == TraceKind::kInstr) {
-      const LoadedCall& call = (*program.calls[record.action])[record.call];
-      event.name = NameOfInstr(call, static_cast<size_t>(record.at));
+      const LoadedCall& call = (*plan.program(rank, record.eval).calls[record.action])[record.call];
+      event.name =
+          NameOfInstr(*call.segment->segment, call.call->layer, static_cast<size_t>(record.at));
       event.segment = call.segment->segment;
       event.instr = record.at;
     } else {
@@ -29,7 +30,7 @@ std::vector<TraceEvent> NamedEvents(const LoadedPlan& plan, int rank, const Trac
       item.action = record.action;
       item.call = record.call;
       (record.kind == TraceKind::kTransfer ? item.transfer : item.exchange) = record.at;
-      event.name = NameOfItem(plan, rank, record.eval, item);
+      event.name = NameOfItem(tables, rank_class, item);
     }
     events.push_back(std::move(event));
   }

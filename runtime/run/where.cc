@@ -11,14 +11,8 @@ namespace {
 
 constexpr size_t kNeighbours = 2;  // instructions shown before and after the one that failed
 
-const LoadedProgram& ProgramOf(const LoadedPlan& plan, int rank, bool eval) {
-  const LoadedClass& rank_class = plan.classes[plan.ranks[rank].rank_class];
-  return eval ? rank_class.eval : rank_class.train;
-}
-
-const std::vector<Chunk>& ChunksOf(const LoadedPlan& plan, int rank, bool eval) {
-  const PlanClass& rank_class = *plan.classes[plan.ranks[rank].rank_class].plan_class;
-  return eval ? rank_class.eval_chunks : rank_class.chunks;
+int ClassOf(const LoadedPlan& plan, int rank) {
+  return plan.ranks[static_cast<size_t>(rank)].rank_class;
 }
 
 std::string SlotNames(const Segment& segment, const std::vector<int>& slots) {
@@ -71,28 +65,36 @@ std::string NameOfRank(const Mesh& mesh, int64_t rank) {
   return absl::StrCat(name, mesh.num_axes() > 0 ? ")" : "");
 }
 
-std::string NameOfAction(const LoadedPlan& plan, int rank, bool eval, size_t action) {
-  return NameOf(ProgramOf(plan, rank, eval).steps->actions[action].action->ref,
-                ChunksOf(plan, rank, eval));
+std::string NameOfAction(const StepTables& tables, int rank_class, size_t action) {
+  const StepClass& program = tables.classes[static_cast<size_t>(rank_class)];
+  return NameOf(program.actions[action].action->ref, *program.chunks);
 }
 
-std::string NameOfInstr(const LoadedCall& call, size_t at) {
-  const Instr& instr = *call.segment->instrs[at].instr;
-  std::string name = absl::StrCat(call.segment->segment->name, "[", at, "]");
+std::string NameOfInstr(const Segment& segment, int layer, size_t at) {
+  const Instr& instr = segment.instrs[at];
+  std::string name = absl::StrCat(segment.name, "[", at, "]");
   if (instr.op != nullptr) absl::StrAppend(&name, " ", instr.op->name);
-  if (call.call->layer >= 0) absl::StrAppend(&name, " layer ", call.call->layer);
+  if (layer >= 0) absl::StrAppend(&name, " layer ", layer);
   return name;
 }
 
-std::string NameOfItem(const LoadedPlan& plan, int rank, bool eval, const CommItem& item) {
-  const LoadedProgram& program = ProgramOf(plan, rank, eval);
+const InstrCollective& CollectiveOf(const StepTables& tables, int rank_class,
+                                    const CommItem& item) {
+  const StepClass& program = tables.classes[static_cast<size_t>(rank_class)];
+  const Call& call =
+      (*program.actions[static_cast<size_t>(item.action)].calls)[static_cast<size_t>(item.call)];
+  return tables.segments[static_cast<size_t>(call.segment)]
+      .starts[static_cast<size_t>(item.exchange)]
+      .collective;
+}
+
+std::string NameOfItem(const StepTables& tables, int rank_class, const CommItem& item) {
+  const StepClass& program = tables.classes[static_cast<size_t>(rank_class)];
   if (item.transfer >= 0) {
-    return NameOf(program.steps->transfers[item.transfer].transfer->ref,
-                  ChunksOf(plan, rank, eval));
+    const StepTransfer& transfer = program.transfers[static_cast<size_t>(item.transfer)];
+    return NameOf(transfer.transfer->ref, *program.chunks);
   }
-  const LoadedCall& call = (*program.calls[item.action])[item.call];
-  const LoadedExchange& exchange = call.segment->exchanges[item.exchange];
-  const InstrCollective& collective = exchange.start->collective;
+  const InstrCollective& collective = CollectiveOf(tables, rank_class, item);
   return absl::StrCat(NameOf(collective.kind()), " ", collective.group);
 }
 
@@ -100,20 +102,27 @@ absl::Status FailureOfInstr(const LoadedPlan& plan, int rank, bool eval, size_t 
                             const LoadedCall& call, size_t at, const absl::Status& why) {
   return Failure(why,
                  absl::StrCat(NameOfRank(plan.plan.mesh, rank), ", ",
-                              NameOfAction(plan, rank, eval, action), ", ", NameOfInstr(call, at)),
+                              NameOfAction(plan.tables(eval), ClassOf(plan, rank), action), ", ",
+                              NameOfInstr(*call.segment->segment, call.call->layer, at)),
                  *call.segment->segment, at);
 }
 
-absl::Status FailureOfCollective(const LoadedPlan& plan, int rank, bool eval, const CommItem& item,
-                                 const absl::Status& why) {
+absl::Status FailureOfItem(const LoadedPlan& plan, int rank, bool eval, const CommItem& item,
+                           const absl::Status& why) {
+  if (item.transfer >= 0) {
+    return {why.code(), absl::StrCat(NameOfRank(plan.plan.mesh, rank), ", ",
+                                     NameOfItem(plan.tables(eval), ClassOf(plan, rank), item), ": ",
+                                     why.message())};
+  }
   const size_t action = static_cast<size_t>(item.action);
   const LoadedCall& call =
-      (*ProgramOf(plan, rank, eval).calls[action])[static_cast<size_t>(item.call)];
+      (*plan.program(rank, eval).calls[action])[static_cast<size_t>(item.call)];
   const size_t at = static_cast<size_t>(call.segment->exchanges[item.exchange].instr);
   return Failure(why,
                  absl::StrCat("ranks ", absl::StrJoin(plan.GroupOf(item.group, rank), ", "), ", ",
-                              NameOfAction(plan, rank, eval, action), ", ", NameOfInstr(call, at),
-                              ", ", NameOfItem(plan, rank, eval, item)),
+                              NameOfAction(plan.tables(eval), ClassOf(plan, rank), action), ", ",
+                              NameOfInstr(*call.segment->segment, call.call->layer, at), ", ",
+                              NameOfItem(plan.tables(eval), ClassOf(plan, rank), item)),
                  *call.segment->segment, at);
 }
 

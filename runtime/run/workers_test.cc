@@ -125,9 +125,11 @@ class Pair : public TaskSource {
 TEST(WorkersTest, AWorkerThatBecomesIdleJoinsACallThatRuns) {
   Workers workers(2, 2);
   std::atomic<bool> begun{false};
+  std::atomic<bool> taken{false};  // the other task
   std::atomic<bool> helped{false};
   Pair source(workers, [&](int task) {
     if (task == 1) {
+      taken = true;
       EXPECT_TRUE(Comes([&] { return begun.load(); }));
       return;  // and finds nothing else to do
     }
@@ -137,7 +139,7 @@ TEST(WorkersTest, AWorkerThatBecomesIdleJoinsACallThatRuns) {
       if (slot != 0) return;
       // Nobody is idle before the first range, so that only a later look can find the helper.
       if (begin == 0) {
-        EXPECT_TRUE(Comes([&] { return workers.hands() == 2; }));
+        EXPECT_TRUE(Comes([&] { return taken && workers.hands() == 2; }));
       } else if (begin > 1) {
         EXPECT_TRUE(Comes([&] { return helped.load(); }));
       }

@@ -4,7 +4,6 @@
 #include <utility>
 #include <variant>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/random.h"
 #include "graph/base/status.h"
@@ -17,6 +16,7 @@ namespace mgc {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
+constexpr int64_t kGotAtOnce = int64_t{1} << 16;  // values
 
 // One parameter as one class holds it for one layer.
 struct HeldParam {
@@ -51,11 +51,12 @@ absl::Status CheckTile(const TensorType& type, const Sharding& sharding, const P
   MGC_RETURN_IF_ERROR(CheckSharding(type, sharding, plan.mesh));
   constexpr double kMostElements = 1e12;  // of a whole parameter
   double elements = 1;
-  for (const Dim& dim : type.dims) {
+  for (size_t d = 0; d < type.dims.size(); ++d) {
+    const Dim& dim = type.dims[d];
     if (dim.size < 1 || dim.multiple < 1 || dim.multiple > int64_t{1} << 30) {
       return absl::InvalidArgumentError("has a dim without elements");
     }
-    elements *= static_cast<double>(dim.size + dim.multiple * plan.mesh.world_size());
+    elements *= static_cast<double>(dim.size + dim.multiple * plan.mesh.Size(sharding.dims[d]));
   }
   if (elements > kMostElements) {
     const auto bytes = [&](double count) {
@@ -101,23 +102,10 @@ void InitializeTile(const HeldParam& param, uint64_t seed, int64_t rank, Executo
              });
 }
 
-LogicalTensor Gather(const HeldParam& param, const Sharding& sharding, int64_t address,
-                     const Executor& executor) {
-  const Plan& plan = executor.plan();
-  LogicalTensor tensor;
-  tensor.name = param.name();
-  for (const Dim& dim : param.entry.type.dims) tensor.shape.push_back(dim.size);
-  tensor.values.resize(static_cast<size_t>(NumElements(tensor.shape)));
-  AxisSet pipeline;
-  if (PipelineAxis(plan.mesh) >= 0) pipeline.Add(PipelineAxis(plan.mesh));
-  for (int64_t rank : RanksOfClass(plan, param.plan_class.coordinate)) {
-    if (!IsFirstReplica(sharding, pipeline, plan.mesh, rank)) continue;
-    ForEachRun(
-        param.entry.type, sharding, plan.mesh, rank, [&](int64_t at, int64_t whole, int64_t count) {
-          executor.Get(rank, address + at * kFloat, count * kFloat, tensor.values.data() + whole);
-        });
-  }
-  return tensor;
+// Whether a rank is of the class with this coordinate along the pipeline.
+bool IsOfClass(const Plan& plan, int64_t rank, int coordinate) {
+  const AxisId pipeline = PipelineAxis(plan.mesh);
+  return (pipeline < 0 ? 0 : plan.mesh.Coordinate(rank, pipeline)) == coordinate;
 }
 
 }  // namespace
@@ -145,8 +133,9 @@ absl::Status CheckParameters(const Plan& plan) {
 void InitializeParameters(uint64_t seed, Executor& executor) {
   const absl::Status status =
       ForEachParam(executor.plan(), [&](const HeldParam& param) -> absl::Status {
-        for (int64_t rank : RanksOfClass(executor.plan(), param.plan_class.coordinate)) {
-          if (!executor.local().Contains(rank)) continue;
+        const RankRange& local = executor.local();
+        for (int64_t rank = local.begin; rank < local.end; ++rank) {
+          if (!IsOfClass(executor.plan(), rank, param.plan_class.coordinate)) continue;
           InitializeTile(param, seed, rank, executor);
         }
         return absl::OkStatus();
@@ -154,29 +143,71 @@ void InitializeParameters(uint64_t seed, Executor& executor) {
   MGC_CHECK(status.ok()) << status.ToString();
 }
 
+absl::StatusOr<std::vector<HeldTensor>> HeldTensors(const Plan& plan, TensorRole role) {
+  std::vector<HeldTensor> tensors;
+  MGC_RETURN_IF_ERROR(ForEachParam(plan, [&](const HeldParam& param) -> absl::Status {
+    const ParamEntry& entry = param.entry;
+    if (!param.held.owner) return absl::OkStatus();
+    HeldTensor tensor{param.name(), &entry.type, &entry.sharding,
+                      param.held.param_base + entry.param_offset, param.plan_class.coordinate};
+    if (role == TensorRole::kMeanGradient) {
+      if (!IsTrained(entry.init)) return absl::OkStatus();
+      tensor.sharding = &entry.state_sharding;
+      tensor.address = AddressOfGradient(plan, param);
+      if (tensor.address < 0) return absl::FailedPreconditionError("its gradient is not kept");
+    }
+    tensors.push_back(std::move(tensor));
+    return absl::OkStatus();
+  }));
+  return tensors;
+}
+
+void ForEachRunHere(const Executor& executor, const HeldTensor& tensor,
+                    absl::FunctionRef<void(int64_t whole, absl::Span<float> values)> fn) {
+  const Plan& plan = executor.plan();
+  AxisSet pipeline;
+  if (PipelineAxis(plan.mesh) >= 0) pipeline.Add(PipelineAxis(plan.mesh));
+  std::vector<float> got;
+  for (int64_t rank = executor.local().begin; rank < executor.local().end; ++rank) {
+    if (!IsOfClass(plan, rank, tensor.rank_class)) continue;
+    if (!IsFirstReplica(*tensor.sharding, pipeline, plan.mesh, rank)) continue;
+    ForEachRun(*tensor.type, *tensor.sharding, plan.mesh, rank,
+               [&](int64_t at, int64_t whole, int64_t count) {
+                 for (int64_t done = 0; done < count; done += kGotAtOnce) {
+                   const int64_t part = std::min(count - done, kGotAtOnce);
+                   got.resize(static_cast<size_t>(part));
+                   executor.Get(rank, tensor.address + (at + done) * kFloat, part * kFloat,
+                                got.data());
+                   fn(whole + done, absl::MakeSpan(got));
+                 }
+               });
+  }
+}
+
 absl::StatusOr<std::vector<LogicalTensor>> GatherTensors(const Executor& executor,
                                                          TensorRole role) {
-  std::vector<LogicalTensor> tensors;
+  if (const int processes = executor.team().size(); processes > 1) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("tensors of a run in ", processes, " processes cannot be gathered in one"));
+  }
   float factor = 1;
   if (role == TensorRole::kMeanGradient) {
     MGC_ASSIGN_OR_RETURN(const double reported, executor.Report(kGradFactorReport, false));
     factor = static_cast<float>(reported);
   }
-  MGC_RETURN_IF_ERROR(ForEachParam(executor.plan(), [&](const HeldParam& param) -> absl::Status {
-    const ParamEntry& entry = param.entry;
-    if (!param.held.owner) return absl::OkStatus();
-    if (role == TensorRole::kParam) {
-      tensors.push_back(
-          Gather(param, entry.sharding, param.held.param_base + entry.param_offset, executor));
-      return absl::OkStatus();
-    }
-    if (!IsTrained(entry.init)) return absl::OkStatus();
-    const int64_t sum = AddressOfGradient(executor.plan(), param);
-    if (sum < 0) return absl::FailedPreconditionError("its gradient is not kept");
-    tensors.push_back(Gather(param, entry.state_sharding, sum, executor));
-    for (float& value : tensors.back().values) value *= factor;
-    return absl::OkStatus();
-  }));
+  MGC_ASSIGN_OR_RETURN(const std::vector<HeldTensor> held, HeldTensors(executor.plan(), role));
+  std::vector<LogicalTensor> tensors;
+  tensors.reserve(held.size());
+  for (const HeldTensor& from : held) {
+    LogicalTensor& tensor = tensors.emplace_back();
+    tensor.name = from.name;
+    tensor.shape = SizesOf(*from.type);
+    tensor.values.resize(static_cast<size_t>(NumElements(tensor.shape)));
+    ForEachRunHere(executor, from, [&](int64_t whole, absl::Span<float> values) {
+      std::transform(values.begin(), values.end(), tensor.values.begin() + whole,
+                     [&](float value) { return value * factor; });
+    });
+  }
   return tensors;
 }
 

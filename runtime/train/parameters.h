@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "runtime/run/executor.h"
 
 namespace mgc {
@@ -35,8 +37,28 @@ enum class TensorRole : uint8_t {
   kMeanGradient,  // of the last step: its sums times what makes them means, before clipping
 };
 
-// All parameters, or their gradients, in the order of the plan's stages. FailedPrecondition when
-// the plan keeps no gradients, or does not report what makes their sums means.
+// A logical tensor as the ranks of the class that owns it hold it. Points into the plan.
+struct HeldTensor {
+  std::string name;
+  const TensorType* type = nullptr;
+  const Sharding* sharding = nullptr;
+  int64_t address = 0;  // in the arena of each
+  int rank_class = 0;
+};
+
+// All parameters, or their gradients as sums, each once, in the order of the plan's stages.
+// FailedPrecondition when the plan keeps no gradients.
+absl::StatusOr<std::vector<HeldTensor>> HeldTensors(const Plan& plan, TensorRole role);
+
+// Calls `fn` for all values of a tensor that are to be taken from the ranks of this process, some
+// at a time: with where they begin in the whole, logical tensor. They are `fn`'s to change, copies
+// that stay until it returns. Over all processes each value comes once.
+void ForEachRunHere(const Executor& executor, const HeldTensor& tensor,
+                    absl::FunctionRef<void(int64_t whole, absl::Span<float> values)> fn);
+
+// All parameters, or their gradients, in the order of the plan's stages, of a run in one process.
+// FailedPrecondition of a run in several, when the plan keeps no gradients, or does not report what
+// makes their sums means.
 absl::StatusOr<std::vector<LogicalTensor>> GatherTensors(const Executor& executor, TensorRole role);
 
 }  // namespace mgc

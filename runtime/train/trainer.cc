@@ -11,8 +11,8 @@
 #include "graph/base/diagnostic.h"
 #include "graph/base/status.h"
 #include "graph/ir/step_names.h"
-#include "runtime/data/safetensors.h"
 #include "runtime/train/parameters.h"
+#include "runtime/train/tensor_file.h"
 
 namespace mgc {
 namespace {
@@ -114,14 +114,14 @@ absl::Status CheckEvaluated(const Plan& plan, const SampleSet& samples) {
       plan.global_batch_size));
 }
 
-// What the plan predicts for this executor's workers; 0 if it predicts nothing. Either ranks share
-// the machine's cores, or the plan gives every rank a device of its own, and here they share the
-// workers.
+// What the plan predicts for the workers of all processes, which have as many each; 0 if it
+// predicts nothing. Either ranks share the machine's cores, or the plan gives every rank a device
+// of its own, and here they share the workers.
 double PredictedMs(const Executor& executor) {
   const double cores = static_cast<double>(executor.plan().machine.cores);
   const double ranks = static_cast<double>(executor.plan().mesh.world_size());
-  const double share =
-      cores > 0 ? cores / executor.num_workers() : std::max(1.0, ranks / executor.num_workers());
+  const double workers = executor.num_workers() * executor.team().size();
+  const double share = cores > 0 ? cores / workers : std::max(1.0, ranks / workers);
   return static_cast<double>(executor.plan().predicted_step_ns) / kNsPerMs * share;
 }
 
@@ -153,6 +153,9 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, Train
   executor_options.seed = options.seed;
   executor_options.trace_room = options.trace_room;
   executor_options.device = options.device;
+  executor_options.process = options.process;
+  executor_options.progress = options.progress;
+  executor_options.probe = options.probe;
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor,
                        Executor::Create(plan, executor_options));
   InitializeParameters(options.seed, *executor);
@@ -245,20 +248,12 @@ absl::StatusOr<EvalRecord> Trainer::Evaluate() {
   return result;
 }
 
-absl::Status Trainer::WriteParameters(const std::string& path) const { return Write(path, false); }
+absl::Status Trainer::WriteParameters(const std::string& path) const {
+  return WriteTensors(*executor_, TensorRole::kParam, path);
+}
 
-absl::Status Trainer::WriteGradients(const std::string& path) const { return Write(path, true); }
-
-absl::Status Trainer::Write(const std::string& path, bool gradients) const {
-  MGC_ASSIGN_OR_RETURN(
-      const std::vector<LogicalTensor> tensors,
-      GatherTensors(*executor_, gradients ? TensorRole::kMeanGradient : TensorRole::kParam));
-  std::vector<SafetensorsView> views;
-  views.reserve(tensors.size());
-  for (const LogicalTensor& tensor : tensors) {
-    views.push_back(ViewOf(tensor.name, tensor.shape, tensor.values));
-  }
-  return WriteSafetensors(path, std::move(views));
+absl::Status Trainer::WriteGradients(const std::string& path) const {
+  return WriteTensors(*executor_, TensorRole::kMeanGradient, path);
 }
 
 }  // namespace mgc

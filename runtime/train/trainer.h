@@ -8,6 +8,7 @@
 #define MGC_RUNTIME_TRAIN_TRAINER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,7 +40,11 @@ struct TrainOptions {
   int workers = 0;         // 0: one for each processor this process may use
   uint64_t seed = 1;       // of initialization and dropout
   int64_t trace_room = 0;  // records kept per rank and queue
-  DeviceFactory device;    // as in ExecutorOptions
+  // As in ExecutorOptions; every process has all of the data.
+  DeviceFactory device;
+  absl::optional<ProcessPlace> process;
+  absl::Span<RankProgress> progress;
+  StepMachine::ProbeFn probe;
 
   // The text, or neither where `inputs` feed the whole model.
   std::string data_path;
@@ -82,14 +87,13 @@ class Trainer {
   Executor& executor() { return *executor_; }
   const Executor& executor() const { return *executor_; }
 
-  // Write logical tensors (runtime/data/safetensors.h): the parameters as they are; the gradients
+  // Write logical tensors (runtime/train/tensor_file.h): the parameters as they are; the gradients
   // of the last step, divided by its token count, before clipping.
   absl::Status WriteParameters(const std::string& path) const;
   absl::Status WriteGradients(const std::string& path) const;
 
  private:
   Trainer(std::unique_ptr<Executor> executor, SampleSet samples, TrainOptions options);
-  absl::Status Write(const std::string& path, bool gradients) const;
 
   std::unique_ptr<Executor> executor_;
   SampleSet samples_;

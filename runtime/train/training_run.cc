@@ -1,8 +1,12 @@
 #include "runtime/train/training_run.h"
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "graph/base/file.h"
@@ -46,13 +50,35 @@ absl::Status CheckFinite(const StepRecord& record) {
   return status;
 }
 
-// Takes what a run reports to the file and the callbacks.
+// What processes tell each other after a step.
+struct StepNews {
+  bool stop = false;
+  int64_t peak_bytes = 0;
+};
+
+// Of all processes: whether one of them is to stop, and the highest peak.
+absl::StatusOr<StepNews> ShareNews(Team& team, const StepNews& mine) {
+  MGC_ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                       team.Gather(absl::StrCat(mine.stop ? "1" : "0", " ", mine.peak_bytes)));
+  StepNews news;
+  for (const std::string& text : all) {
+    int64_t peak = 0;
+    if (text.size() < 3 || !absl::SimpleAtoi(absl::string_view(text).substr(2), &peak)) {
+      return absl::InternalError("a process says nothing of its step");
+    }
+    news.stop = news.stop || text[0] == '1';
+    news.peak_bytes = std::max(news.peak_bytes, peak);
+  }
+  return news;
+}
+
+// Takes what a run reports to the file and the callbacks, in the process that speaks for all.
 class Reports {
  public:
-  explicit Reports(const RunOptions& options) : options_(options) {}
+  Reports(const RunOptions& options, bool is_lead) : options_(options), is_lead_(is_lead) {}
 
   absl::Status Open() {
-    if (options_.metrics_path.empty()) return absl::OkStatus();
+    if (options_.metrics_path.empty() || !is_lead_) return absl::OkStatus();
     MGC_ASSIGN_OR_RETURN(file_, MetricsFile::Create(options_.metrics_path));
     if (!file_->earlier().empty()) {
       Note(absl::StrCat("the metrics of an earlier run are kept as ",
@@ -63,13 +89,13 @@ class Reports {
 
   absl::Status Take(const StepRecord& record) {
     if (file_.has_value()) MGC_RETURN_IF_ERROR(file_->Append(StepJson(record)));
-    if (options_.on_step) options_.on_step(record);
+    if (options_.on_step && is_lead_) options_.on_step(record);
     return absl::OkStatus();
   }
 
   absl::Status Take(const EvalRecord& record) {
     if (file_.has_value()) MGC_RETURN_IF_ERROR(file_->Append(EvalJson(record)));
-    if (options_.on_eval) options_.on_eval(record);
+    if (options_.on_eval && is_lead_) options_.on_eval(record);
     return absl::OkStatus();
   }
 
@@ -83,10 +109,11 @@ class Reports {
 
  private:
   void Note(const std::string& text) const {
-    if (options_.on_note) options_.on_note(text);
+    if (options_.on_note && is_lead_) options_.on_note(text);
   }
 
   const RunOptions& options_;
+  const bool is_lead_;
   absl::optional<MetricsFile> file_;
   bool noted_nonfinite_ = false;
 };
@@ -95,15 +122,22 @@ class Reports {
 
 absl::Status RunTraining(Trainer& trainer, const RunOptions& options) {
   MGC_RETURN_IF_ERROR(CheckRunOptions(trainer, options));
-  Reports reports(options);
+  Team& team = trainer.executor().team();
+  Reports reports(options, team.is_lead());
   MGC_RETURN_IF_ERROR(reports.Open());
   for (int64_t step = 1; step <= options.steps; ++step) {
-    MGC_ASSIGN_OR_RETURN(const StepRecord record, trainer.Step());
+    MGC_ASSIGN_OR_RETURN(StepRecord record, trainer.Step());
+    const bool asked = options.stop_asked && options.stop_asked();
+    MGC_ASSIGN_OR_RETURN(const StepNews news, ShareNews(team, {asked, record.peak_bytes}));
+    record.peak_bytes = news.peak_bytes;
     MGC_RETURN_IF_ERROR(reports.Take(record));
     if (step == 1 && !options.gradients_path.empty()) {
       MGC_RETURN_IF_ERROR(trainer.WriteGradients(options.gradients_path));
     }
     MGC_RETURN_IF_ERROR(reports.Judge(CheckFinite(record)));
+    if (news.stop && step < options.steps) {
+      return absl::CancelledError(absl::StrCat("stopped after step ", step, ", nothing saved"));
+    }
     if (options.eval_interval > 0 && step % options.eval_interval == 0) {
       MGC_ASSIGN_OR_RETURN(const EvalRecord result, trainer.Evaluate());
       MGC_RETURN_IF_ERROR(reports.Take(result));

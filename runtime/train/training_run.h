@@ -21,14 +21,18 @@ struct RunOptions {
   // End at the first loss or gradient norm that is not finite, before anything more is computed
   // from it. Otherwise the first one is noted.
   bool stop_on_nonfinite = true;
+  // Whether somebody wants the run to stop; asked after every step, in all processes.
+  std::function<bool()> stop_asked;
   std::function<void(const StepRecord&)> on_step;  // callbacks may be empty
   std::function<void(const EvalRecord&)> on_eval;
   std::function<void(const std::string&)> on_note;  // a line for people
 };
 
-// Runs the steps. InvalidArgument for options that contradict each other or the trainer, OutOfRange
-// for numbers that are not finite, with the step; further the errors of its parts. After any of
-// them the steps done so far are in the metrics, and no parameters are written.
+// Runs the steps; of several processes the first one writes metrics and calls back. Cancelled, with
+// the step, when all have agreed to stop because one was asked to. InvalidArgument for options that
+// contradict each other or the trainer, OutOfRange for numbers that are not finite, with the step;
+// further the errors of its parts. After any of them the steps done so far are in the metrics, and
+// no parameters are written.
 absl::Status RunTraining(Trainer& trainer, const RunOptions& options);
 
 }  // namespace mgc

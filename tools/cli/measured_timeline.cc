@@ -5,6 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "graph/base/status.h"
 #include "runtime/run/where.h"
 
 namespace mgc {
@@ -37,17 +41,63 @@ void AppendRank(const std::vector<TraceEvent>& records, size_t first_track, Time
   }
 }
 
-}  // namespace
+// Events as lines, for another process: track, times, category, name.
+std::string Packed(const Timeline& timeline) {
+  std::string text;
+  for (const TimelineEvent& event : timeline.events) {
+    const TimelineTrack& track = timeline.tracks[event.track];
+    absl::StrAppend(&text, track.process, "\t", track.thread, "\t", event.begin_ns, "\t",
+                    event.end_ns, "\t", event.category, "\t", event.name, "\n");
+  }
+  return text;
+}
 
-Timeline MeasuredTimeline(const Executor& executor) {
-  const Mesh& mesh = executor.plan().mesh;
+absl::Status Unpack(absl::string_view text, Timeline* timeline) {
+  for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    const std::vector<absl::string_view> words = absl::StrSplit(line, absl::MaxSplits('\t', 5));
+    int64_t process = 0;
+    int64_t thread = 0;
+    TimelineEvent event;
+    if (words.size() != 6 || !absl::SimpleAtoi(words[0], &process) ||
+        !absl::SimpleAtoi(words[1], &thread) || !absl::SimpleAtoi(words[2], &event.begin_ns) ||
+        !absl::SimpleAtoi(words[3], &event.end_ns)) {
+      return absl::InternalError("a process sends a timeline that nobody can read");
+    }
+    event.track = static_cast<size_t>(2 * (process - 1) + thread - 1);
+    event.category = std::string(words[4]);
+    event.name = std::string(words[5]);
+    timeline->events.push_back(std::move(event));
+  }
+  return absl::OkStatus();
+}
+
+// The timeline of all ranks, of which each process has its own.
+absl::StatusOr<Timeline> OfAllProcesses(const Timeline& mine, const Mesh& mesh, Team& team) {
+  MGC_ASSIGN_OR_RETURN(const std::vector<std::string> all, team.Gather(Packed(mine)));
   Timeline timeline;
   for (int64_t rank = 0; rank < mesh.world_size(); ++rank) {
+    const std::string name = NameOfRank(mesh, rank);
+    timeline.tracks.push_back({rank + 1, name, 1, "compute"});
+    timeline.tracks.push_back({rank + 1, name, 2, "communication"});
+  }
+  for (const std::string& text : all) MGC_RETURN_IF_ERROR(Unpack(text, &timeline));
+  return timeline;
+}
+
+}  // namespace
+
+absl::StatusOr<Timeline> MeasuredTimeline(const Executor& executor) {
+  const Mesh& mesh = executor.plan().mesh;
+  Timeline timeline;
+  for (int64_t rank = executor.local().begin; rank < executor.local().end; ++rank) {
     const std::string name = NameOfRank(mesh, rank);
     const size_t first_track = timeline.tracks.size();
     timeline.tracks.push_back({rank + 1, name, 1, "compute"});
     timeline.tracks.push_back({rank + 1, name, 2, "communication"});
     AppendRank(executor.Trace(rank), first_track, &timeline);
+  }
+  if (executor.team().size() > 1) {
+    MGC_ASSIGN_OR_RETURN(timeline, OfAllProcesses(timeline, mesh, executor.team()));
   }
   int64_t origin = std::numeric_limits<int64_t>::max();
   for (const TimelineEvent& event : timeline.events) origin = std::min(origin, event.begin_ns);

@@ -3,13 +3,16 @@
 #ifndef MGC_TOOLS_CLI_MEASURED_TIMELINE_H_
 #define MGC_TOOLS_CLI_MEASURED_TIMELINE_H_
 
+#include "absl/status/statusor.h"
 #include "runtime/run/executor.h"
 #include "tools/views/drawings/timeline.h"
 
 namespace mgc {
 
-// Rank r is process r + 1, with its coordinates in the name; time counts from the first record.
-Timeline MeasuredTimeline(const Executor& executor);
+// Rank r is process r + 1, with its coordinates in the name; time counts from the first record. Of
+// a run in several processes all call it, and the first one gets the timeline of all; clocks of
+// several hosts are not compared.
+absl::StatusOr<Timeline> MeasuredTimeline(const Executor& executor);
 
 // Puts the tracks and events of `more` behind those of `timeline`.
 void Append(const Timeline& more, Timeline* timeline);

@@ -199,6 +199,28 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
       "--workers",
       "threads that run the ranks (default: one for each processor this process may use)",
       {1, 4096}, "F3", &out->workers);
+  flags->Switch("--check",
+                "run nothing: find all that the ranks need, without proof, data and memory for "
+                "them, and say what it comes to",
+                &out->check);
+  flags->Integer("--rank", "to check that one alone, as of a run with one rank a process",
+                 {0, kMaxWorldSize - 1}, "F3", &out->rank);
+  flags->Section("Processes");
+  flags->Integer("--nproc", "processes of this host that share the ranks (default: one)",
+                 {1, int64_t{1} << 20}, "F3", &out->nproc);
+  flags->Integer("--ranks-per-process",
+                 "ranks of each of several processes (default: as even as can be)",
+                 {1, int64_t{1} << 20}, "F3", &out->ranks_per_process);
+  flags->Real("--watchdog-seconds",
+              "end with 124 when nothing has come on for so long (default 60, 0: never)", 0, 1e9,
+              &out->watchdog_seconds);
+  flags->Text("--run-dir", "DIR",
+              "where the run leaves what its ranks are at, for mgc-status, and its processes' logs",
+              &out->run_dir);
+  flags->Text("--inject", "FAULT:POINT:RANK",
+              "for tests: a rank fails (kill, stop, throw, loop, slow, exit) at a point (start, "
+              "forward, backward, collective, transfer, update, end)",
+              &out->inject);
   flags->Switch("--stop-on-nonfinite",
                 "end with 1 at the first loss or gradient norm that is not finite (the default)",
                 &out->stop_on_nonfinite);
@@ -259,12 +281,15 @@ Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
   const auto missing = [&parsed](absl::string_view flag) {
     return std::count(parsed.bad_flags.begin(), parsed.bad_flags.end(), flag) == 0;
   };
-  if (!flags.data && flags.inputs.empty() && missing("--data")) {
+  if (flags.rank && !flags.check) {
+    violations.Add({"F6", "--rank is given, and every rank runs", "--rank N --check"});
+  }
+  if (!flags.check && !flags.data && flags.inputs.empty() && missing("--data")) {
     violations.Add({"F6", "no data to train on", "--data FILE or --inputs NAME=FILE"});
   }
   CheckInputs("--inputs", flags.inputs, &violations);
   CheckInputs("--eval-inputs", flags.eval_inputs, &violations);
-  if (!flags.steps && missing("--steps")) {
+  if (!flags.check && !flags.steps && missing("--steps")) {
     violations.Add({"F6", "the number of steps is missing", "--steps N"});
   }
   if (flags.stop_on_nonfinite && flags.no_stop_on_nonfinite) {

@@ -21,8 +21,12 @@ struct RunFlags {
   std::vector<std::string> plans;
   absl::optional<std::string> data, metrics, trace, dump_grads, dump_params;
   std::vector<std::string> inputs;  // NAME=FILE, as given
-  absl::optional<int64_t> steps, seed, workers;
+  absl::optional<int64_t> nproc, ranks_per_process;
+  absl::optional<double> watchdog_seconds;
+  absl::optional<std::string> run_dir, inject;
+  absl::optional<int64_t> steps, seed, workers, rank;
   bool json = false;
+  bool check = false;              // the plan is to be resolved, not run
   bool stop_on_nonfinite = false;  // as given; it is the default
   bool no_stop_on_nonfinite = false;
 
@@ -48,7 +52,8 @@ void AddRunFlags(Flags* flags, RunFlags* out);
 Diagnostics CheckRunFlags(const RunFlags& flags);
 
 // F5: --inputs and --eval-inputs that name no input and no file of a tensor.
-// F6: what no run can do without, and paths that are in each other's way; the steps take stdout.
+// F6: what no run can do without, and paths that are in each other's way; the steps take stdout. A
+// rank without a check.
 // F7: to stop and not to stop; a loss scale that is fixed and one that changes.
 Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed);
 

@@ -4,15 +4,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "graph/verify/verify.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/simd/simd.h"
 #include "passes/plan/time/predict_step.h"
 #include "runtime/data/data.h"
 #include "runtime/run/executor.h"
 #include "runtime/train/metrics.h"
 #include "runtime/train/trainer.h"
 #include "runtime/train/training_run.h"
+#include "tools/cli/check_run.h"
 #include "tools/cli/command.h"
 #include "tools/cli/measured_timeline.h"
 #include "tools/cli/output.h"
@@ -20,6 +24,10 @@
 #include "tools/cli/plan_file.h"
 #include "tools/cli/proof.h"
 #include "tools/cli/run_flags.h"
+#include "tools/launch/injection.h"
+#include "tools/launch/launch_env.h"
+#include "tools/launch/launcher.h"
+#include "tools/launch/mpi_run.h"
 #include "tools/views/counted.h"
 
 namespace mgc {
@@ -30,10 +38,12 @@ constexpr char kCommand[] = "mgc-run";
 CommandText About() {
   return {kCommand,
           "PLAN",
-          "train the model of a plan on this machine, all ranks in one process",
+          "train the model of a plan: its ranks as threads, or in several processes",
           {"mgc-run tiny.plan --data text.txt --steps 20 --lr 1e-3",
            "mgc-run tiny.plan --data text.txt --steps 20 --json --metrics metrics.jsonl",
            "mgc-run tiny.plan --data text.txt --steps 4 --trace timeline.json",
+           "mgc-run --nproc 2 tiny.plan --data text.txt --steps 4",
+           "mgc-run tiny.plan --check --rank 3",
            "mgc-run tiny.plan --inputs tokens=words.npy --inputs targets=next.npy --steps 2"},
           "A line a step: mean loss before the update, gradient norm before clipping, time, tokens "
           "per\n"
@@ -43,9 +53,11 @@ CommandText About() {
           "\"Infinity\", \"-Infinity\"."};
 }
 
-// The timeline of what was recorded, with the predicted step behind it.
-absl::StatusOr<std::string> TraceText(const Executor& executor) {
-  Timeline timeline = MeasuredTimeline(executor);
+// The timeline of what was recorded in all processes, with the predicted step behind it; the first
+// process writes it.
+absl::Status WriteTrace(const Executor& executor, const std::string& path) {
+  MGC_ASSIGN_OR_RETURN(Timeline timeline, MeasuredTimeline(executor));
+  if (!executor.team().is_lead()) return absl::OkStatus();
   const Plan& plan = executor.plan();
   MGC_ASSIGN_OR_RETURN(const SimulatedStep step, PredictStep(plan));
   Append(PredictedTimeline(plan, step, plan.mesh.world_size() + 1), &timeline);
@@ -53,12 +65,7 @@ absl::StatusOr<std::string> TraceText(const Executor& executor) {
     PrintNotes({absl::StrCat("the timeline holds the first steps; ", dropped,
                              " later records are left out")});
   }
-  return TimelineJson(timeline);
-}
-
-absl::Status WriteTrace(const Executor& executor, const std::string& path) {
-  MGC_ASSIGN_OR_RETURN(std::string text, TraceText(executor));
-  return WriteAll({{path, std::move(text)}});
+  return WriteAll({{path, TimelineJson(timeline)}});
 }
 
 // Reads data from stdin where `path` says so.
@@ -70,42 +77,104 @@ absl::Status TakeStdin(const std::string& path, int64_t seq_length,
   return absl::OkStatus();
 }
 
-int Train(const Plan& plan, const RunFlags& flags) {
-  const std::vector<KernelEntry> kernels = CpuKernels();
-  TrainOptions train = TrainOptionsOf(flags, plan);
-  train.kernels = kernels;
-  absl::Status input = TakeStdin(train.data_path, plan.seq_length, &train.data);
-  input.Update(TakeStdin(train.eval_data_path, plan.seq_length, &train.eval_data));
-  if (!input.ok()) return Fail(input, kExitBadModel);
-  absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(plan, std::move(train));
-  if (!trainer.ok()) {
-    const bool exhausted = absl::IsResourceExhausted(trainer.status());
-    return Fail(trainer.status(), exhausted ? kExitFailed : kExitBadModel);
-  }
-  RunOptions run = RunOptionsOf(flags);
-  absl::Status printed;
-  const auto print = [&printed](const std::string& line) {
-    printed.Update(WriteStdout(absl::StrCat(line, "\n")));
-  };
-  const std::string counted = CountedUnit(plan.model);
-  if (counted != "tokens") {
-    PrintNotes({absl::StrCat("losses are means over ", CountedText(plan.model))});
-  }
-  run.on_step = [&](const StepRecord& r) {
-    print(flags.json ? StepJson(r) : StepLine(r, counted));
-  };
-  run.on_eval = [&](const EvalRecord& r) { print(flags.json ? EvalJson(r) : EvalLine(r)); };
-  run.on_note = [](const std::string& note) { PrintNotes({note}); };
-  absl::Status status = RunTraining(**trainer, run);
-  // After a step that failed the timeline is needed most.
-  if (flags.trace) status.Update(WriteTrace((*trainer)->executor(), *flags.trace));
-  status.Update(printed);
-  return status.ok() ? kExitOk : Fail(status, kExitFailed);
+// What all processes of a run begin with.
+struct RunBasis {
+  const Plan& plan;
+  const RunFlags& flags;
+  TrainOptions train;
+  absl::optional<Injection> injection;
+};
+
+TrainOptions OptionsIn(const World& world, const RunBasis& basis) {
+  TrainOptions train = basis.train;
+  train.process = world.place();
+  train.progress = world.progress();
+  if (train.workers == 0) train.workers = world.workers;
+  if (basis.injection.has_value()) train.probe = ProbeOf(*basis.injection);
+  return train;
 }
 
-int Main(const Words& arguments) {
-  Flags parser(About());
+RunOptions RunOptionsIn(const World& world, const RunBasis& basis, absl::Status* printed) {
+  RunOptions run = RunOptionsOf(basis.flags);
+  const auto print = [printed](const std::string& line) {
+    printed->Update(WriteStdout(absl::StrCat(line, "\n")));
+  };
+  const bool json = basis.flags.json;
+  const std::string counted = CountedUnit(basis.plan.model);
+  run.on_step = [=](const StepRecord& r) { print(json ? StepJson(r) : StepLine(r, counted)); };
+  run.on_eval = [=](const EvalRecord& r) { print(json ? EvalJson(r) : EvalLine(r)); };
+  run.on_note = [](const std::string& note) { PrintNotes({note}); };
+  run.stop_asked = [&world] { return world.board->stops_asked() > 0; };
+  return run;
+}
+
+void NoteWhatIsCounted(const Plan& plan) {
+  if (CountedUnit(plan.model) == "tokens") return;
+  PrintNotes({absl::StrCat("losses are means over ", CountedText(plan.model))});
+}
+
+int Train(World& world, const RunBasis& basis) {
+  const bool injected =
+      basis.injection.has_value() && world.ranks().Contains(basis.injection->rank);
+  if (injected) InjectOutside(*basis.injection, FaultPoint::kStart);
+  absl::StatusOr<std::unique_ptr<Trainer>> trainer =
+      Trainer::Create(basis.plan, OptionsIn(world, basis));
+  if (!trainer.ok()) {
+    const bool failed =
+        absl::IsResourceExhausted(trainer.status()) || absl::IsAborted(trainer.status());
+    return EndRun(world, trainer.status(), failed ? kExitFailed : kExitBadModel);
+  }
+  world.board->SetStage(world.self, ProcessStage::kRunning, NowNs());
+  (*trainer)->executor().team().Observe([&world](bool waits) {
+    world.board->SetStage(world.self, waits ? ProcessStage::kAgreeing : ProcessStage::kRunning,
+                          NowNs());
+  });
+  Executor& executor = (*trainer)->executor();
+  if (world.on_open && executor.communicator() != nullptr) world.on_open(*executor.communicator());
+  absl::Status printed;
+  absl::Status status = RunTraining(**trainer, RunOptionsIn(world, basis, &printed));
+  if (injected) InjectOutside(*basis.injection, FaultPoint::kEnd);
+  // After a step that failed the timeline is needed most.
+  if (basis.flags.trace) status.Update(WriteTrace((*trainer)->executor(), *basis.flags.trace));
+  status.Update(printed);
+  // Nobody leaves before all have what they need of each other.
+  if (status.ok()) status = executor.team().Agree(status);
+  if (world.on_close) world.on_close();
+  return status.ok() ? kExitOk : EndRun(world, status, kExitFailed);
+}
+
+LaunchOptions LaunchOptionsOf(const RunFlags& flags) {
+  LaunchOptions options;
+  options.watchdog_seconds = flags.watchdog_seconds.value_or(options.watchdog_seconds);
+  options.run_dir = flags.run_dir.value_or("");
+  return options;
+}
+
+// Runs the plan in as many processes of this host as are asked for.
+int Launch(const RunBasis& basis) {
+  const RunFlags& flags = basis.flags;
+  const auto body = [&basis](World& world) { return Train(world, basis); };
+  const int64_t ranks = basis.plan.mesh.world_size();
+  const int64_t each = flags.ranks_per_process.value_or(0);
+  const int64_t processes = flags.nproc.value_or(each > 0 ? (ranks + each - 1) / each : int64_t{1});
+  const absl::StatusOr<ProcessMap> map = ProcessMap::Create(ranks, processes, each);
+  if (!map.ok()) return Fail(map.status(), kExitInfeasible);
+  return processes == 1 ? RunHere(basis.plan, LaunchOptionsOf(flags), body)
+                        : RunForked(basis.plan, *map, LaunchOptionsOf(flags), body);
+}
+
+// A command line that has been read, with what belongs to it; nothing moves.
+struct Command {
   RunFlags flags;
+  absl::optional<Plan> plan;
+  std::vector<KernelEntry> kernels = CpuKernels();
+  absl::optional<RunBasis> basis;
+};
+
+// Reads all that a run stands on but its proof. The exit code where the command ends with that.
+absl::optional<int> Prepare(const Words& arguments, Command* command) {
+  Flags parser(About());
+  RunFlags& flags = command->flags;
   AddRunFlags(&parser, &flags);
   ParsedFlags parsed;
   if (const auto code = ParseOrEnd(&parser, arguments, &parsed)) return *code;
@@ -116,18 +185,105 @@ int Main(const Words& arguments) {
   }
   absl::StatusOr<Plan> plan = ReadPlan(flags.plans[0]);
   if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
-  const Diagnostics scales = CheckLossScaleFlags(flags, *plan);
+  command->plan = *std::move(plan);
+  if (flags.check) return CheckRun(*command->plan, flags, CpuKernels(), kCommand);
+  const Diagnostics scales = CheckLossScaleFlags(flags, *command->plan);
   if (!scales.empty()) return Refuse(Diagnostics(), scales, kCommand);
   for (const NamedPath& result : ResultsOf(flags)) {
     if (absl::Status status = CheckWritable(result.path); !status.ok()) {
       return Fail(status, kExitFailed);
     }
   }
-  const absl::Status fits =
-      CheckFits(*plan, {0, plan->mesh.world_size()}, static_cast<int>(flags.workers.value_or(0)));
+  command->basis.emplace(
+      RunBasis{*command->plan, flags, TrainOptionsOf(flags, *command->plan), absl::nullopt});
+  command->basis->train.kernels = command->kernels;
+  if (!flags.inject) return absl::nullopt;
+  const absl::StatusOr<Injection> injection = ParseInjection(*flags.inject);
+  if (!injection.ok()) return Fail(injection.status(), kExitUsage);
+  command->basis->injection = *injection;
+  return absl::nullopt;
+}
+
+// What to train on, where it must be read before processes are forked; notes for people.
+int RunOnThisHost(Command& command) {
+  const Plan& plan = *command.plan;
+  const absl::Status fits = CheckFits(plan, {0, plan.mesh.world_size()},
+                                      static_cast<int>(command.flags.workers.value_or(0)));
   if (!fits.ok()) return Fail(fits, kExitFailed);
-  if (const int code = EnsureProved(&*plan); code != kExitOk) return code;
-  return Train(*plan, flags);
+  if (const int code = EnsureProved(&*command.plan); code != kExitOk) return code;
+  TrainOptions& train = command.basis->train;
+  absl::Status input = TakeStdin(train.data_path, plan.seq_length, &train.data);
+  input.Update(TakeStdin(train.eval_data_path, plan.seq_length, &train.eval_data));
+  if (!input.ok()) return Fail(input, kExitBadModel);
+  NoteWhatIsCounted(plan);
+  return Launch(*command.basis);
+}
+
+// Hashes of what processes must have in common: files may differ from host to host.
+absl::StatusOr<Terms> TermsOf(const Command& command, const Words& arguments) {
+  const TrainOptions& train = command.basis->train;
+  Terms terms = {{"options", absl::StrJoin(arguments, " ")},
+                 {"versions", absl::StrCat("plan ", kPlanVersion, ", verifier ", kVerifierVersion)},
+                 {"instruction sets", std::string(cpu::NameOf(cpu::BestSimdLevel()))},
+                 {"plans", HashText(PlanContent(*command.plan, command.flags.plans[0]))}};
+  std::vector<std::string> files = {train.data_path, train.eval_data_path};
+  for (const auto* inputs : {&train.inputs, &train.eval_inputs}) {
+    for (const InputFile& file : *inputs) files.push_back(file.place.path);
+  }
+  for (const std::string& file : files) {
+    if (file.empty()) continue;
+    if (file == "-") {
+      return absl::InvalidArgumentError(
+          "a launcher gives stdin to one process only: name a file that all can read");
+    }
+    MGC_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(file));
+    terms.emplace_back(absl::StrCat("contents of ", file), HashText(bytes));
+  }
+  return terms;
+}
+
+int RunAsMember(const LaunchedBy& by, const Words& arguments) {
+  Command command;
+  MpiBody body;
+  body.prepare = [&command, &arguments, &by] {
+    Prepared prepared;
+    if (const auto code = Prepare(arguments, &command)) {
+      prepared.code = *code;
+      return prepared;
+    }
+    if (command.flags.nproc) {
+      prepared.code = Fail(absl::InvalidArgumentError(absl::StrCat(
+                               "--nproc starts processes of its own, and ", by.launcher,
+                               " has started ", by.size, " already [F7]; legal: one of both")),
+                           kExitUsage);
+      return prepared;
+    }
+    absl::StatusOr<Terms> terms = TermsOf(command, arguments);
+    if (!terms.ok()) {
+      prepared.code = Fail(terms.status(), kExitBadModel);
+      return prepared;
+    }
+    prepared.terms = *std::move(terms);
+    prepared.plan = &*command.plan;
+    prepared.options = LaunchOptionsOf(command.flags);
+    prepared.ranks_per_process = command.flags.ranks_per_process.value_or(0);
+    return prepared;
+  };
+  body.prove = [&command] {
+    NoteWhatIsCounted(*command.plan);
+    return EnsureProved(&*command.plan);
+  };
+  body.run = [&command](World& world) { return Train(world, *command.basis); };
+  return RunUnderMpi(by, body);
+}
+
+int Main(const Words& arguments) {
+  const auto by = FindLauncher(SystemEnvironment());
+  if (!by.ok()) return Fail(by.status(), kExitFailed);
+  if (by->has_value() && (*by)->size > 1) return RunAsMember(**by, arguments);
+  Command command;
+  if (const auto code = Prepare(arguments, &command)) return *code;
+  return RunOnThisHost(command);
 }
 
 }  // namespace

@@ -160,6 +160,26 @@ mgc-compile llama3-405b --tp 8 --pp 16 --global-batch-size 16 --no-verify -o lar
   fail 'no large plan'
 refuse 1 'all ranks together need' mgc-run large.plan --data text.txt --steps 1
 
+# A check resolves the plan, of one rank or all, and needs no proof, no data and no such machine.
+expect 0 '' mgc-run --check tiny.plan
+says 'all 4 ranks | classes 0 1, stages 0 1 | '
+expect 0 '' mgc-run --check --rank 3 tiny.plan
+says 'rank 3 of 4 | class 1, stage 1 | '
+says ' channels, with 3 ranks | arena '
+[[ $(wc -l <stdout) == 1 ]] || fail 'not one line'
+expect 0 '' mgc-run --check --rank 0 --json tiny.plan
+grep -qE '^\{"rank":0,"world_size":4,"classes":\[0\],"stages":\[0\],"calls":[0-9]+,"kernels":[0-9]+,' \
+  stdout || fail 'no check as JSON'
+grep -qE '"arena_bytes":[0-9]+,"workspace_bytes":[0-9]+\}$' stdout || fail 'no bytes as JSON'
+expect 0 '' mgc-run --check --rank 127 large.plan
+says 'rank 127 of 128 | class 15, stage 15 | '
+refuse 2 '--rank is 4, must be between 0 and 3 of this plan [F3]; nearest legal: 3' \
+  mgc-run --check --rank 4 tiny.plan
+refuse 2 '--rank is -1, must be between 0 and' mgc-run --check --rank -1 tiny.plan
+refuse 2 '--rank is given, and every rank runs [F6]' \
+  mgc-run --rank 1 tiny.plan --data text.txt --steps 1
+refuse 4 'missing.plan' mgc-run --check missing.plan
+
 # Refusals.
 refuse 2 '[F6]' mgc-run tiny.plan
 also '--steps'

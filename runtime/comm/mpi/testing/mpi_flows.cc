@@ -1,0 +1,150 @@
+// A program for mpirun: what links over MPI must do, in several processes. Says `good` at the end.
+//
+//   mpi_flows flows   collectives by MPI alone, then by shared memory within pretended hosts
+//   mpi_flows late    a process that does not come in time
+//   mpi_flows abort   one process aborts while the others wait for its messages
+//   mpi_flows kill    one process dies
+
+#include <signal.h>
+
+#include <chrono>
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
+#include "runtime/comm/memfd_regions.h"
+#include "runtime/comm/mixed_link.h"
+#include "runtime/comm/mpi/mpi_link.h"
+#include "runtime/comm/mpi/mpi_world.h"
+#include "runtime/comm/testing/flow_cases.h"
+
+namespace mgc {
+namespace {
+
+constexpr std::chrono::seconds kPatience(30);
+constexpr uint64_t kSeed = 17;
+constexpr int kLanes = 2;
+constexpr int kCases = 12;  // of each lane
+constexpr int64_t kLargeBytes = int64_t{64} << 20;
+
+// Lanes are threads, so that several use the link at the same time.
+absl::Status RunLanes(MpiWorld& world, Link& link, bool large) {
+  const auto channels = FlowChannels(world.size(), world.rank(), kLanes);
+  MGC_RETURN_IF_ERROR(link.Open(channels, world.rank()));
+  std::vector<absl::Status> statuses(kLanes);
+  std::vector<std::thread> threads;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    threads.emplace_back([&, lane] {
+      const uint64_t seed = kSeed + static_cast<uint64_t>(lane);
+      FlowRunner runner(link, channels, world.rank(), lane,
+                        seed + 100 * static_cast<uint64_t>(world.rank()));
+      absl::Status status = runner.RunCases(world.size(), kCases, seed);
+      if (status.ok() && large && lane == 0) {
+        status = runner.Run(LargeFlowCase(world.size(), kLargeBytes), 1, seed);
+      }
+      if (!status.ok()) {
+        std::cerr << status << std::endl;
+        world.Abort(1);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return link.Poll();
+}
+
+absl::Status RunByMpi(MpiWorld& world) {
+  MpiLink link(world, kPatience);
+  return RunLanes(world, link, world.size() == 2);
+}
+
+absl::Status RunMixed(MpiWorld& world) {
+  const auto exchange = [&](const std::string& mine) { return world.Gather(mine, kPatience); };
+  MGC_ASSIGN_OR_RETURN(std::vector<bool> near, MemfdRegions::FindReachable(world.rank(), exchange));
+  MGC_CHECK(near == std::vector<bool>(near.size(), true)) << "processes of one host";
+  for (size_t p = 0; p < near.size(); ++p) {
+    near[p] = near[p] && p / 2 == static_cast<size_t>(world.rank() / 2);
+  }
+  MemfdRegions regions(near, exchange, [] { return absl::OkStatus(); });
+  SharedLink near_link(regions);
+  MpiLink far_link(world, kPatience);
+  MixedLink link(near, near_link, far_link);
+  return RunLanes(world, link, false);
+}
+
+absl::Status CheckGather(MpiWorld& world) {
+  const std::string mine(static_cast<size_t>(world.rank() * 100000),
+                         static_cast<char>('a' + world.rank()));
+  MGC_ASSIGN_OR_RETURN(const auto all, world.Gather(mine, kPatience));
+  for (int p = 0; p < world.size(); ++p) {
+    const std::string want(static_cast<size_t>(p * 100000), static_cast<char>('a' + p));
+    if (all[static_cast<size_t>(p)] != want) {
+      return absl::InternalError(absl::StrCat("gathered something else of process ", p));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunFlows(MpiWorld& world) {
+  MGC_RETURN_IF_ERROR(CheckGather(world));
+  MGC_RETURN_IF_ERROR(RunByMpi(world));
+  MGC_RETURN_IF_ERROR(RunMixed(world));
+  return CheckGather(world);
+}
+
+// All but process 0 come too late for it.
+absl::Status RunLate(MpiWorld& world) {
+  if (world.rank() != 0) std::this_thread::sleep_for(kPatience);
+  const absl::Status status = world.Gather("", std::chrono::milliseconds(50)).status();
+  if (status.code() != absl::StatusCode::kDeadlineExceeded) return absl::InternalError("no delay");
+  std::cout << "process 0 of " << world.size() << ": nobody came\n";  // Abort flushes it
+  world.Abort(7);
+}
+
+// Process 1 ends while the others wait for messages of it.
+absl::Status RunBadEnd(MpiWorld& world, bool aborts) {
+  MpiLink link(world, kPatience);
+  const auto channels = FlowChannels(world.size(), world.rank(), 1);
+  MGC_RETURN_IF_ERROR(link.Open(channels, world.rank()));
+  if (world.rank() == 1) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (!aborts) raise(SIGKILL);
+    std::cout << "process 1 of " << world.size() << ": aborts\n";
+    world.Abort(9);
+  }
+  return FlowRunner(link, channels, world.rank(), 0, kSeed).RunCases(world.size(), 1, kSeed);
+}
+
+absl::Status RunMode(MpiWorld& world, const std::string& mode) {
+  if (mode == "flows") return RunFlows(world);
+  if (mode == "late") return RunLate(world);
+  if (mode == "abort" || mode == "kill") return RunBadEnd(world, mode == "abort");
+  return absl::InvalidArgumentError(absl::StrCat("no mode ", mode));
+}
+
+int Main(const std::string& mode) {
+  const auto world = MpiWorld::Create();
+  if (!world.ok()) {
+    std::cerr << world.status() << "\n";
+    return 1;
+  }
+  absl::Status status = RunMode(**world, mode);
+  const std::string name =
+      absl::StrCat("process ", (*world)->rank(), " of ", (*world)->size(), ": ");
+  if (status.ok()) status = (*world)->Finalize();
+  if (!status.ok()) {
+    std::cerr << name << status << "\n";
+    (*world)->Abort(1);
+  }
+  std::cout << name << "good\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace mgc
+
+int main(int argc, char** argv) { return mgc::Main(argc > 1 ? argv[1] : ""); }

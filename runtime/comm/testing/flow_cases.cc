@@ -1,0 +1,277 @@
+#include "runtime/comm/testing/flow_cases.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
+#include "graph/types/mesh.h"
+#include "graph/types/sharding_text.h"
+#include "kernels/parallel.h"
+#include "runtime/comm/direct_flow.h"
+#include "runtime/comm/line_flow.h"
+#include "runtime/comm/run_exchanges.h"
+#include "runtime/comm/share.h"
+
+namespace mgc {
+namespace {
+
+using Random = std::mt19937_64;
+
+int64_t Draw(int64_t low, int64_t high, Random* random) {
+  return std::uniform_int_distribution<int64_t>(low, high)(*random);
+}
+
+Exchange DrawExchange(CollectiveKind kind, DType dtype, int members, Random* random) {
+  const auto draw = [random](int64_t low, int64_t high) { return Draw(low, high, random); };
+  Exchange x;
+  x.kind = kind;
+  x.dtype = dtype;
+  for (int m = 0; m < members; ++m) x.piece.push_back(m);
+  std::shuffle(x.piece.begin(), x.piece.end(), *random);
+  const bool large = draw(0, 2) == 0;
+  const bool empty = draw(0, 15) == 0;
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+    case CollectiveKind::kAllReduceMax:
+      x.whole = x.room = empty ? 0 : large ? draw(1, 200000) : draw(1, 3000);
+      break;
+    case CollectiveKind::kAllToAll:
+      x.second_is_minor = draw(0, 1) == 1;
+      x.middle = draw(1, 3);
+      x.second_whole = draw(1, 40);
+      x.second_room = (x.second_whole + members - 1) / members;
+      [[fallthrough]];
+    default:
+      x.outer = draw(1, 4);
+      x.inner = draw(1, 5);
+      x.whole = empty ? 0 : large ? draw(1, 9000) : draw(1, 60);
+      x.room = (x.whole + members - 1) / members;
+  }
+  return x;
+}
+
+struct TileSizes {
+  int64_t in = 0;
+  int64_t out = 0;
+};
+
+TileSizes SizesOf(const Exchange& x) {
+  const int64_t piece = x.outer * x.room * x.inner;
+  const int64_t whole = x.outer * x.whole * x.inner;
+  switch (x.kind) {
+    case CollectiveKind::kAllGather:
+      return {piece, whole};
+    case CollectiveKind::kReduceScatter:
+      return {whole, piece};
+    case CollectiveKind::kAllToAll:
+      return {piece * x.middle * x.second_whole, whole * x.middle * x.second_room};
+    default:
+      return {x.whole, x.whole};
+  }
+}
+
+void Fill(DType dtype, Random* random, std::vector<char>* bytes) {
+  const size_t step = dtype == DType::kF32 ? 4 : 8;
+  for (size_t i = 0; i < bytes->size(); i += step) {
+    uint64_t bits = (*random)();
+    if (dtype == DType::kF32) {
+      const float x = static_cast<float>(static_cast<int32_t>(bits)) / 2147483648.0f;
+      std::memcpy(&bits, &x, 4);
+    } else if (dtype == DType::kI64) {
+      bits = static_cast<uint64_t>(static_cast<int64_t>(bits) >> 5);  // sums stay in the type
+    } else {
+      // Of every byte below 64: patterns of two bytes whose exponents are neither high nor low, and
+      // whole doubles likewise.
+      bits &= 0x3f3f3f3f3f3f3f3f;
+    }
+    std::memcpy(bytes->data() + i, &bits, std::min(step, bytes->size() - i));
+  }
+}
+
+}  // namespace
+
+// Members' tiles of one exchange, as bytes.
+class FlowRunner::Tiles {
+ public:
+  // Of all members.
+  Tiles(const Exchange& x, bool in_place, Random* random) : in_place_(in_place) {
+    const TileSizes sizes = SizesOf(x);
+    const int64_t bytes = SizeOf(x.dtype);
+    for (size_t m = 0; m < x.piece.size(); ++m) {
+      in_.emplace_back(static_cast<size_t>(sizes.in * bytes));
+      Fill(x.dtype, random, &in_.back());
+      out_.emplace_back(in_place ? 0 : static_cast<size_t>(sizes.out * bytes), 'x');
+    }
+    Point({0, static_cast<int64_t>(x.piece.size())});
+  }
+  // Those of some members. Nothing may read the others.
+  Tiles(const Tiles& all, const MemberRange& members)
+      : in_place_(all.in_place_), in_(all.in_.size()), out_(all.in_.size()) {
+    for (auto m = static_cast<size_t>(members.first); m < static_cast<size_t>(members.last); ++m) {
+      in_[m] = all.in_[m];
+      out_[m] = all.out_[m];
+    }
+    Point(members);
+  }
+
+  TiledExchange Tile(const Exchange& x) const { return {&x, inputs_, outputs_}; }
+  const std::vector<char>& ResultOf(int64_t member) const {
+    return (in_place_ ? in_ : out_)[static_cast<size_t>(member)];
+  }
+
+ private:
+  void Point(const MemberRange& members) {
+    inputs_.resize(in_.size());
+    outputs_.resize(in_.size());
+    for (auto m = static_cast<size_t>(members.first); m < static_cast<size_t>(members.last); ++m) {
+      inputs_[m] = in_[m].data();
+      outputs_[m] = in_place_ ? in_[m].data() : out_[m].data();
+    }
+  }
+
+  bool in_place_;
+  std::vector<std::vector<char>> in_, out_;
+  std::vector<const char*> inputs_;
+  std::vector<char*> outputs_;
+};
+
+std::string FlowCase::Describe() const {
+  int64_t bytes = 0;
+  for (const Exchange& x : parts) bytes += SizesOf(x).in * SizeOf(x.dtype);
+  return absl::StrCat(NameOf(parts[0].kind), " of ", parts.size(), " x ", NameOf(parts[0].dtype),
+                      ", ", bytes, " bytes, in ", stops.size(), " processes with ",
+                      stops.back().last, " members, ", direct ? "direct" : "line",
+                      in_place ? ", in place" : "");
+}
+
+FlowCase DrawFlowCase(int processes, Random* random) {
+  FlowCase c;
+  int64_t members = 0;
+  for (int p = 0; p < processes; ++p) {
+    const int64_t count = Draw(1, 3, random);
+    c.stops.push_back({p, members, members + count});
+    members += count;
+  }
+  const CollectiveKind kinds[] = {CollectiveKind::kAllReduce, CollectiveKind::kAllReduceMax,
+                                  CollectiveKind::kReduceScatter, CollectiveKind::kAllGather,
+                                  CollectiveKind::kAllToAll};
+  const DType types[] = {DType::kF32, DType::kF32,  DType::kF64,
+                         DType::kI64, DType::kBF16, DType::kF16};
+  const CollectiveKind kind = kinds[Draw(0, 4, random)];
+  const DType type = types[Draw(0, 5, random)];
+  const int64_t parts = Draw(1, 3, random);
+  for (int64_t p = 0; p < parts; ++p) {
+    c.parts.push_back(DrawExchange(kind, type, static_cast<int>(members), random));
+  }
+  c.direct = kind == CollectiveKind::kAllToAll || Draw(0, 1, random) == 0;
+  c.in_place = kind == CollectiveKind::kAllReduce && Draw(0, 1, random) == 0;
+  return c;
+}
+
+FlowCase LargeFlowCase(int processes, int64_t bytes) {
+  FlowCase c;
+  c.in_place = true;
+  Exchange x;
+  x.whole = x.room = bytes / SizeOf(x.dtype);
+  for (int p = 0; p < processes; ++p) {
+    c.stops.push_back({p, p, p + 1});
+    x.piece.push_back(p);
+  }
+  c.parts.push_back(x);
+  return c;
+}
+
+std::vector<ChannelKey> FlowChannels(int processes, int self, int lanes) {
+  std::vector<ChannelKey> channels;
+  for (int peer = 0; peer < processes; ++peer) {
+    for (int lane = 0; lane < lanes && peer != self; ++lane) {
+      channels.push_back({self, peer, ChannelKind::kDirect, lane});
+      channels.push_back({peer, self, ChannelKind::kDirect, lane});
+    }
+  }
+  std::sort(channels.begin(), channels.end());
+  return channels;
+}
+
+Route FlowRunner::RouteOf(const FlowCase& c) const {
+  Route route;
+  route.stops = c.stops;
+  route.mine = self_;
+  route.to.resize(c.stops.size());
+  route.from.resize(c.stops.size());
+  for (const Stop& stop : c.stops) {
+    route.stop_of.insert(route.stop_of.end(), static_cast<size_t>(stop.last - stop.first),
+                         stop.process);
+  }
+  for (size_t i = 0; i < channels_.size(); ++i) {
+    const ChannelKey& key = channels_[i];
+    if (key.a != lane_) continue;
+    const bool sends = key.from == self_;
+    const int peer = sends ? key.to : key.from;
+    (sends ? route.to : route.from)[static_cast<size_t>(peer)] = i;
+    if (peer == self_ + 1) (sends ? route.to_next : route.from_next) = i;
+    if (peer == self_ - 1) (sends ? route.to_previous : route.from_previous) = i;
+  }
+  return route;
+}
+
+absl::Status FlowRunner::Move(const FlowCase& c, const Route& route, std::vector<Tiles>* tiles) {
+  std::vector<TiledExchange> exchanges;
+  for (size_t p = 0; p < c.parts.size(); ++p) exchanges.push_back((*tiles)[p].Tile(c.parts[p]));
+  Share share(c.parts.size());
+  share.Begin(exchanges, route);
+  LineFlow line;
+  DirectFlow direct(c.stops.size());
+  c.direct ? direct.Begin(share, link_) : line.Begin(share, link_);
+  while (!(c.direct ? direct.done() : line.done())) {
+    MGC_RETURN_IF_ERROR(link_.Poll());
+    if (!(c.direct ? direct.Advance() : line.Advance())) std::this_thread::yield();
+    if (delays_() % 64 == 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(delays_() % 200));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FlowRunner::Run(const FlowCase& c, int times, uint64_t seed) {
+  Random random(seed);
+  const Route route = RouteOf(c);
+  const MemberRange members = {route.own().first, route.own().last};
+  for (int time = 0; time < times; ++time) {
+    std::vector<Tiles> want, made;
+    SerialParallel serial;
+    for (const Exchange& part : c.parts) {
+      want.emplace_back(part, c.in_place, &random);
+      made.emplace_back(want.back(), members);
+      const TiledExchange tiled = want.back().Tile(part);
+      MGC_RETURN_IF_ERROR(RunExchanges({&tiled, 1}, serial));
+    }
+    MGC_RETURN_IF_ERROR(Move(c, route, &made));
+    for (size_t p = 0; p < c.parts.size(); ++p) {
+      for (int64_t m = members.first; m < members.last; ++m) {
+        if (made[p].ResultOf(m) == want[p].ResultOf(m)) continue;
+        return absl::InternalError(
+            absl::StrCat("wrong result of member ", m, " in part ", p, ", time ", time));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FlowRunner::RunCases(int processes, int cases, uint64_t seed) {
+  constexpr int kTimes = 2;
+  Random random(seed);
+  for (int i = 0; i < cases; ++i) {
+    const FlowCase c = DrawFlowCase(processes, &random);
+    if (absl::Status status = Run(c, kTimes, random()); !status.ok()) {
+      return Annotate(status, absl::StrCat("process ", self_, ", lane ", lane_, ", seed ", seed,
+                                           ", case ", i, ": ", c.Describe()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mgc

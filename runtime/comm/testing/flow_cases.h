@@ -1,0 +1,71 @@
+// Collectives between processes, drawn at random, and what must come out of them: what
+// RunExchanges makes of all members' tiles at once, bit for bit. For tests of every kind of link.
+//
+// All processes draw the same from the same seed; each runs its share and looks at what its own
+// members have got.
+
+#ifndef MGC_RUNTIME_COMM_TESTING_FLOW_CASES_H_
+#define MGC_RUNTIME_COMM_TESTING_FLOW_CASES_H_
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "runtime/comm/link.h"
+#include "runtime/comm/routes.h"
+#include "runtime/load/exchange.h"
+
+namespace mgc {
+
+// A collective with the shares of all processes in it.
+struct FlowCase {
+  std::vector<Exchange> parts;
+  std::vector<Stop> stops;
+  bool direct = false;
+  bool in_place = false;
+
+  std::string Describe() const;
+};
+
+// Of a random kind, type and size, now and then of nothing, whose pieces may be uneven or lie
+// outside of the whole; each process has up to three members.
+FlowCase DrawFlowCase(int processes, std::mt19937_64* random);
+// An all-reduce of `bytes`, in place, of one member a process, along the line.
+FlowCase LargeFlowCase(int processes, int64_t bytes);
+
+// Channels between any two processes, both ways, that begin or end in `self`; one set of them for
+// each lane, so that as many threads can run flows at the same time.
+std::vector<ChannelKey> FlowChannels(int processes, int self, int lanes);
+
+// The share of one process in flows over a link.
+class FlowRunner {
+ public:
+  // Over the channels of one lane. `link` is, or will be, open for `channels`; both must outlive
+  // the runner. `seed` is the processes' own, of delays.
+  FlowRunner(Link& link, const std::vector<ChannelKey>& channels, int self, int lane, uint64_t seed)
+      : link_(link), channels_(channels), self_(self), lane_(lane), delays_(seed) {}
+
+  // Runs a case, with tiles drawn from `seed`, some `times` one after the other. Internal where a
+  // tile is not what it should be; the link's error. Of several threads one at a time.
+  absl::Status Run(const FlowCase& c, int times, uint64_t seed);
+  // `cases` random cases, twice each, drawn from `seed`.
+  absl::Status RunCases(int processes, int cases, uint64_t seed);
+
+ private:
+  class Tiles;
+
+  Route RouteOf(const FlowCase& c) const;
+  absl::Status Move(const FlowCase& c, const Route& route, std::vector<Tiles>* tiles);
+
+  Link& link_;
+  const std::vector<ChannelKey>& channels_;
+  const int self_;
+  const int lane_;
+  std::mt19937_64 delays_;
+};
+
+}  // namespace mgc
+
+#endif  // MGC_RUNTIME_COMM_TESTING_FLOW_CASES_H_

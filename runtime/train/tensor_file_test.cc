@@ -1,0 +1,210 @@
+#include "runtime/train/tensor_file.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "graph/base/file.h"
+#include "gtest/gtest.h"
+#include "runtime/comm/team_file.h"
+#include "runtime/comm/testing/heap_regions.h"
+#include "runtime/data/safetensors.h"
+#include "runtime/run/testing/chain_plan.h"
+#include "runtime/run/testing/device_deferred.h"
+#include "runtime/run/testing/reference_kernels.h"
+
+namespace mgc {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kRanks = 8;
+
+class TensorFileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = ::testing::TempDir() + "/tensor_file_test." + std::to_string(getpid());
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directory(directory_);
+    kernels_ = ReferenceKernels();
+    ChainOptions options;
+    options.tp = options.dp = options.pp = 2;
+    plan_ = ChainPlan(options);
+    data_ = *ByteDataset::FromBytes(std::string(1000, 'a'), options.seq, "data");
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  std::string Path(const std::string& name) const { return directory_ + "/" + name; }
+  int CountFiles() const {
+    auto files = std::filesystem::directory_iterator(directory_);
+    return static_cast<int>(std::distance(begin(files), end(files)));
+  }
+
+  // An executor after a step.
+  std::unique_ptr<Executor> Trained(ExecutorOptions options) const {
+    options.kernels = kernels_;
+    options.workers = 1;
+    auto made = Executor::Create(plan_, options);
+    EXPECT_TRUE(made.ok()) << made.status();
+    if (!made.ok()) return nullptr;
+    InitializeParameters(7, **made);
+    const NamedScalar scalars[] = {{"lr", 0.01}};
+    StepInput input;
+    input.data = {&data_, 0, int64_t{1} << 40};
+    input.scalars = scalars;
+    const absl::Status status = (*made)->Run(input);
+    EXPECT_TRUE(status.ok()) << status;
+    return *std::move(made);
+  }
+
+  // What `act` returns in each of the processes, which have done a step together.
+  std::vector<absl::Status> InProcesses(int processes,
+                                        const std::function<absl::Status(Executor&)>& act,
+                                        const DeviceFactory& device = nullptr) const {
+    const auto map = ProcessMap::Create(kRanks, processes);
+    EXPECT_TRUE(map.ok()) << map.status();
+    HeapWorld world(processes);
+    std::vector<absl::Status> results(static_cast<size_t>(processes));
+    std::vector<std::thread> threads;
+    for (int p = 0; p < processes; ++p) {
+      threads.emplace_back([&, p] {
+        HeapRegions regions(world, p);
+        SharedLink link(regions);
+        ExecutorOptions options;
+        options.process = ProcessPlace{&*map, p, &link};
+        options.device = device;
+        const auto executor = Trained(options);
+        ASSERT_NE(executor, nullptr);
+        results[static_cast<size_t>(p)] = act(*executor);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return results;
+  }
+
+  // The bytes that a file of all tensors has.
+  std::string Expected(TensorRole role) const {
+    const auto executor = Trained({});
+    const auto tensors = GatherTensors(*executor, role);
+    EXPECT_TRUE(tensors.ok()) << tensors.status();
+    std::vector<SafetensorsView> views;
+    for (const LogicalTensor& tensor : *tensors) {
+      views.push_back(ViewOf(tensor.name, tensor.shape, tensor.values));
+    }
+    EXPECT_TRUE(WriteSafetensors(Path("expected"), std::move(views)).ok());
+    std::string bytes = ReadFile(Path("expected")).value();
+    std::filesystem::remove(Path("expected"));
+    return bytes;
+  }
+
+  std::string directory_;
+  std::vector<KernelEntry> kernels_;
+  Plan plan_;
+  ByteDataset data_ = *ByteDataset::FromBytes("abcdefghij", 2, "none");
+};
+
+TEST_F(TensorFileTest, AnyNumberOfProcessesWritesTheSameBytes) {
+  for (const TensorRole role : {TensorRole::kParam, TensorRole::kMeanGradient}) {
+    const std::string expected = Expected(role);
+    for (const int processes : {1, 2, 3, 8}) {
+      const std::string path = Path(absl::StrCat("of", processes));
+      const auto write = [&](Executor& executor) { return WriteTensors(executor, role, path); };
+      for (const absl::Status& status : InProcesses(processes, write)) {
+        EXPECT_TRUE(status.ok()) << status;
+      }
+      EXPECT_TRUE(ReadFile(path).value() == expected) << processes << " processes";
+    }
+    const auto alone = Trained({});
+    EXPECT_TRUE(WriteTensors(*alone, role, Path("alone")).ok());
+    EXPECT_TRUE(ReadFile(Path("alone")).value() == expected);
+  }
+  EXPECT_EQ(CountFiles(), 5);
+}
+
+TEST_F(TensorFileTest, WhatADeviceDoesLaterIsInTheFile) {
+  for (const TensorRole role : {TensorRole::kParam, TensorRole::kMeanGradient}) {
+    const auto write = [&](Executor& executor) {
+      InitializeParameters(8, executor);  // is issued, and nobody waits until it is done
+      return WriteTensors(executor, role, Path("a"));
+    };
+    EXPECT_TRUE(InProcesses(1, write)[0].ok());
+    const std::string at_once = ReadFile(Path("a")).value();
+    for (const int processes : {1, 3}) {
+      for (const absl::Status& status : InProcesses(processes, write, DeferredDevices({}))) {
+        EXPECT_TRUE(status.ok()) << status;
+      }
+      EXPECT_TRUE(ReadFile(Path("a")).value() == at_once) << processes << " processes";
+    }
+  }
+}
+
+TEST_F(TensorFileTest, WhatCannotBeCreatedFailsEverywhere) {
+  const auto write = [&](Executor& executor) {
+    return WriteTensors(executor, TensorRole::kParam, Path("gone/a"));
+  };
+  const std::vector<absl::Status> results = InProcesses(3, write);
+  for (const absl::Status& status : results) EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(std::string(results[2].message()), HasSubstr("process 0: cannot write "));
+  EXPECT_EQ(CountFiles(), 0);
+}
+
+TEST_F(TensorFileTest, DevicesTakeTheTensorsOfOneProcess) {
+  const auto write = [&](Executor& executor) {
+    return WriteTensors(executor, TensorRole::kParam, "/dev/full");
+  };
+  for (const absl::Status& status : InProcesses(2, write)) {
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("/dev/full from 2 processes"));
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(write(*Trained({}))));
+}
+
+TEST_F(TensorFileTest, OneProcessThatFailsLeavesTheOldFile) {
+  ASSERT_TRUE(WriteFileAtomically(Path("a"), "old").ok());
+  const auto write = [&](Executor& executor) {
+    Team& team = executor.team();
+    return WriteTogether(team, Path("a"), 3, [&](SharedFile& file) {
+      if (team.self() == 1) return absl::DataLossError("no more");
+      return file.Write(team.self(), "x");
+    });
+  };
+  const std::vector<absl::Status> results = InProcesses(3, write);
+  for (const absl::Status& status : results) EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_EQ(results[0].message(), "process 1: no more");
+  EXPECT_EQ(results[2].message(), "process 1: no more");
+  EXPECT_EQ(ReadFile(Path("a")).value(), "old");
+  EXPECT_EQ(CountFiles(), 1);
+}
+
+// The name is taken while the tensors are being written.
+TEST_F(TensorFileTest, WhatCannotBeRenamedFailsEverywhere) {
+  const auto write = [&](Executor& executor) {
+    Team& team = executor.team();
+    return WriteTogether(team, Path("a"), 2, [&](SharedFile& file) {
+      if (team.self() == 1) std::filesystem::create_directory(Path("a"));
+      return file.Write(team.self(), "x");
+    });
+  };
+  for (const absl::Status& status : InProcesses(2, write)) EXPECT_FALSE(status.ok());
+  EXPECT_EQ(CountFiles(), 1);
+}
+
+TEST_F(TensorFileTest, TensorsOfSeveralProcessesAreNotGathered) {
+  const auto gather = [](Executor& executor) {
+    return GatherTensors(executor, TensorRole::kParam).status();
+  };
+  for (const absl::Status& status : InProcesses(2, gather)) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  }
+}
+
+}  // namespace
+}  // namespace mgc

@@ -1,0 +1,61 @@
+#include "tools/launch/launch_env.h"
+
+#include <map>
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+
+namespace mgc {
+namespace {
+
+Environment Of(std::map<std::string, std::string> variables) {
+  return [variables](const std::string& name) -> absl::optional<std::string> {
+    const auto it = variables.find(name);
+    if (it == variables.end()) return absl::nullopt;
+    return it->second;
+  };
+}
+
+TEST(FindLauncherTest, NobodyAndABatchScript) {
+  EXPECT_FALSE(FindLauncher(Of({}))->has_value());
+  // sbatch without srun: a number, but no step.
+  EXPECT_FALSE(FindLauncher(Of({{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "8"}}))->has_value());
+  EXPECT_FALSE(FindLauncher(Of({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}))->has_value());
+}
+
+TEST(FindLauncherTest, MpirunInsideOfSlurmIsMpirun) {
+  const auto by = FindLauncher(Of({{"SLURM_PROCID", "0"},
+                                   {"SLURM_STEP_ID", "0"},
+                                   {"SLURM_STEP_NUM_TASKS", "2"},
+                                   {"OMPI_COMM_WORLD_RANK", "3"},
+                                   {"OMPI_COMM_WORLD_SIZE", "4"},
+                                   {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}));
+  ASSERT_TRUE(by.ok() && by->has_value());
+  EXPECT_EQ((*by)->launcher, "Open MPI");
+  EXPECT_EQ((*by)->rank, 3);
+  EXPECT_EQ((*by)->size, 4);
+  EXPECT_EQ((*by)->local_size, 2);
+}
+
+TEST(FindLauncherTest, AStepOfSlurm) {
+  const auto by = FindLauncher(Of({{"SLURM_PROCID", "1"},
+                                   {"SLURM_STEP_ID", "0"},
+                                   {"SLURM_STEP_NUM_TASKS", "8"},
+                                   {"SLURM_STEP_TASKS_PER_NODE", "4(x2)"}}));
+  ASSERT_TRUE(by.ok() && by->has_value());
+  EXPECT_EQ((*by)->launcher, "Slurm");
+  EXPECT_EQ((*by)->size, 8);
+  EXPECT_EQ((*by)->local_size, 0);
+}
+
+TEST(FindLauncherTest, RefusesWhatItCannotBelieve) {
+  const auto half = FindLauncher(Of({{"OMPI_COMM_WORLD_RANK", "1"}}));
+  EXPECT_TRUE(absl::StrContains(half.status().message(), "OMPI_COMM_WORLD_SIZE is missing"));
+  const auto odd = FindLauncher(Of({{"PMI_RANK", "1"}, {"PMI_SIZE", "many"}}));
+  EXPECT_TRUE(absl::StrContains(odd.status().message(), "PMI_SIZE is `many`"));
+  const auto torch = FindLauncher(Of({{"TORCHELASTIC_RUN_ID", "x"}, {"WORLD_SIZE", "2"}}));
+  EXPECT_TRUE(absl::StrContains(torch.status().message(), "by mpirun or srun"));
+}
+
+}  // namespace
+}  // namespace mgc

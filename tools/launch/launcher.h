@@ -1,0 +1,40 @@
+// Runs a plan's processes: one, several of this host, or the one of many that MPI has started.
+//
+// What a process does is `body`, a function from the world it is in to its exit code. Whoever
+// launches watches: a run that does not come on ends with kExitWatchdog, one of whose processes
+// dies with kExitFailed, both with one report that names the culprit; nothing hangs and nothing of
+// the run is left. Errors that a process returns by EndRun are printed once, for all.
+
+#ifndef MGC_TOOLS_LAUNCH_LAUNCHER_H_
+#define MGC_TOOLS_LAUNCH_LAUNCHER_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "graph/plan/plan.h"
+#include "runtime/comm/process_map.h"
+#include "tools/launch/world.h"
+
+namespace mgc {
+
+inline constexpr int kExitWatchdog = 124;
+
+struct LaunchOptions {
+  double watchdog_seconds = 60;
+  std::string run_dir;  // where progress, the plan and logs are left; empty: nowhere
+};
+
+// All ranks in this process, on threads.
+int RunHere(const Plan& plan, const LaunchOptions& options, const std::function<int(World&)>& body);
+
+// The processes of `map`, forked from this one, which must have one thread only.
+int RunForked(const Plan& plan, const ProcessMap& map, const LaunchOptions& options,
+              const std::function<int(World&)>& body);
+
+// To be returned by `body`: the run ends with `code` because of `why` (World::end_run).
+int EndRun(World& world, const absl::Status& why, int code);
+
+}  // namespace mgc
+
+#endif  // MGC_TOOLS_LAUNCH_LAUNCHER_H_

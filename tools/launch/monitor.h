@@ -1,0 +1,65 @@
+// Looks after a run while it goes on: whether it comes on, whether somebody wants it to stop or
+// wants to know where it is. What it finds it says on stderr, in lines that begin with the
+// command's name.
+
+#ifndef MGC_TOOLS_LAUNCH_MONITOR_H_
+#define MGC_TOOLS_LAUNCH_MONITOR_H_
+
+#include <csignal>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "graph/plan/plan.h"
+#include "runtime/watch/board.h"
+#include "runtime/watch/waits.h"
+#include "runtime/watch/watchdog.h"
+
+namespace mgc {
+
+// Prints `mgc-run: ` and each line of `text` to stderr at once.
+void Say(absl::string_view text);
+
+// The signals of a run: SIGINT and SIGTERM ask it to stop, SIGUSR2 where it is, SIGCHLD tells of a
+// process that has ended. Blocked for this thread and those it starts from now on, so that one
+// thread takes them when it likes.
+class RunSignals {
+ public:
+  RunSignals();
+  // The next one, waited for up to `milliseconds`; 0 when none comes.
+  int Next(int milliseconds) const;
+  // For a process just forked: SIGINT, SIGTERM and SIGUSR2 are its launcher's affair.
+  static void LeaveToLauncher();
+
+ private:
+  sigset_t signals_;
+};
+
+class Monitor {
+ public:
+  // `plan` and what `board` stands on must outlive it. `watchdog_seconds`: how long a run may stand
+  // still; 0: for ever.
+  Monitor(const Plan& plan, const Board& board, double watchdog_seconds)
+      : board_(board),
+        watches_(watchdog_seconds > 0),
+        waits_(plan, board),
+        watchdog_(waits_, board, static_cast<int64_t>(watchdog_seconds * 1e9)) {}
+
+  // What keeps the run from going on, if anything does; says who is slow.
+  absl::optional<std::string> Look(int64_t now_ns);
+  // Does what a signal asks for. True when it is to end at once: the second time that it is asked
+  // to stop.
+  bool Take(int signal, int64_t now_ns) const;
+  const Waits& waits() const { return waits_; }
+
+ private:
+  const Board& board_;
+  const bool watches_;
+  const Waits waits_;
+  Watchdog watchdog_;
+};
+
+}  // namespace mgc
+
+#endif  // MGC_TOOLS_LAUNCH_MONITOR_H_
