@@ -84,13 +84,16 @@ void SetParameters(const Golden& golden, const Plan& plan, Executor& executor) {
         const std::vector<double>& values =
             golden.parameters.at(NameForLayer(entry.name, held.layer));
         for (int64_t rank : RanksOfClass(plan, made.coordinate)) {
-          float* tile =
-              reinterpret_cast<float*>(executor.arena(rank) + held.param_base + entry.param_offset);
+          const int64_t tile = held.param_base + entry.param_offset;
           ForEachRun(entry.type, entry.sharding, plan.mesh, rank,
                      [&](int64_t at, int64_t whole, int64_t count) {
-                       for (int64_t i = 0; i < count; ++i) {
-                         tile[at + i] = static_cast<float>(values[static_cast<size_t>(whole + i)]);
-                       }
+                       const auto fill = [&](char* to) {
+                         std::transform(values.begin() + whole, values.begin() + whole + count,
+                                        reinterpret_cast<float*>(to),
+                                        [](double value) { return static_cast<float>(value); });
+                       };
+                       executor.Put(rank, tile + at * int64_t{sizeof(float)},
+                                    count * int64_t{sizeof(float)}, fill);
                      });
         }
       }

@@ -97,6 +97,20 @@ class CheckStyleTest(unittest.TestCase):
         self.assert_clean("#include <nlohmann/json.hpp>\n", "graph/base/a.cc")
         self.assert_violates("#include \"../a.h\"\n", "relative")
 
+    def test_arenas_are_their_devices(self):
+        copy = "int F() {\n  std::memcpy(to, from, 8);\n}\n"
+        self.assert_violates(copy, "bytes are its device's", "runtime/run/step_machine.cc")
+        self.assert_violates(copy, "bytes are its device's", "runtime/train/a.cc")
+        for name in ("runtime/run/device_a.cc", "runtime/run/a_test.cc", "runtime/comm/a.cc"):
+            self.assert_clean(copy, name)
+        place = "int F() {\n  Use(device->At(0, address));\n}\n"
+        self.assert_violates(place, "what its device runs", "runtime/run/executor.cc")
+        self.assert_clean(place, "runtime/run/step_comm.cc")
+        include = "#include \"runtime/run/arena.h\"\n"
+        self.assert_violates(include, "is its device's", "runtime/run/a.cc")
+        beside = [("runtime/run/arena.h", "")]
+        self.assertEqual(self.check(include, "runtime/run/device_a.cc", beside=beside), ("", 0))
+
     def test_references(self):
         self.assert_violates("// Rules 5 and 7: paid once.\n", "have names")
         self.assert_violates("// in order (derivation rule 9)\n", "have names", "passes/a_test.cc")

@@ -70,6 +70,11 @@ class SegmentLoader {
       const Slot& out = segment_.slots[static_cast<size_t>(instr.outputs[i])];
       exchange.parts.push_back(ExchangeOf(exchange.start->collective.parts[i], in.type, in.sharding,
                                           out.sharding, plan_.mesh));
+      // A sum that joins some classes has no pieces, and fewer members than its axis has ranks.
+      const InstrCollective& collective = exchange.start->collective;
+      if (!collective.classes.empty()) {
+        exchange.parts.back().piece.resize(static_cast<size_t>(collective.ranks));
+      }
     }
     return exchange;
   }

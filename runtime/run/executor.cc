@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
+#include "runtime/run/device_cpu.h"
 #include "runtime/run/host.h"
 
 namespace mgc {
@@ -102,32 +102,26 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Make(const Plan& plan,
 }
 
 absl::Status Executor::Allocate(const ExecutorOptions& options) {
-  std::vector<char*> arenas;
+  workspace_bytes_ = loaded_->kernels.workspace_bytes();
+  DeviceRoom room;
+  room.workspace = workspace_bytes_;
+  room.kernels = ThreadsFor(local().size(), workers_.size()).kernels;
   for (int64_t rank = local().begin; rank < local().end; ++rank) {
     const RankPlace& place = loaded_->ranks[static_cast<size_t>(rank)];
-    const int64_t bytes = plan().classes[place.rank_class].memory.peak;
-    MGC_ASSIGN_OR_RETURN(Arena arena, Arena::Create(bytes, workers_));
-    arenas.push_back(arena.data());
-    arenas_.push_back(std::move(arena));
+    room.arenas.push_back(plan().classes[place.rank_class].memory.peak);
   }
-  workspace_bytes_ = loaded_->kernels.workspace_bytes();
-  std::vector<char*> workspaces;
-  const int64_t kernels = ThreadsFor(local().size(), workers_.size()).kernels;
-  for (int64_t k = 0; k < kernels; ++k) {
-    MGC_ASSIGN_OR_RETURN(Arena workspace, Arena::Create(workspace_bytes_, workers_));
-    workspaces.push_back(workspace.data());
-    workspaces_.push_back(std::move(workspace));
-  }
+  const DeviceFactory make =
+      options.device != nullptr ? options.device : DeviceFactory(CpuDevice::Create);
+  MGC_ASSIGN_OR_RETURN(device_, make(room, workers_));
   if (options.process.has_value()) MGC_RETURN_IF_ERROR(Connect(*options.process));
   team_ = std::make_unique<Team>(communicator_.get());
   absl::Span<RankProgress> progress = options.progress;
   if (progress.empty()) {
-    progress_ = std::vector<RankProgress>(arenas.size());
+    progress_ = std::vector<RankProgress>(static_cast<size_t>(local().size()));
     progress = absl::MakeSpan(progress_);
   }
-  machine_ =
-      std::make_unique<StepMachine>(*loaded_, communicator_.get(), workers_, arenas, workspaces,
-                                    progress, options.trace_room, options.shuffle);
+  machine_ = std::make_unique<StepMachine>(*loaded_, communicator_.get(), workers_, *device_,
+                                           progress, options.trace_room, options.shuffle);
   machine_->Probe(options.probe);
   machine_->Check(options.check_finite);
   if (communicator_ != nullptr) {
@@ -162,11 +156,20 @@ absl::StatusOr<double> Executor::Report(absl::string_view name, bool eval) const
     for (const NamedAddress& report : eval ? plan_class.eval_reports : plan_class.reports) {
       if (report.name != name) continue;
       double value = 0;
-      std::memcpy(&value, arena(loaded.local[0]) + report.address, sizeof(value));
+      Get(loaded.local[0], report.address, sizeof(value), &value);
       return value;
     }
   }
   return absl::NotFoundError(absl::StrCat("the plan reports no `", name, "`"));
+}
+
+void Executor::Put(int64_t rank, int64_t address, int64_t bytes,
+                   absl::FunctionRef<void(char* to)> fill) {
+  device_->Put(ComputeQueue(static_cast<int>(PlaceOf(rank))), address, bytes, fill);
+}
+
+void Executor::Get(int64_t rank, int64_t address, int64_t bytes, void* to) const {
+  device_->Get(static_cast<int>(PlaceOf(rank)), address, bytes, to);
 }
 
 int64_t Executor::MeasuredPeak(int64_t rank) const {

@@ -1,8 +1,9 @@
 // Runs a plan: all of its ranks in this process, or some of them, cooperatively, on a few workers.
 //
-// Create resolves and checks the plan, then allocates one arena per rank here and, for each kernel
-// that can run at the same time, the scratch that kernels ask for; no step allocates. What is in
-// the arenas (parameters, gradients, scalars) is reached by the addresses the plan gives.
+// Create resolves and checks the plan, then has a device made with one arena per rank here and, for
+// each kernel that can run at the same time, the scratch that kernels ask for; no step allocates.
+// What is in the arenas (parameters, gradients, scalars) is reached by the addresses the plan
+// gives.
 
 #ifndef MGC_RUNTIME_RUN_EXECUTOR_H_
 #define MGC_RUNTIME_RUN_EXECUTOR_H_
@@ -12,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -22,7 +24,7 @@
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/team.h"
 #include "runtime/load/load_plan.h"
-#include "runtime/run/arena.h"
+#include "runtime/run/device.h"
 #include "runtime/run/step_machine.h"
 #include "runtime/run/ticker.h"
 #include "runtime/run/trace.h"
@@ -41,6 +43,7 @@ struct ExecutorOptions {
   absl::Span<const KernelEntry> kernels;
   int workers = 0;                       // 0: one for each processor this process may use
   absl::optional<ProcessPlace> process;  // without: all ranks are here
+  DeviceFactory device;                  // that the ranks are on; empty: a CpuDevice
   uint64_t seed = 0;                     // of what is random in kernels (dropout)
   int64_t trace_room = 0;                // records kept per rank and queue; 0: no trace
   // Where the ranks here publish what they are at; empty: nowhere that others could read.
@@ -85,7 +88,10 @@ class Executor {
   // The processes of the run, to be used between steps.
   Team& team() const { return *team_; }
   // What belongs to a rank is asked for of ranks here.
-  char* arena(int64_t rank) const { return arenas_[PlaceOf(rank)].data(); }
+  // Writes bytes of an arena: `fill` all of them, before it returns; the next step finds them.
+  void Put(int64_t rank, int64_t address, int64_t bytes, absl::FunctionRef<void(char* to)> fill);
+  // Reads bytes as the last step, and what was put since, has left them.
+  void Get(int64_t rank, int64_t address, int64_t bytes, void* to) const;
   Workers& workers() { return workers_; }
   const Workers& workers() const { return workers_; }
   int num_workers() const { return workers_.size(); }
@@ -112,11 +118,10 @@ class Executor {
   std::unique_ptr<LoadedPlan> loaded_;
   std::unique_ptr<Communicator> communicator_;  // of a run in several processes
   std::unique_ptr<Team> team_;
-  std::vector<Arena> arenas_;
-  std::vector<Arena> workspaces_;
   std::vector<RankProgress> progress_;  // where the options give none
   int64_t workspace_bytes_ = 0;
   Workers workers_;
+  std::unique_ptr<Device> device_;
   std::unique_ptr<StepMachine> machine_;
   std::unique_ptr<Ticker> ticker_;  // of a run in several processes
 };

@@ -1,7 +1,6 @@
 #include "runtime/run/executor.h"
 
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "runtime/run/testing/arena_bytes.h"
 #include "runtime/run/testing/chain_plan.h"
 #include "runtime/run/testing/reference_kernels.h"
 #include "runtime/train/parameters.h"
@@ -131,8 +131,9 @@ TEST(ExecutorTest, TimingChangesNoBit) {
     ASSERT_NE(shuffled.executor, nullptr);
     for (int step = 0; step < 2; ++step) ASSERT_TRUE(shuffled.Step().ok());
     for (int64_t rank = 0; rank < 8; ++rank) {
-      const size_t bytes = static_cast<size_t>(plain.plan.classes[rank / 4].memory.peak);
-      EXPECT_EQ(std::memcmp(plain.executor->arena(rank), shuffled.executor->arena(rank), bytes), 0)
+      const int64_t bytes = plain.plan.classes[rank / 4].memory.peak;
+      EXPECT_TRUE(ArenaBytes(*plain.executor, rank, bytes) ==
+                  ArenaBytes(*shuffled.executor, rank, bytes))
           << "round " << round << ", rank " << rank;
     }
   }

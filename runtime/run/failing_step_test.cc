@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "runtime/run/device_cpu.h"
 #include "runtime/run/executor.h"
 #include "runtime/run/testing/chain_plan.h"
 #include "runtime/run/testing/reference_kernels.h"
@@ -115,18 +116,16 @@ TEST(FailingStep, AnExchangeSaysItsGroup) {
     if (segment.segment->name != "forward") continue;
     segment.exchanges.at(0).parts.at(0).kind = CollectiveKind::kSlice;
   }
-  std::vector<Arena> arenas;
-  std::vector<char*> blocks;
+  DeviceRoom room;
+  room.workspace = 1 << 16;
+  room.kernels = 2;
   for (const RankPlace& place : (*loaded)->ranks) {
-    auto arena = Arena::Create(plan.classes[place.rank_class].memory.peak, workers);
-    ASSERT_TRUE(arena.ok()) << arena.status();
-    blocks.push_back(arena->data());
-    arenas.push_back(*std::move(arena));
+    room.arenas.push_back(plan.classes[place.rank_class].memory.peak);
   }
-  Arena scratch = *Arena::Create(1 << 16, workers);
-  const std::vector<char*> scratches(2, scratch.data());
-  std::vector<RankProgress> progress(blocks.size());
-  StepMachine machine(**loaded, nullptr, workers, blocks, scratches, absl::MakeSpan(progress),
+  const auto device = CpuDevice::Create(room, workers);
+  ASSERT_TRUE(device.ok()) << device.status();
+  std::vector<RankProgress> progress(room.arenas.size());
+  StepMachine machine(**loaded, nullptr, workers, **device, absl::MakeSpan(progress),
                       /*trace_room=*/100, {});
   const Step step;
   const absl::Status status = machine.Run(step.input());

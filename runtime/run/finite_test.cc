@@ -54,7 +54,8 @@ absl::Status StepWithInfinity(FiniteCheck check) {
   const PlanClass& last = plan.classes[1];
   const int64_t address = last.blocks[0].param_base + plan.blocks[0].entries[0].param_offset;
   const float infinity = kInfinity;
-  std::memcpy((*executor)->arena(1) + address + 4 * sizeof(float), &infinity, sizeof(infinity));
+  (*executor)->Put(1, address + 4 * sizeof(float), sizeof(infinity),
+                   [&](char* to) { std::memcpy(to, &infinity, sizeof(infinity)); });
   const auto data = ByteDataset::FromBytes(std::string(100, 'a'), options.seq, "data");
   const NamedScalar scalars[] = {{"lr", 0.1}};
   StepInput input;

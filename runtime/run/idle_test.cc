@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
@@ -14,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 #include "runtime/run/executor.h"
+#include "runtime/run/testing/arena_bytes.h"
 #include "runtime/run/testing/chain_plan.h"
 #include "runtime/run/testing/comes.h"
 #include "runtime/run/testing/reference_kernels.h"
@@ -157,9 +157,10 @@ TEST(IdleTest, ACollectiveIsSharedWithTheRanksThatWaitForIt) {
   chain.executor->workers().Watch([&](int slot) { watch.Look(slot); });
   ASSERT_TRUE(chain.Step().ok());
   EXPECT_TRUE(watch.helped());
-  const size_t bytes = static_cast<size_t>(chain.plan.classes[0].memory.peak);
+  const int64_t bytes = chain.plan.classes[0].memory.peak;
   for (int64_t rank = 0; rank < 2; ++rank) {
-    EXPECT_EQ(std::memcmp(alone.executor->arena(rank), chain.executor->arena(rank), bytes), 0);
+    EXPECT_TRUE(ArenaBytes(*alone.executor, rank, bytes) ==
+                ArenaBytes(*chain.executor, rank, bytes));
   }
 }
 

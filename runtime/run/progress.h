@@ -2,7 +2,8 @@
 //
 // Written by the rank's process only, read by any thread, or process where the memory is shared.
 // Fields are read one by one, so that a reader may see a state between two instructions; all it
-// makes of it is a sentence. Times are nanoseconds of this host's monotonic clock.
+// makes of it is a sentence. Times are nanoseconds of this host's monotonic clock. All of it is of
+// what is issued: a device may do it later (runtime/run/device.h).
 
 #ifndef MGC_RUNTIME_RUN_PROGRESS_H_
 #define MGC_RUNTIME_RUN_PROGRESS_H_

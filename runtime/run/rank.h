@@ -1,7 +1,8 @@
-// One rank: its arena, and where its two queues stand.
+// One rank: where its two queues stand.
 //
 // The compute queue runs instructions in order; the communication queue runs collectives and
-// transfers in the plan's one order. They meet in counters that only grow during a step.
+// transfers in the plan's one order. They meet in counters that only grow during a step. These say
+// what has been issued to the device; when it is done is told by marks (runtime/run/device.h).
 
 #ifndef MGC_RUNTIME_RUN_RANK_H_
 #define MGC_RUNTIME_RUN_RANK_H_
@@ -22,7 +23,6 @@ struct Rank {
   const LoadedClass* rank_class = nullptr;
   int index = 0;  // among the ranks of its class
   int place = 0;  // among those of them that are in this process
-  char* arena = nullptr;
 
   // Of the worker that runs the compute queue; handed on under the workers' mutex.
   const LoadedProgram* program = nullptr;

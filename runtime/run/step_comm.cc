@@ -1,11 +1,9 @@
 // The communication queues of StepMachine.
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "graph/base/status.h"
-#include "runtime/comm/run_exchanges.h"
 #include "runtime/run/step_machine.h"
 #include "runtime/run/where.h"
 
@@ -99,14 +97,19 @@ void StepMachine::RunItem(Rank& rank, const CommItem& item) {
 void StepMachine::RunTransfer(Rank& rank, const CommItem& item) {
   const StepTransfer& mine = rank.program->steps->transfers[item.transfer];
   Rank& peer = Local(PeerOf(rank, mine));
-  const StepTransfer& theirs = peer.program->steps->transfers[peer.Head()->transfer];
   const bool sends = IsSend(mine.transfer->ref.kind);
-  const char* from = (sends ? rank : peer).arena + (sends ? mine : theirs).transfer->address;
-  char* to = (sends ? peer : rank).arena + (sends ? theirs : mine).transfer->address;
+  const Rank& sender = sends ? rank : peer;
+  const Rank& receiver = sends ? peer : rank;
+  const auto memory = [this](const Rank& end) {
+    const Transfer& transfer = *end.program->steps->transfers[end.Head()->transfer].transfer;
+    return device_.At(PlaceOf(end), transfer.address);
+  };
   peer.comm_begin_ns = rank.comm_begin_ns;
-  workers_.For(mine.transfer->bytes, int64_t{64} << 10, [&](int64_t first, int64_t last) {
-    std::memcpy(to + first, from + first, static_cast<size_t>(last - first));
-  });
+  AwaitOwn(sender);
+  Join(sender, receiver);
+  device_.Copy(CommQueue(PlaceOf(sender)), memory(sender), memory(receiver), mine.transfer->bytes);
+  device_.Record(MarkOfItem(sender));
+  Part(sender, receiver);
   EndTransfer(rank);
   EndTransfer(peer);
   std::lock_guard<std::mutex> lock(workers_.mutex());
@@ -128,11 +131,15 @@ void StepMachine::EndTransfer(Rank& rank) {
 }
 
 void StepMachine::RunCollective(Rank& rank, const CommItem& item) {
-  const absl::Status status = RunExchanges(Tile(rank, item), workers_);
+  const std::vector<int>& members = plan_.GroupOf(item.group, rank.id);
+  const Rank& lead = Local(members[0]);
+  JoinAll(lead, item);
+  const absl::Status status = device_.RunExchanges(CommQueue(PlaceOf(lead)), Tile(rank, item));
+  device_.Record(MarkOfItem(lead));
+  for (size_t m = 1; m < members.size(); ++m) Part(lead, Local(members[m]));
   EndCollective(rank, status);
   if (!status.ok()) return FailItem(rank, item, status);
   std::lock_guard<std::mutex> lock(workers_.mutex());
-  const std::vector<int>& members = plan_.GroupOf(item.group, rank.id);
   for (int member : members) FinishItem(Local(member));
   for (int member : members) TryItem(Local(member));
   --running_;
@@ -152,13 +159,22 @@ void StepMachine::EndCollective(Rank& rank, const absl::Status& status) {
   }
 }
 
-// Hands the item a rank stands at to the communicator: a collective for all members here.
+// Has the item a rank stands at handed to the communicator when the queues of all members here have
+// come to it. These get nothing more until it has ended.
 void StepMachine::StartRemote(Rank& rank, const CommItem& item) {
   {
     std::lock_guard<std::mutex> lock(workers_.mutex());
     ++remote_;
     --running_;
   }
+  JoinAll(rank, item);
+  device_.Tell(CommQueue(PlaceOf(rank)), [this, &rank] { HandOver(rank); });
+}
+
+// Of a collective: for all members here. Any thread; where it is no worker's, the executor's ticker
+// is the first to move what has begun.
+void StepMachine::HandOver(Rank& rank) {
+  const CommItem& item = *rank.Head();
   const size_t place = static_cast<size_t>(PlaceOf(rank));
   if (item.transfer < 0) {
     communicator_->StartCollective(place, *RouteOf(rank, item), Tile(rank, item));
@@ -169,7 +185,8 @@ void StepMachine::StartRemote(Rank& rank, const CommItem& item) {
   const int peer = PeerOf(rank, transfer);
   const size_t channel =
       communicator_->routes().TransferChannel(sends ? rank.id : peer, sends ? peer : rank.id);
-  communicator_->StartTransfer(place, channel, sends, rank.arena + transfer.transfer->address,
+  void* const memory = device_.At(PlaceOf(rank), transfer.transfer->address);
+  communicator_->StartTransfer(place, channel, sends, static_cast<char*>(memory),
                                transfer.transfer->bytes);
 }
 
@@ -178,19 +195,19 @@ void StepMachine::EndRemote(Rank& rank) {
   const CommItem& item = *rank.Head();
   const bool is_transfer = item.transfer >= 0;
   is_transfer ? EndTransfer(rank) : EndCollective(rank, absl::OkStatus());
+  const absl::Span<const int> members =
+      is_transfer ? absl::MakeConstSpan(&rank.id, 1)
+                  : absl::MakeConstSpan(plan_.GroupOf(item.group, rank.id));
+  for (int member : members) {
+    if (IsHere(member)) device_.Record(MarkOfItem(Local(member)));
+  }
   std::lock_guard<std::mutex> lock(workers_.mutex());
   --remote_;
-  if (is_transfer) {
-    FinishItem(rank);
-    TryItem(rank);
-  } else {
-    const std::vector<int>& members = plan_.GroupOf(item.group, rank.id);
-    for (int member : members) {
-      if (IsHere(member)) FinishItem(Local(member));
-    }
-    for (int member : members) {
-      if (IsHere(member)) TryItem(Local(member));
-    }
+  for (int member : members) {
+    if (IsHere(member)) FinishItem(Local(member));
+  }
+  for (int member : members) {
+    if (IsHere(member)) TryItem(Local(member));
   }
   workers_.Announce();
 }
@@ -227,7 +244,7 @@ absl::Span<const TiledExchange> StepMachine::Tile(Rank& rank, const CommItem& it
     const auto resolve = [&](const LoadedSlot& slot) {
       const int64_t address = AddressOf(own.call->bindings[slot.formal], action) + slot.offset;
       member.comm_high = std::max(member.comm_high, address + slot.bytes);
-      return member.arena + address;
+      return static_cast<char*>(device_.At(PlaceOf(member), address));
     };
     for (size_t part = 0; part < exchange.parts.size(); ++part) {
       tiles.inputs[part * members.size() + m] = resolve(instr.inputs[part]);
@@ -249,6 +266,53 @@ void StepMachine::FailItem(Rank& rank, const CommItem& item, const absl::Status&
   std::lock_guard<std::mutex> lock(workers_.mutex());
   status_.Update(std::move(failure));
   --running_;
+}
+
+// Lets a rank's queue await, on the device, what the item it stands at needs of the rank itself.
+void StepMachine::AwaitOwn(const Rank& rank) {
+  const CommItem& item = *rank.Head();
+  const int place = PlaceOf(rank);
+  if (item.transfer < 0) {
+    device_.Await(CommQueue(place), {place, MarkKind::kStarts, item.ordinal + 1}, Wait::kStart);
+    return;
+  }
+  const StepTransfer& transfer = rank.program->steps->transfers[item.transfer];
+  if (transfer.actions_needed == 0) return;
+  device_.Await(CommQueue(place), {place, MarkKind::kActions, transfer.actions_needed},
+                IsSend(transfer.transfer->ref.kind) ? Wait::kSend : Wait::kReceive);
+}
+
+void StepMachine::Join(const Rank& lead, const Rank& rank) {
+  AwaitOwn(rank);
+  const Mark arrival = {PlaceOf(rank), MarkKind::kArrivals,
+                        static_cast<int64_t>(rank.comm_next) + 1};
+  device_.Record(arrival);
+  device_.Await(CommQueue(PlaceOf(lead)), arrival,
+                rank.Head()->transfer >= 0 ? Wait::kTransferMeets : Wait::kMembersMeet);
+}
+
+// Lets the queue of an item's lead, and those of the other members here, come to it.
+void StepMachine::JoinAll(const Rank& lead, const CommItem& item) {
+  AwaitOwn(lead);
+  if (item.transfer >= 0) return;
+  for (int member : plan_.GroupOf(item.group, lead.id)) {
+    if (member != lead.id && IsHere(member)) Join(lead, Local(member));
+  }
+}
+
+void StepMachine::Part(const Rank& lead, const Rank& rank) {
+  const bool is_transfer = rank.Head()->transfer >= 0;
+  device_.Await(CommQueue(PlaceOf(rank)), MarkOfItem(lead),
+                is_transfer ? Wait::kTransferEnds : Wait::kMembersEnd);
+  device_.Record(MarkOfItem(rank));
+}
+
+// What is reached when the item that a rank stands at is done.
+Mark StepMachine::MarkOfItem(const Rank& rank) const {
+  if (rank.Head()->transfer >= 0) {
+    return {PlaceOf(rank), MarkKind::kTransfers, rank.transfers_done + 1};
+  }
+  return {PlaceOf(rank), MarkKind::kCollectives, rank.collectives_done + 1};
 }
 
 // Moves a rank's queue on behind the item that has been run. Mutex held.

@@ -1,20 +1,17 @@
 #include "runtime/run/step_machine.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
-#include "runtime/run/arena.h"
 #include "runtime/run/deadlock.h"
 #include "runtime/run/where.h"
 
 namespace mgc {
 namespace {
 
-constexpr uint64_t kGiveWayOneIn = 4;                // when shuffling
-constexpr int64_t kZeroedAtOnce = int64_t{1} << 20;  // bytes worth handing to another thread
+constexpr uint64_t kGiveWayOneIn = 4;  // when shuffling
 
 // Splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
 uint64_t NextDice(uint64_t* state) {
@@ -27,13 +24,12 @@ uint64_t NextDice(uint64_t* state) {
 }  // namespace
 
 StepMachine::StepMachine(const LoadedPlan& plan, Communicator* communicator, Workers& workers,
-                         absl::Span<char* const> arenas, absl::Span<char* const> workspaces,
-                         absl::Span<RankProgress> progress, int64_t trace_room,
+                         Device& device, absl::Span<RankProgress> progress, int64_t trace_room,
                          absl::optional<uint64_t> shuffle)
     : plan_(plan),
       communicator_(communicator),
       workers_(workers),
-      workspaces_(workspaces.begin(), workspaces.end()),
+      device_(device),
       ranks_(static_cast<size_t>(plan.local.size())),
       rows_(plan.plan.global_batch_size / plan.plan.num_micro_batches),
       tracing_(trace_room > 0),
@@ -47,7 +43,6 @@ StepMachine::StepMachine(const LoadedPlan& plan, Communicator* communicator, Wor
     rank.index = place.index;
     const std::vector<int>& local = rank.rank_class->local;
     rank.place = static_cast<int>(std::find(local.begin(), local.end(), rank.id) - local.begin());
-    rank.arena = arenas[r];
     rank.progress = &progress[r];
     for (bool eval : {false, true}) {
       const StepClass& steps = plan.tables(eval).classes[place.rank_class];
@@ -81,6 +76,7 @@ absl::Status StepMachine::Run(const StepInput& input) {
   finished_ = 0;
   for (Rank& rank : ranks_) Reset(rank);
   workers_.Run(*this);
+  status_.Update(device_.Drain());
   for (Rank& rank : ranks_) {
     rank.progress->busy_ns.set(rank.busy_ns);
     // What a failed step was at is left to be read.
@@ -169,16 +165,15 @@ void StepMachine::RunCompute(Rank& rank, int worker) {
 
 void StepMachine::Begin(Rank& rank) {
   const PlanClass& plan_class = *rank.rank_class->plan_class;
+  const Queue queue = ComputeQueue(PlaceOf(rank));
   for (const Range& range : ZeroedRanges(plan_class, input_.eval)) {
-    char* const from = rank.arena + range.begin;
-    workers_.For(range.end - range.begin, kZeroedAtOnce,
-                 [from](int64_t begin, int64_t end) { ZeroStretch(from + begin, end - begin); });
+    device_.Zero(queue, range.begin, range.end - range.begin);
     rank.high = std::max(rank.high, range.end);
   }
   for (const NamedAddress& scalar : plan_class.scalars) {
     for (const NamedScalar& given : input_.scalars) {
       if (scalar.name != given.name) continue;
-      std::memcpy(rank.arena + scalar.address, &given.value, sizeof(given.value));
+      device_.PutBytes(queue, scalar.address, &given.value, sizeof(given.value));
     }
   }
   std::lock_guard<std::mutex> lock(workers_.mutex());
@@ -198,6 +193,15 @@ bool StepMachine::WaitFor(Rank& rank, int64_t collectives, int64_t transfers) {
   return false;
 }
 
+// Waits until so many collectives have been issued; what is issued behind awaits that they are
+// done.
+bool StepMachine::WaitForCollectives(Rank& rank, int64_t count, Wait why) {
+  if (!WaitFor(rank, count, 0)) return false;
+  const int place = PlaceOf(rank);
+  device_.Await(ComputeQueue(place), {place, MarkKind::kCollectives, count}, why);
+  return true;
+}
+
 bool StepMachine::GiveWay(Rank& rank) {
   if (!shuffling_ || NextDice(&rank.dice) % kGiveWayOneIn != 0) return false;
   std::lock_guard<std::mutex> lock(workers_.mutex());
@@ -208,7 +212,11 @@ bool StepMachine::GiveWay(Rank& rank) {
 
 bool StepMachine::Enter(Rank& rank) {
   const StepAction& action = rank.program->steps->actions[rank.action];
-  if (action.transfers_needed > 0 && !WaitFor(rank, 0, action.transfers_needed)) return false;
+  if (const int64_t needed = action.transfers_needed; needed > 0) {
+    if (!WaitFor(rank, 0, needed)) return false;
+    const int place = PlaceOf(rank);
+    device_.Await(ComputeQueue(place), {place, MarkKind::kTransfers, needed}, Wait::kAction);
+  }
   rank.inside = true;
   rank.call = rank.instr = 0;
   rank.action_begin_ns = NowNs();
@@ -243,6 +251,7 @@ bool StepMachine::Leave(Rank& rank) {
   }
   rank.inside = false;
   ++rank.action;
+  device_.Record({PlaceOf(rank), MarkKind::kActions, static_cast<int64_t>(rank.action)});
   std::lock_guard<std::mutex> lock(workers_.mutex());
   ++rank.actions_done;
   if (!status_.ok()) {
@@ -285,7 +294,8 @@ void StepMachine::RecordOpenActions() {
 // False when the call must wait for collectives of calls before it; the rank comes here again.
 bool StepMachine::BeginCall(Rank& rank, const LoadedCall& call) {
   const std::vector<int64_t>& needed = rank.program->steps->actions[rank.action].collectives_needed;
-  if (!needed.empty() && needed[rank.call] > 0 && !WaitFor(rank, needed[rank.call], 0)) {
+  if (!needed.empty() && needed[rank.call] > 0 &&
+      !WaitForCollectives(rank, needed[rank.call], Wait::kCall)) {
     return false;
   }
   Bind(rank, call);
@@ -307,7 +317,7 @@ bool StepMachine::RunInstr(Rank& rank, const LoadedCall& call, int worker) {
       Start(rank);
       return true;
     case InstrKind::kWait:
-      return WaitFor(rank, rank.call_ordinal + instr.exchange + 1, 0);
+      return WaitForCollectives(rank, rank.call_ordinal + instr.exchange + 1, Wait::kInstr);
     case InstrKind::kCompute:
     case InstrKind::kLoad:
       break;
@@ -338,11 +348,12 @@ bool StepMachine::RunInstr(Rank& rank, const LoadedCall& call, int worker) {
 
 absl::Status StepMachine::RunKernel(Rank& rank, const LoadedCall& call, const LoadedInstr& instr,
                                     int worker) {
-  const auto resolve = [&rank](const std::vector<LoadedSlot>& slots, std::vector<void*>* out) {
+  const int place = PlaceOf(rank);
+  const auto resolve = [&](const std::vector<LoadedSlot>& slots, std::vector<void*>* out) {
     for (size_t i = 0; i < slots.size(); ++i) {
       const int64_t address = rank.formals[slots[i].formal] + slots[i].offset;
       rank.high = std::max(rank.high, address + slots[i].bytes);
-      (*out)[i] = rank.arena + address;
+      (*out)[i] = device_.At(place, address);
     }
   };
   resolve(instr.inputs, &rank.inputs);
@@ -350,9 +361,9 @@ absl::Status StepMachine::RunKernel(Rank& rank, const LoadedCall& call, const Lo
   KernelRun run;
   run.inputs = absl::MakeConstSpan(rank.inputs.data(), instr.inputs.size());
   run.outputs = absl::MakeConstSpan(rank.outputs.data(), instr.outputs.size());
-  run.workspace = workspaces_[workspaces_.size() == ranks_.size() ? PlaceOf(rank) : worker];
   run.first_sample = FirstSample(rank);
-  return call.kernel(rank.place, instr.kernel)->Run(run, workers_);
+  return device_.RunKernel(ComputeQueue(place), *call.kernel(rank.place, instr.kernel), run,
+                           worker);
 }
 
 // Behind a kernel, while its operands are resolved.
@@ -372,9 +383,11 @@ void StepMachine::Load(Rank& rank, const LoadedInstr& instr) {
   const LoadedSlot& slot = instr.outputs[0];
   const int64_t address = rank.formals[slot.formal] + slot.offset;
   rank.high = std::max(rank.high, address + slot.bytes);
-  FillData(plan_.inputs, instr.data, call.segment->segment->slots[instr.instr->outputs[0]],
-           plan_.plan.mesh, rank.id, input_.data, FirstSample(rank), absl::MakeSpan(rank.sample),
-           rank.arena + address);
+  device_.Put(ComputeQueue(PlaceOf(rank)), address, slot.bytes, [&](char* to) {
+    FillData(plan_.inputs, instr.data, call.segment->segment->slots[instr.instr->outputs[0]],
+             plan_.plan.mesh, rank.id, input_.data, FirstSample(rank), absl::MakeSpan(rank.sample),
+             to);
+  });
 }
 
 int64_t StepMachine::FirstSample(const Rank& rank) const {
@@ -383,6 +396,7 @@ int64_t StepMachine::FirstSample(const Rank& rank) const {
 }
 
 void StepMachine::Start(Rank& rank) {
+  device_.Record({PlaceOf(rank), MarkKind::kStarts, rank.started + 1});
   std::lock_guard<std::mutex> lock(workers_.mutex());
   ++rank.started;
   TryItem(rank);

@@ -1,5 +1,6 @@
-// Runs one step of the ranks here on the workers: a loop and a switch over what the plan has
-// decided.
+// Issues one step of the ranks here to their device, on the workers: a loop and a switch over what
+// the plan has decided. What follows is of issuing; what is done, and in what order, is between the
+// device's queues and their marks (runtime/run/device.h).
 //
 //   compute queue        actions in order; a rank that must wait gives its worker back
 //   communication queue  one item at a time, in order. A collective runs when every member's queue
@@ -34,6 +35,7 @@
 #include "runtime/comm/tiles.h"
 #include "runtime/data/feed.h"
 #include "runtime/load/load_plan.h"
+#include "runtime/run/device.h"
 #include "runtime/run/finite.h"
 #include "runtime/run/rank.h"
 #include "runtime/run/workers.h"
@@ -54,11 +56,10 @@ struct StepInput {
 
 class StepMachine : public TaskSource {
  public:
-  // `communicator`: of a run in several processes, else null. `arenas`, `progress`: one per rank
-  // here. `workspaces`: one per worker, or per rank where these are fewer. With `shuffle`, tasks
-  // are taken in a random order and ranks give way at random places; results may not change.
-  StepMachine(const LoadedPlan& plan, Communicator* communicator, Workers& workers,
-              absl::Span<char* const> arenas, absl::Span<char* const> workspaces,
+  // `communicator`: of a run in several processes, else null. `device`: of the ranks here.
+  // `progress`: one per rank here. With `shuffle`, tasks are taken in a random order and ranks give
+  // way at random places; results may not change.
+  StepMachine(const LoadedPlan& plan, Communicator* communicator, Workers& workers, Device& device,
               absl::Span<RankProgress> progress, int64_t trace_room,
               absl::optional<uint64_t> shuffle);
 
@@ -71,7 +72,8 @@ class StepMachine : public TaskSource {
   // of communication for the rank that starts it; an error is one of the instruction or the item.
   using ProbeFn = std::function<absl::Status(const Rank& rank, const CommItem* item)>;
   void Probe(ProbeFn probe) { probe_ = std::move(probe); }
-  // What instructions compute is looked at; one whose result is not finite fails.
+  // What instructions compute is looked at, on a device that runs at once; one whose result is not
+  // finite fails.
   void Check(FiniteCheck check) { check_ = check; }
 
   // Those here, ascending.
@@ -106,13 +108,15 @@ class StepMachine : public TaskSource {
   void Load(Rank& rank, const LoadedInstr& instr);
   void Start(Rank& rank);
   bool WaitFor(Rank& rank, int64_t collectives, int64_t transfers);
+  bool WaitForCollectives(Rank& rank, int64_t count, Wait why);
   bool GiveWay(Rank& rank);
   int64_t FirstSample(const Rank& rank) const;
   void Stop(Rank& rank);
   void FailInstr(Rank& rank, const LoadedCall& call, const absl::Status& why, int64_t begin_ns);
   void RecordOpenActions();
 
-  // The communication queue.
+  // The communication queue. Of an item that one of several ranks leads, the others `Join` it
+  // before and `Part` behind it.
   void TryItem(Rank& rank);
   void PublishItems(Rank& rank);
   void RunItem(Rank& rank);
@@ -124,7 +128,13 @@ class StepMachine : public TaskSource {
   void RunTransfer(Rank& rank, const CommItem& item);
   void EndTransfer(Rank& rank);
   void StartRemote(Rank& rank, const CommItem& item);
+  void HandOver(Rank& rank);
   void EndRemote(Rank& rank);
+  void AwaitOwn(const Rank& rank);
+  void Join(const Rank& lead, const Rank& rank);
+  void JoinAll(const Rank& lead, const CommItem& item);
+  void Part(const Rank& lead, const Rank& rank);
+  Mark MarkOfItem(const Rank& rank) const;
   void FinishItem(Rank& rank);
   int PeerOf(const Rank& rank, const StepTransfer& transfer) const;
   bool IsHere(int rank) const { return plan_.local.Contains(rank); }
@@ -146,7 +156,7 @@ class StepMachine : public TaskSource {
   const LoadedPlan& plan_;
   Communicator* const communicator_;
   Workers& workers_;
-  std::vector<char*> workspaces_;
+  Device& device_;
   std::vector<Rank> ranks_;
   std::vector<CommTiles> comm_tiles_;  // by initiating rank
   const int64_t rows_;                 // of a micro-batch

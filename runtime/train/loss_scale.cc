@@ -1,7 +1,7 @@
 #include "runtime/train/loss_scale.h"
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <string>
@@ -52,7 +52,9 @@ void StartLossScale(const LossScaleOptions& o, Executor& executor) {
       const double value = start == starts.end() ? 0 : start->second;
       for (int64_t rank : RanksOfClass(plan, plan_class.coordinate)) {
         if (!executor.local().Contains(rank)) continue;
-        std::memcpy(executor.arena(rank) + carried.address, &value, sizeof value);
+        executor.Put(rank, carried.address, sizeof value, [value](char* to) {
+          std::copy_n(reinterpret_cast<const char*>(&value), sizeof value, to);
+        });
       }
     }
   }

@@ -1,6 +1,5 @@
 #include "runtime/train/loss_scale.h"
 
-#include <cstring>
 #include <limits>
 
 #include "graph/ir/step_names.h"
@@ -67,7 +66,7 @@ TEST(LossScaleTest, StartsOnEveryRank) {
   StartLossScale(scale, **executor);
   for (int64_t rank = 0; rank < 2; ++rank) {
     double found[2];
-    std::memcpy(found, (*executor)->arena(rank) + peak - 64, sizeof found);
+    (*executor)->Get(rank, peak - 64, sizeof found, found);
     EXPECT_EQ(found[0], 64);
     EXPECT_EQ(found[1], 3);
   }

@@ -15,6 +15,9 @@
 namespace mgc {
 namespace {
 
+constexpr int64_t kFloat = sizeof(float);
+constexpr int64_t kGotAtOnce = int64_t{1} << 16;  // values
+
 // One parameter as one class holds it for one layer.
 struct HeldParam {
   const PlanClass& plan_class;
@@ -82,17 +85,20 @@ absl::Status CheckInit(const Attrs& init) {
 
 void InitializeTile(const HeldParam& param, uint64_t seed, int64_t rank, Executor& executor) {
   const std::string init = param.entry.init.Text("init");
-  float* tile = reinterpret_cast<float*>(executor.arena(rank) + param.held.param_base +
-                                         param.entry.param_offset);
+  const int64_t tile = param.held.param_base + param.entry.param_offset;
   const cpu::RandomStream stream{seed, StreamOf(param.name())};
   ForEachRun(param.entry.type, param.entry.sharding, executor.plan().mesh, rank,
              [&](int64_t at, int64_t whole, int64_t count) {
-               if (init == "normal") {
-                 cpu::FillNormal(executor.workers(), stream, cpu::IndexGrid::Run(whole, count),
-                                 param.entry.init.Real("std"), tile + at);
-               } else {
-                 std::fill(tile + at, tile + at + count, init == "ones" ? 1.0f : 0.0f);
-               }
+               const auto fill = [&](char* to) {
+                 float* const values = reinterpret_cast<float*>(to);
+                 if (init == "normal") {
+                   cpu::FillNormal(executor.workers(), stream, cpu::IndexGrid::Run(whole, count),
+                                   param.entry.init.Real("std"), values);
+                 } else {
+                   std::fill_n(values, count, init == "ones" ? 1.0f : 0.0f);
+                 }
+               };
+               executor.Put(rank, tile + at * kFloat, count * kFloat, fill);
              });
 }
 
@@ -157,17 +163,23 @@ absl::StatusOr<std::vector<HeldTensor>> HeldTensors(const Plan& plan, TensorRole
 }
 
 void ForEachRunHere(const Executor& executor, const HeldTensor& tensor,
-                    absl::FunctionRef<void(int64_t whole, absl::Span<const float> values)> fn) {
+                    absl::FunctionRef<void(int64_t whole, absl::Span<float> values)> fn) {
   const Plan& plan = executor.plan();
   AxisSet pipeline;
   if (PipelineAxis(plan.mesh) >= 0) pipeline.Add(PipelineAxis(plan.mesh));
+  std::vector<float> got;
   for (int64_t rank = executor.local().begin; rank < executor.local().end; ++rank) {
     if (!IsOfClass(plan, rank, tensor.rank_class)) continue;
     if (!IsFirstReplica(*tensor.sharding, pipeline, plan.mesh, rank)) continue;
-    const float* tile = reinterpret_cast<const float*>(executor.arena(rank) + tensor.address);
     ForEachRun(*tensor.type, *tensor.sharding, plan.mesh, rank,
                [&](int64_t at, int64_t whole, int64_t count) {
-                 fn(whole, absl::MakeConstSpan(tile + at, static_cast<size_t>(count)));
+                 for (int64_t done = 0; done < count; done += kGotAtOnce) {
+                   const int64_t part = std::min(count - done, kGotAtOnce);
+                   got.resize(static_cast<size_t>(part));
+                   executor.Get(rank, tensor.address + (at + done) * kFloat, part * kFloat,
+                                got.data());
+                   fn(whole + done, absl::MakeSpan(got));
+                 }
                });
   }
 }
@@ -191,7 +203,7 @@ absl::StatusOr<std::vector<LogicalTensor>> GatherTensors(const Executor& executo
     tensor.name = from.name;
     tensor.shape = SizesOf(*from.type);
     tensor.values.resize(static_cast<size_t>(NumElements(tensor.shape)));
-    ForEachRunHere(executor, from, [&](int64_t whole, absl::Span<const float> values) {
+    ForEachRunHere(executor, from, [&](int64_t whole, absl::Span<float> values) {
       std::transform(values.begin(), values.end(), tensor.values.begin() + whole,
                      [&](float value) { return value * factor; });
     });

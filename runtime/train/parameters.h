@@ -50,10 +50,11 @@ struct HeldTensor {
 // FailedPrecondition when the plan keeps no gradients.
 absl::StatusOr<std::vector<HeldTensor>> HeldTensors(const Plan& plan, TensorRole role);
 
-// Calls `fn` for all values of a tensor that are to be taken from the ranks of this process: with
-// where they begin in the whole, logical tensor. Over all processes each value comes once.
+// Calls `fn` for all values of a tensor that are to be taken from the ranks of this process, some
+// at a time: with where they begin in the whole, logical tensor. They are `fn`'s to change, copies
+// that stay until it returns. Over all processes each value comes once.
 void ForEachRunHere(const Executor& executor, const HeldTensor& tensor,
-                    absl::FunctionRef<void(int64_t whole, absl::Span<const float> values)> fn);
+                    absl::FunctionRef<void(int64_t whole, absl::Span<float> values)> fn);
 
 // All parameters, or their gradients, in the order of the plan's stages, of a run in one process.
 // FailedPrecondition of a run in several, when the plan keeps no gradients, or does not report what

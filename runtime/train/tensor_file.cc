@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -16,8 +16,6 @@
 namespace mgc {
 namespace {
 
-constexpr size_t kBufferValues = size_t{1} << 16;
-
 // What makes means of the sums of gradients, from the first process that has a rank that reports
 // it.
 absl::StatusOr<float> GradientFactor(const Executor& executor) {
@@ -28,56 +26,33 @@ absl::StatusOr<float> GradientFactor(const Executor& executor) {
   for (const std::string& given : all) {
     double factor = 0;
     if (given.size() != sizeof(factor)) continue;
-    std::memcpy(&factor, given.data(), sizeof(factor));
+    std::copy(given.begin(), given.end(), reinterpret_cast<char*>(&factor));
     return static_cast<float>(factor);
   }
   return own.status();
 }
 
-// Puts runs of values into a file, multiplied. What is not to be changed goes there as it is.
-class RunWriter {
- public:
-  RunWriter(float factor, SharedFile& file) : factor_(factor), file_(file) {}
-
-  // Nothing more is written after an error.
-  void Write(int64_t offset, absl::Span<const float> values) {
-    if (factor_ == 1) return WriteBytes(offset, values);
-    while (!values.empty()) {
-      const absl::Span<const float> part = values.subspan(0, kBufferValues);
-      buffer_.resize(part.size());
-      std::transform(part.begin(), part.end(), buffer_.begin(),
-                     [this](float value) { return value * factor_; });
-      WriteBytes(offset, buffer_);
-      offset += static_cast<int64_t>(part.size() * sizeof(float));
-      values.remove_prefix(part.size());
-    }
+// Multiplied; what is not to be changed goes into the file as it is, whatever its bits.
+absl::Status WriteValues(int64_t offset, float factor, absl::Span<float> values, SharedFile& file) {
+  if (factor != 1) {
+    for (float& value : values) value *= factor;
   }
-
-  const absl::Status& status() const { return status_; }
-
- private:
-  void WriteBytes(int64_t offset, absl::Span<const float> values) {
-    if (!status_.ok()) return;
-    status_ = file_.Write(
-        offset, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
-  }
-
-  const float factor_;
-  SharedFile& file_;
-  std::vector<float> buffer_;
-  absl::Status status_;
-};
+  return file.Write(offset,
+                    {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
+}
 
 absl::Status WriteTiles(const Executor& executor, absl::Span<const HeldTensor> tensors,
                         const SafetensorsLayout& layout, float factor, SharedFile& file) {
   // All processes have the same header.
   if (executor.team().is_lead()) MGC_RETURN_IF_ERROR(file.Write(0, layout.header()));
-  RunWriter writer(factor, file);
+  absl::Status status;
   for (size_t t = 0; t < tensors.size(); ++t) {
-    ForEachRunHere(executor, tensors[t], [&](int64_t whole, absl::Span<const float> values) {
-      writer.Write(layout.OffsetOf(t) + whole * static_cast<int64_t>(sizeof(float)), values);
+    ForEachRunHere(executor, tensors[t], [&](int64_t whole, absl::Span<float> values) {
+      if (!status.ok()) return;
+      const int64_t offset = layout.OffsetOf(t) + whole * static_cast<int64_t>(sizeof(float));
+      status = WriteValues(offset, factor, values, file);
     });
-    MGC_RETURN_IF_ERROR(writer.status());
+    MGC_RETURN_IF_ERROR(status);
   }
   return absl::OkStatus();
 }

@@ -18,6 +18,7 @@
 #include "runtime/comm/testing/heap_regions.h"
 #include "runtime/data/safetensors.h"
 #include "runtime/run/testing/chain_plan.h"
+#include "runtime/run/testing/device_deferred.h"
 #include "runtime/run/testing/reference_kernels.h"
 
 namespace mgc {
@@ -66,7 +67,8 @@ class TensorFileTest : public ::testing::Test {
 
   // What `act` returns in each of the processes, which have done a step together.
   std::vector<absl::Status> InProcesses(int processes,
-                                        const std::function<absl::Status(Executor&)>& act) const {
+                                        const std::function<absl::Status(Executor&)>& act,
+                                        const DeviceFactory& device = nullptr) const {
     const auto map = ProcessMap::Create(kRanks, processes);
     EXPECT_TRUE(map.ok()) << map.status();
     HeapWorld world(processes);
@@ -78,6 +80,7 @@ class TensorFileTest : public ::testing::Test {
         SharedLink link(regions);
         ExecutorOptions options;
         options.process = ProcessPlace{&*map, p, &link};
+        options.device = device;
         const auto executor = Trained(options);
         ASSERT_NE(executor, nullptr);
         results[static_cast<size_t>(p)] = act(*executor);
@@ -124,6 +127,23 @@ TEST_F(TensorFileTest, AnyNumberOfProcessesWritesTheSameBytes) {
     EXPECT_TRUE(ReadFile(Path("alone")).value() == expected);
   }
   EXPECT_EQ(CountFiles(), 5);
+}
+
+TEST_F(TensorFileTest, WhatADeviceDoesLaterIsInTheFile) {
+  for (const TensorRole role : {TensorRole::kParam, TensorRole::kMeanGradient}) {
+    const auto write = [&](Executor& executor) {
+      InitializeParameters(8, executor);  // is issued, and nobody waits until it is done
+      return WriteTensors(executor, role, Path("a"));
+    };
+    EXPECT_TRUE(InProcesses(1, write)[0].ok());
+    const std::string at_once = ReadFile(Path("a")).value();
+    for (const int processes : {1, 3}) {
+      for (const absl::Status& status : InProcesses(processes, write, DeferredDevices({}))) {
+        EXPECT_TRUE(status.ok()) << status;
+      }
+      EXPECT_TRUE(ReadFile(Path("a")).value() == at_once) << processes << " processes";
+    }
+  }
 }
 
 TEST_F(TensorFileTest, WhatCannotBeCreatedFailsEverywhere) {

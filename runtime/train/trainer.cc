@@ -152,6 +152,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, Train
   executor_options.workers = options.workers;
   executor_options.seed = options.seed;
   executor_options.trace_room = options.trace_room;
+  executor_options.device = options.device;
   executor_options.process = options.process;
   executor_options.progress = options.progress;
   executor_options.probe = options.probe;

@@ -41,6 +41,7 @@ struct TrainOptions {
   uint64_t seed = 1;       // of initialization and dropout
   int64_t trace_room = 0;  // records kept per rank and queue
   // As in ExecutorOptions; every process has all of the data.
+  DeviceFactory device;
   absl::optional<ProcessPlace> process;
   absl::Span<RankProgress> progress;
   StepMachine::ProbeFn probe;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,7 +36,7 @@ double CarriedOn(const Executor& executor, const PlanClass& plan_class, int64_t 
                  const std::string& name) {
   for (const NamedAddress& carried : plan_class.carried) {
     double value;
-    std::memcpy(&value, executor.arena(rank) + carried.address, sizeof value);
+    executor.Get(rank, carried.address, sizeof value, &value);
     if (carried.name == name) return value;
   }
   return NAN;
