@@ -6,23 +6,6 @@
 #include "graph/base/status.h"
 
 namespace mgc {
-namespace {
-
-// Below it the time of a message counts, not its bytes: a line of processes would add up waits.
-constexpr int64_t kMostDirectBytes = int64_t{16} << 10;
-
-// A reduce-scatter sends each term once where it is needed, which no line does better unless a
-// process can add up several of its own before.
-bool GoesDirectly(const Share& share) {
-  if (share.kind() == CollectiveKind::kAllToAll || share.bytes() <= kMostDirectBytes) return true;
-  if (share.kind() != CollectiveKind::kReduceScatter) return false;
-  const std::vector<Stop>& stops = share.route().stops;
-  return std::all_of(stops.begin(), stops.end(),
-                     [](const Stop& stop) { return stop.last - stop.first == 1; });
-}
-
-}  // namespace
-
 Communicator::Communicator(const LoadedPlan& plan, const ProcessMap& map, int self, Link& link)
     : map_(map), self_(self), link_(link), routes_(plan, map, self) {
   for (int64_t rank = 0; rank < map.RanksOf(self).size(); ++rank) {
@@ -33,13 +16,8 @@ Communicator::Communicator(const LoadedPlan& plan, const ProcessMap& map, int se
 void Communicator::StartCollective(size_t place, const Route& route,
                                    absl::Span<const TiledExchange> exchanges) {
   Item& item = *items_[place];
-  item.share.Begin(exchanges, route);
-  item.way = GoesDirectly(item.share) ? Way::kDirect : Way::kLine;
-  if (item.way == Way::kDirect) {
-    item.direct.Begin(item.share, link_);
-  } else {
-    item.line.Begin(item.share, link_);
-  }
+  item.is_transfer = false;
+  item.flow.Begin(exchanges, route, link_);
   active_.fetch_add(1, std::memory_order_acq_rel);
   item.Activate();
 }
@@ -47,7 +25,7 @@ void Communicator::StartCollective(size_t place, const Route& route,
 void Communicator::StartTransfer(size_t place, size_t channel, bool sends, char* memory,
                                  int64_t bytes) {
   Item& item = *items_[place];
-  item.way = Way::kTransfer;
+  item.is_transfer = true;
   item.channel = channel;
   item.sends = sends;
   item.memory = memory;
@@ -66,7 +44,7 @@ absl::StatusOr<bool> Communicator::Progress(absl::FunctionRef<void(size_t place)
         !item.state.compare_exchange_strong(state, State::kClaimed, std::memory_order_acq_rel)) {
       continue;
     }
-    moved = Advance(item) || moved;
+    moved = (item.is_transfer ? AdvanceTransfer(item) : item.flow.Advance()) || moved;
     if (!IsDone(item)) {
       item.Activate();
       continue;
@@ -79,28 +57,8 @@ absl::StatusOr<bool> Communicator::Progress(absl::FunctionRef<void(size_t place)
   return moved;
 }
 
-bool Communicator::Advance(Item& item) {
-  switch (item.way) {
-    case Way::kLine:
-      return item.line.Advance();
-    case Way::kDirect:
-      return item.direct.Advance();
-    case Way::kTransfer:
-      break;
-  }
-  return AdvanceTransfer(item);
-}
-
 bool Communicator::IsDone(const Item& item) {
-  switch (item.way) {
-    case Way::kLine:
-      return item.line.done();
-    case Way::kDirect:
-      return item.direct.done();
-    case Way::kTransfer:
-      break;
-  }
-  return item.left == 0;
+  return item.is_transfer ? item.left == 0 : item.flow.done();
 }
 
 bool Communicator::AdvanceTransfer(Item& item) {
@@ -129,12 +87,9 @@ bool Communicator::AdvanceTransfer(Item& item) {
 int Communicator::WaitsFor(size_t place) const {
   const Item& item = *items_[place];
   if (item.state.load(std::memory_order_acquire) == State::kFree) return -1;
-  if (item.way == Way::kTransfer) {
-    const ChannelKey& key = routes_.channels()[item.channel];
-    return item.sends ? key.to : key.from;
-  }
-  const int stop = item.way == Way::kLine ? item.line.waits_for() : item.direct.waits_for();
-  return item.share.route().stops[static_cast<size_t>(stop)].process;
+  if (!item.is_transfer) return item.flow.waits_for();
+  const ChannelKey& key = routes_.channels()[item.channel];
+  return item.sends ? key.to : key.from;
 }
 
 }  // namespace mgc

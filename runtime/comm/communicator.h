@@ -16,12 +16,10 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "runtime/comm/direct_flow.h"
-#include "runtime/comm/line_flow.h"
+#include "runtime/comm/collective_flow.h"
 #include "runtime/comm/link.h"
 #include "runtime/comm/process_map.h"
 #include "runtime/comm/routes.h"
-#include "runtime/comm/share.h"
 #include "runtime/load/load_plan.h"
 
 namespace mgc {
@@ -57,16 +55,12 @@ class Communicator {
 
  private:
   enum class State : uint8_t { kFree, kActive, kClaimed };
-  enum class Way : uint8_t { kLine, kDirect, kTransfer };
-
   struct Item {
-    Item(size_t parts, size_t stops) : share(parts), direct(stops) {}
+    Item(size_t parts, size_t stops) : flow(parts, stops) {}
 
     std::atomic<State> state{State::kFree};
-    Way way = Way::kLine;
-    Share share;
-    LineFlow line;
-    DirectFlow direct;
+    bool is_transfer = false;
+    CollectiveFlow flow;
     // Of a transfer:
     size_t channel = 0;
     bool sends = false;
@@ -76,7 +70,6 @@ class Communicator {
     void Activate() { state.store(State::kActive, std::memory_order_release); }
   };
 
-  bool Advance(Item& item);
   bool AdvanceTransfer(Item& item);
   static bool IsDone(const Item& item);
 

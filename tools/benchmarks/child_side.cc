@@ -48,18 +48,23 @@ absl::StatusOr<std::unique_ptr<BenchSide>> ChildSide::Create(
     close(sockets[0]);
     return absl::UnavailableError(absl::StrCat(command[0], ": ", std::strerror(error)));
   }
-  std::unique_ptr<ChildSide> side(new ChildSide(command[0], sockets[0], pid));
+  return Adopt(command[0], sockets[0], pid);
+}
+
+absl::StatusOr<std::unique_ptr<ChildSide>> ChildSide::Adopt(const std::string& name, int socket,
+                                                            pid_t pid) {
+  std::unique_ptr<ChildSide> side(new ChildSide(name, socket, pid));
   MGC_ASSIGN_OR_RETURN(const std::string line, side->ReadLine());
   if (line != "ready") {
     return absl::UnavailableError(
-        absl::StrCat(command[0], " said '", EscapeBytes(line), "' instead of 'ready'"));
+        absl::StrCat(name, " said '", EscapeBytes(line), "' instead of 'ready'"));
   }
   return side;
 }
 
 ChildSide::~ChildSide() {
   close(socket_);
-  waitpid(pid_, nullptr, 0);
+  if (pid_ > 0) waitpid(pid_, nullptr, 0);
 }
 
 absl::StatusOr<std::string> ChildSide::ReadLine() {
@@ -78,10 +83,19 @@ absl::StatusOr<std::string> ChildSide::ReadLine() {
 }
 
 absl::StatusOr<StepTime> ChildSide::Step() {
+  MGC_RETURN_IF_ERROR(Ask());
+  return Answer();
+}
+
+absl::Status ChildSide::Ask() {
   constexpr char kStep[] = "step\n";
   if (send(socket_, kStep, sizeof kStep - 1, MSG_NOSIGNAL) < 0) {
     return absl::UnavailableError(absl::StrCat(name_, " has ended"));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StepTime> ChildSide::Answer() {
   MGC_ASSIGN_OR_RETURN(const std::string line, ReadLine());
   const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
   StepTime time;

@@ -23,9 +23,16 @@ class ChildSide : public BenchSide {
   // `command`: the program, looked for on the path, and its arguments. Returns when the program is
   // ready. Errors: Unavailable when it cannot be started, ends, or says anything else.
   static absl::StatusOr<std::unique_ptr<BenchSide>> Create(const std::vector<std::string>& command);
+  // Of a program that has been started already and speaks through `socket`, which the side closes.
+  // `pid`: a child that is waited for at the end; 0: none.
+  static absl::StatusOr<std::unique_ptr<ChildSide>> Adopt(const std::string& name, int socket,
+                                                          pid_t pid);
   ~ChildSide() override;
 
   absl::StatusOr<StepTime> Step() override;
+  // The two halves of a step, so that several programs can do one at the same time.
+  absl::Status Ask();
+  absl::StatusOr<StepTime> Answer();
   Profile profile() const override { return profile_; }
 
  private:

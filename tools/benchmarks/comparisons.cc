@@ -2,16 +2,21 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
+#include "graph/base/units.h"
 #include "graph/types/tensor_type.h"
 #include "passes/config/parallel_config.h"
 #include "tools/benchmarks/child_side.h"
 #include "tools/benchmarks/collectives.h"
+#include "tools/benchmarks/process_side.h"
 #include "tools/benchmarks/products.h"
+#include "tools/benchmarks/sums.h"
 #include "tools/benchmarks/training.h"
 
 namespace mgc {
@@ -27,6 +32,12 @@ constexpr double kMostMemory = 0.6;
 constexpr double kBesideTorch = 1.35;
 // Of the speed of copies of as many bytes.
 constexpr double kBesideCopies = 0.9;
+// Of processes, of the speed of as many threads, of DDP, and of MPI's sums.
+constexpr double kProcessesBesideThreads = 0.95;
+constexpr double kProcessesBesideTorch = 1.3;
+constexpr double kSumsBesideThreads = 0.67;
+constexpr double kSumsBesideMpi = 5;
+constexpr int64_t kSumBytes[] = {4 << 10, 64 << 10, 1 << 20, 8 << 20, 64 << 20};
 
 // One rank, one micro-batch.
 ParallelConfig OneRank(DType type) {
@@ -86,6 +97,35 @@ class Builder {
       return TrainingSteps::Create(setting.model, parallel, setting.machine, setting.workers);
     });
   }
+  // The same with each rank in a process of its own.
+  int ProcessTraining(absl::string_view layout, const ParallelConfig& parallel) {
+    const std::string name =
+        absl::StrCat("processes, ", layout, ", ", NameOf(parallel.compute_type));
+    return Add(name, [=, setting = setting_]() -> absl::StatusOr<std::unique_ptr<BenchSide>> {
+      MGC_ASSIGN_OR_RETURN(const Plan plan,
+                           CompileModel(setting.model, parallel, setting.machine));
+      const auto make = [=](World& world) -> absl::StatusOr<std::unique_ptr<BenchSide>> {
+        const int workers = std::max(1, setting.workers / world.map.processes());
+        return TrainingSteps::Create(setting.model, parallel, setting.machine, workers, &world);
+      };
+      return ProcessSide::Create(name, plan, make);
+    });
+  }
+  int SumsByProcesses(int64_t bytes) {
+    return Add("two processes", [bytes] { return SumsOfProcesses(bytes); });
+  }
+  int SumsByThreads(int64_t bytes) {
+    return Add("threads", [bytes, workers = setting_.workers] {
+      return SumsOfThreads(bytes, workers);
+    });
+  }
+  int SumsByMpi(int64_t bytes) {
+    std::vector<std::string> command = setting_.mpi;
+    command.push_back(absl::StrCat(bytes));
+    command.push_back(absl::StrCat(SumsOfStep(bytes)));
+    return Add("MPI_Allreduce, two processes", [command] { return ChildSide::Create(command); });
+  }
+  bool has_mpi() const { return !setting_.mpi.empty(); }
   // A layout of torch_step.py, `one` or of two processes; `flags` are further ones of it.
   int Torch(absl::string_view name, DType type, absl::string_view layout,
             const std::vector<std::string>& flags = {}) {
@@ -277,6 +317,27 @@ Comparison Collectives(Builder b, DType type) {
   return b.Take();
 }
 
+// Processes come first: they are forked, and what has threads is not to be.
+Comparison Processes(Builder b) {
+  b.Start(kProcesses, "two processes, f32", kSequences);
+  const int processes = b.ProcessTraining("dp 2", DataParallel(DType::kF32));
+  b.Expect({processes}, {b.Training("dp 2", DataParallel(DType::kF32))}, kProcessesBesideThreads);
+  if (b.has_torch()) {
+    b.Expect({processes}, {b.Torch("DDP", DType::kF32, "dp2")}, kProcessesBesideTorch);
+  }
+  return b.Take();
+}
+
+Comparison ProcessSums(Builder b, int64_t bytes) {
+  b.Start(kProcessSums,
+          absl::StrCat(SumsOfStep(bytes), " all-reduces of ", BytesText(bytes), ", f32"), 0);
+  const bool is_large = bytes >= kSumBytes[std::size(kSumBytes) - 1];
+  const int processes = b.SumsByProcesses(bytes);
+  b.Expect({processes}, {b.SumsByThreads(bytes)}, kSumsBesideThreads);
+  if (b.has_mpi()) b.Expect({processes}, {b.SumsByMpi(bytes)}, is_large ? kSumsBesideMpi : 1);
+  return b.Take();
+}
+
 }  // namespace
 
 std::vector<Comparison> ComparisonsNamed(absl::string_view name, const BenchSetting& setting) {
@@ -290,6 +351,10 @@ std::vector<Comparison> ComparisonsNamed(absl::string_view name, const BenchSett
   if (name == kTwoRanks) add(TwoRanks);
   if (name == kPipeline) add(Pipeline);
   if (name == kCollectives) add(Collectives);
+  if (name == kProcesses) comparisons.push_back(Processes(builder));
+  if (name == kProcessSums) {
+    for (const int64_t bytes : kSumBytes) comparisons.push_back(ProcessSums(builder, bytes));
+  }
   if (!builder.has_torch()) return comparisons;
   if (name == kOneRank) add(OneRankBesideTorch);
   if (name == kTwoRanks) add(DataBesideTorch);

@@ -19,8 +19,10 @@ inline constexpr absl::string_view kTwoRanks = "two-ranks";
 inline constexpr absl::string_view kPipeline = "pipeline";
 inline constexpr absl::string_view kEightRanks = "eight-ranks";
 inline constexpr absl::string_view kCollectives = "collectives";
-inline constexpr absl::string_view kComparisons[] = {kOneRank, kTwoRanks, kPipeline, kEightRanks,
-                                                     kCollectives};
+inline constexpr absl::string_view kProcesses = "processes";
+inline constexpr absl::string_view kProcessSums = "process-sums";
+inline constexpr absl::string_view kComparisons[] = {
+    kOneRank, kTwoRanks, kPipeline, kEightRanks, kCollectives, kProcesses, kProcessSums};
 
 struct BenchSetting {
   ModelConfig model;
@@ -28,6 +30,8 @@ struct BenchSetting {
   Machine machine;  // for which plans are made; one with cores predicts their steps
   // The command that runs torch_step.py, without its flags; empty: PyTorch is left out.
   std::vector<std::string> torch;
+  // The command that runs mpi_sums.cc in two processes, the same way; empty: MPI is left out.
+  std::vector<std::string> mpi;
 };
 
 // The comparisons of one name, one of kComparisons: several where all sides at once would need too

@@ -40,7 +40,7 @@ struct BenchFlags {
   bool json = false;
   std::vector<std::string> comparisons;
   absl::optional<int64_t> layers, repetitions, workers;
-  absl::optional<std::string> torch, output, cluster;
+  absl::optional<std::string> torch, mpi, output, cluster;
 };
 
 CommandText About() {
@@ -70,6 +70,9 @@ void AddFlags(Flags* flags, BenchFlags* out) {
   flags->Text("--torch", "COMMAND",
               "beside PyTorch: what runs tools/benchmarks/torch_step.py, words between blanks",
               &out->torch);
+  flags->Text("--mpi", "COMMAND",
+              "process-sums beside MPI's: what runs mpi_sums in two processes, words between blanks",
+              &out->mpi);
   flags->Integer("--layers", "layers of the model (default: all of them)", {1, 12}, "F3",
                  &out->layers);
   flags->Integer("--repetitions", "of everything (default: 7, with --limits 3, with --calibrate 5)",
@@ -133,6 +136,7 @@ absl::StatusOr<BenchReport> CompareAll(const BenchFlags& flags) {
   MGC_ASSIGN_OR_RETURN(setting.machine, MachineOf(flags));
   MGC_RETURN_IF_ERROR(PinSides(setting.workers));
   setting.torch = absl::StrSplit(flags.torch.value_or(""), ' ', absl::SkipEmpty());
+  setting.mpi = absl::StrSplit(flags.mpi.value_or(""), ' ', absl::SkipEmpty());
   MGC_ASSIGN_OR_RETURN(setting.model, LoadModelPreset(report.model));
   setting.model.layers = report.layers = flags.layers.value_or(setting.model.layers);
   std::vector<std::string> names = flags.comparisons;

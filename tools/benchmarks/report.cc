@@ -14,6 +14,7 @@ namespace mgc {
 namespace {
 
 constexpr double kPredictedWithin = 0.1;
+constexpr double kShortSeconds = 0.1;  // of a step whose milliseconds have decimals
 constexpr double kShownShare = 0.003;  // of a step: shares below it are added up
 
 double Rate(const ComparisonResult& result, const Timings& side) {
@@ -24,9 +25,11 @@ std::string Line(const ComparisonResult& result, const Timings& side) {
   if (!side.missing.empty()) return absl::StrFormat("  %-32s %s\n", side.name, side.missing);
   const auto [least, most] = std::minmax_element(side.seconds.begin(), side.seconds.end());
   const int64_t peak = side.profile.peak_bytes;
+  const int digits = Median(side.seconds) < kShortSeconds ? 3 : 0;
   return absl::StrFormat(
-      "  %-32s %7.0f ms (%.0f to %.0f), %.0f ms of CPU%s%s\n", side.name,
-      Median(side.seconds) * 1e3, *least * 1e3, *most * 1e3, Median(side.cpu_seconds) * 1e3,
+      "  %-32s %7.*f ms (%.*f to %.*f), %.0f ms of CPU%s%s\n", side.name, digits,
+      Median(side.seconds) * 1e3, digits, *least * 1e3, digits, *most * 1e3,
+      Median(side.cpu_seconds) * 1e3,
       result.tokens > 0 ? absl::StrFormat(", %.0f tokens/s", Rate(result, side)) : "",
       peak > 0 ? absl::StrCat(", ", BytesText(peak)) : "");
 }

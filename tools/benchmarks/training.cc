@@ -63,15 +63,22 @@ absl::StatusOr<Plan> CompileModel(const ModelConfig& config, const ParallelConfi
 absl::StatusOr<std::unique_ptr<TrainingSteps>> TrainingSteps::Create(const ModelConfig& config,
                                                                      const ParallelConfig& parallel,
                                                                      const Machine& machine,
-                                                                     int workers) {
+                                                                     int workers,
+                                                                     const World* world) {
   std::unique_ptr<TrainingSteps> steps(new TrainingSteps);
   steps->workers_ = workers;
   MGC_ASSIGN_OR_RETURN(steps->plan_, CompileModel(config, parallel, machine));
+  steps->ranks_ = {0, steps->plan_.mesh.world_size()};
   const std::vector<KernelEntry> kernels = CpuKernels();
   TrainOptions options;
   options.kernels = kernels;
   options.workers = workers;
   options.trace_room = kTraceRoom;
+  if (world != nullptr) {
+    steps->ranks_ = world->ranks();
+    options.process = world->place();
+    options.progress = world->progress();
+  }
   MGC_ASSIGN_OR_RETURN(options.data,
                        ByteDataset::FromBytes(MockText(), parallel.seq_length, "made-up text"));
   options.lr.style = LrDecayStyle::kConstant;
@@ -105,12 +112,11 @@ std::vector<TraceEvent> TrainingSteps::LastStep(int rank) const {
 
 void TrainingSteps::KeepProfile() {
   const Executor& executor = trainer_->executor();
-  const int ranks = static_cast<int>(plan_.mesh.world_size());
-  const double cores = ranks < workers_ ? workers_ : 1;
+  const double cores = ranks_.size() < workers_ ? workers_ : 1;
   std::map<std::string, WorkShare> shares;
   std::set<int64_t> exchanges;
-  for (int rank = 0; rank < ranks; ++rank) {
-    for (const TraceEvent& event : LastStep(rank)) {
+  for (int64_t rank = ranks_.begin; rank < ranks_.end; ++rank) {
+    for (const TraceEvent& event : LastStep(static_cast<int>(rank))) {
       if (event.kind == TraceKind::kAction) continue;
       const bool compute = event.kind == TraceKind::kInstr;
       // Both ends record a transfer and all members a collective, with the same beginning.

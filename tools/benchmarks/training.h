@@ -16,6 +16,7 @@
 #include "runtime/run/trace.h"
 #include "runtime/train/trainer.h"
 #include "tools/benchmarks/comparison.h"
+#include "tools/launch/world.h"
 
 namespace mgc {
 
@@ -28,11 +29,12 @@ absl::StatusOr<Plan> CompileModel(const ModelConfig& config, const ParallelConfi
 // A model, its plan and its trainer on made-up text.
 class TrainingSteps : public BenchSide {
  public:
-  // Every rank in this process, on `workers` workers; `machine` says what a step is predicted to
-  // take. Errors of the compiler and of Trainer::Create.
+  // On `workers` workers every rank in this process, or those that are its own in `world`;
+  // `machine` says what a step is predicted to take. Errors of the compiler and of Trainer::Create.
   static absl::StatusOr<std::unique_ptr<TrainingSteps>> Create(const ModelConfig& config,
                                                                const ParallelConfig& parallel,
-                                                               const Machine& machine, int workers);
+                                                               const Machine& machine, int workers,
+                                                               const World* world = nullptr);
   TrainingSteps(const TrainingSteps&) = delete;
   TrainingSteps& operator=(const TrainingSteps&) = delete;
 
@@ -52,6 +54,7 @@ class TrainingSteps : public BenchSide {
   Plan plan_;
   std::unique_ptr<Trainer> trainer_;
   Profile profile_;
+  RankRange ranks_;  // here
   int workers_ = 1;
   int64_t began_ns_ = 0;  // the last step
 };
