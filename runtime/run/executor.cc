@@ -123,6 +123,7 @@ absl::Status Executor::Allocate(const ExecutorOptions& options) {
   machine_ = std::make_unique<StepMachine>(*loaded_, communicator_.get(), workers_, *device_,
                                            progress, options.trace_room, options.shuffle);
   machine_->Probe(options.probe);
+  machine_->Check(options.check_finite);
   if (communicator_ != nullptr) {
     ticker_ = std::make_unique<Ticker>(kTick, [this] { machine_->Poll(); });
   }

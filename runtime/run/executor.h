@@ -48,6 +48,7 @@ struct ExecutorOptions {
   int64_t trace_room = 0;                // records kept per rank and queue; 0: no trace
   // Where the ranks here publish what they are at; empty: nowhere that others could read.
   absl::Span<RankProgress> progress;
+  FiniteCheck check_finite = FiniteCheck::kLoss;
   // For tests of failures: StepMachine::Probe.
   StepMachine::ProbeFn probe;
   // For tests: runs tasks in an order drawn with this seed. Results must not depend on it.

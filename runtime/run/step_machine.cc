@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
 #include "runtime/run/deadlock.h"
 #include "runtime/run/where.h"
 
@@ -329,6 +331,7 @@ bool StepMachine::RunInstr(Rank& rank, const LoadedCall& call, int worker) {
   } else if (status.ok()) {
     Load(rank, instr);
   }
+  if (status.ok()) status = CheckResult(rank, call, instr);
   if (!status.ok()) {
     FailInstr(rank, call, status, begin);
     return false;
@@ -361,6 +364,19 @@ absl::Status StepMachine::RunKernel(Rank& rank, const LoadedCall& call, const Lo
   run.first_sample = FirstSample(rank);
   return device_.RunKernel(ComputeQueue(place), *call.kernel(rank.place, instr.kernel), run,
                            worker);
+}
+
+// Behind a kernel, while its call is bound.
+absl::Status StepMachine::CheckResult(const Rank& rank, const LoadedCall& call,
+                                      const LoadedInstr& instr) {
+  const bool looks = check_ == FiniteCheck::kAll ||
+                     (check_ == FiniteCheck::kGradients && instr.instr->phase == Phase::kBackward);
+  if (!looks || instr.kind != InstrKind::kCompute) return absl::OkStatus();
+  const absl::Status status = CheckFinite(plan_.plan, *call.segment->segment, instr,
+                                          call.call->layer, rank, PlaceOf(rank), device_);
+  // What has not run left the tiles as they were; the step's end has its error.
+  if (status.ok() || !device_.Check().ok()) return absl::OkStatus();
+  return Annotate(status, absl::StrCat("step ", rank.progress->steps.get()));
 }
 
 void StepMachine::Load(Rank& rank, const LoadedInstr& instr) {

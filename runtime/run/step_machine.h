@@ -36,6 +36,7 @@
 #include "runtime/data/feed.h"
 #include "runtime/load/load_plan.h"
 #include "runtime/run/device.h"
+#include "runtime/run/finite.h"
 #include "runtime/run/rank.h"
 #include "runtime/run/workers.h"
 
@@ -71,6 +72,8 @@ class StepMachine : public TaskSource {
   // of communication for the rank that starts it; an error is one of the instruction or the item.
   using ProbeFn = std::function<absl::Status(const Rank& rank, const CommItem* item)>;
   void Probe(ProbeFn probe) { probe_ = std::move(probe); }
+  // What instructions compute is looked at; one whose result is not finite fails.
+  void Check(FiniteCheck check) { check_ = check; }
 
   // Those here, ascending.
   const std::vector<Rank>& ranks() const { return ranks_; }
@@ -98,6 +101,7 @@ class StepMachine : public TaskSource {
   bool BeginCall(Rank& rank, const LoadedCall& call);
   void Bind(Rank& rank, const LoadedCall& call) const;
   bool RunInstr(Rank& rank, const LoadedCall& call, int worker);
+  absl::Status CheckResult(const Rank& rank, const LoadedCall& call, const LoadedInstr& instr);
   absl::Status RunKernel(Rank& rank, const LoadedCall& call, const LoadedInstr& instr, int worker);
   void Load(Rank& rank, const LoadedInstr& instr);
   void Start(Rank& rank);
@@ -157,6 +161,7 @@ class StepMachine : public TaskSource {
   const bool tracing_;
   const bool shuffling_;
   ProbeFn probe_;
+  FiniteCheck check_ = FiniteCheck::kLoss;
   StepInput input_;
 
   // Guarded by the workers' mutex.

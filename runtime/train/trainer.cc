@@ -156,6 +156,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, Train
   executor_options.process = options.process;
   executor_options.progress = options.progress;
   executor_options.probe = options.probe;
+  executor_options.check_finite = options.check_finite;
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor,
                        Executor::Create(plan, executor_options));
   InitializeParameters(options.seed, *executor);

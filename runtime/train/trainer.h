@@ -45,6 +45,7 @@ struct TrainOptions {
   absl::optional<ProcessPlace> process;
   absl::Span<RankProgress> progress;
   StepMachine::ProbeFn probe;
+  FiniteCheck check_finite = FiniteCheck::kLoss;
 
   // The text, or neither where `inputs` feed the whole model.
   std::string data_path;

@@ -225,6 +225,10 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
                 "end with 1 at the first loss or gradient norm that is not finite (the default)",
                 &out->stop_on_nonfinite);
   flags->Switch("--no-stop-on-nonfinite", "go on behind it", &out->no_stop_on_nonfinite);
+  flags->Choice("--check-finite", {"loss", "grads", "all"},
+                "also end at the first tensor of backward, or of all, that is not finite, and say "
+                "what it was made from (default loss)",
+                &out->check_finite);
   flags->Section("Results");
   flags->Switch("--json", "one JSON object a step and an evaluation on stdout, and nothing else",
                 &out->json);
@@ -266,9 +270,16 @@ Diagnostics CheckRunFlags(const RunFlags& flags) {
 
 Diagnostics CheckLossScaleFlags(const RunFlags& flags, const Plan& plan) {
   Diagnostics violations;
-  if (ScalesLoss(plan)) return violations;
+  if (ScalesLoss(plan) && flags.check_finite.value_or("loss") != "loss") {
+    violations.Add({"L2",
+                    absl::StrCat("--check-finite ", *flags.check_finite,
+                                 " would end at the first overflow, and the plan leaves such steps "
+                                 "out"),
+                    "--check-finite loss"});
+  }
   std::vector<std::string> given = DynamicScaleFlags(flags);
   if (flags.loss_scale) given.insert(given.begin(), "--loss-scale");
+  if (ScalesLoss(plan)) return violations;
   for (const std::string& flag : given) {
     violations.Add({"L1", absl::StrCat(flag, " is given, and the plan scales no loss"),
                     "a plan made with --fp16"});
@@ -352,6 +363,10 @@ TrainOptions TrainOptionsOf(const RunFlags& flags, const Plan& plan) {
   options.adam.beta2 = flags.adam_beta2.value_or(options.adam.beta2);
   options.adam.eps = flags.adam_eps.value_or(options.adam.eps);
   options.loss_scale = LossScaleOf(flags);
+  const std::string finite = flags.check_finite.value_or("loss");
+  options.check_finite = finite == "all"     ? FiniteCheck::kAll
+                         : finite == "grads" ? FiniteCheck::kGradients
+                                             : FiniteCheck::kLoss;
   options.clip_grad = flags.clip_grad.value_or(options.clip_grad);
   options.eval_data_path = flags.eval_data.value_or("");
   options.eval_inputs = FilesOf(flags.eval_inputs);

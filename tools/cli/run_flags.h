@@ -23,7 +23,7 @@ struct RunFlags {
   std::vector<std::string> inputs;  // NAME=FILE, as given
   absl::optional<int64_t> nproc, ranks_per_process;
   absl::optional<double> watchdog_seconds;
-  absl::optional<std::string> run_dir, inject;
+  absl::optional<std::string> run_dir, inject, check_finite;
   absl::optional<int64_t> steps, seed, workers, rank;
   bool json = false;
   bool check = false;              // the plan is to be resolved, not run
@@ -58,6 +58,7 @@ Diagnostics CheckRunFlags(const RunFlags& flags);
 Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed);
 
 // L1: flags of a loss scale for a plan that has none.
+// L2: a check of what overflows for a plan that leaves such steps out.
 Diagnostics CheckLossScaleFlags(const RunFlags& flags, const Plan& plan);
 
 // The files a run writes.

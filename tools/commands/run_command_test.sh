@@ -114,8 +114,8 @@ cmp before m.jsonl || fail 'a refused run has changed the metrics of another'
 
 # A run that diverges says where and ends with 1, or goes on.
 wild=(mgc-run tiny.plan --data text.txt --steps 6 --lr 1e6 --clip-grad 0 --weight-decay 1000)
-expect 1 'error: the ' "${wild[@]}" --json --metrics wild.jsonl --trace wild.json --dump-params x
-grep -qE 'error: the (loss|gradient norm) of step [2-5] is (NaN|infinite)' stderr ||
+expect 1 'mgc-run: the ' "${wild[@]}" --json --metrics wild.jsonl --trace wild.json --dump-params x
+grep -qE 'mgc-run: the (loss|gradient norm) of step [2-5] is (NaN|infinite)' stderr ||
   fail 'no step in the message'
 [[ -e x ]] && fail 'parameters of a run that has diverged'
 [[ $(wc -l <stdout) == $(grep -oE 'of step [0-9]+' stderr | grep -oE '[0-9]+') ]] ||
@@ -218,6 +218,17 @@ head -c 32 text.txt >short.txt
 refuse 4 'short.txt' mgc-run tiny.plan --data short.txt --steps 1
 head -c 33 text.txt >enough.txt
 expect 0 '' mgc-run tiny.plan --data enough.txt --steps 2
+
+# The first tensor that is not finite is named with its inputs, by one of several processes too.
+for way in '' '--nproc 2'; do
+  # shellcheck disable=SC2086
+  expect 1 'of its inputs ' "${wild[@]}" $way --check-finite all
+  also 'mgc-run: '
+  grep -qE 'F[0-9]+, .*: step [2-5]: .* is (NaN|infinite) at \[[0-9, ]*\] \(.*:[0-9]+\)' stderr ||
+    fail 'no tensor in the message'
+done
+refuse 3 '--check-finite all would end at the first overflow, and the plan leaves such steps out [L2]' \
+  mgc-run half.plan --data text.txt --steps 1 --check-finite all
 
 # A model that names no layers trains, and on four ranks as on one.
 cat >flat.mgc <<'MGC'

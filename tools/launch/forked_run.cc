@@ -160,7 +160,9 @@ void Explain(const Board& board, const Monitor& monitor, int code) {
     Fail(end->status, code);
     return;
   }
-  const bool says_who = end->process < 0 || absl::IsCancelled(end->status);
+  // What all processes find alike, a stop or a loss that is not finite, is nobody's.
+  const bool says_who =
+      end->process < 0 || absl::IsCancelled(end->status) || absl::IsOutOfRange(end->status);
   Say(says_who
           ? std::string(end->status.message())
           : absl::StrCat(monitor.waits().NameOfProcess(end->process), ": ", end->status.message()));

@@ -245,7 +245,9 @@ class MpiWatch {
 // Prints, and ends all processes.
 void EndAll(MpiWorld& mpi, const absl::Status& why, int code) {
   if (mpi.rank() != 0) std::this_thread::sleep_for(kAfterLead);
-  if (code == kExitFailed) {
+  if (absl::IsCancelled(why) || absl::IsOutOfRange(why)) {
+    Say(why.message());  // what all find alike is nobody's
+  } else if (code == kExitFailed) {
     Say(absl::StrCat("process ", mpi.rank(), " (pid ", getpid(), ", ", HostName(),
                      "): ", why.message()));
   } else {

@@ -1,0 +1,189 @@
+// Boards made by hand: who is named, and what a board that is no board does.
+
+#include "runtime/watch/waits.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+#include "runtime/run/testing/chain_plan.h"
+#include "runtime/watch/board.h"
+#include "runtime/watch/watchdog.h"
+
+namespace mgc {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kNow = 1000 * kSecond;
+
+// A chain of two stages with two ranks each, a process for each stage.
+class WaitsTest : public testing::Test {
+ protected:
+  WaitsTest()
+      : plan_(ChainPlan(Options())),
+        map_(*ProcessMap::Create(4, 2)),
+        memory_(static_cast<size_t>(Board::Bytes(4, 2))),
+        board_(memory_.data(), map_),
+        waits_(plan_, board_) {
+    for (int p = 0; p < 2; ++p) {
+      board_.Enter(p, 70 + p, "host", kNow);
+      board_.SetStage(p, ProcessStage::kRunning, kNow);
+    }
+  }
+
+  static ChainOptions Options() {
+    ChainOptions options;
+    options.tp = options.pp = 2;
+    return options;
+  }
+  RankProgress& rank(int64_t r) { return board_.ranks()[static_cast<size_t>(r)]; }
+  // A rank that computes the first instruction of its first action.
+  void Computes(int64_t r, int64_t for_ns) {
+    rank(r).activity.set(RankActivity::kComputing);
+    rank(r).since_ns.set(kNow - for_ns);
+    rank(r).inside.set(true);
+    rank(r).steps.set(1);
+    // Before its first item.
+    rank(r).item_action.set(0);
+    rank(r).item_call.set(r < 2 ? 1 : 0);
+    rank(r).transfer.set(r < 2 ? -1 : 0);
+  }
+  // A rank of the second stage that waits for its first input.
+  void WaitsForInput(int64_t r, int64_t for_ns) {
+    rank(r).activity.set(RankActivity::kWaiting);
+    rank(r).since_ns.set(kNow - for_ns);
+    rank(r).steps.set(1);
+    rank(r).transfer.set(0);
+    rank(r).in_flight.set(true);
+  }
+
+  Plan plan_;
+  ProcessMap map_;
+  std::vector<char> memory_;
+  Board board_;
+  Waits waits_;
+};
+
+TEST_F(WaitsTest, NamesTheRankThatComputesAndThoseThatWait) {
+  Computes(0, 64 * kSecond);
+  rank(0).usual_ns.set(kSecond / 10);
+  Computes(1, kSecond);
+  WaitsForInput(2, 65 * kSecond);
+  WaitsForInput(3, kSecond);
+  EXPECT_EQ(waits_.FindCulprit(kNow, 100 * kSecond).rank, -1);
+  const Culprit culprit = waits_.FindCulprit(kNow, 60 * kSecond);
+  EXPECT_EQ(culprit.rank, 0);
+  EXPECT_TRUE(
+      absl::StrContains(waits_.Sentence(culprit), "rank 0 (pid 70, host) has been computing 0F0 "))
+      << waits_.Sentence(culprit);
+  EXPECT_TRUE(absl::StrContains(waits_.Sentence(culprit),
+                                " for 64.0 s, usually 0.1 s; ranks 2, 3 wait for it"))
+      << waits_.Sentence(culprit);
+}
+
+// An action that has always taken long may take long.
+TEST_F(WaitsTest, AllowsWhatIsUsual) {
+  Computes(0, 64 * kSecond);
+  rank(0).usual_ns.set(20 * kSecond);
+  WaitsForInput(2, 64 * kSecond);
+  EXPECT_EQ(waits_.FindCulprit(kNow, 60 * kSecond).rank, -1);
+}
+
+TEST_F(WaitsTest, NamesAProcessThatIsNotHeardOf) {
+  board_.process(1).heartbeat_ns.set(kNow - 4 * kSecond);
+  Computes(0, 0);
+  Computes(1, 0);
+  WaitsForInput(2, 4 * kSecond);
+  WaitsForInput(3, 4 * kSecond);
+  const Culprit culprit = waits_.FindCulprit(kNow, 3 * kSecond);
+  EXPECT_EQ(culprit.process, 1);
+  EXPECT_TRUE(absl::StartsWith(waits_.Sentence(culprit),
+                               "rank 2 (pid 71, host) has not answered for 4.0 s"))
+      << waits_.Sentence(culprit);
+}
+
+TEST_F(WaitsTest, NamesAProcessThatOthersWaitForBetweenSteps) {
+  board_.SetStage(0, ProcessStage::kAgreeing, kNow - 5 * kSecond);
+  board_.SetStage(1, ProcessStage::kRunning, kNow - 5 * kSecond);
+  EXPECT_EQ(waits_.FindCulprit(kNow, 6 * kSecond).rank, -1);
+  EXPECT_EQ(waits_.FindCulprit(kNow, 3 * kSecond).process, 1);
+  // Nobody waits: whatever takes so long may take it.
+  board_.SetStage(0, ProcessStage::kRunning, kNow - 5 * kSecond);
+  EXPECT_EQ(waits_.FindCulprit(kNow, 3 * kSecond).rank, -1);
+}
+
+// Messages that move are progress, however slow the connection is.
+TEST_F(WaitsTest, AMessageThatMovesIsNoHang) {
+  for (int64_t r : {2, 3}) WaitsForInput(r, 9 * kSecond);
+  for (int64_t r : {0, 1}) {
+    rank(r).activity.set(RankActivity::kWaiting);
+    rank(r).since_ns.set(kNow - 9 * kSecond);
+    rank(r).steps.set(1);
+    rank(r).transfer.set(0);  // 0SEND_F0
+    rank(r).in_flight.set(true);
+  }
+  for (int64_t r : {0, 2}) rank(r).moved_ns.set(kNow - kSecond);
+  EXPECT_EQ(waits_.FindCulprit(kNow, 3 * kSecond).rank, -1);
+  for (int64_t r : {0, 2}) rank(r).moved_ns.set(kNow - 8 * kSecond);
+  EXPECT_GE(waits_.FindCulprit(kNow, 3 * kSecond).rank, 0);
+}
+
+TEST_F(WaitsTest, ASlowRankIsToldOfOnce) {
+  Watchdog watchdog(waits_, board_, kSecond);
+  for (int step = 0; step < 3; ++step) {
+    for (int64_t r = 0; r < 4; ++r) rank(r).busy_ns.set(kSecond / 10);
+    EXPECT_FALSE(watchdog.FindSlow().has_value());
+  }
+  rank(3).busy_ns.set(kSecond);
+  const auto slow = watchdog.FindSlow();
+  ASSERT_TRUE(slow.has_value());
+  EXPECT_EQ(*slow,
+            "rank 3 (pid 71, host) is slow: it computed for 1.0 s in its last step, "
+            "usually 0.1 s");
+  EXPECT_FALSE(watchdog.FindSlow().has_value());
+}
+
+TEST_F(WaitsTest, TheFirstReasonCounts) {
+  EXPECT_FALSE(board_.end().has_value());
+  EXPECT_TRUE(board_.End(1, absl::UnavailableError("first")));
+  EXPECT_FALSE(board_.End(0, absl::UnavailableError("second")));
+  EXPECT_EQ(board_.end()->process, 1);
+  EXPECT_EQ(board_.end()->status.message(), "first");
+}
+
+// A board may be a file of anything: places that no plan has are said to be such.
+TEST_F(WaitsTest, ReadsAnyPlaces) {
+  const int32_t wild[] = {-1, 0, 1, 7, 1 << 20, INT32_MAX, INT32_MIN};
+  for (int32_t a : wild) {
+    for (int32_t b : wild) {
+      for (int64_t r = 0; r < 4; ++r) {
+        rank(r).activity.set(r % 2 == 0 ? RankActivity::kWaiting : RankActivity::kComputing);
+        rank(r).inside.set(true);
+        rank(r).steps.set(1);
+        rank(r).action.set(a);
+        rank(r).call.set(b);
+        rank(r).instr.set(b);
+        rank(r).transfer.set(r < 2 ? a : -1);
+        rank(r).item_action.set(b);
+        rank(r).item_call.set(a);
+        rank(r).exchange.set(b);
+      }
+      EXPECT_FALSE(waits_.Table(kNow).empty());
+      waits_.FindCulprit(kNow, kSecond);
+    }
+  }
+}
+
+TEST_F(WaitsTest, RefusesWhatIsNoBoard) {
+  EXPECT_TRUE(Board::Read(memory_.data(), static_cast<int64_t>(memory_.size())).ok());
+  EXPECT_FALSE(Board::Read(memory_.data(), static_cast<int64_t>(memory_.size()) - 1).ok());
+  std::vector<char> zeros(memory_.size());
+  EXPECT_FALSE(Board::Read(zeros.data(), static_cast<int64_t>(zeros.size())).ok());
+  std::vector<char> small(8);
+  EXPECT_FALSE(Board::Read(small.data(), 8).ok());
+}
+
+}  // namespace
+}  // namespace mgc

@@ -1,0 +1,81 @@
+#!/bin/bash
+# How runs in several processes begin and end: what is refused, by whom, and what signals do.
+source tools/commands/commands_test_lib.sh
+source "$OLDPWD/tests/processes/processes_test_lib.sh"
+make_text
+mgc-compile llama-tiny --tp 2 --pp 2 --world-size 4 --global-batch-size 8 -o p.plan || fail 'no plan'
+mgc-compile llama-tiny --pp 4 --world-size 4 --global-batch-size 8 -o q.plan || fail 'no plan'
+run=(--data text.txt --steps 2)
+
+refuse 3 'a plan of 4 ranks cannot run in 5 processes; nearest legal: 4' \
+  mgc-run --nproc 5 p.plan "${run[@]}"
+refuse 3 'with 3 ranks a process needs 2 processes, not 4' \
+  mgc-run --nproc 4 --ranks-per-process 3 p.plan "${run[@]}"
+refuse 2 'must be between 1 and' mgc-run --nproc 0 p.plan "${run[@]}"
+refuse 2 'no failure `burn:start:0`' mgc-run p.plan "${run[@]}" --inject burn:start:0
+refuse 4 'missing.txt' mgc-run --nproc 2 p.plan --data missing.txt --steps 1
+[[ $(grep -c '^error' stderr) == 1 ]] || fail 'an error of all processes is said more than once'
+expect 0 '' mgc-run --ranks-per-process 2 p.plan "${run[@]}"
+says 'step 2 | loss'
+[[ $(wc -l <stdout) == 2 ]] || fail 'a line of a step is printed by more than one process'
+head -c 9000 text.txt >piece.txt
+mgc-run --nproc 2 p.plan --data - --steps 1 <piece.txt >stdin.out 2>stderr || fail 'no data on stdin'
+
+# Processes that mpirun starts must run the same, and say what is not.
+mpi() { mpirun --oversubscribe "$@"; }
+expect 3 'a plan of 4 ranks cannot run in 5 processes' mpi -n 5 mgc-run p.plan "${run[@]}"
+expect 3 'processes 0 and 1 have different options' mpi -n 1 mgc-run p.plan "${run[@]}" : \
+  -n 1 mgc-run p.plan "${run[@]}" --seed 7
+mkdir -p one two
+cp p.plan one/x.plan
+cp q.plan two/x.plan
+expect 3 'processes 0 and 1 have different plans' mpi -n 1 -wdir "$PWD/one" mgc-run x.plan \
+  --data "$PWD/text.txt" --steps 1 : -n 1 -wdir "$PWD/two" mgc-run x.plan --data "$PWD/text.txt" \
+  --steps 1
+cp text.txt one/d.txt
+cp piece.txt two/d.txt
+expect 3 'different contents of d.txt' mpi -n 1 -wdir "$PWD/one" mgc-run ../p.plan --data d.txt \
+  --steps 1 : -n 1 -wdir "$PWD/two" mgc-run ../p.plan --data d.txt --steps 1
+expect 2 'unknown flag --bogus' mpi -n 2 mgc-run p.plan --bogus
+[[ $(grep -c 'unknown flag' stderr) == 1 ]] || fail 'an error of all processes is said more than once'
+expect 4 'stdin' mpi -n 2 mgc-run p.plan --data - --steps 1
+expect 2 '--nproc starts processes of its own' mpi -n 2 mgc-run --nproc 2 p.plan "${run[@]}"
+# One of many that each take themselves for all: another MPI's processes.
+expect 1 'not of one MPI' env PMI_RANK=0 PMI_SIZE=2 mgc-run p.plan "${run[@]}"
+also 'srun --mpi=pmix'
+
+# A request to stop, at a step that all agree on; a second one at once.
+for way in threads forked-2; do
+  launch $way p.plan --data text.txt --steps 100000 --json >stdout 2>stderr &
+  sleep 1
+  pid=$(pgrep -of 'mgc-run .*--steps 100000')
+  kill -USR2 "$pid"
+  sleep 0.3
+  kill -TERM "$pid"
+  rc=0
+  wait $! || rc=$?
+  ((rc == 1)) || fail "$way: exit code $rc after SIGTERM"
+  also 'SIGTERM: stops after this step'
+  grep -qE 'mgc-run: stopped after step [0-9]+, nothing saved' stderr || fail "$way: stopped?"
+  grep -qE 'mgc-run:   rank 3, step [0-9]+: ' stderr || fail "$way: no table after SIGUSR2"
+done
+
+# What a run leaves for people.
+expect 0 '' mgc-run --nproc 2 --run-dir left p.plan "${run[@]}"
+[[ -e left/logs/process-0001.log && -e left/plan && -e left/board ]] || fail 'no files of the run'
+expect 0 '' mgc-status left
+says 'rank 3, step 2: has been between steps'
+says 'has ended'
+expect 0 '' mgc-status --json left
+says '"rank": 3'
+refuse 4 'left/none/board' mgc-status left/none
+head -c 100 left/board >short && cp -r left cut && cp short cut/board
+refuse 4 'is not the board of a run' mgc-status cut
+
+# One file, one stdout, one timeline.
+expect 0 '' mgc-run --nproc 2 p.plan "${run[@]}" --trace trace.json --metrics metrics.jsonl
+[[ $(wc -l <metrics.jsonl) == 2 ]] || fail 'metrics of more than one process'
+for rank in 0 1 2 3; do
+  grep -q "rank $rank (tp" trace.json || fail "no rank $rank in the timeline"
+done
+finish
