@@ -112,6 +112,11 @@ class Device {
   virtual absl::Status Check() = 0;
   // Waits until everything is done and takes all marks back.
   virtual absl::Status Drain() = 0;
+  // Lets `look` read bytes that the arena has at `address` when the queue has done all it has been
+  // given. During a step, from the thread that issues to the queue; no other queue is waited for
+  // but by that one's marks.
+  virtual void Look(Queue queue, int64_t address, int64_t bytes,
+                    absl::FunctionRef<void(const char* from)> look) = 0;
   // Bytes of an arena as all that has been issued leaves them.
   virtual void Get(int place, int64_t address, int64_t bytes, void* to) = 0;
 

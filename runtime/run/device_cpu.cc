@@ -75,6 +75,11 @@ absl::Status CpuDevice::RunExchanges(Queue /*queue*/, absl::Span<const TiledExch
 
 void CpuDevice::Tell(Queue /*queue*/, std::function<void()> told) { told(); }
 
+void CpuDevice::Look(Queue queue, int64_t address, int64_t /*bytes*/,
+                     absl::FunctionRef<void(const char* from)> look) {
+  look(static_cast<const char*>(At(queue.place, address)));
+}
+
 void CpuDevice::Get(int place, int64_t address, int64_t bytes, void* to) {
   std::memcpy(to, At(place, address), static_cast<size_t>(bytes));
 }

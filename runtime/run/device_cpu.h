@@ -29,6 +29,8 @@ class CpuDevice final : public Device {
   void Await(Queue /*queue*/, const Mark& /*mark*/, Wait /*why*/) override {}
   absl::Status Check() override { return absl::OkStatus(); }
   absl::Status Drain() override { return absl::OkStatus(); }
+  void Look(Queue queue, int64_t address, int64_t bytes,
+            absl::FunctionRef<void(const char* from)> look) override;
   void Get(int place, int64_t address, int64_t bytes, void* to) override;
 
  private:

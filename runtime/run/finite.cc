@@ -58,10 +58,8 @@ std::string PlaceOf(const Slot& slot, const Mesh& mesh, int64_t rank, int64_t el
 
 // `norm.weight in [0.9, 1.1]`, or where it is bad already.
 std::string InputText(const Plan& plan, const Slot& slot, int layer, int64_t rank,
-                      const void* tile) {
+                      const TileNumbers& numbers) {
   const std::string name = NameForLayer(slot.name, layer);
-  const TileNumbers numbers =
-      NumbersOf(slot.type.dtype, tile, LocalElements(slot.type, slot.sharding, plan.mesh));
   if (numbers.first_bad.has_value()) {
     return absl::StrCat(name, " not finite ", PlaceOf(slot, plan.mesh, rank, *numbers.first_bad));
   }
@@ -95,27 +93,40 @@ TileNumbers NumbersOf(DType dtype, const void* tile, int64_t elements) {
   return {};
 }
 
-absl::Status CheckFinite(const Plan& plan, const Segment& segment, const Instr& instr, int layer,
-                         int64_t rank, absl::Span<void* const> inputs,
-                         absl::Span<void* const> outputs) {
+absl::Status CheckFinite(const Plan& plan, const Segment& segment, const LoadedInstr& loaded,
+                         int layer, const Rank& rank, int place, Device& device) {
+  const Instr& instr = *loaded.instr;
   const auto slot_of = [&segment](int number) -> const Slot& {
     return segment.slots[static_cast<size_t>(number)];
   };
-  for (size_t i = 0; i < outputs.size(); ++i) {
+  const auto address_of = [&rank](const LoadedSlot& at) {
+    return rank.formals[static_cast<size_t>(at.formal)] + at.offset;
+  };
+  const auto numbers_of = [&](const Slot& slot, const LoadedSlot& at) {
+    TileNumbers numbers;
+    device.Look(ComputeQueue(place), address_of(at), at.bytes, [&](const char* tile) {
+      numbers =
+          NumbersOf(slot.type.dtype, tile, LocalElements(slot.type, slot.sharding, plan.mesh));
+    });
+    return numbers;
+  };
+  for (size_t i = 0; i < loaded.outputs.size(); ++i) {
     const Slot& slot = slot_of(instr.outputs[i]);
-    const TileNumbers numbers =
-        NumbersOf(slot.type.dtype, outputs[i], LocalElements(slot.type, slot.sharding, plan.mesh));
+    const TileNumbers numbers = numbers_of(slot, loaded.outputs[i]);
     if (!numbers.first_bad.has_value()) continue;
     std::vector<std::string> neighbours;
-    for (size_t n = 0; n < inputs.size(); ++n) {
+    for (size_t n = 0; n < loaded.inputs.size(); ++n) {
       const Slot& input = slot_of(instr.inputs[n]);
-      const bool taken = std::find(outputs.begin(), outputs.end(), inputs[n]) != outputs.end();
+      const LoadedSlot& from = loaded.inputs[n];
+      const bool taken =
+          std::any_of(loaded.outputs.begin(), loaded.outputs.end(),
+                      [&](const LoadedSlot& to) { return address_of(to) == address_of(from); });
       neighbours.push_back(taken ? absl::StrCat(NameForLayer(input.name, layer), " overwritten")
-                                 : InputText(plan, input, layer, rank, inputs[n]));
+                                 : InputText(plan, input, layer, rank.id, numbers_of(input, from)));
     }
     return absl::DataLossError(
         absl::StrCat(NameForLayer(slot.name, layer), " is ", numbers.is_nan ? "NaN" : "infinite",
-                     " ", PlaceOf(slot, plan.mesh, rank, *numbers.first_bad),
+                     " ", PlaceOf(slot, plan.mesh, rank.id, *numbers.first_bad),
                      SourceText(plan, instr), "; of its inputs ", absl::StrJoin(neighbours, ", ")));
   }
   return absl::OkStatus();

@@ -8,9 +8,11 @@
 
 #include "absl/status/status.h"
 #include "absl/types/optional.h"
-#include "absl/types/span.h"
 #include "graph/plan/plan.h"
 #include "graph/types/tensor_type.h"
+#include "runtime/load/load_plan.h"
+#include "runtime/run/device.h"
+#include "runtime/run/rank.h"
 
 namespace mgc {
 
@@ -33,10 +35,10 @@ TileNumbers NumbersOf(DType dtype, const void* tile, int64_t elements);
 
 // OK when the outputs of an instruction that has run on `rank` are finite. Else DataLoss: which one
 // is not, where in the logical tensor, what it is, where in the model its op stands, and which of
-// the inputs are finite, within which bounds. `inputs`, `outputs`: the tiles.
-absl::Status CheckFinite(const Plan& plan, const Segment& segment, const Instr& instr, int layer,
-                         int64_t rank, absl::Span<void* const> inputs,
-                         absl::Span<void* const> outputs);
+// the inputs are finite, within which bounds. The rank has bound the call, and is at `place` of
+// those here.
+absl::Status CheckFinite(const Plan& plan, const Segment& segment, const LoadedInstr& instr,
+                         int layer, const Rank& rank, int place, Device& device);
 
 }  // namespace mgc
 

@@ -1,6 +1,5 @@
 #include "runtime/run/finite.h"
 
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
@@ -12,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "runtime/run/executor.h"
 #include "runtime/run/testing/chain_plan.h"
+#include "runtime/run/testing/device_deferred.h"
 #include "runtime/run/testing/reference_kernels.h"
 #include "runtime/train/parameters.h"
 
@@ -39,7 +39,7 @@ TEST(NumbersOfTest, FindsTheFirstOfAnyType) {
 }
 
 // A step of a chain whose second stage multiplies by a parameter that is infinite at one place.
-absl::Status StepWithInfinity(FiniteCheck check) {
+absl::Status StepWithInfinity(FiniteCheck check, const DeviceFactory& device = nullptr) {
   ChainOptions options;
   options.pp = 2;
   const Plan plan = ChainPlan(options);
@@ -48,14 +48,14 @@ absl::Status StepWithInfinity(FiniteCheck check) {
   executor_options.kernels = kernels;
   executor_options.workers = 2;
   executor_options.check_finite = check;
+  executor_options.device = device;
   auto executor = Executor::Create(plan, executor_options);
   if (!executor.ok()) return executor.status();
   InitializeParameters(7, **executor);
   const PlanClass& last = plan.classes[1];
   const int64_t address = last.blocks[0].param_base + plan.blocks[0].entries[0].param_offset;
-  const float infinity = kInfinity;
-  (*executor)->Put(1, address + 4 * sizeof(float), sizeof(infinity),
-                   [&](char* to) { std::memcpy(to, &infinity, sizeof(infinity)); });
+  (*executor)->Put(1, address + 4 * int64_t{sizeof(float)}, sizeof(float),
+                   [](char* to) { *reinterpret_cast<float*>(to) = kInfinity; });
   const auto data = ByteDataset::FromBytes(std::string(100, 'a'), options.seq, "data");
   const NamedScalar scalars[] = {{"lr", 0.1}};
   StepInput input;
@@ -72,6 +72,15 @@ TEST(CheckFiniteTest, NamesTheFirstTensorItsPlaceAndItsInputs) {
        {"rank 1 (pp 1), 1F0, forward[0] mul layer 1: step 1: ", " is infinite at [0, 4]",
         "; of its inputs ", " not finite at [4]", "-> forward[0]"}) {
     EXPECT_TRUE(absl::StrContains(status.message(), part)) << part << " in\n" << status.message();
+  }
+}
+
+// It looks at what an instruction has computed, not at what lay there when it was issued.
+TEST(CheckFiniteTest, WaitsForWhatIsDoneLater) {
+  const absl::Status at_once = StepWithInfinity(FiniteCheck::kAll);
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    EXPECT_EQ(StepWithInfinity(FiniteCheck::kAll, DeferredDevices({seed, {}})), at_once);
+    EXPECT_TRUE(StepWithInfinity(FiniteCheck::kLoss, DeferredDevices({seed, {}})).ok());
   }
 }
 

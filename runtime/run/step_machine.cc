@@ -366,16 +366,17 @@ absl::Status StepMachine::RunKernel(Rank& rank, const LoadedCall& call, const Lo
                            worker);
 }
 
-// Behind a kernel, while its operands are resolved.
+// Behind a kernel, while its call is bound.
 absl::Status StepMachine::CheckResult(const Rank& rank, const LoadedCall& call,
-                                      const LoadedInstr& instr) const {
+                                      const LoadedInstr& instr) {
   const bool looks = check_ == FiniteCheck::kAll ||
                      (check_ == FiniteCheck::kGradients && instr.instr->phase == Phase::kBackward);
   if (!looks || instr.kind != InstrKind::kCompute) return absl::OkStatus();
-  return Annotate(CheckFinite(plan_.plan, *call.segment->segment, *instr.instr, call.call->layer,
-                              rank.id, absl::MakeConstSpan(rank.inputs.data(), instr.inputs.size()),
-                              absl::MakeConstSpan(rank.outputs.data(), instr.outputs.size())),
-                  absl::StrCat("step ", rank.progress->steps.get()));
+  const absl::Status status = CheckFinite(plan_.plan, *call.segment->segment, instr,
+                                          call.call->layer, rank, PlaceOf(rank), device_);
+  // What has not run left the tiles as they were; the step's end has its error.
+  if (status.ok() || !device_.Check().ok()) return absl::OkStatus();
+  return Annotate(status, absl::StrCat("step ", rank.progress->steps.get()));
 }
 
 void StepMachine::Load(Rank& rank, const LoadedInstr& instr) {

@@ -102,8 +102,7 @@ class StepMachine : public TaskSource {
   bool BeginCall(Rank& rank, const LoadedCall& call);
   void Bind(Rank& rank, const LoadedCall& call) const;
   bool RunInstr(Rank& rank, const LoadedCall& call, int worker);
-  absl::Status CheckResult(const Rank& rank, const LoadedCall& call,
-                           const LoadedInstr& instr) const;
+  absl::Status CheckResult(const Rank& rank, const LoadedCall& call, const LoadedInstr& instr);
   absl::Status RunKernel(Rank& rank, const LoadedCall& call, const LoadedInstr& instr, int worker);
   void Load(Rank& rank, const LoadedInstr& instr);
   void Start(Rank& rank);

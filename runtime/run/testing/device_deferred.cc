@@ -89,7 +89,7 @@ absl::Status DeferredDevice::RunExchanges(Queue queue, absl::Span<const TiledExc
 void DeferredDevice::Tell(Queue queue, std::function<void()> told) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    while (!StateOf(queue).entries.empty()) DoNext();
+    DoQueue(queue);
   }
   told();
 }
@@ -121,6 +121,11 @@ void DeferredDevice::DoNext() {
   if (entry.work != nullptr && status_.ok()) status_.Update(entry.work());
 }
 
+// Until the queue is empty; how far others get meanwhile is chance. Mutex held.
+void DeferredDevice::DoQueue(Queue queue) {
+  while (!StateOf(queue).entries.empty()) DoNext();
+}
+
 // Mutex held.
 void DeferredDevice::DoAll() {
   for (QueueState& queue : queues_) {
@@ -138,6 +143,17 @@ absl::Status DeferredDevice::Drain() {
   DoAll();
   for (auto& counts : reached_) counts.fill(0);
   return status_;
+}
+
+void DeferredDevice::Look(Queue queue, int64_t address, int64_t bytes,
+                          absl::FunctionRef<void(const char* from)> look) {
+  std::string seen(static_cast<size_t>(bytes), '\0');
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    DoQueue(queue);
+    inner_->Get(queue.place, address, bytes, &seen[0]);
+  }
+  look(seen.data());
 }
 
 void DeferredDevice::Get(int place, int64_t address, int64_t bytes, void* to) {

@@ -1,10 +1,10 @@
 // A device for tests that does as late and in as bad an order as marks allow.
 //
-// What is issued lies in its queue until somebody must have it done (Drain, Get, Tell). It is then
-// done one by one, whoever asks: of the queues whose next entry may go on always the one that is
-// preferred most, in an order of preference drawn with a seed and changed now and then. So a queue
-// may stand still while all others run to their ends; and what is wrong with a seed is wrong with
-// it every time, on any machine.
+// What is issued lies in its queue until somebody must have it done (Drain, Get, Look, Tell). It is
+// then done one by one, whoever asks: of the queues whose next entry may go on always the one that
+// is preferred most, in an order of preference drawn with a seed and changed now and then. So a
+// queue may stand still while all others run to their ends; and what is wrong with a seed is wrong
+// with it every time, on any machine.
 
 #ifndef MGC_RUNTIME_RUN_TESTING_DEVICE_DEFERRED_H_
 #define MGC_RUNTIME_RUN_TESTING_DEVICE_DEFERRED_H_
@@ -45,6 +45,8 @@ class DeferredDevice final : public Device {
   void Await(Queue queue, const Mark& mark, Wait why) override;
   absl::Status Check() override;
   absl::Status Drain() override;
+  void Look(Queue queue, int64_t address, int64_t bytes,
+            absl::FunctionRef<void(const char* from)> look) override;
   void Get(int place, int64_t address, int64_t bytes, void* to) override;
 
  private:
@@ -70,6 +72,7 @@ class DeferredDevice final : public Device {
   void IssueWork(Queue queue, Work work) { Issue(queue, {std::move(work), {}, {}}); }
   bool CanGoOn(const QueueState& queue);
   void DoNext();
+  void DoQueue(Queue queue);
   void DoAll();
 
   const std::unique_ptr<Device> inner_;
