@@ -77,7 +77,6 @@ void StepMachine::RunItem(Rank& rank) {
   const CommItem& item = *rank.Head();
   rank.progress->item_since_ns.set(NowNs());
   RunItem(rank, item);
-  rank.progress->item_since_ns.set(0);
 }
 
 void StepMachine::RunItem(Rank& rank, const CommItem& item) {
@@ -162,6 +161,7 @@ void StepMachine::EndCollective(Rank& rank, const absl::Status& status) {
 // Has the item a rank stands at handed to the communicator when the queues of all members here have
 // come to it. These get nothing more until it has ended.
 void StepMachine::StartRemote(Rank& rank, const CommItem& item) {
+  rank.progress->item_since_ns.set(0);  // nobody runs it: it moves
   {
     std::lock_guard<std::mutex> lock(workers_.mutex());
     ++remote_;
@@ -262,6 +262,7 @@ absl::Span<const TiledExchange> StepMachine::Tile(Rank& rank, const CommItem& it
 
 // The group stays where it is: nobody's queue goes on.
 void StepMachine::FailItem(Rank& rank, const CommItem& item, const absl::Status& why) {
+  rank.progress->item_since_ns.set(0);
   absl::Status failure = FailureOfItem(plan_, rank.id, input_.eval, item, why);
   std::lock_guard<std::mutex> lock(workers_.mutex());
   status_.Update(std::move(failure));
@@ -318,6 +319,7 @@ Mark StepMachine::MarkOfItem(const Rank& rank) const {
 // Moves a rank's queue on behind the item that has been run. Mutex held.
 void StepMachine::FinishItem(Rank& rank) {
   rank.in_flight = false;
+  rank.progress->item_since_ns.set(0);
   ++(rank.Head()->transfer >= 0 ? rank.transfers_done : rank.collectives_done);
   ++rank.comm_next;
   rank.PublishItem();

@@ -102,8 +102,7 @@ class Builder {
     const std::string name =
         absl::StrCat("processes, ", layout, ", ", NameOf(parallel.compute_type));
     return Add(name, [=, setting = setting_]() -> absl::StatusOr<std::unique_ptr<BenchSide>> {
-      MGC_ASSIGN_OR_RETURN(const Plan plan,
-                           CompileModel(setting.model, parallel, setting.machine));
+      MGC_ASSIGN_OR_RETURN(const Plan plan, CompileModel(setting.model, parallel, setting.machine));
       const auto make = [=](World& world) -> absl::StatusOr<std::unique_ptr<BenchSide>> {
         const int workers = std::max(1, setting.workers / world.map.processes());
         return TrainingSteps::Create(setting.model, parallel, setting.machine, workers, &world);
@@ -115,9 +114,8 @@ class Builder {
     return Add("two processes", [bytes] { return SumsOfProcesses(bytes); });
   }
   int SumsByThreads(int64_t bytes) {
-    return Add("threads", [bytes, workers = setting_.workers] {
-      return SumsOfThreads(bytes, workers);
-    });
+    return Add("threads",
+               [bytes, workers = setting_.workers] { return SumsOfThreads(bytes, workers); });
   }
   int SumsByMpi(int64_t bytes) {
     std::vector<std::string> command = setting_.mpi;

@@ -70,9 +70,10 @@ void AddFlags(Flags* flags, BenchFlags* out) {
   flags->Text("--torch", "COMMAND",
               "beside PyTorch: what runs tools/benchmarks/torch_step.py, words between blanks",
               &out->torch);
-  flags->Text("--mpi", "COMMAND",
-              "process-sums beside MPI's: what runs mpi_sums in two processes, words between blanks",
-              &out->mpi);
+  flags->Text(
+      "--mpi", "COMMAND",
+      "process-sums beside MPI's: what runs mpi_sums in two processes, words between blanks",
+      &out->mpi);
   flags->Integer("--layers", "layers of the model (default: all of them)", {1, 12}, "F3",
                  &out->layers);
   flags->Integer("--repetitions", "of everything (default: 7, with --limits 3, with --calibrate 5)",

@@ -81,9 +81,8 @@ absl::StatusOr<std::unique_ptr<BenchSide>> ProcessSide::Create(const std::string
   for (size_t p = 0; p < sockets.size(); ++p) {
     // Destroyed in this order: all sockets but the last are closed before somebody is waited for.
     const bool is_last = p + 1 == sockets.size();
-    MGC_ASSIGN_OR_RETURN(
-        auto part, ChildSide::Adopt(absl::StrCat(name, ", process ", p), sockets[p][kBench],
-                                    is_last ? launcher : 0));
+    MGC_ASSIGN_OR_RETURN(auto part, ChildSide::Adopt(absl::StrCat(name, ", process ", p),
+                                                     sockets[p][kBench], is_last ? launcher : 0));
     side->parts_.push_back(std::move(part));
   }
   return side;

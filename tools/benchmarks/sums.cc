@@ -189,12 +189,12 @@ absl::StatusOr<std::unique_ptr<BenchSide>> SumsOfProcesses(int64_t bytes) {
   parallel.micro_batch_size = 1;
   parallel.global_batch_size = kMembers;
   MGC_ASSIGN_OR_RETURN(const Plan plan, CompileModel(model, parallel));
-  return ProcessSide::Create(
-      "sums", plan, [bytes](World& world) -> absl::StatusOr<std::unique_ptr<BenchSide>> {
-        auto sums = std::make_unique<ProcessSums>(bytes, world);
-        MGC_RETURN_IF_ERROR(sums->Open());
-        return sums;
-      });
+  return ProcessSide::Create("sums", plan,
+                             [bytes](World& world) -> absl::StatusOr<std::unique_ptr<BenchSide>> {
+                               auto sums = std::make_unique<ProcessSums>(bytes, world);
+                               MGC_RETURN_IF_ERROR(sums->Open());
+                               return sums;
+                             });
 }
 
 }  // namespace mgc
