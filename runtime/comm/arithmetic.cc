@@ -1,7 +1,6 @@
 #include "runtime/comm/arithmetic.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "graph/types/bfloat16.h"
 #include "graph/types/float16.h"
@@ -57,14 +56,26 @@ void AddBlock(const char* before, absl::Span<const char* const> terms, int64_t a
               char* into) {
   using Sum = typename Summed<T>::Type;
   Sum* __restrict sum = reinterpret_cast<Sum*>(into);
-  if (before != nullptr && before != into) std::memcpy(into, before, count * sizeof(Sum));
-  for (size_t member = 0; member < terms.size(); ++member) {
-    const T* __restrict term = reinterpret_cast<const T*>(terms[member]) + at;
-    if (member == 0 && before == nullptr) {
-      ForEach(count, [&](int64_t i) { sum[i] = Summed<T>::Widen(term[i]); });
-    } else {
-      ForEach(count, [&](int64_t i) { sum[i] = Op<Sum>()(sum[i], Summed<T>::Widen(term[i])); });
-    }
+  const auto term = [&](size_t member) { return reinterpret_cast<const T*>(terms[member]) + at; };
+  size_t member = 0;
+  // What begins the sum is not copied first where it can be added in the same go.
+  if (before == nullptr && terms.size() > 1) {
+    const T* __restrict a = term(member++);
+    const T* __restrict b = term(member++);
+    ForEach(count, [&](int64_t i) {
+      sum[i] = Op<Sum>()(Summed<T>::Widen(a[i]), Summed<T>::Widen(b[i]));
+    });
+  } else if (before == nullptr) {
+    const T* __restrict a = term(member++);
+    ForEach(count, [&](int64_t i) { sum[i] = Summed<T>::Widen(a[i]); });
+  } else if (before != into) {
+    const Sum* __restrict a = reinterpret_cast<const Sum*>(before);
+    const T* __restrict b = term(member++);
+    ForEach(count, [&](int64_t i) { sum[i] = Op<Sum>()(a[i], Summed<T>::Widen(b[i])); });
+  }
+  while (member < terms.size()) {
+    const T* __restrict b = term(member++);
+    ForEach(count, [&](int64_t i) { sum[i] = Op<Sum>()(sum[i], Summed<T>::Widen(b[i])); });
   }
 }
 

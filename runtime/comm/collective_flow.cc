@@ -10,11 +10,7 @@ namespace {
 // Below it the time of a message counts, not its bytes: a line of processes would add up waits.
 constexpr int64_t kMostDirectBytes = int64_t{16} << 10;
 
-// A reduce-scatter sends each term once where it is needed, which no line does better unless a
-// process can add up several of its own before.
-bool GoesDirectly(const Share& share) {
-  if (share.kind() == CollectiveKind::kAllToAll || share.bytes() <= kMostDirectBytes) return true;
-  if (share.kind() != CollectiveKind::kReduceScatter) return false;
+bool HasOneMemberEach(const Share& share) {
   const std::vector<Stop>& stops = share.route().stops;
   return std::all_of(stops.begin(), stops.end(),
                      [](const Stop& stop) { return stop.last - stop.first == 1; });
@@ -22,15 +18,60 @@ bool GoesDirectly(const Share& share) {
 
 }  // namespace
 
+CollectiveFlow::Way CollectiveFlow::WayOf(const Share& share) {
+  if (share.kind() == CollectiveKind::kAllToAll || share.bytes() <= kMostDirectBytes) {
+    return Way::kDirect;
+  }
+  // A reduce-scatter sends each term once where it is needed, which no line does better unless a
+  // process can add up several of its own before.
+  if (share.kind() == CollectiveKind::kReduceScatter && HasOneMemberEach(share)) {
+    return Way::kDirect;
+  }
+  return PairFlow::Serves(share) ? Way::kPair : Way::kLine;
+}
+
 void CollectiveFlow::Begin(absl::Span<const TiledExchange> exchanges, const Route& route,
                            Link& link) {
   share_.Begin(exchanges, route);
-  is_direct_ = GoesDirectly(share_);
-  is_direct_ ? direct_.Begin(share_, link) : line_.Begin(share_, link);
+  way_ = WayOf(share_);
+  switch (way_) {
+    case Way::kLine:
+      return line_.Begin(share_, link);
+    case Way::kDirect:
+      return direct_.Begin(share_, link);
+    case Way::kPair:
+      return pair_.Begin(share_, link);
+  }
+}
+
+bool CollectiveFlow::Advance() {
+  switch (way_) {
+    case Way::kLine:
+      return line_.Advance();
+    case Way::kDirect:
+      return direct_.Advance();
+    case Way::kPair:
+      break;
+  }
+  return pair_.Advance();
+}
+
+bool CollectiveFlow::done() const {
+  switch (way_) {
+    case Way::kLine:
+      return line_.done();
+    case Way::kDirect:
+      return direct_.done();
+    case Way::kPair:
+      break;
+  }
+  return pair_.done();
 }
 
 int CollectiveFlow::waits_for() const {
-  const int stop = is_direct_ ? direct_.waits_for() : line_.waits_for();
+  const int stop = way_ == Way::kLine     ? line_.waits_for()
+                   : way_ == Way::kDirect ? direct_.waits_for()
+                                          : pair_.waits_for();
   return share_.route().stops[static_cast<size_t>(stop)].process;
 }
 

@@ -1,14 +1,17 @@
-// A collective between processes, moved the way that suits it: a line of processes, or straight.
+// A collective between processes, moved the way that suits it: along a line, straight, or in halves
+// by the two that there are.
 
 #ifndef MGC_RUNTIME_COMM_COLLECTIVE_FLOW_H_
 #define MGC_RUNTIME_COMM_COLLECTIVE_FLOW_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "absl/types/span.h"
 #include "runtime/comm/direct_flow.h"
 #include "runtime/comm/line_flow.h"
 #include "runtime/comm/link.h"
+#include "runtime/comm/pair_flow.h"
 #include "runtime/comm/routes.h"
 #include "runtime/comm/share.h"
 
@@ -22,16 +25,20 @@ class CollectiveFlow {
   // The spans, as in Share, and the route must stay until the flow has ended.
   void Begin(absl::Span<const TiledExchange> exchanges, const Route& route, Link& link);
   // Does what can be done now; whether that was anything. One thread at a time.
-  bool Advance() { return is_direct_ ? direct_.Advance() : line_.Advance(); }
-  bool done() const { return is_direct_ ? direct_.done() : line_.done(); }
+  bool Advance();
+  bool done() const;
   // The process whose messages or room it needs to go on.
   int waits_for() const;
 
  private:
+  enum class Way : uint8_t { kLine, kDirect, kPair };
+  static Way WayOf(const Share& share);
+
   Share share_;
   LineFlow line_;
   DirectFlow direct_;
-  bool is_direct_ = false;
+  PairFlow pair_;
+  Way way_ = Way::kLine;
 };
 
 }  // namespace mgc

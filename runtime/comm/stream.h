@@ -28,8 +28,11 @@ class PieceWriter {
     }
     return room_ == nullptr ? nullptr : room_ + used_;
   }
-  // That piece is written.
-  void Commit(int64_t bytes) { used_ += Aligned(bytes); }
+  // That piece is written. A full message goes at once.
+  void Commit(int64_t bytes) {
+    used_ += Aligned(bytes);
+    if (used_ == kMessageBytes) Flush();
+  }
   // Sends what has been written and not sent.
   void Flush() {
     if (room_ == nullptr) return;

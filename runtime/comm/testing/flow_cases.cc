@@ -12,6 +12,7 @@
 #include "kernels/parallel.h"
 #include "runtime/comm/direct_flow.h"
 #include "runtime/comm/line_flow.h"
+#include "runtime/comm/pair_flow.h"
 #include "runtime/comm/run_exchanges.h"
 #include "runtime/comm/share.h"
 
@@ -138,20 +139,33 @@ class FlowRunner::Tiles {
   std::vector<char*> outputs_;
 };
 
+const char* NameOf(FlowWay way) {
+  switch (way) {
+    case FlowWay::kLine:
+      return "line";
+    case FlowWay::kDirect:
+      return "direct";
+    case FlowWay::kPair:
+      break;
+  }
+  return "pair";
+}
+
 std::string FlowCase::Describe() const {
   int64_t bytes = 0;
   for (const Exchange& x : parts) bytes += SizesOf(x).in * SizeOf(x.dtype);
   return absl::StrCat(NameOf(parts[0].kind), " of ", parts.size(), " x ", NameOf(parts[0].dtype),
                       ", ", bytes, " bytes, in ", stops.size(), " processes with ",
-                      stops.back().last, " members, ", direct ? "direct" : "line",
+                      stops.back().last, " members, ", NameOf(way),
                       in_place ? ", in place" : "");
 }
 
 FlowCase DrawFlowCase(int processes, Random* random) {
   FlowCase c;
   int64_t members = 0;
+  const bool is_pair = processes == 2 && Draw(0, 1, random) == 0;
   for (int p = 0; p < processes; ++p) {
-    const int64_t count = Draw(1, 3, random);
+    const int64_t count = is_pair ? 1 : Draw(1, 3, random);
     c.stops.push_back({p, members, members + count});
     members += count;
   }
@@ -166,7 +180,13 @@ FlowCase DrawFlowCase(int processes, Random* random) {
   for (int64_t p = 0; p < parts; ++p) {
     c.parts.push_back(DrawExchange(kind, type, static_cast<int>(members), random));
   }
-  c.direct = kind == CollectiveKind::kAllToAll || Draw(0, 1, random) == 0;
+  const bool is_all_reduce =
+      kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllReduceMax;
+  if (is_pair && is_all_reduce) {
+    c.way = FlowWay::kPair;
+  } else if (kind == CollectiveKind::kAllToAll || Draw(0, 1, random) == 0) {
+    c.way = FlowWay::kDirect;
+  }
   c.in_place = kind == CollectiveKind::kAllReduce && Draw(0, 1, random) == 0;
   return c;
 }
@@ -188,8 +208,10 @@ std::vector<ChannelKey> FlowChannels(int processes, int self, int lanes) {
   std::vector<ChannelKey> channels;
   for (int peer = 0; peer < processes; ++peer) {
     for (int lane = 0; lane < lanes && peer != self; ++lane) {
-      channels.push_back({self, peer, ChannelKind::kDirect, lane});
-      channels.push_back({peer, self, ChannelKind::kDirect, lane});
+      for (ChannelKind kind : {ChannelKind::kLine, ChannelKind::kDirect}) {
+        channels.push_back({self, peer, kind, lane});
+        channels.push_back({peer, self, kind, lane});
+      }
     }
   }
   std::sort(channels.begin(), channels.end());
@@ -211,7 +233,10 @@ Route FlowRunner::RouteOf(const FlowCase& c) const {
     if (key.a != lane_) continue;
     const bool sends = key.from == self_;
     const int peer = sends ? key.to : key.from;
-    (sends ? route.to : route.from)[static_cast<size_t>(peer)] = i;
+    if (key.kind == ChannelKind::kDirect) {
+      (sends ? route.to : route.from)[static_cast<size_t>(peer)] = i;
+      continue;
+    }
     if (peer == self_ + 1) (sends ? route.to_next : route.from_next) = i;
     if (peer == self_ - 1) (sends ? route.to_previous : route.from_previous) = i;
   }
@@ -225,10 +250,24 @@ absl::Status FlowRunner::Move(const FlowCase& c, const Route& route, std::vector
   share.Begin(exchanges, route);
   LineFlow line;
   DirectFlow direct(c.stops.size());
-  c.direct ? direct.Begin(share, link_) : line.Begin(share, link_);
-  while (!(c.direct ? direct.done() : line.done())) {
+  PairFlow pair;
+  switch (c.way) {
+    case FlowWay::kLine:
+      return RunFlow(line, share);
+    case FlowWay::kDirect:
+      return RunFlow(direct, share);
+    case FlowWay::kPair:
+      break;
+  }
+  return RunFlow(pair, share);
+}
+
+template <typename Flow>
+absl::Status FlowRunner::RunFlow(Flow& flow, const Share& share) {
+  flow.Begin(share, link_);
+  while (!flow.done()) {
     MGC_RETURN_IF_ERROR(link_.Poll());
-    if (!(c.direct ? direct.Advance() : line.Advance())) std::this_thread::yield();
+    if (!flow.Advance()) std::this_thread::yield();
     if (delays_() % 64 == 0) {
       std::this_thread::sleep_for(std::chrono::microseconds(delays_() % 200));
     }

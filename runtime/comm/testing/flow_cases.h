@@ -15,15 +15,19 @@
 #include "absl/status/status.h"
 #include "runtime/comm/link.h"
 #include "runtime/comm/routes.h"
+#include "runtime/comm/share.h"
 #include "runtime/load/exchange.h"
 
 namespace mgc {
+
+enum class FlowWay { kLine, kDirect, kPair };
+const char* NameOf(FlowWay way);
 
 // A collective with the shares of all processes in it.
 struct FlowCase {
   std::vector<Exchange> parts;
   std::vector<Stop> stops;
-  bool direct = false;
+  FlowWay way = FlowWay::kLine;
   bool in_place = false;
 
   std::string Describe() const;
@@ -35,8 +39,9 @@ FlowCase DrawFlowCase(int processes, std::mt19937_64* random);
 // An all-reduce of `bytes`, in place, of one member a process, along the line.
 FlowCase LargeFlowCase(int processes, int64_t bytes);
 
-// Channels between any two processes, both ways, that begin or end in `self`; one set of them for
-// each lane, so that as many threads can run flows at the same time.
+// Channels between any two processes, both ways, of both kinds that collectives use, that begin or
+// end in `self`; one set of them for each lane, so that as many threads can run flows at the same
+// time.
 std::vector<ChannelKey> FlowChannels(int processes, int self, int lanes);
 
 // The share of one process in flows over a link.
@@ -57,6 +62,8 @@ class FlowRunner {
   class Tiles;
 
   Route RouteOf(const FlowCase& c) const;
+  template <typename Flow>
+  absl::Status RunFlow(Flow& flow, const Share& share);
   absl::Status Move(const FlowCase& c, const Route& route, std::vector<Tiles>* tiles);
 
   Link& link_;
