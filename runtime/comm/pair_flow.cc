@@ -5,7 +5,8 @@
 
 namespace mgc {
 
-PairFlow::PairFlow() : sum_(static_cast<size_t>(kMessageBytes)) {}
+PairFlow::PairFlow()
+    : sum_(static_cast<size_t>(kMessageBytes)), rounded_(static_cast<size_t>(kMessageBytes)) {}
 
 bool PairFlow::Serves(const Share& share) {
   const bool sums = share.kind() == CollectiveKind::kAllReduce ||
@@ -70,10 +71,16 @@ bool PairFlow::Sum() {
   const char* const own = at.InputOf(share_->members().first);
   const bool is_first = share_->is_first();
   const std::array<const char*, 2> terms = {is_first ? own : term, is_first ? term : own};
-  char* const sum = arithmetic.round == nullptr ? room : sum_.data();
-  arithmetic.add(nullptr, terms, 0, at.cell.count, sum);
-  if (arithmetic.round != nullptr) arithmetic.round(sum, at.cell.count, room);
-  DeliverHere(at, room);
+  // Not into the room: the other process has its lines, and a copy of whole lines takes them away
+  // without fetching them, which single stores do not.
+  arithmetic.add(nullptr, terms, 0, at.cell.count, sum_.data());
+  const char* result = sum_.data();
+  if (arithmetic.round != nullptr) {
+    arithmetic.round(sum_.data(), at.cell.count, rounded_.data());
+    result = rounded_.data();
+  }
+  std::memcpy(room, result, static_cast<size_t>(bytes));
+  DeliverHere(at, result);
   sums_to_.Commit(bytes);
   terms_from_.Skip(bytes);
   StepOn(&summed_);

@@ -49,7 +49,8 @@ class PairFlow {
   CellPlace received_;  // the other's whose sums come back next
   PieceWriter terms_to_, sums_to_;
   PieceReader terms_from_, sums_from_;
-  std::vector<char> sum_;  // of a cell, before it is rounded
+  std::vector<char> sum_;      // of a cell
+  std::vector<char> rounded_;  // the same
 };
 
 }  // namespace mgc

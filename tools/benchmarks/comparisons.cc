@@ -14,6 +14,7 @@
 #include "passes/config/parallel_config.h"
 #include "tools/benchmarks/child_side.h"
 #include "tools/benchmarks/collectives.h"
+#include "tools/benchmarks/memory_sides.h"
 #include "tools/benchmarks/process_side.h"
 #include "tools/benchmarks/products.h"
 #include "tools/benchmarks/sums.h"
@@ -37,6 +38,8 @@ constexpr double kProcessesBesideThreads = 0.95;
 constexpr double kProcessesBesideTorch = 1.3;
 constexpr double kSumsBesideThreads = 0.67;
 constexpr double kSumsBesideMpi = 5;
+// Of shared memory, of the speed of private memory.
+constexpr double kSharedBesidePrivate = 0.95;
 constexpr int64_t kSumBytes[] = {4 << 10, 64 << 10, 1 << 20, 8 << 20, 64 << 20};
 
 // One rank, one micro-batch.
@@ -122,6 +125,11 @@ class Builder {
     command.push_back(absl::StrCat(bytes));
     command.push_back(absl::StrCat(SumsOfStep(bytes)));
     return Add("MPI_Allreduce, two processes", [command] { return ChildSide::Create(command); });
+  }
+  using MakeInMemory = absl::StatusOr<std::unique_ptr<BenchSide>>(MemoryKind, int workers);
+  int In(MemoryKind kind, MakeInMemory* make) {
+    return Add(std::string(NameOf(kind)),
+               [kind, make, workers = setting_.workers] { return make(kind, workers); });
   }
   bool has_mpi() const { return !setting_.mpi.empty(); }
   // A layout of torch_step.py, `one` or of two processes; `flags` are further ones of it.
@@ -336,6 +344,13 @@ Comparison ProcessSums(Builder b, int64_t bytes) {
   return b.Take();
 }
 
+Comparison Memory(Builder b, const std::string& what, Builder::MakeInMemory* make) {
+  b.Start(kMemory, what, 0);
+  const int own = b.In(MemoryKind::kPrivate, make);
+  b.Expect({b.In(MemoryKind::kShared, make)}, {own}, kSharedBesidePrivate);
+  return b.Take();
+}
+
 }  // namespace
 
 std::vector<Comparison> ComparisonsNamed(absl::string_view name, const BenchSetting& setting) {
@@ -350,6 +365,10 @@ std::vector<Comparison> ComparisonsNamed(absl::string_view name, const BenchSett
   if (name == kPipeline) add(Pipeline);
   if (name == kCollectives) add(Collectives);
   if (name == kProcesses) comparisons.push_back(Processes(builder));
+  if (name == kMemory) {
+    comparisons.push_back(Memory(builder, "12 products of 1024 x 768 x 3072, f32", ProductsIn));
+    comparisons.push_back(Memory(builder, "20 copies of 64 MiB", CopiesIn));
+  }
   if (name == kProcessSums) {
     for (const int64_t bytes : kSumBytes) comparisons.push_back(ProcessSums(builder, bytes));
   }

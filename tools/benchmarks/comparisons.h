@@ -21,8 +21,9 @@ inline constexpr absl::string_view kEightRanks = "eight-ranks";
 inline constexpr absl::string_view kCollectives = "collectives";
 inline constexpr absl::string_view kProcesses = "processes";
 inline constexpr absl::string_view kProcessSums = "process-sums";
+inline constexpr absl::string_view kMemory = "memory";
 inline constexpr absl::string_view kComparisons[] = {
-    kOneRank, kTwoRanks, kPipeline, kEightRanks, kCollectives, kProcesses, kProcessSums};
+    kOneRank, kTwoRanks, kPipeline, kEightRanks, kCollectives, kProcesses, kProcessSums, kMemory};
 
 struct BenchSetting {
   ModelConfig model;

@@ -88,6 +88,10 @@ absl::StatusOr<std::unique_ptr<BenchSide>> ProcessSide::Create(const std::string
   return side;
 }
 
+ProcessSide::~ProcessSide() {
+  while (!parts_.empty()) parts_.erase(parts_.begin());
+}
+
 absl::StatusOr<StepTime> ProcessSide::Step() {
   for (const auto& part : parts_) MGC_RETURN_IF_ERROR(part->Ask());
   StepTime all;

@@ -26,6 +26,8 @@ class ProcessSide : public BenchSide {
   static absl::StatusOr<std::unique_ptr<BenchSide>> Create(const std::string& name,
                                                            const Plan& plan, const MakePart& make);
 
+  ~ProcessSide() override;
+
   absl::StatusOr<StepTime> Step() override;
   // Of memory, what a rank has at most.
   Profile profile() const override;
