@@ -62,9 +62,8 @@ void AddBlock(const char* before, absl::Span<const char* const> terms, int64_t a
   if (before == nullptr && terms.size() > 1) {
     const T* __restrict a = term(member++);
     const T* __restrict b = term(member++);
-    ForEach(count, [&](int64_t i) {
-      sum[i] = Op<Sum>()(Summed<T>::Widen(a[i]), Summed<T>::Widen(b[i]));
-    });
+    ForEach(count,
+            [&](int64_t i) { sum[i] = Op<Sum>()(Summed<T>::Widen(a[i]), Summed<T>::Widen(b[i])); });
   } else if (before == nullptr) {
     const T* __restrict a = term(member++);
     ForEach(count, [&](int64_t i) { sum[i] = Summed<T>::Widen(a[i]); });

@@ -9,8 +9,8 @@ PairFlow::PairFlow()
     : sum_(static_cast<size_t>(kMessageBytes)), rounded_(static_cast<size_t>(kMessageBytes)) {}
 
 bool PairFlow::Serves(const Share& share) {
-  const bool sums = share.kind() == CollectiveKind::kAllReduce ||
-                    share.kind() == CollectiveKind::kAllReduceMax;
+  const bool sums =
+      share.kind() == CollectiveKind::kAllReduce || share.kind() == CollectiveKind::kAllReduceMax;
   const std::vector<Stop>& stops = share.route().stops;
   return sums && stops.size() == 2 && stops.back().last == 2;
 }

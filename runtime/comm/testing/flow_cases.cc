@@ -156,8 +156,7 @@ std::string FlowCase::Describe() const {
   for (const Exchange& x : parts) bytes += SizesOf(x).in * SizeOf(x.dtype);
   return absl::StrCat(NameOf(parts[0].kind), " of ", parts.size(), " x ", NameOf(parts[0].dtype),
                       ", ", bytes, " bytes, in ", stops.size(), " processes with ",
-                      stops.back().last, " members, ", NameOf(way),
-                      in_place ? ", in place" : "");
+                      stops.back().last, " members, ", NameOf(way), in_place ? ", in place" : "");
 }
 
 FlowCase DrawFlowCase(int processes, Random* random) {
