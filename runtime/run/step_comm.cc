@@ -165,10 +165,12 @@ void StepMachine::StartRemote(Rank& rank, const CommItem& item) {
   {
     std::lock_guard<std::mutex> lock(workers_.mutex());
     ++remote_;
-    --running_;
   }
   JoinAll(rank, item);
   device_.Tell(CommQueue(PlaceOf(rank)), [this, &rank] { HandOver(rank); });
+  // Only now: a step that fails meanwhile must not end before this worker is out of here.
+  std::lock_guard<std::mutex> lock(workers_.mutex());
+  --running_;
 }
 
 // Of a collective: for all members here. Any thread; where it is no worker's, the executor's ticker
