@@ -63,7 +63,7 @@ int RunChild(const ProcessMap& map, const LaunchOptions& options, const Board& b
     board.SetStage(self, ProcessStage::kStarting, NowNs());
     return all;
   };
-  const auto reachable = MemfdRegions::FindReachable(self, gather);
+  const auto reachable = MemfdRegions::FindReachable(self, HostName(), gather);
   if (!reachable.ok()) return EndRun(world, reachable.status(), kExitFailed);
   MemfdRegions regions(*reachable, gather, check);
   SharedLink link(regions);

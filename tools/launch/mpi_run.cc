@@ -275,7 +275,7 @@ absl::StatusOr<std::unique_ptr<Links>> MakeLinks(MpiWorld& mpi, const Board& boa
     return all;
   };
   MGC_ASSIGN_OR_RETURN(const std::vector<bool> reachable,
-                       MemfdRegions::FindReachable(mpi.rank(), gather));
+                       MemfdRegions::FindReachable(mpi.rank(), HostName(), gather));
   links->regions =
       std::make_unique<MemfdRegions>(reachable, gather, [] { return absl::OkStatus(); });
   links->near = std::make_unique<SharedLink>(*links->regions);
