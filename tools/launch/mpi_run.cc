@@ -198,14 +198,15 @@ class MpiWatch {
     int dead = -1;
     for (int p = 0; p < static_cast<int>(members_.size()); ++p) {
       const Member& member = members_[static_cast<size_t>(p)];
-      if (member.host != members_[static_cast<size_t>(self_)].host) continue;
+      // Another host may have the same name and other processes: only who is seen can be missed.
+      if (p != self_ && !near_.Has(p)) continue;
       const bool gone = kill(static_cast<pid_t>(member.pid), 0) != 0 && errno == ESRCH;
       if (gone && dead < 0) dead = p;
       if (!gone && reporter < 0) reporter = p;
     }
     if (dead < 0) return;
     if (reporter != self_) std::this_thread::sleep_for(kAfterReporter);
-    if (near_.Has(dead)) near_.CopyTo(dead, board_, NowNs());
+    near_.CopyTo(dead, board_, NowNs());
     const int64_t rank = board_.RanksOf(dead).begin;
     End(absl::StrCat(monitor_.waits().NameOfProcess(dead), ", has died; rank ", rank, " ",
                      monitor_.waits().StateOf(rank, NowNs())),
