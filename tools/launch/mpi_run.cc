@@ -201,12 +201,13 @@ class MpiWatch {
       // Another host may have the same name and other processes: only who is seen can be missed.
       if (p != self_ && !near_.Has(p)) continue;
       const bool gone = kill(static_cast<pid_t>(member.pid), 0) != 0 && errno == ESRCH;
-      if (gone && dead < 0) dead = p;
+      if (gone) near_.CopyTo(p, board_, NowNs());
+      const bool missed = gone && board_.process(p).stage.get() != ProcessStage::kEnded;
+      if (missed && dead < 0) dead = p;
       if (!gone && reporter < 0) reporter = p;
     }
     if (dead < 0) return;
     if (reporter != self_) std::this_thread::sleep_for(kAfterReporter);
-    near_.CopyTo(dead, board_, NowNs());
     const int64_t rank = board_.RanksOf(dead).begin;
     End(absl::StrCat(monitor_.waits().NameOfProcess(dead), ", has died; rank ", rank, " ",
                      monitor_.waits().StateOf(rank, NowNs())),
@@ -247,8 +248,10 @@ class MpiWatch {
         kExitWatchdog);
   }
 
+  // One that ends by itself is not missed by its neighbours, who find what it has found.
   [[noreturn]] void End(const std::string& why, int code) {
     words_.Print([&why] { Say(why); });
+    board_.SetStage(self_, ProcessStage::kEnded, NowNs());
     mpi_.Abort(code);
   }
 
@@ -335,8 +338,7 @@ int RunAgreed(MpiWorld& mpi, const Prepared& prepared, const ProcessMap& map, co
   for (size_t p = 0; p < members.size(); ++p) {
     world.board->Enter(static_cast<int>(p), members[p].pid, members[p].host, NowNs());
   }
-  MpiWatch watch(*prepared.plan, *world.board, mpi.rank(), members, prepared.options, mpi,
-                 words);
+  MpiWatch watch(*prepared.plan, *world.board, mpi.rank(), members, prepared.options, mpi, words);
   world.on_open = [&watch](Communicator& communicator) { watch.Connect(communicator); };
   world.on_close = [&watch] { watch.Disconnect(); };
   const auto links = MakeLinks(mpi, *world.board);
