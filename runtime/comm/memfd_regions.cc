@@ -151,12 +151,18 @@ absl::StatusOr<char*> MemfdRegions::Of(int process) {
   return Annotate(region.status(), absl::StrCat("process ", process));
 }
 
-absl::StatusOr<std::vector<bool>> MemfdRegions::FindReachable(int self, const Exchange& exchange) {
+absl::StatusOr<std::vector<bool>> MemfdRegions::FindReachable(int self, const std::string& host,
+                                                              const Exchange& exchange) {
   const auto probe = Region::Make(0);
-  MGC_ASSIGN_OR_RETURN(const std::vector<std::string> places,
-                       exchange(probe.ok() ? (*probe)->place() : ""));
+  MGC_ASSIGN_OR_RETURN(
+      const std::vector<std::string> places,
+      exchange(absl::StrCat(probe.ok() ? (*probe)->place() : std::string(), "\n", host)));
   std::string reached;  // a digit per process
-  for (const std::string& place : places) reached += Region::Open(place).ok() ? '1' : '0';
+  for (const std::string& told : places) {
+    const std::vector<std::string> parts = absl::StrSplit(told, absl::MaxSplits('\n', 1));
+    const bool here = parts.size() == 2 && parts[1] == host && Region::Open(parts[0]).ok();
+    reached += here ? '1' : '0';
+  }
   MGC_ASSIGN_OR_RETURN(const std::vector<std::string> all, exchange(reached));
   std::vector<bool> both(places.size());
   for (size_t p = 0; p < both.size(); ++p) {

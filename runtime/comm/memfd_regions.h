@@ -38,9 +38,12 @@ class MemfdRegions : public SharedRegions {
   absl::Status Check() override { return check_(); }
 
   // By process, whether process `self` and that one reach each other's memory; itself it does. Two
-  // processes say the same of each other. Where the kernel gives no such memory, nobody is reached;
-  // an error is only that of `exchange`, which is called twice.
-  static absl::StatusOr<std::vector<bool>> FindReachable(int self, const Exchange& exchange);
+  // processes say the same of each other. Processes whose `host` differs are of different hosts,
+  // even where one kernel serves both: what is said of hosts holds for all that they do. Where the
+  // kernel gives no such memory, nobody is reached; an error is only that of `exchange`, which is
+  // called twice.
+  static absl::StatusOr<std::vector<bool>> FindReachable(int self, const std::string& host,
+                                                         const Exchange& exchange);
 
  private:
   class Region;

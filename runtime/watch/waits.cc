@@ -184,6 +184,9 @@ int64_t Waits::EndOfChain(int64_t rank) const {
 std::string Waits::Doing(int64_t rank, int64_t now_ns) const {
   const RankProgress& progress = board_.ranks()[static_cast<size_t>(rank)];
   const std::string time = Seconds(std::max<int64_t>(0, now_ns - progress.since_ns.get()));
+  // Also one that nothing has been heard of.
+  const bool begun = progress.since_ns.get() > 0 || progress.inside.get();
+  if (!begun && progress.activity.get() == RankActivity::kOutside) return "has not begun a step";
   if (!IsSane(rank)) return "is at a place that the plan lacks";
   if (const int64_t since = progress.item_since_ns.get(); since > 0) {
     return absl::StrCat("has been running ",
@@ -210,7 +213,6 @@ std::string Waits::Doing(int64_t rank, int64_t now_ns) const {
     case RankActivity::kOutside:
       break;
   }
-  if (progress.since_ns.get() == 0) return "has not begun a step";
   return absl::StrCat("has been between steps for ", time);
 }
 

@@ -51,9 +51,8 @@ int RunChild(const ProcessMap& map, const LaunchOptions& options, const Board& b
   world.end_run = [&board, self](const absl::Status& why, int) { board.End(self, why); };
   world.workers = std::max(1, ReadHost().processors / map.processes());
   if (!options.run_dir.empty()) {
-    if (const absl::Status status = LogTo(options.run_dir, self); !status.ok()) {
-      return EndRun(world, status, kExitFailed);
-    }
+    const absl::Status logged = LogTo(options.run_dir, self).status();
+    if (!logged.ok()) return EndRun(world, logged, kExitFailed);
   }
   const auto check = [&board] { return EndOf(board); };
   ForkExchange exchange(exchange_memory, map.processes(), self, check);
@@ -63,7 +62,7 @@ int RunChild(const ProcessMap& map, const LaunchOptions& options, const Board& b
     board.SetStage(self, ProcessStage::kStarting, NowNs());
     return all;
   };
-  const auto reachable = MemfdRegions::FindReachable(self, gather);
+  const auto reachable = MemfdRegions::FindReachable(self, HostName(), gather);
   if (!reachable.ok()) return EndRun(world, reachable.status(), kExitFailed);
   MemfdRegions regions(*reachable, gather, check);
   SharedLink link(regions);

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -126,17 +127,36 @@ class NearBoards {
   std::vector<std::unique_ptr<SharedMemory>> memory_;
 };
 
+// Where a process says why the run ends. All but the first one have a log, if the run has a folder:
+// the launcher may be out of reach by then, and where it is not, that is what users look at.
+class LastWords {
+ public:
+  absl::Status LogFrom(const std::string& run_dir, int process) {
+    MGC_ASSIGN_OR_RETURN(terminal_, LogTo(run_dir, process));
+    return absl::OkStatus();
+  }
+  void Print(absl::FunctionRef<void()> print) const {
+    print();
+    if (terminal_ < 0 || dup2(terminal_, STDERR_FILENO) < 0) return;
+    print();
+  }
+
+ private:
+  int terminal_ = -1;  // where stderr went before it went to a log
+};
+
 // Watches the run from within one of its processes, on a thread of its own.
 class MpiWatch {
  public:
   MpiWatch(const Plan& plan, const Board& board, int self, std::vector<Member> members,
-           const LaunchOptions& options, MpiWorld& mpi)
+           const LaunchOptions& options, MpiWorld& mpi, const LastWords& words)
       : board_(board),
         self_(self),
         members_(std::move(members)),
         near_(members_, static_cast<size_t>(self)),
         seconds_(options.watchdog_seconds),
         mpi_(mpi),
+        words_(words),
         monitor_(plan, board, options.watchdog_seconds),
         thread_([this] { Run(); }) {}
 
@@ -178,18 +198,20 @@ class MpiWatch {
     int dead = -1;
     for (int p = 0; p < static_cast<int>(members_.size()); ++p) {
       const Member& member = members_[static_cast<size_t>(p)];
-      if (member.host != members_[static_cast<size_t>(self_)].host) continue;
+      // Another host may have the same name and other processes: only who is seen can be missed.
+      if (p != self_ && !near_.Has(p)) continue;
       const bool gone = kill(static_cast<pid_t>(member.pid), 0) != 0 && errno == ESRCH;
-      if (gone && dead < 0) dead = p;
+      if (gone) near_.CopyTo(p, board_, NowNs());
+      const bool missed = gone && board_.process(p).stage.get() != ProcessStage::kEnded;
+      if (missed && dead < 0) dead = p;
       if (!gone && reporter < 0) reporter = p;
     }
     if (dead < 0) return;
     if (reporter != self_) std::this_thread::sleep_for(kAfterReporter);
-    if (near_.Has(dead)) near_.CopyTo(dead, board_, NowNs());
     const int64_t rank = board_.RanksOf(dead).begin;
-    Say(absl::StrCat(monitor_.waits().NameOfProcess(dead), ", has died; rank ", rank, " ",
-                     monitor_.waits().StateOf(rank, NowNs())));
-    mpi_.Abort(kExitFailed);
+    End(absl::StrCat(monitor_.waits().NameOfProcess(dead), ", has died; rank ", rank, " ",
+                     monitor_.waits().StateOf(rank, NowNs())),
+        kExitFailed);
   }
 
   void Exchange(int64_t now) {
@@ -214,17 +236,23 @@ class MpiWatch {
     if (self_ == 0) {
       const auto stuck = monitor_.Look(now);
       if (!stuck.has_value()) return;
-      Say(*stuck);
-      mpi_.Abort(kExitWatchdog);
+      End(*stuck, kExitWatchdog);
     }
     const int64_t silent = now - board_.process(0).heartbeat_ns.get();
     const auto limit = static_cast<int64_t>(seconds_ * 1e9) + kSecondNs;
     if (seconds_ <= 0 || silent < limit) return;
-    Say(absl::StrCat(monitor_.waits().NameOfProcess(0), ", has not answered for ",
+    End(absl::StrCat(monitor_.waits().NameOfProcess(0), ", has not answered for ",
                      silent / kSecondNs, " s (stopped, or cut off); here ",
                      monitor_.waits().NameOf(board_.RanksOf(self_).begin), " ",
-                     monitor_.waits().StateOf(board_.RanksOf(self_).begin, now)));
-    mpi_.Abort(kExitWatchdog);
+                     monitor_.waits().StateOf(board_.RanksOf(self_).begin, now)),
+        kExitWatchdog);
+  }
+
+  // One that ends by itself is not missed by its neighbours, who find what it has found.
+  [[noreturn]] void End(const std::string& why, int code) {
+    words_.Print([&why] { Say(why); });
+    board_.SetStage(self_, ProcessStage::kEnded, NowNs());
+    mpi_.Abort(code);
   }
 
   const Board board_;
@@ -233,6 +261,7 @@ class MpiWatch {
   const NearBoards near_;
   const double seconds_;
   MpiWorld& mpi_;
+  const LastWords& words_;
   Monitor monitor_;
   const RunSignals signals_;
   std::mutex mutex_;
@@ -243,16 +272,18 @@ class MpiWatch {
 };
 
 // Prints, and ends all processes.
-void EndAll(MpiWorld& mpi, const absl::Status& why, int code) {
+void EndAll(MpiWorld& mpi, const LastWords& words, const absl::Status& why, int code) {
   if (mpi.rank() != 0) std::this_thread::sleep_for(kAfterLead);
-  if (absl::IsCancelled(why) || absl::IsOutOfRange(why)) {
-    Say(why.message());  // what all find alike is nobody's
-  } else if (code == kExitFailed) {
-    Say(absl::StrCat("process ", mpi.rank(), " (pid ", getpid(), ", ", HostName(),
-                     "): ", why.message()));
-  } else {
-    Fail(why, code);
-  }
+  words.Print([&] {
+    if (absl::IsCancelled(why) || absl::IsOutOfRange(why)) {
+      Say(why.message());  // what all find alike is nobody's
+    } else if (code == kExitFailed) {
+      Say(absl::StrCat("process ", mpi.rank(), " (pid ", getpid(), ", ", HostName(),
+                       "): ", why.message()));
+    } else {
+      Fail(why, code);
+    }
+  });
   mpi.Abort(code);
 }
 
@@ -275,7 +306,7 @@ absl::StatusOr<std::unique_ptr<Links>> MakeLinks(MpiWorld& mpi, const Board& boa
     return all;
   };
   MGC_ASSIGN_OR_RETURN(const std::vector<bool> reachable,
-                       MemfdRegions::FindReachable(mpi.rank(), gather));
+                       MemfdRegions::FindReachable(mpi.rank(), HostName(), gather));
   links->regions =
       std::make_unique<MemfdRegions>(reachable, gather, [] { return absl::OkStatus(); });
   links->near = std::make_unique<SharedLink>(*links->regions);
@@ -285,7 +316,12 @@ absl::StatusOr<std::unique_ptr<Links>> MakeLinks(MpiWorld& mpi, const Board& boa
 
 // Runs this process's ranks; the exit code. Errors end all processes.
 int RunAgreed(MpiWorld& mpi, const Prepared& prepared, const ProcessMap& map, const MpiBody& body) {
-  const auto end = [&mpi](const absl::Status& why, int code) { EndAll(mpi, why, code); };
+  LastWords words;
+  const auto end = [&](const absl::Status& why, int code) { EndAll(mpi, words, why, code); };
+  if (const std::string& run_dir = prepared.options.run_dir; !run_dir.empty() && mpi.rank() != 0) {
+    const absl::Status logged = words.LogFrom(run_dir, mpi.rank());
+    if (!logged.ok()) end(logged, kExitFailed);
+  }
   World world;
   world.map = map;
   world.self = mpi.rank();
@@ -302,7 +338,7 @@ int RunAgreed(MpiWorld& mpi, const Prepared& prepared, const ProcessMap& map, co
   for (size_t p = 0; p < members.size(); ++p) {
     world.board->Enter(static_cast<int>(p), members[p].pid, members[p].host, NowNs());
   }
-  MpiWatch watch(*prepared.plan, *world.board, mpi.rank(), members, prepared.options, mpi);
+  MpiWatch watch(*prepared.plan, *world.board, mpi.rank(), members, prepared.options, mpi, words);
   world.on_open = [&watch](Communicator& communicator) { watch.Connect(communicator); };
   world.on_close = [&watch] { watch.Disconnect(); };
   const auto links = MakeLinks(mpi, *world.board);
@@ -353,7 +389,7 @@ int RunUnderMpi(const LaunchedBy& by, const MpiBody& body) {
       mpi.Gather(absl::StrCat(fate, "\n", "\n",
                               prepared.plan != nullptr ? PackTerms(prepared.terms) : printed),
                  kToPrepare);
-  if (!all.ok()) EndAll(mpi, all.status(), kExitFailed);
+  if (!all.ok()) EndAll(mpi, LastWords(), all.status(), kExitFailed);
   if (const int code = ExplainEnd(mpi, *all); code >= 0) {
     (void)mpi.Finalize();
     return code;
@@ -371,7 +407,7 @@ int RunUnderMpi(const LaunchedBy& by, const MpiBody& body) {
   }
   const auto proved =
       mpi.Gather(mpi.rank() == 0 ? absl::StrCat(body.prove()) : std::string(), kToProve);
-  if (!proved.ok()) EndAll(mpi, proved.status(), kExitFailed);
+  if (!proved.ok()) EndAll(mpi, LastWords(), proved.status(), kExitFailed);
   int code = kExitOk;
   if (absl::SimpleAtoi((*proved)[0], &code) && code == kExitOk) {
     code = RunAgreed(mpi, prepared, *map, body);

@@ -28,6 +28,11 @@ absl::Status MakeFolder(const std::string& path) {
   return SystemError(path, "cannot make the folder");
 }
 
+absl::Status MakeFolders(const std::string& run_dir) {
+  MGC_RETURN_IF_ERROR(MakeFolder(run_dir));
+  return MakeFolder(absl::StrCat(run_dir, "/logs"));
+}
+
 // Maps a file, which the result owns from then on.
 absl::StatusOr<char*> Map(int file, int64_t bytes, bool copy, const std::string& path) {
   void* const data = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
@@ -98,20 +103,22 @@ absl::StatusOr<SharedMemory> MakeBoardMemory(const Plan& plan, const ProcessMap&
                                              const std::string& run_dir) {
   const int64_t bytes = Board::Bytes(map.ranks(), map.processes());
   if (run_dir.empty()) return SharedMemory::Create(bytes);
-  MGC_RETURN_IF_ERROR(MakeFolder(run_dir));
-  MGC_RETURN_IF_ERROR(MakeFolder(absl::StrCat(run_dir, "/logs")));
+  MGC_RETURN_IF_ERROR(MakeFolders(run_dir));
   const std::string path = PlanPath(run_dir);
   MGC_RETURN_IF_ERROR(WriteFileAtomically(path, PlanContent(plan, path)));
   return SharedMemory::CreateFile(BoardPath(run_dir), bytes);
 }
 
-absl::Status LogTo(const std::string& run_dir, int process) {
+absl::StatusOr<int> LogTo(const std::string& run_dir, int process) {
+  MGC_RETURN_IF_ERROR(MakeFolders(run_dir));
   const std::string path = LogPath(run_dir, process);
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
   if (file < 0) return SystemError(path, "cannot create the log");
+  const int before = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
   const bool done = dup2(file, STDERR_FILENO) >= 0;
   close(file);
-  return done ? absl::OkStatus() : SystemError(path, "cannot write the log");
+  if (done) return before;
+  return SystemError(path, "cannot write the log");
 }
 
 }  // namespace mgc

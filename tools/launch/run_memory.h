@@ -51,8 +51,9 @@ std::string LogPath(const std::string& run_dir, int process);
 // one.
 absl::StatusOr<SharedMemory> MakeBoardMemory(const Plan& plan, const ProcessMap& map,
                                              const std::string& run_dir);
-// Sends this process's stderr to its log.
-absl::Status LogTo(const std::string& run_dir, int process);
+// Sends this process's stderr to its log, in a folder that is made where it is not there: hosts may
+// have no file system in common. Returns a file that is what stderr was, -1 where there is none.
+absl::StatusOr<int> LogTo(const std::string& run_dir, int process);
 
 }  // namespace mgc
 

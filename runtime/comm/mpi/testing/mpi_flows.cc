@@ -64,7 +64,8 @@ absl::Status RunByMpi(MpiWorld& world) {
 
 absl::Status RunMixed(MpiWorld& world) {
   const auto exchange = [&](const std::string& mine) { return world.Gather(mine, kPatience); };
-  MGC_ASSIGN_OR_RETURN(std::vector<bool> near, MemfdRegions::FindReachable(world.rank(), exchange));
+  MGC_ASSIGN_OR_RETURN(std::vector<bool> near,
+                       MemfdRegions::FindReachable(world.rank(), HostName(), exchange));
   MGC_CHECK(near == std::vector<bool>(near.size(), true)) << "processes of one host";
   for (size_t p = 0; p < near.size(); ++p) {
     near[p] = near[p] && p / 2 == static_cast<size_t>(world.rank() / 2);
