@@ -2,7 +2,7 @@
 
 #include "runtime/comm/memfd_regions.h"
 
-#include <signal.h>
+#include <csignal>
 
 #include <chrono>
 #include <string>

@@ -1,13 +1,13 @@
 #include "tools/launch/mpi_run.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <iostream>
 #include <memory>
 #include <mutex>

@@ -1,6 +1,6 @@
 #include "runtime/comm/testing/forked_world.h"
 
-#include <signal.h>
+#include <csignal>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>

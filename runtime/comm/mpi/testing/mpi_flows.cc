@@ -5,7 +5,7 @@
 //   mpi_flows abort   one process aborts while the others wait for its messages
 //   mpi_flows kill    one process dies
 
-#include <signal.h>
+#include <csignal>
 
 #include <chrono>
 #include <cstdint>
