@@ -106,7 +106,7 @@ absl::Status Team::Send(int to, absl::string_view bytes) {
     char* room = nullptr;
     MGC_RETURN_IF_ERROR(WaitUntil(link, [&] { return (room = sender.Room()) != nullptr; }));
     const size_t part = std::min(whole.size() - at, static_cast<size_t>(kMessageBytes));
-    std::memcpy(room, whole.data() + at, part);
+    std::copy_n(whole.data() + at, part, room);
     sender.Send(static_cast<int64_t>(part));
   }
   return absl::OkStatus();
