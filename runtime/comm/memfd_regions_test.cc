@@ -2,9 +2,8 @@
 
 #include "runtime/comm/memfd_regions.h"
 
-#include <csignal>
-
 #include <chrono>
+#include <csignal>
 #include <string>
 #include <thread>
 #include <vector>

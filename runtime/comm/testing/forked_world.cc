@@ -1,12 +1,12 @@
 #include "runtime/comm/testing/forked_world.h"
 
-#include <csignal>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstring>
 #include <new>
 #include <thread>

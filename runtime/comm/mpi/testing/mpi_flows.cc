@@ -5,9 +5,8 @@
 //   mpi_flows abort   one process aborts while the others wait for its messages
 //   mpi_flows kill    one process dies
 
-#include <csignal>
-
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <iostream>
 #include <memory>
