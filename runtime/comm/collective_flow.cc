@@ -18,61 +18,25 @@ bool HasOneMemberEach(const Share& share) {
 
 }  // namespace
 
-CollectiveFlow::Way CollectiveFlow::WayOf(const Share& share) {
-  if (share.kind() == CollectiveKind::kAllToAll || share.bytes() <= kMostDirectBytes) {
-    return Way::kDirect;
-  }
+Flow& CollectiveFlow::WayOf(const Share& share) {
+  if (share.bytes() <= kMostDirectBytes) return direct_;
+  if (MappedFlow::Serves(share.route(), bases_)) return mapped_;
+  if (share.kind() == CollectiveKind::kAllToAll) return direct_;
   // A reduce-scatter sends each term once where it is needed, which no line does better unless a
   // process can add up several of its own before.
-  if (share.kind() == CollectiveKind::kReduceScatter && HasOneMemberEach(share)) {
-    return Way::kDirect;
-  }
-  return PairFlow::Serves(share) ? Way::kPair : Way::kLine;
+  if (share.kind() == CollectiveKind::kReduceScatter && HasOneMemberEach(share)) return direct_;
+  return line_;
 }
 
 void CollectiveFlow::Begin(absl::Span<const TiledExchange> exchanges, const Route& route,
                            Link& link) {
   share_.Begin(exchanges, route);
-  way_ = WayOf(share_);
-  switch (way_) {
-    case Way::kLine:
-      return line_.Begin(share_, link);
-    case Way::kDirect:
-      return direct_.Begin(share_, link);
-    case Way::kPair:
-      return pair_.Begin(share_, link);
-  }
-}
-
-bool CollectiveFlow::Advance() {
-  switch (way_) {
-    case Way::kLine:
-      return line_.Advance();
-    case Way::kDirect:
-      return direct_.Advance();
-    case Way::kPair:
-      break;
-  }
-  return pair_.Advance();
-}
-
-bool CollectiveFlow::done() const {
-  switch (way_) {
-    case Way::kLine:
-      return line_.done();
-    case Way::kDirect:
-      return direct_.done();
-    case Way::kPair:
-      break;
-  }
-  return pair_.done();
+  way_ = &WayOf(share_);
+  way_->Begin(share_, link);
 }
 
 int CollectiveFlow::waits_for() const {
-  const int stop = way_ == Way::kLine     ? line_.waits_for()
-                   : way_ == Way::kDirect ? direct_.waits_for()
-                                          : pair_.waits_for();
-  return share_.route().stops[static_cast<size_t>(stop)].process;
+  return share_.route().stops[static_cast<size_t>(way_->waits_for())].process;
 }
 
 }  // namespace mgc

@@ -1,17 +1,16 @@
-// A collective between processes, moved the way that suits it: along a line, straight, or in halves
-// by the two that there are.
+// A collective between processes, moved the way that suits it: through memory that all of them
+// have, along a line, or straight.
 
 #ifndef MGC_RUNTIME_COMM_COLLECTIVE_FLOW_H_
 #define MGC_RUNTIME_COMM_COLLECTIVE_FLOW_H_
 
 #include <cstddef>
-#include <cstdint>
 
 #include "absl/types/span.h"
 #include "runtime/comm/direct_flow.h"
 #include "runtime/comm/line_flow.h"
 #include "runtime/comm/link.h"
-#include "runtime/comm/pair_flow.h"
+#include "runtime/comm/mapped_flow.h"
 #include "runtime/comm/routes.h"
 #include "runtime/comm/share.h"
 
@@ -19,26 +18,32 @@ namespace mgc {
 
 class CollectiveFlow {
  public:
-  // Of up to `parts` exchanges and `stops` processes.
-  CollectiveFlow(size_t parts, size_t stops) : share_(parts), direct_(stops) {}
+  // Of up to so many exchanges, processes and members in all. `bases`: of the arenas that this
+  // process has in reach. They and `parallel` must outlive the flow.
+  CollectiveFlow(size_t parts, size_t stops, size_t members, const RegionBases& bases,
+                 Parallel& parallel)
+      : bases_(bases),
+        share_(parts),
+        direct_(stops),
+        mapped_(parts, stops, members, bases, parallel) {}
 
   // The spans, as in Share, and the route must stay until the flow has ended.
   void Begin(absl::Span<const TiledExchange> exchanges, const Route& route, Link& link);
   // Does what can be done now; whether that was anything. One thread at a time.
-  bool Advance();
-  bool done() const;
-  // The process whose messages or room it needs to go on.
+  bool Advance() { return way_->Advance(); }
+  bool done() const { return way_->done(); }
+  // The process whose messages, room or work it needs to go on.
   int waits_for() const;
 
  private:
-  enum class Way : uint8_t { kLine, kDirect, kPair };
-  static Way WayOf(const Share& share);
+  Flow& WayOf(const Share& share);
 
+  const RegionBases& bases_;
   Share share_;
   LineFlow line_;
   DirectFlow direct_;
-  PairFlow pair_;
-  Way way_ = Way::kLine;
+  MappedFlow mapped_;
+  Flow* way_ = &line_;
 };
 
 }  // namespace mgc

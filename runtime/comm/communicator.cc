@@ -2,14 +2,30 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "graph/base/status.h"
 
 namespace mgc {
-Communicator::Communicator(const LoadedPlan& plan, const ProcessMap& map, int self, Link& link)
-    : map_(map), self_(self), link_(link), routes_(plan, map, self) {
+namespace {
+
+// Of the largest group that MappedFlow serves.
+size_t MostMapped(const Routes& routes, const RegionBases& arenas) {
+  size_t most = 0;
+  for (const auto& [group, route] : routes.all()) {
+    if (MappedFlow::Serves(route, arenas)) most = std::max(most, route.stop_of.size());
+  }
+  return most;
+}
+
+}  // namespace
+
+Communicator::Communicator(const LoadedPlan& plan, const ProcessMap& map, int self, Link& link,
+                           RegionBases arenas, Parallel& parallel)
+    : map_(map), self_(self), link_(link), routes_(plan, map, self), arenas_(std::move(arenas)) {
+  const size_t members = MostMapped(routes_, arenas_);
   for (int64_t rank = 0; rank < map.RanksOf(self).size(); ++rank) {
-    items_.push_back(std::make_unique<Item>(plan.most_operands, routes_.most_stops()));
+    items_.push_back(std::make_unique<Item>(plan, routes_, members, arenas_, parallel));
   }
 }
 

@@ -20,14 +20,18 @@
 #include "runtime/comm/link.h"
 #include "runtime/comm/process_map.h"
 #include "runtime/comm/routes.h"
+#include "runtime/comm/shared_regions.h"
 #include "runtime/load/load_plan.h"
 
 namespace mgc {
 
 class Communicator {
  public:
-  // Of process `self` of `map`, for whose ranks `plan` is loaded. All must outlive it.
-  Communicator(const LoadedPlan& plan, const ProcessMap& map, int self, Link& link);
+  // Of process `self` of `map`, for whose ranks `plan` is loaded. `arenas`: where processes
+  // have theirs, as far as this one can reach them and they it. `parallel`: threads that share what
+  // is done here. All must outlive it.
+  Communicator(const LoadedPlan& plan, const ProcessMap& map, int self, Link& link,
+               RegionBases arenas, Parallel& parallel);
   // Makes the channels; waits for the peers. Once, before anything else.
   absl::Status Open() { return link_.Open(routes_.channels(), self_); }
 
@@ -56,7 +60,9 @@ class Communicator {
  private:
   enum class State : uint8_t { kFree, kActive, kClaimed };
   struct Item {
-    Item(size_t parts, size_t stops) : flow(parts, stops) {}
+    Item(const LoadedPlan& plan, const Routes& routes, size_t members, const RegionBases& arenas,
+         Parallel& parallel)
+        : flow(plan.most_operands, routes.most_stops(), members, arenas, parallel) {}
 
     std::atomic<State> state{State::kFree};
     bool is_transfer = false;
@@ -77,6 +83,7 @@ class Communicator {
   const int self_;
   Link& link_;
   const Routes routes_;
+  const RegionBases arenas_;
   std::vector<std::unique_ptr<Item>> items_;  // by place
   std::atomic<int> active_{0};
 };

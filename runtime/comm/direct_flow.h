@@ -7,24 +7,20 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/comm/link.h"
-#include "runtime/comm/share.h"
+#include "runtime/comm/flow.h"
 #include "runtime/comm/stream.h"
 
 namespace mgc {
 
-class DirectFlow {
+class DirectFlow : public Flow {
  public:
   // Of up to `stops` processes.
   explicit DirectFlow(size_t stops);
 
-  // `share` must outlive the flow's end.
-  void Begin(const Share& share, Link& link);
-  // Does what can be done now; whether that was anything. One thread at a time.
-  bool Advance();
-  bool done() const;
-  // The stop whose messages or room it needs to go on.
-  int waits_for() const;
+  void Begin(const Share& share, Link& link) override;
+  bool Advance() override;
+  bool done() const override;
+  int waits_for() const override;
 
  private:
   // What is being sent to one stop.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
 #include "gtest/gtest.h"
 #include "runtime/comm/shared_link.h"
 #include "runtime/comm/testing/flow_cases.h"
@@ -15,13 +16,27 @@
 namespace mgc {
 namespace {
 
-absl::Status RunProcess(const FlowCase& c, HeapWorld& world, int self, uint64_t seed) {
+// What processes have in common.
+struct Common {
+  explicit Common(int processes) : channels(processes), tiles(processes) {}
+
+  HeapWorld channels, tiles;
+};
+
+absl::Status RunProcess(const FlowCase& c, Common& common, int self, uint64_t seed) {
   constexpr int kTimes = 2;
-  HeapRegions regions(world, self);
+  HeapWorld& world = common.channels;
+  HeapRegions regions(world, self), tiles(common.tiles, self);
   SharedLink link(regions);
   const auto channels = FlowChannels(world.processes(), self, 1);
-  if (absl::Status status = link.Open(channels, self); !status.ok()) return status;
+  MGC_RETURN_IF_ERROR(link.Open(channels, self));
   FlowRunner runner(link, channels, self, 0, seed + static_cast<uint64_t>(self));
+  if (c.way == FlowWay::kMapped) {
+    MGC_RETURN_IF_ERROR(tiles.Make(kFlowRegionBytes).status());
+    MGC_RETURN_IF_ERROR(tiles.Publish());
+    MGC_ASSIGN_OR_RETURN(const RegionBases bases, BasesOf(tiles));
+    runner.Map(bases);
+  }
   const absl::Status status = runner.Run(c, kTimes, seed);
   if (!status.ok()) world.Abort(status);
   return status;
@@ -34,15 +49,15 @@ TEST(FlowTest, EqualsTheExchangeInOneProcess) {
   constexpr int kCases = 150;
   for (int i = 0; i < kCases; ++i) {
     const int processes = std::uniform_int_distribution<int>(2, 4)(random);
-    const FlowCase c = DrawFlowCase(processes, &random);
+    const FlowCase c = DrawFlowCase(processes, true, &random);
     SCOPED_TRACE(absl::StrCat("case ", i, ": ", c.Describe()));
-    HeapWorld world(processes);
+    Common common(processes);
     const uint64_t case_seed = random();
     std::vector<absl::Status> statuses(static_cast<size_t>(processes));
     std::vector<std::thread> threads;
     for (int p = 0; p < processes; ++p) {
       threads.emplace_back(
-          [&, p] { statuses[static_cast<size_t>(p)] = RunProcess(c, world, p, case_seed); });
+          [&, p] { statuses[static_cast<size_t>(p)] = RunProcess(c, common, p, case_seed); });
     }
     for (std::thread& thread : threads) thread.join();
     for (int p = 0; p < processes; ++p) {

@@ -13,23 +13,19 @@
 
 #include <vector>
 
-#include "runtime/comm/link.h"
-#include "runtime/comm/share.h"
+#include "runtime/comm/flow.h"
 #include "runtime/comm/stream.h"
 
 namespace mgc {
 
-class LineFlow {
+class LineFlow : public Flow {
  public:
   LineFlow();
 
-  // `share` must outlive the flow's end.
-  void Begin(const Share& share, Link& link);
-  // Does what can be done now; whether that was anything. One thread at a time.
-  bool Advance();
-  bool done() const { return share_->AtEnd(up_) && share_->AtEnd(down_); }
-  // The stop whose messages or room it needs to go on.
-  int waits_for() const;
+  void Begin(const Share& share, Link& link) override;
+  bool Advance() override;
+  bool done() const override { return share_->AtEnd(up_) && share_->AtEnd(down_); }
+  int waits_for() const override;
 
  private:
   // True when the cell is done with; false when a message or room is lacking.

@@ -125,12 +125,14 @@ absl::StatusOr<char*> MemfdRegions::Make(int64_t bytes) {
 }
 
 absl::Status MemfdRegions::Publish() {
-  MGC_ASSIGN_OR_RETURN(const std::vector<std::string> places, exchange_(own_->place()));
+  MGC_ASSIGN_OR_RETURN(const std::vector<std::string> places,
+                       exchange_(own_ != nullptr ? own_->place() : std::string()));
   if (places.size() != reachable_.size()) {
     return absl::InternalError(absl::StrCat("an exchange between ", reachable_.size(),
                                             " processes gave ", places.size(), " strings"));
   }
   for (size_t p = 0; p < places.size(); ++p) {
+    if (own_ != nullptr && places[p] == own_->place()) self_ = static_cast<int>(p);
     if (reachable_[p]) {
       regions_.push_back(Region::Open(places[p]));
     } else {
@@ -141,11 +143,12 @@ absl::Status MemfdRegions::Publish() {
   for (auto& region : regions_) {
     if (region.ok()) (*region)->Close();
   }
-  own_->Close();
+  if (own_ != nullptr) own_->Close();
   return absl::OkStatus();
 }
 
 absl::StatusOr<char*> MemfdRegions::Of(int process) {
+  if (process == self_) return own_->begin();
   const auto& region = regions_[static_cast<size_t>(process)];
   if (region.ok()) return (*region)->begin();
   return Annotate(region.status(), absl::StrCat("process ", process));
@@ -158,18 +161,15 @@ absl::StatusOr<std::vector<bool>> MemfdRegions::FindReachable(int self, const st
       const std::vector<std::string> places,
       exchange(absl::StrCat(probe.ok() ? (*probe)->place() : std::string(), "\n", host)));
   std::string reached;  // a digit per process
-  for (const std::string& told : places) {
-    const std::vector<std::string> parts = absl::StrSplit(told, absl::MaxSplits('\n', 1));
+  for (size_t p = 0; p < places.size(); ++p) {
+    const std::vector<std::string> parts = absl::StrSplit(places[p], absl::MaxSplits('\n', 1));
     const bool here = parts.size() == 2 && parts[1] == host && Region::Open(parts[0]).ok();
-    reached += here ? '1' : '0';
+    reached += p == static_cast<size_t>(self) || here ? '1' : '0';
   }
   MGC_ASSIGN_OR_RETURN(const std::vector<std::string> all, exchange(reached));
+  // Those that reach the same reach each other, as each reaches itself.
   std::vector<bool> both(places.size());
-  for (size_t p = 0; p < both.size(); ++p) {
-    const size_t own = static_cast<size_t>(self);
-    both[p] = p == own ||
-              (reached[p] == '1' && p < all.size() && all[p].size() > own && all[p][own] == '1');
-  }
+  for (size_t p = 0; p < both.size() && p < all.size(); ++p) both[p] = all[p] == reached;
   return both;
 }
 

@@ -15,7 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime/comm/shared_link.h"
+#include "runtime/comm/shared_regions.h"
 
 namespace mgc {
 
@@ -30,6 +30,7 @@ class MemfdRegions : public SharedRegions {
   ~MemfdRegions() override;
 
   int processes() const override { return static_cast<int>(reachable_.size()); }
+  bool Reaches(int process) const override { return reachable_[static_cast<size_t>(process)]; }
   absl::StatusOr<char*> Make(int64_t bytes) override;
   // Exchanges twice: when it returns, all have mapped what they can reach, and nobody needs an
   // owner to be alive.
@@ -37,11 +38,11 @@ class MemfdRegions : public SharedRegions {
   absl::StatusOr<char*> Of(int process) override;
   absl::Status Check() override { return check_(); }
 
-  // By process, whether process `self` and that one reach each other's memory; itself it does. Two
-  // processes say the same of each other. Processes whose `host` differs are of different hosts,
-  // even where one kernel serves both: what is said of hosts holds for all that they do. Where the
-  // kernel gives no such memory, nobody is reached; an error is only that of `exchange`, which is
-  // called twice.
+  // By process, whether process `self` and that one reach each other's memory; itself it does. It
+  // is an equivalence: what some process cannot reach, none of those that reach it does. Processes
+  // whose `host` differs are of different hosts, even where one kernel serves both: what is said of
+  // hosts holds for all that they do. Where the kernel gives no such memory, nobody is reached; an
+  // error is only that of `exchange`, which is called twice.
   static absl::StatusOr<std::vector<bool>> FindReachable(int self, const std::string& host,
                                                          const Exchange& exchange);
 
@@ -52,6 +53,7 @@ class MemfdRegions : public SharedRegions {
   const Exchange exchange_;
   const std::function<absl::Status()> check_;
   std::unique_ptr<Region> own_;
+  int self_ = -1;                                                 // where it stands among them
   std::vector<absl::StatusOr<std::unique_ptr<Region>>> regions_;  // by process
 };
 

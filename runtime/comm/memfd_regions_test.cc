@@ -12,6 +12,7 @@
 #include "graph/base/status.h"
 #include "gtest/gtest.h"
 #include "runtime/comm/mixed_link.h"
+#include "runtime/comm/shared_link.h"
 #include "runtime/comm/testing/flow_cases.h"
 #include "runtime/comm/testing/forked_world.h"
 
@@ -31,14 +32,25 @@ void ExpectAllOk(const std::vector<absl::Status>& statuses) {
   }
 }
 
-// Runs cases in this process.
-absl::Status RunCases(ForkedWorld& world, Link& link, int self, uint64_t seed, int cases) {
+// Runs cases in this process, with tiles in memory of `tiles`, if these are given.
+absl::Status RunCases(ForkedWorld& world, Link& link, SharedRegions* tiles, int self, uint64_t seed,
+                      int cases) {
   const auto channels = FlowChannels(world.processes(), self, 1);
   MGC_RETURN_IF_ERROR(link.Open(channels, self));
   FlowRunner runner(link, channels, self, 0, seed + static_cast<uint64_t>(self));
+  if (tiles != nullptr) {
+    MGC_RETURN_IF_ERROR(tiles->Make(2 * kLargeBytes).status());
+    MGC_RETURN_IF_ERROR(tiles->Publish());
+    MGC_ASSIGN_OR_RETURN(const RegionBases bases, BasesOf(*tiles));
+    runner.Map(bases);
+  }
   MGC_RETURN_IF_ERROR(runner.RunCases(world.processes(), cases, seed));
   if (world.processes() > 2) return absl::OkStatus();
-  return runner.Run(LargeFlowCase(2, kLargeBytes), 1, seed);
+  for (FlowWay way : {FlowWay::kLine, FlowWay::kMapped}) {
+    if (way == FlowWay::kMapped && tiles == nullptr) continue;
+    MGC_RETURN_IF_ERROR(runner.Run(LargeFlowCase(2, kLargeBytes, way), 1, seed));
+  }
+  return absl::OkStatus();
 }
 
 class Forked : public testing::TestWithParam<int> {};
@@ -50,9 +62,10 @@ TEST_P(Forked, EqualsTheExchangeInOneProcess) {
     const auto exchange = ExchangeOver(world, self);
     MGC_ASSIGN_OR_RETURN(const std::vector<bool> reachable,
                          MemfdRegions::FindReachable(self, "host", exchange));
-    MemfdRegions regions(reachable, exchange, [&] { return world.status(); });
+    const auto check = [&] { return world.status(); };
+    MemfdRegions regions(reachable, exchange, check), tiles(reachable, exchange, check);
     SharedLink link(regions);
-    return RunCases(world, link, self, seed, 40);
+    return RunCases(world, link, &tiles, self, seed, 40);
   };
   ExpectAllOk(world.Run(body, kDeadline));
 }
@@ -70,7 +83,7 @@ TEST(MixedLinkTest, EqualsTheExchangeInOneProcess) {
     MemfdRegions near_regions(near, exchange, check), far_regions(all, exchange, check);
     SharedLink near_link(near_regions), far_link(far_regions);
     MixedLink link(near, near_link, far_link);
-    return RunCases(world, link, self, 5, 40);
+    return RunCases(world, link, nullptr, self, 5, 40);
   };
   ExpectAllOk(world.Run(body, kDeadline));
 }

@@ -48,6 +48,8 @@ class Routes {
   // The route of a local rank's group; null where all of its members are here. `group` is an index
   // into LoadedPlan::groups.
   const Route* Of(int group, int64_t rank) const { return of_[Place(group, rank)]; }
+  // All of them, by group and its first rank.
+  const std::map<std::pair<int, int>, Route>& all() const { return routes_; }
   // The channel that leads from one rank to another, one of which is here.
   size_t TransferChannel(int64_t from, int64_t to) const;
   // Between the first process and any other.
@@ -69,8 +71,8 @@ class Routes {
   const ProcessMap& map_;
   const int self_;
   std::vector<ChannelKey> channels_;
-  std::map<std::pair<int, int>, Route> routes_;  // by group and its first rank
-  std::vector<const Route*> of_;                 // by group and local rank
+  std::map<std::pair<int, int>, Route> routes_;
+  std::vector<const Route*> of_;  // by group and local rank
   size_t most_stops_ = 0;
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/comm/cells.h"
 
 namespace mgc {
 namespace {
@@ -35,6 +34,8 @@ void Sum(const TiledExchange& tiled, const Arithmetic& arithmetic, const Cell& c
           arithmetic.round != nullptr ? rounded : sum);
 }
 
+}  // namespace
+
 void RunCell(const TiledExchange& tiled, const Cells& cells, const Cell& cell) {
   const int64_t bytes = cells.element_bytes();
   const MemberRange receivers = {cell.to_begin, cell.to_end};
@@ -48,8 +49,6 @@ void RunCell(const TiledExchange& tiled, const Cells& cells, const Cell& cell) {
   }
   DeliverZeros(tiled, cell, receivers, bytes);
 }
-
-}  // namespace
 
 absl::Status CheckServed(const Exchange& exchange) {
   if (Cells(exchange).served()) return absl::OkStatus();

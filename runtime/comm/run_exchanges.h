@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "kernels/parallel.h"
+#include "runtime/comm/cells.h"
 #include "runtime/comm/tiles.h"
 #include "runtime/load/exchange.h"
 
@@ -17,6 +18,9 @@ namespace mgc {
 // OK, or Unimplemented for what no exchange does: a rank's own affair (runtime/load/local_move.h),
 // a type that nothing adds.
 absl::Status CheckServed(const Exchange& exchange);
+
+// Runs one cell, of a served exchange all of whose tiles can be reached.
+void RunCell(const TiledExchange& tiled, const Cells& cells, const Cell& cell);
 
 // Runs the exchanges of a collective for a whole group, as one call of `parallel` over all that
 // they move, so that also many small ones are shared. An all-reduce may work in place; other

@@ -13,9 +13,19 @@ void Share::Begin(absl::Span<const TiledExchange> exchanges, const Route& route)
   }
 }
 
-CellPlace Share::begin() const {
+int64_t Share::num_cells() const {
+  int64_t count = 0;
+  for (const Cells& cells : cells_) count += cells.count();
+  return count;
+}
+
+CellPlace Share::PlaceOf(int64_t cell) const {
   CellPlace place;
-  SkipEmpty(&place);
+  while (!AtEnd(place) && cell >= cells_[place.part].count()) {
+    cell -= cells_[place.part].count();
+    ++place.part;
+  }
+  place.cell = AtEnd(place) ? 0 : cell;
   return place;
 }
 

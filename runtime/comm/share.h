@@ -68,7 +68,12 @@ class Share {
   }
   int StopOf(int64_t member) const { return route_->stop_of[static_cast<size_t>(member)]; }
 
-  CellPlace begin() const;
+  absl::Span<const TiledExchange> exchanges() const { return exchanges_; }
+  // Cells in all.
+  int64_t num_cells() const;
+  CellPlace begin() const { return PlaceOf(0); }
+  // Of the cell behind so many; the end behind all.
+  CellPlace PlaceOf(int64_t cell) const;
   bool AtEnd(const CellPlace& place) const { return place.part == cells_.size(); }
   void StepOn(CellPlace* place) const;
   PlacedCell At(const CellPlace& place) const {

@@ -7,30 +7,14 @@
 #ifndef MGC_RUNTIME_COMM_SHARED_LINK_H_
 #define MGC_RUNTIME_COMM_SHARED_LINK_H_
 
-#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "runtime/comm/link.h"
+#include "runtime/comm/shared_regions.h"
 
 namespace mgc {
-
-// Memory, one region a process, that all of them can reach. Who makes it, a launcher decides.
-class SharedRegions {
- public:
-  virtual ~SharedRegions() = default;
-  virtual int processes() const = 0;
-  // This process's region: zeroed, aligned to a page. Once.
-  virtual absl::StatusOr<char*> Make(int64_t bytes) = 0;
-  // To be called when it is filled: others may have it now.
-  virtual absl::Status Publish() = 0;
-  // Another process's region, waited for until it is published.
-  virtual absl::StatusOr<char*> Of(int process) = 0;
-  // The error that ends the run, of whichever process.
-  virtual absl::Status Check() = 0;
-};
 
 class SharedLink : public Link {
  public:

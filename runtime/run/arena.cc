@@ -14,6 +14,7 @@
 #endif
 
 #include "absl/strings/str_cat.h"
+#include "graph/base/status.h"
 #include "graph/base/units.h"
 
 namespace mgc {
@@ -33,36 +34,52 @@ bool Fetch(char* from, int64_t bytes) {
   return true;
 }
 
+absl::Status NoRoom(int64_t bytes) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the system has no ", BytesText(bytes), " for a rank"));
+}
+
 }  // namespace
 
 absl::StatusOr<Arena> Arena::Create(int64_t bytes, Parallel& parallel) {
-  const auto no_room = [bytes] {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the system has no ", BytesText(bytes), " for a rank"));
-  };
   const size_t size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
   void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) return no_room();
-  madvise(data, size, MADV_HUGEPAGE);  // only faster: its failure does not matter
-  Arena arena(static_cast<char*>(data), static_cast<int64_t>(size));
-  std::atomic<bool> fetched{true};
-  parallel.For(arena.size(), kFetchedAtOnce, [&](int64_t begin, int64_t end) {
-    if (!Fetch(arena.data() + begin, end - begin)) fetched = false;
-  });
-  if (!fetched) return no_room();
+  if (data == MAP_FAILED) return NoRoom(bytes);
+  Arena arena(static_cast<char*>(data), static_cast<int64_t>(size), true);
+  MGC_RETURN_IF_ERROR(arena.FetchAll(parallel));
   return arena;
 }
 
-Arena::Arena(Arena&& other) noexcept : data_(nullptr), size_(0) { *this = std::move(other); }
+absl::StatusOr<Arena> Arena::CreateIn(char* memory, int64_t bytes, Parallel& parallel) {
+  Arena arena(memory, bytes, false);
+  MGC_RETURN_IF_ERROR(arena.FetchAll(parallel));
+  return arena;
+}
+
+absl::Status Arena::FetchAll(Parallel& parallel) const {
+  if (size_ == 0) return absl::OkStatus();
+  // Only faster: its failure does not matter.
+  madvise(data_, static_cast<size_t>(size_), MADV_HUGEPAGE);
+  std::atomic<bool> fetched{true};
+  parallel.For(size_, kFetchedAtOnce, [&](int64_t begin, int64_t end) {
+    if (!Fetch(data_ + begin, end - begin)) fetched = false;
+  });
+  return fetched ? absl::OkStatus() : NoRoom(size_);
+}
+
+Arena::Arena(Arena&& other) noexcept : data_(nullptr), size_(0), owns_(false) {
+  *this = std::move(other);
+}
 
 Arena& Arena::operator=(Arena&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(owns_, other.owns_);
   return *this;
 }
 
 Arena::~Arena() {
-  if (data_ != nullptr) munmap(data_, static_cast<size_t>(size_));
+  if (owns_) munmap(data_, static_cast<size_t>(size_));
 }
 
 void ZeroStretch(char* to, int64_t bytes) {

@@ -17,6 +17,9 @@ class Arena {
   // when it returns (`parallel`'s threads fetch them), so that a later step cannot run out of
   // memory. ResourceExhausted when the system has no room.
   static absl::StatusOr<Arena> Create(int64_t bytes, Parallel& parallel);
+  // The same in memory that others have too: `bytes` at `memory`, a page, which outlives the arena
+  // and which nobody has written to.
+  static absl::StatusOr<Arena> CreateIn(char* memory, int64_t bytes, Parallel& parallel);
 
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&& other) noexcept;
@@ -26,10 +29,12 @@ class Arena {
   int64_t size() const { return size_; }
 
  private:
-  Arena(char* data, int64_t size) : data_(data), size_(size) {}
+  Arena(char* data, int64_t size, bool owns) : data_(data), size_(size), owns_(owns) {}
+  absl::Status FetchAll(Parallel& parallel) const;
 
   char* data_;
   int64_t size_;
+  bool owns_;
 };
 
 // Makes `bytes` from `to` on zero, past the caches: for stretches larger than these, which nothing

@@ -139,8 +139,11 @@ Queue QueueOf(const Mark& mark);
 // What a device has to hold.
 struct DeviceRoom {
   std::vector<int64_t> arenas;  // bytes by place; zero at first
-  int64_t workspace = 0;        // bytes of one kernel's scratch
-  int64_t kernels = 1;          // that run at the same time
+  // Where arenas must lie, by place, for a device whose memory is this machine's: zeros, on pages
+  // of their own. Empty: where the device likes.
+  std::vector<char*> places;
+  int64_t workspace = 0;  // bytes of one kernel's scratch
+  int64_t kernels = 1;    // that run at the same time
 };
 
 // ResourceExhausted when the system has no room. `parallel` must outlive the device.

@@ -25,8 +25,11 @@ std::vector<char*> BasesOf(const std::vector<Arena>& arenas) {
 absl::StatusOr<std::unique_ptr<Device>> CpuDevice::Create(const DeviceRoom& room,
                                                           Parallel& parallel) {
   std::vector<Arena> arenas;
-  for (int64_t bytes : room.arenas) {
-    MGC_ASSIGN_OR_RETURN(Arena arena, Arena::Create(bytes, parallel));
+  for (size_t p = 0; p < room.arenas.size(); ++p) {
+    MGC_ASSIGN_OR_RETURN(Arena arena,
+                         room.places.empty()
+                             ? Arena::Create(room.arenas[p], parallel)
+                             : Arena::CreateIn(room.places[p], room.arenas[p], parallel));
     arenas.push_back(std::move(arena));
   }
   std::vector<Arena> workspaces;

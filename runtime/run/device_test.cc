@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "runtime/comm/shared_link.h"
 #include "runtime/comm/testing/heap_regions.h"
 #include "runtime/run/executor.h"
 #include "runtime/run/testing/arena_bytes.h"

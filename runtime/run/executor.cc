@@ -110,6 +110,9 @@ absl::Status Executor::Allocate(const ExecutorOptions& options) {
     const RankPlace& place = loaded_->ranks[static_cast<size_t>(rank)];
     room.arenas.push_back(plan().classes[place.rank_class].memory.peak);
   }
+  if (options.process.has_value() && options.process->arenas != nullptr) {
+    MGC_RETURN_IF_ERROR(PlaceArenas(*options.process->arenas, options.process->self, &room));
+  }
   const DeviceFactory make =
       options.device != nullptr ? options.device : DeviceFactory(CpuDevice::Create);
   MGC_ASSIGN_OR_RETURN(device_, make(room, workers_));
@@ -130,9 +133,29 @@ absl::Status Executor::Allocate(const ExecutorOptions& options) {
   return absl::OkStatus();
 }
 
+// Lets the arenas lie in a region that near processes can reach, where there are any.
+absl::Status Executor::PlaceArenas(SharedRegions& regions, int self, DeviceRoom* room) const {
+  if (!ReachesOthers(regions, self)) return absl::OkStatus();
+  constexpr int64_t kPage = 4096;
+  int64_t bytes = 0;
+  std::vector<int64_t> begins;
+  for (int64_t arena : room->arenas) {
+    begins.push_back(bytes);
+    bytes += (arena + kPage - 1) / kPage * kPage;
+  }
+  MGC_ASSIGN_OR_RETURN(char* const memory, regions.Make(bytes));
+  for (int64_t begin : begins) room->places.push_back(memory + begin);
+  return absl::OkStatus();
+}
+
 absl::Status Executor::Connect(const ProcessPlace& process) {
-  communicator_ =
-      std::make_unique<Communicator>(*loaded_, *process.map, process.self, *process.link);
+  RegionBases bases;
+  if (process.arenas != nullptr) {
+    MGC_RETURN_IF_ERROR(process.arenas->Publish());
+    MGC_ASSIGN_OR_RETURN(bases, BasesOf(*process.arenas));
+  }
+  communicator_ = std::make_unique<Communicator>(*loaded_, *process.map, process.self,
+                                                 *process.link, std::move(bases), workers_);
   return communicator_->Open();
 }
 

@@ -22,6 +22,7 @@
 #include "graph/plan/plan.h"
 #include "kernels/kernel.h"
 #include "runtime/comm/communicator.h"
+#include "runtime/comm/shared_regions.h"
 #include "runtime/comm/team.h"
 #include "runtime/load/load_plan.h"
 #include "runtime/run/device.h"
@@ -37,6 +38,9 @@ struct ProcessPlace {
   const ProcessMap* map = nullptr;
   int self = 0;
   Link* link = nullptr;  // to the others, not yet open
+  // Memory for the arenas, with none made yet: what processes that reach each other have in common
+  // need not be sent. Null: arenas are private.
+  SharedRegions* arenas = nullptr;
 };
 
 struct ExecutorOptions {
@@ -112,6 +116,7 @@ class Executor {
   static absl::StatusOr<std::unique_ptr<Executor>> Make(const Plan& plan,
                                                         const ExecutorOptions& options);
   absl::Status Allocate(const ExecutorOptions& options);
+  absl::Status PlaceArenas(SharedRegions& regions, int self, DeviceRoom* room) const;
   absl::Status Connect(const ProcessPlace& process);
   size_t PlaceOf(int64_t rank) const { return static_cast<size_t>(rank - local().begin); }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "gtest/gtest.h"
+#include "runtime/comm/shared_link.h"
 #include "runtime/comm/testing/heap_regions.h"
 #include "runtime/run/executor.h"
 #include "runtime/run/testing/arena_bytes.h"
@@ -34,6 +35,7 @@ absl::Status RunSteps(const ByteDataset& data, Executor& executor) {
 
 struct Layout {
   int tp, dp, pp, processes, workers;
+  bool mapped = false;  // arenas in memory that all have
 };
 
 class Processes : public testing::TestWithParam<Layout> {
@@ -69,14 +71,14 @@ TEST_P(Processes, TrainAsOne) {
   ASSERT_TRUE(RunSteps(data_, *alone).ok());
   const auto map = ProcessMap::Create(plan_.mesh.world_size(), GetParam().processes);
   ASSERT_TRUE(map.ok()) << map.status();
-  HeapWorld world(map->processes());
+  HeapWorld world(map->processes()), arenas(map->processes());
   std::vector<std::thread> threads;
   for (int p = 0; p < map->processes(); ++p) {
     threads.emplace_back([&, p] {
-      HeapRegions regions(world, p);
+      HeapRegions regions(world, p), places(arenas, p);
       SharedLink link(regions);
       ExecutorOptions options = options_;
-      options.process = ProcessPlace{&*map, p, &link};
+      options.process = ProcessPlace{&*map, p, &link, GetParam().mapped ? &places : nullptr};
       options.shuffle = static_cast<uint64_t>(p);
       const auto executor = Make(options);
       ASSERT_NE(executor, nullptr);
@@ -103,7 +105,8 @@ INSTANTIATE_TEST_SUITE_P(All, Processes,
                                          Layout{1, 1, 2, 2, 1}, Layout{1, 1, 3, 3, 2},
                                          Layout{2, 2, 2, 2, 2}, Layout{2, 2, 2, 3, 1},
                                          Layout{2, 2, 2, 4, 1}, Layout{2, 2, 2, 8, 1},
-                                         Layout{2, 2, 3, 5, 2}));
+                                         Layout{2, 2, 3, 5, 2}, Layout{1, 2, 1, 2, 1, true},
+                                         Layout{2, 2, 2, 3, 1, true}, Layout{2, 2, 3, 5, 2, true}));
 
 }  // namespace
 }  // namespace mgc

@@ -15,6 +15,7 @@
 #include "graph/base/file.h"
 #include "gtest/gtest.h"
 #include "runtime/comm/team_file.h"
+#include "runtime/comm/shared_link.h"
 #include "runtime/comm/testing/heap_regions.h"
 #include "runtime/data/safetensors.h"
 #include "runtime/run/testing/chain_plan.h"

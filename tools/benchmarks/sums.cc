@@ -50,9 +50,11 @@ class Sums : public BenchSide {
   }
 
  protected:
-  // Gives a member its buffer; all before the first step.
-  absl::Status Make(int member) {
-    MGC_ASSIGN_OR_RETURN(Arena arena, Arena::Create(exchange_.whole * kFloat, workers_));
+  // Gives a member its buffer, in memory that others have or in its own; all before the first step.
+  absl::Status Make(int member, char* memory = nullptr) {
+    const int64_t bytes = exchange_.whole * kFloat;
+    MGC_ASSIGN_OR_RETURN(Arena arena, memory == nullptr ? Arena::Create(bytes, workers_)
+                                                        : Arena::CreateIn(memory, bytes, workers_));
     inputs_[member] = outputs_[member] = arena.data();
     arenas_.push_back(std::move(arena));
     return absl::OkStatus();
@@ -99,7 +101,7 @@ class ThreadSums : public Sums {
 class ProcessSums : public Sums, private TaskSource {
  public:
   ProcessSums(int64_t bytes, const World& world)
-      : Sums(bytes, 1), self_(world.self), link_(*world.link), flow_(1, kMembers) {}
+      : Sums(bytes, 1), self_(world.self), link_(*world.link), regions_(*world.arenas) {}
 
   absl::Status Open() {
     std::vector<ChannelKey> channels;
@@ -124,7 +126,15 @@ class ProcessSums : public Sums, private TaskSource {
     route_.from.assign(kMembers, find(ChannelKind::kDirect, false));
     route_.to_next = route_.to_previous = find(ChannelKind::kLine, true);
     route_.from_next = route_.from_previous = find(ChannelKind::kLine, false);
-    return Make(self_);
+    if (ReachesOthers(regions_, self_)) {
+      MGC_ASSIGN_OR_RETURN(char* const memory, regions_.Make(exchange_.whole * kFloat));
+      MGC_RETURN_IF_ERROR(Make(self_, memory));
+    } else {
+      MGC_RETURN_IF_ERROR(Make(self_));
+    }
+    MGC_RETURN_IF_ERROR(regions_.Publish());
+    MGC_ASSIGN_OR_RETURN(bases_, BasesOf(regions_));
+    return absl::OkStatus();
   }
 
  private:
@@ -164,10 +174,12 @@ class ProcessSums : public Sums, private TaskSource {
 
   const int self_;
   Link& link_;
+  SharedRegions& regions_;
   Route route_;
   size_t send_meeting_ = 0, receive_meeting_ = 0;
   TiledExchange tiled_;
-  CollectiveFlow flow_;
+  RegionBases bases_;
+  CollectiveFlow flow_{1, kMembers, kMembers, bases_, workers_};
   absl::Status status_;
 };
 

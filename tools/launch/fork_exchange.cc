@@ -13,7 +13,7 @@ namespace mgc {
 // A process has a slot for even and one for odd rounds: nobody writes the next but one before all
 // have read this one, since it waits for their next.
 struct ForkExchange::Slot {
-  static constexpr size_t kBytes = 200;
+  static constexpr size_t kBytes = 4096;  // more than there are processes on a host
 
   std::atomic<int64_t> round;  // that it holds, from 1
   int64_t size;

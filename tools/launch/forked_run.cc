@@ -64,9 +64,10 @@ int RunChild(const ProcessMap& map, const LaunchOptions& options, const Board& b
   };
   const auto reachable = MemfdRegions::FindReachable(self, HostName(), gather);
   if (!reachable.ok()) return EndRun(world, reachable.status(), kExitFailed);
-  MemfdRegions regions(*reachable, gather, check);
+  MemfdRegions regions(*reachable, gather, check), arenas(*reachable, gather, check);
   SharedLink link(regions);
   world.link = &link;
+  world.arenas = &arenas;
   const Ticker heartbeat(kHeartbeat,
                          [&board, self] { board.process(self).heartbeat_ns.set(NowNs()); });
   const int code = body(world);

@@ -291,6 +291,7 @@ void EndAll(MpiWorld& mpi, const LastWords& words, const absl::Status& why, int 
 struct Links {
   explicit Links(MpiWorld& mpi) : far(mpi, kToPrepare) {}
 
+  std::unique_ptr<MemfdRegions> arenas;
   std::unique_ptr<MemfdRegions> regions;
   std::unique_ptr<SharedLink> near;
   MpiLink far;
@@ -307,8 +308,9 @@ absl::StatusOr<std::unique_ptr<Links>> MakeLinks(MpiWorld& mpi, const Board& boa
   };
   MGC_ASSIGN_OR_RETURN(const std::vector<bool> reachable,
                        MemfdRegions::FindReachable(mpi.rank(), HostName(), gather));
-  links->regions =
-      std::make_unique<MemfdRegions>(reachable, gather, [] { return absl::OkStatus(); });
+  const auto check = [] { return absl::OkStatus(); };
+  links->arenas = std::make_unique<MemfdRegions>(reachable, gather, check);
+  links->regions = std::make_unique<MemfdRegions>(reachable, gather, check);
   links->near = std::make_unique<SharedLink>(*links->regions);
   links->mixed = std::make_unique<MixedLink>(reachable, *links->near, links->far);
   return links;
@@ -344,6 +346,7 @@ int RunAgreed(MpiWorld& mpi, const Prepared& prepared, const ProcessMap& map, co
   const auto links = MakeLinks(mpi, *world.board);
   if (!links.ok()) end(links.status(), kExitFailed);
   world.link = (*links)->mixed.get();
+  world.arenas = (*links)->arenas.get();
   const int code = body.run(world);
   world.board->SetStage(world.self, ProcessStage::kEnded, NowNs());
   watch.Stop();

@@ -12,7 +12,7 @@
 #include "kernels/parallel.h"
 #include "runtime/comm/direct_flow.h"
 #include "runtime/comm/line_flow.h"
-#include "runtime/comm/pair_flow.h"
+#include "runtime/comm/mapped_flow.h"
 #include "runtime/comm/run_exchanges.h"
 #include "runtime/comm/share.h"
 
@@ -108,22 +108,39 @@ class FlowRunner::Tiles {
     }
     Point({0, static_cast<int64_t>(x.piece.size())});
   }
-  // Those of some members. Nothing may read the others.
-  Tiles(const Tiles& all, const MemberRange& members)
+  // Those of some members, of which others may be asked for by nobody; in memory of their own, or
+  // from `memory` on, which then goes on behind them.
+  Tiles(const Tiles& all, const MemberRange& members, char** memory)
       : in_place_(all.in_place_), in_(all.in_.size()), out_(all.in_.size()) {
     for (auto m = static_cast<size_t>(members.first); m < static_cast<size_t>(members.last); ++m) {
       in_[m] = all.in_[m];
       out_[m] = all.out_[m];
     }
     Point(members);
+    if (*memory != nullptr) MoveTo(members, memory);
   }
 
   TiledExchange Tile(const Exchange& x) const { return {&x, inputs_, outputs_}; }
-  const std::vector<char>& ResultOf(int64_t member) const {
-    return (in_place_ ? in_ : out_)[static_cast<size_t>(member)];
+  // Wherever it lies.
+  std::string ResultOf(int64_t member) const {
+    const auto m = static_cast<size_t>(member);
+    return {outputs_[m], (in_place_ ? in_ : out_)[m].size()};
   }
 
  private:
+  void MoveTo(const MemberRange& members, char** memory) {
+    const auto move = [memory](const std::vector<char>& tile) {
+      char* const to = *memory;
+      std::memcpy(to, tile.data(), tile.size());
+      *memory += PieceWriter::Aligned(static_cast<int64_t>(tile.size()));
+      return to;
+    };
+    for (auto m = static_cast<size_t>(members.first); m < static_cast<size_t>(members.last); ++m) {
+      char* const in = move(in_[m]);
+      inputs_[m] = in;
+      outputs_[m] = in_place_ ? in : move(out_[m]);
+    }
+  }
   void Point(const MemberRange& members) {
     inputs_.resize(in_.size());
     outputs_.resize(in_.size());
@@ -145,10 +162,10 @@ const char* NameOf(FlowWay way) {
       return "line";
     case FlowWay::kDirect:
       return "direct";
-    case FlowWay::kPair:
+    case FlowWay::kMapped:
       break;
   }
-  return "pair";
+  return "mapped";
 }
 
 std::string FlowCase::Describe() const {
@@ -159,12 +176,11 @@ std::string FlowCase::Describe() const {
                       stops.back().last, " members, ", NameOf(way), in_place ? ", in place" : "");
 }
 
-FlowCase DrawFlowCase(int processes, Random* random) {
+FlowCase DrawFlowCase(int processes, bool mapped, Random* random) {
   FlowCase c;
   int64_t members = 0;
-  const bool is_pair = processes == 2 && Draw(0, 1, random) == 0;
   for (int p = 0; p < processes; ++p) {
-    const int64_t count = is_pair ? 1 : Draw(1, 3, random);
+    const int64_t count = Draw(1, 3, random);
     c.stops.push_back({p, members, members + count});
     members += count;
   }
@@ -179,10 +195,8 @@ FlowCase DrawFlowCase(int processes, Random* random) {
   for (int64_t p = 0; p < parts; ++p) {
     c.parts.push_back(DrawExchange(kind, type, static_cast<int>(members), random));
   }
-  const bool is_all_reduce =
-      kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllReduceMax;
-  if (is_pair && is_all_reduce) {
-    c.way = FlowWay::kPair;
+  if (mapped && Draw(0, 1, random) == 0) {
+    c.way = FlowWay::kMapped;
   } else if (kind == CollectiveKind::kAllToAll || Draw(0, 1, random) == 0) {
     c.way = FlowWay::kDirect;
   }
@@ -190,8 +204,9 @@ FlowCase DrawFlowCase(int processes, Random* random) {
   return c;
 }
 
-FlowCase LargeFlowCase(int processes, int64_t bytes) {
+FlowCase LargeFlowCase(int processes, int64_t bytes, FlowWay way) {
   FlowCase c;
+  c.way = way;
   c.in_place = true;
   Exchange x;
   x.whole = x.room = bytes / SizeOf(x.dtype);
@@ -249,16 +264,17 @@ absl::Status FlowRunner::Move(const FlowCase& c, const Route& route, std::vector
   share.Begin(exchanges, route);
   LineFlow line;
   DirectFlow direct(c.stops.size());
-  PairFlow pair;
+  SerialParallel serial;
+  MappedFlow mapped(c.parts.size(), c.stops.size(), route.stop_of.size(), bases_, serial);
   switch (c.way) {
     case FlowWay::kLine:
       return RunFlow(line, share);
     case FlowWay::kDirect:
       return RunFlow(direct, share);
-    case FlowWay::kPair:
+    case FlowWay::kMapped:
       break;
   }
-  return RunFlow(pair, share);
+  return RunFlow(mapped, share);
 }
 
 template <typename Flow>
@@ -281,9 +297,11 @@ absl::Status FlowRunner::Run(const FlowCase& c, int times, uint64_t seed) {
   for (int time = 0; time < times; ++time) {
     std::vector<Tiles> want, made;
     SerialParallel serial;
+    char* memory =
+        bases_.empty() ? nullptr : bases_[static_cast<size_t>(self_)] + lane_ * kFlowRegionBytes;
     for (const Exchange& part : c.parts) {
       want.emplace_back(part, c.in_place, &random);
-      made.emplace_back(want.back(), members);
+      made.emplace_back(want.back(), members, &memory);
       const TiledExchange tiled = want.back().Tile(part);
       MGC_RETURN_IF_ERROR(RunExchanges({&tiled, 1}, serial));
     }
@@ -303,7 +321,7 @@ absl::Status FlowRunner::RunCases(int processes, int cases, uint64_t seed) {
   constexpr int kTimes = 2;
   Random random(seed);
   for (int i = 0; i < cases; ++i) {
-    const FlowCase c = DrawFlowCase(processes, &random);
+    const FlowCase c = DrawFlowCase(processes, !bases_.empty(), &random);
     if (absl::Status status = Run(c, kTimes, random()); !status.ok()) {
       return Annotate(status, absl::StrCat("process ", self_, ", lane ", lane_, ", seed ", seed,
                                            ", case ", i, ": ", c.Describe()));

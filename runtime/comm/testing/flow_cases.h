@@ -16,11 +16,12 @@
 #include "runtime/comm/link.h"
 #include "runtime/comm/routes.h"
 #include "runtime/comm/share.h"
+#include "runtime/comm/shared_regions.h"
 #include "runtime/load/exchange.h"
 
 namespace mgc {
 
-enum class FlowWay { kLine, kDirect, kPair };
+enum class FlowWay { kLine, kDirect, kMapped };
 const char* NameOf(FlowWay way);
 
 // A collective with the shares of all processes in it.
@@ -35,9 +36,11 @@ struct FlowCase {
 
 // Of a random kind, type and size, now and then of nothing, whose pieces may be uneven or lie
 // outside of the whole; each process has up to three members.
-FlowCase DrawFlowCase(int processes, std::mt19937_64* random);
-// An all-reduce of `bytes`, in place, of one member a process, along the line.
-FlowCase LargeFlowCase(int processes, int64_t bytes);
+FlowCase DrawFlowCase(int processes, bool mapped, std::mt19937_64* random);
+// An all-reduce of `bytes`, in place, of one member a process.
+FlowCase LargeFlowCase(int processes, int64_t bytes, FlowWay way);
+// Of a region that the tiles of random cases fit in, for each lane.
+inline constexpr int64_t kFlowRegionBytes = int64_t{64} << 20;
 
 // Channels between any two processes, both ways, of both kinds that collectives use, that begin or
 // end in `self`; one set of them for each lane, so that as many threads can run flows at the same
@@ -51,6 +54,9 @@ class FlowRunner {
   // the runner. `seed` is the processes' own, of delays.
   FlowRunner(Link& link, const std::vector<ChannelKey>& channels, int self, int lane, uint64_t seed)
       : link_(link), channels_(channels), self_(self), lane_(lane), delays_(seed) {}
+  // Has tiles lie in the processes' regions, each lane's in a part of its own, so that cases may be
+  // of MappedFlow: those that are drawn now and then are.
+  void Map(const RegionBases& bases) { bases_ = bases; }
 
   // Runs a case, with tiles drawn from `seed`, some `times` one after the other. Internal where a
   // tile is not what it should be; the link's error. Of several threads one at a time.
@@ -70,6 +76,7 @@ class FlowRunner {
   const std::vector<ChannelKey>& channels_;
   const int self_;
   const int lane_;
+  RegionBases bases_;
   std::mt19937_64 delays_;
 };
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/comm/shared_link.h"
+#include "runtime/comm/shared_regions.h"
 
 namespace mgc {
 
@@ -42,6 +42,7 @@ class HeapRegions : public SharedRegions {
  public:
   HeapRegions(HeapWorld& world, int self) : world_(world), self_(self) {}
   int processes() const override { return world_.processes(); }
+  bool Reaches(int /*process*/) const override { return true; }
   absl::StatusOr<char*> Make(int64_t bytes) override { return world_.Make(self_, bytes); }
   absl::Status Publish() override {
     world_.Publish(self_);

@@ -20,6 +20,7 @@
 #include "runtime/comm/mixed_link.h"
 #include "runtime/comm/mpi/mpi_link.h"
 #include "runtime/comm/mpi/mpi_world.h"
+#include "runtime/comm/shared_link.h"
 #include "runtime/comm/testing/flow_cases.h"
 
 namespace mgc {
@@ -44,7 +45,7 @@ absl::Status RunLanes(MpiWorld& world, Link& link, bool large) {
                         seed + 100 * static_cast<uint64_t>(world.rank()));
       absl::Status status = runner.RunCases(world.size(), kCases, seed);
       if (status.ok() && large && lane == 0) {
-        status = runner.Run(LargeFlowCase(world.size(), kLargeBytes), 1, seed);
+        status = runner.Run(LargeFlowCase(world.size(), kLargeBytes, FlowWay::kLine), 1, seed);
       }
       if (!status.ok()) {
         std::cerr << status << std::endl;
