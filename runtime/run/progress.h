@@ -23,7 +23,8 @@ enum class RankActivity : int32_t {
   kFinished,   // its computation of this step
 };
 
-struct RankProgress {
+// Alone on its lines of the cache: its rank writes it with every instruction.
+struct alignas(64) RankProgress {
   template <typename T>
   class Field {
    public:

@@ -32,6 +32,7 @@ struct Rank {
   bool inside = false;       // its waits are over, its calls have begun
   int64_t call_ordinal = 0;  // of the call's first collective within the step
   int64_t action_begin_ns = 0;
+  int64_t free_ns = 0;  // when the last instruction ended, if nothing has come between; else 0
   std::vector<int64_t> formals;  // addresses bound by the call
   std::vector<void*> inputs;
   std::vector<void*> outputs;

@@ -76,10 +76,6 @@ void StepMachine::PublishItems(Rank& rank) {
 void StepMachine::RunItem(Rank& rank) {
   const CommItem& item = *rank.Head();
   rank.progress->item_since_ns.set(NowNs());
-  RunItem(rank, item);
-}
-
-void StepMachine::RunItem(Rank& rank, const CommItem& item) {
   if (probe_) {
     const absl::Status status = probe_(rank, &item);
     if (!status.ok()) return FailItem(rank, item, status);

@@ -119,7 +119,6 @@ class StepMachine : public TaskSource {
   void TryItem(Rank& rank);
   void PublishItems(Rank& rank);
   void RunItem(Rank& rank);
-  void RunItem(Rank& rank, const CommItem& item);
   void RunCollective(Rank& rank, const CommItem& item);
   absl::Span<const TiledExchange> Tile(Rank& rank, const CommItem& item);
   void EndCollective(Rank& rank, const absl::Status& status);
