@@ -100,54 +100,38 @@ bool LineFlow::IsNeededBefore(const PlacedCell& at) const {
 bool LineFlow::SumDown(const PlacedCell& at) {
   if (share_->is_last()) return true;
   if (share_->StopOf(at.cell.to_begin) > share_->route().mine) return true;
-  const char* const from = from_next_.Peek();
-  if (from == nullptr) return false;
-  const int64_t bytes = at.narrow_bytes();
-  if (IsNeededBefore(at)) {
-    char* const room = to_previous_.Reserve(bytes);
-    if (room == nullptr) return false;
-    std::memcpy(room, from, static_cast<size_t>(bytes));
-    to_previous_.Commit(bytes);
-  }
-  DeliverHere(at, from);
-  from_next_.Skip(bytes);
-  return true;
+  return PassOn(at, nullptr, &from_next_, IsNeededBefore(at) ? &to_previous_ : nullptr);
 }
 
 bool LineFlow::GatherUp(const PlacedCell& at) {
   const int owner = share_->StopOf(at.cell.from_begin);
   if (owner > share_->route().mine) return true;
-  const bool own = owner == share_->route().mine;
-  const char* const from = own ? at.InputOf(at.cell.from_begin) : from_previous_.Peek();
-  if (from == nullptr) return false;
-  const int64_t bytes = at.narrow_bytes();
-  if (!share_->is_last()) {
-    char* const room = to_next_.Reserve(bytes);
-    if (room == nullptr) return false;
-    std::memcpy(room, from, static_cast<size_t>(bytes));
-    to_next_.Commit(bytes);
-  }
-  DeliverHere(at, from);
-  if (!own) from_previous_.Skip(bytes);
+  const char* const own = owner == share_->route().mine ? at.InputOf(at.cell.from_begin) : nullptr;
+  if (!PassOn(at, own, &from_previous_, share_->is_last() ? nullptr : &to_next_)) return false;
+  if (own != nullptr) DeliverHere(at, own);
   return true;
 }
 
 bool LineFlow::GatherDown(const PlacedCell& at) {
   const int owner = share_->StopOf(at.cell.from_begin);
   if (owner < share_->route().mine) return true;
-  const bool own = owner == share_->route().mine;
-  const char* const from = own ? at.InputOf(at.cell.from_begin) : from_next_.Peek();
-  if (from == nullptr) return false;
+  const char* const own = owner == share_->route().mine ? at.InputOf(at.cell.from_begin) : nullptr;
+  return PassOn(at, own, &from_next_, share_->is_first() ? nullptr : &to_previous_);
+}
+
+bool LineFlow::PassOn(const PlacedCell& at, const char* own, PieceReader* from, PieceWriter* to) {
+  const char* const piece = own != nullptr ? own : from->Peek();
+  if (piece == nullptr) return false;
   const int64_t bytes = at.narrow_bytes();
-  if (!share_->is_first()) {
-    char* const room = to_previous_.Reserve(bytes);
+  if (to != nullptr) {
+    char* const room = to->Reserve(bytes);
     if (room == nullptr) return false;
-    std::memcpy(room, from, static_cast<size_t>(bytes));
-    to_previous_.Commit(bytes);
+    std::memcpy(room, piece, static_cast<size_t>(bytes));
+    to->Commit(bytes);
   }
-  if (own) return true;
-  DeliverHere(at, from);
-  from_next_.Skip(bytes);
+  if (own != nullptr) return true;
+  DeliverHere(at, piece);
+  from->Skip(bytes);
   return true;
 }
 

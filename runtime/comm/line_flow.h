@@ -35,6 +35,9 @@ class LineFlow : public Flow {
   bool SumDown(const PlacedCell& at);
   bool GatherUp(const PlacedCell& at);
   bool GatherDown(const PlacedCell& at);
+  // Gives a cell's elements, `own` ones or those that have come by `from`, to the neighbour behind
+  // `to`, if that is not null, and to the members here, unless they are `own`.
+  bool PassOn(const PlacedCell& at, const char* own, PieceReader* from, PieceWriter* to);
   bool FinishSum(const PlacedCell& at, const char* before);
   // Whether a process before this one receives the cell's sum.
   bool IsNeededBefore(const PlacedCell& at) const;

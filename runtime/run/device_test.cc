@@ -6,17 +6,15 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "runtime/comm/shared_link.h"
-#include "runtime/comm/testing/heap_regions.h"
 #include "runtime/run/executor.h"
 #include "runtime/run/testing/arena_bytes.h"
 #include "runtime/run/testing/chain_plan.h"
 #include "runtime/run/testing/device_deferred.h"
+#include "runtime/run/testing/heap_processes.h"
 #include "runtime/run/testing/reference_kernels.h"
 #include "runtime/train/parameters.h"
 
@@ -106,28 +104,21 @@ TEST(DeviceTest, SeveralProcessesGetWhatIsDone) {
   for (const ChainOptions& chain : {Chain(2, 2, 2), Chain(1, 1, 3)}) {
     const Plan plan = ChainPlan(chain);
     const std::vector<std::string> alone = RunChain(chain, nullptr);
-    const auto map = ProcessMap::Create(plan.mesh.world_size(), 3);
-    ASSERT_TRUE(map.ok()) << map.status();
-    HeapWorld world(map->processes());
-    std::vector<std::thread> threads;
-    for (int p = 0; p < map->processes(); ++p) {
-      threads.emplace_back([&, p] {
-        HeapRegions regions(world, p);
-        SharedLink link(regions);
-        const auto seed = static_cast<uint64_t>(p);
-        const std::vector<std::string> mine =
-            RunChain(chain, DeferredDevices({seed, {}}), ProcessPlace{&*map, p, &link});
-        const RankRange local = map->RanksOf(p);
+    const int64_t ranks = plan.mesh.world_size();
+    for (bool mapped : {false, true}) {
+      InHeapProcesses(ranks, 3, mapped, [&](const ProcessPlace& place) {
+        const auto seed = static_cast<uint64_t>(place.self);
+        const std::vector<std::string> mine = RunChain(chain, DeferredDevices({seed, {}}), place);
+        const RankRange local = place.map->RanksOf(place.self);
         ASSERT_EQ(mine.size(), static_cast<size_t>(4 * local.size()));
         for (size_t i = 0; i < mine.size(); ++i) {
           const int64_t step = static_cast<int64_t>(i) / local.size();
           const int64_t rank = local.begin + static_cast<int64_t>(i) % local.size();
-          EXPECT_TRUE(mine[i] == alone[static_cast<size_t>(step * plan.mesh.world_size() + rank)])
+          EXPECT_TRUE(mine[i] == alone[static_cast<size_t>(step * ranks + rank)])
               << "step " << step << ", rank " << rank;
         }
       });
     }
-    for (std::thread& thread : threads) thread.join();
   }
 }
 

@@ -2,17 +2,15 @@
 
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "gtest/gtest.h"
-#include "runtime/comm/shared_link.h"
-#include "runtime/comm/testing/heap_regions.h"
 #include "runtime/run/executor.h"
 #include "runtime/run/testing/arena_bytes.h"
 #include "runtime/run/testing/chain_plan.h"
+#include "runtime/run/testing/heap_processes.h"
 #include "runtime/run/testing/reference_kernels.h"
 #include "runtime/train/parameters.h"
 
@@ -69,35 +67,27 @@ TEST_P(Processes, TrainAsOne) {
   const auto alone = Make(options_);
   ASSERT_NE(alone, nullptr);
   ASSERT_TRUE(RunSteps(data_, *alone).ok());
-  const auto map = ProcessMap::Create(plan_.mesh.world_size(), GetParam().processes);
-  ASSERT_TRUE(map.ok()) << map.status();
-  HeapWorld world(map->processes()), arenas(map->processes());
-  std::vector<std::thread> threads;
-  for (int p = 0; p < map->processes(); ++p) {
-    threads.emplace_back([&, p] {
-      HeapRegions regions(world, p), places(arenas, p);
-      SharedLink link(regions);
-      ExecutorOptions options = options_;
-      options.process = ProcessPlace{&*map, p, &link, GetParam().mapped ? &places : nullptr};
-      options.shuffle = static_cast<uint64_t>(p);
-      const auto executor = Make(options);
-      ASSERT_NE(executor, nullptr);
-      const absl::Status status = RunSteps(data_, *executor);
-      ASSERT_TRUE(status.ok()) << status;
-      // Of a chain the last stage alone reports.
-      const auto loss = executor->Report("loss", false);
-      EXPECT_TRUE(loss.ok() || executor->local().end < alone->local().end);
-      if (loss.ok()) {
-        EXPECT_EQ(*loss, *alone->Report("loss", false));
-      }
-      for (int64_t rank = executor->local().begin; rank < executor->local().end; ++rank) {
-        const int64_t bytes = alone->MeasuredPeak(rank);
-        EXPECT_EQ(executor->MeasuredPeak(rank), bytes);
-        EXPECT_TRUE(ArenaBytes(*executor, rank, bytes) == ArenaBytes(*alone, rank, bytes)) << rank;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  const auto body = [&](const ProcessPlace& place) {
+    ExecutorOptions options = options_;
+    options.process = place;
+    options.shuffle = static_cast<uint64_t>(place.self);
+    const auto executor = Make(options);
+    ASSERT_NE(executor, nullptr);
+    const absl::Status status = RunSteps(data_, *executor);
+    ASSERT_TRUE(status.ok()) << status;
+    // Of a chain the last stage alone reports.
+    const auto loss = executor->Report("loss", false);
+    EXPECT_TRUE(loss.ok() || executor->local().end < alone->local().end);
+    if (loss.ok()) {
+      EXPECT_EQ(*loss, *alone->Report("loss", false));
+    }
+    for (int64_t rank = executor->local().begin; rank < executor->local().end; ++rank) {
+      const int64_t bytes = alone->MeasuredPeak(rank);
+      EXPECT_EQ(executor->MeasuredPeak(rank), bytes);
+      EXPECT_TRUE(ArenaBytes(*executor, rank, bytes) == ArenaBytes(*alone, rank, bytes)) << rank;
+    }
+  };
+  InHeapProcesses(plan_.mesh.world_size(), GetParam().processes, GetParam().mapped, body);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Processes,

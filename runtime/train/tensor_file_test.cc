@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -15,11 +14,10 @@
 #include "graph/base/file.h"
 #include "gtest/gtest.h"
 #include "runtime/comm/team_file.h"
-#include "runtime/comm/shared_link.h"
-#include "runtime/comm/testing/heap_regions.h"
 #include "runtime/data/safetensors.h"
 #include "runtime/run/testing/chain_plan.h"
 #include "runtime/run/testing/device_deferred.h"
+#include "runtime/run/testing/heap_processes.h"
 #include "runtime/run/testing/reference_kernels.h"
 
 namespace mgc {
@@ -70,24 +68,15 @@ class TensorFileTest : public ::testing::Test {
   std::vector<absl::Status> InProcesses(int processes,
                                         const std::function<absl::Status(Executor&)>& act,
                                         const DeviceFactory& device = nullptr) const {
-    const auto map = ProcessMap::Create(kRanks, processes);
-    EXPECT_TRUE(map.ok()) << map.status();
-    HeapWorld world(processes);
     std::vector<absl::Status> results(static_cast<size_t>(processes));
-    std::vector<std::thread> threads;
-    for (int p = 0; p < processes; ++p) {
-      threads.emplace_back([&, p] {
-        HeapRegions regions(world, p);
-        SharedLink link(regions);
-        ExecutorOptions options;
-        options.process = ProcessPlace{&*map, p, &link};
-        options.device = device;
-        const auto executor = Trained(options);
-        ASSERT_NE(executor, nullptr);
-        results[static_cast<size_t>(p)] = act(*executor);
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
+    InHeapProcesses(kRanks, processes, false, [&](const ProcessPlace& place) {
+      ExecutorOptions options;
+      options.process = place;
+      options.device = device;
+      const auto executor = Trained(options);
+      ASSERT_NE(executor, nullptr);
+      results[static_cast<size_t>(place.self)] = act(*executor);
+    });
     return results;
   }
 
