@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "graph/base/testing/folder_test.h"
 #include "gtest/gtest.h"
 
 namespace mgc {
@@ -22,23 +23,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class FileTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    directory_ = ::testing::TempDir() + "/file_test." + std::to_string(getpid());
-    std::filesystem::remove_all(directory_);
-    std::filesystem::create_directory(directory_);
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
-  std::string Path(const std::string& name) const { return directory_ + "/" + name; }
-  int CountFiles() const {
-    auto files = std::filesystem::directory_iterator(directory_);
-    return std::distance(begin(files), end(files));
-  }
-
-  std::string directory_;
-};
+class FileTest : public FolderTest {};
 
 TEST(EscapeBytes, ShowsEveryByteUnambiguously) {
   EXPECT_EQ(EscapeBytes("plan.mgc \"x\""), "plan.mgc \"x\"");
@@ -61,7 +46,7 @@ TEST_F(FileTest, ReadErrorsNameThePathEscaped) {
   auto missing = ReadFile(Path("no\nsuch"));
   EXPECT_TRUE(absl::IsNotFound(missing.status()));
   EXPECT_THAT(missing.status().message(), HasSubstr("/no\\x0Asuch: "));
-  auto directory = ReadFile(directory_);
+  auto directory = ReadFile(folder());
   EXPECT_TRUE(absl::IsFailedPrecondition(directory.status()));
   EXPECT_THAT(directory.status().message(), HasSubstr("it is a directory"));
   EXPECT_THAT(ReadFile("/dev/zero").status().message(), HasSubstr("it is a device"));
@@ -83,7 +68,7 @@ TEST_F(FileTest, ReadsAPipe) {
 }
 
 TEST_F(FileTest, WriteRefusesDirectoriesAndMissingParents) {
-  EXPECT_THAT(WriteFileAtomically(directory_, "x").message(), HasSubstr("directory"));
+  EXPECT_THAT(WriteFileAtomically(folder(), "x").message(), HasSubstr("directory"));
   EXPECT_TRUE(absl::IsNotFound(WriteFileAtomically(Path("no/such"), "x")));
   EXPECT_FALSE(WriteFileAtomically("", "x").ok());
   EXPECT_FALSE(WriteFileAtomically(Path(std::string(300, 'n')), "x").ok());

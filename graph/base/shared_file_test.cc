@@ -11,6 +11,7 @@
 
 #include "gmock/gmock.h"
 #include "graph/base/file.h"
+#include "graph/base/testing/folder_test.h"
 #include "gtest/gtest.h"
 
 namespace mgc {
@@ -18,23 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class SharedFileTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    directory_ = ::testing::TempDir() + "/shared_file_test." + std::to_string(getpid());
-    std::filesystem::remove_all(directory_);
-    std::filesystem::create_directory(directory_);
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
-  std::string Path(const std::string& name) const { return directory_ + "/" + name; }
-  int CountFiles() const {
-    auto files = std::filesystem::directory_iterator(directory_);
-    return static_cast<int>(std::distance(begin(files), end(files)));
-  }
-
-  std::string directory_;
-};
+class SharedFileTest : public FolderTest {};
 
 TEST_F(SharedFileTest, ManyWritersMakeOneFile) {
   ASSERT_TRUE(WriteFileAtomically(Path("a"), "old").ok());
@@ -118,7 +103,7 @@ TEST_F(SharedFileTest, IsCopiedIntoAPipe) {
 }
 
 TEST_F(SharedFileTest, ErrorsNameThePath) {
-  EXPECT_THAT(SharedFile::Create(directory_, 1).status().message(), HasSubstr("directory"));
+  EXPECT_THAT(SharedFile::Create(folder(), 1).status().message(), HasSubstr("directory"));
   EXPECT_TRUE(absl::IsNotFound(SharedFile::Create(Path("no/such"), 1).status()));
   EXPECT_THAT(SharedFile::Open(Path("gone"), Path("a")).status().message(), HasSubstr("/a"));
   const auto full = SharedFile::Create("/dev/full", 1);

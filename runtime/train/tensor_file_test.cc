@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "graph/base/file.h"
+#include "graph/base/testing/folder_test.h"
 #include "gtest/gtest.h"
 #include "runtime/comm/team_file.h"
 #include "runtime/data/safetensors.h"
@@ -27,24 +28,13 @@ using ::testing::HasSubstr;
 
 constexpr int kRanks = 8;
 
-class TensorFileTest : public ::testing::Test {
+class TensorFileTest : public FolderTest {
  protected:
-  void SetUp() override {
-    directory_ = ::testing::TempDir() + "/tensor_file_test." + std::to_string(getpid());
-    std::filesystem::remove_all(directory_);
-    std::filesystem::create_directory(directory_);
-    kernels_ = ReferenceKernels();
+  TensorFileTest() : kernels_(ReferenceKernels()) {
     ChainOptions options;
     options.tp = options.dp = options.pp = 2;
     plan_ = ChainPlan(options);
     data_ = *ByteDataset::FromBytes(std::string(1000, 'a'), options.seq, "data");
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
-  std::string Path(const std::string& name) const { return directory_ + "/" + name; }
-  int CountFiles() const {
-    auto files = std::filesystem::directory_iterator(directory_);
-    return static_cast<int>(std::distance(begin(files), end(files)));
   }
 
   // An executor after a step.
@@ -95,7 +85,6 @@ class TensorFileTest : public ::testing::Test {
     return bytes;
   }
 
-  std::string directory_;
   std::vector<KernelEntry> kernels_;
   Plan plan_;
   ByteDataset data_ = *ByteDataset::FromBytes("abcdefghij", 2, "none");
