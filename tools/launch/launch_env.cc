@@ -36,6 +36,17 @@ absl::StatusOr<int64_t> NumberIn(const Environment& environment, const char* nam
                    ", not a number of processes"));
 }
 
+// A task of Slurm finds the others by PMIx alone: without it MPI ends the process where it stands.
+absl::Status CheckSlurm(const Environment& environment, const LaunchedBy& by) {
+  if (!environment("SLURM_STEP_ID").has_value() || environment("PMIX_RANK").has_value() ||
+      environment("OMPI_COMM_WORLD_RANK").has_value() || by.size == 1) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("Slurm has started ", by.size, " processes (", by.variable,
+                   ") that have no PMIx to find each other by; start them by srun --mpi=pmix"));
+}
+
 }  // namespace
 
 Environment SystemEnvironment() {
@@ -59,6 +70,7 @@ absl::StatusOr<absl::optional<LaunchedBy>> FindLauncher(const Environment& envir
     if (const auto local = NumberIn(environment, names.local_size); local.ok()) {
       by.local_size = *local;
     }
+    MGC_RETURN_IF_ERROR(CheckSlurm(environment, by));
     return absl::optional<LaunchedBy>(std::move(by));
   }
   if (environment("TORCHELASTIC_RUN_ID").has_value() && environment("WORLD_SIZE").has_value() &&

@@ -41,11 +41,26 @@ TEST(FindLauncherTest, AStepOfSlurm) {
   const auto by = FindLauncher(Of({{"SLURM_PROCID", "1"},
                                    {"SLURM_STEP_ID", "0"},
                                    {"SLURM_STEP_NUM_TASKS", "8"},
-                                   {"SLURM_STEP_TASKS_PER_NODE", "4(x2)"}}));
+                                   {"SLURM_STEP_TASKS_PER_NODE", "4(x2)"},
+                                   {"PMIX_RANK", "1"}}));
   ASSERT_TRUE(by.ok() && by->has_value());
   EXPECT_EQ((*by)->launcher, "Slurm");
   EXPECT_EQ((*by)->size, 8);
   EXPECT_EQ((*by)->local_size, 0);
+}
+
+// As srun without --mpi=pmix sets them, and with --mpi=pmi2.
+TEST(FindLauncherTest, AStepOfSlurmWithoutPmix) {
+  std::map<std::string, std::string> variables = {
+      {"SLURM_PROCID", "1"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}};
+  for (const bool has_pmi2 : {false, true}) {
+    if (has_pmi2) variables.insert({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}});
+    const absl::Status status = FindLauncher(Of(variables)).status();
+    EXPECT_TRUE(absl::StrContains(status.message(), "Slurm has started 2 processes")) << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), "srun --mpi=pmix")) << status;
+  }
+  variables["SLURM_STEP_NUM_TASKS"] = variables["PMI_SIZE"] = "1";
+  EXPECT_TRUE(FindLauncher(Of(variables)).ok());
 }
 
 TEST(FindLauncherTest, RefusesWhatItCannotBelieve) {
