@@ -45,14 +45,10 @@ int64_t MemoryOf(const Plan& plan, const RankRange& local, int64_t workspace,
                  const Threads& threads) {
   if (plan.classes.empty()) return 0;
   double bytes = static_cast<double>(workspace) * static_cast<double>(threads.kernels);
-  const AxisId pipeline = PipelineAxis(plan.mesh);
-  const auto coordinate = [&](int64_t rank) {
-    return pipeline < 0 ? 0 : plan.mesh.Coordinate(rank, pipeline);
-  };
   for (const PlanClass& plan_class : plan.classes) {
     int64_t ranks = 0;
     for (int64_t rank = local.begin; rank < local.end; ++rank) {
-      ranks += coordinate(rank) == plan_class.coordinate ? 1 : 0;
+      ranks += ClassOfRank(plan.mesh, rank) == plan_class.coordinate ? 1 : 0;
     }
     bytes += static_cast<double>(plan_class.memory.peak) * static_cast<double>(ranks);
   }

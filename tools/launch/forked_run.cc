@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "runtime/comm/memfd_regions.h"
-#include "runtime/comm/mpi/mpi_world.h"
 #include "runtime/comm/shared_link.h"
 #include "runtime/run/host.h"
 #include "runtime/run/ticker.h"

@@ -25,6 +25,7 @@
 #include "runtime/comm/mpi/mpi_link.h"
 #include "runtime/comm/mpi/mpi_world.h"
 #include "runtime/comm/shared_link.h"
+#include "runtime/run/host.h"
 #include "runtime/run/trace.h"
 #include "tools/cli/flags.h"
 #include "tools/cli/output.h"
