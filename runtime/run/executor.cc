@@ -64,8 +64,8 @@ absl::Status CheckFits(const Plan& plan, const RankRange& local, int workers) {
   return CheckMemory(MemoryOf(plan, local, WorkspaceOf(plan), threads), host);
 }
 
-Executor::Executor(std::unique_ptr<LoadedPlan> loaded, int workers, int width)
-    : loaded_(std::move(loaded)), workers_(workers, width) {}
+Executor::Executor(std::unique_ptr<LoadedPlan> loaded, int workers, int width, SimdLevel level)
+    : loaded_(std::move(loaded)), workers_(workers, width, level) {}
 
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(const Plan& plan,
                                                            const ExecutorOptions& options) {
@@ -91,7 +91,7 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Make(const Plan& plan,
   const int64_t workspace = loaded->kernels.workspace_bytes();
   MGC_RETURN_IF_ERROR(CheckMemory(MemoryOf(plan, local, workspace, threads), host));
   std::unique_ptr<Executor> executor(
-      new Executor(std::move(loaded), threads.workers, threads.width));
+      new Executor(std::move(loaded), threads.workers, threads.width, options.simd_level));
   MGC_RETURN_IF_ERROR(executor->workers_.status());
   MGC_RETURN_IF_ERROR(executor->Allocate(options));
   return executor;

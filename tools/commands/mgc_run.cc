@@ -9,7 +9,7 @@
 #include "graph/base/status.h"
 #include "graph/verify/verify.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/simd/simd.h"
+#include "kernels/simd_level.h"
 #include "passes/plan/time/predict_step.h"
 #include "runtime/data/data.h"
 #include "runtime/run/executor.h"
@@ -224,7 +224,7 @@ absl::StatusOr<Terms> TermsOf(const Command& command, const Words& arguments) {
   const TrainOptions& train = command.basis->train;
   Terms terms = {{"options", absl::StrJoin(arguments, " ")},
                  {"versions", absl::StrCat("plan ", kPlanVersion, ", verifier ", kVerifierVersion)},
-                 {"instruction sets", std::string(cpu::NameOf(cpu::BestSimdLevel()))},
+                 {"instruction sets", std::string(NameOf(BestSimdLevel()))},
                  {"plans", HashText(PlanContent(*command.plan, command.flags.plans[0]))}};
   std::vector<std::string> files = {train.data_path, train.eval_data_path};
   for (const auto* inputs : {&train.inputs, &train.eval_inputs}) {
