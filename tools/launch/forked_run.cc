@@ -49,10 +49,12 @@ int RunChild(const ProcessMap& map, const LaunchOptions& options, const Board& b
   // The launcher says why.
   world.end_run = [&board, self](const absl::Status& why, int) { board.End(self, why); };
   world.workers = std::max(1, ReadHost().processors / map.processes());
-  if (!options.run_dir.empty()) {
+  if (!options.run_dir.empty() && self != 0) {
     const absl::Status logged = LogTo(options.run_dir, self).status();
     if (!logged.ok()) return EndRun(world, logged, kExitFailed);
   }
+  const Ticker heartbeat(kHeartbeat,
+                         [&board, self] { board.process(self).heartbeat_ns.set(NowNs()); });
   const auto check = [&board] { return EndOf(board); };
   ForkExchange exchange(exchange_memory, map.processes(), self, check);
   const auto gather = [&](const std::string& mine) {
@@ -66,8 +68,6 @@ int RunChild(const ProcessMap& map, const LaunchOptions& options, const Board& b
   MemfdRegions regions(*reachable, gather, check);
   SharedLink link(regions);
   world.link = &link;
-  const Ticker heartbeat(kHeartbeat,
-                         [&board, self] { board.process(self).heartbeat_ns.set(NowNs()); });
   const int code = body(world);
   if (code == kExitOk) board.SetStage(self, ProcessStage::kEnded, NowNs());
   return code;
