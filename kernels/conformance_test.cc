@@ -146,7 +146,8 @@ std::vector<RealTensor> Meaning(const KernelSpec& spec, const Place& place,
 std::vector<std::vector<char>> RunKernel(const Kernel& kernel, const KernelSpec& spec,
                                          const Place& place,
                                          const std::vector<RealTensor>& operands, int width,
-                                         const std::vector<InPlace>& in_place = {}) {
+                                         const std::vector<InPlace>& in_place = {},
+                                         SimdLevel level = BestSimdLevel()) {
   std::vector<std::vector<char>> inputs, outputs;
   std::vector<void*> in, out;
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -169,7 +170,7 @@ std::vector<std::vector<char>> RunKernel(const Kernel& kernel, const KernelSpec&
   }
   std::vector<char> workspace(static_cast<size_t>(kernel.workspace_bytes(width) + 2 * kGuardBytes),
                               kGuard);
-  CallThreads parallel(width);
+  CallThreads parallel(width, level);
   const absl::Status status =
       kernel.Run({in, out, workspace.data() + kGuardBytes, place.first_sample}, parallel);
   EXPECT_TRUE(status.ok()) << status;
@@ -283,6 +284,24 @@ TEST_P(Conformance, RoomThatHoldsNothingDoesNotCount) {
       ExpectMeaning(spec, Meaning(spec, place, operands), serial, c.op_case->tolerance);
       EXPECT_EQ(serial, RunKernel(**kernel, spec, place, operands, 3)) << "width changes bits";
     }
+  }
+}
+
+// Those of lower levels run where a user or another process of a run wants them.
+TEST_P(Conformance, AgreesAtLowerLevels) {
+  const BoundCase& c = GetParam();
+  const Place place{true, 3};
+  const KernelSpec spec = SpecOf(c, place);
+  const absl::StatusOr<std::unique_ptr<Kernel>> kernel = CpuFactories().at(c.op->name)(spec);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  const std::vector<RealTensor> operands = TilesOf(c, spec, place);
+  const std::vector<RealTensor> meaning = Meaning(spec, place, operands);
+  for (SimdLevel level : AllSimdLevels()) {
+    if (level >= BestSimdLevel()) break;
+    SCOPED_TRACE(absl::StrCat("seed ", kDrawSeed, ", ", NameOf(level)));
+    const auto serial = RunKernel(**kernel, spec, place, operands, 1, {}, level);
+    ExpectMeaning(spec, meaning, serial, c.op_case->tolerance);
+    EXPECT_EQ(serial, RunKernel(**kernel, spec, place, operands, 3, {}, level));
   }
 }
 

@@ -1,17 +1,23 @@
 // How a kernel uses more than one core: it splits its output over a Parallel. A kernel must give
-// the same bits for every width and every split, so it never splits a sum.
+// the same bits for every width and every split, so it never splits a sum; what it may depend on is
+// the level of instructions.
 #ifndef MGC_KERNELS_PARALLEL_H_
 #define MGC_KERNELS_PARALLEL_H_
 
 #include <cstdint>
 
 #include "absl/functional/function_ref.h"
+#include "kernels/simd_level.h"
 
 namespace mgc {
 
 class Parallel {
  public:
+  // `level`: whose instructions kernels use; at most the machine's best.
+  explicit Parallel(SimdLevel level = BestSimdLevel()) : simd_level_(level) {}
   virtual ~Parallel() = default;
+
+  SimdLevel simd_level() const { return simd_level_; }
 
   // The most threads that may work on one call at the same time, the caller included; at least 1.
   virtual int width() const = 0;
@@ -29,11 +35,15 @@ class Parallel {
   // decided. `slot` < width() is not shared by two calls at the same time: it names scratch.
   virtual void ForChunks(int64_t n, int64_t chunk,
                          absl::FunctionRef<void(int64_t begin, int64_t end, int slot)> body) = 0;
+
+ private:
+  const SimdLevel simd_level_;
 };
 
 // Everything on the calling thread.
 class SerialParallel : public Parallel {
  public:
+  using Parallel::Parallel;
   int width() const override { return 1; }
   void ForChunks(int64_t n, int64_t chunk,
                  absl::FunctionRef<void(int64_t begin, int64_t end, int slot)> body) override;

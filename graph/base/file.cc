@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -24,6 +25,49 @@ absl::Status CheckReadable(const struct stat& info, absl::string_view path) {
   return absl::FailedPreconditionError(
       absl::StrCat("cannot read ", EscapeBytes(path), ": it is ", kind, ", not a file"));
 }
+
+constexpr int64_t kBlock = int64_t{1} << 20;
+
+// A file or pipe that is open to be read.
+class ReadableFile {
+ public:
+  static absl::StatusOr<ReadableFile> Open(const std::string& path) {
+    MGC_RETURN_IF_ERROR(CheckNoZeroByte("read", path));
+    ReadableFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC), path);
+    struct stat info;
+    if (file.file_ < 0 || fstat(file.file_, &info) != 0) return SystemError(errno, "read", path);
+    MGC_RETURN_IF_ERROR(CheckReadable(info, path));
+    if (S_ISREG(info.st_mode)) file.bytes_ = info.st_size;
+    return file;
+  }
+  ReadableFile(ReadableFile&& other) noexcept
+      : file_(std::exchange(other.file_, -1)), bytes_(other.bytes_), path_(other.path_) {}
+  ReadableFile& operator=(ReadableFile&&) = delete;
+  ~ReadableFile() {
+    if (file_ >= 0) close(file_);
+  }
+
+  int64_t bytes() const { return bytes_; }  // 0 of a pipe
+  // Fills the block, of kBlock bytes; how many there were, less at the end only.
+  absl::StatusOr<int64_t> Read(char* block) const {
+    int64_t filled = 0;
+    while (filled < kBlock) {
+      const ssize_t count = read(file_, block + filled, static_cast<size_t>(kBlock - filled));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return SystemError(errno, "read", path_);
+      if (count == 0) break;
+      filled += count;
+    }
+    return filled;
+  }
+
+ private:
+  ReadableFile(int file, const std::string& path) : file_(file), path_(path) {}
+
+  int file_;
+  int64_t bytes_ = 0;
+  const std::string& path_;
+};
 
 bool IsDeviceOrPipe(const std::string& path) {
   struct stat info;
@@ -62,28 +106,29 @@ bool IsNamed(int file, const std::string& path) {
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes) {
-  MGC_RETURN_IF_ERROR(CheckNoZeroByte("read", path));
-  int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return SystemError(errno, "read", path);
-  auto close_file = absl::MakeCleanup([file] { close(file); });
-  struct stat info;
-  if (fstat(file, &info) != 0) return SystemError(errno, "read", path);
-  MGC_RETURN_IF_ERROR(CheckReadable(info, path));
-
+  MGC_ASSIGN_OR_RETURN(const ReadableFile file, ReadableFile::Open(path));
   std::string content;
-  if (S_ISREG(info.st_mode)) content.reserve(std::min<int64_t>(info.st_size, max_bytes));
-  constexpr int64_t kBlock = int64_t{1} << 20;
+  content.reserve(static_cast<size_t>(std::min(file.bytes(), max_bytes)));
   std::unique_ptr<char[]> block(new char[kBlock]);
   while (true) {
-    ssize_t count = read(file, block.get(), kBlock);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return SystemError(errno, "read", path);
+    MGC_ASSIGN_OR_RETURN(const int64_t count, file.Read(block.get()));
     if (count == 0) return content;
     if (static_cast<int64_t>(content.size()) + count > max_bytes) {
       return absl::ResourceExhaustedError(
           absl::StrCat("cannot read ", EscapeBytes(path), ": more than ", max_bytes, " bytes"));
     }
-    content.append(block.get(), count);
+    content.append(block.get(), static_cast<size_t>(count));
+  }
+}
+
+absl::Status ReadPieces(const std::string& path,
+                        absl::FunctionRef<void(absl::string_view piece)> take) {
+  MGC_ASSIGN_OR_RETURN(const ReadableFile file, ReadableFile::Open(path));
+  std::unique_ptr<char[]> block(new char[kBlock]);
+  while (true) {
+    MGC_ASSIGN_OR_RETURN(const int64_t count, file.Read(block.get()));
+    if (count == 0) return absl::OkStatus();
+    take({block.get(), static_cast<size_t>(count)});
   }
 }
 

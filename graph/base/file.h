@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -32,6 +33,11 @@ bool IsNamed(int file, const std::string& path);
 // PermissionDenied, FailedPrecondition for a directory, device or socket, ResourceExhausted above
 // `max_bytes`.
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes = kMaxReadBytes);
+
+// Hands the same content to `take` in pieces of 1 MiB, the last may be shorter: for files of which
+// not all is to be in memory. OK, or an error as above, behind the pieces that could be read.
+absl::Status ReadPieces(const std::string& path,
+                        absl::FunctionRef<void(absl::string_view piece)> take);
 
 // Makes `pieces`, one after the other, the content of `path`. The bytes go to a temporary file in
 // the same directory, which is synchronized to disk and renamed over `path`, keeping the

@@ -59,6 +59,26 @@ TEST_F(FileTest, ReadStopsAtTheLimit) {
   EXPECT_TRUE(absl::IsResourceExhausted(ReadFile(Path("a"), 99).status()));
 }
 
+// The same pieces whatever the system gives at a time.
+TEST_F(FileTest, ReadsInPieces) {
+  std::string bytes((size_t{2} << 20) + 7, 'x');
+  for (size_t i = 0; i < bytes.size(); i += 1000) bytes[i] = static_cast<char>(i / 1000);
+  ASSERT_TRUE(WriteFileAtomically(Path("a"), bytes).ok());
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(Path("pipe")) << bytes; });
+  for (const std::string& path : {Path("a"), Path("pipe")}) {
+    std::vector<std::string> pieces;
+    ASSERT_TRUE(
+        ReadPieces(path, [&](absl::string_view piece) { pieces.emplace_back(piece); }).ok());
+    ASSERT_EQ(pieces.size(), 3U);
+    EXPECT_EQ(pieces[0].size(), size_t{1} << 20);
+    EXPECT_EQ(pieces[2].size(), 7U);
+    EXPECT_EQ(pieces[0] + pieces[1] + pieces[2], bytes);
+  }
+  writer.join();
+  EXPECT_TRUE(absl::IsNotFound(ReadPieces(Path("none"), [](absl::string_view) {})));
+}
+
 TEST_F(FileTest, ReadsAPipe) {
   ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
   std::thread writer([this] { EXPECT_TRUE(WriteFileAtomically(Path("pipe"), "through").ok()); });

@@ -84,6 +84,11 @@ std::vector<Call> ReductionsOf(const Chunk& chunk) {
 
 AxisId PipelineAxis(const Mesh& mesh) { return mesh.FindAtomic("pp"); }
 
+int ClassOfRank(const Mesh& mesh, int64_t rank) {
+  const AxisId pipeline = PipelineAxis(mesh);
+  return pipeline < 0 ? 0 : static_cast<int>(mesh.Coordinate(rank, pipeline));
+}
+
 absl::optional<ActionRef> NeighbourInPlace(const std::vector<StagePlace>& stages, int stage,
                                            const ActionRef& ref, bool next) {
   if (!IsOfMicroBatch(ref.kind)) return absl::nullopt;
@@ -124,11 +129,9 @@ const std::vector<Range>& ZeroedRanges(const PlanClass& plan_class, bool eval) {
 }
 
 std::vector<int64_t> RanksOfClass(const Plan& plan, int coordinate) {
-  const AxisId pipeline = PipelineAxis(plan.mesh);
   std::vector<int64_t> ranks;
   for (int64_t rank = 0; rank < plan.mesh.world_size(); ++rank) {
-    const int64_t at = pipeline < 0 ? 0 : plan.mesh.Coordinate(rank, pipeline);
-    if (at == coordinate) ranks.push_back(rank);
+    if (ClassOfRank(plan.mesh, rank) == coordinate) ranks.push_back(rank);
   }
   return ranks;
 }

@@ -346,6 +346,9 @@ int64_t WorkspaceBound(const Segment& segment, const Mesh& mesh);
 // Index of an axis' coordinate for the class: the pp axis of the mesh, or -1 without pipeline.
 AxisId PipelineAxis(const Mesh& mesh);
 
+// The class of a rank of such a mesh.
+int ClassOfRank(const Mesh& mesh, int64_t rank);
+
 // The address a formal is bound to during an action, in bytes of the rank's arena.
 inline int64_t AddressOf(const Binding& binding, const Action& action) {
   switch (binding.base) {

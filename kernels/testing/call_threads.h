@@ -12,7 +12,8 @@ namespace mgc {
 
 class CallThreads : public Parallel {
  public:
-  explicit CallThreads(int width) : width_(width) {}
+  explicit CallThreads(int width, SimdLevel level = BestSimdLevel())
+      : Parallel(level), width_(width) {}
 
   int width() const override { return width_; }
   void ForChunks(int64_t n, int64_t chunk,

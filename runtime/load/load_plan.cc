@@ -56,10 +56,8 @@ class PlanLoader {
 
   // Of ranks along the pipeline those of some classes.
   void KeepClasses(const std::vector<int>& classes, std::vector<int>* members) const {
-    const AxisId pipeline = PipelineAxis(plan_.mesh);
     const auto is_other = [&](int rank) {
-      return !std::binary_search(classes.begin(), classes.end(),
-                                 static_cast<int>(plan_.mesh.Coordinate(rank, pipeline)));
+      return !std::binary_search(classes.begin(), classes.end(), ClassOfRank(plan_.mesh, rank));
     };
     members->erase(std::remove_if(members->begin(), members->end(), is_other), members->end());
   }

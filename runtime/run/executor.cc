@@ -45,14 +45,10 @@ int64_t MemoryOf(const Plan& plan, const RankRange& local, int64_t workspace,
                  const Threads& threads) {
   if (plan.classes.empty()) return 0;
   double bytes = static_cast<double>(workspace) * static_cast<double>(threads.kernels);
-  const AxisId pipeline = PipelineAxis(plan.mesh);
-  const auto coordinate = [&](int64_t rank) {
-    return pipeline < 0 ? 0 : plan.mesh.Coordinate(rank, pipeline);
-  };
   for (const PlanClass& plan_class : plan.classes) {
     int64_t ranks = 0;
     for (int64_t rank = local.begin; rank < local.end; ++rank) {
-      ranks += coordinate(rank) == plan_class.coordinate ? 1 : 0;
+      ranks += ClassOfRank(plan.mesh, rank) == plan_class.coordinate ? 1 : 0;
     }
     bytes += static_cast<double>(plan_class.memory.peak) * static_cast<double>(ranks);
   }
@@ -68,8 +64,8 @@ absl::Status CheckFits(const Plan& plan, const RankRange& local, int workers) {
   return CheckMemory(MemoryOf(plan, local, WorkspaceOf(plan), threads), host);
 }
 
-Executor::Executor(std::unique_ptr<LoadedPlan> loaded, int workers, int width)
-    : loaded_(std::move(loaded)), workers_(workers, width) {}
+Executor::Executor(std::unique_ptr<LoadedPlan> loaded, int workers, int width, SimdLevel level)
+    : loaded_(std::move(loaded)), workers_(workers, width, level) {}
 
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(const Plan& plan,
                                                            const ExecutorOptions& options) {
@@ -95,7 +91,7 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Make(const Plan& plan,
   const int64_t workspace = loaded->kernels.workspace_bytes();
   MGC_RETURN_IF_ERROR(CheckMemory(MemoryOf(plan, local, workspace, threads), host));
   std::unique_ptr<Executor> executor(
-      new Executor(std::move(loaded), threads.workers, threads.width));
+      new Executor(std::move(loaded), threads.workers, threads.width, options.simd_level));
   MGC_RETURN_IF_ERROR(executor->workers_.status());
   MGC_RETURN_IF_ERROR(executor->Allocate(options));
   return executor;

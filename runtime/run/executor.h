@@ -45,11 +45,12 @@ struct ProcessPlace {
 
 struct ExecutorOptions {
   absl::Span<const KernelEntry> kernels;
-  int workers = 0;                       // 0: one for each processor this process may use
-  absl::optional<ProcessPlace> process;  // without: all ranks are here
-  DeviceFactory device;                  // that the ranks are on; empty: a CpuDevice
-  uint64_t seed = 0;                     // of what is random in kernels (dropout)
-  int64_t trace_room = 0;                // records kept per rank and queue; 0: no trace
+  int workers = 0;                         // 0: one for each processor this process may use
+  SimdLevel simd_level = BestSimdLevel();  // of the kernels; the same in all processes
+  absl::optional<ProcessPlace> process;    // without: all ranks are here
+  DeviceFactory device;                    // that the ranks are on; empty: a CpuDevice
+  uint64_t seed = 0;                       // of what is random in kernels (dropout)
+  int64_t trace_room = 0;                  // records kept per rank and queue; 0: no trace
   // Where the ranks here publish what they are at; empty: nowhere that others could read.
   absl::Span<RankProgress> progress;
   FiniteCheck check_finite = FiniteCheck::kLoss;
@@ -111,7 +112,7 @@ class Executor {
   int64_t dropped_trace_records() const;
 
  private:
-  Executor(std::unique_ptr<LoadedPlan> loaded, int workers, int width);
+  Executor(std::unique_ptr<LoadedPlan> loaded, int workers, int width, SimdLevel level);
   // Create, but for lack of memory in the tables.
   static absl::StatusOr<std::unique_ptr<Executor>> Make(const Plan& plan,
                                                         const ExecutorOptions& options);

@@ -11,6 +11,7 @@
 #include "graph/types/layer_names.h"
 #include "graph/types/sharding.h"
 #include "graph/types/tile_runs.h"
+#include "runtime/run/where.h"
 
 namespace mgc {
 namespace {
@@ -67,14 +68,6 @@ std::string InputText(const Plan& plan, const Slot& slot, int layer, int64_t ran
   return absl::StrCat(name, " in [", numbers.least, ", ", numbers.most, "]");
 }
 
-std::string SourceText(const Plan& plan, const Instr& instr) {
-  if (instr.loc.file < 0 || static_cast<size_t>(instr.loc.file) >= plan.model.files().size()) {
-    return "";
-  }
-  return absl::StrCat(" (", plan.model.files()[static_cast<size_t>(instr.loc.file)], ":",
-                      instr.loc.line, ")");
-}
-
 }  // namespace
 
 TileNumbers NumbersOf(DType dtype, const void* tile, int64_t elements) {
@@ -124,10 +117,10 @@ absl::Status CheckFinite(const Plan& plan, const Segment& segment, const LoadedI
       neighbours.push_back(taken ? absl::StrCat(NameForLayer(input.name, layer), " overwritten")
                                  : InputText(plan, input, layer, rank.id, numbers_of(input, from)));
     }
-    return absl::DataLossError(
-        absl::StrCat(NameForLayer(slot.name, layer), " is ", numbers.is_nan ? "NaN" : "infinite",
-                     " ", PlaceOf(slot, plan.mesh, rank.id, *numbers.first_bad),
-                     SourceText(plan, instr), "; of its inputs ", absl::StrJoin(neighbours, ", ")));
+    return absl::DataLossError(absl::StrCat(
+        NameForLayer(slot.name, layer), " is ", numbers.is_nan ? "NaN" : "infinite", " ",
+        PlaceOf(slot, plan.mesh, rank.id, *numbers.first_bad), SourceText(plan.model, instr),
+        "; of its inputs ", absl::StrJoin(neighbours, ", ")));
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,7 @@
 #include "runtime/run/host.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -134,6 +135,12 @@ Host ReadHost(const HostPaths& paths) {
     LimitMemory(folder, kVersion1, &host);
   }
   return host;
+}
+
+std::string HostName() {
+  char name[256] = {};
+  if (gethostname(name, sizeof(name) - 1) != 0) return "";
+  return name;
 }
 
 absl::Status CheckMemory(int64_t bytes, const Host& host) {

@@ -34,6 +34,9 @@ struct HostPaths {
 // Reads it anew at each call. A share of a processor counts as a whole one.
 Host ReadHost(const HostPaths& paths = {});
 
+// This host's name; empty where it has none.
+std::string HostName();
+
 // OK when `bytes` fit; else ResourceExhausted with what is needed and what there is: more than the
 // machine has, than the control group allows, or than is free now.
 absl::Status CheckMemory(int64_t bytes, const Host& host);

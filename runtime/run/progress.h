@@ -2,7 +2,8 @@
 //
 // Written by the rank's process only, read by any thread, or process where the memory is shared.
 // Fields are read one by one, so that a reader may see a state between two instructions; all it
-// makes of it is a sentence. Times are nanoseconds of this host's monotonic clock. All of it is of
+// makes of it is a sentence. Who reads a field twice may read two values: whoever checks before it
+// uses takes a copy first. Times are nanoseconds of this host's monotonic clock. All of it is of
 // what is issued: a device may do it later (runtime/run/device.h).
 
 #ifndef MGC_RUNTIME_RUN_PROGRESS_H_
@@ -10,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <type_traits>
 
 #include "runtime/load/load_plan.h"
 
@@ -28,12 +30,20 @@ struct alignas(64) RankProgress {
   template <typename T>
   class Field {
    public:
-    T get() const { return value_.load(std::memory_order_relaxed); }
+    Field() = default;
+    Field(const Field& other) : Field() { *this = other; }
+    Field& operator=(const Field& other) {
+      set(other.get());
+      return *this;
+    }
+    T get() const { return static_cast<T>(value_.load(std::memory_order_relaxed)); }
     void set(T value) { value_.store(value, std::memory_order_relaxed); }
 
    private:
-    std::atomic<T> value_{};
-    static_assert(std::atomic<T>::is_always_lock_free, "fields are shared by processes");
+    // Any byte may be where a board is a file of anything; a bool has two values only.
+    using Stored = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
+    std::atomic<Stored> value_{};
+    static_assert(std::atomic<Stored>::is_always_lock_free, "fields are shared by processes");
   };
 
   Field<RankActivity> activity;

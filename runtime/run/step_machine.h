@@ -72,8 +72,8 @@ class StepMachine : public TaskSource {
   // of communication for the rank that starts it; an error is one of the instruction or the item.
   using ProbeFn = std::function<absl::Status(const Rank& rank, const CommItem* item)>;
   void Probe(ProbeFn probe) { probe_ = std::move(probe); }
-  // What instructions compute is looked at, on a device that runs at once; one whose result is not
-  // finite fails.
+  // What instructions compute is looked at when the device has done it (Device::Look); one whose
+  // result is not finite fails.
   void Check(FiniteCheck check) { check_ = check; }
 
   // Those here, ascending.

@@ -78,6 +78,12 @@ std::string NameOfInstr(const Segment& segment, int layer, size_t at) {
   return name;
 }
 
+std::string SourceText(const Graph& model, const Instr& instr) {
+  const int32_t file = instr.loc.file;
+  if (file < 0 || static_cast<size_t>(file) >= model.files().size()) return "";
+  return absl::StrCat(" (", model.files()[static_cast<size_t>(file)], ":", instr.loc.line, ")");
+}
+
 const InstrCollective& CollectiveOf(const StepTables& tables, int rank_class,
                                     const CommItem& item) {
   const StepClass& program = tables.classes[static_cast<size_t>(rank_class)];

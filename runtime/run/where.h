@@ -21,6 +21,9 @@ std::string NameOfAction(const StepTables& tables, int rank_class, size_t action
 // What an instruction of a call is called: `layer.forward[7] matmul layer 2`.
 std::string NameOfInstr(const Segment& segment, int layer, size_t at);
 
+// ` (model.cc:42)` of an instruction that came from there, to be put behind its name; else empty.
+std::string SourceText(const Graph& model, const Instr& instr);
+
 // What an item of a class' communication list is called: `3RECV_F2`, `all-reduce tp`.
 std::string NameOfItem(const StepTables& tables, int rank_class, const CommItem& item);
 

@@ -59,8 +59,8 @@ struct Workers::Job {
   bool has_more() const { return next.load(std::memory_order_relaxed) < n; }
 };
 
-Workers::Workers(int size, int width)
-    : size_(std::max(size, 1)), width_(std::clamp(width, 1, size_)) {
+Workers::Workers(int size, int width, SimdLevel level)
+    : Parallel(level), size_(std::max(size, 1)), width_(std::clamp(width, 1, size_)) {
   try {
     threads_.reserve(static_cast<size_t>(size_) - 1);
     for (int worker = 1; worker < size_; ++worker) {

@@ -52,7 +52,7 @@ class Workers : public Parallel {
  public:
   // `width`: threads that may work on one call, at most `size`. Where the system gives fewer
   // threads, `status` says so; what runs is the same, on those there are.
-  Workers(int size, int width);
+  Workers(int size, int width, SimdLevel level = BestSimdLevel());
   ~Workers() override;
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;

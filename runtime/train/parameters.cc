@@ -102,12 +102,6 @@ void InitializeTile(const HeldParam& param, uint64_t seed, int64_t rank, Executo
              });
 }
 
-// Whether a rank is of the class with this coordinate along the pipeline.
-bool IsOfClass(const Plan& plan, int64_t rank, int coordinate) {
-  const AxisId pipeline = PipelineAxis(plan.mesh);
-  return (pipeline < 0 ? 0 : plan.mesh.Coordinate(rank, pipeline)) == coordinate;
-}
-
 }  // namespace
 
 absl::Status CheckParameters(const Plan& plan) {
@@ -135,7 +129,7 @@ void InitializeParameters(uint64_t seed, Executor& executor) {
       ForEachParam(executor.plan(), [&](const HeldParam& param) -> absl::Status {
         const RankRange& local = executor.local();
         for (int64_t rank = local.begin; rank < local.end; ++rank) {
-          if (!IsOfClass(executor.plan(), rank, param.plan_class.coordinate)) continue;
+          if (ClassOfRank(executor.plan().mesh, rank) != param.plan_class.coordinate) continue;
           InitializeTile(param, seed, rank, executor);
         }
         return absl::OkStatus();
@@ -169,7 +163,7 @@ void ForEachRunHere(const Executor& executor, const HeldTensor& tensor,
   if (PipelineAxis(plan.mesh) >= 0) pipeline.Add(PipelineAxis(plan.mesh));
   std::vector<float> got;
   for (int64_t rank = executor.local().begin; rank < executor.local().end; ++rank) {
-    if (!IsOfClass(plan, rank, tensor.rank_class)) continue;
+    if (ClassOfRank(plan.mesh, rank) != tensor.rank_class) continue;
     if (!IsFirstReplica(*tensor.sharding, pipeline, plan.mesh, rank)) continue;
     ForEachRun(*tensor.type, *tensor.sharding, plan.mesh, rank,
                [&](int64_t at, int64_t whole, int64_t count) {

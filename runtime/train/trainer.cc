@@ -150,6 +150,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, Train
   ExecutorOptions executor_options;
   executor_options.kernels = options.kernels;
   executor_options.workers = options.workers;
+  executor_options.simd_level = options.simd_level;
   executor_options.seed = options.seed;
   executor_options.trace_room = options.trace_room;
   executor_options.device = options.device;

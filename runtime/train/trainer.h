@@ -37,7 +37,8 @@ struct AdamOptions {
 
 struct TrainOptions {
   absl::Span<const KernelEntry> kernels;
-  int workers = 0;         // 0: one for each processor this process may use
+  int workers = 0;  // 0: one for each processor this process may use
+  SimdLevel simd_level = BestSimdLevel();
   uint64_t seed = 1;       // of initialization and dropout
   int64_t trace_room = 0;  // records kept per rank and queue
   // As in ExecutorOptions; every process has all of the data.

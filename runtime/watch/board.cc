@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <new>
 
 #include "absl/strings/str_cat.h"
@@ -27,16 +28,17 @@ int64_t Board::Bytes(int64_t ranks, int processes) {
          ranks * static_cast<int64_t>(sizeof(RankProgress));
 }
 
-Board::Board(char* memory, const ProcessMap& map) : head_(new (memory) Head()) {
-  head_->ranks = map.ranks();
-  head_->processes = map.processes();
+Board::Board(char* memory, const ProcessMap& map)
+    : Board(new (memory) Head(), map.ranks(), map.processes()) {
+  head_->ranks = ranks_;
+  head_->processes = processes_;
   char* at = memory + Rounded(sizeof(Head));
-  for (int p = 0; p < map.processes(); ++p) {
+  for (int p = 0; p < processes_; ++p) {
     new (at) ProcessEntry;
     at += Rounded(sizeof(ProcessEntry));
   }
-  for (int p = 0; p <= map.processes(); ++p) {
-    const int64_t begin = p < map.processes() ? map.RanksOf(p).begin : map.ranks();
+  for (int p = 0; p <= processes_; ++p) {
+    const int64_t begin = p < processes_ ? map.RanksOf(p).begin : ranks_;
     std::memcpy(at + p * static_cast<int64_t>(sizeof(begin)), &begin, sizeof(begin));
   }
   for (RankProgress& rank : ranks()) new (&rank) RankProgress;
@@ -44,42 +46,61 @@ Board::Board(char* memory, const ProcessMap& map) : head_(new (memory) Head()) {
 }
 
 absl::StatusOr<Board> Board::Read(char* memory, int64_t bytes) {
-  const Board board(memory);
-  const bool fits = bytes >= static_cast<int64_t>(sizeof(Head)) &&
-                    std::memcmp(board.head_->magic, kMagic, sizeof(kMagic)) == 0 &&
-                    board.head_->processes >= 1 && board.head_->ranks >= board.head_->processes &&
-                    board.head_->ranks <= bytes &&
-                    bytes == Bytes(board.num_ranks(), board.num_processes());
-  if (!fits) return absl::InvalidArgumentError("is not the board of a run");
+  const absl::Status none = absl::InvalidArgumentError("is not the board of a run");
+  Head* const head = reinterpret_cast<Head*>(memory);
+  if (bytes < static_cast<int64_t>(sizeof(Head))) return none;
+  if (std::memcmp(head->magic, kMagic, sizeof(kMagic)) != 0) return none;
+  const int64_t ranks = head->ranks;
+  const int64_t processes = head->processes;
+  if (processes < 1 || ranks < processes || ranks > bytes) return none;
+  const Board board(head, ranks, static_cast<int>(processes));
+  if (processes > std::numeric_limits<int>::max() || bytes != Bytes(ranks, board.processes_)) {
+    return none;
+  }
   int64_t before = -1;
-  for (int p = 0; p < board.num_processes(); ++p) {
-    const RankRange range = board.RanksOf(p);
-    if (range.begin <= before || range.end <= range.begin || range.end > board.num_ranks()) {
-      return absl::InvalidArgumentError("gives no ranks to some process");
-    }
-    before = range.begin;
+  for (int p = 0; p <= board.processes_; ++p) {
+    const int64_t begin = board.BeginOf(p);
+    const bool fits = p == 0                 ? begin == 0
+                      : p < board.processes_ ? begin > before
+                                             : begin == ranks && begin > before;
+    if (!fits) return absl::InvalidArgumentError("gives no ranks to some process");
+    before = begin;
   }
   return board;
 }
 
+int64_t Board::BeginOf(int process) const {
+  int64_t begin = 0;
+  std::memcpy(&begin,
+              memory() + Rounded(sizeof(Head)) + processes_ * Rounded(sizeof(ProcessEntry)) +
+                  process * static_cast<int64_t>(sizeof(begin)),
+              sizeof(begin));
+  return begin;
+}
+
+// What has been read may be written over since: ranges stay within the board.
 RankRange Board::RanksOf(int process) const {
-  const char* const begins =
-      memory() + Rounded(sizeof(Head)) + head_->processes * Rounded(sizeof(ProcessEntry));
-  RankRange range;
-  std::memcpy(&range.begin, begins + process * sizeof(int64_t), sizeof(int64_t));
-  std::memcpy(&range.end, begins + (process + 1) * sizeof(int64_t), sizeof(int64_t));
-  return range;
+  const int64_t begin = std::clamp<int64_t>(BeginOf(process), 0, ranks_ - 1);
+  return {begin, std::clamp<int64_t>(BeginOf(process + 1), begin + 1, ranks_)};
 }
 
 int Board::ProcessOf(int64_t rank) const {
-  int process = 0;
-  while (process + 1 < num_processes() && RanksOf(process).end <= rank) ++process;
-  return process;
+  int low = 0;
+  int high = processes_ - 1;
+  while (low < high) {
+    const int middle = low + (high - low + 1) / 2;
+    if (BeginOf(middle) <= rank) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
 }
 
 absl::Span<RankProgress> Board::ranks() const {
-  char* const begin = memory() + Rounded(sizeof(Head)) + ProcessBytes(head_->processes);
-  return {reinterpret_cast<RankProgress*>(begin), static_cast<size_t>(head_->ranks)};
+  char* const begin = memory() + Rounded(sizeof(Head)) + ProcessBytes(processes_);
+  return {reinterpret_cast<RankProgress*>(begin), static_cast<size_t>(ranks_)};
 }
 
 ProcessEntry& Board::process(int process) const {
@@ -114,8 +135,10 @@ bool Board::End(int process, const absl::Status& reason) const {
 absl::optional<RunEnd> Board::end() const {
   const int32_t code = head_->code.load(std::memory_order_acquire);
   if (code == 0) return absl::nullopt;
-  return RunEnd{head_->ending.load() - 2,
-                absl::Status(static_cast<absl::StatusCode>(code), head_->reason)};
+  return RunEnd{
+      head_->ending.load() - 2,
+      absl::Status(static_cast<absl::StatusCode>(code),
+                   absl::string_view(head_->reason, strnlen(head_->reason, kReasonBytes)))};
 }
 
 }  // namespace mgc

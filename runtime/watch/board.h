@@ -56,8 +56,9 @@ class Board {
   // else.
   static absl::StatusOr<Board> Read(char* memory, int64_t bytes);
 
-  int64_t num_ranks() const { return head_->ranks; }
-  int num_processes() const { return head_->processes; }
+  // As they were when the board was made or read, whatever is written there since.
+  int64_t num_ranks() const { return ranks_; }
+  int num_processes() const { return processes_; }
   RankRange RanksOf(int process) const;
   int ProcessOf(int64_t rank) const;
 
@@ -89,10 +90,14 @@ class Board {
     char reason[kReasonBytes];
   };
 
-  explicit Board(char* memory) : head_(reinterpret_cast<Head*>(memory)) {}
+  Board(Head* head, int64_t ranks, int processes)
+      : head_(head), ranks_(ranks), processes_(processes) {}
   char* memory() const { return reinterpret_cast<char*>(head_); }
+  int64_t BeginOf(int process) const;  // as it is written there
 
   Head* head_;
+  int64_t ranks_;
+  int processes_;
 };
 
 }  // namespace mgc

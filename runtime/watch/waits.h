@@ -44,21 +44,32 @@ class Waits {
   std::string NameOfProcess(int process) const;
 
  private:
-  const StepTables& TablesOf(const RankProgress& rank) const {
-    return rank.eval.get() ? eval_ : train_;
-  }
-  int ClassOf(int64_t rank) const;
-  bool IsSane(int64_t rank) const;
-  std::string PlaceOf(int64_t rank) const;
-  std::string Doing(int64_t rank, int64_t now_ns) const;
-  std::vector<int64_t> MembersOf(int64_t rank, const CommItem& item) const;
-  bool StandsAt(int64_t member, int64_t rank, const CommItem& item) const;
+  // A rank as it was at one moment: what has been checked of it stays so, whoever writes the board.
+  struct Seen {
+    int64_t rank = -1;
+    int rank_class = 0;
+    RankProgress at;
+    const StepTables* tables = nullptr;
+    bool is_sane = false;   // the places are in the plan
+    bool has_item = false;  // it stands at an item of communication, and that is in the plan
+
+    const StepClass& program() const { return tables->classes[static_cast<size_t>(rank_class)]; }
+  };
+  class Chains;
+
+  Seen Look(int64_t rank) const;
+  static bool HasInstr(const Seen& seen);
+  static bool HasItem(const Seen& seen);
+  std::string PlaceOf(const Seen& seen) const;
+  std::string Doing(const Seen& seen, int64_t now_ns) const;
+  std::string Doing(int64_t rank, int64_t now_ns) const { return Doing(Look(rank), now_ns); }
+  // With whom a rank is at an item that it has.
+  std::vector<int64_t> PartnersOf(const Seen& seen) const;
+  static bool StandAtOne(const Seen& seen, const Seen& partner);
   // Whom a waiting rank waits for; -1 when nobody is missing.
-  int64_t BlockerOf(int64_t rank) const;
-  int64_t EndOfChain(int64_t rank) const;
+  int64_t BlockerOf(const Seen& seen) const;
   Culprit FindSilent(int64_t now_ns, int64_t limit_ns) const;
   Culprit FindInStep(int64_t now_ns, int64_t floor_ns) const;
-  bool IsStuck(int64_t rank, int64_t now_ns, int64_t limit_ns) const;
   int64_t SinceOutside(int process, int64_t now_ns) const;
   Culprit FindBetweenSteps(int64_t now_ns, int64_t limit_ns) const;
 

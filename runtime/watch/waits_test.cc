@@ -2,8 +2,11 @@
 
 #include "runtime/watch/waits.h"
 
+#include <atomic>
 #include <cstdint>
+#include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -153,26 +156,117 @@ TEST_F(WaitsTest, TheFirstReasonCounts) {
   EXPECT_EQ(board_.end()->status.message(), "first");
 }
 
+// Writes numbers to all fields of a rank that any file may have there.
+void Damage(int32_t a, int32_t b, RankProgress* rank) {
+  rank->activity.set(static_cast<RankActivity>(b & 7));
+  rank->steps.set(1);
+  rank->eval.set((a & 1) != 0);
+  rank->inside.set((b & 2) == 0);
+  rank->at_end.set((a & 4) != 0);
+  rank->in_flight.set((b & 4) != 0);
+  for (auto* field : {&rank->action, &rank->item_call}) field->set(a);
+  for (auto* field : {&rank->call, &rank->instr, &rank->item_action, &rank->exchange}) {
+    field->set(b);
+  }
+  rank->transfer.set((a & 8) != 0 ? a : -1);
+  const int64_t time = int64_t{a} << 32;
+  for (auto* field : {&rank->since_ns, &rank->item_since_ns, &rank->moved_ns, &rank->usual_ns}) {
+    field->set(time);
+  }
+}
+
+constexpr int32_t kWild[] = {-1, 0, 1, 2, 4, 7, 8, 15, 1 << 20, INT32_MAX, INT32_MIN};
+
 // A board may be a file of anything: places that no plan has are said to be such.
 TEST_F(WaitsTest, ReadsAnyPlaces) {
-  const int32_t wild[] = {-1, 0, 1, 7, 1 << 20, INT32_MAX, INT32_MIN};
-  for (int32_t a : wild) {
-    for (int32_t b : wild) {
-      for (int64_t r = 0; r < 4; ++r) {
-        rank(r).activity.set(r % 2 == 0 ? RankActivity::kWaiting : RankActivity::kComputing);
-        rank(r).inside.set(true);
-        rank(r).steps.set(1);
-        rank(r).action.set(a);
-        rank(r).call.set(b);
-        rank(r).instr.set(b);
-        rank(r).transfer.set(r < 2 ? a : -1);
-        rank(r).item_action.set(b);
-        rank(r).item_call.set(a);
-        rank(r).exchange.set(b);
-      }
+  for (int32_t a : kWild) {
+    for (int32_t b : kWild) {
+      for (int64_t r = 0; r < 4; ++r) Damage(r < 2 ? a : b, r < 2 ? b : a, &rank(r));
       EXPECT_FALSE(waits_.Table(kNow).empty());
       waits_.FindCulprit(kNow, kSecond);
     }
+  }
+}
+
+// A queue that has ended stands at no item, whatever its places say.
+TEST_F(WaitsTest, ReadsNoItemBehindTheEnd) {
+  rank(0).activity.set(RankActivity::kWaiting);
+  rank(0).since_ns.set(kNow - kSecond);
+  rank(0).item_since_ns.set(kNow - kSecond);
+  rank(0).at_end.set(true);
+  rank(0).transfer.set(1 << 20);
+  EXPECT_EQ(waits_.StateOf(0, kNow), "has ended its step");
+}
+
+// What is checked is what is used, though another process writes in between.
+TEST_F(WaitsTest, ReadsABoardThatChanges) {
+  std::atomic<bool> ended{false};
+  std::thread writer([&] {
+    for (size_t turn = 0; !ended; ++turn) {
+      const int32_t a = kWild[turn % std::size(kWild)];
+      const int32_t b = kWild[turn / 3 % std::size(kWild)];
+      for (int64_t r = 0; r < 4; ++r) {
+        Damage(a, b, &rank(r));
+        r < 2 ? Computes(r, kSecond) : WaitsForInput(r, 9 * kSecond);
+      }
+    }
+  });
+  for (int look = 0; look < 3000; ++look) {
+    EXPECT_FALSE(waits_.Table(kNow).empty());
+    waits_.FindCulprit(kNow, kSecond);
+  }
+  ended = true;
+  writer.join();
+}
+
+// Everybody waits for the next one, up to one that is not waiting and does nothing.
+TEST(Waits, FollowsALongChain) {
+  constexpr int kRanks = 64;
+  ChainOptions options;
+  options.pp = kRanks;
+  const Plan plan = ChainPlan(options);
+  const ProcessMap map = *ProcessMap::Create(kRanks, kRanks);
+  std::vector<char> memory(static_cast<size_t>(Board::Bytes(kRanks, kRanks)));
+  const Board board(memory.data(), map);
+  for (int p = 0; p < kRanks; ++p) {
+    EXPECT_EQ(board.ProcessOf(p), p);
+    board.Enter(p, 70 + p, "host", kNow);
+    board.SetStage(p, ProcessStage::kRunning, kNow);
+    RankProgress& rank = board.ranks()[static_cast<size_t>(p)];
+    rank.activity.set(p == 0 ? RankActivity::kReady : RankActivity::kWaiting);
+    rank.since_ns.set(kNow - 9 * kSecond);
+    rank.steps.set(p == 0 ? 0 : 1);
+    rank.transfer.set(0);
+    rank.in_flight.set(p > 0);
+  }
+  const Waits waits(plan, board);
+  const Culprit culprit = waits.FindCulprit(kNow, kSecond);
+  EXPECT_EQ(culprit.rank, 0);
+  EXPECT_EQ(culprit.waits.size(), kRanks - 1U);
+}
+
+// All but one of a group stand at its sum.
+TEST(Waits, NamesTheOneThatAGroupLacks) {
+  constexpr int kRanks = 8;
+  ChainOptions options;
+  options.tp = kRanks;
+  const Plan plan = ChainPlan(options);
+  const ProcessMap map = *ProcessMap::Create(kRanks, 3);
+  std::vector<char> memory(static_cast<size_t>(Board::Bytes(kRanks, 3)));
+  const Board board(memory.data(), map);
+  for (int r = 0; r < kRanks; ++r) EXPECT_EQ(board.ProcessOf(r), map.ProcessOf(r));
+  for (int lacking = 0; lacking < kRanks; ++lacking) {
+    for (int r = 0; r < kRanks; ++r) {
+      RankProgress& rank = board.ranks()[static_cast<size_t>(r)];
+      rank.activity.set(r == lacking ? RankActivity::kReady : RankActivity::kWaiting);
+      rank.since_ns.set(kNow - 9 * kSecond);
+      rank.steps.set(r == lacking ? 1 : 2);
+      rank.transfer.set(-1);
+      rank.item_call.set(1);
+    }
+    const Waits waits(plan, board);
+    EXPECT_EQ(waits.FindCulprit(kNow, kSecond).rank, lacking);
+    EXPECT_EQ(waits.FindCulprit(kNow, kSecond).waits.size(), kRanks - 1U);
   }
 }
 
@@ -183,6 +277,21 @@ TEST_F(WaitsTest, RefusesWhatIsNoBoard) {
   EXPECT_FALSE(Board::Read(zeros.data(), static_cast<int64_t>(zeros.size())).ok());
   std::vector<char> small(8);
   EXPECT_FALSE(Board::Read(small.data(), 8).ok());
+  // First ranks of processes stand behind their entries; another one's, or none.
+  const auto begins = [this] {
+    return reinterpret_cast<int64_t*>(reinterpret_cast<char*>(&rank(0)) - 64);
+  };
+  ASSERT_EQ(begins()[1], 2);
+  for (int at : {0, 1, 2}) {
+    for (int64_t wild : {int64_t{-1}, int64_t{5}, INT64_MAX, INT64_MIN}) {
+      const int64_t was = begins()[at];
+      begins()[at] = wild;
+      EXPECT_FALSE(Board::Read(memory_.data(), static_cast<int64_t>(memory_.size())).ok());
+      // Nor does who has read it before leave the board.
+      EXPECT_FALSE(waits_.Table(kNow).empty());
+      begins()[at] = was;
+    }
+  }
 }
 
 }  // namespace

@@ -72,6 +72,66 @@ refuse 4 'left/none/board' mgc-status left/none
 head -c 100 left/board >short && cp -r left cut && cp short cut/board
 refuse 4 'is not the board of a run' mgc-status cut
 
+# What the first process has to say is on the terminal, whichever way it runs; the others have logs.
+for way in threads forked-2 mpi-2; do
+  expect 0 '' launch $way p.plan "${run[@]}" --metrics kept.jsonl --run-dir heard-$way
+  expect 0 'an earlier run are kept as' launch $way p.plan "${run[@]}" --metrics kept.jsonl \
+    --run-dir heard-$way
+  [[ -e heard-$way/board && ! -e heard-$way/logs/process-0000.log ]] || fail "$way: a log"
+  [[ $way == threads || -e heard-$way/logs/process-0001.log ]] || fail "$way: no log"
+  rm kept.jsonl*
+done
+
+# Processes with unlike processors use kernels of the best instruction set that all have.
+levels=()
+for level in baseline avx2 avx512 avx512-bf16; do
+  if mgc-run --check --instruction-set $level p.plan >stdout 2>stderr; then
+    levels+=("$level")
+  else
+    refuse 3 '[I1]; nearest legal: baseline' mgc-run --check --instruction-set $level p.plan
+  fi
+done
+refuse 2 'nearest legal: baseline, avx2, avx512, avx512-bf16' mgc-run p.plan "${run[@]}" \
+  --instruction-set sse4
+# bits COMMAND...: leaves losses and norms in `bits` and parameters in `params`.
+bits() {
+  rm -f params
+  "$@" >stdout 2>stderr || { fail "exit code $?: $*"; cat stderr >&2; }
+  grep -o '"step":[0-9]*,"loss":[^,]*,"grad_norm":[^,]*' stdout >bits
+}
+flags=(p.plan --data text.txt --steps 2 --lr 1e-2 --json --dump-params params)
+if ((${#levels[@]} > 1)); then
+  low=${levels[(${#levels[@]} - 1) / 2]}
+  bits mgc-run "${flags[@]}"
+  mv bits best.bits
+  bits mgc-run "${flags[@]}" --instruction-set "$low"
+  mv bits low.bits
+  mv params low.params
+  [[ $(wc -l <low.bits) == 2 ]] || fail 'not two steps'
+  cmp -s best.bits low.bits && fail "kernels of $low are not others than the best"
+  for way in forked-2 mpi-2; do
+    bits launch $way "${flags[@]}" --instruction-set "$low"
+    cmp bits low.bits && cmp params low.params || fail "$way: other bits with $low"
+    [[ -s stderr ]] && fail "$way: $(cat stderr)"
+  done
+  for where in first second; do
+    if [[ $where == first ]]; then
+      bits mpi -n 1 mgc-run "${flags[@]}" --instruction-set "$low" : -n 1 mgc-run "${flags[@]}"
+    else
+      bits mpi -n 1 mgc-run "${flags[@]}" : -n 1 mgc-run "--instruction-set=$low" "${flags[@]}"
+    fi
+    also 'note: kernels are of '
+    [[ $(grep -c 'kernels are of' stderr) == 1 ]] || fail 'the note of all processes more than once'
+    cmp bits low.bits && cmp params low.params || fail "other bits with $low in the $where"
+  done
+fi
+# The C library chooses for itself; what it gives must be the same.
+if grep -qw fma /proc/cpuinfo; then
+  tunables=GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2_Usable,-FMA_Usable,-AVX2,-FMA
+  expect 3 "different results of the C library's log, pow and cos" mpi -n 1 mgc-run p.plan \
+    "${run[@]}" : -n 1 env $tunables mgc-run p.plan "${run[@]}"
+fi
+
 # One file, one stdout, one timeline.
 expect 0 '' mgc-run --nproc 2 p.plan "${run[@]}" --trace trace.json --metrics metrics.jsonl
 [[ $(wc -l <metrics.jsonl) == 2 ]] || fail 'metrics of more than one process'

@@ -15,7 +15,7 @@
 #include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "graph/text/machine_text.h"
-#include "kernels/cpu/simd/simd.h"
+#include "kernels/simd_level.h"
 #include "runtime/run/host.h"
 #include "tools/benchmarks/calibrate.h"
 #include "tools/benchmarks/comparison.h"
@@ -131,7 +131,7 @@ absl::StatusOr<BenchReport> CompareAll(const BenchFlags& flags) {
   BenchReport report;
   report.model = "gpt2-124m";
   report.workers = static_cast<int>(flags.workers.value_or(ReadHost().processors));
-  report.instructions = std::string(cpu::NameOf(cpu::BestSimdLevel()));
+  report.instructions = std::string(NameOf(BestSimdLevel()));
   BenchSetting setting;
   setting.workers = report.workers;
   MGC_ASSIGN_OR_RETURN(setting.machine, MachineOf(flags));

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/base/json.h"
 #include "passes/config/nearest_legal.h"
+#include "tools/cli/instruction_set.h"
 
 namespace mgc {
 namespace {
@@ -199,6 +200,7 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
       "--workers",
       "threads that run the ranks (default: one for each processor this process may use)",
       {1, 4096}, "F3", &out->workers);
+  AddInstructionSetFlag(flags, &out->instruction_set);
   flags->Switch("--check",
                 "run nothing: find all that the ranks need, without proof, data and memory for "
                 "them, and say what it comes to",
@@ -214,9 +216,11 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
   flags->Real("--watchdog-seconds",
               "end with 124 when nothing has come on for so long (default 60, 0: never)", 0, 1e9,
               &out->watchdog_seconds);
-  flags->Text("--run-dir", "DIR",
-              "where the run leaves what its ranks are at, for mgc-status, and its processes' logs",
-              &out->run_dir);
+  flags->Text(
+      "--run-dir", "DIR",
+      "where the run leaves what its ranks are at, for mgc-status, and logs of all processes but "
+      "the first",
+      &out->run_dir);
   flags->Text("--inject", "FAULT:POINT:RANK",
               "for tests: a rank fails (kill, stop, throw, loop, slow, exit) at a point (start, "
               "forward, backward, collective, transfer, update, end)",

@@ -23,7 +23,7 @@ struct RunFlags {
   std::vector<std::string> inputs;  // NAME=FILE, as given
   absl::optional<int64_t> nproc, ranks_per_process;
   absl::optional<double> watchdog_seconds;
-  absl::optional<std::string> run_dir, inject, check_finite;
+  absl::optional<std::string> run_dir, inject, check_finite, instruction_set;
   absl::optional<int64_t> steps, seed, workers, rank;
   bool json = false;
   bool check = false;              // the plan is to be resolved, not run

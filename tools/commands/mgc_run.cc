@@ -9,7 +9,7 @@
 #include "graph/base/status.h"
 #include "graph/verify/verify.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/simd/simd.h"
+#include "kernels/simd_level.h"
 #include "passes/plan/time/predict_step.h"
 #include "runtime/data/data.h"
 #include "runtime/run/executor.h"
@@ -18,6 +18,7 @@
 #include "runtime/train/training_run.h"
 #include "tools/cli/check_run.h"
 #include "tools/cli/command.h"
+#include "tools/cli/instruction_set.h"
 #include "tools/cli/measured_timeline.h"
 #include "tools/cli/output.h"
 #include "tools/cli/parallel_flags.h"
@@ -90,6 +91,7 @@ TrainOptions OptionsIn(const World& world, const RunBasis& basis) {
   train.process = world.place();
   train.progress = world.progress();
   if (train.workers == 0) train.workers = world.workers;
+  train.simd_level = world.simd_level.value_or(train.simd_level);
   if (basis.injection.has_value()) train.probe = ProbeOf(*basis.injection);
   return train;
 }
@@ -171,22 +173,33 @@ struct Command {
   absl::optional<RunBasis> basis;
 };
 
-// Reads all that a run stands on but its proof. The exit code where the command ends with that.
-absl::optional<int> Prepare(const Words& arguments, Command* command) {
+// Reads the command line and the plan. The exit code where the command ends with that.
+absl::optional<int> ReadCommandLine(const Words& arguments, Command* command) {
   Flags parser(About());
   RunFlags& flags = command->flags;
   AddRunFlags(&parser, &flags);
   ParsedFlags parsed;
   if (const auto code = ParseOrEnd(&parser, arguments, &parsed)) return *code;
   parsed.errors.Append(CheckRunUsage(flags, parsed));
-  const Diagnostics violations = parsed.bad_flags.empty() ? CheckRunFlags(flags) : Diagnostics();
+  Diagnostics violations;
+  if (parsed.bad_flags.empty()) {
+    violations = CheckRunFlags(flags);
+    violations.Append(CheckInstructionSet(flags.instruction_set, BestSimdLevel()));
+  }
   if (!parsed.errors.empty() || !violations.empty()) {
     return Refuse(parsed.errors, violations, kCommand);
   }
   absl::StatusOr<Plan> plan = ReadPlan(flags.plans[0]);
   if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
   command->plan = *std::move(plan);
-  if (flags.check) return CheckRun(*command->plan, flags, CpuKernels(), kCommand);
+  return absl::nullopt;
+}
+
+// Reads all that a run stands on but its proof. The exit code where the command ends with that.
+absl::optional<int> Prepare(const Words& arguments, Command* command) {
+  if (const auto code = ReadCommandLine(arguments, command)) return *code;
+  const RunFlags& flags = command->flags;
+  if (flags.check) return CheckRun(*command->plan, flags, command->kernels, kCommand);
   const Diagnostics scales = CheckLossScaleFlags(flags, *command->plan);
   if (!scales.empty()) return Refuse(Diagnostics(), scales, kCommand);
   for (const NamedPath& result : ResultsOf(flags)) {
@@ -196,7 +209,9 @@ absl::optional<int> Prepare(const Words& arguments, Command* command) {
   }
   command->basis.emplace(
       RunBasis{*command->plan, flags, TrainOptionsOf(flags, *command->plan), absl::nullopt});
-  command->basis->train.kernels = command->kernels;
+  TrainOptions& train = command->basis->train;
+  train.kernels = command->kernels;
+  train.simd_level = InstructionSetOf(flags.instruction_set, BestSimdLevel());
   if (!flags.inject) return absl::nullopt;
   const absl::StatusOr<Injection> injection = ParseInjection(*flags.inject);
   if (!injection.ok()) return Fail(injection.status(), kExitUsage);
@@ -219,12 +234,13 @@ int RunOnThisHost(Command& command) {
   return Launch(*command.basis);
 }
 
-// Hashes of what processes must have in common: files may differ from host to host.
+// Hashes of what processes must have in common: files may differ from host to host. Instruction
+// sets need not be equal, all use the least.
 absl::StatusOr<Terms> TermsOf(const Command& command, const Words& arguments) {
   const TrainOptions& train = command.basis->train;
-  Terms terms = {{"options", absl::StrJoin(arguments, " ")},
+  Terms terms = {{"options", absl::StrJoin(WithoutInstructionSet(arguments), " ")},
                  {"versions", absl::StrCat("plan ", kPlanVersion, ", verifier ", kVerifierVersion)},
-                 {"instruction sets", std::string(cpu::NameOf(cpu::BestSimdLevel()))},
+                 {"results of the C library's log, pow and cos", HashMathematics()},
                  {"plans", HashText(PlanContent(*command.plan, command.flags.plans[0]))}};
   std::vector<std::string> files = {train.data_path, train.eval_data_path};
   for (const auto* inputs : {&train.inputs, &train.eval_inputs}) {
@@ -236,39 +252,46 @@ absl::StatusOr<Terms> TermsOf(const Command& command, const Words& arguments) {
       return absl::InvalidArgumentError(
           "a launcher gives stdin to one process only: name a file that all can read");
     }
-    MGC_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(file));
-    terms.emplace_back(absl::StrCat("contents of ", file), HashText(bytes));
+    MGC_ASSIGN_OR_RETURN(const std::string hash, HashFile(file));
+    terms.emplace_back(absl::StrCat("contents of ", file), hash);
   }
   return terms;
+}
+
+// What a process prepares that a launcher has started as one of several.
+Prepared PrepareMember(const LaunchedBy& by, const Words& arguments, Command* command) {
+  Prepared prepared;
+  if (const auto code = Prepare(arguments, command)) {
+    prepared.code = *code;
+    return prepared;
+  }
+  const RunFlags& flags = command->flags;
+  if (flags.nproc) {
+    Diagnostics usage;
+    usage.Add({"F7",
+               absl::StrCat("--nproc starts processes of its own, and ", by.launcher,
+                            " has started ", by.size, " already"),
+               "one of both"});
+    prepared.code = Refuse(usage, Diagnostics(), kCommand);
+    return prepared;
+  }
+  absl::StatusOr<Terms> terms = TermsOf(*command, arguments);
+  if (!terms.ok()) {
+    prepared.code = Fail(terms.status(), kExitBadModel);
+    return prepared;
+  }
+  prepared.terms = *std::move(terms);
+  prepared.plan = &*command->plan;
+  prepared.simd_level = command->basis->train.simd_level;
+  prepared.options = LaunchOptionsOf(flags);
+  prepared.ranks_per_process = flags.ranks_per_process.value_or(0);
+  return prepared;
 }
 
 int RunAsMember(const LaunchedBy& by, const Words& arguments) {
   Command command;
   MpiBody body;
-  body.prepare = [&command, &arguments, &by] {
-    Prepared prepared;
-    if (const auto code = Prepare(arguments, &command)) {
-      prepared.code = *code;
-      return prepared;
-    }
-    if (command.flags.nproc) {
-      prepared.code = Fail(absl::InvalidArgumentError(absl::StrCat(
-                               "--nproc starts processes of its own, and ", by.launcher,
-                               " has started ", by.size, " already [F7]; legal: one of both")),
-                           kExitUsage);
-      return prepared;
-    }
-    absl::StatusOr<Terms> terms = TermsOf(command, arguments);
-    if (!terms.ok()) {
-      prepared.code = Fail(terms.status(), kExitBadModel);
-      return prepared;
-    }
-    prepared.terms = *std::move(terms);
-    prepared.plan = &*command.plan;
-    prepared.options = LaunchOptionsOf(command.flags);
-    prepared.ranks_per_process = command.flags.ranks_per_process.value_or(0);
-    return prepared;
-  };
+  body.prepare = [&] { return PrepareMember(by, arguments, &command); };
   body.prove = [&command] {
     NoteWhatIsCounted(*command.plan);
     return EnsureProved(&*command.plan);

@@ -1,11 +1,15 @@
 #include "tools/launch/agreement.h"
 
+#include <cmath>
+#include <cstring>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "graph/base/diagnostic.h"
 #include "graph/base/file.h"
 #include "graph/base/random.h"
+#include "graph/base/status.h"
 
 namespace mgc {
 namespace {
@@ -47,6 +51,32 @@ absl::Status CheckTerms(const std::vector<std::string>& packed) {
   return differences.empty() ? absl::OkStatus() : absl::FailedPreconditionError(differences);
 }
 
-std::string HashText(const std::string& bytes) { return absl::StrFormat("%016x", StreamOf(bytes)); }
+std::string HashText(absl::string_view bytes) { return absl::StrFormat("%016x", StreamOf(bytes)); }
+
+absl::StatusOr<std::string> HashFile(const std::string& path) {
+  std::string hash;
+  MGC_RETURN_IF_ERROR(ReadPieces(path, [&hash](absl::string_view piece) {
+    hash = HashText(absl::StrCat(hash, HashText(piece)));
+  }));
+  return hash;
+}
+
+std::string HashMathematics() {
+  constexpr int kNumbers = 4096;
+  std::string bytes;
+  const auto append = [&bytes](auto result) {
+    char raw[sizeof(result)];
+    std::memcpy(raw, &result, sizeof(result));
+    bytes.append(raw, sizeof(raw));
+  };
+  double x = 1e-3;
+  for (int i = 0; i < kNumbers; ++i, x *= 1.004) {
+    append(std::log(static_cast<float>(x)));
+    append(std::log(x));
+    append(std::pow(x, 1.5 + 1e-3 * i));
+    append(std::cos(x));
+  }
+  return HashText(bytes);
+}
 
 }  // namespace mgc

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace mgc {
 
@@ -21,7 +23,13 @@ std::string PackTerms(const Terms& terms);
 absl::Status CheckTerms(const std::vector<std::string>& packed);
 
 // A hash of any bytes, for terms.
-std::string HashText(const std::string& bytes);
+std::string HashText(absl::string_view bytes);
+// Of what a file holds, read piece by piece. Errors of ReadPieces (graph/base/file.h).
+absl::StatusOr<std::string> HashFile(const std::string& path);
+
+// A hash of results of the C library's log, pow and cos, which runs use: it chooses instructions by
+// itself, and its versions may round differently.
+std::string HashMathematics();
 
 }  // namespace mgc
 

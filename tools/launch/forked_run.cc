@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "runtime/comm/memfd_regions.h"
-#include "runtime/comm/mpi/mpi_world.h"
 #include "runtime/comm/shared_link.h"
 #include "runtime/run/host.h"
 #include "runtime/run/ticker.h"
@@ -50,10 +49,12 @@ int RunChild(const ProcessMap& map, const LaunchOptions& options, const Board& b
   // The launcher says why.
   world.end_run = [&board, self](const absl::Status& why, int) { board.End(self, why); };
   world.workers = std::max(1, ReadHost().processors / map.processes());
-  if (!options.run_dir.empty()) {
+  if (!options.run_dir.empty() && self != 0) {
     const absl::Status logged = LogTo(options.run_dir, self).status();
     if (!logged.ok()) return EndRun(world, logged, kExitFailed);
   }
+  const Ticker heartbeat(kHeartbeat,
+                         [&board, self] { board.process(self).heartbeat_ns.set(NowNs()); });
   const auto check = [&board] { return EndOf(board); };
   ForkExchange exchange(exchange_memory, map.processes(), self, check);
   const auto gather = [&](const std::string& mine) {
@@ -68,8 +69,6 @@ int RunChild(const ProcessMap& map, const LaunchOptions& options, const Board& b
   SharedLink link(regions);
   world.link = &link;
   world.arenas = &arenas;
-  const Ticker heartbeat(kHeartbeat,
-                         [&board, self] { board.process(self).heartbeat_ns.set(NowNs()); });
   const int code = body(world);
   if (code == kExitOk) board.SetStage(self, ProcessStage::kEnded, NowNs());
   return code;

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-#include "runtime/comm/mpi/mpi_world.h"
+#include "runtime/run/host.h"
 #include "runtime/run/trace.h"
 #include "tools/cli/flags.h"
 #include "tools/cli/output.h"

@@ -22,7 +22,8 @@ inline constexpr int kExitWatchdog = 124;
 
 struct LaunchOptions {
   double watchdog_seconds = 60;
-  std::string run_dir;  // where progress, the plan and logs are left; empty: nowhere
+  // Where progress, the plan and logs of all processes but the first are left; empty: nowhere.
+  std::string run_dir;
 };
 
 // All ranks in this process, on threads.

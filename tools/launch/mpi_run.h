@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "graph/plan/plan.h"
+#include "kernels/simd_level.h"
 #include "tools/launch/agreement.h"
 #include "tools/launch/launch_env.h"
 #include "tools/launch/launcher.h"
@@ -22,6 +23,8 @@ struct Prepared {
   int code = 0;
   const Plan* plan = nullptr;  // null: the command ends with `code`
   Terms terms;                 // that all processes must agree on
+  // The best of this process's; all use the least of all.
+  SimdLevel simd_level = SimdLevel::kBaseline;
   LaunchOptions options;
   int64_t ranks_per_process = 0;
 };

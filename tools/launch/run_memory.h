@@ -42,7 +42,8 @@ class SharedMemory {
   int file_;
 };
 
-// A run's folder: `board`, `plan`, and `logs/process-0001.log` of every process.
+// A run's folder: `board`, `plan`, and `logs/process-0001.log` of every process but the first,
+// which says on the terminal what it has to say.
 std::string BoardPath(const std::string& run_dir);
 std::string PlanPath(const std::string& run_dir);
 std::string LogPath(const std::string& run_dir, int process);

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/optional.h"
+#include "kernels/simd_level.h"
 #include "runtime/run/executor.h"
 #include "runtime/watch/board.h"
 
@@ -20,6 +21,8 @@ struct World {
   Link* link = nullptr;             // null: one process
   SharedRegions* arenas = nullptr;  // of several processes: memory for arenas
   absl::optional<Board> board;
+  // What kernels all processes use, where they have agreed on that.
+  absl::optional<SimdLevel> simd_level;
   // Of several processes: threads that run the ranks of each, unless the user says otherwise.
   int workers = 0;
   // How the run ends before its time: says why, once for all processes, and may not return.

@@ -25,21 +25,22 @@ int64_t RowGrain(int64_t grain, int64_t cols) {
 
 template <class T>
 void Gelu(Parallel& parallel, int64_t n, const T* x, T* y) {
-  parallel.For(n, kMathGrain,
-               [&](int64_t begin, int64_t end) { MGC_SIMD_CALL(GeluRange, begin, end, x, y); });
+  parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
+    MGC_SIMD_CALL(parallel, GeluRange, begin, end, x, y);
+  });
 }
 
 template <class T>
 void GeluGrad(Parallel& parallel, int64_t n, const T* dy, const T* x, T* dx) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(GeluGradRange, begin, end, dy, x, dx);
+    MGC_SIMD_CALL(parallel, GeluGradRange, begin, end, dy, x, dx);
   });
 }
 
 template <class T>
 void BiasGelu(Parallel& parallel, int64_t rows, int64_t cols, const T* x, const T* bias, T* y) {
   parallel.For(rows, RowGrain(kMathGrain, cols), [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(BiasGeluRows, begin, end, cols, x, bias, y);
+    MGC_SIMD_CALL(parallel, BiasGeluRows, begin, end, cols, x, bias, y);
   });
 }
 
@@ -47,27 +48,28 @@ template <class T>
 void BiasGeluGrad(Parallel& parallel, int64_t rows, int64_t cols, const T* dy, const T* x,
                   const T* bias, T* dx) {
   parallel.For(rows, RowGrain(kMathGrain, cols), [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(BiasGeluGradRows, begin, end, cols, dy, x, bias, dx);
+    MGC_SIMD_CALL(parallel, BiasGeluGradRows, begin, end, cols, dy, x, bias, dx);
   });
 }
 
 template <class T>
 void GeluErf(Parallel& parallel, int64_t n, const T* x, T* y) {
-  parallel.For(n, kMathGrain,
-               [&](int64_t begin, int64_t end) { MGC_SIMD_CALL(GeluErfRange, begin, end, x, y); });
+  parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
+    MGC_SIMD_CALL(parallel, GeluErfRange, begin, end, x, y);
+  });
 }
 
 template <class T>
 void GeluErfGrad(Parallel& parallel, int64_t n, const T* dy, const T* x, T* dx) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(GeluErfGradRange, begin, end, dy, x, dx);
+    MGC_SIMD_CALL(parallel, GeluErfGradRange, begin, end, dy, x, dx);
   });
 }
 
 template <class T>
 void Geglu(Parallel& parallel, int64_t n, const T* gate, const T* up, T* y) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(GegluRange, begin, end, gate, up, y);
+    MGC_SIMD_CALL(parallel, GegluRange, begin, end, gate, up, y);
   });
 }
 
@@ -75,54 +77,56 @@ template <class T>
 void GegluGrad(Parallel& parallel, int64_t n, const T* dy, const T* gate, const T* up, T* dgate,
                T* dup) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(GegluGradRange, begin, end, dy, gate, up, dgate, dup);
+    MGC_SIMD_CALL(parallel, GegluGradRange, begin, end, dy, gate, up, dgate, dup);
   });
 }
 
 template <class T>
 void Softplus(Parallel& parallel, int64_t n, const T* x, T* y) {
-  parallel.For(n, kMathGrain,
-               [&](int64_t begin, int64_t end) { MGC_SIMD_CALL(SoftplusRange, begin, end, x, y); });
+  parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
+    MGC_SIMD_CALL(parallel, SoftplusRange, begin, end, x, y);
+  });
 }
 
 template <class T>
 void SoftplusGrad(Parallel& parallel, int64_t n, const T* dy, const T* x, T* dx) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(SoftplusGradRange, begin, end, dy, x, dx);
+    MGC_SIMD_CALL(parallel, SoftplusGradRange, begin, end, dy, x, dx);
   });
 }
 
 template <class T>
 void SoftCap(Parallel& parallel, int64_t n, float cap, const T* x, T* y) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(SoftCapRange, begin, end, cap, x, y);
+    MGC_SIMD_CALL(parallel, SoftCapRange, begin, end, cap, x, y);
   });
 }
 
 template <class T>
 void SoftCapGrad(Parallel& parallel, int64_t n, float cap, const T* dy, const T* x, T* dx) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(SoftCapGradRange, begin, end, cap, dy, x, dx);
+    MGC_SIMD_CALL(parallel, SoftCapGradRange, begin, end, cap, dy, x, dx);
   });
 }
 
 template <class T>
 void Silu(Parallel& parallel, int64_t n, const T* x, T* y) {
-  parallel.For(n, kMathGrain,
-               [&](int64_t begin, int64_t end) { MGC_SIMD_CALL(SiluRange, begin, end, x, y); });
+  parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
+    MGC_SIMD_CALL(parallel, SiluRange, begin, end, x, y);
+  });
 }
 
 template <class T>
 void SiluGrad(Parallel& parallel, int64_t n, const T* dy, const T* x, T* dx) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(SiluGradRange, begin, end, dy, x, dx);
+    MGC_SIMD_CALL(parallel, SiluGradRange, begin, end, dy, x, dx);
   });
 }
 
 template <class T>
 void Swiglu(Parallel& parallel, int64_t n, const T* gate, const T* up, T* y) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(SwigluRange, begin, end, gate, up, y);
+    MGC_SIMD_CALL(parallel, SwigluRange, begin, end, gate, up, y);
   });
 }
 
@@ -130,7 +134,7 @@ template <class T>
 void SwigluGrad(Parallel& parallel, int64_t n, const T* dy, const T* gate, const T* up, T* dgate,
                 T* dup) {
   parallel.For(n, kMathGrain, [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(SwigluGradRange, begin, end, dy, gate, up, dgate, dup);
+    MGC_SIMD_CALL(parallel, SwigluGradRange, begin, end, dy, gate, up, dgate, dup);
   });
 }
 

@@ -53,8 +53,8 @@ void Attention(Parallel& parallel, const AttentionShape& s, const AttentionDropo
     const AttentionHead head = HeadOf(s, dropout, positions, &rule, b, h);
     const int64_t q_at = (b * s.queries * s.heads + h) * s.dim;
     const int64_t kv_at = (b * s.keys * s.kv_heads + h / (s.heads / s.kv_heads)) * s.dim;
-    MGC_SIMD_CALL_WITH_BF16(AttendQueries, head, begin, end, q + q_at, k + kv_at, v + kv_at,
-                            o + q_at, lse + (b * s.heads + h) * s.queries,
+    MGC_SIMD_CALL_WITH_BF16(parallel, AttendQueries, head, begin, end, q + q_at, k + kv_at,
+                            v + kv_at, o + q_at, lse + (b * s.heads + h) * s.queries,
                             workspace + slot * slot_floats);
   });
 }

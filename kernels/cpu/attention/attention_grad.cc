@@ -35,8 +35,9 @@ template <class T>
 class HeadGradients {
  public:
   // `sums`: floats of workspace, for results that are not of f32.
-  HeadGradients(const AttentionShape& s, float* sums, T* d_q, T* d_k, T* d_v)
-      : s_(s), sums_(sums), d_q_(d_q), d_k_(d_k), d_v_(d_v) {}
+  HeadGradients(const Parallel& parallel, const AttentionShape& s, float* sums, T* d_q, T* d_k,
+                T* d_v)
+      : parallel_(parallel), s_(s), sums_(sums), d_q_(d_q), d_k_(d_k), d_v_(d_v) {}
 
   void Begin() {
     const int64_t q_stride = s_.heads * s_.dim, kv_stride = s_.kv_heads * s_.dim;
@@ -73,9 +74,10 @@ class HeadGradients {
 
  private:
   void Round(int64_t rows, const float* sums, int64_t stride, T* to) const {
-    MGC_SIMD_CALL(RoundRows, rows, s_.dim, stride, sums, to);
+    MGC_SIMD_CALL(parallel_, RoundRows, rows, s_.dim, stride, sums, to);
   }
 
+  const Parallel& parallel_;
   const AttentionShape& s_;
   float* sums_;
   T* d_q_;
@@ -113,14 +115,16 @@ void AttentionGrad(Parallel& parallel, const AttentionShape& s, const AttentionD
     const int64_t kv_at = (b * s.keys * s.kv_heads + kv_head) * s.dim;
     const int64_t q_at = (b * s.queries * s.heads + kv_head * group) * s.dim;
     float* work = workspace + slot * slot_floats;
-    HeadGradients<T> gradients(s, work + SlotFloats(s), d_q + q_at, d_k + kv_at, d_v + kv_at);
+    HeadGradients<T> gradients(parallel, s, work + SlotFloats(s), d_q + q_at, d_k + kv_at,
+                               d_v + kv_at);
     gradients.Begin();
     for (int64_t g = 0; g < group; ++g) {
       const int64_t h = kv_head * group + g;
       const AttentionHead head = HeadOf(s, dropout, positions, &rule, b, h);
       const int64_t at = q_at + g * s.dim;
-      MGC_SIMD_CALL_WITH_BF16(AttendGrad, head, d_o + at, q + at, k + kv_at, v + kv_at, o + at,
-                              lse + (b * s.heads + h) * s.queries, gradients.BeginQueries(g), work);
+      MGC_SIMD_CALL_WITH_BF16(parallel, AttendGrad, head, d_o + at, q + at, k + kv_at, v + kv_at,
+                              o + at, lse + (b * s.heads + h) * s.queries,
+                              gradients.BeginQueries(g), work);
       gradients.EndQueries(g);
     }
     gradients.End();

@@ -38,7 +38,7 @@ void Add(Parallel& parallel, int64_t n, absl::Span<const Addend<T>> x, T* y) {
   parallel.For(n, kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t from = begin; from < end; from += kBlock) {
       const int64_t to = std::min(from + kBlock, end);
-      if (x.size() == 1) MGC_SIMD_CALL(CastRange, from, to, x[0].data, y);
+      if (x.size() == 1) MGC_SIMD_CALL(parallel, CastRange, from, to, x[0].data, y);
       // A later operand may be y itself: sums stay in a block of their own until all are read.
       float sum[kBlock];
       for (size_t k = 1; k < x.size(); ++k) {
@@ -49,13 +49,13 @@ void Add(Parallel& parallel, int64_t n, absl::Span<const Addend<T>> x, T* y) {
           float* at = sum + (first - from);
           const bool ends = k + 1 == x.size();
           if (k == 1 && ends) {
-            MGC_SIMD_CALL(AddRange, 0, count, one, operand, y + first);
+            MGC_SIMD_CALL(parallel, AddRange, 0, count, one, operand, y + first);
           } else if (k == 1) {
-            MGC_SIMD_CALL(AddRange, 0, count, one, operand, at);
+            MGC_SIMD_CALL(parallel, AddRange, 0, count, one, operand, at);
           } else if (ends) {
-            MGC_SIMD_CALL(AddRange, 0, count, at, operand, y + first);
+            MGC_SIMD_CALL(parallel, AddRange, 0, count, at, operand, y + first);
           } else {
-            MGC_SIMD_CALL(AddRange, 0, count, at, operand, at);
+            MGC_SIMD_CALL(parallel, AddRange, 0, count, at, operand, at);
           }
         });
       }
@@ -66,7 +66,7 @@ void Add(Parallel& parallel, int64_t n, absl::Span<const Addend<T>> x, T* y) {
 template <class T>
 void Subtract(Parallel& parallel, int64_t n, const T* a, const T* b, T* y) {
   parallel.For(n, kGrain, [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(SubtractRange, begin, end, a, b, y);
+    MGC_SIMD_CALL(parallel, SubtractRange, begin, end, a, b, y);
   });
 }
 
@@ -74,11 +74,12 @@ template <class T>
 void Multiply(Parallel& parallel, int64_t n, const T* a, int64_t b_size, const T* b, T* y) {
   parallel.For(n, kGrain, [&](int64_t begin, int64_t end) {
     if (b_size == 1) {
-      MGC_SIMD_CALL(ScaleRange, begin, end, FloatOf(*b), a, y);
+      MGC_SIMD_CALL(parallel, ScaleRange, begin, end, FloatOf(*b), a, y);
       return;
     }
     ForPeriods(begin, end, b_size, [&](int64_t first, int64_t last, int64_t start) {
-      MGC_SIMD_CALL(MultiplyRange, 0, last - first, a + first, b + (first - start), y + first);
+      MGC_SIMD_CALL(parallel, MultiplyRange, 0, last - first, a + first, b + (first - start),
+                    y + first);
     });
   });
 }
@@ -86,24 +87,26 @@ void Multiply(Parallel& parallel, int64_t n, const T* a, int64_t b_size, const T
 template <class T>
 void Scale(Parallel& parallel, int64_t n, float factor, const T* x, T* y) {
   parallel.For(n, kGrain, [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(ScaleRange, begin, end, factor, x, y);
+    MGC_SIMD_CALL(parallel, ScaleRange, begin, end, factor, x, y);
   });
 }
 
 template <class From, class To>
 void Cast(Parallel& parallel, int64_t n, const From* x, To* y) {
-  parallel.For(n, kGrain,
-               [&](int64_t begin, int64_t end) { MGC_SIMD_CALL(CastRange, begin, end, x, y); });
+  parallel.For(n, kGrain, [&](int64_t begin, int64_t end) {
+    MGC_SIMD_CALL(parallel, CastRange, begin, end, x, y);
+  });
 }
 
 void Invert(Parallel& parallel, int64_t n, const float* x, float* y) {
-  parallel.For(n, kGrain,
-               [&](int64_t begin, int64_t end) { MGC_SIMD_CALL(InvertRange, begin, end, x, y); });
+  parallel.For(n, kGrain, [&](int64_t begin, int64_t end) {
+    MGC_SIMD_CALL(parallel, InvertRange, begin, end, x, y);
+  });
 }
 
 void SquareRoot(Parallel& parallel, int64_t n, const float* x, float* y) {
   parallel.For(n, kGrain, [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(SquareRootRange, begin, end, x, y);
+    MGC_SIMD_CALL(parallel, SquareRootRange, begin, end, x, y);
   });
 }
 

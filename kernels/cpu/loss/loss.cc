@@ -34,7 +34,7 @@ void ExpSum(Parallel& parallel, const LogitsShape& shape, const T* logits, const
             float* z) {
   parallel.For(shape.rows, RowGrain(shape), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      z[r] = MGC_SIMD_CALL(ExpSumRow, shape.valid, logits + r * shape.cols, m[r]);
+      z[r] = MGC_SIMD_CALL(parallel, ExpSumRow, shape.valid, logits + r * shape.cols, m[r]);
     }
   });
 }
@@ -45,7 +45,7 @@ void ExpSumGrad(Parallel& parallel, const LogitsShape& shape, const T* logits, c
   parallel.For(shape.rows, RowGrain(shape), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       T* row = dlogits + r * shape.cols;
-      MGC_SIMD_CALL(ExpRow, shape.valid, logits + r * shape.cols, m[r], dz[r], row);
+      MGC_SIMD_CALL(parallel, ExpRow, shape.valid, logits + r * shape.cols, m[r], dz[r], row);
       std::fill(row + shape.valid, row + shape.cols, T{});
     }
   });
@@ -96,8 +96,8 @@ void CrossEntropyGrad(Parallel& parallel, const LogitsShape& shape, const T* log
       const T* from = logits + r * shape.cols;
       const int64_t col = ColumnOf(shape, ids[r]);
       T target{};
-      if (col >= 0) MGC_SIMD_CALL(ExpElement, from + col, m[r], dz[r], dp[r], &target);
-      MGC_SIMD_CALL(ExpRow, shape.valid, from, m[r], dz[r], row);
+      if (col >= 0) MGC_SIMD_CALL(parallel, ExpElement, from + col, m[r], dz[r], dp[r], &target);
+      MGC_SIMD_CALL(parallel, ExpRow, shape.valid, from, m[r], dz[r], row);
       std::fill(row + shape.valid, row + shape.cols, T{});
       if (col >= 0) row[col] = target;
     }

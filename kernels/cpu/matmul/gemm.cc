@@ -240,14 +240,13 @@ PanelWords PanelWordsOf(int64_t m, int64_t n, int64_t k) {
 template <class T>
 void MultiplyBatch(Parallel& parallel, const GemmShape& shape, const T* a, const T* b,
                    const float* bias, float* c, typename NarrowOf<T>::Type* narrow,
-                   float* workspace, SimdLevel level) {
-  assert(level <= BestSimdLevel());
+                   float* workspace) {
   if (shape.m == 0 || shape.n == 0) return;
   if (shape.c.col != 1) {
     assert(bias == nullptr && shape.c.row == 1);
-    return MultiplyBatch(parallel, Transposed(shape), b, a, nullptr, c, narrow, workspace, level);
+    return MultiplyBatch(parallel, Transposed(shape), b, a, nullptr, c, narrow, workspace);
   }
-  const Isa<T> isa = IsaOf(level, a);
+  const Isa<T> isa = IsaOf(parallel.simd_level(), a);
   const PanelWords words = PanelWordsOf(shape.m, shape.n, shape.k);
   float* packed_a = workspace + words.b;
   float* sums = packed_a + words.a_slot * parallel.width();
@@ -277,30 +276,30 @@ int64_t NarrowGemmWorkspaceFloats(int64_t m, int64_t n, int64_t k, int width) {
 }
 
 void Gemm(Parallel& parallel, const GemmShape& shape, const float* a, const float* b,
-          const float* bias, float* c, float* workspace, SimdLevel level) {
-  MultiplyBatch(parallel, shape, a, b, bias, c, nullptr, workspace, level);
+          const float* bias, float* c, float* workspace) {
+  MultiplyBatch(parallel, shape, a, b, bias, c, nullptr, workspace);
 }
 
 void Gemm(Parallel& parallel, const GemmShape& shape, const Bfloat16* a, const Bfloat16* b,
-          const float* bias, float* c, float* workspace, SimdLevel level) {
-  MultiplyBatch(parallel, shape, a, b, bias, c, nullptr, workspace, level);
+          const float* bias, float* c, float* workspace) {
+  MultiplyBatch(parallel, shape, a, b, bias, c, nullptr, workspace);
 }
 
 void Gemm(Parallel& parallel, const GemmShape& shape, const Bfloat16* a, const Bfloat16* b,
-          const float* bias, Bfloat16* c, float* workspace, SimdLevel level) {
+          const float* bias, Bfloat16* c, float* workspace) {
   assert(!shape.accumulate);
-  MultiplyBatch(parallel, shape, a, b, bias, nullptr, c, workspace, level);
+  MultiplyBatch(parallel, shape, a, b, bias, nullptr, c, workspace);
 }
 
 void Gemm(Parallel& parallel, const GemmShape& shape, const Float16* a, const Float16* b,
-          const float* bias, float* c, float* workspace, SimdLevel level) {
-  MultiplyBatch(parallel, shape, a, b, bias, c, nullptr, workspace, level);
+          const float* bias, float* c, float* workspace) {
+  MultiplyBatch(parallel, shape, a, b, bias, c, nullptr, workspace);
 }
 
 void Gemm(Parallel& parallel, const GemmShape& shape, const Float16* a, const Float16* b,
-          const float* bias, Float16* c, float* workspace, SimdLevel level) {
+          const float* bias, Float16* c, float* workspace) {
   assert(!shape.accumulate);
-  MultiplyBatch(parallel, shape, a, b, bias, nullptr, c, workspace, level);
+  MultiplyBatch(parallel, shape, a, b, bias, nullptr, c, workspace);
 }
 
 }  // namespace mgc::cpu

@@ -9,9 +9,8 @@
 // Bits: an element is an f32 sum over k in blocks of a fixed size, ascending over the blocks and in
 // a fixed order inside one. It depends on nothing but its row of A, its column of B, the bias and,
 // when accumulating, its old value: not on m, n, the batch, the strides, or how many threads there
-// are. Any split of the output gives the same bits. Machines with different instruction sets may
-// differ. The bias is added last: an f32 C has the bits of the product to which it is added
-// afterwards.
+// are. Any split of the output gives the same bits. Levels of instructions may differ. The bias is
+// added last: an f32 C has the bits of the product to which it is added afterwards.
 //
 // bf16: elements are multiplied exactly (to f32, but for overflow), sums are f32, and a bf16 C is
 // the f32 sum over all of k with the bias, rounded once as ToBfloat16 does. With AVX512_BF16 the
@@ -62,18 +61,17 @@ int64_t GemmWorkspaceFloats(int64_t m, int64_t n, int64_t k, int width);
 int64_t NarrowGemmWorkspaceFloats(int64_t m, int64_t n, int64_t k, int width);
 
 // `bias` is null or [n], added to every row. `workspace` holds as many floats as said above, is
-// overwritten, and need not be aligned. `level` is at most the machine's best, which it is but for
-// tests.
+// overwritten, and need not be aligned.
 void Gemm(Parallel& parallel, const GemmShape& shape, const float* a, const float* b,
-          const float* bias, float* c, float* workspace, SimdLevel level = BestSimdLevel());
+          const float* bias, float* c, float* workspace);
 void Gemm(Parallel& parallel, const GemmShape& shape, const Bfloat16* a, const Bfloat16* b,
-          const float* bias, float* c, float* workspace, SimdLevel level = BestSimdLevel());
+          const float* bias, float* c, float* workspace);
 void Gemm(Parallel& parallel, const GemmShape& shape, const Bfloat16* a, const Bfloat16* b,
-          const float* bias, Bfloat16* c, float* workspace, SimdLevel level = BestSimdLevel());
+          const float* bias, Bfloat16* c, float* workspace);
 void Gemm(Parallel& parallel, const GemmShape& shape, const Float16* a, const Float16* b,
-          const float* bias, float* c, float* workspace, SimdLevel level = BestSimdLevel());
+          const float* bias, float* c, float* workspace);
 void Gemm(Parallel& parallel, const GemmShape& shape, const Float16* a, const Float16* b,
-          const float* bias, Float16* c, float* workspace, SimdLevel level = BestSimdLevel());
+          const float* bias, Float16* c, float* workspace);
 
 }  // namespace mgc::cpu
 

@@ -24,8 +24,8 @@ struct ProductTypes {
 // Every level that this machine can run, not only the best.
 inline std::vector<SimdLevel> Levels() {
   std::vector<SimdLevel> levels;
-  for (int level = 0; level <= static_cast<int>(BestSimdLevel()); ++level) {
-    levels.push_back(static_cast<SimdLevel>(level));
+  for (SimdLevel level : AllSimdLevels()) {
+    if (level <= BestSimdLevel()) levels.push_back(level);
   }
   return levels;
 }
@@ -91,6 +91,22 @@ Operands<Types> Draw(const GemmShape& s, uint32_t seed) {
           Uniform(s.n, seed + 3)};
 }
 
+// Another Parallel with the instructions of a level.
+class AtLevel : public Parallel {
+ public:
+  AtLevel(SimdLevel level, Parallel& threads) : Parallel(level), threads_(threads) {}
+
+  int width() const override { return threads_.width(); }
+  int hands() const override { return threads_.hands(); }
+  void ForChunks(int64_t n, int64_t chunk,
+                 absl::FunctionRef<void(int64_t begin, int64_t end, int slot)> body) override {
+    threads_.ForChunks(n, chunk, body);
+  }
+
+ private:
+  Parallel& threads_;
+};
+
 // C after the product of the part of the operands that begins at (row, col) of C.
 template <class Types>
 std::vector<typename Types::Out> PartOfProduct(Parallel& parallel, const GemmShape& s,
@@ -100,9 +116,10 @@ std::vector<typename Types::Out> PartOfProduct(Parallel& parallel, const GemmSha
   Guarded workspace((Types::kNarrow ? NarrowGemmWorkspaceFloats : GemmWorkspaceFloats)(
       s.m, s.n, s.k, parallel.width()));
   GuardedArray<Out> c(x.c, AllOf<Out>({12345.75f})[0]);
-  Gemm(parallel, s, x.a.data() + row * s.a.row, x.b.data() + col * s.b.col,
+  AtLevel at_level(level, parallel);
+  Gemm(at_level, s, x.a.data() + row * s.a.row, x.b.data() + col * s.b.col,
        bias ? x.bias.data() + col : nullptr, c.data() + row * s.c.row + col * s.c.col,
-       workspace.data(), level);
+       workspace.data());
   workspace.Take();
   return c.Take();
 }

@@ -28,7 +28,7 @@ template <class T>
 void LayerNorm(Parallel& parallel, int64_t rows, int64_t cols, float eps, const T* x,
                const float* w, const float* b, T* y, float* mean, float* rstd) {
   parallel.For(rows, RowGrain(cols), [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(NormRows, begin, end, cols, eps, x, w, b, y, mean, rstd);
+    MGC_SIMD_CALL(parallel, NormRows, begin, end, cols, eps, x, w, b, y, mean, rstd);
   });
 }
 
@@ -36,7 +36,7 @@ template <class T>
 void LayerNormGrad(Parallel& parallel, int64_t rows, int64_t cols, const T* dy, const T* x,
                    const float* w, const float* mean, const float* rstd, T* dx) {
   parallel.For(rows, RowGrain(cols), [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(NormGradRows, begin, end, cols, dy, x, w, mean, rstd, dx);
+    MGC_SIMD_CALL(parallel, NormGradRows, begin, end, cols, dy, x, w, mean, rstd, dx);
   });
 }
 
@@ -45,7 +45,8 @@ void LayerNormParamGrad(Parallel& parallel, int64_t rows, int64_t cols, const T*
                         const float* mean, const float* rstd, bool accumulate, float* dw,
                         float* db) {
   parallel.For(cols, ColGrain(rows), [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(NormParamGradCols, begin, end, rows, cols, dy, x, mean, rstd, accumulate, dw, db);
+    MGC_SIMD_CALL(parallel, NormParamGradCols, begin, end, rows, cols, dy, x, mean, rstd,
+                  accumulate, dw, db);
   });
 }
 
@@ -53,7 +54,7 @@ template <class T>
 void RmsNorm(Parallel& parallel, int64_t rows, int64_t cols, float eps, const T* x, const float* w,
              T* y, float* rstd) {
   parallel.For(rows, RowGrain(cols), [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(NormRows, begin, end, cols, eps, x, w, nullptr, y, nullptr, rstd);
+    MGC_SIMD_CALL(parallel, NormRows, begin, end, cols, eps, x, w, nullptr, y, nullptr, rstd);
   });
 }
 
@@ -61,7 +62,7 @@ template <class T>
 void RmsNormGrad(Parallel& parallel, int64_t rows, int64_t cols, const T* dy, const T* x,
                  const float* w, const float* rstd, T* dx) {
   parallel.For(rows, RowGrain(cols), [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(NormGradRows, begin, end, cols, dy, x, w, nullptr, rstd, dx);
+    MGC_SIMD_CALL(parallel, NormGradRows, begin, end, cols, dy, x, w, nullptr, rstd, dx);
   });
 }
 
@@ -69,8 +70,8 @@ template <class T>
 void RmsNormParamGrad(Parallel& parallel, int64_t rows, int64_t cols, const T* dy, const T* x,
                       const float* rstd, bool accumulate, float* dw) {
   parallel.For(cols, ColGrain(rows), [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(NormParamGradCols, begin, end, rows, cols, dy, x, nullptr, rstd, accumulate, dw,
-                  nullptr);
+    MGC_SIMD_CALL(parallel, NormParamGradCols, begin, end, rows, cols, dy, x, nullptr, rstd,
+                  accumulate, dw, nullptr);
   });
 }
 

@@ -42,7 +42,7 @@ void Adamw(Parallel& parallel, int64_t n, const AdamwScalars& s, const float* pa
   f.root_scale = static_cast<float>(1 / std::sqrt(s.correction2));
   f.decay_rate = static_cast<float>(s.lr * s.decay);
   parallel.For(n, 8192, [&](int64_t begin, int64_t end) {
-    MGC_SIMD_CALL(AdamwRange, begin, end, f, param, grad, m, v, new_param, new_m, new_v);
+    MGC_SIMD_CALL(parallel, AdamwRange, begin, end, f, param, grad, m, v, new_param, new_m, new_v);
   });
 }
 

@@ -81,7 +81,7 @@ void FillNormal(Parallel& parallel, const RandomStream& stream, const IndexGrid&
   const IndexGrid merged = Merged(grid);
   parallel.For(grid.elements(), kGrain, [&](int64_t begin, int64_t end) {
     ForRuns(merged, begin, end, [&](int64_t at, uint64_t index, int64_t count) {
-      MGC_SIMD_CALL(NormalRun, stream.seed, stream.stream, index, count, std, out + at);
+      MGC_SIMD_CALL(parallel, NormalRun, stream.seed, stream.stream, index, count, std, out + at);
     });
   });
 }
@@ -93,7 +93,7 @@ void Dropout(Parallel& parallel, const RandomStream& stream, const IndexGrid& gr
   const DropoutRule rule = MakeDropoutRule(p, stream);
   parallel.For(grid.elements(), kGrain, [&](int64_t begin, int64_t end) {
     ForRuns(merged, begin, end, [&](int64_t at, uint64_t index, int64_t n) {
-      MGC_SIMD_CALL(DropoutRun, rule, index, n, x + at, y + at);
+      MGC_SIMD_CALL(parallel, DropoutRun, rule, index, n, x + at, y + at);
     });
   });
 }

@@ -39,7 +39,7 @@ int64_t SumWorkspaceDoubles(int64_t n) { return (n + kBlock - 1) / kBlock; }
 
 double Sum(Parallel& parallel, int64_t n, const float* x, double* workspace) {
   return SumBlocks(parallel, n, workspace, [&](int64_t begin, int64_t count) {
-    return MGC_SIMD_CALL(SumOf, count, x + begin);
+    return MGC_SIMD_CALL(parallel, SumOf, count, x + begin);
   });
 }
 
@@ -50,7 +50,7 @@ double SumOfSquares(Parallel& parallel, int64_t n, const float* x, double* works
 double SumOfProducts(Parallel& parallel, int64_t n, const float* x, const float* y,
                      double* workspace) {
   return SumBlocks(parallel, n, workspace, [&](int64_t begin, int64_t count) {
-    return MGC_SIMD_CALL(SumOfProductsOf, count, x + begin, y + begin);
+    return MGC_SIMD_CALL(parallel, SumOfProductsOf, count, x + begin, y + begin);
   });
 }
 
@@ -61,7 +61,8 @@ void SumMiddle(Parallel& parallel, int64_t outer, int64_t reduced, int64_t inner
     const int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(reduced, 1), 1);
     parallel.For(outer, grain, [&](int64_t begin, int64_t end) {
       for (int64_t o = begin; o < end; ++o) {
-        const float sum = static_cast<float>(MGC_SIMD_CALL(SumOf, reduced, x + o * reduced));
+        const float sum =
+            static_cast<float>(MGC_SIMD_CALL(parallel, SumOf, reduced, x + o * reduced));
         y[o] = accumulate ? y[o] + sum : sum;
       }
     });
@@ -72,7 +73,7 @@ void SumMiddle(Parallel& parallel, int64_t outer, int64_t reduced, int64_t inner
     const T* from = x + o * reduced * inner;
     float* to = y + o * inner;
     parallel.For(inner, grain, [&](int64_t begin, int64_t end) {
-      MGC_SIMD_CALL(SumRowsCols, begin, end, reduced, inner, from, accumulate, to);
+      MGC_SIMD_CALL(parallel, SumRowsCols, begin, end, reduced, inner, from, accumulate, to);
     });
   }
 }
@@ -85,7 +86,8 @@ template <class T, class Result>
 void RowMax(Parallel& parallel, int64_t rows, int64_t cols, int64_t valid, const T* x, Result* y) {
   const int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(cols, 1), 1);
   parallel.For(rows, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) MGC_SIMD_CALL(MaxOf, valid, x + r * cols, y + r);
+    for (int64_t r = begin; r < end; ++r)
+      MGC_SIMD_CALL(parallel, MaxOf, valid, x + r * cols, y + r);
   });
 }
 

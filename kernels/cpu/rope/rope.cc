@@ -32,9 +32,9 @@ void Rope(Parallel& parallel, int64_t tokens, int64_t heads, int64_t d, int64_t 
       const double position = static_cast<double>(positions[t % positions_size]);
       for (int64_t first = 0; first < half; first += kPairs) {
         const int64_t pairs = std::min(kPairs, half - first);
-        MGC_SIMD_CALL(CosSin, position, frequency + first, pairs, inverse, cosine, sine);
+        MGC_SIMD_CALL(parallel, CosSin, position, frequency + first, pairs, inverse, cosine, sine);
         const int64_t at = t * heads * d + first;
-        MGC_SIMD_CALL(RotateHeads, heads, d, half, pairs, x + at, cosine, sine, y + at);
+        MGC_SIMD_CALL(parallel, RotateHeads, heads, d, half, pairs, x + at, cosine, sine, y + at);
       }
       if (x == y || rotated == d) continue;
       for (int64_t head = t * heads * d; head < (t + 1) * heads * d; head += d) {

@@ -1,7 +1,5 @@
 #include "runtime/comm/mpi/mpi_world.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -159,12 +157,6 @@ void MpiWorld::Abort(int code) {
   }
   MPI_Abort(communicator_->comm, code);
   std::_Exit(code);
-}
-
-std::string HostName() {
-  char name[256] = {};
-  if (gethostname(name, sizeof(name) - 1) != 0) return "";
-  return name;
 }
 
 }  // namespace mgc

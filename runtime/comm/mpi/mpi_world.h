@@ -53,9 +53,6 @@ class MpiWorld {
   int size_ = 1;
 };
 
-// This host's name; empty where it has none.
-std::string HostName();
-
 }  // namespace mgc
 
 #endif  // MGC_RUNTIME_COMM_MPI_MPI_WORLD_H_

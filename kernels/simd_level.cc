@@ -1,6 +1,6 @@
-#include "kernels/cpu/simd/simd.h"
+#include "kernels/simd_level.h"
 
-namespace mgc::cpu {
+namespace mgc {
 namespace {
 
 SimdLevel DetectSimdLevel() {
@@ -34,4 +34,22 @@ absl::string_view NameOf(SimdLevel level) {
   return "";
 }
 
-}  // namespace mgc::cpu
+std::vector<SimdLevel> AllSimdLevels() {
+  return {SimdLevel::kBaseline, SimdLevel::kAvx2, SimdLevel::kAvx512, SimdLevel::kAvx512Bf16};
+}
+
+absl::string_view WordOf(SimdLevel level) {
+  switch (level) {
+    case SimdLevel::kBaseline:
+      return "baseline";
+    case SimdLevel::kAvx2:
+      return "avx2";
+    case SimdLevel::kAvx512:
+      return "avx512";
+    case SimdLevel::kAvx512Bf16:
+      return "avx512-bf16";
+  }
+  return "";
+}
+
+}  // namespace mgc
