@@ -31,9 +31,9 @@ CollectiveFlow::Way CollectiveFlow::WayOf(const Share& share) {
 }
 
 void CollectiveFlow::Begin(absl::Span<const TiledExchange> exchanges, const Route& route,
-                           Link& link) {
+                           Link& link, AllReduceLibrary* library) {
   share_.Begin(exchanges, route);
-  way_ = WayOf(share_);
+  way_ = library != nullptr && LibraryFlow::Serves(share_) ? Way::kLibrary : WayOf(share_);
   switch (way_) {
     case Way::kLine:
       return line_.Begin(share_, link);
@@ -41,6 +41,8 @@ void CollectiveFlow::Begin(absl::Span<const TiledExchange> exchanges, const Rout
       return direct_.Begin(share_, link);
     case Way::kPair:
       return pair_.Begin(share_, link);
+    case Way::kLibrary:
+      return library_.Begin(share_, library->group(route.library_group));
   }
 }
 
@@ -50,6 +52,8 @@ bool CollectiveFlow::Advance() {
       return line_.Advance();
     case Way::kDirect:
       return direct_.Advance();
+    case Way::kLibrary:
+      return library_.Advance();
     case Way::kPair:
       break;
   }
@@ -62,6 +66,8 @@ bool CollectiveFlow::done() const {
       return line_.done();
     case Way::kDirect:
       return direct_.done();
+    case Way::kLibrary:
+      return library_.done();
     case Way::kPair:
       break;
   }
@@ -69,9 +75,10 @@ bool CollectiveFlow::done() const {
 }
 
 int CollectiveFlow::waits_for() const {
-  const int stop = way_ == Way::kLine     ? line_.waits_for()
-                   : way_ == Way::kDirect ? direct_.waits_for()
-                                          : pair_.waits_for();
+  const int stop = way_ == Way::kLine      ? line_.waits_for()
+                   : way_ == Way::kDirect  ? direct_.waits_for()
+                   : way_ == Way::kLibrary ? library_.waits_for()
+                                           : pair_.waits_for();
   return share_.route().stops[static_cast<size_t>(stop)].process;
 }
 

@@ -1,5 +1,5 @@
-// A collective between processes, moved the way that suits it: along a line, straight, or in halves
-// by the two that there are.
+// A collective between processes, moved the way that suits it: along a line, straight, in halves by
+// the two that there are, or by a library that has been asked for.
 
 #ifndef MGC_RUNTIME_COMM_COLLECTIVE_FLOW_H_
 #define MGC_RUNTIME_COMM_COLLECTIVE_FLOW_H_
@@ -8,7 +8,9 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
+#include "runtime/comm/all_reduce_library.h"
 #include "runtime/comm/direct_flow.h"
+#include "runtime/comm/library_flow.h"
 #include "runtime/comm/line_flow.h"
 #include "runtime/comm/link.h"
 #include "runtime/comm/pair_flow.h"
@@ -22,8 +24,10 @@ class CollectiveFlow {
   // Of up to `parts` exchanges and `stops` processes.
   CollectiveFlow(size_t parts, size_t stops) : share_(parts), direct_(stops) {}
 
-  // The spans, as in Share, and the route must stay until the flow has ended.
-  void Begin(absl::Span<const TiledExchange> exchanges, const Route& route, Link& link);
+  // The spans, as in Share, and the route must stay until the flow has ended. `library`: of
+  // all-reduces, which go through it; null: none does.
+  void Begin(absl::Span<const TiledExchange> exchanges, const Route& route, Link& link,
+             AllReduceLibrary* library = nullptr);
   // Does what can be done now; whether that was anything. One thread at a time.
   bool Advance();
   bool done() const;
@@ -31,13 +35,14 @@ class CollectiveFlow {
   int waits_for() const;
 
  private:
-  enum class Way : uint8_t { kLine, kDirect, kPair };
+  enum class Way : uint8_t { kLine, kDirect, kPair, kLibrary };
   static Way WayOf(const Share& share);
 
   Share share_;
   LineFlow line_;
   DirectFlow direct_;
   PairFlow pair_;
+  LibraryFlow library_;
   Way way_ = Way::kLine;
 };
 

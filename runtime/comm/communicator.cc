@@ -6,18 +6,24 @@
 #include "graph/base/status.h"
 
 namespace mgc {
-Communicator::Communicator(const LoadedPlan& plan, const ProcessMap& map, int self, Link& link)
-    : map_(map), self_(self), link_(link), routes_(plan, map, self) {
+Communicator::Communicator(const LoadedPlan& plan, const ProcessMap& map, int self, Link& link,
+                           AllReduceLibrary* library)
+    : map_(map), self_(self), link_(link), library_(library), routes_(plan, map, self) {
   for (int64_t rank = 0; rank < map.RanksOf(self).size(); ++rank) {
     items_.push_back(std::make_unique<Item>(plan.most_operands, routes_.most_stops()));
   }
+}
+
+absl::Status Communicator::Open() {
+  MGC_RETURN_IF_ERROR(link_.Open(routes_.channels(), self_));
+  return library_ == nullptr ? absl::OkStatus() : library_->Open(routes_.library_groups());
 }
 
 void Communicator::StartCollective(size_t place, const Route& route,
                                    absl::Span<const TiledExchange> exchanges) {
   Item& item = *items_[place];
   item.is_transfer = false;
-  item.flow.Begin(exchanges, route, link_);
+  item.flow.Begin(exchanges, route, link_, library_);
   active_.fetch_add(1, std::memory_order_acq_rel);
   item.Activate();
 }
@@ -36,6 +42,7 @@ void Communicator::StartTransfer(size_t place, size_t channel, bool sends, char*
 
 absl::StatusOr<bool> Communicator::Progress(absl::FunctionRef<void(size_t place)> ended) {
   MGC_RETURN_IF_ERROR(link_.Poll());
+  if (library_ != nullptr) MGC_RETURN_IF_ERROR(library_->Poll());
   bool moved = false;
   for (size_t place = 0; place < items_.size() && busy(); ++place) {
     Item& item = *items_[place];

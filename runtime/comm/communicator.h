@@ -16,6 +16,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "runtime/comm/all_reduce_library.h"
 #include "runtime/comm/collective_flow.h"
 #include "runtime/comm/link.h"
 #include "runtime/comm/process_map.h"
@@ -26,10 +27,12 @@ namespace mgc {
 
 class Communicator {
  public:
-  // Of process `self` of `map`, for whose ranks `plan` is loaded. All must outlive it.
-  Communicator(const LoadedPlan& plan, const ProcessMap& map, int self, Link& link);
-  // Makes the channels; waits for the peers. Once, before anything else.
-  absl::Status Open() { return link_.Open(routes_.channels(), self_); }
+  // Of process `self` of `map`, for whose ranks `plan` is loaded. `library`: does the all-reduces;
+  // null: they go over `link` like all else. All must outlive it.
+  Communicator(const LoadedPlan& plan, const ProcessMap& map, int self, Link& link,
+               AllReduceLibrary* library = nullptr);
+  // Makes the channels, and the library's groups; waits for the peers. Once, before anything else.
+  absl::Status Open();
 
   const Routes& routes() const { return routes_; }
   const ProcessMap& map() const { return map_; }
@@ -76,6 +79,7 @@ class Communicator {
   const ProcessMap& map_;
   const int self_;
   Link& link_;
+  AllReduceLibrary* const library_;
   const Routes routes_;
   std::vector<std::unique_ptr<Item>> items_;  // by place
   std::atomic<int> active_{0};

@@ -131,8 +131,8 @@ absl::Status Executor::Allocate(const ExecutorOptions& options) {
 }
 
 absl::Status Executor::Connect(const ProcessPlace& process) {
-  communicator_ =
-      std::make_unique<Communicator>(*loaded_, *process.map, process.self, *process.link);
+  communicator_ = std::make_unique<Communicator>(*loaded_, *process.map, process.self,
+                                                 *process.link, process.library);
   return communicator_->Open();
 }
 

@@ -36,7 +36,8 @@ namespace mgc {
 struct ProcessPlace {
   const ProcessMap* map = nullptr;
   int self = 0;
-  Link* link = nullptr;  // to the others, not yet open
+  Link* link = nullptr;                 // to the others, not yet open
+  AllReduceLibrary* library = nullptr;  // likewise, that does the all-reduces; null: the link
 };
 
 struct ExecutorOptions {

@@ -13,6 +13,8 @@ namespace mgc {
 namespace {
 
 constexpr int64_t kMaxSteps = int64_t{1} << 32;
+constexpr char kOrdered[] = "ordered";
+constexpr char kByMpi[] = "mpi";
 constexpr double kBelowOne = 1 - 1e-12;
 constexpr double kDefaultLr = 1e-3;
 constexpr double kDefaultWeightDecay = 0.01;
@@ -211,6 +213,11 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
   flags->Integer("--ranks-per-process",
                  "ranks of each of several processes (default: as even as can be)",
                  {1, int64_t{1} << 20}, "F3", &out->ranks_per_process);
+  flags->Choice("--allreduce", {kOrdered, kByMpi},
+                "who adds between processes: mgc, in the order of ranks, or under mpirun and srun "
+                "the MPI library, in its own; losses may then differ in their last bits "
+                "(default ordered)",
+                &out->allreduce);
   flags->Real("--watchdog-seconds",
               "end with 124 when nothing has come on for so long (default 60, 0: never)", 0, 1e9,
               &out->watchdog_seconds);
@@ -265,6 +272,19 @@ Diagnostics CheckRunFlags(const RunFlags& flags) {
   CheckRates(flags, &violations);
   CheckLossScales(flags, &violations);
   CheckEvaluation(flags, &violations);
+  return violations;
+}
+
+bool LibraryAllReduces(const RunFlags& flags) {
+  return flags.allreduce.value_or(kOrdered) == kByMpi;
+}
+
+Diagnostics CheckLauncher(const RunFlags& flags, bool launched) {
+  Diagnostics violations;
+  if (LibraryAllReduces(flags) && !launched && !flags.check) {
+    violations.Add({"F8", "--allreduce mpi is given, and no MPI launcher has started this process",
+                    "--allreduce ordered, or mpirun -n N or srun --mpi=pmix before the command"});
+  }
   return violations;
 }
 

@@ -113,6 +113,13 @@ void NoteWhatIsCounted(const Plan& plan) {
   PrintNotes({absl::StrCat("losses are means over ", CountedText(plan.model))});
 }
 
+void NoteWhoAdds(const RunFlags& flags) {
+  if (!LibraryAllReduces(flags)) return;
+  PrintNotes(
+      {"sums between processes come from the MPI library, in its order: losses may differ from "
+       "those of one process in their last bits"});
+}
+
 int Train(World& world, const RunBasis& basis) {
   const bool injected =
       basis.injection.has_value() && world.ranks().Contains(basis.injection->rank);
@@ -171,14 +178,16 @@ struct Command {
   absl::optional<RunBasis> basis;
 };
 
-// Reads all that a run stands on but its proof. The exit code where the command ends with that.
-absl::optional<int> Prepare(const Words& arguments, Command* command) {
+// Reads all that a run stands on but its proof; `launched`: by MPI. The exit code where the command
+// ends with that.
+absl::optional<int> Prepare(const Words& arguments, bool launched, Command* command) {
   Flags parser(About());
   RunFlags& flags = command->flags;
   AddRunFlags(&parser, &flags);
   ParsedFlags parsed;
   if (const auto code = ParseOrEnd(&parser, arguments, &parsed)) return *code;
   parsed.errors.Append(CheckRunUsage(flags, parsed));
+  parsed.errors.Append(CheckLauncher(flags, launched));
   const Diagnostics violations = parsed.bad_flags.empty() ? CheckRunFlags(flags) : Diagnostics();
   if (!parsed.errors.empty() || !violations.empty()) {
     return Refuse(parsed.errors, violations, kCommand);
@@ -247,7 +256,7 @@ int RunAsMember(const LaunchedBy& by, const Words& arguments) {
   MpiBody body;
   body.prepare = [&command, &arguments, &by] {
     Prepared prepared;
-    if (const auto code = Prepare(arguments, &command)) {
+    if (const auto code = Prepare(arguments, true, &command)) {
       prepared.code = *code;
       return prepared;
     }
@@ -267,10 +276,12 @@ int RunAsMember(const LaunchedBy& by, const Words& arguments) {
     prepared.plan = &*command.plan;
     prepared.options = LaunchOptionsOf(command.flags);
     prepared.ranks_per_process = command.flags.ranks_per_process.value_or(0);
+    prepared.library_all_reduces = LibraryAllReduces(command.flags);
     return prepared;
   };
   body.prove = [&command] {
     NoteWhatIsCounted(*command.plan);
+    NoteWhoAdds(command.flags);
     return EnsureProved(&*command.plan);
   };
   body.run = [&command](World& world) { return Train(world, *command.basis); };
@@ -282,7 +293,7 @@ int Main(const Words& arguments) {
   if (!by.ok()) return Fail(by.status(), kExitFailed);
   if (by->has_value() && (*by)->size > 1) return RunAsMember(**by, arguments);
   Command command;
-  if (const auto code = Prepare(arguments, &command)) return *code;
+  if (const auto code = Prepare(arguments, by->has_value(), &command)) return *code;
   return RunOnThisHost(command);
 }
 

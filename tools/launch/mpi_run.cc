@@ -20,8 +20,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "graph/base/status.h"
+#include "runtime/comm/all_reduce_library.h"
 #include "runtime/comm/memfd_regions.h"
 #include "runtime/comm/mixed_link.h"
+#include "runtime/comm/mpi/mpi_all_reduces.h"
 #include "runtime/comm/mpi/mpi_link.h"
 #include "runtime/comm/mpi/mpi_world.h"
 #include "runtime/comm/shared_link.h"
@@ -295,6 +297,7 @@ struct Links {
   std::unique_ptr<SharedLink> near;
   MpiLink far;
   std::unique_ptr<MixedLink> mixed;
+  std::unique_ptr<MpiAllReduces> library;  // where it is asked for
 };
 
 absl::StatusOr<std::unique_ptr<Links>> MakeLinks(MpiWorld& mpi, const Board& board) {
@@ -344,6 +347,10 @@ int RunAgreed(MpiWorld& mpi, const Prepared& prepared, const ProcessMap& map, co
   const auto links = MakeLinks(mpi, *world.board);
   if (!links.ok()) end(links.status(), kExitFailed);
   world.link = (*links)->mixed.get();
+  if (prepared.library_all_reduces) {
+    (*links)->library = std::make_unique<MpiAllReduces>(mpi);
+    world.library = (*links)->library.get();
+  }
   const int code = body.run(world);
   world.board->SetStage(world.self, ProcessStage::kEnded, NowNs());
   watch.Stop();
@@ -400,6 +407,9 @@ int RunUnderMpi(const LaunchedBy& by, const MpiBody& body) {
   const auto map =
       ProcessMap::Create(prepared.plan->mesh.world_size(), mpi.size(), prepared.ranks_per_process);
   agreed.Update(map.status());
+  if (agreed.ok() && prepared.library_all_reduces) {
+    agreed = CheckLibraryServes(*map, prepared.plan->mesh);
+  }
   if (!agreed.ok()) {
     if (mpi.rank() == 0) Fail(agreed, kExitInfeasible);
     (void)mpi.Finalize();

@@ -24,6 +24,7 @@ struct Prepared {
   Terms terms;                 // that all processes must agree on
   LaunchOptions options;
   int64_t ranks_per_process = 0;
+  bool library_all_reduces = false;  // whether MPI's own do them
 };
 
 struct MpiBody {

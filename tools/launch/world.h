@@ -17,7 +17,8 @@ namespace mgc {
 struct World {
   ProcessMap map{1};
   int self = 0;
-  Link* link = nullptr;  // null: one process
+  Link* link = nullptr;                 // null: one process
+  AllReduceLibrary* library = nullptr;  // that does the all-reduces; null: the link
   absl::optional<Board> board;
   // Of several processes: threads that run the ranks of each, unless the user says otherwise.
   int workers = 0;
@@ -31,7 +32,7 @@ struct World {
   RankRange ranks() const { return map.RanksOf(self); }
   absl::optional<ProcessPlace> place() const {
     if (link == nullptr) return absl::nullopt;
-    return ProcessPlace{&map, self, link};
+    return ProcessPlace{&map, self, link, library};
   }
   absl::Span<RankProgress> progress() const {
     if (!board.has_value()) return {};

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "runtime/comm/all_reduce_library.h"
 #include "runtime/comm/link.h"
 #include "runtime/comm/routes.h"
 #include "runtime/comm/share.h"
@@ -20,7 +21,7 @@
 
 namespace mgc {
 
-enum class FlowWay { kLine, kDirect, kPair };
+enum class FlowWay { kLine, kDirect, kPair, kLibrary };
 const char* NameOf(FlowWay way);
 
 // A collective with the shares of all processes in it.
@@ -29,6 +30,8 @@ struct FlowCase {
   std::vector<Stop> stops;
   FlowWay way = FlowWay::kLine;
   bool in_place = false;
+  // Elements are small whole numbers, whose sum is the same in any order.
+  bool whole = false;
 
   std::string Describe() const;
 };
@@ -36,6 +39,9 @@ struct FlowCase {
 // Of a random kind, type and size, now and then of nothing, whose pieces may be uneven or lie
 // outside of the whole; each process has up to three members.
 FlowCase DrawFlowCase(int processes, std::mt19937_64* random);
+// An all-reduce that goes through a library, of whole numbers, in some of the processes; otherwise
+// as DrawFlowCase.
+FlowCase DrawLibraryCase(int processes, std::mt19937_64* random);
 // An all-reduce of `bytes`, in place, of one member a process, along the line.
 FlowCase LargeFlowCase(int processes, int64_t bytes);
 
@@ -43,6 +49,10 @@ FlowCase LargeFlowCase(int processes, int64_t bytes);
 // end in `self`; one set of them for each lane, so that as many threads can run flows at the same
 // time.
 std::vector<ChannelKey> FlowChannels(int processes, int self, int lanes);
+
+// The groups of any two or more processes that `self` is in, so often as there are lanes: by the
+// set of processes as bits, and the lane.
+std::vector<LibraryGroupKey> FlowLibraryGroups(int processes, int self, int lanes);
 
 // The share of one process in flows over a link.
 class FlowRunner {
@@ -52,18 +62,27 @@ class FlowRunner {
   FlowRunner(Link& link, const std::vector<ChannelKey>& channels, int self, int lane, uint64_t seed)
       : link_(link), channels_(channels), self_(self), lane_(lane), delays_(seed) {}
 
+  // Cases go through a library from now on, which is, or will be, open for `groups`
+  // (FlowLibraryGroups). Both must outlive the runner.
+  void Use(AllReduceLibrary& library, const std::vector<LibraryGroupKey>& groups) {
+    library_ = &library;
+    groups_ = &groups;
+  }
+
   // Runs a case, with tiles drawn from `seed`, some `times` one after the other. Internal where a
   // tile is not what it should be; the link's error. Of several threads one at a time.
   absl::Status Run(const FlowCase& c, int times, uint64_t seed);
-  // `cases` random cases, twice each, drawn from `seed`.
+  // `cases` random cases, twice each, drawn from `seed`; those that this process is in.
   absl::Status RunCases(int processes, int cases, uint64_t seed);
 
  private:
   class Tiles;
 
   Route RouteOf(const FlowCase& c) const;
-  template <typename Flow>
-  absl::Status RunFlow(Flow& flow, const Share& share);
+  // What the flow's Begin takes behind the share.
+  template <typename Flow, typename Means>
+  absl::Status RunFlow(Flow& flow, const Share& share, Means& means);
+  size_t LibraryGroupOf(const FlowCase& c) const;
   absl::Status Move(const FlowCase& c, const Route& route, std::vector<Tiles>* tiles);
 
   Link& link_;
@@ -71,6 +90,8 @@ class FlowRunner {
   const int self_;
   const int lane_;
   std::mt19937_64 delays_;
+  AllReduceLibrary* library_ = nullptr;
+  const std::vector<LibraryGroupKey>* groups_ = nullptr;
 };
 
 }  // namespace mgc
