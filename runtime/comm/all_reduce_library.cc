@@ -1,7 +1,6 @@
 #include "runtime/comm/all_reduce_library.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 namespace mgc {
 namespace {
@@ -19,20 +18,24 @@ bool AreBoxes(int64_t ranks, const Mesh& mesh) {
 }  // namespace
 
 absl::Status CheckLibraryServes(const ProcessMap& map, const Mesh& mesh) {
-  const int64_t ranks = map.RanksOf(0).size();
+  if (mesh.num_axes() <= 1) return absl::OkStatus();  // one group
+  const int64_t ranks = map.ranks();
+  const int64_t first = map.RanksOf(0).size();
   // The last process has the rest.
-  const bool is_even = ranks * map.processes() == map.ranks();
-  if (is_even && AreBoxes(ranks, mesh)) return absl::OkStatus();
-  std::vector<int64_t> legal;
-  for (int64_t each = map.ranks(); each >= 1; --each) {
-    if (map.ranks() % each == 0 && AreBoxes(each, mesh)) legal.push_back(map.ranks() / each);
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--allreduce mpi: ", map.processes(), " processes, the first of ", ranks,
-                   " ranks, cut groups of ", mesh.ToString(),
-                   " in different ways, and copies of a parameter would drift apart [N1]; legal: "
-                   "--allreduce ordered, or as many processes as one of ",
-                   absl::StrJoin(legal, ", "), " with as many ranks each"));
+  const bool is_even = first * map.processes() == ranks;
+  if (is_even && AreBoxes(first, mesh)) return absl::OkStatus();
+  const auto is_legal = [&](int64_t processes) {
+    return ranks % processes == 0 && AreBoxes(ranks / processes, mesh);
+  };
+  int64_t below = map.processes();
+  while (!is_legal(below)) --below;  // ends at one
+  int64_t above = map.processes();
+  while (!is_legal(above)) ++above;  // ends at one for each rank
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--allreduce mpi: ", map.processes(), " processes, the first with ", first,
+      " ranks, cut groups of ", mesh.ToString(),
+      " in different ways, and copies of a parameter would drift apart [N1]; nearest legal: ",
+      below, " or ", above, " processes with as many ranks each, or --allreduce ordered"));
 }
 
 }  // namespace mgc

@@ -59,8 +59,9 @@ class AllReduceLibrary {
 
 // OK where all groups over the same axes are split among processes in the same way, so that a
 // library, which sees no ranks, adds the same terms in the same order in each: else copies of a
-// parameter that several groups sum would drift apart. That is where the ranks of each process are
-// a box of the mesh. Else InvalidArgument [N1], with the numbers of processes for which they are.
+// parameter that several groups sum would drift apart. With several axes that is where the ranks of
+// each process are a box of the mesh. Else InvalidArgument [N1], with the nearest numbers of
+// processes for which they are.
 absl::Status CheckLibraryServes(const ProcessMap& map, const Mesh& mesh);
 
 }  // namespace mgc
