@@ -349,6 +349,8 @@ absl::Status FlowRunner::RunFlow(Flow& flow, const Share& share, Means& means) {
 }
 
 absl::Status FlowRunner::Run(const FlowCase& c, int times, uint64_t seed) {
+  const auto is_own = [this](const Stop& stop) { return stop.process == self_; };
+  if (std::none_of(c.stops.begin(), c.stops.end(), is_own)) return absl::OkStatus();
   Random random(seed);
   const Route route = RouteOf(c);
   const MemberRange members = {route.own().first, route.own().last};
@@ -379,12 +381,7 @@ absl::Status FlowRunner::RunCases(int processes, int cases, uint64_t seed) {
   for (int i = 0; i < cases; ++i) {
     const FlowCase c = library_ != nullptr ? DrawLibraryCase(processes, &random)
                                            : DrawFlowCase(processes, &random);
-    const uint64_t case_seed = random();
-    if (std::none_of(c.stops.begin(), c.stops.end(),
-                     [this](const Stop& stop) { return stop.process == self_; })) {
-      continue;
-    }
-    if (absl::Status status = Run(c, kTimes, case_seed); !status.ok()) {
+    if (absl::Status status = Run(c, kTimes, random()); !status.ok()) {
       return Annotate(status, absl::StrCat("process ", self_, ", lane ", lane_, ", seed ", seed,
                                            ", case ", i, ": ", c.Describe()));
     }

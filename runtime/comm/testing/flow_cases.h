@@ -69,10 +69,11 @@ class FlowRunner {
     groups_ = &groups;
   }
 
-  // Runs a case, with tiles drawn from `seed`, some `times` one after the other. Internal where a
-  // tile is not what it should be; the link's error. Of several threads one at a time.
+  // Runs a case, if this process is in it, with tiles drawn from `seed`, some `times` one after the
+  // other. Internal where a tile is not what it should be; the link's error. Of several threads one
+  // at a time.
   absl::Status Run(const FlowCase& c, int times, uint64_t seed);
-  // `cases` random cases, twice each, drawn from `seed`; those that this process is in.
+  // `cases` random cases, twice each, drawn from `seed`.
   absl::Status RunCases(int processes, int cases, uint64_t seed);
 
  private:
