@@ -18,9 +18,17 @@ bool HasOneMemberEach(const Share& share) {
 
 }  // namespace
 
+CollectiveFlow::CollectiveFlow(const FlowRoom& room, const FlowMeans& means)
+    : means_(means),
+      share_(room.parts),
+      direct_(room.stops),
+      mapped_(room, means),
+      library_(means.library) {}
+
 Flow& CollectiveFlow::WayOf(const Share& share) {
+  if (means_.library != nullptr && LibraryFlow::Serves(share)) return library_;
   if (share.bytes() <= kMostDirectBytes) return direct_;
-  if (MappedFlow::Serves(share.route(), bases_)) return mapped_;
+  if (MappedFlow::Serves(share.route(), means_.arenas)) return mapped_;
   if (share.kind() == CollectiveKind::kAllToAll) return direct_;
   // A reduce-scatter sends each term once where it is needed, which no line does better unless a
   // process can add up several of its own before.

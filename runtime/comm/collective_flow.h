@@ -1,5 +1,5 @@
 // A collective between processes, moved the way that suits it: through memory that all of them
-// have, along a line, or straight.
+// have, along a line, straight, or by a library that has been asked for.
 
 #ifndef MGC_RUNTIME_COMM_COLLECTIVE_FLOW_H_
 #define MGC_RUNTIME_COMM_COLLECTIVE_FLOW_H_
@@ -8,6 +8,8 @@
 
 #include "absl/types/span.h"
 #include "runtime/comm/direct_flow.h"
+#include "runtime/comm/flow.h"
+#include "runtime/comm/library_flow.h"
 #include "runtime/comm/line_flow.h"
 #include "runtime/comm/link.h"
 #include "runtime/comm/mapped_flow.h"
@@ -18,14 +20,8 @@ namespace mgc {
 
 class CollectiveFlow {
  public:
-  // Of up to so many exchanges, processes and members in all. `bases`: of the arenas that this
-  // process has in reach. They and `parallel` must outlive the flow.
-  CollectiveFlow(size_t parts, size_t stops, size_t members, const RegionBases& bases,
-                 Parallel& parallel)
-      : bases_(bases),
-        share_(parts),
-        direct_(stops),
-        mapped_(parts, stops, members, bases, parallel) {}
+  // `means` must outlive the flow.
+  CollectiveFlow(const FlowRoom& room, const FlowMeans& means);
 
   // The spans, as in Share, and the route must stay until the flow has ended.
   void Begin(absl::Span<const TiledExchange> exchanges, const Route& route, Link& link);
@@ -38,11 +34,12 @@ class CollectiveFlow {
  private:
   Flow& WayOf(const Share& share);
 
-  const RegionBases& bases_;
+  const FlowMeans& means_;
   Share share_;
   LineFlow line_;
   DirectFlow direct_;
   MappedFlow mapped_;
+  LibraryFlow library_;
   Flow* way_ = &line_;
 };
 

@@ -21,12 +21,19 @@ size_t MostMapped(const Routes& routes, const RegionBases& arenas) {
 }  // namespace
 
 Communicator::Communicator(const LoadedPlan& plan, const ProcessMap& map, int self, Link& link,
-                           RegionBases arenas, Parallel& parallel)
-    : map_(map), self_(self), link_(link), routes_(plan, map, self), arenas_(std::move(arenas)) {
-  const size_t members = MostMapped(routes_, arenas_);
+                           FlowMeans means)
+    : map_(map), self_(self), link_(link), means_(std::move(means)), routes_(plan, map, self) {
+  const FlowRoom room = {plan.most_operands, routes_.most_stops(),
+                         MostMapped(routes_, means_.arenas)};
   for (int64_t rank = 0; rank < map.RanksOf(self).size(); ++rank) {
-    items_.push_back(std::make_unique<Item>(plan, routes_, members, arenas_, parallel));
+    items_.push_back(std::make_unique<Item>(room, means_));
   }
+}
+
+absl::Status Communicator::Open() {
+  MGC_RETURN_IF_ERROR(link_.Open(routes_.channels(), self_));
+  return means_.library == nullptr ? absl::OkStatus()
+                                   : means_.library->Open(routes_.library_groups());
 }
 
 void Communicator::StartCollective(size_t place, const Route& route,
@@ -52,6 +59,7 @@ void Communicator::StartTransfer(size_t place, size_t channel, bool sends, char*
 
 absl::StatusOr<bool> Communicator::Progress(absl::FunctionRef<void(size_t place)> ended) {
   MGC_RETURN_IF_ERROR(link_.Poll());
+  if (means_.library != nullptr) MGC_RETURN_IF_ERROR(means_.library->Poll());
   bool moved = false;
   for (size_t place = 0; place < items_.size() && busy(); ++place) {
     Item& item = *items_[place];

@@ -16,24 +16,22 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "runtime/comm/all_reduce_library.h"
 #include "runtime/comm/collective_flow.h"
 #include "runtime/comm/link.h"
 #include "runtime/comm/process_map.h"
 #include "runtime/comm/routes.h"
-#include "runtime/comm/shared_regions.h"
 #include "runtime/load/load_plan.h"
 
 namespace mgc {
 
 class Communicator {
  public:
-  // Of process `self` of `map`, for whose ranks `plan` is loaded. `arenas`: where processes
-  // have theirs, as far as this one can reach them and they it. `parallel`: threads that share what
-  // is done here. All must outlive it.
+  // Of process `self` of `map`, for whose ranks `plan` is loaded. All must outlive it.
   Communicator(const LoadedPlan& plan, const ProcessMap& map, int self, Link& link,
-               RegionBases arenas, Parallel& parallel);
-  // Makes the channels; waits for the peers. Once, before anything else.
-  absl::Status Open() { return link_.Open(routes_.channels(), self_); }
+               FlowMeans means);
+  // Makes the channels, and the library's groups; waits for the peers. Once, before anything else.
+  absl::Status Open();
 
   const Routes& routes() const { return routes_; }
   const ProcessMap& map() const { return map_; }
@@ -60,9 +58,7 @@ class Communicator {
  private:
   enum class State : uint8_t { kFree, kActive, kClaimed };
   struct Item {
-    Item(const LoadedPlan& plan, const Routes& routes, size_t members, const RegionBases& arenas,
-         Parallel& parallel)
-        : flow(plan.most_operands, routes.most_stops(), members, arenas, parallel) {}
+    Item(const FlowRoom& room, const FlowMeans& means) : flow(room, means) {}
 
     std::atomic<State> state{State::kFree};
     bool is_transfer = false;
@@ -82,8 +78,8 @@ class Communicator {
   const ProcessMap& map_;
   const int self_;
   Link& link_;
+  const FlowMeans means_;
   const Routes routes_;
-  const RegionBases arenas_;
   std::vector<std::unique_ptr<Item>> items_;  // by place
   std::atomic<int> active_{0};
 };

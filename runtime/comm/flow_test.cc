@@ -1,6 +1,7 @@
 // Collectives between processes that are threads, each with a link and a flow of its own, against
 // RunExchanges over all members: bit for bit.
 
+#include <functional>
 #include <memory>
 #include <random>
 #include <thread>
@@ -11,35 +12,40 @@
 #include "gtest/gtest.h"
 #include "runtime/comm/shared_link.h"
 #include "runtime/comm/testing/flow_cases.h"
+#include "runtime/comm/testing/heap_library.h"
 #include "runtime/comm/testing/heap_regions.h"
 
 namespace mgc {
 namespace {
 
-// What processes have in common.
-struct Common {
-  explicit Common(int processes) : channels(processes), tiles(processes) {}
+constexpr int kTimes = 2;
 
-  HeapWorld channels, tiles;
-};
-
-absl::Status RunProcess(const FlowCase& c, Common& common, int self, uint64_t seed) {
-  constexpr int kTimes = 2;
-  HeapWorld& world = common.channels;
-  HeapRegions regions(world, self), tiles(common.tiles, self);
-  SharedLink link(regions);
-  const auto channels = FlowChannels(world.processes(), self, 1);
-  MGC_RETURN_IF_ERROR(link.Open(channels, self));
-  FlowRunner runner(link, channels, self, 0, seed + static_cast<uint64_t>(self));
-  if (c.way == FlowWay::kMapped) {
-    MGC_RETURN_IF_ERROR(tiles.Make(kFlowRegionBytes).status());
-    MGC_RETURN_IF_ERROR(tiles.Publish());
-    MGC_ASSIGN_OR_RETURN(const RegionBases bases, BasesOf(tiles));
-    runner.Map(bases);
+// Runs a case in as many threads; `use` may have the runner of a process use something else than
+// its link.
+void RunCase(int processes, const FlowCase& c, uint64_t seed,
+             const std::function<absl::Status(int self, FlowRunner& runner)>& use) {
+  HeapWorld world(processes);
+  std::vector<absl::Status> statuses(static_cast<size_t>(processes));
+  const auto run = [&](int self) -> absl::Status {
+    HeapRegions regions(world, self);
+    SharedLink link(regions);
+    const auto channels = FlowChannels(processes, self, 1);
+    MGC_RETURN_IF_ERROR(link.Open(channels, self));
+    FlowRunner runner(link, channels, self, 0, seed + static_cast<uint64_t>(self));
+    MGC_RETURN_IF_ERROR(use(self, runner));
+    const absl::Status status = runner.Run(c, kTimes, seed);
+    if (!status.ok()) world.Abort(status);
+    return status;
+  };
+  std::vector<std::thread> threads;
+  for (int p = 0; p < processes; ++p) {
+    threads.emplace_back([&, p] { statuses[static_cast<size_t>(p)] = run(p); });
   }
-  const absl::Status status = runner.Run(c, kTimes, seed);
-  if (!status.ok()) world.Abort(status);
-  return status;
+  for (std::thread& thread : threads) thread.join();
+  for (int p = 0; p < processes; ++p) {
+    const absl::Status& status = statuses[static_cast<size_t>(p)];
+    ASSERT_TRUE(status.ok()) << "process " << p << ": " << status;
+  }
 }
 
 TEST(FlowTest, EqualsTheExchangeInOneProcess) {
@@ -51,19 +57,42 @@ TEST(FlowTest, EqualsTheExchangeInOneProcess) {
     const int processes = std::uniform_int_distribution<int>(2, 4)(random);
     const FlowCase c = DrawFlowCase(processes, true, &random);
     SCOPED_TRACE(absl::StrCat("case ", i, ": ", c.Describe()));
-    Common common(processes);
-    const uint64_t case_seed = random();
-    std::vector<absl::Status> statuses(static_cast<size_t>(processes));
-    std::vector<std::thread> threads;
+    HeapWorld tiles(processes);
+    RunCase(processes, c, random(), [&](int self, FlowRunner& runner) -> absl::Status {
+      HeapRegions own(tiles, self);
+      MGC_RETURN_IF_ERROR(own.Make(kFlowRegionBytes).status());
+      MGC_RETURN_IF_ERROR(own.Publish());
+      MGC_ASSIGN_OR_RETURN(const RegionBases bases, BasesOf(own));
+      runner.Map(bases);
+      return absl::OkStatus();
+    });
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Whole numbers have the same sum in the library's order as in that of members.
+TEST(FlowTest, EqualsTheExchangeThroughALibrary) {
+  const auto seed = static_cast<uint64_t>(GTEST_FLAG_GET(random_seed));
+  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  std::mt19937_64 random(seed);
+  constexpr int kCases = 100;
+  for (int i = 0; i < kCases; ++i) {
+    const int processes = std::uniform_int_distribution<int>(2, 4)(random);
+    const FlowCase c = DrawLibraryCase(processes, &random);
+    SCOPED_TRACE(absl::StrCat("case ", i, ": ", c.Describe()));
+    HeapSums sums;
+    std::vector<std::vector<LibraryGroupKey>> groups;
+    std::vector<std::unique_ptr<HeapLibrary>> libraries;
     for (int p = 0; p < processes; ++p) {
-      threads.emplace_back(
-          [&, p] { statuses[static_cast<size_t>(p)] = RunProcess(c, common, p, case_seed); });
+      groups.push_back(FlowLibraryGroups(processes, p, 1));
+      libraries.push_back(std::make_unique<HeapLibrary>(sums, p));
+      ASSERT_TRUE(libraries.back()->Open(groups.back()).ok());
     }
-    for (std::thread& thread : threads) thread.join();
-    for (int p = 0; p < processes; ++p) {
-      const absl::Status& status = statuses[static_cast<size_t>(p)];
-      ASSERT_TRUE(status.ok()) << "process " << p << ": " << status;
-    }
+    RunCase(processes, c, random(), [&](int self, FlowRunner& runner) {
+      runner.Use(*libraries[static_cast<size_t>(self)], groups[static_cast<size_t>(self)]);
+      return absl::OkStatus();
+    });
+    if (HasFatalFailure()) return;
   }
 }
 

@@ -20,23 +20,21 @@ struct Places {
 
 }  // namespace
 
-MappedFlow::MappedFlow(size_t parts, size_t stops, size_t members, const RegionBases& bases,
-                       Parallel& parallel)
-    : bases_(bases),
-      parallel_(parallel),
-      writers_(stops),
-      readers_(stops),
-      inputs_(parts * members),
-      outputs_(parts * members) {
-  exchanges_.reserve(parts);
+MappedFlow::MappedFlow(const FlowRoom& room, const FlowMeans& means)
+    : means_(means),
+      writers_(room.stops),
+      readers_(room.stops),
+      inputs_(room.parts * room.members),
+      outputs_(room.parts * room.members) {
+  exchanges_.reserve(room.parts);
 }
 
-bool MappedFlow::Serves(const Route& route, const RegionBases& bases) {
-  const auto is_served = [&bases](const Stop& stop) {
+bool MappedFlow::Serves(const Route& route, const RegionBases& arenas) {
+  const auto is_served = [&arenas](const Stop& stop) {
     const int64_t told = (stop.last - stop.first) * static_cast<int64_t>(sizeof(Places));
-    return bases[static_cast<size_t>(stop.process)] != nullptr && told <= kMessageBytes;
+    return arenas[static_cast<size_t>(stop.process)] != nullptr && told <= kMessageBytes;
   };
-  return !bases.empty() && std::all_of(route.stops.begin(), route.stops.end(), is_served);
+  return !arenas.empty() && std::all_of(route.stops.begin(), route.stops.end(), is_served);
 }
 
 void MappedFlow::Begin(const Share& share, Link& link) {
@@ -110,7 +108,7 @@ void MappedFlow::StepOn() {
 }
 
 char* MappedFlow::BaseOf(size_t stop) const {
-  return bases_[static_cast<size_t>(share_->route().stops[stop].process)];
+  return means_.arenas[static_cast<size_t>(share_->route().stops[stop].process)];
 }
 
 bool MappedFlow::Tell() {
@@ -161,7 +159,7 @@ void MappedFlow::HearPart(size_t part, const char* from) {
 
 bool MappedFlow::Work() {
   const int64_t count = std::min(kCellsAtOnce, end_ - next_);
-  parallel_.For(count, kCellsAlone, [this](int64_t begin, int64_t end) {
+  means_.parallel->For(count, kCellsAlone, [this](int64_t begin, int64_t end) {
     CellPlace place = share_->PlaceOf(next_ + begin);
     for (int64_t i = begin; i < end; ++i, share_->StepOn(&place)) {
       const PlacedCell at = share_->At(place);

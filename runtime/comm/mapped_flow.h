@@ -13,23 +13,18 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/parallel.h"
 #include "runtime/comm/flow.h"
-#include "runtime/comm/shared_regions.h"
 #include "runtime/comm/stream.h"
 
 namespace mgc {
 
 class MappedFlow : public Flow {
  public:
-  // Of up to so many exchanges, processes and members in all; the tiles of each lie in its
-  // process's region. `bases` must outlive the flow, as must `parallel`, whose threads share this
-  // process's part.
-  MappedFlow(size_t parts, size_t stops, size_t members, const RegionBases& bases,
-             Parallel& parallel);
+  // The tiles of each process lie in its region. `means` must outlive the flow.
+  MappedFlow(const FlowRoom& room, const FlowMeans& means);
 
-  // Whether all processes of a route have their regions among `bases`. All of them say the same.
-  static bool Serves(const Route& route, const RegionBases& bases);
+  // Whether all processes of a route have their regions among `arenas`. All of them say the same.
+  static bool Serves(const Route& route, const RegionBases& arenas);
 
   void Begin(const Share& share, Link& link) override;
   bool Advance() override;
@@ -52,8 +47,7 @@ class MappedFlow : public Flow {
   void HearPart(size_t part, const char* from);
   char* BaseOf(size_t stop) const;
 
-  const RegionBases& bases_;
-  Parallel& parallel_;
+  const FlowMeans& means_;
   const Share* share_ = nullptr;
   At at_ = At::kEnd;
   size_t stop_ = 0;

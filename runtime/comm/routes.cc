@@ -2,11 +2,20 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <set>
 
 #include "graph/base/status.h"
 
 namespace mgc {
+
+namespace {
+
+bool IsAllReduce(const LoadedProgram& program, const CommItem& item) {
+  const LoadedCall& call = (*program.calls[item.action])[item.call];
+  const CollectiveKind kind = call.segment->exchanges[item.exchange].parts[0].kind;
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllReduceMax;
+}
+
+}  // namespace
 
 Routes::Routes(const LoadedPlan& plan, const ProcessMap& map, int self) : map_(map), self_(self) {
   for (int process = 1; process < map.processes(); ++process) {
@@ -18,14 +27,18 @@ Routes::Routes(const LoadedPlan& plan, const ProcessMap& map, int self) : map_(m
   }
   of_.resize(plan.groups.size() * static_cast<size_t>(map.RanksOf(self).size()));
   for (const LoadedClass& rank_class : plan.classes) {
-    std::set<int> groups;  // over which the class has collectives
+    std::map<int, bool> groups;  // over which the class has collectives; whether all-reduces
     for (const LoadedProgram* program : {&rank_class.train, &rank_class.eval}) {
       for (const CommItem& item : program->comm) {
-        if (item.transfer < 0) groups.insert(item.group);
+        if (item.transfer >= 0) continue;
+        bool& all_reduces = groups[item.group];
+        all_reduces = all_reduces || IsAllReduce(*program, item);
       }
     }
     for (int rank : rank_class.local) {
-      for (int group : groups) AddGroup(group, plan.GroupOf(group, rank));
+      for (const auto& [group, all_reduces] : groups) {
+        AddGroup(group, plan.GroupOf(group, rank), all_reduces);
+      }
       const int index = plan.ranks[static_cast<size_t>(rank)].index;
       AddTransfers(plan, rank_class.train, index);
       AddTransfers(plan, rank_class.eval, index);
@@ -33,18 +46,22 @@ Routes::Routes(const LoadedPlan& plan, const ProcessMap& map, int self) : map_(m
   }
   std::sort(channels_.begin(), channels_.end());
   channels_.erase(std::unique(channels_.begin(), channels_.end()), channels_.end());
-  for (auto& [key, route] : routes_) FindChannels(key.first, key.second, &route);
+  for (auto& [key, route] : routes_) {
+    FindChannels(key.first, key.second, &route);
+    if (route.all_reduces) AddLibraryGroup(key.first, key.second, &route);
+  }
 }
 
-void Routes::AddGroup(int group, const std::vector<int>& members) {
+void Routes::AddGroup(int group, const std::vector<int>& members, bool all_reduces) {
   const RankRange local = map_.RanksOf(self_);
   const auto here = [&](int member) { return local.Contains(member); };
   if (std::all_of(members.begin(), members.end(), here)) return;
   if (std::none_of(members.begin(), members.end(), here)) return;
   const int first = members.front();
   const auto [it, is_new] = routes_.try_emplace({group, first});
-  if (!is_new) return;
   Route& route = it->second;
+  route.all_reduces = route.all_reduces || all_reduces;
+  if (!is_new) return;
   for (int member : members) {
     if (here(member)) of_[Place(group, member)] = &route;
   }
@@ -67,6 +84,12 @@ void Routes::AddGroup(int group, const std::vector<int>& members) {
       channels_.push_back({peer, self_, kind, group, first});
     }
   }
+}
+
+void Routes::AddLibraryGroup(int group, int first, Route* route) {
+  route->library_group = library_groups_.size();
+  library_groups_.push_back({group, first, {}});
+  for (const Stop& stop : route->stops) library_groups_.back().processes.push_back(stop.process);
 }
 
 void Routes::AddTransfers(const LoadedPlan& plan, const LoadedProgram& program, int index) {

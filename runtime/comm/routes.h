@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/comm/all_reduce_library.h"
 #include "runtime/comm/link.h"
 #include "runtime/comm/process_map.h"
 #include "runtime/load/load_plan.h"
@@ -34,6 +35,8 @@ struct Route {
   size_t to_next = kNoChannel, from_next = kNoChannel;
   size_t to_previous = kNoChannel, from_previous = kNoChannel;
   std::vector<size_t> to, from;  // by stop, but for this process's own
+  bool all_reduces = false;      // whether collectives over it are
+  size_t library_group = 0;      // if so: its place in Routes::library_groups
 
   const Stop& own() const { return stops[static_cast<size_t>(mine)]; }
 };
@@ -55,6 +58,8 @@ class Routes {
   // Between the first process and any other.
   size_t ControlChannel(int from, int to) const { return Find({from, to, ChannelKind::kControl}); }
   size_t WatchChannel(int from, int to) const { return Find({from, to, ChannelKind::kWatch}); }
+  // The groups of this process that a library of all-reduces needs, sorted.
+  const std::vector<LibraryGroupKey>& library_groups() const { return library_groups_; }
   // Most stops of a route.
   size_t most_stops() const { return most_stops_; }
 
@@ -63,7 +68,8 @@ class Routes {
     const RankRange local = map_.RanksOf(self_);
     return static_cast<size_t>(group * local.size() + rank - local.begin);
   }
-  void AddGroup(int group, const std::vector<int>& members);
+  void AddGroup(int group, const std::vector<int>& members, bool all_reduces);
+  void AddLibraryGroup(int group, int first, Route* route);
   void AddTransfers(const LoadedPlan& plan, const LoadedProgram& program, int index);
   size_t Find(const ChannelKey& key) const;
   void FindChannels(int group, int first, Route* route) const;
@@ -73,6 +79,7 @@ class Routes {
   std::vector<ChannelKey> channels_;
   std::map<std::pair<int, int>, Route> routes_;
   std::vector<const Route*> of_;  // by group and local rank
+  std::vector<LibraryGroupKey> library_groups_;
   size_t most_stops_ = 0;
 };
 

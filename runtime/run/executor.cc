@@ -145,13 +145,15 @@ absl::Status Executor::PlaceArenas(SharedRegions& regions, int self, DeviceRoom*
 }
 
 absl::Status Executor::Connect(const ProcessPlace& process) {
-  RegionBases bases;
+  FlowMeans means;
+  means.library = process.library;
+  means.parallel = &workers_;
   if (process.arenas != nullptr) {
     MGC_RETURN_IF_ERROR(process.arenas->Publish());
-    MGC_ASSIGN_OR_RETURN(bases, BasesOf(*process.arenas));
+    MGC_ASSIGN_OR_RETURN(means.arenas, BasesOf(*process.arenas));
   }
   communicator_ = std::make_unique<Communicator>(*loaded_, *process.map, process.self,
-                                                 *process.link, std::move(bases), workers_);
+                                                 *process.link, std::move(means));
   return communicator_->Open();
 }
 

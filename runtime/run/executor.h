@@ -41,6 +41,7 @@ struct ProcessPlace {
   // Memory for the arenas, with none made yet: what processes that reach each other have in common
   // need not be sent. Null: arenas are private.
   SharedRegions* arenas = nullptr;
+  AllReduceLibrary* library = nullptr;  // not yet open, that does the all-reduces; null: mgc does
 };
 
 struct ExecutorOptions {

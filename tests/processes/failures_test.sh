@@ -40,7 +40,7 @@ reports_may_repeat=1
 
 who='(rank 4 \(pid|process 2 \(pid|ranks 4-|rank 4 )'
 if [[ ${1:-} == all ]]; then
-  for way in forked-4 mpi-4; do
+  for way in forked-4 mpi-4 library-4; do
     for point in start forward backward collective transfer update end; do
       cell $way kill:$point:4 '1|137' "$who"
       cell $way exit:$point:4 '1' "$who"
@@ -81,6 +81,9 @@ else
   cell mpi-4 throw:forward:4 1 'process 2 .*rank 4 .*a failure that was asked for'
   cell mpi-4 stop:collective:4 124 'rank 4 .*has not answered'
   cell mpi-4 loop:update:4 124 'rank 4 .*has been computing 1U0'
+  cell library-4 kill:collective:4 '1|137' 'process 2 .*has died'
+  cell library-4 stop:collective:4 124 'rank 4 .*has not answered'
+  cell library-4 throw:forward:4 1 'process 2 .*rank 4 .*a failure that was asked for'
   cell threads throw:backward:4 1 'rank 4 .*1B0.*a failure that was asked for'
   cell threads loop:forward:4 124 'rank 4 .*has been computing 1F0'
 fi

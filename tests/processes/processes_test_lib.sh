@@ -4,8 +4,8 @@
 # Open MPI asks root for a reason.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
-# launch WAY PLAN FLAG...: runs a plan on threads (`threads`), in N forked processes (`forked-N`) or in
-# N processes of mpirun (`mpi-N`).
+# launch WAY PLAN FLAG...: runs a plan on threads (`threads`), in N forked processes (`forked-N`), in
+# N processes of mpirun (`mpi-N`), or there with all-reduces of the MPI library (`library-N`).
 launch() {
   local way=$1 plan=$2
   shift 2
@@ -13,6 +13,9 @@ launch() {
     threads) mgc-run "$plan" "$@" ;;
     forked-*) mgc-run --nproc "${way#forked-}" "$plan" "$@" ;;
     mpi-*) mpirun --oversubscribe -n "${way#mpi-}" mgc-run "$plan" "$@" ;;
+    library-*)
+      mpirun --oversubscribe -n "${way#library-}" mgc-run "$plan" "$@" --allreduce mpi
+      ;;
   esac
 }
 

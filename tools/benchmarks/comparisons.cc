@@ -38,6 +38,7 @@ constexpr double kProcessesBesideThreads = 0.95;
 constexpr double kProcessesBesideTorch = 1.3;
 constexpr double kSumsBesideThreads = 0.67;
 constexpr double kSumsBesideMpi = 5;
+constexpr double kLibraryBesideMpi = 0.5;
 // Of shared memory, of the speed of private memory.
 constexpr double kSharedBesidePrivate = 0.95;
 constexpr int64_t kSumBytes[] = {4 << 10, 64 << 10, 1 << 20, 8 << 20, 64 << 20};
@@ -120,11 +121,9 @@ class Builder {
     return Add("threads",
                [bytes, workers = setting_.workers] { return SumsOfThreads(bytes, workers); });
   }
-  int SumsByMpi(int64_t bytes) {
-    std::vector<std::string> command = setting_.mpi;
-    command.push_back(absl::StrCat(bytes));
-    command.push_back(absl::StrCat(SumsOfStep(bytes)));
-    return Add("MPI_Allreduce, two processes", [command] { return ChildSide::Create(command); });
+  int SumsByMpi(int64_t bytes) { return SumsUnderMpi("MPI_Allreduce, two processes", bytes, {}); }
+  int SumsByLibrary(int64_t bytes) {
+    return SumsUnderMpi("--allreduce mpi, two processes", bytes, {"--library"});
   }
   using MakeInMemory = absl::StatusOr<std::unique_ptr<BenchSide>>(MemoryKind, int workers);
   int In(MemoryKind kind, MakeInMemory* make) {
@@ -181,6 +180,13 @@ class Builder {
   Comparison Take() { return std::move(comparison_); }
 
  private:
+  int SumsUnderMpi(std::string name, int64_t bytes, const std::vector<std::string>& flags) {
+    std::vector<std::string> command = setting_.mpi;
+    command.push_back(absl::StrCat(bytes));
+    command.push_back(absl::StrCat(SumsOfStep(bytes)));
+    command.insert(command.end(), flags.begin(), flags.end());
+    return Add(std::move(name), [command] { return ChildSide::Create(command); });
+  }
   int Add(std::string name, std::function<absl::StatusOr<std::unique_ptr<BenchSide>>()> make) {
     comparison_.sides.push_back({std::move(name), std::move(make)});
     return static_cast<int>(comparison_.sides.size()) - 1;
@@ -340,7 +346,11 @@ Comparison ProcessSums(Builder b, int64_t bytes) {
   const bool is_large = bytes >= kSumBytes[std::size(kSumBytes) - 1];
   const int processes = b.SumsByProcesses(bytes);
   b.Expect({processes}, {b.SumsByThreads(bytes)}, kSumsBesideThreads);
-  if (b.has_mpi()) b.Expect({processes}, {b.SumsByMpi(bytes)}, is_large ? kSumsBesideMpi : 1);
+  if (b.has_mpi()) {
+    const int mpi = b.SumsByMpi(bytes);
+    b.Expect({processes}, {mpi}, is_large ? kSumsBesideMpi : 1);
+    b.Expect({b.SumsByLibrary(bytes)}, {mpi}, kLibraryBesideMpi);
+  }
   return b.Take();
 }
 

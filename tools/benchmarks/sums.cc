@@ -133,7 +133,8 @@ class ProcessSums : public Sums, private TaskSource {
       MGC_RETURN_IF_ERROR(Make(self_));
     }
     MGC_RETURN_IF_ERROR(regions_.Publish());
-    MGC_ASSIGN_OR_RETURN(bases_, BasesOf(regions_));
+    MGC_ASSIGN_OR_RETURN(means_.arenas, BasesOf(regions_));
+    means_.parallel = &workers_;
     return absl::OkStatus();
   }
 
@@ -178,8 +179,8 @@ class ProcessSums : public Sums, private TaskSource {
   Route route_;
   size_t send_meeting_ = 0, receive_meeting_ = 0;
   TiledExchange tiled_;
-  RegionBases bases_;
-  CollectiveFlow flow_{1, kMembers, kMembers, bases_, workers_};
+  FlowMeans means_;
+  CollectiveFlow flow_{{1, kMembers, kMembers}, means_};
   absl::Status status_;
 };
 

@@ -14,6 +14,8 @@ namespace mgc {
 namespace {
 
 constexpr int64_t kMaxSteps = int64_t{1} << 32;
+constexpr char kOrdered[] = "ordered";
+constexpr char kByMpi[] = "mpi";
 constexpr double kBelowOne = 1 - 1e-12;
 constexpr double kDefaultLr = 1e-3;
 constexpr double kDefaultWeightDecay = 0.01;
@@ -213,6 +215,11 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
   flags->Integer("--ranks-per-process",
                  "ranks of each of several processes (default: as even as can be)",
                  {1, int64_t{1} << 20}, "F3", &out->ranks_per_process);
+  flags->Choice("--allreduce", {kOrdered, kByMpi},
+                "who adds between processes: mgc, in the order of ranks, or under mpirun and srun "
+                "the MPI library, in its own; losses may then differ in their last bits "
+                "(default ordered)",
+                &out->allreduce);
   flags->Real("--watchdog-seconds",
               "end with 124 when nothing has come on for so long (default 60, 0: never)", 0, 1e9,
               &out->watchdog_seconds);
@@ -269,6 +276,25 @@ Diagnostics CheckRunFlags(const RunFlags& flags) {
   CheckRates(flags, &violations);
   CheckLossScales(flags, &violations);
   CheckEvaluation(flags, &violations);
+  return violations;
+}
+
+bool LibraryAllReduces(const RunFlags& flags) {
+  return flags.allreduce.value_or(kOrdered) == kByMpi;
+}
+
+Diagnostics CheckLauncher(const RunFlags& flags, const std::string& launcher, int64_t processes) {
+  Diagnostics violations;
+  if (flags.nproc && processes > 1) {
+    violations.Add({"F7",
+                    absl::StrCat("--nproc starts processes of its own, and ", launcher,
+                                 " has started ", processes, " already"),
+                    "one of both"});
+  }
+  if (LibraryAllReduces(flags) && launcher.empty() && !flags.check) {
+    violations.Add({"F8", "--allreduce mpi is given, and no MPI launcher has started this process",
+                    "--allreduce ordered, or mpirun -n N or srun --mpi=pmix before the command"});
+  }
   return violations;
 }
 

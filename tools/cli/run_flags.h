@@ -23,7 +23,7 @@ struct RunFlags {
   std::vector<std::string> inputs;  // NAME=FILE, as given
   absl::optional<int64_t> nproc, ranks_per_process;
   absl::optional<double> watchdog_seconds;
-  absl::optional<std::string> run_dir, inject, check_finite, instruction_set;
+  absl::optional<std::string> run_dir, inject, check_finite, instruction_set, allreduce;
   absl::optional<int64_t> steps, seed, workers, rank;
   bool json = false;
   bool check = false;              // the plan is to be resolved, not run
@@ -56,6 +56,13 @@ Diagnostics CheckRunFlags(const RunFlags& flags);
 // rank without a check.
 // F7: to stop and not to stop; a loss scale that is fixed and one that changes.
 Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed);
+
+// Of a process that `launcher` has started as one of `processes`, or nobody, whose name is empty.
+// F7: --nproc in one of several. F8: all-reduces by MPI in one that nobody has started.
+Diagnostics CheckLauncher(const RunFlags& flags, const std::string& launcher, int64_t processes);
+
+// Whether MPI does the all-reduces.
+bool LibraryAllReduces(const RunFlags& flags);
 
 // L1: flags of a loss scale for a plan that has none.
 // L2: a check of what overflows for a plan that leaves such steps out.

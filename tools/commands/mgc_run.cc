@@ -115,6 +115,13 @@ void NoteWhatIsCounted(const Plan& plan) {
   PrintNotes({absl::StrCat("losses are means over ", CountedText(plan.model))});
 }
 
+void NoteWhoAdds(const RunFlags& flags) {
+  if (!LibraryAllReduces(flags)) return;
+  PrintNotes(
+      {"sums between processes come from the MPI library, in its order: losses may differ from "
+       "those of one process in their last bits"});
+}
+
 int Train(World& world, const RunBasis& basis) {
   const bool injected =
       basis.injection.has_value() && world.ranks().Contains(basis.injection->rank);
@@ -167,6 +174,7 @@ int Launch(const RunBasis& basis) {
 
 // A command line that has been read, with what belongs to it; nothing moves.
 struct Command {
+  absl::optional<LaunchedBy> launched;
   RunFlags flags;
   absl::optional<Plan> plan;
   std::vector<KernelEntry> kernels = CpuKernels();
@@ -181,6 +189,8 @@ absl::optional<int> ReadCommandLine(const Words& arguments, Command* command) {
   ParsedFlags parsed;
   if (const auto code = ParseOrEnd(&parser, arguments, &parsed)) return *code;
   parsed.errors.Append(CheckRunUsage(flags, parsed));
+  const LaunchedBy launched = command->launched.value_or(LaunchedBy());
+  parsed.errors.Append(CheckLauncher(flags, launched.launcher, launched.size));
   Diagnostics violations;
   if (parsed.bad_flags.empty()) {
     violations = CheckRunFlags(flags);
@@ -259,22 +269,13 @@ absl::StatusOr<Terms> TermsOf(const Command& command, const Words& arguments) {
 }
 
 // What a process prepares that a launcher has started as one of several.
-Prepared PrepareMember(const LaunchedBy& by, const Words& arguments, Command* command) {
+Prepared PrepareMember(const Words& arguments, Command* command) {
   Prepared prepared;
   if (const auto code = Prepare(arguments, command)) {
     prepared.code = *code;
     return prepared;
   }
   const RunFlags& flags = command->flags;
-  if (flags.nproc) {
-    Diagnostics usage;
-    usage.Add({"F7",
-               absl::StrCat("--nproc starts processes of its own, and ", by.launcher,
-                            " has started ", by.size, " already"),
-               "one of both"});
-    prepared.code = Refuse(usage, Diagnostics(), kCommand);
-    return prepared;
-  }
   absl::StatusOr<Terms> terms = TermsOf(*command, arguments);
   if (!terms.ok()) {
     prepared.code = Fail(terms.status(), kExitBadModel);
@@ -285,15 +286,18 @@ Prepared PrepareMember(const LaunchedBy& by, const Words& arguments, Command* co
   prepared.simd_level = command->basis->train.simd_level;
   prepared.options = LaunchOptionsOf(flags);
   prepared.ranks_per_process = flags.ranks_per_process.value_or(0);
+  prepared.library_all_reduces = LibraryAllReduces(flags);
   return prepared;
 }
 
 int RunAsMember(const LaunchedBy& by, const Words& arguments) {
   Command command;
   MpiBody body;
-  body.prepare = [&] { return PrepareMember(by, arguments, &command); };
+  command.launched = by;
+  body.prepare = [&] { return PrepareMember(arguments, &command); };
   body.prove = [&command] {
     NoteWhatIsCounted(*command.plan);
+    NoteWhoAdds(command.flags);
     return EnsureProved(&*command.plan);
   };
   body.run = [&command](World& world) { return Train(world, *command.basis); };
@@ -305,6 +309,7 @@ int Main(const Words& arguments) {
   if (!by.ok()) return Fail(by.status(), kExitFailed);
   if (by->has_value() && (*by)->size > 1) return RunAsMember(**by, arguments);
   Command command;
+  command.launched = *by;
   if (const auto code = Prepare(arguments, &command)) return *code;
   return RunOnThisHost(command);
 }

@@ -55,6 +55,11 @@ refuse 3 'nearest legal: --initial-loss-scale 8' mgc-run half.plan --data text.t
 also '[B9]'
 refuse 3 '--hysteresis is given, and the plan scales no loss [L1]' \
   mgc-run tiny.plan --data text.txt --steps 1 --hysteresis 3
+refuse 2 'no MPI launcher has started this process [F8]; nearest legal: --allreduce ordered' \
+  mgc-run tiny.plan --data text.txt --steps 1 --allreduce mpi
+refuse 2 '[F8]' mgc-run --nproc 2 tiny.plan --data text.txt --steps 1 --allreduce mpi
+refuse 2 '--allreduce is Ordered' mgc-run tiny.plan --data text.txt --steps 1 --allreduce Ordered
+also 'nearest legal: ordered, mpi'
 refuse 2 '--loss-scale, which stays as it is, contradicts --hysteresis [F7]' \
   mgc-run half.plan --data text.txt --steps 1 --loss-scale 8 --hysteresis 3
 

@@ -12,8 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "graph/base/status.h"
+#include "runtime/comm/all_reduce_library.h"
 #include "runtime/comm/memfd_regions.h"
 #include "runtime/comm/mixed_link.h"
+#include "runtime/comm/mpi/mpi_all_reduces.h"
 #include "runtime/comm/mpi/mpi_link.h"
 #include "runtime/comm/mpi/mpi_world.h"
 #include "runtime/comm/shared_link.h"
@@ -60,6 +62,7 @@ struct Links {
   std::unique_ptr<SharedLink> near;
   MpiLink far;
   std::unique_ptr<MixedLink> mixed;
+  std::unique_ptr<MpiAllReduces> library;  // where it is asked for
 };
 
 absl::StatusOr<std::unique_ptr<Links>> MakeLinks(MpiWorld& mpi, const Board& board) {
@@ -123,6 +126,10 @@ int RunAgreed(MpiWorld& mpi, const Prepared& prepared, const ProcessMap& map, co
   if (!links.ok()) end(links.status(), kExitFailed);
   world.link = (*links)->mixed.get();
   world.arenas = (*links)->arenas.get();
+  if (prepared.library_all_reduces) {
+    (*links)->library = std::make_unique<MpiAllReduces>(mpi);
+    world.library = (*links)->library.get();
+  }
   const int code = body.run(world);
   world.board->SetStage(world.self, ProcessStage::kEnded, NowNs());
   watch.Stop();
@@ -172,8 +179,11 @@ absl::StatusOr<ProcessMap> Agree(MpiWorld& mpi, const Prepared& prepared,
   std::vector<std::string> terms;
   for (const Told& told : all) terms.push_back(told.text);
   MGC_RETURN_IF_ERROR(CheckTerms(terms));
-  return ProcessMap::Create(prepared.plan->mesh.world_size(), mpi.size(),
-                            prepared.ranks_per_process);
+  const Mesh& mesh = prepared.plan->mesh;
+  MGC_ASSIGN_OR_RETURN(ProcessMap map, ProcessMap::Create(mesh.world_size(), mpi.size(),
+                                                          prepared.ranks_per_process));
+  if (prepared.library_all_reduces) MGC_RETURN_IF_ERROR(CheckLibraryServes(map, mesh));
+  return map;
 }
 
 // Has the plan proved by the first process; the exit code of that.

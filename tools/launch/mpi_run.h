@@ -27,6 +27,7 @@ struct Prepared {
   SimdLevel simd_level = SimdLevel::kBaseline;
   LaunchOptions options;
   int64_t ranks_per_process = 0;
+  bool library_all_reduces = false;  // whether MPI's own do them
 };
 
 struct MpiBody {

@@ -18,8 +18,9 @@ namespace mgc {
 struct World {
   ProcessMap map{1};
   int self = 0;
-  Link* link = nullptr;             // null: one process
-  SharedRegions* arenas = nullptr;  // of several processes: memory for arenas
+  Link* link = nullptr;                 // null: one process
+  SharedRegions* arenas = nullptr;      // of several processes: memory for arenas
+  AllReduceLibrary* library = nullptr;  // that does the all-reduces; null: mgc does
   absl::optional<Board> board;
   // What kernels all processes use, where they have agreed on that.
   absl::optional<SimdLevel> simd_level;
@@ -35,7 +36,7 @@ struct World {
   RankRange ranks() const { return map.RanksOf(self); }
   absl::optional<ProcessPlace> place() const {
     if (link == nullptr) return absl::nullopt;
-    return ProcessPlace{&map, self, link, arenas};
+    return ProcessPlace{&map, self, link, arenas, library};
   }
   absl::Span<RankProgress> progress() const {
     if (!board.has_value()) return {};

@@ -7,10 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
+#include "graph/types/bfloat16.h"
+#include "graph/types/float16.h"
 #include "graph/types/mesh.h"
 #include "graph/types/sharding_text.h"
 #include "kernels/parallel.h"
 #include "runtime/comm/direct_flow.h"
+#include "runtime/comm/library_flow.h"
 #include "runtime/comm/line_flow.h"
 #include "runtime/comm/mapped_flow.h"
 #include "runtime/comm/run_exchanges.h"
@@ -74,6 +77,21 @@ TileSizes SizesOf(const Exchange& x) {
   }
 }
 
+// Numbers that every type has, and any sum of some of them.
+void FillWhole(DType dtype, Random* random, std::vector<char>* bytes) {
+  constexpr int64_t kMost = 20;
+  const auto step = static_cast<size_t>(SizeOf(dtype));
+  const auto put = [&](size_t at, auto x) { std::memcpy(bytes->data() + at, &x, sizeof(x)); };
+  for (size_t i = 0; i < bytes->size(); i += step) {
+    const int64_t x = static_cast<int64_t>((*random)() % (2 * kMost + 1)) - kMost;
+    if (dtype == DType::kF32) put(i, static_cast<float>(x));
+    if (dtype == DType::kF64) put(i, static_cast<double>(x));
+    if (dtype == DType::kI64) put(i, x);
+    if (dtype == DType::kBF16) put(i, ToBfloat16(static_cast<float>(x)));
+    if (dtype == DType::kF16) put(i, ToFloat16(static_cast<float>(x)));
+  }
+}
+
 void Fill(DType dtype, Random* random, std::vector<char>* bytes) {
   const size_t step = dtype == DType::kF32 ? 4 : 8;
   for (size_t i = 0; i < bytes->size(); i += step) {
@@ -98,13 +116,13 @@ void Fill(DType dtype, Random* random, std::vector<char>* bytes) {
 class FlowRunner::Tiles {
  public:
   // Of all members.
-  Tiles(const Exchange& x, bool in_place, Random* random) : in_place_(in_place) {
+  Tiles(const Exchange& x, const FlowCase& c, Random* random) : in_place_(c.in_place) {
     const TileSizes sizes = SizesOf(x);
     const int64_t bytes = SizeOf(x.dtype);
     for (size_t m = 0; m < x.piece.size(); ++m) {
       in_.emplace_back(static_cast<size_t>(sizes.in * bytes));
-      Fill(x.dtype, random, &in_.back());
-      out_.emplace_back(in_place ? 0 : static_cast<size_t>(sizes.out * bytes), 'x');
+      c.whole ? FillWhole(x.dtype, random, &in_.back()) : Fill(x.dtype, random, &in_.back());
+      out_.emplace_back(in_place_ ? 0 : static_cast<size_t>(sizes.out * bytes), 'x');
     }
     Point({0, static_cast<int64_t>(x.piece.size())});
   }
@@ -162,6 +180,8 @@ const char* NameOf(FlowWay way) {
       return "line";
     case FlowWay::kDirect:
       return "direct";
+    case FlowWay::kLibrary:
+      return "library";
     case FlowWay::kMapped:
       break;
   }
@@ -204,6 +224,28 @@ FlowCase DrawFlowCase(int processes, bool mapped, Random* random) {
   return c;
 }
 
+FlowCase DrawLibraryCase(int processes, Random* random) {
+  FlowCase c;
+  do {
+    c = DrawFlowCase(processes, false, random);
+  } while (c.parts[0].kind != CollectiveKind::kAllReduce &&
+           c.parts[0].kind != CollectiveKind::kAllReduceMax);
+  c.way = FlowWay::kLibrary;
+  c.whole = true;
+  // As many of the processes as there were, or fewer, with the members that they had.
+  while (c.stops.size() > 2 && Draw(0, 1, random) == 0) {
+    c.stops.erase(c.stops.begin() + Draw(0, static_cast<int64_t>(c.stops.size()) - 1, random));
+  }
+  int64_t members = 0;
+  for (Stop& stop : c.stops) {
+    const int64_t count = stop.last - stop.first;
+    stop = {stop.process, members, members + count};
+    members += count;
+  }
+  for (Exchange& part : c.parts) part.piece.resize(static_cast<size_t>(members));
+  return c;
+}
+
 FlowCase LargeFlowCase(int processes, int64_t bytes, FlowWay way) {
   FlowCase c;
   c.way = way;
@@ -232,9 +274,37 @@ std::vector<ChannelKey> FlowChannels(int processes, int self, int lanes) {
   return channels;
 }
 
+std::vector<LibraryGroupKey> FlowLibraryGroups(int processes, int self, int lanes) {
+  std::vector<LibraryGroupKey> groups;
+  for (int set = 0; set < 1 << processes; ++set) {
+    LibraryGroupKey key;
+    key.a = set;
+    for (int p = 0; p < processes; ++p) {
+      if ((set >> p & 1) != 0) key.processes.push_back(p);
+    }
+    if ((set >> self & 1) == 0 || key.processes.size() < 2) continue;
+    for (key.b = 0; key.b < lanes; ++key.b) groups.push_back(key);
+  }
+  return groups;
+}
+
+size_t FlowRunner::LibraryGroupOf(const FlowCase& c) const {
+  int set = 0;
+  for (const Stop& stop : c.stops) set |= 1 << stop.process;
+  const auto it = std::find_if(groups_->begin(), groups_->end(), [&](const LibraryGroupKey& key) {
+    return key.a == set && key.b == lane_;
+  });
+  return static_cast<size_t>(it - groups_->begin());
+}
+
 Route FlowRunner::RouteOf(const FlowCase& c) const {
   Route route;
   route.stops = c.stops;
+  if (c.way == FlowWay::kLibrary) {
+    route.library_group = LibraryGroupOf(c);
+    while (route.own().process != self_) ++route.mine;
+    return route;
+  }
   route.mine = self_;
   route.to.resize(c.stops.size());
   route.from.resize(c.stops.size());
@@ -265,23 +335,27 @@ absl::Status FlowRunner::Move(const FlowCase& c, const Route& route, std::vector
   LineFlow line;
   DirectFlow direct(c.stops.size());
   SerialParallel serial;
-  MappedFlow mapped(c.parts.size(), c.stops.size(), route.stop_of.size(), bases_, serial);
+  const FlowMeans means = {bases_, library_, &serial};
+  MappedFlow mapped({c.parts.size(), c.stops.size(), route.stop_of.size()}, means);
+  LibraryFlow library(library_);
   switch (c.way) {
     case FlowWay::kLine:
       return RunFlow(line, share);
     case FlowWay::kDirect:
       return RunFlow(direct, share);
+    case FlowWay::kLibrary:
+      return RunFlow(library, share);
     case FlowWay::kMapped:
       break;
   }
   return RunFlow(mapped, share);
 }
 
-template <typename Flow>
 absl::Status FlowRunner::RunFlow(Flow& flow, const Share& share) {
   flow.Begin(share, link_);
   while (!flow.done()) {
     MGC_RETURN_IF_ERROR(link_.Poll());
+    if (library_ != nullptr) MGC_RETURN_IF_ERROR(library_->Poll());
     if (!flow.Advance()) std::this_thread::yield();
     if (delays_() % 64 == 0) {
       std::this_thread::sleep_for(std::chrono::microseconds(delays_() % 200));
@@ -291,6 +365,8 @@ absl::Status FlowRunner::RunFlow(Flow& flow, const Share& share) {
 }
 
 absl::Status FlowRunner::Run(const FlowCase& c, int times, uint64_t seed) {
+  const auto is_own = [this](const Stop& stop) { return stop.process == self_; };
+  if (std::none_of(c.stops.begin(), c.stops.end(), is_own)) return absl::OkStatus();
   Random random(seed);
   const Route route = RouteOf(c);
   const MemberRange members = {route.own().first, route.own().last};
@@ -300,7 +376,7 @@ absl::Status FlowRunner::Run(const FlowCase& c, int times, uint64_t seed) {
     char* memory =
         bases_.empty() ? nullptr : bases_[static_cast<size_t>(self_)] + lane_ * kFlowRegionBytes;
     for (const Exchange& part : c.parts) {
-      want.emplace_back(part, c.in_place, &random);
+      want.emplace_back(part, c, &random);
       made.emplace_back(want.back(), members, &memory);
       const TiledExchange tiled = want.back().Tile(part);
       MGC_RETURN_IF_ERROR(RunExchanges({&tiled, 1}, serial));
@@ -321,7 +397,8 @@ absl::Status FlowRunner::RunCases(int processes, int cases, uint64_t seed) {
   constexpr int kTimes = 2;
   Random random(seed);
   for (int i = 0; i < cases; ++i) {
-    const FlowCase c = DrawFlowCase(processes, !bases_.empty(), &random);
+    const FlowCase c = library_ != nullptr ? DrawLibraryCase(processes, &random)
+                                           : DrawFlowCase(processes, !bases_.empty(), &random);
     if (absl::Status status = Run(c, kTimes, random()); !status.ok()) {
       return Annotate(status, absl::StrCat("process ", self_, ", lane ", lane_, ", seed ", seed,
                                            ", case ", i, ": ", c.Describe()));

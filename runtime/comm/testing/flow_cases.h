@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "runtime/comm/all_reduce_library.h"
+#include "runtime/comm/flow.h"
 #include "runtime/comm/link.h"
 #include "runtime/comm/routes.h"
 #include "runtime/comm/share.h"
@@ -21,7 +23,7 @@
 
 namespace mgc {
 
-enum class FlowWay { kLine, kDirect, kMapped };
+enum class FlowWay { kLine, kDirect, kMapped, kLibrary };
 const char* NameOf(FlowWay way);
 
 // A collective with the shares of all processes in it.
@@ -30,6 +32,8 @@ struct FlowCase {
   std::vector<Stop> stops;
   FlowWay way = FlowWay::kLine;
   bool in_place = false;
+  // Elements are small whole numbers, whose sum is the same in any order.
+  bool whole = false;
 
   std::string Describe() const;
 };
@@ -37,6 +41,9 @@ struct FlowCase {
 // Of a random kind, type and size, now and then of nothing, whose pieces may be uneven or lie
 // outside of the whole; each process has up to three members.
 FlowCase DrawFlowCase(int processes, bool mapped, std::mt19937_64* random);
+// An all-reduce that goes through a library, of whole numbers, in some of the processes; otherwise
+// as DrawFlowCase.
+FlowCase DrawLibraryCase(int processes, std::mt19937_64* random);
 // An all-reduce of `bytes`, in place, of one member a process.
 FlowCase LargeFlowCase(int processes, int64_t bytes, FlowWay way);
 // Of a region that the tiles of random cases fit in, for each lane.
@@ -46,6 +53,10 @@ inline constexpr int64_t kFlowRegionBytes = int64_t{64} << 20;
 // end in `self`; one set of them for each lane, so that as many threads can run flows at the same
 // time.
 std::vector<ChannelKey> FlowChannels(int processes, int self, int lanes);
+
+// The groups of any two or more processes that `self` is in, so often as there are lanes: by the
+// set of processes as bits, and the lane.
+std::vector<LibraryGroupKey> FlowLibraryGroups(int processes, int self, int lanes);
 
 // The share of one process in flows over a link.
 class FlowRunner {
@@ -58,8 +69,16 @@ class FlowRunner {
   // of MappedFlow: those that are drawn now and then are.
   void Map(const RegionBases& bases) { bases_ = bases; }
 
-  // Runs a case, with tiles drawn from `seed`, some `times` one after the other. Internal where a
-  // tile is not what it should be; the link's error. Of several threads one at a time.
+  // Cases go through a library from now on, which is, or will be, open for `groups`
+  // (FlowLibraryGroups). Both must outlive the runner.
+  void Use(AllReduceLibrary& library, const std::vector<LibraryGroupKey>& groups) {
+    library_ = &library;
+    groups_ = &groups;
+  }
+
+  // Runs a case, if this process is in it, with tiles drawn from `seed`, some `times` one after the
+  // other. Internal where a tile is not what it should be; the link's error. Of several threads one
+  // at a time.
   absl::Status Run(const FlowCase& c, int times, uint64_t seed);
   // `cases` random cases, twice each, drawn from `seed`.
   absl::Status RunCases(int processes, int cases, uint64_t seed);
@@ -68,8 +87,9 @@ class FlowRunner {
   class Tiles;
 
   Route RouteOf(const FlowCase& c) const;
-  template <typename Flow>
+  // What the flow's Begin takes behind the share.
   absl::Status RunFlow(Flow& flow, const Share& share);
+  size_t LibraryGroupOf(const FlowCase& c) const;
   absl::Status Move(const FlowCase& c, const Route& route, std::vector<Tiles>* tiles);
 
   Link& link_;
@@ -78,6 +98,8 @@ class FlowRunner {
   const int lane_;
   RegionBases bases_;
   std::mt19937_64 delays_;
+  AllReduceLibrary* library_ = nullptr;
+  const std::vector<LibraryGroupKey>* groups_ = nullptr;
 };
 
 }  // namespace mgc

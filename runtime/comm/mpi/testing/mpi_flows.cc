@@ -1,6 +1,7 @@
 // A program for mpirun: what links over MPI must do, in several processes. Says `good` at the end.
 //
 //   mpi_flows flows   collectives by MPI alone, then by shared memory within pretended hosts
+//   mpi_flows library all-reduces by the MPI library's own
 //   mpi_flows late    a process that does not come in time
 //   mpi_flows abort   one process aborts while the others wait for its messages
 //   mpi_flows kill    one process dies
@@ -8,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -18,6 +20,7 @@
 #include "graph/base/status.h"
 #include "runtime/comm/memfd_regions.h"
 #include "runtime/comm/mixed_link.h"
+#include "runtime/comm/mpi/mpi_all_reduces.h"
 #include "runtime/comm/mpi/mpi_link.h"
 #include "runtime/comm/mpi/mpi_world.h"
 #include "runtime/comm/shared_link.h"
@@ -33,34 +36,39 @@ constexpr int kLanes = 2;
 constexpr int kCases = 12;  // of each lane
 constexpr int64_t kLargeBytes = int64_t{64} << 20;
 
-// Lanes are threads, so that several use the link at the same time.
-absl::Status RunLanes(MpiWorld& world, Link& link, bool large) {
-  const auto channels = FlowChannels(world.size(), world.rank(), kLanes);
-  MGC_RETURN_IF_ERROR(link.Open(channels, world.rank()));
-  std::vector<absl::Status> statuses(kLanes);
+// Lanes are threads, so that several use a link at the same time.
+void RunLanes(MpiWorld& world, const std::function<absl::Status(int lane, uint64_t seed)>& run) {
   std::vector<std::thread> threads;
   for (int lane = 0; lane < kLanes; ++lane) {
-    threads.emplace_back([&, lane] {
-      const uint64_t seed = kSeed + static_cast<uint64_t>(lane);
-      FlowRunner runner(link, channels, world.rank(), lane,
-                        seed + 100 * static_cast<uint64_t>(world.rank()));
-      absl::Status status = runner.RunCases(world.size(), kCases, seed);
-      if (status.ok() && large && lane == 0) {
-        status = runner.Run(LargeFlowCase(world.size(), kLargeBytes, FlowWay::kLine), 1, seed);
-      }
-      if (!status.ok()) {
-        std::cerr << status << std::endl;
-        world.Abort(1);
-      }
+    threads.emplace_back([&world, &run, lane] {
+      const absl::Status status = run(lane, kSeed + static_cast<uint64_t>(lane));
+      if (status.ok()) return;
+      std::cerr << status << std::endl;
+      world.Abort(1);
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+uint64_t OwnSeed(const MpiWorld& world, uint64_t seed) {
+  return seed + 100 * static_cast<uint64_t>(world.rank());
+}
+
+absl::Status RunLink(MpiWorld& world, Link& link, bool large) {
+  const auto channels = FlowChannels(world.size(), world.rank(), kLanes);
+  MGC_RETURN_IF_ERROR(link.Open(channels, world.rank()));
+  RunLanes(world, [&](int lane, uint64_t seed) {
+    FlowRunner runner(link, channels, world.rank(), lane, OwnSeed(world, seed));
+    MGC_RETURN_IF_ERROR(runner.RunCases(world.size(), kCases, seed));
+    if (!large || lane > 0) return absl::OkStatus();
+    return runner.Run(LargeFlowCase(world.size(), kLargeBytes, FlowWay::kLine), 1, seed);
+  });
   return link.Poll();
 }
 
 absl::Status RunByMpi(MpiWorld& world) {
   MpiLink link(world, kPatience);
-  return RunLanes(world, link, world.size() == 2);
+  return RunLink(world, link, world.size() == 2);
 }
 
 absl::Status RunMixed(MpiWorld& world) {
@@ -75,7 +83,7 @@ absl::Status RunMixed(MpiWorld& world) {
   SharedLink near_link(regions);
   MpiLink far_link(world, kPatience);
   MixedLink link(near, near_link, far_link);
-  return RunLanes(world, link, false);
+  return RunLink(world, link, false);
 }
 
 absl::Status CheckGather(MpiWorld& world) {
@@ -96,6 +104,27 @@ absl::Status RunFlows(MpiWorld& world) {
   MGC_RETURN_IF_ERROR(RunByMpi(world));
   MGC_RETURN_IF_ERROR(RunMixed(world));
   return CheckGather(world);
+}
+
+// Lanes have groups of their own.
+absl::Status RunLibrary(MpiWorld& world) {
+  constexpr int kLibraryCases = 20;  // of each lane
+  MpiLink link(world, kPatience);
+  MpiAllReduces library(world);
+  MGC_RETURN_IF_ERROR(link.Open({}, world.rank()));
+  const auto groups = FlowLibraryGroups(world.size(), world.rank(), kLanes);
+  MGC_RETURN_IF_ERROR(library.Open(groups));
+  const std::vector<ChannelKey> channels;
+  RunLanes(world, [&](int lane, uint64_t seed) {
+    FlowRunner runner(link, channels, world.rank(), lane, OwnSeed(world, seed));
+    runner.Use(library, groups);
+    MGC_RETURN_IF_ERROR(runner.RunCases(world.size(), kLibraryCases, seed));
+    if (world.size() > 2 || lane > 0) return absl::OkStatus();
+    FlowCase large = LargeFlowCase(world.size(), kLargeBytes, FlowWay::kLibrary);
+    large.whole = true;
+    return runner.Run(large, 1, seed);
+  });
+  return library.Poll();
 }
 
 // All but process 0 come too late for it.
@@ -123,6 +152,7 @@ absl::Status RunBadEnd(MpiWorld& world, bool aborts) {
 
 absl::Status RunMode(MpiWorld& world, const std::string& mode) {
   if (mode == "flows") return RunFlows(world);
+  if (mode == "library") return RunLibrary(world);
   if (mode == "late") return RunLate(world);
   if (mode == "abort" || mode == "kill") return RunBadEnd(world, mode == "abort");
   return absl::InvalidArgumentError(absl::StrCat("no mode ", mode));

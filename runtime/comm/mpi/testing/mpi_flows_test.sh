@@ -4,7 +4,7 @@
 set -uo pipefail
 flows=$PWD/runtime/comm/mpi/testing/mpi_flows
 # The launcher makes sockets there, whose names must be short.
-scratch=$(mktemp -d /tmp/mgc-mpi.XXXXXX)
+scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export TMPDIR=$scratch
 failures=0
@@ -30,11 +30,15 @@ options=(--mca pml ob1 --mca btl 'self,vader')
 launch 0 'process 1 of 2: good' 2 flows
 launch 0 'process 2 of 3: good' 3 flows
 launch 0 'process 3 of 4: good' 4 flows
+launch 0 'process 1 of 2: good' 2 library
+launch 0 'process 2 of 3: good' 3 library
+launch 0 'process 3 of 4: good' 4 library
 launch 7 'process 0 of 2: nobody came' 2 late
 launch 9 'process 1 of 3: aborts' 3 abort
 launch 137 'signal 9' 3 kill
 options=(--mca pml ob1 --mca btl 'self,tcp')
 launch 0 'process 2 of 3: good' 3 flows
+launch 0 'process 2 of 3: good' 3 library
 
 ((failures == 0)) || exit 1
 echo "all as they should be"
