@@ -19,6 +19,7 @@
 
 #include "runtime/comm/library_flow.h"
 #include "runtime/comm/mpi/mpi_all_reduces.h"
+#include "runtime/comm/mpi/mpi_link.h"
 #include "runtime/comm/mpi/mpi_world.h"
 #include "runtime/comm/share.h"
 
@@ -64,7 +65,7 @@ class Blocking : public Way {
 
 class Library : public Way {
  public:
-  explicit Library(mgc::MpiWorld& world) : library_(world) {
+  explicit Library(mgc::MpiWorld& world) : library_(world), link_(world, {}) {
     route_.stops = {{0, 0, 1}, {1, 1, 2}};
     route_.stop_of = {0, 1};
     route_.mine = world.rank();
@@ -81,7 +82,7 @@ class Library : public Way {
     const std::array<char*, 2> outputs = {tile, tile};
     const mgc::TiledExchange tiled = {&exchange_, inputs, outputs};
     share_.Begin({&tiled, 1}, route_);
-    for (flow_.Begin(share_, library_.group(0)); !flow_.done();) {
+    for (flow_.Begin(share_, link_); !flow_.done();) {
       if (!flow_.Advance()) std::this_thread::yield();
       if (!library_.Poll().ok()) return false;
     }
@@ -90,10 +91,11 @@ class Library : public Way {
 
  private:
   mgc::MpiAllReduces library_;
+  mgc::MpiLink link_;  // never opened
   mgc::Route route_;
   mgc::Exchange exchange_;
   mgc::Share share_{1};
-  mgc::LibraryFlow flow_;
+  mgc::LibraryFlow flow_{&library_};
 };
 
 void Step(int rank, long sums, Way& way, std::vector<float>* buffer) {
