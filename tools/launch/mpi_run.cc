@@ -140,6 +140,10 @@ class LastWords {
     if (terminal_ < 0 || dup2(terminal_, STDERR_FILENO) < 0) return;
     print();
   }
+  // In the log alone, where there is one.
+  void Log(absl::FunctionRef<void()> print) const {
+    if (terminal_ >= 0) print();
+  }
 
  private:
   int terminal_ = -1;  // where stderr went before it went to a log
@@ -149,7 +153,8 @@ class LastWords {
 class MpiWatch {
  public:
   MpiWatch(const Plan& plan, const Board& board, int self, std::vector<Member> members,
-           const LaunchOptions& options, MpiWorld& mpi, const LastWords& words)
+           const LaunchOptions& options, const RunSignals& signals, MpiWorld& mpi,
+           const LastWords& words)
       : board_(board),
         self_(self),
         members_(std::move(members)),
@@ -158,6 +163,7 @@ class MpiWatch {
         mpi_(mpi),
         words_(words),
         monitor_(plan, board, options.watchdog_seconds),
+        signals_(signals),
         thread_([this] { Run(); }) {}
 
   // No process may be missed from now on.
@@ -185,7 +191,10 @@ class MpiWatch {
       if (ended_) return;
       const int64_t now = NowNs();
       FindDead();
-      if (monitor_.Take(signal, now)) mpi_.Abort(kExitFailed);
+      // Launchers pass signals to all, and end by SIGTERM what is left of a run that has failed: no
+      // more is said of one than that the run has stopped, by those that do.
+      const bool says = signal == SIGUSR2 && self_ == 0;
+      if (monitor_.Take(signal, now, says)) mpi_.Abort(kExitFailed);
       Exchange(now);
       Look(now);
     }
@@ -263,7 +272,7 @@ class MpiWatch {
   MpiWorld& mpi_;
   const LastWords& words_;
   Monitor monitor_;
-  const RunSignals signals_;
+  const RunSignals& signals_;
   std::mutex mutex_;
   std::unique_ptr<BoardMail> mail_;
   int64_t mailed_ns_ = 0;
@@ -273,17 +282,23 @@ class MpiWatch {
 
 // Prints, and ends all processes.
 void EndAll(MpiWorld& mpi, const LastWords& words, const absl::Status& why, int code) {
-  if (mpi.rank() != 0) std::this_thread::sleep_for(kAfterLead);
-  words.Print([&] {
-    if (absl::IsCancelled(why) || absl::IsOutOfRange(why)) {
-      Say(why.message());  // what all find alike is nobody's
+  // What all find alike is nobody's, and is said by the first one.
+  const bool alike = absl::IsCancelled(why) || absl::IsOutOfRange(why);
+  const auto print = [&] {
+    if (alike) {
+      Say(why.message());
     } else if (code == kExitFailed) {
       Say(absl::StrCat("process ", mpi.rank(), " (pid ", getpid(), ", ", HostName(),
                        "): ", why.message()));
     } else {
       Fail(why, code);
     }
-  });
+  };
+  if (mpi.rank() != 0) {
+    RunSignals::Obey();  // the launcher, which ends the others when one has spoken
+    std::this_thread::sleep_for(kAfterLead);
+  }
+  mpi.rank() != 0 && alike ? words.Log(print) : words.Print(print);
   mpi.Abort(code);
 }
 
@@ -315,14 +330,21 @@ absl::StatusOr<std::unique_ptr<Links>> MakeLinks(MpiWorld& mpi, const Board& boa
 }
 
 // Runs this process's ranks; the exit code. Errors end all processes.
-int RunAgreed(MpiWorld& mpi, const Prepared& prepared, const ProcessMap& map, const MpiBody& body) {
+int RunAgreed(MpiWorld& mpi, const RunSignals& signals, const Prepared& prepared,
+              const ProcessMap& map, const MpiBody& body) {
   LastWords words;
-  const auto end = [&](const absl::Status& why, int code) { EndAll(mpi, words, why, code); };
+  World world;
+  const auto end = [&](const absl::Status& why, int code) {
+    // One that ends by itself is not missed by its neighbours.
+    if (world.board.has_value()) {
+      world.board->SetStage(world.self, ProcessStage::kEnded, NowNs());
+    }
+    EndAll(mpi, words, why, code);
+  };
   if (const std::string& run_dir = prepared.options.run_dir; !run_dir.empty() && mpi.rank() != 0) {
     const absl::Status logged = words.LogFrom(run_dir, mpi.rank());
     if (!logged.ok()) end(logged, kExitFailed);
   }
-  World world;
   world.map = map;
   world.self = mpi.rank();
   world.end_run = end;
@@ -338,7 +360,8 @@ int RunAgreed(MpiWorld& mpi, const Prepared& prepared, const ProcessMap& map, co
   for (size_t p = 0; p < members.size(); ++p) {
     world.board->Enter(static_cast<int>(p), members[p].pid, members[p].host, NowNs());
   }
-  MpiWatch watch(*prepared.plan, *world.board, mpi.rank(), members, prepared.options, mpi, words);
+  MpiWatch watch(*prepared.plan, *world.board, mpi.rank(), members, prepared.options, signals, mpi,
+                 words);
   world.on_open = [&watch](Communicator& communicator) { watch.Connect(communicator); };
   world.on_close = [&watch] { watch.Disconnect(); };
   const auto links = MakeLinks(mpi, *world.board);
@@ -369,6 +392,7 @@ int ExplainEnd(MpiWorld& mpi, const std::vector<std::string>& all) {
 }  // namespace
 
 int RunUnderMpi(const LaunchedBy& by, const MpiBody& body) {
+  const RunSignals signals;  // before MPI starts threads of its own, on which they would be deadly
   absl::StatusOr<std::unique_ptr<MpiWorld>> made = MpiWorld::Create();
   if (!made.ok()) return Fail(made.status(), kExitFailed);
   MpiWorld& mpi = **made;
@@ -410,7 +434,7 @@ int RunUnderMpi(const LaunchedBy& by, const MpiBody& body) {
   if (!proved.ok()) EndAll(mpi, LastWords(), proved.status(), kExitFailed);
   int code = kExitOk;
   if (absl::SimpleAtoi((*proved)[0], &code) && code == kExitOk) {
-    code = RunAgreed(mpi, prepared, *map, body);
+    code = RunAgreed(mpi, signals, prepared, *map, body);
   }
   const absl::Status ended = mpi.Finalize();
   return ended.ok() ? code : Fail(ended, kExitFailed);
