@@ -1,73 +1,7 @@
 #!/bin/bash
 # Runs on two hosts: two network namespaces with names of their own and a cable between them. The
 # same bits as on threads, what the cable carries, and what happens when it is slow or cut.
-set -uo pipefail
-export PATH=$PATH:/usr/sbin:/sbin
-if [[ ${1:-} != inside ]]; then
-  # All of it goes, cable and processes, with the first process of the namespaces.
-  alone=(unshare --net --uts --pid --fork --kill-child --mount-proc)
-  ((EUID == 0)) || alone+=(--map-root-user)
-  for tool in unshare nsenter ip tc mpirun; do
-    command -v $tool >/dev/null || { echo "skipped: there is no $tool here"; exit 0; }
-  done
-  why=$("${alone[@]}" ip link add one type veth peer name other 2>&1) ||
-    { echo "skipped: no network namespaces with a cable here: ${why%%$'\n'*}"; exit 0; }
-  exec "${alone[@]}" bash "$0" inside
-fi
-source tools/commands/commands_test_lib.sh
-source "$OLDPWD/tests/processes/processes_test_lib.sh"
-export TMPDIR=$scratch  # other users may own the launcher's folders in the usual place
-
-# This shell is on host `first`; `far` is a process on host `second`.
-hostname first
-unshare --net --uts sh -c 'hostname second && exec sleep 1000' &
-far=$!
-on_second() { nsenter --target $far --net --uts "$@"; }
-for ((i = 0; i < 250; ++i)); do
-  [[ $(on_second hostname 2>/dev/null) == second ]] && break
-  sleep 0.02
-done
-set_up() {  # ADDRESS COMMAND...: a host's cable, where COMMAND leads
-  local address=$1
-  shift
-  "$@" ip link set lo up && "$@" ip addr add "$address/24" dev cable &&
-    "$@" ip link set cable up
-}
-# patience N: how often both hosts send again over a connection before they give it up.
-patience() {
-  echo "$1" >/proc/sys/net/ipv4/tcp_retries2
-  on_second sh -c "echo $1 >/proc/sys/net/ipv4/tcp_retries2"
-}
-connect() {
-  ip link set cable up
-  for ((i = 0; i < 250; ++i)); do
-    ip link show cable | grep -q 'state UP' && on_second ip link show cable | grep -q 'state UP' &&
-      return 0
-    sleep 0.02
-  done
-  return 1
-}
-# shellcheck disable=SC2015
-ip link add cable type veth peer name cable netns $far && set_up 10.77.0.1 env &&
-  set_up 10.77.0.2 on_second && connect || { fail 'no cable'; finish; }
-printf '10.77.0.1 slots=2\n10.77.0.2 slots=2\n' >hosts
-# What ssh is elsewhere: host, then words of a command line.
-cat >agent <<SH
-#!/bin/sh
-shift
-exec nsenter --target $far --net --uts sh -c "\$*"
-SH
-chmod +x agent
-
-# on_hosts PROCESSES PLAN FLAG...: one or two processes on each host.
-on_hosts() {
-  local processes=$1
-  shift
-  mpirun --hostfile hosts -n "$processes" --map-by ppr:$((processes / 2)):node --bind-to none \
-    --mca plm_rsh_agent "$PWD/agent" --mca pml ob1 --mca btl tcp,self \
-    --mca btl_tcp_if_include cable --mca oob_tcp_if_include cable \
-    "$(command -v mgc-run)" "$@"
-}
+source tests/processes/two_hosts_lib.sh
 # gone MS PATTERN: no such process is left that long behind the cut.
 gone() {
   while pgrep -f "$2" >/dev/null; do
@@ -81,7 +15,6 @@ gone() {
 }
 # What must be the same bits of the steps in the last stdout.
 bits() { grep -o '"step":[0-9]*,"loss":[^,]*,"grad_norm":[^,]*' stdout; }
-carried() { ip -s -json link show cable | grep -o "\"$1\":{\"bytes\":[0-9]*" | grep -o '[0-9]*$'; }
 
 make_text
 size=(--micro-batch-size 1 --global-batch-size 2 --seq-length 32)
@@ -117,15 +50,13 @@ for processes in 2 4; do
 done
 
 # A slow cable.
-slow=(tc qdisc add dev cable root tbf rate 100mbit burst 64kb latency 50ms)
-if why=$("${slow[@]}" 2>&1 && on_second "${slow[@]}" 2>&1); then
+if why=$(limit 100mbit 64kb 50ms); then
   expect 0 '' on_hosts 4 dp2.plan "${run[@]}"
   bits | cmp - dp2.plan.bits || fail 'a slow cable: other numbers'
   # 874 KB a step in each direction are 70 ms.
   grep -o '"ms":[0-9]*' stdout | cut -d: -f2 | sort -n | head -1 |
     { read -r ms && ((ms >= 60)); } || fail 'the cable was not slow'
-  tc qdisc del dev cable root
-  on_second tc qdisc del dev cable root
+  no_limit
 else
   echo "no slow cable here: ${why%%$'\n'*}"
 fi

@@ -216,7 +216,10 @@ class MpiWatch {
       if (!gone && reporter < 0) reporter = p;
     }
     if (dead < 0) return;
-    if (reporter != self_) std::this_thread::sleep_for(kAfterReporter);
+    if (reporter != self_) {
+      RunSignals::Obey();  // the launcher, which ends the others too
+      std::this_thread::sleep_for(kAfterReporter);
+    }
     const int64_t rank = board_.RanksOf(dead).begin;
     End(absl::StrCat(monitor_.waits().NameOfProcess(dead), ", has died; rank ", rank, " ",
                      monitor_.waits().StateOf(rank, NowNs())),
@@ -295,7 +298,7 @@ void EndAll(MpiWorld& mpi, const LastWords& words, const absl::Status& why, int 
     }
   };
   if (mpi.rank() != 0) {
-    RunSignals::Obey();  // the launcher, which ends the others when one has spoken
+    RunSignals::Obey();  // the launcher, once another one has spoken
     std::this_thread::sleep_for(kAfterLead);
   }
   mpi.rank() != 0 && alike ? words.Log(print) : words.Print(print);
