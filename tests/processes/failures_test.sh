@@ -16,6 +16,7 @@ source "$OLDPWD/tests/processes/processes_test_lib.sh"
 make_text
 mgc-compile llama-tiny --tp 2 --pp 2 --world-size 8 --sequence-parallel --micro-batch-size 2 \
   --global-batch-size 16 -o p.plan || fail 'no plan'
+plan=$PWD/p.plan  # others may run the same test
 watchdog=2  # seconds
 [[ ${1:-} != all ]] || watchdog=3
 steps=12
@@ -27,7 +28,7 @@ count() { cells[$1 $2]=$((${cells[$1 $2]:-0} + 1)); }
 # cell WAY FAULT:POINT:RANK CODES PATTERN: CODES are a regular expression too.
 cell() {
   local way=$1 fault=$2 codes=$3 pattern=$4 rc=0 begin=$EPOCHREALTIME reports
-  launch "$way" p.plan --data text.txt --steps $steps --lr 1e-2 --watchdog-seconds $watchdog \
+  launch "$way" "$plan" --data text.txt --steps $steps --lr 1e-2 --watchdog-seconds $watchdog \
     --inject "$fault" >stdout 2>stderr || rc=$?
   local ms=$(((${EPOCHREALTIME/./} - ${begin/./}) / 1000))
   [[ $rc =~ ^($codes)$ ]] || fail "$way $fault: exit code $rc instead of $codes"
@@ -42,9 +43,9 @@ cell() {
   ((fault_is_slow || reports <= 1 || reports_may_repeat)) || fail "$way $fault: $reports reports"
   # What launchers need to begin and to tear down is theirs; CI machines are slow.
   ((ms < watchdog * 1000 + 6000)) || fail "$way $fault: took $ms ms"
-  if pgrep -f "mgc-run .*p.plan --data text.txt" >/dev/null; then
+  if pgrep -f "mgc-run .*$plan" >/dev/null; then
     sleep 1
-    pgrep -af "mgc-run .*p.plan --data text.txt" >&2 && fail "$way $fault: a process is left"
+    pgrep -af "mgc-run .*$plan" >&2 && fail "$way $fault: a process is left"
   fi
   count "$way" "${fault%%:*}"
   echo "$way $fault: $rc in $ms ms: $(grep -m1 '^mgc-run:' stderr | cut -c1-150)"
@@ -89,7 +90,7 @@ disk_of() {  # BYTES-FREE
 full() {
   local way=$1 flag=$2 rc=0 reports name
   disk_of "$3"
-  launch "$way" p.plan --data text.txt --steps 60 --watchdog-seconds $watchdog \
+  launch "$way" "$plan" --data text.txt --steps 60 --watchdog-seconds $watchdog \
     "--$flag" "$disk/earlier" >stdout 2>stderr </dev/null || rc=$?
   ((rc == 1)) || fail "$way: exit code $rc with no room for --$flag"
   reports=$(grep -cE '^mgc-run: .*No space left' stderr)
@@ -103,7 +104,7 @@ full() {
     rm "$disk/earlier"
   fi
   [[ $(ls -A "$disk") == $'ballast\n'$name ]] || fail "$way: --$flag leaves $(ls -A "$disk")"
-  pgrep -af "mgc-run .*p.plan --data text.txt" >&2 && fail "$way: a process is left"
+  pgrep -af "mgc-run .*$plan" >&2 && fail "$way: a process is left"
   count "$way" full
   echo "$way, no room for --$flag: $rc: $(grep -m1 '^mgc-run:' stderr | cut -c1-150)"
 }
@@ -112,7 +113,7 @@ full() {
 full_folder() {
   local way=$1 rc=0
   disk_of 0
-  launch "$way" p.plan --data text.txt --steps 2 --run-dir "$disk/left" >stdout 2>stderr \
+  launch "$way" "$plan" --data text.txt --steps 2 --run-dir "$disk/left" >stdout 2>stderr \
     </dev/null || rc=$?
   ((rc == 1)) || fail "$way: exit code $rc with no room for --run-dir"
   grep -q 'No space left' stderr || fail "$way: --run-dir: $(cat stderr)"
@@ -121,7 +122,7 @@ full_folder() {
   disk_of 0
   rm -r "$disk/ballast"
   rc=0
-  launch "$way" p.plan --data text.txt --steps 60 --run-dir "$disk/left" >stdout 2>stderr \
+  launch "$way" "$plan" --data text.txt --steps 60 --run-dir "$disk/left" >stdout 2>stderr \
     </dev/null &
   while ! [[ -s stdout ]] && kill -0 $! 2>/dev/null; do sleep 0.02; done
   head -c $((1024 * 1024)) /dev/zero >"$disk/ballast" 2>/dev/null
@@ -135,12 +136,12 @@ full_folder() {
 # A user's stdout that takes no more; mpirun reads that of its processes itself.
 full_stdout() {
   local way=$1 rc=0
-  launch "$way" p.plan --data text.txt --steps 60 >/dev/full 2>stderr </dev/null || rc=$?
+  launch "$way" "$plan" --data text.txt --steps 60 >/dev/full 2>stderr </dev/null || rc=$?
   if [[ $way != mpi-* && $way != mixed-* ]]; then
     ((rc == 1)) || fail "$way: exit code $rc with no room for stdout"
     [[ $(grep -c '^mgc-run: .*cannot write to stdout' stderr) == 1 ]] || fail "$way: $(cat stderr)"
   fi
-  pgrep -af "mgc-run .*p.plan --data text.txt" >&2 && fail "$way: a process is left"
+  pgrep -af "mgc-run .*$plan" >&2 && fail "$way: a process is left"
   count "$way" full
   echo "$way, no room for stdout: $rc: $(grep -m1 '^mgc-run:' stderr | cut -c1-150)"
 }

@@ -1,6 +1,8 @@
 #!/bin/bash
 # Runs on two hosts: two network namespaces with names of their own and a cable between them. The
 # same bits as on threads, what the cable carries, and what happens when it is slow or cut.
+#   two_hosts_test.sh        what CI runs
+#   two_hosts_test.sh all    the cable is cut at every point of a step too
 source tests/processes/two_hosts_lib.sh
 # gone MS PATTERN: no such process is left that long behind the cut.
 gone() {
@@ -62,35 +64,60 @@ else
 fi
 
 # A cut cable: both sides find out, say who does not answer, and end.
-for processes in 2 4; do
-  connect || fail 'the cable stays cut'
+# cut_cable PROCESSES PLAN [PLACE FLAG...]: cut behind the first step, or when a rank of this host is at
+# a place, as mgc-status calls it.
+cut_cable() {
+  local processes=$1 plan=$2 place=${3:-} launcher rc=0 process log
+  shift $(($# < 3 ? 2 : 3))
   rm -rf left
   : >stdout
-  on_hosts "$processes" dp2.plan --data text.txt --steps 1000000 --json --watchdog-seconds 3 \
-    --run-dir left >stdout 2>stderr </dev/null &
+  on_hosts "$processes" "$plan" --data text.txt --steps 1000000 --json --watchdog-seconds 3 \
+    --run-dir left "$@" >stdout 2>stderr </dev/null &
   launcher=$!
   for ((i = 0; i < 500; ++i)); do
     [[ -s stdout ]] && break
     sleep 0.02
   done
   [[ -s stdout ]] || fail "$processes processes: no first step"
+  if [[ -n $place ]]; then
+    for ((i = 0; i < 2000; ++i)); do
+      mgc-status left 2>/dev/null | grep -m1 -E "^  rank [01], step ([4-9]|..+): has .*$place" >seen && break
+    done
+    cat seen
+    [[ -s seen ]] || fail "$processes processes, $plan: never at '$place': $(mgc-status left)"
+  fi
   ip link set cable down
   cut=$(date +%s%N)
-  gone 6000 '^[^ ]*mgc-run .*dp2.plan'
+  gone 6000 "^[^ ]*mgc-run .*$plan"
   # Open MPI's launcher waits until the kernel gives up its connections to hosts that are cut off,
   # which takes a quarter of an hour by default: this is not about it.
   patience 1
-  gone 16000 'orted|dp2.plan'
+  gone 16000 "orted|$plan"
   patience 15
-  rc=0
   wait $launcher || rc=$?
   ((rc == 124)) || fail "$processes processes: exit code $rc behind a cut cable"
   grep -qE '^mgc-run: rank [23] \(pid [0-9]+, second\) has not answered for 3\.[0-9] s' stderr ||
-    fail "$processes processes: the near side names nobody: $(cat stderr)"
+    fail "$processes processes, $place: the near side names nobody: $(cat stderr)"
   for ((process = processes / 2; process < processes; ++process)); do
     log=left/logs/process-000$process.log
     grep -qE '^mgc-run: process 0 \(pid [0-9]+, first\), .* has not answered for 4 s' $log ||
-      fail "$processes processes: the far side names nobody: $(cat $log)"
+      fail "$processes processes, $place: the far side names nobody: $(cat $log)"
   done
-done
+  connect || fail 'the cable stays cut'
+}
+for processes in 2 4; do cut_cable "$processes" dp2.plan; done
+
+# The same at every point of a step, which a slow rank or a slow cable makes long.
+if [[ ${1:-} == all ]]; then
+  slow=(--inject slow:forward:0)
+  for processes in 2 4; do
+    cut_cable "$processes" dp2.plan 'computing [0-9]+F' "${slow[@]}"
+    cut_cable "$processes" dp2.plan 'computing [0-9]+B' "${slow[@]}"
+    cut_cable "$processes" dp2.plan 'computing [0-9]+U' "${slow[@]}"
+    limit 10mbit 64kb 50ms || fail 'no slow cable'
+    cut_cable "$processes" dp2.plan 'all-reduce dp'
+    cut_cable "$processes" pp2.plan '[0-9]+(SEND|RECV)'
+    no_limit
+  done
+fi
 finish
