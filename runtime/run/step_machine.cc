@@ -109,8 +109,7 @@ void StepMachine::Reset(Rank& rank) {
 int StepMachine::Next() {
   if (!status_.ok()) return running_ == 0 ? kOver : kIdle;
   if (!ready_comm_.empty()) {
-    ++running_;
-    return Pick(&ready_comm_) + static_cast<int>(ranks_.size());
+    return TakePosted(PickAt(ready_comm_)) + static_cast<int>(ranks_.size());
   }
   if (!ready_compute_.empty()) {
     ++running_;
@@ -127,8 +126,12 @@ int StepMachine::Next() {
   return kOver;
 }
 
+size_t StepMachine::PickAt(const std::vector<int>& ready) {
+  return shuffling_ ? dice_() % ready.size() : 0;
+}
+
 int StepMachine::Pick(std::vector<int>* ready) {
-  const size_t at = shuffling_ ? dice_() % ready->size() : 0;
+  const size_t at = PickAt(*ready);
   const int picked = (*ready)[at];
   ready->erase(ready->begin() + at);
   return picked;
@@ -155,6 +158,7 @@ void StepMachine::RunCompute(Rank& rank, int worker) {
     if (!rank.inside && !Enter(rank)) return;
     if (!RunCalls(rank, worker)) return;
     if (!Leave(rank)) return;
+    BeginRemote();
   }
   rank.Publish(RankActivity::kFinished, NowNs());
   std::lock_guard<std::mutex> lock(workers_.mutex());
@@ -315,6 +319,7 @@ bool StepMachine::RunInstr(Rank& rank, const LoadedCall& call, int worker) {
   switch (instr.kind) {
     case InstrKind::kStart:
       Start(rank);
+      BeginRemote();
       return true;
     case InstrKind::kWait:
       return WaitForCollectives(rank, rank.call_ordinal + instr.exchange + 1, Wait::kInstr);
@@ -343,6 +348,7 @@ bool StepMachine::RunInstr(Rank& rank, const LoadedCall& call, int worker) {
                             static_cast<int>(rank.call), static_cast<int>(rank.instr), begin, end});
   }
   if (wants_help()) Help();
+  BeginRemote();
   return true;
 }
 

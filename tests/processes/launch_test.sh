@@ -85,6 +85,19 @@ for rank in 0 1 2 3; do
   grep -q "rank $rank (tp" trace.json || fail "no rank $rank in the timeline"
 done
 
+# Sums of gradients begin beside backward, also where every worker computes.
+mgc-compile gpt2-tiny --world-size 2 --global-batch-size 2 -o dp.plan || fail 'no plan'
+expect 0 '' mgc-run --nproc 2 --workers 1 dp.plan "${run[@]}" --trace beside.json
+awk 'function number(key) {
+       match($0, "\"" key "\": [0-9.]+")
+       return substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4) + 0
+     }
+     number("pid") > 1 { next }
+     /"name": "0B0", "cat": "action"/ && !end { end = number("ts") + number("dur") }
+     /"cat": "collective"/ && (!begin || number("ts") < begin) { begin = number("ts") }
+     END { print "first sum at", begin, "backward ends at", end; exit !(begin > 0 && begin < end) }' \
+  beside.json || fail 'no sum begins before backward ends'
+
 # A timeline has one clock, though hosts have their own: that of this one is 100,000 s ahead.
 later=("${other_host[@]}" --time --monotonic 100000 --fork sh -c 'hostname later && exec "$@"' sh)
 if why=$("${later[@]}" true 2>&1); then
