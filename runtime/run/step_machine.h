@@ -90,7 +90,7 @@ class StepMachine : public TaskSource {
 
  private:
   void Reset(Rank& rank);
-  size_t PickAt(const std::vector<int>& ready);
+  size_t PickAt(const std::vector<int>& ready) { return shuffling_ ? dice_() % ready.size() : 0; }
   int Pick(std::vector<int>* ready);
   void MakeReady(Rank& rank);
 

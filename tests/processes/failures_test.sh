@@ -64,11 +64,11 @@ faults_in() {
     who='(rank 4 \(pid|process 2 \(pid|ranks 4-|rank 4 )'
     # Of another host's processes nothing is heard before the first step.
     [[ $way != mixed-* || $point != start ]] || who="(rank 6|$who)"
-    cell "$way" kill:$point:4 '1|137' "$who"
-    cell "$way" exit:$point:4 '1' "$who"
-    cell "$way" stop:$point:4 '124' "$who"
-    cell "$way" loop:$point:4 '124' "$who"
-    cell "$way" throw:$point:4 '1' "$who"
+    cell "$way" "kill:$point:4" '1|137' "$who"
+    cell "$way" "exit:$point:4" '1' "$who"
+    cell "$way" "stop:$point:4" '124' "$who"
+    cell "$way" "loop:$point:4" '124' "$who"
+    cell "$way" "throw:$point:4" '1' "$who"
   done
   fault_is_slow=1
   cell "$way" slow:forward:4 '0' 'warning: rank 4 .* is slow'

@@ -4,7 +4,7 @@
 # measurement: nothing else should run on the machine.
 #   limited_link_test.sh [MACHINE]    a machine file as `mgc-bench --calibrate` writes it; without one
 #                                     this machine is calibrated first
-if [[ -n ${1:-} ]]; then set -- "$(realpath "$1")"; fi
+[[ ${1:-/} == /* ]] || set -- "${BUILD_WORKING_DIRECTORY:-$PWD}/$1"  # bazel run starts elsewhere
 source tests/processes/two_hosts_lib.sh
 make_text
 rate=125000000  # bytes a second, both ways
