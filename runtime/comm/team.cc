@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <thread>
 
-#include "absl/functional/function_ref.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "runtime/comm/communicator.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr auto kSpin = std::chrono::microseconds(50);
 constexpr auto kNap = std::chrono::microseconds(50);
+constexpr int kRoundTrips = 20;
 
 // Waits until `done`, or until the link has an error.
 absl::Status WaitUntil(Link& link, absl::FunctionRef<bool()> done) {
@@ -94,6 +96,43 @@ absl::Status Team::Agree(const absl::Status& mine) {
     return {code, absl::StrCat("process ", process, ": ", all[process].substr(blank + 1))};
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> Team::ClockAhead(absl::FunctionRef<int64_t()> now_ns) {
+  if (size() == 1) return 0;
+  if (on_wait_) on_wait_(true);
+  const absl::StatusOr<int64_t> ahead = ClockAheadUnseen(now_ns);
+  if (on_wait_) on_wait_(false);
+  return ahead;
+}
+
+// Each other process asks the first one for its time, which it has read half a round trip ago.
+absl::StatusOr<int64_t> Team::ClockAheadUnseen(absl::FunctionRef<int64_t()> now_ns) {
+  if (is_lead()) {
+    for (int process = 1; process < size(); ++process) {
+      for (int round = 0; round < kRoundTrips; ++round) {
+        MGC_RETURN_IF_ERROR(Receive(process).status());
+        MGC_RETURN_IF_ERROR(Send(process, absl::StrCat(now_ns())));
+      }
+    }
+    return 0;
+  }
+  int64_t shortest = std::numeric_limits<int64_t>::max();
+  int64_t ahead = 0;
+  for (int round = 0; round < kRoundTrips; ++round) {
+    const int64_t begin = now_ns();
+    MGC_RETURN_IF_ERROR(Send(0, ""));
+    MGC_ASSIGN_OR_RETURN(const std::string told, Receive(0));
+    const int64_t trip = now_ns() - begin;
+    int64_t theirs = 0;
+    if (!absl::SimpleAtoi(told, &theirs)) {
+      return absl::InternalError("the first process does not tell the time");
+    }
+    if (trip >= shortest) continue;
+    shortest = trip;
+    ahead = begin + trip / 2 - theirs;
+  }
+  return std::abs(ahead) <= shortest / 2 + 1 ? 0 : ahead;
 }
 
 // A length, then the bytes in as many messages as they need.

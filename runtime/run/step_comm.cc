@@ -61,6 +61,7 @@ void StepMachine::TryItem(Rank& rank) {
   }
   PublishItems(rank);
   ready_comm_.push_back(PlaceOf(rank));
+  if (IsRemote(rank, *head)) posted_remote_.fetch_add(1, std::memory_order_relaxed);
   workers_.Announce();
 }
 
@@ -73,6 +74,35 @@ void StepMachine::PublishItems(Rank& rank) {
   }
 }
 
+// The rank whose posted item this worker is to run. Mutex held.
+int StepMachine::TakePosted(size_t at) {
+  const int place = ready_comm_[at];
+  ready_comm_.erase(ready_comm_.begin() + static_cast<std::ptrdiff_t>(at));
+  const Rank& rank = ranks_[static_cast<size_t>(place)];
+  if (IsRemote(rank, *rank.Head())) posted_remote_.fetch_sub(1, std::memory_order_relaxed);
+  ++running_;
+  return place;
+}
+
+// What another process has a part in and no idle worker has taken begins between two instructions,
+// so that it moves beside what is computed also where all workers compute.
+void StepMachine::BeginRemote() {
+  while (posted_remote_.load(std::memory_order_relaxed) > 0) {
+    int place = -1;
+    {
+      std::lock_guard<std::mutex> lock(workers_.mutex());
+      if (!status_.ok()) return;
+      const auto posted = std::find_if(ready_comm_.begin(), ready_comm_.end(), [this](int at) {
+        const Rank& rank = ranks_[static_cast<size_t>(at)];
+        return IsRemote(rank, *rank.Head());
+      });
+      if (posted == ready_comm_.end()) return;
+      place = TakePosted(static_cast<size_t>(posted - ready_comm_.begin()));
+    }
+    RunItem(ranks_[static_cast<size_t>(place)]);
+  }
+}
+
 void StepMachine::RunItem(Rank& rank) {
   const CommItem& item = *rank.Head();
   rank.progress->item_since_ns.set(NowNs());
@@ -81,12 +111,8 @@ void StepMachine::RunItem(Rank& rank) {
     if (!status.ok()) return FailItem(rank, item, status);
   }
   rank.comm_begin_ns = tracing_ ? NowNs() : 0;
-  const bool is_transfer = item.transfer >= 0;
-  const bool here = is_transfer
-                        ? IsHere(PeerOf(rank, rank.program->steps->transfers[item.transfer]))
-                        : RouteOf(rank, item) == nullptr;
-  if (!here) return StartRemote(rank, item);
-  is_transfer ? RunTransfer(rank, item) : RunCollective(rank, item);
+  if (IsRemote(rank, item)) return StartRemote(rank, item);
+  item.transfer >= 0 ? RunTransfer(rank, item) : RunCollective(rank, item);
 }
 
 void StepMachine::RunTransfer(Rank& rank, const CommItem& item) {

@@ -30,6 +30,7 @@ void StepMachine::RunCompute(Rank& rank, int worker) {
     if (!rank.inside && !Enter(rank)) return;
     if (!RunCalls(rank, worker)) return;
     if (!Leave(rank)) return;
+    BeginRemote();
   }
   rank.Publish(RankActivity::kFinished, NowNs());
   std::lock_guard<std::mutex> lock(workers_.mutex());
@@ -190,6 +191,7 @@ bool StepMachine::RunInstr(Rank& rank, const LoadedCall& call, int worker) {
   switch (instr.kind) {
     case InstrKind::kStart:
       Start(rank);
+      BeginRemote();
       return true;
     case InstrKind::kWait:
       return WaitForCollectives(rank, rank.call_ordinal + instr.exchange + 1, Wait::kInstr);
@@ -220,6 +222,7 @@ bool StepMachine::RunInstr(Rank& rank, const LoadedCall& call, int worker) {
                             static_cast<int>(rank.call), static_cast<int>(rank.instr), begin, end});
   }
   if (rank.free_ns == 0) Help();
+  BeginRemote();
   return true;
 }
 

@@ -91,10 +91,8 @@ void StepMachine::Reset(Rank& rank) {
 // A task below the number of ranks is a rank's compute queue, one above a rank's communication.
 int StepMachine::Next() {
   if (!status_.ok()) return running_ == 0 ? kOver : kIdle;
-  if (!ready_comm_.empty()) {
-    ++running_;
-    return Pick(&ready_comm_) + static_cast<int>(ranks_.size());
-  }
+  const int ranks = static_cast<int>(ranks_.size());
+  if (!ready_comm_.empty()) return TakePosted(PickAt(ready_comm_)) + ranks;
   if (!ready_compute_.empty()) {
     ++running_;
     const int rank = Pick(&ready_compute_);
@@ -102,7 +100,7 @@ int StepMachine::Next() {
     return rank;
   }
   if (running_ > 0 || remote_ > 0) return kIdle;
-  bool done = finished_ == static_cast<int>(ranks_.size());
+  bool done = finished_ == ranks;
   for (const Rank& rank : ranks_) done = done && rank.Head() == nullptr;
   if (!done) {
     status_ = absl::FailedPreconditionError(DescribeDeadlock(plan_, ranks_, input_.eval));
@@ -111,7 +109,7 @@ int StepMachine::Next() {
 }
 
 int StepMachine::Pick(std::vector<int>* ready) {
-  const size_t at = shuffling_ ? dice_() % ready->size() : 0;
+  const size_t at = PickAt(*ready);
   const int picked = (*ready)[at];
   ready->erase(ready->begin() + at);
   return picked;

@@ -20,6 +20,7 @@
 #ifndef MGC_RUNTIME_RUN_STEP_MACHINE_H_
 #define MGC_RUNTIME_RUN_STEP_MACHINE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -89,6 +90,7 @@ class StepMachine : public TaskSource {
 
  private:
   void Reset(Rank& rank);
+  size_t PickAt(const std::vector<int>& ready) { return shuffling_ ? dice_() % ready.size() : 0; }
   int Pick(std::vector<int>* ready);
   void MakeReady(Rank& rank);
 
@@ -125,6 +127,8 @@ class StepMachine : public TaskSource {
   void FailItem(Rank& rank, const CommItem& item, const absl::Status& why);
   void RunTransfer(Rank& rank, const CommItem& item);
   void EndTransfer(Rank& rank);
+  void BeginRemote();
+  int TakePosted(size_t at);
   void StartRemote(Rank& rank, const CommItem& item);
   void HandOver(Rank& rank);
   void EndRemote(Rank& rank);
@@ -137,6 +141,10 @@ class StepMachine : public TaskSource {
   int PeerOf(const Rank& rank, const StepTransfer& transfer) const;
   bool IsHere(int rank) const { return plan_.local.Contains(rank); }
   Rank& Local(int rank) { return ranks_[static_cast<size_t>(rank - plan_.local.begin)]; }
+  bool IsRemote(const Rank& rank, const CommItem& item) const {
+    return item.transfer < 0 ? RouteOf(rank, item) != nullptr
+                             : !IsHere(PeerOf(rank, rank.program->steps->transfers[item.transfer]));
+  }
   // Where a rank stands among those here.
   int PlaceOf(const Rank& rank) const { return static_cast<int>(rank.id - plan_.local.begin); }
   // The route of a collective that has members elsewhere, else null.
@@ -169,7 +177,8 @@ class StepMachine : public TaskSource {
   std::vector<int> ready_compute_;  // places of ranks
   std::vector<int> ready_comm_;     // of those whose item can run
   int running_ = 0;
-  int remote_ = 0;  // items that the communicator moves
+  int remote_ = 0;                     // items that the communicator moves
+  std::atomic<int> posted_remote_{0};  // of `ready_comm_`, those that it is to move; read by all
   int finished_ = 0;
   absl::Status status_;  // of the first failure
 };

@@ -40,6 +40,13 @@ bool IsEmpty(int file) {
   return fstat(file, &info) == 0 && info.st_size == 0;
 }
 
+// The last `bytes` of a file, where it is one that can lose them.
+void TakeBack(int file, off_t bytes) {
+  struct stat info;
+  if (bytes == 0 || fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) return;
+  if (ftruncate(file, info.st_size - bytes) != 0) return;  // half a line stays
+}
+
 // Gives the file at `path` the next free name and returns that.
 absl::StatusOr<std::string> SetAside(const std::string& path) {
   for (int number = 1; number <= kMostEarlier; ++number) {
@@ -99,8 +106,12 @@ absl::Status MetricsFile::Append(absl::string_view object) {
   while (!rest.empty()) {
     const ssize_t written = write(file_, rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return WriteError(errno, path_);
-    rest.remove_prefix(written);
+    if (written < 0) {
+      const int error = errno;
+      TakeBack(file_, static_cast<off_t>(line.size() - rest.size()));
+      return WriteError(error, path_);
+    }
+    rest.remove_prefix(static_cast<size_t>(written));
   }
   return absl::OkStatus();
 }

@@ -25,7 +25,7 @@ class MetricsFile {
   MetricsFile& operator=(MetricsFile&& other) noexcept;
   ~MetricsFile();
 
-  // Adds `object` as a line.
+  // Adds `object` as a line; of one that finds no room nothing stays in the file.
   absl::Status Append(absl::string_view object);
 
   // Where the earlier run's lines are now; empty when there were none.

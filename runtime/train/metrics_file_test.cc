@@ -1,7 +1,9 @@
 #include "runtime/train/metrics_file.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -47,6 +49,23 @@ TEST_F(MetricsFileTest, EveryLineIsThereAtOnce) {
   MetricsFile moved = std::move(file);
   ASSERT_TRUE(moved.Append("{2}").ok());
   EXPECT_EQ(ReadFile(Path("m")).value(), "{1}\n{2}\n");
+}
+
+TEST_F(MetricsFileTest, OfALineThatFindsNoRoomNothingStays) {
+  MetricsFile file = MetricsFile::Create(Path("m")).value();
+  ASSERT_TRUE(file.Append("{1}").ok());
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  auto previous = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit small = {6, before.rlim_max};  // two bytes of the next line
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status status = file.Append("{2}");
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, previous);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("cannot write"));
+  EXPECT_EQ(ReadFile(Path("m")).value(), "{1}\n");
+  ASSERT_TRUE(file.Append("{3}").ok());
+  EXPECT_EQ(ReadFile(Path("m")).value(), "{1}\n{3}\n");
 }
 
 TEST_F(MetricsFileTest, KeepsEveryEarlierRun) {

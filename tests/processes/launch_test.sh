@@ -45,18 +45,24 @@ expect 1 'not of one MPI' env PMI_RANK=0 PMI_SIZE=2 mgc-run p.plan "${run[@]}"
 also 'srun --mpi=pmix'
 
 # A request to stop, at a step that all agree on; a second one at once.
-for way in threads forked-2; do
-  launch $way p.plan --data text.txt --steps 100000 --json >stdout 2>stderr &
-  sleep 1
-  pid=$(pgrep -of 'mgc-run .*--steps 100000')
+for way in threads forked-2 mpi-2; do
+  : >stdout
+  launch $way "$PWD/p.plan" --data text.txt --steps 100000 --json >stdout 2>stderr &
+  for ((i = 0; i < 500; ++i)); do
+    [[ -s stdout ]] && break
+    sleep 0.02
+  done
+  pid=$(pgrep -of "mgc-run .*$PWD/p.plan .*--steps 100000")
   kill -USR2 "$pid"
   sleep 0.3
   kill -TERM "$pid"
   rc=0
   wait $! || rc=$?
   ((rc == 1)) || fail "$way: exit code $rc after SIGTERM"
-  also 'SIGTERM: stops after this step'
-  grep -qE 'mgc-run: stopped after step [0-9]+, nothing saved' stderr || fail "$way: stopped?"
+  [[ $way == mpi-* ]] || also 'SIGTERM: stops after this step'
+  stops=$(grep -cE '^mgc-run: stopped after step [0-9]+, nothing saved' stderr)
+  ((stops == 1)) || fail "$way: $stops times stopped: $(cat stderr)"
+  grep -qE 'has died|was killed' stderr && fail "$way: a death after SIGTERM"
   grep -qE 'mgc-run:   rank 3, step [0-9]+: ' stderr || fail "$way: no table after SIGUSR2"
 done
 
@@ -138,4 +144,39 @@ expect 0 '' mgc-run --nproc 2 p.plan "${run[@]}" --trace trace.json --metrics me
 for rank in 0 1 2 3; do
   grep -q "rank $rank (tp" trace.json || fail "no rank $rank in the timeline"
 done
+
+# Sums of gradients begin beside backward, also where every worker computes.
+mgc-compile gpt2-tiny --world-size 2 --global-batch-size 2 -o dp.plan || fail 'no plan'
+expect 0 '' mgc-run --nproc 2 --workers 1 dp.plan "${run[@]}" --trace beside.json
+awk 'function number(key) {
+       match($0, "\"" key "\": [0-9.]+")
+       return substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4) + 0
+     }
+     number("pid") > 1 { next }
+     /"name": "0B0", "cat": "action"/ && !end { end = number("ts") + number("dur") }
+     /"cat": "collective"/ && (!begin || number("ts") < begin) { begin = number("ts") }
+     END { print "first sum at", begin, "backward ends at", end; exit !(begin > 0 && begin < end) }' \
+  beside.json || fail 'no sum begins before backward ends'
+
+# A timeline has one clock, though hosts have their own: that of this one is 100,000 s ahead.
+later=("${other_host[@]}" --time --monotonic 100000 --fork sh -c 'hostname later && exec "$@"' sh)
+if why=$("${later[@]}" true 2>&1); then
+  member=(mgc-run --workers 1 p.plan "${run[@]}" --trace clocks.json)
+  expect 0 '' mpi --mca btl_vader_single_copy_mechanism none -n 1 "${member[@]}" : \
+    -n 1 "${later[@]}" "${member[@]}"
+  # Microseconds; a pipeline's stages take turns, and its steps end together.
+  awk 'function number(key) {
+         match($0, "\"" key "\": [0-9.]+")
+         return substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4) + 0
+       }
+       number("pid") > 4 { next }
+       /"cat": "action"/ { end[number("pid")] = number("ts") + number("dur") }
+       END {
+         print "ends of the ranks of both hosts:", end[1], end[2], end[3], end[4]
+         gap = end[3] - end[1]
+         exit !(end[3] > 0 && gap < 1e6 && gap > -1e6)
+       }' clocks.json || fail 'a timeline of two clocks'
+else
+  echo "no clocks of hosts here: ${why%%$'\n'*}"
+fi
 finish

@@ -86,7 +86,7 @@ losses threads.txt >want.txt
 cmp <(cat want.txt want.txt) <(losses job.out) || fail 'a batch job has other losses'
 [[ $(wc -l <metrics.jsonl) == 3 ]] || fail 'no metrics'
 mgc-status run1 >stdout || fail 'no status'
-says 'process 0'
+[[ $(grep -c 'has ended$' stdout) == 2 ]] || fail "a run that is over: $(cat stdout)"
 
 # A task that dies ends the step, and is named.
 expect 1 'process 1 (pid' srun --mpi=pmix --overcommit -n 2 mgc-run p.plan --data text.txt \

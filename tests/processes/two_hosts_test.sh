@@ -1,73 +1,9 @@
 #!/bin/bash
 # Runs on two hosts: two network namespaces with names of their own and a cable between them. The
 # same bits as on threads, what the cable carries, and what happens when it is slow or cut.
-set -uo pipefail
-export PATH=$PATH:/usr/sbin:/sbin
-if [[ ${1:-} != inside ]]; then
-  # All of it goes, cable and processes, with the first process of the namespaces.
-  alone=(unshare --net --uts --pid --fork --kill-child --mount-proc)
-  ((EUID == 0)) || alone+=(--map-root-user)
-  for tool in unshare nsenter ip tc mpirun; do
-    command -v $tool >/dev/null || { echo "skipped: there is no $tool here"; exit 0; }
-  done
-  why=$("${alone[@]}" ip link add one type veth peer name other 2>&1) ||
-    { echo "skipped: no network namespaces with a cable here: ${why%%$'\n'*}"; exit 0; }
-  exec "${alone[@]}" bash "$0" inside
-fi
-source tools/commands/commands_test_lib.sh
-source "$OLDPWD/tests/processes/processes_test_lib.sh"
-export TMPDIR=$scratch  # other users may own the launcher's folders in the usual place
-
-# This shell is on host `first`; `far` is a process on host `second`.
-hostname first
-unshare --net --uts sh -c 'hostname second && exec sleep 1000' &
-far=$!
-on_second() { nsenter --target $far --net --uts "$@"; }
-for ((i = 0; i < 250; ++i)); do
-  [[ $(on_second hostname 2>/dev/null) == second ]] && break
-  sleep 0.02
-done
-set_up() {  # ADDRESS COMMAND...: a host's cable, where COMMAND leads
-  local address=$1
-  shift
-  "$@" ip link set lo up && "$@" ip addr add "$address/24" dev cable &&
-    "$@" ip link set cable up
-}
-# patience N: how often both hosts send again over a connection before they give it up.
-patience() {
-  echo "$1" >/proc/sys/net/ipv4/tcp_retries2
-  on_second sh -c "echo $1 >/proc/sys/net/ipv4/tcp_retries2"
-}
-connect() {
-  ip link set cable up
-  for ((i = 0; i < 250; ++i)); do
-    ip link show cable | grep -q 'state UP' && on_second ip link show cable | grep -q 'state UP' &&
-      return 0
-    sleep 0.02
-  done
-  return 1
-}
-# shellcheck disable=SC2015
-ip link add cable type veth peer name cable netns $far && set_up 10.77.0.1 env &&
-  set_up 10.77.0.2 on_second && connect || { fail 'no cable'; finish; }
-printf '10.77.0.1 slots=2\n10.77.0.2 slots=2\n' >hosts
-# What ssh is elsewhere: host, then words of a command line.
-cat >agent <<SH
-#!/bin/sh
-shift
-exec nsenter --target $far --net --uts sh -c "\$*"
-SH
-chmod +x agent
-
-# on_hosts PROCESSES PLAN FLAG...: one or two processes on each host.
-on_hosts() {
-  local processes=$1
-  shift
-  mpirun --hostfile hosts -n "$processes" --map-by ppr:$((processes / 2)):node --bind-to none \
-    --mca plm_rsh_agent "$PWD/agent" --mca pml ob1 --mca btl tcp,self \
-    --mca btl_tcp_if_include cable --mca oob_tcp_if_include cable \
-    "$(command -v mgc-run)" "$@"
-}
+#   two_hosts_test.sh        what CI runs
+#   two_hosts_test.sh all    the cable is cut at every point of a step too
+source tests/processes/two_hosts_lib.sh
 # gone MS PATTERN: no such process is left that long behind the cut.
 gone() {
   while pgrep -f "$2" >/dev/null; do
@@ -81,7 +17,6 @@ gone() {
 }
 # What must be the same bits of the steps in the last stdout.
 bits() { grep -o '"step":[0-9]*,"loss":[^,]*,"grad_norm":[^,]*' stdout; }
-carried() { ip -s -json link show cable | grep -o "\"$1\":{\"bytes\":[0-9]*" | grep -o '[0-9]*$'; }
 
 make_text
 size=(--micro-batch-size 1 --global-batch-size 2 --seq-length 32)
@@ -117,49 +52,72 @@ for processes in 2 4; do
 done
 
 # A slow cable.
-slow=(tc qdisc add dev cable root tbf rate 100mbit burst 64kb latency 50ms)
-if why=$("${slow[@]}" 2>&1 && on_second "${slow[@]}" 2>&1); then
+if why=$(limit 100mbit 64kb 50ms); then
   expect 0 '' on_hosts 4 dp2.plan "${run[@]}"
   bits | cmp - dp2.plan.bits || fail 'a slow cable: other numbers'
   # 874 KB a step in each direction are 70 ms.
   grep -o '"ms":[0-9]*' stdout | cut -d: -f2 | sort -n | head -1 |
     { read -r ms && ((ms >= 60)); } || fail 'the cable was not slow'
-  tc qdisc del dev cable root
-  on_second tc qdisc del dev cable root
+  no_limit
 else
   echo "no slow cable here: ${why%%$'\n'*}"
 fi
 
 # A cut cable: both sides find out, say who does not answer, and end.
-for processes in 2 4; do
-  connect || fail 'the cable stays cut'
+# cut_cable PROCESSES PLAN [PLACE FLAG...]: cut behind the first step, or when a rank of this host is at
+# a place, as mgc-status calls it.
+cut_cable() {
+  local processes=$1 plan=$2 place=${3:-} launcher rc=0 process log
+  shift $(($# < 3 ? 2 : 3))
   rm -rf left
   : >stdout
-  on_hosts "$processes" dp2.plan --data text.txt --steps 1000000 --json --watchdog-seconds 3 \
-    --run-dir left >stdout 2>stderr </dev/null &
+  on_hosts "$processes" "$plan" --data text.txt --steps 1000000 --json --watchdog-seconds 3 \
+    --run-dir left "$@" >stdout 2>stderr </dev/null &
   launcher=$!
   for ((i = 0; i < 500; ++i)); do
     [[ -s stdout ]] && break
     sleep 0.02
   done
   [[ -s stdout ]] || fail "$processes processes: no first step"
+  if [[ -n $place ]]; then
+    for ((i = 0; i < 2000; ++i)); do
+      mgc-status left 2>/dev/null | grep -m1 -E "^  rank [01], step ([4-9]|..+): has .*$place" >seen && break
+    done
+    cat seen
+    [[ -s seen ]] || fail "$processes processes, $plan: never at '$place': $(mgc-status left)"
+  fi
   ip link set cable down
   cut=$(date +%s%N)
-  gone 6000 '^[^ ]*mgc-run .*dp2.plan'
+  gone 6000 "^[^ ]*mgc-run .*$plan"
   # Open MPI's launcher waits until the kernel gives up its connections to hosts that are cut off,
   # which takes a quarter of an hour by default: this is not about it.
   patience 1
-  gone 16000 'orted|dp2.plan'
+  gone 16000 "orted|$plan"
   patience 15
-  rc=0
   wait $launcher || rc=$?
   ((rc == 124)) || fail "$processes processes: exit code $rc behind a cut cable"
   grep -qE '^mgc-run: rank [23] \(pid [0-9]+, second\) has not answered for 3\.[0-9] s' stderr ||
-    fail "$processes processes: the near side names nobody: $(cat stderr)"
+    fail "$processes processes, $place: the near side names nobody: $(cat stderr)"
   for ((process = processes / 2; process < processes; ++process)); do
     log=left/logs/process-000$process.log
     grep -qE '^mgc-run: process 0 \(pid [0-9]+, first\), .* has not answered for 4 s' $log ||
-      fail "$processes processes: the far side names nobody: $(cat $log)"
+      fail "$processes processes, $place: the far side names nobody: $(cat $log)"
   done
-done
+  connect || fail 'the cable stays cut'
+}
+for processes in 2 4; do cut_cable "$processes" dp2.plan; done
+
+# The same at every point of a step, which a slow rank or a slow cable makes long.
+if [[ ${1:-} == all ]]; then
+  slow=(--inject slow:forward:0)
+  for processes in 2 4; do
+    cut_cable "$processes" dp2.plan 'computing [0-9]+F' "${slow[@]}"
+    cut_cable "$processes" dp2.plan 'computing [0-9]+B' "${slow[@]}"
+    cut_cable "$processes" dp2.plan 'computing [0-9]+U' "${slow[@]}"
+    limit 10mbit 64kb 50ms || fail 'no slow cable'
+    cut_cable "$processes" dp2.plan 'all-reduce dp'
+    cut_cable "$processes" pp2.plan '[0-9]+(SEND|RECV)'
+    no_limit
+  done
+fi
 finish

@@ -86,7 +86,7 @@ absl::StatusOr<Timeline> OfAllProcesses(const Timeline& mine, const Mesh& mesh, 
 
 }  // namespace
 
-absl::StatusOr<Timeline> MeasuredTimeline(const Executor& executor) {
+absl::StatusOr<Timeline> MeasuredTimeline(const Executor& executor, int64_t ahead_ns) {
   const Mesh& mesh = executor.plan().mesh;
   Timeline timeline;
   for (int64_t rank = executor.local().begin; rank < executor.local().end; ++rank) {
@@ -95,6 +95,10 @@ absl::StatusOr<Timeline> MeasuredTimeline(const Executor& executor) {
     timeline.tracks.push_back({rank + 1, name, 1, "compute"});
     timeline.tracks.push_back({rank + 1, name, 2, "communication"});
     AppendRank(executor.Trace(rank), first_track, &timeline);
+  }
+  for (TimelineEvent& event : timeline.events) {
+    event.begin_ns -= ahead_ns;
+    event.end_ns -= ahead_ns;
   }
   if (executor.team().size() > 1) {
     MGC_ASSIGN_OR_RETURN(timeline, OfAllProcesses(timeline, mesh, executor.team()));

@@ -3,6 +3,8 @@
 #ifndef MGC_TOOLS_CLI_MEASURED_TIMELINE_H_
 #define MGC_TOOLS_CLI_MEASURED_TIMELINE_H_
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "runtime/run/executor.h"
 #include "tools/views/drawings/timeline.h"
@@ -10,9 +12,9 @@
 namespace mgc {
 
 // Rank r is process r + 1, with its coordinates in the name; time counts from the first record. Of
-// a run in several processes all call it, and the first one gets the timeline of all; clocks of
-// several hosts are not compared.
-absl::StatusOr<Timeline> MeasuredTimeline(const Executor& executor);
+// a run in several processes all call it, and the first one gets the timeline of all, by its own
+// clock: this process's is `ahead_ns` ahead of that (Team::ClockAhead).
+absl::StatusOr<Timeline> MeasuredTimeline(const Executor& executor, int64_t ahead_ns);
 
 // Puts the tracks and events of `more` behind those of `timeline`.
 void Append(const Timeline& more, Timeline* timeline);

@@ -56,8 +56,8 @@ CommandText About() {
 
 // The timeline of what was recorded in all processes, with the predicted step behind it; the first
 // process writes it.
-absl::Status WriteTrace(const Executor& executor, const std::string& path) {
-  MGC_ASSIGN_OR_RETURN(Timeline timeline, MeasuredTimeline(executor));
+absl::Status WriteTrace(const Executor& executor, int64_t clock_ahead_ns, const std::string& path) {
+  MGC_ASSIGN_OR_RETURN(Timeline timeline, MeasuredTimeline(executor, clock_ahead_ns));
   if (!executor.team().is_lead()) return absl::OkStatus();
   const Plan& plan = executor.plan();
   MGC_ASSIGN_OR_RETURN(const SimulatedStep step, PredictStep(plan));
@@ -141,10 +141,15 @@ int Train(World& world, const RunBasis& basis) {
   Executor& executor = (*trainer)->executor();
   if (world.on_open && executor.communicator() != nullptr) world.on_open(*executor.communicator());
   absl::Status printed;
-  absl::Status status = RunTraining(**trainer, RunOptionsIn(world, basis, &printed));
+  absl::StatusOr<int64_t> clock_ahead = 0;
+  if (basis.flags.trace) clock_ahead = executor.team().ClockAhead(NowNs);
+  absl::Status status = clock_ahead.status();
+  if (status.ok()) status = RunTraining(**trainer, RunOptionsIn(world, basis, &printed));
   if (injected) InjectOutside(*basis.injection, FaultPoint::kEnd);
   // After a step that failed the timeline is needed most.
-  if (basis.flags.trace) status.Update(WriteTrace((*trainer)->executor(), *basis.flags.trace));
+  if (basis.flags.trace && clock_ahead.ok()) {
+    status.Update(WriteTrace(executor, *clock_ahead, *basis.flags.trace));
+  }
   status.Update(printed);
   // Nobody leaves before all have what they need of each other.
   if (status.ok()) status = executor.team().Agree(status);

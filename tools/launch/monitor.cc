@@ -35,6 +35,10 @@ int RunSignals::Next(int milliseconds) const {
 
 void RunSignals::LeaveToLauncher() {
   for (int signal : {SIGINT, SIGTERM, SIGUSR2}) std::signal(signal, SIG_IGN);
+  Obey();
+}
+
+void RunSignals::Obey() {
   sigset_t none;
   sigemptyset(&none);
   pthread_sigmask(SIG_SETMASK, &none, nullptr);
@@ -46,16 +50,16 @@ absl::optional<std::string> Monitor::Look(int64_t now_ns) {
   return watchdog_.Look(now_ns);
 }
 
-bool Monitor::Take(int signal, int64_t now_ns) const {
-  if (signal == SIGUSR2) Say(waits_.Table(now_ns));
+bool Monitor::Take(int signal, int64_t now_ns, bool says) const {
+  if (signal == SIGUSR2 && says) Say(waits_.Table(now_ns));
   if (signal != SIGINT && signal != SIGTERM) return false;
-  const char* const name = signal == SIGINT ? "SIGINT" : "SIGTERM";
-  if (board_.AskToStop() > 1) {
-    Say(absl::StrCat(name, " again: ends at once, nothing saved"));
-    return true;
+  const bool again = board_.AskToStop() > 1;
+  if (says) {
+    Say(absl::StrCat(signal == SIGINT ? "SIGINT" : "SIGTERM",
+                     again ? " again: ends at once, nothing saved"
+                           : ": stops after this step; once more ends at once"));
   }
-  Say(absl::StrCat(name, ": stops after this step; once more ends at once"));
-  return false;
+  return again;
 }
 
 }  // namespace mgc

@@ -31,6 +31,8 @@ class RunSignals {
   int Next(int milliseconds) const;
   // For a process just forked: SIGINT, SIGTERM and SIGUSR2 are its launcher's affair.
   static void LeaveToLauncher();
+  // From now on they end the process, as if nobody took them.
+  static void Obey();
 
  private:
   sigset_t signals_;
@@ -48,9 +50,9 @@ class Monitor {
 
   // What keeps the run from going on, if anything does; says who is slow.
   absl::optional<std::string> Look(int64_t now_ns);
-  // Does what a signal asks for. True when it is to end at once: the second time that it is asked
-  // to stop.
-  bool Take(int signal, int64_t now_ns) const;
+  // Does what a signal asks for, and says so where `says` (the table of SIGUSR2 is all that it
+  // does). True when it is to end at once: the second time that it is asked to stop.
+  bool Take(int signal, int64_t now_ns, bool says = true) const;
   const Waits& waits() const { return waits_; }
 
  private:

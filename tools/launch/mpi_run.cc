@@ -39,17 +39,23 @@ constexpr std::chrono::milliseconds kAfterLead(300);
 
 // Prints, and ends all processes.
 void EndAll(MpiWorld& mpi, const LastWords& words, const absl::Status& why, int code) {
-  if (mpi.rank() != 0) std::this_thread::sleep_for(kAfterLead);
-  words.Print([&] {
-    if (absl::IsCancelled(why) || absl::IsOutOfRange(why)) {
-      Say(why.message());  // what all find alike is nobody's
+  // What all find alike is nobody's, and is said by the first one.
+  const bool alike = absl::IsCancelled(why) || absl::IsOutOfRange(why);
+  const auto print = [&] {
+    if (alike) {
+      Say(why.message());
     } else if (code == kExitFailed) {
       Say(absl::StrCat("process ", mpi.rank(), " (pid ", getpid(), ", ", HostName(),
                        "): ", why.message()));
     } else {
       Fail(why, code);
     }
-  });
+  };
+  if (mpi.rank() != 0) {
+    RunSignals::Obey();  // the launcher, once another one has spoken
+    std::this_thread::sleep_for(kAfterLead);
+  }
+  mpi.rank() != 0 && alike ? words.Log(print) : words.Print(print);
   mpi.Abort(code);
 }
 
@@ -97,14 +103,21 @@ absl::StatusOr<std::vector<Member>> Meet(MpiWorld& mpi, const Member& own, const
 }
 
 // Runs this process's ranks; the exit code. Errors end all processes.
-int RunAgreed(MpiWorld& mpi, const Prepared& prepared, const ProcessMap& map, const MpiBody& body) {
+int RunAgreed(MpiWorld& mpi, const RunSignals& signals, const Prepared& prepared,
+              const ProcessMap& map, const MpiBody& body) {
   LastWords words;
-  const auto end = [&](const absl::Status& why, int code) { EndAll(mpi, words, why, code); };
+  World world;
+  const auto end = [&](const absl::Status& why, int code) {
+    // One that ends by itself is not missed by its neighbours.
+    if (world.board.has_value()) {
+      world.board->SetStage(world.self, ProcessStage::kEnded, NowNs());
+    }
+    EndAll(mpi, words, why, code);
+  };
   if (const std::string& run_dir = prepared.options.run_dir; !run_dir.empty() && mpi.rank() != 0) {
     const absl::Status logged = words.LogFrom(run_dir, mpi.rank());
     if (!logged.ok()) end(logged, kExitFailed);
   }
-  World world;
   world.map = map;
   world.self = mpi.rank();
   world.end_run = end;
@@ -119,7 +132,8 @@ int RunAgreed(MpiWorld& mpi, const Prepared& prepared, const ProcessMap& map, co
   if (const auto note = CommonLevelNote(*members); note.has_value() && world.is_lead()) {
     PrintNotes({*note});
   }
-  MpiWatch watch(*prepared.plan, *world.board, mpi.rank(), *members, prepared.options, mpi, words);
+  MpiWatch watch(*prepared.plan, *world.board, mpi.rank(), *members, prepared.options, signals, mpi,
+                 words);
   world.on_open = [&watch](Communicator& communicator) { watch.Connect(communicator); };
   world.on_close = [&watch] { watch.Disconnect(); };
   const auto links = MakeLinks(mpi, *world.board);
@@ -133,6 +147,9 @@ int RunAgreed(MpiWorld& mpi, const Prepared& prepared, const ProcessMap& map, co
   const int code = body.run(world);
   world.board->SetStage(world.self, ProcessStage::kEnded, NowNs());
   watch.Stop();
+  if (code != kExitOk) return code;
+  // All have agreed on that: what is left of the run says so of all.
+  for (int p = 0; p < mpi.size(); ++p) world.board->SetStage(p, ProcessStage::kEnded, NowNs());
   return code;
 }
 
@@ -196,7 +213,7 @@ int ProveOnce(MpiWorld& mpi, const MpiBody& body) {
 }
 
 // Everything between the beginning of MPI and its good end; the exit code.
-int RunAsOneOf(MpiWorld& mpi, const MpiBody& body) {
+int RunAsOneOf(MpiWorld& mpi, const RunSignals& signals, const MpiBody& body) {
   absl::optional<CapturedOutput> captured;
   if (mpi.rank() != 0) captured.emplace();
   const Prepared prepared = body.prepare();
@@ -212,12 +229,13 @@ int RunAsOneOf(MpiWorld& mpi, const MpiBody& body) {
     return kExitInfeasible;
   }
   const int proved = ProveOnce(mpi, body);
-  return proved == kExitOk ? RunAgreed(mpi, prepared, *map, body) : proved;
+  return proved == kExitOk ? RunAgreed(mpi, signals, prepared, *map, body) : proved;
 }
 
 }  // namespace
 
 int RunUnderMpi(const LaunchedBy& by, const MpiBody& body) {
+  const RunSignals signals;  // before MPI starts threads of its own, on which they would be deadly
   absl::StatusOr<std::unique_ptr<MpiWorld>> made = MpiWorld::Create();
   if (!made.ok()) return Fail(made.status(), kExitFailed);
   MpiWorld& mpi = **made;
@@ -228,7 +246,7 @@ int RunUnderMpi(const LaunchedBy& by, const MpiBody& body) {
                                  ": they are not of one MPI; under Slurm try srun --mpi=pmix")),
                 kExitFailed);
   }
-  const int code = RunAsOneOf(mpi, body);
+  const int code = RunAsOneOf(mpi, signals, body);
   const absl::Status ended = mpi.Finalize();
   return code != kExitOk || ended.ok() ? code : Fail(ended, kExitFailed);
 }

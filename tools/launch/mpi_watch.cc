@@ -33,6 +33,10 @@ void LastWords::Print(absl::FunctionRef<void()> print) const {
   print();
 }
 
+void LastWords::Log(absl::FunctionRef<void()> print) const {
+  if (terminal_ >= 0) print();
+}
+
 NearBoards::NearBoards(const std::vector<Member>& members, size_t self) : memory_(members.size()) {
   for (size_t p = 0; p < members.size(); ++p) {
     if (p == self || members[p].host != members[self].host) continue;
@@ -56,7 +60,8 @@ void NearBoards::CopyTo(int process, const Board& board, int64_t now_ns) const {
 }
 
 MpiWatch::MpiWatch(const Plan& plan, const Board& board, int self, std::vector<Member> members,
-                   const LaunchOptions& options, MpiWorld& mpi, const LastWords& words)
+                   const LaunchOptions& options, const RunSignals& signals, MpiWorld& mpi,
+                   const LastWords& words)
     : board_(board),
       self_(self),
       members_(std::move(members)),
@@ -65,11 +70,14 @@ MpiWatch::MpiWatch(const Plan& plan, const Board& board, int self, std::vector<M
       mpi_(mpi),
       words_(words),
       monitor_(plan, board, options.watchdog_seconds),
+      signals_(signals),
       thread_([this] { Run(); }) {}
 
 void MpiWatch::Stop() {
   ended_ = true;
-  if (thread_.joinable()) thread_.join();
+  if (!thread_.joinable()) return;
+  thread_.join();
+  Exchange(NowNs());
 }
 
 void MpiWatch::Connect(Communicator& communicator) {
@@ -88,7 +96,10 @@ void MpiWatch::Run() {
     if (ended_) return;
     const int64_t now = NowNs();
     FindDead();
-    if (monitor_.Take(signal, now)) mpi_.Abort(kExitFailed);
+    // Launchers pass signals to all, and end by SIGTERM what is left of a run that has failed: no
+    // more is said of one than that the run has stopped, by those that do.
+    const bool says = signal == SIGUSR2 && self_ == 0;
+    if (monitor_.Take(signal, now, says)) mpi_.Abort(kExitFailed);
     Exchange(now);
     Look(now);
   }
@@ -110,7 +121,10 @@ void MpiWatch::FindDead() {
     if (!gone && reporter < 0) reporter = p;
   }
   if (dead < 0) return;
-  if (reporter != self_) std::this_thread::sleep_for(kAfterReporter);
+  if (reporter != self_) {
+    RunSignals::Obey();  // the launcher, which ends the others too
+    std::this_thread::sleep_for(kAfterReporter);
+  }
   const int64_t rank = board_.RanksOf(dead).begin;
   End(absl::StrCat(monitor_.waits().NameOfProcess(dead), ", has died; rank ", rank, " ",
                    monitor_.waits().StateOf(rank, NowNs())),

@@ -34,6 +34,8 @@ class LastWords {
  public:
   absl::Status LogFrom(const std::string& run_dir, int process);
   void Print(absl::FunctionRef<void()> print) const;
+  // In the log alone, where there is one.
+  void Log(absl::FunctionRef<void()> print) const;
 
  private:
   int terminal_ = -1;  // where stderr went before it went to a log
@@ -57,10 +59,11 @@ class MpiWatch {
  public:
   // What is referred to must outlive it. Ends all processes where they do not come on.
   MpiWatch(const Plan& plan, const Board& board, int self, std::vector<Member> members,
-           const LaunchOptions& options, MpiWorld& mpi, const LastWords& words);
+           const LaunchOptions& options, const RunSignals& signals, MpiWorld& mpi,
+           const LastWords& words);
   ~MpiWatch() { Stop(); }
 
-  // No process may be missed from now on.
+  // No process may be missed from now on; those here are seen once more.
   void Stop();
   // From now on processes tell each other what they are at.
   void Connect(Communicator& communicator);
@@ -82,7 +85,7 @@ class MpiWatch {
   MpiWorld& mpi_;
   const LastWords& words_;
   Monitor monitor_;
-  const RunSignals signals_;
+  const RunSignals& signals_;
   std::mutex mutex_;
   std::unique_ptr<BoardMail> mail_;
   int64_t mailed_ns_ = 0;
