@@ -62,7 +62,7 @@ TEST(FlowTest, EqualsTheExchangeInOneProcess) {
       HeapRegions own(tiles, self);
       MGC_RETURN_IF_ERROR(own.Make(kFlowRegionBytes).status());
       MGC_RETURN_IF_ERROR(own.Publish());
-      MGC_ASSIGN_OR_RETURN(const RegionBases bases, BasesOf(own));
+      MGC_ASSIGN_OR_RETURN(const RegionBases bases, BasesOf(own, self));
       runner.Map(bases);
       return absl::OkStatus();
     });

@@ -41,7 +41,7 @@ absl::Status RunCases(ForkedWorld& world, Link& link, SharedRegions* tiles, int 
   if (tiles != nullptr) {
     MGC_RETURN_IF_ERROR(tiles->Make(2 * kLargeBytes).status());
     MGC_RETURN_IF_ERROR(tiles->Publish());
-    MGC_ASSIGN_OR_RETURN(const RegionBases bases, BasesOf(*tiles));
+    MGC_ASSIGN_OR_RETURN(const RegionBases bases, BasesOf(*tiles, self));
     runner.Map(bases);
   }
   MGC_RETURN_IF_ERROR(runner.RunCases(world.processes(), cases, seed));
@@ -109,6 +109,24 @@ TEST(MemfdRegionsTest, AnotherNameIsAnotherHost) {
     const std::vector<bool> want =
         self == 1 ? std::vector<bool>{false, true, false} : std::vector<bool>{true, false, true};
     return reachable == want ? absl::OkStatus() : absl::InternalError("not what it should be");
+  };
+  ExpectAllOk(world.Run(body, kDeadline));
+}
+
+// It makes no region, and joins in publishing those of others.
+TEST(MemfdRegionsTest, WhoHasNobodyInReachHasNoBases) {
+  ForkedWorld world(3);
+  const auto body = [&](int self) -> absl::Status {
+    std::vector<bool> reachable = {true, true, false};
+    if (self == 2) reachable = {false, false, true};
+    MemfdRegions regions(reachable, ExchangeOver(world, self), [] { return absl::OkStatus(); });
+    if (self != 2) MGC_RETURN_IF_ERROR(regions.Make(10).status());
+    MGC_RETURN_IF_ERROR(regions.Publish());
+    MGC_ASSIGN_OR_RETURN(const RegionBases bases, BasesOf(regions, self));
+    if (self == 2) return bases.empty() ? absl::OkStatus() : absl::InternalError("has bases");
+    const bool fits =
+        bases.size() == 3 && bases[0] != nullptr && bases[1] != nullptr && bases[2] == nullptr;
+    return fits ? absl::OkStatus() : absl::InternalError("not those in reach");
   };
   ExpectAllOk(world.Run(body, kDeadline));
 }

@@ -35,11 +35,11 @@ class SharedRegions {
 // none.
 using RegionBases = std::vector<char*>;
 
-// Of regions that have been published: null for processes out of reach.
-absl::StatusOr<RegionBases> BasesOf(SharedRegions& regions);
-
-// Whether a process that has no other in reach should make a region at all: it should not.
+// Whether process `self` has another one in reach; if not it needs no region.
 bool ReachesOthers(const SharedRegions& regions, int self);
+
+// Of regions that have been published: null for processes out of reach; empty where all others are.
+absl::StatusOr<RegionBases> BasesOf(SharedRegions& regions, int self);
 
 }  // namespace mgc
 

@@ -150,7 +150,7 @@ absl::Status Executor::Connect(const ProcessPlace& process) {
   means.parallel = &workers_;
   if (process.arenas != nullptr) {
     MGC_RETURN_IF_ERROR(process.arenas->Publish());
-    MGC_ASSIGN_OR_RETURN(means.arenas, BasesOf(*process.arenas));
+    MGC_ASSIGN_OR_RETURN(means.arenas, BasesOf(*process.arenas, process.self));
   }
   communicator_ = std::make_unique<Communicator>(*loaded_, *process.map, process.self,
                                                  *process.link, std::move(means));

@@ -133,7 +133,7 @@ class ProcessSums : public Sums, private TaskSource {
       MGC_RETURN_IF_ERROR(Make(self_));
     }
     MGC_RETURN_IF_ERROR(regions_.Publish());
-    MGC_ASSIGN_OR_RETURN(means_.arenas, BasesOf(regions_));
+    MGC_ASSIGN_OR_RETURN(means_.arenas, BasesOf(regions_, self_));
     means_.parallel = &workers_;
     return absl::OkStatus();
   }
