@@ -62,18 +62,40 @@ bool LineFlow::SumUp(const PlacedCell& at) {
     before = from_previous_.Peek();
     if (before == nullptr) return false;
   }
-  const int64_t bytes = at.wide_bytes();
   if (share_->is_last()) {
     if (!FinishSum(at, before)) return false;
   } else {
+    const int64_t bytes = BytesUp(at, share_->mine());
     char* const room = to_next_.Reserve(bytes);
     if (room == nullptr) return false;
-    at.cells.arithmetic()->add(before, at.Terms(share_->members()), at.cell.in, at.cell.count,
-                               room);
+    if (IsOneTerm(share_->mine())) {
+      std::memcpy(room, at.InputOf(share_->members().first), static_cast<size_t>(bytes));
+    } else {
+      Add(at, before, room);
+    }
     to_next_.Commit(bytes);
   }
-  if (before != nullptr) from_previous_.Skip(bytes);
+  if (before != nullptr) from_previous_.Skip(BytesUp(at, share_->mine() - 1));
   return true;
+}
+
+// Whether what a process sends up is a term and no sum: half the bytes of elements of two bytes.
+bool LineFlow::IsOneTerm(size_t stop) const {
+  return stop == 0 && share_->MembersOf(stop).size() == 1;
+}
+
+int64_t LineFlow::BytesUp(const PlacedCell& at, size_t stop) const {
+  return IsOneTerm(stop) ? at.narrow_bytes() : at.wide_bytes();
+}
+
+// The terms of the members here to what comes from the process before, if that is not null.
+void LineFlow::Add(const PlacedCell& at, const char* before, char* sum) const {
+  const Arithmetic& arithmetic = *at.cells.arithmetic();
+  if (before != nullptr && IsOneTerm(share_->mine() - 1)) {
+    arithmetic.add(nullptr, {&before, 1}, 0, at.cell.count, sum);
+    before = sum;
+  }
+  arithmetic.add(before, at.Terms(share_->members()), at.cell.in, at.cell.count, sum);
 }
 
 // The last process makes the result, where it can in the message that takes it down the line.
@@ -86,7 +108,7 @@ bool LineFlow::FinishSum(const PlacedCell& at, const char* before) {
   }
   char* const result = room != nullptr ? room : rounded_.data();
   char* const sum = arithmetic.round == nullptr ? result : sum_.data();
-  arithmetic.add(before, at.Terms(share_->members()), at.cell.in, at.cell.count, sum);
+  Add(at, before, sum);
   if (arithmetic.round != nullptr) arithmetic.round(sum, at.cell.count, result);
   DeliverHere(at, result);
   if (room != nullptr) to_previous_.Commit(at.narrow_bytes());

@@ -2,7 +2,8 @@
 //
 //   sums     up the line: every process adds its members' terms to what comes from the one before
 //            it; the last one has the sum, in ascending order of members. Down the line: the
-//            result, as far as somebody needs it.
+//            result, as far as somebody needs it. What comes is a sum of wide elements
+//            (runtime/comm/arithmetic.h), or the one term that there is so far as it is.
 //   gathers  up the line what processes before have, down the line what those behind have.
 //
 // However many ranks a process has, and processes a host, every link is crossed once in each
@@ -39,6 +40,10 @@ class LineFlow : public Flow {
   // `to`, if that is not null, and to the members here, unless they are `own`.
   bool PassOn(const PlacedCell& at, const char* own, PieceReader* from, PieceWriter* to);
   bool FinishSum(const PlacedCell& at, const char* before);
+  bool IsOneTerm(size_t stop) const;
+  // Of a cell that a stop sends up.
+  int64_t BytesUp(const PlacedCell& at, size_t stop) const;
+  void Add(const PlacedCell& at, const char* before, char* sum) const;
   // Whether a process before this one receives the cell's sum.
   bool IsNeededBefore(const PlacedCell& at) const;
   void DeliverHere(const PlacedCell& at, const char* from);

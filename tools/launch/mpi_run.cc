@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "graph/base/status.h"
 #include "runtime/comm/all_reduce_library.h"
+#include "runtime/comm/link.h"
 #include "runtime/comm/memfd_regions.h"
 #include "runtime/comm/mixed_link.h"
 #include "runtime/comm/mpi/mpi_all_reduces.h"
@@ -232,10 +234,19 @@ int RunAsOneOf(MpiWorld& mpi, const RunSignals& signals, const MpiBody& body) {
   return proved == kExitOk ? RunAgreed(mpi, signals, prepared, *map, body) : proved;
 }
 
+// Lets messages go as they are sent: over TCP Open MPI would first ask the receiver about those of
+// runtime/comm/link.h, and each question waits until that one looks after MPI. What users say of it
+// holds.
+void SendAtOnce() {
+  constexpr int kKeep = 0;
+  setenv("OMPI_MCA_btl_tcp_eager_limit", absl::StrCat(2 * kMessageBytes).c_str(), kKeep);
+}
+
 }  // namespace
 
 int RunUnderMpi(const LaunchedBy& by, const MpiBody& body) {
   const RunSignals signals;  // before MPI starts threads of its own, on which they would be deadly
+  SendAtOnce();
   absl::StatusOr<std::unique_ptr<MpiWorld>> made = MpiWorld::Create();
   if (!made.ok()) return Fail(made.status(), kExitFailed);
   MpiWorld& mpi = **made;
