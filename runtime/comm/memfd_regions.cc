@@ -24,7 +24,7 @@ constexpr size_t kNonceBytes = 16;
 
 absl::Status SystemError(const std::string& what) {
   const int error = errno;
-  return absl::ErrnoToStatus(error, what);
+  return absl::ResourceExhaustedError(absl::StrCat(what, ": ", std::strerror(error)));
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ refuse 2 'must be between 1 and' mgc-run --nproc 0 p.plan "${run[@]}"
 refuse 2 'no failure `burn:start:0`' mgc-run p.plan "${run[@]}" --inject burn:start:0
 refuse 4 'missing.txt' mgc-run --nproc 2 p.plan --data missing.txt --steps 1
 [[ $(grep -c '^error' stderr) == 1 ]] || fail 'an error of all processes is said more than once'
+# Memory that processes share is a file without a name, which may not grow here.
+expect 1 'File too large' bash -c 'ulimit -f 100; exec "$@"' sh mgc-run --nproc 2 p.plan "${run[@]}"
 expect 0 '' mgc-run --ranks-per-process 2 p.plan "${run[@]}"
 says 'step 2 | loss'
 [[ $(wc -l <stdout) == 2 ]] || fail 'a line of a step is printed by more than one process'

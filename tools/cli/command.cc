@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <exception>
 #include <iostream>
@@ -73,6 +74,7 @@ int RunMain(int argc, char** argv, int (*command)(const Words& arguments)) {
   std::set_terminate(EndWithException);
   std::set_new_handler(EndWithoutMemory);
   GrowStack();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of who writes it
   try {
     return command(Words(argv + std::min(argc, 1), argv + argc));
   } catch (const std::exception&) {

@@ -185,30 +185,7 @@ std::vector<InputFile> FilesOf(const std::vector<std::string>& texts) {
   return files;
 }
 
-}  // namespace
-
-void AddRunFlags(Flags* flags, RunFlags* out) {
-  flags->Arguments(1, 1, &out->plans);
-  flags->Section("Run");
-  flags->Text("--data", "FILE", "any file: its bytes are the tokens; - is stdin", &out->data);
-  flags->Texts("--inputs", "NAME=FILE",
-               "a data input of the model: samples along the first dim of FILE.npy, or of a tensor "
-               "NAME in FILE.safetensors (of another name: FILE.safetensors:TENSOR)",
-               &out->inputs);
-  flags->Integer("--steps,--train-iters", "steps to train", {1, kMaxSteps}, "F3", &out->steps);
-  flags->Integer("--seed", "of initialization and dropout (default 1234)", {0, int64_t{1} << 62},
-                 "F3", &out->seed);
-  flags->Integer(
-      "--workers",
-      "threads that run the ranks (default: one for each processor this process may use)",
-      {1, 4096}, "F3", &out->workers);
-  AddInstructionSetFlag(flags, &out->instruction_set);
-  flags->Switch("--check",
-                "run nothing: find all that the ranks need, without proof, data and memory for "
-                "them, and say what it comes to",
-                &out->check);
-  flags->Integer("--rank", "to check that one alone, as of a run with one rank a process",
-                 {0, kMaxWorldSize - 1}, "F3", &out->rank);
+void AddProcessFlags(Flags* flags, RunFlags* out) {
   flags->Section("Processes");
   flags->Integer("--nproc", "processes of this host that share the ranks (default: one)",
                  {1, int64_t{1} << 20}, "F3", &out->nproc);
@@ -240,6 +217,9 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
                 "also end at the first tensor of backward, or of all, that is not finite, and say "
                 "what it was made from (default loss)",
                 &out->check_finite);
+}
+
+void AddResultFlags(Flags* flags, RunFlags* out) {
   flags->Section("Results");
   flags->Switch("--json", "one JSON object a step and an evaluation on stdout, and nothing else",
                 &out->json);
@@ -253,8 +233,9 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
   flags->Text("--dump-grads", "FILE", "gradients of the first step before clipping, as safetensors",
               &out->dump_grads);
   flags->Text("--dump-params", "FILE", "parameters at the end, as safetensors", &out->dump_params);
-  AddScheduleFlags(flags, out);
-  AddLossScaleFlags(flags, out);
+}
+
+void AddEvaluationFlags(Flags* flags, RunFlags* out) {
   flags->Section("Evaluation");
   flags->Integer("--eval-interval", "steps between evaluations (default: none)", {1, kMaxSteps},
                  "F3", &out->eval_interval);
@@ -269,6 +250,37 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
                &out->eval_inputs);
   flags->Integer("--eval-tail-samples", "how many samples to hold back instead", {1, kMaxSteps},
                  "F3", &out->eval_tail_samples);
+}
+
+}  // namespace
+
+void AddRunFlags(Flags* flags, RunFlags* out) {
+  flags->Arguments(1, 1, &out->plans);
+  flags->Section("Run");
+  flags->Text("--data", "FILE", "any file: its bytes are the tokens; - is stdin", &out->data);
+  flags->Texts("--inputs", "NAME=FILE",
+               "a data input of the model: samples along the first dim of FILE.npy, or of a tensor "
+               "NAME in FILE.safetensors (of another name: FILE.safetensors:TENSOR)",
+               &out->inputs);
+  flags->Integer("--steps,--train-iters", "steps to train", {1, kMaxSteps}, "F3", &out->steps);
+  flags->Integer("--seed", "of initialization and dropout (default 1234)", {0, int64_t{1} << 62},
+                 "F3", &out->seed);
+  flags->Integer(
+      "--workers",
+      "threads that run the ranks (default: one for each processor this process may use)",
+      {1, 4096}, "F3", &out->workers);
+  AddInstructionSetFlag(flags, &out->instruction_set);
+  flags->Switch("--check",
+                "run nothing: find all that the ranks need, without proof, data and memory for "
+                "them, and say what it comes to",
+                &out->check);
+  flags->Integer("--rank", "to check that one alone, as of a run with one rank a process",
+                 {0, kMaxWorldSize - 1}, "F3", &out->rank);
+  AddProcessFlags(flags, out);
+  AddResultFlags(flags, out);
+  AddScheduleFlags(flags, out);
+  AddLossScaleFlags(flags, out);
+  AddEvaluationFlags(flags, out);
 }
 
 Diagnostics CheckRunFlags(const RunFlags& flags) {
