@@ -28,7 +28,7 @@ CollectiveFlow::CollectiveFlow(const FlowRoom& room, const FlowMeans& means)
 Flow& CollectiveFlow::WayOf(const Share& share) {
   if (means_.library != nullptr && LibraryFlow::Serves(share)) return library_;
   if (share.bytes() <= kMostDirectBytes) return direct_;
-  if (MappedFlow::Serves(share.route(), means_.arenas)) return mapped_;
+  if (MappedFlow::Serves(share, means_.arenas)) return mapped_;
   if (share.kind() == CollectiveKind::kAllToAll) return direct_;
   // A reduce-scatter sends each term once where it is needed, which no line does better unless a
   // process can add up several of its own before.
@@ -41,10 +41,6 @@ void CollectiveFlow::Begin(absl::Span<const TiledExchange> exchanges, const Rout
   share_.Begin(exchanges, route);
   way_ = &WayOf(share_);
   way_->Begin(share_, link);
-}
-
-int CollectiveFlow::waits_for() const {
-  return share_.route().stops[static_cast<size_t>(way_->waits_for())].process;
 }
 
 }  // namespace mgc

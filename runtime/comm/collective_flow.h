@@ -28,8 +28,6 @@ class CollectiveFlow {
   // Does what can be done now; whether that was anything. One thread at a time.
   bool Advance() { return way_->Advance(); }
   bool done() const { return way_->done(); }
-  // The process whose messages, room or work it needs to go on.
-  int waits_for() const;
 
  private:
   Flow& WayOf(const Share& share);

@@ -13,7 +13,7 @@ namespace {
 size_t MostMapped(const Routes& routes, const RegionBases& arenas) {
   size_t most = 0;
   for (const auto& [group, route] : routes.all()) {
-    if (MappedFlow::Serves(route, arenas)) most = std::max(most, route.stop_of.size());
+    if (MappedFlow::Reaches(route, arenas)) most = std::max(most, route.stop_of.size());
   }
   return most;
 }
@@ -106,14 +106,6 @@ bool Communicator::AdvanceTransfer(Item& item) {
     item.left -= bytes;
   }
   return item.left != before;
-}
-
-int Communicator::WaitsFor(size_t place) const {
-  const Item& item = *items_[place];
-  if (item.state.load(std::memory_order_acquire) == State::kFree) return -1;
-  if (!item.is_transfer) return item.flow.waits_for();
-  const ChannelKey& key = routes_.channels()[item.channel];
-  return item.sends ? key.to : key.from;
 }
 
 }  // namespace mgc

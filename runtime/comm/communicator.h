@@ -52,9 +52,6 @@ class Communicator {
   // anything moved; the error of a lost connection.
   absl::StatusOr<bool> Progress(absl::FunctionRef<void(size_t place)> ended);
 
-  // The process that an item waits for, -1 when there is none. While nobody moves it.
-  int WaitsFor(size_t place) const;
-
  private:
   enum class State : uint8_t { kFree, kActive, kClaimed };
   struct Item {

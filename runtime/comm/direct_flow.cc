@@ -37,20 +37,6 @@ bool DirectFlow::done() const {
   return true;
 }
 
-int DirectFlow::waits_for() const {
-  if (!share_->AtEnd(received_)) {
-    const PlacedCell at = share_->At(received_);
-    const int64_t member = at.cell.from_begin + (at.is_sum() ? added_ : 0);
-    if (member < at.cell.from_end && share_->StopOf(member) != share_->route().mine) {
-      return share_->StopOf(member);
-    }
-  }
-  for (size_t s = 0; s < share_->route().stops.size(); ++s) {
-    if (s != share_->mine() && !share_->AtEnd(outgoing_[s].place)) return static_cast<int>(s);
-  }
-  return share_->route().mine;
-}
-
 bool DirectFlow::SendTo(size_t stop) {
   Outgoing& out = outgoing_[stop];
   bool moved = false;

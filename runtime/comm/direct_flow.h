@@ -20,7 +20,6 @@ class DirectFlow : public Flow {
   void Begin(const Share& share, Link& link) override;
   bool Advance() override;
   bool done() const override;
-  int waits_for() const override;
 
  private:
   // What is being sent to one stop.

@@ -35,8 +35,6 @@ class Flow {
   // Does what can be done now; whether that was anything. One thread at a time.
   virtual bool Advance() = 0;
   virtual bool done() const = 0;
-  // The stop whose messages, room or work it needs to go on.
-  virtual int waits_for() const = 0;
 };
 
 }  // namespace mgc

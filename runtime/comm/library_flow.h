@@ -28,8 +28,6 @@ class LibraryFlow : public Flow {
   void Begin(const Share& share, Link& link) override;
   bool Advance() override;
   bool done() const override { return share_->AtEnd(taken_); }
-  // The first other stop: which of them has not come, only the library knows.
-  int waits_for() const override { return share_->is_first() ? 1 : 0; }
 
  private:
   // Neighbouring cells of one type.

@@ -36,11 +36,6 @@ bool LineFlow::Advance() {
   return moved;
 }
 
-int LineFlow::waits_for() const {
-  const int mine = share_->route().mine;
-  return !share_->AtEnd(up_) && mine > 0 ? mine - 1 : mine + 1;
-}
-
 bool LineFlow::Up(const PlacedCell& at) {
   if (at.cell.count == 0) {
     DeliverHere(at, nullptr);

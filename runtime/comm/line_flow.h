@@ -26,7 +26,6 @@ class LineFlow : public Flow {
   void Begin(const Share& share, Link& link) override;
   bool Advance() override;
   bool done() const override { return share_->AtEnd(up_) && share_->AtEnd(down_); }
-  int waits_for() const override;
 
  private:
   // True when the cell is done with; false when a message or room is lacking.

@@ -18,6 +18,8 @@ struct Places {
   int64_t output = 0;
 };
 
+int64_t BytesOf(int64_t members) { return members * static_cast<int64_t>(sizeof(Places)); }
+
 }  // namespace
 
 MappedFlow::MappedFlow(const FlowRoom& room, const FlowMeans& means)
@@ -29,12 +31,23 @@ MappedFlow::MappedFlow(const FlowRoom& room, const FlowMeans& means)
   exchanges_.reserve(room.parts);
 }
 
-bool MappedFlow::Serves(const Route& route, const RegionBases& arenas) {
-  const auto is_served = [&arenas](const Stop& stop) {
-    const int64_t told = (stop.last - stop.first) * static_cast<int64_t>(sizeof(Places));
-    return arenas[static_cast<size_t>(stop.process)] != nullptr && told <= kMessageBytes;
+bool MappedFlow::Reaches(const Route& route, const RegionBases& arenas) {
+  return !arenas.empty() &&
+         std::all_of(route.stops.begin(), route.stops.end(), [&arenas](const Stop& stop) {
+           return arenas[static_cast<size_t>(stop.process)] != nullptr;
+         });
+}
+
+bool MappedFlow::Serves(const Share& share, const RegionBases& arenas) {
+  // A message may end before its room does, but not before half of it is used.
+  constexpr int64_t kMostTold = kSlots * kMessageBytes / 2;
+  const auto parts = static_cast<int64_t>(share.exchanges().size());
+  const auto fits = [parts](const Stop& stop) {
+    const int64_t told = PieceWriter::Aligned(BytesOf(stop.last - stop.first));
+    return told <= kMessageBytes && parts * told <= kMostTold;
   };
-  return !arenas.empty() && std::all_of(route.stops.begin(), route.stops.end(), is_served);
+  const std::vector<Stop>& stops = share.route().stops;
+  return Reaches(share.route(), arenas) && std::all_of(stops.begin(), stops.end(), fits);
 }
 
 void MappedFlow::Begin(const Share& share, Link& link) {
@@ -117,7 +130,7 @@ bool MappedFlow::Tell() {
   const auto members = static_cast<size_t>(own.last - own.first);
   for (; stop_ < share_->route().stops.size(); StepOn()) {
     for (; part_ < exchanges_.size(); ++part_) {
-      const int64_t bytes = static_cast<int64_t>(members * sizeof(Places));
+      const int64_t bytes = BytesOf(static_cast<int64_t>(members));
       char* const room = writers_[stop_].Reserve(bytes);
       if (room == nullptr) return false;
       for (size_t m = 0; m < members; ++m) {
@@ -139,7 +152,7 @@ bool MappedFlow::Hear() {
       const char* const from = readers_[stop_].Peek();
       if (from == nullptr) return false;
       HearPart(part_, from);
-      readers_[stop_].Skip(share_->MembersOf(stop_).size() * static_cast<int64_t>(sizeof(Places)));
+      readers_[stop_].Skip(BytesOf(share_->MembersOf(stop_).size()));
     }
   }
   return true;

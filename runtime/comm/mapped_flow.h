@@ -23,13 +23,16 @@ class MappedFlow : public Flow {
   // The tiles of each process lie in its region. `means` must outlive the flow.
   MappedFlow(const FlowRoom& room, const FlowMeans& means);
 
-  // Whether all processes of a route have their regions among `arenas`. All of them say the same.
-  static bool Serves(const Route& route, const RegionBases& arenas);
+  // Whether all processes of a route have their regions among `arenas`. All of them say the same,
+  // also of what follows.
+  static bool Reaches(const Route& route, const RegionBases& arenas);
+  // Whether moreover all that a process tells of its tiles fits in a channel: nobody takes any of
+  // it before he has told his own.
+  static bool Serves(const Share& share, const RegionBases& arenas);
 
   void Begin(const Share& share, Link& link) override;
   bool Advance() override;
   bool done() const override { return at_ == At::kEnd; }
-  int waits_for() const override { return static_cast<int>(stop_); }
 
  private:
   enum class At : uint8_t { kTelling, kHearing, kWorking, kSayingSo, kWaiting, kEnd };

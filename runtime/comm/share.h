@@ -10,10 +10,13 @@
 
 #include "absl/types/span.h"
 #include "runtime/comm/cells.h"
+#include "runtime/comm/link.h"
 #include "runtime/comm/routes.h"
 #include "runtime/comm/tiles.h"
 
 namespace mgc {
+
+static_assert(kCellElements * 8 <= kMessageBytes, "a cell of the widest type fits in a message");
 
 // A place among the cells of a collective's exchanges.
 struct CellPlace {

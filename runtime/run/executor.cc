@@ -41,14 +41,16 @@ int64_t WorkspaceOf(const Plan& plan) {
 
 // Bytes of the arenas of the ranks here and of a workspace for each kernel that can run at the same
 // time, as far as the numbers are believable; LoadPlan checks them singly.
-int64_t MemoryOf(const Plan& plan, const RankRange& local, int64_t workspace,
+int64_t MemoryOf(const Plan& plan, absl::Span<const RankRange> local, int64_t workspace,
                  const Threads& threads) {
   if (plan.classes.empty()) return 0;
   double bytes = static_cast<double>(workspace) * static_cast<double>(threads.kernels);
   for (const PlanClass& plan_class : plan.classes) {
     int64_t ranks = 0;
-    for (int64_t rank = local.begin; rank < local.end; ++rank) {
-      ranks += ClassOfRank(plan.mesh, rank) == plan_class.coordinate ? 1 : 0;
+    for (const RankRange& range : local) {
+      for (int64_t rank = range.begin; rank < range.end; ++rank) {
+        ranks += ClassOfRank(plan.mesh, rank) == plan_class.coordinate ? 1 : 0;
+      }
     }
     bytes += static_cast<double>(plan_class.memory.peak) * static_cast<double>(ranks);
   }
@@ -58,9 +60,11 @@ int64_t MemoryOf(const Plan& plan, const RankRange& local, int64_t workspace,
 
 }  // namespace
 
-absl::Status CheckFits(const Plan& plan, const RankRange& local, int workers) {
+absl::Status CheckFits(const Plan& plan, absl::Span<const RankRange> local, int workers) {
   const Host host = ReadHost();
-  const Threads threads = ThreadsFor(local.size(), workers > 0 ? workers : host.processors);
+  int64_t ranks = 0;
+  for (const RankRange& range : local) ranks += range.size();
+  const Threads threads = ThreadsFor(ranks, workers > 0 ? workers : host.processors);
   return CheckMemory(MemoryOf(plan, local, WorkspaceOf(plan), threads), host);
 }
 
@@ -85,11 +89,11 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Make(const Plan& plan,
                               : RankRange{0, plan.mesh.world_size()};
   const int workers = options.workers > 0 ? options.workers : host.processors;
   const Threads threads = ThreadsFor(local.size(), workers);
-  MGC_RETURN_IF_ERROR(CheckMemory(MemoryOf(plan, local, WorkspaceOf(plan), threads), host));
+  MGC_RETURN_IF_ERROR(CheckMemory(MemoryOf(plan, {&local, 1}, WorkspaceOf(plan), threads), host));
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<LoadedPlan> loaded,
                        LoadPlan(plan, options.kernels, options.seed, threads.width, local));
   const int64_t workspace = loaded->kernels.workspace_bytes();
-  MGC_RETURN_IF_ERROR(CheckMemory(MemoryOf(plan, local, workspace, threads), host));
+  MGC_RETURN_IF_ERROR(CheckMemory(MemoryOf(plan, {&local, 1}, workspace, threads), host));
   std::unique_ptr<Executor> executor(
       new Executor(std::move(loaded), threads.workers, threads.width, options.simd_level));
   MGC_RETURN_IF_ERROR(executor->workers_.status());

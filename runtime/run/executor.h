@@ -65,7 +65,7 @@ struct ExecutorOptions {
 // ExecutorOptions) run at the same time, the scratch of one thread exceed this machine's memory.
 // Believes the plan's numbers and needs no more than these: a plan that is far too large need not
 // be proved first.
-absl::Status CheckFits(const Plan& plan, const RankRange& local, int workers);
+absl::Status CheckFits(const Plan& plan, absl::Span<const RankRange> local, int workers);
 
 class Executor {
  public:

@@ -146,7 +146,7 @@ std::string HostName() {
 absl::Status CheckMemory(int64_t bytes, const Host& host) {
   const auto refuse = [bytes](const auto&... has) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("all ranks together need ", BytesText(bytes), ", ", has...));
+        absl::StrCat("the ranks of this host need ", BytesText(bytes), ", ", has...));
   };
   if (bytes > host.memory_bytes) {
     return refuse("this machine has ", BytesText(host.memory_bytes));

@@ -144,7 +144,7 @@ TEST(CheckMemoryTest, SaysWhatIsNeededAndWhatThereIs) {
   const std::pair<int64_t, const char*> cases[] = {
       {1001, "this machine has 1000.0 MiB"},
       {501, "this process's control group may use 500.0 MiB"},
-      {101, "all ranks together need 101.0 MiB, of this machine's memory 100.0 MiB are free"}};
+      {101, "the ranks of this host need 101.0 MiB, of this machine's memory 100.0 MiB are free"}};
   for (const auto& [mib, text] : cases) {
     const absl::Status status = CheckMemory(mib * kMiB, host);
     EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);

@@ -85,22 +85,25 @@ int StepMachine::TakePosted(size_t at) {
 }
 
 // What another process has a part in and no idle worker has taken begins between two instructions,
-// so that it moves beside what is computed also where all workers compute.
-void StepMachine::BeginRemote() {
+// so that it moves beside what is computed also where all workers compute. Whether there was any.
+bool StepMachine::BeginRemote() {
+  bool any = false;
   while (posted_remote_.load(std::memory_order_relaxed) > 0) {
     int place = -1;
     {
       std::lock_guard<std::mutex> lock(workers_.mutex());
-      if (!status_.ok()) return;
+      if (!status_.ok()) return any;
       const auto posted = std::find_if(ready_comm_.begin(), ready_comm_.end(), [this](int at) {
         const Rank& rank = ranks_[static_cast<size_t>(at)];
         return IsRemote(rank, *rank.Head());
       });
-      if (posted == ready_comm_.end()) return;
+      if (posted == ready_comm_.end()) return any;
       place = TakePosted(static_cast<size_t>(posted - ready_comm_.begin()));
     }
     RunItem(ranks_[static_cast<size_t>(place)]);
+    any = true;
   }
+  return any;
 }
 
 void StepMachine::RunItem(Rank& rank) {
@@ -241,14 +244,14 @@ bool StepMachine::Help() {
       communicator_->Progress([this](size_t place) { EndRemote(ranks_[place]); });
   if (moved.ok() && *moved) ranks_[0].progress->moved_ns.set(NowNs());
   if (moved.ok()) return *moved;
-  std::lock_guard<std::mutex> lock(workers_.mutex());
-  status_.Update(moved.status());
-  workers_.Announce();
+  Fail(moved.status());
   return false;
 }
 
 void StepMachine::Poll() {
-  if (communicator_ != nullptr) Help();
+  if (communicator_ == nullptr) return;
+  const std::lock_guard<std::mutex> lock(polling_);
+  if (status().ok()) Help();
 }
 
 // The exchanges of the collective a rank stands at, one for each of its operands, with the tiles of

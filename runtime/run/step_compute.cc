@@ -191,7 +191,7 @@ bool StepMachine::RunInstr(Rank& rank, const LoadedCall& call, int worker) {
   switch (instr.kind) {
     case InstrKind::kStart:
       Start(rank);
-      BeginRemote();
+      if (BeginRemote()) rank.free_ns = 0;
       return true;
     case InstrKind::kWait:
       return WaitForCollectives(rank, rank.call_ordinal + instr.exchange + 1, Wait::kInstr);
@@ -222,7 +222,7 @@ bool StepMachine::RunInstr(Rank& rank, const LoadedCall& call, int worker) {
                             static_cast<int>(rank.call), static_cast<int>(rank.instr), begin, end});
   }
   if (rank.free_ns == 0) Help();
-  BeginRemote();
+  if (BeginRemote()) rank.free_ns = 0;
   return true;
 }
 

@@ -54,19 +54,34 @@ StepMachine::StepMachine(const LoadedPlan& plan, Communicator* communicator, Wor
 }
 
 absl::Status StepMachine::Run(const StepInput& input) {
-  if (!status_.ok()) return status_;
+  if (absl::Status failed = status(); !failed.ok()) return failed;
   input_ = input;
   finished_ = 0;
   for (Rank& rank : ranks_) Reset(rank);
   workers_.Run(*this);
-  status_.Update(device_.Drain());
+  const absl::Status drained = device_.Drain();
+  if (!drained.ok()) Fail(drained);
+  const absl::Status ended = status();
   for (Rank& rank : ranks_) {
     rank.progress->busy_ns.set(rank.busy_ns);
     // What a failed step was at is left to be read.
-    if (status_.ok()) rank.Publish(RankActivity::kOutside, NowNs());
+    if (ended.ok()) rank.Publish(RankActivity::kOutside, NowNs());
   }
-  if (!status_.ok() && tracing_) RecordOpenActions();
+  if (ended.ok()) return ended;
+  const std::lock_guard<std::mutex> no_poll(polling_);  // what others move is in the traces too
+  if (tracing_) RecordOpenActions();
+  return ended;
+}
+
+absl::Status StepMachine::status() const {
+  std::lock_guard<std::mutex> lock(workers_.mutex());
   return status_;
+}
+
+void StepMachine::Fail(const absl::Status& why) {
+  std::lock_guard<std::mutex> lock(workers_.mutex());
+  status_.Update(why);
+  workers_.Announce();
 }
 
 void StepMachine::Reset(Rank& rank) {

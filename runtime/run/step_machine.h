@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <string>
 #include <utility>
@@ -80,7 +81,8 @@ class StepMachine : public TaskSource {
   // Those here, ascending.
   const std::vector<Rank>& ranks() const { return ranks_; }
 
-  // Lets communication between processes move. Any thread, also while no step runs.
+  // Lets communication between processes move, unless a step has failed. Any thread, also while no
+  // step runs.
   void Poll();
 
   int Next() override;
@@ -89,6 +91,8 @@ class StepMachine : public TaskSource {
   bool Help() override;
 
  private:
+  absl::Status status() const;
+  void Fail(const absl::Status& why);
   void Reset(Rank& rank);
   size_t PickAt(const std::vector<int>& ready) { return shuffling_ ? dice_() % ready.size() : 0; }
   int Pick(std::vector<int>* ready);
@@ -127,7 +131,7 @@ class StepMachine : public TaskSource {
   void FailItem(Rank& rank, const CommItem& item, const absl::Status& why);
   void RunTransfer(Rank& rank, const CommItem& item);
   void EndTransfer(Rank& rank);
-  void BeginRemote();
+  bool BeginRemote();
   int TakePosted(size_t at);
   void StartRemote(Rank& rank, const CommItem& item);
   void HandOver(Rank& rank);
@@ -171,6 +175,7 @@ class StepMachine : public TaskSource {
   ProbeFn probe_;
   FiniteCheck check_ = FiniteCheck::kLoss;
   StepInput input_;
+  std::mutex polling_;  // held by Poll
 
   // Guarded by the workers' mutex.
   std::mt19937_64 dice_;

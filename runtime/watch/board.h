@@ -69,6 +69,10 @@ class Board {
   void Enter(int process, int64_t pid, absl::string_view host, int64_t now_ns) const;
   void SetStage(int process, ProcessStage stage, int64_t now_ns) const;
 
+  // A random number, by which one knows a board that has been told of.
+  void SetKey(uint64_t key) const { head_->key.store(key); }
+  uint64_t key() const { return head_->key.load(); }
+
   // Ends the run for `reason`, an error; false when somebody else has ended it before.
   bool End(int process, const absl::Status& reason) const;
   absl::optional<RunEnd> end() const;
@@ -84,6 +88,7 @@ class Board {
     char magic[8];
     int64_t ranks;
     int64_t processes;
+    std::atomic<uint64_t> key;
     std::atomic<int32_t> stops;
     std::atomic<int32_t> ending;  // 0: nobody; else the process + 2
     std::atomic<int32_t> code;    // of the reason; 0: not yet written

@@ -15,6 +15,13 @@ refuse 2 'must be between 1 and' mgc-run --nproc 0 p.plan "${run[@]}"
 refuse 2 'no failure `burn:start:0`' mgc-run p.plan "${run[@]}" --inject burn:start:0
 refuse 4 'missing.txt' mgc-run --nproc 2 p.plan --data missing.txt --steps 1
 [[ $(grep -c '^error' stderr) == 1 ]] || fail 'an error of all processes is said more than once'
+# Of a process that fails by itself the timeline has its own ranks: nobody else comes to give theirs.
+for way in forked-2 mpi-2; do
+  rm -f failed.json
+  expect 1 'a failure that was asked for' launch $way p.plan "${run[@]}" --watchdog-seconds 20 \
+    --inject throw:backward:2 --trace failed.json
+  grep -q 'rank 2 (tp' failed.json || fail "$way: no timeline of a process that has failed"
+done
 # Memory that processes share is a file without a name, which may not grow here.
 expect 1 'File too large' bash -c 'ulimit -f 100; exec "$@"' sh mgc-run --nproc 2 p.plan "${run[@]}"
 expect 0 '' mgc-run --ranks-per-process 2 p.plan "${run[@]}"

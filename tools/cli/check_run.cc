@@ -57,7 +57,7 @@ int64_t CountGroups(const LoadedPlan& loaded) {
 void CountChannels(const Routes& routes, int self, ResolvedRanks* out) {
   std::set<int> peers;
   for (const ChannelKey& channel : routes.channels()) {
-    if (channel.kind == ChannelKind::kControl) continue;
+    if (channel.kind == ChannelKind::kControl || channel.kind == ChannelKind::kWatch) continue;
     ++out->channels;
     peers.insert(channel.from == self ? channel.to : channel.from);
   }

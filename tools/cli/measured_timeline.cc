@@ -71,6 +71,32 @@ absl::Status Unpack(absl::string_view text, Timeline* timeline) {
   return absl::OkStatus();
 }
 
+// What the ranks here have recorded, by a clock that theirs is ahead of.
+Timeline Recorded(const Executor& executor, int64_t ahead_ns) {
+  Timeline timeline;
+  for (int64_t rank = executor.local().begin; rank < executor.local().end; ++rank) {
+    const std::string name = NameOfRank(executor.plan().mesh, rank);
+    const size_t first_track = timeline.tracks.size();
+    timeline.tracks.push_back({rank + 1, name, 1, "compute"});
+    timeline.tracks.push_back({rank + 1, name, 2, "communication"});
+    AppendRank(executor.Trace(rank), first_track, &timeline);
+  }
+  for (TimelineEvent& event : timeline.events) {
+    event.begin_ns -= ahead_ns;
+    event.end_ns -= ahead_ns;
+  }
+  return timeline;
+}
+
+void CountFromTheFirst(Timeline* timeline) {
+  int64_t origin = std::numeric_limits<int64_t>::max();
+  for (const TimelineEvent& event : timeline->events) origin = std::min(origin, event.begin_ns);
+  for (TimelineEvent& event : timeline->events) {
+    event.begin_ns -= origin;
+    event.end_ns -= origin;
+  }
+}
+
 // The timeline of all ranks, of which each process has its own.
 absl::StatusOr<Timeline> OfAllProcesses(const Timeline& mine, const Mesh& mesh, Team& team) {
   MGC_ASSIGN_OR_RETURN(const std::vector<std::string> all, team.Gather(Packed(mine)));
@@ -86,29 +112,18 @@ absl::StatusOr<Timeline> OfAllProcesses(const Timeline& mine, const Mesh& mesh, 
 
 }  // namespace
 
+Timeline MeasuredHere(const Executor& executor) {
+  Timeline timeline = Recorded(executor, 0);
+  CountFromTheFirst(&timeline);
+  return timeline;
+}
+
 absl::StatusOr<Timeline> MeasuredTimeline(const Executor& executor, int64_t ahead_ns) {
-  const Mesh& mesh = executor.plan().mesh;
-  Timeline timeline;
-  for (int64_t rank = executor.local().begin; rank < executor.local().end; ++rank) {
-    const std::string name = NameOfRank(mesh, rank);
-    const size_t first_track = timeline.tracks.size();
-    timeline.tracks.push_back({rank + 1, name, 1, "compute"});
-    timeline.tracks.push_back({rank + 1, name, 2, "communication"});
-    AppendRank(executor.Trace(rank), first_track, &timeline);
-  }
-  for (TimelineEvent& event : timeline.events) {
-    event.begin_ns -= ahead_ns;
-    event.end_ns -= ahead_ns;
-  }
+  Timeline timeline = Recorded(executor, ahead_ns);
   if (executor.team().size() > 1) {
-    MGC_ASSIGN_OR_RETURN(timeline, OfAllProcesses(timeline, mesh, executor.team()));
+    MGC_ASSIGN_OR_RETURN(timeline, OfAllProcesses(timeline, executor.plan().mesh, executor.team()));
   }
-  int64_t origin = std::numeric_limits<int64_t>::max();
-  for (const TimelineEvent& event : timeline.events) origin = std::min(origin, event.begin_ns);
-  for (TimelineEvent& event : timeline.events) {
-    event.begin_ns -= origin;
-    event.end_ns -= origin;
-  }
+  CountFromTheFirst(&timeline);
   return timeline;
 }
 

@@ -187,8 +187,8 @@ std::vector<InputFile> FilesOf(const std::vector<std::string>& texts) {
 
 void AddProcessFlags(Flags* flags, RunFlags* out) {
   flags->Section("Processes");
-  flags->Integer("--nproc", "processes of this host that share the ranks (default: one)",
-                 {1, int64_t{1} << 20}, "F3", &out->nproc);
+  flags->Integer("--nproc", "processes of this host that share the ranks (default: one)", {1, 4096},
+                 "F3", &out->nproc);
   flags->Integer("--ranks-per-process",
                  "ranks of each of several processes (default: as even as can be)",
                  {1, int64_t{1} << 20}, "F3", &out->ranks_per_process);

@@ -54,11 +54,20 @@ CommandText About() {
           "\"Infinity\", \"-Infinity\"."};
 }
 
-// The timeline of what was recorded in all processes, with the predicted step behind it; the first
-// process writes it.
-absl::Status WriteTrace(const Executor& executor, int64_t clock_ahead_ns, const std::string& path) {
-  MGC_ASSIGN_OR_RETURN(Timeline timeline, MeasuredTimeline(executor, clock_ahead_ns));
-  if (!executor.team().is_lead()) return absl::OkStatus();
+// What has been recorded until a run ended as `ended` says: in all processes, which the first one
+// writes; of one that has failed by itself here, since the others wait for it where it left them.
+absl::Status WriteTrace(const Executor& executor, int64_t clock_ahead_ns, const std::string& path,
+                        const absl::Status& ended) {
+  const bool several = executor.team().size() > 1;
+  if (several && absl::IsAborted(ended)) return absl::OkStatus();  // another one has failed
+  const bool together = ended.ok() || IsAlike(ended);
+  Timeline timeline;
+  if (together) {
+    MGC_ASSIGN_OR_RETURN(timeline, MeasuredTimeline(executor, clock_ahead_ns));
+    if (!executor.team().is_lead()) return absl::OkStatus();
+  } else {
+    timeline = MeasuredHere(executor);
+  }
   const Plan& plan = executor.plan();
   MGC_ASSIGN_OR_RETURN(const SimulatedStep step, PredictStep(plan));
   Append(PredictedTimeline(plan, step, plan.mesh.world_size() + 1), &timeline);
@@ -148,7 +157,7 @@ int Train(World& world, const RunBasis& basis) {
   if (injected) InjectOutside(*basis.injection, FaultPoint::kEnd);
   // After a step that failed the timeline is needed most.
   if (basis.flags.trace && clock_ahead.ok()) {
-    status.Update(WriteTrace(executor, *clock_ahead, *basis.flags.trace));
+    status.Update(WriteTrace(executor, *clock_ahead, *basis.flags.trace, status));
   }
   status.Update(printed);
   // Nobody leaves before all have what they need of each other.
@@ -237,8 +246,9 @@ absl::optional<int> Prepare(const Words& arguments, Command* command) {
 // What to train on, where it must be read before processes are forked; notes for people.
 int RunOnThisHost(Command& command) {
   const Plan& plan = *command.plan;
-  const absl::Status fits = CheckFits(plan, {0, plan.mesh.world_size()},
-                                      static_cast<int>(command.flags.workers.value_or(0)));
+  const RankRange all = {0, plan.mesh.world_size()};
+  const absl::Status fits =
+      CheckFits(plan, {&all, 1}, static_cast<int>(command.flags.workers.value_or(0)));
   if (!fits.ok()) return Fail(fits, kExitFailed);
   if (const int code = EnsureProved(&*command.plan); code != kExitOk) return code;
   TrainOptions& train = command.basis->train;

@@ -163,7 +163,7 @@ fi
 # A plan far too large for the machine is refused before it is proved.
 mgc-compile llama3-405b --tp 8 --pp 16 --global-batch-size 16 --no-verify -o large.plan ||
   fail 'no large plan'
-refuse 1 'all ranks together need' mgc-run large.plan --data text.txt --steps 1
+refuse 1 'the ranks of this host need' mgc-run large.plan --data text.txt --steps 1
 
 # A check resolves the plan, of one rank or all, and needs no proof, no data and no such machine.
 expect 0 '' mgc-run --check tiny.plan

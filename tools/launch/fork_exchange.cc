@@ -13,11 +13,9 @@ namespace mgc {
 // A process has a slot for even and one for odd rounds: nobody writes the next but one before all
 // have read this one, since it waits for their next.
 struct ForkExchange::Slot {
-  static constexpr size_t kBytes = 4096;  // more than there are processes on a host
-
   std::atomic<int64_t> round;  // that it holds, from 1
   int64_t size;
-  char bytes[kBytes];
+  char bytes[kMostBytes];
 };
 
 int64_t ForkExchange::Bytes(int processes) {
@@ -29,8 +27,8 @@ ForkExchange::Slot& ForkExchange::SlotOf(int process, int64_t round) const {
 }
 
 absl::StatusOr<std::vector<std::string>> ForkExchange::Gather(const std::string& mine) {
-  if (mine.size() > Slot::kBytes) {
-    return absl::InternalError(absl::StrCat("processes tell each other at most ", Slot::kBytes,
+  if (mine.size() > size_t{kMostBytes}) {
+    return absl::InternalError(absl::StrCat("processes tell each other at most ", kMostBytes,
                                             " bytes at their start, not ", mine.size()));
   }
   ++round_;

@@ -16,13 +16,15 @@ namespace mgc {
 
 class ForkExchange {
  public:
+  // Of what a process tells: also a digit for each process of a host.
+  static constexpr int kMostBytes = 4096;
   // Bytes of shared, zeroed memory for so many processes.
   static int64_t Bytes(int processes);
   // `check` gives the error that ends the run.
   ForkExchange(char* memory, int processes, int self, std::function<absl::Status()> check)
       : memory_(memory), processes_(processes), self_(self), check_(std::move(check)) {}
 
-  // What every process gives, in their order; at most 200 bytes. All call it, and it waits for
+  // What every process gives, in their order; at most kMostBytes. All call it, and it waits for
   // them.
   absl::StatusOr<std::vector<std::string>> Gather(const std::string& mine);
 

@@ -159,10 +159,8 @@ void Explain(const Board& board, const Monitor& monitor, int code) {
     Fail(end->status, code);
     return;
   }
-  // What all processes find alike, a stop or a loss that is not finite, is nobody's.
-  const bool says_who =
-      end->process < 0 || absl::IsCancelled(end->status) || absl::IsOutOfRange(end->status);
-  Say(says_who
+  const bool is_nobodys = end->process < 0 || IsAlike(end->status);
+  Say(is_nobodys
           ? std::string(end->status.message())
           : absl::StrCat(monitor.waits().NameOfProcess(end->process), ": ", end->status.message()));
 }

@@ -14,15 +14,13 @@ struct Names {
   const char* launcher;
   const char* rank;
   const char* size;
-  const char* local_size;
   const char* also;  // must be there too; may be null
 };
 
 constexpr Names kLaunchers[] = {
-    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
-     nullptr},
-    {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", nullptr},
-    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE", "SLURM_STEP_ID"},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", nullptr},
+    {"PMI", "PMI_RANK", "PMI_SIZE", nullptr},
+    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_ID"},
 };
 
 absl::StatusOr<int64_t> NumberIn(const Environment& environment, const char* name) {
@@ -66,10 +64,6 @@ absl::StatusOr<absl::optional<LaunchedBy>> FindLauncher(const Environment& envir
     by.variable = names.size;
     MGC_ASSIGN_OR_RETURN(by.rank, NumberIn(environment, names.rank));
     MGC_ASSIGN_OR_RETURN(by.size, NumberIn(environment, names.size));
-    // Slurm's form `4(x2)` says more than a number, which is then left open.
-    if (const auto local = NumberIn(environment, names.local_size); local.ok()) {
-      by.local_size = *local;
-    }
     MGC_RETURN_IF_ERROR(CheckSlurm(environment, by));
     return absl::optional<LaunchedBy>(std::move(by));
   }

@@ -23,7 +23,6 @@ struct LaunchedBy {
   std::string variable;  // that says so
   int64_t rank = 0;
   int64_t size = 1;
-  int64_t local_size = 0;  // processes on this host; 0: unknown
 };
 
 // The value of a variable, or nothing.

@@ -34,6 +34,8 @@ void WatchHere(const RunSignals& signals, const Board& board, Monitor& monitor,
 
 }  // namespace
 
+bool IsAlike(const absl::Status& why) { return absl::IsCancelled(why) || absl::IsOutOfRange(why); }
+
 int EndRun(World& world, const absl::Status& why, int code) {
   world.end_run(why, code);
   return code;

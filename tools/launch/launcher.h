@@ -33,6 +33,10 @@ int RunHere(const Plan& plan, const LaunchOptions& options, const std::function<
 int RunForked(const Plan& plan, const ProcessMap& map, const LaunchOptions& options,
               const std::function<int(World&)>& body);
 
+// Whether an error of a run is one that all of its processes find alike: a stop that they have
+// agreed on, a loss that is not finite.
+bool IsAlike(const absl::Status& why);
+
 // To be returned by `body`: the run ends with `code` because of `why` (World::end_run).
 int EndRun(World& world, const absl::Status& why, int code);
 

@@ -29,13 +29,13 @@ bool IsBelow(const Member& a, const Member& b) { return a.simd_level < b.simd_le
 
 }  // namespace
 
-Member OwnMember(int board, SimdLevel simd_level) {
-  return {getpid(), board, simd_level, HostName(), OwnProcessors()};
+Member OwnMember(int board, uint64_t board_key, SimdLevel simd_level) {
+  return {getpid(), board, board_key, simd_level, HostName(), OwnProcessors()};
 }
 
 std::string PackMember(const Member& member) {
-  std::string text = absl::StrCat(member.pid, " ", member.board, " ", WordOf(member.simd_level),
-                                  " ", member.host, " ");
+  std::string text = absl::StrCat(member.pid, " ", member.board, " ", member.board_key, " ",
+                                  WordOf(member.simd_level), " ", member.host, " ");
   for (int processor : member.processors) absl::StrAppend(&text, processor, ",");
   return text;
 }
@@ -43,15 +43,16 @@ std::string PackMember(const Member& member) {
 Member UnpackMember(const std::string& text) {
   const std::vector<std::string> words = absl::StrSplit(text, ' ');
   Member member;
-  if (words.size() != 5 || !absl::SimpleAtoi(words[0], &member.pid) ||
-      !absl::SimpleAtoi(words[1], &member.board)) {
+  if (words.size() != 6 || !absl::SimpleAtoi(words[0], &member.pid) ||
+      !absl::SimpleAtoi(words[1], &member.board) ||
+      !absl::SimpleAtoi(words[2], &member.board_key)) {
     return member;
   }
   for (SimdLevel level : AllSimdLevels()) {
-    if (WordOf(level) == words[2]) member.simd_level = level;
+    if (WordOf(level) == words[3]) member.simd_level = level;
   }
-  member.host = words[3];
-  for (absl::string_view word : absl::StrSplit(words[4], ',', absl::SkipEmpty())) {
+  member.host = words[4];
+  for (absl::string_view word : absl::StrSplit(words[5], ',', absl::SkipEmpty())) {
     int processor = 0;
     if (absl::SimpleAtoi(word, &processor)) member.processors.push_back(processor);
   }

@@ -16,13 +16,14 @@ namespace mgc {
 struct Member {
   int64_t pid = 0;
   int board = -1;                               // its file
+  uint64_t board_key = 0;                       // Board::key
   SimdLevel simd_level = SimdLevel::kBaseline;  // the best it may use
   std::string host;
   std::vector<int> processors;  // that it may use
 };
 
 // This process.
-Member OwnMember(int board, SimdLevel simd_level);
+Member OwnMember(int board, uint64_t board_key, SimdLevel simd_level);
 
 std::string PackMember(const Member& member);
 Member UnpackMember(const std::string& text);

@@ -7,10 +7,11 @@ namespace mgc {
 namespace {
 
 TEST(Member, IsWhatItWasBehindTheMessage) {
-  const Member own = OwnMember(5, SimdLevel::kAvx512);
+  const Member own = OwnMember(5, ~uint64_t{0}, SimdLevel::kAvx512);
   const Member told = UnpackMember(PackMember(own));
   EXPECT_EQ(told.pid, own.pid);
   EXPECT_EQ(told.board, 5);
+  EXPECT_EQ(told.board_key, ~uint64_t{0});
   EXPECT_EQ(told.simd_level, SimdLevel::kAvx512);
   EXPECT_EQ(told.host, own.host);
   EXPECT_EQ(told.processors, own.processors);
@@ -19,17 +20,17 @@ TEST(Member, IsWhatItWasBehindTheMessage) {
 }
 
 TEST(Member, ShareProcessorsOfTheirHost) {
-  const std::vector<Member> members = {{1, 3, SimdLevel::kAvx2, "one", {0, 1, 2, 3}},
-                                       {2, 3, SimdLevel::kAvx2, "one", {2, 3}},
-                                       {3, 3, SimdLevel::kAvx2, "two", {0, 1, 2, 3}}};
+  const std::vector<Member> members = {{1, 3, 0, SimdLevel::kAvx2, "one", {0, 1, 2, 3}},
+                                       {2, 3, 0, SimdLevel::kAvx2, "one", {2, 3}},
+                                       {3, 3, 0, SimdLevel::kAvx2, "two", {0, 1, 2, 3}}};
   EXPECT_EQ(WorkersOf(members, 0), 2);
   EXPECT_EQ(WorkersOf(members, 1), 1);
   EXPECT_EQ(WorkersOf(members, 2), 4);
 }
 
 TEST(Member, UseWhatAllHave) {
-  std::vector<Member> members = {{1, 3, SimdLevel::kAvx512Bf16, "one", {}},
-                                 {2, 3, SimdLevel::kAvx512Bf16, "two", {}}};
+  std::vector<Member> members = {{1, 3, 0, SimdLevel::kAvx512Bf16, "one", {}},
+                                 {2, 3, 0, SimdLevel::kAvx512Bf16, "two", {}}};
   EXPECT_EQ(CommonLevel(members), SimdLevel::kAvx512Bf16);
   EXPECT_FALSE(CommonLevelNote(members).has_value());
   members[1].simd_level = SimdLevel::kAvx2;

@@ -1,5 +1,6 @@
 #include "tools/launch/mpi_run.h"
 
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -34,7 +35,6 @@
 namespace mgc {
 namespace {
 
-constexpr std::chrono::milliseconds kToPrepare(120'000);  // reading a plan from a slow disk
 constexpr std::chrono::hours kToProve(1);
 // The first process says an error that all have, the others give it time to.
 constexpr std::chrono::milliseconds kAfterLead(300);
@@ -42,7 +42,7 @@ constexpr std::chrono::milliseconds kAfterLead(300);
 // Prints, and ends all processes.
 void EndAll(MpiWorld& mpi, const LastWords& words, const absl::Status& why, int code) {
   // What all find alike is nobody's, and is said by the first one.
-  const bool alike = absl::IsCancelled(why) || absl::IsOutOfRange(why);
+  const bool alike = IsAlike(why);
   const auto print = [&] {
     if (alike) {
       Say(why.message());
@@ -91,16 +91,38 @@ absl::StatusOr<std::unique_ptr<Links>> MakeLinks(MpiWorld& mpi, const Board& boa
   return links;
 }
 
-// Tells the others of this process and enters all on the board; an error ends all processes.
-absl::StatusOr<std::vector<Member>> Meet(MpiWorld& mpi, const Member& own, const Board& board) {
-  MGC_ASSIGN_OR_RETURN(const std::vector<std::string> told,
-                       mpi.Gather(PackMember(own), kToPrepare));
+// CheckFits of all processes on this host.
+absl::Status CheckHost(const Plan& plan, const ProcessMap& map, const std::vector<Member>& members,
+                       size_t self) {
+  std::vector<RankRange> ranks;
+  int workers = 0;
+  for (size_t p = 0; p < members.size(); ++p) {
+    if (members[p].host != members[self].host) continue;
+    ranks.push_back(map.RanksOf(static_cast<int>(p)));
+    workers += WorkersOf(members, p);
+  }
+  return CheckFits(plan, ranks, workers);
+}
+
+// Tells the others of this process, whose board is in `file`, and enters all of them there. Their
+// ranks must fit on this host.
+absl::StatusOr<std::vector<Member>> Meet(MpiWorld& mpi, const Prepared& prepared,
+                                         const ProcessMap& map, int file, const Board& board) {
+  uint64_t key = 0;
+  if (getrandom(&key, sizeof(key), 0) != sizeof(key)) {
+    return absl::ResourceExhaustedError("the system gives no random number");
+  }
+  board.SetKey(key);
+  MGC_ASSIGN_OR_RETURN(
+      const std::vector<std::string> told,
+      mpi.Gather(PackMember(OwnMember(file, key, prepared.simd_level)), kToPrepare));
   std::vector<Member> members;
   for (const std::string& text : told) {
     members.push_back(UnpackMember(text));
     board.Enter(static_cast<int>(members.size()) - 1, members.back().pid, members.back().host,
                 NowNs());
   }
+  MGC_RETURN_IF_ERROR(CheckHost(*prepared.plan, map, members, static_cast<size_t>(mpi.rank())));
   return members;
 }
 
@@ -127,7 +149,7 @@ int RunAgreed(MpiWorld& mpi, const RunSignals& signals, const Prepared& prepared
       MakeBoardMemory(*prepared.plan, map, world.is_lead() ? prepared.options.run_dir : "");
   if (!memory.ok()) end(memory.status(), kExitFailed);
   world.board = Board(memory->data(), map);
-  const auto members = Meet(mpi, OwnMember(memory->file(), prepared.simd_level), *world.board);
+  const auto members = Meet(mpi, prepared, map, memory->file(), *world.board);
   if (!members.ok()) end(members.status(), kExitFailed);
   world.workers = WorkersOf(*members, static_cast<size_t>(mpi.rank()));
   world.simd_level = CommonLevel(*members);

@@ -19,6 +19,11 @@ constexpr int kLookMs = 50;
 constexpr int64_t kMailNs = 200'000'000;
 constexpr std::chrono::seconds kAfterReporter(2);
 constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr int64_t kToPrepareNs = std::chrono::nanoseconds(kToPrepare).count();
+
+bool IsAsLarge(const Board& a, const Board& b) {
+  return a.num_ranks() == b.num_ranks() && a.num_processes() == b.num_processes();
+}
 
 }  // namespace
 
@@ -37,12 +42,15 @@ void LastWords::Log(absl::FunctionRef<void()> print) const {
   if (terminal_ >= 0) print();
 }
 
-NearBoards::NearBoards(const std::vector<Member>& members, size_t self) : memory_(members.size()) {
+NearBoards::NearBoards(const std::vector<Member>& members, size_t self, const Board& own)
+    : memory_(members.size()) {
   for (size_t p = 0; p < members.size(); ++p) {
     if (p == self || members[p].host != members[self].host) continue;
     auto memory =
         SharedMemory::Open(absl::StrCat("/proc/", members[p].pid, "/fd/", members[p].board), false);
-    if (!memory.ok() || !Board::Read(memory->data(), memory->bytes()).ok()) continue;
+    if (!memory.ok()) continue;
+    const absl::StatusOr<Board> board = Board::Read(memory->data(), memory->bytes());
+    if (!board.ok() || board->key() != members[p].board_key || !IsAsLarge(*board, own)) continue;
     memory_[p] = std::make_unique<SharedMemory>(*std::move(memory));
   }
 }
@@ -56,7 +64,7 @@ std::vector<bool> NearBoards::known() const {
 void NearBoards::CopyTo(int process, const Board& board, int64_t now_ns) const {
   const SharedMemory& memory = *memory_[static_cast<size_t>(process)];
   const absl::StatusOr<Board> theirs = Board::Read(memory.data(), memory.bytes());
-  if (theirs.ok()) CopyProcess(*theirs, process, board, now_ns);
+  if (theirs.ok() && IsAsLarge(*theirs, board)) CopyProcess(*theirs, process, board, now_ns);
 }
 
 MpiWatch::MpiWatch(const Plan& plan, const Board& board, int self, std::vector<Member> members,
@@ -65,12 +73,13 @@ MpiWatch::MpiWatch(const Plan& plan, const Board& board, int self, std::vector<M
     : board_(board),
       self_(self),
       members_(std::move(members)),
-      near_(members_, static_cast<size_t>(self)),
+      near_(members_, static_cast<size_t>(self), board),
       seconds_(options.watchdog_seconds),
       mpi_(mpi),
       words_(words),
       monitor_(plan, board, options.watchdog_seconds),
       signals_(signals),
+      unheard_ns_(NowNs()),
       thread_([this] { Run(); }) {}
 
 void MpiWatch::Stop() {
@@ -88,6 +97,7 @@ void MpiWatch::Connect(Communicator& communicator) {
 void MpiWatch::Disconnect() {
   std::lock_guard<std::mutex> lock(mutex_);
   mail_.reset();
+  unheard_ns_ = NowNs();
 }
 
 void MpiWatch::Run() {
@@ -137,8 +147,8 @@ void MpiWatch::Exchange(int64_t now) {
   for (int p = 0; p < board_.num_processes(); ++p) {
     if (near_.Has(p)) {
       near_.CopyTo(p, board_, now);
-    } else if (mail_ == nullptr) {
-      // Until it can be heard of, it is taken to live.
+    } else if (mail_ == nullptr && now - unheard_ns_ < kToPrepareNs) {
+      // While it cannot be heard of, it is taken to live.
       board_.process(p).heartbeat_ns.set(now);
     }
   }

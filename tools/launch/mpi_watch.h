@@ -44,7 +44,9 @@ class LastWords {
 // The boards of other processes of this host, by process; null for those that are elsewhere.
 class NearBoards {
  public:
-  NearBoards(const std::vector<Member>& members, size_t self);
+  // `own`: this process's. What does not say the member's key is somebody else's board: in another
+  // container of the same name process numbers mean other processes.
+  NearBoards(const std::vector<Member>& members, size_t self, const Board& own);
 
   bool Has(int process) const { return memory_[static_cast<size_t>(process)] != nullptr; }
   // Of which processes it has one.
@@ -54,6 +56,9 @@ class NearBoards {
  private:
   std::vector<std::unique_ptr<SharedMemory>> memory_;
 };
+
+// What processes get to prepare, connect and begin: reading a plan from a slow disk.
+inline constexpr std::chrono::milliseconds kToPrepare(120'000);
 
 class MpiWatch {
  public:
@@ -89,6 +94,7 @@ class MpiWatch {
   std::mutex mutex_;
   std::unique_ptr<BoardMail> mail_;
   int64_t mailed_ns_ = 0;
+  int64_t unheard_ns_;  // since when nothing can be heard of other hosts
   std::atomic<bool> ended_{false};
   std::thread thread_;
 };

@@ -1,7 +1,8 @@
 // MPI's own types, for the sources of this folder only: others need no <mpi.h>.
 //
 // MPI is initialized for one calling thread at a time. Whoever calls it, on whatever thread, holds
-// the mutex meanwhile, and so makes no call that waits for another process.
+// the mutex meanwhile, and so makes no call that waits for another process, but when a run begins
+// (MpiAllReduces::Open) and ends (MpiWorld::Finalize); MpiWorld::Abort waits for neither.
 
 #ifndef MGC_RUNTIME_COMM_MPI_MPI_LIBRARY_H_
 #define MGC_RUNTIME_COMM_MPI_MPI_LIBRARY_H_
