@@ -147,6 +147,32 @@ if grep -qw fma /proc/cpuinfo; then
     "${run[@]}" : -n 1 env $tunables mgc-run p.plan "${run[@]}"
 fi
 
+# Threads go by the processors that a process may use, and by how many processes share them.
+cp p.plan affinity.plan
+# threads COMMAND...: of one of the processes that train affinity.plan.
+threads() {
+  local pid
+  rm -f running
+  "$@" --data text.txt --steps 100000 >running 2>stderr </dev/null &
+  until [[ -s running ]] || ! kill -0 $! 2>/dev/null; do sleep 0.02; done
+  pid=$(pgrep -nf "^[^ ]*mgc-run $PWD/affinity.plan")
+  ls "/proc/$pid/task" | wc -l
+  pkill -KILL -f "mgc-run $PWD/affinity.plan"
+  wait $! 2>/dev/null
+}
+run_it=(mgc-run "$PWD/affinity.plan")
+read -ra processors <<<"$(taskset -pc $$ | sed 's/.*: //; s/,/ /g; s/-/ /g')"
+alone=$(threads taskset -c "${processors[0]}" "${run_it[@]}")
+one=$(threads "${run_it[@]}" --workers 1)
+((alone == one)) || fail "$alone threads on one processor, $one with one worker"
+if (($(nproc) > 1)); then
+  two=$(threads taskset -c "${processors[0]},${processors[1]}" "${run_it[@]}")
+  ((two == one + 1)) || fail "$two threads on two processors, $one with one worker"
+  bound=$(threads mpi --bind-to core -n 2 "${run_it[@]}")
+  one=$(threads mpi --bind-to core -n 2 "${run_it[@]}" --workers 1)
+  ((bound == one)) || fail "mpirun --bind-to core: $bound threads, $one with one worker"
+fi
+
 # One file, one stdout, one timeline.
 expect 0 '' mgc-run --nproc 2 p.plan "${run[@]}" --trace trace.json --metrics metrics.jsonl
 [[ $(wc -l <metrics.jsonl) == 2 ]] || fail 'metrics of more than one process'
