@@ -6,9 +6,9 @@ char* HeapWorld::Make(int process, int64_t bytes) {
   constexpr uintptr_t kPage = 4096;
   std::lock_guard<std::mutex> lock(mutex_);
   Region& region = regions_[static_cast<size_t>(process)];
-  region.memory.resize(static_cast<size_t>(bytes) + kPage);
-  const auto at = reinterpret_cast<uintptr_t>(region.memory.data());
-  region.begin = region.memory.data() + ((at + kPage - 1) / kPage * kPage - at);
+  region.memory.reset(static_cast<char*>(std::calloc(static_cast<size_t>(bytes) + kPage, 1)));
+  const auto at = reinterpret_cast<uintptr_t>(region.memory.get());
+  region.begin = region.memory.get() + ((at + kPage - 1) / kPage * kPage - at);
   return region.begin;
 }
 

@@ -5,6 +5,8 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -27,7 +29,8 @@ class HeapWorld {
 
  private:
   struct Region {
-    std::vector<char> memory;
+    // Zeroed where it is used: most of a large region is not.
+    std::unique_ptr<char, decltype(&std::free)> memory{nullptr, &std::free};
     char* begin = nullptr;
     bool published = false;
   };
