@@ -25,8 +25,9 @@ enum class RankActivity : int32_t {
   kFinished,   // its computation of this step
 };
 
-// Alone on its lines of the cache: its rank writes it with every instruction.
-struct alignas(64) RankProgress {
+// Two lines of the cache, so that on a board, which begins at one, ranks that write with every
+// instruction do not disturb each other.
+struct RankProgress {
   template <typename T>
   class Field {
    public:
@@ -64,7 +65,9 @@ struct alignas(64) RankProgress {
   Field<int64_t> moved_ns;
   // Time in instructions in the last whole step.
   Field<int64_t> busy_ns;
+  char rest_of_line[16] = {};
 };
+static_assert(sizeof(RankProgress) == 128, "two lines");
 
 // The item that a rank's communication queue stands at; not at_end.
 inline CommItem ItemOf(const RankProgress& progress) {

@@ -50,7 +50,7 @@ class Board {
  public:
   // Bytes for so many; zeroed memory is an empty board.
   static int64_t Bytes(int64_t ranks, int processes);
-  // On memory that outlives it; writes its sizes there.
+  // On memory that outlives it and begins at a line of the cache; writes its sizes there.
   Board(char* memory, const ProcessMap& map);
   // On memory of `bytes` that a board was made on, perhaps long ago. InvalidArgument for anything
   // else.

@@ -19,6 +19,20 @@ namespace mgc {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
+
+// Memory for a board, which begins at a line of the cache.
+class BoardMemory {
+ public:
+  explicit BoardMemory(int64_t bytes) : lines_(static_cast<size_t>(bytes) / sizeof(Line)) {}
+  char* data() { return lines_[0].bytes; }
+  size_t size() const { return lines_.size() * sizeof(Line); }
+
+ private:
+  struct alignas(64) Line {
+    char bytes[64] = {};
+  };
+  std::vector<Line> lines_;
+};
 constexpr int64_t kNow = 1000 * kSecond;
 
 // A chain of two stages with two ranks each, a process for each stage.
@@ -27,7 +41,7 @@ class WaitsTest : public testing::Test {
   WaitsTest()
       : plan_(ChainPlan(Options())),
         map_(*ProcessMap::Create(4, 2)),
-        memory_(static_cast<size_t>(Board::Bytes(4, 2))),
+        memory_(Board::Bytes(4, 2)),
         board_(memory_.data(), map_),
         waits_(plan_, board_) {
     for (int p = 0; p < 2; ++p) {
@@ -64,7 +78,7 @@ class WaitsTest : public testing::Test {
 
   Plan plan_;
   ProcessMap map_;
-  std::vector<char> memory_;
+  BoardMemory memory_;
   Board board_;
   Waits waits_;
 };
@@ -169,7 +183,7 @@ void Damage(int32_t a, int32_t b, RankProgress* rank) {
     field->set(b);
   }
   rank->transfer.set((a & 8) != 0 ? a : -1);
-  const int64_t time = int64_t{a} << 32;
+  const int64_t time = int64_t{a} * (int64_t{1} << 32);
   for (auto* field : {&rank->since_ns, &rank->item_since_ns, &rank->moved_ns, &rank->usual_ns}) {
     field->set(time);
   }
@@ -226,7 +240,7 @@ TEST(Waits, FollowsALongChain) {
   options.pp = kRanks;
   const Plan plan = ChainPlan(options);
   const ProcessMap map = *ProcessMap::Create(kRanks, kRanks);
-  std::vector<char> memory(static_cast<size_t>(Board::Bytes(kRanks, kRanks)));
+  BoardMemory memory(Board::Bytes(kRanks, kRanks));
   const Board board(memory.data(), map);
   for (int p = 0; p < kRanks; ++p) {
     EXPECT_EQ(board.ProcessOf(p), p);
@@ -252,7 +266,7 @@ TEST(Waits, NamesTheOneThatAGroupLacks) {
   options.tp = kRanks;
   const Plan plan = ChainPlan(options);
   const ProcessMap map = *ProcessMap::Create(kRanks, 3);
-  std::vector<char> memory(static_cast<size_t>(Board::Bytes(kRanks, 3)));
+  BoardMemory memory(Board::Bytes(kRanks, 3));
   const Board board(memory.data(), map);
   for (int r = 0; r < kRanks; ++r) EXPECT_EQ(board.ProcessOf(r), map.ProcessOf(r));
   for (int lacking = 0; lacking < kRanks; ++lacking) {
@@ -273,7 +287,7 @@ TEST(Waits, NamesTheOneThatAGroupLacks) {
 TEST_F(WaitsTest, RefusesWhatIsNoBoard) {
   EXPECT_TRUE(Board::Read(memory_.data(), static_cast<int64_t>(memory_.size())).ok());
   EXPECT_FALSE(Board::Read(memory_.data(), static_cast<int64_t>(memory_.size()) - 1).ok());
-  std::vector<char> zeros(memory_.size());
+  BoardMemory zeros(Board::Bytes(4, 2));
   EXPECT_FALSE(Board::Read(zeros.data(), static_cast<int64_t>(zeros.size())).ok());
   std::vector<char> small(8);
   EXPECT_FALSE(Board::Read(small.data(), 8).ok());

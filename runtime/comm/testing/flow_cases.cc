@@ -149,7 +149,7 @@ class FlowRunner::Tiles {
   void MoveTo(const MemberRange& members, char** memory) {
     const auto move = [memory](const std::vector<char>& tile) {
       char* const to = *memory;
-      std::memcpy(to, tile.data(), tile.size());
+      std::copy(tile.begin(), tile.end(), to);
       *memory += PieceWriter::Aligned(static_cast<int64_t>(tile.size()));
       return to;
     };
