@@ -41,7 +41,9 @@ class ReadableFile {
     return file;
   }
   ReadableFile(ReadableFile&& other) noexcept
-      : file_(std::exchange(other.file_, -1)), bytes_(other.bytes_), path_(other.path_) {}
+      : file_(std::exchange(other.file_, -1)),
+        bytes_(other.bytes_),
+        path_(std::move(other.path_)) {}
   ReadableFile& operator=(ReadableFile&&) = delete;
   ~ReadableFile() {
     if (file_ >= 0) close(file_);
@@ -66,7 +68,7 @@ class ReadableFile {
 
   int file_;
   int64_t bytes_ = 0;
-  const std::string& path_;
+  std::string path_;  // for errors
 };
 
 bool IsDeviceOrPipe(const std::string& path) {

@@ -7,8 +7,7 @@ namespace mgc {
 namespace {
 
 bool IsReduction(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllReduceMax ||
-         kind == CollectiveKind::kReduceScatter;
+  return IsAllReduce(kind) || kind == CollectiveKind::kReduceScatter;
 }
 
 }  // namespace

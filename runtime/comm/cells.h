@@ -21,6 +21,11 @@
 
 namespace mgc {
 
+// Of sums, or of maxima.
+inline bool IsAllReduce(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllReduceMax;
+}
+
 // Elements of a cell at most. Of the widest type they fill 64 KiB.
 inline constexpr int64_t kCellElements = 8192;
 

@@ -16,7 +16,6 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "runtime/comm/all_reduce_library.h"
 #include "runtime/comm/collective_flow.h"
 #include "runtime/comm/link.h"
 #include "runtime/comm/process_map.h"

@@ -11,7 +11,7 @@
 #include "graph/base/status.h"
 #include "gtest/gtest.h"
 #include "runtime/comm/shared_link.h"
-#include "runtime/comm/testing/flow_cases.h"
+#include "runtime/comm/testing/flow_runner.h"
 #include "runtime/comm/testing/heap_library.h"
 #include "runtime/comm/testing/heap_regions.h"
 

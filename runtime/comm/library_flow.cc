@@ -2,16 +2,15 @@
 
 namespace mgc {
 
-bool LibraryFlow::Serves(const Share& share) {
-  return share.kind() == CollectiveKind::kAllReduce ||
-         share.kind() == CollectiveKind::kAllReduceMax;
-}
+LibraryFlow::LibraryFlow(AllReduceLibrary* library)
+    : library_(library), rounded_(library == nullptr ? 0 : static_cast<size_t>(kMessageBytes)) {}
+
+bool LibraryFlow::Serves(const Share& share) { return IsAllReduce(share.kind()); }
 
 void LibraryFlow::Begin(const Share& share, Link& /*link*/) {
   share_ = &share;
   group_ = &library_->group(share.route().library_group);
   started_ = taken_ = share.begin();
-  rounded_.resize(static_cast<size_t>(kMessageBytes));
 }
 
 bool LibraryFlow::Advance() {

@@ -20,7 +20,7 @@ namespace mgc {
 class LibraryFlow : public Flow {
  public:
   // `library` must outlive the flow; null: it is never begun.
-  explicit LibraryFlow(AllReduceLibrary* library) : library_(library) {}
+  explicit LibraryFlow(AllReduceLibrary* library);
 
   // Whether a collective can go this way.
   static bool Serves(const Share& share);

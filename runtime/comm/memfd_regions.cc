@@ -19,7 +19,6 @@
 namespace mgc {
 namespace {
 
-constexpr int64_t kPage = 4096;
 constexpr size_t kNonceBytes = 16;
 
 absl::Status SystemError(const std::string& what) {
@@ -40,7 +39,7 @@ class MemfdRegions::Region {
     }
     const int fd = memfd_create("mgc", MFD_CLOEXEC);
     if (fd < 0) return SystemError("memfd_create");
-    auto region = std::unique_ptr<Region>(new Region(fd, (bytes + kPage - 1) / kPage * kPage));
+    auto region = std::unique_ptr<Region>(new Region(fd, WholePages(bytes)));
     if (ftruncate(fd, region->mapped()) != 0) {
       return SystemError(absl::StrCat("growing shared memory to ", region->mapped(), " bytes"));
     }
@@ -106,7 +105,7 @@ class MemfdRegions::Region {
     return absl::OkStatus();
   }
   char* nonce() const { return begin_ + bytes_; }
-  int64_t mapped() const { return bytes_ + kPage; }
+  int64_t mapped() const { return bytes_ + kRegionPage; }
 
   int fd_;
   const int64_t bytes_;  // whole pages, before that of the random number
@@ -132,8 +131,10 @@ absl::Status MemfdRegions::Publish() {
                                             " processes gave ", places.size(), " strings"));
   }
   for (size_t p = 0; p < places.size(); ++p) {
-    if (own_ != nullptr && places[p] == own_->place()) self_ = static_cast<int>(p);
-    if (reachable_[p]) {
+    if (own_ != nullptr && places[p] == own_->place()) {
+      self_ = static_cast<int>(p);
+      regions_.push_back(absl::NotFoundError("it is this process's own"));
+    } else if (reachable_[p]) {
       regions_.push_back(Region::Open(places[p]));
     } else {
       regions_.push_back(absl::NotFoundError("its memory is out of reach"));

@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "runtime/comm/mixed_link.h"
 #include "runtime/comm/shared_link.h"
-#include "runtime/comm/testing/flow_cases.h"
+#include "runtime/comm/testing/flow_runner.h"
 #include "runtime/comm/testing/forked_world.h"
 
 namespace mgc {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "graph/base/status.h"
+#include "runtime/comm/cells.h"
 
 namespace mgc {
 
@@ -11,8 +12,7 @@ namespace {
 
 bool IsAllReduce(const LoadedProgram& program, const CommItem& item) {
   const LoadedCall& call = (*program.calls[item.action])[item.call];
-  const CollectiveKind kind = call.segment->exchanges[item.exchange].parts[0].kind;
-  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllReduceMax;
+  return IsAllReduce(call.segment->exchanges[item.exchange].parts[0].kind);
 }
 
 }  // namespace

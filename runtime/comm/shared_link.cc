@@ -9,7 +9,6 @@
 namespace mgc {
 namespace {
 
-constexpr int64_t kPage = 4096;
 constexpr size_t kLine = 64;
 
 // What a ring's two sides tell each other, behind which its slots lie.
@@ -20,11 +19,11 @@ struct Ring {
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "counters are shared by processes");
 
-constexpr int64_t kRingBytes = kPage + kSlots * kMessageBytes;
-static_assert(sizeof(Ring) <= kPage, "a ring's slots begin on a page");
+constexpr int64_t kRingBytes = kRegionPage + kSlots * kMessageBytes;
+static_assert(sizeof(Ring) <= kRegionPage, "a ring's slots begin on a page");
 
 char* SlotOf(Ring* ring, uint64_t message) {
-  return reinterpret_cast<char*>(ring) + kPage +
+  return reinterpret_cast<char*>(ring) + kRegionPage +
          static_cast<int64_t>(message % kSlots) * kMessageBytes;
 }
 
@@ -65,7 +64,7 @@ class SharedReceiver : public Receiver {
 // The region begins with where the rings to each process begin.
 int64_t TableBytes(int processes) {
   const int64_t bytes = processes * static_cast<int64_t>(sizeof(int64_t));
-  return (bytes + kPage - 1) / kPage * kPage;
+  return WholePages(bytes);
 }
 
 }  // namespace

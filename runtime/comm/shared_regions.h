@@ -12,6 +12,12 @@
 
 namespace mgc {
 
+// Regions are whole pages of so many bytes, also on machines with larger ones.
+inline constexpr int64_t kRegionPage = 4096;
+inline int64_t WholePages(int64_t bytes) {
+  return (bytes + kRegionPage - 1) / kRegionPage * kRegionPage;
+}
+
 // Who makes it, a launcher decides.
 class SharedRegions {
  public:

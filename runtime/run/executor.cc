@@ -136,12 +136,11 @@ absl::Status Executor::Allocate(const ExecutorOptions& options) {
 // Lets the arenas lie in a region that near processes can reach, where there are any.
 absl::Status Executor::PlaceArenas(SharedRegions& regions, int self, DeviceRoom* room) const {
   if (!ReachesOthers(regions, self)) return absl::OkStatus();
-  constexpr int64_t kPage = 4096;
   int64_t bytes = 0;
   std::vector<int64_t> begins;
   for (int64_t arena : room->arenas) {
     begins.push_back(bytes);
-    bytes += (arena + kPage - 1) / kPage * kPage;
+    bytes += WholePages(arena);
   }
   MGC_ASSIGN_OR_RETURN(char* const memory, regions.Make(bytes));
   for (int64_t begin : begins) room->places.push_back(memory + begin);

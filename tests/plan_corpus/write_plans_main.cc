@@ -1,6 +1,6 @@
-// write_plans FOLDER: writes the pinned plans of small models and those of context parallelism,
-// proved, as NAME.plan into a folder that is there; prints a line for each: name, number of ranks,
-// and the flags of mgc-run that it needs.
+// write_plans FOLDER: writes the pinned plans of small models, those of context parallelism and the
+// tiny ones of tests/plan_forms, proved, as NAME.plan into a folder that is there; prints a line
+// for each: name, number of ranks, and the flags of mgc-run that it needs.
 
 #include <cstdio>
 #include <string>

@@ -8,73 +8,16 @@
 #include "absl/strings/str_join.h"
 #include "graph/base/json.h"
 #include "passes/config/nearest_legal.h"
-#include "tools/cli/instruction_set.h"
 
 namespace mgc {
 namespace {
 
-constexpr int64_t kMaxSteps = int64_t{1} << 32;
-constexpr char kOrdered[] = "ordered";
-constexpr char kByMpi[] = "mpi";
-constexpr double kBelowOne = 1 - 1e-12;
 constexpr double kDefaultLr = 1e-3;
 constexpr double kDefaultWeightDecay = 0.01;
 constexpr int64_t kDefaultSeed = 1234;
 // Records kept per rank and queue of a timeline: the first steps of a run.
 constexpr int64_t kTraceRoom = int64_t{1} << 15;
 
-void AddScheduleFlags(Flags* flags, RunFlags* out) {
-  flags->Section("Learning rate");
-  flags->Real("--lr", "highest learning rate (default 1e-3)", 0, 1e6, &out->lr);
-  flags->Real("--min-lr", "lowest learning rate (default 0)", 0, 1e6, &out->min_lr);
-  flags->Real("--lr-warmup-init", "rate at which the warm-up starts (default 0)", 0, 1e6,
-              &out->lr_warmup_init);
-  flags->Integer("--lr-warmup-steps,--lr-warmup-iters", "steps of linear warm-up (default 0)",
-                 {0, kMaxSteps}, "F3", &out->lr_warmup_steps);
-  flags->Choice("--lr-decay-style", {"constant", "linear", "cosine", "inverse-square-root", "WSD"},
-                "how the rate falls (default linear)", &out->lr_decay_style);
-  flags->Integer("--lr-decay-steps,--lr-decay-iters",
-                 "steps until the lowest rate, warm-up included (default: --steps)", {1, kMaxSteps},
-                 "F3", &out->lr_decay_steps);
-  flags->Choice("--lr-wsd-decay-style", {"exponential", "linear", "cosine", "minus_sqrt"},
-                "how a WSD schedule falls at its end (default exponential)",
-                &out->lr_wsd_decay_style);
-  flags->Integer("--lr-wsd-decay-steps,--lr-wsd-decay-iters",
-                 "steps at the end in which a WSD schedule falls (default: a tenth)",
-                 {1, kMaxSteps}, "F3", &out->lr_wsd_decay_steps);
-  flags->Section("AdamW");
-  flags->Real("--weight-decay", "not on biases and norm weights (default 0.01)", 0, 1e6,
-              &out->weight_decay);
-  flags->Real("--adam-beta1", "memory of the gradient (default 0.9)", 0, kBelowOne,
-              &out->adam_beta1);
-  flags->Real("--adam-beta2", "memory of its square (default 0.999)", 0, kBelowOne,
-              &out->adam_beta2);
-  flags->Real("--adam-eps", "added to the divisor (default 1e-8)", 1e-300, 1e6, &out->adam_eps);
-  flags->Real("--clip-grad", "largest norm of the gradient, 0: any (default 1)", 0, 1e300,
-              &out->clip_grad);
-}
-
-constexpr double kLargestScale = 1.2676506002282294e30;  // 2^100
-constexpr double kLeastScale = 1e-30;
-
-void AddLossScaleFlags(Flags* flags, RunFlags* out) {
-  flags->Section("Loss scale (of plans made with --fp16)");
-  flags->Real("--loss-scale", "a scale that stays as it is (default: one that follows overflows)",
-              kLeastScale, kLargestScale, &out->loss_scale);
-  flags->Real("--initial-loss-scale", "the first scale (default 2^32)", kLeastScale, kLargestScale,
-              &out->initial_loss_scale);
-  flags->Real("--min-loss-scale", "the scale never falls below (default 1)", kLeastScale,
-              kLargestScale, &out->min_loss_scale);
-  flags->Integer("--loss-scale-window",
-                 "steps without an overflow, after which it doubles (default 1000)", {1, kMaxSteps},
-                 "F3", &out->loss_scale_window);
-  flags->Integer("--hysteresis",
-                 "overflows after which it halves; it then halves with each until it has doubled "
-                 "(default 2)",
-                 {1, kMaxSteps}, "F3", &out->hysteresis);
-}
-
-// Those that are given of a scale that changes.
 std::vector<std::string> DynamicScaleFlags(const RunFlags& flags) {
   std::vector<std::string> given;
   if (flags.initial_loss_scale) given.push_back("--initial-loss-scale");
@@ -185,103 +128,7 @@ std::vector<InputFile> FilesOf(const std::vector<std::string>& texts) {
   return files;
 }
 
-void AddProcessFlags(Flags* flags, RunFlags* out) {
-  flags->Section("Processes");
-  flags->Integer("--nproc", "processes of this host that share the ranks (default: one)", {1, 4096},
-                 "F3", &out->nproc);
-  flags->Integer("--ranks-per-process",
-                 "ranks of each of several processes (default: as even as can be)",
-                 {1, int64_t{1} << 20}, "F3", &out->ranks_per_process);
-  flags->Choice("--allreduce", {kOrdered, kByMpi},
-                "who adds between processes: mgc, in the order of ranks, or under mpirun and srun "
-                "the MPI library, in its own; losses may then differ in their last bits "
-                "(default ordered)",
-                &out->allreduce);
-  flags->Real("--watchdog-seconds",
-              "end with 124 when nothing has come on for so long (default 60, 0: never)", 0, 1e9,
-              &out->watchdog_seconds);
-  flags->Text(
-      "--run-dir", "DIR",
-      "where the run leaves what its ranks are at, for mgc-status, and logs of all processes but "
-      "the first",
-      &out->run_dir);
-  flags->Text("--inject", "FAULT:POINT:RANK",
-              "for tests: a rank fails (kill, stop, throw, loop, slow, exit) at a point (start, "
-              "forward, backward, collective, transfer, update, end)",
-              &out->inject);
-  flags->Switch("--stop-on-nonfinite",
-                "end with 1 at the first loss or gradient norm that is not finite (the default)",
-                &out->stop_on_nonfinite);
-  flags->Switch("--no-stop-on-nonfinite", "go on behind it", &out->no_stop_on_nonfinite);
-  flags->Choice("--check-finite", {"loss", "grads", "all"},
-                "also end at the first tensor of backward, or of all, that is not finite, and say "
-                "what it was made from (default loss)",
-                &out->check_finite);
-}
-
-void AddResultFlags(Flags* flags, RunFlags* out) {
-  flags->Section("Results");
-  flags->Switch("--json", "one JSON object a step and an evaluation on stdout, and nothing else",
-                &out->json);
-  flags->Text("--metrics", "FILE",
-              "the same objects as a file; that of an earlier run is kept as FILE.1, FILE.2, ...",
-              &out->metrics);
-  flags->Text("--trace", "FILE",
-              "a timeline of the first steps for Perfetto, measured beside "
-              "predicted",
-              &out->trace);
-  flags->Text("--dump-grads", "FILE", "gradients of the first step before clipping, as safetensors",
-              &out->dump_grads);
-  flags->Text("--dump-params", "FILE", "parameters at the end, as safetensors", &out->dump_params);
-}
-
-void AddEvaluationFlags(Flags* flags, RunFlags* out) {
-  flags->Section("Evaluation");
-  flags->Integer("--eval-interval", "steps between evaluations (default: none)", {1, kMaxSteps},
-                 "F3", &out->eval_interval);
-  flags->Integer("--eval-steps,--eval-iters",
-                 "global batches an evaluation takes (default: all of the data)", {1, kMaxSteps},
-                 "F3", &out->eval_steps);
-  flags->Text("--eval-data", "FILE",
-              "what to evaluate on (default: samples held back at the end of the data, as many as "
-              "--eval-steps, else 1, take)",
-              &out->eval_data);
-  flags->Texts("--eval-inputs", "NAME=FILE", "the same for a data input, as --inputs says it",
-               &out->eval_inputs);
-  flags->Integer("--eval-tail-samples", "how many samples to hold back instead", {1, kMaxSteps},
-                 "F3", &out->eval_tail_samples);
-}
-
 }  // namespace
-
-void AddRunFlags(Flags* flags, RunFlags* out) {
-  flags->Arguments(1, 1, &out->plans);
-  flags->Section("Run");
-  flags->Text("--data", "FILE", "any file: its bytes are the tokens; - is stdin", &out->data);
-  flags->Texts("--inputs", "NAME=FILE",
-               "a data input of the model: samples along the first dim of FILE.npy, or of a tensor "
-               "NAME in FILE.safetensors (of another name: FILE.safetensors:TENSOR)",
-               &out->inputs);
-  flags->Integer("--steps,--train-iters", "steps to train", {1, kMaxSteps}, "F3", &out->steps);
-  flags->Integer("--seed", "of initialization and dropout (default 1234)", {0, int64_t{1} << 62},
-                 "F3", &out->seed);
-  flags->Integer(
-      "--workers",
-      "threads that run the ranks (default: one for each processor this process may use)",
-      {1, 4096}, "F3", &out->workers);
-  AddInstructionSetFlag(flags, &out->instruction_set);
-  flags->Switch("--check",
-                "run nothing: find all that the ranks need, without proof, data and memory for "
-                "them, and say what it comes to",
-                &out->check);
-  flags->Integer("--rank", "to check that one alone, as of a run with one rank a process",
-                 {0, kMaxWorldSize - 1}, "F3", &out->rank);
-  AddProcessFlags(flags, out);
-  AddResultFlags(flags, out);
-  AddScheduleFlags(flags, out);
-  AddLossScaleFlags(flags, out);
-  AddEvaluationFlags(flags, out);
-}
 
 Diagnostics CheckRunFlags(const RunFlags& flags) {
   Diagnostics violations;
@@ -292,7 +139,7 @@ Diagnostics CheckRunFlags(const RunFlags& flags) {
 }
 
 bool LibraryAllReduces(const RunFlags& flags) {
-  return flags.allreduce.value_or(kOrdered) == kByMpi;
+  return flags.allreduce.value_or(kAllReduceOrdered) == kAllReduceByMpi;
 }
 
 Diagnostics CheckLauncher(const RunFlags& flags, const std::string& launcher, int64_t processes) {

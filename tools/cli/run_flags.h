@@ -43,6 +43,10 @@ struct RunFlags {
   absl::optional<int64_t> eval_interval, eval_steps, eval_tail_samples;
 };
 
+// The values of --allreduce.
+inline constexpr char kAllReduceOrdered[] = "ordered";
+inline constexpr char kAllReduceByMpi[] = "mpi";
+
 void AddRunFlags(Flags* flags, RunFlags* out);
 
 // What flags that are fine by themselves may still break together:

@@ -24,7 +24,7 @@
 #include "runtime/comm/mpi/mpi_link.h"
 #include "runtime/comm/mpi/mpi_world.h"
 #include "runtime/comm/shared_link.h"
-#include "runtime/comm/testing/flow_cases.h"
+#include "runtime/comm/testing/flow_runner.h"
 #include "runtime/run/host.h"
 
 namespace mgc {
