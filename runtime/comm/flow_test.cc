@@ -33,11 +33,12 @@ void RunCase(int processes, const FlowCase& c, uint64_t seed,
     MGC_RETURN_IF_ERROR(link.Open(channels, self));
     FlowRunner runner(link, channels, self, 0, seed + static_cast<uint64_t>(self));
     MGC_RETURN_IF_ERROR(use(self, runner));
-    const absl::Status status = runner.Run(c, kTimes, seed);
+    absl::Status status = runner.Run(c, kTimes, seed);
     if (!status.ok()) world.Abort(status);
     return status;
   };
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<size_t>(processes));
   for (int p = 0; p < processes; ++p) {
     threads.emplace_back([&, p] { statuses[static_cast<size_t>(p)] = run(p); });
   }

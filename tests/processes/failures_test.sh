@@ -207,6 +207,7 @@ else
   cell mpi-4 loop:update:4 124 'rank 4 .*has been computing 1U0'
   cell library-4 kill:collective:4 '1|137' 'process 2 .*has died'
   cell library-4 stop:collective:4 124 'rank 4 .*has not answered'
+  cell library-4 throw:end:4 1 'process 2 .*a failure that was asked for'
   cell library-4 throw:forward:4 1 'process 2 .*rank 4 .*a failure that was asked for'
   cell threads throw:backward:4 1 'rank 4 .*1B0.*a failure that was asked for'
   cell threads loop:forward:4 124 'rank 4 .*has been computing 1F0'

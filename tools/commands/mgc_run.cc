@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/file.h"
@@ -149,6 +150,9 @@ int Train(World& world, const RunBasis& basis) {
   });
   Executor& executor = (*trainer)->executor();
   if (world.on_open && executor.communicator() != nullptr) world.on_open(*executor.communicator());
+  const absl::Cleanup close = [&world] {  // before the communicator is gone, whatever is thrown
+    if (world.on_close) world.on_close();
+  };
   absl::Status printed;
   absl::StatusOr<int64_t> clock_ahead = 0;
   if (basis.flags.trace) clock_ahead = executor.team().ClockAhead(NowNs);
@@ -162,7 +166,6 @@ int Train(World& world, const RunBasis& basis) {
   status.Update(printed);
   // Nobody leaves before all have what they need of each other.
   if (status.ok()) status = executor.team().Agree(status);
-  if (world.on_close) world.on_close();
   return status.ok() ? kExitOk : EndRun(world, status, kExitFailed);
 }
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 #include <memory>
 #include <thread>
@@ -126,6 +127,15 @@ absl::StatusOr<std::vector<Member>> Meet(MpiWorld& mpi, const Prepared& prepared
   return members;
 }
 
+// What is thrown is an error of this process; memory that is missing has ended it before.
+int RunBody(const MpiBody& body, World& world) {
+  try {
+    return body.run(world);
+  } catch (const std::exception& error) {
+    return EndRun(world, absl::InternalError(error.what()), kExitFailed);
+  }
+}
+
 // Runs this process's ranks; the exit code. Errors end all processes.
 int RunAgreed(MpiWorld& mpi, const RunSignals& signals, const Prepared& prepared,
               const ProcessMap& map, const MpiBody& body) {
@@ -168,7 +178,7 @@ int RunAgreed(MpiWorld& mpi, const RunSignals& signals, const Prepared& prepared
     (*links)->library = std::make_unique<MpiAllReduces>(mpi);
     world.library = (*links)->library.get();
   }
-  const int code = body.run(world);
+  const int code = RunBody(body, world);
   world.board->SetStage(world.self, ProcessStage::kEnded, NowNs());
   watch.Stop();
   if (code != kExitOk) return code;
@@ -218,6 +228,7 @@ absl::optional<int> EndBeforeRun(MpiWorld& mpi, const std::vector<Told>& all) {
 absl::StatusOr<ProcessMap> Agree(MpiWorld& mpi, const Prepared& prepared,
                                  const std::vector<Told>& all) {
   std::vector<std::string> terms;
+  terms.reserve(all.size());
   for (const Told& told : all) terms.push_back(told.text);
   MGC_RETURN_IF_ERROR(CheckTerms(terms));
   const Mesh& mesh = prepared.plan->mesh;

@@ -39,6 +39,7 @@ constexpr int64_t kLargeBytes = int64_t{64} << 20;
 // Lanes are threads, so that several use a link at the same time.
 void RunLanes(MpiWorld& world, const std::function<absl::Status(int lane, uint64_t seed)>& run) {
   std::vector<std::thread> threads;
+  threads.reserve(kLanes);
   for (int lane = 0; lane < kLanes; ++lane) {
     threads.emplace_back([&world, &run, lane] {
       const absl::Status status = run(lane, kSeed + static_cast<uint64_t>(lane));
