@@ -41,8 +41,9 @@ cell() {
   reports=$(grep -cE '^mgc-run: (rank [0-9]+ \(|process [0-9]+ \(.*(died|killed|ended|\): rank))' \
     stderr)
   ((fault_is_slow || reports <= 1 || reports_may_repeat)) || fail "$way $fault: $reports reports"
-  # What launchers need to begin and to tear down is theirs; CI machines are slow.
-  ((ms < watchdog * 1000 + 6000)) || fail "$way $fault: took $ms ms"
+  # What launchers need to begin and to tear down is theirs; CI machines are slow. A rank that is
+  # slow fails nothing and ends when it ends.
+  ((fault_is_slow || ms < watchdog * 1000 + 6000)) || fail "$way $fault: took $ms ms"
   if pgrep -f "mgc-run .*$plan" >/dev/null; then
     sleep 1
     pgrep -af "mgc-run .*$plan" >&2 && fail "$way $fault: a process is left"

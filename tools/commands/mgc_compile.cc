@@ -19,6 +19,7 @@
 #include "graph/types/machine.h"
 #include "passes/compile.h"
 #include "passes/config/check_config.h"
+#include "passes/config/config_flags.h"
 #include "passes/form_text.h"
 #include "tools/cli/command.h"
 #include "tools/cli/machine_source.h"
@@ -26,10 +27,13 @@
 #include "tools/cli/output.h"
 #include "tools/cli/parallel_flags.h"
 #include "tools/cli/plan_file.h"
+#include "tools/cli/plan_search.h"
 #include "tools/cli/proof.h"
 #include "tools/cli/strategy_source.h"
 #include "tools/cli/svg.h"
+#include "tools/cli/why_not.h"
 #include "tools/views/drawings/dot.h"
+#include "tools/views/found_plans.h"
 #include "tools/views/show.h"
 #include "tools/views/timing.h"
 
@@ -44,6 +48,8 @@ struct CompileFlags {
   absl::optional<std::string> cluster, output, dot, svg, report, dump_dir, stop_after;
   bool no_verify = false;
   bool timing = false;
+  bool search = false;
+  absl::optional<int64_t> budget;
 };
 
 CommandText About() {
@@ -65,7 +71,9 @@ void AddFlags(Flags* flags, CompileFlags* out) {
   flags->Section("Results");
   flags->Text("-o,--output", "PLAN", "the plan; as text where the name ends in .mgc; - is stdout",
               &out->output);
-  flags->Choice("--report", {"text", "json"}, "print what mgc-plan show does", &out->report);
+  flags->Choice("--report", {"text", "json"},
+                "print what mgc-plan show does; with --auto, the plans that were found",
+                &out->report);
   flags->Text("--dot", "FILE", "a drawing for Graphviz", &out->dot);
   flags->Text("--svg", "FILE", "the drawing rendered, where Graphviz's dot is installed",
               &out->svg);
@@ -79,6 +87,13 @@ void AddFlags(Flags* flags, CompileFlags* out) {
                 "say on stderr how long each pass and the proof took; --report json has it too",
                 &out->timing);
   flags->Switch("--no-verify", "do not prove the plan", &out->no_verify);
+  flags->Section("Search");
+  flags->Switch("--auto",
+                "find the fastest plan that fits: sizes of the mesh and its order, chunks, "
+                "micro-batch, ZeRO, recomputation and sequence parallelism, but for what flags fix",
+                &out->search);
+  flags->Integer("--auto-budget", "plans to compile in the search, at most (default 64)",
+                 {1, 1 << 20}, "A0", &out->budget);
   AddMeshFlags(flags, &out->parallel);
   flags->Text("--cluster", "NAME",
               "the machines: a preset (cpu-threads, a100x8, h100x8) or a file; then a plan that "
@@ -124,50 +139,17 @@ void CheckPathsOf(const CompileFlags& flags, ParsedFlags* parsed) {
   }
   const bool graph = flags.stop_after && !flags.dump_dir;
   if (flags.output || graph) results.push_back({"-o", flags.output.value_or("-")});
-  if (results.empty() && !flags.dump_dir) {
+  if (results.empty() && !flags.dump_dir && !flags.search) {
     parsed->errors.Add({"F6", "no result is asked for", "-o PLAN"});
   }
   parsed->errors.Append(CheckPaths(InputsOf(flags), results));
 }
 
-// The configuration as flags, to be found in the plan.
+// What a plan records of its making.
 PlanOptions OptionsOf(const ModelSource& source, const ParallelConfig& config,
                       const CheckedConfig& checked, const CompileFlags& flags) {
-  PlanOptions options = {{"model", source.name},
-                         {"--world-size", absl::StrCat(config.world_size)},
-                         {"--tp", absl::StrCat(config.tp)},
-                         {"--pp", absl::StrCat(config.pp)},
-                         {"--vp", absl::StrCat(checked.vp)},
-                         {"--order", config.order},
-                         {"--micro-batch-size", absl::StrCat(config.micro_batch_size)},
-                         {"--global-batch-size", absl::StrCat(config.global_batch_size)},
-                         {"--seq-length", absl::StrCat(config.seq_length)},
-                         {"--schedule", std::string(ToString(config.schedule))},
-                         {"--recompute", std::string(ToString(config.recompute))},
-                         {"--zero", absl::StrCat(config.zero)}};
-  if (config.schedule == ScheduleKind::kInterleaved) {
-    options.push_back({"--group-size", absl::StrCat(checked.group_size)});
-  }
-  if (config.zero_group > 0) {
-    options.push_back({"--zero-group", absl::StrCat(config.zero_group)});
-  }
-  if (config.split_products > 1) {
-    options.push_back({"--split-products", absl::StrCat(config.split_products)});
-  }
-  if (!config.reshard_after_forward) options.push_back({"--no-reshard-after-forward", ""});
-  if (config.sequence_parallel) options.push_back({"--sequence-parallel", ""});
-  if (config.compute_type == DType::kBF16) options.push_back({"--bf16", ""});
-  if (config.compute_type == DType::kF16) options.push_back({"--fp16", ""});
-  if (config.gradient_sums != DType::kF32) {
-    options.push_back({"--grad-reduce-dtype", std::string(NameOf(config.gradient_sums))});
-  }
-  if (config.layout.layout) options.push_back({"--pipeline-layout", *config.layout.layout});
-  const auto& [layout, first, last, embedding, loss, cuts] = config.layout;
-  if (first) options.push_back({"--decoder-first-pipeline-num-layers", absl::StrCat(*first)});
-  if (last) options.push_back({"--decoder-last-pipeline-num-layers", absl::StrCat(*last)});
-  if (embedding) options.push_back({"--account-for-embedding-in-pipeline-split", ""});
-  if (loss) options.push_back({"--account-for-loss-in-pipeline-split", ""});
-  if (!cuts.empty()) options.push_back({"--cuts", absl::StrJoin(cuts, ",")});
+  PlanOptions options = {{"model", source.name}};
+  for (auto& flag : FlagsOf(config, checked)) options.push_back(std::move(flag));
   const int64_t multiple = flags.parallel.vocab_multiple.value_or(1);
   if (multiple > 1) {
     options.push_back({"--make-vocab-size-divisible-by", absl::StrCat(multiple)});
@@ -279,20 +261,24 @@ int Write(const CompileFlags& flags, std::vector<OutputFile> results, Dumps* dum
   return written.ok() ? kExitOk : Fail(written, kExitFailed);
 }
 
-int CompileAndWrite(const ModelSource& source, const ParallelConfig& config,
-                    const CheckedConfig& checked, const CompileFlags& flags) {
-  CompileOptions options;
-  options.parallel = config;
-  options.limit_memory = flags.cluster.has_value();
-  options.flags = OptionsOf(source, config, checked, flags);
+// Machine and strategy, without what depends on a configuration. The exit code where they fail.
+absl::optional<int> LoadOptions(const CompileFlags& flags, CompileOptions* options) {
+  options->limit_memory = flags.cluster.has_value();
   absl::StatusOr<Machine> machine = LoadMachine(flags.cluster.value_or(kDefaultMachine));
   if (!machine.ok()) return Fail(machine.status(), kExitBadModel);
-  options.machine = *std::move(machine);
+  options->machine = *std::move(machine);
   const bool by_classes = flags.parallel.strategy.value_or("") == kClassStrategy;
   absl::StatusOr<StrategySpec> strategy =
       by_classes ? DefaultStrategy() : LoadStrategy(flags.parallel.strategy);
   if (!strategy.ok()) return Fail(strategy.status(), kExitBadModel);
-  options.strategy = *std::move(strategy);
+  options->strategy = *std::move(strategy);
+  return absl::nullopt;
+}
+
+int CompileAndWrite(const ModelSource& source, CompileOptions options, const CheckedConfig& checked,
+                    const CompileFlags& flags) {
+  const ParallelConfig& config = options.parallel;
+  options.flags = OptionsOf(source, config, checked, flags);
   std::vector<std::string> notes;
   absl::StatusOr<Graph> graph =
       BuildGraph(source, config, flags.parallel.vocab_multiple.value_or(1), &notes);
@@ -317,6 +303,27 @@ int CompileAndWrite(const ModelSource& source, const ParallelConfig& config,
   return code == kExitOk && !missing.ok() ? Fail(missing, kExitFailed) : code;
 }
 
+// Prints what has been found, and compiles the fastest plan where results of it are asked for.
+int SearchAndWrite(const ModelSource& source, CompileOptions options, CompileFlags flags) {
+  SearchRequest request = SearchFor(source, flags.parallel, options.parallel, options);
+  request.budget = flags.budget.value_or(request.budget);
+  const absl::StatusOr<FoundPlans> found = SearchPlans(request);
+  if (!found.ok()) return FailToCompile(found.status());
+  const FoundPlan& best = found->ranked.front();
+  const std::vector<RejectedPlan> why_not = ExplainNeighbours(request, best);
+  const bool json = flags.report.value_or("text") == "json";
+  if (flags.output.value_or("") != "-") {
+    const absl::Status written =
+        WriteStdout(json ? FoundPlansJson(*found, why_not, options.machine)
+                         : FoundPlansText(*found, why_not, options.machine));
+    if (!written.ok()) return Fail(written, kExitFailed);
+  }
+  flags.report.reset();
+  if (!flags.output && !flags.dot && !flags.svg && !flags.dump_dir) return kExitOk;
+  options.parallel = best.config;
+  return CompileAndWrite(source, options, CheckConfig(best.config, source.dims), flags);
+}
+
 int Main(const Words& arguments) {
   Flags parser(About());
   CompileFlags flags;
@@ -333,6 +340,13 @@ int Main(const Words& arguments) {
   }
   PrintNotes(source->notes);
   const ParallelConfig config = ConfigFor(*source, flags.parallel);
+  CompileOptions options;
+  options.parallel = config;
+  if (flags.search) {
+    if (!parsed.errors.empty()) return Refuse(parsed.errors, {}, kCommand);
+    if (const auto code = LoadOptions(flags, &options)) return *code;
+    return SearchAndWrite(*source, std::move(options), std::move(flags));
+  }
   const CheckedConfig checked = CheckConfig(config, source->dims);
   Diagnostics violations = checked.violations;
   violations.Append(CheckGraphSizes(*source, config));
@@ -340,7 +354,8 @@ int Main(const Words& arguments) {
   if (!parsed.errors.empty() || !violations.empty()) {
     return Refuse(parsed.errors, violations, kCommand);
   }
-  return CompileAndWrite(*source, config, checked, flags);
+  if (const auto code = LoadOptions(flags, &options)) return *code;
+  return CompileAndWrite(*source, std::move(options), checked, flags);
 }
 
 }  // namespace

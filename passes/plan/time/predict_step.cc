@@ -28,6 +28,7 @@ struct ClassClock {
   int64_t began = 0;
   int64_t busy = 0;
   int64_t busy_before = 0;  // the action
+  int64_t update = 0;       // of busy
   int64_t started = 0;      // ns of the collectives that the action has started
   CollectiveTime collectives;
   int64_t queue_free = 0;        // of the communication queue
@@ -79,6 +80,7 @@ class StepClock : public StepVisitor {
   SimulatedStep Take() {
     for (const ClassClock& at : classes_) {
       step_.busy_ns.push_back(at.busy);
+      step_.update_ns.push_back(at.update);
       step_.collectives.push_back(at.collectives);
     }
     return std::move(step_);
@@ -171,6 +173,7 @@ class StepClock : public StepVisitor {
     at.collectives.hideable_ns =
         Later(at.collectives.hideable_ns, std::min(at.started, at.busy - at.busy_before));
     const bool update = action.ref.kind == ActionKind::kUpdate;
+    if (update) at.update = Later(at.update, at.busy - at.busy_before);
     AddSpan(c, false,
             update ? std::string(LetterOf(action.ref.kind))
                    : NameOf(action.ref, *tables_.classes[Index(c)].chunks),

@@ -33,6 +33,7 @@ struct CollectiveTime {
 struct SimulatedStep {
   int64_t makespan_ns = 0;
   std::vector<int64_t> busy_ns;             // per class: its compute queue
+  std::vector<int64_t> update_ns;           // of that, the update; of a plan's lists only
   std::vector<CollectiveTime> collectives;  // per class
   std::vector<SimulatedSpan> spans;         // only if asked for
 };

@@ -1,0 +1,61 @@
+// What each layer of a model takes on one rank of a tensor- and context-parallel group, read off
+// segments that the compiler has staged: the search bounds whole plans by it.
+//
+//   llama, tp 4, micro-batch 2   ->   embedding F 1 us B 2 us, layer F 10 us B 21 us keeps 3 MB,
+//   ...
+//
+// Profiles know nothing of data and pipeline parallelism: ranks along dp run the same, and stages
+// are made of layers.
+
+#ifndef MGC_PASSES_SEARCH_PLANS_MODEL_PROFILE_H_
+#define MGC_PASSES_SEARCH_PLANS_MODEL_PROFILE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "graph/ir/graph.h"
+#include "graph/types/model_dims.h"
+#include "passes/compile.h"
+
+namespace mgc {
+
+// Nanoseconds and bytes of one layer on one rank, or of several together.
+struct LayerProfile {
+  int64_t forward_ns = 0;  // of a micro-batch, with what collectives leave exposed
+  int64_t backward_ns = 0;
+  // Of both together, how long the queue of compute and that of communication is busy.
+  int64_t compute_ns = 0;
+  int64_t queue_ns = 0;
+  int64_t update_ns = 0;    // compute of the update, nothing cut over dp
+  int64_t frame_bytes = 0;  // what a micro-batch's forward keeps, with the stream behind the layer
+  int64_t param_bytes = 0;  // of masters
+  int64_t grad_bytes = 0;
+  int64_t state_bytes = 0;
+  int64_t copy_bytes = 0;  // of working copies
+  // Of one forward or backward: the most that any layer takes.
+  int64_t transient_bytes = 0;
+  int64_t workspace_bytes = 0;
+
+  LayerProfile& operator+=(const LayerProfile& other);
+};
+
+struct ModelProfile {
+  bool has_embedding = false;
+  bool has_head = false;
+  // Embedding, layers, head, in this order.
+  std::vector<LayerProfile> layers;
+  int64_t stream_bytes = 0;  // that a stage hands to the next, and back
+};
+
+// The profile of `model` for options.parallel with one rank along dp and pp: its world is tp * cp,
+// its global batch one micro-batch. `model` has been built for it. Errors: those of Compile.
+absl::StatusOr<ModelProfile> ProfileModel(const Graph& model, const ModelDims& dims,
+                                          const CompileOptions& options);
+
+// `config` as a profile is made for it: alone along dp and pp, without what they bring.
+ParallelConfig ProfiledConfig(ParallelConfig config);
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_SEARCH_PLANS_MODEL_PROFILE_H_

@@ -1,0 +1,92 @@
+// Which plan is the fastest that fits: a best-first search over configurations, with the compiler
+// as its oracle.
+//
+//   groups of candidates   bounded by the profile of a group with less parallelism
+//     candidates           bounded by their own profile (passes/search/plans/bound_plan.h)
+//       plans              compiled: exact memory, and the time of the event simulation
+//
+// Whatever has the least bound is looked at more closely, until compiled plans come first: then no
+// candidate that is left can be faster. Only a search that ends at its budget leaves a gap, and
+// says how large it may be. Deterministic: whole nanoseconds, a budget in plans compiled, ties in
+// the order of passes/search/plans/search_space.h.
+//
+// The shape of the search is A*'s; costs of recomputation and of memory are decided together, as in
+// Galvatron (VLDB 2022), with the plan itself in place of its formulas.
+
+#ifndef MGC_PASSES_SEARCH_PLANS_SEARCH_PLANS_H_
+#define MGC_PASSES_SEARCH_PLANS_SEARCH_PLANS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "graph/ir/graph.h"
+#include "graph/plan/plan.h"
+#include "graph/types/model_dims.h"
+#include "passes/compile.h"
+#include "passes/search/plans/search_space.h"
+
+namespace mgc {
+
+struct SearchRequest {
+  CompileOptions options;  // parallel: what is fixed, and the start of what is not
+  FixedChoices fixed;
+  ModelDims dims;
+  // The logical graph of one micro-batch over all ranks along dp.
+  std::function<absl::StatusOr<Graph>(const ParallelConfig& config)> build;
+  int64_t budget = 64;  // plans to compile, at most
+  int64_t results = 8;  // plans to rank
+};
+
+// Where the step of the busiest pipeline rank goes: `step_ns` in all.
+struct StepParts {
+  int64_t compute_ns = 0;  // forward and backward
+  int64_t update_ns = 0;   // compute of the update
+  int64_t exposed_ns = 0;  // it waits for collectives, with nothing to compute
+  int64_t bubble_ns = 0;   // it waits for other pipeline ranks
+};
+
+// A plan that has been compiled and fits.
+struct FoundPlan {
+  ParallelConfig config;
+  int64_t step_ns = 0;
+  int64_t peak_bytes = 0;  // of the fullest rank, with one workspace
+  MemoryUse memory;        // of that rank
+  StepParts parts;
+};
+
+struct FoundPlans {
+  std::vector<FoundPlan> ranked;  // fastest first
+  // The fastest of less memory: each is faster than all that need less. Fastest first, the first is
+  // ranked[0].
+  std::vector<FoundPlan> front;
+  int64_t candidates = 0;
+  int64_t refused = 0;         // by rules of the configuration, before they were candidates
+  int64_t too_large = 0;       // by memory, of those that were looked at
+  int64_t profiled = 0;        // groups
+  int64_t compiled = 0;        // plans
+  int64_t least_bound_ns = 0;  // no candidate is faster; ranked[0].step_ns where that is proved
+  // The least memory that a candidate needs, where none fits.
+  int64_t least_peak_bytes = 0;
+  ParallelConfig least_peak_config;
+};
+
+// InvalidArgument where nothing is legal or nothing fits: what comes nearest, with numbers.
+// Otherwise errors of Compile that are no refusals.
+absl::StatusOr<FoundPlans> SearchPlans(const SearchRequest& request);
+
+// The plan of a configuration, as the search compiles it: memory is no limit. Errors: those of
+// Compile.
+absl::StatusOr<Plan> CompileFound(const SearchRequest& request, const ParallelConfig& config);
+
+// What a plan that has been compiled for `config` comes to.
+absl::StatusOr<FoundPlan> Measure(const Plan& plan, const ParallelConfig& config);
+
+// The bytes that a plan needs on its fullest rank, one workspace included.
+int64_t PeakBytes(const Plan& plan);
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_SEARCH_PLANS_SEARCH_PLANS_H_

@@ -1,0 +1,170 @@
+#include "passes/search/plans/search_space.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace mgc {
+namespace {
+
+constexpr int64_t kMostChunks = 16;       // of a rank
+constexpr int64_t kMostSamples = 1 << 6;  // of a micro-batch on a rank
+
+std::vector<int64_t> DivisorsOf(int64_t number, int64_t most) {
+  std::vector<int64_t> divisors;
+  for (int64_t d = 1; d <= std::min(number, most); ++d) {
+    if (number % d == 0) divisors.push_back(d);
+  }
+  return divisors;
+}
+
+// Lists what `fixed` leaves open, from the outside in.
+class Lister {
+ public:
+  Lister(const ParallelConfig& base, const FixedChoices& fixed, const ModelDims& dims,
+         const Machine& machine)
+      : base_(base), fixed_(fixed), dims_(dims), machine_(machine) {}
+
+  SearchSpace Run() {
+    const int64_t world = base_.world_size;
+    for (const int64_t tp : SizesOf(fixed_.tp, base_.tp, world, MostTp())) {
+      for (const int64_t cp : SizesOf(fixed_.cp, base_.cp, world / tp, MostCp())) {
+        for (const int64_t pp : SizesOf(fixed_.pp, base_.pp, world / (tp * cp), MostPp())) {
+          ParallelConfig config = base_;
+          config.tp = tp;
+          config.cp = cp;
+          config.pp = pp;
+          AddMesh(config);
+        }
+      }
+    }
+    for (auto& [key, candidates] : groups_) {
+      space_.candidates += static_cast<int64_t>(candidates.size());
+      space_.groups.push_back({key, std::move(candidates)});
+    }
+    return std::move(space_);
+  }
+
+ private:
+  static std::vector<int64_t> SizesOf(bool fixed, int64_t given, int64_t ranks, int64_t most) {
+    if (fixed) return ranks % given == 0 ? std::vector<int64_t>{given} : std::vector<int64_t>{};
+    return DivisorsOf(ranks, std::max<int64_t>(most, 1));
+  }
+  int64_t MostTp() const { return dims_.heads > 0 ? dims_.heads : base_.world_size; }
+  int64_t MostCp() const { return dims_.max_positions > 0 ? base_.seq_length : 1; }
+  int64_t MostPp() const { return std::max<int64_t>(dims_.layers, 1); }
+
+  // The choices that a mesh leaves.
+  void AddMesh(ParallelConfig config) {
+    const int64_t dp = DataParallelSize(config);
+    if (dp == 0 || config.global_batch_size % dp != 0) {
+      ++space_.refused;
+      return;
+    }
+    for (const int64_t samples : SizesOf(fixed_.micro_batch_size, base_.micro_batch_size,
+                                         config.global_batch_size / dp, kMostSamples)) {
+      config.micro_batch_size = samples;
+      for (const bool sequence : SequenceChoices(config)) {
+        config.sequence_parallel = sequence;
+        AddChunks(config);
+      }
+    }
+  }
+
+  std::vector<bool> SequenceChoices(const ParallelConfig& config) const {
+    if (fixed_.sequence_parallel) return {base_.sequence_parallel};
+    if (config.tp == 1 || dims_.max_positions == 0) return {false};
+    return {false, true};
+  }
+
+  void AddChunks(ParallelConfig config) {
+    for (const int64_t chunks : ChunkChoices(config)) {
+      if (!fixed_.chunks) {
+        config.vp = chunks;
+        config.schedule = chunks > 1 ? ScheduleKind::kInterleaved : ScheduleKind::kOneFOneB;
+      }
+      // All rules but those of what follows, which is legal by construction.
+      const CheckedConfig checked = CheckConfig(config, dims_);
+      if (!checked.violations.empty()) {
+        ++space_.refused;
+        if (!space_.refusals.full()) space_.refusals.Append(checked.violations);
+        continue;
+      }
+      AddMemory(config, checked.dp);
+    }
+  }
+
+  std::vector<int64_t> ChunkChoices(const ParallelConfig& config) const {
+    std::vector<int64_t> chunks = {1};
+    if (fixed_.chunks) return chunks;
+    for (int64_t v = 2; config.pp > 1 && v <= kMostChunks && config.pp * v <= dims_.layers; ++v) {
+      chunks.push_back(v);
+    }
+    return chunks;
+  }
+
+  void AddMemory(ParallelConfig config, int64_t dp) {
+    for (const std::string& order : OrderChoices(config, dp)) {
+      config.order = order;
+      for (const auto& [zero, group] : ZeroChoices(config, dp)) {
+        config.zero = zero;
+        config.zero_group = group;
+        for (const RecomputeKind recompute : RecomputeChoices()) {
+          config.recompute = recompute;
+          groups_[KeyOf(config)].push_back(config);
+        }
+      }
+    }
+  }
+
+  // Pipelines outside of dp, or inside, where both span ranks.
+  std::vector<std::string> OrderChoices(const ParallelConfig& config, int64_t dp) const {
+    if (fixed_.order || dp == 1 || config.pp == 1) return {base_.order};
+    return {kDefaultAxisOrder, "tp-cp-ep-pp-dp"};
+  }
+
+  std::vector<std::pair<int64_t, int64_t>> ZeroChoices(const ParallelConfig& config,
+                                                       int64_t dp) const {
+    if (fixed_.zero && (fixed_.zero_group || base_.zero == 0)) {
+      return {{base_.zero, base_.zero_group}};
+    }
+    std::vector<std::pair<int64_t, int64_t>> choices;
+    const int64_t near = machine_.tiers.front().ranks / (config.tp * config.cp);
+    for (int64_t zero = 0; zero <= 3; ++zero) {
+      if (fixed_.zero ? zero != base_.zero : dp * config.cp == 1 && zero > 0) continue;
+      if (fixed_.zero_group) {
+        if (zero > 0) choices.emplace_back(zero, base_.zero_group);
+        continue;
+      }
+      choices.emplace_back(zero, 0);
+      if (zero > 0 && near > 1 && near < dp && dp % near == 0) choices.emplace_back(zero, near);
+    }
+    return choices;
+  }
+
+  std::vector<RecomputeKind> RecomputeChoices() const {
+    if (fixed_.recompute) return {base_.recompute};
+    return {RecomputeKind::kNone, RecomputeKind::kSelective, RecomputeKind::kFull};
+  }
+
+  const ParallelConfig& base_;
+  const FixedChoices& fixed_;
+  const ModelDims& dims_;
+  const Machine& machine_;
+  std::map<ProfileKey, std::vector<ParallelConfig>> groups_;
+  SearchSpace space_;
+};
+
+}  // namespace
+
+ProfileKey KeyOf(const ParallelConfig& config) {
+  return {config.tp, config.cp, config.sequence_parallel, config.micro_batch_size,
+          config.recompute};
+}
+
+SearchSpace ListCandidates(const ParallelConfig& base, const FixedChoices& fixed,
+                           const ModelDims& dims, const Machine& machine) {
+  return Lister(base, fixed, dims, machine).Run();
+}
+
+}  // namespace mgc

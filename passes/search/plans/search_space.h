@@ -1,0 +1,73 @@
+// Which configurations a search may choose from: what the user has left open, in a fixed order.
+
+#ifndef MGC_PASSES_SEARCH_PLANS_SEARCH_SPACE_H_
+#define MGC_PASSES_SEARCH_PLANS_SEARCH_SPACE_H_
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "graph/base/diagnostic.h"
+#include "graph/types/machine.h"
+#include "graph/types/model_dims.h"
+#include "passes/config/check_config.h"
+#include "passes/config/parallel_config.h"
+
+namespace mgc {
+
+// What a search does not change. All else of a configuration that is not named here (precision,
+// sequence length, global batch, layout flags) stays as it is given too.
+struct FixedChoices {
+  bool tp = false;
+  bool cp = false;
+  bool pp = false;
+  bool chunks = false;  // vp and schedule
+  bool sequence_parallel = false;
+  bool micro_batch_size = false;
+  bool recompute = false;
+  bool zero = false;
+  bool zero_group = false;
+  bool order = false;
+};
+
+// What decides the profile of a candidate (passes/search/plans/model_profile.h).
+struct ProfileKey {
+  int64_t tp = 1;
+  int64_t cp = 1;
+  bool sequence_parallel = false;
+  int64_t micro_batch_size = 1;
+  RecomputeKind recompute = RecomputeKind::kNone;
+
+  friend bool operator<(const ProfileKey& a, const ProfileKey& b) {
+    return std::tie(a.tp, a.cp, a.sequence_parallel, a.micro_batch_size, a.recompute) <
+           std::tie(b.tp, b.cp, b.sequence_parallel, b.micro_batch_size, b.recompute);
+  }
+};
+ProfileKey KeyOf(const ParallelConfig& config);
+
+// A profile key, and how often it may be spread over the ranks that are left.
+struct CandidateGroup {
+  ProfileKey key;
+  std::vector<ParallelConfig> candidates;
+};
+
+struct SearchSpace {
+  std::vector<CandidateGroup> groups;  // by key, ascending
+  int64_t candidates = 0;              // in all groups
+  // Of the values of tp, cp, pp and the micro-batch size that divide their total: how many
+  // combinations are refused by a rule of passes/config/check_config.h.
+  int64_t refused = 0;
+  Diagnostics refusals;  // some of the rules that did
+};
+
+// Values for `tp`, `cp` and `pp` are divisors of the world; of the micro-batch divisors of what is
+// left of the global batch. Chunks a rank are at most 16. ZeRO groups are all of dp, or the ranks
+// of one innermost domain of the machine.
+SearchSpace ListCandidates(const ParallelConfig& base, const FixedChoices& fixed,
+                           const ModelDims& dims, const Machine& machine);
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_SEARCH_PLANS_SEARCH_SPACE_H_

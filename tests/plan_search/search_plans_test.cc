@@ -1,0 +1,116 @@
+// A search's answer is the best of all candidates, each of which is compiled.
+
+#include "passes/search/plans/search_plans.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iostream>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "passes/config/config_flags.h"
+#include "tests/plan_search/requests.h"
+
+namespace mgc {
+namespace {
+
+struct Compiled {
+  std::string flags;
+  int64_t step_ns;
+  int64_t peak_bytes;
+};
+
+// Every candidate that the compiler takes.
+std::vector<Compiled> CompileAll(const SearchRequest& request) {
+  std::vector<Compiled> all;
+  const SearchSpace space = ListCandidates(request.options.parallel, request.fixed, request.dims,
+                                           request.options.machine);
+  for (const CandidateGroup& group : space.groups) {
+    for (const ParallelConfig& config : group.candidates) {
+      const absl::StatusOr<Plan> plan = CompileFound(request, config);
+      if (!plan.ok()) {
+        EXPECT_TRUE(IsRefusal(plan.status())) << plan.status();
+        continue;
+      }
+      all.push_back({FlagsText(config), plan->predicted_step_ns, PeakBytes(*plan)});
+    }
+  }
+  return all;
+}
+
+int64_t BestWithin(const std::vector<Compiled>& all, int64_t memory) {
+  int64_t best = std::numeric_limits<int64_t>::max();
+  for (const Compiled& plan : all) {
+    if (plan.peak_bytes <= memory) best = std::min(best, plan.step_ns);
+  }
+  return best;
+}
+
+// With all memory, and with as much as a tenth, a half, and only the smallest of plans get by with.
+void CheckRegret(SearchRequest request) {
+  const std::vector<Compiled> all = CompileAll(request);
+  ASSERT_GT(all.size(), 50u);
+  std::vector<int64_t> peaks;
+  for (const Compiled& plan : all) peaks.push_back(plan.peak_bytes);
+  std::sort(peaks.begin(), peaks.end());
+  request.budget = static_cast<int64_t>(all.size()) * 2;
+  for (const int64_t memory :
+       {peaks.back(), peaks[peaks.size() / 2], peaks[peaks.size() / 10], peaks.front()}) {
+    request.options.machine.memory = memory;
+    const absl::StatusOr<FoundPlans> found = SearchPlans(request);
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(found->ranked.front().step_ns, BestWithin(all, memory));
+    EXPECT_EQ(found->least_bound_ns, found->ranked.front().step_ns);
+    EXPECT_LE(found->ranked.front().peak_bytes, memory);
+    std::cout << "of " << all.size() << " plans, " << found->compiled << " compiled, "
+              << found->profiled << " profiles: " << FlagsText(found->ranked.front().config)
+              << std::endl;
+  }
+  request.options.machine.memory = peaks.front() - 1;
+  const absl::Status none = SearchPlans(request).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(none)) << none;
+  EXPECT_TRUE(absl::StrContains(none.message(), "[A2]")) << none;
+}
+
+TEST(SearchPlans, FindsTheBestOnFourRanks) { CheckRegret(RequestFor("gpt2-tiny", "a100x8", 4, 8)); }
+
+TEST(SearchPlans, FindsTheBestOfWhatFlagsLeaveOpen) {
+  SearchRequest request = RequestFor("llama-tiny", "h100x8", 16, 16);
+  request.options.parallel.tp = 2;
+  request.options.parallel.micro_batch_size = 1;
+  request.options.parallel.order = kDefaultAxisOrder;
+  request.fixed.tp = request.fixed.micro_batch_size = request.fixed.order = true;
+  CheckRegret(request);
+}
+
+TEST(SearchPlans, SaysWhatRefusesAll) {
+  SearchRequest request = RequestFor("gpt2-tiny", "a100x8", 8, 8);
+  request.options.parallel.tp = 8;
+  request.fixed.tp = true;
+  const absl::Status refused = SearchPlans(request).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_TRUE(absl::StrContains(refused.message(), "[A1]")) << refused;
+  EXPECT_TRUE(absl::StrContains(refused.message(), "[M1]")) << refused;
+}
+
+TEST(SearchPlans, IsTheSameEveryTime) {
+  SearchRequest request = RequestFor("gpt2-tiny", "a100x8", 16, 64);
+  request.budget = 12;
+  const absl::StatusOr<FoundPlans> first = SearchPlans(request);
+  const absl::StatusOr<FoundPlans> second = SearchPlans(request);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(second.ok()) << second.status();
+  ASSERT_EQ(first->ranked.size(), second->ranked.size());
+  EXPECT_LE(first->compiled, request.budget);
+  for (size_t i = 0; i < first->ranked.size(); ++i) {
+    EXPECT_EQ(FlagsText(first->ranked[i].config), FlagsText(second->ranked[i].config));
+    EXPECT_EQ(first->ranked[i].step_ns, second->ranked[i].step_ns);
+  }
+}
+
+}  // namespace
+}  // namespace mgc
