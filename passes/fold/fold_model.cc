@@ -8,7 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "graph/types/layer_names.h"
-#include "passes/fold/equal_layers.h"
+#include "passes/fold/layer_runs.h"
 
 namespace mgc {
 namespace {
@@ -20,22 +20,24 @@ LayerMap MapOf(const std::vector<LayerRun>& runs, int num_layers) {
   std::vector<int> kept;
   kept.reserve(static_cast<size_t>(num_layers));
   int next = 0;
+  bool one_place = true;
   for (const LayerRun& run : runs) {
     const bool is_long = run.last - run.first + 1 > kKeptOfRun;
+    one_place = one_place && (!is_long || run.one_place);
     for (int layer = run.first; layer <= run.last; ++layer) {
       const bool is_between = is_long && layer > run.first + 1 && layer < run.last;
       kept.push_back(is_between ? next - 1 : next++);
     }
   }
-  return LayerMap(std::move(kept));
+  return LayerMap(std::move(kept), one_place);
 }
 
 // Copies what is kept, with the numbers that its layers get.
 class Folder {
  public:
-  Folder(const Graph& model, const EqualLayers& equal, const LayerMap& layers)
+  Folder(const Graph& model, const LayerRuns& runs, const LayerMap& layers)
       : model_(model),
-        equal_(equal),
+        runs_(runs),
         layers_(layers),
         builder_(model.name(), model.level()),
         made_(model.values().size(), kNone) {}
@@ -46,7 +48,7 @@ class Folder {
     for (const std::string& file : model_.files()) builder_.AddFile(file);
     for (size_t v = 0; v < model_.values().size(); ++v) {
       const ValueId id = static_cast<ValueId>(v);
-      if (!IsKept(equal_.LayerOf(id)) || made_[v] != kNone) continue;
+      if (!IsKept(runs_.LayerOf(id)) || made_[v] != kNone) continue;
       const NodeId producer = model_.value(id).producer;
       if (producer == kNone) {
         AddInput(*model_.FindInput(id));
@@ -70,12 +72,12 @@ class Folder {
   // What a layer reads; of a layer before it that is not kept, what the one in its place hands on.
   ValueId Read(ValueId id, int layer) const {
     if (Made(id) != kNone) return Made(id);
-    return Made(equal_.HandedBy(layers_.FirstOf(layers_.KeptFor(layer - 1))));
+    return Made(runs_.HandedBy(layers_.FirstOf(layers_.KeptFor(layer - 1))));
   }
 
   void AddInput(const GraphInput& input) {
     const Value& value = model_.value(input.value);
-    const int layer = equal_.LayerOf(input.value);
+    const int layer = runs_.LayerOf(input.value);
     Attrs attrs = Renamed(input.attrs, layer);
     const std::string name = Renamed(value.name, layer);
     const ValueId id =
@@ -127,7 +129,7 @@ class Folder {
   }
 
   const Graph& model_;
-  const EqualLayers& equal_;
+  const LayerRuns& runs_;
   const LayerMap& layers_;
   GraphBuilder builder_;
   std::vector<ValueId> made_;  // by the model's values
@@ -137,11 +139,11 @@ class Folder {
 }  // namespace
 
 absl::optional<FoldedModel> FoldModel(const Graph& model) {
-  const EqualLayers equal(model);
-  if (!equal.IsLayered()) return absl::nullopt;
-  LayerMap layers = MapOf(equal.Runs(), model.num_layers());
+  const LayerRuns runs(model);
+  if (!runs.IsLayered()) return absl::nullopt;
+  LayerMap layers = MapOf(runs.Runs(), model.num_layers());
   if (!layers.folds()) return absl::nullopt;
-  absl::optional<Graph> folded = Folder(model, equal, layers).Run();
+  absl::optional<Graph> folded = Folder(model, runs, layers).Run();
   if (!folded.has_value()) return absl::nullopt;
   return FoldedModel{*std::move(folded), std::move(layers)};
 }

@@ -3,9 +3,9 @@
 //   embedding, layer 0, ..., layer 95, head   ->   embedding, layers 0, 1 and 2, head
 //
 // Of every run of equal layers the first two and the last are kept; where they stand for others,
-// what a pass makes of the second is what it makes of all between the first and the last. Layers are
-// equal that have the same nodes, types, attributes, origins and locations and parameters alike, up
-// to the layer's number in names (graph/types/layer_names.h), and read the same of the layer before.
+// what a pass makes of the second is what it makes of all between the first and the last. Layers
+// are equal that have the same nodes, types, attributes and origins and parameters alike, up to the
+// layer's number in names (graph/types/layer_names.h), and read the same of the layer before.
 //
 // Models that passes might treat otherwise are not folded:
 //   * a value is read in another layer than its own and the next, more than one is in the next, or

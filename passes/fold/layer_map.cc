@@ -13,7 +13,8 @@ LayerMap::LayerMap(int num_layers)
   first_ = kept_;
 }
 
-LayerMap::LayerMap(std::vector<int> kept) : kept_(std::move(kept)) {
+LayerMap::LayerMap(std::vector<int> kept, bool one_place)
+    : kept_(std::move(kept)), one_place_(one_place) {
   for (size_t layer = 0; layer < kept_.size(); ++layer) {
     if (layer == 0 || kept_[layer] != kept_[layer - 1]) first_.push_back(static_cast<int>(layer));
     MGC_CHECK(kept_[layer] + 1 == num_kept()) << "layer " << layer << " is out of order";

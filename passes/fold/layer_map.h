@@ -16,13 +16,16 @@ class LayerMap {
   // Nothing is folded: each of `num_layers` layers stands for itself.
   explicit LayerMap(int num_layers);
   // `kept`, by layer: begins with 0, and each is that of the layer before or the next number.
-  explicit LayerMap(std::vector<int> kept);
+  // `one_place`: nodes of a kept layer have the source locations of all that it stands for.
+  LayerMap(std::vector<int> kept, bool one_place);
 
   // Of the model.
   int num_layers() const { return static_cast<int>(kept_.size()); }
   // Of the folded graph.
   int num_kept() const { return static_cast<int>(first_.size()); }
   bool folds() const { return num_kept() < num_layers(); }
+  // Whether what is made of a kept layer has the source locations of `layer`.
+  bool HasPlaceOf(int layer) const { return one_place_ || FirstOf(KeptFor(layer)) == layer; }
 
   // What stands for a layer of the model: for embedding, head and kNoLayer the same.
   int KeptFor(int layer) const;
@@ -34,6 +37,7 @@ class LayerMap {
  private:
   std::vector<int> kept_;   // by layer
   std::vector<int> first_;  // by kept layer
+  bool one_place_ = true;
 };
 
 }  // namespace mgc

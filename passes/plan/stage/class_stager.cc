@@ -323,7 +323,11 @@ StagedCall ClassStager::MakeCall(const Part& part, const std::vector<NodeId>& no
   StagedCall call;
   const Part kept = Kept(part);
   const auto [made, is_new] = segments_->try_emplace(kept, 0);
-  if (is_new) made->second = folder_->Add(BuildSegment(context_, kept, nodes));
+  if (is_new) {
+    const int known = folder_->size();
+    made->second = folder_->Add(BuildSegment(context_, kept, nodes));
+    has_places_ = has_places_ && (made->second < known || layers_.HasPlaceOf(part.layer));
+  }
   call.segment = made->second;
   call.layer = part.layer;
   const std::vector<Formal>& formals = folder_->segment(call.segment).formals;

@@ -57,6 +57,8 @@ class ClassStager {
   int64_t copy_bytes() const { return copy_bytes_; }
   // Of gradients on their way into pieces.
   int64_t owed_bytes() const { return owed_of_turn_[0] + owed_of_turn_[1]; }
+  // Whether all segments that it was the first to need have the source locations of their layers.
+  bool has_places() const { return has_places_; }
   // The layers of the class, embedding and head among them.
   const std::set<int>& held() const { return held_; }
 
@@ -99,6 +101,7 @@ class ClassStager {
   std::set<int> held_kept_;
   std::map<Part, int>* segments_;  // by part of the graph
   bool has_backward_ = false;
+  bool has_places_ = true;
   std::map<std::string, int64_t> copy_base_;  // by BlockOfLayer
   int64_t copy_bytes_ = 0;
   // By turn, that of even layers first: the most that a layer takes.

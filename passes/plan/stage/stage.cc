@@ -80,6 +80,9 @@ class Stager {
       ClassStager eval({eval_places_, eval_nodes, placement_, layers_}, made.coordinate,
                        &eval_cache, &folder_);
       made.eval = StepOf(eval_places_, &eval);
+      if (!train.has_places() || !eval.has_places()) {
+        return absl::FailedPreconditionError("a folded layer has other source locations");
+      }
       AddBlocks(train.held(), &made);
       plan_.classes.push_back(std::move(made));
     }
@@ -198,7 +201,8 @@ class Stager {
   const LayerPlacement& placement_;
   const LayerMap& layers_;
   SegmentFolder folder_;
-  std::map<std::pair<int, std::string>, int> block_of_;  // by layer of the graph, and what it shares
+  std::map<std::pair<int, std::string>, int>
+      block_of_;  // by layer of the graph, and what it shares
   StagedPlan plan_;
 };
 

@@ -32,8 +32,8 @@ std::string BlockOfLayer(int layer, int num_layers);
 class ValuePlaces {
  public:
   // Of the training step, or of an evaluation, where parameters take the places they have in the
-  // training step. All arguments, `parts`, `crossings`, `bundles` and `layers` of one graph, outlive
-  // this.
+  // training step. All arguments, `parts`, `crossings`, `bundles` and `layers` of one graph,
+  // outlive this.
   ValuePlaces(const Parts& parts, const Crossings& crossings, const Bundles& bundles,
               const LayerMap& layers, const SharedParams& shared)
       : ValuePlaces(parts, crossings, bundles, layers, &shared, nullptr) {}
@@ -120,8 +120,8 @@ class ValuePlaces {
   std::map<int, int64_t> owed_bytes_;
   std::map<int, int64_t> frame_bytes_;
   std::map<int, int64_t> shared_frame_bytes_;  // by stage
-  std::map<int, int64_t> norm_base_;     // by layer of the graph
-  std::map<int, int64_t> norm_entries_;  // likewise
+  std::map<int, int64_t> norm_base_;           // by layer of the graph
+  std::map<int, int64_t> norm_entries_;        // likewise
   int64_t global_bytes_ = 0;
   int64_t zeroed_global_bytes_ = 0;
 };

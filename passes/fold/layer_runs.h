@@ -1,7 +1,7 @@
 // Which layers of a logical graph are equal (passes/fold/fold_model.h says what that is).
 
-#ifndef MGC_PASSES_FOLD_EQUAL_LAYERS_H_
-#define MGC_PASSES_FOLD_EQUAL_LAYERS_H_
+#ifndef MGC_PASSES_FOLD_LAYER_RUNS_H_
+#define MGC_PASSES_FOLD_LAYER_RUNS_H_
 
 #include <cstdint>
 #include <vector>
@@ -14,12 +14,13 @@ namespace mgc {
 struct LayerRun {
   int first = 0;
   int last = 0;
+  bool one_place = true;  // all from the same source locations
 };
 
-class EqualLayers {
+class LayerRuns {
  public:
   // `model` outlives this.
-  explicit EqualLayers(const Graph& model);
+  explicit LayerRuns(const Graph& model);
 
   // Whether the graph lies layer by layer, each joined to the next by one value at most.
   bool IsLayered() const { return is_layered_; }
@@ -63,6 +64,7 @@ class EqualLayers {
 
   bool IsNext(const LayerRun& run) const;
   bool AreEqual(int layer) const;
+  bool HaveOnePlace(int layer) const;
   bool AreEqual(const Node& node, const Node& next, int layer) const;
   bool ReadSame(ValueId id, ValueId next, int layer) const;
   bool AreAlike(ValueId id, ValueId next, int layer) const;
@@ -78,4 +80,4 @@ class EqualLayers {
 
 }  // namespace mgc
 
-#endif  // MGC_PASSES_FOLD_EQUAL_LAYERS_H_
+#endif  // MGC_PASSES_FOLD_LAYER_RUNS_H_

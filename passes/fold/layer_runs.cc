@@ -1,4 +1,4 @@
-#include "passes/fold/equal_layers.h"
+#include "passes/fold/layer_runs.h"
 
 #include <algorithm>
 #include <string>
@@ -34,7 +34,7 @@ bool FoldAlike(absl::string_view text, absl::string_view next, int layer, int nu
 
 }  // namespace
 
-EqualLayers::EqualLayers(const Graph& model)
+LayerRuns::LayerRuns(const Graph& model)
     : model_(model),
       homes_(model.values().size()),
       contents_(static_cast<size_t>(model.num_layers()) + 2),
@@ -43,7 +43,7 @@ EqualLayers::EqualLayers(const Graph& model)
                 PlaceOutputs();
 }
 
-bool EqualLayers::PlaceNodes() {
+bool LayerRuns::PlaceNodes() {
   int before = kEmbeddingLayer;
   for (size_t n = 0; n < model_.nodes().size(); ++n) {
     const Node& node = model_.nodes()[n];
@@ -60,7 +60,7 @@ bool EqualLayers::PlaceNodes() {
   return true;
 }
 
-bool EqualLayers::PlaceReads() {
+bool LayerRuns::PlaceReads() {
   for (const Node& node : model_.nodes()) {
     for (const ValueId id : node.inputs) {
       if (!TakeRead(id, node.layer)) return false;
@@ -70,7 +70,7 @@ bool EqualLayers::PlaceReads() {
 }
 
 // False where the value goes where values may not.
-bool EqualLayers::TakeRead(ValueId id, int reader) {
+bool LayerRuns::TakeRead(ValueId id, int reader) {
   Home& home = homes_[static_cast<size_t>(id)];
   if (!IsMade(id)) {
     const bool is_param = model_.FindInput(id)->kind == InputKind::kParam;
@@ -87,7 +87,7 @@ bool EqualLayers::TakeRead(ValueId id, int reader) {
   return handed == id;
 }
 
-bool EqualLayers::PlaceInputs() {
+bool LayerRuns::PlaceInputs() {
   for (const GraphInput& input : model_.inputs()) {
     if (input.kind == InputKind::kData) continue;
     if (input.kind != InputKind::kParam) return false;
@@ -103,7 +103,7 @@ bool EqualLayers::PlaceInputs() {
   return true;
 }
 
-bool EqualLayers::PlaceOutputs() {
+bool LayerRuns::PlaceOutputs() {
   for (const GraphOutput& output : model_.outputs()) {
     if (!IsMade(output.value)) return false;
     at(LayerOf(output.value)).has_output = true;
@@ -111,18 +111,18 @@ bool EqualLayers::PlaceOutputs() {
   return true;
 }
 
-std::vector<LayerRun> EqualLayers::Runs() const {
+std::vector<LayerRun> LayerRuns::Runs() const {
   std::vector<LayerRun> runs;
   for (int first = 0; first < model_.num_layers(); first = runs.back().last + 1) {
     LayerRun run{first, first};
-    while (IsNext(run)) ++run.last;
+    while (IsNext(run)) run.one_place &= HaveOnePlace(run.last++);
     runs.push_back(run);
   }
   return runs;
 }
 
 // Whether the layer behind a run is one of it: parameters too lie layer by layer.
-bool EqualLayers::IsNext(const LayerRun& run) const {
+bool LayerRuns::IsNext(const LayerRun& run) const {
   const int next = run.last + 1;
   if (next >= model_.num_layers() || !AreEqual(run.last)) return false;
   const auto number_handed = [this](int layer) {
@@ -142,7 +142,7 @@ bool EqualLayers::IsNext(const LayerRun& run) const {
 }
 
 // Whether a layer and the next one are equal.
-bool EqualLayers::AreEqual(int layer) const {
+bool LayerRuns::AreEqual(int layer) const {
   const Contents& a = at(layer);
   const Contents& b = at(layer + 1);
   if (a.has_output || b.has_output || a.nodes.size() != b.nodes.size() ||
@@ -160,9 +160,18 @@ bool EqualLayers::AreEqual(int layer) const {
   return true;
 }
 
-bool EqualLayers::AreEqual(const Node& node, const Node& next, int layer) const {
+// Whether a layer and the next one, which are equal, are from the same source locations.
+bool LayerRuns::HaveOnePlace(int layer) const {
+  const std::vector<NodeId>& nodes = at(layer).nodes;
+  const std::vector<NodeId>& next = at(layer + 1).nodes;
+  return std::equal(nodes.begin(), nodes.end(), next.begin(), [this](NodeId a, NodeId b) {
+    return AreSame(model_.node(a).loc, model_.node(b).loc);
+  });
+}
+
+bool LayerRuns::AreEqual(const Node& node, const Node& next, int layer) const {
   if (node.op != next.op || node.inputs.size() != next.inputs.size() ||
-      node.outputs.size() != next.outputs.size() || !AreSame(node.loc, next.loc) ||
+      node.outputs.size() != next.outputs.size() ||
       !FoldAlike(node.origin, next.origin, layer, model_.num_layers()) ||
       !AreAlike(node.attrs, next.attrs, layer)) {
     return false;
@@ -176,7 +185,7 @@ bool EqualLayers::AreEqual(const Node& node, const Node& next, int layer) const 
   return true;
 }
 
-bool EqualLayers::ReadSame(ValueId id, ValueId next, int layer) const {
+bool LayerRuns::ReadSame(ValueId id, ValueId next, int layer) const {
   if (id == next) return true;  // data
   if (IsMade(id) != IsMade(next) || home(id).layer + 1 != home(next).layer) return false;
   // Of the layer before there is one value only.
@@ -184,23 +193,22 @@ bool EqualLayers::ReadSame(ValueId id, ValueId next, int layer) const {
   return home(next).layer == layer + 1 && home(id).number == home(next).number;
 }
 
-bool EqualLayers::AreAlike(ValueId id, ValueId next, int layer) const {
+bool LayerRuns::AreAlike(ValueId id, ValueId next, int layer) const {
   const Value& a = model_.value(id);
   const Value& b = model_.value(next);
   return a.type == b.type && a.sharding == b.sharding && a.primal == kNone && b.primal == kNone &&
          FoldAlike(a.name, b.name, layer, model_.num_layers());
 }
 
-bool EqualLayers::AreAlike(const Attrs& attrs, const Attrs& next, int layer) const {
-  return std::equal(
-      attrs.begin(), attrs.end(), next.begin(), next.end(),
-      [&](const Attrs::Entry& a, const Attrs::Entry& b) {
-        const std::string* text = std::get_if<std::string>(&a.second);
-        const std::string* next_text = std::get_if<std::string>(&b.second);
-        if (a.first != b.first) return false;
-        if (text == nullptr || next_text == nullptr) return a.second == b.second;
-        return FoldAlike(*text, *next_text, layer, model_.num_layers());
-      });
+bool LayerRuns::AreAlike(const Attrs& attrs, const Attrs& next, int layer) const {
+  return std::equal(attrs.begin(), attrs.end(), next.begin(), next.end(),
+                    [&](const Attrs::Entry& a, const Attrs::Entry& b) {
+                      const std::string* text = std::get_if<std::string>(&a.second);
+                      const std::string* next_text = std::get_if<std::string>(&b.second);
+                      if (a.first != b.first) return false;
+                      if (text == nullptr || next_text == nullptr) return a.second == b.second;
+                      return FoldAlike(*text, *next_text, layer, model_.num_layers());
+                    });
 }
 
 }  // namespace mgc
