@@ -10,6 +10,7 @@
 #include "graph/ir/model_layers.h"
 #include "passes/config/check_config.h"
 #include "passes/cut_layers.h"
+#include "passes/fold/fold_model.h"
 #include "passes/graph/differentiate.h"
 #include "passes/graph/dim_classes.h"
 #include "passes/graph/freeze_unused.h"
@@ -135,6 +136,31 @@ constexpr PassEntry kPasses[] = {
      [](PassForm form, Context) { return OnGraphs(std::move(form), Evaluation); }},
 };
 
+absl::StatusOr<Plan> RunPasses(StepGraphs graphs, const PassContext& context,
+                               const RunOptions& options) {
+  PassForm form = std::move(graphs);
+  for (const PassEntry& pass : CompilePasses()) {
+    MGC_ASSIGN_OR_RETURN(form, RunPass(pass, std::move(form), context, options));
+  }
+  return std::get<Plan>(std::move(form));
+}
+
+// What is wrong with a model is said of all its layers: an error of the folded one is none.
+absl::StatusOr<Plan> RunOnFewLayers(const Graph& model, const std::vector<std::string>& notes,
+                                    PassContext context, const RunOptions& options) {
+  if (TreatsLayersAlike(context.strategy, context.placement)) {
+    absl::optional<FoldedModel> folded = FoldModel(model);
+    if (folded.has_value()) {
+      context.layers = std::move(folded->layers);
+      absl::StatusOr<Plan> plan =
+          RunPasses({std::move(folded->graph), absl::nullopt, notes}, context, options);
+      if (plan.ok() || absl::IsCancelled(plan.status())) return plan;
+      context.layers.reset();
+    }
+  }
+  return RunPasses({model, absl::nullopt, notes}, context, options);
+}
+
 }  // namespace
 
 bool IsRefusal(const absl::Status& status) {
@@ -158,11 +184,10 @@ absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
   std::vector<std::string> notes;
   MGC_ASSIGN_OR_RETURN(const Graph model, WithLayers(PrepareModel(logical, &notes), context));
   context.model = &model;
-  PassForm form = StepGraphs{model, absl::nullopt, std::move(notes)};
-  for (const PassEntry& pass : CompilePasses()) {
-    MGC_ASSIGN_OR_RETURN(form, RunPass(pass, std::move(form), context, options.run));
-  }
-  Plan plan = std::get<Plan>(std::move(form));
+  MGC_ASSIGN_OR_RETURN(
+      Plan plan, options.fold_layers
+                     ? RunOnFewLayers(model, notes, context, options.run)
+                     : RunPasses({model, absl::nullopt, std::move(notes)}, context, options.run));
   if (options.limit_memory) MGC_RETURN_IF_ERROR(CheckFits(plan));
   return plan;
 }

@@ -26,6 +26,10 @@ struct CompileOptions {
   bool limit_memory = false;  // refuse a plan that needs more than machine.memory
   PlanOptions flags;          // written into the plan
   RunOptions run;             // of every pass
+  // Passes over graphs may see a folded model (passes/fold/fold_model.h): the plan is the same, and
+  // is made in less time. What `run` is shown then has fewer layers than the model; where the fold
+  // turns out not to hold, the passes run again without it.
+  bool fold_layers = true;
 };
 
 // A model as the compiler takes it: parameters that are read in parts are their parts

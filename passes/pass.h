@@ -25,6 +25,7 @@
 #include "passes/config/parallel_config.h"
 #include "passes/config/place_layers.h"
 #include "passes/config/strategy_spec.h"
+#include "passes/fold/layer_map.h"
 #include "passes/plan/forms/plan_forms.h"
 #include "passes/plan/schedule.h"
 
@@ -64,6 +65,7 @@ struct PassContext {
   Machine machine;                            // order: whose costs
   const Graph* model = nullptr;  // from stage on: what the plan is of; outlives the context
   PlanOptions flags;             // allocate: written into the plan
+  absl::optional<LayerMap> layers = absl::nullopt;  // stage: where the graphs are of a folded model
 };
 
 // The context of a graph that comes without a checked configuration: layers are placed by the

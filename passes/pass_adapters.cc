@@ -141,8 +141,9 @@ absl::StatusOr<PassForm> RunSplitProducts(PassForm form, const PassContext& cont
 
 absl::StatusOr<PassForm> RunStage(PassForm form, const PassContext& context) {
   StepGraphs graphs = std::get<StepGraphs>(std::move(form));
-  MGC_ASSIGN_OR_RETURN(StagedPlan staged,
-                       Stage(graphs.train, graphs.eval.value_or(Graph()), context.placement));
+  const LayerMap layers = context.layers.value_or(LayerMap(graphs.train.num_layers()));
+  MGC_ASSIGN_OR_RETURN(StagedPlan staged, Stage(graphs.train, graphs.eval.value_or(Graph()),
+                                                context.placement, layers));
   staged.notes = std::move(graphs.notes);
   return staged;
 }

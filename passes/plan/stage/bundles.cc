@@ -7,12 +7,14 @@
 
 namespace mgc {
 
-Bundles::Bundles(const Parts& parts, const Crossings& crossings, int num_stages)
+Bundles::Bundles(const Parts& parts, const Crossings& crossings, const LayerMap& layers,
+                 int num_stages)
     : parts_(parts),
       graph_(parts.graph()),
       crossings_(crossings),
       forward_(static_cast<size_t>(num_stages)),
       backward_(static_cast<size_t>(num_stages)) {
+  if (layers.folds()) return;
   for (size_t v = 0; v < graph_.values().size(); ++v) Add(static_cast<ValueId>(v), num_stages);
   for (Bundle& bundle : forward_) Place(&bundle);
   for (Bundle& bundle : backward_) Place(&bundle);

@@ -37,8 +37,10 @@ struct ValuePlace {
 
 class Bundles {
  public:
-  // Of forward and backward nodes, in `num_stages` stages. Both outlive this.
-  Bundles(const Parts& parts, const Crossings& crossings, int num_stages);
+  // Of forward and backward nodes, in `num_stages` stages. `parts` and `crossings` outlive this. In
+  // a folded model bundles are not asked for: each is a value of the residual stream, which the
+  // stage's last layer makes (passes/plan/stage/check_fold.h).
+  Bundles(const Parts& parts, const Crossings& crossings, const LayerMap& layers, int num_stages);
 
   // Where `stage` has a value that several layers read: in the bundle that it takes, or, of a value
   // that it makes, in the one that it leaves. Nothing where its frame has it.

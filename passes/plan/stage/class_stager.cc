@@ -42,25 +42,33 @@ PartNodes NodesByPart(const Parts& parts) {
   return nodes;
 }
 
-ClassStager::ClassStager(const ValuePlaces& places, const PartNodes& nodes,
-                         const LayerPlacement& placement, int coordinate, SegmentFolder* folder)
-    : places_(places),
-      parts_(places.parts()),
-      nodes_(nodes),
-      placement_(placement),
-      stages_(StagesOf(placement, coordinate)),
+ClassStager::ClassStager(const StagedGraph& graph, int coordinate, SegmentCache* cache,
+                         SegmentFolder* folder)
+    : places_(graph.places),
+      parts_(graph.places.parts()),
+      nodes_(graph.nodes),
+      placement_(graph.placement),
+      layers_(graph.layers),
+      stages_(StagesOf(graph.placement, coordinate)),
       folder_(folder),
-      stream_(places.crossings().stream()),
+      stream_(places_.crossings().stream()),
       stream_bytes_(stream_ == kNone ? 0 : RoomFor(parts_.graph(), stream_)) {
   for (const int stage : stages_) {
-    for (int layer : LayersOf(Content(stage))) held_.insert(layer);
+    for (int layer : LayersOf(Content(stage))) {
+      held_.insert(layer);
+      held_kept_.insert(layers_.KeptFor(layer));
+    }
   }
-  context_.places = &places;
-  context_.stages = &placement.places;
-  context_.holds = [this](int layer) { return held_.count(layer) > 0; };
+  segments_ = &(*cache)[held_kept_];
+  has_backward_ = std::any_of(nodes_.begin(), nodes_.end(), [](const auto& entry) {
+    return entry.first.phase == Phase::kBackward;
+  });
+  context_.places = &places_;
+  context_.stages = &placement_.places;
+  context_.holds = [this](int kept) { return held_kept_.count(kept) > 0; };
   for (const int layer : held_) {
-    copy_base_[BlockOfLayer(layer, parts_.graph().num_layers())] = copy_bytes_;
-    copy_bytes_ += places.copy_bytes(layer, context_.holds);
+    copy_base_[BlockOfLayer(layer, layers_.num_layers())] = copy_bytes_;
+    copy_bytes_ += places_.copy_bytes(layers_.KeptFor(layer), context_.holds);
   }
   TakeTurns();
 }
@@ -69,8 +77,9 @@ ClassStager::ClassStager(const ValuePlaces& places, const PartNodes& nodes,
 void ClassStager::TakeTurns() {
   for (const int layer : held_) {
     const size_t turn = static_cast<size_t>(layer & 1);
-    gathered_of_turn_[turn] = std::max(gathered_of_turn_[turn], places_.gathered_bytes(layer));
-    owed_of_turn_[turn] = std::max(owed_of_turn_[turn], places_.owed_bytes(layer));
+    const int kept = layers_.KeptFor(layer);
+    gathered_of_turn_[turn] = std::max(gathered_of_turn_[turn], places_.gathered_bytes(kept));
+    owed_of_turn_[turn] = std::max(owed_of_turn_[turn], places_.owed_bytes(kept));
   }
   copy_bytes_ += gathered_of_turn_[0] + gathered_of_turn_[1];
 }
@@ -92,21 +101,34 @@ std::vector<StagedChunk> ClassStager::Chunks() {
     runs_on_ |= !made.last_backward.empty() ||
                 std::any_of(made.prepare.begin(), made.prepare.end(), starts);
   }
-  SetWaits(*folder_, parts_.graph().num_layers(), &chunks);
+  SetWaits(*folder_, layers_.num_layers(), &chunks);
   return chunks;
 }
 
 std::vector<StagedCall> ClassStager::Update() {
   std::vector<StagedCall> calls;
+  const std::set<int> layers = UpdatedLayers();
   for (int number = 0; number < parts_.num_update_parts(); ++number) {
-    for (const auto& [part, nodes] : nodes_) {
-      if (part.phase != Phase::kUpdate || part.number != number) continue;
-      std::vector<NodeId> mine = part.layer == kNoLayer ? nodes : Mine(part, nodes);
+    for (const int layer : layers) {
+      const Part part{Phase::kUpdate, number, layer};
+      const auto found = nodes_.find(Kept(part));
+      if (found == nodes_.end()) continue;
+      const std::vector<NodeId>& nodes = found->second;
+      const std::vector<NodeId> mine = layer == kNoLayer ? nodes : Mine(part, nodes);
       if (!mine.empty()) calls.push_back(MakeCall(part, mine));
     }
   }
   if (runs_on_) calls.front().running = 0;
   return calls;
+}
+
+// Layers that have something to update on the class: those that it holds, and those of parameters
+// that it may hold copies of; and what is of no layer.
+std::set<int> ClassStager::UpdatedLayers() const {
+  std::set<int> layers = held_;
+  layers.insert(kNoLayer);
+  for (const int kept : parts_.tied_layers()) layers.insert(layers_.FirstOf(kept));
+  return layers;
 }
 
 // Embedding, layers and head of a chunk. One that passes have left nothing of keeps its calls,
@@ -118,7 +140,7 @@ std::vector<int> ClassStager::LayersOf(const StageContent& content) const {
   for (int64_t i = 0; i < content.num_layers; ++i) {
     layers.push_back(static_cast<int>(content.first_layer + i));
   }
-  if (content.has_head) layers.push_back(parts_.graph().num_layers());
+  if (content.has_head) layers.push_back(layers_.num_layers());
   return layers;
 }
 
@@ -126,7 +148,7 @@ std::vector<int> ClassStager::LayersOf(const StageContent& content) const {
 // of parameters it holds a copy of, the norm's share apart, which the owner counts. Of what is done
 // to a layer's sum of gradients before it is added to others, what is done to its own.
 std::vector<NodeId> ClassStager::Mine(const Part& part, const std::vector<NodeId>& nodes) const {
-  const bool holds = context_.holds(part.layer);
+  const bool holds = held_.count(part.layer) > 0;
   std::vector<NodeId> mine;
   for (NodeId id : nodes) {
     const Node& node = parts_.graph().node(id);
@@ -186,7 +208,7 @@ std::vector<StagedCall> ClassStager::InTurns(Phase phase, const std::vector<Stag
   const auto add = [&](int number, size_t i) {
     if (i >= calls.size()) return;
     const Part part{phase, number, calls[i].layer};
-    if (nodes_.count(part) > 0) made.push_back(CallOf(part));
+    if (Has(part)) made.push_back(CallOf(part));
   };
   add(kGatherPart, 0);
   for (size_t i = 0; i < calls.size(); ++i) {
@@ -209,7 +231,7 @@ void ClassStager::AddLastBackward(StagedChunk* chunk) {
     const StagedCall& call = chunk->backward[i];
     calls.push_back(call);
     const Part reduce{Phase::kUpdate, kReducePart, call.layer};
-    if (last[call.layer] == i && nodes_.count(reduce) > 0) calls.push_back(CallOf(reduce));
+    if (last[call.layer] == i && Has(reduce)) calls.push_back(CallOf(reduce));
   }
   if (calls.size() > chunk->backward.size()) chunk->last_backward = std::move(calls);
 }
@@ -217,7 +239,7 @@ void ClassStager::AddLastBackward(StagedChunk* chunk) {
 void ClassStager::AddLayer(int layer, bool first, bool last, StagedChunk* chunk) {
   const int64_t frame = chunk->frame_bytes;
   const int64_t input = frame - stream_bytes_;  // the previous layer left its output there
-  chunk->frame_bytes += AlignUp(places_.frame_bytes(layer));
+  chunk->frame_bytes += AlignUp(places_.frame_bytes(layers_.KeptFor(layer)));
   const int64_t output = chunk->frame_bytes;
   if (!last) chunk->frame_bytes += stream_bytes_;
   const auto bind = [&](StagedCall call, bool in_backward) {
@@ -248,10 +270,10 @@ void ClassStager::AddLayer(int layer, bool first, bool last, StagedChunk* chunk)
     (in_backward ? chunk->backward : chunk->forward).push_back(std::move(call));
   };
   bind(CallOf({Phase::kForward, 0, layer}), false);
-  if (HasBackward()) bind(CallOf({Phase::kBackward, 0, layer}), true);
+  if (has_backward_) bind(CallOf({Phase::kBackward, 0, layer}), true);
   const Part prepare{Phase::kPrepare, 0, layer};
-  if (nodes_.count(prepare) > 0) {
-    const std::vector<NodeId> made = MadeOf(nodes_.at(prepare));
+  if (Has(prepare)) {
+    const std::vector<NodeId> made = MadeOf(nodes_.at(Kept(prepare)));
     if (!made.empty()) chunk->prepare.push_back(MakeCall(prepare, made));
   }
 }
@@ -292,19 +314,21 @@ std::vector<NodeId> ClassStager::MadeOf(const std::vector<NodeId>& nodes) const 
   return made;
 }
 
-bool ClassStager::HasBackward() const {
-  return std::any_of(nodes_.begin(), nodes_.end(),
-                     [](const auto& entry) { return entry.first.phase == Phase::kBackward; });
-}
-
 StagedCall ClassStager::CallOf(const Part& part) {
-  const auto nodes = nodes_.find(part);
+  const auto nodes = nodes_.find(Kept(part));
   return MakeCall(part, nodes == nodes_.end() ? std::vector<NodeId>() : nodes->second);
 }
 
 StagedCall ClassStager::MakeCall(const Part& part, const std::vector<NodeId>& nodes) {
   StagedCall call;
-  call.segment = folder_->Add(BuildSegment(context_, part, nodes));
+  const Part kept = Kept(part);
+  const auto [made, is_new] = segments_->try_emplace(kept, 0);
+  if (is_new) {
+    const int known = folder_->size();
+    made->second = folder_->Add(BuildSegment(context_, kept, nodes));
+    has_places_ = has_places_ && (made->second < known || layers_.HasPlaceOf(part.layer));
+  }
+  call.segment = made->second;
   call.layer = part.layer;
   const std::vector<Formal>& formals = folder_->segment(call.segment).formals;
   call.bindings.resize(formals.size());
@@ -315,9 +339,8 @@ StagedCall ClassStager::MakeCall(const Part& part, const std::vector<NodeId>& no
       call.bindings[f].offset = PlaceInTurn(formals[f].region, part.layer);
     } else if (formals[f].region == Region::kCopies) {
       const std::string& block = formals[f].block;
-      const int num_layers = parts_.graph().num_layers();
       call.bindings[f].offset =
-          copy_base_.at(block.empty() ? BlockOfLayer(part.layer, num_layers) : block);
+          copy_base_.at(block.empty() ? BlockOfLayer(part.layer, layers_.num_layers()) : block);
     }
   }
   return call;

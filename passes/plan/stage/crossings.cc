@@ -9,24 +9,25 @@
 
 namespace mgc {
 
-std::map<int, int> StagesByLayer(const LayerPlacement& placement, int num_layers) {
+std::map<int, int> StagesByLayer(const LayerPlacement& placement, const LayerMap& layers) {
   std::map<int, int> stages;
   for (size_t s = 0; s < placement.stages.size(); ++s) {
     const StageContent& content = placement.stages[s];
     const int stage = static_cast<int>(s);
     if (content.has_embedding) stages[kEmbeddingLayer] = stage;
     for (int64_t i = 0; i < content.num_layers; ++i) {
-      stages[static_cast<int>(content.first_layer + i)] = stage;
+      stages.try_emplace(layers.KeptFor(static_cast<int>(content.first_layer + i)), stage);
     }
-    if (content.has_head) stages[num_layers] = stage;
+    if (content.has_head) stages[layers.num_kept()] = stage;
   }
   return stages;
 }
 
-Crossings::Crossings(const Parts& parts, const LayerPlacement& placement, const Crossings* trained)
+Crossings::Crossings(const Parts& parts, const LayerPlacement& placement, const LayerMap& layers,
+                     const Crossings* trained)
     : parts_(parts),
       graph_(parts.graph()),
-      stage_of_(StagesByLayer(placement, graph_.num_layers())),
+      stage_of_(StagesByLayer(placement, layers)),
       kinds_(graph_.values().size(), Kind::kInLayer) {
   std::vector<ValueId> handed;  // to the neighbour alone
   for (size_t v = 0; v < kinds_.size(); ++v) {

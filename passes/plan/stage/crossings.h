@@ -18,18 +18,21 @@
 #include "absl/status/status.h"
 #include "graph/ir/graph.h"
 #include "passes/config/place_layers.h"
+#include "passes/fold/layer_map.h"
 #include "passes/plan/stage/parts.h"
 
 namespace mgc {
 
-// The stage of every layer, embedding and head among them.
-std::map<int, int> StagesByLayer(const LayerPlacement& placement, int num_layers);
+// The stage of every layer of a graph, embedding and head among them; of one that stands for
+// several, that of the first.
+std::map<int, int> StagesByLayer(const LayerPlacement& placement, const LayerMap& layers);
 
 class Crossings {
  public:
   // `parts` outlives this. With `trained`, of the training graph, the residual stream of an
   // evaluation has its size.
-  Crossings(const Parts& parts, const LayerPlacement& placement, const Crossings* trained);
+  Crossings(const Parts& parts, const LayerPlacement& placement, const LayerMap& layers,
+            const Crossings* trained);
 
   // Every node belongs to a layer: stage_c3, InvalidArgument.
   absl::Status Check() const;

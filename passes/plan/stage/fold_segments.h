@@ -16,6 +16,7 @@ class SegmentFolder {
   // Number of the segment equal to this one in everything but source locations; adds it if new.
   // Different segments of one name are told apart by a suffix `.2`, ... .
   int Add(Segment segment);
+  int size() const { return static_cast<int>(segments_.size()); }
   const Segment& segment(int i) const { return segments_[static_cast<size_t>(i)]; }
   std::vector<Segment> Take() && { return std::move(segments_); }
 

@@ -163,6 +163,8 @@ void Parts::Number() {
     if (global != last_global) ++number;
     last_global = global;
     parts_[n].number = StartsReduction(node) ? kReducePart : number;
+    const ValueId param = node.outputs.empty() ? kNone : ParamOf(node.outputs[0]);
+    if (param != kNone && IsTied(param)) tied_layers_.insert(node.layer);
   }
   num_update_parts_ = number + 1;
 }

@@ -13,6 +13,7 @@
 #ifndef MGC_PASSES_PLAN_STAGE_PARTS_H_
 #define MGC_PASSES_PLAN_STAGE_PARTS_H_
 
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -58,6 +59,8 @@ class Parts {
   int HomeLayer(ValueId input) const { return home_layer_[Index(input)]; }
   // Whether more than one layer uses the parameter.
   bool IsTied(ValueId param) const { return tied_[Index(param)]; }
+  // Layers of the update of such parameters.
+  const std::set<int>& tied_layers() const { return tied_layers_; }
   // The value whose memory this one takes over: accumulators are added to in place, an assigned
   // output is its target, a gradient's reduction and mean replace its sum as far as their ops allow
   // it (OpDef::in_place). Itself for all others.
@@ -95,6 +98,7 @@ class Parts {
   std::vector<ValueId> param_of_;  // by value
   std::vector<int> home_layer_;    // likewise
   std::vector<bool> tied_;
+  std::set<int> tied_layers_;
   std::vector<bool> is_gradient_;
   std::vector<bool> is_accumulator_;
   std::vector<bool> is_term_;

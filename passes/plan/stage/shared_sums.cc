@@ -35,10 +35,8 @@ struct SharedSum {
 
 class SumGiver {
  public:
-  SumGiver(const Graph& graph, const LayerPlacement& placement)
-      : graph_(graph),
-        placement_(placement),
-        stage_of_(StagesByLayer(placement, graph.num_layers())) {}
+  SumGiver(const Graph& graph, const LayerPlacement& placement, const LayerMap& layers)
+      : graph_(graph), placement_(placement), stage_of_(StagesByLayer(placement, layers)) {}
 
   absl::optional<Graph> Run() {
     FindUses();
@@ -234,8 +232,9 @@ class SumGiver {
 
 }  // namespace
 
-absl::optional<Graph> WithSharedSums(const Graph& train, const LayerPlacement& placement) {
-  return SumGiver(train, placement).Run();
+absl::optional<Graph> WithSharedSums(const Graph& train, const LayerPlacement& placement,
+                                     const LayerMap& layers) {
+  return SumGiver(train, placement, layers).Run();
 }
 
 }  // namespace mgc

@@ -16,6 +16,7 @@
 #include "absl/types/optional.h"
 #include "graph/ir/graph.h"
 #include "passes/config/place_layers.h"
+#include "passes/fold/layer_map.h"
 
 namespace mgc {
 
@@ -24,7 +25,8 @@ inline constexpr char kGivenToAttr[] = "given_to";
 
 // The local training graph with the accumulators that are given, operands of a sum that are added
 // as they are before those that are not; none where nothing is to change.
-absl::optional<Graph> WithSharedSums(const Graph& train, const LayerPlacement& placement);
+absl::optional<Graph> WithSharedSums(const Graph& train, const LayerPlacement& placement,
+                                     const LayerMap& layers);
 
 }  // namespace mgc
 

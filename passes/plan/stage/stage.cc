@@ -1,6 +1,7 @@
 #include "passes/plan/stage/stage.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <tuple>
@@ -13,12 +14,14 @@
 #include "graph/base/status.h"
 #include "graph/ir/step_gradients.h"
 #include "graph/ir/step_names.h"
+#include "passes/plan/stage/check_fold.h"
 #include "passes/plan/stage/class_stager.h"
 #include "passes/plan/stage/fold_segments.h"
 #include "passes/plan/stage/parts.h"
 #include "passes/plan/stage/shared_params.h"
 #include "passes/plan/stage/shared_sums.h"
 #include "passes/plan/stage/value_places.h"
+#include "passes/plan/stage/whole_vectors.h"
 
 namespace mgc {
 namespace {
@@ -40,33 +43,46 @@ bool AreEqual(const ParamBlock& a, const ParamBlock& b) {
 
 class Stager {
  public:
-  Stager(const Graph& train, const Graph& eval, const LayerPlacement& placement)
+  Stager(const Graph& train, const Graph& eval, const LayerPlacement& placement,
+         const LayerMap& layers)
       : train_parts_(train),
         eval_parts_(eval),
-        train_crossings_(train_parts_, placement, nullptr),
-        eval_crossings_(eval_parts_, placement, &train_crossings_),
-        train_bundles_(train_parts_, train_crossings_, NumStages(placement)),
-        eval_bundles_(eval_parts_, eval_crossings_, NumStages(placement)),
+        train_crossings_(train_parts_, placement, layers, nullptr),
+        eval_crossings_(eval_parts_, placement, layers, &train_crossings_),
+        train_bundles_(train_parts_, train_crossings_, layers, NumStages(placement)),
+        eval_bundles_(eval_parts_, eval_crossings_, layers, NumStages(placement)),
         shared_(train_parts_, train_crossings_, placement),
-        train_places_(train_parts_, train_crossings_, train_bundles_, shared_),
-        eval_places_(eval_parts_, eval_crossings_, eval_bundles_, train_places_),
+        train_places_(train_parts_, train_crossings_, train_bundles_, layers, shared_),
+        eval_places_(eval_parts_, eval_crossings_, eval_bundles_, layers, train_places_),
         gradients_(GradientsOf(train)),
-        placement_(placement) {}
+        placement_(placement),
+        layers_(layers) {}
 
   absl::StatusOr<StagedPlan> Run() {
     MGC_RETURN_IF_ERROR(train_crossings_.Check());
     MGC_RETURN_IF_ERROR(eval_crossings_.Check());
+    if (layers_.folds()) {
+      MGC_RETURN_IF_ERROR(CheckFold(train_parts_, train_crossings_, layers_));
+      MGC_RETURN_IF_ERROR(CheckFold(eval_parts_, eval_crossings_, layers_));
+    }
     plan_.mesh = train_parts_.graph().mesh();
     plan_.stages = placement_.places;
     const PartNodes train_nodes = NodesByPart(train_parts_);
     const PartNodes eval_nodes = NodesByPart(eval_parts_);
+    SegmentCache train_cache;
+    SegmentCache eval_cache;
     for (int64_t c = 0; c < placement_.pp; ++c) {
       StagedClass made;
       made.coordinate = static_cast<int>(c);
-      ClassStager train(train_places_, train_nodes, placement_, made.coordinate, &folder_);
+      ClassStager train({train_places_, train_nodes, placement_, layers_}, made.coordinate,
+                        &train_cache, &folder_);
       made.train = StepOf(train_places_, &train);
-      ClassStager eval(eval_places_, eval_nodes, placement_, made.coordinate, &folder_);
+      ClassStager eval({eval_places_, eval_nodes, placement_, layers_}, made.coordinate,
+                       &eval_cache, &folder_);
       made.eval = StepOf(eval_places_, &eval);
+      if (!train.has_places() || !eval.has_places()) {
+        return absl::FailedPreconditionError("a folded layer has other source locations");
+      }
       AddBlocks(train.held(), &made);
       plan_.classes.push_back(std::move(made));
     }
@@ -92,17 +108,26 @@ class Stager {
   }
 
   void AddBlocks(const std::set<int>& held, StagedClass* made) {
-    for (int layer : held) made->blocks.push_back({BlockOf(layer, ""), layer, true});
-    for (const auto& [block, classes] : shared_.blocks()) {
-      const auto& [layer, name] = block;
-      if (std::count(classes.begin(), classes.end(), made->coordinate) == 0) continue;
-      made->blocks.push_back({BlockOf(layer, name), layer, held.count(layer) > 0});
+    for (int layer : held) {
+      made->blocks.push_back({BlockOf(layers_.KeptFor(layer), ""), layer, true});
     }
+    for (const auto& [block, classes] : shared_.blocks()) {
+      const auto& [kept, name] = block;
+      if (std::count(classes.begin(), classes.end(), made->coordinate) == 0) continue;
+      const int layer = layers_.FirstOf(kept);
+      made->blocks.push_back({BlockOf(kept, name), layer, held.count(layer) > 0});
+    }
+  }
+
+  int BlockOf(int layer, const std::string& shared) {
+    const auto [known, is_new] = block_of_.try_emplace({layer, shared}, 0);
+    if (is_new) known->second = FindBlock(layer, shared);
+    return known->second;
   }
 
   // The block of a layer's own parameters (`shared` is empty), or of some it shares; layers with
   // the same share it. Of several kinds of layers the second is called `layer.2`.
-  int BlockOf(int layer, const std::string& shared) {
+  int FindBlock(int layer, const std::string& shared) {
     const Graph& graph = train_parts_.graph();
     const std::string kind = shared.empty() ? LayerKind(layer, graph.num_layers()) : shared;
     ParamBlock block;
@@ -174,16 +199,22 @@ class Stager {
   const ValuePlaces eval_places_;
   const absl::flat_hash_map<ValueId, ValueId> gradients_;  // by parameter
   const LayerPlacement& placement_;
+  const LayerMap& layers_;
   SegmentFolder folder_;
+  std::map<std::pair<int, std::string>, int>
+      block_of_;  // by layer of the graph, and what it shares
   StagedPlan plan_;
 };
 
 }  // namespace
 
 absl::StatusOr<StagedPlan> Stage(const Graph& train, const Graph& eval,
-                                 const LayerPlacement& placement) {
-  const absl::optional<Graph> summed = WithSharedSums(train, placement);
-  return Stager(summed.has_value() ? *summed : train, eval, placement).Run();
+                                 const LayerPlacement& placement, const LayerMap& layers) {
+  const absl::optional<Graph> summed = WithSharedSums(train, placement, layers);
+  const Graph& step = summed.has_value() ? *summed : train;
+  if (!layers.folds()) return Stager(step, eval, placement, layers).Run();
+  MGC_ASSIGN_OR_RETURN(const Graph whole, WithWholeVectors(step, layers));
+  return Stager(whole, eval, placement, layers).Run();
 }
 
 }  // namespace mgc

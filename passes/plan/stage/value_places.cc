@@ -5,9 +5,12 @@
 #include "absl/strings/str_cat.h"
 #include "graph/ir/collective.h"
 #include "graph/ir/step_vector.h"
+#include "passes/plan/stage/whole_vectors.h"
 
 namespace mgc {
 namespace {
+
+constexpr int64_t kEntryBytes = 8;  // of a vector of the step
 
 bool IsTransient(const ValuePlace& place) { return place.formal.region == Region::kTransient; }
 
@@ -29,10 +32,12 @@ std::string BlockOfLayer(int layer, int num_layers) {
 }
 
 ValuePlaces::ValuePlaces(const Parts& parts, const Crossings& crossings, const Bundles& bundles,
-                         const SharedParams* shared, const ValuePlaces* trained)
+                         const LayerMap& layers, const SharedParams* shared,
+                         const ValuePlaces* trained)
     : parts_(parts),
       crossings_(crossings),
       bundles_(bundles),
+      layers_(layers),
       graph_(parts.graph()),
       shared_(shared),
       places_(graph_.values().size()),
@@ -63,12 +68,14 @@ void ValuePlaces::PlaceStacks() {
     if (!PacksStepVector(node)) continue;
     const int64_t base = global_bytes_;
     PlaceGlobal(node.outputs[0]);
+    const std::vector<int64_t> entries = EntriesOf(parts_, layers_, node);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const int64_t offset = base + 8 * static_cast<int64_t>(i);
+      const int64_t offset = base + kEntryBytes * entries[i];
       places_[Index(parts_.RootOf(node.inputs[i]))] = {{Region::kGlobals, ""}, offset};
       const ValueId param = parts_.ParamOf(node.inputs[i]);
       if (param == kNone) continue;
       norm_base_.try_emplace(parts_.HomeLayer(param), offset);
+      ++norm_entries_[parts_.HomeLayer(param)];
       places_[Index(node.inputs[i])].formal.region = Region::kNorm;
     }
   }
@@ -226,7 +233,7 @@ ValuePlace ValuePlaces::PlaceOf(ValueId id, int layer) const {
   const ValueId root = parts_.RootOf(id);
   if (crossings_.IsKept(root)) return PlaceInStage(root, crossings_.StageOf(layer));
   ValuePlace place = places_[Index(root)];
-  if (place.formal.region == Region::kNorm) place.offset -= NormBase(layer);
+  if (place.formal.region == Region::kNorm) place.offset -= NormBase(layers_.FirstOf(layer));
   const int home = grad_layer_[Index(root)];
   if (place.formal == Formal{Region::kGrads, ""} && home != layer) {
     place.formal.block = BlockOfLayer(home, graph_.num_layers());
@@ -278,8 +285,10 @@ int64_t ValuePlaces::shared_frame_bytes(int stage) const {
 }
 
 int64_t ValuePlaces::NormBase(int layer) const {
-  auto it = norm_base_.find(layer);
-  return it == norm_base_.end() ? 0 : it->second;
+  const int kept = layers_.KeptFor(layer);
+  const auto it = norm_base_.find(kept);
+  if (it == norm_base_.end()) return 0;
+  return it->second + (layer - layers_.FirstOf(kept)) * kEntryBytes * norm_entries_.at(kept);
 }
 
 const ValuePlaces::BlockBytes& ValuePlaces::block(int layer, const std::string& name) const {

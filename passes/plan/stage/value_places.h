@@ -12,6 +12,7 @@
 
 #include "graph/ir/graph.h"
 #include "graph/plan/plan.h"
+#include "passes/fold/layer_map.h"
 #include "passes/plan/stage/bundles.h"
 #include "passes/plan/stage/crossings.h"
 #include "passes/plan/stage/parts.h"
@@ -31,13 +32,14 @@ std::string BlockOfLayer(int layer, int num_layers);
 class ValuePlaces {
  public:
   // Of the training step, or of an evaluation, where parameters take the places they have in the
-  // training step. All arguments, `parts`, `crossings` and `bundles` of one graph, outlive this.
+  // training step. All arguments, `parts`, `crossings`, `bundles` and `layers` of one graph,
+  // outlive this.
   ValuePlaces(const Parts& parts, const Crossings& crossings, const Bundles& bundles,
-              const SharedParams& shared)
-      : ValuePlaces(parts, crossings, bundles, &shared, nullptr) {}
+              const LayerMap& layers, const SharedParams& shared)
+      : ValuePlaces(parts, crossings, bundles, layers, &shared, nullptr) {}
   ValuePlaces(const Parts& parts, const Crossings& crossings, const Bundles& bundles,
-              const ValuePlaces& trained)
-      : ValuePlaces(parts, crossings, bundles, nullptr, &trained) {}
+              const LayerMap& layers, const ValuePlaces& trained)
+      : ValuePlaces(parts, crossings, bundles, layers, nullptr, &trained) {}
 
   const Parts& parts() const { return parts_; }
   const Crossings& crossings() const { return crossings_; }
@@ -70,7 +72,7 @@ class ValuePlaces {
   // Whether an input is a number of the step: given to it, or carried to the next.
   bool IsNumber(const GraphInput& input) const;
   int64_t GlobalOffset(ValueId id) const { return places_[Index(id)].offset; }
-  // Offset in the globals of the first norm entry of a layer's parameters.
+  // Offset in the globals of the first norm entry of the parameters of a layer of the model.
   int64_t NormBase(int layer) const;
 
   // Bytes of a layer's block by kind: of its own ("") or of parameters shared with other layers.
@@ -85,7 +87,7 @@ class ValuePlaces {
 
  private:
   ValuePlaces(const Parts& parts, const Crossings& crossings, const Bundles& bundles,
-              const SharedParams* shared, const ValuePlaces* trained);
+              const LayerMap& layers, const SharedParams* shared, const ValuePlaces* trained);
   static size_t Index(ValueId id) { return static_cast<size_t>(id); }
   // The block of a parameter or of what belongs to it, "" for one that only its layer uses.
   std::string BlockName(ValueId param) const { return shared_ ? shared_->BlockOf(param) : ""; }
@@ -105,6 +107,7 @@ class ValuePlaces {
   const Parts& parts_;
   const Crossings& crossings_;
   const Bundles& bundles_;
+  const LayerMap& layers_;
   const Graph& graph_;
   const SharedParams* const shared_;  // null in an evaluation
   std::vector<ValuePlace> places_;    // by root; gradients of a layer's own, without its kind
@@ -117,7 +120,8 @@ class ValuePlaces {
   std::map<int, int64_t> owed_bytes_;
   std::map<int, int64_t> frame_bytes_;
   std::map<int, int64_t> shared_frame_bytes_;  // by stage
-  std::map<int, int64_t> norm_base_;
+  std::map<int, int64_t> norm_base_;           // by layer of the graph
+  std::map<int, int64_t> norm_entries_;        // likewise
   int64_t global_bytes_ = 0;
   int64_t zeroed_global_bytes_ = 0;
 };

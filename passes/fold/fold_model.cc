@@ -1,0 +1,163 @@
+#include "passes/fold/fold_model.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "graph/types/layer_names.h"
+#include "passes/fold/layer_runs.h"
+
+namespace mgc {
+namespace {
+
+constexpr int kKeptOfRun = 3;
+
+// What stands for each layer: of a long run the first, the second for all behind it, and the last.
+LayerMap MapOf(const std::vector<LayerRun>& runs, int num_layers) {
+  std::vector<int> kept;
+  kept.reserve(static_cast<size_t>(num_layers));
+  int next = 0;
+  bool one_place = true;
+  for (const LayerRun& run : runs) {
+    const bool is_long = run.last - run.first + 1 > kKeptOfRun;
+    one_place = one_place && (!is_long || run.one_place);
+    for (int layer = run.first; layer <= run.last; ++layer) {
+      const bool is_between = is_long && layer > run.first + 1 && layer < run.last;
+      kept.push_back(is_between ? next - 1 : next++);
+    }
+  }
+  return LayerMap(std::move(kept), one_place);
+}
+
+// Copies what is kept, with the numbers that its layers get.
+class Folder {
+ public:
+  Folder(const Graph& model, const LayerRuns& runs, const LayerMap& layers)
+      : model_(model),
+        runs_(runs),
+        layers_(layers),
+        builder_(model.name(), model.level()),
+        made_(model.values().size(), kNone) {}
+
+  absl::optional<Graph> Run() {
+    builder_.set_mesh(model_.mesh());
+    builder_.set_num_layers(layers_.num_kept());
+    for (const std::string& file : model_.files()) builder_.AddFile(file);
+    for (size_t v = 0; v < model_.values().size(); ++v) {
+      const ValueId id = static_cast<ValueId>(v);
+      if (!IsKept(runs_.LayerOf(id)) || made_[v] != kNone) continue;
+      const NodeId producer = model_.value(id).producer;
+      if (producer == kNone) {
+        AddInput(*model_.FindInput(id));
+      } else {
+        AddNode(model_.node(producer));
+      }
+    }
+    for (GraphOutput output : model_.outputs()) {
+      output.value = Made(output.value);
+      builder_.AddOutput(std::move(output));
+    }
+    if (!is_faithful_) return absl::nullopt;
+    return std::move(builder_).Finish();
+  }
+
+ private:
+  bool IsKept(int layer) const { return layers_.FirstOf(layers_.KeptFor(layer)) == layer; }
+
+  ValueId Made(ValueId id) const { return made_[static_cast<size_t>(id)]; }
+
+  // What a layer reads; of a layer before it that is not kept, what the one in its place hands on.
+  ValueId Read(ValueId id, int layer) const {
+    if (Made(id) != kNone) return Made(id);
+    return Made(runs_.HandedBy(layers_.FirstOf(layers_.KeptFor(layer - 1))));
+  }
+
+  void AddInput(const GraphInput& input) {
+    const Value& value = model_.value(input.value);
+    const int layer = runs_.LayerOf(input.value);
+    Attrs attrs = Renamed(input.attrs, layer);
+    const std::string name = Renamed(value.name, layer);
+    const ValueId id =
+        builder_.AddInput(name, value.type, input.kind, std::move(attrs), value.sharding);
+    Map(input.value, id, name);
+  }
+
+  void AddNode(const Node& node) {
+    Node copy = node;
+    copy.layer = layers_.KeptFor(node.layer);
+    copy.attrs = Renamed(node.attrs, node.layer);
+    copy.origin = Renamed(node.origin, node.layer);
+    for (ValueId& id : copy.inputs) id = Read(id, node.layer);
+    std::vector<Value> results;
+    std::vector<std::string> names;
+    for (const ValueId id : node.outputs) {
+      results.push_back(model_.value(id));
+      results.back().name = Renamed(results.back().name, node.layer);
+      names.push_back(results.back().name);
+    }
+    const NodeId added = builder_.AppendRaw(std::move(copy), std::move(results));
+    for (size_t r = 0; r < node.outputs.size(); ++r) {
+      Map(node.outputs[r], builder_.graph().node(added).outputs[r], names[r]);
+    }
+  }
+
+  void Map(ValueId old, ValueId now, const std::string& name) {
+    made_[static_cast<size_t>(old)] = now;
+    is_faithful_ = is_faithful_ && builder_.graph().value(now).name == name;
+  }
+
+  std::string Renamed(const std::string& text, int layer) {
+    const int kept = layers_.KeptFor(layer);
+    const bool is_inner = layer >= 0 && layer < model_.num_layers();
+    if (kept == layer || !is_inner) return text;
+    const std::string pattern = FoldName(text, layer, model_.num_layers());
+    std::string renamed = NameForLayer(pattern, kept);
+    is_faithful_ = is_faithful_ && FoldName(renamed, kept, layers_.num_kept()) == pattern;
+    return renamed;
+  }
+
+  Attrs Renamed(const Attrs& attrs, int layer) {
+    Attrs renamed = attrs;
+    for (const Attrs::Entry& entry : attrs) {
+      const std::string* text = std::get_if<std::string>(&entry.second);
+      if (text != nullptr) renamed.Set(entry.first, Renamed(*text, layer));
+    }
+    return renamed;
+  }
+
+  const Graph& model_;
+  const LayerRuns& runs_;
+  const LayerMap& layers_;
+  GraphBuilder builder_;
+  std::vector<ValueId> made_;  // by the model's values
+  bool is_faithful_ = true;    // names fold as they did
+};
+
+}  // namespace
+
+absl::optional<FoldedModel> FoldModel(const Graph& model) {
+  const LayerRuns runs(model);
+  if (!runs.IsLayered()) return absl::nullopt;
+  LayerMap layers = MapOf(runs.Runs(), model.num_layers());
+  if (!layers.folds()) return absl::nullopt;
+  absl::optional<Graph> folded = Folder(model, runs, layers).Run();
+  if (!folded.has_value()) return absl::nullopt;
+  return FoldedModel{*std::move(folded), std::move(layers)};
+}
+
+bool TreatsLayersAlike(const StrategySpec& strategy, const LayerPlacement& placement) {
+  const auto names_number = [](const auto& row) {
+    return std::any_of(row.scope.begin(), row.scope.end(), absl::ascii_isdigit);
+  };
+  const auto is_empty = [](const StageContent& stage) {
+    return stage.num_layers == 0 && !stage.has_embedding && !stage.has_head;
+  };
+  return std::none_of(strategy.rows.begin(), strategy.rows.end(), names_number) &&
+         std::none_of(strategy.stores.begin(), strategy.stores.end(), names_number) &&
+         std::none_of(placement.stages.begin(), placement.stages.end(), is_empty);
+}
+
+}  // namespace mgc

@@ -1,0 +1,44 @@
+// A model with few of its equal layers, for passes whose work on each of them would be the same.
+//
+//   embedding, layer 0, ..., layer 95, head   ->   embedding, layers 0, 1 and 2, head
+//
+// Of every run of equal layers the first two and the last are kept; where they stand for others,
+// what a pass makes of the second is what it makes of all between the first and the last. Layers
+// are equal that have the same nodes, types, attributes and origins and parameters alike, up to the
+// layer's number in names (graph/types/layer_names.h), and read the same of the layer before.
+//
+// Models that passes might treat otherwise are not folded:
+//   * a value is read in another layer than its own and the next, more than one is in the next, or
+//     what an inner layer makes is an output;
+//   * an inner layer shares a parameter with another;
+//   * nodes or parameters do not lie layer by layer;
+//   * a name would not fold to the same text with another number in it.
+// What only shows behind the passes is checked there (passes/plan/stage/check_fold.h).
+
+#ifndef MGC_PASSES_FOLD_FOLD_MODEL_H_
+#define MGC_PASSES_FOLD_FOLD_MODEL_H_
+
+#include "absl/types/optional.h"
+#include "graph/ir/graph.h"
+#include "passes/config/place_layers.h"
+#include "passes/config/strategy_spec.h"
+#include "passes/fold/layer_map.h"
+
+namespace mgc {
+
+struct FoldedModel {
+  Graph graph;
+  LayerMap layers;
+};
+
+// The folded form of a logical graph that names its layers. Nothing where it may not be folded, or
+// would not be smaller.
+absl::optional<FoldedModel> FoldModel(const Graph& model);
+
+// Whether a configuration treats equal layers alike: no scope of the strategy names a number, and
+// no stage is empty, so that only neighbouring layers are neighbours in a pipeline.
+bool TreatsLayersAlike(const StrategySpec& strategy, const LayerPlacement& placement);
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_FOLD_FOLD_MODEL_H_
