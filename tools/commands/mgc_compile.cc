@@ -92,7 +92,7 @@ void AddFlags(Flags* flags, CompileFlags* out) {
                 "find the fastest plan that fits: sizes of the mesh and its order, chunks, "
                 "micro-batch, ZeRO, recomputation and sequence parallelism, but for what flags fix",
                 &out->search);
-  flags->Integer("--auto-budget", "plans to compile in the search, at most (default 64)",
+  flags->Integer("--auto-budget", "plans to compile in the search, at most (default 32)",
                  {1, 1 << 20}, "A0", &out->budget);
   AddMeshFlags(flags, &out->parallel);
   flags->Text("--cluster", "NAME",

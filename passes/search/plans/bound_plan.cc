@@ -16,7 +16,8 @@ LayerProfile EvenShare(const LayerProfile& all, int64_t parts) {
   share.forward_ns = ShareOf(all.forward_ns, parts);
   share.backward_ns = ShareOf(all.backward_ns, parts);
   share.compute_ns = ShareOf(all.compute_ns, parts);
-  share.queue_ns = ShareOf(all.queue_ns, parts);
+  share.forward_queue_ns = ShareOf(all.forward_queue_ns, parts);
+  share.backward_queue_ns = ShareOf(all.backward_queue_ns, parts);
   share.update_ns = ShareOf(all.update_ns, parts);
   share.frame_bytes = ShareOf(all.frame_bytes, parts);
   share.param_bytes = ShareOf(all.param_bytes, parts);
@@ -74,19 +75,47 @@ class Bounder {
 
  private:
   void BoundTime() {
-    bound_.pipeline_ns = 0;
+    for (const LayerProfile& stage : stages_) micro_batch_ns_.push_back(MicroBatchNs(stage));
     for (size_t c = 0; c < ranks_.size(); ++c) {
       const int64_t way = WayTo(c);
-      const int64_t busy = Times(ranks_[c].forward_ns + ranks_[c].backward_ns);
+      const int64_t busy = Times(MicroBatchNs(ranks_[c]));
       if (Later(way, busy) <= bound_.pipeline_ns) continue;
       bound_.pipeline_ns = Later(way, busy);
       bound_.bubble_ns = way;
     }
+    BoundByFirst();
     bound_.reduction_ns = Reductions();
     bound_.update_ns = ShareOf(ranks_.front().update_ns, shares_);
     bound_.step_ns = Later(Later(bound_.pipeline_ns, bound_.reduction_ns), bound_.update_ns);
-    bound_.step_ns = std::max(bound_.step_ns, QueueNs());
     if (machine_.cores > 0) bound_.step_ns = WorkOnCores();
+  }
+
+  // A micro-batch goes through all stages and back; the last stage has the others behind it.
+  void BoundByFirst() {
+    const int64_t last = micro_batch_ns_.back();
+    int64_t through = 0;
+    for (const int64_t ns : micro_batch_ns_) through = Later(through, ns);
+    const auto boundaries = static_cast<int64_t>(stages_.size()) - 1;
+    through = Later(through, 2 * boundaries * Boundary());
+    through = Later(through, Times(last) - last);
+    if (through <= bound_.pipeline_ns) return;
+    bound_.bubble_ns += through - bound_.pipeline_ns;
+    bound_.pipeline_ns = through;
+  }
+
+  // Forward and backward of one, each at least as long as its communication.
+  int64_t MicroBatchNs(const LayerProfile& of) const {
+    int64_t forward = of.forward_queue_ns;
+    int64_t backward = of.backward_queue_ns;
+    if (config_.zero >= 2) {
+      backward += ReductionNs(CollectiveKind::kReduceScatter, of.grad_bytes, near_);
+    }
+    if (config_.zero == 3 && config_.reshard_after_forward) {
+      const int64_t gather = ReductionNs(CollectiveKind::kAllGather, CopyBytes(of), near_);
+      forward += gather;
+      backward += gather;
+    }
+    return Later(std::max(of.forward_ns, forward), std::max(of.backward_ns, backward));
   }
 
   int64_t Times(int64_t ns) const {
@@ -97,10 +126,7 @@ class Bounder {
   // Of the first micro-batch's forward to a rank and of the last one's backward from it.
   int64_t WayTo(size_t rank) const {
     int64_t way = 0;
-    for (size_t c = 0; c < rank; ++c) {
-      way = Later(way, stages_[c].forward_ns + stages_[c].backward_ns);
-      way = Later(way, 2 * Boundary());
-    }
+    for (size_t c = 0; c < rank; ++c) way = Later(way, micro_batch_ns_[c] + 2 * Boundary());
     return way;
   }
 
@@ -142,30 +168,12 @@ class Bounder {
     return rank.copy_bytes > 0 ? rank.copy_bytes : rank.param_bytes;
   }
 
-  // The busiest communication queue.
-  int64_t QueueNs() const {
-    int64_t most = 0;
-    for (const LayerProfile& rank : ranks_) {
-      int64_t ns = Times(rank.queue_ns);
-      if (config_.zero >= 2) ns = Later(ns, PerMicroBatch(rank));
-      most = std::max(most, ns);
-    }
-    return most;
-  }
-
-  // Sums and gathers of every micro-batch of ZeRO 2 and 3.
-  int64_t PerMicroBatch(const LayerProfile& rank) const {
-    const int64_t scatter = ReductionNs(CollectiveKind::kReduceScatter, rank.grad_bytes, near_);
-    if (config_.zero < 3) return Times(scatter);
-    const int64_t gather = ReductionNs(CollectiveKind::kAllGather, CopyBytes(rank), near_);
-    return Times(scatter + (config_.reshard_after_forward ? 2 : 1) * gather);
-  }
-
   // Ranks share cores: the work of all, spread evenly.
   int64_t WorkOnCores() const {
     double work = 0;
     for (const LayerProfile& rank : ranks_) {
-      work += static_cast<double>(Later(Times(rank.compute_ns), Times(rank.queue_ns))) +
+      work += static_cast<double>(
+                  Times(rank.compute_ns + rank.forward_queue_ns + rank.backward_queue_ns)) +
               static_cast<double>(ShareOf(rank.update_ns, shares_));
     }
     work *= static_cast<double>(config_.world_size / config_.pp);
@@ -177,40 +185,78 @@ class Bounder {
     for (size_t c = 0; c < ranks_.size(); ++c) {
       const LayerProfile& rank = ranks_[c];
       int64_t bytes = ShareOf(rank.param_bytes, shares_) + ShareOf(rank.state_bytes, shares_);
-      bytes += config_.zero >= 2 ? ShareOf(rank.grad_bytes, shares_) : rank.grad_bytes;
-      if (config_.zero < 3) bytes += config_.zero > 0 ? CopyBytes(rank) : rank.copy_bytes;
+      bytes += Gradients(c) + Copies(c);
       bytes += InFlight(c);
+      // A forward's input is kept as long as its frame.
+      if (c > 0) bytes += Begun(c) * profile_.stream_bytes;
       bytes += 2 * profile_.stream_bytes + rank.transient_bytes + rank.workspace_bytes;
       bound_.peak_bytes = std::max(bound_.peak_bytes, bytes);
     }
   }
 
-  // Frames of the micro-batches that a rank has begun and not finished, where there are most.
+  // Sums in pieces, and what layers take in turn on their way there.
+  int64_t Gradients(size_t c) const {
+    if (config_.zero < 2) return ranks_[c].grad_bytes;
+    return ShareOf(ranks_[c].grad_bytes, shares_) + InTurns(c, &LayerProfile::grad_bytes);
+  }
+  int64_t Copies(size_t c) const {
+    if (config_.zero == 0) return ranks_[c].copy_bytes;
+    if (config_.zero < 3 || !config_.reshard_after_forward) return CopyBytes(ranks_[c]);
+    return InTurns(
+        c, ranks_[c].copy_bytes > 0 ? &LayerProfile::copy_bytes : &LayerProfile::param_bytes);
+  }
+
+  // Neighbouring layers take two places in turn.
+  int64_t InTurns(size_t c, int64_t LayerProfile::*bytes) const {
+    if (profile_.layers.size() == 1) return 0;
+    int64_t most[] = {0, 0};
+    const int64_t first = profile_.has_embedding ? 1 : 0;
+    for (size_t s = c; s < stages_.size(); s += ranks_.size()) {
+      const StageContent& content = checked_.placement.stages[s];
+      for (int64_t i = 0; i < content.num_layers; ++i) {
+        const auto layer = static_cast<size_t>(first + content.first_layer + i);
+        if (layer >= profile_.layers.size()) break;
+        int64_t& turn = most[(content.first_layer + i) & 1];
+        turn = std::max(turn, profile_.layers[layer].*bytes);
+      }
+    }
+    return most[0] + most[1];
+  }
+
+  // A frame ends with the stream behind the last layer but one: what a stage hands to the next one
+  // lies elsewhere.
   int64_t FrameOf(size_t s) const {
     const bool ends_model = s + 1 == stages_.size();
-    return stages_[s].frame_bytes -
-           (ends_model ? 0 : std::min(stages_[s].frame_bytes, profile_.stream_bytes));
+    const int64_t handed = ends_model ? 0 : profile_.stream_bytes;
+    return std::max<int64_t>(0, stages_[s].frame_bytes - handed);
   }
-  int64_t InFlight(size_t c) const {
-    const auto pp = static_cast<size_t>(config_.pp);
+
+  // Forwards of chunks whose backward has not run, where there are most.
+  int64_t Begun(size_t c) const {
     const int64_t after = config_.pp - 1 - static_cast<int64_t>(c);
-    const int64_t micro_batches = checked_.micro_batches;
-    int64_t least = 0;  // of a chunk
-    int64_t all = 0;
-    for (size_t s = c; s < stages_.size(); s += pp) {
-      least = s == c ? FrameOf(s) : std::min(least, FrameOf(s));
-      all += FrameOf(s);
-    }
+    const int64_t all = checked_.vp * checked_.micro_batches;
     switch (config_.schedule) {
       case ScheduleKind::kGpipe:
-        return micro_batches * all;
+        return all;
       case ScheduleKind::kOneFOneB:
-        return std::min(after + 1, micro_batches) * all;
+        return std::min(after + 1, all);
       case ScheduleKind::kInterleaved:
-        break;
+        return std::min(2 * after + (checked_.vp - 1) * checked_.group_size + 1, all);
     }
-    const int64_t begun = 2 * after + (checked_.vp - 1) * checked_.group_size + 1;
-    return std::min(begun, checked_.vp * micro_batches) * least;
+    return all;
+  }
+
+  // Their frames, at least.
+  int64_t InFlight(size_t c) const {
+    int64_t least = FrameOf(c);
+    int64_t all = 0;
+    for (size_t s = c; s < stages_.size(); s += ranks_.size()) {
+      least = std::min(least, FrameOf(s));
+      all += FrameOf(s);
+    }
+    const int64_t begun = Begun(c);
+    return config_.schedule == ScheduleKind::kInterleaved ? begun * least
+                                                          : begun / checked_.vp * all;
   }
 
   const ParallelConfig& config_;
@@ -219,9 +265,10 @@ class Bounder {
   const Machine& machine_;
   const std::vector<LayerProfile> stages_;
   const Strides strides_;
-  const int64_t near_;               // ranks along dp that share the pieces of a parameter
-  const int64_t shares_;             // and along cp
-  std::vector<LayerProfile> ranks_;  // by pipeline rank, all its stages
+  const int64_t near_;                   // ranks along dp that share the pieces of a parameter
+  const int64_t shares_;                 // and along cp
+  std::vector<LayerProfile> ranks_;      // by pipeline rank, all its stages
+  std::vector<int64_t> micro_batch_ns_;  // by stage
   PlanBound bound_;
 };
 

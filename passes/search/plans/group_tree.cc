@@ -1,76 +1,117 @@
 #include "passes/search/plans/group_tree.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
-#include "absl/types/optional.h"
+#include "graph/plan/instr_collective.h"
 #include "passes/plan/time/cost.h"
 
 namespace mgc {
 namespace {
 
-int64_t SmallestPrime(int64_t number) {
-  for (int64_t p = 2; p * p <= number; ++p) {
-    if (number % p == 0) return p;
-  }
-  return number;
+bool IsFiner(const ProfileKey& key, const ProfileKey& than) {
+  return key.micro_batch_size == than.micro_batch_size && key.tp % than.tp == 0 &&
+         key.cp % than.cp == 0 && key.tp * key.cp > than.tp * than.cp &&
+         key.sequence_parallel >= than.sequence_parallel;
 }
 
-// The group that one with these choices is behind.
-absl::optional<ProfileKey> ParentOf(ProfileKey key) {
-  if (key.recompute != RecomputeKind::kNone) {
-    key.recompute = RecomputeKind::kNone;
-  } else if (key.cp > 1) {
-    key.cp /= SmallestPrime(key.cp);
-  } else if (key.tp > 1) {
-    key.tp /= SmallestPrime(key.tp);
-    key.sequence_parallel = key.sequence_parallel && key.tp > 1;
-  } else {
-    return absl::nullopt;
-  }
-  return key;
+int64_t ExposedNs(const LayerProfile& layer) {
+  return std::max<int64_t>(0, layer.forward_ns + layer.backward_ns - layer.compute_ns);
 }
 
 }  // namespace
 
-GroupTree::GroupTree(const std::vector<CandidateGroup>& groups)
-    : groups_(groups), finer_(groups.size()), recomputed_(groups.size()) {
-  std::map<ProfileKey, size_t> by_key;
-  for (size_t g = 0; g < groups.size(); ++g) by_key[groups[g].key] = g;
+GroupTree::GroupTree(const std::vector<CandidateGroup>& groups, const ModelDims& dims,
+                     const Machine& machine)
+    : groups_(groups),
+      machine_(machine),
+      kv_share_(dims.heads == 0
+                    ? 1
+                    : static_cast<double>(dims.kv_heads) / static_cast<double>(dims.heads)),
+      finer_(groups.size()),
+      recomputed_(groups.size()) {
+  std::map<ProfileKey, size_t> plain;  // without recomputation
   for (size_t g = 0; g < groups.size(); ++g) {
-    const ProfileKey& key = groups[g].key;
-    const absl::optional<ProfileKey> parent = ParentOf(key);
-    const auto found = parent.has_value() ? by_key.find(*parent) : by_key.end();
-    if (found == by_key.end()) {
-      roots_.push_back(g);
-    } else if (key.recompute != found->first.recompute) {
-      recomputed_[found->second].push_back(g);
-    } else {
-      finer_[found->second].push_back(g);
+    ProfileKey key = groups[g].key;
+    key.recompute = RecomputeKind::kNone;
+    // Groups are in the order of their keys, those without recomputation first.
+    const auto [first, is_first] = plain.try_emplace(key, g);
+    if (!is_first) recomputed_[first->second].push_back(g);
+  }
+  for (const auto& [key, g] : plain) {
+    bool is_root = true;
+    for (const auto& [other, h] : plain) {
+      if (IsFiner(other, key)) finer_[g].push_back(h);
+      is_root = is_root && !IsFiner(key, other);
     }
+    if (is_root) roots_.push_back(g);
   }
 }
 
-int64_t GroupTree::LeastStepNs(const ModelProfile& profile, size_t group, size_t finer,
-                               const Machine& machine) const {
+int64_t GroupTree::LeastStepNs(const ModelProfile& profile, size_t group, size_t finer) const {
   const ProfileKey& from = groups_[group].key;
   const ProfileKey& to = groups_[finer].key;
   const ParallelConfig& config = groups_[finer].candidates.front();
+  const bool shares_cores = machine_.cores > 0;
   double compute = 0;
   double exposed = 0;
   for (const LayerProfile& layer : profile.layers) {
-    const int64_t waits = layer.forward_ns + layer.backward_ns - layer.compute_ns;
     compute += static_cast<double>(layer.compute_ns);
-    exposed +=
-        static_cast<double>(machine.cores > 0 ? layer.queue_ns : std::max<int64_t>(waits, 0));
+    exposed += static_cast<double>(shares_cores ? layer.forward_queue_ns + layer.backward_queue_ns
+                                                : ExposedNs(layer));
   }
-  const auto group_ranks = static_cast<double>(to.tp * to.cp);
-  const auto parts = group_ranks / static_cast<double>(from.tp * from.cp);
-  const double samples =
+  const auto ranks = static_cast<double>(to.tp * to.cp);
+  const double parts = ranks / static_cast<double>(from.tp * from.cp);
+  const double micro_batches =
       static_cast<double>(config.global_batch_size) / static_cast<double>(to.micro_batch_size);
-  const double spread = static_cast<double>(machine.cores > 0 ? machine.cores : config.world_size);
-  const double ns = (compute / parts + exposed) * samples * group_ranks / spread;
+  const auto spread = static_cast<double>(shares_cores ? machine_.cores : config.world_size);
+  const double ns = (compute / parts + exposed) * micro_batches * ranks / spread;
   return static_cast<int64_t>(std::min(ns, static_cast<double>(kMaxNs)));
+}
+
+// Four all-reduces of the stream.
+int64_t GroupTree::TensorNs(const ProfileKey& key, int64_t stream) const {
+  if (key.tp == 1) return 0;
+  const int64_t ends[] = {0, key.tp - 1};
+  const int64_t wire = RingWireBytes(CollectiveKind::kAllReduce, stream / key.cp, key.tp);
+  return 4 * TransferNs(machine_.TierOf(ends), wire);
+}
+
+// Three gathers of keys and values.
+int64_t GroupTree::ContextNs(const ProfileKey& key, int64_t stream) const {
+  if (key.cp == 1) return 0;
+  const int64_t ends[] = {0, (key.cp - 1) * key.tp};
+  const auto bytes = static_cast<int64_t>(2 * kv_share_ * static_cast<double>(stream / key.tp));
+  const int64_t wire = RingWireBytes(CollectiveKind::kAllGather, bytes, key.cp);
+  return 3 * TransferNs(machine_.TierOf(ends), wire);
+}
+
+ModelProfile GroupTree::Expect(const ModelProfile& profile, size_t group, size_t finer) const {
+  const ProfileKey& from = groups_[group].key;
+  const ProfileKey& to = groups_[finer].key;
+  const int64_t parts = (to.tp / from.tp) * (to.cp / from.cp);
+  const int64_t stream = profile.stream_bytes * from.cp * (from.sequence_parallel ? from.tp : 1);
+  const int64_t tensor = TensorNs(from, stream);
+  ModelProfile expected = profile;
+  expected.stream_bytes /= parts;
+  for (LayerProfile& layer : expected.layers) {
+    int64_t exposed = Later(TensorNs(to, stream), ContextNs(to, stream));
+    if (tensor > 0) {
+      const double more = static_cast<double>(TensorNs(to, stream)) / static_cast<double>(tensor);
+      exposed = ContextNs(to, stream) + std::llround(static_cast<double>(ExposedNs(layer)) * more);
+    }
+    const int64_t backward = layer.backward_ns - ExposedNs(layer) / 2;
+    const int64_t forward = layer.compute_ns - std::min(layer.compute_ns, backward);
+    layer.forward_ns = Later(forward / parts, exposed / 2);
+    layer.backward_ns = Later(backward / parts, exposed / 2);
+    for (int64_t* value :
+         {&layer.compute_ns, &layer.update_ns, &layer.frame_bytes, &layer.param_bytes,
+          &layer.grad_bytes, &layer.state_bytes, &layer.copy_bytes, &layer.transient_bytes}) {
+      *value /= parts;
+    }
+  }
+  return expected;
 }
 
 }  // namespace mgc

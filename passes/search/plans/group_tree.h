@@ -1,8 +1,7 @@
-// In which order groups of candidates are looked at, and what bounds them before they are profiled.
+// Which groups of candidates say something of others before those are profiled.
 //
-//   tp 1      ->  tp 2  ->  tp 4 ...   the same work on more ranks, with no less communication
-//   tp 2      ->  tp 2, cp 2 ...
-//   any       ->  with recomputation   no less work, less memory
+//   tp 1   ->  tp 2, cp 2, tp 4 ...   the same work on more ranks, with no less communication
+//   any    ->  with recomputation     no less work, less memory
 
 #ifndef MGC_PASSES_SEARCH_PLANS_GROUP_TREE_H_
 #define MGC_PASSES_SEARCH_PLANS_GROUP_TREE_H_
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "graph/types/machine.h"
+#include "graph/types/model_dims.h"
 #include "passes/search/plans/model_profile.h"
 #include "passes/search/plans/search_space.h"
 
@@ -19,23 +19,34 @@ namespace mgc {
 
 class GroupTree {
  public:
-  // `groups` outlives it.
-  explicit GroupTree(const std::vector<CandidateGroup>& groups);
+  // Groups and machine outlive it.
+  GroupTree(const std::vector<CandidateGroup>& groups, const ModelDims& dims,
+            const Machine& machine);
 
-  // Groups behind no other one.
+  // Of every micro-batch size the group with the fewest ranks, without recomputation.
   const std::vector<size_t>& roots() const { return roots_; }
-  // The same with one prime factor more of tp or cp.
+  // Those that cut finer than `group`, of the same micro-batch and without recomputation.
   const std::vector<size_t>& FinerThan(size_t group) const { return finer_[group]; }
   // The same with recomputation.
   const std::vector<size_t>& RecomputedOf(size_t group) const { return recomputed_[group]; }
 
-  // No step of `finer`, or of a group behind it, takes less: the compute of `group`, spread evenly
-  // over all ranks, and the communication that it leaves exposed.
-  int64_t LeastStepNs(const ModelProfile& profile, size_t group, size_t finer,
-                      const Machine& machine) const;
+  // No step of `finer` takes less: the compute of `group`, spread evenly over all ranks, and the
+  // communication that it leaves exposed. `finer` may be `group` itself.
+  int64_t LeastStepNs(const ModelProfile& profile, size_t group, size_t finer) const;
+
+  // What the profile of `finer` may be like: compute and memory cut evenly; exposed is as much as
+  // in `group`, by what a transformer's layers exchange over tp and cp: four all-reduces of the
+  // stream, three gathers of keys and values. An expectation, no bound.
+  ModelProfile Expect(const ModelProfile& profile, size_t group, size_t finer) const;
 
  private:
+  // What a layer exchanges over tp and cp, of a stream of so many bytes of whole sequences.
+  int64_t TensorNs(const ProfileKey& key, int64_t stream) const;
+  int64_t ContextNs(const ProfileKey& key, int64_t stream) const;
+
   const std::vector<CandidateGroup>& groups_;
+  const Machine& machine_;
+  const double kv_share_;  // heads of keys and values of all heads
   std::vector<size_t> roots_;
   std::vector<std::vector<size_t>> finer_;
   std::vector<std::vector<size_t>> recomputed_;

@@ -79,8 +79,10 @@ class Profiler {
     const int count =
         chunk_.num_layers + (chunk_.has_embedding ? 1 : 0) + (chunk_.has_head ? 1 : 0);
     profile_.layers.resize(static_cast<size_t>(std::max(count, 1)));
-    for (const StagedCall& call : chunk_.forward) AddCall(call, &LayerProfile::forward_ns);
-    for (const StagedCall& call : chunk_.backward) AddCall(call, &LayerProfile::backward_ns);
+    for (const StagedCall& call : chunk_.forward)
+      AddCall(call, &LayerProfile::forward_ns, &LayerProfile::forward_queue_ns);
+    for (const StagedCall& call : chunk_.backward)
+      AddCall(call, &LayerProfile::backward_ns, &LayerProfile::backward_queue_ns);
     for (const StagedCall& call : class_.train.update) AddUpdate(call);
     profile_.stream_bytes = AlignUp(StreamBytes(staged_.segments, class_));
     AddFrames();
@@ -110,12 +112,13 @@ class Profiler {
     return played_.emplace(call.segment, played).first->second;
   }
 
-  void AddCall(const StagedCall& call, int64_t LayerProfile::*phase_ns) {
+  void AddCall(const StagedCall& call, int64_t LayerProfile::*phase_ns,
+               int64_t LayerProfile::*queue_ns) {
     const Played played = PlayCall(call);
     LayerProfile of_call;
     of_call.*phase_ns = played.ns;
     of_call.compute_ns = played.compute_ns;
-    of_call.queue_ns = played.queue_ns;
+    of_call.*queue_ns = played.queue_ns;
     of_call.transient_bytes = played.transient_bytes;
     of_call.workspace_bytes = played.workspace_bytes;
     Of(call.layer) += of_call;
@@ -176,7 +179,8 @@ LayerProfile& LayerProfile::operator+=(const LayerProfile& other) {
   forward_ns = Later(forward_ns, other.forward_ns);
   backward_ns = Later(backward_ns, other.backward_ns);
   compute_ns = Later(compute_ns, other.compute_ns);
-  queue_ns = Later(queue_ns, other.queue_ns);
+  forward_queue_ns = Later(forward_queue_ns, other.forward_queue_ns);
+  backward_queue_ns = Later(backward_queue_ns, other.backward_queue_ns);
   update_ns = Later(update_ns, other.update_ns);
   frame_bytes += other.frame_bytes;
   param_bytes += other.param_bytes;

@@ -24,9 +24,9 @@ namespace mgc {
 struct LayerProfile {
   int64_t forward_ns = 0;  // of a micro-batch, with what collectives leave exposed
   int64_t backward_ns = 0;
-  // Of both together, how long the queue of compute and that of communication is busy.
-  int64_t compute_ns = 0;
-  int64_t queue_ns = 0;
+  int64_t compute_ns = 0;        // of both, without what is exposed
+  int64_t forward_queue_ns = 0;  // how long the communication queue is busy
+  int64_t backward_queue_ns = 0;
   int64_t update_ns = 0;    // compute of the update, nothing cut over dp
   int64_t frame_bytes = 0;  // what a micro-batch's forward keeps, with the stream behind the layer
   int64_t param_bytes = 0;  // of masters

@@ -1,9 +1,10 @@
 #include "passes/search/plans/search_plans.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
 #include <map>
-#include <memory>
 #include <queue>
 #include <set>
 #include <tuple>
@@ -13,90 +14,266 @@
 #include "graph/base/status.h"
 #include "graph/base/units.h"
 #include "passes/config/config_flags.h"
-#include "passes/plan/time/predict_step.h"
-#include "passes/search/plans/bound_plan.h"
 #include "passes/search/plans/group_tree.h"
+#include "passes/search/plans/plan_oracle.h"
 
 namespace mgc {
 namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+// Of the front each point has at most this share of the memory of the one before.
+constexpr double kLessMemory = 0.8;
+constexpr size_t kMostOfFront = 5;
+// A profile takes as long as a small part of a plan.
+constexpr int64_t kProfilesAPlan = 4;
 
-// What is looked at next: the least bound, and of one bound the most exact, in a fixed order.
+// Something to look at: no plan behind it takes less than `bound`.
 struct Node {
   enum Kind : uint8_t { kPlan, kCandidate, kGroup } kind = kGroup;
   int64_t bound = 0;
   size_t group = 0;
-  size_t index = 0;  // of a candidate in its group, of a plan among those compiled
+  size_t index = 0;   // of a candidate in its group
+  int64_t key = 0;    // what it is expected to take; to prove, the bound
+  int64_t seems = 0;  // of a group: what it would take if it were as it seems
 
+  // Least first, and of one key the most exact, in a fixed order.
   bool operator>(const Node& other) const {
-    return std::tie(bound, kind, group, index) >
-           std::tie(other.bound, other.kind, other.group, other.index);
+    return std::tie(key, kind, group, index) >
+           std::tie(other.key, other.kind, other.group, other.index);
   }
 };
 
-class Search {
+// How far plans are above their bounds: what has been seen of those of their kind.
+class Experience {
  public:
-  explicit Search(const SearchRequest& request)
-      : request_(request),
-        machine_(request.options.machine),
-        space_(ListCandidates(request.options.parallel, request.fixed, request.dims, machine_)),
-        tree_(space_.groups) {}
-
-  absl::StatusOr<FoundPlans> Run() {
-    found_.candidates = space_.candidates;
-    found_.refused = space_.refused;
-    found_.least_peak_bytes = kNever;
-    for (const size_t g : tree_.roots()) Push({Node::kGroup, 0, g, 0});
-    while (!queue_.empty() && found_.ranked.size() < static_cast<size_t>(request_.results)) {
-      const Node node = queue_.top();
-      if (node.kind == Node::kCandidate && found_.compiled >= request_.budget) break;
-      queue_.pop();
-      MGC_RETURN_IF_ERROR(Expand(node));
+  int64_t Expect(const ParallelConfig& config, int64_t bound) const {
+    const Ratio& ratio = ratios_[KindOf(config)];
+    if (ratio.count == 0) return bound;
+    return std::llround(static_cast<double>(bound) * ratio.sum / ratio.count);
+  }
+  // Of a group that is not profiled.
+  int64_t ExpectOfGroup(int64_t bound) const {
+    Ratio all;
+    for (const Ratio& ratio : ratios_) {
+      all.sum += ratio.sum;
+      all.count += ratio.count;
     }
-    if (plans_.empty()) return NothingFits();
-    Rank();
-    return std::move(found_);
+    const double ratio = all.count == 0 ? 1 : all.sum / all.count;
+    return std::llround(std::min(kUnknown * ratio * static_cast<double>(bound), 4e18));
+  }
+  void Add(const ParallelConfig& config, int64_t step_ns, int64_t bound) {
+    if (bound == 0) return;
+    Ratio& ratio = ratios_[KindOf(config)];
+    ratio.sum += static_cast<double>(step_ns) / static_cast<double>(bound);
+    ++ratio.count;
   }
 
  private:
-  absl::Status Expand(const Node& node) {
-    switch (node.kind) {
-      case Node::kGroup:
-        return expanded_.insert(node.group).second ? ExpandGroup(node.group) : absl::OkStatus();
-      case Node::kCandidate:
-        return CompileCandidate(node.group, node.index);
-      case Node::kPlan:
-        found_.ranked.push_back(plans_[node.index]);
-        return absl::OkStatus();
+  struct Ratio {
+    double sum = 0;
+    int count = 0;
+  };
+  static size_t KindOf(const ParallelConfig& config) {
+    return (config.vp > 1 ? 1 : 0) + (config.zero >= 2 ? 2 : 0);
+  }
+
+  // What is not profiled is less promising than it seems.
+  static constexpr double kUnknown = 1.1;
+
+  std::array<Ratio, 4> ratios_;
+};
+
+// Plans differ by what they are spread over.
+using MeshSizes = std::tuple<int64_t, int64_t, int64_t>;
+MeshSizes SizesOf(const ParallelConfig& config) { return {config.tp, config.cp, config.pp}; }
+
+bool IsFaster(const FoundPlan& a, const FoundPlan& b) { return a.step_ns < b.step_ns; }
+
+// One search, within a number of bytes. First what is expected to be fastest; then, until the
+// budget ends, whatever its bound does not rule out.
+class BestFirst {
+ public:
+  BestFirst(PlanOracle& oracle, const GroupTree& tree, int64_t memory, int64_t budget)
+      : oracle_(oracle), tree_(tree), memory_(memory), budget_(budget) {
+    for (const size_t g : tree.roots()) PushGroup(g, 0, 0);
+  }
+
+  // The fastest plan of each mesh, fastest first, `results` at most; fewer where the budget ends.
+  absl::StatusOr<std::vector<FoundPlan>> Run(size_t results) {
+    while (meshes_.size() < results && MayGoOn()) {
+      MGC_RETURN_IF_ERROR(Visit());
+    }
+    MGC_RETURN_IF_ERROR(Climb());
+    if (MayProve()) MGC_RETURN_IF_ERROR(Prove());
+    return Ranked(results);
+  }
+
+  // No plan that has not been compiled takes less.
+  int64_t open_ns() const {
+    int64_t open = queue_.empty() ? kNever : queue_.top().bound;
+    for (const Node& node : left_) open = std::min(open, node.bound);
+    return open;
+  }
+  int64_t too_large() const { return too_large_; }
+  int64_t least_peak() const { return least_peak_; }
+  const ParallelConfig& least_peak_config() const { return least_peak_config_; }
+
+ private:
+  // Sets aside what the budget does not allow to look at; whether something is left.
+  bool MayGoOn() {
+    for (; !queue_.empty() && !IsAllowed(queue_.top()); queue_.pop()) left_.push_back(queue_.top());
+    return !queue_.empty();
+  }
+  bool IsAllowed(const Node& node) const {
+    if (node.kind == Node::kGroup) {
+      return oracle_.KnownProfile(node.group) != nullptr ||
+             oracle_.profiled() < kProfilesAPlan * budget_;
+    }
+    return oracle_.compiled() < budget_ || IsKnown(node);
+  }
+  bool IsKnown(const Node& node) const {
+    return node.kind == Node::kPlan ||
+           (node.kind == Node::kCandidate && oracle_.IsCompiled(node.group, node.index));
+  }
+  const ParallelConfig& ConfigOf(const Node& node) const {
+    return oracle_.config(node.group, node.index);
+  }
+
+  // A candidate with its bound, or a plan.
+  void Push(Node node) {
+    node.key = node.bound;
+    if (!proves_ && node.kind == Node::kCandidate) {
+      node.key = experience_.Expect(ConfigOf(node), node.bound);
+    }
+    queue_.push(node);
+  }
+  void PushGroup(size_t g, int64_t bound, int64_t expected) {
+    if (expected == kNever && !proves_) {
+      left_.push_back({Node::kGroup, bound, g, 0, bound, expected});
+      return;
+    }
+    const int64_t key = proves_ ? bound : experience_.ExpectOfGroup(expected);
+    queue_.push({Node::kGroup, bound, g, 0, key, expected});
+  }
+
+  absl::Status Visit() {
+    Node node = queue_.top();
+    queue_.pop();
+    if (node.kind == Node::kGroup) {
+      if (experience_.ExpectOfGroup(node.seems) <= node.key) return ExpandGroup(node.group);
+      PushGroup(node.group, node.bound, node.seems);
+      return absl::OkStatus();
+    }
+    if (node.kind == Node::kCandidate) {
+      const int64_t expected = experience_.Expect(ConfigOf(node), node.bound);
+      if (expected <= node.key) return Compile(node);
+      Push(node);
+      return absl::OkStatus();
+    }
+    meshes_.insert(SizesOf(ConfigOf(node)));
+    return absl::OkStatus();
+  }
+
+  // From the best plan to whichever neighbour is faster, until none is.
+  absl::Status Climb() {
+    for (int64_t before = kNever; BestNs() < before;) {
+      before = BestNs();
+      const FoundPlan best = *std::min_element(fitting_.begin(), fitting_.end(), IsFaster);
+      for (const auto& [group, index] : NeighboursOf(oracle_.space(), best.config)) {
+        if (oracle_.compiled() >= budget_ || oracle_.IsCompiled(group, index)) continue;
+        MGC_ASSIGN_OR_RETURN(const FoundPlan* plan, oracle_.PlanOf(group, index));
+        if (plan != nullptr && plan->peak_bytes <= memory_) fitting_.push_back(*plan);
+      }
     }
     return absl::OkStatus();
   }
 
+  // Whether the budget suffices for the profiles of all groups, of which some may rule out the
+  // rest.
+  bool MayProve() const {
+    return static_cast<int64_t>(oracle_.space().groups.size()) <= kProfilesAPlan * budget_;
+  }
+
+  // Looks at all that may be faster than the best, in the order of bounds.
+  absl::Status Prove() {
+    proves_ = true;
+    std::vector<Node> open;
+    open.swap(left_);
+    for (; !queue_.empty(); queue_.pop()) open.push_back(queue_.top());
+    for (const Node& node : open) {
+      if (node.kind == Node::kCandidate) Push(node);
+      if (node.kind == Node::kGroup) PushGroup(node.group, node.bound, node.bound);
+    }
+    while (MayGoOn() && queue_.top().bound < BestNs()) {
+      const Node node = queue_.top();
+      queue_.pop();
+      if (node.kind == Node::kCandidate) {
+        MGC_RETURN_IF_ERROR(Compile(node));
+      } else if (const int64_t bound = LeastOf(node); bound > node.bound) {
+        PushGroup(node.group, bound, bound);
+      } else {
+        MGC_RETURN_IF_ERROR(ExpandGroup(node.group));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // The bound of a group by all that has been profiled since.
+  int64_t LeastOf(const Node& node) const {
+    int64_t bound = node.bound;
+    if (expanded_.count(node.group) > 0) return bound;
+    for (const size_t g : expanded_) {
+      const std::vector<size_t>& finer = tree_.FinerThan(g);
+      if (std::find(finer.begin(), finer.end(), node.group) == finer.end()) continue;
+      const ModelProfile* profile = oracle_.KnownProfile(g);
+      if (profile != nullptr) bound = std::max(bound, tree_.LeastStepNs(*profile, g, node.group));
+    }
+    return bound;
+  }
+
+  int64_t BestNs() const {
+    int64_t best = kNever;
+    for (const FoundPlan& plan : fitting_) best = std::min(best, plan.step_ns);
+    return best;
+  }
+
   absl::Status ExpandGroup(size_t g) {
-    MGC_ASSIGN_OR_RETURN(const std::unique_ptr<ModelProfile> profile, ProfileOf(g));
+    if (!expanded_.insert(g).second) return absl::OkStatus();
+    MGC_ASSIGN_OR_RETURN(const ModelProfile* profile, oracle_.ProfileOf(g));
+    const std::vector<size_t>& roots = tree_.roots();
+    if (std::find(roots.begin(), roots.end(), g) != roots.end()) PushFiner(g, profile);
     if (profile == nullptr) {
-      for (const size_t finer : tree_.FinerThan(g)) Push({Node::kGroup, 0, finer, 0});
       PushRecomputed(g, 0);
       return absl::OkStatus();
     }
-    const std::vector<ParallelConfig>& candidates = space_.groups[g].candidates;
+    const std::vector<ParallelConfig>& candidates = oracle_.space().groups[g].candidates;
     for (size_t i = 0; i < candidates.size(); ++i) {
-      const PlanBound bound = BoundOf(candidates[i], *profile);
-      if (bound.peak_bytes <= machine_.memory) {
+      const PlanBound bound = oracle_.BoundOf(candidates[i], *profile);
+      if (bound.peak_bytes <= memory_) {
         Push({Node::kCandidate, bound.step_ns, g, i});
       } else {
         NoteTooLarge(candidates[i], bound.peak_bytes);
         PushRecomputed(g, bound.step_ns);
       }
     }
-    for (const size_t finer : tree_.FinerThan(g)) {
-      Push({Node::kGroup, tree_.LeastStepNs(*profile, g, finer, machine_), finer, 0});
-    }
     return absl::OkStatus();
   }
 
-  void Push(const Node& node) { queue_.push(node); }
+  void PushFiner(size_t root, const ModelProfile* profile) {
+    for (const size_t g : tree_.FinerThan(root)) {
+      if (profile == nullptr) {
+        PushGroup(g, 0, kNever);  // nothing speaks for it
+        continue;
+      }
+      const ModelProfile expected = tree_.Expect(*profile, root, g);
+      int64_t least = kNever;
+      for (const ParallelConfig& config : oracle_.space().groups[g].candidates) {
+        const PlanBound bound = oracle_.BoundOf(config, expected);
+        if (bound.peak_bytes <= memory_) least = std::min(least, bound.step_ns);
+      }
+      PushGroup(g, tree_.LeastStepNs(*profile, root, g), least);
+    }
+  }
 
   // Recomputation serves those alone that do not fit without, of which one takes `bound`: a group
   // may be in the queue more than once.
@@ -104,142 +281,116 @@ class Search {
     int64_t& least = recomputed_from_.try_emplace(g, kNever).first->second;
     if (bound >= least) return;
     least = bound;
-    for (const size_t child : tree_.RecomputedOf(g)) Push({Node::kGroup, bound, child, 0});
+    for (const size_t child : tree_.RecomputedOf(g)) PushGroup(child, bound, bound);
   }
 
-  PlanBound BoundOf(const ParallelConfig& config, const ModelProfile& profile) const {
-    return BoundPlan(config, CheckConfig(config, request_.dims), profile, machine_);
-  }
-
-  // Null where the compiler refuses the group.
-  absl::StatusOr<std::unique_ptr<ModelProfile>> ProfileOf(size_t g) {
-    CompileOptions options = request_.options;
-    options.parallel = ProfiledConfig(space_.groups[g].candidates.front());
-    MGC_ASSIGN_OR_RETURN(const Graph graph, request_.build(options.parallel));
-    absl::StatusOr<ModelProfile> profile = ProfileModel(graph, request_.dims, options);
-    ++found_.profiled;
-    if (profile.ok()) return std::make_unique<ModelProfile>(*std::move(profile));
-    if (IsRefusal(profile.status())) return nullptr;
-    return profile.status();
-  }
-
-  absl::Status CompileCandidate(size_t g, size_t index) {
-    const ParallelConfig& config = space_.groups[g].candidates[index];
-    const absl::StatusOr<Plan> plan = CompileFound(request_, config);
-    ++found_.compiled;
-    if (!plan.ok()) {
-      if (!IsRefusal(plan.status())) return plan.status();
-      ++found_.refused;
+  // Of a mesh whose fastest plan is known others are of interest only to prove that.
+  absl::Status Compile(const Node& node) {
+    if (!proves_ && meshes_.count(SizesOf(ConfigOf(node))) > 0) {
+      left_.push_back(node);
       return absl::OkStatus();
     }
-    if (const int64_t bytes = PeakBytes(*plan); bytes > machine_.memory) {
-      NoteTooLarge(config, bytes);
-      PushRecomputed(g, plan->predicted_step_ns);
+    MGC_ASSIGN_OR_RETURN(const FoundPlan* plan, oracle_.PlanOf(node.group, node.index));
+    if (plan == nullptr) return absl::OkStatus();
+    experience_.Add(plan->config, plan->step_ns, node.bound);
+    if (plan->peak_bytes > memory_) {
+      NoteTooLarge(plan->config, plan->peak_bytes);
+      PushRecomputed(node.group, plan->step_ns);
       return absl::OkStatus();
     }
-    MGC_ASSIGN_OR_RETURN(FoundPlan found, Measure(*plan, config));
-    plans_.push_back(std::move(found));
-    Push({Node::kPlan, plans_.back().step_ns, 0, plans_.size() - 1});
+    fitting_.push_back(*plan);
+    if (!proves_) Push({Node::kPlan, plan->step_ns, node.group, node.index});
     return absl::OkStatus();
   }
 
   void NoteTooLarge(const ParallelConfig& config, int64_t bytes) {
-    ++found_.too_large;
-    if (bytes >= found_.least_peak_bytes) return;
-    found_.least_peak_bytes = bytes;
-    found_.least_peak_config = config;
+    ++too_large_;
+    if (bytes >= least_peak_) return;
+    least_peak_ = bytes;
+    least_peak_config_ = config;
   }
 
-  // Where the budget has ended the search, the rest of what has been compiled follows by its time.
-  void Rank() {
-    const int64_t open = queue_.empty() ? kNever : queue_.top().bound;
-    std::vector<FoundPlan> all = plans_;
-    std::stable_sort(all.begin(), all.end(),
+  std::vector<FoundPlan> Ranked(size_t results) {
+    std::stable_sort(fitting_.begin(), fitting_.end(),
                      [](const FoundPlan& a, const FoundPlan& b) { return a.step_ns < b.step_ns; });
-    found_.least_bound_ns = std::min(all.front().step_ns, open);
-    int64_t least_peak = kNever;
-    for (const FoundPlan& plan : all) {
-      if (plan.peak_bytes >= least_peak) continue;
-      least_peak = plan.peak_bytes;
-      found_.front.push_back(plan);
+    std::vector<FoundPlan> ranked;
+    std::set<MeshSizes> meshes;
+    for (const FoundPlan& plan : fitting_) {
+      if (ranked.size() >= results) break;
+      if (meshes.insert(SizesOf(plan.config)).second) ranked.push_back(plan);
     }
-    all.resize(std::min(all.size(), static_cast<size_t>(request_.results)));
-    found_.ranked = std::move(all);
+    return ranked;
   }
 
-  absl::Status NothingFits() const {
-    if (space_.candidates == 0 || found_.least_peak_bytes == kNever) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "no legal plan for ", request_.options.parallel.world_size, " ranks and global batch ",
-          request_.options.parallel.global_batch_size, " with what is fixed: ", found_.refused,
-          " combinations are refused [A1]; nearest legal: fix fewer flags\n",
-          space_.refusals.ToString()));
-    }
-    return absl::InvalidArgumentError(
-        absl::StrCat("none of ", space_.candidates, " plans fits: the least needs ",
-                     BytesText(found_.least_peak_bytes), ", a device of ", machine_.name, " has ",
-                     BytesText(machine_.memory), " (", FlagsText(found_.least_peak_config),
-                     ") [A2]; nearest legal: more ranks, or a smaller model"));
-  }
-
-  const SearchRequest& request_;
-  const Machine& machine_;
-  const SearchSpace space_;
-  const GroupTree tree_;
+  PlanOracle& oracle_;
+  const GroupTree& tree_;
+  const int64_t memory_;
+  const int64_t budget_;
   std::priority_queue<Node, std::vector<Node>, std::greater<Node>> queue_;
+  Experience experience_;
+  bool proves_ = false;
   std::set<size_t> expanded_;                  // groups
   std::map<size_t, int64_t> recomputed_from_;  // by group without: PushRecomputed
-  std::vector<FoundPlan> plans_;
-  FoundPlans found_;
+  std::set<MeshSizes> meshes_;                 // whose fastest plan is known, as far as expected
+  std::vector<Node> left_;                     // not looked at, with what proves it
+  std::vector<FoundPlan> fitting_;             // all that were compiled
+  int64_t too_large_ = 0;
+  int64_t least_peak_ = kNever;
+  ParallelConfig least_peak_config_;
 };
 
-// Where ranks share cores the step is the work of all, and nobody waits.
-absl::StatusOr<StepParts> PartsOf(const Plan& plan) {
-  MGC_ASSIGN_OR_RETURN(const SimulatedStep step, PredictStep(plan));
-  const auto busiest = std::max_element(step.busy_ns.begin(), step.busy_ns.end());
-  const auto c = static_cast<size_t>(busiest - step.busy_ns.begin());
-  StepParts parts;
-  parts.update_ns = step.update_ns[c];
-  parts.compute_ns = *busiest - parts.update_ns;
-  parts.exposed_ns = step.collectives[c].exposed_ns;
-  parts.bubble_ns = std::max<int64_t>(0, step.makespan_ns - *busiest - parts.exposed_ns);
-  return parts;
+absl::Status NothingFits(const SearchRequest& request, const SearchSpace& space,
+                         const BestFirst& search) {
+  const Machine& machine = request.options.machine;
+  if (search.least_peak() == kNever) {
+    const ParallelConfig& parallel = request.options.parallel;
+    return absl::InvalidArgumentError(
+        absl::StrCat("no legal plan for ", parallel.world_size, " ranks and global batch ",
+                     parallel.global_batch_size, " with what is fixed: ", space.refused,
+                     " combinations are refused [A1]; nearest legal: fix fewer flags\n",
+                     space.refusals.ToString()));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("none of ", space.candidates, " plans fits: the least needs ",
+                   BytesText(search.least_peak()), ", a device of ", machine.name, " has ",
+                   BytesText(machine.memory), " (", FlagsText(search.least_peak_config()),
+                   ") [A2]; nearest legal: more ranks, or a smaller model"));
+}
+
+// The fastest within ever less memory, from `best` on.
+absl::StatusOr<std::vector<FoundPlan>> FindFront(const SearchRequest& request, PlanOracle& oracle,
+                                                 const GroupTree& tree, const FoundPlan& best) {
+  std::vector<FoundPlan> front = {best};
+  while (front.size() < kMostOfFront) {
+    const auto memory =
+        static_cast<int64_t>(kLessMemory * static_cast<double>(front.back().peak_bytes));
+    BestFirst search(oracle, tree, memory, oracle.compiled() + request.budget / 8);
+    MGC_ASSIGN_OR_RETURN(const std::vector<FoundPlan> found, search.Run(1));
+    if (found.empty()) break;
+    front.push_back(found.front());
+  }
+  return front;
 }
 
 }  // namespace
 
-int64_t PeakBytes(const Plan& plan) {
-  int64_t peak = 0;
-  for (const PlanClass& c : plan.classes) peak = std::max(peak, c.memory.peak + c.memory.workspace);
-  return peak;
-}
-
-absl::StatusOr<Plan> CompileFound(const SearchRequest& request, const ParallelConfig& config) {
-  MGC_ASSIGN_OR_RETURN(const Graph graph, request.build(config));
-  CompileOptions options = request.options;
-  options.parallel = config;
-  options.limit_memory = false;
-  options.run = RunOptions();
-  options.run.check = false;
-  return Compile(graph, request.dims, options);
-}
-
-absl::StatusOr<FoundPlan> Measure(const Plan& plan, const ParallelConfig& config) {
-  FoundPlan found;
-  found.config = config;
-  found.step_ns = plan.predicted_step_ns;
-  found.peak_bytes = PeakBytes(plan);
-  const auto fullest = std::max_element(
-      plan.classes.begin(), plan.classes.end(), [](const PlanClass& a, const PlanClass& b) {
-        return a.memory.peak + a.memory.workspace < b.memory.peak + b.memory.workspace;
-      });
-  found.memory = fullest->memory;
-  MGC_ASSIGN_OR_RETURN(found.parts, PartsOf(plan));
-  return found;
-}
-
 absl::StatusOr<FoundPlans> SearchPlans(const SearchRequest& request) {
-  return Search(request).Run();
+  const Machine& machine = request.options.machine;
+  PlanOracle oracle(request);
+  const SearchSpace& space = oracle.space();
+  const GroupTree tree(space.groups, request.dims, machine);
+  BestFirst search(oracle, tree, machine.memory, request.budget);
+  FoundPlans found;
+  MGC_ASSIGN_OR_RETURN(found.ranked, search.Run(static_cast<size_t>(request.results)));
+  if (found.ranked.empty()) return NothingFits(request, space, search);
+  found.candidates = space.candidates;
+  found.refused = space.refused;
+  found.too_large = search.too_large();
+  found.least_bound_ns = std::min(found.ranked.front().step_ns, search.open_ns());
+  MGC_ASSIGN_OR_RETURN(found.front, FindFront(request, oracle, tree, found.ranked.front()));
+  found.profiled = oracle.profiled();
+  found.compiled = oracle.compiled();
+  return found;
 }
 
 }  // namespace mgc

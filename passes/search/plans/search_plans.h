@@ -5,10 +5,10 @@
 //     candidates           bounded by their own profile (passes/search/plans/bound_plan.h)
 //       plans              compiled: exact memory, and the time of the event simulation
 //
-// Whatever has the least bound is looked at more closely, until compiled plans come first: then no
-// candidate that is left can be faster. Only a search that ends at its budget leaves a gap, and
-// says how large it may be. Deterministic: whole nanoseconds, a budget in plans compiled, ties in
-// the order of passes/search/plans/search_space.h.
+// Looked at first is what is expected to be fastest: its bound, times how far plans of its kind
+// have been above theirs. Then whatever may still be faster by its bound, until nothing may, or the
+// budget ends: that leaves a gap, and says how large it may be. Deterministic: whole nanoseconds, a
+// budget in plans, ties in the order of passes/search/plans/search_space.h.
 //
 // The shape of the search is A*'s; costs of recomputation and of memory are decided together, as in
 // Galvatron (VLDB 2022), with the plan itself in place of its formulas.
@@ -36,8 +36,8 @@ struct SearchRequest {
   ModelDims dims;
   // The logical graph of one micro-batch over all ranks along dp.
   std::function<absl::StatusOr<Graph>(const ParallelConfig& config)> build;
-  int64_t budget = 64;  // plans to compile, at most
-  int64_t results = 8;  // plans to rank
+  int64_t budget = 32;  // plans to compile, at most; half as many again for the front
+  int64_t results = 6;  // plans to rank
 };
 
 // Where the step of the busiest pipeline rank goes: `step_ns` in all.
@@ -58,9 +58,8 @@ struct FoundPlan {
 };
 
 struct FoundPlans {
-  std::vector<FoundPlan> ranked;  // fastest first
-  // The fastest of less memory: each is faster than all that need less. Fastest first, the first is
-  // ranked[0].
+  std::vector<FoundPlan> ranked;  // of each mesh (tp, cp, pp) the fastest; fastest first
+  // The fastest within four fifths of the memory of the one before; the first is ranked[0].
   std::vector<FoundPlan> front;
   int64_t candidates = 0;
   int64_t refused = 0;         // by rules of the configuration, before they were candidates
@@ -68,9 +67,6 @@ struct FoundPlans {
   int64_t profiled = 0;        // groups
   int64_t compiled = 0;        // plans
   int64_t least_bound_ns = 0;  // no candidate is faster; ranked[0].step_ns where that is proved
-  // The least memory that a candidate needs, where none fits.
-  int64_t least_peak_bytes = 0;
-  ParallelConfig least_peak_config;
 };
 
 // InvalidArgument where nothing is legal or nothing fits: what comes nearest, with numbers.

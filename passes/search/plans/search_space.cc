@@ -1,14 +1,17 @@
 #include "passes/search/plans/search_space.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace mgc {
 namespace {
 
 constexpr int64_t kMostChunks = 16;       // of a rank
-constexpr int64_t kMostSamples = 1 << 6;  // of a micro-batch on a rank
+constexpr int64_t kMostSamples = 1 << 4;  // of a micro-batch on a rank
+constexpr int64_t kMostCp = 1 << 6;
 
 std::vector<int64_t> DivisorsOf(int64_t number, int64_t most) {
   std::vector<int64_t> divisors;
@@ -51,7 +54,9 @@ class Lister {
     return DivisorsOf(ranks, std::max<int64_t>(most, 1));
   }
   int64_t MostTp() const { return dims_.heads > 0 ? dims_.heads : base_.world_size; }
-  int64_t MostCp() const { return dims_.max_positions > 0 ? base_.seq_length : 1; }
+  int64_t MostCp() const {
+    return dims_.max_positions > 0 ? std::min(base_.seq_length, kMostCp) : 1;
+  }
   int64_t MostPp() const { return std::max<int64_t>(dims_.layers, 1); }
 
   // The choices that a mesh leaves.
@@ -117,9 +122,17 @@ class Lister {
     }
   }
 
-  // Pipelines outside of dp, or inside, where both span ranks.
+  // Pipelines outside of dp, or inside, where that brings one of them nearer.
   std::vector<std::string> OrderChoices(const ParallelConfig& config, int64_t dp) const {
     if (fixed_.order || dp == 1 || config.pp == 1) return {base_.order};
+    const int64_t inner = config.tp * config.cp;
+    const auto tier = [this](int64_t last) {
+      const int64_t ends[] = {0, last};
+      return &machine_.TierOf(ends);
+    };
+    const bool alike = tier((dp - 1) * inner) == tier((dp - 1) * inner * config.pp) &&
+                       tier(inner * dp) == tier(inner);
+    if (alike) return {kDefaultAxisOrder};
     return {kDefaultAxisOrder, "tp-cp-ep-pp-dp"};
   }
 
@@ -155,7 +168,46 @@ class Lister {
   SearchSpace space_;
 };
 
+// By how many of its choices a candidate differs, and whether each is a step. A size that does not
+// fit beside the new one (sequence parallelism of tp 1, chunks of pp 1, ZeRO of dp 1) goes with it.
+bool IsNeighbour(const ParallelConfig& a, const ParallelConfig& b) {
+  const auto is_step = [](int64_t x, int64_t y) { return x == 2 * y || y == 2 * x; };
+  int changes = 0;
+  bool steps = true;
+  const auto size = [&](int64_t x, int64_t y) {
+    if (x == y) return;
+    ++changes;
+    steps = steps && is_step(x, y);
+  };
+  size(a.tp, b.tp);
+  size(a.cp, b.cp);
+  size(a.pp, b.pp);
+  size(a.micro_batch_size, b.micro_batch_size);
+  if (a.vp != b.vp && a.pp > 1 && b.pp > 1) {
+    ++changes;
+    steps = steps && std::abs(a.vp - b.vp) == 1;
+  }
+  if (a.sequence_parallel != b.sequence_parallel && a.tp > 1 && b.tp > 1) ++changes;
+  if (a.recompute != b.recompute) ++changes;
+  const bool shares = DataParallelSize(a) > 1 && DataParallelSize(b) > 1;
+  if (shares && std::tie(a.zero, a.zero_group) != std::tie(b.zero, b.zero_group)) ++changes;
+  if (a.order != b.order && shares && a.pp > 1 && b.pp > 1) ++changes;
+  return changes == 1 && steps;
+}
+
 }  // namespace
+
+std::vector<std::pair<size_t, size_t>> NeighboursOf(const SearchSpace& space,
+                                                    const ParallelConfig& config) {
+  std::vector<std::pair<size_t, size_t>> neighbours;
+  for (size_t g = 0; g < space.groups.size(); ++g) {
+    const std::vector<ParallelConfig>& candidates = space.groups[g].candidates;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      if (IsNeighbour(candidates[i], config)) neighbours.emplace_back(g, i);
+    }
+  }
+  return neighbours;
+}
 
 ProfileKey KeyOf(const ParallelConfig& config) {
   return {config.tp, config.cp, config.sequence_parallel, config.micro_batch_size,

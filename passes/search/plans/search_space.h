@@ -63,10 +63,15 @@ struct SearchSpace {
 };
 
 // Values for `tp`, `cp` and `pp` are divisors of the world; of the micro-batch divisors of what is
-// left of the global batch. Chunks a rank are at most 16. ZeRO groups are all of dp, or the ranks
-// of one innermost domain of the machine.
+// left of the global batch, at most 16 as chunks a rank are. cp is at most 64. ZeRO groups are all
+// of dp, or the ranks of one innermost domain of the machine.
 SearchSpace ListCandidates(const ParallelConfig& base, const FixedChoices& fixed,
                            const ModelDims& dims, const Machine& machine);
+
+// Group and number of every candidate that differs from `config` in one choice: a size or number of
+// chunks by its next value up or down, all else by any other.
+std::vector<std::pair<size_t, size_t>> NeighboursOf(const SearchSpace& space,
+                                                    const ParallelConfig& config);
 
 }  // namespace mgc
 
