@@ -3,9 +3,11 @@
 #ifndef MGC_PASSES_FOLD_LAYER_RUNS_H_
 #define MGC_PASSES_FOLD_LAYER_RUNS_H_
 
-#include <cstdint>
+#include <cstddef>
+#include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "graph/ir/graph.h"
 
 namespace mgc {
@@ -70,11 +72,14 @@ class LayerRuns {
   bool AreAlike(ValueId id, ValueId next, int layer) const;
   bool AreAlike(const Attrs& attrs, const Attrs& next, int layer) const;
 
+  bool FoldAlike(absl::string_view text, absl::string_view next, int layer) const;
+
   const Graph& model_;
-  std::vector<Home> homes_;         // by value
-  std::vector<Contents> contents_;  // of embedding, layers and head
-  std::vector<ValueId> params_;     // in the graph's order
-  std::vector<size_t> param_at_;    // by value: its place there
+  std::vector<std::string> prefixes_;  // of names, by layer
+  std::vector<Home> homes_;            // by value
+  std::vector<Contents> contents_;     // of embedding, layers and head
+  std::vector<ValueId> params_;        // in the graph's order
+  std::vector<size_t> param_at_;       // by value: its place there
   bool is_layered_ = false;
 };
 
