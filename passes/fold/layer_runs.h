@@ -4,6 +4,7 @@
 #define MGC_PASSES_FOLD_LAYER_RUNS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -51,8 +52,8 @@ class LayerRuns {
 
   const Home& home(ValueId id) const { return homes_[static_cast<size_t>(id)]; }
   // Of an inner layer or, at -1, the embedding.
-  Contents& at(int layer) { return contents_[static_cast<size_t>(layer + 1)]; }
-  const Contents& at(int layer) const { return contents_[static_cast<size_t>(layer + 1)]; }
+  Contents& at(int layer) { return contents_[static_cast<size_t>(int64_t{layer} + 1)]; }
+  const Contents& at(int layer) const { return contents_[static_cast<size_t>(int64_t{layer} + 1)]; }
   bool IsInner(int layer) const { return layer >= 0 && layer < model_.num_layers(); }
   // Of a parameter, among all.
   size_t PlaceOf(ValueId param) const { return param_at_[static_cast<size_t>(param)]; }

@@ -124,6 +124,8 @@ std::vector<FoldCase> Cases() {
       Case("gpt2-tiny", 12, 1, 12, 1),
       Sp(Case("llama-tiny", 6, 2, 1, 1)),
       Sp(Case("llama-tiny", 8, 2, 2, 2)),
+      Case("llama-tiny", 6, 8, 2, 1),
+      Zero(Sp(Case("llama-tiny", 6, 8, 1, 2)), 3),
       Zero(Sp(Case("gpt2-tiny", 7, 2, 2, 2)), 1),
       Zero(Case("gpt2-tiny", 8, 1, 2, 2), 2),
       Zero(Case("llama-tiny", 9, 1, 2, 2), 3),
