@@ -55,8 +55,8 @@ struct Llama3RopeScaling {
   int64_t original_max_positions = 8192;
 };
 
-// Every layer is compiled on its own before equal ones are folded: so many take some ten seconds
-// and two gigabytes.
+// Where the compiler cannot fold equal layers, each is compiled on its own: so many take some ten
+// seconds and two gigabytes.
 inline constexpr int64_t kMaxModelLayers = 2048;
 
 struct ModelConfig {

@@ -35,18 +35,18 @@ constexpr auto kLocal = PassLevel::kLocal;
 
 absl::StatusOr<PassForm> RunUnpack(PassForm form, Context /*context*/) {
   StepGraphs graphs = std::get<StepGraphs>(std::move(form));
-  graphs.train = Unpack(graphs.train, &graphs.notes);
+  graphs.train = Unpack(std::move(graphs.train), &graphs.notes);
   return graphs;
 }
 
 absl::StatusOr<PassForm> RunFreezeUnused(PassForm form, Context /*context*/) {
   StepGraphs graphs = std::get<StepGraphs>(std::move(form));
-  graphs.train = FreezeUnused(graphs.train, &graphs.notes);
+  graphs.train = FreezeUnused(std::move(graphs.train), &graphs.notes);
   return graphs;
 }
 
 // A graph that names no layers has one for each stage.
-absl::StatusOr<Graph> WithLayers(const Graph& logical, Context context) {
+absl::StatusOr<Graph> WithLayers(Graph logical, Context context) {
   if (LayersOf(logical).named) return logical;
   MGC_ASSIGN_OR_RETURN(const CutRequest request, CutRequestOf(context.parallel, context.placement));
   return CutIntoLayers(logical, request, context.machine);

@@ -19,19 +19,6 @@ bool AreSame(const SourceLoc& a, const SourceLoc& b) {
   return std::tie(a.file, a.line, a.column) == std::tie(b.file, b.line, b.column);
 }
 
-// Whether two texts fold to one, the second seen from the layer behind.
-bool FoldAlike(absl::string_view text, absl::string_view next, int layer, int num_layers) {
-  // What nearly all names look like, without folding them.
-  absl::string_view rest = text;
-  absl::string_view next_rest = next;
-  if (absl::ConsumePrefix(&rest, LayerPrefix(layer)) &&
-      absl::ConsumePrefix(&next_rest, LayerPrefix(layer + 1)) && rest == next_rest &&
-      !absl::StrContains(rest, ' ') && !absl::StrContains(rest, "layers.")) {
-    return true;
-  }
-  return FoldName(text, layer, num_layers) == FoldName(next, layer + 1, num_layers);
-}
-
 }  // namespace
 
 LayerRuns::LayerRuns(const Graph& model)
@@ -39,6 +26,10 @@ LayerRuns::LayerRuns(const Graph& model)
       homes_(model.values().size()),
       contents_(static_cast<size_t>(model.num_layers()) + 2),
       param_at_(model.values().size(), 0) {
+  prefixes_.reserve(static_cast<size_t>(model.num_layers()));
+  for (int layer = 0; layer < model.num_layers(); ++layer) {
+    prefixes_.push_back(LayerPrefix(layer));
+  }
   is_layered_ = model.level() == Level::kLogical && PlaceNodes() && PlaceReads() && PlaceInputs() &&
                 PlaceOutputs();
 }
@@ -171,8 +162,7 @@ bool LayerRuns::HaveOnePlace(int layer) const {
 
 bool LayerRuns::AreEqual(const Node& node, const Node& next, int layer) const {
   if (node.op != next.op || node.inputs.size() != next.inputs.size() ||
-      node.outputs.size() != next.outputs.size() ||
-      !FoldAlike(node.origin, next.origin, layer, model_.num_layers()) ||
+      node.outputs.size() != next.outputs.size() || !FoldAlike(node.origin, next.origin, layer) ||
       !AreAlike(node.attrs, next.attrs, layer)) {
     return false;
   }
@@ -197,7 +187,7 @@ bool LayerRuns::AreAlike(ValueId id, ValueId next, int layer) const {
   const Value& a = model_.value(id);
   const Value& b = model_.value(next);
   return a.type == b.type && a.sharding == b.sharding && a.primal == kNone && b.primal == kNone &&
-         FoldAlike(a.name, b.name, layer, model_.num_layers());
+         FoldAlike(a.name, b.name, layer);
 }
 
 bool LayerRuns::AreAlike(const Attrs& attrs, const Attrs& next, int layer) const {
@@ -207,8 +197,22 @@ bool LayerRuns::AreAlike(const Attrs& attrs, const Attrs& next, int layer) const
                       const std::string* next_text = std::get_if<std::string>(&b.second);
                       if (a.first != b.first) return false;
                       if (text == nullptr || next_text == nullptr) return a.second == b.second;
-                      return FoldAlike(*text, *next_text, layer, model_.num_layers());
+                      return FoldAlike(*text, *next_text, layer);
                     });
+}
+
+// Whether two texts fold to one, the second seen from the layer behind.
+bool LayerRuns::FoldAlike(absl::string_view text, absl::string_view next, int layer) const {
+  // What nearly all names look like, without folding them.
+  absl::string_view rest = text;
+  absl::string_view next_rest = next;
+  if (absl::ConsumePrefix(&rest, prefixes_[static_cast<size_t>(layer)]) &&
+      absl::ConsumePrefix(&next_rest, prefixes_[static_cast<size_t>(layer) + 1]) &&
+      rest == next_rest && !absl::StrContains(rest, ' ') && !absl::StrContains(rest, "layers.")) {
+    return true;
+  }
+  return FoldName(text, layer, model_.num_layers()) ==
+         FoldName(next, layer + 1, model_.num_layers());
 }
 
 }  // namespace mgc

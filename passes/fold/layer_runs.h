@@ -3,9 +3,12 @@
 #ifndef MGC_PASSES_FOLD_LAYER_RUNS_H_
 #define MGC_PASSES_FOLD_LAYER_RUNS_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "graph/ir/graph.h"
 
 namespace mgc {
@@ -49,8 +52,8 @@ class LayerRuns {
 
   const Home& home(ValueId id) const { return homes_[static_cast<size_t>(id)]; }
   // Of an inner layer or, at -1, the embedding.
-  Contents& at(int layer) { return contents_[static_cast<size_t>(layer + 1)]; }
-  const Contents& at(int layer) const { return contents_[static_cast<size_t>(layer + 1)]; }
+  Contents& at(int layer) { return contents_[static_cast<size_t>(int64_t{layer} + 1)]; }
+  const Contents& at(int layer) const { return contents_[static_cast<size_t>(int64_t{layer} + 1)]; }
   bool IsInner(int layer) const { return layer >= 0 && layer < model_.num_layers(); }
   // Of a parameter, among all.
   size_t PlaceOf(ValueId param) const { return param_at_[static_cast<size_t>(param)]; }
@@ -70,11 +73,14 @@ class LayerRuns {
   bool AreAlike(ValueId id, ValueId next, int layer) const;
   bool AreAlike(const Attrs& attrs, const Attrs& next, int layer) const;
 
+  bool FoldAlike(absl::string_view text, absl::string_view next, int layer) const;
+
   const Graph& model_;
-  std::vector<Home> homes_;         // by value
-  std::vector<Contents> contents_;  // of embedding, layers and head
-  std::vector<ValueId> params_;     // in the graph's order
-  std::vector<size_t> param_at_;    // by value: its place there
+  std::vector<std::string> prefixes_;  // of names, by layer
+  std::vector<Home> homes_;            // by value
+  std::vector<Contents> contents_;     // of embedding, layers and head
+  std::vector<ValueId> params_;        // in the graph's order
+  std::vector<size_t> param_at_;       // by value: its place there
   bool is_layered_ = false;
 };
 

@@ -53,6 +53,23 @@ std::string NameOf(const Graph& graph, const DimClass& dims, const std::vector<i
   return absl::StrCat(FoldName(value, layer, graph.num_layers()), "#", best->dim);
 }
 
+// Whether all dims have names, also where attributes state them.
+bool AreNamed(const Graph& model) {
+  const auto is_named = [](const Dim& dim) { return !dim.name.empty(); };
+  const auto has_names = [&](const Value& value) {
+    return std::all_of(value.type.dims.begin(), value.type.dims.end(), is_named);
+  };
+  const auto states_names = [&model](const Node& node) {
+    if (!node.op->resized) return true;
+    std::vector<const TensorType*> results;
+    results.reserve(node.outputs.size());
+    for (const ValueId id : node.outputs) results.push_back(&model.type(id));
+    return RetypedAttrs(*node.op, node.attrs, results) == node.attrs;
+  };
+  return std::all_of(model.values().begin(), model.values().end(), has_names) &&
+         std::all_of(model.nodes().begin(), model.nodes().end(), states_names);
+}
+
 }  // namespace
 
 DimClasses::DimClasses(const Graph& graph) {
@@ -129,7 +146,8 @@ std::map<std::string, std::vector<std::string>> NamesByClass(const Graph& model,
   return by_class;
 }
 
-Graph NameDims(const Graph& model) {
+Graph NameDims(Graph model) {
+  if (AreNamed(model)) return model;
   const DimClasses classes(model);
   const auto named = [&](ValueId id) {
     TensorType type = model.type(id);

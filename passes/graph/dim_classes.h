@@ -65,7 +65,7 @@ std::map<std::string, std::vector<std::string>> NamesByClass(const Graph& model,
 // name. Runs first, so that strategies, reports and the proof have names for all dims.
 //
 //   param %up: f32[16,64]   ->   param %up: f32["up#0"=16,"up#1"=64]
-Graph NameDims(const Graph& model);
+Graph NameDims(Graph model);
 
 }  // namespace mgc
 

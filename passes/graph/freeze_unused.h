@@ -19,7 +19,7 @@ namespace mgc {
 
 // A note names the parameters. Where no loss depends on any, nothing is changed and Differentiate
 // refuses the graph.
-Graph FreezeUnused(const Graph& logical, std::vector<std::string>* notes);
+Graph FreezeUnused(Graph logical, std::vector<std::string>* notes);
 
 }  // namespace mgc
 

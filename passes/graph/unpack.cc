@@ -200,7 +200,7 @@ class Unpacking {
 
 }  // namespace
 
-Graph Unpack(const Graph& logical, std::vector<std::string>* notes) {
+Graph Unpack(Graph logical, std::vector<std::string>* notes) {
   const auto takes_part = [](const Node& node) { return node.op->Has(OpRole::kRange); };
   if (std::none_of(logical.nodes().begin(), logical.nodes().end(), takes_part)) return logical;
   Unpacking unpacking(logical);

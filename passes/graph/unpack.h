@@ -24,7 +24,7 @@ namespace mgc {
 
 // The parts are named after the parameter, `%w.0`, `%w.1`, in order, and have its attributes; a
 // note says so. A graph in which an op refuses a part stays as it is, with a note of the reason.
-Graph Unpack(const Graph& logical, std::vector<std::string>* notes);
+Graph Unpack(Graph logical, std::vector<std::string>* notes);
 
 }  // namespace mgc
 

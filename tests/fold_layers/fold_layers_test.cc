@@ -9,24 +9,29 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "frontends/families.h"
 #include "frontends/model_config.h"
 #include "frontends/models.h"
 #include "graph/base/status.h"
 #include "graph/plan/proto/plan_difference.h"
 #include "graph/plan/proto/plan_wire.h"
+#include "graph/text/parser.h"
 #include "graph/types/machine.h"
 #include "gtest/gtest.h"
 #include "passes/compile.h"
+#include "passes/config/strategy_text.h"
 
 namespace mgc {
 namespace {
+
+constexpr int64_t kMicroBatches = 4;
 
 struct FoldCase {
   std::string preset = "gpt2-tiny";
   int64_t layers = 5;
   int64_t dp = 1;
-  int64_t micro_batches = 4;
+  int64_t seq_length = 16;
   ParallelConfig parallel = {};
   bool folds = true;
   bool tied = true;  // as the family has it
@@ -95,6 +100,10 @@ FoldCase Untied(FoldCase c) {
   c.tied = false;
   return c;
 }
+FoldCase Long(FoldCase c) {
+  c.seq_length = 32;
+  return c;
+}
 FoldCase Whole(FoldCase c) {
   c.folds = false;
   return c;
@@ -115,6 +124,8 @@ std::vector<FoldCase> Cases() {
       Case("gpt2-tiny", 12, 1, 12, 1),
       Sp(Case("llama-tiny", 6, 2, 1, 1)),
       Sp(Case("llama-tiny", 8, 2, 2, 2)),
+      Case("llama-tiny", 6, 8, 2, 1),
+      Zero(Sp(Case("llama-tiny", 6, 8, 1, 2)), 3),
       Zero(Sp(Case("gpt2-tiny", 7, 2, 2, 2)), 1),
       Zero(Case("gpt2-tiny", 8, 1, 2, 2), 2),
       Zero(Case("llama-tiny", 9, 1, 2, 2), 3),
@@ -143,7 +154,8 @@ std::vector<FoldCase> Cases() {
       First(Case("gpt2-tiny", 9, 1, 3, 1), 1),
       Case("bert-tiny", 6, 2, 2, 1),
       Case("gemma-tiny", 6, 1, 2, 1),
-      Whole(Case("gemma2-tiny", 6, 1, 2, 1)),  // windows alternate
+      Case("gemma2-tiny", 6, 1, 2, 1),
+      Whole(Long(Case("gemma2-tiny", 6, 1, 2, 1))),  // windows alternate
       Case("gpt-neox-tiny", 6, 2, 2, 1),
       Case("mistral-tiny", 6, 1, 2, 2),
       Case("phi3-tiny", 6, 2, 1, 1),
@@ -159,7 +171,8 @@ std::string NameOf(const FoldCase& c) {
       c.preset, "_", c.layers, "_tp", p.tp, "_pp", p.pp, "_vp", p.vp, "_dp", c.dp, "_cp", p.cp,
       p.sequence_parallel ? "_sp" : "", "_zero", p.zero, "_", p.zero_group, "_",
       ToString(p.recompute), "_", NameOf(p.compute_type), "_", NameOf(p.gradient_sums), "_pieces",
-      p.split_products, p.reshard_after_forward ? "" : "_keeping", c.tied ? "" : "_untied");
+      p.split_products, p.reshard_after_forward ? "" : "_keeping", c.tied ? "" : "_untied", "_seq",
+      c.seq_length);
   if (p.layout.layout) absl::StrAppend(&name, "_layout", c.folds);
   if (p.layout.decoder_first_layers) absl::StrAppend(&name, "_first");
   for (char& ch : name) {
@@ -168,21 +181,31 @@ std::string NameOf(const FoldCase& c) {
   return name;
 }
 
-struct Compiled {
-  absl::StatusOr<Plan> plan;
-  bool folded = false;  // whether the passes that made it saw fewer layers
-};
-
-Compiled CompileWith(const Graph& model, const ModelDims& dims, CompileOptions options, bool fold) {
-  Compiled compiled;
-  options.fold_layers = fold;
-  options.run.after_pass = [&](const FinishedPass& pass) {
+// The plan, and whether the passes that made it saw fewer layers than the model has.
+absl::StatusOr<Plan> CompileWith(const Graph& model, const ModelDims& dims, CompileOptions options,
+                                 bool* folded) {
+  options.run.after_pass = [&model, folded](const FinishedPass& pass) {
     const auto* graphs = std::get_if<StepGraphs>(&pass.form);
-    if (graphs != nullptr) compiled.folded = graphs->train.num_layers() < model.num_layers();
+    if (graphs != nullptr) *folded = graphs->train.num_layers() < model.num_layers();
     return true;
   };
-  compiled.plan = Compile(model, dims, options);
-  return compiled;
+  return Compile(model, dims, options);
+}
+
+// Compiles a model with folding and without; whether it folds.
+bool FoldsToTheSamePlan(const Graph& model, const ModelDims& dims, CompileOptions options) {
+  bool folded = false;
+  const absl::StatusOr<Plan> made = CompileWith(model, dims, options, &folded);
+  options.fold_layers = false;
+  options.run.check = false;
+  bool never = false;
+  const absl::StatusOr<Plan> whole = CompileWith(model, dims, options, &never);
+  EXPECT_FALSE(never);
+  EXPECT_TRUE(whole.ok() && made.ok()) << whole.status() << made.status();
+  if (!whole.ok() || !made.ok()) return false;
+  const bool same = SerializePlan(*whole) == SerializePlan(*made);
+  EXPECT_TRUE(same) << PlanDifference(*whole, *made);
+  return folded;
 }
 
 class FoldLayersTest : public testing::TestWithParam<FoldCase> {};
@@ -197,24 +220,117 @@ TEST_P(FoldLayersTest, PlansAreTheSame) {
   options.parallel = c.parallel;
   const ParallelConfig& p = c.parallel;
   options.parallel.world_size = p.tp * p.cp * p.pp * c.dp;
-  options.parallel.global_batch_size = c.dp * c.micro_batches;
-  options.parallel.seq_length = TraitsOf(config->family).images ? config->seq_length : 16;
+  options.parallel.global_batch_size = c.dp * kMicroBatches;
+  options.parallel.seq_length = TraitsOf(config->family).images ? config->seq_length : c.seq_length;
   options.machine = *FindMachinePreset("a100x8");
   const absl::StatusOr<Graph> model = BuildModel(*config, c.dp, options.parallel.seq_length);
   ASSERT_TRUE(model.ok()) << model.status();
-
-  const Compiled whole = CompileWith(*model, DimsOf(*config), options, false);
-  const Compiled folded = CompileWith(*model, DimsOf(*config), options, true);
-  ASSERT_TRUE(whole.plan.ok()) << whole.plan.status();
-  ASSERT_TRUE(folded.plan.ok()) << folded.plan.status();
-  EXPECT_FALSE(whole.folded);
-  EXPECT_EQ(folded.folded, c.folds);
-  EXPECT_EQ(PlanDifference(*whole.plan, *folded.plan), "");
-  EXPECT_EQ(SerializePlan(*whole.plan), SerializePlan(*folded.plan));
+  EXPECT_EQ(FoldsToTheSamePlan(*model, DimsOf(*config), options), c.folds);
 }
 
 INSTANTIATE_TEST_SUITE_P(Plans, FoldLayersTest, testing::ValuesIn(Cases()),
                          [](const auto& info) { return NameOf(info.param); });
+
+// A model of `layers` layers as a user writes it, one to a line. `layer` makes %out of %in, what
+// the layer before has made, and reads its parameters `params`; `#` stands for the layer's number
+// and
+// `$` for the `%` of a name that is no layer's.
+Graph Written(int layers, absl::string_view params, absl::string_view layer,
+              absl::string_view shared = "") {
+  const auto out = [](int i) {
+    return i < 0 ? std::string("%embedding") : absl::StrCat("%layers.", i, ".out");
+  };
+  std::string inputs = absl::StrCat("param %first: f32[embed=8] {init=\"ones\"},\n", shared);
+  std::string nodes = "%embedding = mul(%x, %first) layer embedding\n";
+  for (int i = 0; i < layers; ++i) {
+    const std::string number = absl::StrCat(i);
+    const std::string before = out(i - 1);
+    const std::string prefix = absl::StrCat("%layers.", i, ".");
+    for (const auto& [text, to] :
+         {std::make_pair(params, &inputs), std::make_pair(layer, &nodes)}) {
+      absl::StrAppend(to, absl::StrReplaceAll(
+                              text, {{"%in", before}, {"%", prefix}, {"$", "%"}, {"#", number}}));
+    }
+  }
+  const std::string head = absl::StrCat(" layer ", layers, "\n");
+  const absl::StatusOr<Graph> graph = ParseGraph(
+      absl::StrCat("graph @written layers=", layers, " (\n", inputs,
+                   "data %x: f32[batch=4,embed=8,embed=8],\ndata %weights: f32[batch=4]\n) {\n",
+                   nodes, "%square = mul(", out(layers - 1), ", ", out(layers - 1), ")", head,
+                   "%loss = total(%square)", head, "%count = total(%weights)", head,
+                   "loss \"loss\" = %loss\nreport \"count\" = %count\n}\n"),
+      "written.mgc");
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  return graph.ok() ? *graph : Graph();
+}
+
+constexpr char kParams[] = "param %w: f32[embed=8] {init=\"ones\"},\n";
+constexpr char kLayer[] = "%h = mul(%in, %w) layer #\n%out = gelu(%h) layer #\n";
+
+CompileOptions OptionsFor(int64_t pp, int64_t vp = 1) {
+  CompileOptions options;
+  options.machine = MachinePresets().front();
+  options.parallel.world_size = pp;
+  options.parallel.pp = pp;
+  options.parallel.vp = vp;
+  if (vp > 1) options.parallel.schedule = ScheduleKind::kInterleaved;
+  options.parallel.micro_batch_size = 4;
+  options.parallel.global_batch_size = 4 * kMicroBatches;
+  return options;
+}
+
+TEST(FoldWrittenModelTest, LinesOfATextAreTheSame) {
+  const Graph model = Written(8, kParams, kLayer);
+  EXPECT_TRUE(FoldsToTheSamePlan(model, {}, OptionsFor(1)));
+  EXPECT_TRUE(FoldsToTheSamePlan(model, {}, OptionsFor(2)));
+  EXPECT_TRUE(FoldsToTheSamePlan(model, {}, OptionsFor(8)));
+  EXPECT_TRUE(FoldsToTheSamePlan(model, {}, OptionsFor(2, 4)));
+}
+
+TEST(FoldWrittenModelTest, SharedParametersAreCompiledWhole) {
+  const Graph model = Written(6, "", "%h = mul(%in, $w) layer #\n%out = gelu(%h) layer #\n",
+                              "param %w: f32[embed=8] {init=\"ones\"},\n");
+  EXPECT_FALSE(FoldsToTheSamePlan(model, {}, OptionsFor(1)));
+  EXPECT_FALSE(FoldsToTheSamePlan(model, {}, OptionsFor(3)));
+}
+
+TEST(FoldWrittenModelTest, WhatAllLayersReadIsCompiledWhole) {
+  const Graph model =
+      Written(6, kParams, "%h = mul(%in, %w) layer #\n%out = add(%h, $embedding) layer #\n");
+  EXPECT_FALSE(FoldsToTheSamePlan(model, {}, OptionsFor(1)));
+  EXPECT_FALSE(FoldsToTheSamePlan(model, {}, OptionsFor(3)));
+}
+
+// What one layer takes cut along one dim, the next one takes cut along the other: the passes see
+// that layers are not what they were, and all are compiled.
+TEST(FoldWrittenModelTest, LayersThatTurnTheirShardingAreCompiledWhole) {
+  const Graph model =
+      Written(8, "", "%h = gelu(%in) layer #\n%out = transpose(%h) {perm=[0,2,1]} layer #\n");
+  const absl::StatusOr<StrategySpec> strategy =
+      ParseStrategy("strategy @turn {\n  row * { embed -> tp }\n}\n", "turn.mgc");
+  ASSERT_TRUE(strategy.ok()) << strategy.status();
+  for (const int64_t pp : {1, 2}) {
+    CompileOptions options = OptionsFor(pp);
+    EXPECT_TRUE(FoldsToTheSamePlan(model, {}, options));
+    options.strategy = *strategy;
+    options.parallel.tp = 2;
+    options.parallel.world_size *= 2;
+    EXPECT_FALSE(FoldsToTheSamePlan(model, {}, options));
+  }
+}
+
+TEST(FoldWrittenModelTest, RowsOfOneLayerAreCompiledWhole) {
+  const Graph model = Written(8, kParams, kLayer);
+  CompileOptions options = OptionsFor(2);
+  options.parallel.tp = 2;
+  options.parallel.world_size = 4;
+  const absl::StatusOr<StrategySpec> strategy = ParseStrategy(
+      "strategy @odd {\n  row * in \"layers.5.w\" { embed -> - }\n  row * { embed -> tp }\n}\n",
+      "odd.mgc");
+  ASSERT_TRUE(strategy.ok()) << strategy.status();
+  options.strategy = *strategy;
+  EXPECT_FALSE(FoldsToTheSamePlan(model, {}, options));
+}
 
 }  // namespace
 }  // namespace mgc

@@ -198,8 +198,12 @@ class Dumps {
     }
     return !stop;
   }
+  // Whether Dump keeps anything.
+  bool wanted() const { return flags_.dump_dir.has_value(); }
+  // Whether what a pass makes is shown, of all layers then.
+  bool shows_forms() const { return wanted() || flags_.stop_after.has_value(); }
   void Dump(absl::string_view name, const std::string& text) {
-    if (!flags_.dump_dir) return;
+    if (!wanted()) return;
     files_.push_back(
         {absl::StrFormat("%s/%02d-%s.mgc", *flags_.dump_dir, files_.size(), name), text});
   }
@@ -231,9 +235,10 @@ class Dumps {
 // The plan of a model that has been built, proved unless that is not wanted.
 absl::StatusOr<Plan> CompileWith(const Graph& graph, const ModelSource& source,
                                  CompileOptions options, Dumps* dumps) {
-  dumps->Dump("logical", PrintGraph(graph));
+  if (dumps->wanted()) dumps->Dump("logical", PrintGraph(graph));
   // Presets go through the same passes in every test.
   options.run.check = !source.preset;
+  options.fold_layers = !dumps->shows_forms();
   options.run.after_pass = [dumps](const FinishedPass& pass) { return dumps->Take(pass); };
   return Compile(graph, source.dims, options);
 }

@@ -149,4 +149,22 @@ absl::Status CheckFold(const Parts& parts, const Crossings& crossings, const Lay
   return Checker(parts, crossings, layers).Run();
 }
 
+absl::Status CheckNeighbours(const SegmentCache& segments, const LayerMap& layers) {
+  std::map<Part, std::set<int>> made;  // by part, in whatever class
+  for (const auto& [held, of_class] : segments) {
+    for (const auto& [part, segment] : of_class) made[part].insert(segment);
+  }
+  for (const auto& [part, numbers] : made) {
+    if (layers.CountOf(part.layer) == 1) continue;
+    const auto before = made.find({part.phase, part.number, part.layer - 1});
+    const auto behind = made.find({part.phase, part.number, part.layer + 1});
+    const bool is_like_one = (before != made.end() && before->second == numbers) ||
+                             (behind != made.end() && behind->second == numbers);
+    if (is_like_one) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "layer ", part.layer, " is in ", NameOf(part.phase), " like neither neighbour"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace mgc

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "passes/fold/layer_map.h"
+#include "passes/plan/stage/class_stager.h"
 #include "passes/plan/stage/crossings.h"
 #include "passes/plan/stage/parts.h"
 
@@ -19,6 +20,11 @@ namespace mgc {
 //     number;
 //   * the norm's vector has the entries of such a layer in more than one place.
 absl::Status CheckFold(const Parts& parts, const Crossings& crossings, const LayerMap& layers);
+
+// Of all segments that were made of the graph. FailedPrecondition where of a part of a layer that
+// stands for several there is another than of both layers beside it: how near an end of the model
+// is may then be what makes it so.
+absl::Status CheckNeighbours(const SegmentCache& segments, const LayerMap& layers);
 
 }  // namespace mgc
 

@@ -86,6 +86,8 @@ class Stager {
       AddBlocks(train.held(), &made);
       plan_.classes.push_back(std::move(made));
     }
+    MGC_RETURN_IF_ERROR(CheckNeighbours(train_cache, layers_));
+    MGC_RETURN_IF_ERROR(CheckNeighbours(eval_cache, layers_));
     plan_.segments = std::move(folder_).Take();
     return std::move(plan_);
   }
