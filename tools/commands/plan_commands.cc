@@ -17,6 +17,13 @@
 namespace mgc {
 namespace {
 
+DotExpand ExpandOf(const std::string& word) {
+  if (word == "none") return DotExpand::kNone;
+  if (word == "layers") return DotExpand::kLayers;
+  if (word == "stages") return DotExpand::kStages;
+  return word == "all" ? DotExpand::kAll : DotExpand::kSegments;
+}
+
 int DiffTrouble(const absl::Status& status) { return Fail(status, 2); }
 
 }  // namespace
@@ -25,7 +32,7 @@ int DotCommand(const Words& arguments) {
   constexpr char kCommand[] = "mgc-plan dot";
   Flags flags({kCommand,
                "PLAN",
-               "a drawing for Graphviz: stages, layers, collectives",
+               "a drawing for Graphviz: stages, layers, collectives; of a large plan an overview",
                {"mgc-plan dot tiny.plan -o tiny.dot --svg tiny.svg",
                 "mgc-plan dot tiny.plan --expand stages"},
                ""});
@@ -35,8 +42,10 @@ int DotCommand(const Words& arguments) {
   absl::optional<std::string> output;
   absl::optional<std::string> svg;
   flags.Arguments(1, 1, &files);
-  flags.Choice("--expand", {"layers", "stages", "all"},
-               "draw every layer or every stage by itself, or both with every segment in full",
+  flags.Choice("--expand", {"none", "segments", "layers", "stages", "all"},
+               "none: an overview, one box a rank class; segments: what stages run; with every "
+               "layer or every stage by itself, or all (default: segments up to 4 stages, else "
+               "none)",
                &expand);
   flags.Text("-o,--output", "FILE", "where the drawing goes (default: stdout)", &output);
   flags.Text("--svg", "FILE", "also render it, with Graphviz's dot where that is installed", &svg);
@@ -51,9 +60,7 @@ int DotCommand(const Words& arguments) {
   const absl::StatusOr<Plan> plan = ReadPlan(files[0]);
   if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
   DotOptions options;
-  options.expand_layers = expand == "layers";
-  options.expand_stages = expand == "stages";
-  options.expand_all = expand == "all";
+  if (expand.has_value()) options.expand = ExpandOf(*expand);
   const DotDrawing drawing = DrawPlan(*plan, options);
   PrintNotes(drawing.collapsed);
   std::vector<OutputFile> outputs = {{output.value_or("-"), json ? DotJson(drawing) : drawing.dot}};
@@ -99,9 +106,11 @@ int MemoryCommand(const Words& arguments) {
        "What lowers the peak is found by compiling the plan's model with other flags; these "
        "plans are not\nproved, mgc-compile does that."});
   Words files;
+  bool all = false;
   bool json = false;
   absl::optional<int64_t> seconds;
   flags.Arguments(1, 1, &files);
+  flags.Switch("--all", "classes that are alike each by itself", &all);
   flags.Switch("--json", "one JSON object instead of text", &json);
   flags.Integer("--advice-seconds",
                 "how long to look for flags that lower the peak (default 20); 0: not at all",
@@ -111,7 +120,7 @@ int MemoryCommand(const Words& arguments) {
   if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
   const MemoryAdvice advice = AdviseMemory(*plan, seconds.value_or(kAdviceSeconds));
   PrintNotes(advice.notes);
-  return Finish(json ? MemoryJson(*plan, advice) : MemoryText(*plan, advice));
+  return Finish(json ? MemoryJson(*plan, advice) : MemoryText(*plan, advice, all));
 }
 
 }  // namespace mgc
