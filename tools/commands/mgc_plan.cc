@@ -94,10 +94,11 @@ struct Subcommand {
   int (*run)(const Words&);
 };
 
-constexpr std::array<Subcommand, 7> kSubcommands = {{
+constexpr std::array<Subcommand, 8> kSubcommands = {{
     {"memory", "bytes of every rank class by purpose, what is alive at the peak, what lowers it",
      MemoryCommand},
     {"dot", "a drawing for Graphviz", DotCommand},
+    {"html", "a page for a browser: overview, predicted step, memory, instructions", HtmlCommand},
     {"schedule", "the order of actions on every pipeline rank; also from flags alone",
      ScheduleCommand},
     {"groups", "the ranks that communicate together; also from flags alone", GroupsCommand},

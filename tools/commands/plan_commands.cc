@@ -1,4 +1,4 @@
-// `mgc-plan dot`, `mgc-plan diff` and `mgc-plan memory`.
+// `mgc-plan dot`, `mgc-plan html`, `mgc-plan diff` and `mgc-plan memory`.
 
 #include <algorithm>
 #include <utility>
@@ -13,6 +13,7 @@
 #include "tools/views/diff.h"
 #include "tools/views/drawings/dot.h"
 #include "tools/views/memory.h"
+#include "tools/views/page/page.h"
 
 namespace mgc {
 namespace {
@@ -68,6 +69,30 @@ int DotCommand(const Words& arguments) {
   if (svg.has_value()) missing = AddSvg(drawing.dot, *svg, &outputs);
   absl::Status written = WriteAll(outputs);
   written.Update(missing);
+  return written.ok() ? kExitOk : Fail(written, kExitFailed);
+}
+
+int HtmlCommand(const Words& arguments) {
+  constexpr char kCommand[] = "mgc-plan html";
+  Flags flags({kCommand,
+               "PLAN",
+               "a page for a browser: an overview, the predicted step, memory, instructions",
+               {"mgc-plan html tiny.plan -o tiny.html"},
+               "The page stands by itself: it fetches nothing."});
+  Words files;
+  absl::optional<std::string> output;
+  flags.Arguments(1, 1, &files);
+  flags.Text("-o,--output", "FILE", "where the page goes (default: stdout)", &output);
+  if (const auto code = ParseStrictly(&flags, arguments, kCommand)) return *code;
+  const std::string path = output.value_or("-");
+  if (const auto errors = CheckPaths({{"PLAN", files[0]}}, {{"-o", path}}); !errors.empty()) {
+    return Refuse(errors, {}, kCommand);
+  }
+  const absl::StatusOr<Plan> plan = ReadPlan(files[0]);
+  if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
+  const absl::StatusOr<std::string> page = PlanPage(*plan);
+  if (!page.ok()) return Fail(page.status(), kExitFailed);
+  const absl::Status written = WriteAll({{{path, *page}}});
   return written.ok() ? kExitOk : Fail(written, kExitFailed);
 }
 

@@ -84,14 +84,15 @@ std::vector<OverviewLink> LinksOf(const Plan& plan, const std::vector<size_t>& p
   std::map<std::tuple<size_t, size_t, bool>, OverviewLink> links;
   for (const PlanClass& plan_class : plan.classes) {
     const size_t from = place[static_cast<size_t>(plan_class.coordinate)];
-    // Of an entry that stands for several classes, what one of them sends.
-    const bool first =
-        plan_class.coordinate == 0 || place[static_cast<size_t>(plan_class.coordinate) - 1] != from;
+    // Within an entry that stands for several classes, what one of them sends each way.
+    const size_t c = static_cast<size_t>(plan_class.coordinate);
+    const bool first = c == 0 || place[c - 1] != from;
+    const bool last = c + 1 == place.size() || place[c + 1] != from;
     for (const Transfer& transfer : plan_class.train.transfers) {
       if (!IsSend(transfer.ref.kind)) continue;
       const size_t to = place[static_cast<size_t>(transfer.peer)];
-      if (to == from && !first) continue;
       const bool forward = IsForward(transfer.ref.kind);
+      if (to == from && !(forward ? first : last)) continue;
       OverviewLink& link = links[{from, to, forward}];
       link = {from, to, forward, std::max(link.bytes, transfer.bytes), link.transfers + 1};
     }
