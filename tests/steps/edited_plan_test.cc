@@ -92,7 +92,8 @@ TEST(EditedPlanTest, IsPredictedAndDrawnInItsOrder) {
     EXPECT_EQ(transfers, TransfersOf(c));
   }
   Names drawn;
-  for (const ScheduleEntry& entry : RowsOf(plan)[kEdited]) drawn.push_back(ToString(entry));
+  const ScheduleRows rows = RowsOf(plan);
+  for (const ScheduleEntry& entry : rows[kEdited]) drawn.push_back(ToString(entry));
   drawn.erase(std::remove_if(drawn.begin(), drawn.end(), IsTransfer), drawn.end());
   drawn.pop_back();  // the update
   EXPECT_EQ(drawn.size(), ActionsOf(plan.classes[kEdited]).size());
