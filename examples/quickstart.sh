@@ -1,7 +1,7 @@
 #!/bin/bash
 # Trains a Llama-style model on the King James text with eight ranks (tp2 pp2 dp2, sequence
 # parallelism) on threads, and the same model on one rank; shows that the losses are equal.
-#   examples/quickstart.sh FOLDER    FOLDER takes text, plans, picture, timeline and metrics.
+#   examples/quickstart.sh FOLDER    FOLDER takes text, plans, pictures, timelines and metrics.
 # Needs the mgc commands on PATH and Debian's `bible`.
 set -euo pipefail
 out=${1:?usage: examples/quickstart.sh FOLDER}
@@ -19,6 +19,7 @@ mgc-compile "${model[@]}" --world-size 8 --tp 2 --pp 2 --sequence-parallel \
   -o eight.plan --dot eight.dot --svg eight.svg
 mgc-compile "${model[@]}" --world-size 1 -o one.plan
 mgc-plan show eight.plan
+mgc-plan html eight.plan -o eight.html
 mgc-plan trace eight.plan > eight.predicted.json
 
 train() {  # PLAN NAME [FLAG...]
@@ -39,4 +40,4 @@ paste <(losses eight.metrics.jsonl) <(losses one.metrics.jsonl) |
        END { printf "largest relative difference over %d steps: %.1e\n", NR, worst
              if (NR == 0 || worst > 1e-4 || last >= first) exit 1 }'
 echo "the losses fall, and are those of one rank. Left in $out:"
-ls eight.plan eight.svg eight.predicted.json eight.measured.json eight.metrics.jsonl 2>/dev/null
+ls eight.plan eight.html eight.svg eight.predicted.json eight.measured.json eight.metrics.jsonl 2>/dev/null

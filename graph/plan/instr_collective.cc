@@ -66,6 +66,10 @@ void SetAttr(Instr* instr, absl::string_view other, absl::string_view name, Attr
 
 }  // namespace
 
+std::string NameOf(const InstrCollective& collective) {
+  return absl::StrCat(NameOf(collective.kind()), " ", collective.group);
+}
+
 InstrCollective CollectiveOf(const Mesh& mesh, const std::vector<StagePlace>& stages,
                              const Segment& segment, const Instr& instr) {
   InstrCollective made;

@@ -42,6 +42,9 @@ struct InstrCollective {
 InstrCollective CollectiveOf(const Mesh& mesh, const std::vector<StagePlace>& stages,
                              const Segment& segment, const Instr& instr);
 
+// `all-reduce tp`: what messages and timelines call it.
+std::string NameOf(const InstrCollective& collective);
+
 // By collective of a segment: whether it is waited for there; of others a later call waits. The
 // segment has passed graph/plan/plan_check.h.
 std::vector<bool> WaitedFor(const Segment& segment);

@@ -123,8 +123,9 @@ absl::Status Executor::Allocate(const ExecutorOptions& options) {
     progress_ = std::vector<RankProgress>(static_cast<size_t>(local().size()));
     progress = absl::MakeSpan(progress_);
   }
-  machine_ = std::make_unique<StepMachine>(*loaded_, communicator_.get(), workers_, *device_,
-                                           progress, options.trace_room, options.shuffle);
+  machine_ = std::make_unique<StepMachine>(
+      *loaded_, communicator_.get(), workers_, *device_, progress,
+      TraceLimits{options.trace_room, options.trace_steps}, options.shuffle);
   machine_->Probe(options.probe);
   machine_->Check(options.check_finite);
   if (communicator_ != nullptr) {

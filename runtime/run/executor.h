@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -52,6 +53,9 @@ struct ExecutorOptions {
   DeviceFactory device;                    // that the ranks are on; empty: a CpuDevice
   uint64_t seed = 0;                       // of what is random in kernels (dropout)
   int64_t trace_room = 0;                  // records kept per rank and queue; 0: no trace
+  // Of a trace: the steps recorded, from the first, evaluations too; of later ones only what
+  // failed.
+  int64_t trace_steps = std::numeric_limits<int64_t>::max();
   // Where the ranks here publish what they are at; empty: nowhere that others could read.
   absl::Span<RankProgress> progress;
   FiniteCheck check_finite = FiniteCheck::kLoss;

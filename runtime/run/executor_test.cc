@@ -25,7 +25,8 @@ struct Chain {
   ByteDataset data;
   std::unique_ptr<Executor> executor;
 
-  Chain(const ChainOptions& options, int workers, absl::optional<uint64_t> shuffle = {})
+  Chain(const ChainOptions& options, int workers, absl::optional<uint64_t> shuffle = {},
+        int64_t trace_steps = 1000)
       : plan(ChainPlan(options)),
         data(*ByteDataset::FromBytes(std::string(1000, 'a'), options.seq, "data")) {
     ExecutorOptions executor_options;
@@ -33,6 +34,7 @@ struct Chain {
     executor_options.workers = workers;
     executor_options.shuffle = shuffle;
     executor_options.trace_room = 4096;
+    executor_options.trace_steps = trace_steps;
     absl::StatusOr<std::unique_ptr<Executor>> made = Executor::Create(plan, executor_options);
     EXPECT_TRUE(made.ok()) << made.status();
     if (!made.ok()) return;
@@ -180,11 +182,40 @@ TEST(ExecutorTest, TraceNamesWhatRan) {
   for (const TraceEvent& event : chain.executor->Trace(3)) {
     EXPECT_LE(event.begin_ns, event.end_ns);
     absl::StrAppend(&names, event.name, ";");
+    if (event.name == "1F2") {
+      EXPECT_EQ(event.micro_batch, 2);
+      EXPECT_EQ(event.calls, &chain.plan.classes[1].chunks[0].forward);
+    } else if (event.name == "1U0") {
+      EXPECT_EQ(event.micro_batch, -1);
+    } else if (event.name == "1RECV_F2") {
+      EXPECT_EQ(event.micro_batch, 2);
+      EXPECT_GT(event.bytes, 0);
+    } else if (event.kind == TraceKind::kCollective) {
+      EXPECT_GT(event.bytes, 0);
+    } else if (event.kind == TraceKind::kInstr) {
+      EXPECT_EQ(event.bytes, -1);
+    }
   }
   EXPECT_EQ(chain.executor->dropped_trace_records(), 0);
   for (const char* name : {"1F0;", "1B3;", "1U0;", "all-reduce tp;", "1RECV_F2;", "1SEND_B2;",
                            "forward[0] mul layer 1;"}) {
     EXPECT_TRUE(absl::StrContains(names, name)) << name << " in " << names;
+  }
+}
+
+TEST(ExecutorTest, TraceEndsBehindItsSteps) {
+  ChainOptions options;
+  options.tp = options.pp = 2;
+  size_t of_a_step = 0;
+  for (const int64_t steps : {1, 2}) {
+    Chain chain(options, 2, {}, steps);
+    ASSERT_NE(chain.executor, nullptr);
+    for (int step = 0; step < 4; ++step) ASSERT_TRUE(chain.Step().ok());
+    const size_t events = chain.executor->Trace(3).size();
+    if (steps == 1) of_a_step = events;
+    EXPECT_GT(events, 0);
+    EXPECT_EQ(events, of_a_step * static_cast<size_t>(steps));
+    EXPECT_EQ(chain.executor->dropped_trace_records(), 0);
   }
 }
 

@@ -126,7 +126,7 @@ TEST(FailingStep, AnExchangeSaysItsGroup) {
   ASSERT_TRUE(device.ok()) << device.status();
   std::vector<RankProgress> progress(room.arenas.size());
   StepMachine machine(**loaded, nullptr, workers, **device, absl::MakeSpan(progress),
-                      /*trace_room=*/100, {});
+                      TraceLimits{/*room=*/100}, {});
   const Step step;
   const absl::Status status = machine.Run(step.input());
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);

@@ -149,7 +149,7 @@ void StepMachine::EndTransfer(Rank& rank) {
   const int number = rank.Head()->transfer;
   const Transfer& transfer = *rank.program->steps->transfers[number].transfer;
   rank.comm_high = std::max(rank.comm_high, transfer.address + transfer.bytes);
-  if (!tracing_) return;
+  if (!recording_) return;
   rank.comm_trace.Add(
       {TraceKind::kTransfer, input_.eval, -1, -1, number, rank.comm_begin_ns, NowNs()});
 }
@@ -171,7 +171,7 @@ void StepMachine::RunCollective(Rank& rank, const CommItem& item) {
 
 // Records that the collective a rank stands at has ended, for all members here.
 void StepMachine::EndCollective(Rank& rank, const absl::Status& status) {
-  if (!tracing_) return;
+  if (!(status.ok() ? recording_ : tracing_)) return;
   for (int member : plan_.GroupOf(rank.Head()->group, rank.id)) {
     if (!IsHere(member)) continue;
     const CommItem& at = *Local(member).Head();

@@ -121,7 +121,7 @@ bool StepMachine::Leave(Rank& rank) {
   const int64_t now = NowNs();
   int64_t& longest = rank.longest_ns[input_.eval][rank.action];
   longest = std::max(longest, now - rank.action_begin_ns);
-  if (tracing_) {
+  if (recording_) {
     rank.compute_trace.Add({TraceKind::kAction, input_.eval, static_cast<int>(rank.action), -1, -1,
                             rank.action_begin_ns, now});
   }
@@ -217,7 +217,7 @@ bool StepMachine::RunInstr(Rank& rank, const LoadedCall& call, int worker) {
   const int64_t end = NowNs();
   rank.busy_ns += end - begin;
   rank.free_ns = wants_help() ? 0 : end;
-  if (tracing_) {
+  if (recording_) {
     rank.compute_trace.Add({TraceKind::kInstr, input_.eval, static_cast<int>(rank.action),
                             static_cast<int>(rank.call), static_cast<int>(rank.instr), begin, end});
   }

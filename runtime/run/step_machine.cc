@@ -7,15 +7,16 @@
 
 namespace mgc {
 StepMachine::StepMachine(const LoadedPlan& plan, Communicator* communicator, Workers& workers,
-                         Device& device, absl::Span<RankProgress> progress, int64_t trace_room,
-                         absl::optional<uint64_t> shuffle)
+                         Device& device, absl::Span<RankProgress> progress,
+                         const TraceLimits& trace, absl::optional<uint64_t> shuffle)
     : plan_(plan),
       communicator_(communicator),
       workers_(workers),
       device_(device),
       ranks_(static_cast<size_t>(plan.local.size())),
       rows_(plan.plan.global_batch_size / plan.plan.num_micro_batches),
-      tracing_(trace_room > 0),
+      tracing_(trace.room > 0),
+      trace_steps_(trace.steps),
       shuffling_(shuffle.has_value()),
       dice_(shuffle.value_or(0)) {
   for (size_t r = 0; r < ranks_.size(); ++r) {
@@ -36,8 +37,8 @@ StepMachine::StepMachine(const LoadedPlan& plan, Communicator* communicator, Wor
     rank.outputs.resize(plan.most_operands);
     rank.sample.resize(static_cast<size_t>(plan.plan.seq_length) + 1);
     rank.dice = shuffle.value_or(0) + r;
-    rank.compute_trace = TraceBuffer(trace_room);
-    rank.comm_trace = TraceBuffer(trace_room);
+    rank.compute_trace = TraceBuffer(trace.room);
+    rank.comm_trace = TraceBuffer(trace.room);
   }
   comm_tiles_.resize(ranks_.size());
   for (const std::vector<std::vector<int>>& groups : plan.groups) {
@@ -57,6 +58,8 @@ absl::Status StepMachine::Run(const StepInput& input) {
   if (absl::Status failed = status(); !failed.ok()) return failed;
   input_ = input;
   finished_ = 0;
+  recording_ = tracing_ && steps_recorded_ < trace_steps_;
+  if (recording_) ++steps_recorded_;
   for (Rank& rank : ranks_) Reset(rank);
   workers_.Run(*this);
   const absl::Status drained = device_.Drain();

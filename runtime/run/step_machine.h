@@ -62,7 +62,7 @@ class StepMachine : public TaskSource {
   // `progress`: one per rank here. With `shuffle`, tasks are taken in a random order and ranks give
   // way at random places; results may not change.
   StepMachine(const LoadedPlan& plan, Communicator* communicator, Workers& workers, Device& device,
-              absl::Span<RankProgress> progress, int64_t trace_room,
+              absl::Span<RankProgress> progress, const TraceLimits& trace,
               absl::optional<uint64_t> shuffle);
 
   // Runs a step. FailedPrecondition with every rank's state and the cycle of waits after a
@@ -171,6 +171,9 @@ class StepMachine : public TaskSource {
   std::vector<CommTiles> comm_tiles_;  // by initiating rank
   const int64_t rows_;                 // of a micro-batch
   const bool tracing_;
+  const int64_t trace_steps_;
+  int64_t steps_recorded_ = 0;
+  bool recording_ = false;  // this step
   const bool shuffling_;
   ProbeFn probe_;
   FiniteCheck check_ = FiniteCheck::kLoss;

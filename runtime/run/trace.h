@@ -5,6 +5,7 @@
 #define MGC_RUNTIME_RUN_TRACE_H_
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,17 @@ struct TraceEvent {
   int64_t end_ns = 0;
   const Segment* segment = nullptr;  // of an instruction, which stands there at `instr`
   int instr = -1;
+  int64_t micro_batch = -1;                  // -1: of none
+  int layer = kNoLayer;                      // of an instruction or a collective
+  int64_t bytes = -1;                        // of a collective its payload; -1: it moves none
+  const std::vector<Call>* calls = nullptr;  // of an action, in the plan; null: it is none
+};
+
+// What is recorded: so many records of each rank and queue, 0 for none; of so many steps, from the
+// first. What a step fails at is recorded beyond both.
+struct TraceLimits {
+  int64_t room = 0;
+  int64_t steps = std::numeric_limits<int64_t>::max();
 };
 
 // One rank's queue. Records beyond its room are counted and dropped, but for what a step failed at.

@@ -100,8 +100,7 @@ std::string NameOfItem(const StepTables& tables, int rank_class, const CommItem&
     const StepTransfer& transfer = program.transfers[static_cast<size_t>(item.transfer)];
     return NameOf(transfer.transfer->ref, *program.chunks);
   }
-  const InstrCollective& collective = CollectiveOf(tables, rank_class, item);
-  return absl::StrCat(NameOf(collective.kind()), " ", collective.group);
+  return NameOf(CollectiveOf(tables, rank_class, item));
 }
 
 absl::Status FailureOfInstr(const LoadedPlan& plan, int rank, bool eval, size_t action,

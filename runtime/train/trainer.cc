@@ -153,6 +153,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, Train
   executor_options.simd_level = options.simd_level;
   executor_options.seed = options.seed;
   executor_options.trace_room = options.trace_room;
+  executor_options.trace_steps = options.trace_steps;
   executor_options.device = options.device;
   executor_options.process = options.process;
   executor_options.progress = options.progress;

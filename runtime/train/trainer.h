@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,8 +40,9 @@ struct TrainOptions {
   absl::Span<const KernelEntry> kernels;
   int workers = 0;  // 0: one for each processor this process may use
   SimdLevel simd_level = BestSimdLevel();
-  uint64_t seed = 1;       // of initialization and dropout
-  int64_t trace_room = 0;  // records kept per rank and queue
+  uint64_t seed = 1;                                          // of initialization and dropout
+  int64_t trace_room = 0;                                     // records kept per rank and queue
+  int64_t trace_steps = std::numeric_limits<int64_t>::max();  // as in ExecutorOptions
   // As in ExecutorOptions; every process has all of the data.
   DeviceFactory device;
   absl::optional<ProcessPlace> process;

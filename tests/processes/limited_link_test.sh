@@ -18,7 +18,7 @@ run_limited() {
   before_tx=$(carried tx)
   rm -f trace.json
   on_hosts 2 "$1" --workers 1 --data text.txt --steps $steps --json --trace trace.json \
-    >stdout 2>stderr </dev/null || { fail "$1 does not run"; cat stderr >&2; }
+    --trace-steps $steps >stdout 2>stderr </dev/null || { fail "$1 does not run"; cat stderr >&2; }
   rx=$((($(carried rx) - before_rx) / steps))
   tx=$((($(carried tx) - before_tx) / steps))
 }

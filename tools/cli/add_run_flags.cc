@@ -106,6 +106,8 @@ void AddResultFlags(Flags* flags, RunFlags* out) {
               "a timeline of the first steps for Perfetto, measured beside "
               "predicted",
               &out->trace);
+  flags->Integer("--trace-steps", "of so many steps and evaluations, from the first (default 3)",
+                 {1, kMaxSteps}, "F3", &out->trace_steps);
   flags->Text("--dump-grads", "FILE", "gradients of the first step before clipping, as safetensors",
               &out->dump_grads);
   flags->Text("--dump-params", "FILE", "parameters at the end, as safetensors", &out->dump_params);

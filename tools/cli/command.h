@@ -35,6 +35,7 @@ int FailToCompile(const absl::Status& status);
 int GroupsCommand(const Words& arguments);
 int ScheduleCommand(const Words& arguments);
 int DotCommand(const Words& arguments);
+int HtmlCommand(const Words& arguments);
 int MemoryCommand(const Words& arguments);
 // Of a model, not of a plan.
 int DimsCommand(const Words& arguments);

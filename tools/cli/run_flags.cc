@@ -192,6 +192,9 @@ Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
   if (!flags.check && !flags.steps && missing("--steps")) {
     violations.Add({"F6", "the number of steps is missing", "--steps N"});
   }
+  if (flags.trace_steps && !flags.trace && missing("--trace")) {
+    violations.Add({"F6", "--trace-steps is given, and no timeline is asked for", "--trace FILE"});
+  }
   if (flags.stop_on_nonfinite && flags.no_stop_on_nonfinite) {
     violations.Add(
         {"F7", "--stop-on-nonfinite and --no-stop-on-nonfinite are both given", "one of both"});
@@ -235,6 +238,7 @@ TrainOptions TrainOptionsOf(const RunFlags& flags, const Plan& plan) {
   options.workers = static_cast<int>(flags.workers.value_or(0));
   options.seed = static_cast<uint64_t>(flags.seed.value_or(kDefaultSeed));
   options.trace_room = flags.trace.has_value() ? kTraceRoom : 0;
+  options.trace_steps = flags.trace_steps.value_or(kDefaultTraceSteps);
   options.data_path = flags.data.value_or("");
   options.inputs = FilesOf(flags.inputs);
   options.lr.style = *ParseLrDecayStyle(flags.lr_decay_style.value_or("linear"));

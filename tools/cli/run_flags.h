@@ -17,6 +17,8 @@
 
 namespace mgc {
 
+inline constexpr int64_t kDefaultTraceSteps = 3;
+
 struct RunFlags {
   std::vector<std::string> plans;
   absl::optional<std::string> data, metrics, trace, dump_grads, dump_params;
@@ -24,7 +26,7 @@ struct RunFlags {
   absl::optional<int64_t> nproc, ranks_per_process;
   absl::optional<double> watchdog_seconds;
   absl::optional<std::string> run_dir, inject, check_finite, instruction_set, allreduce;
-  absl::optional<int64_t> steps, seed, workers, rank;
+  absl::optional<int64_t> steps, seed, workers, rank, trace_steps;
   bool json = false;
   bool check = false;              // the plan is to be resolved, not run
   bool stop_on_nonfinite = false;  // as given; it is the default

@@ -22,6 +22,24 @@ expect 0 '' mgc-compile gpt2-tiny --tensor-model-parallel-size=2 --no-verify -o 
 head -c 8 stdout | grep -q MGCPLAN || fail 'no plan on stdout'
 expect 0 '' mgc-compile llama-tiny --tp 2 --cluster h100x8 --report json
 says '"peak_bytes"'
+
+# A line says what was made, where stdout is free for it.
+line='parameters on 4 ranks \(tp 2, dp 2\), step [0-9.]+ [mu]?s predicted on'
+four=(mgc-compile gpt2-tiny --tp 2 --world-size 4)
+expect 0 '' "${four[@]}" -o line.plan
+[[ $(wc -l <stdout) == 1 ]] || fail 'more than a line, or none'
+grep -qE "^line.plan: 0.2[0-9] M $line cpu-threads, peak [0-9.]+ MiB a rank$" stdout ||
+  fail 'not what was made'
+expect 0 '' "${four[@]}" -o line.plan --cluster h100x8
+grep -qE "$line h100x8, fits: peak [0-9.]+ MiB of [0-9.]+ GiB a rank$" stdout || fail 'no limit'
+expect 0 '' "${four[@]}" -o line.mgc
+"${four[@]}" -o - >bytes.plan
+"${four[@]}" -o /dev/stdout | cmp - bytes.plan || fail 'more than the plan on stdout'
+"${four[@]}" -o line.mgc --dot - | grep -q parameters\ on && fail 'more than the drawing on stdout'
+"${four[@]}" -o line.mgc --report json | tail -1 | grep -q parameters\ on &&
+  fail 'more than the report on stdout'
+expect 0 '' "${four[@]}" --stop-after allocate -o line.mgc
+[[ -s stdout ]] && fail 'a plan is said to be made where none is'
 mkdir model
 cat >model/config.json <<'JSON'
 {"model_type": "gpt2", "n_layer": 2, "n_embd": 32, "n_head": 2, "vocab_size": 257, "n_positions": 64}
@@ -102,7 +120,7 @@ says '"behind": "y", "bytes": 256, "before": '
 expect 0 '' mgc-compile flat.mgc --pp 2 --global-batch-size 8 --cuts squares -o named.plan
 expect 0 '' mgc-verify named.plan
 expect 0 '' mgc-plan show named.plan
-says '  --cuts squares'
+says ' --cuts squares'
 grep -q '^ *0  *256 B .* squares$' stdout || fail 'the cut of the plan is not shown'
 expect 0 '' mgc-plan show named.plan --json
 says '"behind_stage": 0, "values": ["squares"], "bytes": 256, "before": 0.'

@@ -25,14 +25,14 @@ void RefuseFlagsBesidePlan(const Words& files, bool any_flag, ParsedFlags* parse
       {"F6", "a plan and flags of a configuration are given: the plan says it all", "one of both"});
 }
 
-int PrintGroups(const ParallelConfig& config, bool json) {
+int PrintGroups(const ParallelConfig& config, bool all, bool json) {
   const absl::StatusOr<std::vector<RankGroupKind>> kinds = BuildRankGroups(config);
   if (!kinds.ok()) return Fail(kinds.status(), kExitInfeasible);
-  return Finish(json ? GroupsJson(*kinds) : GroupsText(*kinds));
+  return Finish(json ? GroupsJson(*kinds) : GroupsText(*kinds, all));
 }
 
-int PrintSchedule(const ScheduleRows& rows, bool json) {
-  return Finish(json ? ScheduleJson(rows) : ScheduleCsv(rows));
+int PrintSchedule(const ScheduleRows& rows, bool all, bool json) {
+  return Finish(json ? ScheduleJson(rows) : ScheduleText(rows, all));
 }
 
 }  // namespace
@@ -46,8 +46,10 @@ int GroupsCommand(const Words& arguments) {
                ""});
   Words files;
   ParallelFlags given;
+  bool all = false;
   bool json = false;
   flags.Arguments(0, 1, &files);
+  flags.Switch("--all", "every group rank by rank, however many there are", &all);
   flags.Switch("--json", "one object from group kind to lists of ranks", &json);
   AddMeshFlags(&flags, &given);
   flags.Integer("--pp,--pipeline-model-parallel-size", "pipeline parallelism (default 1)",
@@ -62,14 +64,14 @@ int GroupsCommand(const Words& arguments) {
     if (!parsed.errors.empty()) return Refuse(parsed.errors, {}, kGroups);
     const absl::StatusOr<Plan> plan = ReadPlan(files[0]);
     if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
-    return PrintGroups(ConfigOfMesh(plan->mesh), json);
+    return PrintGroups(ConfigOfMesh(plan->mesh), all, json);
   }
   const ParallelConfig config = ConfigOf(given, 1);
   const Diagnostics violations = WithoutRulesOf(parsed.bad_flags, CheckRankGroups(config));
   if (!parsed.errors.empty() || !violations.empty()) {
     return Refuse(parsed.errors, violations, kGroups);
   }
-  return PrintGroups(config, json);
+  return PrintGroups(config, all, json);
 }
 
 int ScheduleCommand(const Words& arguments) {
@@ -79,12 +81,17 @@ int ScheduleCommand(const Words& arguments) {
                {"mgc-plan schedule --pp 4 --micro-batches 8",
                 "mgc-plan schedule --pp 4 --vp 2 --micro-batches 8 --schedule interleaved"},
                "One line a rank: <stage>F<micro-batch> is a forward, <stage>B<micro-batch> a "
-               "backward; of a plan\nalso its transfers, R (gradient reductions) and U (update)."});
+               "backward; of a plan\nalso its transfers, P (working copies) and U (update). Long "
+               "lines have loops: 3 x (0F0 0B0) +1 runs\n3 times, each time with micro-batches 1 "
+               "higher; ranks that follow a rule are one line, p the rank."});
   Words files;
   ParallelFlags given;
   absl::optional<int64_t> micro_batches;
+  bool all = false;
   bool json = false;
   flags.Arguments(0, 1, &files);
+  flags.Switch("--all", "every word of every rank, separated by commas, however many there are",
+               &all);
   flags.Switch("--json", "the same as one object", &json);
   AddScheduleFlags(&flags, &given);
   flags.Integer("--micro-batches", "micro-batches per step (default 1)", {}, "S0", &micro_batches);
@@ -96,7 +103,7 @@ int ScheduleCommand(const Words& arguments) {
     if (!parsed.errors.empty()) return Refuse(parsed.errors, {}, kSchedule);
     const absl::StatusOr<Plan> plan = ReadPlan(files[0]);
     if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
-    return PrintSchedule(RowsOf(*plan), json);
+    return PrintSchedule(RowsOf(*plan), all, json);
   }
   const ParallelConfig config = ConfigOf(given, 1);
   const ScheduleSpec spec{config.schedule, config.pp, given.vp.value_or(1),
@@ -107,7 +114,7 @@ int ScheduleCommand(const Words& arguments) {
   }
   const absl::StatusOr<PipelineSchedule> schedule = BuildSchedule(spec);
   if (!schedule.ok()) return Fail(schedule.status(), kExitInfeasible);
-  return PrintSchedule(RowsOf(*schedule), json);
+  return PrintSchedule(RowsOf(*schedule), all, json);
 }
 
 }  // namespace mgc

@@ -1,7 +1,9 @@
 // mgc-compile: a model and a configuration in, a plan out.
 
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <string>
@@ -35,6 +37,7 @@
 #include "tools/views/drawings/dot.h"
 #include "tools/views/found_plans.h"
 #include "tools/views/show.h"
+#include "tools/views/summary.h"
 #include "tools/views/timing.h"
 
 namespace mgc {
@@ -181,6 +184,20 @@ std::vector<OutputFile> ResultsOf(const Plan& plan, const CompileFlags& flags,
   return files;
 }
 
+// By whatever name: `/dev/stdout` too.
+bool IsStdout(const std::string& path) {
+  struct stat named, standard;
+  if (path == "-") return true;
+  return stat(path.c_str(), &named) == 0 && fstat(STDOUT_FILENO, &standard) == 0 &&
+         named.st_dev == standard.st_dev && named.st_ino == standard.st_ino;
+}
+
+// Whether stdout is left for people.
+bool StdoutIsFree(const std::vector<OutputFile>& results) {
+  return std::none_of(results.begin(), results.end(),
+                      [](const OutputFile& result) { return IsStdout(result.path); });
+}
+
 // What the passes make, as far as it is asked for, and how long they take.
 class Dumps {
  public:
@@ -304,7 +321,11 @@ int CompileAndWrite(const ModelSource& source, CompileOptions options, const Che
   absl::Status missing;
   std::vector<OutputFile> results =
       ResultsOf(*plan, flags, flags.timing ? dumps.times() : std::vector<PassTime>(), &missing);
-  const int code = Write(flags, std::move(results), &dumps);
+  const bool tell = flags.output.has_value() && StdoutIsFree(results);
+  int code = Write(flags, std::move(results), &dumps);
+  if (code == kExitOk && tell) {
+    code = Finish(SummaryText(*plan, *flags.output, flags.cluster.has_value()));
+  }
   return code == kExitOk && !missing.ok() ? Fail(missing, kExitFailed) : code;
 }
 

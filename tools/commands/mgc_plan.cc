@@ -27,30 +27,41 @@ absl::StatusOr<std::string> TraceText(const Plan& plan) {
   return TimelineJson(PredictedTimeline(plan, step, 1));
 }
 
-using ReportFn = absl::StatusOr<std::string> (*)(const Plan&);
+// Text for people, folded or, with `all`, with everything by itself.
+using TextFn = absl::StatusOr<std::string> (*)(const Plan& plan, bool all);
+using JsonFn = absl::StatusOr<std::string> (*)(const Plan& plan);
 
 // A view that takes nothing but a plan.
 struct Report {
   const char* name;
   const char* summary;
-  ReportFn text;
-  ReportFn json;
+  bool folds;
+  TextFn text;
+  JsonFn json;
 };
 
 template <std::string (*View)(const Plan&)>
-absl::StatusOr<std::string> Always(const Plan& plan) {
+absl::StatusOr<std::string> Json(const Plan& plan) {
+  return View(plan);
+}
+template <std::string (*View)(const Plan&, bool)>
+absl::StatusOr<std::string> Folded(const Plan& plan, bool all) {
+  return View(plan, all);
+}
+template <std::string (*View)(const Plan&)>
+absl::StatusOr<std::string> Whole(const Plan& plan, bool /*all*/) {
   return View(plan);
 }
 
 constexpr std::array<Report, 4> kReports = {{
-    {"show", "the plan at a glance: mesh, stages, parameters, memory, order", Always<ShowText>,
-     Always<ShowJson>},
-    {"comm", "every collective and transfer: count, group, bytes", Always<CommText>,
-     Always<CommJson>},
-    {"instructions", "segments, calls and actions as the runtime runs them",
-     Always<InstructionsText>, Always<InstructionsJson>},
-    {"trace", "the simulated step as a timeline for Perfetto or chrome://tracing", TraceText,
-     TraceText},
+    {"show", "the plan at a glance: mesh, stages, parameters, memory, order", true,
+     Folded<ShowText>, Json<ShowJson>},
+    {"comm", "every collective and transfer: count, group, bytes", true, Folded<CommText>,
+     Json<CommJson>},
+    {"instructions", "segments, calls and actions as the runtime runs them", false,
+     Whole<InstructionsText>, Json<InstructionsJson>},
+    {"trace", "the simulated step as a timeline for Perfetto or chrome://tracing", false,
+     [](const Plan& plan, bool /*all*/) { return TraceText(plan); }, TraceText},
 }};
 
 int RunReport(const Report& report, const Words& arguments) {
@@ -61,13 +72,17 @@ int RunReport(const Report& report, const Words& arguments) {
                {command + " tiny.plan", command + " tiny.plan --json"},
                ""});
   Words files;
+  bool all = false;
   bool json = false;
   flags.Arguments(1, 1, &files);
+  if (report.folds) {
+    flags.Switch("--all", "stages, layers and ranks that are alike each by themselves", &all);
+  }
   flags.Switch("--json", "one JSON object instead of text (a timeline always is one)", &json);
   if (const auto code = ParseStrictly(&flags, arguments, command)) return *code;
   const absl::StatusOr<Plan> plan = ReadPlan(files[0]);
   if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
-  const absl::StatusOr<std::string> text = json ? report.json(*plan) : report.text(*plan);
+  const absl::StatusOr<std::string> text = json ? report.json(*plan) : report.text(*plan, all);
   if (!text.ok()) return Fail(text.status(), kExitFailed);
   return Finish(*text);
 }
@@ -79,10 +94,11 @@ struct Subcommand {
   int (*run)(const Words&);
 };
 
-constexpr std::array<Subcommand, 7> kSubcommands = {{
+constexpr std::array<Subcommand, 8> kSubcommands = {{
     {"memory", "bytes of every rank class by purpose, what is alive at the peak, what lowers it",
      MemoryCommand},
     {"dot", "a drawing for Graphviz", DotCommand},
+    {"html", "a page for a browser: overview, predicted step, memory, instructions", HtmlCommand},
     {"schedule", "the order of actions on every pipeline rank; also from flags alone",
      ScheduleCommand},
     {"groups", "the ranks that communicate together; also from flags alone", GroupsCommand},

@@ -55,6 +55,46 @@ refuse 2 '[F4]' mgc-plan schedule --pp 2 --micro-batches 2 --schedule 1f2b
 refuse 2 '[F2]' mgc-plan schedule --pp two --vp 2
 grep -q '\[G10\]' stderr && fail 'a rule that reads the bad value was applied'
 
+# What is alike is folded, and --all unfolds it.
+mgc-compile gpt3-175b --tp 8 --pp 16 --world-size 1024 --global-batch-size 512 --no-verify \
+  -o large.plan >large.txt || fail 'no large plan'
+for view in show comm schedule groups; do
+  expect 0 '' mgc-plan "$view" large.plan
+  (($(wc -l <stdout) <= 70)) || fail "$view of a large plan: $(wc -l <stdout) lines"
+  cp stdout folded
+  expect 0 '' mgc-plan "$view" large.plan --all
+  (($(wc -c <stdout) > 2 * $(wc -c <folded))) || [[ $view == show ]] || fail "$view --all is short"
+done
+expect 0 '' mgc-plan comm large.plan
+says '0-15  forward   layers 0-95  all-reduce      tp'
+expect 0 '' mgc-plan schedule large.plan
+says 'pp 1-13 (p = pp): {16-p} x ('
+expect 0 '' mgc-plan groups large.plan
+says '128 x ([0-7]) +8'
+expect 0 'note: stages are boxes' mgc-plan dot large.plan -o large.dot
+expect 0 '' mgc-plan memory large.plan --advice-seconds 0
+if command -v dot >/dev/null; then
+  size=$(dot -Tsvg large.dot | sed -n 's/.*<svg width="\([0-9]*\)pt" height="\([0-9]*\)pt".*/\1 \2/p')
+  ((${size% *} <= 1600 && ${size#* } <= 1000)) || fail "the overview has $size points"
+fi
+
+# The page.
+run_examples mgc-plan html
+mgc-plan html - <tiny.plan | cmp - tiny.html || fail 'a page of stdin differs'
+refuse 4 'missing.plan' mgc-plan html missing.plan -o x
+refuse 2 '[F6]' mgc-plan html tiny.plan -o tiny.plan
+expect 0 '' mgc-plan html large.plan -o large.html
+expect 0 '' mgc-plan memory large.plan --json --advice-seconds 0
+for peak in $(grep -o '"peak": [0-9]*' stdout | grep -o '[0-9]*'); do
+  grep -q "data-bytes=\"$peak\"" large.html || fail "no peak of $peak in the page"
+done
+if command -v python3 >/dev/null; then
+  for page in tiny.html large.html; do
+    python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' $page ||
+      fail "$page is no XML"
+  done
+fi
+
 # Text and bytes are the same plan.
 expect 0 '' mgc-compile gpt2-tiny --tp 2 --pp 2 --world-size 8 --global-batch-size 8 -o tiny.mgc
 expect 0 '' mgc-plan diff tiny.plan tiny.mgc
@@ -71,7 +111,7 @@ expect 2 '[F6]' mgc-plan diff tiny.plan
 expect 0 'note: ' mgc-plan dot tiny.plan -o tiny.dot --svg tiny.svg
 [[ $(grep -c 'shape=' tiny.dot) -le 300 ]] || fail 'more than 300 nodes'
 mgc-compile llama-tiny --pp 4 -o four.plan --dot four.dot 2>/dev/null || fail 'four stages'
-for expand in layers stages all; do
+for expand in none layers stages all; do
   plan=tiny
   [[ $expand == stages ]] && plan=four
   mgc-plan dot "$plan.plan" --expand "$expand" >"$expand.dot" 2>/dev/null || fail "--expand $expand"

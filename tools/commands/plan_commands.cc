@@ -1,4 +1,4 @@
-// `mgc-plan dot`, `mgc-plan diff` and `mgc-plan memory`.
+// `mgc-plan dot`, `mgc-plan html`, `mgc-plan diff` and `mgc-plan memory`.
 
 #include <algorithm>
 #include <utility>
@@ -13,9 +13,17 @@
 #include "tools/views/diff.h"
 #include "tools/views/drawings/dot.h"
 #include "tools/views/memory.h"
+#include "tools/views/page/page.h"
 
 namespace mgc {
 namespace {
+
+DotExpand ExpandOf(const std::string& word) {
+  if (word == "none") return DotExpand::kNone;
+  if (word == "layers") return DotExpand::kLayers;
+  if (word == "stages") return DotExpand::kStages;
+  return word == "all" ? DotExpand::kAll : DotExpand::kSegments;
+}
 
 int DiffTrouble(const absl::Status& status) { return Fail(status, 2); }
 
@@ -25,7 +33,7 @@ int DotCommand(const Words& arguments) {
   constexpr char kCommand[] = "mgc-plan dot";
   Flags flags({kCommand,
                "PLAN",
-               "a drawing for Graphviz: stages, layers, collectives",
+               "a drawing for Graphviz: stages, layers, collectives; of a large plan an overview",
                {"mgc-plan dot tiny.plan -o tiny.dot --svg tiny.svg",
                 "mgc-plan dot tiny.plan --expand stages"},
                ""});
@@ -35,8 +43,10 @@ int DotCommand(const Words& arguments) {
   absl::optional<std::string> output;
   absl::optional<std::string> svg;
   flags.Arguments(1, 1, &files);
-  flags.Choice("--expand", {"layers", "stages", "all"},
-               "draw every layer or every stage by itself, or both with every segment in full",
+  flags.Choice("--expand", {"none", "segments", "layers", "stages", "all"},
+               "none: an overview, one box a rank class; segments: what stages run; with every "
+               "layer or every stage by itself, or all (default: segments up to 4 stages, else "
+               "none)",
                &expand);
   flags.Text("-o,--output", "FILE", "where the drawing goes (default: stdout)", &output);
   flags.Text("--svg", "FILE", "also render it, with Graphviz's dot where that is installed", &svg);
@@ -51,9 +61,7 @@ int DotCommand(const Words& arguments) {
   const absl::StatusOr<Plan> plan = ReadPlan(files[0]);
   if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
   DotOptions options;
-  options.expand_layers = expand == "layers";
-  options.expand_stages = expand == "stages";
-  options.expand_all = expand == "all";
+  if (expand.has_value()) options.expand = ExpandOf(*expand);
   const DotDrawing drawing = DrawPlan(*plan, options);
   PrintNotes(drawing.collapsed);
   std::vector<OutputFile> outputs = {{output.value_or("-"), json ? DotJson(drawing) : drawing.dot}};
@@ -61,6 +69,30 @@ int DotCommand(const Words& arguments) {
   if (svg.has_value()) missing = AddSvg(drawing.dot, *svg, &outputs);
   absl::Status written = WriteAll(outputs);
   written.Update(missing);
+  return written.ok() ? kExitOk : Fail(written, kExitFailed);
+}
+
+int HtmlCommand(const Words& arguments) {
+  constexpr char kCommand[] = "mgc-plan html";
+  Flags flags({kCommand,
+               "PLAN",
+               "a page for a browser: an overview, the predicted step, memory, instructions",
+               {"mgc-plan html tiny.plan -o tiny.html"},
+               "The page stands by itself: it fetches nothing."});
+  Words files;
+  absl::optional<std::string> output;
+  flags.Arguments(1, 1, &files);
+  flags.Text("-o,--output", "FILE", "where the page goes (default: stdout)", &output);
+  if (const auto code = ParseStrictly(&flags, arguments, kCommand)) return *code;
+  const std::string path = output.value_or("-");
+  if (const auto errors = CheckPaths({{"PLAN", files[0]}}, {{"-o", path}}); !errors.empty()) {
+    return Refuse(errors, {}, kCommand);
+  }
+  const absl::StatusOr<Plan> plan = ReadPlan(files[0]);
+  if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
+  const absl::StatusOr<std::string> page = PlanPage(*plan);
+  if (!page.ok()) return Fail(page.status(), kExitFailed);
+  const absl::Status written = WriteAll({{{path, *page}}});
   return written.ok() ? kExitOk : Fail(written, kExitFailed);
 }
 
@@ -99,9 +131,11 @@ int MemoryCommand(const Words& arguments) {
        "What lowers the peak is found by compiling the plan's model with other flags; these "
        "plans are not\nproved, mgc-compile does that."});
   Words files;
+  bool all = false;
   bool json = false;
   absl::optional<int64_t> seconds;
   flags.Arguments(1, 1, &files);
+  flags.Switch("--all", "classes that are alike each by itself", &all);
   flags.Switch("--json", "one JSON object instead of text", &json);
   flags.Integer("--advice-seconds",
                 "how long to look for flags that lower the peak (default 20); 0: not at all",
@@ -111,7 +145,7 @@ int MemoryCommand(const Words& arguments) {
   if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
   const MemoryAdvice advice = AdviseMemory(*plan, seconds.value_or(kAdviceSeconds));
   PrintNotes(advice.notes);
-  return Finish(json ? MemoryJson(*plan, advice) : MemoryText(*plan, advice));
+  return Finish(json ? MemoryJson(*plan, advice) : MemoryText(*plan, advice, all));
 }
 
 }  // namespace mgc

@@ -97,6 +97,19 @@ expect 0 '' mgc-run tiny.plan --data text.txt --steps 4 --lr 0.01 --min-lr 0.001
 says '"step":2,'
 [[ $(grep -o '"lr":[^,]*' stdout | tail -1) == '"lr":0.001' ]] || fail 'the rate ends elsewhere'
 
+# A timeline is of the first three steps, or as many as are asked for; sends lead to receives.
+updates() { grep -c '"name": "0U0", "cat": "action"' "$1"; }
+expect 0 '' mgc-run tiny.plan --data text.txt --steps 5 --trace three.json
+expect 0 '' mgc-run tiny.plan --data text.txt --steps 5 --trace one.json --trace-steps 1
+(($(updates one.json) > 1 && $(updates three.json) - 1 == 3 * ($(updates one.json) - 1))) ||
+  fail 'not three steps beside the predicted one'
+(($(grep -c '_F0".*"flow_out": true' one.json) == $(grep -c '_F0".*"flow_in": true' one.json))) ||
+  fail 'a send leads nowhere'
+grep '"0SEND_F0"' one.json | grep -v '"args": {"micro_batch": 0, "bytes": [0-9]*}' &&
+  fail 'a send without bytes'
+refuse 2 '--trace-steps is given, and no timeline is asked for [F6]' mgc-run tiny.plan \
+  --data text.txt --steps 1 --trace-steps 1
+
 # A run that fails after a step still writes what it recorded.
 refuse 1 'cannot write /dev/full' mgc-run tiny.plan --data text.txt --steps 2 \
   --metrics /dev/full --trace failed.json

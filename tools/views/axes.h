@@ -23,8 +23,10 @@ using AxisUses = absl::StatusOr<std::vector<AxisUse>>;
 // or its states lie otherwise than that comes to: the plan was edited, or made by another version.
 AxisUses AxisUsesOf(const Plan& plan);
 
-// One paragraph an axis, or why there is none; nothing where there is nothing to tell.
-std::string AxesText(const Mesh& mesh, size_t stages, const AxisUses& uses);
+// One paragraph an axis, or why there is none; nothing where there is nothing to tell. Unless
+// `all`, kinds of values to which an axis does the same for the same reason are one line, with the
+// names of the first.
+std::string AxesText(const Mesh& mesh, size_t stages, const AxisUses& uses, bool all = false);
 
 // "axes": [{"axis", "ranks", "uses": [{"effect", "values", "dim", "by", "count", "names",
 // "more"}]}], empty where AxesText says why.

@@ -1,12 +1,14 @@
 #include "tools/views/comm.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "graph/base/json_writer.h"
 #include "graph/base/units.h"
 #include "graph/plan/instr_collective.h"
@@ -125,6 +127,17 @@ void AddChunk(const Plan& plan, const PlanClass& plan_class, size_t index,
   append(std::move(update));
 }
 
+bool Contains(const std::vector<int64_t>& numbers, int64_t number) {
+  return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+}
+
+// Phases in the order of a step.
+size_t PhaseIndex(const std::string& phase) {
+  constexpr std::array<absl::string_view, 4> kPhases = {"prepare", "forward", "backward", "update"};
+  const auto* const at = std::find(kPhases.begin(), kPhases.end(), phase);
+  return static_cast<size_t>(at - kPhases.begin());
+}
+
 // Entries of neighbouring layers that differ in nothing but the layer.
 struct LayerRun {
   CommEntry entry;
@@ -157,35 +170,73 @@ std::string WhereText(const LayerRun& run) {
   return low == high ? absl::StrCat("layer ", low) : absl::StrCat("layers ", low, "-", high);
 }
 
+// Entries of any stages and layers that differ in nothing but these.
+struct FoldedEntry {
+  CommEntry entry;  // of the first
+  std::vector<int64_t> stages;
+  std::vector<int64_t> layers;
+};
+
+void AddOnce(int64_t number, std::vector<int64_t>* numbers) {
+  if (!Contains(*numbers, number)) numbers->push_back(number);
+}
+
+// By phase; within one as the first stage that has an entry executes it. A layer is in one entry
+// once, so that with the layers of each stage everything can be told again.
+std::vector<FoldedEntry> FoldEntries(const std::vector<CommEntry>& entries) {
+  std::vector<FoldedEntry> folds;
+  for (const CommEntry& entry : entries) {
+    const int64_t layer = entry.layer.value_or(-1);
+    const auto same = std::find_if(folds.begin(), folds.end(), [&](const FoldedEntry& fold) {
+      return fold.entry.phase == entry.phase && fold.entry.count == entry.count &&
+             fold.entry.layer.has_value() == entry.layer.has_value() &&
+             KindOf(fold.entry) == KindOf(entry) && !Contains(fold.layers, layer);
+    });
+    FoldedEntry& fold =
+        same != folds.end() ? *same : folds.emplace_back(FoldedEntry{entry, {}, {}});
+    AddOnce(entry.stage, &fold.stages);
+    if (entry.layer.has_value()) fold.layers.push_back(layer);
+  }
+  std::stable_sort(folds.begin(), folds.end(), [](const FoldedEntry& a, const FoldedEntry& b) {
+    return PhaseIndex(a.entry.phase) < PhaseIndex(b.entry.phase);
+  });
+  for (FoldedEntry& fold : folds) std::sort(fold.layers.begin(), fold.layers.end());
+  return folds;
+}
+
+std::string WhereText(const FoldedEntry& fold) {
+  if (fold.layers.empty()) return "";
+  return absl::StrCat(fold.layers.size() == 1 ? "layer " : "layers ", RangesText(fold.layers));
+}
+
 // What a rank of each stage sends in a step.
-std::string TotalsText(const Plan& plan, const std::vector<CommEntry>& entries) {
+NumberedLines Totals(const Plan& plan, const std::vector<CommEntry>& entries) {
   std::map<int, int64_t> sent;
   for (const CommEntry& entry : entries) {
-    const bool once = entry.phase == "prepare" || entry.phase == "update";
-    const int64_t times = once ? 1 : plan.num_micro_batches;
-    sent[entry.stage] += entry.op == "recv" ? 0 : entry.count * times * entry.wire_bytes;
+    const int64_t times = entry.count * TimesInStep(plan, entry);
+    sent[entry.stage] += entry.op == "recv" ? 0 : times * entry.wire_bytes;
   }
-  std::string text;
+  NumberedLines lines;
   for (const auto& [stage, bytes] : sent) {
-    absl::StrAppend(&text, "stage ", stage, ": ", BytesText(bytes),
-                    " sent by each rank in a step\n");
+    lines.push_back({stage, absl::StrCat(BytesText(bytes), " sent by each rank in a step")});
   }
-  return text;
+  return lines;
 }
 
 // What collectives take of the step as it is predicted, by class.
-std::string TimesText(const Plan& plan) {
+std::string TimesText(const Plan& plan, bool all) {
   const absl::StatusOr<SimulatedStep> step = PredictStep(plan);
   if (!step.ok()) return absl::StrCat("no times: ", step.status().message(), "\n");
-  std::string text;
+  NumberedLines lines;
   for (size_t c = 0; c < step->collectives.size(); ++c) {
     const CollectiveTime& time = step->collectives[c];
-    absl::StrAppend(&text, "pp ", c, ": collectives run for ", DurationText(time.all_ns), " of ",
-                    DurationText(step->makespan_ns), "; compute waits for them ",
-                    DurationText(time.exposed_ns), "; ", DurationText(time.hideable_ns),
-                    " could run beside compute\n");
+    lines.push_back({static_cast<int64_t>(c),
+                     absl::StrCat("collectives run for ", DurationText(time.all_ns), " of ",
+                                  DurationText(step->makespan_ns), "; compute waits for them ",
+                                  DurationText(time.exposed_ns), "; ",
+                                  DurationText(time.hideable_ns), " could run beside compute")});
   }
-  return text;
+  return LinesText("pp", "pp", lines, all);
 }
 
 void WriteTimes(const Plan& plan, JsonWriter* json) {
@@ -202,6 +253,13 @@ void WriteTimes(const Plan& plan, JsonWriter* json) {
 }
 
 }  // namespace
+
+bool IsTransfer(const CommEntry& entry) { return entry.op == "send" || entry.op == "recv"; }
+
+int64_t TimesInStep(const Plan& plan, const CommEntry& entry) {
+  const bool once = entry.phase == "prepare" || entry.phase == "update";
+  return once ? 1 : plan.num_micro_batches;
+}
 
 std::vector<CommEntry> CommEntries(const Plan& plan) {
   std::vector<CommEntry> entries;
@@ -232,20 +290,28 @@ std::string CommJson(const Plan& plan) {
   return std::move(json).Finish();
 }
 
-std::string CommText(const Plan& plan) {
+std::string CommText(const Plan& plan, bool all) {
   const std::vector<CommEntry> entries = CommEntries(plan);
   std::vector<std::vector<std::string>> rows = {
       {"stage", "phase", "where", "op", "group", "label", "count", "payload", "on the wire"}};
-  for (const LayerRun& run : JoinLayers(entries)) {
-    const CommEntry& entry = run.entry;
-    rows.push_back({absl::StrCat(entry.stage), entry.phase, WhereText(run), entry.op, entry.group,
+  const auto add = [&rows](std::string stages, std::string where, const CommEntry& entry) {
+    rows.push_back({std::move(stages), entry.phase, std::move(where), entry.op, entry.group,
                     entry.label, absl::StrCat(entry.count), BytesText(entry.payload_bytes),
                     BytesText(entry.wire_bytes)});
+  };
+  if (all) {
+    for (const LayerRun& run : JoinLayers(entries)) {
+      add(absl::StrCat(run.entry.stage), WhereText(run), run.entry);
+    }
+  } else {
+    for (const FoldedEntry& fold : FoldEntries(entries)) {
+      add(RangesText(fold.stages), WhereText(fold), fold.entry);
+    }
   }
   return absl::StrCat(
       TableText(rows, {true, false, false, false, false, false, true, true, true}),
       "Counts of a rank, a layer and a micro-batch; those of the update are per step.\n",
-      TotalsText(plan, entries), TimesText(plan));
+      LinesText("stage", "stages", Totals(plan, entries), all), TimesText(plan, all));
 }
 
 }  // namespace mgc

@@ -26,6 +26,12 @@ struct CommEntry {
   int64_t wire_bytes = 0;     // of one: what a rank sends in a ring
 };
 
+// Whether it is between stages, else a collective.
+bool IsTransfer(const CommEntry& entry);
+
+// How often in a step what is counted happens.
+int64_t TimesInStep(const Plan& plan, const CommEntry& entry);
+
 // By stage; within a stage forward, backward, update, each in the order of execution. Entries that
 // differ in nothing but their place are one, with their count.
 std::vector<CommEntry> CommEntries(const Plan& plan);
@@ -35,9 +41,10 @@ std::vector<CommEntry> CommEntries(const Plan& plan);
 // where the step never ends.
 std::string CommJson(const Plan& plan);
 
-// A table in which neighbouring layers that communicate alike are one row, what a rank of each
-// stage sends in a step, and how long, by prediction, compute waits for collectives.
-std::string CommText(const Plan& plan);
+// A table, what a rank of each stage sends in a step, and how long, by prediction, compute waits
+// for collectives. Stages and layers that communicate alike are one row, which names them; with
+// `all`, every stage has its own rows, in which only neighbouring layers are joined.
+std::string CommText(const Plan& plan, bool all = false);
 
 }  // namespace mgc
 

@@ -1,6 +1,7 @@
 #include "tools/views/cuts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <map>
 
@@ -9,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/base/file.h"
 #include "graph/base/units.h"
+#include "graph/types/layer_names.h"
 #include "passes/graph/simplify.h"
 #include "passes/plan/time/cost.h"
 #include "tools/views/format.h"
@@ -20,6 +22,7 @@ constexpr size_t kMostNamed = 4;  // values of one cut
 
 // Behind stage number its index.
 struct StageCut {
+  int layer = kEmbeddingLayer;  // the last before it
   std::vector<std::string> values;
   int64_t bytes = 0;
   double before = 0;
@@ -83,6 +86,7 @@ std::vector<StageCut> CutsOf(const Plan& plan) {
     for (size_t c = 0; c < plan_class.chunks.size(); ++c) {
       const Chunk& chunk = plan_class.chunks[c];
       StageCut& cut = cuts[static_cast<size_t>(chunk.stage)];
+      if (chunk.num_layers > 0) cut.layer = chunk.first_layer + chunk.num_layers - 1;
       cut.bytes = BytesSent(plan_class, c);
       cut.before = ForwardNs(plan, plan_class, chunk);
     }
@@ -102,6 +106,47 @@ std::string ValuesText(const std::vector<std::string>& values) {
   const std::string names = absl::StrJoin(values.begin(), values.begin() + named, ", ");
   const size_t more = values.size() - named;
   return EscapeBytes(more == 0 ? names : absl::StrCat(names, " and ", more, " more"));
+}
+
+// The values of a cut with a `*` for the layer before it.
+std::vector<std::string> PatternsOf(const StageCut& cut, int num_layers) {
+  std::vector<std::string> patterns;
+  patterns.reserve(cut.values.size());
+  for (const std::string& value : cut.values) {
+    patterns.push_back(FoldName(value, cut.layer, num_layers));
+  }
+  return patterns;
+}
+
+// Behind the last of the cuts from `first` that are at the same values of other layers, of as many
+// bytes, with as much of the forward pass between neighbours.
+size_t EndOfRun(const std::vector<StageCut>& cuts, size_t first, int num_layers) {
+  constexpr double kRounding = 0.0005;  // of what is printed
+  const std::vector<std::string> patterns = PatternsOf(cuts[first], num_layers);
+  size_t end = first + 1;
+  while (end < cuts.size() && cuts[end].bytes == cuts[first].bytes) {
+    const double between = cuts[end].before - cuts[end - 1].before;
+    const double first_between = cuts[first + 1].before - cuts[first].before;
+    if (std::abs(between - first_between) >= kRounding) break;
+    if (PatternsOf(cuts[end], num_layers) != patterns) break;
+    ++end;
+  }
+  return end - first > 2 ? end : first + 1;
+}
+
+// Of the cuts of a run.
+std::vector<std::string> RowOf(const std::vector<StageCut>& cuts, size_t first, size_t end,
+                               int num_layers) {
+  const StageCut& cut = cuts[first];
+  if (end == first + 1) {
+    return {absl::StrCat(first), BytesText(cut.bytes), ShareText(cut.before),
+            ValuesText(cut.values)};
+  }
+  std::vector<int64_t> layers;
+  for (size_t s = first; s < end; ++s) layers.push_back(cuts[s].layer);
+  return {absl::StrCat(first, "-", end - 1), BytesText(cut.bytes),
+          absl::StrCat(ShareText(cut.before), " to ", ShareText(cuts[end - 1].before), ", evenly"),
+          absl::StrCat(ValuesText(PatternsOf(cut, num_layers)), " of layers ", RangesText(layers))};
 }
 
 }  // namespace
@@ -129,14 +174,15 @@ std::string PlacesJson(const std::vector<CutPoint>& points) {
   return std::move(json).Finish();
 }
 
-std::string CutsText(const Plan& plan) {
+std::string CutsText(const Plan& plan, bool all) {
   const std::vector<StageCut> cuts = CutsOf(plan);
   if (cuts.empty()) return "";
   std::vector<std::vector<std::string>> rows = {
       {"cut behind stage", "sent per micro-batch", "forward before", "values"}};
-  for (size_t s = 0; s < cuts.size(); ++s) {
-    rows.push_back({absl::StrCat(s), BytesText(cuts[s].bytes), ShareText(cuts[s].before),
-                    ValuesText(cuts[s].values)});
+  for (size_t first = 0; first < cuts.size();) {
+    const size_t end = all ? first + 1 : EndOfRun(cuts, first, plan.model.num_layers());
+    rows.push_back(RowOf(cuts, first, end, plan.model.num_layers()));
+    first = end;
   }
   return TableText(rows, {true, true, true, false});
 }

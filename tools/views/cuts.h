@@ -24,8 +24,10 @@ std::string PlacesJson(const std::vector<CutPoint>& points);
 
 // A line for each stage but the last: the stage, the values of the plan's model that are made until
 // there and read behind it, the bytes that a rank sends on for a micro-batch, the share of the
-// forward pass' time until there. Nothing for a plan of one stage.
-std::string CutsText(const Plan& plan);
+// forward pass' time until there. Nothing for a plan of one stage. Unless `all`, neighbouring cuts
+// at the same values but for the layer, of as many bytes and with as much time between them, are
+// one row.
+std::string CutsText(const Plan& plan, bool all = false);
 
 // "cuts": [{"behind_stage", "values", "bytes", "before"}].
 void WriteCuts(const Plan& plan, JsonWriter* json);

@@ -1,7 +1,6 @@
 #include "tools/views/memory.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
@@ -14,23 +13,6 @@
 
 namespace mgc {
 namespace {
-
-struct Purpose {
-  const char* name;  // of the column and of the key
-  int64_t MemoryUse::*bytes;
-};
-
-constexpr std::array<Purpose, 9> kPurposes = {{
-    {"params", &MemoryUse::params},
-    {"grads", &MemoryUse::grads},
-    {"optimizer", &MemoryUse::states},
-    {"copies", &MemoryUse::copies},
-    {"activations", &MemoryUse::frames},
-    {"boundaries", &MemoryUse::boundaries},
-    {"transient", &MemoryUse::transient},
-    {"peak", &MemoryUse::peak},
-    {"workspace", &MemoryUse::workspace},
-}};
 
 int64_t RanksInClass(const Plan& plan) {
   const int64_t classes = std::max<int64_t>(static_cast<int64_t>(plan.classes.size()), 1);
@@ -79,18 +61,56 @@ std::string AdviceText(const Plan& plan, const MemoryAdvice& advice) {
   return TableText(rows, {false, true, true, true, true});
 }
 
-std::string ClassesText(const Plan& plan) {
+// What a purpose takes in a class.
+int64_t BytesFor(const Plan& plan, size_t c, const MemoryPurpose& purpose) {
+  return plan.classes[c].memory.*purpose.bytes;
+}
+
+// Behind the last of the classes from `first` whose bytes, as they are printed, lie evenly between
+// those of the first and the last of them, for each purpose.
+size_t EndOfRun(const Plan& plan, size_t first) {
+  const auto evenly = [&](size_t last) {
+    for (const MemoryPurpose& purpose : kMemoryPurposes) {
+      const auto begin = static_cast<double>(BytesFor(plan, first, purpose));
+      const auto all = static_cast<double>(BytesFor(plan, last, purpose)) - begin;
+      for (size_t c = first + 1; c < last; ++c) {
+        const double part = static_cast<double>(c - first) / static_cast<double>(last - first);
+        const auto bytes = static_cast<int64_t>(begin + part * all + 0.5);
+        if (BytesText(bytes) != BytesText(BytesFor(plan, c, purpose))) return false;
+      }
+    }
+    return true;
+  };
+  size_t end = first + 1;
+  while (end < plan.classes.size() && evenly(end)) ++end;
+  return end > first + 2 ? end : first + 1;
+}
+
+std::vector<std::string> RowOf(const Plan& plan, size_t first, size_t end) {
+  const int64_t last = plan.classes[end - 1].coordinate;
+  const bool several = end > first + 1;
+  std::vector<std::string> row = {
+      absl::StrCat(plan.classes[first].coordinate, several ? absl::StrCat("-", last) : ""),
+      absl::StrCat(several ? absl::StrCat(end - first, " x ") : "", RanksInClass(plan))};
+  for (const MemoryPurpose& purpose : kMemoryPurposes) {
+    const std::string begin = BytesText(BytesFor(plan, first, purpose));
+    const std::string final = BytesText(BytesFor(plan, end - 1, purpose));
+    row.push_back(begin == final ? begin : absl::StrCat(begin, " to ", final));
+  }
+  return row;
+}
+
+std::string ClassesText(const Plan& plan, bool all) {
   std::vector<std::vector<std::string>> rows = {{"pp", "ranks"}};
   std::vector<bool> right = {true, true};
-  for (const Purpose& purpose : kPurposes) {
+  for (const MemoryPurpose& purpose : kMemoryPurposes) {
     rows[0].push_back(purpose.name);
     right.push_back(true);
   }
-  for (const PlanClass& plan_class : plan.classes) {
-    rows.push_back({absl::StrCat(plan_class.coordinate), absl::StrCat(RanksInClass(plan))});
-    for (const Purpose& purpose : kPurposes) {
-      rows.back().push_back(BytesText(plan_class.memory.*purpose.bytes));
-    }
+  for (size_t first = 0; first < plan.classes.size();) {
+    const size_t end = all ? first + 1 : EndOfRun(plan, first);
+    rows.push_back(RowOf(plan, first, end));
+    first = end;
   }
   return TableText(rows, right);
 }
@@ -115,8 +135,8 @@ int64_t HighestPeak(const Plan& plan) {
   return fullest == nullptr ? 0 : fullest->memory.peak;
 }
 
-std::string MemoryTable(const Plan& plan) {
-  std::string text = ClassesText(plan);
+std::string MemoryTable(const Plan& plan, bool all) {
+  std::string text = ClassesText(plan, all);
   const PlanClass* fullest = Fullest(plan);
   if (fullest == nullptr) return text;
   absl::StrAppend(&text, "highest peak: ", BytesText(fullest->memory.peak), " on pp ",
@@ -127,8 +147,8 @@ std::string MemoryTable(const Plan& plan) {
   return absl::StrCat(text, "; beside it every thread of a running kernel has a workspace\n");
 }
 
-std::string MemoryText(const Plan& plan, const MemoryAdvice& advice) {
-  std::string text = MemoryTable(plan);
+std::string MemoryText(const Plan& plan, const MemoryAdvice& advice, bool all) {
+  std::string text = MemoryTable(plan, all);
   const PlanClass* fullest = Fullest(plan);
   if (fullest == nullptr) return text;
   const PeakMoment moment = FindPeak(plan, *fullest);
@@ -145,7 +165,7 @@ std::string MemoryJson(const Plan& plan, const MemoryAdvice& advice) {
   for (const PlanClass& plan_class : plan.classes) {
     json.NewLine().BeginObject().Integer("pp", plan_class.coordinate);
     json.Integer("ranks", RanksInClass(plan));
-    for (const Purpose& purpose : kPurposes) {
+    for (const MemoryPurpose& purpose : kMemoryPurposes) {
       json.Integer(purpose.name, plan_class.memory.*purpose.bytes);
     }
     AddMoment(FindPeak(plan, plan_class), &json);

@@ -1,11 +1,16 @@
 #include "tools/views/memory.h"
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/json.h"
 #include "graph/verify/testing/sample_plan.h"
 #include "gtest/gtest.h"
+#include "passes/plan/time/predict_step.h"
+#include "tools/views/memory_over_time.h"
 #include "tools/views/peak.h"
+#include "tools/views/testing/small_plan.h"
 
 namespace mgc {
 namespace {
@@ -83,6 +88,41 @@ TEST(MemoryTest, JsonHasAllOfThat) {
   EXPECT_EQ(alive.Find("op")->text, "mul");
   EXPECT_EQ(alive.Find("buffers")->items.size(), 8u);
   EXPECT_EQ(root->Find("lower")->items[0].Find("peak")->integer, 544);
+}
+
+TEST(MemoryTest, ClassesThatChangeEvenlyAreOneRow) {
+  Plan plan = SmallPlan();
+  plan.classes.resize(5, plan.classes[1]);
+  for (int c = 0; c < 5; ++c) {
+    plan.classes[static_cast<size_t>(c)].coordinate = c;
+    plan.classes[static_cast<size_t>(c)].memory.frames = (10 - c) * 1024;
+  }
+  EXPECT_TRUE(absl::StrContains(MemoryTable(plan), "0-4  5 x ")) << MemoryTable(plan);
+  EXPECT_TRUE(absl::StrContains(MemoryTable(plan), "10.0 KiB to 6.0 KiB"));
+  EXPECT_TRUE(absl::StrContains(MemoryTable(plan, /*all=*/true), "  8.0 KiB  "));
+  plan.classes[2].memory.frames = 7900;
+  const std::string table = MemoryTable(plan);
+  EXPECT_FALSE(absl::StrContains(table, "0-4")) << table;
+  EXPECT_TRUE(absl::StrContains(table, "7.7 KiB")) << table;
+}
+
+TEST(MemoryOverTimeTest, StaysWithinItsRegions) {
+  const Plan plan = EditedSample({});
+  const SimulatedStep step = *PredictStep(plan);
+  for (const PlanClass& plan_class : plan.classes) {
+    int64_t most = 0;
+    int64_t before = 0;
+    const std::vector<MemorySample> samples = MemoryOverTime(plan, plan_class, step);
+    for (const MemorySample& sample : samples) {
+      EXPECT_GE(sample.begin_ns, before);
+      before = sample.begin_ns;
+      EXPECT_LE(sample.activations, plan_class.memory.frames);
+      EXPECT_LE(sample.transient, plan_class.memory.transient);
+      most = std::max(most, sample.activations);
+    }
+    EXPECT_EQ(most, plan_class.memory.frames);  // its frames are all in use at some time
+    EXPECT_EQ(samples.back().activations, 0);
+  }
 }
 
 }  // namespace

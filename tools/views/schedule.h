@@ -12,8 +12,8 @@
 
 namespace mgc {
 
-// The words of one rank, in order.
-using ScheduleRows = std::vector<std::vector<std::string>>;
+// For each rank its words, in order.
+using ScheduleRows = std::vector<std::vector<ScheduleEntry>>;
 
 ScheduleRows RowsOf(const PipelineSchedule& schedule);
 
@@ -24,11 +24,20 @@ ScheduleRows RowsOf(const Plan& plan);
 // One line per rank, words separated by commas.
 std::string ScheduleCsv(const ScheduleRows& rows);
 
+// The same, and where a line would have more than 100 characters and not `all` is asked for, with
+// loops (tools/views/repeats.h) and ranks that follow a rule on one line (tools/views/series.h):
+// `pp 1-6 (p = pp): {7-p} x ({p}F0) +1 ...`.
+std::string ScheduleText(const ScheduleRows& rows, bool all);
+
+// The rows with loops, a line for each rank or for several that follow a rule.
+std::string FoldedSchedule(const ScheduleRows& rows);
+
 // {"ranks": [["0F0", ...], ...]}
 std::string ScheduleJson(const ScheduleRows& rows);
 
-// The training step of a class, as the rows above.
+// The training step of a class, as the rows above; and without its transfers.
 std::vector<ScheduleEntry> ScheduleEntriesOf(const PlanClass& plan_class);
+std::vector<ScheduleEntry> ComputedEntriesOf(const PlanClass& plan_class);
 
 }  // namespace mgc
 

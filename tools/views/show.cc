@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -39,25 +40,60 @@ std::vector<StageRow> StagesOf(const Plan& plan) {
   return stages;
 }
 
-std::string LayersText(const Chunk& chunk) {
-  std::vector<std::string> parts;
-  if (chunk.has_embedding) parts.push_back("embedding");
-  if (chunk.num_layers == 1) parts.push_back(absl::StrCat("layer ", chunk.first_layer));
-  if (chunk.num_layers > 1) {
-    parts.push_back(
-        absl::StrCat("layers ", chunk.first_layer, "-", chunk.first_layer + chunk.num_layers - 1));
+// Stages that hold as much of the same.
+struct StageFold {
+  StageRow first;
+  std::vector<int64_t> stages;
+  std::vector<int64_t> coordinates;
+  std::vector<int64_t> layers;
+};
+
+bool HoldAlike(const Chunk& a, const Chunk& b) {
+  return a.num_layers == b.num_layers && a.has_embedding == b.has_embedding &&
+         a.has_head == b.has_head && a.frame_bytes == b.frame_bytes;
+}
+
+std::vector<StageFold> FoldStages(const Plan& plan, bool all) {
+  std::vector<StageFold> folds;
+  for (const StageRow& row : StagesOf(plan)) {
+    const auto same = std::find_if(folds.begin(), folds.end(), [&row](const StageFold& fold) {
+      return HoldAlike(*fold.first.chunk, *row.chunk);
+    });
+    StageFold& fold =
+        !all && same != folds.end() ? *same : folds.emplace_back(StageFold{row, {}, {}, {}});
+    fold.stages.push_back(row.chunk->stage);
+    fold.coordinates.push_back(row.plan_class->coordinate);
+    for (int i = 0; i < row.chunk->num_layers; ++i) {
+      fold.layers.push_back(row.chunk->first_layer + i);
+    }
   }
-  if (chunk.has_head) parts.push_back("head");
+  for (StageFold& fold : folds) {
+    std::vector<int64_t>& pps = fold.coordinates;
+    std::sort(pps.begin(), pps.end());
+    pps.erase(std::unique(pps.begin(), pps.end()), pps.end());
+  }
+  return folds;
+}
+
+std::string HeldText(const StageFold& fold) {
+  std::vector<std::string> parts;
+  if (fold.first.chunk->has_embedding) parts.push_back("embedding");
+  if (!fold.layers.empty()) {
+    parts.push_back(
+        absl::StrCat(fold.layers.size() == 1 ? "layer " : "layers ", RangesText(fold.layers)));
+  }
+  if (fold.first.chunk->has_head) parts.push_back("head");
   return absl::StrJoin(parts, ", ");
 }
 
-std::string StagesText(const Plan& plan) {
+std::string StagesText(const Plan& plan, bool all) {
   std::vector<std::vector<std::string>> rows = {
       {"stage", "pp", "holds", "layers", "kept per micro-batch"}};
-  for (const StageRow& row : StagesOf(plan)) {
-    rows.push_back({absl::StrCat(row.chunk->stage), absl::StrCat(row.plan_class->coordinate),
-                    LayersText(*row.chunk), absl::StrCat(row.chunk->num_layers),
-                    BytesText(row.chunk->frame_bytes)});
+  for (const StageFold& fold : FoldStages(plan, all)) {
+    const bool several = fold.stages.size() > 1;
+    rows.push_back({RangesText(fold.stages), RangesText(fold.coordinates), HeldText(fold),
+                    absl::StrCat(fold.first.chunk->num_layers, several ? " each" : ""),
+                    BytesText(fold.first.chunk->frame_bytes)});
   }
   return TableText(rows, {true, true, false, true, true});
 }
@@ -98,11 +134,29 @@ const char* ProofText(const Plan& plan) {
   return plan.verifier > 0 ? " (proved by another version of the verifier)" : " (not proved)";
 }
 
+// Flags side by side, everything else on a line of its own.
+std::string OptionsText(const Plan& plan) {
+  constexpr size_t kWidth = 100;
+  std::string text;
+  std::string line;
+  const auto end_line = [&] {
+    if (!line.empty()) absl::StrAppend(&text, " ", line, "\n");
+    line.clear();
+  };
+  for (const auto& [name, value] : plan.options) {
+    const std::string option = absl::StrCat(" ", name, value.empty() ? "" : " ", value);
+    const bool flag = absl::StartsWith(name, "--");
+    if (!flag || line.size() + option.size() > kWidth) end_line();
+    line += option;
+    if (!flag) end_line();
+  }
+  end_line();
+  return text;
+}
+
 std::string HeaderText(const Plan& plan) {
   std::string text = absl::StrCat("plan ", plan.name, ProofText(plan), "\n");
-  for (const auto& [name, value] : plan.options) {
-    absl::StrAppend(&text, "  ", name, value.empty() ? "" : " ", value, "\n");
-  }
+  absl::StrAppend(&text, OptionsText(plan));
   absl::StrAppend(&text, plan.mesh.ToString(), ": ", plan.mesh.world_size(), " ranks of ",
                   plan.machine.name, "\n");
   absl::StrAppend(&text, "batch: ", plan.global_batch_size, " samples of ", plan.seq_length,
@@ -117,13 +171,16 @@ std::string HeaderText(const Plan& plan) {
   return text;
 }
 
-std::string ActionsText(const Plan& plan) {
+// Unless `all`, without transfers, and with the ranks that follow a rule on one line.
+std::string ActionsText(const Plan& plan, bool all) {
   std::string text;
+  ScheduleRows computed;
   for (const PlanClass& plan_class : plan.classes) {
-    absl::StrAppend(&text, "pp ", plan_class.coordinate, ": ",
-                    ToString(FindLoops(ScheduleEntriesOf(plan_class))), "\n");
+    const std::vector<ScheduleEntry> entries = ScheduleEntriesOf(plan_class);
+    absl::StrAppend(&text, "pp ", plan_class.coordinate, ": ", ToString(FindLoops(entries)), "\n");
+    computed.push_back(ComputedEntriesOf(plan_class));
   }
-  return text;
+  return all ? text : FoldedSchedule(computed);
 }
 
 void WriteHeader(const Plan& plan, JsonWriter* json) {
@@ -208,12 +265,13 @@ int64_t ParameterCount(const Plan& plan) {
   return count;
 }
 
-std::string ShowText(const Plan& plan) {
-  const std::string axes = AxesText(plan.mesh, plan.stages.size(), AxisUsesOf(plan));
-  const std::string cuts = CutsText(plan);
-  return absl::StrCat(HeaderText(plan), "\n", StagesText(plan), "\n", cuts,
+std::string ShowText(const Plan& plan, bool all) {
+  const std::string axes = AxesText(plan.mesh, plan.stages.size(), AxisUsesOf(plan), all);
+  const std::string cuts = CutsText(plan, all);
+  return absl::StrCat(HeaderText(plan), "\n", StagesText(plan, all), "\n", cuts,
                       cuts.empty() ? "" : "\n", ParametersText(plan), "\n", axes,
-                      axes.empty() ? "" : "\n", MemoryTable(plan), "\n", ActionsText(plan));
+                      axes.empty() ? "" : "\n", MemoryTable(plan, all), "\n",
+                      ActionsText(plan, all));
 }
 
 std::string ShowJson(const Plan& plan) { return ShowJson(plan, {}); }

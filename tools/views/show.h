@@ -21,7 +21,9 @@ double IdealBubble(const Plan& plan);
 // Logical elements of all parameters, each counted once.
 int64_t ParameterCount(const Plan& plan);
 
-std::string ShowText(const Plan& plan);
+// Stages, cuts and classes that are alike are one row, which names them; with `all` each has its
+// own.
+std::string ShowText(const Plan& plan, bool all = false);
 
 // {"name", "options", "mesh", "batch", "stages", "parameters", "memory", ...}; bytes are raw.
 std::string ShowJson(const Plan& plan);

@@ -14,6 +14,7 @@
 #include "tools/views/repeats.h"
 #include "tools/views/schedule.h"
 #include "tools/views/show.h"
+#include "tools/views/summary.h"
 #include "tools/views/testing/small_plan.h"
 
 namespace mgc {
@@ -41,6 +42,40 @@ TEST(FormatTest, Durations) {
 
 TEST(FormatTest, Tables) {
   EXPECT_EQ(TableText({{"a", "long"}, {"wide", "1"}}, {false, true}), "a     long\nwide     1\n");
+}
+
+TEST(FormatTest, Counts) {
+  EXPECT_EQ(CountText(9999), "9999");
+  EXPECT_EQ(CountText(262144), "0.26 M");
+  EXPECT_EQ(CountText(405853388800), "405.9 B");
+  EXPECT_EQ(CountText(1008038707200), "1.01 T");
+}
+
+TEST(FormatTest, Ranges) {
+  EXPECT_EQ(RangesText({}), "");
+  EXPECT_EQ(RangesText({3}), "3");
+  EXPECT_EQ(RangesText({0, 1, 2, 5, 7, 8}), "0-2, 5, 7-8");
+  EXPECT_EQ(RangesText({0, 8}), "0, 8");
+  EXPECT_EQ(RangesText({0, 8, 16, 17, 18}), "0-16 by 8, 17-18");
+}
+
+TEST(FormatTest, LinesThatSayTheSame) {
+  const NumberedLines lines = {{0, "a"}, {1, "b"}, {2, "a"}, {3, "b"}, {4, "b"}};
+  EXPECT_EQ(LinesText("stage", "stages", lines, false), "stages 0, 2: a\nstages 1, 3-4: b\n");
+  EXPECT_EQ(LinesText("stage", "stages", lines, true),
+            "stage 0: a\nstage 1: b\nstage 2: a\nstage 3: b\nstage 4: b\n");
+}
+
+TEST(SummaryTest, SaysWhatWasMade) {
+  Plan plan = SmallPlan();
+  for (PlanClass& plan_class : plan.classes) plan_class.memory.peak = 3 << 20;
+  plan.machine.memory = int64_t{1} << 30;
+  const std::string begin = "a.plan: 4096 parameters on 8 ranks (tp 2, dp 2, pp 2), step 1.5 ms ";
+  EXPECT_EQ(SummaryText(plan, "a.plan", /*limited=*/false),
+            absl::StrCat(begin, "predicted on ", plan.machine.name, ", peak 3.0 MiB a rank\n"));
+  EXPECT_EQ(SummaryText(plan, "a.plan", /*limited=*/true),
+            absl::StrCat(begin, "predicted on ", plan.machine.name,
+                         ", fits: peak 3.0 MiB of 1.0 GiB a rank\n"));
 }
 
 TEST(CommTest, OneEntryForEachLayerPhaseAndKind) {
@@ -116,12 +151,29 @@ TEST(CommTest, Json) {
 }
 
 TEST(CommTest, TextJoinsLayers) {
-  const std::string text = CommText(SmallPlan(/*layers=*/8));
+  const std::string text = CommText(SmallPlan(/*layers=*/8), /*all=*/true);
   EXPECT_TRUE(absl::StrContains(text, "layers 0-3  all-reduce")) << text;
   EXPECT_TRUE(absl::StrContains(text, "layers 4-7  all-reduce")) << text;
   EXPECT_FALSE(absl::StrContains(text, "layer 1 ")) << text;
   // 4 micro-batches of 4 + 1 forward, 4 backward all-reduces, a maximum and a send; the update.
   EXPECT_TRUE(absl::StrContains(text, "stage 0: 22.1 KiB sent")) << text;
+}
+
+// What a line of the table tells, unfolded, is what the entries are.
+TEST(CommTest, FoldsStagesThatCommunicateAlike) {
+  const std::string text = CommText(SmallPlan(/*layers=*/8));
+  EXPECT_TRUE(absl::StrContains(text, " 0-1  forward   layers 0-7  all-reduce")) << text;
+  EXPECT_TRUE(absl::StrContains(text, " 0-1  update                reduce-scatter")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "   0  forward               send")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "   1  forward               recv")) << text;
+  EXPECT_FALSE(absl::StrContains(text, "layers 0-3")) << text;
+}
+
+TEST(CommTest, AStageThatDiffersHasARowOfItsOwn) {
+  Plan plan = SmallPlan(/*layers=*/8);
+  plan.classes[1].chunks[0].forward.erase(plan.classes[1].chunks[0].forward.begin() + 1);
+  const std::string text = CommText(plan);
+  EXPECT_TRUE(absl::StrContains(text, "layers 0-4, 6-7  all-reduce")) << text;
 }
 
 TEST(RepeatsTest, FindsLoopsAndLosesNothing) {
@@ -161,6 +213,16 @@ TEST(ScheduleTest, RowsOfAPlanHoldTransfers) {
   EXPECT_EQ(root.Find("ranks")->items[0].items[1].text, "0SEND_F0");
 }
 
+TEST(ScheduleTest, LongLinesAreFolded) {
+  const ScheduleRows few = RowsOf(*BuildSchedule({ScheduleKind::kOneFOneB, 2, 1, 2, 0}));
+  EXPECT_EQ(ScheduleText(few, /*all=*/false), ScheduleCsv(few));
+  const ScheduleRows many = RowsOf(*BuildSchedule({ScheduleKind::kOneFOneB, 8, 1, 64, 0}));
+  EXPECT_EQ(ScheduleText(many, /*all=*/true), ScheduleCsv(many));
+  const std::string folded = ScheduleText(many, /*all=*/false);
+  EXPECT_TRUE(absl::StrContains(folded, "pp 0-5 (p = pp): {8-p} x ({p}F0) +1 ")) << folded;
+  EXPECT_TRUE(absl::StrContains(folded, "pp 7: 64 x (7F0 7B0) +1\n")) << folded;
+}
+
 TEST(ScheduleTest, RowsOfAScheduleAreItsActions) {
   const PipelineSchedule schedule = *BuildSchedule({ScheduleKind::kOneFOneB, 2, 1, 2, 0});
   EXPECT_EQ(ScheduleCsv(RowsOf(schedule)), "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
@@ -178,6 +240,23 @@ TEST(GroupsTest, JsonHasMegatronsKinds) {
   EXPECT_EQ(root.Find("tp")->items[3].items[1].integer, 7);
   EXPECT_EQ(GroupsJson(*BuildRankGroups(ConfigOfMesh(SmallPlan().mesh))),
             GroupsJson(*BuildRankGroups(config)));
+}
+
+TEST(GroupsTest, LongListsAreFolded) {
+  ParallelConfig config;
+  config.world_size = 1024;
+  config.tp = 8;
+  config.pp = 4;
+  const std::vector<RankGroupKind> kinds = *BuildRankGroups(config);
+  const std::string text = GroupsText(kinds);
+  EXPECT_TRUE(absl::StrContains(text, "128              8  128 x ([0-7]) +8\n")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "4 x (8 x ([0-248 by 8]) +1) +256\n")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "256 x ([0-768 by 256]) +1\n")) << text;
+  EXPECT_TRUE(absl::StrContains(GroupsText(kinds, /*all=*/true), " [1016 1017 1018 1019 1020 "));
+  config.world_size = 8;
+  config.tp = 2;
+  config.pp = 2;
+  EXPECT_TRUE(absl::StrContains(GroupsText(*BuildRankGroups(config)), "[0 1] [2 3] [4 5] [6 7]"));
 }
 
 TEST(GroupsTest, SpecOfASplitMesh) {
@@ -227,7 +306,7 @@ TEST(ShowTest, SaysWhatEveryAxisCutsAndWhy) {
       {"tp", AxisEffect::kLeaves, ValueKind::kParameters, "", "no row", 9, {"b", "c"}, 7},
       {"dp", AxisEffect::kSums, ValueKind::kGradients, "", "row * { batch -> dp }", 2, {"d"}, 0},
       {"dp", AxisEffect::kStores, ValueKind::kStates, "", "store states -> dp", 4, {"e"}, 0}};
-  EXPECT_EQ(AxesText(mesh, 2, uses),
+  EXPECT_EQ(AxesText(mesh, 2, uses, /*all=*/true),
             "axis tp, 2 ranks\n"
             "  cuts mlp of 2 parameters, by row * { mlp -> tp }: layers.*.up\n"
             "  keeps mlp of 1 activation whole, asked by row * { mlp -> tp }, but why: a\n"
@@ -237,6 +316,16 @@ TEST(ShowTest, SaysWhatEveryAxisCutsAndWhy) {
             "  stores 4 states in pieces, by store states -> dp: e\n"
             "axis pp, 2 ranks\n"
             "  cuts the step into 2 stages\n");
+  std::vector<AxisUse> more = uses;
+  more.push_back({"tp", AxisEffect::kCuts, ValueKind::kGradients, "mlp", row, 2, {"f"}, 0});
+  more.push_back({"tp", AxisEffect::kCuts, ValueKind::kGradients, "mlp", "", 3, {"g"}, 0});
+  more.push_back({"tp", AxisEffect::kCuts, ValueKind::kStates, "mlp", "a pin", 1, {"h"}, 0});
+  const std::string folded = AxesText(mesh, 2, more);
+  EXPECT_TRUE(absl::StrContains(folded,
+                                "  cuts mlp of 2 parameters, 5 gradients, by row * { mlp -> tp }: "
+                                "layers.*.up\n"))
+      << folded;
+  EXPECT_TRUE(absl::StrContains(folded, "  cuts mlp of 1 state, by a pin: h\n")) << folded;
   EXPECT_EQ(AxesText(mesh, 2, std::vector<AxisUse>()), "");
   EXPECT_EQ(AxesText(mesh, 2, absl::FailedPreconditionError("it was edited")),
             "axes: not told, for it was edited\n");
@@ -261,6 +350,20 @@ TEST(ShowTest, SaysWhereTheForwardPassIsCut) {
   const JsonValue& cut = root.Find("cuts")->items[0];
   EXPECT_EQ(cut.Find("behind_stage")->integer, 0);
   EXPECT_EQ(cut.Find("bytes")->integer, 512);
+}
+
+TEST(ShowTest, StagesThatAreAlikeAreOneRow) {
+  Plan plan = SmallPlan(/*layers=*/8);
+  for (PlanClass& plan_class : plan.classes) {
+    plan_class.chunks[0].has_embedding = plan_class.chunks[0].has_head = false;
+    plan_class.chunks[0].frame_bytes = 4096;
+  }
+  const std::string text = ShowText(plan);
+  EXPECT_TRUE(absl::StrContains(text, "0-1  0-1  layers 0-7  4 each")) << text;
+  const std::string all = ShowText(plan, /*all=*/true);
+  EXPECT_TRUE(absl::StrContains(all, "    1   1  layers 4-7       4")) << all;
+  plan.classes[1].chunks[0].frame_bytes = 8192;
+  EXPECT_TRUE(absl::StrContains(ShowText(plan), "    1   1  layers 4-7       4"));
 }
 
 TEST(ShowTest, Json) {

@@ -64,6 +64,41 @@ struct ClassClock {
   }
 };
 
+int64_t MicroBatchOf(const ActionRef& ref) {
+  return IsOfMicroBatch(ref.kind) ? ref.micro_batch : -1;
+}
+
+// Of an action, a collective and a transfer.
+SimulatedSpan SpanOf(const StepTables& tables, int c, const StepAction& action, int64_t begin,
+                     int64_t end) {
+  const ActionRef& ref = action.action->ref;
+  const StepClass& step_class = tables.classes[static_cast<size_t>(c)];
+  SimulatedSpan span{c, false, NameOf(ref, *step_class.chunks), begin, end};
+  span.micro_batch = MicroBatchOf(ref);
+  span.calls = action.calls;
+  return span;
+}
+
+SimulatedSpan SpanOf(const StepTables& tables, const InstrSite& site, int64_t begin, int64_t end) {
+  const StepSegment& segment = tables.segments[static_cast<size_t>(site.call->segment)];
+  const InstrCollective& collective =
+      segment.starts[static_cast<size_t>(site.instr->collective)].collective;
+  SimulatedSpan span{site.class_index, true, NameOf(collective), begin, end};
+  span.micro_batch = MicroBatchOf(site.action->ref);
+  span.layer = site.call->layer;
+  span.bytes = collective.payload_bytes;
+  return span;
+}
+
+SimulatedSpan SpanOf(const StepTables& tables, int c, const Transfer& transfer, int64_t begin,
+                     int64_t end) {
+  const StepClass& step_class = tables.classes[static_cast<size_t>(c)];
+  SimulatedSpan span{c, true, NameOf(transfer.ref, *step_class.chunks), begin, end};
+  span.micro_batch = transfer.ref.micro_batch;
+  span.bytes = transfer.bytes;
+  return span;
+}
+
 class StepClock : public StepVisitor {
  public:
   explicit StepClock(const StepTables& tables)
@@ -138,7 +173,7 @@ class StepClock : public StepVisitor {
       at.queue_free = Later(begin, issued.ns);
       at.collectives.all_ns = Later(at.collectives.all_ns, issued.ns);
       at.collective_ends.push_back(at.queue_free);
-      AddSpan(site.class_index, true, "collective", begin, at.queue_free);
+      AddSpan(SpanOf(tables_, site, begin, at.queue_free));
     }
   }
 
@@ -162,22 +197,21 @@ class StepClock : public StepVisitor {
       at->transfer_ends.push_back(end);
     }
     source.Sent(SenderOf(send.ref)).push_back(end);
-    AddSpan(from, true, NameOf(send.ref, *tables_.classes[Index(from)].chunks), begin, end);
-    AddSpan(to, true, NameOf(receive.ref, *tables_.classes[Index(to)].chunks), begin, end);
+    AddSpan(SpanOf(tables_, from, send, begin, end));
+    AddSpan(SpanOf(tables_, to, receive, begin, end));
   }
 
-  void EndAction(int c, const Action& action) override {
+  void EndAction(int c, const Action& /*action*/) override {
     ClassClock& at = classes_[Index(c)];
     RunOut(c, at.last_call);
     at.ends.push_back(at.now);
     at.collectives.hideable_ns =
         Later(at.collectives.hideable_ns, std::min(at.started, at.busy - at.busy_before));
-    const bool update = action.ref.kind == ActionKind::kUpdate;
-    if (update) at.update = Later(at.update, at.busy - at.busy_before);
-    AddSpan(c, false,
-            update ? std::string(LetterOf(action.ref.kind))
-                   : NameOf(action.ref, *tables_.classes[Index(c)].chunks),
-            at.began, at.now);
+    if (action.ref.kind == ActionKind::kUpdate) {
+      at.update = Later(at.update, at.busy - at.busy_before);
+    }
+    const StepAction& step = tables_.classes[Index(c)].actions[at.ends.size() - 1];
+    AddSpan(SpanOf(tables_, c, step, at.began, at.now));
   }
 
   bool LetGo() override {
@@ -247,9 +281,9 @@ class StepClock : public StepVisitor {
     at->busy = Later(at->busy, ns);
   }
 
-  void AddSpan(int c, bool communication, std::string name, int64_t begin, int64_t end) {
-    step_.makespan_ns = std::max(step_.makespan_ns, end);
-    step_.spans.push_back({c, communication, std::move(name), begin, end});
+  void AddSpan(SimulatedSpan span) {
+    step_.makespan_ns = std::max(step_.makespan_ns, span.end_ns);
+    step_.spans.push_back(std::move(span));
   }
 
   const StepTables& tables_;

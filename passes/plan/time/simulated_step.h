@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/types/machine.h"
-#include "graph/types/mesh.h"
+#include "graph/plan/plan.h"
 
 namespace mgc {
 
@@ -20,6 +19,11 @@ struct SimulatedSpan {
   std::string name;
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
+  // Of a plan's lists only (PredictStep).
+  int64_t micro_batch = -1;                  // -1: of none
+  int layer = kNoLayer;                      // of a collective
+  int64_t bytes = -1;                        // of a collective its payload; -1: it moves none
+  const std::vector<Call>* calls = nullptr;  // of an action, in the plan; null: it is none
 };
 
 // What collectives cost a class.

@@ -10,7 +10,9 @@
 #include "absl/strings/str_join.h"
 #include "graph/base/json_writer.h"
 #include "graph/base/units.h"
+#include "tools/views/drawings/dot_overview.h"
 #include "tools/views/drawings/dot_writer.h"
+#include "tools/views/drawings/looks.h"
 #include "tools/views/drawings/segment_nodes.h"
 #include "tools/views/instructions.h"
 
@@ -24,12 +26,10 @@ struct PhaseLook {
   const char* outline;
   const char* fill;
 };
-constexpr PhaseLook kPrepareLook = {Phase::kPrepare, "prepare", "dotted", "#CC79A7"};
-constexpr PhaseLook kForwardLook = {Phase::kForward, "forward", "solid", "#56B4E9"};
-constexpr PhaseLook kBackwardLook = {Phase::kBackward, "backward", "dashed", "#E69F00"};
-constexpr PhaseLook kUpdateLook = {Phase::kUpdate, "update", "dotted", "#009E73"};
-constexpr char kCollectiveFill[] = "#F0E442";
-constexpr char kTransferColor[] = "#D55E00";
+constexpr PhaseLook kPrepareLook = {Phase::kPrepare, "prepare", "dotted", kPrepareColor};
+constexpr PhaseLook kForwardLook = {Phase::kForward, "forward", "solid", kForwardColor};
+constexpr PhaseLook kBackwardLook = {Phase::kBackward, "backward", "dashed", kBackwardColor};
+constexpr PhaseLook kUpdateLook = {Phase::kUpdate, "update", "dotted", kUpdateColor};
 
 const char* ShapeOf(CollectiveKind kind) {
   if (kind == CollectiveKind::kAllGather) return "invtrapezium";
@@ -101,7 +101,7 @@ class Drawing {
 
   DotDrawing Draw() && {
     const std::vector<StageGroup> groups =
-        GroupStages(plan_, options_.expand_stages || options_.expand_all);
+        GroupStages(plan_, options_.expand == DotExpand::kStages || All());
     for (const StageGroup& group : groups) DrawGroup(group);
     DrawTransfers(groups);
     DotDrawing drawing;
@@ -113,6 +113,8 @@ class Drawing {
   }
 
  private:
+  bool All() const { return options_.expand == DotExpand::kAll; }
+
   // First and last node of something drawn, and the clusters they lie in, if any.
   struct Ends {
     std::string first;
@@ -180,7 +182,7 @@ class Drawing {
   Ends DrawCalls(const std::string& prefix, const std::vector<Call>& calls, const PhaseLook& look) {
     Ends all;
     std::vector<CallRun> runs = RunsOf(calls);
-    if (options_.expand_layers || options_.expand_all) {
+    if (options_.expand == DotExpand::kLayers || All()) {
       runs.clear();
       for (const Call& call : calls) runs.push_back({call.segment, call.layer, call.layer, 1});
     }
@@ -204,7 +206,7 @@ class Drawing {
     } else if (run.first_layer >= 0 && run.first_layer < plan_.model.num_layers()) {
       absl::StrAppend(&title, " (layer ", run.first_layer, ")");
     }
-    const bool again = !drawn_.insert(run.segment).second && !options_.expand_all;
+    const bool again = !drawn_.insert(run.segment).second && !All();
     if (again) Note("a segment is drawn in full where it stands first, elsewhere as one node");
     const Detail detail = again                          ? Detail::kBox
                           : look.phase == Phase::kUpdate ? depth_.update
@@ -235,7 +237,7 @@ class Drawing {
     dot_.Node(id, {{"label", label},
                    {"shape", collective ? ShapeOf(*node.collective) : "box"},
                    {"style", absl::StrCat("filled,", look.outline)},
-                   {"fillcolor", collective ? kCollectiveFill : look.fill},
+                   {"fillcolor", collective ? kCollectiveColor : look.fill},
                    {"class", collective ? "collective" : look.name},
                    {"tooltip", absl::StrCat(look.name, ": ", node.tooltip)},
                    {"fontname", "Helvetica"}});
@@ -259,21 +261,19 @@ class Drawing {
         const auto& [next_forward, next_backward] = next->second;
         const std::string bytes = BytesText(sent[stage]);
         if (done.insert({forward.last, next_forward.first}).second) {
-          Link(forward, next_forward, TransferLook("send F, " + bytes, "dashed"));
+          Link(forward, next_forward, TransferAttrs("send F, " + bytes, true));
         }
         if (done.insert({next_backward.last, backward.first}).second) {
-          Link(next_backward, backward, TransferLook("send B, " + bytes, "dashed"));
+          Link(next_backward, backward, TransferAttrs("send B, " + bytes, false));
         }
       }
     }
   }
 
-  static DotAttrs TransferLook(std::string label, const char* style) {
-    return {{"label", std::move(label)},
-            {"style", style},
-            {"color", kTransferColor},
-            {"penwidth", "2"},
-            {"constraint", "false"}};
+  static DotAttrs TransferAttrs(std::string label, bool forward) {
+    const TransferLook look = LookOfTransfer(forward);
+    return {{"label", std::move(label)}, {"style", look.style}, {"color", look.color},
+            {"fontcolor", look.color},   {"penwidth", "2"},     {"constraint", "false"}};
   }
 
   const Plan& plan_;
@@ -296,7 +296,11 @@ DotDrawing DrawPlan(const Plan& plan, const DotOptions& options) {
        "only collectives are drawn; segments of the update are one node"},
       {{Detail::kBox, Detail::kBox}, "segments are drawn as one node"},
   }};
-  if (options.expand_all) return Drawing(plan, options, kEverything).Draw();
+  const bool large = plan.stages.size() > kMostStagesInDetail;
+  if (options.expand == DotExpand::kNone || (!options.expand.has_value() && large)) {
+    return DrawOverview(plan);
+  }
+  if (options.expand == DotExpand::kAll) return Drawing(plan, options, kEverything).Draw();
   DotDrawing drawing;
   for (const auto& [depth, note] : kDepths) {
     drawing = Drawing(plan, options, depth).Draw();

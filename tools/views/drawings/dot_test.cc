@@ -70,11 +70,11 @@ TEST(DotTest, PhasesDifferInMoreThanColour) {
 
 TEST(DotTest, ExpandsOnRequest) {
   DotOptions layers;
-  layers.expand_layers = true;
+  layers.expand = DotExpand::kLayers;
   const DotDrawing by_layer = DrawPlan(SmallPlan(8), layers);
   EXPECT_TRUE(absl::StrContains(by_layer.dot, "layer.forward (layer 7)"));
   DotOptions all;
-  all.expand_all = true;
+  all.expand = DotExpand::kAll;
   const DotDrawing everything = DrawPlan(SmallPlan(8), all);
   EXPECT_EQ(Count(everything.dot, "forward: layer.forward"), 8);
   EXPECT_TRUE(everything.collapsed.empty()) << absl::StrJoin(everything.collapsed, "\n");
@@ -90,7 +90,7 @@ TEST(DotTest, StagesThatAreAlikeAreOne) {
   EXPECT_TRUE(absl::StrContains(drawing.dot, "stages 0-1 x2"));
   EXPECT_EQ(Count(drawing.dot, "subgraph \"cluster_s1\""), 0);
   DotOptions stages;
-  stages.expand_stages = true;
+  stages.expand = DotExpand::kStages;
   EXPECT_EQ(Count(DrawPlan(plan, stages).dot, "subgraph \"cluster_s1\""), 1);
 }
 
@@ -118,6 +118,55 @@ TEST(DotTest, FoldsUntilTheDrawingIsSmall) {
   const DotDrawing drawing = DrawPlan(plan, {});
   EXPECT_LE(drawing.nodes, 300);
   EXPECT_TRUE(absl::StrContains(absl::StrJoin(drawing.collapsed, "\n"), "one node"));
+}
+
+TEST(DotTest, OverviewHasABoxForEachClass) {
+  DotOptions options;
+  options.expand = DotExpand::kNone;
+  const DotDrawing drawing = DrawPlan(SmallPlan(/*layers=*/8), options);
+  EXPECT_EQ(drawing.nodes, 3);  // two classes and the grid of ranks
+  for (const char* part :
+       {"pp 0: 4 ranks\\nstage 0: embedding, layers 0-3\\npeak ",
+        "pp 1: 4 ranks\\nstage 1: layers 4-7", R"("c0" -> "c1" [label="4 x 512 B", style="solid")",
+        R"("c1" -> "c0" [label="4 x 512 B", style="dashed")",
+        "ranks of pp 0:\\ntp 2 across, dp 2 down\\n0 1\\n2 3", "4 micro-batches of"}) {
+    EXPECT_TRUE(absl::StrContains(drawing.dot, part)) << part << "\n" << drawing.dot;
+  }
+}
+
+TEST(DotTest, ALargePlanIsDrawnAsAnOverview) {
+  Plan plan = SmallPlan(/*layers=*/8);
+  EXPECT_TRUE(absl::StrContains(DrawPlan(plan, {}).dot, "layer.forward"));
+  plan.stages.resize(kMostStagesInDetail + 1);
+  EXPECT_FALSE(absl::StrContains(DrawPlan(plan, {}).dot, "layer.forward"));
+  DotOptions options;
+  options.expand = DotExpand::kSegments;
+  EXPECT_TRUE(absl::StrContains(DrawPlan(plan, options).dot, "layer.forward"));
+}
+
+// Twenty classes of which all but the ends are alike.
+TEST(DotTest, OverviewJoinsClassesThatAreAlike) {
+  Plan plan = SmallPlan(/*layers=*/8);
+  const PlanClass end = plan.classes[1];
+  PlanClass middle = plan.classes[1];
+  middle.chunks[0].has_head = false;
+  plan.classes.resize(1);
+  plan.stages.resize(1);
+  for (int c = 1; c < 20; ++c) {
+    plan.classes.push_back(c < 19 ? middle : end);
+    plan.classes.back().memory.peak += c;
+    plan.classes.back().coordinate = plan.classes.back().chunks[0].stage = c;
+    plan.stages.push_back({c, 0});
+  }
+  const DotDrawing drawing = DrawPlan(plan, {});
+  EXPECT_EQ(drawing.nodes, 4);
+  EXPECT_TRUE(absl::StrContains(drawing.dot, "pp 1-18: 18 x ")) << drawing.dot;
+}
+
+TEST(DotTest, SendsLookLikeThePhaseWhoseResultTheyCarry) {
+  const std::string dot = DrawPlan(SmallPlan(), {}).dot;
+  EXPECT_TRUE(absl::StrContains(dot, R"([label="send F, 512 B", style="solid", color="#0072B2")"));
+  EXPECT_TRUE(absl::StrContains(dot, R"([label="send B, 512 B", style="dashed", color="#D55E00")"));
 }
 
 TEST(DotTest, Json) {

@@ -46,6 +46,14 @@ void DotWriter::EndCluster() {
   absl::StrAppend(&text_, Indent(), "}\n");
 }
 
+void DotWriter::BeginLine() {
+  absl::StrAppend(&text_, Indent(), "{\n");
+  ++depth_;
+  absl::StrAppend(&text_, Indent(), "rank=\"same\";\n");
+}
+
+void DotWriter::EndLine() { EndCluster(); }
+
 void DotWriter::Node(absl::string_view id, const DotAttrs& attrs) {
   ++nodes_;
   absl::StrAppend(&text_, Indent(), DotQuote(id), " [id=", DotQuote(id), ", ", AttrsText(attrs),

@@ -25,6 +25,9 @@ class DotWriter {
   // Clusters nest; `name` gets the prefix that makes Graphviz draw a box.
   void BeginCluster(absl::string_view name, const DotAttrs& attrs);
   void EndCluster();
+  // The nodes between them stand side by side.
+  void BeginLine();
+  void EndLine();
   // `id` also becomes the id of the node's element in an SVG.
   void Node(absl::string_view id, const DotAttrs& attrs);
   // Drawn behind all clusters; so call it at any time.

@@ -4,6 +4,7 @@
 #define MGC_TOOLS_VIEWS_DRAWINGS_TIMELINE_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct TimelineTrack {
   std::string process_name;
   int64_t thread = 1;  // 1 compute, 2 communication
   std::string thread_name;
+  int64_t pipeline = 0;  // the same for ranks that send to each other
 };
 
 struct TimelineEvent {
@@ -28,6 +30,11 @@ struct TimelineEvent {
   int64_t end_ns = 0;
   uint64_t flow = 0;  // events of the same flow are joined by an arrow; 0: none
   bool flow_begins = false;
+  // Arguments, shown where they say something.
+  int64_t micro_batch = -1;
+  int64_t layer = kNoLayer;
+  int64_t bytes = -1;  // of a transfer; of a collective its payload
+  int64_t flops = 0;   // of a rank
 };
 
 struct Timeline {
@@ -39,8 +46,25 @@ struct Timeline {
 // neighbouring events keep touching.
 std::string TimelineJson(const Timeline& timeline);
 
+// Joins each send with its receive by an arrow: the n-th `0SEND_F3` of a pipeline with the n-th
+// `1RECV_F3`. Events of a track are in the order of time.
+void JoinTransfers(Timeline* timeline);
+
+// Flops of what ranks run; of an action counted once for all its events. The plan outlives it.
+class FlopCounter {
+ public:
+  explicit FlopCounter(const Plan& plan) : plan_(plan) {}
+  int64_t Of(const Segment& segment, const Instr& instr) const;
+  int64_t Of(const std::vector<Call>& calls);
+
+ private:
+  const Plan& plan_;
+  std::map<const std::vector<Call>*, int64_t> counted_;
+};
+
 // The predicted step of a plan (passes/plan/time/predict_step.h), a process for each rank class;
-// sends and their receives are joined. Class c is process first_process + c.
+// sends and their receives are joined. Class c is process first_process + c. Names, categories and
+// arguments are those of what is measured (tools/cli/measured_timeline.h).
 Timeline PredictedTimeline(const Plan& plan, const SimulatedStep& step, int64_t first_process);
 
 }  // namespace mgc
