@@ -201,7 +201,7 @@ class StepClock : public StepVisitor {
     AddSpan(SpanOf(tables_, to, receive, begin, end));
   }
 
-  void EndAction(int c, const Action& /*action*/) override {
+  void EndAction(int c, const Action& action) override {
     ClassClock& at = classes_[Index(c)];
     RunOut(c, at.last_call);
     at.ends.push_back(at.now);
