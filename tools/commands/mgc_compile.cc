@@ -80,10 +80,11 @@ void AddFlags(Flags* flags, CompileFlags* out) {
                 &out->timing);
   flags->Switch("--no-verify", "do not prove the plan", &out->no_verify);
   AddMeshFlags(flags, &out->parallel);
-  flags->Text("--cluster", "NAME",
-              "the machines: a preset (cpu-threads, a100x8, h100x8) or a file; then a plan that "
-              "needs more memory than a device has is refused",
-              &out->cluster);
+  flags->Text(
+      "--cluster", "NAME",
+      "the machines: a preset (cpu-threads, a100x8, h100x8, h200x8, b200x8) or a file; then a "
+      "plan that needs more memory than a device has is refused",
+      &out->cluster);
   AddScheduleFlags(flags, &out->parallel);
   AddTrainingFlags(flags, &out->parallel);
 }
