@@ -73,7 +73,7 @@ TEST(RingTimeTest, ADataCentreIsOneMoreTier) {
   EXPECT_DOUBLE_EQ(Microseconds(machine, FirstRanks(32), kAllGather, 32000),
                    10000 + 24 * 0.1 + 6 * 1 + 31000.0 / 16 / 0.1);
   EXPECT_DOUBLE_EQ(Microseconds(machine, FirstRanks(16), kAllGather, 16000),
-                   10 + 12 * 0.1 + 2 * 1 + 15000 / 4 / 10.0);
+                   10 + 12 * 0.1 + 2 * 1 + 15000.0 / 4 / 10);
 }
 
 TEST(RingTimeTest, SmallMessagesReachLess) {
