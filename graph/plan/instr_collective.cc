@@ -25,23 +25,6 @@ int64_t TileBytes(const Slot& slot, const Mesh& mesh) {
   return LocalElements(slot.type, slot.sharding, mesh) * SizeOf(slot.type.dtype);
 }
 
-// How often each piece goes around a ring.
-int64_t RoundsOf(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::kAllReduce:
-    case CollectiveKind::kAllReduceMax:
-      return 2;
-    case CollectiveKind::kAllGather:
-    case CollectiveKind::kReduceScatter:
-    case CollectiveKind::kAllToAll:
-      return 1;
-    case CollectiveKind::kSlice:
-    case CollectiveKind::kLift:
-      break;
-  }
-  return 0;
-}
-
 // Two numbers or more from 0 to `end`, ascending.
 bool IsSetBelow(const std::vector<int64_t>& list, int64_t end) {
   const bool ascends =
@@ -156,8 +139,24 @@ void SetJoinedClasses(const std::vector<int>& classes, const std::vector<StagePl
 
 void SetJoinsEnds(Instr* instr) { SetAttr(instr, kClasses, kGroup, std::string(kEmbeddingGroup)); }
 
+int64_t RingRounds(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+    case CollectiveKind::kAllReduceMax:
+      return 2;
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kAllToAll:
+      return 1;
+    case CollectiveKind::kSlice:
+    case CollectiveKind::kLift:
+      break;
+  }
+  return 0;
+}
+
 int64_t RingWireBytes(CollectiveKind kind, int64_t payload_bytes, int64_t ranks) {
-  const int64_t rounds = RoundsOf(kind);
+  const int64_t rounds = RingRounds(kind);
   const int64_t piece = payload_bytes / ranks;
   const int64_t rest = payload_bytes % ranks;
   return rounds * (ranks - 1) * piece + (rounds * (ranks - 1) * rest + ranks - 1) / ranks;

@@ -70,6 +70,10 @@ void SetJoinedClasses(const std::vector<int>& classes, const std::vector<StagePl
                       Instr* instr);
 void SetJoinsEnds(Instr* instr);
 
+// How often each piece of a collective goes around a ring: twice where it is summed, then handed
+// out; 0 for what is local.
+int64_t RingRounds(CollectiveKind kind);
+
 // Bytes that one of `ranks` ranks sends when a collective of this payload runs as a ring:
 // all-reduce 2 (n - 1) / n of the payload, the others (n - 1) / n, rounded up; 0 for what is local.
 int64_t RingWireBytes(CollectiveKind kind, int64_t payload_bytes, int64_t ranks);

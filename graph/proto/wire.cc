@@ -55,6 +55,15 @@ absl::StatusOr<wire::Document> ReadDocument(absl::string_view bytes,
   return document;
 }
 
+void ToWire(const EfficiencyPoint& point, wire::EfficiencyPoint* out) {
+  out->set_size(point.size);
+  out->set_efficiency(point.efficiency);
+}
+
+EfficiencyPoint FromWire(const wire::EfficiencyPoint& message) {
+  return {message.size(), message.efficiency()};
+}
+
 }  // namespace
 
 std::string SerializeGraph(const Graph& graph) {
@@ -231,11 +240,7 @@ void ToWire(const Machine& machine, wire::Machine* out) {
     to->set_dtype(rate.dtype);
     to->set_flops(rate.flops);
     to->set_efficiency(rate.efficiency);
-    for (const RatePoint& point : rate.points) {
-      wire::RatePoint* at = to->add_points();
-      at->set_flops(point.flops);
-      at->set_efficiency(point.efficiency);
-    }
+    for (const EfficiencyPoint& point : rate.points) ToWire(point, to->add_points());
   }
   for (const OpFactor& of : machine.ops) {
     wire::OpFactor* to = out->add_ops();
@@ -250,6 +255,8 @@ void ToWire(const Machine& machine, wire::Machine* out) {
     to->set_bandwidth(tier.bandwidth);
     to->set_efficiency(tier.efficiency);
     to->set_latency(tier.latency);
+    to->set_hop(tier.hop);
+    for (const EfficiencyPoint& point : tier.points) ToWire(point, to->add_points());
   }
 }
 
@@ -264,16 +271,16 @@ absl::StatusOr<Machine> FromWire(const wire::Machine& message) {
   for (const wire::ComputeRate& rate : message.compute()) {
     ComputeRate& to = machine.compute.emplace_back();
     to = {rate.dtype(), rate.flops(), rate.efficiency()};
-    for (const wire::RatePoint& point : rate.points()) {
-      to.points.push_back({point.flops(), point.efficiency()});
-    }
+    for (const wire::EfficiencyPoint& point : rate.points()) to.points.push_back(FromWire(point));
   }
   for (const wire::OpFactor& of : message.ops()) {
     machine.ops.push_back({of.op(), of.dtype(), of.factor()});
   }
   for (const wire::NetworkTier& tier : message.tiers()) {
-    machine.tiers.push_back(
-        {tier.name(), tier.ranks(), tier.bandwidth(), tier.efficiency(), tier.latency()});
+    NetworkTier& to = machine.tiers.emplace_back();
+    to = {tier.name(),       tier.ranks(),   tier.bandwidth(),
+          tier.efficiency(), tier.latency(), tier.hop()};
+    for (const wire::EfficiencyPoint& point : tier.points()) to.points.push_back(FromWire(point));
   }
   MGC_RETURN_IF_ERROR(CheckMachine(machine));
   return machine;

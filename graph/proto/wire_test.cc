@@ -42,6 +42,7 @@ TEST(WireTest, MachinesReadBack) {
   machines.back().cores = 2;
   machines.back().compute[0].points = {{1e6, 0.25}, {1e9, 0.875}};
   machines.back().ops = {{"gelu", "bf16", 4.5}, {"gelu", "f32", 1.25}};
+  machines.back().tiers[0].points = {{4096, 0.125}, {1e6, 0.75}};
   for (const Machine& machine : machines) {
     const absl::StatusOr<Machine> read = DeserializeMachine(SerializeMachine(machine));
     ASSERT_TRUE(read.ok()) << read.status();

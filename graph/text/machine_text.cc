@@ -2,9 +2,11 @@
 
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/types/span.h"
 #include "graph/base/suggest.h"
 #include "graph/ir/op.h"
 #include "graph/text/lexer.h"
@@ -15,12 +17,30 @@ namespace {
 constexpr int64_t kMostInt = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMostCores = 1 << 20;
 
-std::string EfficiencyText(double efficiency) {
-  return efficiency == 1.0 ? "" : absl::StrCat(" efficiency ", RealText(efficiency));
+std::string EfficiencyText(double efficiency, absl::Span<const EfficiencyPoint> points = {}) {
+  std::string text;
+  if (efficiency != 1.0) absl::StrAppend(&text, " efficiency ", RealText(efficiency));
+  for (const EfficiencyPoint& point : points) {
+    absl::StrAppend(&text, " at ", RealText(point.size), " efficiency ",
+                    RealText(point.efficiency));
+  }
+  return text;
 }
 
 bool ReadEfficiency(TokenReader* reader, double* out) {
   return !reader->Accept("efficiency") || reader->ExpectReal("the efficiency", out);
+}
+
+// `size`: of what a point is, as errors call it.
+bool ReadPoints(TokenReader* reader, const char* size, std::vector<EfficiencyPoint>* out) {
+  while (reader->Accept("at")) {
+    EfficiencyPoint& point = out->emplace_back();
+    if (!reader->ExpectReal(size, &point.size) || !reader->Expect("efficiency") ||
+        !reader->ExpectReal("the efficiency", &point.efficiency)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 bool ReadMemory(TokenReader* reader, Machine* out) {
@@ -34,15 +54,9 @@ bool ReadCompute(TokenReader* reader, Machine* out) {
   ComputeRate rate;
   if (!reader->ExpectName("an element type", &rate.dtype) ||
       !reader->ExpectReal("flops per second", &rate.flops) ||
-      !ReadEfficiency(reader, &rate.efficiency)) {
+      !ReadEfficiency(reader, &rate.efficiency) ||
+      !ReadPoints(reader, "the flops of a product", &rate.points)) {
     return false;
-  }
-  while (reader->Accept("at")) {
-    RatePoint& point = rate.points.emplace_back();
-    if (!reader->ExpectReal("the flops of a product", &point.flops) ||
-        !reader->Expect("efficiency") || !reader->ExpectReal("the efficiency", &point.efficiency)) {
-      return false;
-    }
   }
   out->compute.push_back(std::move(rate));
   return true;
@@ -74,10 +88,12 @@ bool ReadTier(TokenReader* reader, Machine* out) {
     return false;
   }
   if (!reader->Expect("bandwidth") || !reader->ExpectReal("bytes per second", &tier.bandwidth) ||
-      !ReadEfficiency(reader, &tier.efficiency) || !reader->Expect("latency") ||
+      !ReadEfficiency(reader, &tier.efficiency) ||
+      !ReadPoints(reader, "the bytes of a message", &tier.points) || !reader->Expect("latency") ||
       !reader->ExpectReal("seconds", &tier.latency)) {
     return false;
   }
+  if (reader->Accept("hop") && !reader->ExpectReal("seconds", &tier.hop)) return false;
   out->tiers.push_back(std::move(tier));
   return true;
 }
@@ -104,12 +120,7 @@ std::string PrintMachine(const Machine& machine) {
   if (machine.cores > 0) absl::StrAppend(&text, "  cores ", machine.cores, "\n");
   for (const ComputeRate& rate : machine.compute) {
     absl::StrAppend(&text, "  compute ", NameText(rate.dtype), " ", RealText(rate.flops),
-                    EfficiencyText(rate.efficiency));
-    for (const RatePoint& point : rate.points) {
-      absl::StrAppend(&text, " at ", RealText(point.flops), " efficiency ",
-                      RealText(point.efficiency));
-    }
-    absl::StrAppend(&text, "\n");
+                    EfficiencyText(rate.efficiency, rate.points), "\n");
   }
   for (const OpFactor& of : machine.ops) {
     absl::StrAppend(&text, "  op ", NameText(of.op), " ", NameText(of.dtype), " times ",
@@ -118,8 +129,10 @@ std::string PrintMachine(const Machine& machine) {
   for (const NetworkTier& tier : machine.tiers) {
     const std::string ranks = tier.ranks == kAnyRanks ? "any" : absl::StrCat(tier.ranks);
     absl::StrAppend(&text, "  tier ", NameText(tier.name), " ranks ", ranks, " bandwidth ",
-                    RealText(tier.bandwidth), EfficiencyText(tier.efficiency));
-    absl::StrAppend(&text, " latency ", RealText(tier.latency), "\n");
+                    RealText(tier.bandwidth), EfficiencyText(tier.efficiency, tier.points));
+    absl::StrAppend(&text, " latency ", RealText(tier.latency));
+    if (tier.hop != 0) absl::StrAppend(&text, " hop ", RealText(tier.hop));
+    absl::StrAppend(&text, "\n");
   }
   return text + "}\n";
 }

@@ -1,14 +1,14 @@
 // The text form of machines (docs/text.md).
 //
-//   machine @a100x8 {
-//     memory 85899345920 bandwidth 2.039e+12 efficiency 0.9
+//   machine @mine {
+//     memory 85899345920 bandwidth 2.039e+12 efficiency 0.85
 //     overhead 4e-06
-//     compute bf16 3.12e+14 efficiency 0.8
-//     tier nvlink ranks 8 bandwidth 3e+11 efficiency 0.65 latency 1e-05
-//     tier infiniband ranks any bandwidth 2.5e+10 efficiency 0.9 latency 2e-05
+//     compute bf16 3.12e+14 efficiency 0.7 at 2.1e+09 efficiency 0.35
+//     tier nvlink ranks 8 bandwidth 3e+11 efficiency 0.78 latency 1.2e-05 hop 3.4e-06
+//     tier infiniband ranks any bandwidth 2.5e+10 efficiency 0.96 latency 1.8e-05 hop 1e-05
 //   }
 //
-// Bytes, bytes per second, flops per second, seconds. An efficiency that is left out is 1.
+// Bytes, bytes per second, flops per second, seconds. An efficiency that is left out is 1, a hop 0.
 
 #ifndef MGC_GRAPH_TEXT_MACHINE_TEXT_H_
 #define MGC_GRAPH_TEXT_MACHINE_TEXT_H_

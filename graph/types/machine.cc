@@ -6,56 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/file.h"
-#include "graph/base/suggest.h"
 
 namespace mgc {
 namespace {
-
-constexpr int64_t kGiB = int64_t{1} << 30;
-
-// Ranks are threads that share one memory. Rates of one core of a current server with AVX-512,
-// measured with oneDNN (docs/machines.md); memory is a rank's share.
-Machine CpuThreads() {
-  Machine machine;
-  machine.name = "cpu-threads";
-  machine.memory = 8 * kGiB;
-  machine.memory_bandwidth = 42e9;
-  machine.memory_efficiency = 0.8;
-  machine.op_overhead = 1e-6;
-  machine.compute = {{"f32", 210e9, 0.9}, {"bf16", 430e9, 0.9}, {"f64", 105e9, 0.9}};
-  machine.tiers = {{"memory", kAnyRanks, 20e9, 0.8, 1e-6}};
-  return machine;
-}
-
-// NVIDIA A100 80GB SXM data sheet; eight in a DGX with NVLink 3 (600 GB/s both ways) and one HDR
-// InfiniBand port (200 Gb/s) for each.
-Machine A100x8() {
-  Machine machine;
-  machine.name = "a100x8";
-  machine.memory = 80 * kGiB;
-  machine.memory_bandwidth = 2039e9;
-  machine.memory_efficiency = 0.9;
-  machine.op_overhead = 4e-6;
-  machine.compute = {
-      {"bf16", 312e12, 0.8}, {"tf32", 156e12, 0.8}, {"f32", 19.5e12, 0.9}, {"f64", 19.5e12, 0.9}};
-  machine.tiers = {{"nvlink", 8, 300e9, 0.65, 10e-6}, {"infiniband", kAnyRanks, 25e9, 0.9, 20e-6}};
-  return machine;
-}
-
-// NVIDIA H100 80GB SXM data sheet, dense rates; NVLink 4 (900 GB/s both ways), one NDR InfiniBand
-// port (400 Gb/s) for each.
-Machine H100x8() {
-  Machine machine;
-  machine.name = "h100x8";
-  machine.memory = 80 * kGiB;
-  machine.memory_bandwidth = 3350e9;
-  machine.memory_efficiency = 0.9;
-  machine.op_overhead = 3e-6;
-  machine.compute = {
-      {"bf16", 989e12, 0.7}, {"tf32", 494e12, 0.7}, {"f32", 67e12, 0.9}, {"f64", 67e12, 0.9}};
-  machine.tiers = {{"nvlink", 8, 450e9, 0.7, 10e-6}, {"infiniband", kAnyRanks, 50e9, 0.9, 20e-6}};
-  return machine;
-}
 
 class Checker {
  public:
@@ -94,17 +47,22 @@ std::string NameOf(const OpFactor& of) {
   return absl::StrCat("`", EscapeBytes(of.op), "` in `", EscapeBytes(of.dtype), "`");
 }
 
+void CheckPoints(absl::Span<const EfficiencyPoint> points, absl::string_view unit,
+                 absl::string_view name, Checker* checker) {
+  double before = 0;
+  for (const EfficiencyPoint& point : points) {
+    checker->Rate(point.size, point.efficiency, absl::StrCat("a point of ", name));
+    checker->Require(point.size > before, "machine_c6",
+                     absl::StrCat("points of ", name, " ascend by ", unit, ": ", point.size,
+                                  " does not come behind ", before));
+    before = point.size;
+  }
+}
+
 void CheckRate(const ComputeRate& rate, Checker* checker) {
   const std::string name = absl::StrCat("the rate of `", EscapeBytes(rate.dtype), "`");
   checker->Rate(rate.flops, rate.efficiency, name);
-  double before = 0;
-  for (const RatePoint& point : rate.points) {
-    checker->Rate(point.flops, point.efficiency, absl::StrCat("a point of ", name));
-    checker->Require(point.flops > before, "machine_c6",
-                     absl::StrCat("points of ", name, " ascend by flops: ", point.flops,
-                                  " does not come behind ", before));
-    before = point.flops;
-  }
+  CheckPoints(rate.points, "flops", name, checker);
 }
 
 void CheckTiers(const std::vector<NetworkTier>& tiers, Checker* checker) {
@@ -114,6 +72,8 @@ void CheckTiers(const std::vector<NetworkTier>& tiers, Checker* checker) {
     const std::string name = absl::StrCat("tier `", EscapeBytes(tier.name), "`");
     checker->Rate(tier.bandwidth, tier.efficiency, absl::StrCat("the bandwidth of ", name));
     checker->Seconds(tier.latency, absl::StrCat("the latency of ", name));
+    checker->Seconds(tier.hop, absl::StrCat("the hop of ", name));
+    CheckPoints(tier.points, "bytes", name, checker);
     if (i + 1 == tiers.size()) {
       checker->Require(tier.ranks == kAnyRanks, "machine_c4",
                        absl::StrCat(name, " is the last one and connects any number of ranks"));
@@ -128,15 +88,14 @@ void CheckTiers(const std::vector<NetworkTier>& tiers, Checker* checker) {
 
 }  // namespace
 
-double ComputeRate::At(double product_flops) const {
-  const auto above = std::find_if(points.begin(), points.end(), [&](const RatePoint& point) {
-    return point.flops > product_flops;
-  });
-  if (above == points.end()) return flops * efficiency;
-  if (above == points.begin()) return flops * above->efficiency;
-  const RatePoint& below = above[-1];
-  const double share = std::log(product_flops / below.flops) / std::log(above->flops / below.flops);
-  return flops * (below.efficiency + share * (above->efficiency - below.efficiency));
+double EfficiencyAt(double size, absl::Span<const EfficiencyPoint> points, double large) {
+  const auto above = std::find_if(points.begin(), points.end(),
+                                  [&](const EfficiencyPoint& point) { return point.size > size; });
+  if (above == points.end()) return large;
+  if (above == points.begin()) return above->efficiency;
+  const EfficiencyPoint& below = above[-1];
+  const double share = std::log(size / below.size) / std::log(above->size / below.size);
+  return below.efficiency + share * (above->efficiency - below.efficiency);
 }
 
 const ComputeRate& Machine::RateOf(absl::string_view dtype) const {
@@ -199,22 +158,6 @@ absl::Status CheckMachine(const Machine& machine) {
                             [](const NetworkTier& tier) { return absl::string_view(tier.name); }),
                   "machine_c5", "a tier's name occurs twice");
   return checker.ToStatus();
-}
-
-const std::vector<Machine>& MachinePresets() {
-  static const auto* const presets = new std::vector<Machine>{CpuThreads(), A100x8(), H100x8()};
-  return *presets;
-}
-
-absl::StatusOr<Machine> FindMachinePreset(absl::string_view name) {
-  std::vector<absl::string_view> names;
-  for (const Machine& machine : MachinePresets()) {
-    if (machine.name == name) return machine;
-    names.push_back(machine.name);
-  }
-  return absl::NotFoundError(absl::StrCat("no machine is called `", EscapeBytes(name), "`",
-                                          DidYouMean(name, names), "; presets are ",
-                                          absl::StrJoin(names, ", ")));
 }
 
 }  // namespace mgc

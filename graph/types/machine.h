@@ -16,27 +16,32 @@
 
 namespace mgc {
 
-// What products of one size reach.
-struct RatePoint {
-  double flops = 0;         // of the product
+// What work of one size reaches.
+struct EfficiencyPoint {
+  double size = 0;          // flops of a product, bytes of a message
   double efficiency = 1.0;  // share of the peak, in (0, 1]
 
-  friend bool operator==(const RatePoint& a, const RatePoint& b) {
-    return a.flops == b.flops && a.efficiency == b.efficiency;
+  friend bool operator==(const EfficiencyPoint& a, const EfficiencyPoint& b) {
+    return a.size == b.size && a.efficiency == b.efficiency;
   }
 };
+
+// The share of the peak that work of a size reaches. Between two points, which ascend by size, it
+// goes linearly with the logarithm of the size; below the first it is the first's, above the last
+// `large`.
+double EfficiencyAt(double size, absl::Span<const EfficiencyPoint> points, double large);
 
 // Rate of matrix products in one element type.
 struct ComputeRate {
   std::string dtype;        // `f32`, `bf16`, ...
   double flops = 0;         // multiplications and additions per second, peak
   double efficiency = 1.0;  // share of the peak that a large product reaches, in (0, 1]
-  // Smaller ones, ascending by flops: between two the efficiency goes linearly with the logarithm
-  // of the flops; below the first it is the first's, above the last `efficiency`.
-  std::vector<RatePoint> points = {};
+  std::vector<EfficiencyPoint> points = {};  // of smaller ones, by flops
 
   // Flops per second of a product of so many.
-  double At(double product_flops) const;
+  double At(double product_flops) const {
+    return flops * EfficiencyAt(product_flops, points, efficiency);
+  }
 
   friend bool operator==(const ComputeRate& a, const ComputeRate& b) {
     return a.dtype == b.dtype && a.flops == b.flops && a.efficiency == b.efficiency &&
@@ -55,17 +60,27 @@ struct OpFactor {
   }
 };
 
-// Ranks connected directly: those whose rank divided by `ranks`, rounded down, is the same.
+// A network, and which ranks it connects: those whose rank divided by `ranks`, rounded down, is the
+// same, are in one domain. Each rank has a port of its own: a network that is oversubscribed k
+// times has a k-th of its ports' bandwidth.
 struct NetworkTier {
   std::string name;
   int64_t ranks = 0;        // in one domain; kAnyRanks for a tier without a bound
   double bandwidth = 0;     // bytes per second of one rank in one direction, peak
   double efficiency = 1.0;  // share of it that large messages reach, in (0, 1]
-  double latency = 0;       // seconds until the first byte of a message arrives
+  double latency = 0;       // seconds until the first byte of a message or collective arrives
+  double hop = 0;           // seconds that every further step of a collective takes
+  std::vector<EfficiencyPoint> points = {};  // of smaller messages, by bytes
+
+  // Bytes per second of a message of so many.
+  double At(double message_bytes) const {
+    return bandwidth * EfficiencyAt(message_bytes, points, efficiency);
+  }
 
   friend bool operator==(const NetworkTier& a, const NetworkTier& b) {
     return a.name == b.name && a.ranks == b.ranks && a.bandwidth == b.bandwidth &&
-           a.efficiency == b.efficiency && a.latency == b.latency;
+           a.efficiency == b.efficiency && a.latency == b.latency && a.hop == b.hop &&
+           a.points == b.points;
   }
 };
 inline constexpr int64_t kAnyRanks = 0;
@@ -106,7 +121,8 @@ struct Machine {
 // machine_c1 to machine_c6; all violations at once, one a line.
 absl::Status CheckMachine(const Machine& machine);
 
-// The machines that ship with mgc (docs/machines.md): `cpu-threads`, `a100x8`, `h100x8`.
+// The machines that ship with mgc (docs/machines.md), with the source of every number beside it in
+// machine_presets.cc: `cpu-threads`, `a100x8`, `h100x8`, `h200x8`, `b200x8`.
 const std::vector<Machine>& MachinePresets();
 
 // The preset of that name, or NotFound with the names that exist.

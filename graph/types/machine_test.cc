@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(MachineTest, PresetsAreSound) {
-  ASSERT_EQ(MachinePresets().size(), 3u);
+  ASSERT_EQ(MachinePresets().size(), 5u);
   for (const Machine& machine : MachinePresets()) {
     EXPECT_TRUE(CheckMachine(machine).ok()) << CheckMachine(machine);
     EXPECT_EQ(*FindMachinePreset(machine.name), machine);
@@ -25,7 +25,7 @@ TEST(MachineTest, UnknownPresetNamesTheNearest) {
   EXPECT_EQ(
       status.message(),
       "no machine is called `h100x9` (did you mean h100x8?); presets are cpu-threads, a100x8, "
-      "h100x8");
+      "h100x8, h200x8, b200x8");
 }
 
 TEST(MachineTest, TierOfAGroupIsTheInnermostThatHoldsIt) {
@@ -38,8 +38,8 @@ TEST(MachineTest, TierOfAGroupIsTheInnermostThatHoldsIt) {
 
 TEST(MachineTest, RateOfAnUnknownTypeIsThatOfF32) {
   const Machine machine = *FindMachinePreset("h100x8");
-  EXPECT_DOUBLE_EQ(machine.RateOf("bf16").At(1e12), 989e12 * 0.7);
-  EXPECT_DOUBLE_EQ(machine.RateOf("i64").At(1e12), 67e12 * 0.9);
+  EXPECT_DOUBLE_EQ(machine.RateOf("bf16").At(1e12), 989.4e12 * 0.8);
+  EXPECT_DOUBLE_EQ(machine.RateOf("i64").At(1e12), 67e12 * 0.77);
 }
 
 TEST(MachineTest, RatesGoLinearlyWithTheLogarithmOfTheSize) {
@@ -50,6 +50,12 @@ TEST(MachineTest, RatesGoLinearlyWithTheLogarithmOfTheSize) {
   EXPECT_DOUBLE_EQ(rate.At(1e4), 20);
   EXPECT_DOUBLE_EQ(rate.At(1e5), 40);
   EXPECT_DOUBLE_EQ(rate.At(1e6), 90);
+}
+
+TEST(MachineTest, BandwidthGoesBySizeToo) {
+  NetworkTier tier{"cable", kAnyRanks, 100, 0.9, 0, 0, {{1e4, 0.2}, {1e6, 0.6}}};
+  EXPECT_DOUBLE_EQ(tier.At(1e5), 40);
+  EXPECT_DOUBLE_EQ(tier.At(1e9), 90);
 }
 
 TEST(MachineTest, FactorsAreByOpAndType) {
@@ -66,10 +72,12 @@ TEST(MachineTest, AllViolationsAreReported) {
   machine.memory = 0;
   machine.memory_efficiency = 1.5;
   machine.op_overhead = -1;
-  machine.compute[1].flops = std::numeric_limits<double>::infinity();
-  machine.compute[2].dtype = "bf16";
+  machine.compute[2].flops = std::numeric_limits<double>::infinity();
+  machine.compute[3].dtype = "bf16";
   machine.tiers[0].ranks = 0;
   machine.tiers[1].ranks = 4;
+  machine.tiers[1].hop = -2;
+  machine.tiers[1].points = {{5, 0.5}, {4, 0.6}};
   machine.cores = -1;
   machine.compute[0].points = {{1e6, 0.5}, {1e6, 0.6}};
   machine.ops = {{"add", "f32", 0}, {"add", "f32", 1}};
@@ -83,6 +91,12 @@ TEST(MachineTest, AllViolationsAreReported) {
   EXPECT_THAT(text, HasSubstr("the number of cores is not negative, not -1 [machine_c1]"));
   EXPECT_THAT(text, HasSubstr("points of the rate of `bf16` ascend by flops: 1e+06 does not come "
                               "behind 1e+06 [machine_c6]"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("the hop of tier `infiniband` is finite and not negative, not -2 [machine_c3]"));
+  EXPECT_THAT(text,
+              HasSubstr("points of tier `infiniband` ascend by bytes: 4 does not come behind 5 "
+                        "[machine_c6]"));
   EXPECT_THAT(text, HasSubstr("the factor of `add` in `f32` is positive and finite, not 0"));
   EXPECT_THAT(text, HasSubstr("an op occurs twice with the same element type [machine_c5]"));
   EXPECT_THAT(text, HasSubstr("tier `nvlink` connects a multiple of 1 ranks, not 0 [machine_c4]"));

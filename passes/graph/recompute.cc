@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/ir/op.h"
+#include "passes/graph/large_products.h"
 #include "passes/graph/rewrite.h"
 
 namespace mgc {
@@ -14,7 +15,9 @@ namespace {
 class Recomputer {
  public:
   Recomputer(const Graph& local, RecomputeKind kind)
-      : source_(local), kind_(kind), rewriter_(local, Level::kLocal) {}
+      : source_(local), kind_(kind), rewriter_(local, Level::kLocal) {
+    if (kind == RecomputeKind::kSelective) large_ = LargeProducts(local);
+  }
 
   Graph Run() {
     for (const Node& node : source_.nodes()) {
@@ -38,7 +41,12 @@ class Recomputer {
     if (node.phase != Phase::kForward) return false;
     const bool in_layer = node.layer >= 0 && node.layer < source_.num_layers();
     if (kind_ == RecomputeKind::kFull) return in_layer && !node.op->Has(OpRole::kCollect);
-    return node.op->Has(OpRole::kRecompute);
+    return node.op->Has(OpRole::kRecompute) || IsLarge(node);
+  }
+
+  bool IsLarge(const Node& node) const {
+    const size_t index = static_cast<size_t>(&node - source_.nodes().data());
+    return !large_.empty() && large_[index];
   }
 
   // The new value a backward node reads for an old one: a fresh copy of it where it is recomputed
@@ -96,6 +104,7 @@ class Recomputer {
   const Graph& source_;
   const RecomputeKind kind_;
   Rewriter rewriter_;
+  std::vector<bool> large_;                   // by node, where recomputation is selective
   std::map<ValueId, ValueId> copies_;         // old value -> its copy in backward
   std::multimap<ValueId, NodeId> exchanges_;  // backward's collectives by operand, all new
 };

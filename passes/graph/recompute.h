@@ -3,7 +3,8 @@
 //   layer forward:  %h = matmul(%x, %w); %y = gelu(%h)      kept: %x (full), not %h
 //   layer backward: %h' = matmul(%x, %w); %dh = gelu_grad(%dy, %h')
 //
-//   selective  the core of attention: its output and statistics are computed again
+//   selective  the core of attention: its output and statistics are computed again; where it is
+//              said in small ops, scores and what is as large (passes/graph/large_products.h)
 //   full       every layer keeps only its input
 //
 // Forward nodes are copied into the backward phase, collectives included, where backward needs what

@@ -105,5 +105,43 @@ graph @g local layers=1 (
                    "b = gelu_grad(a, s)", "l = total(b)"}));
 }
 
+// Scores, probabilities and what dropout leaves of them, but not their product with the values; a
+// product that is as large, but of a parameter, is kept.
+TEST(RecomputeTest, SelectiveComputesScoresAgain) {
+  constexpr char kSmallOps[] = R"(mesh @m []
+graph @g local layers=1 (
+  data %q: f32[batch=2,seq=4,heads=2,1] @m[-,-,-,-],
+  data %k: f32[batch=2,keys=4,heads=2,1] @m[-,-,-,-],
+  data %v: f32[batch=2,keys=4,heads=2,1] @m[-,-,-,-],
+  param %w: f32[1,9] @m[-,-],
+  data %g: f32[batch=2,seq=4,heads=2,1] @m[-,-,-,-]
+) {
+  %s: f32[batch=2,heads=2,seq=4,keys=4] @m[-,-,-,-] =
+      matmul(%q, %k) {spec="b s h d, b t h d -> b h s t"} layer 0
+  %p: f32[batch=2,heads=2,seq=4,keys=4] @m[-,-,-,-] = softmax(%s) layer 0
+  %d: f32[batch=2,heads=2,seq=4,keys=4] @m[-,-,-,-] = dropout(%p) {p=0.1, key="a"} layer 0
+  %o: f32[batch=2,seq=4,heads=2,1] @m[-,-,-,-] =
+      matmul(%d, %v) {spec="b h s t, b t h d -> b s h d"} layer 0
+  %u: f32[batch=2,seq=4,heads=2,9] @m[-,-,-,-] =
+      matmul(%o, %w) {spec="b s h d, d e -> b s h e"} layer 0
+  %t: f64[] @m[] = total(%u) layer 0
+  %a: f32[batch=2,heads=2,seq=4,keys=4] @m[-,-,-,-] = softmax_grad(%d, %p) backward layer 0
+  %b: f32[batch=2,seq=4,heads=2,1] @m[-,-,-,-] = mul(%o, %g) backward layer 0
+  %c: f32[batch=2,seq=4,heads=2,9] @m[-,-,-,-] = mul(%u, %u) backward layer 0
+  %l: f64[] @m[] = total(%a) backward layer 0
+  %m: f64[] @m[] = total(%b) backward layer 0
+  %n: f64[] @m[] = total(%c) backward layer 0
+  report "l" = %l
+  report "m" = %m
+  report "n" = %n
+  report "t" = %t
+})";
+  EXPECT_EQ(
+      Listing(Recompute(ReadGraph(kSmallOps), RecomputeKind::kSelective), Phase::kBackward),
+      (Lines{"s.again = matmul(q, k)", "p.again = softmax(s.again)", "d.again = dropout(p.again)",
+             "a = softmax_grad(d.again, p.again)", "b = mul(o, g)", "c = mul(u, u)", "l = total(a)",
+             "m = total(b)", "n = total(c)"}));
+}
+
 }  // namespace
 }  // namespace mgc

@@ -4,16 +4,15 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "graph/base/status.h"
 #include "graph/ir/op.h"
+#include "graph/plan/instr_collective.h"
 #include "graph/plan/step_tables.h"
 #include "passes/config/parallel_config.h"
 #include "passes/plan/time/cost.h"
-#include "passes/plan/time/predict_step.h"
 #include "runtime/run/host.h"
 #include "tools/benchmarks/comparison.h"
 #include "tools/benchmarks/training.h"
@@ -26,13 +25,45 @@ constexpr char kStream[] = "adamw";    // reads and writes the longest tensors i
 constexpr char kProduct[] = "matmul";  // and nothing beside
 constexpr double kSmallBytes = 4096;   // what takes no longer than to start it
 constexpr double kSmallFlops = 1e5;
-constexpr double kBinBase = 4;  // products of a size: between two powers of this
+constexpr double kBinBase = 4;  // work of a size: between two powers of this
 constexpr int64_t kStepsOfRound = 3;
 constexpr int64_t kTinySequences = 2;
 constexpr int64_t kTinyLength = 32;
 
 // Three digits are more than a measurement is good for.
 double Rounded(double value) { return std::stod(absl::StrFormat("%.3g", value)); }
+
+// What work of one size took.
+struct Bin {
+  double size = 0, seconds = 0, count = 0;
+
+  void Add(double work, double took) {
+    size += work;
+    seconds += took;
+    ++count;
+  }
+  double rate() const { return size / seconds; }
+};
+using Bins = std::map<int, Bin>;
+
+int BinOf(double size) { return static_cast<int>(std::log(size) / std::log(kBinBase)); }
+
+double HighestRate(const Bins& bins) {
+  double highest = 0;
+  for (const auto& [size, bin] : bins) highest = std::max(highest, bin.rate());
+  return Rounded(highest);
+}
+
+// By size, the share of the highest rate.
+std::vector<EfficiencyPoint> PointsOf(const Bins& bins) {
+  std::vector<EfficiencyPoint> points;
+  points.reserve(bins.size());
+  for (const auto& [size, bin] : bins) {
+    const double share = bin.rate() / HighestRate(bins);
+    points.push_back({Rounded(bin.size / bin.count), std::min(Rounded(share), 1.0)});
+  }
+  return points;
+}
 
 class Fit {
  public:
@@ -74,29 +105,17 @@ class Fit {
   }
 
   void FitRates() {
-    struct Bin {
-      double flops = 0, seconds = 0, count = 0;
-    };
-    std::map<std::string, std::map<int, Bin>> types;
+    std::map<std::string, Bins> types;
     for (const OpTime& time : times_) {
       if (time.op != kProduct || time.flops < kSmallFlops || Net(time) <= 0) continue;
-      Bin& bin = types[time.dtype][static_cast<int>(std::log(time.flops) / std::log(kBinBase))];
-      bin.flops += time.flops;
-      bin.seconds += Net(time);
-      ++bin.count;
+      types[time.dtype][BinOf(time.flops)].Add(time.flops, Net(time));
     }
     machine_.compute.clear();
     for (const auto& [dtype, bins] : types) {
       ComputeRate rate;
       rate.dtype = dtype;
-      for (const auto& [size, bin] : bins) {
-        rate.flops = std::max(rate.flops, bin.flops / bin.seconds);
-      }
-      rate.flops = Rounded(rate.flops);
-      for (const auto& [size, bin] : bins) {
-        const double share = bin.flops / bin.seconds / rate.flops;
-        rate.points.push_back({Rounded(bin.flops / bin.count), std::min(Rounded(share), 1.0)});
-      }
+      rate.flops = HighestRate(bins);
+      rate.points = PointsOf(bins);
       rate.efficiency = rate.points.back().efficiency;
       machine_.compute.push_back(std::move(rate));
     }
@@ -163,18 +182,16 @@ class Calibration {
 
   absl::StatusOr<Machine> Run() {
     MGC_ASSIGN_OR_RETURN(machine_, FindMachinePreset("cpu-threads"));
-    // A byte takes a nanosecond: the time that collectives are predicted to take is their bytes.
-    machine_.tiers = {{"memory", kAnyRanks, kNsPerSecond, 1, 0}};
     MGC_ASSIGN_OR_RETURN(std::vector<TimedStepSpec> steps, StepsToTime());
     for (int64_t round = 0; round < setting_.rounds; ++round) {
       for (TimedStepSpec& step : steps) MGC_RETURN_IF_ERROR(TimeOnce(&step));
     }
     std::vector<OpTime> times;
-    std::vector<NetworkTier> tiers;
+    std::vector<MessageTime> messages;
     for (const TimedStepSpec& step : steps) {
       MGC_ASSIGN_OR_RETURN(const Plan plan, CompileModel(step.model, step.parallel, machine_));
       if (step.kind == TraceKind::kCollective) {
-        MGC_ASSIGN_OR_RETURN(tiers.emplace_back(), TierOf(plan, step));
+        AddMessages(plan, step, &messages);
       } else {
         AddTimes(plan, step, &times);
       }
@@ -182,7 +199,7 @@ class Calibration {
     Machine fitted = FitMachine(times, machine_);
     fitted.name = "calibrated";
     fitted.cores = setting_.workers;
-    fitted.tiers = std::move(tiers);
+    fitted.tiers = {FitTier(messages, machine_.tiers[0])};
     const Host host = ReadHost();
     const int64_t memory = std::min(host.memory_bytes, host.limit_bytes);
     if (memory != Host::kUnlimited) fitted.memory = memory;
@@ -191,8 +208,8 @@ class Calibration {
   }
 
  private:
-  // One rank of each model in each type, in large and small steps, and two ranks that sum within
-  // layers.
+  // One rank of each model in each type, in large and small steps; and two ranks that sum within
+  // layers, much and little.
   absl::StatusOr<std::vector<TimedStepSpec>> StepsToTime() const {
     MGC_ASSIGN_OR_RETURN(const ModelConfig gpt2_tiny, LoadModelPreset("gpt2-tiny"));
     MGC_ASSIGN_OR_RETURN(const ModelConfig llama_tiny, LoadModelPreset("llama-tiny"));
@@ -209,6 +226,10 @@ class Calibration {
     ParallelConfig two = OneRank(sequences, length, DType::kF32);
     two.world_size = two.tp = 2;
     steps.push_back({setting_.gpt2, two, TraceKind::kCollective});
+    two.micro_batch_size = two.global_batch_size = 1;
+    steps.push_back({setting_.gpt2, two, TraceKind::kCollective});
+    two.seq_length = kTinyLength;
+    steps.push_back({gpt2_tiny, two, TraceKind::kCollective});
     return steps;
   }
 
@@ -249,17 +270,24 @@ class Calibration {
     }
   }
 
-  // The time of all collectives over what they move.
-  static absl::StatusOr<NetworkTier> TierOf(const Plan& plan, const TimedStepSpec& step) {
-    MGC_ASSIGN_OR_RETURN(const SimulatedStep predicted, PredictStep(plan));
-    std::vector<double> seconds;
-    for (const std::vector<double>& of : step.seconds) seconds.push_back(Undisturbed(of));
-    NetworkTier tier = plan.machine.tiers[0];
-    tier.latency = Rounded(*std::min_element(seconds.begin(), seconds.end()));
-    const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0) -
-                       tier.latency * static_cast<double>(seconds.size());
-    tier.bandwidth = Rounded(static_cast<double>(predicted.collectives[0].all_ns) / sum);
-    return tier;
+  // Of one rank, whose queue does all collectives of its step in order.
+  void AddMessages(const Plan& plan, const TimedStepSpec& step,
+                   std::vector<MessageTime>* messages) const {
+    const StepTables tables(plan, false);
+    size_t e = 0;
+    for (const StepAction& action : tables.classes[0].actions) {
+      for (const Call& call : *action.calls) {
+        const Segment& segment = plan.segments[static_cast<size_t>(call.segment)];
+        for (const Instr& instr : segment.instrs) {
+          if (instr.kind != InstrKind::kStart) continue;
+          MGC_CHECK(e < step.seconds.size()) << "a step with more collectives than it recorded";
+          const InstrCollective collective = CollectiveOf(plan.mesh, plan.stages, segment, instr);
+          const int64_t bytes =
+              RingWireBytes(collective.kind(), collective.payload_bytes, collective.ranks);
+          messages->push_back({static_cast<double>(bytes), Undisturbed(step.seconds[e++])});
+        }
+      }
+    }
   }
 
   const CalibrationSetting setting_;
@@ -270,6 +298,24 @@ class Calibration {
 
 Machine FitMachine(const std::vector<OpTime>& times, const Machine& like) {
   return Fit(times, like).Run();
+}
+
+NetworkTier FitTier(const std::vector<MessageTime>& times, const NetworkTier& like) {
+  NetworkTier tier = like;
+  double shortest = times.front().seconds;
+  for (const MessageTime& time : times) shortest = std::min(shortest, time.seconds);
+  tier.latency = Rounded(shortest);
+  tier.hop = 0;
+  Bins bins;
+  for (const MessageTime& time : times) {
+    const double net = time.seconds - tier.latency;
+    if (time.bytes >= 1 && net > 0) bins[BinOf(time.bytes)].Add(time.bytes, net);
+  }
+  if (bins.empty()) return tier;
+  tier.bandwidth = HighestRate(bins);
+  tier.points = PointsOf(bins);
+  tier.efficiency = tier.points.back().efficiency;
+  return tier;
 }
 
 absl::StatusOr<CalibrationSetting> DefaultCalibration() {

@@ -32,6 +32,16 @@ struct OpTime {
 // everything else by how much it is off. `times` has both of those; `like` says what they do not.
 Machine FitMachine(const std::vector<OpTime>& times, const Machine& like);
 
+// What one rank sent in a collective, and how long the collective took.
+struct MessageTime {
+  double bytes = 0;
+  double seconds = 0;
+};
+
+// The tier between ranks of which passes/plan/time/ring_time.h says of these what they took: the
+// shortest tells the latency, the others the bandwidth by size. `times` is not empty.
+NetworkTier FitTier(const std::vector<MessageTime>& times, const NetworkTier& like);
+
 struct CalibrationSetting {
   // Sizes of the large steps; small ones are those of `gpt2-tiny` and `llama-tiny`.
   ModelConfig gpt2, llama;

@@ -7,6 +7,7 @@
 #include "graph/text/machine_text.h"
 #include "gtest/gtest.h"
 #include "passes/config/parallel_config.h"
+#include "passes/plan/time/ring_time.h"
 #include "tools/benchmarks/training.h"
 
 namespace mgc {
@@ -52,6 +53,27 @@ TEST(CalibrateTest, FindsTheMachineOfWhichTimesWereMade) {
   EXPECT_EQ(PrintMachine(found), PrintMachine(known));
 }
 
+TEST(CalibrateTest, FindsTheTierOfWhichTimesWereMade) {
+  NetworkTier known = Known().tiers[0];
+  known.latency = 2e-6;
+  known.bandwidth = 1e10;
+  known.efficiency = 0.8;
+  known.points = {{1e4, 0.125}, {1e6, 1.0}, {1e8, 0.8}};
+  std::vector<MessageTime> times = {{1, 2e-6}};
+  for (const double bytes : {1e4, 1e6, 1e8}) {
+    for (int i = 0; i < 2; ++i)
+      times.push_back({bytes, MessageSeconds(known, static_cast<int64_t>(bytes))});
+  }
+  EXPECT_EQ(FitTier(times, Known().tiers[0]), known);
+}
+
+TEST(CalibrateTest, WithoutLongerMessagesTheBandwidthStays) {
+  const NetworkTier like = Known().tiers[0];
+  const NetworkTier tier = FitTier({{8, 3e-6}}, like);
+  EXPECT_EQ(tier.latency, 3e-6);
+  EXPECT_EQ(tier.bandwidth, like.bandwidth);
+}
+
 TEST(CalibrateTest, AMachineThatIsMeasuredPredicts) {
   CalibrationSetting setting = DefaultCalibration().value();
   setting.gpt2 = LoadModelPreset("gpt2-tiny").value();
@@ -66,6 +88,8 @@ TEST(CalibrateTest, AMachineThatIsMeasuredPredicts) {
   ASSERT_EQ(machine->compute.size(), 2u);
   EXPECT_EQ(machine->compute[0].dtype, "bf16");
   EXPECT_EQ(machine->compute[1].dtype, "f32");
+  ASSERT_EQ(machine->tiers.size(), 1u);
+  EXPECT_FALSE(machine->tiers[0].points.empty());
   ParallelConfig two;
   two.world_size = two.tp = 2;
   two.micro_batch_size = two.global_batch_size = 4;

@@ -98,10 +98,11 @@ void AddFlags(Flags* flags, CompileFlags* out) {
   flags->Integer("--auto-budget", "plans to compile in the search, at most (default 32)",
                  {1, 1 << 20}, "A0", &out->budget);
   AddMeshFlags(flags, &out->parallel);
-  flags->Text("--cluster", "NAME",
-              "the machines: a preset (cpu-threads, a100x8, h100x8) or a file; then a plan that "
-              "needs more memory than a device has is refused",
-              &out->cluster);
+  flags->Text(
+      "--cluster", "NAME",
+      "the machines: a preset (cpu-threads, a100x8, h100x8, h200x8, b200x8) or a file; then a "
+      "plan that needs more memory than a device has is refused",
+      &out->cluster);
   AddScheduleFlags(flags, &out->parallel);
   AddTrainingFlags(flags, &out->parallel);
 }

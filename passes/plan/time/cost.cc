@@ -8,6 +8,7 @@
 #include "graph/ir/op.h"
 #include "graph/plan/instr_collective.h"
 #include "graph/plan/local_use.h"
+#include "passes/plan/time/ring_time.h"
 
 namespace mgc {
 namespace {
@@ -50,7 +51,7 @@ int64_t FirstRankOf(const Mesh& mesh, int coordinate) {
   return pipeline < 0 ? 0 : coordinate * mesh.stride(pipeline);
 }
 
-// Of each group over `axes` in a class the first rank; the last is `Span` behind it.
+// Of each group over `axes` in a class the first rank.
 std::vector<int64_t> FirstRanksOfGroups(const Mesh& mesh, AxisSet axes, int coordinate) {
   const AxisId pipeline = PipelineAxis(mesh);
   const bool within = pipeline < 0 || !axes.Contains(pipeline);
@@ -65,40 +66,24 @@ std::vector<int64_t> FirstRanksOfGroups(const Mesh& mesh, AxisSet axes, int coor
   return firsts;
 }
 
-int64_t Span(const Mesh& mesh, AxisSet axes) {
-  int64_t span = 0;
-  for (AxisId axis = 0; axis < mesh.num_axes(); ++axis) {
-    if (axes.Contains(axis)) span += (mesh.size(axis) - 1) * mesh.stride(axis);
-  }
-  return span;
-}
-
-// The outermost tier that one of these groups needs: ranks of a class wait for each other, so that
-// the slowest group sets the pace. A group lies between its first rank and `span` behind it.
-const NetworkTier& SlowestTier(const Machine& machine, const std::vector<int64_t>& firsts,
-                               int64_t span) {
-  const NetworkTier* slowest = &machine.tiers.front();
-  for (int64_t first : firsts) {
-    const int64_t ends[] = {first, first + span};
-    slowest = std::max(slowest, &machine.TierOf(ends));
-    if (slowest == &machine.tiers.back()) break;
-  }
-  return *slowest;
-}
-
-// The tier that sets the pace of a collective in a class.
-const NetworkTier& TierOf(const CostModel& model, const InstrCollective& collective,
-                          int coordinate) {
-  const Mesh& mesh = model.mesh;
-  std::vector<int64_t> firsts = FirstRanksOfGroups(mesh, collective.axes(), coordinate);
-  if (collective.classes.empty()) {
-    return SlowestTier(model.machine, firsts, Span(mesh, collective.axes()));
-  }
-  // Of the ranks along pp those of some classes.
+// The ranks of the group whose first is rank 0: along `axes`, or along pp those of some classes.
+std::vector<int64_t> GroupOfRankZero(const Mesh& mesh, const InstrCollective& collective) {
+  if (collective.classes.empty()) return mesh.Group(0, collective.axes());
   const int64_t stride = mesh.stride(PipelineAxis(mesh));
-  for (int64_t& first : firsts) first += collective.classes.front() * stride;
-  return SlowestTier(model.machine, firsts,
-                     (collective.classes.back() - collective.classes.front()) * stride);
+  std::vector<int64_t> ranks;
+  ranks.reserve(collective.classes.size());
+  for (int rank_class : collective.classes) ranks.push_back(rank_class * stride);
+  return ranks;
+}
+
+// Of those first ranks one for each way in which a group can lie in the domains of a machine.
+std::vector<int64_t> DifferentPlaces(std::vector<int64_t> firsts, const Machine& machine) {
+  int64_t period = 1;
+  for (const NetworkTier& tier : machine.tiers) period = std::max(period, tier.ranks);
+  for (int64_t& first : firsts) first %= period;
+  std::sort(firsts.begin(), firsts.end());
+  firsts.erase(std::unique(firsts.begin(), firsts.end()), firsts.end());
+  return firsts;
 }
 
 }  // namespace
@@ -158,20 +143,31 @@ int64_t ComputeNs(const CostModel& model, const Segment& segment, const Instr& i
 int64_t CollectiveNs(const CostModel& model, const Segment& segment, const Instr& instr,
                      int coordinate) {
   const InstrCollective collective = CollectiveOf(model.mesh, model.stages, segment, instr);
-  const NetworkTier& tier = TierOf(model, collective, coordinate);
-  const int64_t wire_bytes =
-      RingWireBytes(collective.kind(), collective.payload_bytes, collective.ranks);
-  return Ns(tier.latency * static_cast<double>(collective.ranks - 1) +
-            static_cast<double>(wire_bytes) / (tier.bandwidth * tier.efficiency));
+  const std::vector<int64_t> ranks = GroupOfRankZero(model.mesh, collective);
+  const std::vector<int64_t> firsts = FirstRanksOfGroups(model.mesh, collective.axes(), coordinate);
+  double slowest = 0;
+  for (int64_t first : DifferentPlaces(firsts, model.machine)) {
+    std::vector<int64_t> group = ranks;
+    for (int64_t& rank : group) rank += first;
+    slowest = std::max(slowest, CollectiveSeconds(model.machine, group, collective.kind(),
+                                                  collective.payload_bytes));
+  }
+  return Ns(slowest);
 }
 
 const NetworkTier& TransferTier(const CostModel& model, int from, int to) {
   const int64_t distance = FirstRankOf(model.mesh, to) - FirstRankOf(model.mesh, from);
-  return SlowestTier(model.machine, FirstRanksOfGroups(model.mesh, {}, from), distance);
+  const NetworkTier* outermost = &model.machine.tiers.front();
+  for (int64_t first : FirstRanksOfGroups(model.mesh, {}, from)) {
+    const int64_t ends[] = {first, first + distance};
+    outermost = std::max(outermost, &model.machine.TierOf(ends));
+    if (outermost == &model.machine.tiers.back()) break;
+  }
+  return *outermost;
 }
 
 int64_t TransferNs(const NetworkTier& tier, int64_t bytes) {
-  return Ns(tier.latency + static_cast<double>(bytes) / (tier.bandwidth * tier.efficiency));
+  return Ns(MessageSeconds(tier, bytes));
 }
 
 int64_t TransferNs(const CostModel& model, int from, int to, int64_t bytes) {

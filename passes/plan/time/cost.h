@@ -3,11 +3,10 @@
 //
 //   an op          overhead + factor of the op and its element type
 //                      * max(flops / rate of the type for so many, bytes / memory bandwidth)
-//   a collective   latency * (n - 1) + wire bytes / bandwidth
-//   a transfer     latency + bytes / bandwidth
+//   a collective   passes/plan/time/ring_time.h
+//   a transfer     latency + bytes / bandwidth, of the innermost tier that joins the two ranks
 //
-// The tier of a collective or transfer is the innermost that joins the ranks of each group of the
-// class: where some groups lie within a machine and others do not, the slower ones count.
+// Where some groups of the class lie within a machine and others do not, the slower ones count.
 
 #ifndef MGC_PASSES_PLAN_TIME_COST_H_
 #define MGC_PASSES_PLAN_TIME_COST_H_

@@ -262,8 +262,8 @@ TEST(CostTest, ACollectiveRunsOnTheTierThatItsGroupsSpan) {
 TEST(CostTest, TheGroupThatLeavesItsMachineSetsThePace) {
   const int64_t fast = AllReduceNs(MeshOf({{"tp", 3}}), "tp");
   const int64_t slow = AllReduceNs(MeshOf({{"tp", 3}, {"dp", 2}}), "tp");
-  EXPECT_EQ(fast, 2000 + 54620);
-  EXPECT_EQ(slow, 20000 + 546200);
+  EXPECT_EQ(fast, 1000 + 54620);
+  EXPECT_EQ(slow, 10000 + 546200);
   // On a pipeline each class by itself: 0 to 2, and 3 to 5.
   const Mesh pipeline = MeshOf({{"tp", 3}, {"pp", 2}});
   EXPECT_EQ(AllReduceNs(pipeline, "tp", 0), fast);
@@ -290,7 +290,7 @@ TEST(CostTest, ASumOfCopiesRunsBetweenItsHolders) {
   EXPECT_EQ(ns({2, 3}), 1000 + 40960);
   EXPECT_EQ(ns({1, 2}), 10000 + 409600);
   EXPECT_EQ(ns({0, 3}), 10000 + 409600);
-  EXPECT_EQ(ns({0, 1, 3}), 20000 + 546200);
+  EXPECT_EQ(ns({0, 1, 3}), 10000 + 546200);
 }
 
 TEST(CostTest, ATransferTakesTheTierOfItsSlowestPair) {
