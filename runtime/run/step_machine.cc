@@ -64,7 +64,7 @@ absl::Status StepMachine::Run(const StepInput& input) {
   workers_.Run(*this);
   const absl::Status drained = device_.Drain();
   if (!drained.ok()) Fail(drained);
-  const absl::Status ended = status();
+  absl::Status ended = status();
   for (Rank& rank : ranks_) {
     rank.progress->busy_ns.set(rank.busy_ns);
     // What a failed step was at is left to be read.

@@ -1,6 +1,7 @@
 #include "tools/views/memory.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -75,7 +76,7 @@ size_t EndOfRun(const Plan& plan, size_t first) {
       const auto all = static_cast<double>(BytesFor(plan, last, purpose)) - begin;
       for (size_t c = first + 1; c < last; ++c) {
         const double part = static_cast<double>(c - first) / static_cast<double>(last - first);
-        const auto bytes = static_cast<int64_t>(begin + part * all + 0.5);
+        const auto bytes = static_cast<int64_t>(std::llround(begin + part * all));
         if (BytesText(bytes) != BytesText(BytesFor(plan, c, purpose))) return false;
       }
     }

@@ -95,7 +95,7 @@ TEST(MemoryTest, ClassesThatChangeEvenlyAreOneRow) {
   plan.classes.resize(5, plan.classes[1]);
   for (int c = 0; c < 5; ++c) {
     plan.classes[static_cast<size_t>(c)].coordinate = c;
-    plan.classes[static_cast<size_t>(c)].memory.frames = (10 - c) * 1024;
+    plan.classes[static_cast<size_t>(c)].memory.frames = int64_t{1024} * (10 - c);
   }
   EXPECT_TRUE(absl::StrContains(MemoryTable(plan), "0-4  5 x ")) << MemoryTable(plan);
   EXPECT_TRUE(absl::StrContains(MemoryTable(plan), "10.0 KiB to 6.0 KiB"));

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 
@@ -124,7 +125,7 @@ std::vector<int> DrawnClasses(const Plan& plan) {
 int64_t PlaceInTime(int64_t ns, const SimulatedStep& step) {
   const double share =
       static_cast<double>(ns) / static_cast<double>(std::max<int64_t>(step.makespan_ns, 1));
-  return static_cast<int64_t>(share * kTimeWidth + 0.5);
+  return static_cast<int64_t>(std::llround(share * kTimeWidth));
 }
 
 void AddTimeScale(const SimulatedStep& step, Markup* page) {
