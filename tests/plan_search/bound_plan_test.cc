@@ -44,7 +44,7 @@ void CheckBound(const SearchRequest& request, const ParallelConfig& config) {
 }
 
 TEST_P(BoundPlanTest, IsNotAbovePlans) {
-  constexpr int kPlans = 40;
+  constexpr int kPlans = 24;
   const BoundCase& c = GetParam();
   const SearchRequest request = RequestFor(c.model, c.machine, c.world_size, c.global_batch_size);
   const SearchSpace space = ListCandidates(request.options.parallel, request.fixed, request.dims,

@@ -83,7 +83,9 @@ TEST(SearchPlans, FindsTheBestOfWhatFlagsLeaveOpen) {
   request.options.parallel.tp = 2;
   request.options.parallel.micro_batch_size = 1;
   request.options.parallel.order = kDefaultAxisOrder;
+  request.options.parallel.sequence_parallel = true;
   request.fixed.tp = request.fixed.micro_batch_size = request.fixed.order = true;
+  request.fixed.sequence_parallel = true;
   CheckRegret(request);
 }
 
@@ -95,6 +97,14 @@ TEST(SearchPlans, SaysWhatRefusesAll) {
   EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
   EXPECT_TRUE(absl::StrContains(refused.message(), "[A1]")) << refused;
   EXPECT_TRUE(absl::StrContains(refused.message(), "[M1]")) << refused;
+}
+
+TEST(SearchPlans, SaysThatItsBudgetHasEnded) {
+  SearchRequest request = RequestFor("gpt2-tiny", "a100x8", 4, 8);
+  request.budget = 0;
+  const absl::Status ended = SearchPlans(request).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(ended)) << ended;
+  EXPECT_TRUE(absl::StrContains(ended.message(), "[A3]")) << ended;
 }
 
 TEST(SearchPlans, IsTheSameEveryTime) {

@@ -451,6 +451,28 @@ refuse 4 'h100x8' mgc-compile gpt2-tiny --cluster h100x9 -o x
 refuse 4 'bad.mgc:' mgc-compile gpt2-tiny --cluster bad.mgc -o x
 refuse 4 '/dev/null' mgc-compile /dev/null -o x
 
+# --auto finds the fastest plan that fits, and says why its neighbours are not the answer.
+search=(mgc-compile gpt2-tiny --auto --world-size 4 --global-batch-size 8 --micro-batch-size 2)
+expect 0 '' "${search[@]}" --tp 2 -o auto.plan
+says 'no other candidate is faster'
+says '^instead +why not'
+grep -qE '^--pp 2 +[0-9.]+ % slower' stdout || fail 'no neighbour with two stages'
+says '^auto.plan: .* parameters on 4 ranks'
+best=$(sed -n 's/^1 .* \(--tp.*\)$/\1/p' stdout | head -1)
+[[ $best == '--tp 2 '* ]] || fail "the fastest plan is '$best'"
+# What is found is what its flags compile to.
+read -ra flags <<<"$best"
+expect 0 '' mgc-compile gpt2-tiny --world-size 4 --global-batch-size 8 "${flags[@]}" -o typed.plan
+expect 0 '' mgc-plan diff auto.plan typed.plan
+expect 0 '' "${search[@]}" --report json -o auto.plan
+python3 -c 'import json; r = json.load(open("stdout")); \
+  assert r["ranked"][0]["step_ns"] == r["least_bound_ns"], r' || fail 'not JSON of the best plan'
+refuse 3 'heads are not divisible by tp 3' mgc-compile gpt2-tiny --auto --tp 3 --world-size 3
+refuse 3 'no legal plan for 4 ranks' mgc-compile gpt2-tiny --auto --world-size 4 --tp 8
+refuse 2 'none is asked for' mgc-compile gpt2-tiny --auto-budget 4 -o x
+refuse 2 'among many' mgc-compile gpt2-tiny --auto --strategy classes
+refuse 2 'auto-budget' mgc-compile gpt2-tiny --auto --auto-budget 0
+
 # Outputs that cannot be written: 1, and none of them is left.
 refuse 1 'cannot' mgc-compile gpt2-tiny -o x --dot missing/x.dot
 echo before >kept

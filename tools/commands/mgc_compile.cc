@@ -53,6 +53,7 @@ struct CompileFlags {
   bool timing = false;
   bool search = false;
   absl::optional<int64_t> budget;
+  bool json_is_out = false;  // on stdout, which then holds nothing else
 };
 
 CommandText About() {
@@ -96,7 +97,7 @@ void AddFlags(Flags* flags, CompileFlags* out) {
                 "micro-batch, ZeRO, recomputation and sequence parallelism, but for what flags fix",
                 &out->search);
   flags->Integer("--auto-budget", "plans to compile in the search, at most (default 32)",
-                 {1, 1 << 20}, "A0", &out->budget);
+                 {1, 1 << 20}, "F3", &out->budget);
   AddMeshFlags(flags, &out->parallel);
   flags->Text(
       "--cluster", "NAME",
@@ -147,6 +148,18 @@ void CheckPathsOf(const CompileFlags& flags, ParsedFlags* parsed) {
     parsed->errors.Add({"F6", "no result is asked for", "-o PLAN"});
   }
   parsed->errors.Append(CheckPaths(InputsOf(flags), results));
+}
+
+// F7: a search that is not asked for, and what it cannot look for.
+void CheckSearchFlags(const CompileFlags& flags, ParsedFlags* parsed) {
+  if (flags.budget && !flags.search) {
+    parsed->errors.Add({"F7", "--auto-budget limits a search, and none is asked for", "--auto too"});
+  }
+  if (flags.search && flags.parallel.strategy.value_or("") == kClassStrategy) {
+    parsed->errors.Add({"F7",
+                        "--strategy classes chooses for one configuration, --auto among many",
+                        "one of the two, or --strategy FILE with the rows that it has chosen"});
+  }
 }
 
 // What a plan records of its making.
@@ -322,7 +335,7 @@ int CompileAndWrite(const ModelSource& source, CompileOptions options, const Che
   absl::Status missing;
   std::vector<OutputFile> results =
       ResultsOf(*plan, flags, flags.timing ? dumps.times() : std::vector<PassTime>(), &missing);
-  const bool tell = flags.output.has_value() && StdoutIsFree(results);
+  const bool tell = flags.output.has_value() && !flags.json_is_out && StdoutIsFree(results);
   int code = Write(flags, std::move(results), &dumps);
   if (code == kExitOk && tell) {
     code = Finish(SummaryText(*plan, *flags.output, flags.cluster.has_value()));
@@ -346,6 +359,7 @@ int SearchAndWrite(const ModelSource& source, CompileOptions options, CompileFla
     if (!written.ok()) return Fail(written, kExitFailed);
   }
   flags.report.reset();
+  flags.json_is_out = json;
   if (!flags.output && !flags.dot && !flags.svg && !flags.dump_dir) return kExitOk;
   options.parallel = best.config;
   return CompileAndWrite(source, options, CheckConfig(best.config, source.dims), flags);
@@ -359,6 +373,7 @@ int Main(const Words& arguments) {
   if (const auto code = ParseOrEnd(&parser, arguments, &parsed)) return *code;
   CheckWords(&flags.parallel, &parsed);
   CheckPathsOf(flags, &parsed);
+  CheckSearchFlags(flags, &parsed);
   if (flags.models.size() != 1) return Refuse(parsed.errors, {}, kCommand);
   absl::StatusOr<ModelSource> source = LoadModel(flags.models[0]);
   if (!source.ok()) {

@@ -1,11 +1,7 @@
 #include "passes/search/plans/search_plans.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
 #include <map>
-#include <queue>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -14,74 +10,18 @@
 #include "graph/base/status.h"
 #include "graph/base/units.h"
 #include "passes/config/config_flags.h"
+#include "passes/search/plans/frontier.h"
 #include "passes/search/plans/group_tree.h"
 #include "passes/search/plans/plan_oracle.h"
 
 namespace mgc {
 namespace {
 
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 // Of the front each point has at most this share of the memory of the one before.
 constexpr double kLessMemory = 0.8;
 constexpr size_t kMostOfFront = 5;
 // A profile takes as long as a small part of a plan.
 constexpr int64_t kProfilesAPlan = 4;
-
-// Something to look at: no plan behind it takes less than `bound`.
-struct Node {
-  enum Kind : uint8_t { kPlan, kCandidate, kGroup } kind = kGroup;
-  int64_t bound = 0;
-  size_t group = 0;
-  size_t index = 0;   // of a candidate in its group
-  int64_t key = 0;    // what it is expected to take; to prove, the bound
-  int64_t seems = 0;  // of a group: what it would take if it were as it seems
-
-  // Least first, and of one key the most exact, in a fixed order.
-  bool operator>(const Node& other) const {
-    return std::tie(key, kind, group, index) >
-           std::tie(other.key, other.kind, other.group, other.index);
-  }
-};
-
-// How far plans are above their bounds: what has been seen of those of their kind.
-class Experience {
- public:
-  int64_t Expect(const ParallelConfig& config, int64_t bound) const {
-    const Ratio& ratio = ratios_[KindOf(config)];
-    if (ratio.count == 0) return bound;
-    return std::llround(static_cast<double>(bound) * ratio.sum / ratio.count);
-  }
-  // Of a group that is not profiled.
-  int64_t ExpectOfGroup(int64_t bound) const {
-    Ratio all;
-    for (const Ratio& ratio : ratios_) {
-      all.sum += ratio.sum;
-      all.count += ratio.count;
-    }
-    const double ratio = all.count == 0 ? 1 : all.sum / all.count;
-    return std::llround(std::min(kUnknown * ratio * static_cast<double>(bound), 4e18));
-  }
-  void Add(const ParallelConfig& config, int64_t step_ns, int64_t bound) {
-    if (bound == 0) return;
-    Ratio& ratio = ratios_[KindOf(config)];
-    ratio.sum += static_cast<double>(step_ns) / static_cast<double>(bound);
-    ++ratio.count;
-  }
-
- private:
-  struct Ratio {
-    double sum = 0;
-    int count = 0;
-  };
-  static size_t KindOf(const ParallelConfig& config) {
-    return (config.vp > 1 ? 1 : 0) + (config.zero >= 2 ? 2 : 0);
-  }
-
-  // What is not profiled is less promising than it seems.
-  static constexpr double kUnknown = 1.1;
-
-  std::array<Ratio, 4> ratios_;
-};
 
 // Plans differ by what they are spread over.
 using MeshSizes = std::tuple<int64_t, int64_t, int64_t>;
@@ -89,13 +29,13 @@ MeshSizes SizesOf(const ParallelConfig& config) { return {config.tp, config.cp, 
 
 bool IsFaster(const FoundPlan& a, const FoundPlan& b) { return a.step_ns < b.step_ns; }
 
-// One search, within a number of bytes. First what is expected to be fastest; then, until the
-// budget ends, whatever its bound does not rule out.
+// One search, within a number of bytes. First what is expected to be fastest; then, where the
+// budget may suffice, whatever its bound does not rule out.
 class BestFirst {
  public:
   BestFirst(PlanOracle& oracle, const GroupTree& tree, int64_t memory, int64_t budget)
       : oracle_(oracle), tree_(tree), memory_(memory), budget_(budget) {
-    for (const size_t g : tree.roots()) PushGroup(g, 0, 0);
+    for (const size_t g : tree.roots()) frontier_.PushGroup(g, 0, 0);
   }
 
   // The fastest plan of each mesh, fastest first, `results` at most; fewer where the budget ends.
@@ -108,12 +48,8 @@ class BestFirst {
     return Ranked(results);
   }
 
-  // No plan that has not been compiled takes less.
-  int64_t open_ns() const {
-    int64_t open = queue_.empty() ? kNever : queue_.top().bound;
-    for (const Node& node : left_) open = std::min(open, node.bound);
-    return open;
-  }
+  // No plan that has not been compiled takes less; kNever where there is none.
+  int64_t open_ns() const { return frontier_.LeastBound(); }
   int64_t too_large() const { return too_large_; }
   int64_t least_peak() const { return least_peak_; }
   const ParallelConfig& least_peak_config() const { return least_peak_config_; }
@@ -121,56 +57,34 @@ class BestFirst {
  private:
   // Sets aside what the budget does not allow to look at; whether something is left.
   bool MayGoOn() {
-    for (; !queue_.empty() && !IsAllowed(queue_.top()); queue_.pop()) left_.push_back(queue_.top());
-    return !queue_.empty();
+    while (!frontier_.empty() && !IsAllowed(frontier_.top())) frontier_.SetTopAside();
+    return !frontier_.empty();
   }
-  bool IsAllowed(const Node& node) const {
-    if (node.kind == Node::kGroup) {
-      return oracle_.KnownProfile(node.group) != nullptr ||
-             oracle_.profiled() < kProfilesAPlan * budget_;
+  bool IsAllowed(const SearchNode& node) const {
+    if (node.kind == SearchNode::kPlan) return true;
+    if (node.kind == SearchNode::kCandidate) {
+      return oracle_.compiled() < budget_ || oracle_.IsCompiled(node.group, node.index);
     }
-    return oracle_.compiled() < budget_ || IsKnown(node);
+    return oracle_.profiled() < kProfilesAPlan * budget_ ||
+           oracle_.KnownProfile(node.group) != nullptr;
   }
-  bool IsKnown(const Node& node) const {
-    return node.kind == Node::kPlan ||
-           (node.kind == Node::kCandidate && oracle_.IsCompiled(node.group, node.index));
-  }
-  const ParallelConfig& ConfigOf(const Node& node) const {
+  const ParallelConfig& ConfigOf(const SearchNode& node) const {
     return oracle_.config(node.group, node.index);
   }
 
-  // A candidate with its bound, or a plan.
-  void Push(Node node) {
-    node.key = node.bound;
-    if (!proves_ && node.kind == Node::kCandidate) {
-      node.key = experience_.Expect(ConfigOf(node), node.bound);
-    }
-    queue_.push(node);
-  }
-  void PushGroup(size_t g, int64_t bound, int64_t expected) {
-    if (expected == kNever && !proves_) {
-      left_.push_back({Node::kGroup, bound, g, 0, bound, expected});
-      return;
-    }
-    const int64_t key = proves_ ? bound : experience_.ExpectOfGroup(expected);
-    queue_.push({Node::kGroup, bound, g, 0, key, expected});
-  }
-
   absl::Status Visit() {
-    Node node = queue_.top();
-    queue_.pop();
-    if (node.kind == Node::kGroup) {
-      if (experience_.ExpectOfGroup(node.seems) <= node.key) return ExpandGroup(node.group);
-      PushGroup(node.group, node.bound, node.seems);
-      return absl::OkStatus();
+    SearchNode node;
+    if (!frontier_.Take(ConfigOf(frontier_.top()), &node)) return absl::OkStatus();
+    if (node.kind == SearchNode::kGroup) return ExpandGroup(node.group);
+    // Of a mesh whose fastest plan is known others are of interest only to prove that.
+    const bool is_known = meshes_.count(SizesOf(ConfigOf(node))) > 0;
+    if (node.kind == SearchNode::kPlan) {
+      meshes_.insert(SizesOf(ConfigOf(node)));
+    } else if (is_known) {
+      frontier_.SetAside(node);
+    } else {
+      return Compile(node);
     }
-    if (node.kind == Node::kCandidate) {
-      const int64_t expected = experience_.Expect(ConfigOf(node), node.bound);
-      if (expected <= node.key) return Compile(node);
-      Push(node);
-      return absl::OkStatus();
-    }
-    meshes_.insert(SizesOf(ConfigOf(node)));
     return absl::OkStatus();
   }
 
@@ -189,28 +103,22 @@ class BestFirst {
   }
 
   // Whether the budget suffices for the profiles of all groups, of which some may rule out the
-  // rest.
+  // rest; or nothing has been found so far.
   bool MayProve() const {
-    return static_cast<int64_t>(oracle_.space().groups.size()) <= kProfilesAPlan * budget_;
+    return fitting_.empty() ||
+           static_cast<int64_t>(oracle_.space().groups.size()) <= kProfilesAPlan * budget_;
   }
 
   // Looks at all that may be faster than the best, in the order of bounds.
   absl::Status Prove() {
-    proves_ = true;
-    std::vector<Node> open;
-    open.swap(left_);
-    for (; !queue_.empty(); queue_.pop()) open.push_back(queue_.top());
-    for (const Node& node : open) {
-      if (node.kind == Node::kCandidate) Push(node);
-      if (node.kind == Node::kGroup) PushGroup(node.group, node.bound, node.bound);
-    }
-    while (MayGoOn() && queue_.top().bound < BestNs()) {
-      const Node node = queue_.top();
-      queue_.pop();
-      if (node.kind == Node::kCandidate) {
+    frontier_.BeginToProve();
+    while (MayGoOn() && frontier_.top().bound < BestNs()) {
+      SearchNode node;
+      frontier_.Take(ConfigOf(frontier_.top()), &node);
+      if (node.kind == SearchNode::kCandidate) {
         MGC_RETURN_IF_ERROR(Compile(node));
       } else if (const int64_t bound = LeastOf(node); bound > node.bound) {
-        PushGroup(node.group, bound, bound);
+        frontier_.PushGroup(node.group, bound, bound);
       } else {
         MGC_RETURN_IF_ERROR(ExpandGroup(node.group));
       }
@@ -219,7 +127,7 @@ class BestFirst {
   }
 
   // The bound of a group by all that has been profiled since.
-  int64_t LeastOf(const Node& node) const {
+  int64_t LeastOf(const SearchNode& node) const {
     int64_t bound = node.bound;
     if (expanded_.count(node.group) > 0) return bound;
     for (const size_t g : expanded_) {
@@ -250,7 +158,7 @@ class BestFirst {
     for (size_t i = 0; i < candidates.size(); ++i) {
       const PlanBound bound = oracle_.BoundOf(candidates[i], *profile);
       if (bound.peak_bytes <= memory_) {
-        Push({Node::kCandidate, bound.step_ns, g, i});
+        frontier_.PushCandidate(g, i, candidates[i], bound.step_ns);
       } else {
         NoteTooLarge(candidates[i], bound.peak_bytes);
         PushRecomputed(g, bound.step_ns);
@@ -262,16 +170,16 @@ class BestFirst {
   void PushFiner(size_t root, const ModelProfile* profile) {
     for (const size_t g : tree_.FinerThan(root)) {
       if (profile == nullptr) {
-        PushGroup(g, 0, kNever);  // nothing speaks for it
+        frontier_.PushGroup(g, 0, kNever);
         continue;
       }
       const ModelProfile expected = tree_.Expect(*profile, root, g);
-      int64_t least = kNever;
+      int64_t seems = kNever;
       for (const ParallelConfig& config : oracle_.space().groups[g].candidates) {
         const PlanBound bound = oracle_.BoundOf(config, expected);
-        if (bound.peak_bytes <= memory_) least = std::min(least, bound.step_ns);
+        if (bound.peak_bytes <= memory_) seems = std::min(seems, bound.step_ns);
       }
-      PushGroup(g, tree_.LeastStepNs(*profile, root, g), least);
+      frontier_.PushGroup(g, tree_.LeastStepNs(*profile, root, g), seems);
     }
   }
 
@@ -281,25 +189,20 @@ class BestFirst {
     int64_t& least = recomputed_from_.try_emplace(g, kNever).first->second;
     if (bound >= least) return;
     least = bound;
-    for (const size_t child : tree_.RecomputedOf(g)) PushGroup(child, bound, bound);
+    for (const size_t child : tree_.RecomputedOf(g)) frontier_.PushGroup(child, bound, bound);
   }
 
-  // Of a mesh whose fastest plan is known others are of interest only to prove that.
-  absl::Status Compile(const Node& node) {
-    if (!proves_ && meshes_.count(SizesOf(ConfigOf(node))) > 0) {
-      left_.push_back(node);
-      return absl::OkStatus();
-    }
+  absl::Status Compile(const SearchNode& node) {
     MGC_ASSIGN_OR_RETURN(const FoundPlan* plan, oracle_.PlanOf(node.group, node.index));
     if (plan == nullptr) return absl::OkStatus();
-    experience_.Add(plan->config, plan->step_ns, node.bound);
+    frontier_.Learn(plan->config, plan->step_ns, node.bound);
     if (plan->peak_bytes > memory_) {
       NoteTooLarge(plan->config, plan->peak_bytes);
       PushRecomputed(node.group, plan->step_ns);
       return absl::OkStatus();
     }
     fitting_.push_back(*plan);
-    if (!proves_) Push({Node::kPlan, plan->step_ns, node.group, node.index});
+    if (!frontier_.proves()) frontier_.PushPlan(node.group, node.index, plan->step_ns);
     return absl::OkStatus();
   }
 
@@ -326,13 +229,10 @@ class BestFirst {
   const GroupTree& tree_;
   const int64_t memory_;
   const int64_t budget_;
-  std::priority_queue<Node, std::vector<Node>, std::greater<Node>> queue_;
-  Experience experience_;
-  bool proves_ = false;
+  Frontier frontier_;
   std::set<size_t> expanded_;                  // groups
   std::map<size_t, int64_t> recomputed_from_;  // by group without: PushRecomputed
   std::set<MeshSizes> meshes_;                 // whose fastest plan is known, as far as expected
-  std::vector<Node> left_;                     // not looked at, with what proves it
   std::vector<FoundPlan> fitting_;             // all that were compiled
   int64_t too_large_ = 0;
   int64_t least_peak_ = kNever;
@@ -342,19 +242,24 @@ class BestFirst {
 absl::Status NothingFits(const SearchRequest& request, const SearchSpace& space,
                          const BestFirst& search) {
   const Machine& machine = request.options.machine;
+  if (search.open_ns() < kNever) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "no plan that fits was found among ", space.candidates, " before the budget of ",
+        request.budget, " plans ended [A3]; nearest legal: a larger --auto-budget, more ranks"));
+  }
   if (search.least_peak() == kNever) {
     const ParallelConfig& parallel = request.options.parallel;
-    return absl::InvalidArgumentError(
-        absl::StrCat("no legal plan for ", parallel.world_size, " ranks and global batch ",
-                     parallel.global_batch_size, " with what is fixed: ", space.refused,
-                     " combinations are refused [A1]; nearest legal: fix fewer flags\n",
-                     space.refusals.ToString()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "no legal plan for ", parallel.world_size, " ranks and global batch ",
+        parallel.global_batch_size, " with what is fixed: ", space.refused,
+        " combinations are refused [A1]; nearest legal: fix fewer flags\n",
+        space.refusals.ToString()));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("none of ", space.candidates, " plans fits: the least needs ",
-                   BytesText(search.least_peak()), ", a device of ", machine.name, " has ",
-                   BytesText(machine.memory), " (", FlagsText(search.least_peak_config()),
-                   ") [A2]; nearest legal: more ranks, or a smaller model"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "none of ", space.candidates, " plans fits: the least needs ", BytesText(search.least_peak()),
+      ", a device of ", machine.name, " has ", BytesText(machine.memory), " (",
+      FlagsText(search.least_peak_config()),
+      ") [A2]; nearest legal: more ranks, or a smaller model"));
 }
 
 // The fastest within ever less memory, from `best` on.
