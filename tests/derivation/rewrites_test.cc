@@ -11,6 +11,7 @@
 #include "graph/ir/op.h"
 #include "gtest/gtest.h"
 #include "passes/config/place_layers.h"
+#include "passes/fold/layer_map.h"
 #include "passes/graph/fuse.h"
 #include "passes/graph/recompute.h"
 #include "passes/plan/stage/bundles.h"
@@ -52,10 +53,11 @@ std::set<std::string> Kept(const Graph& local, int layer) {
 int64_t FrameBytes(const Graph& local, int layer) {
   const Parts parts(local);
   const LayerPlacement placement = PlaceLayers({local.num_layers(), 0, 1, 1, {}, {}}).placement;
-  const Crossings crossings(parts, placement, nullptr);
-  const Bundles bundles(parts, crossings, /*num_stages=*/1);
+  const LayerMap layers(local.num_layers());
+  const Crossings crossings(parts, placement, layers, nullptr);
+  const Bundles bundles(parts, crossings, layers, /*num_stages=*/1);
   const SharedParams shared(parts, crossings, placement);
-  return ValuePlaces(parts, crossings, bundles, shared).frame_bytes(layer);
+  return ValuePlaces(parts, crossings, bundles, layers, shared).frame_bytes(layer);
 }
 
 class RewritesTest : public testing::TestWithParam<Case> {

@@ -14,11 +14,6 @@
 namespace mgc {
 namespace {
 
-struct Neighbour {
-  std::string change;
-  ParallelConfig config;
-};
-
 // One choice changed at a time.
 class Neighbours {
  public:
@@ -102,8 +97,9 @@ std::string FirstLine(absl::string_view text) {
   return lines.front();
 }
 
-// Where a plan that does not fit needs most.
-std::string DoesNotFit(const Plan& plan, int64_t memory) {
+}  // namespace
+
+std::string WhereFullest(const Plan& plan, int64_t memory) {
   const auto fullest = std::max_element(
       plan.classes.begin(), plan.classes.end(), [](const PlanClass& a, const PlanClass& b) {
         return a.memory.peak + a.memory.workspace < b.memory.peak + b.memory.workspace;
@@ -114,11 +110,13 @@ std::string DoesNotFit(const Plan& plan, int64_t memory) {
                       moment.action);
 }
 
-}  // namespace
+std::vector<Neighbour> NeighboursOf(const FixedChoices& fixed, const ParallelConfig& config) {
+  return Neighbours(fixed, config).Run();
+}
 
 std::vector<RejectedPlan> ExplainNeighbours(const SearchRequest& request, const FoundPlan& best) {
   std::vector<RejectedPlan> rejected;
-  for (const Neighbour& neighbour : Neighbours(request.fixed, best.config).Run()) {
+  for (const Neighbour& neighbour : NeighboursOf(request.fixed, best.config)) {
     const CheckedConfig checked = CheckConfig(neighbour.config, request.dims);
     if (!checked.violations.empty()) {
       const Diagnostic& first = checked.violations[0];
@@ -129,7 +127,7 @@ std::vector<RejectedPlan> ExplainNeighbours(const SearchRequest& request, const 
     if (!plan.ok()) {
       rejected.push_back({neighbour.change, FirstLine(plan.status().message())});
     } else if (PeakBytes(*plan) > request.options.machine.memory) {
-      rejected.push_back({neighbour.change, DoesNotFit(*plan, request.options.machine.memory)});
+      rejected.push_back({neighbour.change, WhereFullest(*plan, request.options.machine.memory)});
     } else if (plan->predicted_step_ns != best.step_ns) {
       const double ratio =
           static_cast<double>(plan->predicted_step_ns) / static_cast<double>(best.step_ns);

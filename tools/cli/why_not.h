@@ -3,12 +3,25 @@
 #ifndef MGC_TOOLS_CLI_WHY_NOT_H_
 #define MGC_TOOLS_CLI_WHY_NOT_H_
 
+#include <string>
 #include <vector>
 
 #include "passes/search/plans/search_plans.h"
 #include "tools/views/found_plans.h"
 
 namespace mgc {
+
+// A configuration with one choice changed.
+struct Neighbour {
+  std::string change;  // as flags: `--tp 16`
+  ParallelConfig config;
+};
+
+// Of every choice that is not fixed the next values up and down.
+std::vector<Neighbour> NeighboursOf(const FixedChoices& fixed, const ParallelConfig& config);
+
+// Where a plan needs most, `31.2 GiB of 24.0 GiB, pipeline rank 1 at head.backward matmul, 3B0`.
+std::string WhereFullest(const Plan& plan, int64_t memory);
 
 // Of every choice that is not fixed the next values up and down, each compiled with all else as in
 // `best`: the first rule that refuses it; else by how much it does not fit, and where; else how

@@ -469,6 +469,19 @@ python3 -c 'import json; r = json.load(open("stdout")); \
   assert r["ranked"][0]["step_ns"] == r["least_bound_ns"], r' || fail 'not JSON of the best plan'
 refuse 3 'heads are not divisible by tp 3' mgc-compile gpt2-tiny --auto --tp 3 --world-size 3
 refuse 3 'no legal plan for 4 ranks' mgc-compile gpt2-tiny --auto --world-size 4 --tp 8
+# --estimate-only says whether a plan fits, and what would make it fit.
+big=(mgc-compile gpt3-175b --tp 8 --pp 8 --world-size 64 --global-batch-size 64 --bf16)
+expect 0 '' "${big[@]}" --cluster a100x8 --estimate-only
+says '^does not fit, .* short: .* of 80.0 GiB, pipeline rank [0-9] at '
+says '^--sequence-parallel '
+expect 0 '' "${big[@]}" --cluster a100x8 --sequence-parallel --estimate-only
+says '^fits: '
+expect 0 '' "${big[@]}" --cluster a100x8 --estimate-only --report json
+python3 -c 'import json; r = json.load(open("stdout")); \
+  assert not r["fits"] and len(r["fixes"]) == 3 and \
+         all(f["peak"] <= r["device_bytes"] < r["peak"] for f in r["fixes"]), r' ||
+  fail 'not JSON of what would fit'
+refuse 2 'makes no plan' mgc-compile gpt2-tiny --estimate-only -o x
 refuse 2 'none is asked for' mgc-compile gpt2-tiny --auto-budget 4 -o x
 refuse 2 'among many' mgc-compile gpt2-tiny --auto --strategy classes
 refuse 2 'auto-budget' mgc-compile gpt2-tiny --auto --auto-budget 0

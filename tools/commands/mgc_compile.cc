@@ -24,6 +24,7 @@
 #include "passes/config/config_flags.h"
 #include "passes/form_text.h"
 #include "tools/cli/command.h"
+#include "tools/cli/estimate_plan.h"
 #include "tools/cli/machine_source.h"
 #include "tools/cli/model_source.h"
 #include "tools/cli/output.h"
@@ -52,6 +53,7 @@ struct CompileFlags {
   bool no_verify = false;
   bool timing = false;
   bool search = false;
+  bool estimate = false;
   absl::optional<int64_t> budget;
   bool json_is_out = false;  // on stdout, which then holds nothing else
 };
@@ -96,6 +98,11 @@ void AddFlags(Flags* flags, CompileFlags* out) {
                 "find the fastest plan that fits: sizes of the mesh and its order, chunks, "
                 "micro-batch, ZeRO, recomputation and sequence parallelism, but for what flags fix",
                 &out->search);
+  flags->Switch(
+      "--estimate-only",
+      "write no plan: say how long a step is, whether it fits into a device of --cluster, "
+      "where it needs most, and which single changes would make it fit",
+      &out->estimate);
   flags->Integer("--auto-budget", "plans to compile in the search, at most (default 32)",
                  {1, 1 << 20}, "F3", &out->budget);
   AddMeshFlags(flags, &out->parallel);
@@ -144,7 +151,7 @@ void CheckPathsOf(const CompileFlags& flags, ParsedFlags* parsed) {
   }
   const bool graph = flags.stop_after && !flags.dump_dir;
   if (flags.output || graph) results.push_back({"-o", flags.output.value_or("-")});
-  if (results.empty() && !flags.dump_dir && !flags.search) {
+  if (results.empty() && !flags.dump_dir && !flags.search && !flags.estimate) {
     parsed->errors.Add({"F6", "no result is asked for", "-o PLAN"});
   }
   parsed->errors.Append(CheckPaths(InputsOf(flags), results));
@@ -153,12 +160,22 @@ void CheckPathsOf(const CompileFlags& flags, ParsedFlags* parsed) {
 // F7: a search that is not asked for, and what it cannot look for.
 void CheckSearchFlags(const CompileFlags& flags, ParsedFlags* parsed) {
   if (flags.budget && !flags.search) {
-    parsed->errors.Add({"F7", "--auto-budget limits a search, and none is asked for", "--auto too"});
+    parsed->errors.Add(
+        {"F7", "--auto-budget limits a search, and none is asked for", "--auto too"});
   }
   if (flags.search && flags.parallel.strategy.value_or("") == kClassStrategy) {
-    parsed->errors.Add({"F7",
-                        "--strategy classes chooses for one configuration, --auto among many",
+    parsed->errors.Add({"F7", "--strategy classes chooses for one configuration, --auto among many",
                         "one of the two, or --strategy FILE with the rows that it has chosen"});
+  }
+}
+
+// What follows from a plan that is not to be made.
+void CheckEstimateFlags(const CompileFlags& flags, ParsedFlags* parsed) {
+  const bool makes =
+      flags.output || flags.dot || flags.svg || flags.dump_dir || flags.stop_after || flags.search;
+  if (flags.estimate && makes) {
+    parsed->errors.Add({"F7", "--estimate-only makes no plan, nor does it search for one",
+                        "--estimate-only alone, or with --report json"});
   }
 }
 
@@ -365,6 +382,15 @@ int SearchAndWrite(const ModelSource& source, CompileOptions options, CompileFla
   return CompileAndWrite(source, options, CheckConfig(best.config, source.dims), flags);
 }
 
+int Estimate(const ModelSource& source, const CompileOptions& options, const CompileFlags& flags) {
+  const SearchRequest request = SearchFor(source, flags.parallel, options.parallel, options);
+  const absl::StatusOr<PlanEstimate> estimate = EstimatePlan(request);
+  if (!estimate.ok()) return FailToCompile(estimate.status());
+  const bool json = flags.report.value_or("text") == "json";
+  return Finish(json ? EstimateJson(*estimate, options.machine)
+                     : EstimateText(*estimate, options.machine));
+}
+
 int Main(const Words& arguments) {
   Flags parser(About());
   CompileFlags flags;
@@ -374,6 +400,7 @@ int Main(const Words& arguments) {
   CheckWords(&flags.parallel, &parsed);
   CheckPathsOf(flags, &parsed);
   CheckSearchFlags(flags, &parsed);
+  CheckEstimateFlags(flags, &parsed);
   if (flags.models.size() != 1) return Refuse(parsed.errors, {}, kCommand);
   absl::StatusOr<ModelSource> source = LoadModel(flags.models[0]);
   if (!source.ok()) {
@@ -397,6 +424,7 @@ int Main(const Words& arguments) {
     return Refuse(parsed.errors, violations, kCommand);
   }
   if (const auto code = LoadOptions(flags, &options)) return *code;
+  if (flags.estimate) return Estimate(*source, options, flags);
   return CompileAndWrite(*source, std::move(options), checked, flags);
 }
 
