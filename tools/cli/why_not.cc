@@ -1,6 +1,7 @@
 #include "tools/cli/why_not.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "graph/base/units.h"
 #include "passes/config/check_config.h"
+#include "passes/config/config_flags.h"
 #include "tools/views/peak.h"
 
 namespace mgc {
@@ -114,27 +116,41 @@ std::vector<Neighbour> NeighboursOf(const FixedChoices& fixed, const ParallelCon
   return Neighbours(fixed, config).Run();
 }
 
-std::vector<RejectedPlan> ExplainNeighbours(const SearchRequest& request, const FoundPlan& best) {
+namespace {
+
+// Of a plan that fits: by how much its step differs.
+std::string Slower(int64_t step_ns, int64_t best_ns) {
+  const double ratio = static_cast<double>(step_ns) / static_cast<double>(best_ns);
+  return absl::StrFormat("%.1f %% %s", 100.0 * std::abs(ratio - 1),
+                         ratio > 1 ? "slower" : "faster");
+}
+
+// Empty where a neighbour comes to the same.
+std::string WhyNot(const SearchRequest& request, const FoundPlans& found,
+                   const ParallelConfig& config) {
+  const int64_t memory = request.options.machine.memory;
+  const int64_t best_ns = found.ranked.front().step_ns;
+  const CheckedConfig checked = CheckConfig(config, request.dims);
+  if (!checked.violations.empty()) {
+    return absl::StrCat(checked.violations[0].text, " [", checked.violations[0].label, "]");
+  }
+  for (const FoundPlan& known : found.known) {
+    if (known.peak_bytes > memory || FlagsText(known.config) != FlagsText(config)) continue;
+    return known.step_ns == best_ns ? "" : Slower(known.step_ns, best_ns);
+  }
+  const absl::StatusOr<Plan> plan = CompileFound(request, config);
+  if (!plan.ok()) return FirstLine(plan.status().message());
+  if (PeakBytes(*plan) > memory) return WhereFullest(*plan, memory);
+  return plan->predicted_step_ns == best_ns ? "" : Slower(plan->predicted_step_ns, best_ns);
+}
+
+}  // namespace
+
+std::vector<RejectedPlan> ExplainNeighbours(const SearchRequest& request, const FoundPlans& found) {
   std::vector<RejectedPlan> rejected;
-  for (const Neighbour& neighbour : NeighboursOf(request.fixed, best.config)) {
-    const CheckedConfig checked = CheckConfig(neighbour.config, request.dims);
-    if (!checked.violations.empty()) {
-      const Diagnostic& first = checked.violations[0];
-      rejected.push_back({neighbour.change, absl::StrCat(first.text, " [", first.label, "]")});
-      continue;
-    }
-    const absl::StatusOr<Plan> plan = CompileFound(request, neighbour.config);
-    if (!plan.ok()) {
-      rejected.push_back({neighbour.change, FirstLine(plan.status().message())});
-    } else if (PeakBytes(*plan) > request.options.machine.memory) {
-      rejected.push_back({neighbour.change, WhereFullest(*plan, request.options.machine.memory)});
-    } else if (plan->predicted_step_ns != best.step_ns) {
-      const double ratio =
-          static_cast<double>(plan->predicted_step_ns) / static_cast<double>(best.step_ns);
-      rejected.push_back(
-          {neighbour.change, absl::StrFormat("%.1f %% %s", 100.0 * std::abs(ratio - 1),
-                                             ratio > 1 ? "slower" : "faster")});
-    }
+  for (const Neighbour& neighbour : NeighboursOf(request.fixed, found.ranked.front().config)) {
+    std::string why = WhyNot(request, found, neighbour.config);
+    if (!why.empty()) rejected.push_back({neighbour.change, std::move(why)});
   }
   return rejected;
 }

@@ -23,10 +23,10 @@ std::vector<Neighbour> NeighboursOf(const FixedChoices& fixed, const ParallelCon
 // Where a plan needs most, `31.2 GiB of 24.0 GiB, pipeline rank 1 at head.backward matmul, 3B0`.
 std::string WhereFullest(const Plan& plan, int64_t memory);
 
-// Of every choice that is not fixed the next values up and down, each compiled with all else as in
-// `best`: the first rule that refuses it; else by how much it does not fit, and where; else how
-// much slower it is. A neighbour that comes to the same is left out.
-std::vector<RejectedPlan> ExplainNeighbours(const SearchRequest& request, const FoundPlan& best);
+// Of the fastest plan's neighbours, compiled where the search has not: the first rule that refuses
+// it; else by how much it does not fit, and where; else how much slower it is. A neighbour that
+// comes to the same is left out.
+std::vector<RejectedPlan> ExplainNeighbours(const SearchRequest& request, const FoundPlans& found);
 
 }  // namespace mgc
 

@@ -470,7 +470,8 @@ python3 -c 'import json; r = json.load(open("stdout")); \
 refuse 3 'heads are not divisible by tp 3' mgc-compile gpt2-tiny --auto --tp 3 --world-size 3
 refuse 3 'no legal plan for 4 ranks' mgc-compile gpt2-tiny --auto --world-size 4 --tp 8
 # --estimate-only says whether a plan fits, and what would make it fit.
-big=(mgc-compile gpt3-175b --tp 8 --pp 8 --world-size 64 --global-batch-size 64 --bf16)
+big=(mgc-compile gpt3-175b --tp 8 --pp 8 --world-size 64 --global-batch-size 64 --micro-batch-size 2
+  --bf16)
 expect 0 '' "${big[@]}" --cluster a100x8 --estimate-only
 says '^does not fit, .* short: .* of 80.0 GiB, pipeline rank [0-9] at '
 says '^--sequence-parallel '

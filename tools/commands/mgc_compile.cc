@@ -103,7 +103,7 @@ void AddFlags(Flags* flags, CompileFlags* out) {
       "write no plan: say how long a step is, whether it fits into a device of --cluster, "
       "where it needs most, and which single changes would make it fit",
       &out->estimate);
-  flags->Integer("--auto-budget", "plans to compile in the search, at most (default 32)",
+  flags->Integer("--auto-budget", "plans to compile in the search, at most (default 24)",
                  {1, 1 << 20}, "F3", &out->budget);
   AddMeshFlags(flags, &out->parallel);
   flags->Text(
@@ -367,7 +367,7 @@ int SearchAndWrite(const ModelSource& source, CompileOptions options, CompileFla
   const absl::StatusOr<FoundPlans> found = SearchPlans(request);
   if (!found.ok()) return FailToCompile(found.status());
   const FoundPlan& best = found->ranked.front();
-  const std::vector<RejectedPlan> why_not = ExplainNeighbours(request, best);
+  const std::vector<RejectedPlan> why_not = ExplainNeighbours(request, *found);
   const bool json = flags.report.value_or("text") == "json";
   if (flags.output.value_or("") != "-") {
     const absl::Status written =

@@ -69,6 +69,14 @@ absl::StatusOr<const FoundPlan*> PlanOracle::PlanOf(size_t group, size_t index) 
   return plans_.emplace(std::make_pair(group, index), std::move(found)).first->second.get();
 }
 
+std::vector<FoundPlan> PlanOracle::Compiled() const {
+  std::vector<FoundPlan> compiled;
+  for (const auto& [candidate, plan] : plans_) {
+    if (plan != nullptr) compiled.push_back(*plan);
+  }
+  return compiled;
+}
+
 absl::StatusOr<Plan> CompileFound(const SearchRequest& request, const ParallelConfig& config) {
   MGC_ASSIGN_OR_RETURN(const Graph graph, request.build(config));
   CompileOptions options = request.options;

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "passes/search/plans/bound_plan.h"
@@ -37,6 +38,9 @@ class PlanOracle {
   PlanBound BoundOf(const ParallelConfig& config, const ModelProfile& profile) const;
   // Null where the compiler refuses the candidate. Errors: likewise.
   absl::StatusOr<const FoundPlan*> PlanOf(size_t group, size_t index);
+
+  // All plans that have been compiled, whether they fit or not, in the order of candidates.
+  std::vector<FoundPlan> Compiled() const;
 
   int64_t profiled() const { return static_cast<int64_t>(profiles_.size()); }
   int64_t compiled() const { return static_cast<int64_t>(plans_.size()); }

@@ -249,17 +249,17 @@ absl::Status NothingFits(const SearchRequest& request, const SearchSpace& space,
   }
   if (search.least_peak() == kNever) {
     const ParallelConfig& parallel = request.options.parallel;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "no legal plan for ", parallel.world_size, " ranks and global batch ",
-        parallel.global_batch_size, " with what is fixed: ", space.refused,
-        " combinations are refused [A1]; nearest legal: fix fewer flags\n",
-        space.refusals.ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("no legal plan for ", parallel.world_size, " ranks and global batch ",
+                     parallel.global_batch_size, " with what is fixed: ", space.refused,
+                     " combinations are refused [A1]; nearest legal: fix fewer flags\n",
+                     space.refusals.ToString()));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "none of ", space.candidates, " plans fits: the least needs ", BytesText(search.least_peak()),
-      ", a device of ", machine.name, " has ", BytesText(machine.memory), " (",
-      FlagsText(search.least_peak_config()),
-      ") [A2]; nearest legal: more ranks, or a smaller model"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("none of ", space.candidates, " plans fits: the least needs ",
+                   BytesText(search.least_peak()), ", a device of ", machine.name, " has ",
+                   BytesText(machine.memory), " (", FlagsText(search.least_peak_config()),
+                   ") [A2]; nearest legal: more ranks, or a smaller model"));
 }
 
 // The fastest within ever less memory, from `best` on.
@@ -295,6 +295,7 @@ absl::StatusOr<FoundPlans> SearchPlans(const SearchRequest& request) {
   MGC_ASSIGN_OR_RETURN(found.front, FindFront(request, oracle, tree, found.ranked.front()));
   found.profiled = oracle.profiled();
   found.compiled = oracle.compiled();
+  found.known = oracle.Compiled();
   return found;
 }
 

@@ -36,7 +36,7 @@ struct SearchRequest {
   ModelDims dims;
   // The logical graph of one micro-batch over all ranks along dp.
   std::function<absl::StatusOr<Graph>(const ParallelConfig& config)> build;
-  int64_t budget = 32;  // plans to compile, at most; half as many again for the front
+  int64_t budget = 24;  // plans to compile, at most; half as many again for the front
   int64_t results = 6;  // plans to rank
 };
 
@@ -48,7 +48,7 @@ struct StepParts {
   int64_t bubble_ns = 0;   // it waits for other pipeline ranks
 };
 
-// A plan that has been compiled and fits.
+// A plan that has been compiled.
 struct FoundPlan {
   ParallelConfig config;
   int64_t step_ns = 0;
@@ -61,6 +61,8 @@ struct FoundPlans {
   std::vector<FoundPlan> ranked;  // of each mesh (tp, cp, pp) the fastest; fastest first
   // The fastest within four fifths of the memory of the one before; the first is ranked[0].
   std::vector<FoundPlan> front;
+  // All that have been compiled, whether they fit or not.
+  std::vector<FoundPlan> known;
   int64_t candidates = 0;
   int64_t refused = 0;         // by rules of the configuration, before they were candidates
   int64_t too_large = 0;       // by memory, of those that were looked at
