@@ -27,8 +27,8 @@ PublishedRow RowOf(const char* paper, const Gpt& gpt) {
   return row;
 }
 
-// Table 1; micro-batches and chunks from the script that ran it, which Megatron-LM keeps
-// (examples/academic_paper_scripts/sc21/run_table_1.sh).
+// Table 1; micro-batches and chunks from the script that ran it, run_table_1.sh of Megatron-LM's
+// academic_paper_scripts.
 void AddSc21(std::vector<PublishedRow>* rows) {
   struct Line {
     Gpt gpt;

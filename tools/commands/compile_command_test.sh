@@ -455,9 +455,10 @@ refuse 4 '/dev/null' mgc-compile /dev/null -o x
 search=(mgc-compile gpt2-tiny --auto --world-size 4 --global-batch-size 8 --micro-batch-size 2)
 expect 0 '' "${search[@]}" --tp 2 -o auto.plan
 says 'no other candidate is faster'
-says '^instead +why not'
+prints() { grep -qE -- "$1" stdout || { fail "no '$1' in stdout"; head -20 stdout >&2; }; }
+prints '^instead +why not'
 grep -qE '^--pp 2 +[0-9.]+ % slower' stdout || fail 'no neighbour with two stages'
-says '^auto.plan: .* parameters on 4 ranks'
+prints '^auto.plan: .* parameters on 4 ranks'
 best=$(sed -n 's/^1 .* \(--tp.*\)$/\1/p' stdout | head -1)
 [[ $best == '--tp 2 '* ]] || fail "the fastest plan is '$best'"
 # What is found is what its flags compile to.
@@ -473,10 +474,10 @@ refuse 3 'no legal plan for 4 ranks' mgc-compile gpt2-tiny --auto --world-size 4
 big=(mgc-compile gpt3-175b --tp 8 --pp 8 --world-size 64 --global-batch-size 64 --micro-batch-size 2
   --bf16)
 expect 0 '' "${big[@]}" --cluster a100x8 --estimate-only
-says '^does not fit, .* short: .* of 80.0 GiB, pipeline rank [0-9] at '
-says '^--sequence-parallel '
+prints '^does not fit, .* short: .* of 80.0 GiB, pipeline rank [0-9] at '
+prints '^--sequence-parallel '
 expect 0 '' "${big[@]}" --cluster a100x8 --sequence-parallel --estimate-only
-says '^fits: '
+prints '^fits: '
 expect 0 '' "${big[@]}" --cluster a100x8 --estimate-only --report json
 python3 -c 'import json; r = json.load(open("stdout")); \
   assert not r["fits"] and len(r["fixes"]) == 3 and \

@@ -103,7 +103,9 @@ void AddFlags(Flags* flags, CompileFlags* out) {
       "write no plan: say how long a step is, whether it fits into a device of --cluster, "
       "where it needs most, and which single changes would make it fit",
       &out->estimate);
-  flags->Integer("--auto-budget", "plans to compile in the search, at most (default 24)",
+  flags->Integer("--auto-budget",
+                 "plans to compile in the search, at most (default 16); as many again to look at "
+                 "neighbours of the best",
                  {1, 1 << 20}, "F3", &out->budget);
   AddMeshFlags(flags, &out->parallel);
   flags->Text(

@@ -47,29 +47,50 @@ Strides StridesOf(const ParallelConfig& config, int64_t dp) {
   return strides;
 }
 
-// Bounds of one configuration.
-class Bounder {
- public:
-  Bounder(const ParallelConfig& config, const CheckedConfig& checked, const ModelProfile& profile,
-          const Machine& machine)
-      : config_(config),
-        checked_(checked),
-        profile_(profile),
-        machine_(machine),
-        stages_(ProfilesOfStages(checked.placement, profile)),
-        strides_(StridesOf(config, checked.dp)),
-        near_(config.zero_group > 0 ? config.zero_group : checked.dp),
-        shares_(config.zero == 0 ? 1 : config.cp * near_) {
-    ranks_.resize(static_cast<size_t>(config.pp));
+// What both bounds stand on: who holds what.
+struct Spread {
+  Spread(const ParallelConfig& of, const CheckedConfig& checked_of, const ModelProfile& profiled)
+      : config(of),
+        checked(checked_of),
+        profile(profiled),
+        stages(ProfilesOfStages(checked.placement, profile)),
+        near(config.zero_group > 0 ? config.zero_group : checked.dp),
+        shares(config.zero == 0 ? 1 : config.cp * near),
+        ranks(static_cast<size_t>(config.pp)) {
     const std::vector<StagePlace>& places = checked.placement.places;
     for (size_t s = 0; s < places.size(); ++s) {
-      ranks_[static_cast<size_t>(places[s].rank_class)] += stages_[s];
+      ranks[static_cast<size_t>(places[s].rank_class)] += stages[s];
     }
   }
 
+  const ParallelConfig& config;
+  const CheckedConfig& checked;
+  const ModelProfile& profile;
+  const std::vector<LayerProfile> stages;
+  const int64_t near;               // ranks along dp that share the pieces of a parameter
+  const int64_t shares;             // and along cp
+  std::vector<LayerProfile> ranks;  // by pipeline rank, all its stages
+};
+
+// Of a rank's working copies. Without types of their own they are made where masters are cut.
+int64_t CopyBytes(const LayerProfile& rank) {
+  return rank.copy_bytes > 0 ? rank.copy_bytes : rank.param_bytes;
+}
+
+class TimeBounder {
+ public:
+  // Both outlive it.
+  TimeBounder(const Spread& spread, const Machine& machine)
+      : spread_(spread),
+        config_(spread.config),
+        checked_(spread.checked),
+        machine_(machine),
+        stages_(spread.stages),
+        ranks_(spread.ranks),
+        strides_(StridesOf(spread.config, spread.checked.dp)) {}
+
   PlanBound Run() {
     BoundTime();
-    BoundMemory();
     return bound_;
   }
 
@@ -85,7 +106,7 @@ class Bounder {
     }
     BoundByFirst();
     bound_.reduction_ns = Reductions();
-    bound_.update_ns = ShareOf(ranks_.front().update_ns, shares_);
+    bound_.update_ns = ShareOf(ranks_.front().update_ns, spread_.shares);
     bound_.step_ns = Later(Later(bound_.pipeline_ns, bound_.reduction_ns), bound_.update_ns);
     if (machine_.cores > 0) bound_.step_ns = WorkOnCores();
   }
@@ -108,10 +129,10 @@ class Bounder {
     int64_t forward = of.forward_queue_ns;
     int64_t backward = of.backward_queue_ns;
     if (config_.zero >= 2) {
-      backward += ReductionNs(CollectiveKind::kReduceScatter, of.grad_bytes, near_);
+      backward += ReductionNs(CollectiveKind::kReduceScatter, of.grad_bytes, spread_.near);
     }
     if (config_.zero == 3 && config_.reshard_after_forward) {
-      const int64_t gather = ReductionNs(CollectiveKind::kAllGather, CopyBytes(of), near_);
+      const int64_t gather = ReductionNs(CollectiveKind::kAllGather, CopyBytes(of), spread_.near);
       forward += gather;
       backward += gather;
     }
@@ -132,7 +153,7 @@ class Bounder {
 
   int64_t Boundary() const {
     const int64_t ends[] = {0, strides_.pp};
-    return TransferNs(machine_.TierOf(ends), profile_.stream_bytes);
+    return TransferNs(machine_.TierOf(ends), spread_.profile.stream_bytes);
   }
 
   // A sum or gather over cp and `data` ranks of dp.
@@ -141,7 +162,11 @@ class Bounder {
     if (ranks <= 1 || bytes == 0) return 0;
     const int64_t ends[] = {0, (data - 1) * strides_.dp + (config_.cp - 1) * config_.tp};
     const NetworkTier& tier = machine_.TierOf(ends);
-    return TransferNs(tier, RingWireBytes(kind, bytes, ranks));
+    // As many ports of a machine as the group can have ranks in it, at most.
+    const int64_t most = machine_.tiers.front().ranks / config_.tp;
+    const int64_t ports =
+        &tier == &machine_.tiers.front() ? 1 : std::clamp<int64_t>(most, 1, ranks);
+    return TransferNs(tier, RingWireBytes(kind, bytes, ranks) / ports);
   }
 
   // Of the first rank, whose backward ends last: gradients are whole when its last backward runs,
@@ -156,16 +181,11 @@ class Bounder {
       const int64_t sums = ReductionNs(CollectiveKind::kAllReduce, grads, checked_.dp);
       return std::max<int64_t>(0, sums - rank.backward_ns);
     }
-    const int64_t scatter = ReductionNs(CollectiveKind::kReduceScatter, grads, near_);
+    const int64_t scatter = ReductionNs(CollectiveKind::kReduceScatter, grads, spread_.near);
     const int64_t copies = CopyBytes(rank);
-    const int64_t gather = ReductionNs(CollectiveKind::kAllGather, copies, near_);
+    const int64_t gather = ReductionNs(CollectiveKind::kAllGather, copies, spread_.near);
     return std::max<int64_t>(0, scatter - rank.backward_ns) +
            std::max<int64_t>(0, gather - stage.forward_ns);
-  }
-
-  // Of a rank's working copies. Without types of their own they are made where masters are cut.
-  int64_t CopyBytes(const LayerProfile& rank) const {
-    return rank.copy_bytes > 0 ? rank.copy_bytes : rank.param_bytes;
   }
 
   // Ranks share cores: the work of all, spread evenly.
@@ -174,14 +194,38 @@ class Bounder {
     for (const LayerProfile& rank : ranks_) {
       work += static_cast<double>(
                   Times(rank.compute_ns + rank.forward_queue_ns + rank.backward_queue_ns)) +
-              static_cast<double>(ShareOf(rank.update_ns, shares_));
+              static_cast<double>(ShareOf(rank.update_ns, spread_.shares));
     }
-    work *= static_cast<double>(config_.world_size / config_.pp);
+    const int64_t ranks = config_.world_size / config_.pp;  // of a pipeline rank
+    work *= static_cast<double>(ranks);
     return static_cast<int64_t>(
         std::min(work / static_cast<double>(machine_.cores), static_cast<double>(kMaxNs)));
   }
 
-  void BoundMemory() {
+  const Spread& spread_;
+  const ParallelConfig& config_;
+  const CheckedConfig& checked_;
+  const Machine& machine_;
+  const std::vector<LayerProfile>& stages_;
+  const std::vector<LayerProfile>& ranks_;
+  const Strides strides_;
+  std::vector<int64_t> micro_batch_ns_;  // by stage
+  PlanBound bound_;
+};
+
+class MemoryBounder {
+ public:
+  // Outlives it.
+  explicit MemoryBounder(const Spread& spread)
+      : config_(spread.config),
+        checked_(spread.checked),
+        profile_(spread.profile),
+        stages_(spread.stages),
+        ranks_(spread.ranks),
+        shares_(spread.shares) {}
+
+  int64_t Run() const {
+    int64_t most = 0;
     for (size_t c = 0; c < ranks_.size(); ++c) {
       const LayerProfile& rank = ranks_[c];
       int64_t bytes = ShareOf(rank.param_bytes, shares_) + ShareOf(rank.state_bytes, shares_);
@@ -190,10 +234,12 @@ class Bounder {
       // A forward's input is kept as long as its frame.
       if (c > 0) bytes += Begun(c) * profile_.stream_bytes;
       bytes += 2 * profile_.stream_bytes + rank.transient_bytes + rank.workspace_bytes;
-      bound_.peak_bytes = std::max(bound_.peak_bytes, bytes);
+      most = std::max(most, bytes);
     }
+    return most;
   }
 
+ private:
   // Sums in pieces, and what layers take in turn on their way there.
   int64_t Gradients(size_t c) const {
     if (config_.zero < 2) return ranks_[c].grad_bytes;
@@ -262,14 +308,9 @@ class Bounder {
   const ParallelConfig& config_;
   const CheckedConfig& checked_;
   const ModelProfile& profile_;
-  const Machine& machine_;
-  const std::vector<LayerProfile> stages_;
-  const Strides strides_;
-  const int64_t near_;                   // ranks along dp that share the pieces of a parameter
-  const int64_t shares_;                 // and along cp
-  std::vector<LayerProfile> ranks_;      // by pipeline rank, all its stages
-  std::vector<int64_t> micro_batch_ns_;  // by stage
-  PlanBound bound_;
+  const std::vector<LayerProfile>& stages_;
+  const std::vector<LayerProfile>& ranks_;
+  const int64_t shares_;
 };
 
 }  // namespace
@@ -297,7 +338,10 @@ std::vector<LayerProfile> ProfilesOfStages(const LayerPlacement& placement,
 
 PlanBound BoundPlan(const ParallelConfig& config, const CheckedConfig& checked,
                     const ModelProfile& profile, const Machine& machine) {
-  return Bounder(config, checked, profile, machine).Run();
+  const Spread spread(config, checked, profile);
+  PlanBound bound = TimeBounder(spread, machine).Run();
+  bound.peak_bytes = MemoryBounder(spread).Run();
+  return bound;
 }
 
 }  // namespace mgc

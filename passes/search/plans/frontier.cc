@@ -29,8 +29,8 @@ int64_t Experience::ExpectOfGroup(int64_t seems) const {
     all.count += ratio.count;
   }
   const double ratio = all.count == 0 ? 1 : all.sum / all.count;
-  const auto never = static_cast<double>(kNever / 2);
-  return std::llround(std::min(kUnknown * ratio * static_cast<double>(seems), never));
+  constexpr double kMost = 4e18;  // of an int64
+  return std::llround(std::min(kUnknown * ratio * static_cast<double>(seems), kMost));
 }
 
 void Experience::Add(const ParallelConfig& config, int64_t step_ns, int64_t bound) {

@@ -82,7 +82,8 @@ int64_t GroupTree::TensorNs(const ProfileKey& key, int64_t stream) const {
 int64_t GroupTree::ContextNs(const ProfileKey& key, int64_t stream) const {
   if (key.cp == 1) return 0;
   const int64_t ends[] = {0, (key.cp - 1) * key.tp};
-  const auto bytes = static_cast<int64_t>(2 * kv_share_ * static_cast<double>(stream / key.tp));
+  const int64_t piece = stream / key.tp;
+  const auto bytes = static_cast<int64_t>(2 * kv_share_ * static_cast<double>(piece));
   const int64_t wire = RingWireBytes(CollectiveKind::kAllGather, bytes, key.cp);
   return 3 * TransferNs(machine_.TierOf(ends), wire);
 }

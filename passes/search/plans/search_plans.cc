@@ -29,12 +29,30 @@ MeshSizes SizesOf(const ParallelConfig& config) { return {config.tp, config.cp, 
 
 bool IsFaster(const FoundPlan& a, const FoundPlan& b) { return a.step_ns < b.step_ns; }
 
+// The fastest plan of each mesh, fastest first.
+std::vector<FoundPlan> RankedByMesh(std::vector<FoundPlan> plans, size_t results) {
+  std::stable_sort(plans.begin(), plans.end(), IsFaster);
+  std::vector<FoundPlan> ranked;
+  std::set<MeshSizes> meshes;
+  for (const FoundPlan& plan : plans) {
+    if (ranked.size() >= results) break;
+    if (meshes.insert(SizesOf(plan.config)).second) ranked.push_back(plan);
+  }
+  return ranked;
+}
+
 // One search, within a number of bytes. First what is expected to be fastest; then, where the
 // budget may suffice, whatever its bound does not rule out.
 class BestFirst {
  public:
-  BestFirst(PlanOracle& oracle, const GroupTree& tree, int64_t memory, int64_t budget)
-      : oracle_(oracle), tree_(tree), memory_(memory), budget_(budget) {
+  // Compiles `plans` more than have been, at most, and as many on the way from the best to its
+  // neighbours.
+  BestFirst(PlanOracle& oracle, const GroupTree& tree, int64_t memory, int64_t plans)
+      : oracle_(oracle),
+        tree_(tree),
+        memory_(memory),
+        plans_(plans),
+        budget_(oracle.compiled() + plans) {
     for (const size_t g : tree.roots()) frontier_.PushGroup(g, 0, 0);
   }
 
@@ -45,10 +63,10 @@ class BestFirst {
     }
     MGC_RETURN_IF_ERROR(Climb());
     if (MayProve()) MGC_RETURN_IF_ERROR(Prove());
-    return Ranked(results);
+    return RankedByMesh(fitting_, results);
   }
 
-  // No plan that has not been compiled takes less; kNever where there is none.
+  // No plan that is left takes less; kNever where none is.
   int64_t open_ns() const { return frontier_.LeastBound(); }
   int64_t too_large() const { return too_large_; }
   int64_t least_peak() const { return least_peak_; }
@@ -68,8 +86,8 @@ class BestFirst {
     return oracle_.profiled() < kProfilesAPlan * budget_ ||
            oracle_.KnownProfile(node.group) != nullptr;
   }
-  const ParallelConfig& ConfigOf(const SearchNode& node) const {
-    return oracle_.config(node.group, node.index);
+  const ParallelConfig& ConfigOf(const SearchNode& n) const {
+    return oracle_.config(n.group, n.index);
   }
 
   absl::Status Visit() {
@@ -77,26 +95,25 @@ class BestFirst {
     if (!frontier_.Take(ConfigOf(frontier_.top()), &node)) return absl::OkStatus();
     if (node.kind == SearchNode::kGroup) return ExpandGroup(node.group);
     // Of a mesh whose fastest plan is known others are of interest only to prove that.
-    const bool is_known = meshes_.count(SizesOf(ConfigOf(node))) > 0;
-    if (node.kind == SearchNode::kPlan) {
-      meshes_.insert(SizesOf(ConfigOf(node)));
-    } else if (is_known) {
-      frontier_.SetAside(node);
-    } else {
-      return Compile(node);
-    }
+    const MeshSizes mesh = SizesOf(ConfigOf(node));
+    if (node.kind == SearchNode::kCandidate && meshes_.count(mesh) == 0) return Compile(node);
+    if (node.kind == SearchNode::kCandidate) frontier_.SetAside(node);
+    if (node.kind == SearchNode::kPlan) meshes_.insert(mesh);
     return absl::OkStatus();
   }
 
-  // From the best plan to whichever neighbour is faster, until none is.
+  // From the best plan to the first neighbour that is faster, until none is.
   absl::Status Climb() {
-    for (int64_t before = kNever; BestNs() < before;) {
-      before = BestNs();
+    const int64_t most = oracle_.compiled() + 2 * plans_;
+    for (bool climbs = !fitting_.empty(); climbs;) {
+      climbs = false;
       const FoundPlan best = *std::min_element(fitting_.begin(), fitting_.end(), IsFaster);
       for (const auto& [group, index] : NeighboursOf(oracle_.space(), best.config)) {
-        if (oracle_.compiled() >= budget_ || oracle_.IsCompiled(group, index)) continue;
+        if (climbs || oracle_.compiled() >= most || oracle_.IsCompiled(group, index)) continue;
         MGC_ASSIGN_OR_RETURN(const FoundPlan* plan, oracle_.PlanOf(group, index));
-        if (plan != nullptr && plan->peak_bytes <= memory_) fitting_.push_back(*plan);
+        if (plan == nullptr || plan->peak_bytes > memory_) continue;
+        fitting_.push_back(*plan);
+        climbs = IsFaster(*plan, best);
       }
     }
     return absl::OkStatus();
@@ -140,9 +157,8 @@ class BestFirst {
   }
 
   int64_t BestNs() const {
-    int64_t best = kNever;
-    for (const FoundPlan& plan : fitting_) best = std::min(best, plan.step_ns);
-    return best;
+    const auto best = std::min_element(fitting_.begin(), fitting_.end(), IsFaster);
+    return best == fitting_.end() ? kNever : best->step_ns;
   }
 
   absl::Status ExpandGroup(size_t g) {
@@ -213,22 +229,11 @@ class BestFirst {
     least_peak_config_ = config;
   }
 
-  std::vector<FoundPlan> Ranked(size_t results) {
-    std::stable_sort(fitting_.begin(), fitting_.end(),
-                     [](const FoundPlan& a, const FoundPlan& b) { return a.step_ns < b.step_ns; });
-    std::vector<FoundPlan> ranked;
-    std::set<MeshSizes> meshes;
-    for (const FoundPlan& plan : fitting_) {
-      if (ranked.size() >= results) break;
-      if (meshes.insert(SizesOf(plan.config)).second) ranked.push_back(plan);
-    }
-    return ranked;
-  }
-
   PlanOracle& oracle_;
   const GroupTree& tree_;
   const int64_t memory_;
-  const int64_t budget_;
+  const int64_t plans_;
+  const int64_t budget_;  // of all that the oracle compiles
   Frontier frontier_;
   std::set<size_t> expanded_;                  // groups
   std::map<size_t, int64_t> recomputed_from_;  // by group without: PushRecomputed
@@ -269,7 +274,7 @@ absl::StatusOr<std::vector<FoundPlan>> FindFront(const SearchRequest& request, P
   while (front.size() < kMostOfFront) {
     const auto memory =
         static_cast<int64_t>(kLessMemory * static_cast<double>(front.back().peak_bytes));
-    BestFirst search(oracle, tree, memory, oracle.compiled() + request.budget / 8);
+    BestFirst search(oracle, tree, memory, std::max<int64_t>(request.budget / 8, 1));
     MGC_ASSIGN_OR_RETURN(const std::vector<FoundPlan> found, search.Run(1));
     if (found.empty()) break;
     front.push_back(found.front());

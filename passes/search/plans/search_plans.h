@@ -36,7 +36,9 @@ struct SearchRequest {
   ModelDims dims;
   // The logical graph of one micro-batch over all ranks along dp.
   std::function<absl::StatusOr<Graph>(const ParallelConfig& config)> build;
-  int64_t budget = 24;  // plans to compile, at most; half as many again for the front
+  // Plans to compile, at most; as many again to climb from the best, and half as many for the
+  // front.
+  int64_t budget = 16;
   int64_t results = 6;  // plans to rank
 };
 
