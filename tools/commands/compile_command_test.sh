@@ -484,6 +484,7 @@ python3 -c 'import json; r = json.load(open("stdout")); \
          all(f["peak"] <= r["device_bytes"] < r["peak"] for f in r["fixes"]), r' ||
   fail 'not JSON of what would fit'
 refuse 2 'makes no plan' mgc-compile gpt2-tiny --estimate-only -o x
+refuse 3 'cuts no' mgc-compile unnamed.mgc --auto --world-size 4 --tp 2
 refuse 2 'none is asked for' mgc-compile gpt2-tiny --auto-budget 4 -o x
 refuse 2 'among many' mgc-compile gpt2-tiny --auto --strategy classes
 refuse 2 'auto-budget' mgc-compile gpt2-tiny --auto --auto-budget 0

@@ -49,7 +49,9 @@ absl::StatusOr<const ModelProfile*> PlanOracle::ProfileOf(size_t group) {
   CompileOptions options = request_.options;
   options.parallel = ProfiledConfig(config(group, 0));
   MGC_ASSIGN_OR_RETURN(const Graph graph, request_.build(options.parallel));
-  MGC_ASSIGN_OR_RETURN(auto profile, OrNull(ProfileModel(graph, request_.dims, options)));
+  absl::StatusOr<ModelProfile> made = ProfileModel(graph, request_.dims, options);
+  NoteRefusal(made.status());
+  MGC_ASSIGN_OR_RETURN(auto profile, OrNull(std::move(made)));
   return profiles_.emplace(group, std::move(profile)).first->second.get();
 }
 
@@ -60,7 +62,9 @@ PlanBound PlanOracle::BoundOf(const ParallelConfig& config, const ModelProfile& 
 absl::StatusOr<const FoundPlan*> PlanOracle::PlanOf(size_t group, size_t index) {
   const auto known = plans_.find({group, index});
   if (known != plans_.end()) return known->second.get();
-  MGC_ASSIGN_OR_RETURN(auto plan, OrNull(CompileFound(request_, config(group, index))));
+  absl::StatusOr<Plan> made = CompileFound(request_, config(group, index));
+  NoteRefusal(made.status());
+  MGC_ASSIGN_OR_RETURN(auto plan, OrNull(std::move(made)));
   std::unique_ptr<FoundPlan> found;
   if (plan != nullptr) {
     MGC_ASSIGN_OR_RETURN(FoundPlan measured, Measure(*plan, config(group, index)));

@@ -39,6 +39,8 @@ class PlanOracle {
   // Null where the compiler refuses the candidate. Errors: likewise.
   absl::StatusOr<const FoundPlan*> PlanOf(size_t group, size_t index);
 
+  // The first refusal of the compiler; OK where there was none.
+  const absl::Status& refusal() const { return refusal_; }
   // All plans that have been compiled, whether they fit or not, in the order of candidates.
   std::vector<FoundPlan> Compiled() const;
 
@@ -47,8 +49,13 @@ class PlanOracle {
   bool IsCompiled(size_t group, size_t index) const { return plans_.count({group, index}) > 0; }
 
  private:
+  void NoteRefusal(const absl::Status& status) {
+    if (refusal_.ok() && IsRefusal(status)) refusal_ = status;
+  }
+
   const SearchRequest& request_;
   const SearchSpace space_;
+  absl::Status refusal_;
   std::map<size_t, std::unique_ptr<ModelProfile>> profiles_;               // by group
   std::map<std::pair<size_t, size_t>, std::unique_ptr<FoundPlan>> plans_;  // and candidate
 };

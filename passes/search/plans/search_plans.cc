@@ -244,21 +244,25 @@ class BestFirst {
   ParallelConfig least_peak_config_;
 };
 
-absl::Status NothingFits(const SearchRequest& request, const SearchSpace& space,
+absl::Status NothingFits(const SearchRequest& request, const PlanOracle& oracle,
                          const BestFirst& search) {
   const Machine& machine = request.options.machine;
+  const SearchSpace& space = oracle.space();
   if (search.open_ns() < kNever) {
+    const std::string refused =
+        oracle.refusal().ok() ? "" : absl::StrCat("\n", oracle.refusal().message());
     return absl::InvalidArgumentError(absl::StrCat(
         "no plan that fits was found among ", space.candidates, " before the budget of ",
-        request.budget, " plans ended [A3]; nearest legal: a larger --auto-budget, more ranks"));
+        request.budget, " plans ended [A3]; nearest legal: a larger --auto-budget, more ranks",
+        refused));
   }
   if (search.least_peak() == kNever) {
     const ParallelConfig& parallel = request.options.parallel;
-    return absl::InvalidArgumentError(
-        absl::StrCat("no legal plan for ", parallel.world_size, " ranks and global batch ",
-                     parallel.global_batch_size, " with what is fixed: ", space.refused,
-                     " combinations are refused [A1]; nearest legal: fix fewer flags\n",
-                     space.refusals.ToString()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "no legal plan for ", parallel.world_size, " ranks and global batch ",
+        parallel.global_batch_size, " with what is fixed: ", space.refused,
+        " combinations are refused [A1]; nearest legal: fix fewer flags\n",
+        space.refusals.empty() ? oracle.refusal().message() : space.refusals.ToString()));
   }
   return absl::InvalidArgumentError(
       absl::StrCat("none of ", space.candidates, " plans fits: the least needs ",
@@ -292,7 +296,7 @@ absl::StatusOr<FoundPlans> SearchPlans(const SearchRequest& request) {
   BestFirst search(oracle, tree, machine.memory, request.budget);
   FoundPlans found;
   MGC_ASSIGN_OR_RETURN(found.ranked, search.Run(static_cast<size_t>(request.results)));
-  if (found.ranked.empty()) return NothingFits(request, space, search);
+  if (found.ranked.empty()) return NothingFits(request, oracle, search);
   found.candidates = space.candidates;
   found.refused = space.refused;
   found.too_large = search.too_large();

@@ -92,7 +92,9 @@ class Lister {
       const CheckedConfig checked = CheckConfig(config, dims_);
       if (!checked.violations.empty()) {
         ++space_.refused;
-        if (!space_.refusals.full()) space_.refusals.Append(checked.violations);
+        for (const Diagnostic& violation : checked.violations) {
+          if (!space_.refusals.Has(violation.label)) space_.refusals.Add(violation);
+        }
         continue;
       }
       AddMemory(config, checked.dp);

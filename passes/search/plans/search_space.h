@@ -59,7 +59,7 @@ struct SearchSpace {
   // Of the values of tp, cp, pp and the micro-batch size that divide their total: how many
   // combinations are refused by a rule of passes/config/check_config.h.
   int64_t refused = 0;
-  Diagnostics refusals;  // some of the rules that did
+  Diagnostics refusals;  // of each rule that did the first
 };
 
 // Values for `tp`, `cp` and `pp` are divisors of the world; of the micro-batch divisors of what is
