@@ -67,6 +67,14 @@ void CheckRegret(SearchRequest request) {
     EXPECT_EQ(found->ranked.front().step_ns, BestWithin(all, memory));
     EXPECT_EQ(found->least_bound_ns, found->ranked.front().step_ns);
     EXPECT_LE(found->ranked.front().peak_bytes, memory);
+    // What a search says that ends early holds too.
+    SearchRequest early = request;
+    early.budget = 1;
+    const absl::StatusOr<FoundPlans> cut = SearchPlans(early);
+    if (cut.ok()) {
+      EXPECT_LE(cut->least_bound_ns, BestWithin(all, memory));
+      EXPECT_GE(cut->ranked.front().step_ns, BestWithin(all, memory));
+    }
     std::cout << "of " << all.size() << " plans, " << found->compiled << " compiled, "
               << found->profiled << " profiles: " << FlagsText(found->ranked.front().config)
               << std::endl;

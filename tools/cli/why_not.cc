@@ -102,13 +102,10 @@ std::string FirstLine(absl::string_view text) {
 }  // namespace
 
 std::string WhereFullest(const Plan& plan, int64_t memory) {
-  const auto fullest = std::max_element(
-      plan.classes.begin(), plan.classes.end(), [](const PlanClass& a, const PlanClass& b) {
-        return a.memory.peak + a.memory.workspace < b.memory.peak + b.memory.workspace;
-      });
-  const PeakMoment moment = FindPeak(plan, *fullest);
+  const PlanClass& fullest = FullestClass(plan);
+  const PeakMoment moment = FindPeak(plan, fullest);
   return absl::StrCat(BytesText(PeakBytes(plan)), " of ", BytesText(memory), ", pipeline rank ",
-                      fullest->coordinate, " at ", moment.segment, " ", moment.op, ", ",
+                      fullest.coordinate, " at ", moment.segment, " ", moment.op, ", ",
                       moment.action);
 }
 

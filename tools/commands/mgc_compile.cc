@@ -78,7 +78,8 @@ void AddFlags(Flags* flags, CompileFlags* out) {
   flags->Text("-o,--output", "PLAN", "the plan; as text where the name ends in .mgc; - is stdout",
               &out->output);
   flags->Choice("--report", {"text", "json"},
-                "print what mgc-plan show does; with --auto, the plans that were found",
+                "print what mgc-plan show does; with --auto, the plans that were found, with "
+                "--estimate-only the estimate",
                 &out->report);
   flags->Text("--dot", "FILE", "a drawing for Graphviz", &out->dot);
   flags->Text("--svg", "FILE", "the drawing rendered, where Graphviz's dot is installed",
@@ -103,10 +104,11 @@ void AddFlags(Flags* flags, CompileFlags* out) {
       "write no plan: say how long a step is, whether it fits into a device of --cluster, "
       "where it needs most, and which single changes would make it fit",
       &out->estimate);
-  flags->Integer("--auto-budget",
-                 "plans to compile in the search, at most (default 16); as many again to look at "
-                 "neighbours of the best",
-                 {1, 1 << 20}, "F3", &out->budget);
+  flags->Integer(
+      "--auto-budget",
+      "plans to compile in the search, at most (default 16); twice as many to climb from "
+      "the best over its neighbours",
+      {1, 1 << 20}, "F3", &out->budget);
   AddMeshFlags(flags, &out->parallel);
   flags->Text(
       "--cluster", "NAME",

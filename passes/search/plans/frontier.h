@@ -79,7 +79,7 @@ class Frontier {
     experience_.Add(config, step_ns, bound);
   }
 
-  // No plan that is left takes less.
+  // No plan that is left takes less. In the order of bounds only.
   int64_t LeastBound() const;
 
  private:

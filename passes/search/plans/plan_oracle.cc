@@ -8,13 +8,6 @@
 namespace mgc {
 namespace {
 
-const PlanClass& FullestOf(const Plan& plan) {
-  return *std::max_element(
-      plan.classes.begin(), plan.classes.end(), [](const PlanClass& a, const PlanClass& b) {
-        return a.memory.peak + a.memory.workspace < b.memory.peak + b.memory.workspace;
-      });
-}
-
 // Where ranks share cores the step is the work of all, and nobody waits.
 absl::StatusOr<StepParts> PartsOf(const Plan& plan) {
   MGC_ASSIGN_OR_RETURN(const SimulatedStep step, PredictStep(plan));
@@ -91,8 +84,15 @@ absl::StatusOr<Plan> CompileFound(const SearchRequest& request, const ParallelCo
   return Compile(graph, request.dims, options);
 }
 
+const PlanClass& FullestClass(const Plan& plan) {
+  return *std::max_element(
+      plan.classes.begin(), plan.classes.end(), [](const PlanClass& a, const PlanClass& b) {
+        return a.memory.peak + a.memory.workspace < b.memory.peak + b.memory.workspace;
+      });
+}
+
 int64_t PeakBytes(const Plan& plan) {
-  const MemoryUse& memory = FullestOf(plan).memory;
+  const MemoryUse& memory = FullestClass(plan).memory;
   return memory.peak + memory.workspace;
 }
 
@@ -101,7 +101,7 @@ absl::StatusOr<FoundPlan> Measure(const Plan& plan, const ParallelConfig& config
   found.config = config;
   found.step_ns = plan.predicted_step_ns;
   found.peak_bytes = PeakBytes(plan);
-  found.memory = FullestOf(plan).memory;
+  found.memory = FullestClass(plan).memory;
   MGC_ASSIGN_OR_RETURN(found.parts, PartsOf(plan));
   return found;
 }

@@ -45,8 +45,8 @@ std::vector<FoundPlan> RankedByMesh(std::vector<FoundPlan> plans, size_t results
 // budget may suffice, whatever its bound does not rule out.
 class BestFirst {
  public:
-  // Compiles `plans` more than have been, at most, and as many on the way from the best to its
-  // neighbours.
+  // Compiles `plans` more than have been, at most, and twice as many on the way from the best to
+  // its neighbours.
   BestFirst(PlanOracle& oracle, const GroupTree& tree, int64_t memory, int64_t plans)
       : oracle_(oracle),
         tree_(tree),
@@ -62,11 +62,12 @@ class BestFirst {
       MGC_RETURN_IF_ERROR(Visit());
     }
     MGC_RETURN_IF_ERROR(Climb());
+    frontier_.BeginToProve();  // whose order of bounds open_ns needs too
     if (MayProve()) MGC_RETURN_IF_ERROR(Prove());
     return RankedByMesh(fitting_, results);
   }
 
-  // No plan that is left takes less; kNever where none is.
+  // After Run: no plan that is left takes less; kNever where none is.
   int64_t open_ns() const { return frontier_.LeastBound(); }
   int64_t too_large() const { return too_large_; }
   int64_t least_peak() const { return least_peak_; }
@@ -128,7 +129,6 @@ class BestFirst {
 
   // Looks at all that may be faster than the best, in the order of bounds.
   absl::Status Prove() {
-    frontier_.BeginToProve();
     while (MayGoOn() && frontier_.top().bound < BestNs()) {
       SearchNode node;
       frontier_.Take(ConfigOf(frontier_.top()), &node);

@@ -36,13 +36,13 @@ struct SearchRequest {
   ModelDims dims;
   // The logical graph of one micro-batch over all ranks along dp.
   std::function<absl::StatusOr<Graph>(const ParallelConfig& config)> build;
-  // Plans to compile, at most; as many again to climb from the best, and half as many for the
-  // front.
+  // Plans to compile, at most; twice as many to climb from the best, and some more for the front.
   int64_t budget = 16;
   int64_t results = 6;  // plans to rank
 };
 
-// Where the step of the busiest pipeline rank goes: `step_ns` in all.
+// Where the step of the busiest pipeline rank goes: all of it, but where ranks share cores; there a
+// step is the work of all, and these are what one rank's would be.
 struct StepParts {
   int64_t compute_ns = 0;  // forward and backward
   int64_t update_ns = 0;   // compute of the update
@@ -84,7 +84,10 @@ absl::StatusOr<Plan> CompileFound(const SearchRequest& request, const ParallelCo
 // What a plan that has been compiled for `config` comes to.
 absl::StatusOr<FoundPlan> Measure(const Plan& plan, const ParallelConfig& config);
 
-// The bytes that a plan needs on its fullest rank, one workspace included.
+// The class whose ranks need most, one workspace included.
+const PlanClass& FullestClass(const Plan& plan);
+
+// The bytes that it needs.
 int64_t PeakBytes(const Plan& plan);
 
 }  // namespace mgc
