@@ -149,7 +149,7 @@ absl::StatusOr<Plan> RunPasses(StepGraphs graphs, const PassContext& context,
 absl::StatusOr<Plan> RunOnFewLayers(const Graph& model, const std::vector<std::string>& notes,
                                     PassContext context, const RunOptions& options) {
   if (TreatsLayersAlike(context.strategy, context.placement)) {
-    absl::optional<FoldedModel> folded = FoldModel(model);
+    absl::optional<FoldedModel> folded = FoldModel(model, context.parallel.recompute);
     if (folded.has_value()) {
       context.layers = std::move(folded->layers);
       absl::StatusOr<Plan> plan =
@@ -178,9 +178,9 @@ absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
   MGC_RETURN_IF_ERROR(checked.violations.ToStatus());
   const ScheduleSpec schedule{config.schedule, config.pp, checked.vp, checked.micro_batches,
                               config.group_size};
-  PassContext context{config,       options.strategy, std::move(checked.placement),
-                      schedule,     options.machine,  nullptr,
-                      options.flags};
+  PassContext context{config,   options.strategy, std::move(checked.placement),
+                      schedule, options.machine,  options.order,
+                      nullptr,  options.flags};
   std::vector<std::string> notes;
   MGC_ASSIGN_OR_RETURN(const Graph model, WithLayers(PrepareModel(logical, &notes), context));
   context.model = &model;

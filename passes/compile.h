@@ -25,6 +25,7 @@ struct CompileOptions {
   Machine machine;            // whose costs order the plan
   bool limit_memory = false;  // refuse a plan that needs more than machine.memory
   PlanOptions flags;          // written into the plan
+  OrderScope order;           // of which all but a search want everything
   RunOptions run;             // of every pass
   // Passes over graphs may see a folded model (passes/fold/fold_model.h): the plan is the same, and
   // is made in less time. What `run` is shown then has fewer layers than the model; where the fold

@@ -27,6 +27,7 @@
 #include "passes/config/strategy_spec.h"
 #include "passes/fold/layer_map.h"
 #include "passes/plan/forms/plan_forms.h"
+#include "passes/plan/order.h"
 #include "passes/plan/schedule.h"
 
 namespace mgc {
@@ -63,6 +64,7 @@ struct PassContext {
   LayerPlacement placement;                   // stage
   ScheduleSpec schedule;                      // schedule
   Machine machine;                            // order: whose costs
+  OrderScope order = {};                      // order
   const Graph* model = nullptr;  // from stage on: what the plan is of; outlives the context
   PlanOptions flags;             // allocate: written into the plan
   absl::optional<LayerMap> layers = absl::nullopt;  // stage: where the graphs are of a folded model

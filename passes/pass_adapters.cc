@@ -23,6 +23,17 @@
 namespace mgc {
 namespace {
 
+// By layer of the graphs, of which each may stand for several of the model.
+Recomputation RecomputationOfKept(const PassContext& context) {
+  const Recomputation& all = context.parallel.recompute;
+  if (!context.layers.has_value() || all.by_layer().empty()) return all;
+  std::vector<RecomputeKind> kept;
+  for (int k = 0; k < context.layers->num_kept(); ++k) {
+    kept.push_back(all.Of(context.layers->FirstOf(k)));
+  }
+  return Recomputation(std::move(kept));
+}
+
 // What a plan says of its making.
 void FillHeader(const PassContext& context, Plan* plan) {
   const Graph& model = *context.model;
@@ -101,16 +112,15 @@ absl::StatusOr<PassForm> RunNarrowSums(PassForm form, const PassContext& context
 }
 
 absl::StatusOr<PassForm> RunRecompute(PassForm form, const PassContext& context) {
-  const RecomputeKind kind = context.parallel.recompute;
+  const Recomputation kind = RecomputationOfKept(context);
   StepGraphs graphs = std::get<StepGraphs>(std::move(form));
   Graph train = Recompute(graphs.train, kind);
-  const bool idle = kind != RecomputeKind::kNone &&
-                    BackwardNodes(train) == BackwardNodes(graphs.train) &&
+  const bool idle = kind.Any() && BackwardNodes(train) == BackwardNodes(graphs.train) &&
                     !context.parallel.allow_replicated;
   if (idle) {
     const Diagnostic nothing = {
         "recompute_c1", absl::StrCat("recompute ", ToString(kind), " computes nothing again"),
-        absl::StrCat("recompute none", kind == RecomputeKind::kSelective ? ", full" : "",
+        absl::StrCat("recompute none", kind.Has(RecomputeKind::kFull) ? "" : ", full",
                      ", or --allow-replicated")};
     return absl::InvalidArgumentError(ToString(nothing));
   }
@@ -154,8 +164,8 @@ absl::StatusOr<PassForm> RunSchedule(PassForm form, const PassContext& context) 
 }
 
 absl::StatusOr<PassForm> RunOrder(PassForm form, const PassContext& context) {
-  MGC_ASSIGN_OR_RETURN(OrderedPlan ordered,
-                       Order(std::get<ScheduledPlan>(std::move(form)), context.machine));
+  MGC_ASSIGN_OR_RETURN(OrderedPlan ordered, Order(std::get<ScheduledPlan>(std::move(form)),
+                                                  context.machine, nullptr, context.order));
   return ordered;
 }
 

@@ -219,6 +219,17 @@ void CheckPipeline(const ParallelConfig& config, CheckedConfig* checked) {
                                               : ChooseGroupSize(config.pp, checked->micro_batches);
 }
 
+// P19.
+void CheckRecomputation(const ParallelConfig& config, const ModelDims& model,
+                        Diagnostics* violations) {
+  const auto layers = static_cast<int64_t>(config.recompute.by_layer().size());
+  if (layers == 0 || layers == model.layers) return;
+  violations->Add({"P19",
+                   absl::StrCat("recompute ", ToString(config.recompute), " is of ", layers,
+                                " layers, the model has ", model.layers),
+                   absl::StrCat("kinds of ", model.layers, " layers, or one of all")});
+}
+
 }  // namespace
 
 CheckedConfig CheckConfig(const ParallelConfig& config, const ModelDims& model) {
@@ -237,6 +248,7 @@ CheckedConfig CheckConfig(const ParallelConfig& config, const ModelDims& model) 
     CheckSequence(config, model, &checked.violations);
     CheckActivations(config, model, checked.dp, &checked.violations);
     CheckBatch(config, checked, &checked.violations);
+    CheckRecomputation(config, model, &checked.violations);
   }
   checked.placement = std::move(placed.placement);
   checked.vp = config.vp > 0 ? config.vp : std::max<int64_t>(checked.placement.vp, 1);

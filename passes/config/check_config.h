@@ -8,7 +8,7 @@
 // Labels are those of Megatron's own conditions (G groups, M model, P pipeline, B batch). Ours:
 //   S1  vp > 1 needs schedule interleaved        P18  a chunk that holds nothing
 //   S2  more actions than a schedule may have    U2   ZeRO level not available yet
-//   S3  a group size needs interleaved too
+//   S3  a group size needs interleaved too        P19  recomputation by layer for other layers
 //   T3  a value with too many elements
 //   G0, M0, P0, S0  a value that is out of range by itself
 // Not applied: P5 and P6 without layout flags and P11 (any layer count and interleaving at pp 2 are

@@ -199,6 +199,12 @@ TEST(CheckConfigTest, LayoutsDecideTheChunks) {
   EXPECT_EQ(checked.vp, 2);
 }
 
+TEST(CheckConfigTest, RecomputationByLayerIsOfTheModelsLayers) {
+  ParallelConfig config = EightRanks();
+  config.recompute = Recomputation(std::vector<RecomputeKind>(5, RecomputeKind::kFull));
+  EXPECT_EQ(Rules(config), Labels{"P19"});
+}
+
 TEST(CheckConfigTest, NotAvailableYet) {
   ParallelConfig config = EightRanks();
   config.ep = 2;

@@ -17,7 +17,7 @@ std::vector<std::pair<std::string, std::string>> FlagsOf(const ParallelConfig& c
       {"--global-batch-size", absl::StrCat(config.global_batch_size)},
       {"--seq-length", absl::StrCat(config.seq_length)},
       {"--schedule", std::string(ToString(config.schedule))},
-      {"--recompute", std::string(ToString(config.recompute))},
+      {"--recompute", ToString(config.recompute)},
       {"--zero", absl::StrCat(config.zero)}};
   if (config.cp > 1) flags.push_back({"--cp", absl::StrCat(config.cp)});
   if (config.schedule == ScheduleKind::kInterleaved) {

@@ -26,26 +26,6 @@ absl::string_view ToString(ScheduleKind kind) {
   return "?";
 }
 
-std::optional<RecomputeKind> ParseRecomputeKind(absl::string_view text) {
-  for (RecomputeKind kind :
-       {RecomputeKind::kNone, RecomputeKind::kSelective, RecomputeKind::kFull}) {
-    if (text == ToString(kind)) return kind;
-  }
-  return std::nullopt;
-}
-
-absl::string_view ToString(RecomputeKind kind) {
-  switch (kind) {
-    case RecomputeKind::kNone:
-      return "none";
-    case RecomputeKind::kSelective:
-      return "selective";
-    case RecomputeKind::kFull:
-      return "full";
-  }
-  return "?";
-}
-
 int64_t DataParallelSize(const ParallelConfig& config) {
   if (config.world_size < 1 || config.tp < 1 || config.pp < 1 || config.cp < 1) return 0;
   const int64_t replica = SaturatingMultiply(SaturatingMultiply(config.tp, config.pp), config.cp);

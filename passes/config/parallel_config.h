@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "graph/types/mesh.h"
 #include "graph/types/tensor_type.h"
+#include "passes/config/recomputation.h"
 
 namespace mgc {
 
@@ -21,14 +22,6 @@ enum class ScheduleKind { kGpipe, kOneFOneB, kInterleaved };
 // `gpipe`, `1f1b`, `interleaved`; nothing for other text.
 std::optional<ScheduleKind> ParseScheduleKind(absl::string_view text);
 absl::string_view ToString(ScheduleKind kind);
-
-// What is computed again in the backward pass instead of being stored: nothing, the core of
-// attention, or whole layers.
-enum class RecomputeKind { kNone, kSelective, kFull };
-
-// `none`, `selective`, `full`; nothing for other text.
-std::optional<RecomputeKind> ParseRecomputeKind(absl::string_view text);
-absl::string_view ToString(RecomputeKind kind);
 
 // Flags that place layers by hand; without any, layers are placed as evenly as possible. All but
 // the last are Megatron's.
@@ -62,7 +55,7 @@ struct ParallelConfig {
 
   ScheduleKind schedule = ScheduleKind::kOneFOneB;
   int64_t group_size = 0;  // micro-batches per chunk in a row when interleaved; 0 = chosen
-  RecomputeKind recompute = RecomputeKind::kNone;
+  Recomputation recompute;
   int64_t zero = 0;        // ZeRO level
   int64_t zero_group = 0;  // ranks along dp that share pieces, 0: all; groups hold copies
   // Pieces of rows in which products of forward run beside their collectives, at most

@@ -32,6 +32,21 @@ LayerMap MapOf(const std::vector<LayerRun>& runs, int num_layers) {
   return LayerMap(std::move(kept), one_place);
 }
 
+// Runs of layers of which the same is computed again.
+std::vector<LayerRun> SplitByKind(const std::vector<LayerRun>& runs,
+                                  const Recomputation& recomputation) {
+  std::vector<LayerRun> split;
+  for (LayerRun run : runs) {
+    for (int layer = run.first + 1; layer <= run.last; ++layer) {
+      if (recomputation.Of(layer) == recomputation.Of(run.first)) continue;
+      split.push_back({run.first, layer - 1, run.one_place});
+      run.first = layer;
+    }
+    split.push_back(run);
+  }
+  return split;
+}
+
 // Copies what is kept, with the numbers that its layers get.
 class Folder {
  public:
@@ -138,10 +153,10 @@ class Folder {
 
 }  // namespace
 
-absl::optional<FoldedModel> FoldModel(const Graph& model) {
+absl::optional<FoldedModel> FoldModel(const Graph& model, const Recomputation& recomputation) {
   const LayerRuns runs(model);
   if (!runs.IsLayered()) return absl::nullopt;
-  LayerMap layers = MapOf(runs.Runs(), model.num_layers());
+  LayerMap layers = MapOf(SplitByKind(runs.Runs(), recomputation), model.num_layers());
   if (!layers.folds()) return absl::nullopt;
   absl::optional<Graph> folded = Folder(model, runs, layers).Run();
   if (!folded.has_value()) return absl::nullopt;

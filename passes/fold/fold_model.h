@@ -5,7 +5,8 @@
 // Of every run of equal layers the first two and the last are kept; where they stand for others,
 // what a pass makes of the second is what it makes of all between the first and the last. Layers
 // are equal that have the same nodes, types, attributes and origins and parameters alike, up to the
-// layer's number in names (graph/types/layer_names.h), and read the same of the layer before.
+// layer's number in names (graph/types/layer_names.h), and read the same of the layer before; and
+// of which the same is computed again.
 //
 // Models that passes might treat otherwise are not folded:
 //   * a value is read in another layer than its own and the next, more than one is in the next, or
@@ -21,6 +22,7 @@
 #include "absl/types/optional.h"
 #include "graph/ir/graph.h"
 #include "passes/config/place_layers.h"
+#include "passes/config/recomputation.h"
 #include "passes/config/strategy_spec.h"
 #include "passes/fold/layer_map.h"
 
@@ -33,7 +35,7 @@ struct FoldedModel {
 
 // The folded form of a logical graph that names its layers. Nothing where it may not be folded, or
 // would not be smaller.
-absl::optional<FoldedModel> FoldModel(const Graph& model);
+absl::optional<FoldedModel> FoldModel(const Graph& model, const Recomputation& recomputation = {});
 
 // Whether a configuration treats equal layers alike: no scope of the strategy names a number, and
 // no stage is empty, so that only neighbouring layers are neighbours in a pipeline.

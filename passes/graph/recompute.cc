@@ -14,9 +14,9 @@ namespace {
 
 class Recomputer {
  public:
-  Recomputer(const Graph& local, RecomputeKind kind)
-      : source_(local), kind_(kind), rewriter_(local, Level::kLocal) {
-    if (kind == RecomputeKind::kSelective) large_ = LargeProducts(local);
+  Recomputer(const Graph& local, const Recomputation& recomputation)
+      : source_(local), recomputation_(recomputation), rewriter_(local, Level::kLocal) {
+    if (recomputation.Has(RecomputeKind::kSelective)) large_ = LargeProducts(local);
   }
 
   Graph Run() {
@@ -40,8 +40,15 @@ class Recomputer {
   bool IsRecomputed(const Node& node) const {
     if (node.phase != Phase::kForward) return false;
     const bool in_layer = node.layer >= 0 && node.layer < source_.num_layers();
-    if (kind_ == RecomputeKind::kFull) return in_layer && !node.op->Has(OpRole::kCollect);
-    return node.op->Has(OpRole::kRecompute) || IsLarge(node);
+    switch (recomputation_.Of(node.layer)) {
+      case RecomputeKind::kNone:
+        return false;
+      case RecomputeKind::kSelective:
+        return node.op->Has(OpRole::kRecompute) || IsLarge(node);
+      case RecomputeKind::kFull:
+        return in_layer && !node.op->Has(OpRole::kCollect);
+    }
+    return false;
   }
 
   bool IsLarge(const Node& node) const {
@@ -102,18 +109,18 @@ class Recomputer {
   }
 
   const Graph& source_;
-  const RecomputeKind kind_;
+  const Recomputation& recomputation_;
   Rewriter rewriter_;
-  std::vector<bool> large_;                   // by node, where recomputation is selective
+  std::vector<bool> large_;                   // by node, where some recomputation is selective
   std::map<ValueId, ValueId> copies_;         // old value -> its copy in backward
   std::multimap<ValueId, NodeId> exchanges_;  // backward's collectives by operand, all new
 };
 
 }  // namespace
 
-Graph Recompute(const Graph& local, RecomputeKind kind) {
-  if (kind == RecomputeKind::kNone) return local;
-  return DropDeadNodes(Recomputer(local, kind).Run());
+Graph Recompute(const Graph& local, const Recomputation& recomputation) {
+  if (!recomputation.Any()) return local;
+  return DropDeadNodes(Recomputer(local, recomputation).Run());
 }
 
 }  // namespace mgc

@@ -7,6 +7,8 @@
 //              said in small ops, scores and what is as large (passes/graph/large_products.h)
 //   full       every layer keeps only its input
 //
+// Each layer has a kind of its own (passes/config/recomputation.h).
+//
 // Forward nodes are copied into the backward phase, collectives included, where backward needs what
 // they make, but for what backward gathers of the same operand anyway; those that nothing reads any
 // more are dropped. Dropout is a function of position, so the copies are equal bit for bit. Works
@@ -17,11 +19,12 @@
 #define MGC_PASSES_GRAPH_RECOMPUTE_H_
 
 #include "graph/ir/graph.h"
-#include "passes/config/parallel_config.h"
+#include "passes/config/recomputation.h"
 
 namespace mgc {
 
-Graph Recompute(const Graph& local, RecomputeKind kind);
+// `recomputation` is of the graph's layers.
+Graph Recompute(const Graph& local, const Recomputation& recomputation);
 
 }  // namespace mgc
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "passes/plan/testing/text_graph.h"
 
@@ -52,6 +53,20 @@ TEST(RecomputeTest, FullComputesALayerAgain) {
                    "de = gelu_grad(db, x)", "l = total(dw)", "m = total(de)"}));
   EXPECT_EQ(Listing(Recompute(ReadGraph(kLayers), RecomputeKind::kFull)),
             (Lines{"e = gelu(x)", "h = matmul(e, w)", "y = gelu(h)", "z = gelu(y)"}));
+}
+
+// Of two layers the first is computed again, or the second.
+TEST(RecomputeTest, LayersHaveKindsOfTheirOwn) {
+  const auto backward_of = [](const char* kinds) {
+    const std::string two = absl::StrReplaceAll(kLayers, {{"layers=1", "layers=2"}});
+    return Listing(Recompute(ReadGraph(two), ParseRecomputation(kinds).value()), Phase::kBackward);
+  };
+  EXPECT_EQ(backward_of("full,none"), BackwardOf(RecomputeKind::kFull));
+  EXPECT_EQ(backward_of("none,full"),
+            (Lines{"z.again = gelu(y)", "dz = gelu_grad(z.again, y)", "dy = gelu_grad(dz, h)",
+                   "dw = matmul(e, dy)", "db = mul(y, dy)", "de = gelu_grad(db, x)",
+                   "l = total(dw)", "m = total(de)"}));
+  EXPECT_EQ(backward_of("none,none"), BackwardOf(RecomputeKind::kNone));
 }
 
 // Backward gathers for itself what the recomputed forward gathers: once serves both.

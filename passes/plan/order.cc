@@ -24,9 +24,23 @@ bool DelayAll(const Machine& machine, StagedPlan* staged) {
   return moved;
 }
 
+void TakePools(const StepSimulator& simulator, OrderedPlan* ordered) {
+  for (size_t c = 0; c < ordered->classes.size(); ++c) {
+    int64_t& pool = ordered->classes[c].pool;
+    pool = std::max<int64_t>(pool, simulator.pool_size(static_cast<int>(c)));
+  }
+}
+
+void TakeTimes(const SimulatedStep& step, OrderedPlan* ordered) {
+  ordered->makespan_ns = step.makespan_ns;
+  for (size_t c = 0; c < ordered->classes.size(); ++c) {
+    ordered->classes[c].time = {step.busy_ns[c], step.update_ns[c], step.collectives[c].exposed_ns};
+  }
+}
+
 // With reductions where they are.
 absl::StatusOr<OrderedPlan> OrderStarts(ScheduledPlan scheduled, const Machine& machine,
-                                        SimulatedStep* step) {
+                                        OrderScope scope, SimulatedStep* step) {
   const PipelineSchedule& schedule = scheduled.schedule;
   OrderedPlan ordered;
   ordered.staged = std::move(scheduled.staged);
@@ -43,20 +57,21 @@ absl::StatusOr<OrderedPlan> OrderStarts(ScheduledPlan scheduled, const Machine& 
       return ComputeList(actions, staged.stages, of.chunks, backward);
     };
     lists.train.compute = compute(from.train, true);
-    lists.eval.compute = compute(from.eval, false);
     train.push_back({&from.train.chunks, &from.train.update, &lists.train});
+    if (!scope.evaluation) continue;
+    lists.eval.compute = compute(from.eval, false);
     eval.push_back({&from.eval.chunks, &from.eval.update, &lists.eval});
   }
   const SimulationSpec spec{costs, staged.segments, staged.stages, schedule.micro_batches};
-  StepSimulator evaluation(spec, std::move(eval), false);
-  MGC_RETURN_IF_ERROR(evaluation.Run().status());
+  if (scope.evaluation) {
+    StepSimulator evaluation(spec, std::move(eval), false);
+    MGC_RETURN_IF_ERROR(evaluation.Run().status());
+    TakePools(evaluation, &ordered);
+  }
   StepSimulator training(spec, std::move(train), step != nullptr);
   MGC_ASSIGN_OR_RETURN(SimulatedStep simulated, training.Run());
-  for (size_t c = 0; c < ordered.classes.size(); ++c) {
-    const int coordinate = static_cast<int>(c);
-    ordered.classes[c].pool =
-        std::max(training.pool_size(coordinate), evaluation.pool_size(coordinate));
-  }
+  TakePools(training, &ordered);
+  TakeTimes(simulated, &ordered);
   ordered.micro_batches = schedule.micro_batches;
   ordered.predicted_step_ns = StepNs(simulated, staged.mesh, machine);
   if (step != nullptr) *step = std::move(simulated);
@@ -66,16 +81,19 @@ absl::StatusOr<OrderedPlan> OrderStarts(ScheduledPlan scheduled, const Machine& 
 }  // namespace
 
 absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machine,
-                                  SimulatedStep* step) {
+                                  SimulatedStep* step, OrderScope scope) {
+  if (!scope.delay_reductions) return OrderStarts(std::move(scheduled), machine, scope, step);
   ScheduledPlan delayed = scheduled;
-  if (!DelayAll(machine, &delayed.staged)) return OrderStarts(std::move(scheduled), machine, step);
+  if (!DelayAll(machine, &delayed.staged)) {
+    return OrderStarts(std::move(scheduled), machine, scope, step);
+  }
   SimulatedStep now;
   SimulatedStep later;
   const bool keep = step != nullptr;
   MGC_ASSIGN_OR_RETURN(OrderedPlan first,
-                       OrderStarts(std::move(scheduled), machine, keep ? &now : nullptr));
+                       OrderStarts(std::move(scheduled), machine, scope, keep ? &now : nullptr));
   MGC_ASSIGN_OR_RETURN(OrderedPlan second,
-                       OrderStarts(std::move(delayed), machine, keep ? &later : nullptr));
+                       OrderStarts(std::move(delayed), machine, scope, keep ? &later : nullptr));
   const bool is_first = first.predicted_step_ns < second.predicted_step_ns;
   if (keep) *step = is_first ? std::move(now) : std::move(later);
   return is_first ? std::move(first) : std::move(second);

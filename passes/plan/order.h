@@ -22,11 +22,19 @@
 
 namespace mgc {
 
+// What is ordered. A search that only asks how long a step takes leaves out what that does not
+// need.
+struct OrderScope {
+  bool evaluation = true;  // its lists are empty otherwise, and such a plan cannot run
+  bool delay_reductions =
+      true;  // of two orders the faster; otherwise reductions stay where they are
+};
+
 // Training runs the schedule, evaluation every micro-batch's forward in turn; `machine` says what
 // things cost. The simulated training step goes to `step`, with its spans, where that is given.
 // FailedPrecondition: S4, a step of centuries; order_c1, the schedule waits for itself.
 absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machine,
-                                  SimulatedStep* step = nullptr);
+                                  SimulatedStep* step = nullptr, OrderScope scope = {});
 
 }  // namespace mgc
 

@@ -63,6 +63,10 @@ FoldCase Again(FoldCase c, RecomputeKind kind) {
   c.parallel.recompute = kind;
   return c;
 }
+FoldCase Again(FoldCase c, const char* kinds) {
+  c.parallel.recompute = ParseRecomputation(kinds).value();
+  return c;
+}
 FoldCase Chunks(FoldCase c, int64_t vp) {
   c.parallel.vp = vp;
   c.parallel.schedule = ScheduleKind::kInterleaved;
@@ -140,6 +144,8 @@ std::vector<FoldCase> Cases() {
       In(Zero(Case("llama-tiny", 8, 1, 2, 2), 3), kF16),
       Again(Case("gpt2-tiny", 7, 1, 2, 1), kFull),
       Again(Sp(Case("gpt2-tiny", 7, 2, 2, 1)), kSelective),
+      Again(Case("gpt2-tiny", 12, 1, 2, 1), "full*5,none*7"),
+      Again(Sp(Case("llama-tiny", 13, 2, 2, 1)), "full*5,selective*4,none,full*3"),
       Again(In(Zero(Sp(Case("llama-tiny", 8, 2, 2, 2)), 3), kBF16), kFull),
       Chunks(Case("gpt2-tiny", 9, 1, 2, 1), 2),
       Chunks(Again(Zero(Sp(Case("llama-tiny", 12, 2, 2, 2)), 1), kFull), 3),

@@ -34,8 +34,8 @@ void CheckBound(const SearchRequest& request, const ParallelConfig& config) {
   const absl::StatusOr<ModelProfile> profile =
       ProfileModel(request.build(options.parallel).value(), request.dims, options);
   ASSERT_TRUE(profile.ok()) << profile.status();
-  const PlanBound bound =
-      BoundPlan(config, CheckConfig(config, request.dims), *profile, request.options.machine);
+  const CheckedConfig checked = CheckConfig(config, request.dims);
+  const PlanBound bound = BoundPlan(PlanSpread(config, checked, *profile), request.options.machine);
   EXPECT_LE(bound.step_ns, plan->predicted_step_ns);
   EXPECT_LE(bound.peak_bytes, PeakBytes(*plan));
   // Of neither is it a small part.
@@ -53,8 +53,9 @@ TEST_P(BoundPlanTest, IsNotAbovePlans) {
   const auto seed = static_cast<uint64_t>(GTEST_FLAG_GET(random_seed));
   std::mt19937_64 random(seed);
   for (int i = 0; i < kPlans; ++i) {
-    const CandidateGroup& group = space.groups[random() % space.groups.size()];
-    const ParallelConfig& config = group.candidates[random() % group.candidates.size()];
+    const size_t group = random() % space.groups.size();
+    const ParallelConfig config =
+        space.ConfigOf(group, random() % space.groups[group].candidates.size());
     SCOPED_TRACE(absl::StrCat("seed ", seed, ", ", FlagsText(config)));
     CheckBound(request, config);
   }

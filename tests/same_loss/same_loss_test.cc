@@ -106,6 +106,9 @@ TEST_P(SameBitsTest, PipelineScheduleAndRecompute) {
   ExpectSameBits(one, WithSchedule(two, ScheduleKind::kInterleaved, 2));
   ExpectSameBits(one, WithRecompute(two, RecomputeKind::kFull));
   ExpectSameBits(one, WithRecompute(base, RecomputeKind::kSelective));
+  TrainCase uneven = WithRecompute(two, ParseRecomputation("full,none*2,selective").value());
+  uneven.parallel.layout.layout = "Et*3|tL";
+  ExpectSameBits(one, uneven);
   TrainCase four = base;
   four.parallel.pp = 4;
   ExpectSameBits(one, four);

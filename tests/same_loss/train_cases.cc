@@ -1,5 +1,7 @@
 #include "tests/same_loss/train_cases.h"
 
+#include <utility>
+
 namespace mgc {
 namespace {
 
@@ -85,8 +87,8 @@ TrainCase WithSchedule(TrainCase c, ScheduleKind schedule, int64_t vp) {
   return c;
 }
 
-TrainCase WithRecompute(TrainCase c, RecomputeKind recompute) {
-  c.parallel.recompute = recompute;
+TrainCase WithRecompute(TrainCase c, Recomputation recompute) {
+  c.parallel.recompute = std::move(recompute);
   return c;
 }
 

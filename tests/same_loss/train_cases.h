@@ -26,7 +26,7 @@ TrainCase WithNarrowSums(TrainCase c);  // gradients in bf16 over dp and cp
 TrainCase WithSplitProducts(TrainCase c, int64_t pieces);
 TrainCase WithContextParallel(TrainCase c, int64_t cp);
 TrainCase WithSchedule(TrainCase c, ScheduleKind schedule, int64_t vp = 0);
-TrainCase WithRecompute(TrainCase c, RecomputeKind recompute);
+TrainCase WithRecompute(TrainCase c, Recomputation recompute);
 
 // Both families under every schedule, layout flag and recomputation, with ZeRO-1, odd vocabularies
 // and shared kv heads.

@@ -25,10 +25,10 @@ std::vector<PlanFix> FindFixes(const SearchRequest& request) {
   std::vector<PlanFix> fixes;
   for (const Neighbour& neighbour : NeighboursOf(FixedChoices(), request.options.parallel)) {
     if (!CheckConfig(neighbour.config, request.dims).violations.empty()) continue;
-    const absl::StatusOr<Plan> plan = CompileFound(request, neighbour.config);
-    if (!plan.ok() || PeakBytes(*plan) > request.options.machine.memory) continue;
-    absl::StatusOr<FoundPlan> found = Measure(*plan, neighbour.config);
-    if (found.ok()) fixes.push_back({neighbour.change, *std::move(found)});
+    Plan plan;
+    absl::StatusOr<FoundPlan> found = MeasureFound(request, neighbour.config, &plan);
+    if (!found.ok() || found->peak_bytes > request.options.machine.memory) continue;
+    fixes.push_back({neighbour.change, *std::move(found)});
   }
   std::stable_sort(fixes.begin(), fixes.end(), [](const PlanFix& a, const PlanFix& b) {
     return a.plan.step_ns < b.plan.step_ns;
@@ -42,9 +42,9 @@ std::vector<PlanFix> FindFixes(const SearchRequest& request) {
 absl::StatusOr<PlanEstimate> EstimatePlan(const SearchRequest& request) {
   const ParallelConfig& config = request.options.parallel;
   const int64_t memory = request.options.machine.memory;
-  MGC_ASSIGN_OR_RETURN(const Plan plan, CompileFound(request, config));
+  Plan plan;
   PlanEstimate estimate;
-  MGC_ASSIGN_OR_RETURN(estimate.plan, Measure(plan, config));
+  MGC_ASSIGN_OR_RETURN(estimate.plan, MeasureFound(request, config, &plan));
   estimate.fullest = WhereFullest(plan, memory);
   if (estimate.plan.peak_bytes > memory) estimate.fixes = FindFixes(request);
   return estimate;

@@ -136,10 +136,11 @@ void AddTrainingFlags(Flags* flags, ParallelFlags* out) {
                 &out->allow_replicated);
   flags->Switch("--sequence-parallel", "cut the sequence over tp outside attention and MLP",
                 &out->sequence_parallel);
-  flags->Choice("--recompute,--recompute-granularity", {"none", "selective", "full"},
-                "what backward computes again instead of keeping it: nothing, the core of "
-                "attention, whole layers (default none)",
-                &out->recompute);
+  flags->Text("--recompute,--recompute-granularity", "KIND[*N],...",
+              "what backward computes again instead of keeping it: none, selective, the core of "
+              "attention, or full, whole layers; or a kind for every layer in turn: full*2,none*4 "
+              "(default none)",
+              &out->recompute);
   flags->Integer("--split-products",
                  "run a layer's forward products beside their own collectives, in up to this many "
                  "pieces of rows (default 1)",
@@ -219,6 +220,14 @@ void CheckWords(ParallelFlags* flags, ParsedFlags* parsed) {
       flags->layout.reset();
     }
   }
+  if (flags->recompute.has_value()) {
+    if (const auto kinds = ParseRecomputation(*flags->recompute); !kinds.ok()) {
+      parsed->errors.Add({"F4", absl::StrCat("--recompute: ", kinds.status().message()),
+                          "none, selective, full, full*2,none*4"});
+      parsed->bad_flags.push_back("--recompute");
+      flags->recompute.reset();
+    }
+  }
   if (flags->cuts.has_value()) {
     const std::vector<std::string> names = absl::StrSplit(*flags->cuts, ',');
     if (std::count(names.begin(), names.end(), "") > 0) {
@@ -247,7 +256,7 @@ ParallelConfig ConfigOf(const ParallelFlags& flags, int64_t seq_length) {
       SaturatingMultiply(config.micro_batch_size, std::max<int64_t>(DataParallelSize(config), 1)));
   config.seq_length = flags.seq_length.value_or(seq_length);
   config.schedule = *ParseScheduleKind(flags.schedule.value_or("1f1b"));
-  config.recompute = *ParseRecomputeKind(flags.recompute.value_or("none"));
+  config.recompute = *ParseRecomputation(flags.recompute.value_or("none"));
   config.zero = flags.zero.has_value() ? (*flags.zero)[0] - '0' : flags.distributed_optimizer;
   config.zero_group = flags.zero_group.value_or(0);
   config.reshard_after_forward = !flags.no_reshard_after_forward;

@@ -96,9 +96,9 @@ TEST(ParallelFlagsTest, MegatronsNamesMeanTheSame) {
 TEST(ParallelFlagsTest, ValuesWrongByThemselves) {
   EXPECT_EQ(Rules(Parse({"--tp", "0", "--vp", "-1", "--zero", "4", "--schedule", "zb",
                          "--micro-batch-size", "0", "--seq-length", "x", "--pipeline-layout", "Eq",
-                         "--order", "tp-tp"})
+                         "--order", "tp-tp", "--recompute", "full*2,half"})
                       .result.errors),
-            "G0 P0 F4 B1 F2 F4 G0 P3");
+            "G0 P0 F4 B1 F2 F4 G0 P3 F4");
 }
 
 TEST(ParallelFlagsTest, FlagsThatContradictEachOther) {

@@ -12,6 +12,7 @@ FixedChoices FixedBy(const ParallelFlags& flags) {
   const bool by_hand = flags.layout || flags.first_layers || flags.last_layers ||
                        flags.account_for_embedding || flags.account_for_loss || flags.cuts;
   fixed.pp = flags.pp.has_value() || by_hand;
+  fixed.cuts = by_hand;
   fixed.chunks = flags.vp || flags.schedule || flags.group_size || by_hand;
   fixed.sequence_parallel = flags.sequence_parallel;
   fixed.micro_batch_size = flags.micro_batch_size.has_value();

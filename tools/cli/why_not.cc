@@ -19,7 +19,11 @@ namespace {
 // One choice changed at a time.
 class Neighbours {
  public:
-  Neighbours(const FixedChoices& fixed, const ParallelConfig& best) : fixed_(fixed), best_(best) {}
+  Neighbours(const FixedChoices& fixed, const ParallelConfig& best)
+      : fixed_(fixed), best_(best), plain_(best) {
+    if (!fixed.cuts) plain_.layout.layout.reset();
+    if (!fixed.recompute) plain_.recompute = RecomputeKind::kNone;
+  }
 
   std::vector<Neighbour> Run() {
     if (!fixed_.tp) AddSizes("--tp", &ParallelConfig::tp);
@@ -41,7 +45,7 @@ class Neighbours {
 
  private:
   ParallelConfig& Add(std::string change) {
-    neighbours_.push_back({std::move(change), best_});
+    neighbours_.push_back({std::move(change), plain_});
     return neighbours_.back().config;
   }
 
@@ -76,7 +80,9 @@ class Neighbours {
     for (const RecomputeKind kind :
          {RecomputeKind::kNone, RecomputeKind::kSelective, RecomputeKind::kFull}) {
       if (kind == best_.recompute) continue;
-      Add(absl::StrCat("--recompute ", ToString(kind))).recompute = kind;
+      ParallelConfig& config = Add(absl::StrCat("--recompute ", ToString(kind)));
+      config.layout = best_.layout;
+      config.recompute = kind;
     }
   }
 
@@ -91,6 +97,7 @@ class Neighbours {
 
   const FixedChoices& fixed_;
   const ParallelConfig& best_;
+  ParallelConfig plain_;  // without what a search has chosen for its layers
   std::vector<Neighbour> neighbours_;
 };
 
@@ -122,6 +129,26 @@ std::string Slower(int64_t step_ns, int64_t best_ns) {
                          ratio > 1 ? "slower" : "faster");
 }
 
+// Whether they differ in the layers of their stages alone, and what is computed again there.
+bool IsOfOneMesh(ParallelConfig a, const ParallelConfig& b) {
+  a.layout.layout = b.layout.layout;
+  a.recompute = b.recompute;
+  return FlagsText(a) == FlagsText(b);
+}
+
+std::string SlowerText(const NeighbourPlan& plan, int64_t best_ns) {
+  const std::string slower = Slower(plan.step_ns, best_ns);
+  switch (plan.source) {
+    case NeighbourPlan::kCompiled:
+      return slower;
+    case NeighbourPlan::kBound:
+      return absl::StrCat("at least ", slower);
+    case NeighbourPlan::kExpected:
+      return absl::StrCat("about ", slower);
+  }
+  return slower;
+}
+
 // Empty where a neighbour comes to the same.
 std::string WhyNot(const SearchRequest& request, const FoundPlans& found,
                    const ParallelConfig& config) {
@@ -131,9 +158,9 @@ std::string WhyNot(const SearchRequest& request, const FoundPlans& found,
   if (!checked.violations.empty()) {
     return absl::StrCat(checked.violations[0].text, " [", checked.violations[0].label, "]");
   }
-  for (const FoundPlan& known : found.known) {
-    if (known.peak_bytes > memory || FlagsText(known.config) != FlagsText(config)) continue;
-    return known.step_ns == best_ns ? "" : Slower(known.step_ns, best_ns);
+  for (const NeighbourPlan& known : found.neighbours) {
+    if (!known.fits || !IsOfOneMesh(known.config, config)) continue;
+    return known.step_ns == best_ns ? "" : SlowerText(known, best_ns);
   }
   const absl::StatusOr<Plan> plan = CompileFound(request, config);
   if (!plan.ok()) return FirstLine(plan.status().message());

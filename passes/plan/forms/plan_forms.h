@@ -179,10 +179,18 @@ struct OrderedProgram {
   std::vector<OrderedTransfer> transfers;
 };
 
+// Where the simulated training step of a class goes.
+struct ClassTime {
+  int64_t busy_ns = 0;     // its compute queue
+  int64_t update_ns = 0;   // of that, the update
+  int64_t exposed_ns = 0;  // an action waits for collectives, with nothing to compute
+};
+
 struct OrderedClass {
   OrderedProgram train;
   OrderedProgram eval;
   int64_t pool = 0;  // boundary slots
+  ClassTime time;
 };
 
 struct OrderedPlan {
@@ -190,6 +198,7 @@ struct OrderedPlan {
   std::vector<OrderedClass> classes;  // by pp coordinate
   int64_t micro_batches = 1;
   int64_t predicted_step_ns = 0;
+  int64_t makespan_ns = 0;  // of the simulated step: predicted, but where ranks share cores
 };
 
 // Bytes of every boundary slot of a class: of the largest bundle that an action, of training or

@@ -137,7 +137,10 @@ absl::StatusOr<SimulatedStep> StepSimulator::Run() {
         absl::StrCat("the schedule waits for itself: pipeline rank ", c, " never runs ",
                      NameOf(ref, *classes_[c].chunks), " [order_c1]"));
   }
-  for (size_t c = 0; c < states_.size(); ++c) result_.busy_ns[c] = states_[c].busy;
+  for (size_t c = 0; c < states_.size(); ++c) {
+    result_.busy_ns[c] = states_[c].busy;
+    result_.update_ns.push_back(states_[c].update);
+  }
   return std::move(result_);
 }
 
@@ -165,8 +168,7 @@ void StepSimulator::Advance(int c, int64_t now) {
       continue;
     }
     const TimedStep& step = steps[state.step];
-    if (step.kind == TimedStep::kWait && !state.done[step.collective]) return;
-    if (step.kind == TimedStep::kAwait && state.background > step.collective) return;
+    if (IsHeldBack(c, step, now)) return;
     ++state.step;
     if (step.kind == TimedStep::kStart) {
       const bool update = program.compute[state.action].ref.kind == ActionKind::kUpdate;
@@ -178,9 +180,25 @@ void StepSimulator::Advance(int c, int64_t now) {
       state.running = true;
       state.run_end = now + step.ns;
       state.busy += step.ns;
+      const bool update = program.compute[state.action].ref.kind == ActionKind::kUpdate;
+      if (update) state.update += step.ns;
       Push(now + step.ns, Event::kCompute, c, 0, 0);
     }
   }
+}
+
+// Whether a step waits for a collective; counts how long.
+bool StepSimulator::IsHeldBack(int c, const TimedStep& step, int64_t now) {
+  ClassState& state = states_[c];
+  const bool waits = (step.kind == TimedStep::kWait && !state.done[step.collective]) ||
+                     (step.kind == TimedStep::kAwait && state.background > step.collective);
+  if (waits && state.blocked_from < 0) state.blocked_from = now;
+  if (!waits && state.blocked_from >= 0) {
+    int64_t& exposed_ns = result_.collectives[static_cast<size_t>(c)].exposed_ns;
+    exposed_ns = Later(exposed_ns, now - state.blocked_from);
+    state.blocked_from = -1;
+  }
+  return waits;
 }
 
 // Without this a stage ahead of a slower one would fill outboxes in number with the micro-batches.

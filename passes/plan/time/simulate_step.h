@@ -100,6 +100,8 @@ class StepSimulator {
     int placed_action = 0;
     int placed = 0;
     int64_t busy = 0;
+    int64_t update = 0;                        // of busy
+    int64_t blocked_from = -1;                 // it waits for collectives since; -1: it does not
     std::vector<std::vector<int64_t>> inputs;  // [chunk][micro-batch]: slot received into, or -1
     std::vector<std::vector<int64_t>> grad_inputs;  // likewise
   };
@@ -127,6 +129,7 @@ class StepSimulator {
     return channels_[ChannelFrom(stage, forward)].bytes > 0;
   }
   bool Takes(int stage, bool forward) const;
+  bool IsHeldBack(int c, const TimedStep& step, int64_t now);
   void EndAction(int c, int64_t now);
   bool HandOver(int c, const OrderedAction& action, bool forward);
   void AskForTransfer(int c, const OrderedAction& action, bool forward, int64_t now);

@@ -28,16 +28,17 @@ struct SimulatedSpan {
 
 // What collectives cost a class.
 struct CollectiveTime {
-  int64_t all_ns = 0;  // how long they run
-  // Of a plan's lists only (PredictStep).
-  int64_t exposed_ns = 0;   // while nothing is computed, since an action waits for them
-  int64_t hideable_ns = 0;  // of each action the smaller of compute and the collectives it starts
+  int64_t all_ns = 0;      // how long they run
+  int64_t exposed_ns = 0;  // while nothing is computed, since an action waits for them
+  // Of a plan's lists only (PredictStep): of each action the smaller of compute and the collectives
+  // that it starts.
+  int64_t hideable_ns = 0;
 };
 
 struct SimulatedStep {
   int64_t makespan_ns = 0;
   std::vector<int64_t> busy_ns;             // per class: its compute queue
-  std::vector<int64_t> update_ns;           // of that, the update; of a plan's lists only
+  std::vector<int64_t> update_ns;           // of that, the update
   std::vector<CollectiveTime> collectives;  // per class
   std::vector<SimulatedSpan> spans;         // only if asked for
 };

@@ -14,18 +14,16 @@
 #define MGC_PASSES_SEARCH_PLANS_BOUND_PLAN_H_
 
 #include <cstdint>
-#include <vector>
 
 #include "graph/types/machine.h"
-#include "passes/config/check_config.h"
-#include "passes/config/parallel_config.h"
-#include "passes/search/plans/model_profile.h"
+#include "passes/search/plans/plan_spread.h"
 
 namespace mgc {
 
 struct PlanBound {
   int64_t step_ns = 0;
   int64_t peak_bytes = 0;
+  int64_t held_bytes = 0;  // of the rank that holds most without frames, which layers may save
   // Of step_ns.
   int64_t pipeline_ns = 0;   // of the busiest rank, bubble included
   int64_t bubble_ns = 0;     // of that: it waits for others to fill and drain
@@ -33,14 +31,12 @@ struct PlanBound {
   int64_t update_ns = 0;
 };
 
-// The bound of a configuration that has passed CheckConfig as `checked`.
-PlanBound BoundPlan(const ParallelConfig& config, const CheckedConfig& checked,
-                    const ModelProfile& profile, const Machine& machine);
+PlanBound BoundPlan(const PlanSpread& spread, const Machine& machine);
 
-// What each stage holds of the profile, stage by stage. Where a profile has one layer that nothing
-// cuts, every stage has an even share of it.
-std::vector<LayerProfile> ProfilesOfStages(const LayerPlacement& placement,
-                                           const ModelProfile& profile);
+// No step of one chunk a rank takes less, wherever its stages are cut. Rank c's micro-batches, with
+// the first one's way through the ranks before it, take at least M t(c) + t(0) + ... + t(c - 1); of
+// all ways to share out the same work the longest of these is least where all are equal.
+int64_t LeastOverCutsNs(const PlanSpread& spread, const Machine& machine);
 
 }  // namespace mgc
 

@@ -10,16 +10,17 @@ namespace {
 // What is not profiled is less promising than it seems.
 constexpr double kUnknown = 1.1;
 
-size_t KindOf(const ParallelConfig& config) {
-  return (config.vp > 1 ? 1 : 0) + (config.zero >= 2 ? 2 : 0);
-}
-
 }  // namespace
 
-int64_t Experience::Expect(const ParallelConfig& config, int64_t bound) const {
-  const Ratio& ratio = ratios_[KindOf(config)];
-  if (ratio.count == 0) return bound;
-  return std::llround(static_cast<double>(bound) * ratio.sum / ratio.count);
+PlanKind PlanKindOf(const ParallelConfig& config) {
+  const int chunks = config.vp > 2 ? 2 : config.vp > 1 ? 1 : 0;
+  return static_cast<PlanKind>(chunks + (config.zero >= 2 ? 3 : 0));
+}
+
+int64_t Experience::Expect(PlanKind kind, int64_t estimate) const {
+  const Ratio& ratio = ratios_[kind];
+  if (ratio.count == 0) return estimate;
+  return std::llround(static_cast<double>(estimate) * ratio.sum / ratio.count);
 }
 
 int64_t Experience::ExpectOfGroup(int64_t seems) const {
@@ -33,10 +34,10 @@ int64_t Experience::ExpectOfGroup(int64_t seems) const {
   return std::llround(std::min(kUnknown * ratio * static_cast<double>(seems), kMost));
 }
 
-void Experience::Add(const ParallelConfig& config, int64_t step_ns, int64_t bound) {
-  if (bound == 0) return;
-  Ratio& ratio = ratios_[KindOf(config)];
-  ratio.sum += static_cast<double>(step_ns) / static_cast<double>(bound);
+void Experience::Add(PlanKind kind, int64_t step_ns, int64_t estimate) {
+  if (estimate == 0) return;
+  Ratio& ratio = ratios_[kind];
+  ratio.sum += static_cast<double>(step_ns) / static_cast<double>(estimate);
   ++ratio.count;
 }
 
@@ -45,18 +46,23 @@ void Frontier::SetTopAside() {
   queue_.pop();
 }
 
-void Frontier::PushCandidate(size_t group, size_t index, const ParallelConfig& config,
-                             int64_t bound) {
-  const int64_t key = proves_ ? bound : experience_.Expect(config, bound);
-  queue_.push({SearchNode::kCandidate, bound, group, index, key, 0});
+void Frontier::PushCandidate(size_t group, size_t index, PlanKind kind, int64_t bound,
+                             int64_t seems) {
+  const int64_t key = proves_ ? bound : experience_.Expect(kind, seems);
+  queue_.push({SearchNode::kCandidate, kind, bound, group, index, key, seems});
 }
 
-void Frontier::PushPlan(size_t group, size_t index, int64_t step_ns) {
-  queue_.push({SearchNode::kPlan, step_ns, group, index, step_ns, 0});
+void Frontier::PushVariant(size_t variant, PlanKind kind, int64_t bound, int64_t seems) {
+  const int64_t key = proves_ ? bound : experience_.Expect(kind, seems);
+  queue_.push({SearchNode::kVariant, kind, bound, 0, variant, key, seems});
+}
+
+void Frontier::PushPlan(size_t variant, int64_t step_ns) {
+  queue_.push({SearchNode::kPlan, 0, step_ns, 0, variant, step_ns, step_ns});
 }
 
 void Frontier::PushGroup(size_t group, int64_t bound, int64_t seems) {
-  SearchNode node{SearchNode::kGroup, bound, group, 0, bound, seems};
+  SearchNode node{SearchNode::kGroup, 0, bound, group, 0, bound, seems};
   if (!proves_ && seems == kNever) {
     aside_.push_back(node);
     return;
@@ -65,13 +71,13 @@ void Frontier::PushGroup(size_t group, int64_t bound, int64_t seems) {
   queue_.push(node);
 }
 
-bool Frontier::Take(const ParallelConfig& config, SearchNode* node) {
+bool Frontier::Take(SearchNode* node) {
   *node = queue_.top();
   queue_.pop();
   if (proves_ || node->kind == SearchNode::kPlan) return true;
   const bool is_group = node->kind == SearchNode::kGroup;
-  const int64_t now =
-      is_group ? experience_.ExpectOfGroup(node->seems) : experience_.Expect(config, node->bound);
+  const int64_t now = is_group ? experience_.ExpectOfGroup(node->seems)
+                               : experience_.Expect(node->plan_kind, node->seems);
   if (now <= node->key) return true;
   SearchNode later = *node;
   later.key = now;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "graph/plan/instr_collective.h"
 #include "passes/plan/time/cost.h"
@@ -22,28 +21,20 @@ int64_t ExposedNs(const LayerProfile& layer) {
 
 }  // namespace
 
-GroupTree::GroupTree(const std::vector<CandidateGroup>& groups, const ModelDims& dims,
-                     const Machine& machine)
-    : groups_(groups),
+GroupTree::GroupTree(const SearchSpace& space, const ModelDims& dims, const Machine& machine)
+    : groups_(space.groups),
+      world_size_(space.base.world_size),
+      global_batch_size_(space.base.global_batch_size),
       machine_(machine),
       kv_share_(dims.heads == 0
                     ? 1
                     : static_cast<double>(dims.kv_heads) / static_cast<double>(dims.heads)),
-      finer_(groups.size()),
-      recomputed_(groups.size()) {
-  std::map<ProfileKey, size_t> plain;  // without recomputation
-  for (size_t g = 0; g < groups.size(); ++g) {
-    ProfileKey key = groups[g].key;
-    key.recompute = RecomputeKind::kNone;
-    // Groups are in the order of their keys, those without recomputation first.
-    const auto [first, is_first] = plain.try_emplace(key, g);
-    if (!is_first) recomputed_[first->second].push_back(g);
-  }
-  for (const auto& [key, g] : plain) {
+      finer_(groups_.size()) {
+  for (size_t g = 0; g < groups_.size(); ++g) {
     bool is_root = true;
-    for (const auto& [other, h] : plain) {
-      if (IsFiner(other, key)) finer_[g].push_back(h);
-      is_root = is_root && !IsFiner(key, other);
+    for (size_t h = 0; h < groups_.size(); ++h) {
+      if (IsFiner(groups_[h].key, groups_[g].key)) finer_[g].push_back(h);
+      is_root = is_root && !IsFiner(groups_[g].key, groups_[h].key);
     }
     if (is_root) roots_.push_back(g);
   }
@@ -52,7 +43,6 @@ GroupTree::GroupTree(const std::vector<CandidateGroup>& groups, const ModelDims&
 int64_t GroupTree::LeastStepNs(const ModelProfile& profile, size_t group, size_t finer) const {
   const ProfileKey& from = groups_[group].key;
   const ProfileKey& to = groups_[finer].key;
-  const ParallelConfig& config = groups_[finer].candidates.front();
   const bool shares_cores = machine_.cores > 0;
   double compute = 0;
   double exposed = 0;
@@ -64,8 +54,8 @@ int64_t GroupTree::LeastStepNs(const ModelProfile& profile, size_t group, size_t
   const auto ranks = static_cast<double>(to.tp * to.cp);
   const double parts = ranks / static_cast<double>(from.tp * from.cp);
   const double micro_batches =
-      static_cast<double>(config.global_batch_size) / static_cast<double>(to.micro_batch_size);
-  const auto spread = static_cast<double>(shares_cores ? machine_.cores : config.world_size);
+      static_cast<double>(global_batch_size_) / static_cast<double>(to.micro_batch_size);
+  const auto spread = static_cast<double>(shares_cores ? machine_.cores : world_size_);
   const double ns = (compute / parts + exposed) * micro_batches * ranks / spread;
   return static_cast<int64_t>(std::min(ns, static_cast<double>(kMaxNs)));
 }

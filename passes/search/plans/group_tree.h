@@ -1,7 +1,6 @@
 // Which groups of candidates say something of others before those are profiled.
 //
 //   tp 1   ->  tp 2, cp 2, tp 4 ...   the same work on more ranks, with no less communication
-//   any    ->  with recomputation     no less work, less memory
 
 #ifndef MGC_PASSES_SEARCH_PLANS_GROUP_TREE_H_
 #define MGC_PASSES_SEARCH_PLANS_GROUP_TREE_H_
@@ -19,16 +18,13 @@ namespace mgc {
 
 class GroupTree {
  public:
-  // Groups and machine outlive it.
-  GroupTree(const std::vector<CandidateGroup>& groups, const ModelDims& dims,
-            const Machine& machine);
+  // Both outlive it.
+  GroupTree(const SearchSpace& space, const ModelDims& dims, const Machine& machine);
 
-  // Of every micro-batch size the group with the fewest ranks, without recomputation.
+  // Of every micro-batch size the group with the fewest ranks.
   const std::vector<size_t>& roots() const { return roots_; }
-  // Those that cut finer than `group`, of the same micro-batch and without recomputation.
+  // Those that cut finer than `group`, of the same micro-batch.
   const std::vector<size_t>& FinerThan(size_t group) const { return finer_[group]; }
-  // The same with recomputation.
-  const std::vector<size_t>& RecomputedOf(size_t group) const { return recomputed_[group]; }
 
   // No step of `finer` takes less: the compute of `group`, spread evenly over all ranks, and the
   // communication that it leaves exposed. `finer` may be `group` itself.
@@ -45,11 +41,12 @@ class GroupTree {
   int64_t ContextNs(const ProfileKey& key, int64_t stream) const;
 
   const std::vector<CandidateGroup>& groups_;
+  const int64_t world_size_;
+  const int64_t global_batch_size_;
   const Machine& machine_;
   const double kv_share_;  // heads of keys and values of all heads
   std::vector<size_t> roots_;
   std::vector<std::vector<size_t>> finer_;
-  std::vector<std::vector<size_t>> recomputed_;
 };
 
 }  // namespace mgc

@@ -3,22 +3,40 @@
 #include <algorithm>
 
 #include "graph/base/status.h"
-#include "passes/plan/time/predict_step.h"
+#include "passes/config/config_flags.h"
+#include "passes/plan/forms/plan_forms.h"
+#include "passes/search/class_layout.h"
 
 namespace mgc {
 namespace {
 
+// Tables of rows that are compiled for a profile key, at most.
+constexpr size_t kTablesAKey = 100;
+
+constexpr std::array<RecomputeKind, kNumRecomputeKinds> kKinds = {
+    RecomputeKind::kNone, RecomputeKind::kSelective, RecomputeKind::kFull};
+
 // Where ranks share cores the step is the work of all, and nobody waits.
-absl::StatusOr<StepParts> PartsOf(const Plan& plan) {
-  MGC_ASSIGN_OR_RETURN(const SimulatedStep step, PredictStep(plan));
-  const auto busiest = std::max_element(step.busy_ns.begin(), step.busy_ns.end());
-  const auto c = static_cast<size_t>(busiest - step.busy_ns.begin());
+StepParts PartsOf(const OrderedPlan& ordered) {
+  const auto busiest = std::max_element(
+      ordered.classes.begin(), ordered.classes.end(),
+      [](const OrderedClass& a, const OrderedClass& b) { return a.time.busy_ns < b.time.busy_ns; });
+  const ClassTime& time = busiest->time;
   StepParts parts;
-  parts.update_ns = step.update_ns[c];
-  parts.compute_ns = *busiest - parts.update_ns;
-  parts.exposed_ns = step.collectives[c].exposed_ns;
-  parts.bubble_ns = std::max<int64_t>(0, step.makespan_ns - *busiest - parts.exposed_ns);
+  parts.update_ns = time.update_ns;
+  parts.compute_ns = time.busy_ns - time.update_ns;
+  parts.exposed_ns = time.exposed_ns;
+  parts.bubble_ns = std::max<int64_t>(0, ordered.makespan_ns - time.busy_ns - time.exposed_ns);
   return parts;
+}
+
+bool DifferInZeroAlone(const Candidate& a, const Candidate& b) {
+  return a.pp == b.pp && a.vp == b.vp && a.schedule == b.schedule && a.order == b.order;
+}
+
+Graph Prepared(const Graph& graph) {
+  std::vector<std::string> notes;
+  return PrepareModel(graph, &notes);
 }
 
 // A refusal is no error here.
@@ -29,6 +47,30 @@ absl::StatusOr<std::unique_ptr<T>> OrNull(absl::StatusOr<T> made) {
   return made.status();
 }
 
+// Compiles, and keeps what the simulation says of the step.
+absl::StatusOr<FoundPlan> CompileTo(const Graph& graph, const ModelDims& dims,
+                                    CompileOptions options, const ParallelConfig& config,
+                                    OrderScope scope, Plan* made) {
+  options.parallel = config;
+  options.limit_memory = false;
+  options.order = scope;
+  options.run = RunOptions();
+  options.run.check = false;
+  FoundPlan found;
+  options.run.after_pass = [&found](const FinishedPass& pass) {
+    const auto* ordered = std::get_if<OrderedPlan>(&pass.form);
+    if (ordered != nullptr) found.parts = PartsOf(*ordered);
+    return true;
+  };
+  MGC_ASSIGN_OR_RETURN(Plan plan, Compile(graph, dims, options));
+  found.config = config;
+  found.step_ns = plan.predicted_step_ns;
+  found.peak_bytes = PeakBytes(plan);
+  found.memory = FullestClass(plan).memory;
+  if (made != nullptr) *made = std::move(plan);
+  return found;
+}
+
 }  // namespace
 
 PlanOracle::PlanOracle(const SearchRequest& request)
@@ -36,39 +78,198 @@ PlanOracle::PlanOracle(const SearchRequest& request)
       space_(ListCandidates(request.options.parallel, request.fixed, request.dims,
                             request.options.machine)) {}
 
+size_t PlanOracle::FirstKind() const {
+  if (HasFreeRecomputation()) return 0;
+  const Recomputation& fixed = request_.options.parallel.recompute;
+  return static_cast<size_t>(fixed.Of(0));
+}
+
+const ModelProfile* PlanOracle::KnownProfile(size_t group) const {
+  const auto known = profiles_.find({group, FirstKind()});
+  return known == profiles_.end() ? nullptr : known->second.get();
+}
+
 absl::StatusOr<const ModelProfile*> PlanOracle::ProfileOf(size_t group) {
-  const auto known = profiles_.find(group);
+  return ProfileOf(group, FirstKind());
+}
+
+absl::StatusOr<const ModelProfile*> PlanOracle::ProfileOf(size_t group, size_t kind) {
+  const auto known = profiles_.find({group, kind});
   if (known != profiles_.end()) return known->second.get();
   CompileOptions options = request_.options;
-  options.parallel = ProfiledConfig(config(group, 0));
-  MGC_ASSIGN_OR_RETURN(const Graph graph, request_.build(options.parallel));
-  absl::StatusOr<ModelProfile> made = ProfileModel(graph, request_.dims, options);
+  options.parallel = ProfiledConfig(space_.ConfigOf(group, 0));
+  if (HasFreeRecomputation()) options.parallel.recompute = kKinds[kind];
+  MGC_ASSIGN_OR_RETURN(const Graph* graph, GraphOf(options.parallel));
+  absl::StatusOr<ModelProfile> made = ProfileWith(*graph, std::move(options));
   NoteRefusal(made.status());
   MGC_ASSIGN_OR_RETURN(auto profile, OrNull(std::move(made)));
-  return profiles_.emplace(group, std::move(profile)).first->second.get();
+  return profiles_.emplace(std::make_pair(group, kind), std::move(profile)).first->second.get();
 }
 
-PlanBound PlanOracle::BoundOf(const ParallelConfig& config, const ModelProfile& profile) const {
-  return BoundPlan(config, CheckConfig(config, request_.dims), profile, request_.options.machine);
+absl::StatusOr<ModelProfile> PlanOracle::ProfileWith(const Graph& graph, CompileOptions options) {
+  MGC_ASSIGN_OR_RETURN(const StrategySpec* strategy, StrategyOf(options.parallel));
+  if (strategy != nullptr) options.strategy = *strategy;
+  return ProfileModel(graph, request_.dims, options);
 }
 
-absl::StatusOr<const FoundPlan*> PlanOracle::PlanOf(size_t group, size_t index) {
-  const auto known = plans_.find({group, index});
+absl::StatusOr<bool> PlanOracle::CutsParametersOver(int64_t tp) {
+  const auto known = named_.find(tp);
+  if (known != named_.end()) return known->second;
+  ParallelConfig config = request_.options.parallel;
+  config.tp = config.world_size = tp;
+  config.pp = config.cp = 1;
+  config.global_batch_size = config.micro_batch_size;
+  MGC_ASSIGN_OR_RETURN(const Graph* graph, GraphOf(config));
+  MGC_ASSIGN_OR_RETURN(const bool cuts,
+                       CutsParameters(Prepared(*graph), config, request_.options.strategy));
+  return named_.emplace(tp, cuts).first->second;
+}
+
+absl::StatusOr<const StrategySpec*> PlanOracle::StrategyOf(const ParallelConfig& config) {
+  if (config.tp == 1 || !request_.lay_out_unnamed) return nullptr;
+  MGC_ASSIGN_OR_RETURN(const bool is_named, CutsParametersOver(config.tp));
+  if (is_named) return nullptr;
+  const auto known = strategies_.find(KeyOf(config));
+  if (known != strategies_.end()) return &known->second;
+  CompileOptions options = request_.options;
+  options.parallel = ProfiledConfig(config);
+  options.parallel.recompute = RecomputeKind::kNone;
+  options.parallel.allow_replicated = false;
+  MGC_ASSIGN_OR_RETURN(const Graph* graph, GraphOf(options.parallel));
+  SearchLimits limits;
+  limits.plans = kTablesAKey;
+  MGC_ASSIGN_OR_RETURN(const ClassLayout layout,
+                       LayOutByClasses(Prepared(*graph), request_.dims, options, limits));
+  return &strategies_.emplace(KeyOf(config), layout.strategy).first->second;
+}
+
+absl::StatusOr<ProfilesByKind> PlanOracle::ProfilesOf(size_t group) {
+  ProfilesByKind profiles = {};
+  MGC_ASSIGN_OR_RETURN(profiles[FirstKind()], ProfileOf(group));
+  for (size_t k = 0; HasFreeRecomputation() && k < kNumRecomputeKinds; ++k) {
+    MGC_ASSIGN_OR_RETURN(profiles[k], ProfileOf(group, k));
+  }
+  return profiles;
+}
+
+absl::StatusOr<const Graph*> PlanOracle::GraphOf(const ParallelConfig& config) {
+  const int64_t samples = config.micro_batch_size * std::max<int64_t>(DataParallelSize(config), 1);
+  const auto known = graphs_.find(samples);
+  if (known != graphs_.end()) return &known->second;
+  MGC_ASSIGN_OR_RETURN(Graph graph, request_.build(config));
+  return &graphs_.emplace(samples, std::move(graph)).first->second;
+}
+
+std::vector<PlanOracle::Bounds> PlanOracle::BoundsOf(size_t group,
+                                                     const ModelProfile& profile) const {
+  const Machine& machine = request_.options.machine;
+  const std::vector<Candidate>& candidates = space_.groups[group].candidates;
+  std::vector<Bounds> bounds;
+  bounds.reserve(candidates.size());
+  // Those that differ in ZeRO alone follow each other.
+  ParallelConfig config;
+  CheckedConfig checked;
+  absl::optional<PlanSpread> first;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (i == 0 || !DifferInZeroAlone(candidates[i - 1], candidates[i])) {
+      config = space_.ConfigOf(group, i);
+      checked = CheckConfig(config, request_.dims);
+      first.emplace(config, checked, profile);
+    }
+    ParallelConfig own = config;
+    own.zero = candidates[i].zero;
+    own.zero_group = candidates[i].zero_group;
+    const PlanSpread spread(*first, own);
+    Bounds made{BoundPlan(spread, machine), 0};
+    made.least_ns = made.even.step_ns;
+    if (HasFreeCuts(own)) made.least_ns = std::min(made.least_ns, LeastOverCutsNs(spread, machine));
+    bounds.push_back(made);
+  }
+  return bounds;
+}
+
+bool PlanOracle::HasFreeCuts(const ParallelConfig& config) const {
+  return !request_.fixed.cuts && config.pp > 1 && config.vp <= 1 && request_.dims.layers > 0 &&
+         request_.dims.places.named;
+}
+
+absl::StatusOr<absl::optional<LayerChoice>> PlanOracle::ChooseFor(size_t group, size_t index,
+                                                                  int64_t memory) {
+  const ParallelConfig config = space_.ConfigOf(group, index);
+  const bool free_cuts = HasFreeCuts(config);
+  const Machine& machine = request_.options.machine;
+  MGC_ASSIGN_OR_RETURN(const ModelProfile* first, ProfileOf(group));
+  if (first == nullptr) return absl::optional<LayerChoice>();
+  ProfilesByKind profiles = {};
+  profiles[FirstKind()] = first;
+  absl::optional<LayerChoice> choice =
+      ChooseLayers(config, request_.dims, profiles, machine, memory, free_cuts);
+  if (!HasFreeRecomputation() && choice.has_value()) choice->config.recompute = config.recompute;
+  if (choice.has_value() || !HasFreeRecomputation()) return choice;
+  MGC_ASSIGN_OR_RETURN(profiles, ProfilesOf(group));
+  return ChooseLayers(config, request_.dims, profiles, machine, memory, free_cuts);
+}
+
+absl::StatusOr<absl::optional<ModelProfile>> PlanOracle::MixedProfileOf(
+    size_t group, const ParallelConfig& config) {
+  ProfilesByKind profiles = {};
+  if (!HasFreeRecomputation()) {
+    MGC_ASSIGN_OR_RETURN(const ModelProfile* only, ProfileOf(group));
+    return only == nullptr ? absl::optional<ModelProfile>() : *only;
+  }
+  for (size_t k = 0; k < kNumRecomputeKinds; ++k) {
+    if (k > 0 && !config.recompute.Has(kKinds[k])) continue;
+    MGC_ASSIGN_OR_RETURN(profiles[k], ProfileOf(group, k));
+    if (profiles[k] == nullptr) return absl::optional<ModelProfile>();
+  }
+  return MixProfiles(profiles, config.recompute);
+}
+
+absl::StatusOr<absl::optional<PlanBound>> PlanOracle::BoundOf(size_t group,
+                                                              const ParallelConfig& config) {
+  MGC_ASSIGN_OR_RETURN(const auto mixed, MixedProfileOf(group, config));
+  if (!mixed.has_value()) return absl::optional<PlanBound>();
+  const CheckedConfig checked = CheckConfig(config, request_.dims);
+  return BoundPlan(PlanSpread(config, checked, *mixed), request_.options.machine);
+}
+
+absl::StatusOr<int64_t> PlanOracle::EstimateOf(size_t group, const ParallelConfig& config) {
+  MGC_ASSIGN_OR_RETURN(const auto mixed, MixedProfileOf(group, config));
+  if (!mixed.has_value()) return 0;
+  const CheckedConfig checked = CheckConfig(config, request_.dims);
+  return EstimateStepNs(PlanSpread(config, checked, *mixed), request_.options.machine, &schedules_);
+}
+
+bool PlanOracle::IsCompiled(const ParallelConfig& config) const {
+  return plans_.count(FlagsText(config)) > 0;
+}
+
+absl::StatusOr<FoundPlan> PlanOracle::Simulate(const ParallelConfig& config) {
+  MGC_ASSIGN_OR_RETURN(const Graph* graph, GraphOf(config));
+  MGC_ASSIGN_OR_RETURN(const StrategySpec* strategy, StrategyOf(config));
+  OrderScope scope;
+  scope.evaluation = false;
+  CompileOptions options = request_.options;
+  if (strategy != nullptr) options.strategy = *strategy;
+  MGC_ASSIGN_OR_RETURN(FoundPlan found, CompileTo(*graph, request_.dims, std::move(options), config,
+                                                  scope, nullptr));
+  if (strategy != nullptr) found.strategy = *strategy;
+  return found;
+}
+
+absl::StatusOr<const FoundPlan*> PlanOracle::PlanOf(const ParallelConfig& config) {
+  const std::string flags = FlagsText(config);
+  const auto known = plans_.find(flags);
   if (known != plans_.end()) return known->second.get();
-  absl::StatusOr<Plan> made = CompileFound(request_, config(group, index));
+  absl::StatusOr<FoundPlan> made = Simulate(config);
   NoteRefusal(made.status());
   MGC_ASSIGN_OR_RETURN(auto plan, OrNull(std::move(made)));
-  std::unique_ptr<FoundPlan> found;
-  if (plan != nullptr) {
-    MGC_ASSIGN_OR_RETURN(FoundPlan measured, Measure(*plan, config(group, index)));
-    found = std::make_unique<FoundPlan>(std::move(measured));
-  }
-  return plans_.emplace(std::make_pair(group, index), std::move(found)).first->second.get();
+  return plans_.emplace(flags, std::move(plan)).first->second.get();
 }
 
 std::vector<FoundPlan> PlanOracle::Compiled() const {
   std::vector<FoundPlan> compiled;
-  for (const auto& [candidate, plan] : plans_) {
+  for (const auto& [flags, plan] : plans_) {
     if (plan != nullptr) compiled.push_back(*plan);
   }
   return compiled;
@@ -76,12 +277,16 @@ std::vector<FoundPlan> PlanOracle::Compiled() const {
 
 absl::StatusOr<Plan> CompileFound(const SearchRequest& request, const ParallelConfig& config) {
   MGC_ASSIGN_OR_RETURN(const Graph graph, request.build(config));
-  CompileOptions options = request.options;
-  options.parallel = config;
-  options.limit_memory = false;
-  options.run = RunOptions();
-  options.run.check = false;
-  return Compile(graph, request.dims, options);
+  Plan plan;
+  MGC_RETURN_IF_ERROR(
+      CompileTo(graph, request.dims, request.options, config, OrderScope(), &plan).status());
+  return plan;
+}
+
+absl::StatusOr<FoundPlan> MeasureFound(const SearchRequest& request, const ParallelConfig& config,
+                                       Plan* plan) {
+  MGC_ASSIGN_OR_RETURN(const Graph graph, request.build(config));
+  return CompileTo(graph, request.dims, request.options, config, OrderScope(), plan);
 }
 
 const PlanClass& FullestClass(const Plan& plan) {
@@ -94,16 +299,6 @@ const PlanClass& FullestClass(const Plan& plan) {
 int64_t PeakBytes(const Plan& plan) {
   const MemoryUse& memory = FullestClass(plan).memory;
   return memory.peak + memory.workspace;
-}
-
-absl::StatusOr<FoundPlan> Measure(const Plan& plan, const ParallelConfig& config) {
-  FoundPlan found;
-  found.config = config;
-  found.step_ns = plan.predicted_step_ns;
-  found.peak_bytes = PeakBytes(plan);
-  found.memory = FullestClass(plan).memory;
-  MGC_ASSIGN_OR_RETURN(found.parts, PartsOf(plan));
-  return found;
 }
 
 }  // namespace mgc

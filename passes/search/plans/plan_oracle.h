@@ -1,17 +1,22 @@
-// What a search knows of its candidates: profiles of groups and compiled plans, each made once.
+// What a search knows of its candidates: profiles of groups and simulated plans, each made once.
 
 #ifndef MGC_PASSES_SEARCH_PLANS_PLAN_ORACLE_H_
 #define MGC_PASSES_SEARCH_PLANS_PLAN_ORACLE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "passes/search/plans/bound_plan.h"
+#include "passes/search/plans/choose_layers.h"
+#include "passes/search/plans/estimate_step.h"
 #include "passes/search/plans/model_profile.h"
 #include "passes/search/plans/search_plans.h"
 #include "passes/search/plans/search_space.h"
@@ -24,31 +29,58 @@ class PlanOracle {
   explicit PlanOracle(const SearchRequest& request);
 
   const SearchSpace& space() const { return space_; }
-  const ParallelConfig& config(size_t group, size_t index) const {
-    return space_.groups[group].candidates[index];
-  }
+  const SearchRequest& request() const { return request_; }
 
-  // Null where the compiler refuses the group. Errors: those of Compile that are no refusals.
+  // Of the group's first kind of recomputation: none, unless another is fixed. Null where the
+  // compiler refuses the group. Errors: those of Compile that are no refusals.
   absl::StatusOr<const ModelProfile*> ProfileOf(size_t group);
   // Null where there is none yet, too.
-  const ModelProfile* KnownProfile(size_t group) const {
-    const auto known = profiles_.find(group);
-    return known == profiles_.end() ? nullptr : known->second.get();
-  }
-  PlanBound BoundOf(const ParallelConfig& config, const ModelProfile& profile) const;
-  // Null where the compiler refuses the candidate. Errors: likewise.
-  absl::StatusOr<const FoundPlan*> PlanOf(size_t group, size_t index);
+  const ModelProfile* KnownProfile(size_t group) const;
+
+  // Of every candidate of a group, by a profile: stages cut evenly.
+  struct Bounds {
+    PlanBound even;
+    int64_t least_ns = 0;  // wherever stages are cut
+  };
+  std::vector<Bounds> BoundsOf(size_t group, const ModelProfile& profile) const;
+
+  // The candidate with its layers chosen for `memory`: nothing is computed again where that fits.
+  // Nothing where no choice does.
+  absl::StatusOr<absl::optional<LayerChoice>> ChooseFor(size_t group, size_t index, int64_t memory);
+  // The bound of a configuration of the group with layers that have been chosen; nothing where the
+  // compiler refuses what is computed again. And its estimate, where nothing is refused.
+  absl::StatusOr<absl::optional<PlanBound>> BoundOf(size_t group, const ParallelConfig& config);
+  absl::StatusOr<int64_t> EstimateOf(size_t group, const ParallelConfig& config);
+  bool HasFreeCuts(const ParallelConfig& config) const;
+  bool HasFreeRecomputation() const { return !request_.fixed.recompute; }
+
+  // What the plan of a configuration comes to, its evaluation left out. Null where the compiler
+  // refuses it. Errors: likewise.
+  absl::StatusOr<const FoundPlan*> PlanOf(const ParallelConfig& config);
 
   // The first refusal of the compiler; OK where there was none.
   const absl::Status& refusal() const { return refusal_; }
-  // All plans that have been compiled, whether they fit or not, in the order of candidates.
+  // All plans that have been compiled, whether they fit or not, in a fixed order.
   std::vector<FoundPlan> Compiled() const;
 
   int64_t profiled() const { return static_cast<int64_t>(profiles_.size()); }
   int64_t compiled() const { return static_cast<int64_t>(plans_.size()); }
-  bool IsCompiled(size_t group, size_t index) const { return plans_.count({group, index}) > 0; }
+  bool IsCompiled(const ParallelConfig& config) const;
 
  private:
+  size_t FirstKind() const;
+  absl::StatusOr<const ModelProfile*> ProfileOf(size_t group, size_t kind);
+  // The first kind's, and the others' where they are free.
+  absl::StatusOr<ProfilesByKind> ProfilesOf(size_t group);
+  // The profile of a configuration of the group; nothing where some of it is refused.
+  absl::StatusOr<absl::optional<ModelProfile>> MixedProfileOf(size_t group,
+                                                              const ParallelConfig& config);
+  absl::StatusOr<ModelProfile> ProfileWith(const Graph& graph, CompileOptions options);
+  absl::StatusOr<const Graph*> GraphOf(const ParallelConfig& config);
+  // Rows that are chosen for a configuration's profile key; null where those of the request serve.
+  absl::StatusOr<const StrategySpec*> StrategyOf(const ParallelConfig& config);
+  absl::StatusOr<bool> CutsParametersOver(int64_t tp);
+  absl::StatusOr<FoundPlan> Simulate(const ParallelConfig& config);
   void NoteRefusal(const absl::Status& status) {
     if (refusal_.ok() && IsRefusal(status)) refusal_ = status;
   }
@@ -56,8 +88,12 @@ class PlanOracle {
   const SearchRequest& request_;
   const SearchSpace space_;
   absl::Status refusal_;
-  std::map<size_t, std::unique_ptr<ModelProfile>> profiles_;               // by group
-  std::map<std::pair<size_t, size_t>, std::unique_ptr<FoundPlan>> plans_;  // and candidate
+  ScheduleCache schedules_;
+  std::map<int64_t, bool> named_;  // by tp: whether the request's strategy cuts some parameter
+  std::map<ProfileKey, StrategySpec> strategies_;
+  std::map<int64_t, Graph> graphs_;                                              // by samples
+  std::map<std::pair<size_t, size_t>, std::unique_ptr<ModelProfile>> profiles_;  // group, kind
+  std::map<std::string, std::unique_ptr<FoundPlan>> plans_;                      // by flags
 };
 
 }  // namespace mgc

@@ -3,7 +3,12 @@
 //
 //   groups of candidates   bounded by the profile of a group with less parallelism
 //     candidates           bounded by their own profile (passes/search/plans/bound_plan.h)
-//       plans              compiled: exact memory, and the time of the event simulation
+//       variants           with layers chosen for their stages
+//       (passes/search/plans/choose_layers.h)
+//         plans            compiled: exact memory, and the time of the event simulation
+//
+// Of a plan that is searched evaluation is left out, which takes room for boundaries at most
+// (passes/plan/order.h); the answer is compiled whole.
 //
 // Looked at first is what is expected to be fastest: its bound, times how far plans of its kind
 // have been above theirs. Then whatever may still be faster by its bound, until nothing may, or the
@@ -22,10 +27,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "graph/ir/graph.h"
 #include "graph/plan/plan.h"
 #include "graph/types/model_dims.h"
 #include "passes/compile.h"
+#include "passes/config/strategy_spec.h"
 #include "passes/search/plans/search_space.h"
 
 namespace mgc {
@@ -36,6 +43,9 @@ struct SearchRequest {
   ModelDims dims;
   // The logical graph of one micro-batch over all ranks along dp.
   std::function<absl::StatusOr<Graph>(const ParallelConfig& config)> build;
+  // Where options.strategy cuts no parameter over tp: whether rows are chosen by dim classes
+  // (passes/search/class_layout.h), for each size of tp.
+  bool lay_out_unnamed = true;
   // Plans to compile, at most; twice as many to climb from the best, and some more for the front.
   int64_t budget = 16;
   int64_t results = 6;  // plans to rank
@@ -50,21 +60,32 @@ struct StepParts {
   int64_t bubble_ns = 0;   // it waits for other pipeline ranks
 };
 
-// A plan that has been compiled.
+// A plan that has been compiled, its evaluation left out.
 struct FoundPlan {
   ParallelConfig config;
   int64_t step_ns = 0;
   int64_t peak_bytes = 0;  // of the fullest rank, with one workspace
   MemoryUse memory;        // of that rank
   StepParts parts;
+  absl::optional<StrategySpec> strategy;  // where rows were chosen for it
+};
+
+// What a plan beside the best one comes to.
+struct NeighbourPlan {
+  ParallelConfig config;
+  bool fits = false;  // some choice of layers does
+  int64_t step_ns = 0;
+  // Where step_ns comes from: a plan that was compiled; a bound, below which there is none; or what
+  // plans of its kind have taken beside their bounds.
+  enum Source : uint8_t { kCompiled, kBound, kExpected } source = kBound;
 };
 
 struct FoundPlans {
   std::vector<FoundPlan> ranked;  // of each mesh (tp, cp, pp) the fastest; fastest first
   // The fastest within four fifths of the memory of the one before; the first is ranked[0].
   std::vector<FoundPlan> front;
-  // All that have been compiled, whether they fit or not.
-  std::vector<FoundPlan> known;
+  // Those that differ from ranked[0] in one choice, layers chosen for each anew.
+  std::vector<NeighbourPlan> neighbours;
   int64_t candidates = 0;
   int64_t refused = 0;         // by rules of the configuration, before they were candidates
   int64_t too_large = 0;       // by memory, of those that were looked at
@@ -81,8 +102,9 @@ absl::StatusOr<FoundPlans> SearchPlans(const SearchRequest& request);
 // Compile.
 absl::StatusOr<Plan> CompileFound(const SearchRequest& request, const ParallelConfig& config);
 
-// What a plan that has been compiled for `config` comes to.
-absl::StatusOr<FoundPlan> Measure(const Plan& plan, const ParallelConfig& config);
+// The same, and what it comes to.
+absl::StatusOr<FoundPlan> MeasureFound(const SearchRequest& request, const ParallelConfig& config,
+                                       Plan* plan);
 
 // The class whose ranks need most, one workspace included.
 const PlanClass& FullestClass(const Plan& plan);

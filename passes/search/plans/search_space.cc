@@ -12,6 +12,7 @@ namespace {
 constexpr int64_t kMostChunks = 16;       // of a rank
 constexpr int64_t kMostSamples = 1 << 4;  // of a micro-batch on a rank
 constexpr int64_t kMostCp = 1 << 6;
+constexpr int64_t kMostPpUnnamed = 1 << 3;
 
 std::vector<int64_t> DivisorsOf(int64_t number, int64_t most) {
   std::vector<int64_t> divisors;
@@ -41,6 +42,8 @@ class Lister {
         }
       }
     }
+    space_.base = base_;
+    space_.orders = std::move(orders_);
     for (auto& [key, candidates] : groups_) {
       space_.candidates += static_cast<int64_t>(candidates.size());
       space_.groups.push_back({key, std::move(candidates)});
@@ -57,7 +60,8 @@ class Lister {
   int64_t MostCp() const {
     return dims_.max_positions > 0 ? std::min(base_.seq_length, kMostCp) : 1;
   }
-  int64_t MostPp() const { return std::max<int64_t>(dims_.layers, 1); }
+  // A graph that names no layers is cut by cost.
+  int64_t MostPp() const { return dims_.layers > 0 ? dims_.layers : kMostPpUnnamed; }
 
   // The choices that a mesh leaves.
   void AddMesh(ParallelConfig config) {
@@ -111,17 +115,23 @@ class Lister {
   }
 
   void AddMemory(ParallelConfig config, int64_t dp) {
+    std::vector<Candidate>& candidates = groups_[KeyOf(config)];
+    Candidate candidate{config.pp, config.vp, 0, config.schedule, 0, 0};
     for (const std::string& order : OrderChoices(config, dp)) {
-      config.order = order;
+      candidate.order = NumberOf(order);
       for (const auto& [zero, group] : ZeroChoices(config, dp)) {
-        config.zero = zero;
-        config.zero_group = group;
-        for (const RecomputeKind recompute : RecomputeChoices()) {
-          config.recompute = recompute;
-          groups_[KeyOf(config)].push_back(config);
-        }
+        candidate.zero = static_cast<uint8_t>(zero);
+        candidate.zero_group = group;
+        candidates.push_back(candidate);
       }
     }
+  }
+
+  uint8_t NumberOf(const std::string& order) {
+    const auto known = std::find(orders_.begin(), orders_.end(), order);
+    const auto number = static_cast<uint8_t>(known - orders_.begin());
+    if (known == orders_.end()) orders_.push_back(order);
+    return number;
   }
 
   // Pipelines outside of dp, or inside, where that brings one of them nearer.
@@ -157,16 +167,12 @@ class Lister {
     return choices;
   }
 
-  std::vector<RecomputeKind> RecomputeChoices() const {
-    if (fixed_.recompute) return {base_.recompute};
-    return {RecomputeKind::kNone, RecomputeKind::kSelective, RecomputeKind::kFull};
-  }
-
   const ParallelConfig& base_;
   const FixedChoices& fixed_;
   const ModelDims& dims_;
   const Machine& machine_;
-  std::map<ProfileKey, std::vector<ParallelConfig>> groups_;
+  std::map<ProfileKey, std::vector<Candidate>> groups_;
+  std::vector<std::string> orders_;
   SearchSpace space_;
 };
 
@@ -190,11 +196,17 @@ bool IsNeighbour(const ParallelConfig& a, const ParallelConfig& b) {
     steps = steps && std::abs(a.vp - b.vp) == 1;
   }
   if (a.sequence_parallel != b.sequence_parallel && a.tp > 1 && b.tp > 1) ++changes;
-  if (a.recompute != b.recompute) ++changes;
   const bool shares = DataParallelSize(a) > 1 && DataParallelSize(b) > 1;
   if (shares && std::tie(a.zero, a.zero_group) != std::tie(b.zero, b.zero_group)) ++changes;
   if (a.order != b.order && shares && a.pp > 1 && b.pp > 1) ++changes;
   return changes == 1 && steps;
+}
+
+// Of all in a group: two sizes that both differ are two changes.
+bool MayHaveNeighbours(const ProfileKey& key, const ParallelConfig& config) {
+  return (key.tp != config.tp) + (key.cp != config.cp) +
+             (key.micro_batch_size != config.micro_batch_size) <=
+         1;
 }
 
 }  // namespace
@@ -203,17 +215,33 @@ std::vector<std::pair<size_t, size_t>> NeighboursOf(const SearchSpace& space,
                                                     const ParallelConfig& config) {
   std::vector<std::pair<size_t, size_t>> neighbours;
   for (size_t g = 0; g < space.groups.size(); ++g) {
-    const std::vector<ParallelConfig>& candidates = space.groups[g].candidates;
-    for (size_t i = 0; i < candidates.size(); ++i) {
-      if (IsNeighbour(candidates[i], config)) neighbours.emplace_back(g, i);
+    if (!MayHaveNeighbours(space.groups[g].key, config)) continue;
+    for (size_t i = 0; i < space.groups[g].candidates.size(); ++i) {
+      if (IsNeighbour(space.ConfigOf(g, i), config)) neighbours.emplace_back(g, i);
     }
   }
   return neighbours;
 }
 
 ProfileKey KeyOf(const ParallelConfig& config) {
-  return {config.tp, config.cp, config.sequence_parallel, config.micro_batch_size,
-          config.recompute};
+  return {config.tp, config.cp, config.sequence_parallel, config.micro_batch_size};
+}
+
+ParallelConfig SearchSpace::ConfigOf(size_t group, size_t index) const {
+  const ProfileKey& key = groups[group].key;
+  const Candidate& candidate = groups[group].candidates[index];
+  ParallelConfig config = base;
+  config.tp = key.tp;
+  config.cp = key.cp;
+  config.sequence_parallel = key.sequence_parallel;
+  config.micro_batch_size = key.micro_batch_size;
+  config.pp = candidate.pp;
+  config.vp = candidate.vp;
+  config.schedule = candidate.schedule;
+  config.zero = candidate.zero;
+  config.zero_group = candidate.zero_group;
+  config.order = orders[candidate.order];
+  return config;
 }
 
 SearchSpace ListCandidates(const ParallelConfig& base, const FixedChoices& fixed,

@@ -24,6 +24,7 @@ struct FixedChoices {
   bool cp = false;
   bool pp = false;
   bool chunks = false;  // vp and schedule
+  bool cuts = false;    // which layers a stage has
   bool sequence_parallel = false;
   bool micro_batch_size = false;
   bool recompute = false;
@@ -32,34 +33,51 @@ struct FixedChoices {
   bool order = false;
 };
 
-// What decides the profile of a candidate (passes/search/plans/model_profile.h).
+// What decides the profile of a candidate (passes/search/plans/model_profile.h), recomputation
+// apart.
 struct ProfileKey {
   int64_t tp = 1;
   int64_t cp = 1;
   bool sequence_parallel = false;
   int64_t micro_batch_size = 1;
-  RecomputeKind recompute = RecomputeKind::kNone;
 
   friend bool operator<(const ProfileKey& a, const ProfileKey& b) {
-    return std::tie(a.tp, a.cp, a.sequence_parallel, a.micro_batch_size, a.recompute) <
-           std::tie(b.tp, b.cp, b.sequence_parallel, b.micro_batch_size, b.recompute);
+    return std::tie(a.tp, a.cp, a.sequence_parallel, a.micro_batch_size) <
+           std::tie(b.tp, b.cp, b.sequence_parallel, b.micro_batch_size);
   }
 };
+
 ProfileKey KeyOf(const ParallelConfig& config);
+
+// What a candidate has beside its profile key; there are many. Which layers its stages have and
+// what is computed again in each is chosen for it (passes/search/plans/choose_layers.h).
+struct Candidate {
+  int64_t pp = 1;
+  int64_t vp = 1;
+  int64_t zero_group = 0;
+  ScheduleKind schedule = ScheduleKind::kOneFOneB;
+  uint8_t zero = 0;
+  uint8_t order = 0;  // in SearchSpace::orders
+};
 
 // A profile key, and how often it may be spread over the ranks that are left.
 struct CandidateGroup {
   ProfileKey key;
-  std::vector<ParallelConfig> candidates;
+  std::vector<Candidate> candidates;
 };
 
 struct SearchSpace {
+  ParallelConfig base;                 // what all have in common
+  std::vector<std::string> orders;     // of axes
   std::vector<CandidateGroup> groups;  // by key, ascending
   int64_t candidates = 0;              // in all groups
   // Of the values of tp, cp, pp and the micro-batch size that divide their total: how many
   // combinations are refused by a rule of passes/config/check_config.h.
   int64_t refused = 0;
   Diagnostics refusals;  // of each rule that did the first
+
+  // As the user could ask for it: layers as even as possible, recomputation as in `base`.
+  ParallelConfig ConfigOf(size_t group, size_t index) const;
 };
 
 // Values for `tp`, `cp` and `pp` are divisors of the world; of the micro-batch divisors of what is
@@ -68,8 +86,8 @@ struct SearchSpace {
 SearchSpace ListCandidates(const ParallelConfig& base, const FixedChoices& fixed,
                            const ModelDims& dims, const Machine& machine);
 
-// Group and number of every candidate that differs from `config` in one choice: a size or number of
-// chunks by its next value up or down, all else by any other.
+// Group and number of every candidate that differs from `config` in one choice that it has: a size
+// or number of chunks by its next value up or down, all else by any other.
 std::vector<std::pair<size_t, size_t>> NeighboursOf(const SearchSpace& space,
                                                     const ParallelConfig& config);
 

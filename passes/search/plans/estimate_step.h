@@ -1,0 +1,36 @@
+// About how long a plan's step takes, from its model's profile: the pipeline's schedule is run with
+// the times of its stages, each action behind what it needs and nothing else in its way. Sums of
+// gradients and gathers of parameters run beside the layers that they belong to.
+//
+// What queues make wait for each other is left out, so most plans take a little longer. It takes a
+// hundredth of what compiling one does, and says which to compile. It is no bound, and estimates
+// are compared with estimates only.
+
+#ifndef MGC_PASSES_SEARCH_PLANS_ESTIMATE_STEP_H_
+#define MGC_PASSES_SEARCH_PLANS_ESTIMATE_STEP_H_
+
+#include <cstdint>
+
+#include "absl/types/optional.h"
+#include "graph/types/machine.h"
+#include "passes/plan/schedule.h"
+#include "passes/search/plans/plan_spread.h"
+
+namespace mgc {
+
+// The lists of a schedule, kept from one estimate to the next of the same sizes.
+class ScheduleCache {
+ public:
+  // Of a configuration that has passed CheckConfig as `checked`.
+  const PipelineSchedule& Of(const ParallelConfig& config, const CheckedConfig& checked);
+
+ private:
+  ScheduleSpec spec_;
+  absl::optional<PipelineSchedule> schedule_;
+};
+
+int64_t EstimateStepNs(const PlanSpread& spread, const Machine& machine, ScheduleCache* schedules);
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_SEARCH_PLANS_ESTIMATE_STEP_H_
