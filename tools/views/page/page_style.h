@@ -37,6 +37,8 @@ inline std::string PageStyle() {
       ".scroll{overflow-x:auto}.zoom{width:100%}\n"
       ".scale{display:flex;justify-content:space-between;font-size:12px;color:var(--soft)}\n"
       ".limit{stroke:var(--ink);stroke-dasharray:6 4;vector-effect:non-scaling-stroke}\n"
+      ".frontier,.leader{fill:none;stroke:var(--ink)}.leader{stroke:var(--soft);stroke-width:.6}\n"
+      "svg .front,svg .found{stroke:var(--paper)}.words{text-align:left}\n"
       "summary{cursor:pointer}\n",
       fill("prepare", kPrepareColor), fill("forward", kForwardColor),
       fill("backward", kBackwardColor), fill("update", kUpdateColor),
@@ -44,7 +46,7 @@ inline std::string PageStyle() {
       fill("received", LookOfTransfer(false).color), fill("params", "#0072B2"),
       fill("grads", "#D55E00"), fill("optimizer", kUpdateColor), fill("copies", kPrepareColor),
       fill("activations", kForwardColor), fill("boundaries", kCollectiveColor),
-      fill("transient", "#999999"));
+      fill("transient", "#999999"), fill("front", kUpdateColor), fill("found", "#999999"));
 }
 
 // What the slider of the schedule does to all pictures along time.
