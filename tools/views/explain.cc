@@ -32,51 +32,21 @@ int PlaceOf(const Sharding& sharding, AxisId axis) {
   return sharding.storage.AsSet().Contains(axis) ? -2 : -3;
 }
 
-class Explainer {
+// Values as the one that is explained sees them: `*` is its own layer.
+class Names {
  public:
-  explicit Explainer(const ShardedAgain& again)
-      : again_(again),
-        training_(again.training),
-        sharded_(again.sharded.graph),
-        mesh_(sharded_.mesh()),
-        layers_(training_.values().size(), kNoLayer),
-        users_(sharded_.Users()) {
+  explicit Names(const Graph& training) : training_(training) {
     const std::vector<std::vector<NodeId>> users = training_.Users();
+    layers_.resize(training_.values().size(), kNoLayer);
     for (size_t v = 0; v < layers_.size(); ++v) {
       const NodeId producer = training_.values()[v].producer;
       const NodeId of = producer != kNone ? producer : users[v].empty() ? kNone : users[v][0];
       if (of != kNone) layers_[v] = training_.node(of).layer;
     }
-    for (const ShardDecision& decision : again.record.decisions) {
-      std::vector<const ShardDecision*>& known = decisions_[{decision.value, decision.axis}];
-      if (IsInput(decision.value)) known.clear();
-      known.push_back(&decision);
-    }
   }
 
-  Explanation Explain(ValueId id) {
-    layer_ = layers_[static_cast<size_t>(id)];
-    Explanation e{Name(id), WhatIs(id), training_.type(id).ToString(), "", 1, {}, {}};
-    e.layout = ToString(Home(id), mesh_);
-    for (AxisId axis : mesh_.AllAxes() - mesh_.Find("pp").AsSet()) {
-      AddReasons(id, axis, &e.reasons);
-    }
-    AddFollows(id, &e.follows);
-    return e;
-  }
+  void SeeFrom(ValueId id) { layer_ = layers_[static_cast<size_t>(id)]; }
 
-  std::string Name(ValueId id) const {
-    return FoldName(training_.value(id).name, layers_[static_cast<size_t>(id)],
-                    training_.num_layers());
-  }
-
- private:
-  const Sharding& Home(ValueId id) const { return sharded_.sharding(Made(id)); }
-  ValueId Made(ValueId id) const { return again_.sharded.homes[static_cast<size_t>(id)]; }
-
-  bool IsInput(ValueId id) const { return training_.value(id).producer == kNone; }
-
-  // As the value that is explained sees it: `*` is its own layer.
   std::string Seen(ValueId id) const {
     return absl::StrCat("%", FoldName(training_.value(id).name, layer_, training_.num_layers()));
   }
@@ -101,6 +71,76 @@ class Explainer {
     return name.empty() ? absl::StrCat("dim ", dim) : name;
   }
 
+  std::string WhyRefused(const RefusedClaim& claim, const std::string& op,
+                         const std::string& axis) const {
+    const std::string holder = claim.holder < 0 ? "another operand" : Seen(claim.holder);
+    switch (claim.why) {
+      case ClaimRefusal::kWhole:
+        return absl::StrCat(op, " needs ", DimName(claim.who, claim.dim), " whole");
+      case ClaimRefusal::kClosed:
+        return absl::StrCat("the weight of ", op, "'s gradient holds it whole");
+      case ClaimRefusal::kCarried:
+        return absl::StrCat(op, " carries a sum over ", axis);
+      case ClaimRefusal::kServes:
+        return absl::StrCat(axis, " serves another dim in ", op, ", claimed by ", holder);
+      case ClaimRefusal::kOtherwise:
+        return absl::StrCat(holder, " has it cut otherwise in ", op);
+      case ClaimRefusal::kTooSmall:
+        return absl::StrCat(op, " sees one element of it");
+      case ClaimRefusal::kUnequal:
+        return absl::StrCat(axis, " would cut no runs of what ", op, " merges");
+    }
+    return "";
+  }
+
+ private:
+  const Graph& training_;
+  std::vector<int> layers_;  // by value: its own
+  int layer_ = kNoLayer;
+};
+
+// Why a value lies where it does.
+class Reasons {
+ public:
+  // Both outlive this.
+  Reasons(const ShardedAgain& again, const Names& names)
+      : again_(again), training_(again.training), mesh_(again.sharded.graph.mesh()), names_(names) {
+    for (const ShardDecision& decision : again.record.decisions) {
+      std::vector<const ShardDecision*>& known = decisions_[{decision.value, decision.axis}];
+      if (IsInput(decision.value)) known.clear();
+      known.push_back(&decision);
+    }
+  }
+
+  void AddReasons(ValueId id, AxisId axis, std::vector<std::string>* reasons) const {
+    const size_t before = reasons->size();
+    for (const ShardDecision* decision : DecisionsOf(id, axis)) {
+      const bool moved = decision->dim >= 0 && PlaceOf(Home(id), axis) != decision->dim;
+      if (IsOutranked(*decision) || (moved && IsInput(id))) continue;
+      std::string line = absl::StrCat(mesh_.name(axis), " ");
+      if (decision->rule == ShardRule::kPaid) {
+        absl::StrAppend(&line, "owes nothing any more: that is paid behind ", names_.OpOf(id));
+      } else if (decision->dim >= 0) {
+        absl::StrAppend(&line, "cuts ", names_.DimName(id, decision->dim), ": ", Chain(*decision));
+      } else if (Home(id).storage.Contains(axis)) {
+        absl::StrAppend(&line, "stores it in pieces: ", Chain(*decision));
+      } else {
+        absl::StrAppend(&line, "leaves a sum: ", Chain(*decision));
+      }
+      if (std::find(reasons->begin(), reasons->end(), line) != reasons->end()) continue;
+      reasons->push_back(std::move(line));
+    }
+    if (reasons->size() > before) return;
+    reasons->push_back(absl::StrCat(mesh_.name(axis), " leaves it whole: ", WhyWhole(id, axis)));
+  }
+
+ private:
+  const Sharding& Home(ValueId id) const {
+    return again_.sharded.graph.sharding(again_.sharded.homes[static_cast<size_t>(id)]);
+  }
+
+  bool IsInput(ValueId id) const { return training_.value(id).producer == kNone; }
+
   const std::vector<const ShardDecision*>& DecisionsOf(ValueId id, AxisId axis) const {
     static const auto* const kNothing = new std::vector<const ShardDecision*>();
     const auto found = decisions_.find({id, axis});
@@ -115,33 +155,11 @@ class Explainer {
     });
   }
 
-  void AddReasons(ValueId id, AxisId axis, std::vector<std::string>* reasons) const {
-    const size_t before = reasons->size();
-    for (const ShardDecision* decision : DecisionsOf(id, axis)) {
-      const bool moved = decision->dim >= 0 && PlaceOf(Home(id), axis) != decision->dim;
-      if (IsOutranked(*decision) || (moved && IsInput(id))) continue;
-      std::string line = absl::StrCat(mesh_.name(axis), " ");
-      if (decision->rule == ShardRule::kPaid) {
-        absl::StrAppend(&line, "owes nothing any more: that is paid behind ", OpOf(id));
-      } else if (decision->dim >= 0) {
-        absl::StrAppend(&line, "cuts ", DimName(id, decision->dim), ": ", Chain(*decision));
-      } else if (Home(id).storage.Contains(axis)) {
-        absl::StrAppend(&line, "stores it in pieces: ", Chain(*decision));
-      } else {
-        absl::StrAppend(&line, "leaves a sum: ", Chain(*decision));
-      }
-      if (std::find(reasons->begin(), reasons->end(), line) != reasons->end()) continue;
-      reasons->push_back(std::move(line));
-    }
-    if (reasons->size() > before) return;
-    reasons->push_back(absl::StrCat(mesh_.name(axis), " leaves it whole: ", WhyWhole(id, axis)));
-  }
-
   std::string WhyWhole(ValueId id, AxisId axis) const {
     const NodeId producer = training_.value(id).producer;
     for (const ShardRefusal& refusal : again_.record.refusals) {
       if (producer == kNone || refusal.node != producer || refusal.claim.axis != axis) continue;
-      return WhyRefused(refusal.claim, OpOf(id));
+      return names_.WhyRefused(refusal.claim, names_.OpOf(id), mesh_.name(axis));
     }
     return "no row, store or operand gives it a dim";
   }
@@ -158,15 +176,15 @@ class Explainer {
         if (of_by->rule != ShardRule::kPaid && !IsOutranked(*of_by)) next = of_by;
       }
       if (next == nullptr) return text;
-      absl::StrAppend(&text, "; ", Seen(now->by), ": ");
+      absl::StrAppend(&text, "; ", names_.Seen(now->by), ": ");
       now = next;
     }
     return absl::StrCat(text, "...");
   }
 
   std::string WordsOf(const ShardDecision& decision) const {
-    const std::string by = decision.by == kNone ? "" : Seen(decision.by);
-    const std::string op = OpOf(decision.value);
+    const std::string by = decision.by == kNone ? "" : names_.Seen(decision.by);
+    const std::string op = names_.OpOf(decision.value);
     switch (decision.rule) {
       case ShardRule::kRow:
       case ShardRule::kStore:
@@ -194,27 +212,26 @@ class Explainer {
     return "";
   }
 
-  // `reduce-scatter over tp, g`: the steps from one layout to another, if it takes any.
-  std::string StepsText(const Node& reshard) const {
-    const Value& result = sharded_.value(reshard.outputs[0]);
-    Sharding now = sharded_.sharding(reshard.inputs[0]);
-    std::vector<std::string> steps;
-    for (const ShardingStep& step : StepsBetween(now, *result.sharding, result.type, mesh_)) {
-      AxisSet moved;
-      for (AxisId axis : mesh_.AllAxes()) {
-        if (PlaceOf(now, axis) != PlaceOf(step.result, axis)) moved.Add(axis);
-      }
-      steps.push_back(absl::StrCat(absl::StrReplaceAll(step.op, {{"_", "-"}}), " over ",
-                                   mesh_.GroupName(moved)));
-      now = step.result;
-    }
-    const std::string& label = reshard.attrs.Text(kLabelAttr);
-    if (steps.empty()) return "";
-    return absl::StrCat(absl::StrJoin(steps, ", "), label.empty() ? "" : ", ", label);
-  }
+  const ShardedAgain& again_;
+  const Graph& training_;
+  const Mesh& mesh_;
+  const Names& names_;
+  std::map<std::pair<ValueId, AxisId>, std::vector<const ShardDecision*>> decisions_;
+};
+
+// What is communicated because a value lies where it does.
+class Changes {
+ public:
+  // Both outlive this.
+  Changes(const ShardedAgain& again, const Names& names)
+      : again_(again),
+        sharded_(again.sharded.graph),
+        mesh_(sharded_.mesh()),
+        names_(names),
+        users_(sharded_.Users()) {}
 
   void AddFollows(ValueId id, std::vector<std::string>* follows) const {
-    const ValueId home = Made(id);
+    const ValueId home = again_.sharded.homes[static_cast<size_t>(id)];
     if (const NodeId from = sharded_.value(home).producer; from != kNone) {
       const Node& node = sharded_.node(from);
       if (node.op->Has(OpRole::kReshard) && !StepsText(node).empty()) {
@@ -234,6 +251,26 @@ class Explainer {
     }
   }
 
+ private:
+  // `reduce-scatter over tp, g`: the steps from one layout to another, if it takes any.
+  std::string StepsText(const Node& reshard) const {
+    const Value& result = sharded_.value(reshard.outputs[0]);
+    Sharding now = sharded_.sharding(reshard.inputs[0]);
+    std::vector<std::string> steps;
+    for (const ShardingStep& step : StepsBetween(now, *result.sharding, result.type, mesh_)) {
+      AxisSet moved;
+      for (AxisId axis : mesh_.AllAxes()) {
+        if (PlaceOf(now, axis) != PlaceOf(step.result, axis)) moved.Add(axis);
+      }
+      steps.push_back(absl::StrCat(absl::StrReplaceAll(step.op, {{"_", "-"}}), " over ",
+                                   mesh_.GroupName(moved)));
+      now = step.result;
+    }
+    const std::string& label = reshard.attrs.Text(kLabelAttr);
+    if (steps.empty()) return "";
+    return absl::StrCat(absl::StrJoin(steps, ", "), label.empty() ? "" : ", ", label);
+  }
+
   std::string ReadersText(ValueId converted) const {
     std::vector<std::string> ops;
     for (NodeId user : users_[static_cast<size_t>(converted)]) {
@@ -248,10 +285,11 @@ class Explainer {
     std::string text;
     std::vector<std::string> known;
     for (const ShardRefusal& refusal : again_.record.refusals) {
-      const Node& reader = training_.node(refusal.node);
+      const Node& reader = again_.training.node(refusal.node);
       if (refusal.operand != operand || reader.phase != place.phase) continue;
       if (reader.layer != place.layer) continue;
-      std::string why = WhyRefused(refusal.claim, std::string(reader.op->name));
+      std::string why = names_.WhyRefused(refusal.claim, std::string(reader.op->name),
+                                          mesh_.name(refusal.claim.axis));
       if (std::find(known.begin(), known.end(), why) != known.end()) continue;
       known.push_back(why);
       absl::StrAppend(&text, known.size() == 1 ? ": " : "; ", why);
@@ -259,36 +297,11 @@ class Explainer {
     return text;
   }
 
-  std::string WhyRefused(const RefusedClaim& claim, const std::string& op) const {
-    const std::string axis(mesh_.name(claim.axis));
-    const std::string holder = claim.holder < 0 ? "another operand" : Seen(claim.holder);
-    switch (claim.why) {
-      case ClaimRefusal::kWhole:
-        return absl::StrCat(op, " needs ", DimName(claim.who, claim.dim), " whole");
-      case ClaimRefusal::kClosed:
-        return absl::StrCat("the weight of ", op, "'s gradient holds it whole");
-      case ClaimRefusal::kCarried:
-        return absl::StrCat(op, " carries a sum over ", axis);
-      case ClaimRefusal::kServes:
-        return absl::StrCat(axis, " serves another dim in ", op, ", claimed by ", holder);
-      case ClaimRefusal::kOtherwise:
-        return absl::StrCat(holder, " has it cut otherwise in ", op);
-      case ClaimRefusal::kTooSmall:
-        return absl::StrCat(op, " sees one element of it");
-      case ClaimRefusal::kUnequal:
-        return absl::StrCat(axis, " would cut no runs of what ", op, " merges");
-    }
-    return "";
-  }
-
   const ShardedAgain& again_;
-  const Graph& training_;
   const Graph& sharded_;
   const Mesh& mesh_;
-  std::vector<int> layers_;  // by value: its own
+  const Names& names_;
   std::vector<std::vector<NodeId>> users_;
-  std::map<std::pair<ValueId, AxisId>, std::vector<const ShardDecision*>> decisions_;
-  int layer_ = kNoLayer;  // of what is explained
 };
 
 // The value itself, or what belongs to a parameter of that name.
@@ -321,12 +334,22 @@ bool Alike(const Explanation& a, const Explanation& b) {
 absl::StatusOr<std::vector<Explanation>> ExplainValues(const Plan& plan,
                                                        absl::string_view pattern) {
   MGC_ASSIGN_OR_RETURN(const ShardedAgain again, ShardAgain(plan));
-  Explainer explainer(again);
+  Names names(again.training);
+  const Reasons reasons(again, names);
+  const Changes changes(again, names);
+  const Mesh& mesh = again.sharded.graph.mesh();
   std::vector<Explanation> explanations;
   for (size_t v = 0; v < again.training.values().size(); ++v) {
     const auto id = static_cast<ValueId>(v);
     if (again.sharded.homes[v] == kNone || !IsMeant(again.training, id, pattern)) continue;
-    Explanation one = explainer.Explain(id);
+    names.SeeFrom(id);
+    const Sharding& home = again.sharded.graph.sharding(again.sharded.homes[v]);
+    const std::string type = again.training.type(id).ToString();
+    Explanation one{names.Seen(id), names.WhatIs(id), type, ToString(home, mesh), 1, {}, {}};
+    for (AxisId axis : mesh.AllAxes() - mesh.Find("pp").AsSet()) {
+      reasons.AddReasons(id, axis, &one.reasons);
+    }
+    changes.AddFollows(id, &one.follows);
     const auto same = std::find_if(explanations.begin(), explanations.end(),
                                    [&one](const Explanation& other) { return Alike(one, other); });
     if (same == explanations.end()) {
@@ -342,7 +365,7 @@ absl::StatusOr<std::vector<Explanation>> ExplainValues(const Plan& plan,
 std::string ExplainText(const std::vector<Explanation>& explanations) {
   std::string text;
   for (const Explanation& e : explanations) {
-    absl::StrAppend(&text, text.empty() ? "" : "\n", "%", e.name, ": ", e.type, " ", e.layout, ", ",
+    absl::StrAppend(&text, text.empty() ? "" : "\n", e.name, ": ", e.type, " ", e.layout, ", ",
                     e.count > 1 ? absl::StrCat(e.count, " times ") : "", e.what, "\n");
     for (const std::string& reason : e.reasons) absl::StrAppend(&text, "  ", reason, "\n");
     for (const std::string& follows : e.follows) absl::StrAppend(&text, "  -> ", follows, "\n");

@@ -16,7 +16,7 @@ namespace mgc {
 
 // Values that are alike in all layers that have them.
 struct Explanation {
-  std::string name;    // a pattern: `layers.*.mlp.up`
+  std::string name;    // a pattern: `%layers.*.mlp.up`
   std::string what;    // `parameter`, `forward matmul(%a, %b)`
   std::string type;    // `f32[embed=64,mlp=256]`
   std::string layout;  // where it is, once made: `@m[-,tp]`

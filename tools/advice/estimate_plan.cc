@@ -1,4 +1,4 @@
-#include "tools/cli/estimate_plan.h"
+#include "tools/advice/estimate_plan.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,9 @@
 #include "graph/base/json_writer.h"
 #include "graph/base/status.h"
 #include "graph/base/units.h"
-#include "tools/cli/why_not.h"
+#include "passes/config/check_config.h"
+#include "tools/advice/neighbours.h"
+#include "tools/advice/why_not.h"
 #include "tools/views/format.h"
 
 namespace mgc {
