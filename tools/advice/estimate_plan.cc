@@ -25,7 +25,7 @@ bool Fits(const PlanEstimate& estimate, const Machine& machine) {
 // Neighbours that fit, the fastest first. What is refused helps nobody.
 std::vector<PlanFix> FindFixes(const SearchRequest& request) {
   std::vector<PlanFix> fixes;
-  for (const Neighbour& neighbour : NeighboursOf(FixedChoices(), request.options.parallel)) {
+  for (const Neighbour& neighbour : NeighboursOf(NeighbourLimits(), request.options.parallel)) {
     if (!CheckConfig(neighbour.config, request.dims).violations.empty()) continue;
     const absl::StatusOr<Plan> plan = CompileFound(request, neighbour.config);
     if (!plan.ok() || PeakBytes(*plan) > request.options.machine.memory) continue;

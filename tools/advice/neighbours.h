@@ -11,14 +11,23 @@
 
 namespace mgc {
 
-// A configuration with one choice changed.
+// A configuration with one choice changed, and what that brings along.
 struct Neighbour {
   std::string change;  // as flags: `--tp 16`
   ParallelConfig config;
+  bool saves = false;  // whether the change is one towards less memory
 };
 
-// Of every choice that is not fixed the next values up and down.
-std::vector<Neighbour> NeighboursOf(const FixedChoices& fixed, const ParallelConfig& config);
+// What does not change.
+struct NeighbourLimits {
+  FixedChoices fixed;
+  bool precision = true;  // --bf16
+  bool ranks = true;      // of a size that dp cannot give a factor of two: twice as many ranks
+};
+
+// Of every choice that is not fixed the next values up and down; of a size that is odd 1 below it.
+// Whether they are legal is not looked at.
+std::vector<Neighbour> NeighboursOf(const NeighbourLimits& limits, const ParallelConfig& config);
 
 }  // namespace mgc
 

@@ -63,7 +63,8 @@ std::string WhyNot(const SearchRequest& request, const FoundPlans& found,
 
 std::vector<RejectedPlan> ExplainNeighbours(const SearchRequest& request, const FoundPlans& found) {
   std::vector<RejectedPlan> rejected;
-  for (const Neighbour& neighbour : NeighboursOf(request.fixed, found.ranked.front().config)) {
+  for (const Neighbour& neighbour :
+       NeighboursOf(NeighbourLimits{request.fixed}, found.ranked.front().config)) {
     std::string why = WhyNot(request, found, neighbour.config);
     if (!why.empty()) rejected.push_back({neighbour.change, std::move(why)});
   }
