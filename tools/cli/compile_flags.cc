@@ -24,6 +24,9 @@ void AddResultFlags(Flags* flags, CompileFlags* out) {
               "a page for a browser: what mgc-plan html writes; with --auto, the plans that were "
               "found",
               &out->html);
+  flags->Text("--plot", "FILE",
+              "with --auto, time against memory of the plans that were found, as a picture (SVG)",
+              &out->plot);
   flags->Text("--dump-dir", "DIR",
               "what every pass makes, as text; the folder is made if it is missing",
               &out->dump_dir);
@@ -61,6 +64,7 @@ std::vector<NamedPath> ViewsAskedFor(const CompileFlags& flags) {
   if (flags.dot) views.push_back({"--dot", *flags.dot});
   if (flags.svg) views.push_back({"--svg", *flags.svg});
   if (flags.html) views.push_back({"--html", *flags.html});
+  if (flags.plot) views.push_back({"--plot", *flags.plot});
   return views;
 }
 
@@ -87,6 +91,10 @@ void CheckSearchFlags(const CompileFlags& flags, ParsedFlags* parsed) {
   if (flags.budget && !flags.search) {
     parsed->errors.Add(
         {"F7", "--auto-budget limits a search, and none is asked for", "--auto too"});
+  }
+  if (flags.plot && !flags.search) {
+    parsed->errors.Add(
+        {"F7", "--plot draws what a search finds, and none is asked for", "--auto too"});
   }
   if (flags.search && flags.parallel.strategy.value_or("") == kClassStrategy) {
     parsed->errors.Add({"F7", "--strategy classes chooses for one configuration, --auto among many",

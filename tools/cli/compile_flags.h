@@ -20,7 +20,7 @@ inline constexpr char kCompileCommand[] = "mgc-compile";
 struct CompileFlags {
   Words models;
   ParallelFlags parallel;
-  absl::optional<std::string> cluster, output, dot, svg, html, report, dump_dir, stop_after;
+  absl::optional<std::string> cluster, output, dot, svg, html, plot, report, dump_dir, stop_after;
   bool no_verify = false;
   bool timing = false;
   bool search = false;

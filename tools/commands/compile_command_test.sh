@@ -476,6 +476,10 @@ expect 0 '' "${search[@]}" --tp 2 --html -
 cmp -s stdout found.html || fail 'another page on stdout'
 expect 1 'cannot' "${search[@]}" --tp 2 -o x --html missing/found.html
 [[ ! -e x ]] || fail 'a plan without its page'
+expect 0 '' "${search[@]}" --tp 2 --plot plot.svg
+says 'no other candidate is faster'
+grep -q '^<svg ' plot.svg && grep -q '<circle class="front"' plot.svg || fail 'no picture'
+refuse 2 'none is asked for' mgc-compile gpt2-tiny --plot x
 refuse 2 'F6' "${search[@]}" -o both --html both
 refuse 2 'makes no plan' mgc-compile gpt2-tiny --estimate-only --html x
 expect 0 '' mgc-compile gpt2-tiny --html plan.html -o only.plan

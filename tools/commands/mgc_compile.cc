@@ -38,6 +38,7 @@
 #include "tools/cli/svg.h"
 #include "tools/views/drawings/dot.h"
 #include "tools/views/found_plans.h"
+#include "tools/views/page/front_plot.h"
 #include "tools/views/page/page.h"
 #include "tools/views/page/search_page.h"
 #include "tools/views/show.h"
@@ -241,10 +242,12 @@ int CompileAndWrite(const ModelSource& source, CompileOptions options, const Che
   return WriteResults(*plan, flags, std::move(found), &dumps);
 }
 
-// The page of what has been found, where one is asked for.
+// The page and the picture of what has been found, where they are asked for.
 std::vector<OutputFile> PagesOf(const SearchAnswer& answer, const CompileFlags& flags) {
-  if (!flags.html) return {};
-  return {{*flags.html, SearchPage(answer)}};
+  std::vector<OutputFile> pages;
+  if (flags.html) pages.push_back({*flags.html, SearchPage(answer)});
+  if (flags.plot) pages.push_back({*flags.plot, FrontPicture(answer)});
+  return pages;
 }
 
 // Prints what has been found, and compiles the fastest plan where results of it are asked for.
@@ -258,7 +261,7 @@ int SearchAndWrite(const ModelSource& source, CompileOptions options, CompileFla
   answer.why_not = ExplainNeighbours(request, answer.found);
   std::vector<OutputFile> pages = PagesOf(answer, flags);
   const bool json = flags.ReportsJson();
-  if (flags.output.value_or("") != "-" && flags.html.value_or("") != "-") {
+  if (flags.output.value_or("") != "-" && StdoutIsFree(pages)) {
     const absl::Status written =
         WriteStdout(json ? FoundPlansJson(answer) : FoundPlansText(answer));
     if (!written.ok()) return Fail(written, kExitFailed);

@@ -112,6 +112,11 @@ std::vector<std::string> ChoicesOf(const FixedChoices& fixed, bool open) {
   return flags;
 }
 
+std::string TitleOf(const SearchAnswer& answer) {
+  return absl::StrCat(answer.model, " on ", answer.found.ranked.front().config.world_size,
+                      " ranks of ", answer.machine.name, ": the fastest plans");
+}
+
 std::string SearchedText(const SearchAnswer& answer) {
   const FoundPlans& found = answer.found;
   return absl::StrCat(found.candidates, " candidates on ", answer.machine.name, ", ", found.refused,

@@ -27,6 +27,9 @@ struct SearchAnswer {
   std::vector<RejectedPlan> why_not;
 };
 
+// What its page and picture are called.
+std::string TitleOf(const SearchAnswer& answer);
+
 // How many plans there were, how many were looked at, and how far the best may be from the fastest.
 std::string SearchedText(const SearchAnswer& answer);
 

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "graph/base/units.h"
 #include "passes/config/config_flags.h"
 #include "tools/views/format.h"
+#include "tools/views/page/page_style.h"
 
 namespace mgc {
 namespace {
@@ -64,8 +67,8 @@ class FrontPlot {
         slowest = std::max(slowest, plan.step_ns);
       }
     }
-    // To scale where that leaves half of the picture to the plans.
-    limit_is_near_ = memory_ - least <= 2 * (most - least) || memory_ <= most + most / 4;
+    // To scale where that leaves a third of the picture to the plans.
+    limit_is_near_ = memory_ - least <= 3 * (most - least) || memory_ <= most + most / 4;
     const int64_t right = limit_is_near_ ? memory_ : most;
     const int64_t fastest = found_.ranked.front().step_ns;
     across_ = {least - (right - least) / 8, right + (right - least) / 8, kLeft, kRight};
@@ -75,8 +78,8 @@ class FrontPlot {
     up_ = {fastest - margin, slowest + margin, bottom_, kTop};
   }
 
-  void Draw() {
-    AddCaption();
+  // `title`: of a file; a page has its own, and the looks.
+  void Draw(const absl::optional<std::string>& title) {
     size_t longest = 0;
     for (const FoundPlan& plan : found_.front) {
       longest = std::max(longest, FlagsText(plan.config).size());
@@ -87,6 +90,9 @@ class FrontPlot {
                         {"viewBox", absl::StrCat("0 0 ", width, " ", bottom_ + kBelow)},
                         {"width", absl::StrCat(width)}});
     page_->NewLine();
+    if (title.has_value()) {
+      page_->Verbatim("style", PictureStyle()).NewLine().Element("title", {}, *title).NewLine();
+    }
     AddAxes();
     AddLimit();
     AddLine();
@@ -95,6 +101,17 @@ class FrontPlot {
     }
     AddLabels();
     for (const FoundPlan& plan : found_.front) AddPoint(plan, "front", "6");
+    page_->Close().NewLine();
+  }
+
+  void AddCaption() {
+    const auto outside = std::count_if(found_.known.begin(), found_.known.end(),
+                                       [this](const FoundPlan& p) { return !IsInside(p); });
+    page_->Open("p", {{"class", "key"}});
+    page_->Open("span").Element("i", {{"class", "front"}}, "").Text("fastest of less memory");
+    page_->Close().Open("span").Element("i", {{"class", "found"}}, "").Text("other compiled plans");
+    page_->Close();
+    if (outside > 0) page_->Text(absl::StrCat(outside, " lie outside of the picture"));
     page_->Close().NewLine();
   }
 
@@ -107,17 +124,6 @@ class FrontPlot {
         found_.front.begin(), found_.front.end(), [&plan](const FoundPlan& of_front) {
           return of_front.step_ns == plan.step_ns && of_front.peak_bytes == plan.peak_bytes;
         });
-  }
-
-  void AddCaption() {
-    const auto outside = std::count_if(found_.known.begin(), found_.known.end(),
-                                       [this](const FoundPlan& p) { return !IsInside(p); });
-    page_->Open("p", {{"class", "key"}});
-    page_->Open("span").Element("i", {{"class", "front"}}, "").Text("fastest of less memory");
-    page_->Close().Open("span").Element("i", {{"class", "found"}}, "").Text("other compiled plans");
-    page_->Close();
-    if (outside > 0) page_->Text(absl::StrCat(outside, " lie outside of the picture"));
-    page_->Close().NewLine();
   }
 
   void AddText(int64_t x, int64_t y, const char* anchor, const std::string& text) {
@@ -153,7 +159,7 @@ class FrontPlot {
     page_->Close().NewLine();
     AddText(x, kTop - 14, "middle",
             absl::StrCat("a device has ", BytesText(memory_),
-                         limit_is_near_ ? "" : ", far beyond this scale"));
+                         limit_is_near_ ? "" : ", beyond this scale"));
   }
 
   void AddLine() {
@@ -209,7 +215,16 @@ class FrontPlot {
 }  // namespace
 
 void AddFrontPlot(const SearchAnswer& answer, Markup* page) {
-  if (!answer.found.front.empty()) FrontPlot(answer, page).Draw();
+  if (answer.found.front.empty()) return;
+  FrontPlot plot(answer, page);
+  plot.AddCaption();
+  plot.Draw(absl::nullopt);
+}
+
+std::string FrontPicture(const SearchAnswer& answer) {
+  Markup picture;
+  FrontPlot(answer, &picture).Draw(TitleOf(answer));
+  return std::move(picture).Elements();
 }
 
 }  // namespace mgc

@@ -79,8 +79,7 @@ void AddSearched(const SearchAnswer& answer, Markup* page) {
 
 std::string SearchPage(const SearchAnswer& answer) {
   const ParallelConfig& config = answer.found.ranked.front().config;
-  const std::string title = absl::StrCat(answer.model, " on ", config.world_size, " ranks of ",
-                                         answer.machine.name, ": the fastest plans");
+  const std::string title = TitleOf(answer);
   Markup page;
   page.Open("html", {{"lang", "en"}}).NewLine();
   AddHead(title, &page);

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tools/views/page/front_plot.h"
 #include "tools/views/page/testing/markup_text.h"
 
 namespace mgc {
@@ -78,8 +79,16 @@ TEST(SearchPageTest, ADeviceEndsInThePicture) {
   for (const int64_t memory : {90 * kMiB, 100 * kMiB, 81920 * kMiB}) {
     const std::string page = SearchPage(Answer(memory));
     EXPECT_EQ(ValuesOf(page, "data-bytes"), std::vector<int64_t>{memory});
-    EXPECT_EQ(absl::StrContains(page, "far beyond this scale"), memory > 1000 * kMiB);
+    EXPECT_EQ(absl::StrContains(page, "beyond this scale"), memory > 1000 * kMiB);
   }
+}
+
+TEST(SearchPageTest, ThePictureStandsByItself) {
+  const std::string picture = FrontPicture(Answer(100 * kMiB));
+  EXPECT_EQ(FlawOf("<!DOCTYPE html>\n" + picture), "");
+  EXPECT_TRUE(absl::StartsWith(picture, "<svg xmlns="));
+  EXPECT_TRUE(absl::StrContains(picture, "<title>&lt;model&gt; on 8 ranks"));
+  EXPECT_EQ(CountOf(picture, "<circle class=\"front\""), 3);
 }
 
 TEST(SearchPageTest, OnePlanIsAPictureToo) {
