@@ -14,7 +14,7 @@ bible -f 'Gen1:1-Rev22:21' > kjv.txt
 wc -c kjv.txt >&2
 
 echo '== which plan for eight ranks is predicted to be the fastest?' >&2
-mgc-compile llama-tiny --auto --world-size 8 --global-batch-size 16 | tee auto.txt
+mgc-compile llama-tiny --auto --world-size 8 --global-batch-size 16 --html auto.html | tee auto.txt
 
 echo '== compiling llama-tiny for eight ranks and for one' >&2
 model=(llama-tiny --micro-batch-size 2 --global-batch-size 16)
@@ -43,4 +43,4 @@ paste <(losses eight.metrics.jsonl) <(losses one.metrics.jsonl) |
        END { printf "largest relative difference over %d steps: %.1e\n", NR, worst
              if (NR == 0 || worst > 1e-4 || last >= first) exit 1 }'
 echo "the losses fall, and are those of one rank. Left in $out:"
-ls auto.txt eight.plan eight.html eight.svg eight.predicted.json eight.measured.json eight.metrics.jsonl 2>/dev/null
+ls auto.html auto.txt eight.plan eight.html eight.svg eight.predicted.json eight.measured.json eight.metrics.jsonl 2>/dev/null

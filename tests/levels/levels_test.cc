@@ -1,7 +1,10 @@
 // Real graphs of every level: both model families through the graph passes on several meshes. Each
-// level passes its check, and reads back from text and bytes as it was written.
+// level passes its check, and reads back from text and bytes as it was written; of the sharded one
+// every layout has been decided by what the strategy says.
 
+#include <map>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontends/model_config.h"
@@ -50,6 +53,36 @@ void ExpectSound(const Graph& graph) {
   EXPECT_EQ(GraphDifference(graph, *wired, /*numbering=*/true), "");
 }
 
+// Every axis of every layout goes back, decision by decision, to what the strategy says, or to
+// ranks that each have a term.
+void ExpectEveryLayoutDecided(const Graph& training, const Sharded& sharded,
+                              const ShardRecord& record) {
+  std::map<std::pair<ValueId, AxisId>, const ShardDecision*> last;
+  for (const ShardDecision& decision : record.decisions) {
+    if (decision.rule != ShardRule::kPaid) last[{decision.value, decision.axis}] = &decision;
+  }
+  for (size_t v = 0; v < sharded.homes.size(); ++v) {
+    if (sharded.homes[v] == kNone) continue;
+    const Sharding& home = sharded.graph.sharding(sharded.homes[v]);
+    for (AxisId axis : home.UsedAxes()) {
+      ValueId now = static_cast<ValueId>(v);
+      const ShardDecision* decision = last[{now, axis}];
+      ASSERT_NE(decision, nullptr) << training.value(now).name;
+      const bool cuts = decision->dim >= 0 && home.dims[decision->dim].Contains(axis);
+      EXPECT_EQ(cuts, home.SplitAxes().Contains(axis)) << training.value(now).name;
+      size_t links = 0;
+      while (decision->by != kNone && decision->by != now) {
+        now = decision->by;
+        decision = last[{now, axis}];
+        ASSERT_NE(decision, nullptr) << training.value(now).name;
+        ASSERT_LT(++links, sharded.homes.size()) << training.value(now).name;
+      }
+      EXPECT_TRUE(!decision->said.empty() || decision->rule == ShardRule::kLifts)
+          << training.value(now).name;
+    }
+  }
+}
+
 class LevelsTest : public testing::TestWithParam<Case> {};
 
 TEST_P(LevelsTest, EveryLevelIsSoundAndReadsBack) {
@@ -73,8 +106,13 @@ TEST_P(LevelsTest, EveryLevelIsSoundAndReadsBack) {
   const absl::StatusOr<MeshStrategy> bound =
       BindStrategy(DefaultStrategy(), parallel, SizesOf(simple));
   ASSERT_TRUE(bound.ok()) << bound.status();
-  const absl::StatusOr<Sharded> sharded = Shard(simple, bound->mesh, bound->strategy);
+  ShardRecord record;
+  const absl::StatusOr<Sharded> sharded = Shard(simple, bound->mesh, bound->strategy, &record);
   ASSERT_TRUE(sharded.ok()) << sharded.status();
+  const absl::StatusOr<Sharded> unwatched = Shard(simple, bound->mesh, bound->strategy);
+  ASSERT_TRUE(unwatched.ok()) << unwatched.status();
+  EXPECT_EQ(GraphDifference(sharded->graph, unwatched->graph, /*numbering=*/true), "");
+  ExpectEveryLayoutDecided(simple, *sharded, record);
   ExpectSound(sharded->graph);
   ExpectSound(Partition(sharded->graph));
 }

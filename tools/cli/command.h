@@ -39,6 +39,7 @@ int HtmlCommand(const Words& arguments);
 int MemoryCommand(const Words& arguments);
 // Of a model, not of a plan.
 int DimsCommand(const Words& arguments);
+int ExplainCommand(const Words& arguments);
 int CutsCommand(const Words& arguments);
 // Exits as diff(1): 0 the same, 1 different, 2 trouble.
 int DiffCommand(const Words& arguments);

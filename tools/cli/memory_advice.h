@@ -11,11 +11,12 @@
 namespace mgc {
 
 // Compiles the plan's model with the options that the plan records and one of them changed:
-// recomputation, ZeRO, sequence parallelism, bf16, a smaller micro-batch, 1f1b, twice the --pp or
-// --tp, on the same ranks where dp can be halved, else on twice as many. Those that are legal and
-// lower the highest peak are told. Changes that would not be compiled before `seconds` have passed,
-// by how long the plan itself takes, are named in a note instead; so is why there is no advice: the
-// plan is not what its options compile to. None of the plans is proved.
+// recomputation, ZeRO, sequence parallelism, bf16, a smaller micro-batch, fewer chunks or 1f1b,
+// twice the --pp, --cp or --tp, on the same ranks where dp can be halved, else on twice as many.
+// Those that are legal and lower the highest peak are told. Changes that would not be compiled
+// before `seconds` have passed, by how long the plan itself takes, are named in a note instead; so
+// is why there is no advice: the plan is not what its options compile to. None of the plans is
+// proved.
 MemoryAdvice AdviseMemory(const Plan& plan, int64_t seconds);
 
 }  // namespace mgc

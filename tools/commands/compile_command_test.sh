@@ -468,6 +468,22 @@ expect 0 '' mgc-plan diff auto.plan typed.plan
 expect 0 '' "${search[@]}" --report json -o auto.plan
 python3 -c 'import json; r = json.load(open("stdout")); \
   assert r["ranked"][0]["step_ns"] == r["least_bound_ns"], r' || fail 'not JSON of the best plan'
+# The page of what was found is written with the plan, or neither; alone; or on stdout.
+expect 0 '' "${search[@]}" --tp 2 -o auto.plan --html found.html
+says 'no other candidate is faster'
+grep -q '<circle class="front"' found.html || fail 'no page of what was found'
+expect 0 '' "${search[@]}" --tp 2 --html -
+cmp -s stdout found.html || fail 'another page on stdout'
+expect 1 'cannot' "${search[@]}" --tp 2 -o x --html missing/found.html
+[[ ! -e x ]] || fail 'a plan without its page'
+expect 0 '' "${search[@]}" --tp 2 --plot plot.svg
+says 'no other candidate is faster'
+grep -q '^<svg ' plot.svg && grep -q '<circle class="front"' plot.svg || fail 'no picture'
+refuse 2 'none is asked for' mgc-compile gpt2-tiny --plot x
+refuse 2 'F6' "${search[@]}" -o both --html both
+refuse 2 'makes no plan' mgc-compile gpt2-tiny --estimate-only --html x
+expect 0 '' mgc-compile gpt2-tiny --html plan.html -o only.plan
+mgc-plan html only.plan | cmp -s - plan.html || fail 'another page than that of mgc-plan html'
 refuse 3 'heads are not divisible by tp 3' mgc-compile gpt2-tiny --auto --tp 3 --world-size 3
 refuse 3 'no legal plan for 4 ranks' mgc-compile gpt2-tiny --auto --world-size 4 --tp 8
 # --estimate-only says whether a plan fits, and what would make it fit.

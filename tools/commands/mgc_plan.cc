@@ -94,11 +94,12 @@ struct Subcommand {
   int (*run)(const Words&);
 };
 
-constexpr std::array<Subcommand, 8> kSubcommands = {{
+constexpr std::array<Subcommand, 9> kSubcommands = {{
     {"memory", "bytes of every rank class by purpose, what is alive at the peak, what lowers it",
      MemoryCommand},
     {"dot", "a drawing for Graphviz", DotCommand},
     {"html", "a page for a browser: overview, predicted step, memory, instructions", HtmlCommand},
+    {"explain", "why a value lies where it does, and what is communicated for it", ExplainCommand},
     {"schedule", "the order of actions on every pipeline rank; also from flags alone",
      ScheduleCommand},
     {"groups", "the ranks that communicate together; also from flags alone", GroupsCommand},

@@ -27,6 +27,20 @@ done
 refuse 2 '[F6]' mgc-plan show --json
 refuse 2 '[F6]' mgc-plan show tiny.plan tiny.plan
 
+# Why a value lies where it does.
+run_examples mgc-plan explain
+expect 0 '' mgc-plan explain tiny.plan 'layers.*.mlp.down'
+says '%layers.*.mlp.down: f32[mlp=256,embed=64] @m[tp,-], 4 times param'
+says '  tp cuts mlp: row * { mlp -> tp }'
+expect 0 '' mgc-plan explain tiny.plan 'layers.3.mlp.down.matmul' --json
+python3 -c 'import json; (v,) = json.load(open("stdout"))["values"]; \
+  assert v["count"] == 1 and v["layout"] == "@m[dp,-,-]+tp" and len(v["reasons"]) == 2 and \
+         v["follows"] == ["forward: all-reduce over tp, g to @m[dp,-,-] for add"], v' ||
+  fail 'not JSON of a value'
+refuse 1 'did you mean embedding.word?' mgc-plan explain tiny.plan embedding.wrd
+refuse 4 'missing.plan' mgc-plan explain missing.plan x
+refuse 2 '[F6]' mgc-plan explain tiny.plan
+
 # From flags alone, as Megatron and PyTorch have them.
 expect 0 '' mgc-plan groups --world-size 8 --tp 2 --pp 2 --json
 says '"dp": [[0, 2], [1, 3], [4, 6], [5, 7]]'

@@ -32,17 +32,7 @@ std::string MostOf(const MemoryUse& memory) {
 }
 
 std::string PlansTable(const std::vector<FoundPlan>& plans) {
-  std::vector<std::vector<std::string>> rows = {
-      {"", "step", "compute", "exposed", "bubble", "update", "peak", "of it most", "flags"}};
-  for (size_t i = 0; i < plans.size(); ++i) {
-    const FoundPlan& plan = plans[i];
-    rows.push_back(
-        {absl::StrCat(i + 1), DurationText(plan.step_ns),
-         Share(plan.parts.compute_ns, plan.step_ns), Share(plan.parts.exposed_ns, plan.step_ns),
-         Share(plan.parts.bubble_ns, plan.step_ns), Share(plan.parts.update_ns, plan.step_ns),
-         BytesText(plan.peak_bytes), MostOf(plan.memory), FlagsText(plan.config)});
-  }
-  return TableText(rows, {true, true, true, true, true, true, true, false, false});
+  return TableText(PlanRows(plans), {true, true, true, true, true, true, true, false, false});
 }
 
 std::string GapText(const FoundPlans& found) {
@@ -74,31 +64,92 @@ void WritePlan(const FoundPlan& plan, JsonWriter* json) {
       .EndObject();
 }
 
+struct Choice {
+  const char* flag;
+  bool FixedChoices::*fixed;
+};
+constexpr Choice kChoices[] = {
+    {"--tp", &FixedChoices::tp},
+    {"--cp", &FixedChoices::cp},
+    {"--pp", &FixedChoices::pp},
+    {"--schedule", &FixedChoices::chunks},
+    {"--vp", &FixedChoices::chunks},
+    {"--sequence-parallel", &FixedChoices::sequence_parallel},
+    {"--micro-batch-size", &FixedChoices::micro_batch_size},
+    {"--recompute", &FixedChoices::recompute},
+    {"--zero", &FixedChoices::zero},
+    {"--zero-group", &FixedChoices::zero_group},
+    {"--order", &FixedChoices::order},
+};
+
+void WriteChoices(const char* key, const FixedChoices& fixed, bool open, JsonWriter* json) {
+  json->Key(key).BeginArray();
+  for (const std::string& flag : ChoicesOf(fixed, open)) json->String(flag);
+  json->EndArray();
+}
+
 }  // namespace
 
-std::string FoundPlansText(const FoundPlans& found, const std::vector<RejectedPlan>& why_not,
-                           const Machine& machine) {
-  std::string text =
-      absl::StrCat(found.candidates, " candidates on ", machine.name, ", ", found.refused,
-                   " combinations refused, ", found.too_large, " need more than ",
-                   BytesText(machine.memory), "; ", found.profiled, " profiles, ", found.compiled,
-                   " plans compiled: ", GapText(found), "\n\n", PlansTable(found.ranked));
+std::vector<std::vector<std::string>> PlanRows(const std::vector<FoundPlan>& plans) {
+  std::vector<std::vector<std::string>> rows = {
+      {"", "step", "compute", "exposed", "bubble", "update", "peak", "of it most", "flags"}};
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const FoundPlan& plan = plans[i];
+    rows.push_back(
+        {absl::StrCat(i + 1), DurationText(plan.step_ns),
+         Share(plan.parts.compute_ns, plan.step_ns), Share(plan.parts.exposed_ns, plan.step_ns),
+         Share(plan.parts.bubble_ns, plan.step_ns), Share(plan.parts.update_ns, plan.step_ns),
+         BytesText(plan.peak_bytes), MostOf(plan.memory), FlagsText(plan.config)});
+  }
+  return rows;
+}
+
+std::vector<std::string> ChoicesOf(const FixedChoices& fixed, bool open) {
+  std::vector<std::string> flags;
+  for (const Choice& choice : kChoices) {
+    if (fixed.*choice.fixed != open) flags.emplace_back(choice.flag);
+  }
+  return flags;
+}
+
+std::string TitleOf(const SearchAnswer& answer) {
+  return absl::StrCat(answer.model, " on ", answer.found.ranked.front().config.world_size,
+                      " ranks of ", answer.machine.name, ": the fastest plans");
+}
+
+std::string SearchedText(const SearchAnswer& answer) {
+  const FoundPlans& found = answer.found;
+  return absl::StrCat(found.candidates, " candidates on ", answer.machine.name, ", ", found.refused,
+                      " combinations refused, ", found.too_large, " need more than ",
+                      BytesText(answer.machine.memory), "; ", found.profiled, " profiles, ",
+                      found.compiled, " plans compiled: ", GapText(found));
+}
+
+std::string FoundPlansText(const SearchAnswer& answer) {
+  const FoundPlans& found = answer.found;
+  std::string text = absl::StrCat(SearchedText(answer), "\n\n", PlansTable(found.ranked));
   if (found.front.size() > 1) {
     absl::StrAppend(&text, "\nthe fastest of less memory\n", PlansTable(found.front));
   }
-  if (why_not.empty()) return text;
+  if (answer.why_not.empty()) return text;
   std::vector<std::vector<std::string>> rows = {{"instead", "why not"}};
-  for (const RejectedPlan& rejected : why_not) rows.push_back({rejected.change, rejected.why});
+  for (const RejectedPlan& rejected : answer.why_not) {
+    rows.push_back({rejected.change, rejected.why});
+  }
   absl::StrAppend(&text, "\n", TableText(rows, {false, false}));
   return text;
 }
 
-std::string FoundPlansJson(const FoundPlans& found, const std::vector<RejectedPlan>& why_not,
-                           const Machine& machine) {
+std::string FoundPlansJson(const SearchAnswer& answer) {
+  const FoundPlans& found = answer.found;
   JsonWriter json;
   json.BeginObject()
-      .String("machine", machine.name)
-      .Integer("device_bytes", machine.memory)
+      .String("model", answer.model)
+      .String("machine", answer.machine.name)
+      .Integer("device_bytes", answer.machine.memory);
+  WriteChoices("searched", answer.fixed, true, &json);
+  WriteChoices("fixed", answer.fixed, false, &json);
+  json.Integer("budget", answer.budget)
       .Integer("candidates", found.candidates)
       .Integer("refused", found.refused)
       .Integer("too_large", found.too_large)
@@ -106,13 +157,14 @@ std::string FoundPlansJson(const FoundPlans& found, const std::vector<RejectedPl
       .Integer("compiled", found.compiled)
       .Integer("least_bound_ns", found.least_bound_ns);
   for (const auto& [name, plans] :
-       {std::make_pair("ranked", &found.ranked), std::make_pair("front", &found.front)}) {
+       {std::make_pair("ranked", &found.ranked), std::make_pair("front", &found.front),
+        std::make_pair("known", &found.known)}) {
     json.Key(name).BeginArray();
     for (const FoundPlan& plan : *plans) WritePlan(plan, &json);
     json.NewLine().EndArray();
   }
   json.Key("why_not").BeginArray();
-  for (const RejectedPlan& rejected : why_not) {
+  for (const RejectedPlan& rejected : answer.why_not) {
     json.NewLine()
         .BeginObject()
         .String("change", rejected.change)

@@ -49,6 +49,33 @@ class ClaimsTest : public testing::Test {
   const Mesh mesh_;
 };
 
+TEST_F(ClaimsTest, SaysWhoTookAnAxisAndWhyOthersLostIt) {
+  const FactorRule rule = Matmul();
+  Claims claims(rule, mesh_);
+  claims.Claim(rule.operands[1], Parse("-,tp.0"), 7);
+  claims.Claim(rule.operands[0], Parse("tp.0,-"), 3);
+  EXPECT_EQ(claims.HolderOf(rule.Find("n"), *Parse("tp.0").dims[0].begin()), 7);
+  EXPECT_EQ(claims.HolderOf(rule.Find("m"), *Parse("tp.0").dims[0].begin()), -1);
+  ASSERT_EQ(claims.refused().size(), 1u);
+  const RefusedClaim& lost = claims.refused()[0];
+  EXPECT_EQ(lost.why, ClaimRefusal::kServes);
+  EXPECT_EQ(lost.dim, 0);
+  EXPECT_EQ(lost.who, 3);
+  EXPECT_EQ(lost.holder, 7);
+  // Cut otherwise, carried, and needed whole.
+  claims.Claim(rule.operands[0], Parse("-,dp"), 4);
+  claims.Claim(rule.operands[1], Parse("tp.1,-"), 5);
+  EXPECT_EQ(claims.refused()[1].why, ClaimRefusal::kOtherwise);
+  const FactorRule norm =
+      Bind("b s!, s -> b s!", {Type({{8, "batch"}, {8, "seq"}}), Type({{8, "seq"}})});
+  Claims of_norm(norm, mesh_);
+  of_norm.Block(Parse("dp").dims[0].AsSet());
+  of_norm.Claim(norm.operands[0], Parse("dp,tp.0"));
+  ASSERT_EQ(of_norm.refused().size(), 2u);
+  EXPECT_EQ(of_norm.refused()[0].why, ClaimRefusal::kCarried);
+  EXPECT_EQ(of_norm.refused()[1].why, ClaimRefusal::kWhole);
+}
+
 TEST_F(ClaimsTest, AnAxisServesTheFirstThatClaimsIt) {
   const FactorRule rule = Matmul();
   Claims weight_first(rule, mesh_);

@@ -9,6 +9,7 @@
 #include "absl/types/optional.h"
 #include "graph/ir/graph.h"
 #include "passes/graph/shard/claims.h"
+#include "passes/graph/shard/decisions.h"
 #include "passes/graph/shard/sharded_graph.h"
 #include "passes/graph/shard/strategy.h"
 #include "passes/graph/shard/value_uses.h"
@@ -17,10 +18,10 @@ namespace mgc {
 
 class Homes {
  public:
-  // All outlive this.
+  // All outlive this. What is decided goes to `record`, if there is one.
   Homes(const Graph& source, const Strategy& strategy, const ValueUses& uses,
-        const ShardedGraph& made)
-      : source_(source), strategy_(strategy), uses_(uses), made_(made) {}
+        const ShardedGraph& made, ShardRecord* record)
+      : source_(source), strategy_(strategy), uses_(uses), made_(made), record_(record) {}
   // The rule "home" of a graph input. A parameter whose states are stored in pieces is so itself,
   // over the axes that do not cut it anyway.
   Sharding OfInput(const GraphInput& input) const;
@@ -43,6 +44,10 @@ class Homes {
 
  private:
   absl::optional<Sharding> HomeOf(ValueId result) const;
+  // What the table's rows have given the dims of a value.
+  void NoteRows(ValueId value, const Sharding& sharding, bool brought) const;
+  // Where a value goes that has no row of its own.
+  void NoteWay(ValueId value, const Sharding& produced, const Sharding& target) const;
   // What result `result` of a node goes on owing.
   AxisSet Kept(const Node& node, const std::vector<Sharding>& produced, size_t result) const;
 
@@ -50,6 +55,7 @@ class Homes {
   const Strategy& strategy_;
   const ValueUses& uses_;
   const ShardedGraph& made_;
+  ShardRecord* const record_;  // null: none
 };
 
 }  // namespace mgc

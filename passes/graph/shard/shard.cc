@@ -14,6 +14,7 @@
 #include "passes/graph/shard/claims.h"
 #include "passes/graph/shard/gathers.h"
 #include "passes/graph/shard/homes.h"
+#include "passes/graph/shard/shard_notes.h"
 #include "passes/graph/shard/sharded_graph.h"
 #include "passes/graph/shard/value_uses.h"
 
@@ -52,15 +53,49 @@ absl::StatusOr<Sharding> PinnedSharding(const std::string& text, const TensorTyp
                    "[shard_c6]"));
 }
 
+// The operands of a sum, by old ids.
+struct SumTerms {
+  std::vector<ValueId> terms;  // added before what is owed is paid, those of the whole shape first
+  std::vector<ValueId> whole;
+  Sharding added;  // that the terms are added in
+};
+
+SumTerms TermsOf(const Graph& source, const Node& node, const ValueUses& uses,
+                 const ShardedGraph& made) {
+  const int ndim = source.type(node.outputs[0]).ndim();
+  const bool stays = uses.StaysOwed(node.outputs[0]);
+  SumTerms sum;
+  AxisSet owed;
+  for (ValueId id : node.inputs) {
+    owed |= made.Home(id).sum;
+    (stays || !made.Home(id).sum.empty() ? sum.terms : sum.whole).push_back(id);
+  }
+  std::stable_partition(sum.terms.begin(), sum.terms.end(),
+                        [&](ValueId id) { return source.type(id).ndim() == ndim; });
+  sum.added = Paid(made.Home(sum.terms[0]), owed);
+  for (AxisList& list : sum.added.dims) {
+    for (AxisId axis : owed) list.Remove(axis);
+  }
+  sum.added.sum = owed;
+  return sum;
+}
+
+// Where in a step an entry of its vector is lifted: beside its producer, so that layers stay alike.
+int LayerOfEntry(const Graph& source, ValueId entry, const ValueUses& uses) {
+  if (uses.AssignedTo(entry) != kNone) return kNoLayer;
+  return source.node(source.value(entry).producer).layer;
+}
+
 class Sharder {
  public:
-  Sharder(const Graph& source, const Mesh& mesh, const Strategy& strategy)
+  Sharder(const Graph& source, const Mesh& mesh, const Strategy& strategy, ShardRecord* record)
       : source_(source),
         mesh_(mesh),
         strategy_(strategy),
         uses_(source),
         made_(source, mesh),
-        homes_(source, strategy, uses_, made_),
+        notes_(source, record),
+        homes_(source, strategy, uses_, made_, record),
         gathers_(source, strategy, mesh) {}
 
   absl::StatusOr<Sharded> Run() {
@@ -103,7 +138,7 @@ class Sharder {
     for (ValueId id : node.inputs) {
       if (Home(id).storage.empty()) continue;
       const Sharding stored = Home(id);  // homes move as values are made
-      return VisitStored(node, stored);
+      return VisitStored(node, id, stored);
     }
     if (op.Has(OpRole::kSum)) {
       for (ValueId id : node.inputs) {
@@ -129,10 +164,12 @@ class Sharder {
       MGC_RETURN_IF_ERROR(gathers_.Take(operands[i], Home(operands[i]), wanted, node));
       made.inputs[i] = made_.Convert(made_.Mapped(operands[i]), wanted, node);
     }
+    notes_.Refused(node, claims);
     std::vector<Sharding> produced;
     for (size_t r = 0; r < node.outputs.size(); ++r) {
       produced.push_back(ResultSharding(rule, claims.axes(), static_cast<int>(r)));
       produced.back().sum |= carried;
+      notes_.Made(node, r, produced.back(), rule, claims, carries);
     }
     Emit(made, node, produced);
     return absl::OkStatus();
@@ -141,24 +178,12 @@ class Sharder {
   // The rules "add" and "lift": operands that owe the same sum are added locally and paid once;
   // different owed sets are lifted to their union; whole operands join after the payment.
   absl::Status VisitSum(const Node& node) {
-    const int ndim = source_.type(node.outputs[0]).ndim();
-    AxisSet owed;
-    for (ValueId id : node.inputs) owed |= Home(id).sum;
-    const bool stays = uses_.StaysOwed(node.outputs[0]);
-    std::vector<ValueId> terms;  // old ids, owed
-    std::vector<ValueId> whole;
-    for (ValueId id : node.inputs) {
-      (stays || !Home(id).sum.empty() ? terms : whole).push_back(id);
-    }
-    std::stable_partition(terms.begin(), terms.end(),
-                          [&](ValueId id) { return source_.type(id).ndim() == ndim; });
+    const auto [terms, whole, dims] = TermsOf(source_, node, uses_, made_);
     // Rows alone owe: there is no sum of the whole shape that they could join unpaid.
-    if (source_.type(terms[0]).ndim() != ndim) return VisitGeneral(node, node.inputs);
-    Sharding dims = Paid(Home(terms[0]), owed);
-    for (AxisList& list : dims.dims) {
-      for (AxisId axis : owed) list.Remove(axis);
+    if (source_.type(terms[0]).ndim() != source_.type(node.outputs[0]).ndim()) {
+      return VisitGeneral(node, node.inputs);
     }
-    dims.sum = owed;
+    notes_.Added(node.outputs[0], dims, terms, [this](ValueId id) { return Home(id); });
     Node local = node;
     local.inputs = made_.ConvertTerms(terms, dims, node);
     if (whole.empty()) {
@@ -177,8 +202,10 @@ class Sharder {
   }
 
   absl::Status VisitCollect(const Node& node) {
+    notes_.All(node.inputs[0], Home(node.inputs[1]), ShardRule::kCollects, node.inputs[1]);
     const Sharding home = homes_.OfAccumulator(node.inputs[0], node.inputs[1]);
     made_.SetHome(node.inputs[0], home);
+    notes_.All(node.outputs[0], home, ShardRule::kLike, node.inputs[0]);
     Node made = node;
     made.inputs = {made_.Mapped(node.inputs[0]),
                    made_.Convert(made_.Mapped(node.inputs[1]), home, node)};
@@ -194,19 +221,19 @@ class Sharder {
     for (ValueId id : node.inputs) owed.sum |= Home(id).sum;
     Node made = node;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      Node place = node;  // beside the entry's producer, so that layers stay alike
-      place.layer = source_.node(source_.value(node.inputs[i]).producer).layer;
-      if (uses_.AssignedTo(node.inputs[i]) != kNone) place.layer = kNoLayer;
+      Node place = node;
+      place.layer = LayerOfEntry(source_, node.inputs[i], uses_);
       made.inputs[i] = made_.Convert(made_.Mapped(node.inputs[i]), owed, place);
     }
     Sharding result = Sharding::Whole(1);
     result.sum = owed.sum;
+    notes_.All(node.outputs[0], result, ShardRule::kLifts, kNone);
     Emit(made, node, {result});
     return absl::OkStatus();
   }
 
   // Elementwise work on flat pieces: every operand of the stored shape takes the same storage.
-  absl::Status VisitStored(const Node& node, const Sharding& stored) {
+  absl::Status VisitStored(const Node& node, ValueId of, const Sharding& stored) {
     Node made = node;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const bool scalar = source_.type(node.inputs[i]).ndim() == 0;
@@ -217,6 +244,7 @@ class Sharder {
     for (ValueId id : node.outputs) {
       produced.push_back(source_.type(id).ndim() == 0 ? Sharding::Whole(0) : stored);
       if (source_.type(id).ndim() == 0) produced.back().sum = stored.UsedAxes();
+      notes_.All(id, produced.back(), ShardRule::kWorksOn, of);
     }
     Emit(made, node, produced);
     return absl::OkStatus();
@@ -228,11 +256,17 @@ class Sharder {
     if (node.attrs.Int("pin") != 0) {
       MGC_ASSIGN_OR_RETURN(target, PinnedSharding(node.attrs.Text("sharding"), source_.type(result),
                                                   strategy_, mesh_));
+      notes_.Pinned(node, target);
     } else if (const ValueId param = source_.value(result).primal; param != kNone) {
       target = Home(param);
       for (ValueId state : uses_.StatesOf(param)) made_.SetHome(state, target);
+      notes_.Like(uses_.StatesOf(param), target, param);
+      notes_.All(result, target, ShardRule::kLike, param);
     } else if (const ValueId assigned = uses_.AssignedTo(result); assigned != kNone) {
       target = Home(assigned);
+      notes_.All(result, target, ShardRule::kLike, assigned);
+    } else {
+      notes_.All(result, target, ShardRule::kLike, node.inputs[0]);
     }
     made_.Resolve(result, made_.Mapped(node.inputs[0]), target, node);
     return absl::OkStatus();
@@ -248,14 +282,16 @@ class Sharder {
   const Strategy& strategy_;
   ValueUses uses_;
   ShardedGraph made_;
+  ShardNotes notes_;
   Homes homes_;
   Gathers gathers_;
 };
 
 }  // namespace
 
-absl::StatusOr<Sharded> Shard(const Graph& training, const Mesh& mesh, const Strategy& strategy) {
-  return Sharder(training, mesh, strategy).Run();
+absl::StatusOr<Sharded> Shard(const Graph& training, const Mesh& mesh, const Strategy& strategy,
+                              ShardRecord* record) {
+  return Sharder(training, mesh, strategy, record).Run();
 }
 
 }  // namespace mgc

@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "graph/ir/graph.h"
 #include "graph/types/mesh.h"
+#include "passes/graph/shard/decisions.h"
 #include "passes/graph/shard/strategy.h"
 
 namespace mgc {
@@ -30,10 +31,12 @@ struct Sharded {
   std::vector<ValueId> homes;  // by value of the training graph: what it became
 };
 
+// Why each value lies where it does goes to `record`, if there is one (a few entries a value).
 // InvalidArgument when a dim would have to be gathered that the strategy lets nobody gather, rows
 // do not fit (passes/graph/shard/check_rows.h), or a pin does not fit its value. A pin may name
 // axes of one rank: they cut nothing.
-absl::StatusOr<Sharded> Shard(const Graph& training, const Mesh& mesh, const Strategy& strategy);
+absl::StatusOr<Sharded> Shard(const Graph& training, const Mesh& mesh, const Strategy& strategy,
+                              ShardRecord* record = nullptr);
 
 }  // namespace mgc
 

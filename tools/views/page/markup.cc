@@ -1,5 +1,7 @@
 #include "tools/views/page/markup.h"
 
+#include <utility>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
@@ -77,8 +79,12 @@ Markup& Markup::NewLine() {
 }
 
 std::string Markup::Finish() && {
+  return absl::StrCat("<!DOCTYPE html>\n", std::move(*this).Elements());
+}
+
+std::string Markup::Elements() && {
   MGC_CHECK(open_.empty()) << "an element is left open";
-  return absl::StrCat("<!DOCTYPE html>\n", text_, "\n");
+  return absl::StrCat(text_, "\n");
 }
 
 }  // namespace mgc

@@ -32,7 +32,9 @@ class Markup {
   Markup& Verbatim(absl::string_view tag, absl::string_view content);
   Markup& NewLine();
 
+  // As a page; or the elements alone, as an SVG file has them.
   std::string Finish() &&;
+  std::string Elements() &&;
 
  private:
   void Begin(absl::string_view tag, const MarkupAttrs& attrs);

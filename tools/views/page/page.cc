@@ -11,13 +11,6 @@
 namespace mgc {
 namespace {
 
-void AddHead(const Plan& plan, Markup* page) {
-  page->Open("head").NewLine().Void("meta", {{"charset", "utf-8"}}).NewLine();
-  page->Void("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
-  page->NewLine().Element("title", {}, absl::StrCat(TitleOf(plan), " - mgc plan")).NewLine();
-  page->Verbatim("style", PageStyle()).NewLine().Close().NewLine();
-}
-
 void AddFacts(const Plan& plan, Markup* page) {
   page->Element("h1", {}, TitleOf(plan)).NewLine();
   for (const std::string& fact : StepFacts(plan)) page->Element("p", {}, fact).NewLine();
@@ -33,11 +26,18 @@ void AddFacts(const Plan& plan, Markup* page) {
 
 }  // namespace
 
+void AddHead(absl::string_view title, Markup* page) {
+  page->Open("head").NewLine().Void("meta", {{"charset", "utf-8"}}).NewLine();
+  page->Void("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
+  page->NewLine().Element("title", {}, title).NewLine();
+  page->Verbatim("style", PageStyle()).NewLine().Close().NewLine();
+}
+
 absl::StatusOr<std::string> PlanPage(const Plan& plan) {
   MGC_ASSIGN_OR_RETURN(const SimulatedStep step, PredictStep(plan));
   Markup page;
   page.Open("html", {{"lang", "en"}}).NewLine();
-  AddHead(plan, &page);
+  AddHead(absl::StrCat(TitleOf(plan), " - mgc plan"), &page);
   page.Open("body").NewLine();
   AddFacts(plan, &page);
   AddOverview(plan, &page);

@@ -6,11 +6,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "graph/plan/plan.h"
 #include "passes/plan/time/simulated_step.h"
 #include "tools/views/page/markup.h"
 
 namespace mgc {
+
+// Title and looks of any page.
+void AddHead(absl::string_view title, Markup* page);
 
 // Boxes of rank classes with their ranks as a grid, and arrows for what goes between them.
 void AddOverview(const Plan& plan, Markup* page);

@@ -1,4 +1,4 @@
-#include "tools/cli/estimate_plan.h"
+#include "tools/advice/estimate_plan.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,9 @@
 #include "graph/base/json_writer.h"
 #include "graph/base/status.h"
 #include "graph/base/units.h"
-#include "tools/cli/why_not.h"
+#include "passes/config/check_config.h"
+#include "tools/advice/neighbours.h"
+#include "tools/advice/why_not.h"
 #include "tools/views/format.h"
 
 namespace mgc {
@@ -23,7 +25,7 @@ bool Fits(const PlanEstimate& estimate, const Machine& machine) {
 // Neighbours that fit, the fastest first. What is refused helps nobody.
 std::vector<PlanFix> FindFixes(const SearchRequest& request) {
   std::vector<PlanFix> fixes;
-  for (const Neighbour& neighbour : NeighboursOf(FixedChoices(), request.options.parallel)) {
+  for (const Neighbour& neighbour : NeighboursOf(NeighbourLimits(), request.options.parallel)) {
     if (!CheckConfig(neighbour.config, request.dims).violations.empty()) continue;
     Plan plan;
     absl::StatusOr<FoundPlan> found = MeasureFound(request, neighbour.config, &plan);

@@ -1,7 +1,7 @@
 // Why the neighbours of the plan that a search has found are not the answer.
 
-#ifndef MGC_TOOLS_CLI_WHY_NOT_H_
-#define MGC_TOOLS_CLI_WHY_NOT_H_
+#ifndef MGC_TOOLS_ADVICE_WHY_NOT_H_
+#define MGC_TOOLS_ADVICE_WHY_NOT_H_
 
 #include <string>
 #include <vector>
@@ -10,15 +10,6 @@
 #include "tools/views/found_plans.h"
 
 namespace mgc {
-
-// A configuration with one choice changed.
-struct Neighbour {
-  std::string change;  // as flags: `--tp 16`
-  ParallelConfig config;
-};
-
-// Of every choice that is not fixed the next values up and down.
-std::vector<Neighbour> NeighboursOf(const FixedChoices& fixed, const ParallelConfig& config);
 
 // Where a plan needs most, `31.2 GiB of 24.0 GiB, pipeline rank 1 at head.backward matmul, 3B0`.
 std::string WhereFullest(const Plan& plan, int64_t memory);
@@ -30,4 +21,4 @@ std::vector<RejectedPlan> ExplainNeighbours(const SearchRequest& request, const 
 
 }  // namespace mgc
 
-#endif  // MGC_TOOLS_CLI_WHY_NOT_H_
+#endif  // MGC_TOOLS_ADVICE_WHY_NOT_H_

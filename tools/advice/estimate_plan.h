@@ -1,7 +1,7 @@
-// `mgc-compile --estimate-only`: does a plan fit, how long is a step, and what would help?
+// Does a plan fit, how long is a step, and what would help?
 
-#ifndef MGC_TOOLS_CLI_ESTIMATE_PLAN_H_
-#define MGC_TOOLS_CLI_ESTIMATE_PLAN_H_
+#ifndef MGC_TOOLS_ADVICE_ESTIMATE_PLAN_H_
+#define MGC_TOOLS_ADVICE_ESTIMATE_PLAN_H_
 
 #include <string>
 #include <vector>
@@ -35,4 +35,4 @@ std::string EstimateJson(const PlanEstimate& estimate, const Machine& machine);
 
 }  // namespace mgc
 
-#endif  // MGC_TOOLS_CLI_ESTIMATE_PLAN_H_
+#endif  // MGC_TOOLS_ADVICE_ESTIMATE_PLAN_H_

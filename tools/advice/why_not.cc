@@ -1,0 +1,105 @@
+#include "tools/advice/why_not.h"
+
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "graph/base/units.h"
+#include "passes/config/check_config.h"
+#include "passes/config/config_flags.h"
+#include "tools/advice/neighbours.h"
+#include "tools/views/peak.h"
+
+namespace mgc {
+namespace {
+
+std::string FirstLine(absl::string_view text) {
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  return lines.front();
+}
+
+}  // namespace
+
+std::string WhereFullest(const Plan& plan, int64_t memory) {
+  const PlanClass& fullest = FullestClass(plan);
+  const PeakMoment moment = FindPeak(plan, fullest);
+  return absl::StrCat(BytesText(PeakBytes(plan)), " of ", BytesText(memory), ", pipeline rank ",
+                      fullest.coordinate, " at ", moment.segment, " ", moment.op, ", ",
+                      moment.action);
+}
+
+namespace {
+
+// Of a plan that fits: by how much its step differs.
+std::string Slower(int64_t step_ns, int64_t best_ns) {
+  const double ratio = static_cast<double>(step_ns) / static_cast<double>(best_ns);
+  return absl::StrFormat("%.1f %% %s", 100.0 * std::abs(ratio - 1),
+                         ratio > 1 ? "slower" : "faster");
+}
+
+std::string SlowerText(const NeighbourPlan& plan, int64_t best_ns) {
+  const std::string slower = Slower(plan.step_ns, best_ns);
+  switch (plan.source) {
+    case NeighbourPlan::kCompiled:
+      return slower;
+    case NeighbourPlan::kBound:
+      return absl::StrCat("at least ", slower);
+    case NeighbourPlan::kExpected:
+      return absl::StrCat("about ", slower);
+  }
+  return slower;
+}
+
+// Whether they differ in the layers of their stages alone, and what is computed again there.
+bool IsOfOneMesh(ParallelConfig a, const ParallelConfig& b) {
+  a.layout = b.layout;
+  a.recompute = b.recompute;
+  return FlagsText(a) == FlagsText(b);
+}
+
+// A neighbour that is no other recomputation, without the layers that were chosen for `best`.
+ParallelConfig WithoutChosenLayers(const FixedChoices& fixed, const ParallelConfig& best,
+                                   ParallelConfig neighbour) {
+  if (neighbour.recompute != best.recompute) return neighbour;
+  if (!fixed.cuts) neighbour.layout = LayoutFlags();
+  if (!fixed.recompute) neighbour.recompute = RecomputeKind::kNone;
+  return neighbour;
+}
+
+// Empty where a neighbour comes to the same.
+std::string WhyNot(const SearchRequest& request, const FoundPlans& found,
+                   const ParallelConfig& config) {
+  const int64_t memory = request.options.machine.memory;
+  const int64_t best_ns = found.ranked.front().step_ns;
+  const CheckedConfig checked = CheckConfig(config, request.dims);
+  if (!checked.violations.empty()) {
+    return absl::StrCat(checked.violations[0].text, " [", checked.violations[0].label, "]");
+  }
+  const bool other_layers = IsOfOneMesh(config, found.ranked.front().config);
+  for (const NeighbourPlan& known : found.neighbours) {
+    if (other_layers || !known.fits || !IsOfOneMesh(known.config, config)) continue;
+    return known.step_ns == best_ns ? "" : SlowerText(known, best_ns);
+  }
+  const absl::StatusOr<Plan> plan = CompileFound(request, config);
+  if (!plan.ok()) return FirstLine(plan.status().message());
+  if (PeakBytes(*plan) > memory) return WhereFullest(*plan, memory);
+  return plan->predicted_step_ns == best_ns ? "" : Slower(plan->predicted_step_ns, best_ns);
+}
+
+}  // namespace
+
+std::vector<RejectedPlan> ExplainNeighbours(const SearchRequest& request, const FoundPlans& found) {
+  std::vector<RejectedPlan> rejected;
+  const ParallelConfig& best = found.ranked.front().config;
+  for (const Neighbour& neighbour : NeighboursOf(NeighbourLimits{request.fixed}, best)) {
+    std::string why =
+        WhyNot(request, found, WithoutChosenLayers(request.fixed, best, neighbour.config));
+    if (!why.empty()) rejected.push_back({neighbour.change, std::move(why)});
+  }
+  return rejected;
+}
+
+}  // namespace mgc

@@ -1,0 +1,166 @@
+#include "tools/cli/compile_flags.h"
+
+#include "absl/strings/str_cat.h"
+#include "graph/types/machine.h"
+#include "passes/compile.h"
+#include "tools/cli/model_source.h"
+#include "tools/cli/strategy_source.h"
+
+namespace mgc {
+namespace {
+
+void AddResultFlags(Flags* flags, CompileFlags* out) {
+  flags->Section("Results");
+  flags->Text("-o,--output", "PLAN", "the plan; as text where the name ends in .mgc; - is stdout",
+              &out->output);
+  flags->Choice("--report", {"text", "json"},
+                "print what mgc-plan show does; with --auto, the plans that were found, with "
+                "--estimate-only the estimate",
+                &out->report);
+  flags->Text("--dot", "FILE", "a drawing for Graphviz", &out->dot);
+  flags->Text("--svg", "FILE", "the drawing rendered, where Graphviz's dot is installed",
+              &out->svg);
+  flags->Text("--html", "FILE",
+              "a page for a browser: what mgc-plan html writes; with --auto, the plans that were "
+              "found",
+              &out->html);
+  flags->Text("--plot", "FILE",
+              "with --auto, time against memory of the plans that were found, as a picture (SVG)",
+              &out->plot);
+  flags->Text("--dump-dir", "DIR",
+              "what every pass makes, as text; the folder is made if it is missing",
+              &out->dump_dir);
+  flags->Choice("--stop-after", PassNames(CompilePasses()),
+                "end after this pass (the first of its name) and write what it makes as text",
+                &out->stop_after);
+  flags->Switch("--timing",
+                "say on stderr how long each pass and the proof took; --report json has it too",
+                &out->timing);
+  flags->Switch("--no-verify", "do not prove the plan", &out->no_verify);
+}
+
+void AddSearchFlags(Flags* flags, CompileFlags* out) {
+  flags->Section("Search");
+  flags->Switch("--auto",
+                "find the fastest plan that fits: sizes of the mesh and its order, chunks, "
+                "micro-batch, ZeRO, recomputation and sequence parallelism, but for what flags fix",
+                &out->search);
+  flags->Switch(
+      "--estimate-only",
+      "write no plan: say how long a step is, whether it fits into a device of --cluster, "
+      "where it needs most, and which single changes would make it fit",
+      &out->estimate);
+  flags->Integer(
+      "--auto-budget",
+      "plans to compile in the search, at most (default 16); twice as many to climb from "
+      "the best over its neighbours",
+      {1, 1 << 20}, "F3", &out->budget);
+}
+
+// What follows from a plan: a graph has none of it.
+std::vector<NamedPath> ViewsAskedFor(const CompileFlags& flags) {
+  std::vector<NamedPath> views;
+  if (flags.report) views.push_back({"--report", "-"});
+  if (flags.dot) views.push_back({"--dot", *flags.dot});
+  if (flags.svg) views.push_back({"--svg", *flags.svg});
+  if (flags.html) views.push_back({"--html", *flags.html});
+  if (flags.plot) views.push_back({"--plot", *flags.plot});
+  return views;
+}
+
+// F6: nothing to write, views of a plan that is not made, paths in each other's way.
+void CheckPathsOf(const CompileFlags& flags, ParsedFlags* parsed) {
+  std::vector<NamedPath> results = ViewsAskedFor(flags);
+  if (flags.stop_after) {
+    for (const NamedPath& view : results) {
+      parsed->errors.Add(
+          {"F6", absl::StrCat(view.name, " needs a plan, and --stop-after makes none"), ""});
+    }
+    results.clear();
+  }
+  const bool graph = flags.stop_after && !flags.dump_dir;
+  if (flags.output || graph) results.push_back({"-o", flags.output.value_or("-")});
+  if (results.empty() && !flags.dump_dir && !flags.search && !flags.estimate) {
+    parsed->errors.Add({"F6", "no result is asked for", "-o PLAN"});
+  }
+  parsed->errors.Append(CheckPaths(InputsOf(flags), results));
+}
+
+// F7: a search that is not asked for, and what it cannot look for.
+void CheckSearchFlags(const CompileFlags& flags, ParsedFlags* parsed) {
+  if (flags.budget && !flags.search) {
+    parsed->errors.Add(
+        {"F7", "--auto-budget limits a search, and none is asked for", "--auto too"});
+  }
+  if (flags.plot && !flags.search) {
+    parsed->errors.Add(
+        {"F7", "--plot draws what a search finds, and none is asked for", "--auto too"});
+  }
+  if (flags.search && flags.parallel.strategy.value_or("") == kClassStrategy) {
+    parsed->errors.Add({"F7", "--strategy classes chooses for one configuration, --auto among many",
+                        "one of the two, or --strategy FILE with the rows that it has chosen"});
+  }
+}
+
+// What follows from a plan that is not to be made.
+void CheckEstimateFlags(const CompileFlags& flags, ParsedFlags* parsed) {
+  const bool makes = flags.output || flags.dot || flags.svg || flags.html || flags.dump_dir ||
+                     flags.stop_after || flags.search;
+  if (flags.estimate && makes) {
+    parsed->errors.Add({"F7", "--estimate-only makes no plan, nor does it search for one",
+                        "--estimate-only alone, or with --report json"});
+  }
+}
+
+}  // namespace
+
+CommandText AboutCompile() {
+  return {
+      kCompileCommand,
+      "MODEL",
+      "compile a model into a plan for every rank",
+      {"mgc-compile gpt2-tiny --tp 2 --pp 2 --world-size 8 --global-batch-size 8 -o tiny.plan",
+       "mgc-compile llama-tiny --tp 2 --sequence-parallel --report json",
+       "mgc-compile gpt2-tiny --pp 2 -o tiny.plan --dot tiny.dot --svg tiny.svg"},
+      "MODEL is a preset (gpt2-124m, gpt3-1.3b, gpt3-175b, llama3-405b, megatron-1t, or a family's "
+      "tiny one, as\ngemma2-tiny), a config.json or a folder with one, or a logical graph (.mgc, "
+      "or - "
+      "for stdin)."};
+}
+
+void AddCompileFlags(Flags* flags, CompileFlags* out) {
+  flags->Arguments(1, 1, &out->models);
+  AddResultFlags(flags, out);
+  AddSearchFlags(flags, out);
+  AddMeshFlags(flags, &out->parallel);
+  flags->Text(
+      "--cluster", "NAME",
+      "the machines: a preset (cpu-threads, a100x8, h100x8, h200x8, b200x8) or a file; then a "
+      "plan that needs more memory than a device has is refused",
+      &out->cluster);
+  AddScheduleFlags(flags, &out->parallel);
+  AddTrainingFlags(flags, &out->parallel);
+}
+
+std::vector<NamedPath> InputsOf(const CompileFlags& flags) {
+  std::vector<NamedPath> inputs;
+  for (const std::string& model : flags.models) {
+    if (model == "-") inputs.push_back({"MODEL", model});
+    if (const auto path = ModelPath(model)) inputs.push_back({"MODEL", *path});
+  }
+  if (flags.cluster && !FindMachinePreset(*flags.cluster).ok()) {
+    inputs.push_back({"--cluster", *flags.cluster});
+  }
+  if (const auto path = StrategyPath(flags.parallel.strategy)) {
+    inputs.push_back({"--strategy", *path});
+  }
+  return inputs;
+}
+
+void CheckCompileFlags(const CompileFlags& flags, ParsedFlags* parsed) {
+  CheckPathsOf(flags, parsed);
+  CheckSearchFlags(flags, parsed);
+  CheckEstimateFlags(flags, parsed);
+}
+
+}  // namespace mgc
