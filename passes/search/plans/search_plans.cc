@@ -450,6 +450,7 @@ absl::StatusOr<FoundPlans> SearchPlans(const SearchRequest& request) {
   MGC_ASSIGN_OR_RETURN(found.front, FindFront(request, oracle, tree, found.ranked.front()));
   found.profiled = oracle.profiled();
   found.compiled = oracle.compiled();
+  found.known = oracle.Compiled();
   MGC_ASSIGN_OR_RETURN(found.neighbours, FindNeighbours(oracle, search, found.ranked.front()));
   return found;
 }

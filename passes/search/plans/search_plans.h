@@ -84,6 +84,8 @@ struct FoundPlans {
   std::vector<FoundPlan> ranked;  // of each mesh (tp, cp, pp) the fastest; fastest first
   // The fastest within four fifths of the memory of the one before; the first is ranked[0].
   std::vector<FoundPlan> front;
+  // All that have been compiled, whether they fit or not.
+  std::vector<FoundPlan> known;
   // Those that differ from ranked[0] in one choice, layers chosen for each anew.
   std::vector<NeighbourPlan> neighbours;
   int64_t candidates = 0;
