@@ -79,7 +79,7 @@ std::string UseText(const UseFold& fold) {
 AxisUses AxisUsesOf(const Plan& plan) {
   if (plan.options.empty()) return std::vector<AxisUse>();
   MGC_ASSIGN_OR_RETURN(const ShardedAgain again, ShardAgain(plan));
-  return AxisUsesOf(again.training, again.sharded, again.strategy);
+  return AxisUsesOf(again.training, again.sharded, again.strategy, again.record);
 }
 
 std::string AxesText(const Mesh& mesh, size_t stages, const AxisUses& uses, bool all) {

@@ -50,13 +50,19 @@ struct Finding {
 class Origins {
  public:
   Origins(const Graph& training, const Sharded& sharded, const Strategy& strategy,
-          const ValueUses& uses)
+          const ShardRecord& record)
       : training_(training),
         sharded_(sharded),
         mesh_(sharded.graph.mesh()),
         strategy_(strategy),
-        uses_(uses),
-        by_(training.values().size()) {}
+        by_(training.values().size()) {
+    for (const ShardDecision& decision : record.decisions) {
+      if (decision.rule == ShardRule::kPaid) continue;
+      const bool first = decision.by == kNone || decision.by == decision.value;
+      by_[static_cast<size_t>(decision.value)][decision.axis] =
+          first ? decision.said : By(decision.by, decision.axis);
+    }
+  }
 
   const Mesh& mesh() const { return mesh_; }
 
@@ -65,7 +71,7 @@ class Origins {
     if (input.kind == InputKind::kState) return OfState(input, axis);
     const std::vector<SeededDim> seeds = SeedDims(id);
     const int dim = DimCutBy(Home(id), axis);
-    if (dim >= 0) return Keep(id, axis, Cut(id, dim, *seeds[static_cast<size_t>(dim)].said));
+    if (dim >= 0) return Cut(id, dim, By(id, axis));
     return Unasked(id, axis, seeds);
   }
 
@@ -73,10 +79,10 @@ class Origins {
     const ValueId id = result.node.outputs[result.number];
     const Sharding& home = Home(id);
     if (const int dim = DimCutBy(home, axis); dim >= 0) {
-      return Keep(id, axis, Cut(id, dim, WhoCut(result, dim, axis)));
+      return Cut(id, dim, By(id, axis));
     }
     if (home.Owed().Contains(axis)) {
-      return Keep(id, axis, {AxisEffect::kSums, "", WhoLeftASum(result, axis)});
+      return {AxisEffect::kSums, "", By(id, axis)};
     }
     const std::vector<SeededDim> seeds = SeedDims(id);
     for (size_t d = 0; d < seeds.size(); ++d) {
@@ -102,11 +108,6 @@ class Origins {
     const auto& known = by_[static_cast<size_t>(id)];
     const auto found = known.find(axis);
     return found == known.end() ? *kUnknown : found->second;
-  }
-
-  Finding Keep(ValueId id, AxisId axis, Finding finding) {
-    by_[static_cast<size_t>(id)][axis] = finding.by;
-    return finding;
   }
 
   Finding Cut(ValueId id, int dim, std::string by) const {
@@ -147,43 +148,6 @@ class Origins {
                          training_.type(param).ndim() == 0
                              ? "a scalar has no pieces"
                              : "the parameter's gradient owes no sum over it")};
-  }
-
-  std::string WhoCut(const Result& result, int dim, AxisId axis) const {
-    const Node& node = result.node;
-    const ValueId id = node.outputs[result.number];
-    if (node.op->Has(OpRole::kReshard) && node.attrs.Int("pin") != 0) {
-      const std::string place = training_.LocText(node.loc);
-      return absl::StrCat("pin ", node.attrs.Text("sharding"), place.empty() ? "" : " at ", place);
-    }
-    for (ValueId like : {uses_.WeightOfGradient(id), training_.value(id).primal}) {
-      if (like != kNone && DimCutBy(Home(like), axis) >= 0) return By(like, axis);
-    }
-    const size_t d = static_cast<size_t>(dim);
-    const absl::optional<Sharding> brought = strategy_.HomeOf(training_, id, mesh_);
-    if (brought.has_value() && brought->dims[d].Contains(axis)) return *SeedDims(id)[d].said;
-    const DimFactors& made_of = result.rule.results[result.number][d];
-    for (size_t i : uses_.ClaimOrder(node)) {
-      const int from = DimCutBy(Home(node.inputs[i]), axis);
-      if (from < 0) continue;
-      for (int f : result.rule.operands[i][static_cast<size_t>(from)]) {
-        if (std::find(made_of.begin(), made_of.end(), f) != made_of.end()) {
-          return By(node.inputs[i], axis);
-        }
-      }
-    }
-    return absl::StrCat("the rule claims, at ", node.op->name);
-  }
-
-  std::string WhoLeftASum(const Result& result, AxisId axis) const {
-    const Node& node = result.node;
-    for (size_t i : uses_.ClaimOrder(node)) {
-      if (Home(node.inputs[i]).Owed().Contains(axis)) return By(node.inputs[i], axis);
-    }
-    for (size_t i : uses_.ClaimOrder(node)) {
-      if (Contracts(result, i, axis)) return By(node.inputs[i], axis);
-    }
-    return absl::StrCat("the rule owed, at ", node.op->name);
   }
 
   // Whether an axis cuts a dim of operand `i` that the result does not have.
@@ -230,8 +194,8 @@ class Origins {
   const Sharded& sharded_;
   const Mesh& mesh_;
   const Strategy& strategy_;
-  const ValueUses& uses_;
-  std::vector<std::map<AxisId, std::string>> by_;  // who cut a value or left a sum in it
+  // By value and axis what the strategy or a pin says that the decisions on it go back to.
+  std::vector<std::map<AxisId, std::string>> by_;
 };
 
 // Counts findings that are alike.
@@ -305,12 +269,12 @@ absl::string_view WordOf(AxisEffect effect) {
 }
 
 std::vector<AxisUse> AxisUsesOf(const Graph& training, const Sharded& sharded,
-                                const Strategy& strategy) {
+                                const Strategy& strategy, const ShardRecord& record) {
   const Mesh& mesh = sharded.graph.mesh();
   const AxisSet axes = mesh.AllAxes() - mesh.Find("pp").AsSet();
   const ValueUses uses(training);
   const std::vector<std::vector<NodeId>> users = training.Users();
-  Origins origins(training, sharded, strategy, uses);
+  Origins origins(training, sharded, strategy, record);
   Counter counter(mesh);
   for (const GraphInput& input : training.inputs()) {
     const absl::optional<ValueKind> kind = KindOf(input);

@@ -46,12 +46,12 @@ struct AxisUse {
   int64_t more = 0;
 };
 
-// `sharded` is what Shard made of `training` with `strategy`. Counts every parameter, its gradient
-// and states, and every result with dims of forward and backward once for each axis but the
-// pipeline's; a result's cut goes back to the row that cut the operand it comes from. Sorted by
-// axis and kind.
+// `sharded` is what Shard made of `training` with `strategy`, and `record` what it wrote down.
+// Counts every parameter, its gradient and states, and every result with dims of forward and
+// backward once for each axis but the pipeline's; a cut goes back to the row that Shard's decisions
+// began with. Sorted by axis and kind.
 std::vector<AxisUse> AxisUsesOf(const Graph& training, const Sharded& sharded,
-                                const Strategy& strategy);
+                                const Strategy& strategy, const ShardRecord& record);
 
 }  // namespace mgc
 

@@ -57,11 +57,12 @@ Lines Uses(const Graph& training, absl::string_view strategy, absl::string_view 
   EXPECT_TRUE(spec.ok()) << spec.status();
   if (!spec.ok()) return {};
   const MeshStrategy bound = *BindStrategy(*spec, config, SizesOf(training));
-  const absl::StatusOr<Sharded> sharded = Shard(training, bound.mesh, bound.strategy);
+  ShardRecord record;
+  const absl::StatusOr<Sharded> sharded = Shard(training, bound.mesh, bound.strategy, &record);
   EXPECT_TRUE(sharded.ok()) << sharded.status();
   if (!sharded.ok()) return {};
   Lines lines;
-  for (const AxisUse& use : AxisUsesOf(training, *sharded, bound.strategy)) {
+  for (const AxisUse& use : AxisUsesOf(training, *sharded, bound.strategy, record)) {
     if (use.axis != axis || use.kind != kind) continue;
     lines.push_back(absl::StrCat(WordOf(use.effect), " ", use.dim, use.dim.empty() ? "" : " ",
                                  "by ", use.by, ": ", absl::StrJoin(use.names, ", ")));
