@@ -30,6 +30,7 @@ SearchRequest SearchFor(const ModelSource& source, const ParallelFlags& flags,
   request.options.parallel = config;
   request.fixed = FixedBy(flags);
   request.dims = source.dims;
+  request.lay_out_unnamed = !flags.strategy.has_value();
   const int64_t vocab_multiple = flags.vocab_multiple.value_or(1);
   request.build = [&source, vocab_multiple](const ParallelConfig& of) {
     std::vector<std::string> notes;

@@ -18,6 +18,11 @@ bool IsPreset(const std::string& name) {
   return !absl::IsNotFound(FindStrategyPreset(name).status());
 }
 
+std::string RowsText(const StrategySpec& strategy) {
+  return absl::StrCat("; to change them, edit them and pass them with --strategy FILE:\n",
+                      absl::StripTrailingAsciiWhitespace(PrintStrategy(strategy)));
+}
+
 }  // namespace
 
 std::string NoteOn(const ClassLayout& layout) {
@@ -29,8 +34,13 @@ std::string NoteOn(const ClassLayout& layout) {
     absl::StrAppend(&note, "; each rank holds ", BytesText(above),
                     " of parameters more than 1.1 times its share of those that tp can cut");
   }
-  return absl::StrCat(note, "; to change them, edit them and pass them with --strategy FILE:\n",
-                      absl::StripTrailingAsciiWhitespace(PrintStrategy(layout.strategy)));
+  return absl::StrCat(note, RowsText(layout.strategy));
+}
+
+std::string NameFound(const StrategySpec& strategy, absl::optional<std::string>* name) {
+  *name = kClassStrategy;
+  return absl::StrCat("laid out by dim classes, with the rows that the search has found",
+                      RowsText(strategy));
 }
 
 absl::StatusOr<StrategySpec> LoadStrategy(const absl::optional<std::string>& name) {

@@ -37,6 +37,9 @@ absl::StatusOr<std::string> LayOutIfUnnamed(const Graph& model, const ModelDims&
                                             absl::optional<std::string>* name,
                                             CompileOptions* options);
 
+// The note on rows that a search has found; `name` is then `classes` too.
+std::string NameFound(const StrategySpec& strategy, absl::optional<std::string>* name);
+
 // The file that LoadStrategy reads, or `-`; none for a preset.
 absl::optional<std::string> StrategyPath(const absl::optional<std::string>& name);
 

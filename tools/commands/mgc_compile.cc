@@ -218,8 +218,14 @@ absl::optional<int> LoadOptions(const CompileFlags& flags, CompileOptions* optio
 }
 
 // `found`: what is written with what follows from the plan, all or none.
+// What a search leaves to the compilation of its answer.
+struct SearchResults {
+  std::vector<OutputFile> pages;
+  bool has_rows = false;  // options.strategy was found
+};
+
 int CompileAndWrite(const ModelSource& source, CompileOptions options, const CheckedConfig& checked,
-                    const CompileFlags& flags, std::vector<OutputFile> found = {}) {
+                    const CompileFlags& flags, SearchResults found = {}) {
   const ParallelConfig& config = options.parallel;
   options.flags = OptionsOf(source, config, checked, flags);
   std::vector<std::string> notes;
@@ -228,7 +234,9 @@ int CompileAndWrite(const ModelSource& source, CompileOptions options, const Che
   if (!graph.ok()) return Fail(graph.status(), kExitBadModel);
   PrintNotes(notes);
   absl::optional<std::string> named = flags.parallel.strategy;
-  const absl::StatusOr<std::string> chosen = LayOutIfUnnamed(*graph, source.dims, &named, &options);
+  const absl::StatusOr<std::string> chosen =
+      found.has_rows ? NameFound(options.strategy, &named)
+                     : LayOutIfUnnamed(*graph, source.dims, &named, &options);
   if (!chosen.ok()) return FailToCompile(chosen.status());
   if (!chosen->empty()) PrintNotes({*chosen});
   for (auto& option : OptionsOf(named, options.strategy)) {
@@ -236,10 +244,10 @@ int CompileAndWrite(const ModelSource& source, CompileOptions options, const Che
   }
   Dumps dumps(flags);
   absl::StatusOr<Plan> plan = CompileWith(*graph, source, std::move(options), &dumps);
-  if (absl::IsCancelled(plan.status())) return Write(flags, std::move(found), &dumps);
+  if (absl::IsCancelled(plan.status())) return Write(flags, std::move(found.pages), &dumps);
   if (!plan.ok()) return FailToCompile(plan.status());
   if (const int code = Accept(flags, &dumps, &*plan); code != kExitOk) return code;
-  return WriteResults(*plan, flags, std::move(found), &dumps);
+  return WriteResults(*plan, flags, std::move(found.pages), &dumps);
 }
 
 // The page and the picture of what has been found, where they are asked for.
@@ -273,9 +281,11 @@ int SearchAndWrite(const ModelSource& source, CompileOptions options, CompileFla
     const absl::Status written = WriteAll(pages);
     return written.ok() ? kExitOk : Fail(written, kExitFailed);
   }
-  options.parallel = answer.found.ranked.front().config;
+  const FoundPlan& best = answer.found.ranked.front();
+  options.parallel = best.config;
+  if (best.strategy.has_value()) options.strategy = *best.strategy;
   return CompileAndWrite(source, options, CheckConfig(options.parallel, source.dims), flags,
-                         std::move(pages));
+                         {std::move(pages), best.strategy.has_value()});
 }
 
 int Estimate(const ModelSource& source, const CompileOptions& options, const CompileFlags& flags) {

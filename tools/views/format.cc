@@ -11,8 +11,9 @@ namespace mgc {
 std::string DurationText(int64_t nanoseconds) {
   const double ns = static_cast<double>(nanoseconds);
   if (nanoseconds < 1000) return absl::StrCat(nanoseconds, " ns");
-  if (ns < 1e6) return absl::StrFormat("%.3g us", ns / 1e3);
-  if (ns < 1e9) return absl::StrFormat("%.3g ms", ns / 1e6);
+  // Three digits round up to the next unit.
+  if (ns < 999.5e3) return absl::StrFormat("%.3g us", ns / 1e3);
+  if (ns < 999.5e6) return absl::StrFormat("%.3g ms", ns / 1e6);
   return absl::StrFormat("%.2f s", ns / 1e9);
 }
 

@@ -77,6 +77,7 @@ constexpr Choice kChoices[] = {
     {"--sequence-parallel", &FixedChoices::sequence_parallel},
     {"--micro-batch-size", &FixedChoices::micro_batch_size},
     {"--recompute", &FixedChoices::recompute},
+    {"--pipeline-layout", &FixedChoices::cuts},
     {"--zero", &FixedChoices::zero},
     {"--zero-group", &FixedChoices::zero_group},
     {"--order", &FixedChoices::order},
