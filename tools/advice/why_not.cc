@@ -93,10 +93,12 @@ std::string WhyNot(const SearchRequest& request, const FoundPlans& found,
 
 std::vector<RejectedPlan> ExplainNeighbours(const SearchRequest& request, const FoundPlans& found) {
   std::vector<RejectedPlan> rejected;
+  SearchRequest own = request;
+  if (found.ranked.front().strategy) own.options.strategy = *found.ranked.front().strategy;
   const ParallelConfig& best = found.ranked.front().config;
   for (const Neighbour& neighbour : NeighboursOf(NeighbourLimits{request.fixed}, best)) {
     std::string why =
-        WhyNot(request, found, WithoutChosenLayers(request.fixed, best, neighbour.config));
+        WhyNot(own, found, WithoutChosenLayers(request.fixed, best, neighbour.config));
     if (!why.empty()) rejected.push_back({neighbour.change, std::move(why)});
   }
   return rejected;
