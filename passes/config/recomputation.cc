@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -63,10 +65,10 @@ absl::StatusOr<Recomputation> ParseRecomputation(absl::string_view text) {
     const std::vector<absl::string_view> parts = absl::StrSplit(item, '*');
     const auto kind = ParseRecomputeKind(parts[0]);
     int64_t layers = 1;
-    if (!kind.has_value() || parts.size() > 2 ||
-        (parts.size() == 2 && (!absl::SimpleAtoi(parts[1], &layers) || layers < 1))) {
-      return NoRecomputation(item);
-    }
+    const bool counts = parts.size() == 2;
+    const bool is_number = !counts || (absl::c_all_of(parts[1], absl::ascii_isdigit) &&
+                                       absl::SimpleAtoi(parts[1], &layers) && layers > 0);
+    if (!kind.has_value() || parts.size() > 2 || !is_number) return NoRecomputation(item);
     if (layers > kMaxPipelineSize - static_cast<int64_t>(by_layer.size())) {
       return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxPipelineSize, " layers"));
     }

@@ -500,7 +500,13 @@ python3 -c 'import json; r = json.load(open("stdout")); \
          all(f["peak"] <= r["device_bytes"] < r["peak"] for f in r["fixes"]), r' ||
   fail 'not JSON of what would fit'
 refuse 2 'makes no plan' mgc-compile gpt2-tiny --estimate-only -o x
-refuse 3 'cuts no' mgc-compile unnamed.mgc --auto --world-size 4 --tp 2
+# Of a model whose dims have no known names its rows are found too.
+expect 0 'rows that the search has found' mgc-compile unnamed.mgc --auto --world-size 4 --tp 2 \
+  -o unnamed.plan
+# Each layer of four may be computed again in a way of its own.
+expect 0 '' mgc-compile gpt2-tiny --pp 2 --recompute full,none*3 --pipeline-layout 'Et|t*3L' -o x.plan
+refuse 3 'P19' mgc-compile gpt2-tiny --recompute full*2,none -o x
+refuse 2 'F4' mgc-compile gpt2-tiny --recompute full*2,some -o x
 refuse 2 'none is asked for' mgc-compile gpt2-tiny --auto-budget 4 -o x
 refuse 2 'among many' mgc-compile gpt2-tiny --auto --strategy classes
 refuse 2 'auto-budget' mgc-compile gpt2-tiny --auto --auto-budget 0
