@@ -94,6 +94,27 @@ bool LayoutTrial::Holds() const {
   return Slower() <= 0.05 && Above(budget, chosen) <= Above(budget, best);
 }
 
+absl::Status TryTables(const Graph& model, const ModelDims& dims, const CompileOptions& options,
+                       LayoutTrial* trial) {
+  MGC_ASSIGN_OR_RETURN(const std::vector<ClassChoice> choices, ClassChoices(model, dims, options));
+  trial->budget = ParameterBudget(model, choices, options.parallel.tp);
+  std::vector<std::string> classes;
+  for (const ClassChoice& choice : choices) {
+    if (choice.divides) classes.push_back(choice.name);
+  }
+  trial->classes = classes.size();
+  if (classes.size() > kMostClasses) {
+    return absl::InvalidArgumentError(absl::StrCat(classes.size(), " classes are too many"));
+  }
+  LayoutCosts costs(model, dims, options);
+  MGC_ASSIGN_OR_RETURN(const auto tables, TablesOf(classes, costs));
+  trial->tables = tables.size();
+  if (tables.size() >= kMostTables) {
+    return absl::InvalidArgumentError(absl::StrCat(tables.size(), " tables are too many"));
+  }
+  return FindBest(tables, &costs, trial);
+}
+
 absl::StatusOr<LayoutTrial> TryAllTables(const LayoutCase& layout_case) {
   LayoutTrial trial;
   trial.of = layout_case;
@@ -108,23 +129,7 @@ absl::StatusOr<LayoutTrial> TryAllTables(const LayoutCase& layout_case) {
   trial.chosen = layout.cost;
   trial.chosen_rows = RowsOf(layout.strategy);
 
-  MGC_ASSIGN_OR_RETURN(const std::vector<ClassChoice> choices, ClassChoices(model, dims, options));
-  trial.budget = ParameterBudget(model, choices, options.parallel.tp);
-  std::vector<std::string> classes;
-  for (const ClassChoice& choice : choices) {
-    if (choice.divides) classes.push_back(choice.name);
-  }
-  trial.classes = classes.size();
-  if (classes.size() > kMostClasses) {
-    return absl::InvalidArgumentError(absl::StrCat(classes.size(), " classes are too many"));
-  }
-  LayoutCosts costs(model, dims, options);
-  MGC_ASSIGN_OR_RETURN(const auto tables, TablesOf(classes, costs));
-  trial.tables = tables.size();
-  if (tables.size() >= kMostTables) {
-    return absl::InvalidArgumentError(absl::StrCat(tables.size(), " tables are too many"));
-  }
-  MGC_RETURN_IF_ERROR(FindBest(tables, &costs, &trial));
+  MGC_RETURN_IF_ERROR(TryTables(model, dims, options, &trial));
   return trial;
 }
 

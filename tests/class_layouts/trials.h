@@ -10,6 +10,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "graph/ir/graph.h"
+#include "graph/types/model_dims.h"
+#include "passes/compile.h"
 #include "passes/search/layout_costs.h"
 
 namespace mgc {
@@ -40,6 +43,10 @@ struct LayoutTrial {
 // shardings than those before. InvalidArgument above kMostTables of them; errors of the file.
 inline constexpr size_t kMostTables = size_t{1} << 12;
 absl::StatusOr<LayoutTrial> TryAllTables(const LayoutCase& layout_case);
+
+// The same for a prepared model, all but what is chosen.
+absl::Status TryTables(const Graph& model, const ModelDims& dims, const CompileOptions& options,
+                       LayoutTrial* trial);
 
 // One line a trial, and the rows of those that do not hold.
 std::string TrialsText(const std::vector<LayoutTrial>& trials);

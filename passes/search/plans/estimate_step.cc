@@ -267,7 +267,8 @@ int64_t WorkOnCores(const PlanSpread& spread, const Machine& machine) {
         static_cast<double>(spread.config.zero == 0 ? data.AllReduceNs(sums)
                                                     : data.ScatterNs(sums) + data.GatherNs(copies));
   }
-  const auto ranks = static_cast<double>(spread.config.world_size / spread.config.pp);
+  const int64_t ranks_of_stage = spread.config.world_size / spread.config.pp;
+  const auto ranks = static_cast<double>(ranks_of_stage);
   return ToNs(work * ranks / static_cast<double>(machine.cores) / 1e9);
 }
 

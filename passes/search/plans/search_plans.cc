@@ -314,7 +314,7 @@ class BestFirst {
     return absl::OkStatus();
   }
   // A bound does not know all that a plan needs: layers are chosen again for so much less.
-  absl::Status DoesNotFit(Variant variant, const FoundPlan& plan) {
+  absl::Status DoesNotFit(const Variant& variant, const FoundPlan& plan) {
     NoteTooLarge(plan.config, plan.peak_bytes);
     if (frontier_.proves()) return ExpandRecomputed(variant);
     const int64_t within = variant.within - (plan.peak_bytes - memory_);

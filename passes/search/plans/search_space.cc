@@ -114,7 +114,7 @@ class Lister {
     return chunks;
   }
 
-  void AddMemory(ParallelConfig config, int64_t dp) {
+  void AddMemory(const ParallelConfig& config, int64_t dp) {
     std::vector<Candidate>& candidates = groups_[KeyOf(config)];
     Candidate candidate{config.pp, config.vp, 0, config.schedule, 0, 0};
     for (const std::string& order : OrderChoices(config, dp)) {
