@@ -79,14 +79,18 @@ std::string WhyNot(const SearchRequest& request, const FoundPlans& found,
     return absl::StrCat(checked.violations[0].text, " [", checked.violations[0].label, "]");
   }
   const bool other_layers = IsOfOneMesh(config, found.ranked.front().config);
+  OrderScope scope;
+  scope.evaluation = false;
   for (const NeighbourPlan& known : found.neighbours) {
-    if (other_layers || !known.fits || !IsOfOneMesh(known.config, config)) continue;
-    return known.step_ns == best_ns ? "" : SlowerText(known, best_ns);
+    if (other_layers || !IsOfOneMesh(known.config, config)) continue;
+    if (known.fits) return known.step_ns == best_ns ? "" : SlowerText(known, best_ns);
+    scope.delay_reductions = false;  // its time is not asked for
   }
-  const absl::StatusOr<Plan> plan = CompileFound(request, config);
-  if (!plan.ok()) return FirstLine(plan.status().message());
-  if (PeakBytes(*plan) > memory) return WhereFullest(*plan, memory);
-  return plan->predicted_step_ns == best_ns ? "" : Slower(plan->predicted_step_ns, best_ns);
+  Plan plan;
+  const absl::StatusOr<FoundPlan> made = MeasureFound(request, config, &plan, scope);
+  if (!made.ok()) return FirstLine(made.status().message());
+  if (made->peak_bytes > memory) return WhereFullest(plan, memory);
+  return made->step_ns == best_ns ? "" : Slower(made->step_ns, best_ns);
 }
 
 }  // namespace

@@ -284,9 +284,9 @@ absl::StatusOr<Plan> CompileFound(const SearchRequest& request, const ParallelCo
 }
 
 absl::StatusOr<FoundPlan> MeasureFound(const SearchRequest& request, const ParallelConfig& config,
-                                       Plan* plan) {
+                                       Plan* plan, OrderScope scope) {
   MGC_ASSIGN_OR_RETURN(const Graph graph, request.build(config));
-  return CompileTo(graph, request.dims, request.options, config, OrderScope(), plan);
+  return CompileTo(graph, request.dims, request.options, config, scope, plan);
 }
 
 const PlanClass& FullestClass(const Plan& plan) {

@@ -104,9 +104,9 @@ absl::StatusOr<FoundPlans> SearchPlans(const SearchRequest& request);
 // Compile.
 absl::StatusOr<Plan> CompileFound(const SearchRequest& request, const ParallelConfig& config);
 
-// The same, and what it comes to.
+// The same, and what it comes to; less where less is ordered (passes/plan/order.h).
 absl::StatusOr<FoundPlan> MeasureFound(const SearchRequest& request, const ParallelConfig& config,
-                                       Plan* plan);
+                                       Plan* plan, OrderScope scope = {});
 
 // The class whose ranks need most, one workspace included.
 const PlanClass& FullestClass(const Plan& plan);
