@@ -28,6 +28,7 @@ Recomputation RecomputationOfKept(const PassContext& context) {
   const Recomputation& all = context.parallel.recompute;
   if (!context.layers.has_value() || all.by_layer().empty()) return all;
   std::vector<RecomputeKind> kept;
+  kept.reserve(static_cast<size_t>(context.layers->num_kept()));
   for (int k = 0; k < context.layers->num_kept(); ++k) {
     kept.push_back(all.Of(context.layers->FirstOf(k)));
   }

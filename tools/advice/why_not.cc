@@ -41,7 +41,7 @@ std::string Slower(int64_t step_ns, int64_t best_ns) {
 }
 
 std::string SlowerText(const NeighbourPlan& plan, int64_t best_ns) {
-  const std::string slower = Slower(plan.step_ns, best_ns);
+  std::string slower = Slower(plan.step_ns, best_ns);
   switch (plan.source) {
     case NeighbourPlan::kCompiled:
       return slower;

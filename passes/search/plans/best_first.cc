@@ -1,0 +1,220 @@
+#include "passes/search/plans/best_first.h"
+
+#include <algorithm>
+
+#include "graph/base/status.h"
+#include "passes/config/config_flags.h"
+
+namespace mgc {
+namespace {
+
+// A neighbour is compiled that is expected to be slower by no more than one part in so many.
+constexpr int64_t kNear = 16;
+// A profile takes as long as a small part of a plan.
+constexpr int64_t kProfilesAPlan = 4;
+
+bool IsFaster(const FoundPlan& a, const FoundPlan& b) { return a.step_ns < b.step_ns; }
+
+}  // namespace
+
+BestFirst::BestFirst(PlanOracle& oracle, const GroupTree& tree, int64_t memory, int64_t plans)
+    : oracle_(oracle),
+      tree_(tree),
+      memory_(memory),
+      plans_(plans),
+      budget_(oracle.compiled() + plans),
+      variants_(oracle, frontier_, memory) {
+  for (const size_t g : tree.roots()) frontier_.PushGroup(g, 0, 0);
+}
+
+absl::StatusOr<std::vector<FoundPlan>> BestFirst::Run(size_t results) {
+  while (meshes_.size() < results && MayGoOn()) {
+    MGC_RETURN_IF_ERROR(Visit());
+  }
+  MGC_RETURN_IF_ERROR(Climb());
+  frontier_.BeginToProve();  // whose order of bounds open_ns needs too
+  if (MayProve()) MGC_RETURN_IF_ERROR(Prove());
+  return RankedByMesh(results);
+}
+
+std::vector<FoundPlan> BestFirst::RankedByMesh(size_t results) const {
+  std::vector<FoundPlan> plans = fitting_;
+  std::stable_sort(plans.begin(), plans.end(), IsFaster);
+  std::vector<FoundPlan> ranked;
+  std::set<MeshSizes> meshes;
+  for (const FoundPlan& plan : plans) {
+    if (ranked.size() >= results) break;
+    if (meshes.insert(SizesOf(plan.config)).second) ranked.push_back(plan);
+  }
+  return ranked;
+}
+
+absl::StatusOr<int64_t> BestFirst::Expect(size_t group, const ParallelConfig& config) const {
+  MGC_ASSIGN_OR_RETURN(const int64_t estimate, oracle_.EstimateOf(group, config));
+  return frontier_.Expect(PlanKindOf(config), estimate);
+}
+
+const FoundPlan* BestFirst::FastestOf(const ParallelConfig& candidate) const {
+  const FoundPlan* fastest = nullptr;
+  for (const FoundPlan& plan : fitting_) {
+    ParallelConfig config = plan.config;
+    config.layout = candidate.layout;
+    config.recompute = candidate.recompute;
+    if (FlagsText(config) != FlagsText(candidate)) continue;
+    if (fastest == nullptr || IsFaster(plan, *fastest)) fastest = &plan;
+  }
+  return fastest;
+}
+
+const FoundPlan& BestFirst::Best() const {
+  return *std::min_element(fitting_.begin(), fitting_.end(), IsFaster);
+}
+
+bool BestFirst::MayGoOn() {
+  while (!frontier_.empty() && !IsAllowed(frontier_.top())) frontier_.SetTopAside();
+  return !frontier_.empty();
+}
+
+bool BestFirst::IsAllowed(const SearchNode& node) const {
+  switch (node.kind) {
+    case SearchNode::kPlan:
+      return true;
+    case SearchNode::kVariant:
+      return oracle_.compiled() < budget_ || oracle_.IsCompiled(variants_.At(node.index).config);
+    case SearchNode::kCandidate:
+      return oracle_.compiled() < budget_;
+    case SearchNode::kGroup:
+      return oracle_.profiled() < kProfilesAPlan * budget_ ||
+             oracle_.KnownProfile(node.group) != nullptr;
+  }
+  return true;
+}
+
+BestFirst::MeshSizes BestFirst::MeshOf(const SearchNode& node) const {
+  return SizesOf(node.kind == SearchNode::kCandidate
+                     ? oracle_.space().ConfigOf(node.group, node.index)
+                     : variants_.At(node.index).config);
+}
+
+absl::Status BestFirst::Visit() {
+  SearchNode node;
+  if (!frontier_.Take(&node)) return absl::OkStatus();
+  if (node.kind == SearchNode::kGroup) return ExpandGroup(node.group);
+  const MeshSizes mesh = MeshOf(node);
+  if (node.kind == SearchNode::kPlan) {
+    meshes_.insert(mesh);
+    return absl::OkStatus();
+  }
+  // Of a mesh whose fastest plan is known others are of interest only to prove that; so is
+  // whether a candidate has faster variants than the one that is chosen.
+  if (node.kind == SearchNode::kCandidate || meshes_.count(mesh) > 0) frontier_.SetAside(node);
+  if (meshes_.count(mesh) > 0) return absl::OkStatus();
+  if (node.kind == SearchNode::kVariant) return Compile(node.index);
+  return variants_.Choose(node.group, node.index);
+}
+
+// From the best plan to the first neighbour that is faster, until none is.
+absl::Status BestFirst::Climb() {
+  const int64_t most = oracle_.compiled() + 2 * plans_;
+  for (bool climbs = !fitting_.empty(); climbs;) {
+    climbs = false;
+    const FoundPlan best = Best();
+    for (const auto& [group, index] : NeighboursOf(oracle_.space(), best.config)) {
+      if (climbs || oracle_.compiled() >= most) continue;
+      MGC_ASSIGN_OR_RETURN(const auto choice, oracle_.ChooseFor(group, index, memory_));
+      if (!choice.has_value() || choice->bound.step_ns >= best.step_ns) continue;
+      MGC_ASSIGN_OR_RETURN(const int64_t expected, Expect(group, choice->config));
+      if (expected > best.step_ns + best.step_ns / kNear) continue;
+      MGC_ASSIGN_OR_RETURN(const FoundPlan* plan, oracle_.PlanOf(choice->config));
+      if (plan == nullptr || plan->peak_bytes > memory_) continue;
+      climbs = IsFaster(*plan, best);
+      fitting_.push_back(*plan);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Whether the budget suffices for the profiles of all groups, of which some may rule out the
+// rest; or nothing has been found so far.
+bool BestFirst::MayProve() const {
+  return fitting_.empty() ||
+         static_cast<int64_t>(oracle_.space().groups.size()) <= kProfilesAPlan * budget_;
+}
+
+// Looks at all that may be faster than the best, in the order of bounds.
+absl::Status BestFirst::Prove() {
+  while (MayGoOn() && frontier_.top().bound < BestNs()) {
+    SearchNode node;
+    frontier_.Take(&node);
+    if (node.kind == SearchNode::kVariant) {
+      MGC_RETURN_IF_ERROR(Compile(node.index));
+    } else if (node.kind == SearchNode::kCandidate) {
+      MGC_RETURN_IF_ERROR(variants_.Expand(node));
+    } else if (const int64_t bound = LeastOf(node); bound > node.bound) {
+      frontier_.PushGroup(node.group, bound, bound);
+    } else {
+      MGC_RETURN_IF_ERROR(ExpandGroup(node.group));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The bound of a group by all that has been profiled since.
+int64_t BestFirst::LeastOf(const SearchNode& node) const {
+  int64_t bound = node.bound;
+  if (expanded_.count(node.group) > 0) return bound;
+  for (const size_t g : expanded_) {
+    const std::vector<size_t>& finer = tree_.FinerThan(g);
+    if (std::find(finer.begin(), finer.end(), node.group) == finer.end()) continue;
+    const ModelProfile* profile = oracle_.KnownProfile(g);
+    if (profile != nullptr) bound = std::max(bound, tree_.LeastStepNs(*profile, g, node.group));
+  }
+  return bound;
+}
+
+absl::Status BestFirst::ExpandGroup(size_t g) {
+  if (!expanded_.insert(g).second) return absl::OkStatus();
+  MGC_ASSIGN_OR_RETURN(const ModelProfile* profile, oracle_.ProfileOf(g));
+  const std::vector<size_t>& roots = tree_.roots();
+  if (std::find(roots.begin(), roots.end(), g) != roots.end()) PushFiner(g, profile);
+  if (profile == nullptr) return absl::OkStatus();
+  const std::vector<PlanOracle::Bounds> bounds = oracle_.BoundsOf(g, *profile);
+  for (size_t i = 0; i < bounds.size(); ++i) {
+    const PlanBound& even = bounds[i].even;
+    const ParallelConfig config = oracle_.space().ConfigOf(g, i);
+    if (even.held_bytes > memory_) {
+      variants_.NoteTooLarge(config, even.held_bytes);
+    } else {
+      frontier_.PushCandidate(g, i, PlanKindOf(config), bounds[i].least_ns, even.step_ns);
+    }
+  }
+  return absl::OkStatus();
+}
+
+void BestFirst::PushFiner(size_t root, const ModelProfile* profile) {
+  for (const size_t g : tree_.FinerThan(root)) {
+    if (profile == nullptr) {
+      frontier_.PushGroup(g, 0, kNever);
+      continue;
+    }
+    const ModelProfile expected = tree_.Expect(*profile, root, g);
+    int64_t seems = kNever;
+    for (const PlanOracle::Bounds& bounds : oracle_.BoundsOf(g, expected)) {
+      if (bounds.even.peak_bytes <= memory_) seems = std::min(seems, bounds.even.step_ns);
+    }
+    frontier_.PushGroup(g, tree_.LeastStepNs(*profile, root, g), seems);
+  }
+}
+
+absl::Status BestFirst::Compile(size_t v) {
+  const Variant variant = variants_.At(v);
+  MGC_ASSIGN_OR_RETURN(const FoundPlan* plan, oracle_.PlanOf(variant.config));
+  if (plan == nullptr) return absl::OkStatus();
+  frontier_.Learn(PlanKindOf(plan->config), plan->step_ns, variant.estimate_ns);
+  if (plan->peak_bytes > memory_) return variants_.NeedsMore(v, *plan);
+  fitting_.push_back(*plan);
+  if (!frontier_.proves()) frontier_.PushPlan(v, plan->step_ns);
+  return absl::OkStatus();
+}
+
+}  // namespace mgc
