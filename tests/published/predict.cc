@@ -26,44 +26,6 @@ constexpr double kTera = 1e12;
 constexpr double kNsPerSecond = 1e9;
 constexpr double kBytesPerGib = 1024.0 * 1024 * 1024;
 
-absl::StatusOr<ModelConfig> ConfigOf(const PublishedRow& row) {
-  if (row.paper == kLlama3) {
-    MGC_ASSIGN_OR_RETURN(ModelConfig config, LoadModelPreset("llama3-405b"));
-    config.max_positions = std::max(config.max_positions, row.seq);
-    return config;
-  }
-  MGC_ASSIGN_OR_RETURN(ModelConfig config, LoadModelPreset("gpt3-175b"));
-  config.layers = row.layers;
-  config.hidden = row.hidden;
-  config.heads = config.kv_heads = row.heads;
-  config.head_dim = row.hidden / row.heads;
-  config.ffn = 4 * row.hidden;
-  config.vocab = 51200;
-  return config;
-}
-
-// In 16 bits throughout, gradients too where they are summed over data-parallel ranks; Llama 3 sums
-// them in f32 and cuts the optimizer's states.
-ParallelConfig LayoutOf(const PublishedRow& row, int64_t chunks) {
-  ParallelConfig config;
-  config.world_size = row.gpus();
-  config.tp = row.tp;
-  config.pp = row.pp;
-  config.cp = row.cp;
-  config.vp = chunks;
-  config.sequence_parallel = row.sequence_parallel;
-  config.micro_batch_size = row.micro_batch;
-  config.global_batch_size = row.global_batch;
-  config.seq_length = row.seq;
-  config.schedule = chunks > 1 ? ScheduleKind::kInterleaved : ScheduleKind::kOneFOneB;
-  // Of full recomputation the authors' is put into the plan (WithLayersRunAgain).
-  if (row.recompute == RecomputeKind::kSelective) config.recompute = row.recompute;
-  config.compute_type = DType::kBF16;
-  if (row.paper == kLlama3) config.zero = 1;
-  if (row.paper != kLlama3 && row.dp > 1) config.gradient_sums = DType::kBF16;
-  return config;
-}
-
 // Boundaries as Megatron-LM sends them: each tensor-parallel rank a slice, which they then gather.
 // A transfer's bytes are those that take as long.
 Plan WithSlicedTransfers(Plan plan, int64_t tp) {
@@ -86,6 +48,8 @@ absl::StatusOr<Plan> CompileRow(const PublishedRow& row, int64_t chunks) {
   MGC_ASSIGN_OR_RETURN(const ModelConfig config, ConfigOf(row));
   CompileOptions options;
   options.parallel = LayoutOf(row, chunks);
+  // Full recomputation as the authors' is put into the plan (WithLayersRunAgain).
+  if (row.recompute == RecomputeKind::kFull) options.parallel.recompute = RecomputeKind::kNone;
   options.run.check = false;
   MGC_ASSIGN_OR_RETURN(options.machine, FindMachinePreset(row.machine));
   const int64_t batch = row.dp * row.micro_batch;
@@ -117,6 +81,41 @@ absl::StatusOr<double> MeanErrorAt(const std::vector<PredictedRow>& rows, double
 }
 
 }  // namespace
+
+absl::StatusOr<ModelConfig> ConfigOf(const PublishedRow& row) {
+  if (row.paper == kLlama3) {
+    MGC_ASSIGN_OR_RETURN(ModelConfig config, LoadModelPreset("llama3-405b"));
+    config.max_positions = std::max(config.max_positions, row.seq);
+    return config;
+  }
+  MGC_ASSIGN_OR_RETURN(ModelConfig config, LoadModelPreset("gpt3-175b"));
+  config.layers = row.layers;
+  config.hidden = row.hidden;
+  config.heads = config.kv_heads = row.heads;
+  config.head_dim = row.hidden / row.heads;
+  config.ffn = 4 * row.hidden;
+  config.vocab = 51200;
+  return config;
+}
+
+ParallelConfig LayoutOf(const PublishedRow& row, int64_t chunks) {
+  ParallelConfig config;
+  config.world_size = row.gpus();
+  config.tp = row.tp;
+  config.pp = row.pp;
+  config.cp = row.cp;
+  config.vp = chunks;
+  config.sequence_parallel = row.sequence_parallel;
+  config.micro_batch_size = row.micro_batch;
+  config.global_batch_size = row.global_batch;
+  config.seq_length = row.seq;
+  config.schedule = chunks > 1 ? ScheduleKind::kInterleaved : ScheduleKind::kOneFOneB;
+  config.recompute = row.recompute;
+  config.compute_type = DType::kBF16;
+  if (row.paper == kLlama3) config.zero = 1;
+  if (row.paper != kLlama3 && row.dp > 1) config.gradient_sums = DType::kBF16;
+  return config;
+}
 
 double PredictedRow::error() const { return middle() / MeasuredTflops(row) - 1; }
 

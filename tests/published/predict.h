@@ -3,13 +3,22 @@
 #ifndef MGC_TESTS_PUBLISHED_PREDICT_H_
 #define MGC_TESTS_PUBLISHED_PREDICT_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "frontends/model_config.h"
 #include "graph/plan/plan.h"
 #include "tests/published/rows.h"
 
 namespace mgc {
+
+// The row's model. Errors of its preset.
+absl::StatusOr<ModelConfig> ConfigOf(const PublishedRow& row);
+
+// Its layout, with as many chunks a rank: in 16 bits throughout, gradients too where they are
+// summed over data-parallel ranks; Llama 3 sums them in f32 and cuts the optimizer's states.
+ParallelConfig LayoutOf(const PublishedRow& row, int64_t chunks);
 
 // A row with its plans, one for each layout that the paper leaves open.
 struct PredictedRow {

@@ -1,15 +1,18 @@
-// Prints what docs/planning.md shows of published training runs.
+// Prints what docs/planning.md shows of published training runs; with --search, of what a search
+// chooses in their place.
 
 #include <iostream>
 #include <string>
 
 #include "graph/base/status.h"
 #include "tests/published/report.h"
+#include "tests/published/search_rows.h"
 
 namespace mgc {
 namespace {
 
-absl::StatusOr<std::string> Report() {
+absl::StatusOr<std::string> Report(bool search) {
+  if (search) return SearchedText();
   MGC_ASSIGN_OR_RETURN(std::vector<PredictedRow> rows, PredictAll());
   return ReportText(std::move(rows));
 }
@@ -17,8 +20,9 @@ absl::StatusOr<std::string> Report() {
 }  // namespace
 }  // namespace mgc
 
-int main() {
-  const absl::StatusOr<std::string> report = mgc::Report();
+int main(int argc, char** argv) {
+  const bool search = argc == 2 && std::string(argv[1]) == "--search";
+  const absl::StatusOr<std::string> report = mgc::Report(search);
   if (!report.ok()) {
     std::cerr << "error: " << report.status().message() << "\n";
     return 1;

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/published/report.h"
 #include "tests/published/rows.h"
+#include "tests/published/search_rows.h"
 
 namespace mgc {
 namespace {
@@ -55,6 +56,12 @@ TEST(PublishedTest, AllRowsAreAsThePageSays) {
   const absl::StatusOr<std::string> report = ReportText(*rows);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_THAT(Page(), HasSubstr(*report));
+}
+
+TEST(PublishedTest, AllRowsAreSearchedAsThePageSays) {
+  const absl::StatusOr<std::string> searched = SearchedText();
+  ASSERT_TRUE(searched.ok()) << searched.status();
+  EXPECT_THAT(Page(), HasSubstr(*searched));
 }
 
 // The papers' own numbers, from which the formulas can be checked.
