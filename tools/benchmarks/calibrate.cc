@@ -27,8 +27,12 @@ constexpr double kSmallBytes = 4096;   // what takes no longer than to start it
 constexpr double kSmallFlops = 1e5;
 constexpr double kBinBase = 4;  // work of a size: between two powers of this
 constexpr int64_t kStepsOfRound = 3;
+constexpr int64_t kMostRanks = 4;  // copies of a large model need memory
 constexpr int64_t kTinySequences = 2;
 constexpr int64_t kTinyLength = 32;
+constexpr int64_t kVector = 16;           // elements that kernels take at once
+constexpr int64_t kFewWords = 257;        // what text of bytes needs
+constexpr int64_t kGroups[] = {2, 4, 8};  // ranks that sum within layers
 
 // Three digits are more than a measurement is good for.
 double Rounded(double value) { return std::stod(absl::StrFormat("%.3g", value)); }
@@ -151,21 +155,45 @@ double Undisturbed(std::vector<double> seconds) {
   return *quarter;
 }
 
-ParallelConfig OneRank(int64_t sequences, int64_t seq_length, DType type) {
+// Copies of a model beside each other, one micro-batch each.
+ParallelConfig Copies(int64_t ranks, int64_t sequences, int64_t seq_length, DType type) {
   ParallelConfig config;
-  config.micro_batch_size = config.global_batch_size = sequences;
+  config.world_size = ranks;
+  config.micro_batch_size = sequences;
+  config.global_batch_size = sequences * ranks;
   config.seq_length = seq_length;
   config.compute_type = type;
   return config;
 }
 
-// What rank 0 has done in a step, in the order of its queue.
-std::vector<TraceEvent> EventsOf(const TrainingSteps& steps, TraceKind kind) {
-  std::vector<TraceEvent> events = steps.LastStep(0);
+// What a rank has done in a step, in the order of its queue.
+std::vector<TraceEvent> EventsOf(const TrainingSteps& steps, int rank, TraceKind kind) {
+  std::vector<TraceEvent> events = steps.LastStep(rank);
   events.erase(std::remove_if(events.begin(), events.end(),
                               [kind](const TraceEvent& event) { return event.kind != kind; }),
                events.end());
   return events;
+}
+
+// The same layers with heads that so many ranks can share, below a head that takes little time.
+ModelConfig LayersFor(ModelConfig model, int64_t ranks) {
+  model.vocab = kFewWords;
+  if (model.heads % ranks == 0) return model;
+  model.heads = model.kv_heads = ranks;
+  model.head_dim = model.hidden / ranks;
+  return model;
+}
+
+// Layers about as much wider than some as others are than they, for products of sizes between.
+ModelConfig Between(const ModelConfig& narrow, const ModelConfig& wide) {
+  ModelConfig model = narrow;
+  const double width = std::sqrt(static_cast<double>(narrow.hidden * wide.hidden));
+  const double vectors = width / static_cast<double>(model.heads * kVector);
+  model.head_dim = std::max<int64_t>(std::llround(vectors), 1) * kVector;
+  model.hidden = model.heads * model.head_dim;
+  model.ffn = model.hidden * narrow.ffn / narrow.hidden;
+  model.max_positions = wide.max_positions;
+  return model;
 }
 
 // A step that is timed again and again.
@@ -173,7 +201,7 @@ struct TimedStepSpec {
   ModelConfig model;
   ParallelConfig parallel;
   TraceKind kind = TraceKind::kInstr;
-  std::vector<std::vector<double>> seconds = {};  // by event of that kind, in the order of rank 0
+  std::vector<std::vector<double>> seconds = {};  // by event of that kind, in a rank's order
 };
 
 class Calibration {
@@ -208,29 +236,40 @@ class Calibration {
   }
 
  private:
-  // One rank of each model in each type, in large and small steps; and two ranks that sum within
-  // layers, much and little.
+  // Copies of each model in each type, in large and small steps; and ranks that sum within layers,
+  // much and little.
   absl::StatusOr<std::vector<TimedStepSpec>> StepsToTime() const {
     MGC_ASSIGN_OR_RETURN(const ModelConfig gpt2_tiny, LoadModelPreset("gpt2-tiny"));
     MGC_ASSIGN_OR_RETURN(const ModelConfig llama_tiny, LoadModelPreset("llama-tiny"));
-    const int64_t sequences = setting_.sequences, length = setting_.seq_length;
+    const ModelConfig middle = Between(gpt2_tiny, setting_.gpt2);
+    const int64_t ranks = std::min<int64_t>(setting_.workers, kMostRanks);
+    const int64_t sequences = std::max<int64_t>(setting_.sequences / ranks, 1);
+    const int64_t length = setting_.seq_length;
     std::vector<TimedStepSpec> steps;
-    for (const DType type : {DType::kF32, DType::kBF16}) {
-      steps.push_back({setting_.gpt2, OneRank(sequences, length, type)});
-      steps.push_back({setting_.llama, OneRank(sequences, length, type)});
-      steps.push_back({setting_.gpt2, OneRank(1, length, type)});
-      steps.push_back({setting_.gpt2, OneRank(1, length / 4, type)});
-      steps.push_back({gpt2_tiny, OneRank(kTinySequences, kTinyLength, type)});
-      steps.push_back({llama_tiny, OneRank(kTinySequences, kTinyLength, type)});
+    for (const DType type : setting_.types) {
+      steps.push_back({setting_.gpt2, Copies(ranks, sequences, length, type)});
+      steps.push_back({setting_.llama, Copies(ranks, sequences, length, type)});
+      steps.push_back({setting_.gpt2, Copies(ranks, 1, length, type)});
+      steps.push_back({setting_.gpt2, Copies(ranks, 1, length / 4, type)});
+      steps.push_back({middle, Copies(ranks, 1, length, type)});
+      steps.push_back({middle, Copies(ranks, 1, length / 4, type)});
+      steps.push_back({gpt2_tiny, Copies(ranks, kTinySequences, kTinyLength, type)});
+      steps.push_back({llama_tiny, Copies(ranks, kTinySequences, kTinyLength, type)});
     }
-    ParallelConfig two = OneRank(sequences, length, DType::kF32);
-    two.world_size = two.tp = 2;
-    steps.push_back({setting_.gpt2, two, TraceKind::kCollective});
-    two.micro_batch_size = two.global_batch_size = 1;
-    steps.push_back({setting_.gpt2, two, TraceKind::kCollective});
-    two.seq_length = kTinyLength;
-    steps.push_back({gpt2_tiny, two, TraceKind::kCollective});
+    for (const int64_t group : kGroups) {
+      const ModelConfig large = LayersFor(setting_.gpt2, group), tiny = LayersFor(gpt2_tiny, group);
+      steps.push_back(Sums(large, group, setting_.sequences, length));
+      steps.push_back(Sums(large, group, 1, length));
+      steps.push_back(Sums(tiny, group, 1, kTinyLength));
+    }
     return steps;
+  }
+
+  static TimedStepSpec Sums(const ModelConfig& model, int64_t group, int64_t sequences,
+                            int64_t length) {
+    ParallelConfig parallel = Copies(1, sequences, length, DType::kF32);
+    parallel.world_size = parallel.tp = group;
+    return {model, parallel, TraceKind::kCollective};
   }
 
   // Some steps behind two that do not count.
@@ -241,26 +280,34 @@ class Calibration {
     for (int i = 0; i < 2; ++i) MGC_RETURN_IF_ERROR(steps->Step().status());
     for (int64_t i = 0; i < kStepsOfRound; ++i) {
       MGC_RETURN_IF_ERROR(steps->Step().status());
-      const std::vector<TraceEvent> events = EventsOf(*steps, step->kind);
-      step->seconds.resize(events.size());
-      for (size_t e = 0; e < events.size(); ++e) {
-        const double ns = static_cast<double>(events[e].end_ns - events[e].begin_ns);
-        step->seconds[e].push_back(ns / kNsPerSecond);
-      }
+      // A collective is one event of all its ranks.
+      const int ranks = step->kind == TraceKind::kInstr ? steps->plan().mesh.world_size() : 1;
+      for (int rank = 0; rank < ranks; ++rank) KeepTimes(EventsOf(*steps, rank, step->kind), step);
     }
     return absl::OkStatus();
   }
 
-  // Of one rank, whose queue does all instructions of its step in order.
+  static void KeepTimes(const std::vector<TraceEvent>& events, TimedStepSpec* step) {
+    step->seconds.resize(events.size());
+    for (size_t e = 0; e < events.size(); ++e) {
+      const double ns = static_cast<double>(events[e].end_ns - events[e].begin_ns);
+      step->seconds[e].push_back(ns / kNsPerSecond);
+    }
+  }
+
+  // Of a rank, whose queue does all instructions of its step in order. All ranks keep all cores
+  // busy, so that each has its part of them.
   void AddTimes(const Plan& plan, const TimedStepSpec& step, std::vector<OpTime>* times) const {
     const StepTables tables(plan, false);
+    const double cores = setting_.workers / static_cast<double>(plan.mesh.world_size());
     size_t e = 0;
     for (const StepAction& action : tables.classes[0].actions) {
       for (const Call& call : *action.calls) {
         const Segment& segment = plan.segments[static_cast<size_t>(call.segment)];
         for (const Instr& instr : segment.instrs) {
+          if (instr.kind != InstrKind::kCompute && instr.kind != InstrKind::kLoad) continue;
           MGC_CHECK(e < step.seconds.size()) << "a step with more instructions than it recorded";
-          const double seconds = Undisturbed(step.seconds[e++]) * setting_.workers;
+          const double seconds = Undisturbed(step.seconds[e++]) * cores;
           if (instr.op == nullptr) continue;
           times->push_back({instr.op->name, std::string(NameOf(ComputedIn(segment, instr))),
                             FlopsOf(plan.mesh, segment, instr), BytesOf(plan.mesh, segment, instr),
@@ -270,7 +317,9 @@ class Calibration {
     }
   }
 
-  // Of one rank, whose queue does all collectives of its step in order.
+  // Of one rank, whose queue does all collectives of its step in order. All of the group are in
+  // them, and nothing else can run: cores work or wait for as long, and each rank is charged its
+  // part.
   void AddMessages(const Plan& plan, const TimedStepSpec& step,
                    std::vector<MessageTime>* messages) const {
     const StepTables tables(plan, false);
@@ -284,7 +333,8 @@ class Calibration {
           const InstrCollective collective = CollectiveOf(plan.mesh, plan.stages, segment, instr);
           const int64_t bytes =
               RingWireBytes(collective.kind(), collective.payload_bytes, collective.ranks);
-          messages->push_back({static_cast<double>(bytes), Undisturbed(step.seconds[e++])});
+          const double part = setting_.workers / static_cast<double>(collective.ranks);
+          messages->push_back({static_cast<double>(bytes), Undisturbed(step.seconds[e++]) * part});
         }
       }
     }

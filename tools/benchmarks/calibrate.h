@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "frontends/model_config.h"
 #include "graph/types/machine.h"
+#include "graph/types/tensor_type.h"
 
 namespace mgc {
 
@@ -23,7 +24,7 @@ struct OpTime {
   std::string dtype;  // in which it computes
   double flops = 0;
   double bytes = 0;
-  double seconds = 0;  // of one core; of all of them, where they share it
+  double seconds = 0;  // of one core, while all work
 };
 
 // Overhead, bandwidth of the memory, rates of products and factors of ops, such that
@@ -32,7 +33,7 @@ struct OpTime {
 // everything else by how much it is off. `times` has both of those; `like` says what they do not.
 Machine FitMachine(const std::vector<OpTime>& times, const Machine& like);
 
-// What one rank sent in a collective, and how long the collective took.
+// What one rank sent in a collective, and how long it kept one core for each of its ranks.
 struct MessageTime {
   double bytes = 0;
   double seconds = 0;
@@ -45,6 +46,7 @@ NetworkTier FitTier(const std::vector<MessageTime>& times, const NetworkTier& li
 struct CalibrationSetting {
   // Sizes of the large steps; small ones are those of `gpt2-tiny` and `llama-tiny`.
   ModelConfig gpt2, llama;
+  std::vector<DType> types = {DType::kF32, DType::kBF16};  // in which it computes
   int64_t sequences = 4;
   int64_t seq_length = 256;
   int workers = 1;
@@ -55,8 +57,9 @@ struct CalibrationSetting {
 // Two layers of `gpt2-124m`, and of a model of its width in the family of Llama.
 absl::StatusOr<CalibrationSetting> DefaultCalibration();
 
-// Trains for a minute, in f32 and bf16, one rank on all workers and two beside each other. The
-// machine has as many cores as there are workers, and the memory that this process may use. Errors
+// Trains for a minute or two: copies of a model beside each other, which keep all workers busy as
+// ranks do, and groups of ranks that sum within layers. The machine has as many cores as there are
+// workers, and the memory that this process may use. Errors
 // of the compiler and the trainer.
 absl::StatusOr<Machine> Calibrate(const CalibrationSetting& setting);
 

@@ -20,6 +20,7 @@
 #include "tools/benchmarks/calibrate.h"
 #include "tools/benchmarks/comparison.h"
 #include "tools/benchmarks/comparisons.h"
+#include "tools/benchmarks/layouts.h"
 #include "tools/benchmarks/limits.h"
 #include "tools/benchmarks/report.h"
 #include "tools/cli/command.h"
@@ -33,10 +34,12 @@ namespace {
 constexpr char kCommand[] = "mgc-bench";
 constexpr int64_t kLimitRepetitions = 3;
 constexpr int64_t kTrainingRepetitions = 7;
+constexpr int64_t kLayoutRepetitions = 20;
 
 struct BenchFlags {
   bool limits = false;
   bool calibrate = false;
+  bool layouts = false;
   bool json = false;
   std::vector<std::string> comparisons;
   absl::optional<int64_t> layers, repetitions, workers;
@@ -49,8 +52,9 @@ CommandText About() {
       "",
       "measure training beside its matrix products, or the compiler's limits",
       {"mgc-bench", "mgc-bench --compare two-ranks --json", "mgc-bench --calibrate -o machine.mgc",
-       "mgc-bench --cluster machine.mgc", "mgc-bench --limits"},
-      "Without --limits and --calibrate: gpt2-124m in f32 and bf16 on all cores, sides taking "
+       "mgc-bench --cluster machine.mgc", "mgc-bench --layouts", "mgc-bench --limits"},
+      "Without --limits, --calibrate and --layouts: gpt2-124m in f32 and bf16 on all cores, sides "
+      "taking "
       "turns."};
 }
 
@@ -62,7 +66,12 @@ void AddFlags(Flags* flags, BenchFlags* out) {
   flags->Switch("--calibrate",
                 "write a description of this machine, measured, for --cluster (with -o)",
                 &out->calibrate);
-  flags->Text("-o,--output", "FILE", "where --calibrate writes", &out->output);
+  flags->Switch("--layouts",
+                "predicted steps of many layouts beside what they take, and whether predictions "
+                "order them; calibrates first, but for --cluster",
+                &out->layouts);
+  flags->Text("-o,--output", "FILE", "where --calibrate or --layouts writes the machine",
+              &out->output);
   flags->Text("--cluster", "MACHINE",
               "a calibrated machine, of which steps are predicted beside what they take",
               &out->cluster);
@@ -76,8 +85,10 @@ void AddFlags(Flags* flags, BenchFlags* out) {
       &out->mpi);
   flags->Integer("--layers", "layers of the model (default: all of them)", {1, 12}, "F3",
                  &out->layers);
-  flags->Integer("--repetitions", "of everything (default: 7, with --limits 3, with --calibrate 5)",
-                 {1, 1000}, "F3", &out->repetitions);
+  flags->Integer(
+      "--repetitions",
+      "of everything (default: 7, with --limits 3, with --calibrate 5, with --layouts 20)",
+      {1, 1000}, "F3", &out->repetitions);
   flags->Integer("--workers", "threads that run ranks (default: all cores)", {1, 1024}, "F3",
                  &out->workers);
   flags->Switch("--json", "print JSON", &out->json);
@@ -105,13 +116,25 @@ int Limits(const BenchFlags& flags) {
   return written == kExitOk && !within ? kExitFailed : written;
 }
 
-absl::StatusOr<std::string> WriteCalibration(const BenchFlags& flags) {
-  MGC_ASSIGN_OR_RETURN(CalibrationSetting setting, DefaultCalibration());
-  setting.workers = static_cast<int>(flags.workers.value_or(ReadHost().processors));
-  setting.rounds = flags.repetitions.value_or(setting.rounds);
+int WorkersOf(const BenchFlags& flags) {
+  return static_cast<int>(flags.workers.value_or(ReadHost().processors));
+}
+
+absl::StatusOr<Machine> CalibrateHere(const BenchFlags& flags) {
+  MGC_ASSIGN_OR_RETURN(CalibrationSetting setting,
+                       flags.calibrate ? DefaultCalibration() : LayoutCalibration());
+  setting.workers = WorkersOf(flags);
+  if (flags.calibrate) setting.rounds = flags.repetitions.value_or(setting.rounds);
   MGC_RETURN_IF_ERROR(PinSides(setting.workers));
-  MGC_ASSIGN_OR_RETURN(const Machine machine, Calibrate(setting));
-  MGC_RETURN_IF_ERROR(WriteFileAtomically(*flags.output, PrintMachine(machine)));
+  MGC_ASSIGN_OR_RETURN(Machine machine, Calibrate(setting));
+  if (flags.output) {
+    MGC_RETURN_IF_ERROR(WriteFileAtomically(*flags.output, PrintMachine(machine)));
+  }
+  return machine;
+}
+
+absl::StatusOr<std::string> WriteCalibration(const BenchFlags& flags) {
+  MGC_RETURN_IF_ERROR(CalibrateHere(flags).status());
   return absl::StrCat("wrote ", *flags.output, "\n");
 }
 
@@ -130,7 +153,7 @@ absl::StatusOr<Machine> MachineOf(const BenchFlags& flags) {
 absl::StatusOr<BenchReport> CompareAll(const BenchFlags& flags) {
   BenchReport report;
   report.model = "gpt2-124m";
-  report.workers = static_cast<int>(flags.workers.value_or(ReadHost().processors));
+  report.workers = WorkersOf(flags);
   report.instructions = std::string(NameOf(BestSimdLevel()));
   BenchSetting setting;
   setting.workers = report.workers;
@@ -152,6 +175,22 @@ absl::StatusOr<BenchReport> CompareAll(const BenchFlags& flags) {
   return report;
 }
 
+absl::StatusOr<LayoutReport> RankLayouts(const BenchFlags& flags) {
+  BenchSetting setting;
+  MGC_ASSIGN_OR_RETURN(LayoutModel model, DefaultLayoutModel());
+  model.config.layers = flags.layers.value_or(model.config.layers);
+  setting.model = model.config;
+  setting.workers = WorkersOf(flags);
+  MGC_ASSIGN_OR_RETURN(setting.machine,
+                       flags.cluster.has_value() ? MachineOf(flags) : CalibrateHere(flags));
+  MGC_RETURN_IF_ERROR(PinSides(setting.workers));
+  LayoutReport report{
+      model.name, setting.model.layers, setting.workers, std::string(NameOf(BestSimdLevel())), {}};
+  MGC_ASSIGN_OR_RETURN(report.result, Compare(LayoutComparison(setting),
+                                              flags.repetitions.value_or(kLayoutRepetitions)));
+  return report;
+}
+
 int Main(const Words& arguments) {
   Flags parser(About());
   BenchFlags flags;
@@ -159,11 +198,12 @@ int Main(const Words& arguments) {
   ParsedFlags parsed = parser.Parse(arguments);
   if (parsed.text) return Finish(*parsed.text);
   if (!parsed.errors.empty()) return Refuse(parsed.errors, {}, kCommand);
-  if (flags.calibrate != flags.output.has_value()) {
+  const bool calibrates = flags.calibrate || (flags.layouts && !flags.cluster);
+  if (flags.output ? !calibrates : flags.calibrate) {
     Diagnostics usage;
     usage.Add({"F5",
                flags.calibrate ? "--calibrate is given without -o FILE"
-                               : "-o FILE is given without --calibrate",
+                               : "-o FILE is given and nothing is calibrated",
                "--calibrate -o machine.mgc"});
     return Refuse(usage, {}, kCommand);
   }
@@ -171,6 +211,11 @@ int Main(const Words& arguments) {
   if (flags.calibrate) {
     const absl::StatusOr<std::string> written = WriteCalibration(flags);
     return written.ok() ? Finish(*written) : Fail(written.status(), kExitFailed);
+  }
+  if (flags.layouts) {
+    const absl::StatusOr<LayoutReport> report = RankLayouts(flags);
+    if (!report.ok()) return Fail(report.status(), kExitFailed);
+    return Finish(flags.json ? LayoutsJson(*report) : LayoutsText(*report));
   }
   const absl::StatusOr<BenchReport> report = CompareAll(flags);
   if (!report.ok()) return Fail(report.status(), kExitFailed);
