@@ -68,10 +68,10 @@ absl::StatusOr<std::vector<NeighbourPlan>> FindNeighbours(PlanOracle& oracle,
                                                           const BestFirst& search,
                                                           const FoundPlan& best) {
   std::vector<NeighbourPlan> neighbours;
-  const int64_t memory = oracle.request().options.machine.memory;
   for (const auto& [group, index] : NeighboursOf(oracle.space(), best.config)) {
     const ParallelConfig candidate = oracle.space().ConfigOf(group, index);
-    MGC_ASSIGN_OR_RETURN(const auto choice, oracle.ChooseFor(group, index, memory));
+    MGC_ASSIGN_OR_RETURN(const auto choice,
+                         oracle.ChooseFor(group, index, search.variants().BytesFor(best.config)));
     if (const FoundPlan* plan = search.FastestOf(candidate)) {
       neighbours.push_back({plan->config, true, plan->step_ns, NeighbourPlan::kCompiled});
     } else if (!choice.has_value() || oracle.IsCompiled(choice->config)) {

@@ -8,6 +8,14 @@
 
 namespace mgc {
 
+int64_t Variants::BytesFor(const ParallelConfig& config) const {
+  return static_cast<int64_t>(static_cast<double>(memory_) / needed_[PlanKindOf(config)]);
+}
+
+absl::Status Variants::Choose(size_t group, size_t index) {
+  return Choose(group, index, BytesFor(oracle_.space().ConfigOf(group, index)));
+}
+
 absl::Status Variants::Choose(size_t group, size_t index, int64_t within) {
   MGC_ASSIGN_OR_RETURN(const auto choice, oracle_.ChooseFor(group, index, within));
   if (!choice.has_value()) {
@@ -70,9 +78,13 @@ absl::Status Variants::ExpandRecomputed(const Variant& variant) {
 absl::Status Variants::NeedsMore(size_t v, const FoundPlan& plan) {
   const Variant variant = all_[v];
   NoteTooLarge(plan.config, plan.peak_bytes);
+  double& needed = needed_[PlanKindOf(plan.config)];
+  needed =
+      std::max(needed, static_cast<double>(plan.peak_bytes) /
+                           static_cast<double>(std::max<int64_t>(variant.bound.peak_bytes, 1)));
   if (frontier_.proves()) return ExpandRecomputed(variant);
   const int64_t within = variant.within - (plan.peak_bytes - memory_);
-  if (within < memory_ - memory_ / 4) return absl::OkStatus();
+  if (within < memory_ / 2) return absl::OkStatus();
   return Choose(variant.group, variant.index, within);
 }
 

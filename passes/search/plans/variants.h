@@ -4,6 +4,7 @@
 #ifndef MGC_PASSES_SEARCH_PLANS_VARIANTS_H_
 #define MGC_PASSES_SEARCH_PLANS_VARIANTS_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -30,12 +31,17 @@ class Variants {
  public:
   // Oracle and frontier outlive it. `memory`: bytes of a rank.
   Variants(PlanOracle& oracle, Frontier& frontier, int64_t memory)
-      : oracle_(oracle), frontier_(frontier), memory_(memory) {}
+      : oracle_(oracle), frontier_(frontier), memory_(memory) {
+    needed_.fill(1);
+  }
 
   const Variant& At(size_t variant) const { return all_[variant]; }
 
   // Puts into the frontier, of a candidate, the variant that is likely to be its fastest.
-  absl::Status Choose(size_t group, size_t index) { return Choose(group, index, memory_); }
+  absl::Status Choose(size_t group, size_t index);
+  // The bytes that layers are chosen for: fewer than a rank has where plans of the kind have needed
+  // more than their bounds.
+  int64_t BytesFor(const ParallelConfig& config) const;
   // All its variants, where they are few: first those that compute nothing again; those that do
   // where one without does not fit. Else the likely one, and what the others may take is open.
   absl::Status Expand(const SearchNode& candidate);
@@ -63,6 +69,7 @@ class Variants {
   Frontier& frontier_;
   const int64_t memory_;
   std::vector<Variant> all_;
+  std::array<double, kNumPlanKinds> needed_;    // times their bounds, of plans that did not fit
   std::set<std::string> expanded_;              // by flags, of those that compute more again
   std::set<std::pair<size_t, size_t>> opened_;  // candidates with too many variants
   int64_t open_ns_ = kNever;
