@@ -21,6 +21,7 @@ struct BoundCase {
   std::string machine;
   int64_t world_size;
   int64_t global_batch_size;
+  DType gradient_sums = DType::kF32;
 };
 
 class BoundPlanTest : public testing::TestWithParam<BoundCase> {};
@@ -46,7 +47,8 @@ void CheckBound(const SearchRequest& request, const ParallelConfig& config) {
 TEST_P(BoundPlanTest, IsNotAbovePlans) {
   constexpr int kPlans = 24;
   const BoundCase& c = GetParam();
-  const SearchRequest request = RequestFor(c.model, c.machine, c.world_size, c.global_batch_size);
+  SearchRequest request = RequestFor(c.model, c.machine, c.world_size, c.global_batch_size);
+  request.options.parallel.gradient_sums = c.gradient_sums;
   const SearchSpace space = ListCandidates(request.options.parallel, request.fixed, request.dims,
                                            request.options.machine);
   ASSERT_GT(space.candidates, kPlans);
@@ -64,6 +66,7 @@ TEST_P(BoundPlanTest, IsNotAbovePlans) {
 INSTANTIATE_TEST_SUITE_P(Presets, BoundPlanTest,
                          testing::Values(BoundCase{"gpt2-tiny", "a100x8", 16, 32},
                                          BoundCase{"llama-tiny", "h100x8", 16, 32},
+                                         BoundCase{"gpt2-tiny", "a100x8", 16, 32, DType::kBF16},
                                          BoundCase{"gpt2-tiny", "cpu-threads", 8, 16}));
 
 }  // namespace

@@ -109,7 +109,12 @@ absl::Status BestFirst::Visit() {
   // whether a candidate has faster variants than the one that is chosen.
   if (node.kind == SearchNode::kCandidate || meshes_.count(mesh) > 0) frontier_.SetAside(node);
   if (meshes_.count(mesh) > 0) return absl::OkStatus();
-  if (node.kind == SearchNode::kVariant) return Compile(node.index);
+  if (node.kind == SearchNode::kVariant) {
+    // What has been learned since layers were chosen for it may say that they do not fit.
+    const Variant& variant = variants_.At(node.index);
+    const bool fits = variant.bound.peak_bytes <= variants_.BytesFor(variant.config);
+    return fits ? Compile(node.index) : variants_.Choose(variant.group, variant.index);
+  }
   return variants_.Choose(node.group, node.index);
 }
 
