@@ -64,9 +64,10 @@ void PlanSpread::ShareOut() {
 int64_t PlanSpread::BlockBytes(const LayerProfile& part) const {
   int64_t bytes = ShareOf(part.param_bytes, shares) + ShareOf(part.state_bytes, shares);
   bytes += config.zero < 2 ? part.grad_bytes : ShareOf(part.grad_bytes, shares);
-  // Rounded gradients wait for each other beside the sums that they are made of.
+  // Rounded gradients wait for each other beside the sums that they are made of; these are padded,
+  // which is much of them where parameters are few.
   const bool rounds = config.gradient_sums != DType::kF32 && checked.dp * config.cp > 1;
-  if (rounds && config.zero < 2) bytes += SummedBytes(part);
+  if (rounds && config.zero < 2) bytes += SummedBytes(part) - SummedBytes(part) / 8;
   if (config.zero == 0) return bytes + part.copy_bytes;
   return GathersInTurn() ? bytes : bytes + CopyBytes(part);
 }
