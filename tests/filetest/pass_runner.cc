@@ -38,7 +38,8 @@ bool ParseWord(absl::string_view word, ParallelConfig* parallel) {
     parallel->gradient_sums = DType::kBF16;
     return true;
   }
-  if (const auto recompute = ParseRecomputation(word); recompute.ok()) parallel->recompute = *recompute;
+  if (const auto recompute = ParseRecomputation(word); recompute.ok())
+    parallel->recompute = *recompute;
   if (const auto schedule = ParseScheduleKind(word)) parallel->schedule = *schedule;
   return ParseRecomputeKind(word).has_value() || ParseScheduleKind(word).has_value();
 }
