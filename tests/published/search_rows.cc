@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "frontends/models.h"
 #include "graph/base/status.h"
 #include "graph/types/machine.h"
@@ -47,11 +48,16 @@ std::string SecondsText(const FoundPlan& plan) {
   return absl::StrFormat("%.2f s", static_cast<double>(plan.step_ns) / 1e9);
 }
 
+// A table's cells end at bars, which layout strings have.
+std::string InTable(const std::string& flags) {
+  return absl::StrReplaceAll(flags, {{"|", "\\|"}});
+}
+
 std::string LineOf(const SearchedRow& row) {
   return absl::StrCat("| ", row.row.paper, " | ", row.row.model, " | ", row.row.gpus(), " | ",
                       row.row.global_batch, " | `", FlagsText(row.authors.config), "` | ",
                       SecondsText(row.authors), row.authors_fit ? "" : ", does not fit", " | `",
-                      FlagsText(row.found.config), "` | ", SecondsText(row.found), " | ",
+                      InTable(FlagsText(row.found.config)), "` | ", SecondsText(row.found), " | ",
                       absl::StrFormat("%+.1f %%", 100 * GainOf(row)), " |\n");
 }
 
