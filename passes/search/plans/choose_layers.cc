@@ -26,6 +26,11 @@ const ModelProfile& LeastOf(const ProfilesByKind& profiles) {
                         [](const ModelProfile* profile) { return profile != nullptr; });
 }
 
+int64_t Times(int64_t count, int64_t ns) {
+  const double all = static_cast<double>(count) * static_cast<double>(ns);
+  return all >= static_cast<double>(kMaxNs) ? kMaxNs : count * ns;
+}
+
 // What one layer costs under one kind of recomputation.
 struct LayerCost {
   int64_t ns = 0;
@@ -165,7 +170,9 @@ class LayerChooser {
     choice.fits = bytes_of(selective) <= memory_;
     choice.counts = {others - selective, selective, full};
     choice.ns = OwnNs(rank);
-    for (size_t k = 0; k < kNumRecomputeKinds; ++k) choice.ns += choice.counts[k] * layer_[k].ns;
+    for (size_t k = 0; k < kNumRecomputeKinds; ++k) {
+      choice.ns = Later(choice.ns, Times(choice.counts[k], layer_[k].ns));
+    }
     return choice;
   }
 
@@ -195,8 +202,8 @@ class LayerChooser {
     int64_t way = 0;
     for (size_t c = 0; c < counts.size(); ++c) {
       const int64_t ns = At(c, counts[c]).ns;
-      step = std::max(step, way + micro_batches_ * ns);
-      way += ns;
+      step = std::max(step, Later(way, Times(micro_batches_, ns)));
+      way = Later(way, ns);
     }
     return step;
   }
@@ -212,13 +219,13 @@ class LayerChooser {
       needed -= LeastLayers(c);
       int64_t n = std::min(left - needed, static_cast<int64_t>(table_[c].size()) - 1);
       while (n >= LeastLayers(c) &&
-             (!At(c, n).fits || way + micro_batches_ * At(c, n).ns > limit)) {
+             (!At(c, n).fits || Later(way, Times(micro_batches_, At(c, n).ns)) > limit)) {
         --n;
       }
       if (n < LeastLayers(c)) return {};
       counts.push_back(n);
       left -= n;
-      way += At(c, n).ns;
+      way = Later(way, At(c, n).ns);
     }
     return left == 0 ? counts : std::vector<int64_t>();
   }
