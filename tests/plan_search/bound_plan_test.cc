@@ -37,6 +37,14 @@ void CheckBound(const SearchRequest& request, const ParallelConfig& config) {
   ASSERT_TRUE(profile.ok()) << profile.status();
   const CheckedConfig checked = CheckConfig(config, request.dims);
   const PlanBound bound = BoundPlan(PlanSpread(config, checked, *profile), request.options.machine);
+  // A search's plans have no evaluation: their step is the same, and they need no more.
+  OrderScope scope;
+  scope.evaluation = false;
+  Plan trains;
+  const absl::StatusOr<FoundPlan> found = MeasureFound(request, config, &trains, scope);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->step_ns, plan->predicted_step_ns);
+  EXPECT_LE(found->peak_bytes, PeakBytes(*plan));
   EXPECT_LE(bound.step_ns, plan->predicted_step_ns);
   EXPECT_LE(bound.peak_bytes, PeakBytes(*plan));
   // Of neither is it a small part.

@@ -43,7 +43,8 @@ void AddSearchFlags(Flags* flags, CompileFlags* out) {
   flags->Section("Search");
   flags->Switch("--auto",
                 "find the fastest plan that fits: sizes of the mesh and its order, chunks, "
-                "micro-batch, ZeRO, recomputation and sequence parallelism, but for what flags fix",
+                "micro-batch, ZeRO, sequence parallelism, the layers of every stage and what each "
+                "computes again, and rows for dims of unknown names; but for what flags fix",
                 &out->search);
   flags->Switch(
       "--estimate-only",
@@ -98,7 +99,8 @@ void CheckSearchFlags(const CompileFlags& flags, ParsedFlags* parsed) {
   }
   if (flags.search && flags.parallel.strategy.value_or("") == kClassStrategy) {
     parsed->errors.Add({"F7", "--strategy classes chooses for one configuration, --auto among many",
-                        "one of the two, or --strategy FILE with the rows that it has chosen"});
+                        "--auto alone, which chooses rows where it knows no names, or --strategy "
+                        "FILE"});
   }
 }
 

@@ -126,8 +126,7 @@ absl::Status BestFirst::Climb() {
     const FoundPlan best = Best();
     for (const auto& [group, index] : NeighboursOf(oracle_.space(), best.config)) {
       if (climbs || oracle_.compiled() >= most) continue;
-      MGC_ASSIGN_OR_RETURN(const auto choice,
-                           oracle_.ChooseFor(group, index, variants_.BytesFor(best.config)));
+      MGC_ASSIGN_OR_RETURN(const auto choice, variants_.ChoiceFor(group, index));
       if (!choice.has_value() || choice->bound.step_ns >= best.step_ns) continue;
       MGC_ASSIGN_OR_RETURN(const int64_t expected, Expect(group, choice->config));
       if (expected > best.step_ns + best.step_ns / kNear) continue;

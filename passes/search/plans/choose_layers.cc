@@ -13,8 +13,6 @@
 namespace mgc {
 namespace {
 
-constexpr std::array<RecomputeKind, kNumRecomputeKinds> kKinds = {
-    RecomputeKind::kNone, RecomputeKind::kSelective, RecomputeKind::kFull};
 // How often a choice that a bound finds too large is made again with less memory.
 constexpr int kMostTries = 4;
 
@@ -244,7 +242,7 @@ class LayerChooser {
 // The kinds of a rank's layers, in the order in which the model has them.
 void AddKinds(const KindCounts& counts, std::vector<RecomputeKind>* kinds) {
   for (size_t k = kNumRecomputeKinds; k-- > 0;) {
-    kinds->insert(kinds->end(), static_cast<size_t>(counts[k]), kKinds[k]);
+    kinds->insert(kinds->end(), static_cast<size_t>(counts[k]), kRecomputeKinds[k]);
   }
 }
 
@@ -287,7 +285,7 @@ absl::optional<LayerChoice> ChooseAlike(const ParallelConfig& config, const Mode
     const PlanBound bound = BoundPlan(PlanSpread(config, checked, *profiles[k]), machine);
     if (bound.peak_bytes > memory) continue;
     LayerChoice choice{config, bound};
-    choice.config.recompute = kKinds[k];
+    choice.config.recompute = kRecomputeKinds[k];
     return choice;
   }
   return absl::nullopt;

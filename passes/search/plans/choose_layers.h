@@ -31,7 +31,9 @@
 
 namespace mgc {
 
-inline constexpr size_t kNumRecomputeKinds = 3;
+inline constexpr std::array<RecomputeKind, 3> kRecomputeKinds = {
+    RecomputeKind::kNone, RecomputeKind::kSelective, RecomputeKind::kFull};
+inline constexpr size_t kNumRecomputeKinds = kRecomputeKinds.size();
 
 // The profile of every kind of recomputation, the same in all layers; null where it may not be
 // used.

@@ -2,9 +2,10 @@
 // the times of its stages, each action behind what it needs and nothing else in its way. Sums of
 // gradients and gathers of parameters run beside the layers that they belong to.
 //
-// What queues make wait for each other is left out, so most plans take a little longer. It takes a
-// hundredth of what compiling one does, and says which to compile. It is no bound, and estimates
-// are compared with estimates only.
+// What queues make wait for each other is left out, so most plans take longer, those of several
+// chunks a rank most (tests/plan_search/estimate_step_test.cc). It takes a small part of what
+// compiling one does, and says which to compile. It is no bound, and estimates are compared with
+// estimates only.
 
 #ifndef MGC_PASSES_SEARCH_PLANS_ESTIMATE_STEP_H_
 #define MGC_PASSES_SEARCH_PLANS_ESTIMATE_STEP_H_

@@ -13,9 +13,6 @@ namespace {
 // Tables of rows that are compiled for a profile key, at most.
 constexpr size_t kTablesAKey = 100;
 
-constexpr std::array<RecomputeKind, kNumRecomputeKinds> kKinds = {
-    RecomputeKind::kNone, RecomputeKind::kSelective, RecomputeKind::kFull};
-
 // Where ranks share cores the step is the work of all, and nobody waits.
 StepParts PartsOf(const OrderedPlan& ordered) {
   const auto busiest = std::max_element(
@@ -98,7 +95,7 @@ absl::StatusOr<const ModelProfile*> PlanOracle::ProfileOf(size_t group, size_t k
   if (known != profiles_.end()) return known->second.get();
   CompileOptions options = request_.options;
   options.parallel = ProfiledConfig(space_.ConfigOf(group, 0));
-  if (HasFreeRecomputation()) options.parallel.recompute = kKinds[kind];
+  if (HasFreeRecomputation()) options.parallel.recompute = kRecomputeKinds[kind];
   MGC_ASSIGN_OR_RETURN(const Graph* graph, GraphOf(options.parallel));
   absl::StatusOr<ModelProfile> made = ProfileWith(*graph, std::move(options));
   NoteRefusal(made.status());
@@ -218,7 +215,7 @@ absl::StatusOr<absl::optional<ModelProfile>> PlanOracle::MixedProfileOf(
     return only == nullptr ? absl::optional<ModelProfile>() : *only;
   }
   for (size_t k = 0; k < kNumRecomputeKinds; ++k) {
-    if (k > 0 && !config.recompute.Has(kKinds[k])) continue;
+    if (k > 0 && !config.recompute.Has(kRecomputeKinds[k])) continue;
     MGC_ASSIGN_OR_RETURN(profiles[k], ProfileOf(group, k));
     if (profiles[k] == nullptr) return absl::optional<ModelProfile>();
   }

@@ -70,11 +70,12 @@ absl::StatusOr<std::vector<NeighbourPlan>> FindNeighbours(PlanOracle& oracle,
   std::vector<NeighbourPlan> neighbours;
   for (const auto& [group, index] : NeighboursOf(oracle.space(), best.config)) {
     const ParallelConfig candidate = oracle.space().ConfigOf(group, index);
-    MGC_ASSIGN_OR_RETURN(const auto choice,
-                         oracle.ChooseFor(group, index, search.variants().BytesFor(best.config)));
     if (const FoundPlan* plan = search.FastestOf(candidate)) {
       neighbours.push_back({plan->config, true, plan->step_ns, NeighbourPlan::kCompiled});
-    } else if (!choice.has_value() || oracle.IsCompiled(choice->config)) {
+      continue;
+    }
+    MGC_ASSIGN_OR_RETURN(const auto choice, search.variants().ChoiceFor(group, index));
+    if (!choice.has_value() || oracle.IsCompiled(choice->config)) {
       neighbours.push_back({candidate});
     } else {
       const int64_t bound = choice->bound.step_ns;

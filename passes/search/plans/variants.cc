@@ -12,6 +12,10 @@ int64_t Variants::BytesFor(const ParallelConfig& config) const {
   return static_cast<int64_t>(static_cast<double>(memory_) / needed_[PlanKindOf(config)]);
 }
 
+absl::StatusOr<absl::optional<LayerChoice>> Variants::ChoiceFor(size_t group, size_t index) const {
+  return oracle_.ChooseFor(group, index, BytesFor(oracle_.space().ConfigOf(group, index)));
+}
+
 absl::Status Variants::Choose(size_t group, size_t index) {
   return Choose(group, index, BytesFor(oracle_.space().ConfigOf(group, index)));
 }

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "passes/search/plans/frontier.h"
 #include "passes/search/plans/plan_oracle.h"
 
@@ -39,6 +41,8 @@ class Variants {
 
   // Puts into the frontier, of a candidate, the variant that is likely to be its fastest.
   absl::Status Choose(size_t group, size_t index);
+  // That one's layers; nothing where none fit.
+  absl::StatusOr<absl::optional<LayerChoice>> ChoiceFor(size_t group, size_t index) const;
   // The bytes that layers are chosen for: fewer than a rank has where plans of the kind have needed
   // more than their bounds.
   int64_t BytesFor(const ParallelConfig& config) const;
