@@ -44,6 +44,12 @@ inline constexpr int64_t kMaxNs = int64_t{1} << 61;
 // `ns` after `time`, both from 0 to kMaxNs, or kMaxNs where that is later still.
 inline int64_t Later(int64_t time, int64_t ns) { return std::min(time + ns, kMaxNs); }
 
+// `ns` so many times over, from 0 to kMaxNs.
+inline int64_t Times(int64_t count, int64_t ns) {
+  const double all = static_cast<double>(count) * static_cast<double>(ns);
+  return all >= static_cast<double>(kMaxNs) ? kMaxNs : count * ns;
+}
+
 // The error for a step that would take that long. [S4]
 absl::Status StepOfCenturies(const Machine& machine);
 

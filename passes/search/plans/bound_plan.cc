@@ -35,7 +35,7 @@ class TimeBounder {
     for (const LayerProfile& stage : stages_) micro_batch_ns_.push_back(MicroBatchNs(stage));
     int64_t way = 0;  // of the first micro-batch's forward to a rank and the last backward from it
     for (size_t c = 0; c < ranks_.size(); ++c) {
-      const int64_t busy = Times(MicroBatchNs(ranks_[c]));
+      const int64_t busy = Times(checked_.micro_batches, MicroBatchNs(ranks_[c]));
       if (Later(way, busy) > bound_.pipeline_ns) {
         bound_.pipeline_ns = Later(way, busy);
         bound_.bubble_ns = way;
@@ -56,7 +56,7 @@ class TimeBounder {
     for (const int64_t ns : micro_batch_ns_) through = Later(through, ns);
     const auto boundaries = static_cast<int64_t>(stages_.size()) - 1;
     through = Later(through, 2 * boundaries * boundary_ns_);
-    through = Later(through, Times(last) - last);
+    through = Later(through, Times(checked_.micro_batches, last) - last);
     if (through <= bound_.pipeline_ns) return;
     bound_.bubble_ns += through - bound_.pipeline_ns;
     bound_.pipeline_ns = through;
@@ -76,11 +76,6 @@ class TimeBounder {
       backward += gather;
     }
     return Later(std::max(of.forward_ns, forward), std::max(of.backward_ns, backward));
-  }
-
-  int64_t Times(int64_t ns) const {
-    const double all = static_cast<double>(ns) * static_cast<double>(checked_.micro_batches);
-    return all >= static_cast<double>(kMaxNs) ? kMaxNs : ns * checked_.micro_batches;
   }
 
   // A sum or gather over cp and `data` ranks of dp.
@@ -119,7 +114,8 @@ class TimeBounder {
     double work = 0;
     for (const LayerProfile& rank : ranks_) {
       work += static_cast<double>(
-                  Times(rank.compute_ns + rank.forward_queue_ns + rank.backward_queue_ns)) +
+                  Times(checked_.micro_batches,
+                        rank.compute_ns + rank.forward_queue_ns + rank.backward_queue_ns)) +
               static_cast<double>(ShareOf(rank.update_ns, spread_.shares));
     }
     const int64_t ranks = config_.world_size / config_.pp;  // of a pipeline rank

@@ -24,11 +24,6 @@ const ModelProfile& LeastOf(const ProfilesByKind& profiles) {
                         [](const ModelProfile* profile) { return profile != nullptr; });
 }
 
-int64_t Times(int64_t count, int64_t ns) {
-  const double all = static_cast<double>(count) * static_cast<double>(ns);
-  return all >= static_cast<double>(kMaxNs) ? kMaxNs : count * ns;
-}
-
 // What one layer costs under one kind of recomputation.
 struct LayerCost {
   int64_t ns = 0;
