@@ -49,9 +49,7 @@ std::string SecondsText(const FoundPlan& plan) {
 }
 
 // A table's cells end at bars, which layout strings have.
-std::string InTable(const std::string& flags) {
-  return absl::StrReplaceAll(flags, {{"|", "\\|"}});
-}
+std::string InTable(const std::string& flags) { return absl::StrReplaceAll(flags, {{"|", "\\|"}}); }
 
 std::string LineOf(const SearchedRow& row) {
   return absl::StrCat("| ", row.row.paper, " | ", row.row.model, " | ", row.row.gpus(), " | ",
