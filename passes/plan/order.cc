@@ -34,7 +34,8 @@ void TakePools(const StepSimulator& simulator, OrderedPlan* ordered) {
 void TakeTimes(const SimulatedStep& step, OrderedPlan* ordered) {
   ordered->makespan_ns = step.makespan_ns;
   for (size_t c = 0; c < ordered->classes.size(); ++c) {
-    ordered->classes[c].time = {step.busy_ns[c], step.update_ns[c], step.collectives[c].exposed_ns};
+    ordered->classes[c].time = {step.busy_ns[c], step.update_ns[c], step.collectives[c].exposed,
+                                step.transfers_ns[c]};
   }
 }
 

@@ -27,7 +27,7 @@ CollectiveTime TimeOf(const Plan& plan) {
   if (!step.ok()) return {};
   return *std::max_element(
       step->collectives.begin(), step->collectives.end(),
-      [](const auto& a, const auto& b) { return a.exposed_ns < b.exposed_ns; });
+      [](const auto& a, const auto& b) { return a.ExposedNs() < b.ExposedNs(); });
 }
 
 struct ExposedCase {
@@ -47,11 +47,11 @@ TEST_P(ExposedTest, IsLittleOfWhatCouldBeHidden) {
   ASSERT_TRUE(CheckPlan(plain).ok()) << CheckPlan(plain);
   const CollectiveTime before = TimeOf(plain);
   const int64_t hideable = TimeOf(whole).hideable_ns;
-  const int64_t won = before.exposed_ns - after.exposed_ns;
+  const int64_t won = before.ExposedNs() - after.ExposedNs();
   std::cout << absl::StrFormat(
       "%s: collectives %.3f ms, exposed before %.3f, after %.3f; %.3f could be hidden, %.1f %% of "
       "that stays\n",
-      plan_case.name, after.all_ns * 1e-6, before.exposed_ns * 1e-6, after.exposed_ns * 1e-6,
+      plan_case.name, after.all_ns * 1e-6, before.ExposedNs() * 1e-6, after.ExposedNs() * 1e-6,
       hideable * 1e-6, 100.0 * static_cast<double>(hideable - won) / static_cast<double>(hideable));
   EXPECT_GE(static_cast<double>(won), (1 - GetParam().most) * static_cast<double>(hideable));
 }

@@ -152,8 +152,8 @@ TEST(ZeroExposedTest, GatheringEachTimeStaysBesideCompute) {
         "gpt3-1.3b dp8 zero3 %s: step %.3f ms, collectives %.3f, exposed "
         "%.3f\n",
         bf16 ? "bf16" : "f32", step->makespan_ns * 1e-6, time.all_ns * 1e-6,
-        time.exposed_ns * 1e-6);
-    EXPECT_LT(static_cast<double>(time.exposed_ns), 0.05 * static_cast<double>(step->makespan_ns));
+        time.ExposedNs() * 1e-6);
+    EXPECT_LT(static_cast<double>(time.ExposedNs()), 0.05 * static_cast<double>(step->makespan_ns));
   }
 }
 

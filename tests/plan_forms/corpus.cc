@@ -72,7 +72,7 @@ std::vector<PlanCase> LargePlanCases() {
   };
 }
 
-Plan CompilePlanCase(const PlanCase& c) {
+Plan CompilePlanCase(const PlanCase& c, RunOptions run) {
   const absl::StatusOr<ModelConfig> config = LoadModelPreset(c.model);
   MGC_CHECK(config.ok()) << config.status().ToString();
   CompileOptions options;
@@ -95,6 +95,7 @@ Plan CompilePlanCase(const PlanCase& c) {
   if (c.bf16_sums) parallel.gradient_sums = DType::kBF16;
   options.machine = *FindMachinePreset(c.machine);
   options.flags = FlagsOf(c);
+  options.run = std::move(run);
   const absl::StatusOr<Graph> logical =
       BuildModel(*config, c.dp * c.micro_batch_size, parallel.seq_length);
   MGC_CHECK(logical.ok()) << logical.status().ToString();

@@ -10,6 +10,7 @@
 
 #include "graph/plan/plan.h"
 #include "passes/config/parallel_config.h"
+#include "passes/pass.h"
 
 namespace mgc {
 
@@ -40,8 +41,8 @@ std::vector<PlanCase> TinyPlanCases();
 // `gpt3-175b`, `llama3-405b` and `megatron-1t` on thousands of ranks.
 std::vector<PlanCase> LargePlanCases();
 
-// The plan of a case; aborts when it does not compile.
-Plan CompilePlanCase(const PlanCase& plan_case);
+// The plan of a case; aborts when it does not compile. `run` as in CompileOptions.
+Plan CompilePlanCase(const PlanCase& plan_case, RunOptions run = {});
 
 }  // namespace mgc
 

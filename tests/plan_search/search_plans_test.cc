@@ -8,6 +8,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -137,11 +138,17 @@ void CheckAtRandom(const std::string& model, int64_t ranks, int configs) {
   }
 }
 
-TEST(SearchPlans, CampaignOfFourLayers) {
-  for (const std::string model : {"gpt2-tiny", "llama-tiny", "qwen3-tiny"}) {
-    for (const int64_t ranks : {2, 4, 8, 16}) CheckAtRandom(model, ranks, 8000);
-  }
+class SearchPlansCampaign
+    : public testing::TestWithParam<std::tuple<const char*, int64_t /* ranks */>> {};
+
+TEST_P(SearchPlansCampaign, FindsTheBestOfFourLayers) {
+  const auto& [model, ranks] = GetParam();
+  CheckAtRandom(model, ranks, 8000);
 }
+
+INSTANTIATE_TEST_SUITE_P(Models, SearchPlansCampaign,
+                         testing::Combine(testing::Values("gpt2-tiny", "llama-tiny", "qwen3-tiny"),
+                                          testing::Values(2, 4, 8, 16)));
 
 TEST(SearchPlans, FindsTheBestOfWhatFlagsLeaveOpen) {
   SearchRequest request = RequestFor("llama-tiny", "h100x8", 16, 16);

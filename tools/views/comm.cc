@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "graph/base/json_writer.h"
 #include "graph/base/units.h"
@@ -223,6 +226,17 @@ NumberedLines Totals(const Plan& plan, const std::vector<CommEntry>& entries) {
   return lines;
 }
 
+// How long compute waits for collectives, and over which axes.
+std::string ExposedText(const Mesh& mesh, const CollectiveTime& time) {
+  std::vector<std::string> parts;
+  parts.reserve(time.exposed.size());
+  for (const auto& [axes, ns] : time.exposed) {
+    parts.push_back(absl::StrCat(mesh.GroupName(axes), " ", DurationText(ns)));
+  }
+  const std::string all = DurationText(time.ExposedNs());
+  return parts.empty() ? all : absl::StrCat(all, " (", absl::StrJoin(parts, ", "), ")");
+}
+
 // What collectives take of the step as it is predicted, by class.
 std::string TimesText(const Plan& plan, bool all) {
   const absl::StatusOr<SimulatedStep> step = PredictStep(plan);
@@ -233,7 +247,7 @@ std::string TimesText(const Plan& plan, bool all) {
     lines.push_back({static_cast<int64_t>(c),
                      absl::StrCat("collectives run for ", DurationText(time.all_ns), " of ",
                                   DurationText(step->makespan_ns), "; compute waits for them ",
-                                  DurationText(time.exposed_ns), "; ",
+                                  ExposedText(plan.mesh, time), "; ",
                                   DurationText(time.hideable_ns), " could run beside compute")});
   }
   return LinesText("pp", "pp", lines, all);
@@ -246,7 +260,7 @@ void WriteTimes(const Plan& plan, JsonWriter* json) {
   for (size_t c = 0; c < step->collectives.size(); ++c) {
     const CollectiveTime& time = step->collectives[c];
     json->NewLine().BeginObject().Integer("pp", static_cast<int64_t>(c));
-    json->Integer("collective_ns", time.all_ns).Integer("exposed_ns", time.exposed_ns);
+    json->Integer("collective_ns", time.all_ns).Integer("exposed_ns", time.ExposedNs());
     json->Integer("hideable_ns", time.hideable_ns).EndObject();
   }
   json->NewLine().EndArray();

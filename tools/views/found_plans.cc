@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "graph/base/json_writer.h"
 #include "graph/base/units.h"
 #include "passes/config/config_flags.h"
@@ -14,10 +15,25 @@
 namespace mgc {
 namespace {
 
+std::string ShareNumber(int64_t part, int64_t all) {
+  return absl::StrFormat("%.1f", 100.0 * static_cast<double>(part) / static_cast<double>(all));
+}
+
 std::string Share(int64_t part, int64_t all) {
-  return all == 0 ? "-"
-                  : absl::StrFormat("%.1f %%",
-                                    100.0 * static_cast<double>(part) / static_cast<double>(all));
+  return all == 0 ? "-" : absl::StrCat(ShareNumber(part, all), " %");
+}
+
+// In all, and over which axes most of it.
+std::string ExposedText(const FoundPlan& plan) {
+  constexpr size_t kMostAxes = 3;
+  const auto& exposed = plan.parts.exposed_ns;
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < std::min(exposed.size(), kMostAxes); ++i) {
+    const std::string share = ShareNumber(exposed[i].second, plan.step_ns);
+    if (share != "0.0") parts.push_back(absl::StrCat(exposed[i].first, " ", share));
+  }
+  const std::string all = Share(plan.parts.ExposedNs(), plan.step_ns);
+  return parts.empty() ? all : absl::StrCat(all, ": ", absl::StrJoin(parts, ", "));
 }
 
 // The purpose that takes most of a rank.
@@ -32,7 +48,7 @@ std::string MostOf(const MemoryUse& memory) {
 }
 
 std::string PlansTable(const std::vector<FoundPlan>& plans) {
-  return TableText(PlanRows(plans), {true, true, true, true, true, true, true, false, false});
+  return TableText(PlanRows(plans), {true, true, true, false, true, true, true, false, false});
 }
 
 std::string GapText(const FoundPlans& found) {
@@ -49,7 +65,7 @@ void WritePlan(const FoundPlan& plan, JsonWriter* json) {
       .String("flags", FlagsText(plan.config))
       .Integer("step_ns", plan.step_ns)
       .Integer("compute_ns", plan.parts.compute_ns)
-      .Integer("exposed_ns", plan.parts.exposed_ns)
+      .Integer("exposed_ns", plan.parts.ExposedNs())
       .Integer("bubble_ns", plan.parts.bubble_ns)
       .Integer("update_ns", plan.parts.update_ns)
       .Integer("peak", plan.peak_bytes)
@@ -61,7 +77,10 @@ void WritePlan(const FoundPlan& plan, JsonWriter* json) {
       .Integer("boundaries", m.boundaries)
       .Integer("transient", m.transient)
       .Integer("workspace", m.workspace)
-      .EndObject();
+      .Key("exposed_over")
+      .BeginObject();
+  for (const auto& [axes, ns] : plan.parts.exposed_ns) json->Integer(axes, ns);
+  json->EndObject().EndObject();
 }
 
 struct Choice {
@@ -96,11 +115,11 @@ std::vector<std::vector<std::string>> PlanRows(const std::vector<FoundPlan>& pla
       {"", "step", "compute", "exposed", "bubble", "update", "peak", "of it most", "flags"}};
   for (size_t i = 0; i < plans.size(); ++i) {
     const FoundPlan& plan = plans[i];
-    rows.push_back(
-        {absl::StrCat(i + 1), DurationText(plan.step_ns),
-         Share(plan.parts.compute_ns, plan.step_ns), Share(plan.parts.exposed_ns, plan.step_ns),
-         Share(plan.parts.bubble_ns, plan.step_ns), Share(plan.parts.update_ns, plan.step_ns),
-         BytesText(plan.peak_bytes), MostOf(plan.memory), FlagsText(plan.config)});
+    rows.push_back({absl::StrCat(i + 1), DurationText(plan.step_ns),
+                    Share(plan.parts.compute_ns, plan.step_ns), ExposedText(plan),
+                    Share(plan.parts.bubble_ns, plan.step_ns),
+                    Share(plan.parts.update_ns, plan.step_ns), BytesText(plan.peak_bytes),
+                    MostOf(plan.memory), FlagsText(plan.config)});
   }
   return rows;
 }

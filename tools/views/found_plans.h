@@ -48,7 +48,7 @@ std::string FoundPlansText(const SearchAnswer& answer);
 // "refused", "too_large", "profiled", "compiled", "least_bound_ns", "ranked": [PLAN], "front":
 // [PLAN], "known": [PLAN], "why_not": [{"change", "why"}]}; a PLAN is {"flags", "step_ns",
 // "compute_ns", "exposed_ns", "bubble_ns", "update_ns", "peak", "params", "grads", "states",
-// "copies", "frames", "boundaries", "transient", "workspace"}.
+// "copies", "frames", "boundaries", "transient", "workspace", "exposed_over": {AXES: ns}}.
 std::string FoundPlansJson(const SearchAnswer& answer);
 
 }  // namespace mgc

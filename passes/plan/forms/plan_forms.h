@@ -14,11 +14,13 @@
 #define MGC_PASSES_PLAN_FORMS_PLAN_FORMS_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "graph/ir/graph.h"
 #include "graph/plan/plan.h"
+#include "graph/types/axis.h"
 #include "graph/types/mesh.h"
 
 namespace mgc {
@@ -179,11 +181,15 @@ struct OrderedProgram {
   std::vector<OrderedTransfer> transfers;
 };
 
+// How long a class waits for collectives with nothing to compute, by the axes they go over.
+using ExposedTime = std::map<AxisSet, int64_t>;
+
 // Where the simulated training step of a class goes.
 struct ClassTime {
-  int64_t busy_ns = 0;     // its compute queue
-  int64_t update_ns = 0;   // of that, the update
-  int64_t exposed_ns = 0;  // an action waits for collectives, with nothing to compute
+  int64_t busy_ns = 0;    // its compute queue
+  int64_t update_ns = 0;  // of that, the update
+  ExposedTime exposed;
+  int64_t transfers_ns = 0;  // it waits for a boundary tensor that is made and has not arrived
 };
 
 struct OrderedClass {

@@ -140,9 +140,9 @@ int64_t ComputeNs(const CostModel& model, const Segment& segment, const Instr& i
   return Ns(machine.op_overhead + factor * std::max(memory, compute));
 }
 
-int64_t CollectiveNs(const CostModel& model, const Segment& segment, const Instr& instr,
-                     int coordinate) {
-  const InstrCollective collective = CollectiveOf(model.mesh, model.stages, segment, instr);
+namespace {
+
+int64_t CollectiveNs(const CostModel& model, const InstrCollective& collective, int coordinate) {
   const std::vector<int64_t> ranks = GroupOfRankZero(model.mesh, collective);
   const std::vector<int64_t> firsts = FirstRanksOfGroups(model.mesh, collective.axes(), coordinate);
   double slowest = 0;
@@ -153,6 +153,13 @@ int64_t CollectiveNs(const CostModel& model, const Segment& segment, const Instr
                                                   collective.payload_bytes));
   }
   return Ns(slowest);
+}
+
+}  // namespace
+
+int64_t CollectiveNs(const CostModel& model, const Segment& segment, const Instr& instr,
+                     int coordinate) {
+  return CollectiveNs(model, CollectiveOf(model.mesh, model.stages, segment, instr), coordinate);
 }
 
 const NetworkTier& TransferTier(const CostModel& model, int from, int to) {
@@ -177,12 +184,17 @@ int64_t TransferNs(const CostModel& model, int from, int to, int64_t bytes) {
 std::vector<TimedStep> TimeSegment(const CostModel& model, const Segment& segment, int coordinate) {
   std::vector<TimedStep> steps;
   const std::vector<bool> waited_for = WaitedFor(segment);
+  std::vector<AxisSet> axes(waited_for.size());
   for (const Instr& instr : segment.instrs) {
     if (instr.kind == InstrKind::kStart) {
-      steps.push_back({TimedStep::kStart, CollectiveNs(model, segment, instr, coordinate),
-                       instr.collective, !waited_for[static_cast<size_t>(instr.collective)]});
+      const auto place = static_cast<size_t>(instr.collective);
+      const InstrCollective collective = CollectiveOf(model.mesh, model.stages, segment, instr);
+      axes[place] = collective.axes();
+      steps.push_back({TimedStep::kStart, CollectiveNs(model, collective, coordinate),
+                       instr.collective, !waited_for[place], axes[place]});
     } else if (instr.kind == InstrKind::kWait) {
-      steps.push_back({TimedStep::kWait, 0, instr.collective});
+      steps.push_back({TimedStep::kWait, 0, instr.collective, false,
+                       axes[static_cast<size_t>(instr.collective)]});
     } else {
       const int64_t ns = ComputeNs(model, segment, instr);
       if (steps.empty() || steps.back().kind != TimedStep::kRun) steps.push_back({});

@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "graph/plan/plan.h"
+#include "graph/types/axis.h"
 #include "graph/types/machine.h"
 
 namespace mgc {
@@ -74,6 +75,7 @@ struct TimedStep {
   int64_t ns = 0;           // of kRun; of kStart: how long the collective takes
   int collective = 0;       // within the segment; of kAwait: how many may run
   bool background = false;  // of kStart: the segment does not wait for it
+  AxisSet axes = {};        // of kStart and kWait: those that the collective goes over
 };
 std::vector<TimedStep> TimeSegment(const CostModel& model, const Segment& segment, int coordinate);
 

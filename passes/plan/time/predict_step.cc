@@ -21,6 +21,7 @@ constexpr size_t kMaxOutboxes = 2;
 struct Issued {
   int64_t time = 0;
   int64_t ns = 0;
+  AxisSet axes;
 };
 // Where a class is, and when what it has done ended.
 struct ClassClock {
@@ -60,7 +61,9 @@ struct ClassClock {
   void WaitForCollectives(int64_t count) {
     const int64_t before = now;
     WaitFor(collective_ends, count);
-    collectives.exposed_ns += now - before;
+    if (now == before) return;
+    int64_t& exposed_ns = collectives.exposed[issued[static_cast<size_t>(count - 1)].axes];
+    exposed_ns = Later(exposed_ns, now - before);
   }
 };
 
@@ -147,7 +150,7 @@ class StepClock : public StepVisitor {
   void Start(const InstrSite& site) override {
     ClassClock& at = classes_[Index(site.class_index)];
     const TimedStep& step = RunTo(site.class_index, site.call);
-    at.issued.push_back({at.now, step.ns});
+    at.issued.push_back({at.now, step.ns, step.axes});
     at.started = Later(at.started, step.ns);
   }
 

@@ -43,16 +43,21 @@ void StepSimulator::AskForTransfer(int c, const OrderedAction& action, bool forw
   ++states_[transfer.dst].pending_transfers;
 }
 
-bool StepSimulator::MayStart(const PendingTransfer& transfer, int64_t now) const {
-  return states_[transfer.src].queue_free <= now && states_[transfer.dst].queue_free <= now &&
-         states_[transfer.dst].action >= transfer.consumer - 1;
+bool StepSimulator::MayStart(const PendingTransfer& transfer, int64_t now) {
+  const auto are_free = [&] {
+    return states_[transfer.src].queue_free <= now && states_[transfer.dst].queue_free <= now;
+  };
+  if (!IsAwaited(transfer) || !are_free()) return false;
+  Interrupt(transfer.src, now);
+  Interrupt(transfer.dst, now);
+  return are_free();
 }
 
 // Whether the collective that has waited longest goes now, before transfer `best`, -1: none can.
 // The update's may span stages: they come after every transfer of the class. One in the background
 // lets transfers pass, and those that will be asked for before it ends; unless the class needs it,
 // or what stands behind it, before them.
-bool StepSimulator::GoesBefore(int c, int best, int64_t now) const {
+bool StepSimulator::GoesBefore(int c, int best, int64_t now) {
   const ClassState& state = states_[c];
   const PendingCollective& next = state.collectives.front();
   if (next.update && state.pending_transfers > 0) return false;
@@ -86,8 +91,9 @@ int64_t StepSimulator::NeededOn(int c, int64_t now) const {
 
 // When the action that its source computes will ask for a transfer over a channel, if nothing keeps
 // it waiting; kMaxNs where it will not.
-int64_t StepSimulator::DueOn(int channel, int64_t now) const {
+int64_t StepSimulator::DueOn(int channel, int64_t now) {
   const int src = channels_[channel].src;
+  Interrupt(src, now);
   const ClassState& state = states_[src];
   const OrderedProgram& program = *classes_[src].program;
   if (state.step < 0 || state.action == static_cast<int>(program.compute.size())) return kMaxNs;
@@ -106,7 +112,7 @@ int64_t StepSimulator::DueOn(int channel, int64_t now) const {
 // Starts what a class' communication queue can run now: the request that has waited longest.
 void StepSimulator::TryStart(int c, int64_t now) {
   ClassState& state = states_[c];
-  if (state.queue_free > now) return;
+  if (state.queue_free > now || state.quiet.has_value()) return;
   int best = -1;
   for (int id : state.channels) {
     if (channels_[id].pending.empty()) continue;
@@ -120,16 +126,22 @@ void StepSimulator::TryStart(int c, int64_t now) {
     const PendingCollective next = state.collectives.front();
     state.collectives.pop_front();
     state.queue_free = now + next.ns;
-    int64_t& all_ns = result_.collectives[static_cast<size_t>(c)].all_ns;
-    all_ns = Later(all_ns, next.ns);
-    state.placed = next.action == state.placed_action ? state.placed + 1 : 1;
-    state.placed_action = next.action;
+    PlaceCollective(c, next.action, next.ns);
+    if (next.background) state.background_axes = next.axes;
     if (keep_spans_) Span(c, true, "collective", now, now + next.ns);
     const auto kind = next.background ? Event::kBackgroundDone : Event::kCollectiveDone;
     Push(now + next.ns, kind, c, next.index, next.action);
   } else if (best >= 0) {
     StartTransfer(best, now);
   }
+}
+
+void StepSimulator::PlaceCollective(int c, int action, int64_t ns) {
+  ClassState& state = states_[c];
+  int64_t& all_ns = result_.collectives[static_cast<size_t>(c)].all_ns;
+  all_ns = Later(all_ns, ns);
+  state.placed = action == state.placed_action ? state.placed + 1 : 1;
+  state.placed_action = action;
 }
 
 void StepSimulator::StartTransfer(int t, int64_t now) {

@@ -76,10 +76,12 @@ void StepSimulator::PrepareClass(int c) {
       if (steps.empty()) steps = TimeSegment(spec_.costs, spec_.segments[call.segment], c);
     }
     state.steps.push_back(Concatenate(calls, segments));
+    state.done.resize(std::max(state.done.size(), state.steps.back().size()), -1);
   };
   for (const StagedChunk& chunk : *simulated.chunks) {
     for (const auto* calls : ListsOf(chunk)) prepare(*calls);
   }
+  if (!keep_spans_) state.quiet_steps = {state.steps.begin(), state.steps.end()};
   prepare(*simulated.update);
   const size_t micro_batches = static_cast<size_t>(spec_.micro_batches);
   state.inputs.assign(simulated.chunks->size(), std::vector<int64_t>(micro_batches, -1));
@@ -94,16 +96,18 @@ void StepSimulator::PrepareClass(int c) {
   }
 }
 
-const std::vector<TimedStep>& StepSimulator::StepsOf(int c, const ActionRef& ref) const {
-  const ClassState& state = states_[c];
-  if (ref.kind == ActionKind::kUpdate) return state.steps.back();
+size_t StepSimulator::ListOfSteps(int c, const ActionRef& ref) const {
+  if (ref.kind == ActionKind::kUpdate) return states_[c].steps.size() - 1;
   const size_t chunk = static_cast<size_t>(ref.chunk);
-  return state.steps[chunk * kNumChunkLists +
-                     ListOf((*classes_[c].chunks)[chunk], ref, spec_.micro_batches)];
+  return chunk * kNumChunkLists + ListOf((*classes_[c].chunks)[chunk], ref, spec_.micro_batches);
+}
+
+const ActionRef& StepSimulator::RefOf(int c) const {
+  return classes_[c].program->compute[states_[c].action].ref;
 }
 
 void StepSimulator::Push(int64_t time, Event::Kind kind, int rank_class, int index, int action) {
-  events_.push({time, sequence_++, kind, rank_class, index, action});
+  events_.push({time, rank_class, kind, index, action});
 }
 
 void StepSimulator::Span(int c, bool communication, std::string name, int64_t begin, int64_t end) {
@@ -113,19 +117,14 @@ void StepSimulator::Span(int c, bool communication, std::string name, int64_t be
 absl::StatusOr<SimulatedStep> StepSimulator::Run() {
   result_.busy_ns.assign(states_.size(), 0);
   result_.collectives.assign(states_.size(), {});
+  result_.transfers_ns.assign(states_.size(), 0);
   for (size_t c = 0; c < states_.size(); ++c) Push(0, Event::kCompute, static_cast<int>(c), 0, 0);
   while (!events_.empty()) {
     const Event event = events_.top();
     events_.pop();
     if (event.time >= kMaxNs) return StepOfCenturies(spec_.costs.machine);
+    if (!HandleEvent(event)) continue;
     result_.makespan_ns = event.time;
-    ClassState& state = states_[event.rank_class];
-    if (event.kind == Event::kCompute) state.running = false;
-    if (event.kind == Event::kBackgroundDone) --state.background;
-    if (event.kind == Event::kCollectiveDone && event.action == state.action) {
-      state.done[event.index] = true;
-    }
-    if (event.kind == Event::kTransferDone) FinishTransfer(transfers_[event.index], event.time);
     Advance(event.rank_class, event.time);
     TryStart(event.rank_class, event.time);
   }
@@ -144,11 +143,41 @@ absl::StatusOr<SimulatedStep> StepSimulator::Run() {
   return std::move(result_);
 }
 
+// False: it is the end of a quiet run that has been interrupted.
+bool StepSimulator::HandleEvent(const Event& event) {
+  ClassState& state = states_[event.rank_class];
+  current_class_ = event.rank_class;
+  switch (event.kind) {
+    case Event::kCompute:
+      state.running = false;
+      break;
+    case Event::kQuietDone:
+      if (!state.quiet.has_value() || state.quiet_runs != event.index) return false;
+      PassQuiet(event.rank_class, QuietOf(event.rank_class).point(state.quiet->from).until);
+      break;
+    case Event::kBackgroundDone:
+      --state.background;
+      break;
+    case Event::kCollectiveDone:
+      state.done[event.index] = event.action;
+      break;
+    case Event::kTransferDone:
+      FinishTransfer(transfers_[event.index], event.time);
+      break;
+  }
+  return true;
+}
+
 // The receiver has its input, the sender its slot back.
 void StepSimulator::FinishTransfer(PendingTransfer t, int64_t now) {
   auto& inputs = t.recv.kind == TransferKind::kRecvForward ? states_[t.dst].inputs
                                                            : states_[t.dst].grad_inputs;
   inputs[t.recv.chunk][t.recv.micro_batch] = t.dst_slot;
+  const ClassState& to = states_[t.dst];
+  if (to.step < 0 && to.action == t.consumer) {
+    int64_t& waited = result_.transfers_ns[static_cast<size_t>(t.dst)];
+    waited = Later(waited, now - std::max(t.ready, to.ended));
+  }
   --channels_[t.channel].outboxes;
   states_[t.src].free_slots.insert(t.src_slot);
   states_[t.src].pool[t.src_slot] = {false, true, {}, t.send};
@@ -168,12 +197,12 @@ void StepSimulator::Advance(int c, int64_t now) {
       continue;
     }
     const TimedStep& step = steps[state.step];
-    if (IsHeldBack(c, step, now)) return;
+    if (IsHeldBack(c, step, now) || BeginQuiet(c, now)) return;
     ++state.step;
     if (step.kind == TimedStep::kStart) {
       const bool update = program.compute[state.action].ref.kind == ActionKind::kUpdate;
       state.collectives.push_back(
-          {state.action, step.collective, now, step.ns, update, step.background});
+          {state.action, step.collective, now, step.ns, update, step.background, step.axes});
       if (step.background) ++state.background;
       TryStart(c, now);
     } else if (step.kind == TimedStep::kRun) {
@@ -190,14 +219,16 @@ void StepSimulator::Advance(int c, int64_t now) {
 // Whether a step waits for a collective; counts how long.
 bool StepSimulator::IsHeldBack(int c, const TimedStep& step, int64_t now) {
   ClassState& state = states_[c];
-  const bool waits = (step.kind == TimedStep::kWait && !state.done[step.collective]) ||
-                     (step.kind == TimedStep::kAwait && state.background > step.collective);
+  const bool waits =
+      (step.kind == TimedStep::kWait && state.done[step.collective] != state.action) ||
+      (step.kind == TimedStep::kAwait && state.background > step.collective);
   if (waits && state.blocked_from < 0) state.blocked_from = now;
-  if (!waits && state.blocked_from >= 0) {
-    int64_t& exposed_ns = result_.collectives[static_cast<size_t>(c)].exposed_ns;
+  if (!waits && state.blocked_from >= 0 && state.blocked_from < now) {
+    const AxisSet axes = step.kind == TimedStep::kWait ? step.axes : state.background_axes;
+    int64_t& exposed_ns = result_.collectives[static_cast<size_t>(c)].exposed[axes];
     exposed_ns = Later(exposed_ns, now - state.blocked_from);
-    state.blocked_from = -1;
   }
+  if (!waits) state.blocked_from = -1;
   return waits;
 }
 
@@ -241,8 +272,6 @@ bool StepSimulator::BeginAction(int c, int64_t now) {
   }
   state.step = 0;
   state.began = now;
-  const std::vector<TimedStep>& steps = StepsOf(c, ref);
-  state.done.assign(steps.size(), false);
   return true;
 }
 
@@ -270,6 +299,7 @@ void StepSimulator::EndAction(int c, int64_t now) {
   }
   ++state.action;
   state.step = -1;
+  state.ended = now;
   // A receive posted one action ahead may start now.
   TryStart(c, now);
 }

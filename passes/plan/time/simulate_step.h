@@ -1,4 +1,8 @@
 // The event simulation behind order: one compute and one communication queue per class.
+//
+// Events at one time are taken by class. While no transfer can touch a class' queues, its steps are
+// passed at one go (quiet_steps.h); whatever then wants to touch them interrupts that, and finds
+// the class as if each step had been an event. With spans each step is one.
 
 #ifndef MGC_PASSES_PLAN_TIME_SIMULATE_STEP_H_
 #define MGC_PASSES_PLAN_TIME_SIMULATE_STEP_H_
@@ -7,6 +11,9 @@
 #include <deque>
 #include <queue>
 #include <set>
+#include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,6 +21,7 @@
 #include "graph/plan/plan.h"
 #include "passes/plan/forms/plan_forms.h"
 #include "passes/plan/time/cost.h"
+#include "passes/plan/time/quiet_steps.h"
 #include "passes/plan/time/simulated_step.h"
 
 namespace mgc {
@@ -50,6 +58,7 @@ class StepSimulator {
     int64_t ns = 0;
     bool update = false;
     bool background = false;
+    AxisSet axes = {};
   };
   struct PendingTransfer {
     int src = 0;
@@ -73,6 +82,17 @@ class StepSimulator {
     int outboxes = 0;         // computed and not yet across
     std::deque<int> pending;  // indices into transfers_
   };
+  // Steps that are passed at one go, from one point to its `until`.
+  struct QuietRun {
+    size_t from = 0;  // point
+    int64_t began = 0;
+  };
+  // Steps of a quiet run that are taken one by one after all.
+  struct Replayed {
+    int64_t at = 0;
+    int64_t queue_free = 0;
+    std::vector<std::pair<int, int64_t>> ends;  // of collectives
+  };
   // A slot of the boundary pool, and who used it last.
   struct PoolSlot {
     bool has_action = false;
@@ -83,6 +103,7 @@ class StepSimulator {
   // Where a class is, in its lists and in time.
   struct ClassState {
     std::vector<std::vector<TimedStep>> steps;  // by chunk and list (ListsOf); update last
+    std::vector<QuietSteps> quiet_steps;        // likewise, without update; none with spans
     std::vector<PoolSlot> pool;
     std::set<int64_t> free_slots;
     std::deque<PendingCollective> collectives;
@@ -92,10 +113,14 @@ class StepSimulator {
     int step = -1;  // -1: the action has not begun
     bool running = false;
     int64_t began = 0;
+    int64_t ended = 0;  // the last action
     int64_t queue_free = 0;
-    int64_t run_end = 0;     // of the compute step that runs
-    int background = 0;      // collectives in the background: requested and not done
-    std::vector<bool> done;  // collectives of the current action
+    int64_t run_end = 0;      // of the compute step that runs
+    int background = 0;       // collectives in the background: requested and not done
+    AxisSet background_axes;  // of the one among them that was placed last
+    absl::optional<QuietRun> quiet;
+    int quiet_runs = 0;
+    std::vector<int> done;  // by collective of an action: the last action in which it was done
     // The last collective placed in the order: how many of which action.
     int placed_action = 0;
     int placed = 0;
@@ -107,21 +132,44 @@ class StepSimulator {
   };
   struct Event {
     int64_t time;
-    int64_t sequence;
-    enum Kind : uint8_t { kCompute, kCollectiveDone, kBackgroundDone, kTransferDone } kind;
     int rank_class;
-    int index;   // transfer, or collective within its action
+    enum Kind : uint8_t {
+      kCompute,
+      kQuietDone,
+      kCollectiveDone,
+      kBackgroundDone,
+      kTransferDone
+    } kind;
+    int index;   // transfer, collective within its action, or number of the quiet run
     int action;  // of the collective
     bool operator>(const Event& other) const {
-      return time != other.time ? time > other.time : sequence > other.sequence;
+      return std::tie(time, rank_class, kind, index, action) >
+             std::tie(other.time, other.rank_class, other.kind, other.index, other.action);
     }
   };
 
   void PrepareClass(int c);
   void PrepareChannels();
-  const std::vector<TimedStep>& StepsOf(int c, const ActionRef& ref) const;
+  size_t ListOfSteps(int c, const ActionRef& ref) const;
+  const std::vector<TimedStep>& StepsOf(int c, const ActionRef& ref) const {
+    return states_[static_cast<size_t>(c)].steps[ListOfSteps(c, ref)];
+  }
+  const ActionRef& RefOf(int c) const;
+  const QuietSteps& QuietOf(int c) const;
+  bool HandleEvent(const Event& event);
   void Push(int64_t time, Event::Kind kind, int rank_class, int index, int action);
   void Advance(int c, int64_t now);
+  bool BeginQuiet(int c, int64_t now);
+  void PassQuiet(int c, size_t until);
+  void Interrupt(int c, int64_t now);
+  void Replay(int c, int64_t at, int end, int64_t now);
+  void ReplayStart(int c, const TimedStep& step, int64_t now, Replayed* replayed);
+  bool ReplayRun(int c, const TimedStep& step, int64_t now, Replayed* replayed);
+  bool ReplayWait(int c, const TimedStep& step, int64_t now, Replayed* replayed);
+  // Whether events of a class at `time` come before the one that is handled `now`.
+  bool IsPast(int c, int64_t time, int64_t now) const {
+    return time < now || (time == now && c < current_class_);
+  }
   bool BeginAction(int c, int64_t now);
   bool IsBackedUp(int stage, bool forward) const;
   int ChannelFrom(int stage, bool forward) const { return forward ? stage : num_stages_ + stage; }
@@ -134,10 +182,15 @@ class StepSimulator {
   bool HandOver(int c, const OrderedAction& action, bool forward);
   void AskForTransfer(int c, const OrderedAction& action, bool forward, int64_t now);
   void TryStart(int c, int64_t now);
-  bool GoesBefore(int c, int best, int64_t now) const;
+  bool GoesBefore(int c, int best, int64_t now);
+  void PlaceCollective(int c, int action, int64_t ns);
   int64_t NeededOn(int c, int64_t now) const;
-  int64_t DueOn(int channel, int64_t now) const;
-  bool MayStart(const PendingTransfer& transfer, int64_t now) const;
+  int64_t DueOn(int channel, int64_t now);
+  // Whether the receiver has come so far that a transfer may start.
+  bool IsAwaited(const PendingTransfer& transfer) const {
+    return states_[static_cast<size_t>(transfer.dst)].action >= transfer.consumer - 1;
+  }
+  bool MayStart(const PendingTransfer& transfer, int64_t now);
   void StartTransfer(int t, int64_t now);
   void FinishTransfer(PendingTransfer t, int64_t now);  // by value: it may add transfers
   void RecordTransfer(int c, const PendingTransfer& transfer, bool send);
@@ -154,7 +207,7 @@ class StepSimulator {
   std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;
   // Position in its class' compute list of every forward and backward: [class][kind][chunk][mb].
   std::vector<std::vector<std::vector<std::vector<int>>>> position_;
-  int64_t sequence_ = 0;
+  int current_class_ = 0;  // of the event that is handled
   SimulatedStep result_;
 };
 

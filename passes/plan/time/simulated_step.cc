@@ -6,6 +6,12 @@
 
 namespace mgc {
 
+int64_t CollectiveTime::ExposedNs() const {
+  int64_t ns = 0;
+  for (const auto& [axes, waited] : exposed) ns = Later(ns, waited);
+  return ns;
+}
+
 int64_t StepNs(const SimulatedStep& step, const Mesh& mesh, const Machine& machine) {
   if (machine.cores == 0) return step.makespan_ns;
   const size_t classes = step.busy_ns.size();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/plan/plan.h"
+#include "passes/plan/forms/plan_forms.h"
 
 namespace mgc {
 
@@ -28,11 +29,13 @@ struct SimulatedSpan {
 
 // What collectives cost a class.
 struct CollectiveTime {
-  int64_t all_ns = 0;      // how long they run
-  int64_t exposed_ns = 0;  // while nothing is computed, since an action waits for them
+  int64_t all_ns = 0;   // how long they run
+  ExposedTime exposed;  // of that, while an action waits for them
   // Of a plan's lists only (PredictStep): of each action the smaller of compute and the collectives
   // that it starts.
   int64_t hideable_ns = 0;
+
+  int64_t ExposedNs() const;
 };
 
 struct SimulatedStep {
@@ -40,6 +43,7 @@ struct SimulatedStep {
   std::vector<int64_t> busy_ns;             // per class: its compute queue
   std::vector<int64_t> update_ns;           // of that, the update
   std::vector<CollectiveTime> collectives;  // per class
+  std::vector<int64_t> transfers_ns;        // per class, as in ClassTime; of lists in the making
   std::vector<SimulatedSpan> spans;         // only if asked for
 };
 

@@ -22,8 +22,15 @@ StepParts PartsOf(const OrderedPlan& ordered) {
   StepParts parts;
   parts.update_ns = time.update_ns;
   parts.compute_ns = time.busy_ns - time.update_ns;
-  parts.exposed_ns = time.exposed_ns;
-  parts.bubble_ns = std::max<int64_t>(0, ordered.makespan_ns - time.busy_ns - time.exposed_ns);
+  // Some collectives go over pp as well.
+  std::map<std::string, int64_t> exposed;
+  for (const auto& [axes, ns] : time.exposed) exposed[ordered.staged.mesh.GroupName(axes)] = ns;
+  if (time.transfers_ns > 0) exposed["pp"] += time.transfers_ns;
+  parts.exposed_ns.assign(exposed.begin(), exposed.end());
+  std::stable_sort(parts.exposed_ns.begin(), parts.exposed_ns.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  const int64_t waited = parts.ExposedNs();
+  parts.bubble_ns = std::max<int64_t>(0, ordered.makespan_ns - time.busy_ns - waited);
   return parts;
 }
 

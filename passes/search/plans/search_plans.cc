@@ -101,6 +101,12 @@ absl::StatusOr<bool> FitsWhole(const SearchRequest& request, const FoundPlan& pl
 
 }  // namespace
 
+int64_t StepParts::ExposedNs() const {
+  int64_t all = 0;
+  for (const auto& [axes, ns] : exposed_ns) all += ns;
+  return all;
+}
+
 absl::StatusOr<FoundPlans> SearchPlans(const SearchRequest& request) {
   const Machine& machine = request.options.machine;
   PlanOracle oracle(request);

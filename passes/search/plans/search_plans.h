@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -56,8 +57,12 @@ struct SearchRequest {
 struct StepParts {
   int64_t compute_ns = 0;  // forward and backward
   int64_t update_ns = 0;   // compute of the update
-  int64_t exposed_ns = 0;  // it waits for collectives, with nothing to compute
-  int64_t bubble_ns = 0;   // it waits for other pipeline ranks
+  // It waits, with nothing to compute, for what goes over an axis or a product of axes; over pp,
+  // for boundary tensors that are made and have not arrived. The longest first.
+  std::vector<std::pair<std::string, int64_t>> exposed_ns;
+  int64_t bubble_ns = 0;  // it waits for other pipeline ranks
+
+  int64_t ExposedNs() const;  // of all
 };
 
 // A plan that has been compiled, its evaluation left out.
