@@ -124,13 +124,13 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes)
 }
 
 absl::Status ReadPieces(const std::string& path,
-                        absl::FunctionRef<void(absl::string_view piece)> take) {
+                        absl::FunctionRef<absl::Status(absl::string_view piece)> take) {
   MGC_ASSIGN_OR_RETURN(const ReadableFile file, ReadableFile::Open(path));
   std::unique_ptr<char[]> block(new char[kBlock]);
   while (true) {
     MGC_ASSIGN_OR_RETURN(const int64_t count, file.Read(block.get()));
     if (count == 0) return absl::OkStatus();
-    take({block.get(), static_cast<size_t>(count)});
+    MGC_RETURN_IF_ERROR(take({block.get(), static_cast<size_t>(count)}));
   }
 }
 

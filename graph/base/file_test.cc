@@ -68,15 +68,25 @@ TEST_F(FileTest, ReadsInPieces) {
   std::thread writer([&] { std::ofstream(Path("pipe")) << bytes; });
   for (const std::string& path : {Path("a"), Path("pipe")}) {
     std::vector<std::string> pieces;
-    ASSERT_TRUE(
-        ReadPieces(path, [&](absl::string_view piece) { pieces.emplace_back(piece); }).ok());
+    const auto take = [&](absl::string_view piece) {
+      pieces.emplace_back(piece);
+      return absl::OkStatus();
+    };
+    ASSERT_TRUE(ReadPieces(path, take).ok());
     ASSERT_EQ(pieces.size(), 3U);
     EXPECT_EQ(pieces[0].size(), size_t{1} << 20);
     EXPECT_EQ(pieces[2].size(), 7U);
     EXPECT_EQ(pieces[0] + pieces[1] + pieces[2], bytes);
   }
   writer.join();
-  EXPECT_TRUE(absl::IsNotFound(ReadPieces(Path("none"), [](absl::string_view) {})));
+  int taken = 0;
+  const auto refuse = [&taken](absl::string_view) {
+    ++taken;
+    return absl::CancelledError("enough");
+  };
+  EXPECT_TRUE(absl::IsCancelled(ReadPieces(Path("a"), refuse)));
+  EXPECT_EQ(taken, 1);
+  EXPECT_TRUE(absl::IsNotFound(ReadPieces(Path("none"), refuse)));
 }
 
 TEST_F(FileTest, ReadsAPipe) {

@@ -57,6 +57,7 @@ absl::StatusOr<std::string> HashFile(const std::string& path) {
   std::string hash;
   MGC_RETURN_IF_ERROR(ReadPieces(path, [&hash](absl::string_view piece) {
     hash = HashText(absl::StrCat(hash, HashText(piece)));
+    return absl::OkStatus();
   }));
   return hash;
 }

@@ -1,0 +1,206 @@
+#include "runtime/data/tokens/token_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "graph/base/file.h"
+#include "graph/base/status.h"
+
+namespace mgc {
+namespace {
+
+// Bytes that are read at a time, on the stack: reading allocates nothing.
+constexpr int64_t kBlockBytes = 16384;
+
+bool Exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+bool IsPipe(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_fifo(path, error);
+}
+
+// The kind of llm.c's file that begins like this, or null.
+const LlmCKind* LlmCKindOf(absl::string_view begin) {
+  if (begin.size() < 4) return nullptr;
+  const auto magic = static_cast<int32_t>(NumberAt(begin.data(), 4));
+  for (const LlmCKind& kind : LlmCKinds()) {
+    if (kind.magic == magic) return &kind;
+  }
+  return nullptr;
+}
+
+absl::Status CheckLlmC(const PositionalFile& file, const LlmCKind& kind, int64_t* tokens) {
+  const auto wrong = [&file](const auto&... text) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(EscapeBytes(file.path()), ", a token file of llm.c: ", text...));
+  };
+  if (file.bytes() < kLlmCHeaderBytes) {
+    return wrong("it has ", file.bytes(), " bytes, and its header would have ", kLlmCHeaderBytes);
+  }
+  std::array<char, 12> header;
+  MGC_RETURN_IF_ERROR(file.Read(0, absl::MakeSpan(header)));
+  const auto version = static_cast<int32_t>(NumberAt(header.data() + 4, 4));
+  if (version != kind.version) {
+    return wrong("version ", version, "; of magic number ", kind.magic, " version ", kind.version,
+                 " is read");
+  }
+  const auto count = static_cast<int32_t>(NumberAt(header.data() + 8, 4));
+  const int64_t expected = kLlmCHeaderBytes + count * SizeOf(kind.type);
+  if (count < 0 || file.bytes() != expected) {
+    return wrong("its header says ", count, " tokens of ", NameOf(kind.type), ", and it has ",
+                 file.bytes(), " bytes, not ", expected);
+  }
+  *tokens = count;
+  return absl::OkStatus();
+}
+
+// Widens `count` numbers; the place of the first that is outside of [0, most], else `count`.
+template <typename Number>
+int64_t Widen(const char* bytes, int64_t count, int64_t most, int32_t* tokens) {
+  for (int64_t i = 0; i < count; ++i) {
+    const auto number = static_cast<int64_t>(static_cast<Number>(NumberAt(
+        bytes + i * static_cast<int64_t>(sizeof(Number)), static_cast<int64_t>(sizeof(Number)))));
+    if (number < 0 || number > most) return i;
+    tokens[i] = static_cast<int32_t>(number);
+  }
+  return count;
+}
+
+int64_t WidenAny(TokenType type, const char* bytes, int64_t count, int64_t most, int32_t* tokens) {
+  switch (type) {
+    case TokenType::kU8:
+      return Widen<uint8_t>(bytes, count, most, tokens);
+    case TokenType::kU16:
+      return Widen<uint16_t>(bytes, count, most, tokens);
+    case TokenType::kI32:
+      return Widen<int32_t>(bytes, count, most, tokens);
+    case TokenType::kU32:
+      return Widen<uint32_t>(bytes, count, most, tokens);
+    case TokenType::kI64:
+      return Widen<int64_t>(bytes, count, most, tokens);
+  }
+  return 0;
+}
+
+// For messages: as its type writes it.
+std::string IdText(TokenType type, const char* bytes) {
+  const uint64_t number = NumberAt(bytes, SizeOf(type));
+  if (type == TokenType::kI32) return absl::StrCat(static_cast<int32_t>(number));
+  if (type == TokenType::kI64) return absl::StrCat(static_cast<int64_t>(number));
+  return absl::StrCat(number);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const TokenFile>> TokenFile::Open(const std::string& path) {
+  const std::string prefix = PrefixOf(path);
+  const bool is_file = Exists(path);
+  if (absl::EndsWith(path, ".idx") || (absl::EndsWith(path, ".bin") && Exists(prefix + ".idx"))) {
+    return OpenPair(prefix);
+  }
+  if (!is_file && (Exists(path + ".idx") || Exists(path + ".bin"))) return OpenPair(path);
+  if (IsPipe(path)) {
+    MGC_ASSIGN_OR_RETURN(std::string bytes, ReadFile(path));
+    return FromBytes(std::move(bytes), path);
+  }
+  return OpenSingle(path);
+}
+
+std::shared_ptr<const TokenFile> TokenFile::FromBytes(std::string bytes, absl::string_view name) {
+  std::shared_ptr<TokenFile> file(
+      new TokenFile(EscapeBytes(name), TokenFormat::kBytes, TokenType::kU8));
+  file->tokens_ = static_cast<int64_t>(bytes.size());
+  file->bytes_ = std::move(bytes);
+  return file;
+}
+
+absl::StatusOr<std::shared_ptr<const TokenFile>> TokenFile::OpenPair(const std::string& prefix) {
+  MGC_ASSIGN_OR_RETURN(PositionalFile bin, PositionalFile::Open(prefix + ".bin"));
+  MGC_ASSIGN_OR_RETURN(PositionalFile idx, PositionalFile::Open(prefix + ".idx"));
+  MGC_ASSIGN_OR_RETURN(const IdxContent content, CheckIdx(idx, bin.bytes()));
+  std::shared_ptr<TokenFile> file(
+      new TokenFile(EscapeBytes(bin.path()), TokenFormat::kMegatron, content.type));
+  file->tokens_ = bin.bytes() / SizeOf(content.type);
+  file->idx_content_ = content;
+  file->file_.emplace(std::move(bin));
+  file->idx_.emplace(std::move(idx));
+  return file;
+}
+
+absl::StatusOr<std::shared_ptr<const TokenFile>> TokenFile::OpenSingle(const std::string& path) {
+  MGC_ASSIGN_OR_RETURN(PositionalFile on_disk, PositionalFile::Open(path));
+  std::array<char, 4> begin;
+  const auto known = static_cast<size_t>(std::min<int64_t>(on_disk.bytes(), begin.size()));
+  MGC_RETURN_IF_ERROR(on_disk.Read(0, absl::MakeSpan(begin.data(), known)));
+  const LlmCKind* llmc = LlmCKindOf({begin.data(), known});
+  const bool is_bin = absl::EndsWith(path, ".bin");
+  const TokenFormat format = llmc != nullptr ? TokenFormat::kLlmC
+                             : is_bin        ? TokenFormat::kNanoGpt
+                                             : TokenFormat::kBytes;
+  const TokenType type = llmc != nullptr ? llmc->type : is_bin ? TokenType::kU16 : TokenType::kU8;
+  std::shared_ptr<TokenFile> file(new TokenFile(EscapeBytes(path), format, type));
+  if (llmc != nullptr) {
+    file->header_bytes_ = kLlmCHeaderBytes;
+    MGC_RETURN_IF_ERROR(CheckLlmC(on_disk, *llmc, &file->tokens_));
+  } else if (on_disk.bytes() % SizeOf(type) != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file->name_, ", a token file of nanoGPT: it has ", on_disk.bytes(),
+                     " bytes, which are no whole tokens of u16"));
+  } else {
+    file->tokens_ = on_disk.bytes() / SizeOf(type);
+  }
+  file->file_.emplace(std::move(on_disk));
+  return file;
+}
+
+absl::optional<int64_t> TokenFile::documents() const {
+  if (!idx_.has_value()) return absl::nullopt;
+  return idx_content_.documents;
+}
+
+absl::StatusOr<int64_t> TokenFile::DocumentBegin(int64_t document) const {
+  MGC_CHECK(idx_.has_value() && document >= 0 && document <= idx_content_.documents)
+      << "document " << document << " of " << name_;
+  if (document == idx_content_.documents) return tokens_;
+  const int64_t bin_bytes = tokens_ * SizeOf(type_);
+  MGC_ASSIGN_OR_RETURN(const int64_t offset,
+                       DocumentOffset(*idx_, idx_content_, bin_bytes, document));
+  return std::clamp<int64_t>(offset / SizeOf(type_), 0, tokens_);
+}
+
+absl::Status TokenFile::ReadBytes(int64_t offset, absl::Span<char> out) const {
+  if (file_.has_value()) return file_->Read(header_bytes_ + offset, out);
+  std::memcpy(out.data(), bytes_.data() + offset, out.size());
+  return absl::OkStatus();
+}
+
+absl::Status TokenFile::Read(int64_t begin, int64_t vocabulary, absl::Span<int32_t> tokens) const {
+  const auto count = static_cast<int64_t>(tokens.size());
+  MGC_CHECK(begin >= 0 && begin + count <= tokens_)
+      << "tokens " << begin << " to " << begin + count << " of " << name_;
+  const int64_t size = SizeOf(type_);
+  const int64_t most = vocabulary > 0 ? vocabulary - 1 : std::numeric_limits<int32_t>::max();
+  std::array<char, kBlockBytes> block;
+  for (int64_t first = 0; first < count; first += kBlockBytes / size) {
+    const int64_t here = std::min(kBlockBytes / size, count - first);
+    MGC_RETURN_IF_ERROR(ReadBytes((begin + first) * size,
+                                  absl::MakeSpan(block.data(), static_cast<size_t>(here * size))));
+    const int64_t good = WidenAny(type_, block.data(), here, most, tokens.data() + first);
+    if (good == here) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        name_, ": token ", begin + first + good, " is ", IdText(type_, block.data() + good * size),
+        vocabulary > 0 ? absl::StrCat(", outside the vocabulary of ", vocabulary)
+                       : ", which is no token"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mgc

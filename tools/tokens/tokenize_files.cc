@@ -1,0 +1,123 @@
+#include "tools/tokens/tokenize_files.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "graph/base/status.h"
+
+namespace mgc {
+namespace {
+
+// Text that is gathered for each worker before they start.
+constexpr int64_t kRoundBytes = int64_t{4} << 20;
+
+struct Document {
+  std::string text;
+  std::vector<TokenId> tokens;
+};
+
+// Gathers documents, has all workers tokenize them, and writes them in order.
+class Rounds {
+ public:
+  Rounds(const Tokenizer& tokenizer, const TokenizeOptions& options, TokenFileWriter* writer)
+      : options_(options), writer_(writer) {
+    encoders_.reserve(static_cast<size_t>(options.workers));
+    for (int i = 0; i < options.workers; ++i) encoders_.emplace_back(tokenizer);
+  }
+
+  absl::Status Add(std::string text) {
+    bytes_ += static_cast<int64_t>(text.size());
+    documents_.push_back({std::move(text), {}});
+    return bytes_ < kRoundBytes * options_.workers ? absl::OkStatus() : Run();
+  }
+
+  // Tokenizes and writes what is gathered.
+  absl::Status Run() {
+    Encode();
+    for (const Document& document : documents_) {
+      MGC_RETURN_IF_ERROR(writer_->Append(document.tokens));
+    }
+    progress_.documents += static_cast<int64_t>(documents_.size());
+    progress_.bytes += bytes_;
+    progress_.tokens = writer_->tokens();
+    if (options_.on_progress) options_.on_progress(progress_);
+    documents_.clear();
+    bytes_ = 0;
+    return absl::OkStatus();
+  }
+
+ private:
+  void Encode() {
+    std::atomic<size_t> next{0};
+    const auto work = [&](Encoder& encoder) {
+      for (size_t i = next++; i < documents_.size(); i = next++) {
+        encoder.Append(documents_[i].text, &documents_[i].tokens);
+        if (options_.end_with.has_value()) documents_[i].tokens.push_back(*options_.end_with);
+      }
+    };
+    std::vector<std::thread> others;
+    others.reserve(encoders_.size() - 1);
+    for (size_t i = 1; i < encoders_.size(); ++i) others.emplace_back(work, std::ref(encoders_[i]));
+    work(encoders_[0]);
+    for (std::thread& other : others) other.join();
+  }
+
+  const TokenizeOptions& options_;
+  TokenFileWriter* const writer_;
+  std::vector<Encoder> encoders_;  // of the workers
+  std::vector<Document> documents_;
+  int64_t bytes_ = 0;  // of their text
+  TokenizeProgress progress_;
+};
+
+}  // namespace
+
+absl::Status TokenizeFiles(const std::vector<std::string>& paths, const Tokenizer& tokenizer,
+                           const TokenizeOptions& options, TokenFileWriter* writer) {
+  Rounds rounds(tokenizer, options, writer);
+  for (const std::string& path : paths) {
+    MGC_RETURN_IF_ERROR(ForEachDocument(
+        path, options.rule, [&rounds](std::string text) { return rounds.Add(std::move(text)); }));
+  }
+  return rounds.Run();
+}
+
+absl::Status CountWords(const std::vector<std::string>& paths, const DocumentRule& rule,
+                        const OnTokenizeProgress& on_progress, WordCounts* counts) {
+  TokenizeProgress progress;
+  int64_t shown = 0;
+  const auto take = [&](const std::string& text) {
+    counts->Add(text);
+    ++progress.documents;
+    progress.bytes += static_cast<int64_t>(text.size());
+    if (on_progress && progress.bytes - shown >= kRoundBytes) {
+      shown = progress.bytes;
+      on_progress(progress);
+    }
+    return absl::OkStatus();
+  };
+  for (const std::string& path : paths) {
+    MGC_RETURN_IF_ERROR(ForEachDocument(path, rule, take));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DecodeFile(const TokenFile& file, const Tokenizer& tokenizer,
+                        absl::FunctionRef<absl::Status(absl::string_view)> write) {
+  constexpr int64_t kBlock = int64_t{1} << 16;
+  std::vector<TokenId> tokens;
+  std::string text;
+  for (int64_t begin = 0; begin < file.tokens(); begin += kBlock) {
+    tokens.resize(static_cast<size_t>(std::min(kBlock, file.tokens() - begin)));
+    MGC_RETURN_IF_ERROR(file.Read(begin, tokenizer.vocabulary_size(), absl::MakeSpan(tokens)));
+    text.clear();
+    MGC_RETURN_IF_ERROR(tokenizer.Decode(tokens, &text));
+    MGC_RETURN_IF_ERROR(write(text));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mgc

@@ -1,0 +1,54 @@
+// Files of text to a file of tokens, by several threads, and back.
+
+#ifndef MGC_TOOLS_TOKENS_TOKENIZE_FILES_H_
+#define MGC_TOOLS_TOKENS_TOKENIZE_FILES_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "frontends/tokenize/tokenizer.h"
+#include "frontends/tokenize/train_bpe.h"
+#include "runtime/data/tokens/token_file.h"
+#include "runtime/data/tokens/token_file_writer.h"
+#include "tools/tokens/documents.h"
+
+namespace mgc {
+
+// How far it has come.
+struct TokenizeProgress {
+  int64_t documents = 0;
+  int64_t bytes = 0;  // of text
+  int64_t tokens = 0;
+};
+using OnTokenizeProgress = std::function<void(const TokenizeProgress&)>;
+
+struct TokenizeOptions {
+  DocumentRule rule;
+  int workers = 1;                   // threads, at least 1
+  absl::optional<TokenId> end_with;  // behind every document
+  OnTokenizeProgress on_progress;    // or null; called now and then, and at the end
+};
+
+// Appends the documents of `paths` to `writer`, in order: what is written does not depend on the
+// workers. `writer` is not finished. Errors of ForEachDocument and of writing.
+absl::Status TokenizeFiles(const std::vector<std::string>& paths, const Tokenizer& tokenizer,
+                           const TokenizeOptions& options, TokenFileWriter* writer);
+
+// Counts the words of all documents.
+absl::Status CountWords(const std::vector<std::string>& paths, const DocumentRule& rule,
+                        const OnTokenizeProgress& on_progress, WordCounts* counts);
+
+// Hands the text of all tokens to `write`, piece by piece; errors of it and of reading, and
+// InvalidArgument for an id outside the tokenizer's vocabulary.
+absl::Status DecodeFile(const TokenFile& file, const Tokenizer& tokenizer,
+                        absl::FunctionRef<absl::Status(absl::string_view)> write);
+
+}  // namespace mgc
+
+#endif  // MGC_TOOLS_TOKENS_TOKENIZE_FILES_H_
