@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "graph/ir/step_names.h"
+#include "graph/ir/vocabulary.h"
 
 namespace mgc {
 namespace {
@@ -29,7 +30,13 @@ std::vector<DataInput> DataInputsOf(const Plan& plan) {
   }
   std::vector<DataInput> inputs;
   inputs.reserve(types.size());
-  for (auto& [name, type] : types) inputs.push_back({name, std::move(type)});
+  for (auto& [name, type] : types) inputs.push_back({name, std::move(type), 0});
+  return inputs;
+}
+
+std::vector<DataInput> DataInputsWithEntries(const Plan& plan) {
+  std::vector<DataInput> inputs = DataInputsOf(plan);
+  for (DataInput& input : inputs) input.entries = VocabularyOf(plan.model, input.name);
   return inputs;
 }
 

@@ -19,11 +19,14 @@ namespace mgc {
 struct DataInput {
   std::string name;
   TensorType type;
+  int64_t entries = 0;  // that its indices are looked up in; 0: none, or not asked for
 };
 
 // All that segments load, ordered by name. Loads that graph/plan/plan_check.h refuses are left out;
 // of two that disagree in their type the first counts.
 std::vector<DataInput> DataInputsOf(const Plan& plan);
+// The same of a plan that has been checked, with their entries.
+std::vector<DataInput> DataInputsWithEntries(const Plan& plan);
 
 // What an input takes when no tensor is given for it.
 enum class DataFeed : uint8_t {

@@ -1,63 +1,165 @@
 #include "runtime/data/data.h"
 
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "graph/base/file.h"
+#include "graph/base/diagnostic.h"
 #include "graph/base/status.h"
+#include "runtime/data/permutation.h"
 
 namespace mgc {
+namespace {
 
-ByteDataset::ByteDataset(std::shared_ptr<const std::string> owner, absl::string_view bytes,
-                         int64_t seq_length, std::string name)
-    : owner_(std::move(owner)), bytes_(bytes), seq_length_(seq_length), name_(std::move(name)) {}
-
-absl::StatusOr<ByteDataset> ByteDataset::Open(const std::string& path, int64_t seq_length) {
-  std::string bytes;
-  MGC_ASSIGN_OR_RETURN(bytes, ReadFile(path));
-  return FromBytes(std::move(bytes), seq_length, path);
+int64_t SamplesOf(const TokenPart& part, int64_t seq_length) {
+  return (part.end - part.begin - 1) / seq_length;
 }
 
-absl::StatusOr<ByteDataset> ByteDataset::FromBytes(std::string bytes, int64_t seq_length,
-                                                   absl::string_view name) {
+absl::string_view UnitOf(const TokenFile& file) {
+  return file.format() == TokenFormat::kBytes ? "bytes" : "tokens";
+}
+
+absl::Status CheckLengths(const std::vector<TokenSource>& sources, int64_t seq_length) {
+  Diagnostics violations;
   if (seq_length < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the sequence length must be at least 1, not ", seq_length));
+    violations.Add("", "",
+                   absl::StrCat("the sequence length must be at least 1, not ", seq_length));
+    return violations.ToStatus();
   }
-  std::string escaped = EscapeBytes(name);
-  int64_t size = static_cast<int64_t>(bytes.size());
-  if (size <= seq_length) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        escaped, " is too short: it has ", size, " bytes, and one sample of sequence length ",
-        seq_length, " needs ", seq_length, " + 1; use a longer file",
-        size > 1 ? absl::StrCat(" or a sequence length of at most ", size - 1) : ""));
+  for (const TokenSource& source : sources) {
+    for (const TokenPart& part : source.parts) {
+      const int64_t size = part.end - part.begin;
+      if (size > seq_length) continue;
+      violations.Add(
+          "", "",
+          absl::StrCat(
+              part.file->name(), " is too short: it has ", size, " ", UnitOf(*part.file),
+              ", and one sample of sequence length ", seq_length, " needs ", seq_length,
+              " + 1; use a longer file",
+              size > 1 ? absl::StrCat(" or a sequence length of at most ", size - 1) : ""));
+    }
   }
-  auto owner = std::make_shared<const std::string>(std::move(bytes));
-  absl::string_view view = *owner;
-  return ByteDataset(std::move(owner), view, seq_length, std::move(escaped));
+  return violations.ToStatus();
 }
 
-void ByteDataset::CopySample(int64_t sample, absl::Span<int32_t> tokens) const {
-  MGC_CHECK(sample >= 0 && static_cast<int64_t>(tokens.size()) == seq_length_ + 1)
-      << "sample " << sample << " into " << tokens.size() << " tokens";
-  const char* from = bytes_.data() + (sample % samples_per_epoch()) * seq_length_;
-  for (int64_t i = 0; i <= seq_length_; ++i) tokens[i] = static_cast<unsigned char>(from[i]);
+std::vector<double> WeightsOf(const std::vector<TokenSource>& sources) {
+  std::vector<double> weights;
+  weights.reserve(sources.size());
+  for (const TokenSource& source : sources) weights.push_back(source.weight);
+  return weights;
 }
 
-absl::StatusOr<std::pair<ByteDataset, ByteDataset>> ByteDataset::HoldBackTail(
+TokenPart WholeOf(std::shared_ptr<const TokenFile> file) {
+  const int64_t tokens = file->tokens();
+  return {std::move(file), 0, tokens};
+}
+
+}  // namespace
+
+TokenDataset::TokenDataset(std::vector<TokenSource> sources, int64_t seq_length)
+    : seq_length_(seq_length) {
+  if (sources.size() > 1) blend_ = std::make_shared<const Blend>(WeightsOf(sources));
+  sources_.reserve(sources.size());
+  for (TokenSource& source : sources) {
+    Source made;
+    made.parts = std::move(source.parts);
+    made.first_sample.push_back(0);
+    for (const TokenPart& part : made.parts) {
+      made.first_sample.push_back(made.samples() + SamplesOf(part, seq_length));
+    }
+    sources_.push_back(std::move(made));
+  }
+}
+
+absl::StatusOr<TokenDataset> TokenDataset::Create(std::vector<TokenSource> sources,
+                                                  int64_t seq_length) {
+  MGC_RETURN_IF_ERROR(CheckLengths(sources, seq_length));
+  return TokenDataset(std::move(sources), seq_length);
+}
+
+absl::StatusOr<TokenDataset> TokenDataset::Open(const std::string& path, int64_t seq_length) {
+  MGC_ASSIGN_OR_RETURN(std::shared_ptr<const TokenFile> file, TokenFile::Open(path));
+  return Create({{{WholeOf(std::move(file))}}}, seq_length);
+}
+
+absl::StatusOr<TokenDataset> TokenDataset::FromBytes(std::string bytes, int64_t seq_length,
+                                                     absl::string_view name) {
+  return Create({{{WholeOf(TokenFile::FromBytes(std::move(bytes), name))}}}, seq_length);
+}
+
+TokenDataset TokenDataset::Shuffled(uint64_t seed) const {
+  TokenDataset shuffled = *this;
+  shuffled.shuffle_seed_ = seed;
+  return shuffled;
+}
+
+int64_t TokenDataset::tokens() const {
+  int64_t tokens = 0;
+  for (const Source& source : sources_) {
+    for (const TokenPart& part : source.parts) tokens += part.end - part.begin;
+  }
+  return tokens;
+}
+
+int64_t TokenDataset::samples_per_epoch() const {
+  int64_t samples = 0;
+  for (const Source& source : sources_) samples += source.samples();
+  return samples;
+}
+
+bool TokenDataset::is_aligned() const {
+  if (sources_.size() > 1 || shuffle_seed_.has_value()) return false;
+  const std::vector<TokenPart>& parts = sources_[0].parts;
+  return std::all_of(parts.begin(), parts.end(), [this](const TokenPart& part) {
+    return (part.end - part.begin - 1) % seq_length_ == 0;
+  });
+}
+
+absl::Status TokenDataset::ReadSample(int64_t sample, int64_t from, int64_t vocabulary,
+                                      absl::Span<int32_t> tokens) const {
+  MGC_CHECK(sample >= 0 && from >= 0 &&
+            from + static_cast<int64_t>(tokens.size()) <= seq_length_ + 1)
+      << "sample " << sample << ", " << tokens.size() << " tokens from " << from;
+  Blended place = {0, sample};
+  if (blend_ != nullptr) place = blend_->At(sample);
+  const Source& source = sources_[place.source];
+  const int64_t epoch = place.sample / source.samples();
+  int64_t in_epoch = place.sample % source.samples();
+  if (shuffle_seed_.has_value()) {
+    const Permutation order(*shuffle_seed_, {place.source, epoch}, source.samples());
+    in_epoch = order.At(in_epoch);
+  }
+  const auto behind =
+      std::upper_bound(source.first_sample.begin(), source.first_sample.end(), in_epoch);
+  const auto number = static_cast<size_t>(behind - source.first_sample.begin()) - 1;
+  const TokenPart& part = source.parts[number];
+  const int64_t offset = (in_epoch - source.first_sample[number]) * seq_length_;
+  return part.file->Read(part.begin + offset + from, vocabulary, tokens);
+}
+
+absl::StatusOr<std::pair<TokenDataset, TokenDataset>> TokenDataset::HoldBackTail(
     int64_t tail_samples) const {
-  // Both parts need one byte more than their samples' length.
-  int64_t most = (tokens() - 2) / seq_length_ - 1;
+  if (sources_.size() > 1) {
+    return absl::InvalidArgumentError(
+        "cannot hold back samples at the end of several sources that are blended; split them");
+  }
+  std::vector<TokenPart> rest = sources_[0].parts;
+  TokenPart& last = rest.back();
+  const int64_t tokens = last.end - last.begin;
+  // Both parts need one token more than their samples' length.
+  const int64_t most = (tokens - 2) / seq_length_ - 1;
   if (tail_samples < 1 || tail_samples > most) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "cannot hold back ", tail_samples, " samples of ", seq_length_, " tokens from the ",
-        tokens(), " bytes of ", name_, ": ",
+        "cannot hold back ", tail_samples, " samples of ", seq_length_, " tokens from the ", tokens,
+        " ", UnitOf(*last.file), " of ", last.file->name(), ": ",
         most >= 1 ? absl::StrCat("from 1 to ", most, " are possible") : "it is too short for any"));
   }
-  int64_t tail_size = tail_samples * seq_length_ + 1;
-  absl::string_view rest = bytes_.substr(0, tokens() - tail_size);
-  absl::string_view tail = bytes_.substr(tokens() - tail_size);
-  return std::make_pair(ByteDataset(owner_, rest, seq_length_, name_),
-                        ByteDataset(owner_, tail, seq_length_, name_));
+  TokenPart tail = last;
+  tail.begin = last.end - tail_samples * seq_length_ - 1;
+  last.end = tail.begin;
+  TokenDataset before({{std::move(rest)}}, seq_length_);
+  before.shuffle_seed_ = shuffle_seed_;
+  return std::make_pair(std::move(before), TokenDataset({{{std::move(tail)}}}, seq_length_));
 }
 
 }  // namespace mgc

@@ -1,10 +1,10 @@
-// Training data: any file as a stream of byte tokens, cut into samples by a global index.
+// Training data: tokens, cut into samples by a global index.
 //
-// Token ids are the byte values 0..255; id 256 occurs in no file and is reserved (padding, end of
-// text), so the vocabulary is 257. Sample i of sequence length s is the s + 1 bytes from offset i *
-// s: s inputs and, one further on, s targets; neighbours share one byte, so every byte but the
-// first is a target exactly once in an epoch. Which rank reads a sample, and in which micro-batch,
-// is not known here.
+// The files of a source lie one behind the other. Sample i of sequence length s is the s + 1 tokens
+// of a file from offset i * s of it: s inputs and, one further on, s targets; neighbours share one
+// token, so that every token of a file but the first is a target once in an epoch, up to the last
+// few, which make no sample. No sample holds tokens of two files. Which rank reads a sample, and in
+// which micro-batch, is not known here.
 #ifndef MGC_RUNTIME_DATA_DATA_H_
 #define MGC_RUNTIME_DATA_DATA_H_
 
@@ -12,51 +12,88 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "runtime/data/blend.h"
+#include "runtime/data/tokens/token_file.h"
 
 namespace mgc {
 
-inline constexpr int32_t kByteVocabulary = 257;
-inline constexpr int32_t kReservedToken = 256;
+// Tokens [begin, end) of a file.
+struct TokenPart {
+  std::shared_ptr<const TokenFile> file;
+  int64_t begin = 0;
+  int64_t end = 0;
+};
 
-// Immutable; copies share the bytes. Safe to read from many threads.
-class ByteDataset {
+// Files whose samples are taken one after the other; several sources are blended.
+struct TokenSource {
+  std::vector<TokenPart> parts;  // at least one
+  double weight = 1;             // beside other sources; above 0 and finite
+};
+
+// Copies share the files. Safe to read from many threads.
+class TokenDataset {
  public:
-  // Reads all of `path`, so that a file that changes later changes nothing. Errors of ReadFile, and
-  // InvalidArgument if it holds fewer than seq_length + 1 bytes. seq_length >= 1.
-  static absl::StatusOr<ByteDataset> Open(const std::string& path, int64_t seq_length);
+  // A single file of any format (runtime/data/tokens/token_file.h). Its errors, and InvalidArgument
+  // if it holds fewer than seq_length + 1 tokens. seq_length >= 1.
+  static absl::StatusOr<TokenDataset> Open(const std::string& path, int64_t seq_length);
 
   // The same of `bytes` in memory; `name` stands for the file in messages.
-  static absl::StatusOr<ByteDataset> FromBytes(std::string bytes, int64_t seq_length,
-                                               absl::string_view name);
+  static absl::StatusOr<TokenDataset> FromBytes(std::string bytes, int64_t seq_length,
+                                                absl::string_view name);
+
+  // InvalidArgument with every part that is too short. Of several sources sample i is the next one
+  // of the source that Blend says; each begins again by itself when it has no more.
+  static absl::StatusOr<TokenDataset> Create(std::vector<TokenSource> sources, int64_t seq_length);
+
+  // The same samples in another order, a new one in every epoch of a source, which follows from
+  // `seed` alone: nothing is stored, and any sample is as quick to find.
+  TokenDataset Shuffled(uint64_t seed) const;
 
   int64_t seq_length() const { return seq_length_; }
-  int64_t tokens() const { return static_cast<int64_t>(bytes_.size()); }
+  int64_t tokens() const;  // of all sources
 
-  // floor((tokens - 1) / seq_length), at least 1. Bytes beyond the last sample are not used.
-  int64_t samples_per_epoch() const { return (tokens() - 1) / seq_length_; }
+  // Samples of all sources, at least 1.
+  int64_t samples_per_epoch() const;
 
-  // Copies the s + 1 tokens of a sample; an index past the epoch wraps into the next one. sample >=
-  // 0, and `tokens` has s + 1 elements: inputs are its first s, targets its last s.
-  void CopySample(int64_t sample, absl::Span<int32_t> tokens) const;
+  // Whether the last sample of each file ends with its last token, and samples come in the order of
+  // the files: what else is counted in samples then lies beside these.
+  bool is_aligned() const;
 
-  // Splits off the last `tail_samples` samples, with the one byte more that they need, for
-  // evaluation: {the rest, the tail}. No byte is in both. InvalidArgument with the numbers if less
-  // than one sample would remain.
-  absl::StatusOr<std::pair<ByteDataset, ByteDataset>> HoldBackTail(int64_t tail_samples) const;
+  // Copies tokens from number `from` of a sample on, of its s + 1; an index past the epoch wraps
+  // into the next one. sample >= 0. Errors of TokenFile::Read.
+  absl::Status ReadSample(int64_t sample, int64_t from, int64_t vocabulary,
+                          absl::Span<int32_t> tokens) const;
+
+  // Splits off the last `tail_samples` samples of the last file, with the one token more that they
+  // need, for evaluation: {the rest, the tail}. No token is in both. The tail is never shuffled.
+  // InvalidArgument with the numbers if less than one sample of that file would remain, or if there
+  // are several sources.
+  absl::StatusOr<std::pair<TokenDataset, TokenDataset>> HoldBackTail(int64_t tail_samples) const;
 
  private:
-  ByteDataset(std::shared_ptr<const std::string> owner, absl::string_view bytes, int64_t seq_length,
-              std::string name);
+  struct Source {
+    std::vector<TokenPart> parts;
+    std::vector<int64_t> first_sample;  // of each part, and behind the last one
+    int64_t samples() const { return first_sample.back(); }
+  };
 
-  std::shared_ptr<const std::string> owner_;
-  absl::string_view bytes_;  // within *owner_
+  TokenDataset(std::vector<TokenSource> sources, int64_t seq_length);
+
+  std::vector<Source> sources_;
   int64_t seq_length_;
-  std::string name_;  // escaped
+  std::shared_ptr<const Blend> blend_;  // of several sources
+  absl::optional<uint64_t> shuffle_seed_;
 };
+
+// What code calls it that knows no other tokens than bytes.
+using ByteDataset = TokenDataset;
 
 }  // namespace mgc
 

@@ -14,14 +14,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::vector<int32_t> SampleOf(const ByteDataset& data, int64_t index) {
+std::vector<int32_t> SampleOf(const TokenDataset& data, int64_t index) {
   std::vector<int32_t> tokens(data.seq_length() + 1);
-  data.CopySample(index, absl::MakeSpan(tokens));
+  EXPECT_TRUE(data.ReadSample(index, 0, 0, absl::MakeSpan(tokens)).ok());
   return tokens;
 }
 
-TEST(ByteDataset, SamplesOverlapByOneByteAndWrap) {
-  ByteDataset data = ByteDataset::FromBytes("abcdefgh", 3, "f").value();
+TEST(TokenDataset, SamplesOverlapByOneByteAndWrap) {
+  TokenDataset data = TokenDataset::FromBytes("abcdefgh", 3, "f").value();
   EXPECT_EQ(data.tokens(), 8);
   EXPECT_EQ(data.samples_per_epoch(), 2);
   EXPECT_THAT(SampleOf(data, 0), ElementsAre('a', 'b', 'c', 'd'));
@@ -30,45 +30,45 @@ TEST(ByteDataset, SamplesOverlapByOneByteAndWrap) {
   EXPECT_EQ(SampleOf(data, 1000000000001), SampleOf(data, 1));
 }
 
-TEST(ByteDataset, TokensAreUnsignedBytes) {
-  ByteDataset data = ByteDataset::FromBytes("\xff\x80\n", 2, "f").value();
+TEST(TokenDataset, TokensAreUnsignedBytes) {
+  TokenDataset data = TokenDataset::FromBytes("\xff\x80\n", 2, "f").value();
   EXPECT_THAT(SampleOf(data, 0), ElementsAre(255, 128, 10));
 }
 
-TEST(ByteDataset, EpochCountsAtTheEdges) {
+TEST(TokenDataset, EpochCountsAtTheEdges) {
   for (int64_t size = 5; size < 30; ++size) {
-    ByteDataset data = ByteDataset::FromBytes(std::string(size, 'x'), 4, "f").value();
+    TokenDataset data = TokenDataset::FromBytes(std::string(size, 'x'), 4, "f").value();
     EXPECT_EQ(data.samples_per_epoch(), (size - 1) / 4) << size;
   }
-  EXPECT_EQ(ByteDataset::FromBytes("ab", 1, "f")->samples_per_epoch(), 1);
+  EXPECT_EQ(TokenDataset::FromBytes("ab", 1, "f")->samples_per_epoch(), 1);
 }
 
-TEST(ByteDataset, TooShortNamesTheNumbers) {
-  auto result = ByteDataset::FromBytes("abcd", 4, "f\n");
+TEST(TokenDataset, TooShortNamesTheNumbers) {
+  auto result = TokenDataset::FromBytes("abcd", 4, "f\n");
   EXPECT_TRUE(absl::IsInvalidArgument(result.status()));
   EXPECT_EQ(result.status().message(),
             "f\\x0A is too short: it has 4 bytes, and one sample of sequence length 4 needs 4 + 1; "
             "use a longer file "
             "or a sequence length of at most 3");
-  EXPECT_EQ(ByteDataset::FromBytes("", 1, "f").status().message(),
+  EXPECT_EQ(TokenDataset::FromBytes("", 1, "f").status().message(),
             "f is too short: it has 0 bytes, and one sample of sequence length 1 needs 1 + 1; "
             "use a longer file");
-  EXPECT_FALSE(ByteDataset::FromBytes("abcd", 0, "f").ok());
+  EXPECT_FALSE(TokenDataset::FromBytes("abcd", 0, "f").ok());
 }
 
-TEST(ByteDataset, OpensFilesAndExplainsWhatIsNone) {
+TEST(TokenDataset, OpensFilesAndExplainsWhatIsNone) {
   std::string path = ::testing::TempDir() + "/data_test.txt";
   ASSERT_TRUE(WriteFileAtomically(path, "hello").ok());
-  EXPECT_THAT(SampleOf(ByteDataset::Open(path, 4).value(), 0),
+  EXPECT_THAT(SampleOf(TokenDataset::Open(path, 4).value(), 0),
               ElementsAre('h', 'e', 'l', 'l', 'o'));
-  EXPECT_THAT(ByteDataset::Open(path, 5).status().message(), HasSubstr(path + " is too short"));
-  EXPECT_TRUE(absl::IsNotFound(ByteDataset::Open(path + ".no", 4).status()));
-  EXPECT_THAT(ByteDataset::Open(::testing::TempDir(), 4).status().message(),
+  EXPECT_THAT(TokenDataset::Open(path, 5).status().message(), HasSubstr(path + " is too short"));
+  EXPECT_TRUE(absl::IsNotFound(TokenDataset::Open(path + ".no", 4).status()));
+  EXPECT_THAT(TokenDataset::Open(::testing::TempDir(), 4).status().message(),
               HasSubstr("directory"));
 }
 
-TEST(ByteDataset, HeldBackTailSharesNoByteWithTheRest) {
-  ByteDataset data = ByteDataset::FromBytes("abcdefghijk", 3, "f").value();
+TEST(TokenDataset, HeldBackTailSharesNoByteWithTheRest) {
+  TokenDataset data = TokenDataset::FromBytes("abcdefghijk", 3, "f").value();
   auto split = data.HoldBackTail(1).value();
   EXPECT_EQ(split.first.tokens(), 7);
   EXPECT_EQ(split.second.tokens(), 4);
@@ -80,9 +80,9 @@ TEST(ByteDataset, HeldBackTailSharesNoByteWithTheRest) {
   EXPECT_FALSE(data.HoldBackTail(int64_t{1} << 62).ok());
 }
 
-TEST(ByteDataset, TailLimitIsExact) {
+TEST(TokenDataset, TailLimitIsExact) {
   for (int64_t size = 4; size < 40; ++size) {
-    ByteDataset data = ByteDataset::FromBytes(std::string(size, 'x'), 3, "f").value();
+    TokenDataset data = TokenDataset::FromBytes(std::string(size, 'x'), 3, "f").value();
     for (int64_t tail = 1; tail < 15; ++tail) {
       bool fits = size - (3 * tail + 1) >= 4;
       EXPECT_EQ(data.HoldBackTail(tail).ok(), fits) << size << " " << tail;

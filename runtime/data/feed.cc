@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/diagnostic.h"
 #include "graph/base/file.h"
+#include "graph/base/status.h"
 #include "graph/ir/assemble.h"
 #include "graph/ir/step_names.h"
 #include "graph/types/sharding.h"
@@ -130,9 +131,9 @@ absl::Status CheckFed(const Plan& plan, absl::Span<const DataInput> inputs, cons
   return violations.ToStatus();
 }
 
-void FillData(absl::Span<const DataInput> inputs, int index, const Slot& slot, const Mesh& mesh,
-              int64_t rank, const StepData& step, int64_t row_sample, absl::Span<int32_t> scratch,
-              char* out) {
+absl::Status FillData(absl::Span<const DataInput> inputs, int index, const Slot& slot,
+                      const Mesh& mesh, int64_t rank, const StepData& step, int64_t row_sample,
+                      absl::Span<int32_t> scratch, char* out) {
   const DataInput& input = inputs[static_cast<size_t>(index)];
   const SampleTensor* tensor = TensorOf(step, static_cast<size_t>(index));
   const int64_t tokens = static_cast<int64_t>(scratch.size()) - 1;
@@ -156,10 +157,13 @@ void FillData(absl::Span<const DataInput> inputs, int index, const Slot& slot, c
     } else if (is_weight) {
       FillOnes(tile, to);
     } else {
-      step.data->CopySample(counts ? sample : 0, scratch);
-      FillText(tile, scratch.subspan(feed == DataFeed::kTargets ? 1 : 0), to);
+      const absl::Span<int32_t> row_tokens = scratch.subspan(0, static_cast<size_t>(tokens));
+      MGC_RETURN_IF_ERROR(step.data->ReadSample(
+          counts ? sample : 0, feed == DataFeed::kTargets ? 1 : 0, input.entries, row_tokens));
+      FillText(tile, row_tokens, to);
     }
   }
+  return absl::OkStatus();
 }
 
 }  // namespace mgc

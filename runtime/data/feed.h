@@ -19,7 +19,7 @@
 namespace mgc {
 
 struct StepData {
-  const ByteDataset* data = nullptr;  // the text, or none
+  const TokenDataset* data = nullptr;  // the text, or none
   int64_t first_sample = 0;
   // Samples before this one count; later rows only fill up the batch: their weights are zero and
   // their values those of an earlier sample.
@@ -39,10 +39,11 @@ absl::Status CheckFed(const Plan& plan, absl::Span<const DataInput> inputs, cons
 
 // Fills `out` with the tile that `rank` holds of data input number `index`. `row_sample` is the
 // sample of the micro-batch's row 0; `scratch` has room for the tokens of a sample and one more.
-// CheckFed has passed. Allocates nothing.
-void FillData(absl::Span<const DataInput> inputs, int index, const Slot& slot, const Mesh& mesh,
-              int64_t rank, const StepData& step, int64_t row_sample, absl::Span<int32_t> scratch,
-              char* out);
+// CheckFed has passed. Errors of reading the text, also where a token is outside of the entries
+// that the input is looked up in; the tile is not whole then. Allocates nothing but errors.
+absl::Status FillData(absl::Span<const DataInput> inputs, int index, const Slot& slot,
+                      const Mesh& mesh, int64_t rank, const StepData& step, int64_t row_sample,
+                      absl::Span<int32_t> scratch, char* out);
 
 }  // namespace mgc
 

@@ -34,8 +34,9 @@ TEST(FeedTest, ARankTakesItsTileOfEverySample) {
   const auto tile = [&](int64_t rank, int64_t first) {
     std::vector<float> out(4, -1);
     std::vector<int32_t> scratch(2);
-    FillData(inputs, 0, slot, mesh, rank, step, first, absl::MakeSpan(scratch),
-             reinterpret_cast<char*>(out.data()));
+    EXPECT_TRUE(FillData(inputs, 0, slot, mesh, rank, step, first, absl::MakeSpan(scratch),
+                         reinterpret_cast<char*>(out.data()))
+                    .ok());
     return out;
   };
   EXPECT_THAT(tile(0, 0), ElementsAre(0, 1, 4, 5));
@@ -56,8 +57,9 @@ TEST(FeedTest, WeightsOfAnyShapeAreOnesForSamplesThatCount) {
   step.end_sample = 2;
   std::vector<float> out(6, -1);
   std::vector<int32_t> scratch(2);
-  FillData(inputs, 0, slot, mesh, 0, step, 0, absl::MakeSpan(scratch),
-           reinterpret_cast<char*>(out.data()));
+  ASSERT_TRUE(FillData(inputs, 0, slot, mesh, 0, step, 0, absl::MakeSpan(scratch),
+                       reinterpret_cast<char*>(out.data()))
+                  .ok());
   EXPECT_THAT(out, ElementsAre(1, 1, 1, 1, 0, 0));
 }
 
@@ -70,7 +72,7 @@ TEST(FeedTest, EveryInputMustBeFed) {
   EXPECT_THAT(std::string(CheckFed(plan, inputs, step).message()),
               testing::AllOf(HasSubstr("`images` f32[batch=2,2,wide=4] is given no tensor"),
                              HasSubstr("`tokens` i64[batch=2,seq=4] is given neither")));
-  const ByteDataset data = *ByteDataset::FromBytes(std::string(21, 'x'), 4, "data");
+  const TokenDataset data = *TokenDataset::FromBytes(std::string(21, 'x'), 4, "data");
   const SampleTensor few = Images(4);
   const SampleTensor enough = Images(5);
   const SampleTensor* tensors[] = {&few, nullptr};

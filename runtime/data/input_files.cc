@@ -21,7 +21,7 @@ std::string Shown(const DataInput& input) {
 
 class InputReader {
  public:
-  InputReader(const Plan& plan, const ByteDataset* text, int64_t least_samples)
+  InputReader(const Plan& plan, const TokenDataset* text, int64_t least_samples)
       : plan_(plan),
         text_(text),
         least_samples_(least_samples),
@@ -122,7 +122,7 @@ class InputReader {
   }
 
   const Plan& plan_;
-  const ByteDataset* const text_;
+  const TokenDataset* const text_;
   const int64_t least_samples_;
   const std::vector<DataInput> inputs_;
   InputTensors tensors_;
@@ -134,23 +134,8 @@ class InputReader {
 }  // namespace
 
 absl::StatusOr<InputTensors> ReadInputs(const Plan& plan, absl::Span<const InputFile> files,
-                                        const ByteDataset* text, int64_t least_samples) {
+                                        const TokenDataset* text, int64_t least_samples) {
   return InputReader(plan, text, least_samples).Run(files);
-}
-
-int64_t TextVocabulary(const Plan& plan, const InputTensors& tensors) {
-  const std::vector<DataInput> inputs = DataInputsOf(plan);
-  int64_t fewest = 0;
-  bool some_given = false;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const bool given = i < tensors.size() && tensors[i].has_value();
-    some_given |= given;
-    const DataFeed feed = FeedOf(inputs[i].name, inputs[i].type, plan.seq_length);
-    if (given || (feed != DataFeed::kTokens && feed != DataFeed::kTargets)) continue;
-    const int64_t entries = VocabularyOf(plan.model, inputs[i].name);
-    if (entries > 0) fewest = fewest == 0 ? entries : std::min(fewest, entries);
-  }
-  return some_given ? fewest : plan.vocab;
 }
 
 }  // namespace mgc

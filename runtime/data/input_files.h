@@ -32,10 +32,7 @@ using InputTensors = std::vector<absl::optional<SampleTensor>>;
 // or than an epoch of the text, tensors that hold different numbers of samples, indices outside
 // what they are looked up in, an input that nothing feeds.
 absl::StatusOr<InputTensors> ReadInputs(const Plan& plan, absl::Span<const InputFile> files,
-                                        const ByteDataset* text, int64_t least_samples);
-
-// The entries that tokens of a text are looked up in, at fewest; 0: any.
-int64_t TextVocabulary(const Plan& plan, const InputTensors& tensors);
+                                        const TokenDataset* text, int64_t least_samples);
 
 }  // namespace mgc
 

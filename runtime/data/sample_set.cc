@@ -53,7 +53,7 @@ bool LeavesOut(const Graph& model) {
 
 }  // namespace
 
-SampleSet::SampleSet(absl::optional<ByteDataset> text, InputTensors tensors)
+SampleSet::SampleSet(absl::optional<TokenDataset> text, InputTensors tensors)
     : text_(std::move(text)), tensors_(std::move(tensors)) {
   for (const absl::optional<SampleTensor>& tensor : tensors_) {
     given_.push_back(tensor.has_value() ? &*tensor : nullptr);
@@ -67,21 +67,20 @@ StepData SampleSet::At(int64_t first, int64_t end) const {
 }
 
 absl::Status SampleSet::CheckAligned() const {
-  const int64_t behind = (text_->tokens() - 1) % text_->seq_length();
   const bool alone = std::all_of(given_.begin(), given_.end(),
                                  [](const SampleTensor* tensor) { return tensor == nullptr; });
-  if (alone || behind == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "cannot hold back samples of a text and of tensors together: ", behind,
-      " bytes of the text lie behind its last sample; without them, or with evaluation data of its "
-      "own, it can be"));
+  if (alone || text_->is_aligned()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "cannot hold back samples of a text and of tensors together: they are not in the same order, "
+      "or some of the text's tokens lie behind its last sample; without these, or with evaluation "
+      "data of its own, it can be");
 }
 
 absl::StatusOr<std::pair<SampleSet, SampleSet>> SampleSet::HoldBackTail(
     int64_t tail_samples) const {
   const int64_t all = samples();
-  absl::optional<ByteDataset> rest;
-  absl::optional<ByteDataset> tail;
+  absl::optional<TokenDataset> rest;
+  absl::optional<TokenDataset> tail;
   if (text_.has_value()) {
     MGC_RETURN_IF_ERROR(CheckAligned());
     MGC_ASSIGN_OR_RETURN(auto parts, text_->HoldBackTail(tail_samples));

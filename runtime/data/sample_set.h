@@ -20,7 +20,7 @@ namespace mgc {
 class SampleSet {
  public:
   // `tensors` are those of ReadInputs for this text, or none has any.
-  SampleSet(absl::optional<ByteDataset> text, InputTensors tensors);
+  SampleSet(absl::optional<TokenDataset> text, InputTensors tensors);
   SampleSet(SampleSet&&) = default;
   SampleSet& operator=(SampleSet&&) = default;
   SampleSet(const SampleSet&) = delete;
@@ -35,13 +35,14 @@ class SampleSet {
 
   // Splits off the last `tail_samples` samples: {the rest, the tail}. No sample is in both.
   // InvalidArgument with the numbers if less than one sample would remain, or if the text's tail
-  // would not be the samples of the tensors' (ByteDataset::HoldBackTail counts from the last byte).
+  // would not be the samples of the tensors' (TokenDataset::HoldBackTail counts from the last
+  // token).
   absl::StatusOr<std::pair<SampleSet, SampleSet>> HoldBackTail(int64_t tail_samples) const;
 
  private:
   absl::Status CheckAligned() const;
 
-  absl::optional<ByteDataset> text_;
+  absl::optional<TokenDataset> text_;
   InputTensors tensors_;
   std::vector<const SampleTensor*> given_;  // of tensors_, null where there is none
 };

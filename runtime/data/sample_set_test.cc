@@ -46,19 +46,19 @@ TEST(SampleSetTest, HoldsBackTheLastSamples) {
 // The text and the tensors are cut at the same sample.
 TEST(SampleSetTest, HoldsBackTextAndTensorsTogether) {
   const std::string bytes = "abcdefghijklmnopqrstu";  // 5 samples of 4 tokens
-  const SampleSet all(*ByteDataset::FromBytes(bytes, 4, "text"), Counting(6));
+  const SampleSet all(*TokenDataset::FromBytes(bytes, 4, "text"), Counting(6));
   EXPECT_EQ(all.samples(), 5);
   auto parts = all.HoldBackTail(2);
   ASSERT_TRUE(parts.ok()) << parts.status();
   const StepData tail = parts->second.At(0, 2);
   std::vector<int32_t> tokens(5);
-  tail.data->CopySample(0, absl::MakeSpan(tokens));
+  ASSERT_TRUE(tail.data->ReadSample(0, 0, 0, absl::MakeSpan(tokens)).ok());
   EXPECT_EQ(tokens[0], 'm');
   EXPECT_EQ(FirstValue(tail, 0), 6);
   EXPECT_EQ(parts->first.samples(), 3 - 1);  // the byte between both parts is in neither
-  const SampleSet longer(*ByteDataset::FromBytes(bytes + "vw", 4, "text"), Counting(6));
+  const SampleSet longer(*TokenDataset::FromBytes(bytes + "vw", 4, "text"), Counting(6));
   EXPECT_THAT(std::string(longer.HoldBackTail(2).status().message()),
-              HasSubstr("2 bytes of the text lie behind its last sample"));
+              HasSubstr("some of the text's tokens lie behind its last sample"));
 }
 
 TEST(SampleSetTest, LeavesAtLeastOneSample) {

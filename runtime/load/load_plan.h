@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "graph/plan/data_input.h"
 #include "graph/plan/plan.h"
 #include "graph/plan/step_tables.h"
 #include "kernels/kernel.h"
@@ -82,7 +83,7 @@ struct LoadedPlan {
         local(here),
         train(p, false),
         eval(p, true),
-        inputs(DataInputsOf(p)),
+        inputs(DataInputsWithEntries(p)),
         kernels(entries, p.mesh, seed, width) {}
   LoadedPlan(const LoadedPlan&) = delete;
   LoadedPlan& operator=(const LoadedPlan&) = delete;

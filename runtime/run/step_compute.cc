@@ -207,7 +207,7 @@ bool StepMachine::RunInstr(Rank& rank, const LoadedCall& call, int worker) {
   if (status.ok() && instr.kind == InstrKind::kCompute) {
     status = RunKernel(rank, call, instr, worker);
   } else if (status.ok()) {
-    Load(rank, instr);
+    status = Load(rank, instr);
   }
   if (status.ok()) status = CheckResult(rank, call, instr);
   if (!status.ok()) {
@@ -259,16 +259,18 @@ absl::Status StepMachine::CheckResult(const Rank& rank, const LoadedCall& call,
   return Annotate(status, absl::StrCat("step ", rank.progress->steps.get()));
 }
 
-void StepMachine::Load(Rank& rank, const LoadedInstr& instr) {
+absl::Status StepMachine::Load(Rank& rank, const LoadedInstr& instr) {
   const LoadedCall& call = (*rank.program->calls[rank.action])[rank.call];
   const LoadedSlot& slot = instr.outputs[0];
   const int64_t address = rank.formals[slot.formal] + slot.offset;
   rank.high = std::max(rank.high, address + slot.bytes);
+  absl::Status status;
   device_.Put(ComputeQueue(PlaceOf(rank)), address, slot.bytes, [&](char* to) {
-    FillData(plan_.inputs, instr.data, call.segment->segment->slots[instr.instr->outputs[0]],
-             plan_.plan.mesh, rank.id, input_.data, FirstSample(rank), absl::MakeSpan(rank.sample),
-             to);
+    status = FillData(plan_.inputs, instr.data,
+                      call.segment->segment->slots[instr.instr->outputs[0]], plan_.plan.mesh,
+                      rank.id, input_.data, FirstSample(rank), absl::MakeSpan(rank.sample), to);
   });
+  return status;
 }
 
 int64_t StepMachine::FirstSample(const Rank& rank) const {

@@ -110,7 +110,7 @@ class StepMachine : public TaskSource {
   bool RunInstr(Rank& rank, const LoadedCall& call, int worker);
   absl::Status CheckResult(const Rank& rank, const LoadedCall& call, const LoadedInstr& instr);
   absl::Status RunKernel(Rank& rank, const LoadedCall& call, const LoadedInstr& instr, int worker);
-  void Load(Rank& rank, const LoadedInstr& instr);
+  absl::Status Load(Rank& rank, const LoadedInstr& instr);
   void Start(Rank& rank);
   bool WaitFor(Rank& rank, int64_t collectives, int64_t transfers);
   bool WaitForCollectives(Rank& rank, int64_t count, Wait why);

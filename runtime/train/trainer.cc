@@ -59,22 +59,6 @@ std::set<std::string> OtherLosses(const Plan& plan) {
   return names;
 }
 
-// A token the model has no embedding for would silently count as zero.
-absl::Status CheckVocabulary(const ByteDataset& data, int64_t vocab) {
-  constexpr int64_t kByteValues = 256;
-  if (vocab == 0 || vocab >= kByteValues) return absl::OkStatus();
-  std::vector<int32_t> tokens(static_cast<size_t>(data.seq_length()) + 1);
-  for (int64_t sample = 0; sample < data.samples_per_epoch(); ++sample) {
-    data.CopySample(sample, absl::MakeSpan(tokens));
-    const auto largest = std::max_element(tokens.begin(), tokens.end());
-    if (*largest < vocab) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("byte ", sample * data.seq_length() + (largest - tokens.begin()),
-                     " of the data is ", *largest, ", outside the vocabulary of ", vocab));
-  }
-  return absl::OkStatus();
-}
-
 // Where data comes from, and for what.
 struct DataFiles {
   const absl::optional<ByteDataset>& text;
@@ -101,7 +85,6 @@ absl::StatusOr<SampleSet> ReadSamples(const Plan& plan, const DataFiles& files) 
   MGC_ASSIGN_OR_RETURN(
       InputTensors tensors,
       ReadInputs(plan, files.inputs, text.has_value() ? &*text : nullptr, files.least_samples));
-  if (text.has_value()) MGC_RETURN_IF_ERROR(CheckVocabulary(*text, TextVocabulary(plan, tensors)));
   return SampleSet(std::move(text), std::move(tensors));
 }
 
