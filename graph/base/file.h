@@ -35,8 +35,8 @@ bool IsNamed(int file, const std::string& path);
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes = kMaxReadBytes);
 
 // Hands the same content to `take` in pieces of 1 MiB, the last may be shorter: for files of which
-// not all is to be in memory. OK, or an error as above, behind the pieces that could be read; or the
-// first error of `take`, which is given no more then.
+// not all is to be in memory. OK, or an error as above, behind the pieces that could be read; or
+// the first error of `take`, which is given no more then.
 absl::Status ReadPieces(const std::string& path,
                         absl::FunctionRef<absl::Status(absl::string_view piece)> take);
 

@@ -21,7 +21,7 @@ struct Blended {
 
 // Any number of threads. The rule says what follows, not what stands far away: the counts of every
 // 4,096th sample are kept once they are known, so that a sample takes at most so many steps of the
-// rule, and the first one that is asked for as many as lie before it, some 100 million a second.
+// rule, and the first one that is asked for as many as lie before it.
 class Blend {
  public:
   // At least one weight; all above 0 and finite, and their sum finite.

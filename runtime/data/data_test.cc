@@ -1,5 +1,8 @@
 #include "runtime/data/data.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -88,6 +91,77 @@ TEST(TokenDataset, TailLimitIsExact) {
       EXPECT_EQ(data.HoldBackTail(tail).ok(), fits) << size << " " << tail;
     }
   }
+}
+
+// A source of two files: no sample holds tokens of both, and the epoch has those of each.
+TEST(TokenDataset, FilesOneBehindTheOther) {
+  const auto part = [](const char* text) {
+    auto file = TokenFile::FromBytes(text, "f");
+    const int64_t tokens = file->tokens();
+    return TokenPart{std::move(file), 0, tokens};
+  };
+  const TokenDataset data = *TokenDataset::Create({{{part("abcdef"), part("uvwxyz12")}}}, 2);
+  EXPECT_EQ(data.samples_per_epoch(), 2 + 3);
+  EXPECT_THAT(SampleOf(data, 1), ElementsAre('c', 'd', 'e'));
+  EXPECT_THAT(SampleOf(data, 2), ElementsAre('u', 'v', 'w'));
+  EXPECT_EQ(SampleOf(data, 5), SampleOf(data, 0));
+  EXPECT_FALSE(data.is_aligned());
+  const auto split = data.HoldBackTail(1);
+  ASSERT_TRUE(split.ok()) << split.status();
+  EXPECT_THAT(SampleOf(split->second, 0), ElementsAre('z', '1', '2'));
+  EXPECT_EQ(split->first.samples_per_epoch(), 2 + 2);
+  EXPECT_THAT(TokenDataset::Create({{{part("ab"), part("c")}}}, 2).status().message(),
+              testing::AllOf(HasSubstr("has 2 bytes"), HasSubstr("has 1 bytes")));
+}
+
+TEST(TokenDataset, ShuffledEpochsHoldEverySampleOnce) {
+  std::string bytes(101, '\0');
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i);
+  const TokenDataset plain = *TokenDataset::FromBytes(bytes, 1, "f");
+  const TokenDataset data = plain.Shuffled(5);
+  std::vector<std::vector<int32_t>> epochs(2);
+  for (int64_t i = 0; i < 200; ++i) epochs[i / 100].push_back(SampleOf(data, i)[0]);
+  EXPECT_NE(epochs[0], epochs[1]);
+  for (std::vector<int32_t>& epoch : epochs) {
+    EXPECT_FALSE(std::is_sorted(epoch.begin(), epoch.end()));
+    std::sort(epoch.begin(), epoch.end());
+    for (int32_t i = 0; i < 100; ++i) EXPECT_EQ(epoch[i], i);
+  }
+  const auto split = data.HoldBackTail(10);
+  EXPECT_THAT(SampleOf(split->second, 0), ElementsAre(90, 91)) << "a tail is never shuffled";
+}
+
+TEST(TokenDataset, SourcesAreBlended) {
+  const auto source = [](const char* text, double weight) {
+    auto file = TokenFile::FromBytes(text, text);
+    const int64_t tokens = file->tokens();
+    return TokenSource{{{std::move(file), 0, tokens}}, weight};
+  };
+  const TokenDataset data = *TokenDataset::Create({source("abc", 3), source("xyz", 1)}, 1);
+  std::string firsts;
+  for (int64_t i = 0; i < 8; ++i) firsts += static_cast<char>(SampleOf(data, i)[0]);
+  EXPECT_EQ(firsts, "axbabyab") << "each begins again by itself";
+  EXPECT_THAT(data.HoldBackTail(1).status().message(), HasSubstr("split them"));
+}
+
+TEST(TokenDataset, TokensOutsideOfTheVocabulary) {
+  const TokenDataset data = *TokenDataset::FromBytes("abcz", 3, "f");
+  std::vector<int32_t> tokens(3);
+  EXPECT_TRUE(data.ReadSample(0, 0, 'd', absl::MakeSpan(tokens)).ok());
+  EXPECT_EQ(data.ReadSample(0, 1, 'd', absl::MakeSpan(tokens)).message(),
+            "f: token 3 is 122, outside the vocabulary of 100");
+}
+
+// 100 GB that are not there: opening reads nothing of them.
+TEST(TokenDataset, AHugeFileIsOpenedAtOnce) {
+  const std::string path = ::testing::TempDir() + "/huge.bin";
+  ASSERT_TRUE(WriteFileAtomically(path, "").ok());
+  constexpr int64_t kBytes = int64_t{100'000'000'000};
+  ASSERT_EQ(truncate(path.c_str(), kBytes), 0);
+  const TokenDataset data = TokenDataset::Open(path, 1024)->Shuffled(1);
+  EXPECT_EQ(data.tokens(), kBytes / 2);
+  EXPECT_EQ(SampleOf(data, data.samples_per_epoch() - 1), std::vector<int32_t>(1025));
+  ASSERT_EQ(unlink(path.c_str()), 0);
 }
 
 }  // namespace

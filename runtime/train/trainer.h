@@ -73,13 +73,14 @@ struct TrainOptions {
 class Trainer {
  public:
   // `plan` must outlive the trainer. All wrong options at once are InvalidArgument; further the
-  // errors of Executor::Create, of reading the data and the inputs (runtime/data/input_files.h),
-  // and InvalidArgument for data with tokens outside the model's vocabulary.
+  // errors of Executor::Create, of opening the data and of reading the inputs
+  // (runtime/data/input_files.h).
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(const Plan& plan, TrainOptions options);
 
   // Steps after which the samples taken are too many to be counted; at least 2^23.
   int64_t most_steps() const;
-  // Runs the next step. OutOfRange when it would be more than most_steps.
+  // Runs the next step. OutOfRange when it would be more than most_steps; errors of reading the
+  // data, InvalidArgument among them for a token outside the model's vocabulary.
   absl::StatusOr<StepRecord> Step();
   // Runs the model on the evaluation data, without dropout; changes no parameter. Of a model
   // without weights, which cannot leave samples out, on full batches only. FailedPrecondition

@@ -120,10 +120,7 @@ void AddEvaluationFlags(Flags* flags, RunFlags* out) {
   flags->Integer("--eval-steps,--eval-iters",
                  "global batches an evaluation takes (default: all of the data)", {1, kMaxSteps},
                  "F3", &out->eval_steps);
-  flags->Text("--eval-data", "FILE",
-              "what to evaluate on (default: samples held back at the end of the data, as many as "
-              "--eval-steps, else 1, take)",
-              &out->eval_data);
+  AddEvalDataFlag(flags, &out->data);
   flags->Texts("--eval-inputs", "NAME=FILE", "the same for a data input, as --inputs says it",
                &out->eval_inputs);
   flags->Integer("--eval-tail-samples", "how many samples to hold back instead", {1, kMaxSteps},
@@ -135,7 +132,8 @@ void AddEvaluationFlags(Flags* flags, RunFlags* out) {
 void AddRunFlags(Flags* flags, RunFlags* out) {
   flags->Arguments(1, 1, &out->plans);
   flags->Section("Run");
-  flags->Text("--data", "FILE", "any file: its bytes are the tokens; - is stdin", &out->data);
+  AddDataFlag(flags, &out->data);
+  AddDataOrderFlags(flags, &out->data);
   flags->Texts("--inputs", "NAME=FILE",
                "a data input of the model: samples along the first dim of FILE.npy, or of a tensor "
                "NAME in FILE.safetensors (of another name: FILE.safetensors:TENSOR)",

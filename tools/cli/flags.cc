@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -135,6 +136,31 @@ void Flags::Texts(absl::string_view names, absl::string_view value, absl::string
   flags_.back().repeats = true;
 }
 
+void Flags::WeightedFiles(absl::string_view names, absl::string_view doc,
+                          std::vector<std::string>* out) {
+  Texts(names, "FILE|W FILE...", doc, out);
+  flags_.back().weighted = true;
+}
+
+absl::optional<double> Flags::WeightIn(absl::string_view word) {
+  double weight = 0;
+  const bool begins =
+      !word.empty() && (absl::ascii_isdigit(static_cast<unsigned char>(word[0])) || word[0] == '.');
+  if (!begins || !absl::SimpleAtod(word, &weight)) return absl::nullopt;
+  return weight;
+}
+
+std::vector<std::string> Flags::WeightedWords(std::vector<std::string>::const_iterator end,
+                                              std::vector<std::string>::const_iterator* word) {
+  std::vector<std::string> words;
+  while (std::next(*word) != end) {
+    words.push_back(*++*word);  // the file of the weight before
+    if (std::next(*word) == end || !WeightIn(*std::next(*word)).has_value()) break;
+    words.push_back(*++*word);
+  }
+  return words;
+}
+
 void Flags::Integer(absl::string_view names, absl::string_view doc, IntegerBounds bounds,
                     absl::string_view rule, absl::optional<int64_t>* out) {
   const std::string name(names.substr(0, names.find(',')));
@@ -237,7 +263,11 @@ Flags::Line Flags::Split(const std::vector<std::string>& words, ParsedFlags* out
     } else if (!flag->value.empty() && std::next(word) != words.end()) {
       value = *++word;
     }
-    TakeFlag(*flag, name, value, &line.values[static_cast<size_t>(flag - flags_.data())], out);
+    std::vector<std::string>& given = line.values[static_cast<size_t>(flag - flags_.data())];
+    TakeFlag(*flag, name, value, &given, out);
+    if (!flag->weighted || !value.has_value() || !WeightIn(*value).has_value()) continue;
+    for (std::string& behind : WeightedWords(words.end(), &word))
+      given.push_back(std::move(behind));
   }
   return line;
 }

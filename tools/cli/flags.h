@@ -70,6 +70,12 @@ class Flags {
   // May be given several times.
   void Texts(absl::string_view names, absl::string_view value, absl::string_view doc,
              std::vector<std::string>* out);
+  // FILE, or a weight before each of several: `0.3 A 0.7 B` is one value. May be given several
+  // times. `out` has the words; a word is a weight where WeightIn says so and a file follows.
+  void WeightedFiles(absl::string_view names, absl::string_view doc, std::vector<std::string>* out);
+  // The number that a word is, if it begins with a digit or a point: a file of such a name is
+  // written ./0.3.
+  static absl::optional<double> WeightIn(absl::string_view word);
   void Integer(absl::string_view names, absl::string_view doc, IntegerBounds bounds,
                absl::string_view rule, absl::optional<int64_t>* out);
   // Finite numbers in [low, high].
@@ -100,6 +106,7 @@ class Flags {
     // Takes one value; returns what is wrong with it.
     std::function<absl::optional<Diagnostic>(const std::string&)> set;
     bool repeats = false;
+    bool weighted = false;
   };
   static absl::optional<Diagnostic> Set(const Flag& flag, const std::vector<std::string>& given);
   void Add(absl::string_view names, absl::string_view value, absl::string_view doc,
@@ -116,6 +123,9 @@ class Flags {
   // Adds the value to those `given` to the flag, unless a switch has one or another flag has none.
   static void TakeFlag(const Flag& flag, const std::string& name, absl::optional<std::string> value,
                        std::vector<std::string>* given, ParsedFlags* out);
+  // The words behind a weight at `word`, up to the last file that has one; `word` is then there.
+  static std::vector<std::string> WeightedWords(std::vector<std::string>::const_iterator end,
+                                                std::vector<std::string>::const_iterator* word);
   void TakeUnknown(const std::vector<std::string>& unknown, ParsedFlags* out) const;
   void TakeArguments(const std::vector<std::string>& given, ParsedFlags* out) const;
 

@@ -44,6 +44,27 @@ TEST(FlagsTest, ReadsEveryForm) {
   EXPECT_EQ(command.arguments, (std::vector<std::string>{"in", "-"}));
 }
 
+TEST(FlagsTest, WeightsTakeAFileEach) {
+  std::vector<std::string> files;
+  std::vector<std::string> arguments;
+  Flags flags({"tool", "FILE", "does it", {}, ""});
+  flags.WeightedFiles("--data", "which", &files);
+  flags.Arguments(1, 1, &arguments);
+  const auto read = [&](const std::vector<std::string>& words) {
+    files.clear();
+    arguments.clear();
+    return Errors(flags.Parse(words));
+  };
+  EXPECT_EQ(read({"--data", "0.3", "a", ".7", "b", "in"}), "");
+  EXPECT_EQ(files, (std::vector<std::string>{"0.3", "a", ".7", "b"}));
+  EXPECT_EQ(arguments, std::vector<std::string>{"in"});
+  EXPECT_EQ(read({"in", "--data", "a", "--data=b"}), "");
+  EXPECT_EQ(files, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(read({"in", "--data", "3"}), "") << "a file of that name, or so it seems";
+  EXPECT_EQ(files, std::vector<std::string>{"3"});
+  EXPECT_EQ(read({"--data", "1", "a", "2"}), "missing argument: FILE [F6]");
+}
+
 TEST(FlagsTest, TakesLongNames) {
   Command command;
   EXPECT_EQ(Errors(command.flags.Parse({"--number-of-ranks", "3", "in"})), "");

@@ -76,13 +76,16 @@ void CheckRates(const RunFlags& flags, Diagnostics* violations) {
 }
 
 void CheckEvaluation(const RunFlags& flags, Diagnostics* violations) {
-  const bool data = flags.eval_data.has_value() || !flags.eval_inputs.empty();
+  const bool data = !flags.data.eval.empty() || !flags.eval_inputs.empty();
   const bool tail = flags.eval_tail_samples.has_value();
   if (data && tail) {
     violations->Add({"E1",
-                     absl::StrCat(flags.eval_data.has_value() ? "--eval-data" : "--eval-inputs",
+                     absl::StrCat(!flags.data.eval.empty() ? "--eval-data" : "--eval-inputs",
                                   " and --eval-tail-samples are both given"),
                      "one of both"});
+  }
+  if (tail && SplitsOffEvaluation(flags.data)) {
+    violations->Add({"E1", "--split and --eval-tail-samples are both given", "one of both"});
   }
   if (!flags.eval_interval && (data || tail || flags.eval_steps)) {
     violations->Add(
@@ -184,9 +187,11 @@ Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
   if (flags.rank && !flags.check) {
     violations.Add({"F6", "--rank is given, and every rank runs", "--rank N --check"});
   }
-  if (!flags.check && !flags.data && flags.inputs.empty() && missing("--data")) {
+  if (!flags.check && flags.data.train.empty() && flags.inputs.empty() && missing("--data")) {
     violations.Add({"F6", "no data to train on", "--data FILE or --inputs NAME=FILE"});
   }
+  violations.Append(
+      CheckDataFlags(flags.data, !flags.inputs.empty() || !flags.eval_inputs.empty()));
   CheckInputs("--inputs", flags.inputs, &violations);
   CheckInputs("--eval-inputs", flags.eval_inputs, &violations);
   if (!flags.check && !flags.steps && missing("--steps")) {
@@ -207,8 +212,8 @@ Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
   }
   std::vector<NamedPath> inputs;
   for (const std::string& plan : flags.plans) inputs.push_back({"PLAN", plan});
-  if (flags.data) inputs.push_back({"--data", *flags.data});
-  if (flags.eval_data) inputs.push_back({"--eval-data", *flags.eval_data});
+  for (const std::string& file : TrainFilesOf(flags.data)) inputs.push_back({"--data", file});
+  for (const std::string& file : EvalFilesOf(flags.data)) inputs.push_back({"--eval-data", file});
   for (const InputFile& file : FilesOf(flags.inputs)) {
     inputs.push_back({"--inputs", file.place.path});
   }
@@ -239,7 +244,6 @@ TrainOptions TrainOptionsOf(const RunFlags& flags, const Plan& plan) {
   options.seed = static_cast<uint64_t>(flags.seed.value_or(kDefaultSeed));
   options.trace_room = flags.trace.has_value() ? kTraceRoom : 0;
   options.trace_steps = flags.trace_steps.value_or(kDefaultTraceSteps);
-  options.data_path = flags.data.value_or("");
   options.inputs = FilesOf(flags.inputs);
   options.lr.style = *ParseLrDecayStyle(flags.lr_decay_style.value_or("linear"));
   options.lr.init_lr = flags.lr_warmup_init.value_or(0);
@@ -261,11 +265,11 @@ TrainOptions TrainOptionsOf(const RunFlags& flags, const Plan& plan) {
                          : finite == "grads" ? FiniteCheck::kGradients
                                              : FiniteCheck::kLoss;
   options.clip_grad = flags.clip_grad.value_or(options.clip_grad);
-  options.eval_data_path = flags.eval_data.value_or("");
   options.eval_inputs = FilesOf(flags.eval_inputs);
   options.eval_tail_samples = flags.eval_tail_samples.value_or(0);
-  const bool hold_back = flags.eval_interval && !flags.eval_data && flags.eval_inputs.empty() &&
-                         !flags.eval_tail_samples;
+  const bool hold_back = flags.eval_interval && flags.data.eval.empty() &&
+                         flags.eval_inputs.empty() && !flags.eval_tail_samples &&
+                         !SplitsOffEvaluation(flags.data);
   if (hold_back) options.eval_tail_samples = samples(flags.eval_steps.value_or(1));
   options.eval_steps = flags.eval_steps.value_or(0);
   return options;

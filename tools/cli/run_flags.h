@@ -12,6 +12,7 @@
 #include "graph/plan/plan.h"
 #include "runtime/train/trainer.h"
 #include "runtime/train/training_run.h"
+#include "tools/cli/data_flags.h"
 #include "tools/cli/flags.h"
 #include "tools/cli/output.h"
 
@@ -21,7 +22,8 @@ inline constexpr int64_t kDefaultTraceSteps = 3;
 
 struct RunFlags {
   std::vector<std::string> plans;
-  absl::optional<std::string> data, metrics, trace, dump_grads, dump_params;
+  DataFlags data;
+  absl::optional<std::string> metrics, trace, dump_grads, dump_params;
   std::vector<std::string> inputs;  // NAME=FILE, as given
   absl::optional<int64_t> nproc, ranks_per_process;
   absl::optional<double> watchdog_seconds;
@@ -40,7 +42,6 @@ struct RunFlags {
   absl::optional<double> loss_scale, initial_loss_scale, min_loss_scale;
   absl::optional<int64_t> loss_scale_window, hysteresis;
 
-  absl::optional<std::string> eval_data;
   std::vector<std::string> eval_inputs;  // NAME=FILE, as given
   absl::optional<int64_t> eval_interval, eval_steps, eval_tail_samples;
 };
@@ -77,7 +78,7 @@ Diagnostics CheckLossScaleFlags(const RunFlags& flags, const Plan& plan);
 // The files a run writes.
 std::vector<NamedPath> ResultsOf(const RunFlags& flags);
 
-// Without kernels. Steps become samples by the plan's global batch.
+// Without kernels and texts (OpenData). Steps become samples by the plan's global batch.
 TrainOptions TrainOptionsOf(const RunFlags& flags, const Plan& plan);
 // Without callbacks.
 RunOptions RunOptionsOf(const RunFlags& flags);

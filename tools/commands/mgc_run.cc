@@ -19,6 +19,7 @@
 #include "runtime/train/training_run.h"
 #include "tools/cli/check_run.h"
 #include "tools/cli/command.h"
+#include "tools/cli/data_flags.h"
 #include "tools/cli/instruction_set.h"
 #include "tools/cli/measured_timeline.h"
 #include "tools/cli/output.h"
@@ -43,6 +44,7 @@ CommandText About() {
           "train the model of a plan: its ranks as threads, or in several processes",
           {"mgc-run tiny.plan --data text.txt --steps 20 --lr 1e-3",
            "mgc-run tiny.plan --data text.txt --steps 20 --json --metrics metrics.jsonl",
+           "mgc-run tiny.plan --data 0.3 text.txt 0.7 text.txt --shuffle --steps 4",
            "mgc-run tiny.plan --data text.txt --steps 4 --trace timeline.json",
            "mgc-run --nproc 2 tiny.plan --data text.txt --steps 4",
            "mgc-run tiny.plan --check --rank 3",
@@ -77,15 +79,6 @@ absl::Status WriteTrace(const Executor& executor, int64_t clock_ahead_ns, const 
                              " later records are left out")});
   }
   return WriteAll({{path, TimelineJson(timeline)}});
-}
-
-// Reads data from stdin where `path` says so.
-absl::Status TakeStdin(const std::string& path, int64_t seq_length,
-                       absl::optional<ByteDataset>* data) {
-  if (path != "-") return absl::OkStatus();
-  MGC_ASSIGN_OR_RETURN(std::string bytes, ReadInput(path));
-  MGC_ASSIGN_OR_RETURN(*data, ByteDataset::FromBytes(std::move(bytes), seq_length, "stdin"));
-  return absl::OkStatus();
 }
 
 // What all processes of a run begin with.
@@ -246,7 +239,17 @@ absl::optional<int> Prepare(const Words& arguments, Command* command) {
   return absl::nullopt;
 }
 
-// What to train on, where it must be read before processes are forked; notes for people.
+// Opens what to train and evaluate on: once, for all processes that are forked later.
+absl::Status OpenTexts(Command* command) {
+  TrainOptions& train = command->basis->train;
+  MGC_ASSIGN_OR_RETURN(OpenedData data,
+                       OpenData(command->flags.data, command->plan->seq_length, train.seed));
+  train.data = std::move(data.train);
+  train.eval_data = std::move(data.eval);
+  return absl::OkStatus();
+}
+
+// What is done before processes are forked; notes for people.
 int RunOnThisHost(Command& command) {
   const Plan& plan = *command.plan;
   const RankRange all = {0, plan.mesh.world_size()};
@@ -254,10 +257,7 @@ int RunOnThisHost(Command& command) {
       CheckFits(plan, {&all, 1}, static_cast<int>(command.flags.workers.value_or(0)));
   if (!fits.ok()) return Fail(fits, kExitFailed);
   if (const int code = EnsureProved(&*command.plan); code != kExitOk) return code;
-  TrainOptions& train = command.basis->train;
-  absl::Status input = TakeStdin(train.data_path, plan.seq_length, &train.data);
-  input.Update(TakeStdin(train.eval_data_path, plan.seq_length, &train.eval_data));
-  if (!input.ok()) return Fail(input, kExitBadModel);
+  if (absl::Status opened = OpenTexts(&command); !opened.ok()) return Fail(opened, kExitBadModel);
   NoteWhatIsCounted(plan);
   return Launch(*command.basis);
 }
@@ -270,12 +270,12 @@ absl::StatusOr<Terms> TermsOf(const Command& command, const Words& arguments) {
                  {"versions", absl::StrCat("plan ", kPlanVersion, ", verifier ", kVerifierVersion)},
                  {"results of the C library's log, pow and cos", HashMathematics()},
                  {"plans", HashText(PlanContent(*command.plan, command.flags.plans[0]))}};
-  std::vector<std::string> files = {train.data_path, train.eval_data_path};
+  std::vector<std::string> files = TrainFilesOf(command.flags.data);
+  for (std::string& file : EvalFilesOf(command.flags.data)) files.push_back(std::move(file));
   for (const auto* inputs : {&train.inputs, &train.eval_inputs}) {
     for (const InputFile& file : *inputs) files.push_back(file.place.path);
   }
   for (const std::string& file : files) {
-    if (file.empty()) continue;
     if (file == "-") {
       return absl::InvalidArgumentError(
           "a launcher gives stdin to one process only: name a file that all can read");
@@ -300,6 +300,10 @@ Prepared PrepareMember(const Words& arguments, Command* command) {
     return prepared;
   }
   prepared.terms = *std::move(terms);
+  if (const absl::Status opened = OpenTexts(command); !opened.ok()) {
+    prepared.code = Fail(opened, kExitBadModel);
+    return prepared;
+  }
   prepared.plan = &*command->plan;
   prepared.simd_level = command->basis->train.simd_level;
   prepared.options = LaunchOptionsOf(flags);

@@ -24,7 +24,9 @@ absl::Status CheckTerms(const std::vector<std::string>& packed);
 
 // A hash of any bytes, for terms.
 std::string HashText(absl::string_view bytes);
-// Of what a file holds, read piece by piece. Errors of ReadPieces (graph/base/file.h).
+// Of what a file holds, read piece by piece; of one above 64 MiB, of its size and of 1,024 places
+// all over it, so that a run need not read all of its data before it begins. Errors of ReadPieces
+// (graph/base/file.h).
 absl::StatusOr<std::string> HashFile(const std::string& path);
 
 // A hash of results of the C library's log, pow and cos, which runs use: it chooses instructions by

@@ -109,6 +109,10 @@ absl::Status CheckSequences(const PositionalFile& idx, const IdxContent& content
                    "; those before it end at ", end);
     }
     end += length * size;
+    if (end > bin_bytes) {
+      return Wrong(idx, "sequence ", sequence, " ends at byte ", end, ", and the .bin has ",
+                   bin_bytes);
+    }
     return absl::OkStatus();
   };
   MGC_RETURN_IF_ERROR(ForEachNumber(idx, kIdxHeaderBytes, kLengthBytes, content.sequences, check));

@@ -5,22 +5,19 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/file.h"
 #include "graph/base/status.h"
+#include "runtime/data/tokens/token_paths.h"
 
 namespace mgc {
 namespace {
 
 // Bytes that are read at a time, on the stack: reading allocates nothing.
 constexpr int64_t kBlockBytes = 16384;
-
-bool Exists(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error);
-}
 
 bool IsPipe(const std::string& path) {
   std::error_code error;
@@ -101,12 +98,8 @@ std::string IdText(TokenType type, const char* bytes) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const TokenFile>> TokenFile::Open(const std::string& path) {
-  const std::string prefix = PrefixOf(path);
-  const bool is_file = Exists(path);
-  if (absl::EndsWith(path, ".idx") || (absl::EndsWith(path, ".bin") && Exists(prefix + ".idx"))) {
-    return OpenPair(prefix);
-  }
-  if (!is_file && (Exists(path + ".idx") || Exists(path + ".bin"))) return OpenPair(path);
+  const std::vector<std::string> files = FilesBehind(path);
+  if (files.size() > 1) return OpenPair(PrefixOf(files[0]));
   if (IsPipe(path)) {
     MGC_ASSIGN_OR_RETURN(std::string bytes, ReadFile(path));
     return FromBytes(std::move(bytes), path);

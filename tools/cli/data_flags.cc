@@ -1,0 +1,212 @@
+#include "tools/cli/data_flags.h"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "graph/base/file.h"
+#include "graph/base/status.h"
+#include "runtime/data/tokens/token_paths.h"
+#include "tools/cli/output.h"
+
+namespace mgc {
+namespace {
+
+constexpr size_t kTrain = 0;
+constexpr size_t kEval = 1;
+constexpr size_t kParts = 3;  // train, evaluation, kept for a test
+
+struct WeightedFile {
+  absl::optional<double> weight;
+  std::string path;
+};
+
+// The words behind a flag, which has taken a file for each weight.
+std::vector<WeightedFile> WeightedFilesOf(const std::vector<std::string>& words) {
+  std::vector<WeightedFile> files;
+  for (size_t i = 0; i < words.size(); ++i) {
+    WeightedFile file;
+    if (i + 1 < words.size()) file.weight = Flags::WeightIn(words[i]);
+    if (file.weight.has_value()) ++i;
+    file.path = words[i];
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+std::vector<std::string> PathsOf(const std::vector<std::string>& words) {
+  std::vector<std::string> paths;
+  for (const WeightedFile& file : WeightedFilesOf(words)) {
+    for (std::string& path : FilesBehind(file.path)) paths.push_back(std::move(path));
+  }
+  return paths;
+}
+
+void CheckWeights(const char* flag, const std::vector<std::string>& words,
+                  Diagnostics* violations) {
+  const std::vector<WeightedFile> files = WeightedFilesOf(words);
+  size_t weighted = 0;
+  double sum = 0;
+  for (const WeightedFile& file : files) {
+    if (!file.weight.has_value()) continue;
+    ++weighted;
+    sum += *file.weight;
+    if (*file.weight > 0 && std::isfinite(sum)) continue;
+    violations->Add({"F5",
+                     absl::StrCat(flag, ": the weight ", *file.weight, " of ",
+                                  EscapeBytes(file.path), " is not above 0 and finite"),
+                     ""});
+  }
+  if (weighted > 0 && weighted < files.size()) {
+    violations->Add(
+        {"F5", absl::StrCat(flag, ": ", weighted, " of ", files.size(), " files have a weight"),
+         absl::StrCat(flag, " W FILE W FILE, or no weights")});
+  }
+}
+
+// The shares of a split, at most three, which are not all 0; none where they are no such numbers.
+absl::optional<std::array<double, kParts>> SharesOf(absl::string_view split) {
+  std::array<double, kParts> shares = {};
+  const std::vector<absl::string_view> words = absl::StrSplit(split, ',');
+  if (words.size() > shares.size()) return absl::nullopt;
+  double sum = 0;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (!absl::SimpleAtod(words[i], &shares[i]) || shares[i] < 0) return absl::nullopt;
+    sum += shares[i];
+  }
+  if (!(sum > 0) || !std::isfinite(sum) || !(shares[kTrain] > 0)) return absl::nullopt;
+  for (double& share : shares) share /= sum;
+  return shares;
+}
+
+absl::StatusOr<std::shared_ptr<const TokenFile>> OpenFile(const std::string& path) {
+  if (path != "-") return TokenFile::Open(path);
+  MGC_ASSIGN_OR_RETURN(std::string bytes, ReadInput(path));
+  return TokenFile::FromBytes(std::move(bytes), "stdin");
+}
+
+// Part `part` of a file: of its documents where they are known, else of its tokens.
+absl::StatusOr<TokenPart> PartOf(std::shared_ptr<const TokenFile> file,
+                                 const std::array<double, kParts>& shares, size_t part) {
+  const absl::optional<int64_t> documents = file->documents();
+  const auto all = static_cast<double>(documents.value_or(file->tokens()));
+  double before = 0;
+  for (size_t i = 0; i < part; ++i) before += shares[i];
+  const auto place = [&](double share) -> absl::StatusOr<int64_t> {
+    const auto at = static_cast<int64_t>(std::nearbyint(share * all));
+    return documents.has_value() ? file->DocumentBegin(std::min(at, *documents))
+                                 : std::min(at, file->tokens());
+  };
+  MGC_ASSIGN_OR_RETURN(const int64_t begin, place(before));
+  MGC_ASSIGN_OR_RETURN(const int64_t end, place(before + shares[part]));
+  return TokenPart{std::move(file), begin, end};
+}
+
+absl::Status CheckPart(const TokenPart& part, size_t number, const std::string& split) {
+  constexpr const char* kUses[] = {"training", "evaluation"};
+  if (part.begin < part.end || split.empty()) return absl::OkStatus();
+  const absl::optional<int64_t> documents = part.file->documents();
+  return absl::InvalidArgumentError(
+      absl::StrCat(part.file->name(), " has ", documents.value_or(part.file->tokens()),
+                   documents.has_value() ? " documents" : " tokens", ", of which --split ", split,
+                   " gives none to ", kUses[number]));
+}
+
+// A source for each weight, or one for all files without.
+absl::StatusOr<TokenDataset> OpenPart(const std::vector<std::string>& words,
+                                      const std::string& split, size_t part, int64_t seq_length) {
+  constexpr std::array<double, kParts> kAll = {1, 0, 0};
+  const std::array<double, kParts> shares = SharesOf(split).value_or(kAll);
+  std::vector<TokenSource> sources;
+  for (const WeightedFile& file : WeightedFilesOf(words)) {
+    MGC_ASSIGN_OR_RETURN(std::shared_ptr<const TokenFile> opened, OpenFile(file.path));
+    MGC_ASSIGN_OR_RETURN(TokenPart opened_part, PartOf(std::move(opened), shares, part));
+    MGC_RETURN_IF_ERROR(CheckPart(opened_part, part, split));
+    if (sources.empty() || file.weight.has_value()) {
+      sources.push_back({{}, file.weight.value_or(1)});
+    }
+    sources.back().parts.push_back(std::move(opened_part));
+  }
+  return TokenDataset::Create(std::move(sources), seq_length);
+}
+
+}  // namespace
+
+void AddDataFlag(Flags* flags, DataFlags* out) {
+  flags->WeightedFiles("--data,--data-path",
+                       "tokens: a file of mgc-tokenize, nanoGPT or llm.c, or any other, whose "
+                       "bytes are tokens; - is stdin. Given again, a file behind the others; with "
+                       "weights, blended",
+                       &out->train);
+}
+
+void AddDataOrderFlags(Flags* flags, DataFlags* out) {
+  flags->Text("--split", "N,N,N",
+              "shares of each file, of its documents where it has them, for training, evaluation "
+              "and neither, as 969,30,1",
+              &out->split);
+  flags->Switch("--shuffle", "take samples in an order that follows from --seed, anew each epoch",
+                &out->shuffle);
+}
+
+void AddEvalDataFlag(Flags* flags, DataFlags* out) {
+  flags->WeightedFiles("--eval-data",
+                       "what to evaluate on, as --data says it (default: samples held back at the "
+                       "end of the data, as many as --eval-steps, else 1, take)",
+                       &out->eval);
+}
+
+Diagnostics CheckDataFlags(const DataFlags& flags, bool has_tensors) {
+  Diagnostics violations;
+  CheckWeights("--data", flags.train, &violations);
+  CheckWeights("--eval-data", flags.eval, &violations);
+  if (flags.split && !SharesOf(*flags.split).has_value()) {
+    violations.Add({"F5",
+                    absl::StrCat("--split ", EscapeBytes(*flags.split),
+                                 " is not one to three shares, of which the first is above 0"),
+                    "--split 969,30,1"});
+  }
+  if (flags.split && !flags.eval.empty()) {
+    violations.Add({"F7", "--split and --eval-data both give data to evaluate on", "one of both"});
+  }
+  const std::vector<WeightedFile> files = WeightedFilesOf(flags.train);
+  const bool blends = files.size() > 1 && files[0].weight.has_value();
+  for (const auto& [flag, given] : {std::make_pair("--shuffle", flags.shuffle),
+                                    std::make_pair("--split", flags.split.has_value()),
+                                    std::make_pair("several weights of --data", blends)}) {
+    if (!given || !has_tensors) continue;
+    violations.Add({"F7",
+                    absl::StrCat(flag, " with --inputs: tensors would stay in their own order"),
+                    "one of both"});
+  }
+  return violations;
+}
+
+bool SplitsOffEvaluation(const DataFlags& flags) {
+  if (!flags.split) return false;
+  const auto shares = SharesOf(*flags.split);
+  return shares.has_value() && (*shares)[kEval] > 0;
+}
+
+std::vector<std::string> TrainFilesOf(const DataFlags& flags) { return PathsOf(flags.train); }
+std::vector<std::string> EvalFilesOf(const DataFlags& flags) { return PathsOf(flags.eval); }
+
+absl::StatusOr<OpenedData> OpenData(const DataFlags& flags, int64_t seq_length, uint64_t seed) {
+  OpenedData opened;
+  const std::string split = flags.split.value_or("");
+  if (!flags.train.empty()) {
+    MGC_ASSIGN_OR_RETURN(TokenDataset train, OpenPart(flags.train, split, kTrain, seq_length));
+    opened.train = flags.shuffle ? train.Shuffled(seed) : std::move(train);
+  }
+  if (SplitsOffEvaluation(flags) && !flags.train.empty()) {
+    MGC_ASSIGN_OR_RETURN(opened.eval, OpenPart(flags.train, split, kEval, seq_length));
+  } else if (!flags.eval.empty()) {
+    MGC_ASSIGN_OR_RETURN(opened.eval, OpenPart(flags.eval, "", kTrain, seq_length));
+  }
+  return opened;
+}
+
+}  // namespace mgc
