@@ -50,11 +50,16 @@ class TokenizerJson {
   }
 
  private:
-  std::string Text(JsonObjectReader* reader, const char* key) {
+  static void Refuse(JsonObjectReader* reader, const char* key, absl::string_view what,
+                     absl::string_view label) {
+    reader->Problem(key, absl::StrCat(key, " ", what), label);
+  }
+
+  static std::string Text(JsonObjectReader* reader, const char* key) {
     const JsonValue* value = reader->Take(key);
     if (value != nullptr && value->kind == Kind::kString) return value->text;
-    reader->Problem(key, value == nullptr ? "is missing" : "must be a string",
-                    value == nullptr ? "J4" : "J2");
+    Refuse(reader, key, value == nullptr ? "is missing" : "must be a string",
+           value == nullptr ? "J4" : "J2");
     return "";
   }
 
@@ -91,7 +96,7 @@ class TokenizerJson {
       if (items != nullptr && items->kind == Kind::kArray) {
         for (const JsonValue& item : items->items) nfc = ReadNormalizer(&item) || nfc;
       } else {
-        reader.Problem("normalizers", "must be an array", "J2");
+        Refuse(&reader, "normalizers", "must be an array", "J2");
       }
     }
     reader.Finish();
@@ -106,9 +111,8 @@ class TokenizerJson {
     if (use_regex.has_value()) {
       reader.RequireBool("add_prefix_space", false);
       if (reader.Bool("use_regex", true) != *use_regex && !reader.Failed("use_regex")) {
-        reader.Problem("use_regex",
-                       *use_regex ? "must be true without a Split" : "must be false behind a Split",
-                       "J5");
+        Refuse(&reader, "use_regex",
+               *use_regex ? "must be true without a Split" : "must be false behind a Split", "J5");
       }
     }
     reader.Ignore({"add_prefix_space", "trim_offsets", "use_regex"}, nullptr);
@@ -118,7 +122,7 @@ class TokenizerJson {
   SplitPattern ReadPreTokenizer(JsonObjectReader* root) {
     const JsonValue* value = root->TakeUnlessNull("pre_tokenizer");
     if (value == nullptr) {
-      root->Problem("pre_tokenizer", "is missing: texts would not fall into words", "J4");
+      Refuse(root, "pre_tokenizer", "is missing: texts would not fall into words", "J4");
       return SplitPattern::kGpt2;
     }
     const JsonValue* type = value->Find("type");
@@ -134,7 +138,7 @@ class TokenizerJson {
       pattern = ReadSplit(items->items[0]);
       RequireByteLevel(items->items[1], "pre_tokenizer.pretokenizers.", /*use_regex=*/false);
     } else {
-      reader.Problem("pretokenizers", "must be a Split and a ByteLevel", "J5");
+      Refuse(&reader, "pretokenizers", "must be a Split and a ByteLevel", "J5");
     }
     reader.Finish();
     return pattern;
@@ -150,10 +154,10 @@ class TokenizerJson {
     absl::optional<SplitPattern> known;
     if (regex != nullptr) known = SplitPatternOf(regex->text);
     if (!known.has_value()) {
-      reader.Problem("pattern",
-                     absl::StrCat("must be the regular expression of one of ",
-                                  absl::StrJoin(SplitPatternNames(), ", ")),
-                     "J5");
+      Refuse(&reader, "pattern",
+             absl::StrCat("must be the regular expression of one of ",
+                          absl::StrJoin(SplitPatternNames(), ", ")),
+             "J5");
     }
     reader.Finish();
     return known.value_or(SplitPattern::kGpt2);
@@ -163,7 +167,7 @@ class TokenizerJson {
   bool ReadModel(JsonObjectReader* root) {
     const JsonValue* value = root->Take("model");
     if (value == nullptr) {
-      root->Problem("model", "is missing", "J4");
+      Refuse(root, "model", "is missing", "J4");
       return false;
     }
     JsonObjectReader reader(*value, "model.", &problems_);
@@ -175,7 +179,7 @@ class TokenizerJson {
     for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
       const JsonValue* affix = reader.TakeUnlessNull(key);
       if (affix != nullptr && (affix->kind != Kind::kString || !affix->text.empty())) {
-        reader.Problem(key, "must be null or empty: tokens are bytes", "J5");
+        Refuse(&reader, key, "must be null or empty: tokens are bytes", "J5");
       }
     }
     const bool whole_words_first = reader.Bool("ignore_merges", false);
@@ -183,13 +187,13 @@ class TokenizerJson {
     if (vocabulary != nullptr && vocabulary->kind == Kind::kObject) {
       lists_.AddVocabulary(*vocabulary, &problems_);
     } else {
-      reader.Problem("vocab", "must be an object", vocabulary == nullptr ? "J4" : "J2");
+      Refuse(&reader, "vocab", "must be an object", vocabulary == nullptr ? "J4" : "J2");
     }
     const JsonValue* merges = reader.Take("merges");
     if (merges != nullptr && merges->kind == Kind::kArray) {
       if (problems_.empty()) ReadMerges(*merges);
     } else {
-      reader.Problem("merges", "must be an array", merges == nullptr ? "J4" : "J2");
+      Refuse(&reader, "merges", "must be an array", merges == nullptr ? "J4" : "J2");
     }
     reader.Finish();
     return whole_words_first;

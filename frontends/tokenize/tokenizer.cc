@@ -20,7 +20,7 @@ std::vector<AddedToken> Those(absl::Span<const AddedToken> added, bool normalize
   return those;
 }
 
-// The tokens of a vocabulary with those added to it, whose contents they have.
+// What the tokens of a vocabulary stand for, and those added to it.
 std::vector<std::string> WithAdded(std::vector<std::string> tokens,
                                    absl::Span<const AddedToken> added) {
   for (const AddedToken& token : added) {
@@ -42,7 +42,8 @@ Tokenizer::Tokenizer(TokenizerParts parts)
     : added_(std::move(parts.added)),
       before_normalizing_(Those(added_, false)),
       after_normalizing_(Those(added_, true)),
-      vocabulary_(WithAdded(std::move(parts.tokens), added_), std::move(parts.merges)),
+      texts_(WithAdded(parts.tokens, added_)),
+      vocabulary_(std::move(parts.tokens), std::move(parts.merges)),
       pattern_(parts.pattern),
       normalize_nfc_(parts.normalize_nfc),
       whole_words_first_(parts.whole_words_first),
@@ -63,7 +64,7 @@ absl::Status Tokenizer::Decode(absl::Span<const TokenId> tokens, std::string* te
       return absl::InvalidArgumentError(absl::StrCat(
           "token ", i, " is ", tokens[i], ", outside the vocabulary of ", vocabulary_size()));
     }
-    text->append(vocabulary_.BytesOf(tokens[i]));
+    text->append(TextOf(tokens[i]));
   }
   return absl::OkStatus();
 }

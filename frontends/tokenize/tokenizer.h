@@ -45,8 +45,11 @@ class Tokenizer {
   explicit Tokenizer(TokenizerParts parts);
 
   // One more than the largest id that it gives.
-  int64_t vocabulary_size() const { return vocabulary_.size(); }
+  int64_t vocabulary_size() const { return static_cast<int64_t>(texts_.size()); }
+  // Without added tokens: words are not made of those.
   const Vocabulary& vocabulary() const { return vocabulary_; }
+  // What a token below vocabulary_size() stands for.
+  const std::string& TextOf(TokenId token) const { return texts_[static_cast<size_t>(token)]; }
   absl::Span<const AddedToken> added() const { return added_; }
   SplitPattern pattern() const { return pattern_; }
   bool normalizes() const { return normalize_nfc_; }
@@ -65,7 +68,8 @@ class Tokenizer {
 
   std::vector<AddedToken> added_;
   AddedTokenFinder before_normalizing_, after_normalizing_;
-  Vocabulary vocabulary_;  // added tokens included
+  std::vector<std::string> texts_;  // of all tokens
+  Vocabulary vocabulary_;
   SplitPattern pattern_;
   bool normalize_nfc_;
   bool whole_words_first_;

@@ -20,7 +20,7 @@ using TokenId = int32_t;
 
 inline constexpr TokenId kNoToken = -1;
 // Far above every vocabulary that is in use; a file may not ask for more memory than this.
-inline constexpr int64_t kMaxTokenId = int64_t{1} << 24;
+inline constexpr int64_t kMaxTokenId = int64_t{1} << 22;
 
 // Two neighbours become one token. The earlier a merge stands in its list, the earlier it is done.
 struct Merge {

@@ -43,7 +43,7 @@ std::string SpellingIn(const Tokenizer& tokenizer, TokenId id) {
   for (const AddedToken& token : tokenizer.added()) {
     if (token.id == id) return token.content;
   }
-  return SpellBytes(tokenizer.vocabulary().BytesOf(id));
+  return SpellBytes(tokenizer.TextOf(id));
 }
 
 void WriteModel(const Tokenizer& tokenizer, JsonWriter* json) {
@@ -54,8 +54,8 @@ void WriteModel(const Tokenizer& tokenizer, JsonWriter* json) {
   json->Bool("fuse_unk", false).Bool("byte_fallback", false);
   json->Bool("ignore_merges", tokenizer.whole_words_first());
   json->NewLine(4).Key("vocab").BeginObject();
-  for (TokenId id = 0; id < vocabulary.size(); ++id) {
-    if (vocabulary.BytesOf(id).empty()) continue;
+  for (TokenId id = 0; id < tokenizer.vocabulary_size(); ++id) {
+    if (tokenizer.TextOf(id).empty()) continue;
     json->NewLine(6).Integer(SpellingIn(tokenizer, id), id);
   }
   json->EndObject().NewLine(4).Key("merges").BeginArray();

@@ -18,8 +18,8 @@ struct DocumentRule {
     kSeparator,  // what stands between two separators
   };
   Kind kind = Kind::kFile;
-  std::string key;        // of the string in an object
-  std::string separator;  // not empty
+  std::string key = {};        // of the string in an object
+  std::string separator = {};  // not empty
 };
 
 // Hands the documents of the file or pipe at `path` to `take`, in order, those that are empty left
