@@ -63,6 +63,28 @@ TEST(FeedTest, WeightsOfAnyShapeAreOnesForSamplesThatCount) {
   EXPECT_THAT(out, ElementsAre(1, 1, 1, 1, 0, 0));
 }
 
+// Each input by its own table: a target is the token behind.
+TEST(FeedTest, TokensMustBeInTheTableThatTheyAreLookedUpIn) {
+  const Mesh mesh = *Mesh::Create({});
+  Slot slot;
+  slot.type = {DType::kI64, {{1, "batch", 1}, {3, "seq", 1}}};
+  slot.sharding = *ParseSharding("-,-", mesh);
+  const TokenDataset data = *TokenDataset::FromBytes("abcz", 3, "text");
+  StepData step;
+  step.data = &data;
+  step.end_sample = 1;
+  const DataInput inputs[] = {{"targets", slot.type, 'd'}, {"tokens", slot.type, 'd'}};
+  std::vector<int64_t> out(3);
+  std::vector<int32_t> scratch(4);
+  const auto fill = [&](int input) {
+    return FillData(inputs, input, slot, mesh, 0, step, 0, absl::MakeSpan(scratch),
+                    reinterpret_cast<char*>(out.data()));
+  };
+  EXPECT_TRUE(fill(1).ok());
+  EXPECT_THAT(out, ElementsAre('a', 'b', 'c'));
+  EXPECT_EQ(fill(0).message(), "text: token 3 is 122, outside the vocabulary of 100");
+}
+
 TEST(FeedTest, EveryInputMustBeFed) {
   Plan plan;
   plan.seq_length = 4;
