@@ -20,7 +20,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "passes/compile.h"
 #include "runtime/data/safetensors.h"
-#include "runtime/train/parameters.h"
+#include "runtime/state/parameters.h"
 #include "runtime/train/trainer.h"
 #include "tests/golden/golden.h"
 

@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "graph/base/random.h"
 #include "graph/base/status.h"
 #include "graph/plan/data_input.h"
 
@@ -61,6 +62,23 @@ SampleSet::SampleSet(absl::optional<TokenDataset> text, InputTensors tensors)
 }
 
 int64_t SampleSet::samples() const { return std::max<int64_t>(SamplesPerEpoch(At(0, 0)), 1); }
+
+absl::StatusOr<std::vector<std::pair<std::string, std::string>>> SampleSet::Identity() const {
+  std::vector<std::pair<std::string, std::string>> texts;
+  if (text_.has_value()) {
+    MGC_ASSIGN_OR_RETURN(std::string text, text_->Identity());
+    texts.emplace_back("text", std::move(text));
+  }
+  for (size_t i = 0; i < given_.size(); ++i) {
+    if (given_[i] == nullptr) continue;
+    const SampleTensor& tensor = *given_[i];
+    const absl::string_view first = tensor.Sample(0);
+    const absl::string_view all(first.data(), first.size() * static_cast<size_t>(tensor.samples()));
+    texts.emplace_back(absl::StrCat("input ", i), absl::StrCat(ToString(tensor), ", hash ",
+                                    absl::Hex(StreamOf(all), absl::kZeroPad16)));
+  }
+  return texts;
+}
 
 StepData SampleSet::At(int64_t first, int64_t end) const {
   return {text_.has_value() ? &*text_ : nullptr, first, end, given_};

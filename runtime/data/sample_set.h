@@ -4,6 +4,7 @@
 #define MGC_RUNTIME_DATA_SAMPLE_SET_H_
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,11 @@ class SampleSet {
   // The samples [first, end) of a step; behind the last sample the first one follows. Valid as long
   // as the set.
   StepData At(int64_t first, int64_t end) const;
+
+  // What it holds, to be recognized by: of the text and of each input its size and the hash of its
+  // samples. What was split off is not in it.
+  // Errors of reading them.
+  absl::StatusOr<std::vector<std::pair<std::string, std::string>>> Identity() const;
 
   // Splits off the last `tail_samples` samples: {the rest, the tail}. No sample is in both.
   // InvalidArgument with the numbers if less than one sample would remain, or if the text's tail

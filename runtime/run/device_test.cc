@@ -16,7 +16,7 @@
 #include "runtime/run/testing/device_deferred.h"
 #include "runtime/run/testing/heap_processes.h"
 #include "runtime/run/testing/reference_kernels.h"
-#include "runtime/train/parameters.h"
+#include "runtime/state/parameters.h"
 
 namespace mgc {
 namespace {

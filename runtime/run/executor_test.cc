@@ -11,7 +11,7 @@
 #include "runtime/run/testing/arena_bytes.h"
 #include "runtime/run/testing/chain_plan.h"
 #include "runtime/run/testing/reference_kernels.h"
-#include "runtime/train/parameters.h"
+#include "runtime/state/parameters.h"
 
 namespace mgc {
 namespace {

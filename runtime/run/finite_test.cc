@@ -13,7 +13,7 @@
 #include "runtime/run/testing/chain_plan.h"
 #include "runtime/run/testing/device_deferred.h"
 #include "runtime/run/testing/reference_kernels.h"
-#include "runtime/train/parameters.h"
+#include "runtime/state/parameters.h"
 
 namespace mgc {
 namespace {

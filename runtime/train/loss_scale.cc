@@ -1,13 +1,11 @@
 #include "runtime/train/loss_scale.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "graph/ir/step_names.h"
+#include "runtime/state/carried.h"
 
 namespace mgc {
 namespace {
@@ -42,22 +40,12 @@ Diagnostics CheckLossScale(const LossScaleOptions& o) {
 }
 
 void StartLossScale(const LossScaleOptions& o, Executor& executor) {
-  const std::map<std::string, double> starts = {
-      {kLossScale, o.fixed.value_or(o.initial)},
-      {kHysteresisLeft, static_cast<double>(o.hysteresis)}};
-  const Plan& plan = executor.plan();
-  for (const PlanClass& plan_class : plan.classes) {
-    for (const NamedAddress& carried : plan_class.carried) {
-      const auto start = starts.find(carried.name);
-      const double value = start == starts.end() ? 0 : start->second;
-      for (int64_t rank : RanksOfClass(plan, plan_class.coordinate)) {
-        if (!executor.local().Contains(rank)) continue;
-        executor.Put(rank, carried.address, sizeof value, [value](char* to) {
-          std::copy_n(reinterpret_cast<const char*>(&value), sizeof value, to);
-        });
-      }
-    }
+  CarriedNumbers starts = {{kLossScale, o.fixed.value_or(o.initial)},
+                           {kHysteresisLeft, static_cast<double>(o.hysteresis)}};
+  for (const PlanClass& plan_class : executor.plan().classes) {
+    for (const NamedAddress& carried : plan_class.carried) starts.emplace(carried.name, 0);
   }
+  PutCarried(starts, executor);
 }
 
 std::vector<NamedScalar> ScalarsOf(const LossScaleOptions& o) {

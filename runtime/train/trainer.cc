@@ -11,8 +11,11 @@
 #include "graph/base/diagnostic.h"
 #include "graph/base/status.h"
 #include "graph/ir/step_names.h"
-#include "runtime/train/parameters.h"
-#include "runtime/train/tensor_file.h"
+#include "runtime/state/carried.h"
+#include "runtime/state/checkpoint.h"
+#include "runtime/state/parameters.h"
+#include "runtime/state/tensor_file.h"
+#include "runtime/train/option_texts.h"
 
 namespace mgc {
 namespace {
@@ -153,7 +156,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, Train
 }
 
 int64_t Trainer::most_steps() const {
-  return std::numeric_limits<int64_t>::max() / executor_->plan().global_batch_size;
+  const int64_t left = std::numeric_limits<int64_t>::max() - samples_done_;
+  return steps_done_ + left / executor_->plan().global_batch_size;
 }
 
 absl::StatusOr<StepRecord> Trainer::Step() {
@@ -163,7 +167,7 @@ absl::StatusOr<StepRecord> Trainer::Step() {
                                               plan.global_batch_size,
                                               " samples would be beyond what can be counted"));
   }
-  const int64_t samples = steps_done_ * plan.global_batch_size;
+  const int64_t samples = samples_done_;
   const double t = static_cast<double>(steps_done_ + 1);
   const AdamOptions& adam = options_.adam;
   StepRecord record;
@@ -201,6 +205,7 @@ absl::StatusOr<StepRecord> Trainer::Step() {
   record.tokens_per_second = counted / (record.ms / 1e3);
   record.peak_bytes = executor_->MeasuredPeak();
   ++steps_done_;
+  samples_done_ += plan.global_batch_size;
   return record;
 }
 
@@ -232,6 +237,42 @@ absl::StatusOr<EvalRecord> Trainer::Evaluate() {
   result.samples = std::min(steps * batch, samples);
   result.tokens = std::llround(tokens);
   return result;
+}
+
+absl::StatusOr<NamedTexts> Trainer::DataIdentity() {
+  if (!data_identity_.has_value()) {
+    MGC_ASSIGN_OR_RETURN(data_identity_, samples_.Identity());
+  }
+  return *data_identity_;
+}
+
+absl::StatusOr<std::string> Trainer::Save(const CheckpointDir* dir, const std::string& version) {
+  RunState state;
+  state.step = steps_done_;
+  state.samples = samples_done_;
+  state.options = OptionTexts(options_, executor_->plan());
+  MGC_ASSIGN_OR_RETURN(state.data, DataIdentity());
+  state.version = version;
+  return SaveCheckpoint(*executor_, dir, std::move(state));
+}
+
+absl::StatusOr<Resumed> Trainer::Resume(const std::string& folder) {
+  MGC_ASSIGN_OR_RETURN(const LoadedState loaded, LoadCheckpoint(folder, *executor_));
+  const RunState& state = loaded.state;
+  // A scale that is to stay as it is does not go on from another one.
+  if (!options_.loss_scale.fixed.has_value()) {
+    PutCarried({state.carried.begin(), state.carried.end()}, *executor_);
+  }
+  steps_done_ = state.step;
+  samples_done_ = state.samples;
+  Resumed resumed;
+  resumed.bytes = loaded.bytes;
+  resumed.changes = Changes("option", state.options, OptionTexts(options_, executor_->plan()));
+  MGC_ASSIGN_OR_RETURN(const NamedTexts data, DataIdentity());
+  for (std::string& change : Changes("data", state.data, data)) {
+    resumed.changes.push_back(std::move(change));
+  }
+  return resumed;
 }
 
 absl::Status Trainer::WriteParameters(const std::string& path) const {

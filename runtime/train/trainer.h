@@ -1,8 +1,8 @@
 // Trains the model of a plan: batches, rates and evaluation around an executor.
 //
-// Everything a user sees is defined by seed, data and options, not by the plan: step k (from 1)
-// takes the k-th global batch of the data, in order, at the rate that (k - 1) global batches of
-// samples give, and reports the mean loss per token before the update.
+// Everything a user sees is defined by seed, data and options, not by the plan: a step takes the
+// samples behind those that were taken before it, a global batch of them, at the rate that their
+// number gives, and reports the mean loss per token before the update.
 
 #ifndef MGC_RUNTIME_TRAIN_TRAINER_H_
 #define MGC_RUNTIME_TRAIN_TRAINER_H_
@@ -23,6 +23,8 @@
 #include "runtime/data/input_files.h"
 #include "runtime/data/sample_set.h"
 #include "runtime/run/executor.h"
+#include "runtime/state/checkpoint_dir.h"
+#include "runtime/state/manifest.h"
 #include "runtime/train/loss_scale.h"
 #include "runtime/train/lr_schedule.h"
 #include "runtime/train/metrics.h"
@@ -70,6 +72,12 @@ struct TrainOptions {
   int64_t eval_steps = 0;  // global batches an evaluation takes at most; 0: all of the data
 };
 
+// What a trainer has taken from a checkpoint.
+struct Resumed {
+  std::vector<std::string> changes;  // of options and data, a line each
+  int64_t bytes = 0;                 // of tensors, read by this process
+};
+
 class Trainer {
  public:
   // `plan` must outlive the trainer. All wrong options at once are InvalidArgument; further the
@@ -77,7 +85,7 @@ class Trainer {
   // (runtime/data/input_files.h).
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(const Plan& plan, TrainOptions options);
 
-  // Steps after which the samples taken are too many to be counted; at least 2^23.
+  // Steps after which the samples taken are too many to be counted; of a new trainer at least 2^23.
   int64_t most_steps() const;
   // Runs the next step. OutOfRange when it would be more than most_steps; errors of reading the
   // data, InvalidArgument among them for a token outside the model's vocabulary.
@@ -87,12 +95,20 @@ class Trainer {
   // without evaluation data or program.
   absl::StatusOr<EvalRecord> Evaluate();
 
+  // Saves the state behind the last step (runtime/state/checkpoint.h); the folder that it is in
+  // then.
+  absl::StatusOr<std::string> Save(const CheckpointDir* dir, const std::string& version);
+  // Goes on from the checkpoint in `folder`, of this plan or another one of the same model. After
+  // an error the state is that of none.
+  absl::StatusOr<Resumed> Resume(const std::string& folder);
+
   int64_t steps_done() const { return steps_done_; }
+  int64_t samples_done() const { return samples_done_; }
   bool can_evaluate() const { return eval_samples_.has_value() && executor_->has_eval(); }
   Executor& executor() { return *executor_; }
   const Executor& executor() const { return *executor_; }
 
-  // Write logical tensors (runtime/train/tensor_file.h): the parameters as they are; the gradients
+  // Write logical tensors (runtime/state/tensor_file.h): the parameters as they are; the gradients
   // of the last step, divided by its token count, before clipping.
   absl::Status WriteParameters(const std::string& path) const;
   absl::Status WriteGradients(const std::string& path) const;
@@ -100,11 +116,16 @@ class Trainer {
  private:
   Trainer(std::unique_ptr<Executor> executor, SampleSet samples, TrainOptions options);
 
+  // Read from the data once.
+  absl::StatusOr<NamedTexts> DataIdentity();
+
   std::unique_ptr<Executor> executor_;
   SampleSet samples_;
   absl::optional<SampleSet> eval_samples_;
   TrainOptions options_;
   int64_t steps_done_ = 0;
+  int64_t samples_done_ = 0;
+  absl::optional<NamedTexts> data_identity_;
 };
 
 }  // namespace mgc

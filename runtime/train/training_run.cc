@@ -53,20 +53,24 @@ absl::Status CheckFinite(const StepRecord& record) {
 // What processes tell each other after a step.
 struct StepNews {
   bool stop = false;
+  bool save = false;
   int64_t peak_bytes = 0;
+  bool finite = true;  // found alike by all
 };
 
-// Of all processes: whether one of them is to stop, and the highest peak.
+// Of all processes: whether one of them is to stop or to save, and the highest peak.
 absl::StatusOr<StepNews> ShareNews(Team& team, const StepNews& mine) {
   MGC_ASSIGN_OR_RETURN(const std::vector<std::string> all,
-                       team.Gather(absl::StrCat(mine.stop ? "1" : "0", " ", mine.peak_bytes)));
+                       team.Gather(absl::StrCat(mine.stop ? "1" : "0", mine.save ? "1" : "0", " ",
+                                                mine.peak_bytes)));
   StepNews news;
   for (const std::string& text : all) {
     int64_t peak = 0;
-    if (text.size() < 3 || !absl::SimpleAtoi(absl::string_view(text).substr(2), &peak)) {
+    if (text.size() < 4 || !absl::SimpleAtoi(absl::string_view(text).substr(3), &peak)) {
       return absl::InternalError("a process says nothing of its step");
     }
     news.stop = news.stop || text[0] == '1';
+    news.save = news.save || text[1] == '1';
     news.peak_bytes = std::max(news.peak_bytes, peak);
   }
   return news;
@@ -107,44 +111,86 @@ class Reports {
     return absl::OkStatus();
   }
 
- private:
   void Note(const std::string& text) const {
     if (options_.on_note && is_lead_) options_.on_note(text);
   }
 
+ private:
   const RunOptions& options_;
   const bool is_lead_;
   absl::optional<MetricsFile> file_;
   bool noted_nonfinite_ = false;
 };
 
+// A step with what all processes say of it, reported.
+absl::StatusOr<StepNews> TakeStep(Trainer& trainer, const RunOptions& options, bool first,
+                                  Reports& reports, Checkpoints& checkpoints) {
+  MGC_ASSIGN_OR_RETURN(StepRecord record, trainer.Step());
+  const bool asked = options.stop_asked && options.stop_asked();
+  MGC_ASSIGN_OR_RETURN(StepNews news, ShareNews(trainer.executor().team(),
+                                                {asked, checkpoints.IsDue(), record.peak_bytes}));
+  record.peak_bytes = news.peak_bytes;
+  MGC_RETURN_IF_ERROR(reports.Take(record));
+  if (first && !options.gradients_path.empty()) {
+    MGC_RETURN_IF_ERROR(trainer.WriteGradients(options.gradients_path));
+  }
+  const absl::Status finite = CheckFinite(record);
+  MGC_RETURN_IF_ERROR(reports.Judge(finite));
+  news.finite = finite.ok();
+  return news;
+}
+
+// A state that is not finite is not kept: the checkpoint before it is worth more.
+absl::Status SaveIfFinite(bool finite, int64_t step, Reports& reports, Checkpoints& checkpoints) {
+  if (!checkpoints.saves()) return absl::OkStatus();
+  if (finite) {
+    absl::Status status = checkpoints.Save();
+    return absl::IsOutOfRange(status) ? reports.Judge(status) : status;
+  }
+  reports.Note(absl::StrCat("step ", step, " is not saved: its loss or gradient is not finite"));
+  return absl::OkStatus();
+}
+
+absl::Status Evaluate(Trainer& trainer, Reports& reports) {
+  MGC_ASSIGN_OR_RETURN(const EvalRecord result, trainer.Evaluate());
+  MGC_RETURN_IF_ERROR(reports.Take(result));
+  return reports.Judge(CheckFinite("the loss of the evaluation after", result.step, result.loss));
+}
+
+absl::Status Steps(Trainer& trainer, const RunOptions& options, Reports& reports,
+                   Checkpoints& checkpoints) {
+  for (bool first = true; trainer.steps_done() < options.steps; first = false) {
+    MGC_ASSIGN_OR_RETURN(const StepNews news,
+                         TakeStep(trainer, options, first, reports, checkpoints));
+    const int64_t step = trainer.steps_done();
+    const bool stops = news.stop && step < options.steps;
+    if (stops || news.save || step == options.steps) {
+      MGC_RETURN_IF_ERROR(SaveIfFinite(news.finite, step, reports, checkpoints));
+    }
+    if (stops) {
+      return absl::CancelledError(
+          absl::StrCat("stopped after step ", step, checkpoints.saves() ? "" : ", nothing saved"));
+    }
+    if (options.eval_interval > 0 && step % options.eval_interval == 0) {
+      MGC_RETURN_IF_ERROR(Evaluate(trainer, reports));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status RunTraining(Trainer& trainer, const RunOptions& options) {
   MGC_RETURN_IF_ERROR(CheckRunOptions(trainer, options));
-  Team& team = trainer.executor().team();
-  Reports reports(options, team.is_lead());
+  Reports reports(options, trainer.executor().team().is_lead());
+  Checkpoints checkpoints(options.checkpoints, trainer,
+                          [&reports](const std::string& line) { reports.Note(line); });
+  MGC_RETURN_IF_ERROR(checkpoints.Open());
   MGC_RETURN_IF_ERROR(reports.Open());
-  for (int64_t step = 1; step <= options.steps; ++step) {
-    MGC_ASSIGN_OR_RETURN(StepRecord record, trainer.Step());
-    const bool asked = options.stop_asked && options.stop_asked();
-    MGC_ASSIGN_OR_RETURN(const StepNews news, ShareNews(team, {asked, record.peak_bytes}));
-    record.peak_bytes = news.peak_bytes;
-    MGC_RETURN_IF_ERROR(reports.Take(record));
-    if (step == 1 && !options.gradients_path.empty()) {
-      MGC_RETURN_IF_ERROR(trainer.WriteGradients(options.gradients_path));
-    }
-    MGC_RETURN_IF_ERROR(reports.Judge(CheckFinite(record)));
-    if (news.stop && step < options.steps) {
-      return absl::CancelledError(absl::StrCat("stopped after step ", step, ", nothing saved"));
-    }
-    if (options.eval_interval > 0 && step % options.eval_interval == 0) {
-      MGC_ASSIGN_OR_RETURN(const EvalRecord result, trainer.Evaluate());
-      MGC_RETURN_IF_ERROR(reports.Take(result));
-      MGC_RETURN_IF_ERROR(
-          reports.Judge(CheckFinite("the loss of the evaluation after", step, result.loss)));
-    }
+  if (trainer.steps_done() >= options.steps) {
+    reports.Note(absl::StrCat("all ", options.steps, " steps were done before"));
   }
+  MGC_RETURN_IF_ERROR(Steps(trainer, options, reports, checkpoints));
   if (options.parameters_path.empty()) return absl::OkStatus();
   return trainer.WriteParameters(options.parameters_path);
 }

@@ -8,16 +8,18 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "runtime/train/checkpoints.h"
 #include "runtime/train/trainer.h"
 
 namespace mgc {
 
 struct RunOptions {
-  int64_t steps = 0;
+  int64_t steps = 0;            // counted from the first; those of before a resume are among them
   int64_t eval_interval = 0;    // steps between evaluations; 0: none
   std::string metrics_path;     // runtime/train/metrics_file.h; empty: none
-  std::string gradients_path;   // gradients of the first step; empty: none
+  std::string gradients_path;   // gradients of the first step taken; empty: none
   std::string parameters_path;  // parameters at the end; empty: none
+  CheckpointOptions checkpoints;
   // End at the first loss or gradient norm that is not finite, before anything more is computed
   // from it. Otherwise the first one is noted.
   bool stop_on_nonfinite = true;
@@ -29,10 +31,11 @@ struct RunOptions {
 };
 
 // Runs the steps; of several processes the first one writes metrics and calls back. Cancelled, with
-// the step, when all have agreed to stop because one was asked to. InvalidArgument for options that
-// contradict each other or the trainer, OutOfRange for numbers that are not finite, with the step;
-// further the errors of its parts. After any of them the steps done so far are in the metrics, and
-// no parameters are written.
+// the step, when all have agreed to stop because one was asked to; where it saves checkpoints there
+// is one of this step then. InvalidArgument for options that contradict each other or the trainer,
+// OutOfRange for numbers that are not finite, with the step; further the errors of its parts. After
+// any of them the steps done so far are in the metrics, checkpoints are as they were, and no
+// parameters are written.
 absl::Status RunTraining(Trainer& trainer, const RunOptions& options);
 
 }  // namespace mgc

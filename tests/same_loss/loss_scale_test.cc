@@ -11,7 +11,7 @@
 #include "graph/ir/step_names.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "runtime/train/parameters.h"
+#include "runtime/state/parameters.h"
 #include "runtime/train/trainer.h"
 #include "tests/same_loss/train_cases.h"
 #include "tests/same_loss/train_plan.h"

@@ -95,6 +95,26 @@ void AddProcessFlags(Flags* flags, RunFlags* out) {
                 &out->check_finite);
 }
 
+void AddCheckpointFlags(Flags* flags, RunFlags* out) {
+  flags->Section("Checkpoints");
+  flags->Text(
+      "--save", "DIR",
+      "where checkpoints are saved: at the end, when the run is asked to stop (it then exits "
+      "with 75), and when the flags below say; a run that finds one there goes on from it",
+      &out->save);
+  flags->Integer("--save-interval", "steps between checkpoints", {1, kMaxSteps}, "F3",
+                 &out->save_interval);
+  flags->Real("--save-seconds", "save behind the first step that ends so long after the last save",
+              1e-3, 1e9, &out->save_seconds);
+  flags->Integer("--keep", "checkpoints that stay, the last ones (default: all)", {1, kMaxSteps},
+                 "F3", &out->keep);
+  flags->Text("--load", "DIR", "a folder of checkpoints to go on from, in place of --save's",
+              &out->load);
+  flags->Text("--resume", "latest|STEP|none",
+              "the checkpoint to go on from (default latest: the last one that is whole)",
+              &out->resume);
+}
+
 void AddResultFlags(Flags* flags, RunFlags* out) {
   flags->Section("Results");
   flags->Switch("--json", "one JSON object a step and an evaluation on stdout, and nothing else",
@@ -138,7 +158,8 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
                "a data input of the model: samples along the first dim of FILE.npy, or of a tensor "
                "NAME in FILE.safetensors (of another name: FILE.safetensors:TENSOR)",
                &out->inputs);
-  flags->Integer("--steps,--train-iters", "steps to train", {1, kMaxSteps}, "F3", &out->steps);
+  flags->Integer("--steps,--train-iters", "steps to train, those before a checkpoint included",
+                 {1, kMaxSteps}, "F3", &out->steps);
   flags->Integer("--seed", "of initialization and dropout (default 1234)", {0, int64_t{1} << 62},
                  "F3", &out->seed);
   flags->Integer(
@@ -153,6 +174,7 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
   flags->Integer("--rank", "to check that one alone, as of a run with one rank a process",
                  {0, kMaxWorldSize - 1}, "F3", &out->rank);
   AddProcessFlags(flags, out);
+  AddCheckpointFlags(flags, out);
   AddResultFlags(flags, out);
   AddScheduleFlags(flags, out);
   AddLossScaleFlags(flags, out);

@@ -13,7 +13,7 @@
 #include "runtime/comm/process_map.h"
 #include "runtime/comm/routes.h"
 #include "runtime/load/load_plan.h"
-#include "runtime/train/parameters.h"
+#include "runtime/state/parameters.h"
 #include "tools/cli/output.h"
 #include "tools/cli/parallel_flags.h"
 

@@ -31,6 +31,7 @@ enum ExitCode : int {
   kExitInfeasible = 3,  // values that do not go together
   kExitBadModel = 4,    // a bad model or an unreadable file
   kExitMismatch = 5,    // a plan that does not mean what the model means
+  kExitStopped = 75,    // as asked, after a checkpoint: to be started again
 };
 
 // What a command says about itself.

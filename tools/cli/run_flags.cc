@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "graph/base/json.h"
 #include "passes/config/nearest_legal.h"
 
@@ -90,6 +92,38 @@ void CheckEvaluation(const RunFlags& flags, Diagnostics* violations) {
   if (!flags.eval_interval && (data || tail || flags.eval_steps)) {
     violations->Add(
         {"E1", "evaluation is described, but --eval-interval is not given", "--eval-interval N"});
+  }
+}
+
+// The values of --resume beside a step.
+constexpr char kResumeLatest[] = "latest";
+constexpr char kResumeNone[] = "none";
+
+absl::optional<int64_t> StepToResume(const RunFlags& flags) {
+  int64_t step = 0;
+  if (!flags.resume || !absl::SimpleAtoi(*flags.resume, &step) || step < 0) return absl::nullopt;
+  return step;
+}
+
+void CheckCheckpointUsage(const RunFlags& flags, Diagnostics* violations) {
+  const auto needs_save = [&](const char* flag, bool given) {
+    if (!given || flags.save) return;
+    violations->Add({"F6", absl::StrCat(flag, " is given, and nowhere to save"), "--save DIR"});
+  };
+  needs_save("--save-interval", flags.save_interval.has_value());
+  needs_save("--save-seconds", flags.save_seconds.has_value());
+  needs_save("--keep", flags.keep.has_value());
+  if (!flags.resume) return;
+  const std::string& word = *flags.resume;
+  if (word != kResumeLatest && word != kResumeNone && !StepToResume(flags)) {
+    violations->Add({"F4",
+                     absl::StrCat("--resume ", word, " is neither a word it knows nor a step"),
+                     "latest, none, or a number of steps"});
+  }
+  if (word != kResumeNone && !flags.save && !flags.load) {
+    violations->Add({"F6",
+                     absl::StrCat("--resume ", word, " is given, and no folder of checkpoints"),
+                     "--save DIR or --load DIR"});
   }
 }
 
@@ -192,6 +226,7 @@ Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
   }
   violations.Append(
       CheckDataFlags(flags.data, !flags.inputs.empty() || !flags.eval_inputs.empty()));
+  CheckCheckpointUsage(flags, &violations);
   CheckInputs("--inputs", flags.inputs, &violations);
   CheckInputs("--eval-inputs", flags.eval_inputs, &violations);
   if (!flags.check && !flags.steps && missing("--steps")) {
@@ -283,6 +318,15 @@ RunOptions RunOptionsOf(const RunFlags& flags) {
   options.stop_on_nonfinite = !flags.no_stop_on_nonfinite;
   options.gradients_path = flags.dump_grads.value_or("");
   options.parameters_path = flags.dump_params.value_or("");
+  CheckpointOptions& checkpoints = options.checkpoints;
+  checkpoints.save_dir = flags.save.value_or("");
+  checkpoints.interval = flags.save_interval.value_or(0);
+  checkpoints.seconds = flags.save_seconds.value_or(0);
+  checkpoints.keep = flags.keep.value_or(0);
+  checkpoints.load_dir = flags.load.value_or("");
+  checkpoints.resume = flags.resume.value_or(kResumeLatest) != kResumeNone;
+  checkpoints.at_step = StepToResume(flags);
+  checkpoints.version = std::string(absl::StripSuffix(VersionText(), "\n"));
   return options;
 }
 

@@ -27,6 +27,9 @@ struct RunFlags {
   std::vector<std::string> inputs;  // NAME=FILE, as given
   absl::optional<int64_t> nproc, ranks_per_process;
   absl::optional<double> watchdog_seconds;
+  absl::optional<std::string> save, load, resume;
+  absl::optional<int64_t> save_interval, keep;
+  absl::optional<double> save_seconds;
   absl::optional<std::string> run_dir, inject, check_finite, instruction_set, allreduce;
   absl::optional<int64_t> steps, seed, workers, rank, trace_steps;
   bool json = false;
@@ -59,8 +62,9 @@ void AddRunFlags(Flags* flags, RunFlags* out);
 Diagnostics CheckRunFlags(const RunFlags& flags);
 
 // F5: --inputs and --eval-inputs that name no input and no file of a tensor.
+// F4: --resume with what is none of its words and no step.
 // F6: what no run can do without, and paths that are in each other's way; the steps take stdout. A
-// rank without a check.
+// rank without a check. When to save, without where; what to go on from, without a folder.
 // F7: to stop and not to stop; a loss scale that is fixed and one that changes.
 Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed);
 

@@ -46,6 +46,7 @@ CommandText About() {
            "mgc-run tiny.plan --data text.txt --steps 20 --json --metrics metrics.jsonl",
            "mgc-run tiny.plan --data 0.3 text.txt 0.7 text.txt --shuffle --steps 4",
            "mgc-run tiny.plan --data text.txt --steps 4 --trace timeline.json",
+           "mgc-run tiny.plan --data text.txt --steps 100 --save checkpoints --save-interval 50",
            "mgc-run --nproc 2 tiny.plan --data text.txt --steps 4",
            "mgc-run tiny.plan --check --rank 3",
            "mgc-run tiny.plan --inputs tokens=words.npy --inputs targets=next.npy --steps 2"},
@@ -159,7 +160,9 @@ int Train(World& world, const RunBasis& basis) {
   status.Update(printed);
   // Nobody leaves before all have what they need of each other.
   if (status.ok()) status = executor.team().Agree(status);
-  return status.ok() ? kExitOk : EndRun(world, status, kExitFailed);
+  if (status.ok()) return kExitOk;
+  const bool stopped = absl::IsCancelled(status) && basis.flags.save.has_value();
+  return EndRun(world, status, stopped ? kExitStopped : kExitFailed);
 }
 
 LaunchOptions LaunchOptionsOf(const RunFlags& flags) {

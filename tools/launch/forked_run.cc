@@ -155,7 +155,7 @@ int Supervise(const RunSignals& signals, const Board& board, Monitor& monitor, C
 void Explain(const Board& board, const Monitor& monitor, int code) {
   const absl::optional<RunEnd> end = board.end();
   if (!end.has_value()) return;
-  if (code != kExitFailed && code != kExitWatchdog) {
+  if (!IsOfRunning(code)) {
     Fail(end->status, code);
     return;
   }

@@ -36,6 +36,10 @@ void WatchHere(const RunSignals& signals, const Board& board, Monitor& monitor,
 
 bool IsAlike(const absl::Status& why) { return absl::IsCancelled(why) || absl::IsOutOfRange(why); }
 
+bool IsOfRunning(int code) {
+  return code == kExitFailed || code == kExitStopped || code == kExitWatchdog;
+}
+
 int EndRun(World& world, const absl::Status& why, int code) {
   world.end_run(why, code);
   return code;
@@ -49,7 +53,7 @@ int RunHere(const Plan& plan, const LaunchOptions& options,
   if (!memory.ok()) return Fail(memory.status(), kExitFailed);
   world.board = Board(memory->data(), world.map);
   world.end_run = [](const absl::Status& why, int code) {
-    code == kExitFailed ? Say(why.message()) : static_cast<void>(Fail(why, code));
+    IsOfRunning(code) ? Say(why.message()) : static_cast<void>(Fail(why, code));
   };
   world.board->Enter(0, getpid(), HostName(), NowNs());
   const RunSignals signals;

@@ -37,6 +37,10 @@ int RunForked(const Plan& plan, const ProcessMap& map, const LaunchOptions& opti
 // agreed on, a loss that is not finite.
 bool IsAlike(const absl::Status& why);
 
+// Whether a run that goes on can end with this code, which it says in its own words; all others are
+// of what it begins with.
+bool IsOfRunning(int code);
+
 // To be returned by `body`: the run ends with `code` because of `why` (World::end_run).
 int EndRun(World& world, const absl::Status& why, int code);
 

@@ -9,6 +9,23 @@
 #include "absl/strings/str_split.h"
 
 namespace mgc {
+namespace {
+
+// Of a signal that asks a run to stop, else null.
+const char* NameOfStop(int signal) {
+  switch (signal) {
+    case SIGINT:
+      return "SIGINT";
+    case SIGTERM:
+      return "SIGTERM";
+    case SIGUSR1:
+      return "SIGUSR1";
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
 
 void Say(absl::string_view text) {
   std::string lines;
@@ -21,7 +38,7 @@ void Say(absl::string_view text) {
 
 RunSignals::RunSignals() {
   sigemptyset(&signals_);
-  for (int signal : {SIGINT, SIGTERM, SIGUSR2, SIGCHLD}) sigaddset(&signals_, signal);
+  for (int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD}) sigaddset(&signals_, signal);
   pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
 }
 
@@ -34,7 +51,7 @@ int RunSignals::Next(int milliseconds) const {
 }
 
 void RunSignals::LeaveToLauncher() {
-  for (int signal : {SIGINT, SIGTERM, SIGUSR2}) std::signal(signal, SIG_IGN);
+  for (int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
   Obey();
 }
 
@@ -52,12 +69,12 @@ absl::optional<std::string> Monitor::Look(int64_t now_ns) {
 
 bool Monitor::Take(int signal, int64_t now_ns, bool says) const {
   if (signal == SIGUSR2 && says) Say(waits_.Table(now_ns));
-  if (signal != SIGINT && signal != SIGTERM) return false;
+  const char* const name = NameOfStop(signal);
+  if (name == nullptr) return false;
   const bool again = board_.AskToStop() > 1;
   if (says) {
-    Say(absl::StrCat(signal == SIGINT ? "SIGINT" : "SIGTERM",
-                     again ? " again: ends at once, nothing saved"
-                           : ": stops after this step; once more ends at once"));
+    Say(absl::StrCat(name, again ? " again: ends at once, nothing saved"
+                                 : ": stops after this step; once more ends at once"));
   }
   return again;
 }

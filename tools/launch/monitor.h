@@ -21,15 +21,15 @@ namespace mgc {
 // Prints `mgc-run: ` and each line of `text` to stderr at once.
 void Say(absl::string_view text);
 
-// The signals of a run: SIGINT and SIGTERM ask it to stop, SIGUSR2 where it is, SIGCHLD tells of a
-// process that has ended. Blocked for this thread and those it starts from now on, so that one
-// thread takes them when it likes.
+// The signals of a run: SIGINT, SIGTERM and SIGUSR1 ask it to stop, SIGUSR2 where it is, SIGCHLD
+// tells of a process that has ended. Blocked for this thread and those it starts from now on, so
+// that one thread takes them when it likes.
 class RunSignals {
  public:
   RunSignals();
   // The next one, waited for up to `milliseconds`; 0 when none comes.
   int Next(int milliseconds) const;
-  // For a process just forked: SIGINT, SIGTERM and SIGUSR2 are its launcher's affair.
+  // For a process just forked: all but SIGCHLD are its launcher's affair.
   static void LeaveToLauncher();
   // From now on they end the process, as if nobody took them.
   static void Obey();

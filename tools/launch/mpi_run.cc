@@ -47,7 +47,7 @@ void EndAll(MpiWorld& mpi, const LastWords& words, const absl::Status& why, int 
   const auto print = [&] {
     if (alike) {
       Say(why.message());
-    } else if (code == kExitFailed) {
+    } else if (IsOfRunning(code)) {
       Say(absl::StrCat("process ", mpi.rank(), " (pid ", getpid(), ", ", HostName(),
                        "): ", why.message()));
     } else {

@@ -9,7 +9,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "runtime/data/data.h"
 #include "runtime/run/executor.h"
-#include "runtime/train/parameters.h"
+#include "runtime/state/parameters.h"
 
 namespace mgc {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/train/parameters.h"
+#include "runtime/state/parameters.h"
 
 #include "gtest/gtest.h"
 #include "runtime/run/testing/chain_plan.h"

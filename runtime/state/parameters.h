@@ -3,8 +3,8 @@
 // Nothing here depends on the plan: element i of parameter `layers.3.mlp.up` starts with the i-th
 // number of the stream of that name, and what is gathered is the logical tensor without padding.
 
-#ifndef MGC_RUNTIME_TRAIN_PARAMETERS_H_
-#define MGC_RUNTIME_TRAIN_PARAMETERS_H_
+#ifndef MGC_RUNTIME_STATE_PARAMETERS_H_
+#define MGC_RUNTIME_STATE_PARAMETERS_H_
 
 #include <cstdint>
 #include <string>
@@ -35,26 +35,43 @@ void InitializeParameters(uint64_t seed, Executor& executor);
 enum class TensorRole : uint8_t {
   kParam,
   kMeanGradient,  // of the last step: its sums times what makes them means, before clipping
+  kFirstMoment,   // of the optimizer
+  kSecondMoment,
 };
 
-// A logical tensor as the ranks of the class that owns it hold it. Points into the plan.
+// A parameter that several classes hold is the tensor of its owner, and has copies.
+enum class Holders : uint8_t { kOwners, kAll };
+
+// A logical tensor as the ranks of a class hold it. Points into the plan.
 struct HeldTensor {
   std::string name;
   const TensorType* type = nullptr;
   const Sharding* sharding = nullptr;
   int64_t address = 0;  // in the arena of each
   int rank_class = 0;
+  bool owner = true;
 };
 
-// All parameters, or their gradients as sums, each once, in the order of the plan's stages.
-// FailedPrecondition when the plan keeps no gradients.
-absl::StatusOr<std::vector<HeldTensor>> HeldTensors(const Plan& plan, TensorRole role);
+// All parameters, their gradients as sums, or moments, in the order of the plan's stages; of owners
+// each name comes once. Only trained parameters have gradients and moments. FailedPrecondition when
+// the plan keeps no gradients; of copies they are not asked for.
+absl::StatusOr<std::vector<HeldTensor>> HeldTensors(const Plan& plan, TensorRole role,
+                                                    Holders holders = Holders::kOwners);
 
 // Calls `fn` for all values of a tensor that are to be taken from the ranks of this process, some
 // at a time: with where they begin in the whole, logical tensor. They are `fn`'s to change, copies
 // that stay until it returns. Over all processes each value comes once.
 void ForEachRunHere(const Executor& executor, const HeldTensor& tensor,
                     absl::FunctionRef<void(int64_t whole, absl::Span<float> values)> fn);
+
+// Takes a run of values that a rank holds: where it begins in the whole tensor, and room for it.
+// `counts`: over all processes, ranks and holders each value counts once.
+using FillFunction =
+    absl::FunctionRef<absl::Status(int64_t whole, absl::Span<float> values, bool counts)>;
+
+// Lets `fill` write all values of a tensor that ranks of this process hold, for each of them; ends
+// with its first error. What is padding in the tiles is left as it is.
+absl::Status FillRunsHere(const HeldTensor& tensor, Executor& executor, FillFunction fill);
 
 // All parameters, or their gradients, in the order of the plan's stages, of a run in one process.
 // FailedPrecondition of a run in several, when the plan keeps no gradients, or does not report what
@@ -63,4 +80,4 @@ absl::StatusOr<std::vector<LogicalTensor>> GatherTensors(const Executor& executo
 
 }  // namespace mgc
 
-#endif  // MGC_RUNTIME_TRAIN_PARAMETERS_H_
+#endif  // MGC_RUNTIME_STATE_PARAMETERS_H_

@@ -1,4 +1,4 @@
-#include "runtime/train/tensor_file.h"
+#include "runtime/state/tensor_file.h"
 
 #include <unistd.h>
 

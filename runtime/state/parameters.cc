@@ -1,4 +1,4 @@
-#include "runtime/train/parameters.h"
+#include "runtime/state/parameters.h"
 
 #include <algorithm>
 #include <utility>
@@ -44,6 +44,21 @@ absl::Status ForEachParam(const Plan& plan, absl::FunctionRef<absl::Status(const
 
 int64_t AddressOfGradient(const Plan& plan, const HeldParam& param) {
   return GradientAddress(plan, param.plan_class, param.held, param.entry);
+}
+
+// -1 of a gradient that is not kept.
+int64_t AddressOf(const Plan& plan, const HeldParam& param, TensorRole role) {
+  switch (role) {
+    case TensorRole::kParam:
+      return param.held.param_base + param.entry.param_offset;
+    case TensorRole::kMeanGradient:
+      return AddressOfGradient(plan, param);
+    case TensorRole::kFirstMoment:
+      return param.held.state_base + param.entry.m_offset;
+    case TensorRole::kSecondMoment:
+      return param.held.state_base + param.entry.v_offset;
+  }
+  return -1;
 }
 
 absl::Status CheckTile(const TensorType& type, const Sharding& sharding, const Plan& plan,
@@ -137,20 +152,20 @@ void InitializeParameters(uint64_t seed, Executor& executor) {
   MGC_CHECK(status.ok()) << status.ToString();
 }
 
-absl::StatusOr<std::vector<HeldTensor>> HeldTensors(const Plan& plan, TensorRole role) {
+absl::StatusOr<std::vector<HeldTensor>> HeldTensors(const Plan& plan, TensorRole role,
+                                                    Holders holders) {
   std::vector<HeldTensor> tensors;
   MGC_RETURN_IF_ERROR(ForEachParam(plan, [&](const HeldParam& param) -> absl::Status {
     const ParamEntry& entry = param.entry;
-    if (!param.held.owner) return absl::OkStatus();
-    HeldTensor tensor{param.name(), &entry.type, &entry.sharding,
-                      param.held.param_base + entry.param_offset, param.plan_class.coordinate};
-    if (role == TensorRole::kMeanGradient) {
-      if (!IsTrained(entry.init)) return absl::OkStatus();
-      tensor.sharding = &entry.state_sharding;
-      tensor.address = AddressOfGradient(plan, param);
-      if (tensor.address < 0) return absl::FailedPreconditionError("its gradient is not kept");
+    if (!param.held.owner && holders == Holders::kOwners) return absl::OkStatus();
+    if (role != TensorRole::kParam && !IsTrained(entry.init)) return absl::OkStatus();
+    const bool is_param = role == TensorRole::kParam;
+    tensors.push_back(
+        {param.name(), &entry.type, is_param ? &entry.sharding : &entry.state_sharding,
+         AddressOf(plan, param, role), param.plan_class.coordinate, param.held.owner});
+    if (tensors.back().address < 0) {
+      return absl::FailedPreconditionError("its gradient is not kept");
     }
-    tensors.push_back(std::move(tensor));
     return absl::OkStatus();
   }));
   return tensors;
@@ -176,6 +191,28 @@ void ForEachRunHere(const Executor& executor, const HeldTensor& tensor,
                  }
                });
   }
+}
+
+absl::Status FillRunsHere(const HeldTensor& tensor, Executor& executor, FillFunction fill) {
+  const Plan& plan = executor.plan();
+  AxisSet pipeline;
+  if (PipelineAxis(plan.mesh) >= 0) pipeline.Add(PipelineAxis(plan.mesh));
+  absl::Status status;
+  for (int64_t rank = executor.local().begin; rank < executor.local().end; ++rank) {
+    if (ClassOfRank(plan.mesh, rank) != tensor.rank_class) continue;
+    const bool counts = tensor.owner && IsFirstReplica(*tensor.sharding, pipeline, plan.mesh, rank);
+    ForEachRun(*tensor.type, *tensor.sharding, plan.mesh, rank,
+               [&](int64_t at, int64_t whole, int64_t count) {
+                 if (!status.ok()) return;
+                 const auto put = [&](char* to) {
+                   const auto size = static_cast<size_t>(count);
+                   status = fill(whole, {reinterpret_cast<float*>(to), size}, counts);
+                 };
+                 executor.Put(rank, tensor.address + at * kFloat, count * kFloat, put);
+               });
+    MGC_RETURN_IF_ERROR(status);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<LogicalTensor>> GatherTensors(const Executor& executor,

@@ -1,0 +1,287 @@
+#include "runtime/state/tensor_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "graph/base/diagnostic.h"
+#include "graph/base/file.h"
+#include "graph/base/shared_file.h"
+#include "graph/base/status.h"
+#include "graph/ir/step_names.h"
+#include "runtime/comm/team_file.h"
+#include "runtime/data/safetensors.h"
+#include "runtime/state/random_access_file.h"
+
+namespace mgc {
+namespace {
+
+// What makes means of the sums of gradients, from the first process that has a rank that reports
+// it.
+absl::StatusOr<float> GradientFactor(const Executor& executor) {
+  const absl::StatusOr<double> own = executor.Report(kGradFactorReport, false);
+  absl::string_view mine;
+  if (own.ok()) mine = {reinterpret_cast<const char*>(&*own), sizeof(*own)};
+  MGC_ASSIGN_OR_RETURN(const std::vector<std::string> all, executor.team().Gather(mine));
+  for (const std::string& given : all) {
+    double factor = 0;
+    if (given.size() != sizeof(factor)) continue;
+    std::copy(given.begin(), given.end(), reinterpret_cast<char*>(&factor));
+    return static_cast<float>(factor);
+  }
+  return own.status();
+}
+
+// What becomes of values before they are written: they may be changed or refused.
+using Pass = absl::FunctionRef<absl::Status(size_t tensor, int64_t whole, absl::Span<float>)>;
+
+absl::Status WriteTiles(const Executor& executor, absl::Span<const HeldTensor> tensors,
+                        const SafetensorsLayout& layout, Pass pass, SharedFile& file) {
+  // All processes have the same header.
+  if (executor.team().is_lead()) MGC_RETURN_IF_ERROR(file.Write(0, layout.header()));
+  absl::Status status;
+  for (size_t t = 0; t < tensors.size(); ++t) {
+    ForEachRunHere(executor, tensors[t], [&](int64_t whole, absl::Span<float> values) {
+      if (status.ok()) status = pass(t, whole, values);
+      if (!status.ok()) return;
+      const int64_t offset = layout.OffsetOf(t) + whole * static_cast<int64_t>(sizeof(float));
+      status = file.Write(
+          offset, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
+    });
+    MGC_RETURN_IF_ERROR(Annotate(status, tensors[t].name));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SafetensorsLayout> LayoutOf(absl::Span<const HeldTensor> tensors) {
+  std::vector<SafetensorsSpec> specs;
+  specs.reserve(tensors.size());
+  for (const HeldTensor& tensor : tensors) {
+    specs.push_back({tensor.name, SafetensorsType::kF32, SizesOf(*tensor.type)});
+  }
+  return SafetensorsLayout::Create(specs);
+}
+
+absl::Status WriteLaidOut(const Executor& executor, absl::Span<const HeldTensor> tensors,
+                          const SafetensorsLayout& layout, const std::string& path, Pass pass) {
+  return WriteTogether(executor.team(), path, layout.file_bytes(), [&](SharedFile& file) {
+    return WriteTiles(executor, tensors, layout, pass, file);
+  });
+}
+
+// The sums over all processes, modulo 2^64.
+absl::Status SumHashes(Team& team, std::vector<uint64_t>* hashes) {
+  const size_t bytes = hashes->size() * sizeof(uint64_t);
+  MGC_ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                       team.Gather({reinterpret_cast<const char*>(hashes->data()), bytes}));
+  std::fill(hashes->begin(), hashes->end(), 0);
+  for (const std::string& given : all) {
+    if (given.size() != bytes) return absl::InternalError("processes have other tensors");
+    for (size_t t = 0; t < hashes->size(); ++t) {
+      uint64_t hash = 0;
+      std::memcpy(&hash, given.data() + t * sizeof(hash), sizeof(hash));
+      (*hashes)[t] += hash;
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string ShapeText(absl::Span<const int64_t> shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ","), "]");
+}
+
+std::map<std::string, std::vector<int64_t>> ShapesOf(absl::Span<const HeldTensor> tensors) {
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const HeldTensor& tensor : tensors) shapes[tensor.name] = SizesOf(*tensor.type);
+  return shapes;
+}
+
+absl::Status CheckSameTensors(const std::map<std::string, std::vector<int64_t>>& held,
+                              const std::map<std::string, const StoredTensor*>& stored,
+                              const std::string& path) {
+  Diagnostics problems;
+  const auto add = [&](const auto&... text) {
+    problems.Add("", EscapeBytes(path), absl::StrCat(text...));
+  };
+  for (const auto& [name, shape] : held) {
+    const auto found = stored.find(name);
+    if (found == stored.end()) {
+      add("has no tensor ", EscapeBytes(name), ", which the plan has");
+    } else if (found->second->shape != shape) {
+      add("tensor ", EscapeBytes(name), " has shape ", ShapeText(found->second->shape),
+          ", the plan's ", ShapeText(shape));
+    }
+  }
+  for (const auto& [name, tensor] : stored) {
+    if (held.count(name) == 0) add("tensor ", EscapeBytes(name), " is none of the plan's");
+  }
+  return problems.ToStatus(absl::StatusCode::kFailedPrecondition);
+}
+
+// The file begins and ends as the tensors say.
+absl::Status CheckFrame(const RandomAccessFile& file, absl::Span<const StoredTensor> tensors) {
+  std::vector<SafetensorsSpec> specs;
+  specs.reserve(tensors.size());
+  for (const StoredTensor& tensor : tensors) {
+    specs.push_back({tensor.name, SafetensorsType::kF32, tensor.shape});
+  }
+  MGC_ASSIGN_OR_RETURN(const SafetensorsLayout layout, SafetensorsLayout::Create(specs));
+  const auto loss = [&](const auto&... text) {
+    return absl::DataLossError(absl::StrCat(EscapeBytes(file.path()), ": ", text...));
+  };
+  for (size_t t = 0; t < tensors.size(); ++t) {
+    if (tensors[t].offset == layout.OffsetOf(t)) continue;
+    return loss("tensor ", EscapeBytes(tensors[t].name), " is said to begin at byte ",
+                tensors[t].offset, ", not at ", layout.OffsetOf(t));
+  }
+  if (file.bytes() != layout.file_bytes()) {
+    return loss("has ", file.bytes(), " bytes, and ", layout.file_bytes(), " were written");
+  }
+  std::string header(layout.header().size(), '\0');
+  MGC_RETURN_IF_ERROR(file.Read(0, static_cast<int64_t>(header.size()), header.data()));
+  return header == layout.header() ? absl::OkStatus() : loss("its header is damaged");
+}
+
+absl::Status CheckHash(const std::string& path, const StoredTensor& tensor, uint64_t hash) {
+  if (hash == tensor.hash) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      EscapeBytes(path), ": tensor ", EscapeBytes(tensor.name), " is damaged: its hash is ",
+      absl::Hex(hash, absl::kZeroPad16), ", not ", absl::Hex(tensor.hash, absl::kZeroPad16)));
+}
+
+using StoredByName = std::map<std::string, const StoredTensor*>;
+
+// What the ranks here hold; adds the hash of what counts to that of its tensor, and the bytes.
+absl::Status FillFrom(const RandomAccessFile& file, absl::Span<const HeldTensor> held,
+                      const StoredByName& stored, Executor& executor,
+                      std::map<std::string, uint64_t>* hashes, int64_t* bytes_read) {
+  for (const HeldTensor& tensor : held) {
+    const int64_t begin = stored.at(tensor.name)->offset;
+    uint64_t& hash = (*hashes)[tensor.name];
+    const auto fill = [&](int64_t whole, absl::Span<float> values, bool counts) -> absl::Status {
+      const auto bytes = static_cast<int64_t>(values.size() * sizeof(float));
+      *bytes_read += bytes;
+      MGC_RETURN_IF_ERROR(file.Read(begin + whole * static_cast<int64_t>(sizeof(float)), bytes,
+                                    reinterpret_cast<char*>(values.data())));
+      if (counts) hash += HashOfRun(whole, values);
+      return absl::OkStatus();
+    };
+    MGC_RETURN_IF_ERROR(
+        Annotate(FillRunsHere(tensor, executor, fill), absl::StrCat("tensor ", tensor.name)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> FillHere(TensorRole role, const std::string& path,
+                                 absl::Span<const StoredTensor> tensors, Executor& executor,
+                                 std::map<std::string, uint64_t>* hashes) {
+  MGC_ASSIGN_OR_RETURN(const std::vector<HeldTensor> held,
+                       HeldTensors(executor.plan(), role, Holders::kAll));
+  StoredByName stored;
+  for (const StoredTensor& tensor : tensors) stored[tensor.name] = &tensor;
+  MGC_RETURN_IF_ERROR(CheckSameTensors(ShapesOf(held), stored, path));
+  MGC_ASSIGN_OR_RETURN(const RandomAccessFile file, RandomAccessFile::Open(path));
+  MGC_RETURN_IF_ERROR(CheckFrame(file, tensors));
+  int64_t bytes = 0;
+  MGC_RETURN_IF_ERROR(FillFrom(file, held, stored, executor, hashes, &bytes));
+  return bytes;
+}
+
+}  // namespace
+
+absl::Status WriteTensors(const Executor& executor, TensorRole role, const std::string& path) {
+  // The plan alone decides about these, and so all processes alike.
+  MGC_ASSIGN_OR_RETURN(const std::vector<HeldTensor> tensors, HeldTensors(executor.plan(), role));
+  MGC_ASSIGN_OR_RETURN(const SafetensorsLayout layout, LayoutOf(tensors));
+  float factor = 1;
+  if (role == TensorRole::kMeanGradient) {
+    MGC_ASSIGN_OR_RETURN(factor, GradientFactor(executor));
+  }
+  // What is not to be changed goes into the file as it is, whatever its bits.
+  const auto multiply = [factor](size_t, int64_t, absl::Span<float> values) {
+    if (factor != 1) {
+      for (float& value : values) value *= factor;
+    }
+    return absl::OkStatus();
+  };
+  return WriteLaidOut(executor, tensors, layout, path, multiply);
+}
+
+uint64_t HashOfRun(int64_t whole, absl::Span<const float> values) {
+  // Of each value the finisher of Splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom
+  // number generators", 2014), which no two inputs have the same result of.
+  uint64_t sum = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, &values[i], sizeof(bits));
+    uint64_t z = (static_cast<uint64_t>(whole) + i + 1) * 0x9E3779B97F4A7C15 + bits;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+    sum += z ^ (z >> 31);
+  }
+  return sum;
+}
+
+absl::StatusOr<std::vector<StoredTensor>> StoreTensors(const Executor& executor, TensorRole role,
+                                                       const std::string& path) {
+  MGC_ASSIGN_OR_RETURN(const std::vector<HeldTensor> tensors, HeldTensors(executor.plan(), role));
+  MGC_ASSIGN_OR_RETURN(const SafetensorsLayout layout, LayoutOf(tensors));
+  std::vector<uint64_t> hashes(tensors.size());
+  const auto look = [&](size_t t, int64_t whole, absl::Span<float> values) -> absl::Status {
+    hashes[t] += HashOfRun(whole, values);
+    for (float value : values) {
+      if (!std::isfinite(value)) return absl::OutOfRangeError("has values that are not finite");
+    }
+    return absl::OkStatus();
+  };
+  MGC_RETURN_IF_ERROR(WriteLaidOut(executor, tensors, layout, path, look));
+  MGC_RETURN_IF_ERROR(SumHashes(executor.team(), &hashes));
+  std::vector<StoredTensor> stored;
+  stored.reserve(tensors.size());
+  for (size_t t : layout.order()) {
+    stored.push_back({tensors[t].name, SizesOf(*tensors[t].type), layout.OffsetOf(t), hashes[t]});
+  }
+  return stored;
+}
+
+absl::StatusOr<int64_t> RestoreTensors(TensorRole role, const std::string& path,
+                                       absl::Span<const StoredTensor> tensors, Executor& executor) {
+  std::map<std::string, uint64_t> by_name;
+  const absl::StatusOr<int64_t> bytes = FillHere(role, path, tensors, executor, &by_name);
+  MGC_RETURN_IF_ERROR(executor.team().Agree(bytes.status()));
+  std::vector<uint64_t> hashes;
+  hashes.reserve(tensors.size());
+  for (const StoredTensor& tensor : tensors) hashes.push_back(by_name[tensor.name]);
+  MGC_RETURN_IF_ERROR(SumHashes(executor.team(), &hashes));
+  for (size_t t = 0; t < tensors.size(); ++t) {
+    MGC_RETURN_IF_ERROR(CheckHash(path, tensors[t], hashes[t]));
+  }
+  return bytes;
+}
+
+absl::StatusOr<int64_t> VerifyTensors(const std::string& path,
+                                      absl::Span<const StoredTensor> tensors) {
+  constexpr int64_t kReadAtOnce = int64_t{1} << 18;  // values
+  MGC_ASSIGN_OR_RETURN(const RandomAccessFile file, RandomAccessFile::Open(path));
+  MGC_RETURN_IF_ERROR(CheckFrame(file, tensors));
+  std::vector<float> values(static_cast<size_t>(kReadAtOnce));
+  for (const StoredTensor& tensor : tensors) {
+    const int64_t count = NumElements(tensor.shape);
+    uint64_t hash = 0;
+    for (int64_t at = 0; at < count; at += kReadAtOnce) {
+      const int64_t part = std::min(count - at, kReadAtOnce);
+      const int64_t begin = tensor.offset + at * static_cast<int64_t>(sizeof(float));
+      MGC_RETURN_IF_ERROR(file.Read(begin, part * static_cast<int64_t>(sizeof(float)),
+                                    reinterpret_cast<char*>(values.data())));
+      hash += HashOfRun(at, absl::MakeConstSpan(values).subspan(0, static_cast<size_t>(part)));
+    }
+    MGC_RETURN_IF_ERROR(CheckHash(path, tensor, hash));
+  }
+  return file.bytes();
+}
+
+}  // namespace mgc

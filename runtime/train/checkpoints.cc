@@ -1,0 +1,113 @@
+#include "runtime/train/checkpoints.h"
+
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "graph/base/file.h"
+#include "graph/base/status.h"
+#include "graph/base/units.h"
+
+namespace mgc {
+namespace {
+
+constexpr double kNsPerSecond = 1e9;
+
+// The steps that a run may go on from, the first to be tried first.
+absl::StatusOr<std::vector<int64_t>> StepsToTry(const std::string& dir,
+                                                const CheckpointOptions& options) {
+  MGC_ASSIGN_OR_RETURN(std::vector<int64_t> steps, ListSteps(dir));
+  if (steps.empty() && (options.at_step.has_value() || !options.load_dir.empty())) {
+    return absl::NotFoundError(absl::StrCat("there is no checkpoint in ", EscapeBytes(dir)));
+  }
+  if (!options.at_step.has_value()) return steps;
+  for (int64_t step : steps) {
+    if (step == *options.at_step) return std::vector<int64_t>{step};
+  }
+  return absl::NotFoundError(absl::StrCat("there is no checkpoint of step ", *options.at_step,
+                                          " in ", EscapeBytes(dir), "; there is one of step ",
+                                          absl::StrJoin(steps, ", ")));
+}
+
+bool IsDamage(const absl::Status& status) {
+  return absl::IsDataLoss(status) || absl::IsInvalidArgument(status) || absl::IsNotFound(status);
+}
+
+}  // namespace
+
+absl::Status Checkpoints::Open() {
+  Team& team = trainer_.executor().team();
+  saved_ns_ = NowNs();
+  if (saves()) {
+    absl::Status opened;
+    if (team.is_lead()) {
+      absl::StatusOr<std::unique_ptr<CheckpointDir>> dir = CheckpointDir::Open(options_.save_dir);
+      opened = dir.status();
+      if (dir.ok()) dir_ = *std::move(dir);
+    }
+    MGC_RETURN_IF_ERROR(team.Agree(opened));
+  }
+  return options_.resume ? Resume() : absl::OkStatus();
+}
+
+absl::Status Checkpoints::Resume() {
+  const std::string& dir = options_.load_dir.empty() ? options_.save_dir : options_.load_dir;
+  if (dir.empty()) return absl::OkStatus();
+  Team& team = trainer_.executor().team();
+  absl::StatusOr<std::vector<int64_t>> steps = std::vector<int64_t>();
+  if (team.is_lead()) steps = StepsToTry(dir, options_);
+  MGC_RETURN_IF_ERROR(team.Agree(steps.status()));
+  MGC_ASSIGN_OR_RETURN(const std::string told, team.TakeFromLead(absl::StrJoin(*steps, " ")));
+  absl::Status last;
+  for (absl::string_view text : absl::StrSplit(told, ' ', absl::SkipEmpty())) {
+    int64_t step = 0;
+    if (!absl::SimpleAtoi(text, &step))
+      return absl::InternalError("the first process says no step");
+    last = Load(dir, step);
+    if (!IsDamage(last)) return last;
+    if (!options_.at_step.has_value()) {
+      note_(absl::StrCat(last.message(), "; the checkpoint of step ", step, " is passed over"));
+    }
+  }
+  return last;
+}
+
+absl::Status Checkpoints::Load(const std::string& dir, int64_t step) {
+  const int64_t begin = NowNs();
+  MGC_ASSIGN_OR_RETURN(const Resumed resumed,
+                       trainer_.Resume(absl::StrCat(dir, "/", StepName(step))));
+  for (const std::string& change : resumed.changes) note_(change);
+  note_(absl::StrFormat("goes on from step %d, sample %d, of %s: %s read in %.0f ms",
+                        trainer_.steps_done(), trainer_.samples_done(), EscapeBytes(dir),
+                        BytesText(resumed.bytes), static_cast<double>(NowNs() - begin) / 1e6));
+  // Of a checkpoint elsewhere there is none here yet.
+  if (dir == options_.save_dir) saved_step_ = trainer_.steps_done();
+  return absl::OkStatus();
+}
+
+bool Checkpoints::IsDue() const {
+  if (!saves()) return false;
+  const int64_t step = trainer_.steps_done();
+  if (options_.interval > 0 && step % options_.interval == 0) return true;
+  const double since = static_cast<double>(NowNs() - saved_ns_) / kNsPerSecond;
+  return options_.seconds > 0 && since >= options_.seconds;
+}
+
+absl::Status Checkpoints::Save() {
+  const int64_t step = trainer_.steps_done();
+  if (!saves() || saved_step_ == step) return absl::OkStatus();
+  const int64_t begin = NowNs();
+  MGC_ASSIGN_OR_RETURN(const std::string folder, trainer_.Save(dir_.get(), options_.version));
+  saved_step_ = step;
+  saved_ns_ = NowNs();
+  note_(absl::StrFormat("saved %s in %.0f ms", EscapeBytes(folder),
+                        static_cast<double>(saved_ns_ - begin) / 1e6));
+  if (options_.keep == 0) return absl::OkStatus();
+  return trainer_.executor().team().Agree(dir_ == nullptr ? absl::OkStatus()
+                                                          : dir_->Prune(step, options_.keep));
+}
+
+}  // namespace mgc

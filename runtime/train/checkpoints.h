@@ -1,0 +1,67 @@
+// When a run saves its state, and from what it goes on.
+
+#ifndef MGC_RUNTIME_TRAIN_CHECKPOINTS_H_
+#define MGC_RUNTIME_TRAIN_CHECKPOINTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "runtime/state/checkpoint_dir.h"
+#include "runtime/train/trainer.h"
+
+namespace mgc {
+
+struct CheckpointOptions {
+  std::string save_dir;  // empty: nothing is saved
+  int64_t interval = 0;  // steps between saves; 0: none but the last
+  double seconds = 0;    // after which the next step's end saves; 0: never
+  int64_t keep = 0;      // checkpoints that stay; 0: all
+  // What a run begins from: a checkpoint in `load_dir`, where that is empty in `save_dir`.
+  std::string load_dir;
+  bool resume = true;               // false: from the first values, whatever there is
+  absl::optional<int64_t> at_step;  // none: the last one that is whole
+  std::string version;              // of mgc, kept in what is saved
+};
+
+// Every process of a run has one and calls the same functions; all end alike. The first one has the
+// folder.
+class Checkpoints {
+ public:
+  // All outlive this. `note` takes a line for people.
+  Checkpoints(const CheckpointOptions& options, Trainer& trainer,
+              std::function<void(const std::string&)> note)
+      : options_(options), trainer_(trainer), note_(std::move(note)) {}
+
+  // Takes the folder that is saved to, and brings the trainer to where its run stopped. Of
+  // checkpoints that are damaged each is noted, and the one before it is taken; without any whole
+  // one the last error stands. NotFound when a step, or a folder to load from, has none.
+  absl::Status Open();
+
+  bool saves() const { return !options_.save_dir.empty(); }
+  // Whether the trainer's step is one to save after, by this process's clock.
+  bool IsDue() const;
+  // Saves unless this step is saved, and removes what is too old. OutOfRange when a tensor is not
+  // finite.
+  absl::Status Save();
+
+ private:
+  absl::Status Resume();
+  absl::Status Load(const std::string& dir, int64_t step);
+
+  const CheckpointOptions& options_;
+  Trainer& trainer_;
+  const std::function<void(const std::string&)> note_;
+  std::unique_ptr<CheckpointDir> dir_;  // of the first process
+  int64_t saved_step_ = -1;
+  int64_t saved_ns_ = 0;  // when, or when the run began
+};
+
+}  // namespace mgc
+
+#endif  // MGC_RUNTIME_TRAIN_CHECKPOINTS_H_
