@@ -74,8 +74,9 @@ absl::StatusOr<std::vector<std::pair<std::string, std::string>>> SampleSet::Iden
     const SampleTensor& tensor = *given_[i];
     const absl::string_view first = tensor.Sample(0);
     const absl::string_view all(first.data(), first.size() * static_cast<size_t>(tensor.samples()));
-    texts.emplace_back(absl::StrCat("input ", i), absl::StrCat(ToString(tensor), ", hash ",
-                                    absl::Hex(StreamOf(all), absl::kZeroPad16)));
+    texts.emplace_back(
+        absl::StrCat("input ", i),
+        absl::StrCat(ToString(tensor), ", hash ", absl::Hex(StreamOf(all), absl::kZeroPad16)));
   }
   return texts;
 }

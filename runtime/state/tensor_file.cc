@@ -10,12 +10,12 @@
 #include "absl/strings/string_view.h"
 #include "graph/base/diagnostic.h"
 #include "graph/base/file.h"
+#include "graph/base/positional_file.h"
 #include "graph/base/shared_file.h"
 #include "graph/base/status.h"
 #include "graph/ir/step_names.h"
 #include "runtime/comm/team_file.h"
 #include "runtime/data/safetensors.h"
-#include "runtime/state/random_access_file.h"
 
 namespace mgc {
 namespace {
@@ -123,7 +123,7 @@ absl::Status CheckSameTensors(const std::map<std::string, std::vector<int64_t>>&
 }
 
 // The file begins and ends as the tensors say.
-absl::Status CheckFrame(const RandomAccessFile& file, absl::Span<const StoredTensor> tensors) {
+absl::Status CheckFrame(const PositionalFile& file, absl::Span<const StoredTensor> tensors) {
   std::vector<SafetensorsSpec> specs;
   specs.reserve(tensors.size());
   for (const StoredTensor& tensor : tensors) {
@@ -142,7 +142,7 @@ absl::Status CheckFrame(const RandomAccessFile& file, absl::Span<const StoredTen
     return loss("has ", file.bytes(), " bytes, and ", layout.file_bytes(), " were written");
   }
   std::string header(layout.header().size(), '\0');
-  MGC_RETURN_IF_ERROR(file.Read(0, static_cast<int64_t>(header.size()), header.data()));
+  MGC_RETURN_IF_ERROR(file.Read(0, absl::MakeSpan(header.data(), header.size())));
   return header == layout.header() ? absl::OkStatus() : loss("its header is damaged");
 }
 
@@ -153,20 +153,26 @@ absl::Status CheckHash(const std::string& path, const StoredTensor& tensor, uint
       absl::Hex(hash, absl::kZeroPad16), ", not ", absl::Hex(tensor.hash, absl::kZeroPad16)));
 }
 
+// Values from number `first` on of a tensor that begins at `offset`.
+absl::Status ReadFloats(const PositionalFile& file, int64_t offset, int64_t first,
+                        absl::Span<float> values) {
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(float));
+  return file.Read(offset + first * kBytes, absl::MakeSpan(reinterpret_cast<char*>(values.data()),
+                                                           values.size() * sizeof(float)));
+}
+
 using StoredByName = std::map<std::string, const StoredTensor*>;
 
 // What the ranks here hold; adds the hash of what counts to that of its tensor, and the bytes.
-absl::Status FillFrom(const RandomAccessFile& file, absl::Span<const HeldTensor> held,
+absl::Status FillFrom(const PositionalFile& file, absl::Span<const HeldTensor> held,
                       const StoredByName& stored, Executor& executor,
                       std::map<std::string, uint64_t>* hashes, int64_t* bytes_read) {
   for (const HeldTensor& tensor : held) {
     const int64_t begin = stored.at(tensor.name)->offset;
     uint64_t& hash = (*hashes)[tensor.name];
     const auto fill = [&](int64_t whole, absl::Span<float> values, bool counts) -> absl::Status {
-      const auto bytes = static_cast<int64_t>(values.size() * sizeof(float));
-      *bytes_read += bytes;
-      MGC_RETURN_IF_ERROR(file.Read(begin + whole * static_cast<int64_t>(sizeof(float)), bytes,
-                                    reinterpret_cast<char*>(values.data())));
+      *bytes_read += static_cast<int64_t>(values.size() * sizeof(float));
+      MGC_RETURN_IF_ERROR(ReadFloats(file, begin, whole, values));
       if (counts) hash += HashOfRun(whole, values);
       return absl::OkStatus();
     };
@@ -184,7 +190,7 @@ absl::StatusOr<int64_t> FillHere(TensorRole role, const std::string& path,
   StoredByName stored;
   for (const StoredTensor& tensor : tensors) stored[tensor.name] = &tensor;
   MGC_RETURN_IF_ERROR(CheckSameTensors(ShapesOf(held), stored, path));
-  MGC_ASSIGN_OR_RETURN(const RandomAccessFile file, RandomAccessFile::Open(path));
+  MGC_ASSIGN_OR_RETURN(const PositionalFile file, PositionalFile::Open(path));
   MGC_RETURN_IF_ERROR(CheckFrame(file, tensors));
   int64_t bytes = 0;
   MGC_RETURN_IF_ERROR(FillFrom(file, held, stored, executor, hashes, &bytes));
@@ -266,7 +272,7 @@ absl::StatusOr<int64_t> RestoreTensors(TensorRole role, const std::string& path,
 absl::StatusOr<int64_t> VerifyTensors(const std::string& path,
                                       absl::Span<const StoredTensor> tensors) {
   constexpr int64_t kReadAtOnce = int64_t{1} << 18;  // values
-  MGC_ASSIGN_OR_RETURN(const RandomAccessFile file, RandomAccessFile::Open(path));
+  MGC_ASSIGN_OR_RETURN(const PositionalFile file, PositionalFile::Open(path));
   MGC_RETURN_IF_ERROR(CheckFrame(file, tensors));
   std::vector<float> values(static_cast<size_t>(kReadAtOnce));
   for (const StoredTensor& tensor : tensors) {
@@ -274,10 +280,9 @@ absl::StatusOr<int64_t> VerifyTensors(const std::string& path,
     uint64_t hash = 0;
     for (int64_t at = 0; at < count; at += kReadAtOnce) {
       const int64_t part = std::min(count - at, kReadAtOnce);
-      const int64_t begin = tensor.offset + at * static_cast<int64_t>(sizeof(float));
-      MGC_RETURN_IF_ERROR(file.Read(begin, part * static_cast<int64_t>(sizeof(float)),
-                                    reinterpret_cast<char*>(values.data())));
-      hash += HashOfRun(at, absl::MakeConstSpan(values).subspan(0, static_cast<size_t>(part)));
+      const absl::Span<float> read = absl::MakeSpan(values).subspan(0, static_cast<size_t>(part));
+      MGC_RETURN_IF_ERROR(ReadFloats(file, tensor.offset, at, read));
+      hash += HashOfRun(at, read);
     }
     MGC_RETURN_IF_ERROR(CheckHash(path, tensor, hash));
   }
