@@ -1,6 +1,7 @@
 #!/bin/bash
 # Trains a Llama-style model on the King James text with eight ranks (tp2 pp2 dp2, sequence
-# parallelism) on threads, and the same model on one rank; shows that the losses are equal.
+# parallelism) on threads, and the same model on one rank; shows that the losses are equal; goes on
+# from the checkpoint of the first on four ranks in two processes.
 #   examples/quickstart.sh FOLDER    FOLDER takes text, plans, pictures, timelines and metrics.
 # Needs the mgc commands on PATH and Debian's `bible`.
 set -euo pipefail
@@ -30,7 +31,7 @@ train() {  # PLAN NAME [FLAG...]
     --lr-warmup-steps 4 --lr-decay-style cosine --metrics "$2.metrics.jsonl" "${@:3}"
 }
 echo "== training $steps steps on eight ranks" >&2
-train eight.plan eight --trace eight.measured.json
+train eight.plan eight --trace eight.measured.json --save checkpoints --resume none
 echo "== training the same steps on one rank" >&2
 train one.plan one > /dev/null 2>&1
 
@@ -42,5 +43,12 @@ paste <(losses eight.metrics.jsonl) <(losses one.metrics.jsonl) |
          first = NR == 1 ? $1 : first; last = $1 }
        END { printf "largest relative difference over %d steps: %.1e\n", NR, worst
              if (NR == 0 || worst > 1e-4 || last >= first) exit 1 }'
-echo "the losses fall, and are those of one rank. Left in $out:"
+echo "the losses fall, and are those of one rank"
+
+echo '== the run goes on from its checkpoint, on four ranks in two processes' >&2
+mgc-compile "${model[@]}" --world-size 4 --tp 2 --zero 1 -o four.plan
+mgc-run --nproc 2 four.plan --data kjv.txt --steps $((steps + 4)) --seed 7 --lr 3e-4 --load checkpoints
+mgc-ckpt show checkpoints
+
+echo "Left in $out:"
 ls auto.html auto.txt eight.plan eight.html eight.svg eight.predicted.json eight.measured.json eight.metrics.jsonl 2>/dev/null

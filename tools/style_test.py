@@ -81,6 +81,16 @@ class CheckStyleTest(unittest.TestCase):
         self.assert_clean(guarded, "graph/a.h")
         self.assert_violates(guarded, "must be MGC_GRAPH_B_H_", "graph/b.h")
 
+    def test_types_have_one_definition(self):
+        header = "#ifndef MGC_GRAPH_A_H_\n#define MGC_GRAPH_A_H_\n%s\n#endif  // MGC_GRAPH_A_H_\n"
+        for a, b, code in (("struct State {};", "class State final : Base {};", 1),
+                           ("struct State {};", "struct State;", 0),
+                           ("struct State {};", "struct Other {\n  struct State {};\n};", 0)):
+            other = header.replace("GRAPH_A", "GRAPH_B") % b
+            self.assertEqual(
+                self.check(header % a, "graph/a.h", options=("graph/b.h",),
+                           beside=(("graph/b.h", other),))[1], code, b)
+
     def test_words(self):
         self.assert_violates("// TO" + "DO: later\n", "tracker")
         self.assert_violates("See /ho" + "me/me/notes.\n", "path of one machine", "docs/a.md")

@@ -31,6 +31,11 @@ class Team {
   // `on_wait` is told when this process begins and ends to wait for others.
   void Observe(std::function<void(bool waits)> on_wait) { on_wait_ = std::move(on_wait); }
 
+  // Tells the observer that this process comes on: it does something long while others wait.
+  void ComesOn() {
+    if (on_wait_) on_wait_(false);
+  }
+
   int self() const;
   int size() const;
   // Whether this process speaks for all: to users, and for files that there is one of.

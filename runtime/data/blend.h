@@ -10,10 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <string>
 #include <vector>
-
-#include "absl/strings/str_join.h"
 
 namespace mgc {
 
@@ -29,9 +26,6 @@ class Blend {
  public:
   // At least one weight; all above 0 and finite, and their sum finite.
   explicit Blend(std::vector<double> weights);
-
-  // The shares that the sources have of 1: `0.3, 0.7`.
-  std::string ToString() const { return absl::StrJoin(weights_, ", "); }
 
   // sample >= 0.
   Blended At(int64_t sample) const;

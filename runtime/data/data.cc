@@ -5,7 +5,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/diagnostic.h"
-#include "graph/base/random.h"
 #include "graph/base/status.h"
 #include "runtime/data/permutation.h"
 
@@ -48,26 +47,6 @@ std::vector<double> WeightsOf(const std::vector<TokenSource>& sources) {
   weights.reserve(sources.size());
   for (const TokenSource& source : sources) weights.push_back(source.weight);
   return weights;
-}
-
-// Of all tokens of a part, or of places that lie evenly in it.
-absl::StatusOr<std::string> HashOf(const TokenPart& part) {
-  constexpr int64_t kBlock = 4096;
-  constexpr int64_t kHashedWhole = int64_t{1} << 24;
-  constexpr int64_t kPlaces = 1024;
-  const int64_t tokens = part.end - part.begin;
-  const int64_t step = tokens <= kHashedWhole ? kBlock : (tokens - kBlock) / (kPlaces - 1);
-  uint64_t hash = 0;
-  std::vector<int32_t> block;
-  for (int64_t at = part.begin; at < part.end; at += step) {
-    block.resize(static_cast<size_t>(std::min(kBlock, part.end - at)));
-    MGC_RETURN_IF_ERROR(part.file->Read(at, 0, absl::MakeSpan(block)));
-    const absl::string_view bytes(reinterpret_cast<const char*>(block.data()),
-                                  block.size() * sizeof(block[0]));
-    hash = StreamOf(absl::StrCat(hash, " ", StreamOf(bytes)));
-  }
-  return absl::StrCat(tokens, " ", UnitOf(*part.file), ", hash ",
-                      absl::Hex(hash, absl::kZeroPad16));
 }
 
 TokenPart WholeOf(std::shared_ptr<const TokenFile> file) {
@@ -134,20 +113,6 @@ bool TokenDataset::is_aligned() const {
   return std::all_of(parts.begin(), parts.end(), [this](const TokenPart& part) {
     return (part.end - part.begin - 1) % seq_length_ == 0;
   });
-}
-
-absl::StatusOr<std::string> TokenDataset::Identity() const {
-  std::string text;
-  for (const Source& source : sources_) {
-    if (sources_.size() > 1) absl::StrAppend(&text, "source ", &source - sources_.data(), ": ");
-    for (const TokenPart& part : source.parts) {
-      MGC_ASSIGN_OR_RETURN(const std::string hash, HashOf(part));
-      absl::StrAppend(&text, hash, "; ");
-    }
-  }
-  if (blend_ != nullptr) absl::StrAppend(&text, "shares ", blend_->ToString(), "; ");
-  const std::string seed = shuffle_seed_.has_value() ? absl::StrCat(*shuffle_seed_) : "";
-  return absl::StrCat(text, seed.empty() ? "in order" : "shuffled with seed ", seed);
 }
 
 absl::Status TokenDataset::ReadSample(int64_t sample, int64_t from, int64_t vocabulary,

@@ -66,11 +66,6 @@ class TokenDataset {
   // the files: what else is counted in samples then lies beside these.
   bool is_aligned() const;
 
-  // What it holds, to be recognized by: of every file its tokens, how many and their hash, and in
-  // which order samples come. Of more than 2^24 tokens the hash is that of 1,024 places all over
-  // them. Errors of TokenFile::Read.
-  absl::StatusOr<std::string> Identity() const;
-
   // Copies tokens from number `from` of a sample on, of its s + 1; an index past the epoch wraps
   // into the next one. sample >= 0. Errors of TokenFile::Read.
   absl::Status ReadSample(int64_t sample, int64_t from, int64_t vocabulary,

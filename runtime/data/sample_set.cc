@@ -34,6 +34,26 @@ InputTensors Parts(const InputTensors& tensors, int64_t begin, int64_t end) {
   return parts;
 }
 
+std::string HexText(uint64_t value) { return absl::StrCat(absl::Hex(value, absl::kZeroPad16)); }
+
+// Of samples that lie evenly in the first epoch, as many as `most` tokens make, or all.
+absl::StatusOr<std::string> HashOf(const TokenDataset& text, int64_t most) {
+  std::vector<int32_t> tokens(static_cast<size_t>(text.seq_length()) + 1);
+  const int64_t samples = text.samples_per_epoch();
+  const int64_t looks =
+      std::min(samples, std::max<int64_t>(most / static_cast<int64_t>(tokens.size()), 1));
+  uint64_t hash = 0;
+  for (int64_t look = 0; look < looks; ++look) {
+    // Both factors of the product can be large.
+    const int64_t sample = samples / looks * look + samples % looks * look / looks;
+    MGC_RETURN_IF_ERROR(text.ReadSample(sample, 0, /*vocabulary=*/0, absl::MakeSpan(tokens)));
+    const absl::string_view bytes(reinterpret_cast<const char*>(tokens.data()),
+                                  tokens.size() * sizeof(int32_t));
+    hash = StreamOf(absl::StrCat(HexText(hash), HexText(StreamOf(bytes))));
+  }
+  return HexText(hash);
+}
+
 // Whether samples of weight 0 are left out of everything that a step reports.
 bool LeavesOut(const Graph& model) {
   std::vector<bool> weighted(model.values().size(), false);
@@ -66,17 +86,18 @@ int64_t SampleSet::samples() const { return std::max<int64_t>(SamplesPerEpoch(At
 absl::StatusOr<std::vector<std::pair<std::string, std::string>>> SampleSet::Identity() const {
   std::vector<std::pair<std::string, std::string>> texts;
   if (text_.has_value()) {
-    MGC_ASSIGN_OR_RETURN(std::string text, text_->Identity());
-    texts.emplace_back("text", std::move(text));
+    MGC_ASSIGN_OR_RETURN(const std::string hash, HashOf(*text_, kTokensLookedAt));
+    texts.emplace_back("text",
+                       absl::StrCat(text_->tokens(), " tokens in ", text_->samples_per_epoch(),
+                                    " samples of ", text_->seq_length(), ", hash ", hash));
   }
   for (size_t i = 0; i < given_.size(); ++i) {
     if (given_[i] == nullptr) continue;
     const SampleTensor& tensor = *given_[i];
     const absl::string_view first = tensor.Sample(0);
     const absl::string_view all(first.data(), first.size() * static_cast<size_t>(tensor.samples()));
-    texts.emplace_back(
-        absl::StrCat("input ", i),
-        absl::StrCat(ToString(tensor), ", hash ", absl::Hex(StreamOf(all), absl::kZeroPad16)));
+    texts.emplace_back(absl::StrCat("input ", i),
+                       absl::StrCat(ToString(tensor), ", hash ", HexText(StreamOf(all))));
   }
   return texts;
 }

@@ -34,9 +34,10 @@ class SampleSet {
   // as the set.
   StepData At(int64_t first, int64_t end) const;
 
-  // What it holds, to be recognized by: of the text and of each input its size and the hash of its
-  // samples. What was split off is not in it.
-  // Errors of reading them.
+  // What it holds, to be recognized by: of the text and of each input its size and a hash of its
+  // samples, in their order. What was split off is not in it. Of a text so many tokens are looked
+  // at, in samples from everywhere in the first epoch; a file of more need not be read whole.
+  static constexpr int64_t kTokensLookedAt = int64_t{1} << 20;
   absl::StatusOr<std::vector<std::pair<std::string, std::string>>> Identity() const;
 
   // Splits off the last `tail_samples` samples: {the rest, the tail}. No sample is in both.

@@ -56,7 +56,7 @@ absl::StatusOr<const StoredFile*> FindFile(const Manifest& manifest, const std::
 }  // namespace
 
 absl::StatusOr<std::string> SaveCheckpoint(const Executor& executor, const CheckpointDir* dir,
-                                           RunState state) {
+                                           TrainingState state) {
   Team& team = executor.team();
   absl::StatusOr<std::string> begun = std::string();
   if (team.is_lead()) begun = dir->Begin(state.step);

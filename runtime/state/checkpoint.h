@@ -2,8 +2,8 @@
 // the same model.
 //
 // What crosses a step: parameters (the f32 masters), both moments, what the plan carries, and the
-// counts of RunState. Files hold logical tensors (runtime/state/tensor_file.h), so that nothing in
-// them depends on the plan, the number of ranks or of processes.
+// counts of TrainingState. Files hold logical tensors (runtime/state/tensor_file.h), so that
+// nothing in them depends on the plan, the number of ranks or of processes.
 
 #ifndef MGC_RUNTIME_STATE_CHECKPOINT_H_
 #define MGC_RUNTIME_STATE_CHECKPOINT_H_
@@ -24,10 +24,10 @@ namespace mgc {
 // one's, null elsewhere. All processes must reach the folder by its name. After an error no
 // checkpoint has appeared and none has changed; OutOfRange names a tensor that is not finite.
 absl::StatusOr<std::string> SaveCheckpoint(const Executor& executor, const CheckpointDir* dir,
-                                           RunState state);
+                                           TrainingState state);
 
 struct LoadedState {
-  RunState state;
+  TrainingState state;
   int64_t bytes = 0;  // that the ranks of this process have read of tensors
 };
 

@@ -52,7 +52,7 @@ class Reader {
     JsonObjectReader object(root, "", &problems_);
     object.Integer("version", {kManifestVersion, kManifestVersion});
     if (object.Failed("version")) return problems_.ToStatus();
-    RunState& state = manifest.state;
+    TrainingState& state = manifest.state;
     state.version = Text("mgc", object.Take("mgc"));
     state.step = object.Integer("step", {0, kMost});
     state.samples = object.Integer("samples", {0, kMost});
@@ -148,7 +148,7 @@ class Reader {
 
 std::string ManifestText(const Manifest& manifest) {
   JsonWriter json;
-  const RunState& state = manifest.state;
+  const TrainingState& state = manifest.state;
   json.BeginObject().Integer("version", kManifestVersion).String("mgc", state.version);
   json.NewLine().Integer("step", state.step).Integer("samples", state.samples);
   json.NewLine().Key("carried").BeginObject();

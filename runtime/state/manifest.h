@@ -29,7 +29,7 @@ struct StoredFile {
 };
 
 // Where a run stands between two steps.
-struct RunState {
+struct TrainingState {
   int64_t step = 0;     // steps done
   int64_t samples = 0;  // taken so far; the next step begins with this one
   // Numbers that a step leaves for the next one, by name (PlanClass::carried).
@@ -40,7 +40,7 @@ struct RunState {
 };
 
 struct Manifest {
-  RunState state;
+  TrainingState state;
   std::vector<StoredFile> files;
 };
 

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 Manifest Example() {
   Manifest manifest;
-  RunState& state = manifest.state;
+  TrainingState& state = manifest.state;
   state.step = 100;
   state.samples = int64_t{1} << 60;
   state.carried = {{"loss_scale", 0.1}, {"steps", 7}};

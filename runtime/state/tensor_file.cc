@@ -53,6 +53,7 @@ absl::Status WriteTiles(const Executor& executor, absl::Span<const HeldTensor> t
           offset, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
     });
     MGC_RETURN_IF_ERROR(Annotate(status, tensors[t].name));
+    executor.team().ComesOn();
   }
   return absl::OkStatus();
 }
@@ -142,7 +143,7 @@ absl::Status CheckFrame(const PositionalFile& file, absl::Span<const StoredTenso
     return loss("has ", file.bytes(), " bytes, and ", layout.file_bytes(), " were written");
   }
   std::string header(layout.header().size(), '\0');
-  MGC_RETURN_IF_ERROR(file.Read(0, absl::MakeSpan(header.data(), header.size())));
+  MGC_RETURN_IF_ERROR(file.Read(0, absl::MakeSpan(header)));
   return header == layout.header() ? absl::OkStatus() : loss("its header is damaged");
 }
 
@@ -151,14 +152,6 @@ absl::Status CheckHash(const std::string& path, const StoredTensor& tensor, uint
   return absl::DataLossError(absl::StrCat(
       EscapeBytes(path), ": tensor ", EscapeBytes(tensor.name), " is damaged: its hash is ",
       absl::Hex(hash, absl::kZeroPad16), ", not ", absl::Hex(tensor.hash, absl::kZeroPad16)));
-}
-
-// Values from number `first` on of a tensor that begins at `offset`.
-absl::Status ReadFloats(const PositionalFile& file, int64_t offset, int64_t first,
-                        absl::Span<float> values) {
-  constexpr auto kBytes = static_cast<int64_t>(sizeof(float));
-  return file.Read(offset + first * kBytes, absl::MakeSpan(reinterpret_cast<char*>(values.data()),
-                                                           values.size() * sizeof(float)));
 }
 
 using StoredByName = std::map<std::string, const StoredTensor*>;
@@ -171,13 +164,16 @@ absl::Status FillFrom(const PositionalFile& file, absl::Span<const HeldTensor> h
     const int64_t begin = stored.at(tensor.name)->offset;
     uint64_t& hash = (*hashes)[tensor.name];
     const auto fill = [&](int64_t whole, absl::Span<float> values, bool counts) -> absl::Status {
-      *bytes_read += static_cast<int64_t>(values.size() * sizeof(float));
-      MGC_RETURN_IF_ERROR(ReadFloats(file, begin, whole, values));
+      const size_t bytes = values.size() * sizeof(float);
+      *bytes_read += static_cast<int64_t>(bytes);
+      const absl::Span<char> room(reinterpret_cast<char*>(values.data()), bytes);
+      MGC_RETURN_IF_ERROR(file.Read(begin + whole * static_cast<int64_t>(sizeof(float)), room));
       if (counts) hash += HashOfRun(whole, values);
       return absl::OkStatus();
     };
     MGC_RETURN_IF_ERROR(
         Annotate(FillRunsHere(tensor, executor, fill), absl::StrCat("tensor ", tensor.name)));
+    executor.team().ComesOn();
   }
   return absl::OkStatus();
 }
@@ -266,7 +262,7 @@ absl::StatusOr<int64_t> RestoreTensors(TensorRole role, const std::string& path,
   for (size_t t = 0; t < tensors.size(); ++t) {
     MGC_RETURN_IF_ERROR(CheckHash(path, tensors[t], hashes[t]));
   }
-  return bytes;
+  return *bytes;
 }
 
 absl::StatusOr<int64_t> VerifyTensors(const std::string& path,
@@ -280,9 +276,10 @@ absl::StatusOr<int64_t> VerifyTensors(const std::string& path,
     uint64_t hash = 0;
     for (int64_t at = 0; at < count; at += kReadAtOnce) {
       const int64_t part = std::min(count - at, kReadAtOnce);
-      const absl::Span<float> read = absl::MakeSpan(values).subspan(0, static_cast<size_t>(part));
-      MGC_RETURN_IF_ERROR(ReadFloats(file, tensor.offset, at, read));
-      hash += HashOfRun(at, read);
+      const int64_t begin = tensor.offset + at * static_cast<int64_t>(sizeof(float));
+      MGC_RETURN_IF_ERROR(file.Read(begin, {reinterpret_cast<char*>(values.data()),
+                                            static_cast<size_t>(part) * sizeof(float)}));
+      hash += HashOfRun(at, absl::MakeConstSpan(values).subspan(0, static_cast<size_t>(part)));
     }
     MGC_RETURN_IF_ERROR(CheckHash(path, tensor, hash));
   }

@@ -239,26 +239,19 @@ absl::StatusOr<EvalRecord> Trainer::Evaluate() {
   return result;
 }
 
-absl::StatusOr<NamedTexts> Trainer::DataIdentity() {
-  if (!data_identity_.has_value()) {
-    MGC_ASSIGN_OR_RETURN(data_identity_, samples_.Identity());
-  }
-  return *data_identity_;
-}
-
 absl::StatusOr<std::string> Trainer::Save(const CheckpointDir* dir, const std::string& version) {
-  RunState state;
+  TrainingState state;
   state.step = steps_done_;
   state.samples = samples_done_;
   state.options = OptionTexts(options_, executor_->plan());
-  MGC_ASSIGN_OR_RETURN(state.data, DataIdentity());
+  MGC_ASSIGN_OR_RETURN(state.data, samples_.Identity());
   state.version = version;
   return SaveCheckpoint(*executor_, dir, std::move(state));
 }
 
 absl::StatusOr<Resumed> Trainer::Resume(const std::string& folder) {
   MGC_ASSIGN_OR_RETURN(const LoadedState loaded, LoadCheckpoint(folder, *executor_));
-  const RunState& state = loaded.state;
+  const TrainingState& state = loaded.state;
   // A scale that is to stay as it is does not go on from another one.
   if (!options_.loss_scale.fixed.has_value()) {
     PutCarried({state.carried.begin(), state.carried.end()}, *executor_);
@@ -268,7 +261,7 @@ absl::StatusOr<Resumed> Trainer::Resume(const std::string& folder) {
   Resumed resumed;
   resumed.bytes = loaded.bytes;
   resumed.changes = Changes("option", state.options, OptionTexts(options_, executor_->plan()));
-  MGC_ASSIGN_OR_RETURN(const NamedTexts data, DataIdentity());
+  MGC_ASSIGN_OR_RETURN(const NamedTexts data, samples_.Identity());
   for (std::string& change : Changes("data", state.data, data)) {
     resumed.changes.push_back(std::move(change));
   }

@@ -24,7 +24,6 @@
 #include "runtime/data/sample_set.h"
 #include "runtime/run/executor.h"
 #include "runtime/state/checkpoint_dir.h"
-#include "runtime/state/manifest.h"
 #include "runtime/train/loss_scale.h"
 #include "runtime/train/lr_schedule.h"
 #include "runtime/train/metrics.h"
@@ -116,16 +115,12 @@ class Trainer {
  private:
   Trainer(std::unique_ptr<Executor> executor, SampleSet samples, TrainOptions options);
 
-  // Read from the data once.
-  absl::StatusOr<NamedTexts> DataIdentity();
-
   std::unique_ptr<Executor> executor_;
   SampleSet samples_;
   absl::optional<SampleSet> eval_samples_;
   TrainOptions options_;
   int64_t steps_done_ = 0;
   int64_t samples_done_ = 0;
-  absl::optional<NamedTexts> data_identity_;
 };
 
 }  // namespace mgc

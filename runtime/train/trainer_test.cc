@@ -87,7 +87,7 @@ TEST_F(TrainerTest, RunsWriteWhatWasAskedFor) {
   options.eval_tail_samples = 5;
   auto trainer = Trainer::Create(plan_, options);
   ASSERT_TRUE(trainer.ok()) << trainer.status();
-  RunOptions run;
+  TrainingRunOptions run;
   run.steps = 4;
   run.eval_interval = 2;
   run.metrics_path = TempPath("metrics.jsonl");
@@ -118,7 +118,7 @@ TEST_F(TrainerTest, EndsAtTheFirstNumberThatIsNotFinite) {
   options.lr.max_lr = options.lr.min_lr = 1e300;
   auto trainer = Trainer::Create(plan_, options);
   ASSERT_TRUE(trainer.ok()) << trainer.status();
-  RunOptions run;
+  TrainingRunOptions run;
   run.steps = 6;
   run.parameters_path = TempPath("diverged.safetensors");
   int64_t steps = 0;
@@ -160,7 +160,7 @@ TEST_F(TrainerTest, RefusesMoreStepsThanSamplesCanBeCounted) {
   auto trainer = Trainer::Create(plan_, Options());
   ASSERT_TRUE(trainer.ok()) << trainer.status();
   EXPECT_EQ((*trainer)->most_steps(), std::numeric_limits<int64_t>::max() / 16);
-  RunOptions run;
+  TrainingRunOptions run;
   run.steps = (*trainer)->most_steps() + 1;
   const absl::Status status = RunTraining(**trainer, run);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -184,7 +184,7 @@ TEST_F(TrainerTest, EvaluationNeedsDataAndAProgram) {
   auto trainer = Trainer::Create(plan_, Options());
   ASSERT_TRUE(trainer.ok());
   EXPECT_EQ((*trainer)->Evaluate().status().code(), absl::StatusCode::kFailedPrecondition);
-  RunOptions run;
+  TrainingRunOptions run;
   run.steps = 1;
   run.eval_interval = 1;
   EXPECT_EQ(RunTraining(**trainer, run).code(), absl::StatusCode::kInvalidArgument);

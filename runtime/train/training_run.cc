@@ -16,7 +16,7 @@
 namespace mgc {
 namespace {
 
-absl::Status CheckRunOptions(const Trainer& trainer, const RunOptions& options) {
+absl::Status CheckRunOptions(const Trainer& trainer, const TrainingRunOptions& options) {
   if (options.steps < 1) {
     return absl::InvalidArgumentError(absl::StrCat("cannot train for ", options.steps, " steps"));
   }
@@ -79,7 +79,7 @@ absl::StatusOr<StepNews> ShareNews(Team& team, const StepNews& mine) {
 // Takes what a run reports to the file and the callbacks, in the process that speaks for all.
 class Reports {
  public:
-  Reports(const RunOptions& options, bool is_lead) : options_(options), is_lead_(is_lead) {}
+  Reports(const TrainingRunOptions& options, bool is_lead) : options_(options), is_lead_(is_lead) {}
 
   absl::Status Open() {
     if (options_.metrics_path.empty() || !is_lead_) return absl::OkStatus();
@@ -116,14 +116,14 @@ class Reports {
   }
 
  private:
-  const RunOptions& options_;
+  const TrainingRunOptions& options_;
   const bool is_lead_;
   absl::optional<MetricsFile> file_;
   bool noted_nonfinite_ = false;
 };
 
 // A step with what all processes say of it, reported.
-absl::StatusOr<StepNews> TakeStep(Trainer& trainer, const RunOptions& options, bool first,
+absl::StatusOr<StepNews> TakeStep(Trainer& trainer, const TrainingRunOptions& options, bool first,
                                   Reports& reports, Checkpoints& checkpoints) {
   MGC_ASSIGN_OR_RETURN(StepRecord record, trainer.Step());
   const bool asked = options.stop_asked && options.stop_asked();
@@ -157,7 +157,7 @@ absl::Status Evaluate(Trainer& trainer, Reports& reports) {
   return reports.Judge(CheckFinite("the loss of the evaluation after", result.step, result.loss));
 }
 
-absl::Status Steps(Trainer& trainer, const RunOptions& options, Reports& reports,
+absl::Status Steps(Trainer& trainer, const TrainingRunOptions& options, Reports& reports,
                    Checkpoints& checkpoints) {
   for (bool first = true; trainer.steps_done() < options.steps; first = false) {
     MGC_ASSIGN_OR_RETURN(const StepNews news,
@@ -180,7 +180,7 @@ absl::Status Steps(Trainer& trainer, const RunOptions& options, Reports& reports
 
 }  // namespace
 
-absl::Status RunTraining(Trainer& trainer, const RunOptions& options) {
+absl::Status RunTraining(Trainer& trainer, const TrainingRunOptions& options) {
   MGC_RETURN_IF_ERROR(CheckRunOptions(trainer, options));
   Reports reports(options, trainer.executor().team().is_lead());
   Checkpoints checkpoints(options.checkpoints, trainer,

@@ -13,7 +13,7 @@
 
 namespace mgc {
 
-struct RunOptions {
+struct TrainingRunOptions {
   int64_t steps = 0;            // counted from the first; those of before a resume are among them
   int64_t eval_interval = 0;    // steps between evaluations; 0: none
   std::string metrics_path;     // runtime/train/metrics_file.h; empty: none
@@ -36,7 +36,7 @@ struct RunOptions {
 // OutOfRange for numbers that are not finite, with the step; further the errors of its parts. After
 // any of them the steps done so far are in the metrics, checkpoints are as they were, and no
 // parameters are written.
-absl::Status RunTraining(Trainer& trainer, const RunOptions& options);
+absl::Status RunTraining(Trainer& trainer, const TrainingRunOptions& options);
 
 }  // namespace mgc
 

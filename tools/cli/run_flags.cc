@@ -310,8 +310,8 @@ TrainOptions TrainOptionsOf(const RunFlags& flags, const Plan& plan) {
   return options;
 }
 
-RunOptions RunOptionsOf(const RunFlags& flags) {
-  RunOptions options;
+TrainingRunOptions RunOptionsOf(const RunFlags& flags) {
+  TrainingRunOptions options;
   options.steps = flags.steps.value_or(0);
   options.eval_interval = flags.eval_interval.value_or(0);
   options.metrics_path = flags.metrics.value_or("");

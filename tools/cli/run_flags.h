@@ -85,7 +85,7 @@ std::vector<NamedPath> ResultsOf(const RunFlags& flags);
 // Without kernels and texts (OpenData). Steps become samples by the plan's global batch.
 TrainOptions TrainOptionsOf(const RunFlags& flags, const Plan& plan);
 // Without callbacks.
-RunOptions RunOptionsOf(const RunFlags& flags);
+TrainingRunOptions RunOptionsOf(const RunFlags& flags);
 
 }  // namespace mgc
 

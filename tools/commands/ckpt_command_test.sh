@@ -12,7 +12,7 @@ expect 0 '' mgc-ckpt show checkpoints
 [[ $(head -1 stdout) == 'step 3 | sample 24 | 2.6 MiB' && $(wc -l <stdout) == 3 ]] || fail "$(cat stdout)"
 expect 0 '' mgc-ckpt show checkpoints/step-00000002
 says 'option lr: 0.001'
-says 'data text: 8893 bytes, hash '
+says 'data text: 8893 tokens in 277 samples of 32, hash '
 says 'first_moments.safetensors: 68 tensors, 224704 elements'
 expect 0 '' mgc-ckpt show checkpoints/step-00000002 --json
 cmp -s stdout checkpoints/step-00000002/manifest.json || fail 'not the manifest'

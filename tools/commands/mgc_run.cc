@@ -100,8 +100,8 @@ TrainOptions OptionsIn(const World& world, const RunBasis& basis) {
   return train;
 }
 
-RunOptions RunOptionsIn(const World& world, const RunBasis& basis, absl::Status* printed) {
-  RunOptions run = RunOptionsOf(basis.flags);
+TrainingRunOptions RunOptionsIn(const World& world, const RunBasis& basis, absl::Status* printed) {
+  TrainingRunOptions run = RunOptionsOf(basis.flags);
   const auto print = [printed](const std::string& line) {
     printed->Update(WriteStdout(absl::StrCat(line, "\n")));
   };
