@@ -68,8 +68,8 @@ std::vector<StepRecord> Train(const Plan& plan) {
   TrainOptions options;
   options.kernels = kernels;
   options.seed = 5;
-  options.data = *ByteDataset::FromBytes("to be, or not to be, that is the question: whether",
-                                         kSeqLength, "text");
+  options.data = *TokenDataset::FromBytes("to be, or not to be, that is the question: whether",
+                                          kSeqLength, "text");
   options.lr.max_lr = 0.01;
   auto trainer = Trainer::Create(plan, options);
   std::vector<StepRecord> records;

@@ -92,9 +92,6 @@ class TokenDataset {
   absl::optional<uint64_t> shuffle_seed_;
 };
 
-// What code calls it that knows no other tokens than bytes.
-using ByteDataset = TokenDataset;
-
 }  // namespace mgc
 
 #endif  // MGC_RUNTIME_DATA_DATA_H_

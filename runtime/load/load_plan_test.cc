@@ -271,7 +271,7 @@ TEST(LoadPlanTest, WrongNumbersDoNoHarm) {
     options.workers = 1;
     auto executor = Executor::Create(plan, options);
     if (!executor.ok() || plan.seq_length > 100) continue;
-    const auto data = ByteDataset::FromBytes(std::string(500, 'a'), plan.seq_length, "data");
+    const auto data = TokenDataset::FromBytes(std::string(500, 'a'), plan.seq_length, "data");
     StepInput input;
     input.data = {&*data, 0, 1000};
     (*executor)->Run(input).IgnoreError();

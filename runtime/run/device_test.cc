@@ -45,7 +45,7 @@ std::vector<std::string> RunChain(const ChainOptions& chain, const DeviceFactory
                                   absl::optional<ProcessPlace> place = {}) {
   const std::vector<KernelEntry> kernels = ReferenceKernels();
   const Plan plan = ChainPlan(chain);
-  const auto data = ByteDataset::FromBytes(std::string(1000, 'a'), chain.seq, "data");
+  const auto data = TokenDataset::FromBytes(std::string(1000, 'a'), chain.seq, "data");
   ExecutorOptions options;
   options.kernels = kernels;
   options.workers = 2;
@@ -138,7 +138,7 @@ TEST(DeviceTest, ALateErrorEndsTheStep) {
     };
   }
   const Plan plan = ChainPlan(Chain(1, 1, 2));
-  const auto data = ByteDataset::FromBytes(std::string(1000, 'a'), plan.seq_length, "data");
+  const auto data = TokenDataset::FromBytes(std::string(1000, 'a'), plan.seq_length, "data");
   ExecutorOptions options;
   options.kernels = kernels;
   options.device = DeferredDevices({});

@@ -22,13 +22,13 @@ constexpr double kRate = 0.05;
 struct Chain {
   Plan plan;
   std::vector<KernelEntry> kernels = ReferenceKernels();
-  ByteDataset data;
+  TokenDataset data;
   std::unique_ptr<Executor> executor;
 
   Chain(const ChainOptions& options, int workers, absl::optional<uint64_t> shuffle = {},
         int64_t trace_steps = 1000)
       : plan(ChainPlan(options)),
-        data(*ByteDataset::FromBytes(std::string(1000, 'a'), options.seq, "data")) {
+        data(*TokenDataset::FromBytes(std::string(1000, 'a'), options.seq, "data")) {
     ExecutorOptions executor_options;
     executor_options.kernels = kernels;
     executor_options.workers = workers;
@@ -232,7 +232,7 @@ absl::Status StepWithSwappedReceives(int tp) {
   executor_options.workers = 3;
   auto executor = Executor::Create(plan, executor_options);
   if (!executor.ok()) return executor.status();
-  const auto data = ByteDataset::FromBytes(std::string(100, 'a'), options.seq, "data");
+  const auto data = TokenDataset::FromBytes(std::string(100, 'a'), options.seq, "data");
   StepInput input;
   input.data = {&*data, 0, 100};
   absl::Status status = (*executor)->Run(input);

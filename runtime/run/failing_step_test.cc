@@ -40,7 +40,7 @@ std::vector<KernelEntry> KernelsWithFailing(absl::string_view op) {
 }
 
 struct Step {
-  ByteDataset data = *ByteDataset::FromBytes(std::string(1000, 'a'), 6, "data");
+  TokenDataset data = *TokenDataset::FromBytes(std::string(1000, 'a'), 6, "data");
   NamedScalar rate{"lr", 0.05};
 
   StepInput input() const {

@@ -56,7 +56,7 @@ absl::Status StepWithInfinity(FiniteCheck check, const DeviceFactory& device = n
   const int64_t address = last.blocks[0].param_base + plan.blocks[0].entries[0].param_offset;
   (*executor)->Put(1, address + 4 * int64_t{sizeof(float)}, sizeof(float),
                    [](char* to) { *reinterpret_cast<float*>(to) = kInfinity; });
-  const auto data = ByteDataset::FromBytes(std::string(100, 'a'), options.seq, "data");
+  const auto data = TokenDataset::FromBytes(std::string(100, 'a'), options.seq, "data");
   const NamedScalar scalars[] = {{"lr", 0.1}};
   StepInput input;
   input.data = {&*data, 0, 100};

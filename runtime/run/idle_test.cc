@@ -87,14 +87,14 @@ std::vector<KernelEntry> KernelsWatching() {
 struct Chain {
   Plan plan;
   std::vector<KernelEntry> kernels;
-  ByteDataset data;
+  TokenDataset data;
   std::unique_ptr<Executor> executor;
 
   Chain(const ChainOptions& options, std::vector<KernelEntry> entries, int workers)
       : plan(ChainPlan(options)),
         kernels(std::move(entries)),
-        data(*ByteDataset::FromBytes(std::string(static_cast<size_t>(4 * options.seq), 'a'),
-                                     options.seq, "data")) {
+        data(*TokenDataset::FromBytes(std::string(static_cast<size_t>(4 * options.seq), 'a'),
+                                      options.seq, "data")) {
     ExecutorOptions executor_options;
     executor_options.kernels = kernels;
     executor_options.workers = workers;

@@ -20,7 +20,7 @@ namespace {
 constexpr double kRate = 0.01;
 constexpr int kSteps = 3;
 
-absl::Status RunSteps(const ByteDataset& data, Executor& executor) {
+absl::Status RunSteps(const TokenDataset& data, Executor& executor) {
   for (int step = 0; step < kSteps; ++step) {
     const NamedScalar scalars[] = {{"lr", kRate}};
     StepInput input;
@@ -44,7 +44,7 @@ class Processes : public testing::TestWithParam<Layout> {
     options.dp = GetParam().dp;
     options.pp = GetParam().pp;
     plan_ = ChainPlan(options);
-    data_ = *ByteDataset::FromBytes(std::string(1000, 'a'), options.seq, "data");
+    data_ = *TokenDataset::FromBytes(std::string(1000, 'a'), options.seq, "data");
     options_.kernels = kernels_;
     options_.workers = GetParam().workers;
   }
@@ -59,7 +59,7 @@ class Processes : public testing::TestWithParam<Layout> {
 
   std::vector<KernelEntry> kernels_;
   Plan plan_;
-  ByteDataset data_ = *ByteDataset::FromBytes("abcdefghij", 2, "none");
+  TokenDataset data_ = *TokenDataset::FromBytes("abcdefghij", 2, "none");
   ExecutorOptions options_;
 };
 

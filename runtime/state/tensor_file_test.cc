@@ -34,7 +34,7 @@ class TensorFileTest : public FolderTest {
     ChainOptions options;
     options.tp = options.dp = options.pp = 2;
     plan_ = ChainPlan(options);
-    data_ = *ByteDataset::FromBytes(std::string(1000, 'a'), options.seq, "data");
+    data_ = *TokenDataset::FromBytes(std::string(1000, 'a'), options.seq, "data");
   }
 
   // An executor after a step.
@@ -87,7 +87,7 @@ class TensorFileTest : public FolderTest {
 
   std::vector<KernelEntry> kernels_;
   Plan plan_;
-  ByteDataset data_ = *ByteDataset::FromBytes("abcdefghij", 2, "none");
+  TokenDataset data_ = *TokenDataset::FromBytes("abcdefghij", 2, "none");
 };
 
 TEST_F(TensorFileTest, AnyNumberOfProcessesWritesTheSameBytes) {

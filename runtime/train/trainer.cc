@@ -64,27 +64,27 @@ std::set<std::string> OtherLosses(const Plan& plan) {
 
 // Where data comes from, and for what.
 struct DataFiles {
-  const absl::optional<ByteDataset>& text;
+  const absl::optional<TokenDataset>& text;
   const std::string& text_path;  // without `text`
   const std::vector<InputFile>& inputs;
   int64_t least_samples;  // of tensors
 };
 
 // The text; none where tensors feed the model and no text is given.
-absl::StatusOr<absl::optional<ByteDataset>> TextOf(const DataFiles& files, int64_t seq_length) {
+absl::StatusOr<absl::optional<TokenDataset>> TextOf(const DataFiles& files, int64_t seq_length) {
   if (files.text.has_value()) {
     if (files.text->seq_length() == seq_length) return files.text;
     return absl::InvalidArgumentError(absl::StrCat("the data is cut into samples of ",
                                                    files.text->seq_length(),
                                                    " tokens, the plan's have ", seq_length));
   }
-  if (files.text_path.empty() && !files.inputs.empty()) return absl::optional<ByteDataset>();
-  MGC_ASSIGN_OR_RETURN(ByteDataset text, ByteDataset::Open(files.text_path, seq_length));
-  return absl::optional<ByteDataset>(std::move(text));
+  if (files.text_path.empty() && !files.inputs.empty()) return absl::optional<TokenDataset>();
+  MGC_ASSIGN_OR_RETURN(TokenDataset text, TokenDataset::Open(files.text_path, seq_length));
+  return absl::optional<TokenDataset>(std::move(text));
 }
 
 absl::StatusOr<SampleSet> ReadSamples(const Plan& plan, const DataFiles& files) {
-  MGC_ASSIGN_OR_RETURN(absl::optional<ByteDataset> text, TextOf(files, plan.seq_length));
+  MGC_ASSIGN_OR_RETURN(absl::optional<TokenDataset> text, TextOf(files, plan.seq_length));
   MGC_ASSIGN_OR_RETURN(
       InputTensors tensors,
       ReadInputs(plan, files.inputs, text.has_value() ? &*text : nullptr, files.least_samples));

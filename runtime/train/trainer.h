@@ -53,8 +53,8 @@ struct TrainOptions {
 
   // The text, or neither where `inputs` feed the whole model.
   std::string data_path;
-  absl::optional<ByteDataset> data;  // instead of data_path
-  std::vector<InputFile> inputs;     // tensors, which are taken before the text
+  absl::optional<TokenDataset> data;  // instead of data_path
+  std::vector<InputFile> inputs;      // tensors, which are taken before the text
 
   LrSchedule lr;  // in samples
   WeightDecaySchedule weight_decay;
@@ -65,7 +65,7 @@ struct TrainOptions {
   // Evaluation data: a text and tensors of its own, or the last samples of the training data, which
   // are then not trained on. Neither: no evaluation.
   std::string eval_data_path;
-  absl::optional<ByteDataset> eval_data;  // instead of eval_data_path
+  absl::optional<TokenDataset> eval_data;  // instead of eval_data_path
   std::vector<InputFile> eval_inputs;
   int64_t eval_tail_samples = 0;
   int64_t eval_steps = 0;  // global batches an evaluation takes at most; 0: all of the data

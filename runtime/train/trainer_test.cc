@@ -32,7 +32,7 @@ class TrainerTest : public testing::Test {
     TrainOptions options;
     options.kernels = kernels_;
     options.workers = 2;
-    options.data = *ByteDataset::FromBytes(std::string(301, 'x'), plan_.seq_length, "data");
+    options.data = *TokenDataset::FromBytes(std::string(301, 'x'), plan_.seq_length, "data");
     options.lr.style = LrDecayStyle::kLinear;
     options.lr.max_lr = 0.01;
     options.lr.decay_samples = 64;
@@ -172,7 +172,7 @@ TEST_F(TrainerTest, RefusesMoreStepsThanSamplesCanBeCounted) {
 
 TEST_F(TrainerTest, DataMustFitTheModel) {
   TrainOptions options = Options();
-  options.data = *ByteDataset::FromBytes(std::string(100, 'x'), 7, "data");
+  options.data = *TokenDataset::FromBytes(std::string(100, 'x'), 7, "data");
   EXPECT_EQ(Trainer::Create(plan_, options).status().code(), absl::StatusCode::kInvalidArgument);
   options = Options();
   options.data.reset();

@@ -63,7 +63,7 @@ TEST_P(Steps, AllocateNothing) {
   options.kernels = kernels;
   options.workers = 3;
   options.trace_room = 1000;
-  options.data = *ByteDataset::FromBytes(std::string(5000, 'x'), plan->seq_length, "data");
+  options.data = *TokenDataset::FromBytes(std::string(5000, 'x'), plan->seq_length, "data");
   options.lr.style = LrDecayStyle::kConstant;
   options.lr.max_lr = 1e-3;
   const auto trainer = Trainer::Create(*plan, options);

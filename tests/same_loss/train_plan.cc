@@ -105,7 +105,7 @@ TrainOptions OptionsFor(const Plan& plan, const TrainCase& c, int64_t steps, int
   options.workers = workers;
   options.inputs = MakeInputs(plan, steps * c.parallel.global_batch_size);
   if (options.inputs.empty()) {
-    options.data = *ByteDataset::FromBytes(Text(), kSeqLength, "text");
+    options.data = *TokenDataset::FromBytes(Text(), kSeqLength, "text");
   }
   options.lr.style = LrDecayStyle::kCosine;
   options.lr.max_lr = 3e-3;

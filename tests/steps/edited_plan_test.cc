@@ -129,7 +129,7 @@ TEST(EditedPlanTest, RunsInItsOrderToTheSameBits) {
   options.trace_room = 1 << 16;
   const auto executor = Executor::Create(plan, options);
   ASSERT_TRUE(executor.ok()) << executor.status();
-  const auto data = ByteDataset::FromBytes(std::string(6000, 'a'), plan.seq_length, "data");
+  const auto data = TokenDataset::FromBytes(std::string(6000, 'a'), plan.seq_length, "data");
   StepInput input;
   input.data = {&*data, 0, plan.global_batch_size};
   ASSERT_TRUE((*executor)->Run(input).ok());

@@ -57,7 +57,7 @@ int64_t InstructionsOf(const Plan& plan) {
 
 }  // namespace
 
-EmptySteps::EmptySteps(Plan plan, ByteDataset data)
+EmptySteps::EmptySteps(Plan plan, TokenDataset data)
     : plan_(std::move(plan)), data_(std::move(data)), instructions_(InstructionsOf(plan_)) {}
 
 absl::StatusOr<std::unique_ptr<EmptySteps>> EmptySteps::Create(ParallelConfig parallel,
@@ -65,8 +65,8 @@ absl::StatusOr<std::unique_ptr<EmptySteps>> EmptySteps::Create(ParallelConfig pa
   parallel.seq_length = kSequence;
   MGC_ASSIGN_OR_RETURN(const ModelConfig model, LoadModelPreset("gpt2-tiny"));
   MGC_ASSIGN_OR_RETURN(Plan plan, CompileModel(model, parallel));
-  MGC_ASSIGN_OR_RETURN(ByteDataset data,
-                       ByteDataset::FromBytes(std::string(1 << 12, 'a'), kSequence, "letters"));
+  MGC_ASSIGN_OR_RETURN(TokenDataset data,
+                       TokenDataset::FromBytes(std::string(1 << 12, 'a'), kSequence, "letters"));
   std::unique_ptr<EmptySteps> steps(new EmptySteps(std::move(plan), std::move(data)));
   const std::vector<KernelEntry> kernels = KernelsThatDoNothing();
   ExecutorOptions options;

@@ -33,10 +33,10 @@ class EmptySteps {
   int64_t instructions() const { return instructions_; }
 
  private:
-  EmptySteps(Plan plan, ByteDataset data);
+  EmptySteps(Plan plan, TokenDataset data);
 
   const Plan plan_;
-  const ByteDataset data_;
+  const TokenDataset data_;
   std::unique_ptr<Executor> executor_;
   int64_t instructions_ = 0;
 };

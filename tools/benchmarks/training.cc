@@ -80,7 +80,7 @@ absl::StatusOr<std::unique_ptr<TrainingSteps>> TrainingSteps::Create(const Model
     options.progress = world->progress();
   }
   MGC_ASSIGN_OR_RETURN(options.data,
-                       ByteDataset::FromBytes(MockText(), parallel.seq_length, "made-up text"));
+                       TokenDataset::FromBytes(MockText(), parallel.seq_length, "made-up text"));
   options.lr.style = LrDecayStyle::kConstant;
   options.lr.max_lr = 1e-4;
   MGC_ASSIGN_OR_RETURN(steps->trainer_, Trainer::Create(steps->plan_, std::move(options)));

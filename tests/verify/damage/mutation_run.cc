@@ -40,7 +40,7 @@ absl::Status Report(const Executor& executor, const std::string& name, bool eval
   return absl::OkStatus();
 }
 
-absl::Status TrainStep(Executor* executor, const ByteDataset& data, int step, RunBits* bits) {
+absl::Status TrainStep(Executor* executor, const TokenDataset& data, int step, RunBits* bits) {
   const double t = step + 1;
   const NamedScalar scalars[] = {{"lr", 3e-3 / t},
                                  {"decay", 0.01},
@@ -63,7 +63,7 @@ absl::Status TrainStep(Executor* executor, const ByteDataset& data, int step, Ru
 }
 
 // The last row is there only to fill the batch.
-absl::Status EvaluationStep(Executor* executor, const ByteDataset& data, int step, RunBits* bits) {
+absl::Status EvaluationStep(Executor* executor, const TokenDataset& data, int step, RunBits* bits) {
   StepInput input;
   input.eval = true;
   input.data = {&data, 0, executor->plan().global_batch_size - 1};
@@ -83,8 +83,8 @@ absl::StatusOr<RunBits> RunTwoSteps(const Plan& plan, int workers, uint64_t shuf
   options.workers = workers;
   options.seed = kSeed;
   options.shuffle = shuffle;
-  MGC_ASSIGN_OR_RETURN(const ByteDataset data,
-                       ByteDataset::FromBytes(Text(), plan.seq_length, "text"));
+  MGC_ASSIGN_OR_RETURN(const TokenDataset data,
+                       TokenDataset::FromBytes(Text(), plan.seq_length, "text"));
   MGC_ASSIGN_OR_RETURN(const std::unique_ptr<Executor> executor, Executor::Create(plan, options));
   InitializeParameters(kSeed, *executor);
   RunBits bits;
