@@ -46,7 +46,7 @@ class WatchedKernel : public Kernel {
   absl::Status Run(const KernelRun& run, Parallel& parallel) const override {
     const bool first = runs == 0;
     if (first && kNeedsHelp) NeedHelp(parallel);
-    const absl::Status status = inner_->Run(run, parallel);
+    absl::Status status = inner_->Run(run, parallel);
     ++runs;
     return status;
   }

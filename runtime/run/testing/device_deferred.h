@@ -63,7 +63,8 @@ class DeferredDevice final : public Device {
   };
 
   QueueState& StateOf(Queue queue) {
-    return queues_[static_cast<size_t>(2 * queue.place + (queue.kind == QueueKind::kComm ? 1 : 0))];
+    const size_t kind = queue.kind == QueueKind::kComm ? 1 : 0;
+    return queues_[2 * static_cast<size_t>(queue.place) + kind];
   }
   int64_t& Reached(const Mark& mark) {
     return reached_[static_cast<size_t>(mark.place)][static_cast<size_t>(mark.kind)];
