@@ -106,6 +106,14 @@ const Damage kDamages[] = {
      }},
     {"SeedScaledTwice", "placement_v19",
      [](Plan* plan) { Again(SegmentOf(plan, "head.backward"), ".seed.scaled"); }},
+    {"ScaleWrittenByABackward", "memory_v6",
+     [](Plan* plan) {
+       Segment& head = SegmentOf(plan, "head.backward");
+       const Slot scale = head.slots[static_cast<size_t>(SlotOf(head, "loss_scale"))];
+       Slot& scaled = head.slots[static_cast<size_t>(SlotOf(head, ".seed.scaled"))];
+       scaled.formal = scale.formal;
+       scaled.offset = scale.offset;
+     }},
     {"ScaledBehindTheSeed", "placement_v19",
      [](Plan* plan) {
        Segment& head = SegmentOf(plan, "head.backward");

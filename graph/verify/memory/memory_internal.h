@@ -39,7 +39,8 @@ FixedRanges FixedRangesOf(const Plan& plan, const std::vector<Call>& calls);
 // memory_v1, v2: blocks, values of the whole step, frames and scratch are apart.
 void CheckRegions(const StepTables& tables, Diagnostics* findings);
 
-// memory_v3: what an instruction reads is what was put there.
+// memory_v3: what an instruction reads is what was put there. memory_v6: parameters, states and
+// carried numbers are written by the update only.
 void CheckValues(const StepTables& tables, Diagnostics* findings);
 
 // memory_v4: stated numbers of bytes.

@@ -133,6 +133,19 @@ TEST(MemoryTest, ResultsTakeAnOperandsPlaceExactlyOrNone) {
                         "[memory_v3]"));
 }
 
+TEST(MemoryTest, WhatStepsCarryOnIsTheUpdatesToWrite) {
+  // Room of the block that no parameter takes.
+  const std::string found =
+      FoundAfter({{"slot %3 \"y\": f32[batch=1,seq=4] @m[-,-] in transient at 0",
+                   "slot %3 \"y\": f32[batch=1,seq=4] @m[-,-] in params at 16"}});
+  for (const std::string step : {"training", "evaluation"}) {
+    EXPECT_THAT(found, HasSubstr("class 0, " + step +
+                                 ", 0F2 layer.forward layer 0, instruction 1 all_reduce: writes "
+                                 "`y` at [272, 288), where parameters, states or numbers lie that "
+                                 "the update alone may write [memory_v6]"));
+  }
+}
+
 TEST(MemoryTest, ReportsAreWritten) {
   EXPECT_EQ(FoundAfter({{"  report \"n\" 64", "  report \"n\" 72"}}),
             "class 0, training: reports `n` from 72, where no instruction puts 8 bytes "

@@ -1,4 +1,4 @@
-// memory_v3.
+// memory_v3, v6.
 
 #include <algorithm>
 #include <string>
@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/verify/common/address_map.h"
+#include "graph/verify/common/memory_ranges.h"
 #include "graph/verify/memory/memory_internal.h"
 
 namespace mgc {
@@ -39,9 +40,16 @@ class ValueCheck {
 
   void Run() {
     const PlanClass& plan_class = *walk_.plan_class;
+    std::vector<Range> carried;
     for (const NamedRange& block : BlockRanges(tables_.plan, plan_class)) {
-      if (block.name[0] != 'g') values_.Put(block.range, {}, Cut);
+      if (block.name[0] == 'g') continue;
+      values_.Put(block.range, {}, Cut);
+      carried.push_back(block.range);
     }
+    for (const NamedAddress& number : plan_class.carried) {
+      carried.push_back({number.address, number.address + 8});
+    }
+    carried_ = Merged(std::move(carried));
     for (const Range& range : ZeroedRanges(plan_class, tables_.eval)) values_.Put(range, {}, Cut);
     for (const auto* given : {&plan_class.scalars, &plan_class.carried}) {
       for (const NamedAddress& number : *given) {
@@ -80,6 +88,7 @@ class ValueCheck {
       for (int slot : instr.inputs) Read(slot);
       CheckInPlace();
       for (int slot : instr.outputs) {
+        CheckLeavesCarried(slot);
         const bool renamed = std::count(instr.inputs.begin(), instr.inputs.end(), slot) > 0;
         values_.Put(RangeOfSlot(slot), {Writer::kSlot, &call, slot, renamed}, Cut);
       }
@@ -155,6 +164,16 @@ class ValueCheck {
                         " across `", SlotAt(other).name, "` at ", ToString(RangeOfSlot(other))));
   }
 
+  // Between two updates others may read what steps carry on: a checkpoint is written meanwhile.
+  void CheckLeavesCarried(int slot) {
+    if (action_->action->ref.kind == ActionKind::kUpdate && !tables_.eval) return;
+    if (!Touches(carried_, RangeOfSlot(slot))) return;
+    Report("memory_v6",
+           absl::StrCat("writes `", SlotAt(slot).name, "` at ", ToString(RangeOfSlot(slot)),
+                        ", where parameters, states or numbers lie that the update "
+                        "alone may write"));
+  }
+
   void CheckReport(const NamedAddress& report) {
     const Range range{report.address, report.address + 8};
     const WriterMap::Entry* found = values_.Find(range);
@@ -171,9 +190,10 @@ class ValueCheck {
                         tables_.eval ? ", evaluation" : ", training");
   }
 
-  void Report(const std::string& text) {
+  void Report(const std::string& text) { Report("memory_v3", text); }
+  void Report(absl::string_view label, const std::string& text) {
     const bool layered = call_->layer >= 0;
-    findings_.Add("memory_v3",
+    findings_.Add(label,
                   absl::StrCat(Place(), ", ", NameOf(action_->action->ref, *walk_.chunks), " ",
                                segment_->name, layered ? absl::StrCat(" layer ", call_->layer) : "",
                                ", instruction ", instr_ - segment_->instrs.data(), " ",
@@ -189,6 +209,7 @@ class ValueCheck {
   const Segment* segment_ = nullptr;
   const Instr* instr_ = nullptr;
   WriterMap values_;
+  std::vector<Range> carried_;  // parameters, states and numbers that outlive the step; merged
 };
 
 }  // namespace
