@@ -85,6 +85,16 @@ class Executor {
   // program the executor repeats it; what has run is in the trace.
   absl::Status Run(const StepInput& input);
 
+  // Between steps: until LetUpdates, which any thread may call, no rank here begins its update. A
+  // step that comes so far waits; an evaluation does not.
+  void HoldUpdates() { machine_->HoldUpdates(); }
+  void LetUpdates() { machine_->LetUpdates(); }
+  // From the thread that will let them go: it comes on, and is not stuck
+  // (runtime/watch/watchdog.h).
+  void KeepHolding() { machine_->KeepHolding(); }
+  // How long the first rank here has waited since updates were last held.
+  int64_t held_ns() const { return machine_->held_ns(); }
+
   // A number of the last step, from the first rank here that has it. NotFound when no rank reports
   // it.
   absl::StatusOr<double> Report(absl::string_view name, bool eval) const;
@@ -100,7 +110,8 @@ class Executor {
   // What belongs to a rank is asked for of ranks here.
   // Writes bytes of an arena: `fill` all of them, before it returns; the next step finds them.
   void Put(int64_t rank, int64_t address, int64_t bytes, absl::FunctionRef<void(char* to)> fill);
-  // Reads bytes as the last step, and what was put since, has left them.
+  // Reads bytes as the last step, and what was put since, has left them. Any thread; while a step
+  // runs only parameters, states and carried numbers, with updates held.
   void Get(int64_t rank, int64_t address, int64_t bytes, void* to) const;
   Workers& workers() { return workers_; }
   const Workers& workers() const { return workers_; }

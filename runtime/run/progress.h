@@ -23,6 +23,7 @@ enum class RankActivity : int32_t {
   kReady,      // could go on, and has no worker
   kWaiting,    // for communication
   kFinished,   // its computation of this step
+  kHeld,       // before its update, until a checkpoint is written
 };
 
 // Two lines of the cache, so that on a board, which begins at one, ranks that write with every

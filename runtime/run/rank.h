@@ -16,7 +16,7 @@
 
 namespace mgc {
 
-enum class RankState : uint8_t { kReady, kRunning, kBlocked, kFinished };
+enum class RankState : uint8_t { kReady, kRunning, kBlocked, kHeld, kFinished };
 
 struct Rank {
   int id = 0;

@@ -93,11 +93,25 @@ bool StepMachine::Enter(Rank& rank) {
     const int place = PlaceOf(rank);
     device_.Await(ComputeQueue(place), {place, MarkKind::kTransfers, needed}, Wait::kAction);
   }
+  if (action.action->ref.kind == ActionKind::kUpdate && !MayUpdate(rank)) return false;
   rank.inside = true;
   rank.call = rank.instr = 0;
   rank.action_begin_ns = NowNs();
   rank.progress->usual_ns.set(rank.longest_ns[input_.eval][rank.action]);
   return true;
+}
+
+// False while updates are held: the rank comes here again when they are let go. That of an
+// evaluation writes nothing that others read.
+bool StepMachine::MayUpdate(Rank& rank) {
+  std::lock_guard<std::mutex> lock(workers_.mutex());
+  if (input_.eval || !gate_.closed()) return true;
+  rank.PublishPlace();
+  rank.Publish(RankActivity::kHeld, NowNs());
+  rank.state = RankState::kHeld;
+  --running_;
+  gate_.Hold(PlaceOf(rank), NowNs());
+  return false;
 }
 
 bool StepMachine::RunCalls(Rank& rank, int worker) {

@@ -117,7 +117,7 @@ int StepMachine::Next() {
     ranks_[rank].state = RankState::kRunning;
     return rank;
   }
-  if (running_ > 0 || remote_ > 0) return kIdle;
+  if (running_ > 0 || remote_ > 0 || !gate_.held().empty()) return kIdle;
   bool done = finished_ == ranks;
   for (const Rank& rank : ranks_) done = done && rank.Head() == nullptr;
   if (!done) {
@@ -146,6 +146,27 @@ void StepMachine::MakeReady(Rank& rank) {
   rank.state = RankState::kReady;
   ready_compute_.push_back(PlaceOf(rank));
   workers_.Announce();
+}
+
+void StepMachine::HoldUpdates() {
+  std::lock_guard<std::mutex> lock(workers_.mutex());
+  gate_.Close();
+}
+
+void StepMachine::KeepHolding() {
+  std::lock_guard<std::mutex> lock(workers_.mutex());
+  for (int place : gate_.held()) ranks_[static_cast<size_t>(place)].progress->since_ns.set(NowNs());
+}
+
+void StepMachine::LetUpdates() {
+  std::lock_guard<std::mutex> lock(workers_.mutex());
+  for (int place : gate_.Open(NowNs())) MakeReady(ranks_[static_cast<size_t>(place)]);
+  workers_.Announce();
+}
+
+int64_t StepMachine::held_ns() const {
+  std::lock_guard<std::mutex> lock(workers_.mutex());
+  return gate_.held_ns();
 }
 
 }  // namespace mgc

@@ -40,6 +40,7 @@
 #include "runtime/run/device.h"
 #include "runtime/run/finite.h"
 #include "runtime/run/rank.h"
+#include "runtime/run/update_gate.h"
 #include "runtime/run/workers.h"
 
 namespace mgc {
@@ -81,6 +82,12 @@ class StepMachine : public TaskSource {
   // Those here, ascending.
   const std::vector<Rank>& ranks() const { return ranks_; }
 
+  // Executor::HoldUpdates and what goes with it.
+  void HoldUpdates();
+  void KeepHolding();
+  void LetUpdates();
+  int64_t held_ns() const;
+
   // Lets communication between processes move, unless a step has failed. Any thread, also while no
   // step runs.
   void Poll();
@@ -103,6 +110,7 @@ class StepMachine : public TaskSource {
   void RunCompute(Rank& rank, int worker);
   void Begin(Rank& rank);
   bool Enter(Rank& rank);
+  bool MayUpdate(Rank& rank);
   bool RunCalls(Rank& rank, int worker);
   bool Leave(Rank& rank);
   bool BeginCall(Rank& rank, const LoadedCall& call);
@@ -188,6 +196,7 @@ class StepMachine : public TaskSource {
   int remote_ = 0;                     // items that the communicator moves
   std::atomic<int> posted_remote_{0};  // of `ready_comm_`, those that it is to move; read by all
   int finished_ = 0;
+  UpdateGate gate_;
   absl::Status status_;  // of the first failure
 };
 

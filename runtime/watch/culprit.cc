@@ -152,6 +152,8 @@ Culprit Waits::FindInStep(int64_t now_ns, int64_t floor_ns) const {
       if (!chains.has_value()) chains.emplace(*this);
       const int64_t end = chains->EndOf(rank);
       if (chains->IsStuck(end, now_ns, limit + kWaitSlackNs)) culprit.rank = end;
+    } else if (at.activity.get() == RankActivity::kHeld && longest == 0) {
+      culprit.rank = rank;
     }
   }
   if (culprit.rank >= 0) culprit.doing = Doing(culprit.rank, now_ns);

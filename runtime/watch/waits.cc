@@ -176,6 +176,9 @@ std::string Waits::Doing(const Seen& seen, int64_t now_ns) const {
       if (!seen.has_item) return "has ended its step";
       return absl::StrCat("has waited for ", item(), at.transfer.get() >= 0 ? " with " : " among ",
                           RankList(PartnersOf(seen)), " for ", time);
+    case RankActivity::kHeld:
+      return absl::StrCat("has waited for its checkpoint to be written, which has not come on for ",
+                          time);
     case RankActivity::kOutside:
       break;
   }

@@ -108,6 +108,20 @@ TEST_F(WaitsTest, AllowsWhatIsUsual) {
   EXPECT_EQ(waits_.FindCulprit(kNow, 60 * kSecond).rank, -1);
 }
 
+// The writer of a checkpoint stands still, others wait for those that it holds.
+TEST_F(WaitsTest, NamesARankWhoseCheckpointIsNotWritten) {
+  rank(0).activity.set(RankActivity::kHeld);
+  rank(0).since_ns.set(kNow - 64 * kSecond);
+  rank(0).steps.set(1);
+  EXPECT_EQ(waits_.FindCulprit(kNow, 100 * kSecond).rank, -1);
+  const Culprit culprit = waits_.FindCulprit(kNow, 60 * kSecond);
+  EXPECT_EQ(culprit.rank, 0);
+  EXPECT_TRUE(absl::StrContains(waits_.Sentence(culprit),
+                                "rank 0 (pid 70, host) has waited for its checkpoint to be "
+                                "written, which has not come on for 64.0 s"))
+      << waits_.Sentence(culprit);
+}
+
 TEST_F(WaitsTest, NamesAProcessThatIsNotHeardOf) {
   board_.process(1).heartbeat_ns.set(kNow - 4 * kSecond);
   Computes(0, 0);
