@@ -19,23 +19,22 @@ absl::StatusOr<File> CreateFor(const Team& team, const std::string& path, int64_
                    " processes: it is a device or a pipe, not a file"));
 }
 
-absl::Status WriteAndSync(absl::FunctionRef<absl::Status(SharedFile&)> write, SharedFile& file) {
-  MGC_RETURN_IF_ERROR(write(file));
-  return file.Sync();
-}
-
 }  // namespace
 
-absl::Status WriteTogether(Team& team, const std::string& path, int64_t bytes,
-                           absl::FunctionRef<absl::Status(SharedFile&)> write) {
+absl::StatusOr<TeamFile> TeamFile::Begin(Team& team, const std::string& path, int64_t bytes) {
   absl::StatusOr<File> file = File();
   if (team.is_lead()) file = CreateFor(team, path, bytes);
   MGC_RETURN_IF_ERROR(team.Agree(file.status()));
   MGC_ASSIGN_OR_RETURN(const std::string temporary,
                        team.TakeFromLead(team.is_lead() ? (*file)->temporary() : ""));
   if (!team.is_lead()) file = SharedFile::Open(temporary, path);
-  MGC_RETURN_IF_ERROR(team.Agree(file.ok() ? WriteAndSync(write, **file) : file.status()));
-  return team.Agree(team.is_lead() ? (*file)->Publish() : absl::OkStatus());
+  MGC_RETURN_IF_ERROR(team.Agree(file.status()));
+  return TeamFile(*std::move(file));
+}
+
+absl::Status TeamFile::End(Team& team, const absl::Status& written) {
+  MGC_RETURN_IF_ERROR(team.Agree(written));
+  return team.Agree(team.is_lead() ? file_->Publish() : absl::OkStatus());
 }
 
 }  // namespace mgc

@@ -22,17 +22,6 @@ constexpr FileOfRole kFiles[] = {
     {"second_moments.safetensors", TensorRole::kSecondMoment},
 };
 
-absl::Status StoreFiles(const Executor& executor, const std::string& folder, Manifest* manifest) {
-  for (const FileOfRole& file : kFiles) {
-    MGC_ASSIGN_OR_RETURN(std::vector<StoredTensor> tensors,
-                         StoreTensors(executor, file.role, absl::StrCat(folder, "/", file.name)));
-    manifest->files.push_back({file.name, std::move(tensors)});
-  }
-  MGC_ASSIGN_OR_RETURN(const CarriedNumbers carried, GetCarried(executor));
-  manifest->state.carried.assign(carried.begin(), carried.end());
-  return absl::OkStatus();
-}
-
 // The first process's manifest, in all.
 absl::StatusOr<Manifest> ShareManifest(const std::string& folder, Team& team) {
   absl::StatusOr<Manifest> manifest = Manifest();
@@ -55,23 +44,68 @@ absl::StatusOr<const StoredFile*> FindFile(const Manifest& manifest, const std::
 
 }  // namespace
 
-absl::StatusOr<std::string> SaveCheckpoint(const Executor& executor, const CheckpointDir* dir,
-                                           TrainingState state) {
-  Team& team = executor.team();
+absl::StatusOr<std::unique_ptr<PendingCheckpoint>> PendingCheckpoint::Begin(
+    const Executor& executor, const CheckpointDir* dir, TrainingState state) {
+  std::unique_ptr<PendingCheckpoint> pending(new PendingCheckpoint(executor, dir));
+  const int64_t step = state.step;
+  MGC_RETURN_IF_ERROR(
+      Annotate(pending->Open(std::move(state)), absl::StrCat("no checkpoint of step ", step)));
+  return pending;
+}
+
+absl::Status PendingCheckpoint::Open(TrainingState state) {
+  Team& team = executor_.team();
+  manifest_.state = std::move(state);
   absl::StatusOr<std::string> begun = std::string();
-  if (team.is_lead()) begun = dir->Begin(state.step);
+  if (team.is_lead()) begun = dir_->Begin(manifest_.state.step);
+  if (begun.ok()) folder_ = *begun;
   MGC_RETURN_IF_ERROR(team.Agree(begun.status()));
-  MGC_ASSIGN_OR_RETURN(const std::string folder, team.TakeFromLead(*begun));
-  Manifest manifest;
-  manifest.state = std::move(state);
-  absl::Status status = StoreFiles(executor, folder, &manifest);
-  if (status.ok()) status = team.Agree(team.is_lead() ? dir->Publish(folder, manifest) : status);
-  if (!status.ok()) {
-    if (team.is_lead()) dir->Abandon(folder);
-    return Annotate(status, absl::StrCat("no checkpoint of step ", manifest.state.step));
+  MGC_ASSIGN_OR_RETURN(folder_, team.TakeFromLead(*begun));
+  for (const FileOfRole& file : kFiles) {
+    MGC_ASSIGN_OR_RETURN(
+        std::unique_ptr<TensorStore> store,
+        TensorStore::Begin(executor_, file.role, absl::StrCat(folder_, "/", file.name)));
+    stores_.push_back(std::move(store));
   }
-  return team.TakeFromLead(
-      team.is_lead() ? absl::StrCat(dir->path(), "/", StepName(manifest.state.step)) : "");
+  MGC_ASSIGN_OR_RETURN(const CarriedNumbers carried, GetCarried(executor_));
+  manifest_.state.carried.assign(carried.begin(), carried.end());
+  return absl::OkStatus();
+}
+
+PendingCheckpoint::~PendingCheckpoint() {
+  stores_.clear();
+  if (executor_.team().is_lead() && !published_ && !folder_.empty()) dir_->Abandon(folder_);
+}
+
+void PendingCheckpoint::Write(absl::FunctionRef<void()> comes_on) {
+  written_ = absl::OkStatus();
+  for (const std::unique_ptr<TensorStore>& store : stores_) {
+    if (written_.ok()) written_ = store->Write(comes_on);
+  }
+}
+
+absl::Status PendingCheckpoint::Finish() {
+  Team& team = executor_.team();
+  for (size_t i = 0; i < stores_.size(); ++i) {
+    MGC_ASSIGN_OR_RETURN(std::vector<StoredTensor> tensors, stores_[i]->End(written_));
+    manifest_.files.push_back({kFiles[i].name, std::move(tensors)});
+  }
+  MGC_RETURN_IF_ERROR(
+      team.Agree(team.is_lead() ? dir_->Publish(folder_, manifest_) : absl::OkStatus()));
+  published_ = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> PendingCheckpoint::End() {
+  MGC_RETURN_IF_ERROR(Annotate(Finish(), absl::StrCat("no checkpoint of step ", step())));
+  Team& team = executor_.team();
+  return team.TakeFromLead(team.is_lead() ? absl::StrCat(dir_->path(), "/", StepName(step())) : "");
+}
+
+int64_t PendingCheckpoint::bytes_here() const {
+  int64_t bytes = 0;
+  for (const std::unique_ptr<TensorStore>& store : stores_) bytes += store->bytes_here();
+  return bytes;
 }
 
 absl::StatusOr<LoadedState> LoadCheckpoint(const std::string& folder, Executor& executor) {

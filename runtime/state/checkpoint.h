@@ -9,22 +9,59 @@
 #define MGC_RUNTIME_STATE_CHECKPOINT_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/run/executor.h"
 #include "runtime/state/checkpoint_dir.h"
 #include "runtime/state/manifest.h"
+#include "runtime/state/tensor_file.h"
 
 namespace mgc {
 
-// Saves what the executor's ranks hold as `state`, whose carried numbers are filled in; the folder
-// that it is in then. Every process of the run calls this, and all end alike; `dir` is the first
-// one's, null elsewhere. All processes must reach the folder by its name. After an error no
-// checkpoint has appeared and none has changed; OutOfRange names a tensor that is not finite.
-absl::StatusOr<std::string> SaveCheckpoint(const Executor& executor, const CheckpointDir* dir,
-                                           TrainingState state);
+// A checkpoint that is being written. All processes of a run begin and end it together, between
+// steps; in between each writes what its ranks hold, in any thread, also while they compute the
+// next step, whose updates are to be held (Executor::HoldUpdates). What is not ended leaves none.
+class PendingCheckpoint {
+ public:
+  // Of what the ranks hold, as `state`, whose carried numbers are filled in. `dir` is the first
+  // process's, null elsewhere; it and the executor outlive this. All processes must reach the
+  // folder by its name.
+  static absl::StatusOr<std::unique_ptr<PendingCheckpoint>> Begin(const Executor& executor,
+                                                                  const CheckpointDir* dir,
+                                                                  TrainingState state);
+  ~PendingCheckpoint();
+  PendingCheckpoint(const PendingCheckpoint&) = delete;
+  PendingCheckpoint& operator=(const PendingCheckpoint&) = delete;
+
+  // Once; `comes_on` is called now and then.
+  void Write(absl::FunctionRef<void()> comes_on);
+
+  // Behind Write: the folder that the checkpoint is in. All processes end alike. After an error no
+  // checkpoint has appeared and none has changed; OutOfRange names a tensor that is not finite.
+  absl::StatusOr<std::string> End();
+
+  int64_t step() const { return manifest_.state.step; }
+  int64_t bytes_here() const;  // written by this process
+
+ private:
+  PendingCheckpoint(const Executor& executor, const CheckpointDir* dir)
+      : executor_(executor), dir_(dir) {}
+  absl::Status Open(TrainingState state);
+  absl::Status Finish();
+
+  const Executor& executor_;
+  const CheckpointDir* const dir_;
+  std::string folder_;
+  Manifest manifest_;
+  std::vector<std::unique_ptr<TensorStore>> stores_;  // by file
+  absl::Status written_ = absl::FailedPreconditionError("nothing is written");
+  bool published_ = false;
+};
 
 struct LoadedState {
   TrainingState state;

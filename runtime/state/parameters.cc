@@ -1,6 +1,7 @@
 #include "runtime/state/parameters.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -16,7 +17,7 @@ namespace mgc {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-constexpr int64_t kGotAtOnce = int64_t{1} << 16;  // values
+constexpr int64_t kAtOnce = int64_t{1} << 16;  // values of a block
 
 // One parameter as one class holds it for one layer.
 struct HeldParam {
@@ -117,6 +118,65 @@ void InitializeTile(const HeldParam& param, uint64_t seed, int64_t rank, Executo
              });
 }
 
+// Values that a rank here holds side by side, and so does the whole tensor.
+struct RunHere {
+  int64_t whole = 0;  // where they begin in the tensor, ...
+  int64_t count = 0;  // at most kAtOnce
+  int64_t rank = 0;
+  int64_t at = 0;      // ... and in the rank's tile
+  bool counts = true;  // over all processes, ranks and holders once for each value
+};
+
+// In the order of the whole tensor; of replicas the one that counts first. `replicas`: all there
+// are, else those alone that count.
+std::vector<RunHere> RunsHere(const Executor& executor, const HeldTensor& tensor, bool replicas) {
+  const Plan& plan = executor.plan();
+  AxisSet pipeline;
+  if (PipelineAxis(plan.mesh) >= 0) pipeline.Add(PipelineAxis(plan.mesh));
+  std::vector<RunHere> runs;
+  for (int64_t rank = executor.local().begin; rank < executor.local().end; ++rank) {
+    if (ClassOfRank(plan.mesh, rank) != tensor.rank_class) continue;
+    const bool first = IsFirstReplica(*tensor.sharding, pipeline, plan.mesh, rank);
+    if (!first && !replicas) continue;
+    ForEachRun(*tensor.type, *tensor.sharding, plan.mesh, rank,
+               [&](int64_t at, int64_t whole, int64_t count) {
+                 for (int64_t done = 0; done < count; done += kAtOnce) {
+                   runs.push_back({whole + done, std::min(count - done, kAtOnce), rank, at + done,
+                                   first && tensor.owner});
+                 }
+               });
+  }
+  std::sort(runs.begin(), runs.end(), [](const RunHere& a, const RunHere& b) {
+    return std::make_tuple(a.whole, !a.counts, a.rank) <
+           std::make_tuple(b.whole, !b.counts, b.rank);
+  });
+  return runs;
+}
+
+size_t ValuesOf(absl::Span<const RunHere> block) {
+  return static_cast<size_t>(block.back().whole + block.back().count - block.front().whole);
+}
+
+// Joins runs that lie side by side in the whole tensor, whoever holds them: of ranks that hold
+// columns, rows. What counts and what does not are apart.
+void ForEachBlock(absl::Span<const RunHere> runs,
+                  absl::FunctionRef<void(absl::Span<const RunHere>)> fn) {
+  size_t begin = 0;
+  for (size_t i = 1; i <= runs.size(); ++i) {
+    if (i < runs.size()) {
+      const RunHere& last = runs[i - 1];
+      const RunHere& next = runs[i];
+      if (next.whole == last.whole) continue;  // a replica
+      const bool joins = next.whole == last.whole + last.count &&
+                         next.counts == runs[begin].counts &&
+                         next.whole + next.count - runs[begin].whole <= kAtOnce;
+      if (joins) continue;
+    }
+    fn(runs.subspan(begin, i - begin));
+    begin = i;
+  }
+}
+
 }  // namespace
 
 absl::Status CheckParameters(const Plan& plan) {
@@ -173,46 +233,32 @@ absl::StatusOr<std::vector<HeldTensor>> HeldTensors(const Plan& plan, TensorRole
 
 void ForEachRunHere(const Executor& executor, const HeldTensor& tensor,
                     absl::FunctionRef<void(int64_t whole, absl::Span<float> values)> fn) {
-  const Plan& plan = executor.plan();
-  AxisSet pipeline;
-  if (PipelineAxis(plan.mesh) >= 0) pipeline.Add(PipelineAxis(plan.mesh));
-  std::vector<float> got;
-  for (int64_t rank = executor.local().begin; rank < executor.local().end; ++rank) {
-    if (ClassOfRank(plan.mesh, rank) != tensor.rank_class) continue;
-    if (!IsFirstReplica(*tensor.sharding, pipeline, plan.mesh, rank)) continue;
-    ForEachRun(*tensor.type, *tensor.sharding, plan.mesh, rank,
-               [&](int64_t at, int64_t whole, int64_t count) {
-                 for (int64_t done = 0; done < count; done += kGotAtOnce) {
-                   const int64_t part = std::min(count - done, kGotAtOnce);
-                   got.resize(static_cast<size_t>(part));
-                   executor.Get(rank, tensor.address + (at + done) * kFloat, part * kFloat,
-                                got.data());
-                   fn(whole + done, absl::MakeSpan(got));
-                 }
-               });
-  }
+  std::vector<float> values;
+  ForEachBlock(RunsHere(executor, tensor, false), [&](absl::Span<const RunHere> block) {
+    values.resize(ValuesOf(block));
+    for (const RunHere& run : block) {
+      executor.Get(run.rank, tensor.address + run.at * kFloat, run.count * kFloat,
+                   &values[static_cast<size_t>(run.whole - block[0].whole)]);
+    }
+    fn(block[0].whole, absl::MakeSpan(values));
+  });
 }
 
 absl::Status FillRunsHere(const HeldTensor& tensor, Executor& executor, FillFunction fill) {
-  const Plan& plan = executor.plan();
-  AxisSet pipeline;
-  if (PipelineAxis(plan.mesh) >= 0) pipeline.Add(PipelineAxis(plan.mesh));
+  std::vector<float> values;
   absl::Status status;
-  for (int64_t rank = executor.local().begin; rank < executor.local().end; ++rank) {
-    if (ClassOfRank(plan.mesh, rank) != tensor.rank_class) continue;
-    const bool counts = tensor.owner && IsFirstReplica(*tensor.sharding, pipeline, plan.mesh, rank);
-    ForEachRun(*tensor.type, *tensor.sharding, plan.mesh, rank,
-               [&](int64_t at, int64_t whole, int64_t count) {
-                 if (!status.ok()) return;
-                 const auto put = [&](char* to) {
-                   const auto size = static_cast<size_t>(count);
-                   status = fill(whole, {reinterpret_cast<float*>(to), size}, counts);
-                 };
-                 executor.Put(rank, tensor.address + at * kFloat, count * kFloat, put);
-               });
-    MGC_RETURN_IF_ERROR(status);
-  }
-  return absl::OkStatus();
+  ForEachBlock(RunsHere(executor, tensor, true), [&](absl::Span<const RunHere> block) {
+    if (!status.ok()) return;
+    values.resize(ValuesOf(block));
+    status = fill(block[0].whole, absl::MakeSpan(values), block[0].counts);
+    if (!status.ok()) return;
+    for (const RunHere& run : block) {
+      const float* const from = &values[static_cast<size_t>(run.whole - block[0].whole)];
+      executor.Put(run.rank, tensor.address + run.at * kFloat, run.count * kFloat,
+                   [&](char* to) { std::copy_n(from, run.count, reinterpret_cast<float*>(to)); });
+    }
+  });
+  return status;
 }
 
 absl::StatusOr<std::vector<LogicalTensor>> GatherTensors(const Executor& executor,

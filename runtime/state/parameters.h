@@ -64,13 +64,13 @@ absl::StatusOr<std::vector<HeldTensor>> HeldTensors(const Plan& plan, TensorRole
 void ForEachRunHere(const Executor& executor, const HeldTensor& tensor,
                     absl::FunctionRef<void(int64_t whole, absl::Span<float> values)> fn);
 
-// Takes a run of values that a rank holds: where it begins in the whole tensor, and room for it.
+// Takes a run of values that ranks here hold: where it begins in the whole tensor, and room for it.
 // `counts`: over all processes, ranks and holders each value counts once.
 using FillFunction =
     absl::FunctionRef<absl::Status(int64_t whole, absl::Span<float> values, bool counts)>;
 
-// Lets `fill` write all values of a tensor that ranks of this process hold, for each of them; ends
-// with its first error. What is padding in the tiles is left as it is.
+// Lets `fill` write all values of a tensor that ranks of this process hold, once for all of them;
+// ends with its first error. What is padding in the tiles is left as it is.
 absl::Status FillRunsHere(const HeldTensor& tensor, Executor& executor, FillFunction fill);
 
 // All parameters, or their gradients, in the order of the plan's stages, of a run in one process.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -39,23 +40,40 @@ absl::StatusOr<float> GradientFactor(const Executor& executor) {
 // What becomes of values before they are written: they may be changed or refused.
 using Pass = absl::FunctionRef<absl::Status(size_t tensor, int64_t whole, absl::Span<float>)>;
 
-absl::Status WriteTiles(const Executor& executor, absl::Span<const HeldTensor> tensors,
-                        const SafetensorsLayout& layout, Pass pass, SharedFile& file) {
+// What the system may have to write to the disk when a file is synchronized: none takes so long
+// that a run looks stuck, and other writers are not held up by a whole checkpoint.
+constexpr int64_t kMostUnsynced = int64_t{1} << 27;  // bytes
+
+// Writes the ranks' tiles to their places and to the disk; the bytes.
+absl::StatusOr<int64_t> WriteTiles(const Executor& executor, absl::Span<const HeldTensor> tensors,
+                                   const SafetensorsLayout& layout, Pass pass, SharedFile& file,
+                                   absl::FunctionRef<void()> comes_on) {
   // All processes have the same header.
   if (executor.team().is_lead()) MGC_RETURN_IF_ERROR(file.Write(0, layout.header()));
   absl::Status status;
+  int64_t written = 0;
+  int64_t synced = 0;
+  const auto write = [&](size_t t, int64_t whole, absl::Span<float> values) -> absl::Status {
+    MGC_RETURN_IF_ERROR(pass(t, whole, values));
+    const absl::string_view bytes(reinterpret_cast<const char*>(values.data()),
+                                  values.size() * sizeof(float));
+    const int64_t offset = whole * static_cast<int64_t>(sizeof(float));
+    MGC_RETURN_IF_ERROR(file.Write(layout.OffsetOf(t) + offset, bytes));
+    written += static_cast<int64_t>(bytes.size());
+    if (written - synced < kMostUnsynced) return absl::OkStatus();
+    synced = written;
+    comes_on();
+    return file.Sync();
+  };
   for (size_t t = 0; t < tensors.size(); ++t) {
     ForEachRunHere(executor, tensors[t], [&](int64_t whole, absl::Span<float> values) {
-      if (status.ok()) status = pass(t, whole, values);
-      if (!status.ok()) return;
-      const int64_t offset = layout.OffsetOf(t) + whole * static_cast<int64_t>(sizeof(float));
-      status = file.Write(
-          offset, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
+      if (status.ok()) status = write(t, whole, values);
     });
     MGC_RETURN_IF_ERROR(Annotate(status, tensors[t].name));
-    executor.team().ComesOn();
+    comes_on();
   }
-  return absl::OkStatus();
+  MGC_RETURN_IF_ERROR(file.Sync());
+  return written;
 }
 
 absl::StatusOr<SafetensorsLayout> LayoutOf(absl::Span<const HeldTensor> tensors) {
@@ -65,13 +83,6 @@ absl::StatusOr<SafetensorsLayout> LayoutOf(absl::Span<const HeldTensor> tensors)
     specs.push_back({tensor.name, SafetensorsType::kF32, SizesOf(*tensor.type)});
   }
   return SafetensorsLayout::Create(specs);
-}
-
-absl::Status WriteLaidOut(const Executor& executor, absl::Span<const HeldTensor> tensors,
-                          const SafetensorsLayout& layout, const std::string& path, Pass pass) {
-  return WriteTogether(executor.team(), path, layout.file_bytes(), [&](SharedFile& file) {
-    return WriteTiles(executor, tensors, layout, pass, file);
-  });
 }
 
 // The sums over all processes, modulo 2^64.
@@ -210,7 +221,10 @@ absl::Status WriteTensors(const Executor& executor, TensorRole role, const std::
     }
     return absl::OkStatus();
   };
-  return WriteLaidOut(executor, tensors, layout, path, multiply);
+  MGC_ASSIGN_OR_RETURN(TeamFile file, TeamFile::Begin(executor.team(), path, layout.file_bytes()));
+  const auto comes_on = [&executor] { executor.team().ComesOn(); };
+  return file.End(executor.team(),
+                  WriteTiles(executor, tensors, layout, multiply, file.file(), comes_on).status());
 }
 
 uint64_t HashOfRun(int64_t whole, absl::Span<const float> values) {
@@ -228,24 +242,45 @@ uint64_t HashOfRun(int64_t whole, absl::Span<const float> values) {
   return sum;
 }
 
-absl::StatusOr<std::vector<StoredTensor>> StoreTensors(const Executor& executor, TensorRole role,
-                                                       const std::string& path) {
-  MGC_ASSIGN_OR_RETURN(const std::vector<HeldTensor> tensors, HeldTensors(executor.plan(), role));
-  MGC_ASSIGN_OR_RETURN(const SafetensorsLayout layout, LayoutOf(tensors));
-  std::vector<uint64_t> hashes(tensors.size());
+TensorStore::TensorStore(const Executor& executor, std::vector<HeldTensor> tensors,
+                         SafetensorsLayout layout, TeamFile file)
+    : executor_(executor),
+      tensors_(std::move(tensors)),
+      layout_(std::move(layout)),
+      file_(std::move(file)),
+      hashes_(tensors_.size()) {}
+
+absl::StatusOr<std::unique_ptr<TensorStore>> TensorStore::Begin(const Executor& executor,
+                                                                TensorRole role,
+                                                                const std::string& path) {
+  MGC_ASSIGN_OR_RETURN(std::vector<HeldTensor> tensors, HeldTensors(executor.plan(), role));
+  MGC_ASSIGN_OR_RETURN(SafetensorsLayout layout, LayoutOf(tensors));
+  MGC_ASSIGN_OR_RETURN(TeamFile file, TeamFile::Begin(executor.team(), path, layout.file_bytes()));
+  return std::unique_ptr<TensorStore>(
+      new TensorStore(executor, std::move(tensors), std::move(layout), std::move(file)));
+}
+
+absl::Status TensorStore::Write(absl::FunctionRef<void()> comes_on) {
   const auto look = [&](size_t t, int64_t whole, absl::Span<float> values) -> absl::Status {
-    hashes[t] += HashOfRun(whole, values);
+    hashes_[t] += HashOfRun(whole, values);
     for (float value : values) {
       if (!std::isfinite(value)) return absl::OutOfRangeError("has values that are not finite");
     }
     return absl::OkStatus();
   };
-  MGC_RETURN_IF_ERROR(WriteLaidOut(executor, tensors, layout, path, look));
-  MGC_RETURN_IF_ERROR(SumHashes(executor.team(), &hashes));
+  MGC_ASSIGN_OR_RETURN(bytes_here_,
+                       WriteTiles(executor_, tensors_, layout_, look, file_.file(), comes_on));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<StoredTensor>> TensorStore::End(const absl::Status& written) {
+  MGC_RETURN_IF_ERROR(file_.End(executor_.team(), written));
+  MGC_RETURN_IF_ERROR(SumHashes(executor_.team(), &hashes_));
   std::vector<StoredTensor> stored;
-  stored.reserve(tensors.size());
-  for (size_t t : layout.order()) {
-    stored.push_back({tensors[t].name, SizesOf(*tensors[t].type), layout.OffsetOf(t), hashes[t]});
+  stored.reserve(tensors_.size());
+  for (size_t t : layout_.order()) {
+    stored.push_back(
+        {tensors_[t].name, SizesOf(*tensors_[t].type), layout_.OffsetOf(t), hashes_[t]});
   }
   return stored;
 }

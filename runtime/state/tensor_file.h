@@ -8,12 +8,16 @@
 #define MGC_RUNTIME_STATE_TENSOR_FILE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "runtime/comm/team_file.h"
+#include "runtime/data/safetensors.h"
 #include "runtime/run/executor.h"
 #include "runtime/state/parameters.h"
 
@@ -37,12 +41,38 @@ struct StoredTensor {
 // leave it as it was with a probability of 2^-64.
 uint64_t HashOfRun(int64_t whole, absl::Span<const float> values);
 
-// As WriteTensors; what lies where, by name, in all processes alike. OutOfRange names a tensor that
-// has a value that is not finite.
-absl::StatusOr<std::vector<StoredTensor>> StoreTensors(const Executor& executor, TensorRole role,
-                                                       const std::string& path);
+// A file of tensors that is being written. All processes of the run begin and end it together,
+// between steps; each writes what its ranks hold. What is not ended leaves no file.
+class TensorStore {
+ public:
+  // `executor` outlives the store.
+  static absl::StatusOr<std::unique_ptr<TensorStore>> Begin(const Executor& executor,
+                                                            TensorRole role,
+                                                            const std::string& path);
 
-// Fills the tensors of all ranks from a file that StoreTensors has written, of this plan or any
+  // Once, in any thread, while what is written stays as it is; `comes_on` is called now and then.
+  // OutOfRange names a tensor that has a value that is not finite.
+  absl::Status Write(absl::FunctionRef<void()> comes_on);
+
+  // `written`: what Write has returned. What lies where, by name, in all processes alike, or the
+  // error that Team::Agree chooses.
+  absl::StatusOr<std::vector<StoredTensor>> End(const absl::Status& written);
+
+  int64_t bytes_here() const { return bytes_here_; }  // written
+
+ private:
+  TensorStore(const Executor& executor, std::vector<HeldTensor> tensors, SafetensorsLayout layout,
+              TeamFile file);
+
+  const Executor& executor_;
+  const std::vector<HeldTensor> tensors_;
+  const SafetensorsLayout layout_;
+  TeamFile file_;
+  std::vector<uint64_t> hashes_;  // of what is written here
+  int64_t bytes_here_ = 0;
+};
+
+// Fills the tensors of all ranks from a file that a TensorStore has written, of this plan or any
 // other of the model. Every process calls this with the same tensors, and all end alike. Each rank
 // reads the bytes that it holds; returns how many the ranks of this process have read, of which
 // those of the header are not. FailedPrecondition when the plan has other tensors or shapes (all

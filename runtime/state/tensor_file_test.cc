@@ -146,6 +146,13 @@ TEST_F(TensorFileTest, DevicesTakeTheTensorsOfOneProcess) {
   EXPECT_TRUE(absl::IsResourceExhausted(write(*Trained({}))));
 }
 
+absl::Status WriteTogether(Team& team, const std::string& path, int64_t bytes,
+                           absl::FunctionRef<absl::Status(SharedFile&)> write) {
+  absl::StatusOr<TeamFile> file = TeamFile::Begin(team, path, bytes);
+  if (!file.ok()) return file.status();
+  return file->End(team, write(file->file()));
+}
+
 TEST_F(TensorFileTest, OneProcessThatFailsLeavesTheOldFile) {
   ASSERT_TRUE(WriteFileAtomically(Path("a"), "old").ok());
   const auto write = [&](Executor& executor) {

@@ -1,5 +1,6 @@
 #include "runtime/train/checkpoints.h"
 
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -96,15 +97,68 @@ bool Checkpoints::IsDue() const {
   return options_.seconds > 0 && since >= options_.seconds;
 }
 
-absl::Status Checkpoints::Save() {
-  const int64_t step = trainer_.steps_done();
-  if (!saves() || saved_step_ == step) return absl::OkStatus();
+Checkpoints::~Checkpoints() {
+  if (writer_.joinable()) writer_.join();
+}
+
+absl::Status Checkpoints::Save(bool in_background) {
+  MGC_RETURN_IF_ERROR(Settle());
+  if (!saves() || saved_step_ == trainer_.steps_done()) return absl::OkStatus();
+  begun_ns_ = NowNs();
+  MGC_ASSIGN_OR_RETURN(pending_, trainer_.BeginSave(dir_.get(), options_.version));
+  saved_step_ = pending_->step();
+  saved_ns_ = begun_ns_;
+  if (in_background && options_.in_background) WriteInBackground();
+  stall_ns_ += NowNs() - begun_ns_;
+  return writer_.joinable() ? absl::OkStatus() : Settle();
+}
+
+void Checkpoints::WriteInBackground() {
+  trainer_.executor().HoldUpdates();
+  try {
+    writer_ = std::thread([this] {
+      Write(true);
+      trainer_.executor().LetUpdates();
+    });
+  } catch (const std::system_error&) {
+    trainer_.executor().LetUpdates();  // then at once
+  }
+}
+
+void Checkpoints::Write(bool holds) {
+  Executor& executor = trainer_.executor();
   const int64_t begin = NowNs();
-  MGC_ASSIGN_OR_RETURN(const std::string folder, trainer_.Save(dir_.get(), options_.version));
-  saved_step_ = step;
-  saved_ns_ = NowNs();
+  pending_->Write([&executor, holds] {
+    if (holds) {
+      executor.KeepHolding();
+    } else {
+      executor.team().ComesOn();
+    }
+  });
+  wrote_ns_ = NowNs() - begin;
+}
+
+absl::Status Checkpoints::Settle() {
+  if (pending_ == nullptr) return absl::OkStatus();
+  const int64_t begin = NowNs();
+  const bool in_background = writer_.joinable();
+  if (in_background) {
+    writer_.join();
+    stall_ns_ += trainer_.executor().held_ns();
+  } else {
+    Write(false);
+  }
+  const absl::Status ended = End();
+  pending_.reset();
+  stall_ns_ += NowNs() - begin;
+  return ended;
+}
+
+absl::Status Checkpoints::End() {
+  const int64_t step = pending_->step();
+  MGC_ASSIGN_OR_RETURN(const std::string folder, pending_->End());
   note_(absl::StrFormat("saved %s in %.0f ms", EscapeBytes(folder),
-                        static_cast<double>(saved_ns_ - begin) / 1e6));
+                        static_cast<double>(NowNs() - begun_ns_) / 1e6));
   if (options_.keep == 0) return absl::OkStatus();
   return trainer_.executor().team().Agree(dir_ == nullptr ? absl::OkStatus()
                                                           : dir_->Prune(step, options_.keep));

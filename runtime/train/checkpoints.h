@@ -7,11 +7,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "runtime/state/checkpoint.h"
 #include "runtime/state/checkpoint_dir.h"
 #include "runtime/train/trainer.h"
 
@@ -22,6 +24,9 @@ struct CheckpointOptions {
   int64_t interval = 0;  // steps between saves; 0: none but the last
   double seconds = 0;    // after which the next step's end saves; 0: never
   int64_t keep = 0;      // checkpoints that stay; 0: all
+  // Checkpoints between steps are written while the next step computes, which leans on the plan's
+  // proof (memory_v6, docs/verify.md); else steps wait for them.
+  bool in_background = true;
   // What a run begins from: a checkpoint in `load_dir`, where that is empty in `save_dir`.
   std::string load_dir;
   bool resume = true;               // false: from the first values, whatever there is
@@ -37,6 +42,9 @@ class Checkpoints {
   Checkpoints(const CheckpointOptions& options, Trainer& trainer,
               std::function<void(const std::string&)> note)
       : options_(options), trainer_(trainer), note_(std::move(note)) {}
+  ~Checkpoints();
+  Checkpoints(const Checkpoints&) = delete;
+  Checkpoints& operator=(const Checkpoints&) = delete;
 
   // Takes the folder that is saved to, and brings the trainer to where its run stopped. Of
   // checkpoints that are damaged each is noted, and the one before it is taken; without any whole
@@ -46,13 +54,22 @@ class Checkpoints {
   bool saves() const { return !options_.save_dir.empty(); }
   // Whether the trainer's step is one to save after, by this process's clock.
   bool IsDue() const;
-  // Saves unless this step is saved, and removes what is too old. OutOfRange when a tensor is not
-  // finite.
-  absl::Status Save();
+  // Saves this step, unless it is saved; what is still being written is settled first. Where it may
+  // be done in the background, it is written while the next step computes.
+  absl::Status Save(bool in_background);
+  // Behind a step: ends what is being written, if there is anything, and removes what is too old.
+  // OutOfRange when a tensor is not finite.
+  absl::Status Settle();
+
+  // For how long training has not gone on because of checkpoints, since it was last asked.
+  int64_t TakeStallNs() { return std::exchange(stall_ns_, 0); }
 
  private:
   absl::Status Resume();
   absl::Status Load(const std::string& dir, int64_t step);
+  void WriteInBackground();
+  void Write(bool holds);
+  absl::Status End();
 
   const CheckpointOptions& options_;
   Trainer& trainer_;
@@ -60,6 +77,12 @@ class Checkpoints {
   std::unique_ptr<CheckpointDir> dir_;  // of the first process
   int64_t saved_step_ = -1;
   int64_t saved_ns_ = 0;  // when, or when the run began
+  int64_t stall_ns_ = 0;
+
+  std::unique_ptr<PendingCheckpoint> pending_;
+  std::thread writer_;
+  int64_t begun_ns_ = 0;  // when it was
+  int64_t wrote_ns_ = 0;  // how long
 };
 
 }  // namespace mgc

@@ -53,7 +53,9 @@ std::string StepJson(const StepRecord& r) {
     json.Number("loss_scale", *r.loss_scale).Bool("left_out", r.left_out);
   }
   json.Number("lr", r.lr).Number("ms", r.ms);
-  json.Number("tokens_per_second", r.tokens_per_second).EndObject();
+  json.Number("tokens_per_second", r.tokens_per_second);
+  if (r.checkpoint_stall_ms > 0) json.Number("checkpoint_stall_ms", r.checkpoint_stall_ms);
+  json.EndObject();
   return std::move(json).Text();
 }
 

@@ -26,6 +26,9 @@ struct StepRecord {
   std::optional<double> predicted_ms;  // what the plan's cost model said
   double tokens_per_second = 0;        // of what the model counts
   int64_t peak_bytes = 0;              // of the rank with the highest arena use
+  // How long training has not gone on for checkpoints since the record before: outside of `ms`, and
+  // within it where the update waited for one that was being written.
+  double checkpoint_stall_ms = 0;
 };
 
 struct EvalRecord {

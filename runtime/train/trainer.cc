@@ -239,14 +239,22 @@ absl::StatusOr<EvalRecord> Trainer::Evaluate() {
   return result;
 }
 
-absl::StatusOr<std::string> Trainer::Save(const CheckpointDir* dir, const std::string& version) {
+absl::StatusOr<std::unique_ptr<PendingCheckpoint>> Trainer::BeginSave(
+    const CheckpointDir* dir, const std::string& version) const {
   TrainingState state;
   state.step = steps_done_;
   state.samples = samples_done_;
   state.options = OptionTexts(options_, executor_->plan());
   MGC_ASSIGN_OR_RETURN(state.data, samples_.Identity());
   state.version = version;
-  return SaveCheckpoint(*executor_, dir, std::move(state));
+  return PendingCheckpoint::Begin(*executor_, dir, std::move(state));
+}
+
+absl::StatusOr<std::string> Trainer::Save(const CheckpointDir* dir,
+                                          const std::string& version) const {
+  MGC_ASSIGN_OR_RETURN(const std::unique_ptr<PendingCheckpoint> pending, BeginSave(dir, version));
+  pending->Write([this] { executor_->team().ComesOn(); });
+  return pending->End();
 }
 
 absl::StatusOr<Resumed> Trainer::Resume(const std::string& folder) {

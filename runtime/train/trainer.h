@@ -23,6 +23,7 @@
 #include "runtime/data/input_files.h"
 #include "runtime/data/sample_set.h"
 #include "runtime/run/executor.h"
+#include "runtime/state/checkpoint.h"
 #include "runtime/state/checkpoint_dir.h"
 #include "runtime/train/loss_scale.h"
 #include "runtime/train/lr_schedule.h"
@@ -94,9 +95,12 @@ class Trainer {
   // without evaluation data or program.
   absl::StatusOr<EvalRecord> Evaluate();
 
-  // Saves the state behind the last step (runtime/state/checkpoint.h); the folder that it is in
-  // then.
-  absl::StatusOr<std::string> Save(const CheckpointDir* dir, const std::string& version);
+  // Begins to save the state behind the last step, which outlives what is begun
+  // (runtime/state/checkpoint.h).
+  absl::StatusOr<std::unique_ptr<PendingCheckpoint>> BeginSave(const CheckpointDir* dir,
+                                                               const std::string& version) const;
+  // Saves it; the folder that it is in then.
+  absl::StatusOr<std::string> Save(const CheckpointDir* dir, const std::string& version) const;
   // Goes on from the checkpoint in `folder`, of this plan or another one of the same model. After
   // an error the state is that of none.
   absl::StatusOr<Resumed> Resume(const std::string& folder);

@@ -8,6 +8,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/types/optional.h"
 #include "graph/base/file.h"
 #include "graph/base/status.h"
@@ -55,23 +57,27 @@ struct StepNews {
   bool stop = false;
   bool save = false;
   int64_t peak_bytes = 0;
-  bool finite = true;  // found alike by all
+  int64_t stall_ns = 0;  // Checkpoints::TakeStallNs
+  bool finite = true;    // found alike by all
 };
 
-// Of all processes: whether one of them is to stop or to save, and the highest peak.
+// Of all processes: whether one of them is to stop or to save, the highest peak, the longest stall.
 absl::StatusOr<StepNews> ShareNews(Team& team, const StepNews& mine) {
-  MGC_ASSIGN_OR_RETURN(const std::vector<std::string> all,
-                       team.Gather(absl::StrCat(mine.stop ? "1" : "0", mine.save ? "1" : "0", " ",
-                                                mine.peak_bytes)));
+  MGC_ASSIGN_OR_RETURN(
+      const std::vector<std::string> all,
+      team.Gather(absl::StrJoin(
+          {int64_t{mine.stop}, int64_t{mine.save}, mine.peak_bytes, mine.stall_ns}, " ")));
   StepNews news;
   for (const std::string& text : all) {
-    int64_t peak = 0;
-    if (text.size() < 4 || !absl::SimpleAtoi(absl::string_view(text).substr(3), &peak)) {
-      return absl::InternalError("a process says nothing of its step");
+    std::vector<int64_t> numbers;
+    for (absl::string_view word : absl::StrSplit(text, ' ')) {
+      if (!absl::SimpleAtoi(word, &numbers.emplace_back())) numbers.clear();
     }
-    news.stop = news.stop || text[0] == '1';
-    news.save = news.save || text[1] == '1';
-    news.peak_bytes = std::max(news.peak_bytes, peak);
+    if (numbers.size() != 4) return absl::InternalError("a process says nothing of its step");
+    news.stop = news.stop || numbers[0] != 0;
+    news.save = news.save || numbers[1] != 0;
+    news.peak_bytes = std::max(news.peak_bytes, numbers[2]);
+    news.stall_ns = std::max(news.stall_ns, numbers[3]);
   }
   return news;
 }
@@ -111,6 +117,11 @@ class Reports {
     return absl::OkStatus();
   }
 
+  // Of what could not be saved: the same where it is not finite.
+  absl::Status JudgeSaved(const absl::Status& saved) {
+    return absl::IsOutOfRange(saved) ? Judge(saved) : saved;
+  }
+
   void Note(const std::string& text) const {
     if (options_.on_note && is_lead_) options_.on_note(text);
   }
@@ -126,10 +137,13 @@ class Reports {
 absl::StatusOr<StepNews> TakeStep(Trainer& trainer, const TrainingRunOptions& options, bool first,
                                   Reports& reports, Checkpoints& checkpoints) {
   MGC_ASSIGN_OR_RETURN(StepRecord record, trainer.Step());
+  MGC_RETURN_IF_ERROR(reports.JudgeSaved(checkpoints.Settle()));
   const bool asked = options.stop_asked && options.stop_asked();
   MGC_ASSIGN_OR_RETURN(StepNews news, ShareNews(trainer.executor().team(),
-                                                {asked, checkpoints.IsDue(), record.peak_bytes}));
+                                                {asked, checkpoints.IsDue(), record.peak_bytes,
+                                                 checkpoints.TakeStallNs()}));
   record.peak_bytes = news.peak_bytes;
+  record.checkpoint_stall_ms = static_cast<double>(news.stall_ns) / 1e6;
   MGC_RETURN_IF_ERROR(reports.Take(record));
   if (first && !options.gradients_path.empty()) {
     MGC_RETURN_IF_ERROR(trainer.WriteGradients(options.gradients_path));
@@ -140,12 +154,13 @@ absl::StatusOr<StepNews> TakeStep(Trainer& trainer, const TrainingRunOptions& op
   return news;
 }
 
-// A state that is not finite is not kept: the checkpoint before it is worth more.
-absl::Status SaveIfFinite(bool finite, int64_t step, Reports& reports, Checkpoints& checkpoints) {
+// A state that is not finite is not kept: the checkpoint before it is worth more. `last`: no step
+// follows in which it could be written.
+absl::Status SaveIfFinite(bool finite, bool last, int64_t step, Reports& reports,
+                          Checkpoints& checkpoints) {
   if (!checkpoints.saves()) return absl::OkStatus();
   if (finite) {
-    absl::Status status = checkpoints.Save();
-    return absl::IsOutOfRange(status) ? reports.Judge(status) : status;
+    return reports.JudgeSaved(checkpoints.Save(/*in_background=*/!last));
   }
   reports.Note(absl::StrCat("step ", step, " is not saved: its loss or gradient is not finite"));
   return absl::OkStatus();
@@ -164,8 +179,9 @@ absl::Status Steps(Trainer& trainer, const TrainingRunOptions& options, Reports&
                          TakeStep(trainer, options, first, reports, checkpoints));
     const int64_t step = trainer.steps_done();
     const bool stops = news.stop && step < options.steps;
-    if (stops || news.save || step == options.steps) {
-      MGC_RETURN_IF_ERROR(SaveIfFinite(news.finite, step, reports, checkpoints));
+    const bool last = stops || step == options.steps;
+    if (last || news.save) {
+      MGC_RETURN_IF_ERROR(SaveIfFinite(news.finite, last, step, reports, checkpoints));
     }
     if (stops) {
       return absl::CancelledError(
@@ -190,7 +206,14 @@ absl::Status RunTraining(Trainer& trainer, const TrainingRunOptions& options) {
   if (trainer.steps_done() >= options.steps) {
     reports.Note(absl::StrCat("all ", options.steps, " steps were done before"));
   }
-  MGC_RETURN_IF_ERROR(Steps(trainer, options, reports, checkpoints));
+  const absl::Status ended = Steps(trainer, options, reports, checkpoints);
+  // Numbers that are not finite are found by all processes alike; after other errors they may not
+  // all come here.
+  if (!ended.ok() && (absl::IsOutOfRange(ended) || trainer.executor().team().size() == 1)) {
+    const absl::Status saved = checkpoints.Settle();
+    if (!saved.ok()) reports.Note(std::string(saved.message()));
+  }
+  MGC_RETURN_IF_ERROR(ended);
   if (options.parameters_path.empty()) return absl::OkStatus();
   return trainer.WriteParameters(options.parameters_path);
 }

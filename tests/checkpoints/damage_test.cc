@@ -43,7 +43,7 @@ class DamageTest : public FolderTest {
     ASSERT_TRUE(checkpoints.Open().ok());
     for (int step = 1; step <= 2; ++step) {
       ASSERT_TRUE(trainer->Step().ok());
-      ASSERT_TRUE(checkpoints.Save().ok());
+      ASSERT_TRUE(checkpoints.Save(/*in_background=*/false).ok());
     }
   }
 

@@ -107,8 +107,9 @@ class FailingFilesTest : public FolderTest {
     return *std::move(trainer);
   }
 
-  // In a process of its own: goes on from what there is, takes a step and saves it, in which the
-  // call `at` ends as told. Whether it has come to that call; `saved`: what Save returned.
+  // In a process of its own: goes on from what there is, takes a step and saves it while the next
+  // one computes, in which the call `at` ends as told. Whether it has come to that call; `saved`:
+  // whether all went well.
   bool SaveWith(Ending ending, int at, bool* saved) const {
     std::fflush(nullptr);
     const pid_t child = fork();
@@ -131,7 +132,9 @@ class FailingFilesTest : public FolderTest {
     Checkpoints checkpoints(options_, **trainer, [](const std::string&) {});
     if (!checkpoints.Open().ok() || !(*trainer)->Step().ok()) return 4;
     trap = {ending, at, 0};
-    const absl::Status status = checkpoints.Save();
+    absl::Status status = checkpoints.Save(/*in_background=*/true);
+    if (!(*trainer)->Step().ok()) return 4;  // in which it is written
+    if (status.ok()) status = checkpoints.Settle();
     trap.ending = Ending::kNone;
     if (!status.ok() && !absl::IsResourceExhausted(status)) return 4;
     return (status.ok() ? 1 : 0) | (trap.calls > at ? 2 : 0);

@@ -108,6 +108,10 @@ void AddCheckpointFlags(Flags* flags, RunFlags* out) {
               1e-3, 1e9, &out->save_seconds);
   flags->Integer("--keep", "checkpoints that stay, the last ones (default: all)", {1, kMaxSteps},
                  "F3", &out->keep);
+  flags->Switch("--wait-for-saves",
+                "compute nothing while a checkpoint is written (default: the next step, up to its "
+                "update)",
+                &out->wait_for_saves);
   flags->Text("--load", "DIR", "a folder of checkpoints to go on from, in place of --save's",
               &out->load);
   flags->Text("--resume", "latest|STEP|none",

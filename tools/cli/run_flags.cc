@@ -113,6 +113,7 @@ void CheckCheckpointUsage(const RunFlags& flags, Diagnostics* violations) {
   needs_save("--save-interval", flags.save_interval.has_value());
   needs_save("--save-seconds", flags.save_seconds.has_value());
   needs_save("--keep", flags.keep.has_value());
+  needs_save("--wait-for-saves", flags.wait_for_saves);
   if (!flags.resume) return;
   const std::string& word = *flags.resume;
   if (word != kResumeLatest && word != kResumeNone && !StepToResume(flags)) {
@@ -323,6 +324,7 @@ TrainingRunOptions RunOptionsOf(const RunFlags& flags) {
   checkpoints.interval = flags.save_interval.value_or(0);
   checkpoints.seconds = flags.save_seconds.value_or(0);
   checkpoints.keep = flags.keep.value_or(0);
+  checkpoints.in_background = !flags.wait_for_saves;
   checkpoints.load_dir = flags.load.value_or("");
   checkpoints.resume = flags.resume.value_or(kResumeLatest) != kResumeNone;
   checkpoints.at_step = StepToResume(flags);

@@ -29,6 +29,7 @@ struct RunFlags {
   absl::optional<double> watchdog_seconds;
   absl::optional<std::string> save, load, resume;
   absl::optional<int64_t> save_interval, keep;
+  bool wait_for_saves = false;
   absl::optional<double> save_seconds;
   absl::optional<std::string> run_dir, inject, check_finite, instruction_set, allreduce;
   absl::optional<int64_t> steps, seed, workers, rank, trace_steps;
