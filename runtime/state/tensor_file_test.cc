@@ -108,6 +108,32 @@ TEST_F(TensorFileTest, AnyNumberOfProcessesWritesTheSameBytes) {
   EXPECT_EQ(CountFiles(), 5);
 }
 
+// Each reads what its ranks hold, and not a byte more; a rank alone its tile.
+TEST_F(TensorFileTest, ProcessesReadWhatTheyHold) {
+  std::vector<StoredTensor> stored;
+  const auto alone = Trained({});
+  auto store = TensorStore::Begin(*alone, TensorRole::kParam, Path("a"));
+  ASSERT_TRUE(store.ok()) << store.status();
+  stored = (*store)->End((*store)->Write([] {})).value();
+  int64_t whole = 0;
+  for (const StoredTensor& tensor : stored) whole += NumElements(tensor.shape) * 4;
+  EXPECT_EQ((*store)->bytes_here(), whole);
+  for (const int processes : {1, 2, 4, 8}) {
+    const auto read = [&](Executor& executor) -> absl::Status {
+      const absl::StatusOr<int64_t> bytes =
+          RestoreTensors(TensorRole::kParam, Path("a"), stored, executor);
+      if (!bytes.ok()) return bytes.status();
+      // Parameters of a chain are halved by pp, not by tp and dp.
+      EXPECT_EQ(*bytes, processes == 1 ? whole : whole / 2);
+      return WriteTensors(executor, TensorRole::kParam, Path("again"));
+    };
+    for (const absl::Status& status : InProcesses(processes, read)) {
+      EXPECT_TRUE(status.ok()) << status;
+    }
+    EXPECT_TRUE(ReadFile(Path("again")).value() == ReadFile(Path("a")).value()) << processes;
+  }
+}
+
 TEST_F(TensorFileTest, WhatADeviceDoesLaterIsInTheFile) {
   for (const TensorRole role : {TensorRole::kParam, TensorRole::kMeanGradient}) {
     const auto write = [&](Executor& executor) {

@@ -148,7 +148,7 @@ absl::Status Checkpoints::Settle() {
   } else {
     Write(false);
   }
-  const absl::Status ended = End();
+  absl::Status ended = End();
   pending_.reset();
   stall_ns_ += NowNs() - begin;
   return ended;

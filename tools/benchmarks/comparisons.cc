@@ -12,6 +12,7 @@
 #include "graph/base/units.h"
 #include "graph/types/tensor_type.h"
 #include "passes/config/parallel_config.h"
+#include "tools/benchmarks/checkpoint_sides.h"
 #include "tools/benchmarks/child_side.h"
 #include "tools/benchmarks/collectives.h"
 #include "tools/benchmarks/memory_sides.h"
@@ -41,6 +42,10 @@ constexpr double kSumsBesideMpi = 5;
 constexpr double kLibraryBesideMpi = 0.5;
 // Of shared memory, of the speed of private memory.
 constexpr double kSharedBesidePrivate = 0.95;
+// Of saves, of the speed at which the disk takes as many bytes; and of a step, of the speed of what
+// it is later for a save.
+constexpr double kSaveBesideWriting = 0.8;
+constexpr double kStallBesideStep = 10;
 constexpr int64_t kSumBytes[] = {4 << 10, 64 << 10, 1 << 20, 8 << 20, 64 << 20};
 
 // One rank, one micro-batch.
@@ -132,6 +137,11 @@ class Builder {
   }
   bool has_mpi() const { return !setting_.mpi.empty(); }
   // A layout of torch_step.py, `one` or of two processes; `flags` are further ones of it.
+  int Checkpoint(const std::string& name, CheckpointWork work, const ParallelConfig& parallel) {
+    return Add(name, [=, setting = setting_] {
+      return CheckpointSide(work, setting.model, parallel, setting.machine, setting.workers);
+    });
+  }
   int Torch(absl::string_view name, DType type, absl::string_view layout,
             const std::vector<std::string>& flags = {}) {
     std::vector<std::string> command = setting_.torch;
@@ -361,6 +371,25 @@ Comparison Memory(Builder b, const std::string& what, Builder::MakeInMemory* mak
   return b.Take();
 }
 
+// `ranks` hold columns and rows of the tensors.
+Comparison Saves(Builder b, int ranks) {
+  b.Start(kCheckpoints, absl::StrCat("a checkpoint, tp ", ranks), 0);
+  ParallelConfig parallel = OneRank(DType::kF32);
+  parallel.world_size = parallel.tp = ranks;
+  const int save = b.Checkpoint("a save", CheckpointWork::kSave, parallel);
+  b.Expect({save}, {b.Checkpoint("plain writing", CheckpointWork::kWrite, parallel)},
+           kSaveBesideWriting);
+  return b.Take();
+}
+
+Comparison SavesInSteps(Builder b) {
+  b.Start(kCheckpoints, "a step and a save in it", kSequences);
+  const ParallelConfig parallel = OneRank(DType::kF32);
+  const int stall = b.Checkpoint("its stall", CheckpointWork::kStall, parallel);
+  b.Expect({stall}, {b.Checkpoint("a step", CheckpointWork::kStep, parallel)}, kStallBesideStep);
+  return b.Take();
+}
+
 }  // namespace
 
 std::vector<Comparison> ComparisonsNamed(absl::string_view name, const BenchSetting& setting) {
@@ -378,6 +407,9 @@ std::vector<Comparison> ComparisonsNamed(absl::string_view name, const BenchSett
   if (name == kMemory) {
     comparisons.push_back(Memory(builder, "12 products of 1024 x 768 x 3072, f32", ProductsIn));
     comparisons.push_back(Memory(builder, "20 copies of 64 MiB", CopiesIn));
+  }
+  if (name == kCheckpoints) {
+    comparisons = {Saves(builder, 1), Saves(builder, 2), SavesInSteps(builder)};
   }
   if (name == kProcessSums) {
     for (const int64_t bytes : kSumBytes) comparisons.push_back(ProcessSums(builder, bytes));

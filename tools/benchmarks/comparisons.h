@@ -22,8 +22,10 @@ inline constexpr absl::string_view kCollectives = "collectives";
 inline constexpr absl::string_view kProcesses = "processes";
 inline constexpr absl::string_view kProcessSums = "process-sums";
 inline constexpr absl::string_view kMemory = "memory";
-inline constexpr absl::string_view kComparisons[] = {
-    kOneRank, kTwoRanks, kPipeline, kEightRanks, kCollectives, kProcesses, kProcessSums, kMemory};
+inline constexpr absl::string_view kCheckpoints = "checkpoints";
+inline constexpr absl::string_view kComparisons[] = {kOneRank,     kTwoRanks,    kPipeline,
+                                                     kEightRanks,  kCollectives, kProcesses,
+                                                     kProcessSums, kMemory,      kCheckpoints};
 
 struct BenchSetting {
   ModelConfig model;

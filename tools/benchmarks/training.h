@@ -44,6 +44,7 @@ class TrainingSteps : public BenchSide {
   Profile profile() const override { return profile_; }
 
   const Plan& plan() const { return plan_; }
+  Trainer& trainer() { return *trainer_; }
   // What the last step recorded of a rank.
   std::vector<TraceEvent> LastStep(int rank) const;
 
