@@ -163,17 +163,39 @@ TEST_F(WaitsTest, AMessageThatMovesIsNoHang) {
 
 TEST_F(WaitsTest, ASlowRankIsToldOfOnce) {
   Watchdog watchdog(waits_, board_, kSecond);
-  for (int step = 0; step < 3; ++step) {
-    for (int64_t r = 0; r < 4; ++r) rank(r).busy_ns.set(kSecond / 10);
-    EXPECT_FALSE(watchdog.FindSlow().has_value());
-  }
-  rank(3).busy_ns.set(kSecond);
-  const auto slow = watchdog.FindSlow();
+  int64_t step = 0;
+  const auto after_step = [&](int64_t busy_of_3) {
+    ++step;
+    for (int64_t r = 0; r < 4; ++r) {
+      rank(r).steps.set(step);
+      rank(r).busy_ns.set(r == 3 ? busy_of_3 : kSecond / 10);
+    }
+    return watchdog.FindSlow();
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(after_step(kSecond / 10).has_value());
+  // One step may take long.
+  EXPECT_FALSE(after_step(kSecond).has_value());
+  EXPECT_FALSE(watchdog.FindSlow().has_value()) << "the same step";
+  EXPECT_FALSE(after_step(kSecond / 10).has_value());
+  EXPECT_FALSE(after_step(kSecond).has_value());
+  const auto slow = after_step(kSecond);
   ASSERT_TRUE(slow.has_value());
   EXPECT_EQ(*slow,
             "rank 3 (pid 71, host) is slow: it computed for 1.0 s in its last step, "
             "usually 0.1 s");
-  EXPECT_FALSE(watchdog.FindSlow().has_value());
+  EXPECT_FALSE(after_step(kSecond).has_value());
+}
+
+// The machine has other things to do.
+TEST_F(WaitsTest, RanksThatAreAllSlowAreNotToldOf) {
+  Watchdog watchdog(waits_, board_, kSecond);
+  for (int64_t step = 1; step < 9; ++step) {
+    for (int64_t r = 0; r < 4; ++r) {
+      rank(r).steps.set(step);
+      rank(r).busy_ns.set(step < 4 ? kSecond / 10 : kSecond + r * kSecond / 10);
+    }
+    EXPECT_FALSE(watchdog.FindSlow().has_value());
+  }
 }
 
 TEST_F(WaitsTest, TheFirstReasonCounts) {

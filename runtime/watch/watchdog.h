@@ -25,16 +25,18 @@ class Watchdog {
   // What keeps the run from going on, where it does not: a sentence that names the culprit, and the
   // state of all ranks on the lines behind it.
   absl::optional<std::string> Look(int64_t now_ns) const;
-  // Of a rank that takes several times as long as the others of its class or than it used to take:
-  // a sentence. Each rank is told of once.
+  // Of a rank that takes several times as long as it used to take, two steps in a row, where most
+  // others do not: a sentence. Each rank is told of once.
   absl::optional<std::string> FindSlow();
 
  private:
   struct Usual {
-    int64_t steps = 0;    // seen
-    int64_t busy_ns = 0;  // the least of a step
+    int64_t step = 0;        // the last one seen
+    int64_t busy_ns = 0;     // the least of a step
+    int64_t slow_steps = 0;  // in a row
     bool told = false;
   };
+  double TimesUsualOfMost() const;
 
   const Waits& waits_;
   const Board& board_;
