@@ -1,5 +1,6 @@
 #include "runtime/state/checkpoint.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,7 @@ struct FileOfRole {
   TensorRole role;
 };
 constexpr FileOfRole kFiles[] = {
-    {"parameters.safetensors", TensorRole::kParam},
+    {kParametersFile, TensorRole::kParam},
     {"first_moments.safetensors", TensorRole::kFirstMoment},
     {"second_moments.safetensors", TensorRole::kSecondMoment},
 };
@@ -31,6 +32,19 @@ absl::StatusOr<Manifest> ShareManifest(const std::string& folder, Team& team) {
   MGC_ASSIGN_OR_RETURN(const std::string text,
                        team.TakeFromLead(team.is_lead() ? ManifestText(*manifest) : ""));
   return ParseManifest(text, folder);
+}
+
+absl::Status ZeroTensors(TensorRole role, Executor& executor) {
+  MGC_ASSIGN_OR_RETURN(const std::vector<HeldTensor> held,
+                       HeldTensors(executor.plan(), role, Holders::kAll));
+  const auto zero = [](int64_t, absl::Span<float> values, bool) {
+    std::fill(values.begin(), values.end(), 0.0f);
+    return absl::OkStatus();
+  };
+  for (const HeldTensor& tensor : held) {
+    MGC_RETURN_IF_ERROR(FillRunsHere(tensor, executor, zero));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<const StoredFile*> FindFile(const Manifest& manifest, const std::string& folder,
@@ -114,6 +128,10 @@ absl::StatusOr<LoadedState> LoadCheckpoint(const std::string& folder, Executor& 
   MGC_ASSIGN_OR_RETURN(Manifest manifest, ShareManifest(named, team));
   LoadedState loaded;
   for (const FileOfRole& file : kFiles) {
+    if (manifest.IsOfWeights() && file.role != TensorRole::kParam) {
+      MGC_RETURN_IF_ERROR(ZeroTensors(file.role, executor));
+      continue;
+    }
     MGC_ASSIGN_OR_RETURN(const StoredFile* stored, FindFile(manifest, named, file.name));
     MGC_ASSIGN_OR_RETURN(
         const int64_t bytes,

@@ -268,6 +268,7 @@ absl::StatusOr<Resumed> Trainer::Resume(const std::string& folder) {
   samples_done_ = state.samples;
   Resumed resumed;
   resumed.bytes = loaded.bytes;
+  if (state.step == 0) return resumed;  // nothing was trained under other options or data
   resumed.changes = Changes("option", state.options, OptionTexts(options_, executor_->plan()));
   MGC_ASSIGN_OR_RETURN(const NamedTexts data, samples_.Identity());
   for (std::string& change : Changes("data", state.data, data)) {
