@@ -37,8 +37,8 @@ class SharedFile {
 
   // Puts `bytes` at `offset`. Any number of threads.
   absl::Status Write(int64_t offset, absl::string_view bytes);
-  // Begins to bring what was written to the disk, when what was begun so before is there: a file that
-  // grows calls it now and then, and Sync has little left to wait for.
+  // Begins to bring what was written to the disk, when what was begun so before is there: called
+  // now and then, it leaves little for Sync to wait for.
   void BeginSync();
   // Waits until what was written through this object is on the disk.
   absl::Status Sync();
