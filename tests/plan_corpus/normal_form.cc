@@ -56,12 +56,20 @@ class NormalPrinter {
     return AttrsText(kept);
   }
 
+  static std::string StatesText(const ParamEntry& entry) {
+    std::vector<std::string> states;
+    for (const ParamState& state : entry.states) {
+      states.push_back(absl::StrCat(state.name, " ", state.offset));
+    }
+    return absl::StrJoin(states, " ");
+  }
+
   void Print(const ParamBlock& block) {
     Line("block", block.param_bytes, block.grad_bytes, block.state_bytes);
     for (const ParamEntry& entry : block.entries) {
       Line("param", entry.name, TypeText(entry.type), Text(entry.sharding),
            Text(entry.state_sharding), AttrsText(entry.init), entry.param_offset,
-           entry.gradient_offset, entry.m_offset, entry.v_offset);
+           entry.gradient_offset, StatesText(entry));
     }
   }
 

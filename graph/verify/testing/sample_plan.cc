@@ -87,7 +87,7 @@ segment @layer.update transient 0 workspace 0 collectives 0 (transient, params, 
 }
 block @layer params 64 grads 128 states 128 {
   param "layers.*.w": f32[batch=1,seq=4] @m[-,-] state @m[-,-] {init="ones"}
-      at 0 gradient "grads" 64 m 0 v 64
+      at 0 gradient "grads" 64 keeps "m" 0 keeps "v" 64
 }
 )";
 
