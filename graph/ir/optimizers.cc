@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
-#include "graph/ir/op.h"
 #include "graph/ir/step_names.h"
 
 namespace mgc {
@@ -13,6 +12,11 @@ namespace {
 
 constexpr Optimizer kOptimizers[] = {
     {"adamw", "Adam with decoupled weight decay (arXiv 1711.05101)", "adamw"},
+    {"adam", "Adam with weight decay in the gradient (arXiv 1412.6980)", "adam"},
+    {"sgd", "gradient descent with momentum", "sgd"},
+    {"lion", "the sign of a mean of gradients (arXiv 2302.06675)", "lion"},
+    {"muon", "momentum made orthogonal, of matrices in layers; adamw of all else", "decayed_step",
+     "nesterov", "adamw"},
 };
 
 constexpr absl::string_view kClip = "clip";  // the last operand of the op that reads gradients
@@ -50,6 +54,8 @@ const Optimizer& OptimizerOf(const Attrs& of_param) {
   MGC_CHECK(named != nullptr) << of_param.Text(kOptimizerAttr);
   return *named;
 }
+
+const OpDef* GuardedForm(const OpDef& op) { return FindOp(absl::StrCat("guarded_", op.name)); }
 
 std::vector<std::string> StatesOf(const Optimizer& optimizer) {
   const std::vector<std::string>& results = KeepingOp(optimizer).results;

@@ -10,7 +10,7 @@
 //
 // An optimizer that acts on whole matrices has a second op, which makes of the gradient what its
 // step follows, and keeps the states: direction(grad, states..., scalars..., clip) -> direction,
-// states...; between both the direction is made orthogonal (graph/ir/orthogonal.h).
+// states...; between both the direction is made orthogonal (graph/ir/newton_schulz.h).
 
 #ifndef MGC_GRAPH_IR_OPTIMIZERS_H_
 #define MGC_GRAPH_IR_OPTIMIZERS_H_
@@ -21,6 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "graph/ir/graph.h"
+#include "graph/ir/op.h"
 #include "graph/types/attrs.h"
 
 namespace mgc {
@@ -41,13 +42,17 @@ const Optimizer* FindOptimizer(absl::string_view name);
 
 // What belongs to the attributes of a parameter, where it is not the first optimizer at the step's
 // own rate and weight decay.
-inline constexpr char kOptimizerAttr[] = "optimizer";  // a name
-inline constexpr char kRateScaleAttr[] = "lr_scale";   // times the step's rate, ...
+inline constexpr char kOptimizerAttr[] = "optimizer";     // a name
+inline constexpr char kRateScaleAttr[] = "lr_scale";      // times the step's rate, ...
 inline constexpr char kDecayScaleAttr[] = "decay_scale";  // ... and times its weight decay
 // Of a parameter that is stepped as a matrix: so many of its dims, the first ones, count its rows.
 inline constexpr char kRowDimsAttr[] = "row_dims";
 
 const Optimizer& OptimizerOf(const Attrs& of_param);
+
+// The form of an optimizer's op that takes a flag behind its operands: where it is 0 results are
+// the operands that they would have taken the place of. Null: it has none.
+const OpDef* GuardedForm(const OpDef& op);
 
 // What it keeps of each parameter: suffixes behind the parameter's name, in the op's order.
 std::vector<std::string> StatesOf(const Optimizer& optimizer);

@@ -42,7 +42,8 @@ absl::StatusOr<ParamGroup> ParseParamGroup(absl::string_view text) {
   group.pattern = std::string(text.substr(0, colon == absl::string_view::npos ? 0 : colon));
   std::vector<std::string> faults;
   if (group.pattern.empty()) faults.emplace_back("there is no PATTERN: before the factors");
-  const absl::string_view factors = colon == absl::string_view::npos ? text : text.substr(colon + 1);
+  const absl::string_view factors =
+      colon == absl::string_view::npos ? text : text.substr(colon + 1);
   for (absl::string_view factor : absl::StrSplit(factors, ',')) {
     std::string fault = ReadFactor(factor, &group);
     if (!fault.empty()) faults.push_back(std::move(fault));

@@ -4,6 +4,7 @@
 #include "graph/base/status.h"
 #include "graph/ir/op.h"
 #include "graph/ir/step_names.h"
+#include "passes/graph/orthogonal.h"
 
 namespace mgc {
 namespace {
@@ -45,19 +46,29 @@ void OptimizerSteps::Step(ValueId param, ValueId gradient) {
   const Attrs attrs = builder_.graph().FindInput(param)->attrs;
   const Optimizer& optimizer = OptimizerOf(attrs);
   const Node like = builder_.graph().node(builder_.graph().value(gradient).producer);
-  std::vector<ValueId> tensors = {param, gradient};
-  std::vector<std::string> results = {absl::StrCat(value.name, ".stepped")};
+  const bool of_matrices = !optimizer.direction.empty();
+  std::vector<ValueId> tensors = {gradient};
+  if (!of_matrices) tensors.insert(tensors.begin(), param);
+  std::vector<std::string> results = {
+      absl::StrCat(value.name, of_matrices ? ".direction" : ".stepped")};
   std::vector<ValueId> states;
   for (const std::string& name : StatesOf(optimizer)) {
     const std::string state = StateName(value.name, name);
-    states.push_back(
-        builder_.AddInput(state, value.type, InputKind::kState, {{"of", value.name}}));
+    states.push_back(builder_.AddInput(state, value.type, InputKind::kState, {{"of", value.name}}));
     results.push_back(absl::StrCat(state, ".next"));
   }
   tensors.insert(tensors.end(), states.begin(), states.end());
-  const std::vector<ValueId> made = Run(optimizer.step, tensors, attrs, like, results);
+  const std::vector<ValueId> made =
+      Run(of_matrices ? optimizer.direction : optimizer.step, tensors, attrs, like, results);
+  ValueId stepped = made[0];
+  if (of_matrices) {
+    const auto row_dims = static_cast<int>(attrs.Int(kRowDimsAttr));
+    const ValueId direction = MakeOrthogonal(&builder_, made[0], row_dims, like, value.name);
+    stepped = Run(optimizer.step, {param, direction}, attrs, like,
+                  {absl::StrCat(value.name, ".stepped")})[0];
+  }
   const ValueId whole =
-      builder_.Emit("reshard", {made[0]}, {{kLabelAttr, std::string("parameter")}}, like,
+      builder_.Emit("reshard", {stepped}, {{kLabelAttr, std::string("parameter")}}, like,
                     absl::StrCat(value.name, ".next"));
   Assign(param, whole);
   for (size_t i = 0; i < states.size(); ++i) Assign(states[i], made[i + 1]);

@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/eval/evaluate_op.h"
 #include "graph/ir/op.h"
 #include "graph/ir/optimizers.h"
 #include "graph/ir/step_names.h"
+#include "graph/verify/meaning/reference_orthogonal.h"
 
 namespace mgc {
 namespace {
@@ -138,11 +138,19 @@ class UpdateEvaluation {
     }
     const Optimizer& optimizer = OptimizerOf(input.attrs);
     const std::vector<std::string> states = StatesOf(optimizer);
-    std::vector<ResidueTensor> tensors = {inputs_.Real(name, type), updated.gradient};
+    const bool of_matrices = !optimizer.direction.empty();
+    std::vector<ResidueTensor> tensors = {updated.gradient};
+    if (!of_matrices) tensors.insert(tensors.begin(), inputs_.Real(name, type));
     for (const std::string& state : states) {
       tensors.push_back(inputs_.Real(StateName(name, state), type));
     }
-    std::vector<ResidueTensor> made = RunStep(optimizer.step, input.attrs, type, tensors);
+    std::vector<ResidueTensor> made =
+        RunStep(of_matrices ? optimizer.direction : optimizer.step, input.attrs, type, tensors);
+    if (of_matrices) {
+      made[0] = OrthogonalOf(scalars_, std::move(made[0]), input.attrs.Int(kRowDimsAttr));
+      made[0] = RunStep(optimizer.step, input.attrs, type,
+                        {inputs_.Real(name, type), std::move(made[0])})[0];
+    }
     updated.param = std::move(made[0]);
     for (size_t i = 0; i < states.size(); ++i) updated.states[states[i]] = std::move(made[i + 1]);
   }
@@ -152,14 +160,18 @@ class UpdateEvaluation {
   std::vector<ResidueTensor> RunStep(absl::string_view name, const Attrs& of_param,
                                      const TensorType& type,
                                      std::vector<ResidueTensor> tensors) const {
-    const OpDef* op = FindOp(scales_loss_ ? absl::StrCat("guarded_", name) : std::string(name));
+    const OpDef* op = FindOp(name);
+    MGC_CHECK(op != nullptr) << name;
+    if (scales_loss_) op = GuardedForm(*op);
     MGC_CHECK(op != nullptr) << name;
     std::vector<const TensorType*> types(tensors.size(), &type);
     for (size_t i = tensors.size(); i < op->operands.size(); ++i) {
       tensors.push_back(NumberFor(op->operands[i], of_param));
       types.push_back(&kScalarType);
     }
-    return RunOp(scalars_, op->name, {{"decay", of_param.Int("decay")}}, types, tensors,
+    Attrs attrs;
+    for (const AttrSpec& spec : op->attrs) attrs.Set(spec.name, of_param.Int(spec.name));
+    return RunOp(scalars_, op->name, attrs, types, tensors,
                  std::vector<TensorType>(op->results.size(), type));
   }
 
