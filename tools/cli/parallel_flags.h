@@ -28,7 +28,7 @@ struct ParallelFlags {
   absl::optional<int64_t> group_size, zero_group, split_products;
   bool no_reshard_after_forward = false;
   absl::optional<std::string> optimizer;
-  Words param_groups;
+  std::vector<std::string> param_groups;  // as given
   absl::optional<std::string> layout, cuts;
   absl::optional<int64_t> first_layers, last_layers;
   bool account_for_embedding = false;
