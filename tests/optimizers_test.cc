@@ -25,7 +25,7 @@ constexpr Phase kMicroBatch[] = {Phase::kForward, Phase::kBackward};
 constexpr Phase kUpdate[] = {Phase::kUpdate};
 
 // The gradients of the parameters are gw, gu and gb: products with unit matrices are read.
-constexpr char kModel[] = R"(graph @g (
+constexpr char kModel[] = R"(graph @g logical (
   param %w: f32[3,4] {init="normal", decay=1},
   param %u: f32[3,2,2] {init="normal", decay=1},
   param %b: f32[3] {init="zeros", decay=0},
@@ -34,13 +34,17 @@ constexpr char kModel[] = R"(graph @g (
   data %gw: f32[3,4],
   data %gu: f32[6,2],
   data %gb: f32[3]
-) -> (loss %lw, loss %lu, loss %lb, report "count" = %n) {
+) {
   %pw = matmul(%x, %w) {spec="a k, k n -> a n"}
   %lw = weighted_sum(%pw, %gw)
   %pu = matmul(%y, %u) {spec="a n d, n d h -> a h"}
   %lu = weighted_sum(%pu, %gu)
   %lb = weighted_sum(%b, %gb)
   %n = constant() {value=2.0}
+  loss %lw weight 1.0
+  loss %lu weight 1.0
+  loss %lb weight 1.0
+  report "count" = %n
 }
 )";
 
@@ -146,9 +150,9 @@ TEST_P(OptimizerGoldenTest, TakesTheStepsOfAnother) {
     ++compared;
   }
   // Nothing is kept that the other does not keep.
-  const auto kept = std::count_if(
-      step->inputs().begin(), step->inputs().end(),
-      [](const GraphInput& input) { return input.kind == InputKind::kState; });
+  const auto kept =
+      std::count_if(step->inputs().begin(), step->inputs().end(),
+                    [](const GraphInput& input) { return input.kind == InputKind::kState; });
   EXPECT_EQ(compared, 3 + static_cast<size_t>(kept));
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/state/checkpoint.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -22,8 +23,16 @@ constexpr FileOfRole kFiles[] = {
     {"second_moments.safetensors", TensorRole::kSecondMoment},
 };
 
+// Whether any parameter of the plan has such a tensor: optimizers keep other states.
+absl::StatusOr<bool> Keeps(const Plan& plan, TensorRole role) {
+  MGC_ASSIGN_OR_RETURN(const std::vector<HeldTensor> tensors, HeldTensors(plan, role));
+  return !tensors.empty();
+}
+
 absl::Status StoreFiles(const Executor& executor, const std::string& folder, Manifest* manifest) {
   for (const FileOfRole& file : kFiles) {
+    MGC_ASSIGN_OR_RETURN(const bool keeps, Keeps(executor.plan(), file.role));
+    if (!keeps) continue;
     MGC_ASSIGN_OR_RETURN(std::vector<StoredTensor> tensors,
                          StoreTensors(executor, file.role, absl::StrCat(folder, "/", file.name)));
     manifest->files.push_back({file.name, std::move(tensors)});
@@ -44,13 +53,23 @@ absl::StatusOr<Manifest> ShareManifest(const std::string& folder, Team& team) {
   return ParseManifest(text, folder);
 }
 
+// Null where neither the checkpoint nor the plan has such tensors. A checkpoint of other states is
+// one of another optimizer.
 absl::StatusOr<const StoredFile*> FindFile(const Manifest& manifest, const std::string& folder,
-                                           absl::string_view name) {
-  for (const StoredFile& file : manifest.files) {
-    if (file.name == name) return &file;
+                                           const FileOfRole& file, const Plan& plan) {
+  const auto found = std::find_if(manifest.files.begin(), manifest.files.end(),
+                                  [&](const StoredFile& f) { return f.name == file.name; });
+  MGC_ASSIGN_OR_RETURN(const bool keeps, Keeps(plan, file.role));
+  const bool stored = found != manifest.files.end();
+  if (stored == keeps) return stored ? &*found : nullptr;
+  const std::string place = absl::StrCat(EscapeBytes(folder), "/", kManifestName);
+  if (file.role == TensorRole::kParam) {
+    return absl::InvalidArgumentError(absl::StrCat(place, ": names no file ", file.name));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(EscapeBytes(folder), "/", kManifestName, ": names no file ", name));
+  return absl::FailedPreconditionError(
+      absl::StrCat(place, ": names ", stored ? "a" : "no", " file ", file.name,
+                   ", and the plan's optimizer keeps ", keeps ? "" : "no ",
+                   "such states: the checkpoint is of another optimizer"));
 }
 
 }  // namespace
@@ -80,7 +99,9 @@ absl::StatusOr<LoadedState> LoadCheckpoint(const std::string& folder, Executor& 
   MGC_ASSIGN_OR_RETURN(Manifest manifest, ShareManifest(named, team));
   LoadedState loaded;
   for (const FileOfRole& file : kFiles) {
-    MGC_ASSIGN_OR_RETURN(const StoredFile* stored, FindFile(manifest, named, file.name));
+    MGC_ASSIGN_OR_RETURN(const StoredFile* stored,
+                         FindFile(manifest, named, file, executor.plan()));
+    if (stored == nullptr) continue;
     MGC_ASSIGN_OR_RETURN(
         const int64_t bytes,
         RestoreTensors(file.role, absl::StrCat(named, "/", file.name), stored->tensors, executor));
