@@ -58,6 +58,9 @@ NamedTexts OptionTexts(const TrainOptions& o, const Plan& plan) {
     texts.emplace_back(parameter.flag, JsonNumber(ValueOf(o.hyper, parameter)));
   }
   texts.emplace_back("clip-grad", JsonNumber(o.clip_grad));
+  for (const auto& [flag, value] : plan.options) {
+    if (flag == "--optimizer") texts.emplace_back("optimizer", value);
+  }
   if (o.lr.style == LrDecayStyle::kWsd) {
     texts.emplace_back("lr-wsd-decay-style", NameOf(o.lr.wsd_style));
     texts.emplace_back("lr-wsd-decay-samples", absl::StrCat(o.lr.wsd_decay_samples));
