@@ -42,8 +42,8 @@ constexpr char kModel[] = R"(graph @g logical (
   %lb = weighted_sum(%b, %gb)
   %n = constant() {value=2.0}
   loss %lw weight 1.0
-  loss %lu weight 1.0
-  loss %lb weight 1.0
+  loss "u" = %lu weight 1.0
+  loss "b" = %lb weight 1.0
   report "count" = %n
 }
 )";
