@@ -73,6 +73,13 @@ absl::Status CheckInputs(const Graph& logical) {
                      "is a scalar that a training step is not given; `constant` makes one");
     }
     if (input.kind != InputKind::kParam) continue;
+    const int64_t rows = input.attrs.Int(kRowDimsAttr);
+    const bool of_matrices = IsTrained(input.attrs) && !OptimizerOf(input.attrs).direction.empty();
+    if (of_matrices && (rows < 1 || rows >= value.type.ndim())) {
+      violations.Add("differentiate_c8", name_of(input.value),
+                     absl::StrCat("is stepped as a matrix, and its row_dims is ", rows, " of ",
+                                  value.type.ndim(), " dims"));
+    }
     reserve(GradName(value.name));
     for (const std::string& state : StatesOf(OptimizerOf(input.attrs))) {
       reserve(StateName(value.name, state));
