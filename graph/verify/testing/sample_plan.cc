@@ -8,7 +8,7 @@ namespace mgc {
 namespace {
 
 constexpr char kHead[] = R"(
-plan @sample version 4 {
+plan @sample version 5 {
   batch micro 1 global 6 micro_batches 3 seq 4 vocab 16
   stages (0 0) (1 0)
   predicted 0
