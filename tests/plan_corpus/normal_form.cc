@@ -56,12 +56,11 @@ class NormalPrinter {
     return AttrsText(kept);
   }
 
+  // Where states stand; which they are follows from the parameter's optimizer.
   static std::string StatesText(const ParamEntry& entry) {
-    std::vector<std::string> states;
-    for (const ParamState& state : entry.states) {
-      states.push_back(absl::StrCat(state.name, " ", state.offset));
-    }
-    return absl::StrJoin(states, " ");
+    return absl::StrJoin(entry.states, " ", [](std::string* text, const ParamState& state) {
+      absl::StrAppend(text, state.offset);
+    });
   }
 
   void Print(const ParamBlock& block) {
