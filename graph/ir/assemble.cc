@@ -66,8 +66,8 @@ absl::Status CheckInputAttrValue(const Attrs::Entry& entry) {
   } else if (entry.first == kRateScaleAttr || entry.first == kDecayScaleAttr) {
     const double scale = std::get<double>(entry.second);
     if (!std::isfinite(scale) || scale < 0) {
-      return Refuse("input_c2", absl::StrCat("`", entry.first,
-                                             "` is finite and not negative, not ", scale));
+      return Refuse("input_c2",
+                    absl::StrCat("`", entry.first, "` is finite and not negative, not ", scale));
     }
   } else if (entry.first == kRowDimsAttr) {
     const int64_t dims = std::get<int64_t>(entry.second);
@@ -113,14 +113,11 @@ void CoerceAttrs(absl::Span<const AttrSpec> specs, Attrs* attrs) {
 }
 
 absl::Span<const AttrSpec> InputAttrSpecs(InputKind kind) {
-  static const auto* const param = new std::vector<AttrSpec>{{"init", AttrKind::kText, false},
-                                                             {"std", AttrKind::kReal, false},
-                                                             {"decay", AttrKind::kInt, false},
-                                                             {kTrainAttr, AttrKind::kInt, false},
-                                                             {kOptimizerAttr, AttrKind::kText, false},
-                                                             {kRateScaleAttr, AttrKind::kReal, false},
-                                                             {kDecayScaleAttr, AttrKind::kReal, false},
-                                                             {kRowDimsAttr, AttrKind::kInt, false}};
+  static const auto* const param = new std::vector<AttrSpec>{
+      {"init", AttrKind::kText, false},          {"std", AttrKind::kReal, false},
+      {"decay", AttrKind::kInt, false},          {kTrainAttr, AttrKind::kInt, false},
+      {kOptimizerAttr, AttrKind::kText, false},  {kRateScaleAttr, AttrKind::kReal, false},
+      {kDecayScaleAttr, AttrKind::kReal, false}, {kRowDimsAttr, AttrKind::kInt, false}};
   static const auto* const owned = new std::vector<AttrSpec>{{"of", AttrKind::kText, true}};
   if (kind == InputKind::kParam) return *param;
   static const auto* const state = new std::vector<AttrSpec>{{"of", AttrKind::kText, false}};

@@ -24,9 +24,8 @@ absl::flat_hash_map<ValueId, ValueId> GradientsOf(const Graph& step) {
     const std::vector<std::string>& operands = node.op->operands;
     const auto gradient = std::find(operands.begin(), operands.end(), "grad");
     if (gradient == operands.end()) continue;
-    const auto of = std::find_if(
-        node.inputs.begin(), node.inputs.end(),
-        [&](ValueId id) { return ParamOf(step, id) != kNone; });
+    const auto of = std::find_if(node.inputs.begin(), node.inputs.end(),
+                                 [&](ValueId id) { return ParamOf(step, id) != kNone; });
     if (of == node.inputs.end()) continue;
     gradients[ParamOf(step, *of)] = node.inputs[static_cast<size_t>(gradient - operands.begin())];
   }

@@ -18,7 +18,9 @@ namespace mgc {
 class Update {
  public:
   // `builder` outlives this.
-  explicit Update(GraphBuilder* builder) : builder_(builder), steps_(builder) { update_.phase = Phase::kUpdate; }
+  explicit Update(GraphBuilder* builder) : builder_(builder), steps_(builder) {
+    update_.phase = Phase::kUpdate;
+  }
 
   // Sums losses and tokens over the step, in one vector, and reports means.
   void ReportLoss(const StepTerms& terms);

@@ -143,11 +143,10 @@ void CompareParam(const HeldParam& param, const UpdatedParam& expected, RunState
   absl::Status compared;
   for (const auto& [name, whole] : expected.states) {
     const ParamState* kept = FindState(param.entry, name);  // as its optimizer says: plan_c4
-    compared.Update(kept == nullptr
-                        ? absl::InvalidArgumentError(
-                              absl::StrCat("it does not keep its state ", name, " [meaning_v4]"))
-                        : CompareTiles(param, absl::StrCat("state ", name), whole, param.At(*kept),
-                                       TensorOf::kState, state));
+    compared.Update(kept == nullptr ? absl::InvalidArgumentError(absl::StrCat(
+                                          "it does not keep its state ", name, " [meaning_v4]"))
+                                    : CompareTiles(param, absl::StrCat("state ", name), whole,
+                                                   param.At(*kept), TensorOf::kState, state));
   }
   compared.Update(
       CompareTiles(param, "value", expected.param, param.param(), TensorOf::kParam, state));

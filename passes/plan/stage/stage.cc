@@ -37,11 +37,10 @@ bool AreEqual(const ParamBlock& a, const ParamBlock& b) {
     return std::tie(e.name, e.type, e.sharding, e.state_sharding, e.init, e.param_offset,
                     e.gradient_base, e.gradient_offset);
   };
-  return std::equal(
-      a.entries.begin(), a.entries.end(), b.entries.begin(), b.entries.end(),
-      [&](const ParamEntry& x, const ParamEntry& y) {
-        return fields(x) == fields(y) && x.states == y.states;
-      });
+  return std::equal(a.entries.begin(), a.entries.end(), b.entries.begin(), b.entries.end(),
+                    [&](const ParamEntry& x, const ParamEntry& y) {
+                      return fields(x) == fields(y) && x.states == y.states;
+                    });
 }
 
 class Stager {
