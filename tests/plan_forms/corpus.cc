@@ -18,6 +18,11 @@ PlanOptions FlagsOf(const PlanCase& c) {
           {"--schedule", std::string(ToString(c.schedule))}};
 }
 
+PlanCase SteppedBy(const char* optimizer, PlanCase c) {
+  c.optimizer = optimizer;
+  return c;
+}
+
 }  // namespace
 
 std::vector<PlanCase> TinyPlanCases() {
@@ -56,26 +61,8 @@ std::vector<PlanCase> TinyPlanCases() {
        false, false, 0, 2},
       {"bf16_tp2_pp2_dp2_pieces", "llama-tiny", 2, 2, 1, 2, 8, 16, true, kOneFOneB, kFull, 1, true,
        "a100x8", false, false, 0, 4},
-      {"fp16_muon_tp2_dp2",
-       "llama-tiny",
-       2,
-       1,
-       1,
-       2,
-       3,
-       16,
-       false,
-       kOneFOneB,
-       kNone,
-       1,
-       false,
-       "a100x8",
-       false,
-       true,
-       0,
-       1,
-       1,
-       "muon"},
+      SteppedBy("muon", {"fp16_muon_tp2_dp2", "llama-tiny", 2, 1, 1, 2, 3, 16, false, kOneFOneB,
+                         kNone, 1, false, "a100x8", false, true}),
       {"tp2_pp2_vp2_dp2", "llama-tiny", 2, 2, 2, 2, 30, 16, true, kInterleaved, kFull, 1},
   };
 }
