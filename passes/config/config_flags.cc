@@ -37,8 +37,8 @@ std::vector<std::pair<std::string, std::string>> FlagsOf(const ParallelConfig& c
     flags.push_back({"--grad-reduce-dtype", std::string(NameOf(config.gradient_sums))});
   }
   if (!config.optimizer.name.empty()) flags.push_back({"--optimizer", config.optimizer.name});
-  for (const ParamGroup& group : config.optimizer.groups) {
-    flags.push_back({"--param-group", ToString(group)});
+  if (!config.optimizer.groups.empty()) {
+    flags.push_back({"--param-group", ToString(config.optimizer.groups)});
   }
   if (config.layout.layout) flags.push_back({"--pipeline-layout", *config.layout.layout});
   const auto& [layout, first, last, embedding, loss, cuts] = config.layout;

@@ -33,8 +33,6 @@ std::string ReadFactor(absl::string_view text, ParamGroup* group) {
   return "";
 }
 
-}  // namespace
-
 absl::StatusOr<ParamGroup> ParseParamGroup(absl::string_view text) {
   // The last colon: names of parameters may have some of their own.
   const size_t colon = text.rfind(':');
@@ -52,11 +50,34 @@ absl::StatusOr<ParamGroup> ParseParamGroup(absl::string_view text) {
   return absl::InvalidArgumentError(absl::StrJoin(faults, "; "));
 }
 
-std::string ToString(const ParamGroup& group) {
+std::string TextOf(const ParamGroup& group) {
   std::vector<std::string> factors;
   if (group.lr != 1 || group.decay == 1) factors.push_back(absl::StrCat(kRate, "=", group.lr));
   if (group.decay != 1) factors.push_back(absl::StrCat(kDecay, "=", group.decay));
   return absl::StrCat(group.pattern, ":", absl::StrJoin(factors, ","));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ParamGroup>> ParseParamGroups(absl::string_view text) {
+  std::vector<ParamGroup> groups;
+  std::vector<std::string> faults;
+  for (absl::string_view part : absl::StrSplit(text, ';')) {
+    absl::StatusOr<ParamGroup> group = ParseParamGroup(part);
+    if (group.ok()) {
+      groups.push_back(*std::move(group));
+    } else {
+      faults.emplace_back(group.status().message());
+    }
+  }
+  if (faults.empty()) return groups;
+  return absl::InvalidArgumentError(absl::StrJoin(faults, "; "));
+}
+
+std::string ToString(const std::vector<ParamGroup>& groups) {
+  return absl::StrJoin(groups, ";", [](std::string* text, const ParamGroup& group) {
+    absl::StrAppend(text, TextOf(group));
+  });
 }
 
 bool Matches(absl::string_view pattern, absl::string_view name) {

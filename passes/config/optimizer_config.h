@@ -18,11 +18,11 @@ struct ParamGroup {
   double decay = 1;
 };
 
-// Reads `layers.*.norm*:lr=0.1,decay=0`: a pattern, and factors for one or both. InvalidArgument
-// names all that is wrong.
-absl::StatusOr<ParamGroup> ParseParamGroup(absl::string_view text);
-// What ParseParamGroup reads.
-std::string ToString(const ParamGroup& group);
+// Reads `layers.*.norm*:lr=0.1,decay=0`: a pattern, and factors for one or both; several with `;`
+// between them. InvalidArgument names all that is wrong.
+absl::StatusOr<std::vector<ParamGroup>> ParseParamGroups(absl::string_view text);
+// What ParseParamGroups reads.
+std::string ToString(const std::vector<ParamGroup>& groups);
 
 bool Matches(absl::string_view pattern, absl::string_view name);
 

@@ -12,25 +12,30 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 TEST(ParamGroupTest, IsReadAsItPrints) {
-  for (const char* text : {"*.norm*:lr=0.5,decay=0", "head:decay=2", "a:b:lr=0", "*:lr=1"}) {
-    const absl::StatusOr<ParamGroup> group = ParseParamGroup(text);
-    ASSERT_TRUE(group.ok()) << text << ": " << group.status();
-    EXPECT_EQ(ToString(*group), text);
+  for (const char* text :
+       {"*.norm*:lr=0.5,decay=0", "head:decay=2", "a:b:lr=0", "*:lr=1", "a*:lr=2;b*:decay=3"}) {
+    const auto groups = ParseParamGroups(text);
+    ASSERT_TRUE(groups.ok()) << text << ": " << groups.status();
+    EXPECT_EQ(ToString(*groups), text);
   }
-  const absl::StatusOr<ParamGroup> group = ParseParamGroup("layers.*:decay=0.25");
-  ASSERT_TRUE(group.ok());
-  EXPECT_EQ(group->pattern, "layers.*");
-  EXPECT_EQ(group->lr, 1);
-  EXPECT_EQ(group->decay, 0.25);
+  const auto groups = ParseParamGroups("layers.*:decay=0.25;head:lr=2");
+  ASSERT_TRUE(groups.ok());
+  ASSERT_EQ(groups->size(), 2u);
+  EXPECT_EQ((*groups)[0].pattern, "layers.*");
+  EXPECT_EQ((*groups)[0].lr, 1);
+  EXPECT_EQ((*groups)[0].decay, 0.25);
+  EXPECT_EQ((*groups)[1].lr, 2);
 }
 
 TEST(ParamGroupTest, AllThatIsWrongIsSaid) {
-  EXPECT_THAT(std::string(ParseParamGroup("rl=1,decay=-2,lr=nan").status().message()),
+  EXPECT_THAT(std::string(ParseParamGroups("rl=1,decay=-2,lr=nan").status().message()),
               AllOf(HasSubstr("there is no PATTERN"), HasSubstr("`rl` is neither lr nor decay"),
                     HasSubstr("decay is multiplied by `-2`"), HasSubstr("lr is multiplied by")));
-  EXPECT_FALSE(ParseParamGroup("a:").ok());
-  EXPECT_FALSE(ParseParamGroup("").ok());
-  EXPECT_FALSE(ParseParamGroup("a:lr").ok());
+  EXPECT_THAT(std::string(ParseParamGroups("a:lr=x;:lr=1").status().message()),
+              AllOf(HasSubstr("lr is multiplied by `x`"), HasSubstr("there is no PATTERN")));
+  EXPECT_FALSE(ParseParamGroups("a:").ok());
+  EXPECT_FALSE(ParseParamGroups("").ok());
+  EXPECT_FALSE(ParseParamGroups("a:lr").ok());
 }
 
 TEST(ParamGroupTest, AStarIsAnyRunOfCharacters) {

@@ -244,7 +244,7 @@ void CheckWords(ParallelFlags* flags, ParsedFlags* parsed) {
     }
   }
   for (const std::string& group : flags->param_groups) {
-    if (const auto read = ParseParamGroup(group); !read.ok()) {
+    if (const auto read = ParseParamGroups(group); !read.ok()) {
       parsed->errors.Add(
           {"F4", absl::StrCat("--param-group ", EscapeBytes(group), ": ", read.status().message()),
            "'*.norm*:lr=0.5,decay=0'"});
@@ -288,8 +288,9 @@ ParallelConfig ConfigOf(const ParallelFlags& flags, int64_t seq_length) {
   config.allow_replicated = flags.allow_replicated;
   config.optimizer.name = flags.optimizer.value_or("");
   for (const std::string& text : flags.param_groups) {
-    const absl::StatusOr<ParamGroup> group = ParseParamGroup(text);
-    if (group.ok()) config.optimizer.groups.push_back(*group);  // CheckWords says what is not
+    const auto groups = ParseParamGroups(text);
+    if (!groups.ok()) continue;  // CheckWords says so
+    config.optimizer.groups.insert(config.optimizer.groups.end(), groups->begin(), groups->end());
   }
   if (flags.bf16) config.compute_type = DType::kBF16;
   if (flags.fp16) config.compute_type = DType::kF16;
