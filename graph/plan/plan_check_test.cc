@@ -264,7 +264,7 @@ TEST(PlanCheckTest, ParametersAndCalls) {
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->blocks[0].entries[0].states[1].offset = 2992; }),
               HasSubstr("its state v, 96 bytes at 2992, is outside of the block's 3000"));
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->blocks[0].entries[0].states.pop_back(); }),
-              HasSubstr("layers.*.w: it keeps the states {m}, and adamw {m, v} [plan_c4]"));
+              HasSubstr("layers.*.w: it keeps the states {m}, its optimizer {m, v} [plan_c4]"));
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->blocks[0].entries[0].init.Set("std", "x"); }),
               HasSubstr("[input_c1] [plan_c4]"));
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->classes[0].blocks[0].block = 7; }),
