@@ -318,9 +318,8 @@ OpDef SpectralScale() {
                   absl::StrCat("row_dims is ", rows, ", of ", use.operands[0]->ndim(), " dims"));
   };
   op.rule_of = [](const OpUse& use) {
-    std::vector<std::string> dims;
-    for (int d = 0; d < use.operands[0]->ndim(); ++d) dims.push_back(absl::StrCat("d", d, "!"));
-    const std::string tensor = absl::StrJoin(dims, " ");
+    std::string tensor;
+    for (int d = 0; d < use.operands[0]->ndim(); ++d) absl::StrAppend(&tensor, " d", d, "!");
     return absl::StrCat(tensor, " -> ", tensor);
   };
   op.no_grad = kNoGrad;

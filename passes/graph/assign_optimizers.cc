@@ -151,7 +151,7 @@ class Assignment {
 
 }  // namespace
 
-absl::StatusOr<Graph> AssignOptimizers(Graph logical, const OptimizerConfig& config) {
+absl::StatusOr<Graph> AssignOptimizers(const Graph& logical, const OptimizerConfig& config) {
   if (!config.name.empty() && FindOptimizer(config.name) == nullptr) {
     std::vector<absl::string_view> known;
     for (const Optimizer& optimizer : Optimizers()) known.push_back(optimizer.name);

@@ -24,7 +24,7 @@ namespace mgc {
 // A parameter that names an optimizer itself keeps it; factors of groups are multiplied with its
 // own. InvalidArgument, all violations at once: optimizer_c1, there is none of that name;
 // optimizer_c2, a group is of no trained parameter; optimizer_c3, one of matrices finds none.
-absl::StatusOr<Graph> AssignOptimizers(Graph logical, const OptimizerConfig& config);
+absl::StatusOr<Graph> AssignOptimizers(const Graph& logical, const OptimizerConfig& config);
 
 }  // namespace mgc
 

@@ -46,7 +46,7 @@ constexpr char kModel[] = R"(graph @g logical layers=1 (
 absl::StatusOr<Graph> Assign(const OptimizerConfig& config, const std::string& model = kModel) {
   absl::StatusOr<Graph> graph = ParseGraph(model, "model");
   if (!graph.ok()) return graph.status();
-  return AssignOptimizers(*std::move(graph), config);
+  return AssignOptimizers(*graph, config);
 }
 
 std::map<std::string, Attrs> AttrsOf(const Graph& graph) {

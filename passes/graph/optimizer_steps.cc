@@ -84,7 +84,7 @@ ValueId OptimizerSteps::NumberFor(const std::string& scalar, const Attrs& of_par
 // An optimizer's op on tensors, and on the step's numbers by the names of its operands.
 std::vector<ValueId> OptimizerSteps::Run(absl::string_view name, std::vector<ValueId> tensors,
                                          const Attrs& of_param, const Node& like,
-                                         std::vector<std::string> results) {
+                                         const std::vector<std::string>& results) {
   const OpDef* op = FindOp(name);
   MGC_CHECK(op != nullptr) << name;
   for (size_t i = tensors.size(); i < op->operands.size(); ++i) {
@@ -93,7 +93,7 @@ std::vector<ValueId> OptimizerSteps::Run(absl::string_view name, std::vector<Val
   Attrs attrs;
   for (const AttrSpec& spec : op->attrs) attrs.Set(spec.name, of_param.Int(spec.name));
   absl::StatusOr<std::vector<ValueId>> made =
-      builder_.Append(name, std::move(tensors), std::move(attrs), like, std::move(results));
+      builder_.Append(name, std::move(tensors), std::move(attrs), like, results);
   MGC_CHECK(made.ok()) << made.status().ToString();
   return *std::move(made);
 }

@@ -34,7 +34,7 @@ class OptimizerSteps {
   ValueId NumberFor(const std::string& scalar, const Attrs& of_param) const;
   std::vector<ValueId> Run(absl::string_view name, std::vector<ValueId> tensors,
                            const Attrs& of_param, const Node& like,
-                           std::vector<std::string> results);
+                           const std::vector<std::string>& results);
   void Assign(ValueId target, ValueId value);
 
   GraphBuilder& builder_;

@@ -19,9 +19,9 @@ struct Products {
 };
 
 std::string Factors(const char* letter, int count) {
-  std::vector<std::string> names;
-  for (int i = 0; i < count; ++i) names.push_back(absl::StrCat(letter, i));
-  return absl::StrJoin(names, " ");
+  std::string text;
+  for (int i = 0; i < count; ++i) absl::StrAppend(&text, i > 0 ? " " : "", letter, i);
+  return text;
 }
 
 Products ProductsOf(const TensorType& type, int row_dims) {

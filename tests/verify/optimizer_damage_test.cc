@@ -41,18 +41,13 @@ Instr& At(Segment& segment, absl::string_view op, int nth = 0) {
   return segment.instrs[InstrOf(segment, op, nth)];
 }
 
-std::function<void(Plan*)> Changes(const char* op, int nth, const char* attr, AttrValue value) {
-  return [=](Plan* plan) { At(Orthogonal(plan), op, nth).attrs.Set(attr, value); };
+size_t MakerOf(const Segment& segment, int slot) {
+  size_t at = 0;
+  while (segment.instrs[at].outputs != std::vector<int>{slot}) ++at;
+  return at;
 }
 
-std::function<void(Plan*)> Exchanges(const char* op, size_t i, size_t k) {
-  return [=](Plan* plan) {
-    Instr& instr = At(Orthogonal(plan), op);
-    std::swap(instr.inputs[i], instr.inputs[k]);
-  };
-}
-
-// A parameter of the model and its entries say another.
+// Entries of matrices say something else than the model.
 std::function<void(Plan*)> Says(const char* attr, AttrValue value) {
   return [=](Plan* plan) {
     for (ParamBlock& block : plan->blocks) {
@@ -64,42 +59,25 @@ std::function<void(Plan*)> Says(const char* attr, AttrValue value) {
 }
 
 const Damage kDamages[] = {
-    {"AnotherCoefficient", "meaning_v4", Changes("scale", 0, "value", -4.7751)},
-    {"AnotherEpsilon", "meaning_v4", Changes("inverse_norm", 0, "eps", 1e-6)},
-    {"NoDecay", "meaning_v4", Changes("guarded_decayed_step", 0, "decay", int64_t{0})},
-    {"DecayForRate", "meaning_v4", Exchanges("guarded_decayed_step", 2, 3)},
-    {"ClipForMomentum", "meaning_v4", Exchanges("guarded_nesterov", 2, 3)},
-    {"GradientForMoment", "meaning_v4", Exchanges("guarded_nesterov", 0, 1)},
+    {"AnotherCoefficient", "meaning_v4",
+     [](Plan* plan) { At(Orthogonal(plan), "scale").attrs.Set("value", -4.7751); }},
+    {"ClipForMomentum", "meaning_v4",
+     [](Plan* plan) {
+       Instr& instr = At(Orthogonal(plan), "guarded_nesterov");
+       std::swap(instr.inputs[2], instr.inputs[3]);
+     }},
     {"StepTakenAnyway", "meaning_v4",
      [](Plan* plan) {
        Instr& step = At(Orthogonal(plan), "guarded_decayed_step");
        step.op = FindOp("decayed_step");
        step.inputs.pop_back();
      }},
-    {"MomentTakenAnyway", "meaning_v4",
-     [](Plan* plan) {
-       Instr& step = At(Orthogonal(plan), "guarded_nesterov");
-       step.op = FindOp("nesterov");
-       step.inputs.pop_back();
-     }},
-    {"OneStepLess", "meaning_v4",
+    {"OneIterationLess", "meaning_v4",
      [](Plan* plan) {
        Segment& segment = Orthogonal(plan);
-       const int made = At(segment, "spectral_scale").inputs[0];
-       for (Instr& instr : segment.instrs) {
-         if (instr.outputs == std::vector<int>{made}) {
-           for (const Instr& before : segment.instrs) {
-             const bool of_last = before.op != nullptr && before.op->name == "scale" &&
-                                  before.outputs[0] == instr.inputs[0];
-             if (of_last) At(segment, "spectral_scale").inputs[0] = before.inputs[0];
-           }
-         }
-       }
-     }},
-    {"OneRanksPiecesAlone", "placement_v",
-     [](Plan* plan) {
-       Segment& segment = Orthogonal(plan);
-       Skip(&segment, InstrOf(segment, "all_gather"));
+       Instr& last = At(segment, "spectral_scale");
+       const Instr& sum = segment.instrs[MakerOf(segment, last.inputs[0])];
+       last.inputs[0] = segment.instrs[MakerOf(segment, sum.inputs[0])].inputs[0];
      }},
     {"EntriesOfAnotherRate", "meaning_v9", Says(kRateScaleAttr, 0.5)},
     {"EntriesOfOtherRows", "meaning_v9", Says(kRowDimsAttr, int64_t{3})},
