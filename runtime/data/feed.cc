@@ -12,6 +12,7 @@
 #include "graph/ir/assemble.h"
 #include "graph/ir/step_names.h"
 #include "graph/types/sharding.h"
+#include "runtime/data/token_batch.h"
 
 namespace mgc {
 namespace {
@@ -91,6 +92,24 @@ void FillOnes(const SampleTile& tile, char* out) {
   });
 }
 
+// What a text gives an input for `sample`: `tokens` of them, below `entries` if that is not 0; in
+// the step's batch, or else read into `scratch`.
+absl::StatusOr<absl::Span<const int32_t>> ReadText(const StepData& step, DataFeed feed,
+                                                   int64_t entries, int64_t sample,
+                                                   absl::Span<int32_t> scratch) {
+  const size_t from = feed == DataFeed::kTargets ? 1 : 0;
+  const size_t tokens = scratch.size() - 1;
+  const auto is_good = [entries](int32_t token) { return entries == 0 || token < entries; };
+  absl::Span<const int32_t> row;
+  if (step.batch != nullptr) row = step.batch->Row(sample - step.first_sample);
+  if (!row.empty()) row = row.subspan(from, tokens);
+  if (!row.empty() && std::all_of(row.begin(), row.end(), is_good)) return row;
+  scratch = scratch.subspan(0, tokens);
+  MGC_RETURN_IF_ERROR(
+      step.data->ReadSample(SampleOf(step, sample), static_cast<int64_t>(from), entries, scratch));
+  return scratch;
+}
+
 }  // namespace
 
 int64_t SamplesPerEpoch(const StepData& step) {
@@ -152,15 +171,13 @@ absl::Status FillData(absl::Span<const DataInput> inputs, int index, const Slot&
     }
     if (is_weight && !counts) continue;
     if (tensor != nullptr) {
-      const int64_t held = counts ? sample % epoch : 0;
-      FillTensor(tile, tensor->Sample(held), size, to);
+      FillTensor(tile, tensor->Sample(SampleOf(step, sample) % epoch), size, to);
     } else if (is_weight) {
       FillOnes(tile, to);
     } else {
-      const absl::Span<int32_t> row_tokens = scratch.subspan(0, static_cast<size_t>(tokens));
-      MGC_RETURN_IF_ERROR(step.data->ReadSample(
-          counts ? sample : 0, feed == DataFeed::kTargets ? 1 : 0, input.entries, row_tokens));
-      FillText(tile, row_tokens, to);
+      MGC_ASSIGN_OR_RETURN(const absl::Span<const int32_t> text,
+                           ReadText(step, feed, input.entries, sample, scratch));
+      FillText(tile, text, to);
     }
   }
   return absl::OkStatus();

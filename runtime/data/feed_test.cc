@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/data/token_batch.h"
 
 namespace mgc {
 namespace {
@@ -83,6 +84,46 @@ TEST(FeedTest, TokensMustBeInTheTableThatTheyAreLookedUpIn) {
   EXPECT_TRUE(fill(1).ok());
   EXPECT_THAT(out, ElementsAre('a', 'b', 'c'));
   EXPECT_EQ(fill(0).message(), "text: token 3 is 122, outside the vocabulary of 100");
+}
+
+// Of three rows one has been read; one could not be, and is read now; of one there was no room.
+TEST(FeedTest, ABatchThatWasReadAheadChangesNothing) {
+  const Mesh mesh = *Mesh::Create({});
+  Slot slot;
+  slot.type = {DType::kI64, {{3, "batch", 1}, {3, "seq", 1}}};
+  slot.sharding = *ParseSharding("-,-", mesh);
+  const TokenDataset data = *TokenDataset::FromBytes("abcdefghijkl{n", 3, "text");
+  TokenBatch batch({0, 1}, 3, 3);
+  batch.Read(data, 0, 1);
+  StepData step;
+  step.data = &data;
+  step.first_sample = 1;
+  step.end_sample = 100;
+  const DataInput inputs[] = {{"targets", slot.type, 'z'}, {"tokens", slot.type, 'z'}};
+  std::vector<int64_t> out(9);
+  std::vector<int32_t> scratch(4);
+  const auto fill = [&](int input) {
+    return FillData(inputs, input, slot, mesh, 0, step, 1, absl::MakeSpan(scratch),
+                    reinterpret_cast<char*>(out.data()));
+  };
+  ASSERT_TRUE(fill(1).ok());
+  const std::vector<int64_t> alone = out;
+  const absl::Status wrong = fill(0);
+  EXPECT_EQ(wrong.message(), "text: token 12 is 123, outside the vocabulary of 122");
+  step.batch = &batch;
+  for (const int64_t room : {0, 1}) {
+    if (room == 1) batch.Read(data, 1, 2);
+    out.assign(9, -1);
+    EXPECT_TRUE(fill(1).ok());
+    EXPECT_EQ(out, alone);
+    EXPECT_EQ(fill(0), wrong);
+  }
+  TokenBatch last({2}, 3, 3);  // the row with the token that is wrong as a target
+  last.Read(data, 2, 3);
+  step.batch = &last;
+  EXPECT_TRUE(fill(1).ok());
+  EXPECT_EQ(out, alone);
+  EXPECT_EQ(fill(0), wrong);
 }
 
 TEST(FeedTest, EveryInputMustBeFed) {
