@@ -1,6 +1,7 @@
 #include "runtime/data/feed.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -83,7 +84,56 @@ TEST(FeedTest, TokensMustBeInTheTableThatTheyAreLookedUpIn) {
   };
   EXPECT_TRUE(fill(1).ok());
   EXPECT_THAT(out, ElementsAre('a', 'b', 'c'));
-  EXPECT_EQ(fill(0).message(), "text: token 3 is 122, outside the vocabulary of 100");
+  EXPECT_EQ(fill(0).message(),
+            "text: token 3 is 122, outside the vocabulary of 100 (legal: 0 to 99)");
+}
+
+// Documents `ab.`, `c.`, `defg`, across two tiles of three.
+TEST(FeedTest, DocumentsOfASample) {
+  const Mesh mesh = *Mesh::Create({{"cp", 2}});
+  const TensorType indices{DType::kI64, {{1, "batch", 1}, {6, "seq", 1}}};
+  const TensorType reals{DType::kF32, indices.dims};
+  TokenDataset data = *TokenDataset::FromBytes("ab.c.defg", 6, "text");
+  data.EndDocumentsWith({'.', true});
+  const DataInput inputs[] = {
+      {"documents", indices}, {"positions", indices, 3}, {"tokens", indices}, {"weights", reals}};
+  TokenBatch batch({0}, 1, 6);
+  batch.Read(data, 0, 0);
+  StepData step;
+  step.data = &data;
+  step.end_sample = 1;
+  std::vector<int32_t> scratch(7);
+  const auto fill = [&](int input, auto zero) {
+    std::vector<decltype(zero)> all;
+    for (int64_t rank = 0; rank < 2; ++rank) {
+      std::vector<decltype(zero)> out(3);
+      Slot slot;
+      slot.type = inputs[input].type;
+      slot.sharding = *ParseSharding("-,cp", mesh);
+      EXPECT_TRUE(FillData(inputs, input, slot, mesh, rank, step, 0, absl::MakeSpan(scratch),
+                           reinterpret_cast<char*>(out.data()))
+                      .ok());
+      all.insert(all.end(), out.begin(), out.end());
+    }
+    return all;
+  };
+  for (const TokenBatch* ahead : {static_cast<const TokenBatch*>(nullptr), &std::as_const(batch)}) {
+    step.batch = ahead;
+    EXPECT_THAT(fill(0, int64_t{}), ElementsAre(0, 0, 0, 1, 1, 2));
+    EXPECT_THAT(fill(1, int64_t{}), ElementsAre(0, 1, 2, 0, 1, 0));
+    EXPECT_THAT(fill(2, int64_t{}), ElementsAre('a', 'b', '.', 'c', '.', 'd'));
+    EXPECT_THAT(fill(3, float{}), ElementsAre(1, 1, 0, 1, 0, 1));
+  }
+  data.EndDocumentsWith({'.', false});
+  EXPECT_THAT(fill(3, float{}), ElementsAre(1, 1, 1, 1, 1, 1));
+  Plan plan;
+  plan.seq_length = 6;
+  EXPECT_TRUE(CheckFed(plan, inputs, step).ok());
+  const TokenDataset plain = *TokenDataset::FromBytes("ab.c.defg", 6, "text");
+  step.data = &plain;
+  EXPECT_THAT(std::string(CheckFed(plan, inputs, step).message()),
+              testing::AllOf(HasSubstr("`documents` i64[batch=1,seq=6] is given a text of which"),
+                             HasSubstr("`positions` i64[batch=1,seq=6] is given a text of which")));
 }
 
 // Of three rows one has been read; one could not be, and is read now; of one there was no room.
@@ -109,7 +159,8 @@ TEST(FeedTest, ABatchThatWasReadAheadChangesNothing) {
   ASSERT_TRUE(fill(1).ok());
   const std::vector<int64_t> alone = out;
   const absl::Status wrong = fill(0);
-  EXPECT_EQ(wrong.message(), "text: token 12 is 123, outside the vocabulary of 122");
+  EXPECT_EQ(wrong.message(),
+            "text: token 12 is 123, outside the vocabulary of 122 (legal: 0 to 121)");
   step.batch = &batch;
   for (const int64_t room : {0, 1}) {
     if (room == 1) batch.Read(data, 1, 2);

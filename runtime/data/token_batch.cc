@@ -3,7 +3,6 @@
 #include <string>
 #include <variant>
 
-#include "graph/ir/step_names.h"
 #include "graph/plan/data_input.h"
 #include "graph/types/sharding.h"
 
@@ -14,8 +13,7 @@ bool LoadsText(const Plan& plan, const Segment& segment, const Instr& instr) {
   const AttrValue* name = instr.attrs.Find("name");
   if (instr.kind != InstrKind::kLoad || name == nullptr) return false;
   const TensorType& type = segment.slots[static_cast<size_t>(instr.outputs[0])].type;
-  const DataFeed feed = FeedOf(std::get<std::string>(*name), type, plan.seq_length);
-  return feed == DataFeed::kTokens || feed == DataFeed::kTargets;
+  return IsOfText(FeedOf(std::get<std::string>(*name), type, plan.seq_length));
 }
 
 void AddTextSlots(const Plan& plan, const std::vector<Chunk>& chunks,

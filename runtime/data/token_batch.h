@@ -34,7 +34,7 @@ class TokenBatch {
   std::vector<int32_t> tokens_;
 };
 
-// The rows of a global batch of which ranks [begin, end) load tokens or targets; ascending.
+// The rows of a global batch of which ranks [begin, end) load what is of the text; ascending.
 std::vector<int64_t> TextRowsOf(const Plan& plan, int64_t begin, int64_t end);
 
 }  // namespace mgc

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontends/pieces/piece_tokenizer.h"
 #include "frontends/tokenize/read_tokenizer.h"
 #include "frontends/tokenize/train_bpe.h"
 #include "frontends/tokenize/write_tokenizer.h"
@@ -38,8 +39,10 @@ CommandText About() {
        "mgc-tokenize --tokenizer tokenizer.json text.txt -o tokens",
        "mgc-tokenize --tokenizer tokenizer.json --documents line --append-eod text.txt -o lines",
        "mgc-tokenize --tokenizer tokenizer.json --decode tokens.bin"},
-      "Tokenizers are those of GPT-2, Llama 3 and Qwen 2: byte-level BPE. TEXT - is stdin. Files "
-      "appear whole or\nnot at all, and are the same whatever the number of threads."};
+      "Tokenizers are those of GPT-2, Llama 3 and Qwen 2, byte-level BPE, and SentencePiece's. "
+      "TEXT - "
+      "is stdin.\nFiles appear whole or not at all, and are the same whatever the number of "
+      "threads."};
 }
 
 // Stdin is read as a file.
@@ -57,13 +60,15 @@ std::vector<NamedPath> ResultsOf(const TokenizeFlags& flags) {
   return {{"--output", prefix + ".bin"}, {"--output", prefix + ".idx"}};
 }
 
-absl::StatusOr<Tokenizer> TokenizerOf(const TokenizeFlags& flags) {
-  if (*flags.tokenizer == kBytes) return ByteTokenizer();
-  return ReadTokenizer(*flags.tokenizer);
+absl::StatusOr<std::unique_ptr<TextTokenizer>> TokenizerOf(const TokenizeFlags& flags) {
+  if (*flags.tokenizer == kBytes) return std::make_unique<Tokenizer>(ByteTokenizer());
+  if (const auto model = PieceModelAt(*flags.tokenizer)) return ReadPieceModel(*model);
+  MGC_ASSIGN_OR_RETURN(Tokenizer tokenizer, ReadTokenizer(*flags.tokenizer));
+  return std::make_unique<Tokenizer>(std::move(tokenizer));
 }
 
 absl::StatusOr<absl::optional<TokenId>> EndOf(const TokenizeFlags& flags,
-                                              const Tokenizer& tokenizer) {
+                                              const TextTokenizer& tokenizer) {
   if (!flags.append_eod) return absl::optional<TokenId>();
   const absl::optional<TokenId> end =
       flags.eod.has_value() ? tokenizer.Find(*flags.eod) : tokenizer.end_of_document();
@@ -76,7 +81,7 @@ absl::StatusOr<absl::optional<TokenId>> EndOf(const TokenizeFlags& flags,
                          " does not say which token ends documents; --eod TOKEN does"));
 }
 
-std::string Report(const TokenFileWriter& writer, const Tokenizer& tokenizer, bool as_json) {
+std::string Report(const TokenFileWriter& writer, const TextTokenizer& tokenizer, bool as_json) {
   if (!as_json) {
     return absl::StrCat(EscapeBytes(writer.path()), ": ", writer.documents(), " documents, ",
                         writer.tokens(), " tokens of ", NameOf(writer.type()), ", vocabulary ",
@@ -91,8 +96,9 @@ std::string Report(const TokenFileWriter& writer, const Tokenizer& tokenizer, bo
 }
 
 int Tokenize(const TokenizeFlags& flags) {
-  const absl::StatusOr<Tokenizer> tokenizer = TokenizerOf(flags);
-  if (!tokenizer.ok()) return Fail(tokenizer.status(), kExitBadModel);
+  const absl::StatusOr<std::unique_ptr<TextTokenizer>> read = TokenizerOf(flags);
+  if (!read.ok()) return Fail(read.status(), kExitBadModel);
+  const TextTokenizer* const tokenizer = read->get();
   const absl::StatusOr<absl::optional<TokenId>> end = EndOf(flags, *tokenizer);
   if (!end.ok()) return Fail(end.status(), kExitInfeasible);
   const TokenFormat format = *TokenFormatNamed(flags.format.value_or("megatron"));
@@ -141,14 +147,14 @@ int Train(const TokenizeFlags& flags) {
 }
 
 int Decode(const TokenizeFlags& flags) {
-  const absl::StatusOr<Tokenizer> tokenizer = TokenizerOf(flags);
+  const absl::StatusOr<std::unique_ptr<TextTokenizer>> tokenizer = TokenizerOf(flags);
   if (!tokenizer.ok()) return Fail(tokenizer.status(), kExitBadModel);
   for (const std::string& path : flags.inputs) {
     const absl::StatusOr<std::shared_ptr<const TokenFile>> file = TokenFile::Open(path);
     if (!file.ok()) return Fail(file.status(), kExitBadModel);
     absl::Status written;
     const auto write = [&written](absl::string_view text) { return written = WriteStdout(text); };
-    const absl::Status status = DecodeFile(**file, *tokenizer, write);
+    const absl::Status status = DecodeFile(**file, **tokenizer, write);
     if (!status.ok()) return Fail(status, written.ok() ? kExitBadModel : kExitFailed);
   }
   return kExitOk;

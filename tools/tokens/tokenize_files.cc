@@ -17,20 +17,21 @@ constexpr int64_t kRoundBytes = int64_t{4} << 20;
 struct Document {
   std::string text;
   std::vector<TokenId> tokens;
+  absl::Status status;
 };
 
 // Gathers documents, has all workers tokenize them, and writes them in order.
 class Rounds {
  public:
-  Rounds(const Tokenizer& tokenizer, const TokenizeOptions& options, TokenFileWriter* writer)
+  Rounds(const TextTokenizer& tokenizer, const TokenizeOptions& options, TokenFileWriter* writer)
       : options_(options), writer_(writer) {
     encoders_.reserve(static_cast<size_t>(options.workers));
-    for (int i = 0; i < options.workers; ++i) encoders_.emplace_back(tokenizer);
+    for (int i = 0; i < options.workers; ++i) encoders_.push_back(tokenizer.NewEncoder());
   }
 
   absl::Status Add(std::string text) {
     bytes_ += static_cast<int64_t>(text.size());
-    documents_.push_back({std::move(text), {}});
+    documents_.push_back({std::move(text), {}, absl::OkStatus()});
     return bytes_ < kRoundBytes * options_.workers ? absl::OkStatus() : Run();
   }
 
@@ -38,6 +39,7 @@ class Rounds {
   absl::Status Run() {
     Encode();
     for (const Document& document : documents_) {
+      MGC_RETURN_IF_ERROR(document.status);
       MGC_RETURN_IF_ERROR(writer_->Append(document.tokens));
     }
     progress_.documents += static_cast<int64_t>(documents_.size());
@@ -52,22 +54,23 @@ class Rounds {
  private:
   void Encode() {
     std::atomic<size_t> next{0};
-    const auto work = [&](Encoder& encoder) {
+    const auto work = [&](TextEncoder& encoder) {
       for (size_t i = next++; i < documents_.size(); i = next++) {
-        encoder.Append(documents_[i].text, &documents_[i].tokens);
+        documents_[i].status = encoder.AppendTokens(documents_[i].text, &documents_[i].tokens);
         if (options_.end_with.has_value()) documents_[i].tokens.push_back(*options_.end_with);
       }
     };
     std::vector<std::thread> others;
     others.reserve(encoders_.size() - 1);
-    for (size_t i = 1; i < encoders_.size(); ++i) others.emplace_back(work, std::ref(encoders_[i]));
-    work(encoders_[0]);
+    for (size_t i = 1; i < encoders_.size(); ++i)
+      others.emplace_back(work, std::ref(*encoders_[i]));
+    work(*encoders_[0]);
     for (std::thread& other : others) other.join();
   }
 
   const TokenizeOptions& options_;
   TokenFileWriter* const writer_;
-  std::vector<Encoder> encoders_;  // of the workers
+  std::vector<std::unique_ptr<TextEncoder>> encoders_;  // of the workers
   std::vector<Document> documents_;
   int64_t bytes_ = 0;  // of their text
   TokenizeProgress progress_;
@@ -75,7 +78,7 @@ class Rounds {
 
 }  // namespace
 
-absl::Status TokenizeFiles(const std::vector<std::string>& paths, const Tokenizer& tokenizer,
+absl::Status TokenizeFiles(const std::vector<std::string>& paths, const TextTokenizer& tokenizer,
                            const TokenizeOptions& options, TokenFileWriter* writer) {
   Rounds rounds(tokenizer, options, writer);
   for (const std::string& path : paths) {
@@ -105,17 +108,25 @@ absl::Status CountWords(const std::vector<std::string>& paths, const DocumentRul
   return absl::OkStatus();
 }
 
-absl::Status DecodeFile(const TokenFile& file, const Tokenizer& tokenizer,
+absl::Status DecodeFile(const TokenFile& file, const TextTokenizer& tokenizer,
                         absl::FunctionRef<absl::Status(absl::string_view)> write) {
   constexpr int64_t kBlock = int64_t{1} << 16;
   std::vector<TokenId> tokens;
   std::string text;
-  for (int64_t begin = 0; begin < file.tokens(); begin += kBlock) {
-    tokens.resize(static_cast<size_t>(std::min(kBlock, file.tokens() - begin)));
+  for (int64_t begin = 0, document = 0; begin < file.tokens();) {
+    int64_t end = std::min(begin + kBlock, file.tokens());
+    if (!tokenizer.decodes_in_parts()) {
+      end = file.tokens();
+      if (file.documents().has_value()) {
+        MGC_ASSIGN_OR_RETURN(end, file.DocumentBegin(++document));
+      }
+    }
+    tokens.resize(static_cast<size_t>(end - begin));
     MGC_RETURN_IF_ERROR(file.Read(begin, tokenizer.vocabulary_size(), absl::MakeSpan(tokens)));
     text.clear();
     MGC_RETURN_IF_ERROR(tokenizer.Decode(tokens, &text));
     MGC_RETURN_IF_ERROR(write(text));
+    begin = end;
   }
   return absl::OkStatus();
 }

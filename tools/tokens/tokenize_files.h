@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "frontends/tokenize/tokenizer.h"
+#include "frontends/tokenize/text_tokenizer.h"
 #include "frontends/tokenize/train_bpe.h"
 #include "runtime/data/tokens/token_file.h"
 #include "runtime/data/tokens/token_file_writer.h"
@@ -37,16 +37,17 @@ struct TokenizeOptions {
 
 // Appends the documents of `paths` to `writer`, in order: what is written does not depend on the
 // workers. `writer` is not finished. Errors of ForEachDocument and of writing.
-absl::Status TokenizeFiles(const std::vector<std::string>& paths, const Tokenizer& tokenizer,
+absl::Status TokenizeFiles(const std::vector<std::string>& paths, const TextTokenizer& tokenizer,
                            const TokenizeOptions& options, TokenFileWriter* writer);
 
 // Counts the words of all documents.
 absl::Status CountWords(const std::vector<std::string>& paths, const DocumentRule& rule,
                         const OnTokenizeProgress& on_progress, WordCounts* counts);
 
-// Hands the text of all tokens to `write`, piece by piece; errors of it and of reading, and
+// Hands the text of all tokens to `write`, piece by piece, or where the tokenizer asks for it
+// document by document, as far as the file knows of them; errors of it and of reading, and
 // InvalidArgument for an id outside the tokenizer's vocabulary.
-absl::Status DecodeFile(const TokenFile& file, const Tokenizer& tokenizer,
+absl::Status DecodeFile(const TokenFile& file, const TextTokenizer& tokenizer,
                         absl::FunctionRef<absl::Status(absl::string_view)> write);
 
 }  // namespace mgc
