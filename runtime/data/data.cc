@@ -123,8 +123,7 @@ absl::Status TokenDataset::CheckVocabulary(int64_t vocabulary) const {
     for (const TokenPart& part : source.parts) {
       const auto most =
           static_cast<int64_t>(std::ceil(share * static_cast<double>(part.end - part.begin)));
-      absl::Status status =
-          part.file->CheckVocabulary(part.begin, part.end, vocabulary, most);
+      absl::Status status = part.file->CheckVocabulary(part.begin, part.end, vocabulary, most);
       if (status.ok()) continue;
       if (!absl::IsInvalidArgument(status)) return status;
       violations.Add("", "", std::string(status.message()));

@@ -22,16 +22,22 @@ std::string BeginOf(absl::string_view path) {
 
 }  // namespace
 
+std::vector<std::string> MegatronOrder::FilesOf(const std::string& prefix) {
+  const std::string begin = BeginOf(prefix);
+  return {absl::StrCat(begin, kDocuments), absl::StrCat(begin, kSamples),
+          absl::StrCat(begin, kShuffle)};
+}
+
 absl::StatusOr<std::shared_ptr<const MegatronOrder>> MegatronOrder::Open(
     const std::string& prefix, std::shared_ptr<const TokenFile> file, int64_t seq_length) {
   if (!file->sequences().has_value()) {
     return absl::InvalidArgumentError(absl::StrCat(
         file->name(), " is no pair of Megatron-LM's, whose sequences its order lists"));
   }
-  const std::string begin = BeginOf(prefix);
-  MGC_ASSIGN_OR_RETURN(IndexFile documents, IndexFile::Open(absl::StrCat(begin, kDocuments), 1));
-  MGC_ASSIGN_OR_RETURN(IndexFile samples, IndexFile::Open(absl::StrCat(begin, kSamples), 2));
-  MGC_ASSIGN_OR_RETURN(IndexFile shuffle, IndexFile::Open(absl::StrCat(begin, kShuffle), 1));
+  const std::vector<std::string> files = FilesOf(prefix);
+  MGC_ASSIGN_OR_RETURN(IndexFile documents, IndexFile::Open(files[0], 1));
+  MGC_ASSIGN_OR_RETURN(IndexFile samples, IndexFile::Open(files[1], 2));
+  MGC_ASSIGN_OR_RETURN(IndexFile shuffle, IndexFile::Open(files[2], 1));
   if (shuffle.rows() < 1 || samples.rows() <= shuffle.rows() || documents.rows() < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat(shuffle.name(), " orders ", shuffle.rows(), " samples, and ", samples.name(),

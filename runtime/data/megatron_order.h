@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -33,6 +34,9 @@ class MegatronOrder {
   // another kind of token file.
   static absl::StatusOr<std::shared_ptr<const MegatronOrder>> Open(
       const std::string& prefix, std::shared_ptr<const TokenFile> file, int64_t seq_length);
+
+  // The three files behind `prefix`.
+  static std::vector<std::string> FilesOf(const std::string& prefix);
 
   const std::shared_ptr<const TokenFile>& file() const { return file_; }
   int64_t samples() const { return shuffle_.rows(); }

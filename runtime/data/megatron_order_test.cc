@@ -41,7 +41,7 @@ void WriteNpy(absl::string_view name, const char* descr, const std::string& shap
 class MegatronOrderTest : public ::testing::Test {
  protected:
   MegatronOrderTest() {
-    std::mt19937 dice(seed_);
+    std::mt19937 dice(kSeed);
     auto writer = TokenFileWriter::Create(Path("tokens"), TokenFormat::kMegatron, 30000);
     std::vector<std::vector<int32_t>> documents;
     int32_t next = 0;
@@ -91,8 +91,7 @@ class MegatronOrderTest : public ::testing::Test {
     return std::string(Open(seq_length).status().message());
   }
 
-  const uint32_t seed_ = std::random_device()();
-  ::testing::ScopedTrace trace_{__FILE__, __LINE__, absl::StrCat("seed ", seed_)};
+  static constexpr uint32_t kSeed = 20240817;
   std::vector<int32_t> listed_, begins_;
   std::vector<uint32_t> shuffle_;
   std::vector<int32_t> all_;  // the documents' tokens in the order of the list

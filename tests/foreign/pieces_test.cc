@@ -75,9 +75,8 @@ TEST_P(PiecesTest, TokensAndTextsAreThoseOfTheLibrary) {
 
 // Any damage is an error or a model that can be used.
 TEST_P(PiecesTest, DamagedModelsAreRefusedOrUsed) {
-  const auto seed = std::random_device()();
-  SCOPED_TRACE(absl::StrCat("seed ", seed));
-  std::mt19937 dice(seed);
+  constexpr uint32_t kSeed = 20240817;
+  std::mt19937 dice(kSeed);
   int refused = 0;
   for (int round = 0; round < 200; ++round) {
     std::string model = model_;

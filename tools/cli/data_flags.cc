@@ -272,7 +272,14 @@ bool SplitsOffEvaluation(const DataFlags& flags) {
   return shares.has_value() && (*shares)[kEval] > 0;
 }
 
-std::vector<std::string> TrainFilesOf(const DataFlags& flags) { return PathsOf(flags.train); }
+std::vector<std::string> TrainFilesOf(const DataFlags& flags) {
+  std::vector<std::string> files = PathsOf(flags.train);
+  if (!flags.megatron_order) return files;
+  for (std::string& file : MegatronOrder::FilesOf(*flags.megatron_order)) {
+    files.push_back(std::move(file));
+  }
+  return files;
+}
 std::vector<std::string> EvalFilesOf(const DataFlags& flags) { return PathsOf(flags.eval); }
 
 absl::StatusOr<OpenedData> OpenData(const DataFlags& flags, const TokenUse& use) {

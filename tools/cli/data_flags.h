@@ -38,7 +38,7 @@ Diagnostics CheckDataFlags(const DataFlags& flags, bool has_tensors);
 // Whether --split sets samples aside for evaluation.
 bool SplitsOffEvaluation(const DataFlags& flags);
 
-// The files behind what is named; `-` is stdin. Of --data and of --eval-data.
+// The files behind what is named; `-` is stdin. Of --data and its order, and of --eval-data.
 std::vector<std::string> TrainFilesOf(const DataFlags& flags);
 std::vector<std::string> EvalFilesOf(const DataFlags& flags);
 

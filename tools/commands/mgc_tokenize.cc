@@ -13,6 +13,7 @@
 #include "frontends/tokenize/write_tokenizer.h"
 #include "graph/base/file.h"
 #include "graph/base/json_writer.h"
+#include "graph/base/random.h"
 #include "graph/base/status.h"
 #include "runtime/data/tokens/token_file.h"
 #include "runtime/data/tokens/token_file_writer.h"
@@ -95,6 +96,23 @@ std::string Report(const TokenFileWriter& writer, const TextTokenizer& tokenizer
   return std::move(json).Finish();
 }
 
+// How much text an interrupted run may have tokenized in vain.
+constexpr int64_t kSaveBytes = int64_t{64} << 20;
+
+// What tokens are made of and how, but for the texts: of the same line they are the same.
+std::string MarkOf(const TokenizeFlags& flags, const DocumentRule& rule,
+                   const absl::optional<TokenId>& end) {
+  std::string mark = absl::StrCat("mgc-tokenize 1 ", flags.format.value_or("megatron"), " ",
+                                  static_cast<int>(rule.kind), " ", end.value_or(kNoToken));
+  std::vector<std::string> parts = {*flags.tokenizer, rule.key, rule.separator};
+  for (const char* name :
+       {"", "/tokenizer.json", "/tokenizer.model", "/vocab.json", "/merges.txt"}) {
+    parts.push_back(ReadFile(absl::StrCat(*flags.tokenizer, name)).value_or(""));
+  }
+  for (const std::string& part : parts) absl::StrAppend(&mark, " ", absl::Hex(StreamOf(part)));
+  return mark;
+}
+
 int Tokenize(const TokenizeFlags& flags) {
   const absl::StatusOr<std::unique_ptr<TextTokenizer>> read = TokenizerOf(flags);
   if (!read.ok()) return Fail(read.status(), kExitBadModel);
@@ -108,11 +126,17 @@ int Tokenize(const TokenizeFlags& flags) {
                     " do not fit into files of ", NameOf(format), "; --format megatron takes any")),
                 kExitInfeasible);
   }
-  absl::StatusOr<std::unique_ptr<TokenFileWriter>> writer =
-      TokenFileWriter::Create(PrefixOf(*flags.output), format, tokenizer->vocabulary_size());
-  if (!writer.ok()) return Fail(writer.status(), kExitFailed);
   TokenizeOptions options;
   options.rule = DocumentRuleOf(flags);
+  options.save_bytes = kSaveBytes;
+  absl::StatusOr<std::unique_ptr<TokenFileWriter>> writer =
+      TokenFileWriter::Create(PrefixOf(*flags.output), format, tokenizer->vocabulary_size(),
+                              MarkOf(flags, options.rule, *end));
+  if (!writer.ok()) return Fail(writer.status(), kExitFailed);
+  if ((*writer)->documents() > 0) {
+    PrintNotes({absl::StrCat("goes on behind the ", (*writer)->documents(),
+                             " documents that an interrupted run has left")});
+  }
   options.workers = static_cast<int>(flags.workers.value_or(ReadHost().processors));
   options.end_with = *end;
   absl::Status status;

@@ -6,13 +6,16 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "graph/base/file.h"
+#include "graph/base/random.h"
 #include "graph/base/status.h"
 
 namespace mgc {
 namespace {
 
-// Text that is gathered for each worker before they start.
-constexpr int64_t kRoundBytes = int64_t{4} << 20;
+// Of words that are counted, between two looks at how far it has come.
+constexpr int64_t kShownBytes = int64_t{4} << 20;
 
 struct Document {
   std::string text;
@@ -20,19 +23,26 @@ struct Document {
   absl::Status status;
 };
 
+std::string HashText(absl::string_view before, absl::string_view text) {
+  return absl::StrCat(
+      absl::Hex(StreamOf(absl::StrCat(before, absl::Hex(StreamOf(text)))), absl::kZeroPad16));
+}
+
 // Gathers documents, has all workers tokenize them, and writes them in order.
 class Rounds {
  public:
   Rounds(const TextTokenizer& tokenizer, const TokenizeOptions& options, TokenFileWriter* writer)
-      : options_(options), writer_(writer) {
+      : options_(options), writer_(writer), left_over_(writer->documents()) {
     encoders_.reserve(static_cast<size_t>(options.workers));
     for (int i = 0; i < options.workers; ++i) encoders_.push_back(tokenizer.NewEncoder());
   }
 
   absl::Status Add(std::string text) {
+    if (writer_->keeps()) source_ = HashText(source_, text);
+    if (left_over_ > 0) return PassOver(text);
     bytes_ += static_cast<int64_t>(text.size());
     documents_.push_back({std::move(text), {}, absl::OkStatus()});
-    return bytes_ < kRoundBytes * options_.workers ? absl::OkStatus() : Run();
+    return bytes_ < options_.round_bytes * options_.workers ? absl::OkStatus() : Run();
   }
 
   // Tokenizes and writes what is gathered.
@@ -47,11 +57,32 @@ class Rounds {
     progress_.tokens = writer_->tokens();
     if (options_.on_progress) options_.on_progress(progress_);
     documents_.clear();
+    unsaved_ += bytes_;
     bytes_ = 0;
-    return absl::OkStatus();
+    if (options_.save_bytes == 0 || unsaved_ < options_.save_bytes) return absl::OkStatus();
+    unsaved_ = 0;
+    return writer_->Save(source_);
   }
 
+  absl::Status Finish() { return left_over_ > 0 ? IsOther() : Run(); }
+
  private:
+  // A document that the writer has.
+  absl::Status PassOver(absl::string_view text) {
+    ++progress_.documents;
+    progress_.bytes += static_cast<int64_t>(text.size());
+    if (options_.on_progress) options_.on_progress(progress_);
+    if (--left_over_ > 0) return absl::OkStatus();
+    return source_ == writer_->saved_source() ? absl::OkStatus() : IsOther();
+  }
+
+  absl::Status IsOther() const {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the texts have changed: the first ", writer_->documents(),
+                     " documents are not those that an interrupted run has left in ",
+                     EscapeBytes(writer_->path()), ".partial; remove that to begin anew"));
+  }
+
   void Encode() {
     std::atomic<size_t> next{0};
     const auto work = [&](TextEncoder& encoder) {
@@ -73,6 +104,9 @@ class Rounds {
   std::vector<std::unique_ptr<TextEncoder>> encoders_;  // of the workers
   std::vector<Document> documents_;
   int64_t bytes_ = 0;  // of their text
+  int64_t unsaved_ = 0;
+  int64_t left_over_;   // documents to pass over
+  std::string source_;  // a hash of the documents so far
   TokenizeProgress progress_;
 };
 
@@ -85,7 +119,7 @@ absl::Status TokenizeFiles(const std::vector<std::string>& paths, const TextToke
     MGC_RETURN_IF_ERROR(ForEachDocument(
         path, options.rule, [&rounds](std::string text) { return rounds.Add(std::move(text)); }));
   }
-  return rounds.Run();
+  return rounds.Finish();
 }
 
 absl::Status CountWords(const std::vector<std::string>& paths, const DocumentRule& rule,
@@ -96,7 +130,7 @@ absl::Status CountWords(const std::vector<std::string>& paths, const DocumentRul
     counts->Add(text);
     ++progress.documents;
     progress.bytes += static_cast<int64_t>(text.size());
-    if (on_progress && progress.bytes - shown >= kRoundBytes) {
+    if (on_progress && progress.bytes - shown >= kShownBytes) {
       shown = progress.bytes;
       on_progress(progress);
     }

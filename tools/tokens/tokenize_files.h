@@ -33,10 +33,14 @@ struct TokenizeOptions {
   int workers = 1;                   // threads, at least 1
   absl::optional<TokenId> end_with;  // behind every document
   OnTokenizeProgress on_progress;    // or null; called now and then, and at the end
+  // Text between two times that the writer saves; 0: never. Of a writer with a mark.
+  int64_t save_bytes = 0;
+  int64_t round_bytes = int64_t{4} << 20;  // gathered for each worker before they start
 };
 
 // Appends the documents of `paths` to `writer`, in order: what is written does not depend on the
-// workers. `writer` is not finished. Errors of ForEachDocument and of writing.
+// workers. Documents that the writer has already are passed over; FailedPrecondition when they are
+// others. `writer` is not finished. Errors of ForEachDocument and of writing.
 absl::Status TokenizeFiles(const std::vector<std::string>& paths, const TextTokenizer& tokenizer,
                            const TokenizeOptions& options, TokenFileWriter* writer);
 

@@ -20,6 +20,8 @@ namespace {
 
 // Bytes that are read at a time, on the stack: reading allocates nothing.
 constexpr int64_t kBlockBytes = 16384;
+// Tokens that CheckVocabulary looks at in one place: a disk that must seek does so rarely.
+constexpr int64_t kLookTokens = int64_t{1} << 20;
 
 bool IsPipe(const std::string& path) {
   std::error_code error;
@@ -207,18 +209,17 @@ absl::Status TokenFile::CheckVocabulary(int64_t begin, int64_t end, int64_t voca
       << begin << " " << end << " " << vocabulary;
   const int64_t largest_possible = mock_.has_value() ? mock_->vocabulary - 1 : LargestOf(type_);
   if (largest_possible < vocabulary || begin == end) return absl::OkStatus();
-  std::vector<int32_t> block(static_cast<size_t>(kBlockBytes / SizeOf(type_)));
-  const auto size = static_cast<int64_t>(block.size());
-  const int64_t blocks = (end - begin + size - 1) / size;
-  const int64_t looks = std::clamp<int64_t>((most + size - 1) / size, 1, blocks);
+  const int64_t places = (end - begin + kLookTokens - 1) / kLookTokens;
+  const int64_t looks = std::clamp<int64_t>((most + kLookTokens - 1) / kLookTokens, 1, places);
+  std::vector<int32_t> tokens;
   absl::Status first;
   int64_t looked = 0;
   int64_t outside = 0;
   int32_t largest = 0;
   for (int64_t look = 0; look < looks; ++look) {
-    const int64_t at = begin + EvenPlace(look, looks, blocks) * size;
-    const auto tokens = absl::MakeSpan(block.data(), static_cast<size_t>(std::min(size, end - at)));
-    absl::Status read = Read(at, 0, tokens);
+    const int64_t at = begin + EvenPlace(look, looks, places) * kLookTokens;
+    tokens.resize(static_cast<size_t>(std::min(kLookTokens, end - at)));
+    absl::Status read = Read(at, 0, absl::MakeSpan(tokens));
     if (!read.ok()) return first.ok() ? read : first;
     looked += static_cast<int64_t>(tokens.size());
     for (size_t i = 0; i < tokens.size(); ++i) {

@@ -1,5 +1,6 @@
 #include "runtime/data/tokens/token_file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <random>
@@ -137,11 +138,27 @@ TEST_F(TokenFileTest, TokensAreLookedAtBefore) {
                 ": token 90000 is 9000, outside the vocabulary of 8000 (legal: 0 to 7999); of "
                 "29998 tokens looked at 1 is outside, the largest is 9000");
   EXPECT_TRUE(file->CheckVocabulary(0, 70001, 8, 100000).ok());
-  EXPECT_TRUE(file->CheckVocabulary(0, 100000, 100, 10000).ok()) << "two blocks, which are good";
   EXPECT_TRUE(file->CheckVocabulary(5, 5, 1, 100000).ok());
   ASSERT_EQ(truncate(Path("a.bin").c_str(), 0), 0);
   EXPECT_FALSE(file->CheckVocabulary(0, 1, 65535, 100000).ok());
   EXPECT_TRUE(file->CheckVocabulary(0, 1, 65536, 100000).ok()) << "no u16 is outside";
+}
+
+// Of a file of three pieces of 2^20 tokens, one with a wrong token, as many are looked at as asked.
+TEST_F(TokenFileTest, OfManyTokensSomeAreLookedAt) {
+  constexpr int64_t kPiece = int64_t{1} << 20;
+  for (const int64_t wrong : {kPiece / 2, 5 * kPiece / 2}) {
+    Write("a.bin", "");
+    ASSERT_EQ(truncate(Path("a.bin").c_str(), 3 * kPiece * 2), 0);
+    const int file = open(Path("a.bin").c_str(), O_WRONLY);
+    ASSERT_EQ(pwrite(file, "\xff\xff", 2, 2 * wrong), 2);
+    ASSERT_EQ(close(file), 0);
+    const auto tokens = *TokenFile::Open(Path("a.bin"));
+    EXPECT_EQ(tokens->CheckVocabulary(0, 3 * kPiece, 9, kPiece).ok(), wrong > kPiece);
+    EXPECT_TRUE(tokens->CheckVocabulary(0, 3 * kPiece, 65536, kPiece).ok());
+    EXPECT_THAT(std::string(tokens->CheckVocabulary(0, 3 * kPiece, 9, 3 * kPiece).message()),
+                HasSubstr(absl::StrCat("token ", wrong, " is 65535, outside the vocabulary of 9")));
+  }
 }
 
 TEST_F(TokenFileTest, MockTokensFollowFromTheSeed) {
