@@ -24,6 +24,7 @@ struct StepRecord {
   double lr = 0;
   double ms = 0;                       // wall time of the step
   std::optional<double> predicted_ms;  // what the plan's cost model said
+  double data_wait_ms = 0;             // of it, until the step's samples were there
   double tokens_per_second = 0;        // of what the model counts
   int64_t peak_bytes = 0;              // of the rank with the highest arena use
   // How long training has not gone on for checkpoints since the record before: outside of `ms`, and

@@ -19,6 +19,7 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "kernels/kernel.h"
+#include "runtime/data/batch_reader.h"
 #include "runtime/data/data.h"
 #include "runtime/data/input_files.h"
 #include "runtime/data/sample_set.h"
@@ -111,12 +112,19 @@ class Trainer {
   absl::Status WriteGradients(const std::string& path) const;
 
  private:
-  Trainer(std::unique_ptr<Executor> executor, SampleSet samples, TrainOptions options);
+  Trainer(std::unique_ptr<Executor> executor, SampleSet samples,
+          absl::optional<SampleSet> eval_samples, TrainOptions options);
+
+  // The step that takes the next samples, with its text, which is read while the step before runs.
+  StepData NextStep();
+  // Batch number `batch` of the evaluation data.
+  StepData EvalBatch(int64_t batch) const;
 
   std::unique_ptr<Executor> executor_;
   SampleSet samples_;
   absl::optional<SampleSet> eval_samples_;
   TrainOptions options_;
+  BatchReader reader_;  // of both sets
   int64_t steps_done_ = 0;
   int64_t samples_done_ = 0;
 };

@@ -239,8 +239,9 @@ Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
   if (flags.rank && !flags.check) {
     violations.Add({"F6", "--rank is given, and every rank runs", "--rank N --check"});
   }
-  if (!flags.check && flags.data.train.empty() && flags.inputs.empty() && missing("--data")) {
-    violations.Add({"F6", "no data to train on", "--data FILE or --inputs NAME=FILE"});
+  const bool has_data = !flags.data.train.empty() || flags.data.mock || !flags.inputs.empty();
+  if (!flags.check && !has_data && missing("--data")) {
+    violations.Add({"F6", "no data to train on", "--data FILE, --mock-data or --inputs NAME=FILE"});
   }
   violations.Append(
       CheckDataFlags(flags.data, !flags.inputs.empty() || !flags.eval_inputs.empty()));
