@@ -49,7 +49,7 @@ inline std::string PageStyle() {
       ".names div{height:30px;line-height:30px;font-size:12px}\n"
       ".scroll{overflow-x:auto}.zoom{width:100%}\n"
       ".scale{display:flex;justify-content:space-between;font-size:12px;color:var(--soft)}\n"
-      ".words{text-align:left}\n"
+      ".words{text-align:left}.curve{fill:none;stroke-width:1.5}\n"
       "summary{cursor:pointer}\n",
       FillStyle("prepare", kPrepareColor), FillStyle("forward", kForwardColor),
       FillStyle("backward", kBackwardColor), FillStyle("update", kUpdateColor),
