@@ -76,10 +76,10 @@ void Reports::Note(const std::string& text) const {
   if (options_.on_note && is_lead_) options_.on_note(text);
 }
 
-absl::Status Reports::Close() {
+absl::Status Reports::Close(const absl::Status& ended) {
   const std::string all = absl::StrCat(" of ", steps_, steps_ == 1 ? " step " : " steps ");
   if (left_out_ > 0) Note(absl::StrCat(left_out_, all, "left out: gradients overflowed"));
-  if (not_finite_ > 0) {
+  if (not_finite_ > 0 && !absl::IsOutOfRange(ended)) {
     Note(absl::StrCat(not_finite_, all, "with a loss or gradient norm that is not finite"));
   }
   const auto note_wait = [this](absl::string_view what, double wait_ms) {

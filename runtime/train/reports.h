@@ -39,9 +39,10 @@ class Reports {
   absl::Status Take(const EvalRecord& record);
   void Note(const std::string& text) const;
 
-  // When no step follows: brings the files up to date, and notes what of the steps was not as it
-  // should be: those left out, those with numbers that are not finite, long waits.
-  absl::Status Close();
+  // When no step follows, since the run has ended so: brings the files up to date, and notes what
+  // of the steps was not as it should be: those left out, those with numbers that are not finite
+  // unless the run ended with one, long waits.
+  absl::Status Close(const absl::Status& ended);
 
  private:
   absl::Status OpenMetricsFile(int64_t step);

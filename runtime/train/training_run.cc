@@ -196,7 +196,7 @@ absl::Status RunTraining(Trainer& trainer, const TrainingRunOptions& options) {
     reports.Note(absl::StrCat("all ", options.steps, " steps were done before"));
   }
   absl::Status ended = Steps({trainer, options, reports, judge, checkpoints, begun_ns});
-  ended.Update(reports.Close());
+  ended.Update(reports.Close(ended));
   // Numbers that are not finite are found by all processes alike; after other errors they may not
   // all come here.
   if (!ended.ok() && (absl::IsOutOfRange(ended) || trainer.executor().team().size() == 1)) {

@@ -4,11 +4,13 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "tools/cli/command.h"
 #include "tools/cli/output.h"
+#include "tools/cli/parallel_flags.h"
 #include "tools/cli/plan_file.h"
 #include "tools/report/run_log.h"
 #include "tools/report/run_page.h"

@@ -151,6 +151,19 @@ refuse 1 'cannot write /dev/null/x' mgc-run tiny.plan --data text.txt --steps 1 
 expect 1 'stopped after step 1, nothing saved' mgc-run tiny.plan --data text.txt --steps 50 \
   --exit-duration 0.001
 
+# A page about a run, and what is none.
+expect 0 '' mgc-report on.jsonl tiny.plan --trace three.json -o run.html
+says_in() { grep -q "$2" "$1" || fail "$1 lacks $2"; }
+says_in run.html 'data-key="loss" data-step="3"'
+says_in run.html 'class="bar forward"'
+mkdir folder && cp on.jsonl folder/metrics.jsonl
+expect 0 '' mgc-report folder -o folder.html
+refuse 4 'text.txt, line 1' mgc-report text.txt -o none.html
+refuse 4 'text.txt' mgc-report on.jsonl text.txt -o none.html
+refuse 4 'on.jsonl' mgc-report on.jsonl --trace on.jsonl -o none.html
+refuse 2 'F6' mgc-report on.jsonl -o on.jsonl
+[[ -e none.html ]] && fail 'a page of what is no run'
+
 # A run that diverges says where and ends with 1, or goes on.
 wild=(mgc-run tiny.plan --data text.txt --steps 6 --lr 1e6 --clip-grad 0 --weight-decay 1000)
 expect 1 'mgc-run: the ' "${wild[@]}" --json --metrics wild.jsonl --trace wild.json --dump-params x

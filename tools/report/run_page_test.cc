@@ -37,7 +37,7 @@ TEST(RunPageTest, IsWellFormedAndStandsByItself) {
 }
 
 TEST(RunPageTest, ShowsEveryPoint) {
-  const std::string page = RunPage({"run", LogOf(5)}).value();
+  const std::string page = RunPage({"run", LogOf(5), nullptr, {}}).value();
   EXPECT_EQ(FlawOf(page), "");
   for (const char* point : {"data-key=\"loss\" data-step=\"5\" data-value=\"9.995\"",
                             "data-key=\"lr\" data-step=\"1\" data-value=\"0.5\"",
@@ -50,7 +50,7 @@ TEST(RunPageTest, ShowsEveryPoint) {
 }
 
 TEST(RunPageTest, ThinsLongCurves) {
-  const std::string page = RunPage({"run", LogOf(1001)}).value();
+  const std::string page = RunPage({"run", LogOf(1001), nullptr, {}}).value();
   EXPECT_TRUE(absl::StrContains(page, "data-key=\"loss\" data-step=\"1001\""));
   EXPECT_FALSE(absl::StrContains(page, "data-key=\"loss\" data-step=\"2\""));
   EXPECT_TRUE(absl::StrContains(page, "data-key=\"loss\" data-step=\"4\""));

@@ -15,6 +15,11 @@ inline std::string FillStyle(const char* name, const char* color) {
   return absl::StrCat(".", name, "{fill:", color, ";background:", color, "}\n");
 }
 
+// Lines of this class have this colour.
+inline std::string CurveStyle(const char* name, const char* color) {
+  return absl::StrCat(".curve.", name, "{fill:none;stroke-width:1.5;stroke:", color, "}\n");
+}
+
 // What pictures need that stand by themselves too.
 inline std::string PictureStyle() {
   return absl::StrCat(
@@ -49,7 +54,7 @@ inline std::string PageStyle() {
       ".names div{height:30px;line-height:30px;font-size:12px}\n"
       ".scroll{overflow-x:auto}.zoom{width:100%}\n"
       ".scale{display:flex;justify-content:space-between;font-size:12px;color:var(--soft)}\n"
-      ".words{text-align:left}.curve{fill:none;stroke-width:1.5}\n"
+      ".words{text-align:left}\n"
       "summary{cursor:pointer}\n",
       FillStyle("prepare", kPrepareColor), FillStyle("forward", kForwardColor),
       FillStyle("backward", kBackwardColor), FillStyle("update", kUpdateColor),
@@ -57,7 +62,11 @@ inline std::string PageStyle() {
       FillStyle("received", LookOfTransfer(false).color), FillStyle("params", "#0072B2"),
       FillStyle("grads", "#D55E00"), FillStyle("optimizer", kUpdateColor),
       FillStyle("copies", kPrepareColor), FillStyle("activations", kForwardColor),
-      FillStyle("boundaries", kCollectiveColor), FillStyle("transient", "#999999"));
+      FillStyle("boundaries", kCollectiveColor), FillStyle("transient", "#999999"),
+      CurveStyle("forward", kForwardColor), CurveStyle("backward", kBackwardColor),
+      CurveStyle("update", kUpdateColor), CurveStyle("prepare", kPrepareColor),
+      CurveStyle("sent", LookOfTransfer(true).color),
+      CurveStyle("received", LookOfTransfer(false).color), CurveStyle("params", "#0072B2"));
 }
 
 // What the slider of the schedule does to all pictures along time.
