@@ -8,7 +8,7 @@
 #include "graph/verify/verify.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "passes/compile.h"
-#include "runtime/train/metrics.h"
+#include "runtime/metrics/metrics.h"
 #include "runtime/train/trainer.h"
 #include "tools/views/show.h"
 

@@ -58,7 +58,7 @@ absl::Status StepMachine::Run(const StepInput& input) {
   if (absl::Status failed = status(); !failed.ok()) return failed;
   input_ = input;
   finished_ = 0;
-  recording_ = tracing_ && steps_recorded_ < trace_steps_;
+  recording_ = tracing_ && input.traced && steps_recorded_ < trace_steps_;
   if (recording_) ++steps_recorded_;
   for (Rank& rank : ranks_) Reset(rank);
   workers_.Run(*this);

@@ -53,6 +53,7 @@ struct NamedScalar {
 // What changes from step to step.
 struct StepInput {
   bool eval = false;
+  bool traced = true;  // where steps are recorded (TraceLimits), this one may be
   StepData data;
   absl::Span<const NamedScalar> scalars;  // those a class does not list are left aside
 };

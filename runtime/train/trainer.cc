@@ -95,15 +95,21 @@ absl::Status CheckEvaluated(const Plan& plan, const SampleSet& samples) {
       plan.global_batch_size));
 }
 
-// What the plan predicts for the workers of all processes, which have as many each; 0 if it
-// predicts nothing. Either ranks share the machine's cores, or the plan gives every rank a device
-// of its own, and here they share the workers.
-double PredictedMs(const Executor& executor) {
-  const double cores = static_cast<double>(executor.plan().machine.cores);
-  const double ranks = static_cast<double>(executor.plan().mesh.world_size());
+// How many of the plan's devices compute here: ranks share the machine's cores, of which the
+// workers of all processes, as many in each, are some; or the plan gives every rank a device of its
+// own, and where there are fewer workers ranks share them.
+double DevicesHere(const Executor& executor) {
   const double workers = executor.num_workers() * executor.team().size();
-  const double share = cores > 0 ? cores / workers : std::max(1.0, ranks / workers);
-  return static_cast<double>(executor.plan().predicted_step_ns) / kNsPerMs * share;
+  if (executor.plan().machine.cores > 0) return workers;
+  return std::min(static_cast<double>(executor.plan().mesh.world_size()), workers);
+}
+
+// What the plan predicts for them; 0 if it predicts nothing.
+double PredictedMs(const Executor& executor) {
+  const Plan& plan = executor.plan();
+  const int64_t devices = plan.machine.cores > 0 ? plan.machine.cores : plan.mesh.world_size();
+  return static_cast<double>(plan.predicted_step_ns) / kNsPerMs * static_cast<double>(devices) /
+         DevicesHere(executor);
 }
 
 // The rows of a batch that ranks here take from a text; none where there is no text.
@@ -204,6 +210,7 @@ absl::StatusOr<StepRecord> Trainer::Step() {
   for (const auto& [name, value] : numbers) scalars.push_back({name.c_str(), value});
   for (const NamedScalar& scalar : ScalarsOf(options_.loss_scale)) scalars.push_back(scalar);
   StepInput input;
+  input.traced = record.step >= options_.trace_from;
   input.scalars = scalars;
   const int64_t begin = NowNs();
   input.data = NextStep();
@@ -221,12 +228,25 @@ absl::StatusOr<StepRecord> Trainer::Step() {
   for (const std::string& name : OtherLosses(plan)) {
     MGC_ASSIGN_OR_RETURN(record.other_losses[name], executor_->Report(name, false));
   }
-  record.predicted_ms = PredictedMs(*executor_);
-  record.tokens_per_second = counted / (record.ms / 1e3);
-  record.peak_bytes = executor_->MeasuredPeak();
+  record.tokens = counted;
+  AddRates(&record);
+  ++steps_here_;
   ++steps_done_;
   samples_done_ += plan.global_batch_size;
   return record;
+}
+
+void Trainer::AddRates(StepRecord* record) const {
+  const double seconds = record->ms / 1e3;
+  record->predicted_ms = PredictedMs(*executor_);
+  record->warm_up = steps_here_ < kWarmUpSteps;
+  record->tokens_per_second = record->tokens / seconds;
+  const StepWork& work = options_.work;
+  if (work.flops > 0) record->flops_per_second = work.flops / seconds;
+  if (work.device_seconds > 0) {
+    record->peak_share = work.device_seconds / (seconds * DevicesHere(*executor_));
+  }
+  record->peak_bytes = executor_->MeasuredPeak();
 }
 
 absl::StatusOr<EvalRecord> Trainer::Evaluate() {
@@ -246,6 +266,7 @@ absl::StatusOr<EvalRecord> Trainer::Evaluate() {
   for (int64_t step = 0; step < steps; ++step) {
     StepInput input;
     input.eval = true;
+    input.traced = steps_done_ >= options_.trace_from;
     input.data = EvalBatch(step);
     input.data.batch = reader_.Take(input.data);
     if (step + 1 < steps) reader_.Announce(EvalBatch(step + 1));

@@ -23,15 +23,21 @@
 #include "runtime/data/data.h"
 #include "runtime/data/input_files.h"
 #include "runtime/data/sample_set.h"
+#include "runtime/metrics/metrics.h"
 #include "runtime/run/executor.h"
 #include "runtime/state/checkpoint.h"
 #include "runtime/state/checkpoint_dir.h"
 #include "runtime/train/hyper_parameters.h"
 #include "runtime/train/loss_scale.h"
 #include "runtime/train/lr_schedule.h"
-#include "runtime/train/metrics.h"
 
 namespace mgc {
+
+// What a step computes, of all ranks together; all 0: nobody has counted.
+struct StepWork {
+  double flops = 0;
+  double device_seconds = 0;  // that as much takes at the peak rates of the plan's devices
+};
 
 struct TrainOptions {
   absl::Span<const KernelEntry> kernels;
@@ -39,13 +45,15 @@ struct TrainOptions {
   SimdLevel simd_level = BestSimdLevel();
   uint64_t seed = 1;                                          // of initialization and dropout
   int64_t trace_room = 0;                                     // records kept per rank and queue
-  int64_t trace_steps = std::numeric_limits<int64_t>::max();  // as in ExecutorOptions
+  int64_t trace_steps = std::numeric_limits<int64_t>::max();  // as in ExecutorOptions, but
+  int64_t trace_from = 1;                                     // from this step on
   // As in ExecutorOptions; every process has all of the data.
   DeviceFactory device;
   absl::optional<ProcessPlace> process;
   absl::Span<RankProgress> progress;
   StepMachine::ProbeFn probe;
   FiniteCheck check_finite = FiniteCheck::kLoss;
+  StepWork work;  // of the plan, for the records
 
   // The text, or neither where `inputs` feed the whole model.
   std::string data_path;
@@ -66,6 +74,9 @@ struct TrainOptions {
   int64_t eval_tail_samples = 0;
   int64_t eval_steps = 0;  // global batches an evaluation takes at most; 0: all of the data
 };
+
+// So many first steps of a trainer are warm-up.
+inline constexpr int64_t kWarmUpSteps = 2;
 
 // What a trainer has taken from a checkpoint.
 struct Resumed {
@@ -120,6 +131,8 @@ class Trainer {
   // Batch number `batch` of the evaluation data.
   StepData EvalBatch(int64_t batch) const;
 
+  void AddRates(StepRecord* record) const;
+
   std::unique_ptr<Executor> executor_;
   SampleSet samples_;
   absl::optional<SampleSet> eval_samples_;
@@ -127,6 +140,7 @@ class Trainer {
   BatchReader reader_;  // of both sets
   int64_t steps_done_ = 0;
   int64_t samples_done_ = 0;
+  int64_t steps_here_ = 0;  // that this trainer has run
 };
 
 }  // namespace mgc

@@ -46,7 +46,9 @@ class TrainerTest : public testing::Test {
 };
 
 TEST_F(TrainerTest, StepsFollowTheSchedule) {
-  auto trainer = Trainer::Create(plan_, Options());
+  TrainOptions options = Options();
+  options.work = {/*flops=*/1e6, /*device_seconds=*/1e-6};
+  auto trainer = Trainer::Create(plan_, options);
   ASSERT_TRUE(trainer.ok()) << trainer.status();
   double last = std::numeric_limits<double>::infinity();
   for (int step = 1; step <= 3; ++step) {
@@ -62,6 +64,10 @@ TEST_F(TrainerTest, StepsFollowTheSchedule) {
     EXPECT_LE(record->data_wait_ms, record->ms);
     EXPECT_EQ(record->peak_bytes, plan_.classes[0].memory.peak);
     EXPECT_NEAR(record->tokens_per_second * record->ms, 16e3 * plan_.seq_length, 1e-3);
+    EXPECT_EQ(record->tokens, 16.0 * plan_.seq_length);
+    EXPECT_NEAR(*record->flops_per_second * record->ms, 1e9, 1e-3);
+    EXPECT_NEAR(*record->peak_share * record->ms, 1e-3 / 2, 1e-9);  // of two workers
+    EXPECT_EQ(record->warm_up, step <= 2);
   }
 }
 
@@ -110,15 +116,15 @@ TEST_F(TrainerTest, RunsWriteWhatWasAskedFor) {
   TrainingRunOptions run;
   run.steps = 4;
   run.eval_interval = 2;
-  run.metrics_path = TempPath("metrics.jsonl");
+  run.reports.metrics_path = TempPath("metrics.jsonl");
   run.gradients_path = TempPath("gradients.safetensors");
   run.parameters_path = TempPath("parameters.safetensors");
   std::vector<int64_t> seen;
-  run.on_step = [&](const StepRecord& record) { seen.push_back(record.step); };
-  run.on_eval = [&](const EvalRecord& record) { seen.push_back(-record.step); };
+  run.reports.on_step = [&](const StepRecord& record) { seen.push_back(record.step); };
+  run.reports.on_eval = [&](const EvalRecord& record) { seen.push_back(-record.step); };
   ASSERT_TRUE(RunTraining(**trainer, run).ok());
   EXPECT_EQ(seen, (std::vector<int64_t>{1, 2, -2, 3, 4, -4}));
-  std::ifstream metrics(run.metrics_path);
+  std::ifstream metrics(run.reports.metrics_path);
   int lines = 0;
   for (std::string line; std::getline(metrics, line);) {
     EXPECT_TRUE(absl::StartsWith(line, "{\"step\":")) << line;
@@ -142,7 +148,7 @@ TEST_F(TrainerTest, EndsAtTheFirstNumberThatIsNotFinite) {
   run.steps = 6;
   run.parameters_path = TempPath("diverged.safetensors");
   int64_t steps = 0;
-  run.on_step = [&](const StepRecord& record) { steps = record.step; };
+  run.reports.on_step = [&](const StepRecord& record) { steps = record.step; };
   const absl::Status status = RunTraining(**trainer, run);
   EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange) << status;
   EXPECT_TRUE(absl::StrContains(status.message(), absl::StrCat("of step ", steps, " is ")))
@@ -153,12 +159,35 @@ TEST_F(TrainerTest, EndsAtTheFirstNumberThatIsNotFinite) {
   trainer = Trainer::Create(plan_, options);
   run.stop_on_nonfinite = false;
   std::vector<std::string> notes;
-  run.on_note = [&](const std::string& note) { notes.push_back(note); };
+  run.reports.on_note = [&](const std::string& note) { notes.push_back(note); };
   const int64_t diverged = steps;
   EXPECT_TRUE(RunTraining(**trainer, run).ok());
   EXPECT_EQ(steps, 6);
-  ASSERT_EQ(notes.size(), 1);
+  ASSERT_EQ(notes.size(), 2);
   EXPECT_TRUE(absl::StrContains(notes[0], absl::StrCat("of step ", diverged, " is "))) << notes[0];
+  EXPECT_TRUE(
+      absl::EndsWith(notes[1], " of 6 steps with a loss or gradient norm that is not finite"))
+      << notes[1];
+}
+
+TEST_F(TrainerTest, StopsWhereItIsAskedTo) {
+  TrainingRunOptions run;
+  run.steps = 6;
+  run.exit_interval = 4;
+  int64_t steps = 0;
+  run.reports.on_step = [&](const StepRecord& record) { steps = record.step; };
+  auto trainer = Trainer::Create(plan_, Options());
+  EXPECT_TRUE(absl::IsCancelled(RunTraining(**trainer, run)));
+  EXPECT_EQ(steps, 4);
+  run.exit_interval = 0;
+  run.exit_seconds = 1e-9;
+  trainer = Trainer::Create(plan_, Options());
+  EXPECT_TRUE(absl::IsCancelled(RunTraining(**trainer, run)));
+  EXPECT_EQ(steps, 1);
+  run.exit_interval = 6;  // the last step is no reason to stop
+  run.exit_seconds = 1e9;
+  EXPECT_TRUE(RunTraining(**trainer, run).ok());
+  EXPECT_EQ(steps, 6);
 }
 
 TEST_F(TrainerTest, AllWrongOptionsAreNamedAtOnce) {

@@ -10,10 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/types/optional.h"
-#include "graph/base/file.h"
 #include "graph/base/status.h"
-#include "runtime/train/metrics_file.h"
+#include "runtime/run/trace.h"
+#include "runtime/train/reports.h"
 
 namespace mgc {
 namespace {
@@ -82,38 +81,16 @@ absl::StatusOr<StepNews> ShareNews(Team& team, const StepNews& mine) {
   return news;
 }
 
-// Takes what a run reports to the file and the callbacks, in the process that speaks for all.
-class Reports {
+// What a run thinks of numbers that are not finite.
+class FiniteJudge {
  public:
-  Reports(const TrainingRunOptions& options, bool is_lead) : options_(options), is_lead_(is_lead) {}
-
-  absl::Status Open() {
-    if (options_.metrics_path.empty() || !is_lead_) return absl::OkStatus();
-    MGC_ASSIGN_OR_RETURN(file_, MetricsFile::Create(options_.metrics_path));
-    if (!file_->earlier().empty()) {
-      Note(absl::StrCat("the metrics of an earlier run are kept as ",
-                        EscapeBytes(file_->earlier())));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status Take(const StepRecord& record) {
-    if (file_.has_value()) MGC_RETURN_IF_ERROR(file_->Append(StepJson(record)));
-    if (options_.on_step && is_lead_) options_.on_step(record);
-    return absl::OkStatus();
-  }
-
-  absl::Status Take(const EvalRecord& record) {
-    if (file_.has_value()) MGC_RETURN_IF_ERROR(file_->Append(EvalJson(record)));
-    if (options_.on_eval && is_lead_) options_.on_eval(record);
-    return absl::OkStatus();
-  }
+  FiniteJudge(bool stops, const Reports& reports) : stops_(stops), reports_(reports) {}
 
   // The error of a number that is not finite ends the run, or is noted the first time.
   absl::Status Judge(const absl::Status& finite) {
-    if (finite.ok() || options_.stop_on_nonfinite) return finite;
-    if (!noted_nonfinite_) Note(absl::StrCat(finite.message(), "; the run goes on"));
-    noted_nonfinite_ = true;
+    if (finite.ok() || stops_) return finite;
+    if (!noted_) reports_.Note(absl::StrCat(finite.message(), "; the run goes on"));
+    noted_ = true;
     return absl::OkStatus();
   }
 
@@ -122,73 +99,83 @@ class Reports {
     return absl::IsOutOfRange(saved) ? Judge(saved) : saved;
   }
 
-  void Note(const std::string& text) const {
-    if (options_.on_note && is_lead_) options_.on_note(text);
-  }
-
  private:
-  const TrainingRunOptions& options_;
-  const bool is_lead_;
-  absl::optional<MetricsFile> file_;
-  bool noted_nonfinite_ = false;
+  const bool stops_;
+  const Reports& reports_;
+  bool noted_ = false;
 };
 
+// What the steps of a run work with.
+struct RunParts {
+  Trainer& trainer;
+  const TrainingRunOptions& options;
+  Reports& reports;
+  FiniteJudge& judge;
+  Checkpoints& checkpoints;
+  int64_t begun_ns;
+};
+
+// Whether this process wants the run to stop behind the step that it has done.
+bool WantsToStop(const RunParts& run) {
+  const TrainingRunOptions& options = run.options;
+  if (options.stop_asked && options.stop_asked()) return true;
+  if (options.exit_interval > 0 && run.trainer.steps_done() % options.exit_interval == 0) {
+    return true;
+  }
+  const double seconds = static_cast<double>(NowNs() - run.begun_ns) / 1e9;
+  return options.exit_seconds > 0 && seconds >= options.exit_seconds;
+}
+
 // A step with what all processes say of it, reported.
-absl::StatusOr<StepNews> TakeStep(Trainer& trainer, const TrainingRunOptions& options, bool first,
-                                  Reports& reports, Checkpoints& checkpoints) {
-  MGC_ASSIGN_OR_RETURN(StepRecord record, trainer.Step());
-  MGC_RETURN_IF_ERROR(reports.JudgeSaved(checkpoints.Settle()));
-  const bool asked = options.stop_asked && options.stop_asked();
-  MGC_ASSIGN_OR_RETURN(StepNews news, ShareNews(trainer.executor().team(),
-                                                {asked, checkpoints.IsDue(), record.peak_bytes,
-                                                 checkpoints.TakeStallNs()}));
+absl::StatusOr<StepNews> TakeStep(const RunParts& run, bool first) {
+  MGC_ASSIGN_OR_RETURN(StepRecord record, run.trainer.Step());
+  MGC_RETURN_IF_ERROR(run.judge.JudgeSaved(run.checkpoints.Settle()));
+  MGC_ASSIGN_OR_RETURN(
+      StepNews news,
+      ShareNews(run.trainer.executor().team(), {WantsToStop(run), run.checkpoints.IsDue(),
+                                                record.peak_bytes, run.checkpoints.TakeStallNs()}));
   record.peak_bytes = news.peak_bytes;
   record.checkpoint_stall_ms = static_cast<double>(news.stall_ns) / 1e6;
-  MGC_RETURN_IF_ERROR(reports.Take(record));
-  if (first && !options.gradients_path.empty()) {
-    MGC_RETURN_IF_ERROR(trainer.WriteGradients(options.gradients_path));
+  MGC_RETURN_IF_ERROR(run.reports.Take(record));
+  if (first && !run.options.gradients_path.empty()) {
+    MGC_RETURN_IF_ERROR(run.trainer.WriteGradients(run.options.gradients_path));
   }
   const absl::Status finite = CheckFinite(record);
-  MGC_RETURN_IF_ERROR(reports.Judge(finite));
+  MGC_RETURN_IF_ERROR(run.judge.Judge(finite));
   news.finite = finite.ok();
   return news;
 }
 
 // A state that is not finite is not kept: the checkpoint before it is worth more. `last`: no step
 // follows in which it could be written.
-absl::Status SaveIfFinite(bool finite, bool last, int64_t step, Reports& reports,
-                          Checkpoints& checkpoints) {
-  if (!checkpoints.saves()) return absl::OkStatus();
-  if (finite) {
-    return reports.JudgeSaved(checkpoints.Save(/*in_background=*/!last));
-  }
-  reports.Note(absl::StrCat("step ", step, " is not saved: its loss or gradient is not finite"));
+absl::Status SaveIfFinite(const RunParts& run, bool finite, bool last) {
+  if (!run.checkpoints.saves()) return absl::OkStatus();
+  if (finite) return run.judge.JudgeSaved(run.checkpoints.Save(/*in_background=*/!last));
+  run.reports.Note(absl::StrCat("step ", run.trainer.steps_done(),
+                                " is not saved: its loss or gradient is not finite"));
   return absl::OkStatus();
 }
 
-absl::Status Evaluate(Trainer& trainer, Reports& reports) {
-  MGC_ASSIGN_OR_RETURN(const EvalRecord result, trainer.Evaluate());
-  MGC_RETURN_IF_ERROR(reports.Take(result));
-  return reports.Judge(CheckFinite("the loss of the evaluation after", result.step, result.loss));
+absl::Status Evaluate(const RunParts& run) {
+  MGC_ASSIGN_OR_RETURN(const EvalRecord result, run.trainer.Evaluate());
+  MGC_RETURN_IF_ERROR(run.reports.Take(result));
+  return run.judge.Judge(CheckFinite("the loss of the evaluation after", result.step, result.loss));
 }
 
-absl::Status Steps(Trainer& trainer, const TrainingRunOptions& options, Reports& reports,
-                   Checkpoints& checkpoints) {
-  for (bool first = true; trainer.steps_done() < options.steps; first = false) {
-    MGC_ASSIGN_OR_RETURN(const StepNews news,
-                         TakeStep(trainer, options, first, reports, checkpoints));
-    const int64_t step = trainer.steps_done();
+absl::Status Steps(const RunParts& run) {
+  const TrainingRunOptions& options = run.options;
+  for (bool first = true; run.trainer.steps_done() < options.steps; first = false) {
+    MGC_ASSIGN_OR_RETURN(const StepNews news, TakeStep(run, first));
+    const int64_t step = run.trainer.steps_done();
     const bool stops = news.stop && step < options.steps;
     const bool last = stops || step == options.steps;
-    if (last || news.save) {
-      MGC_RETURN_IF_ERROR(SaveIfFinite(news.finite, last, step, reports, checkpoints));
-    }
+    if (last || news.save) MGC_RETURN_IF_ERROR(SaveIfFinite(run, news.finite, last));
     if (stops) {
-      return absl::CancelledError(
-          absl::StrCat("stopped after step ", step, checkpoints.saves() ? "" : ", nothing saved"));
+      return absl::CancelledError(absl::StrCat("stopped after step ", step,
+                                               run.checkpoints.saves() ? "" : ", nothing saved"));
     }
     if (options.eval_interval > 0 && step % options.eval_interval == 0) {
-      MGC_RETURN_IF_ERROR(Evaluate(trainer, reports));
+      MGC_RETURN_IF_ERROR(Evaluate(run));
     }
   }
   return absl::OkStatus();
@@ -197,16 +184,19 @@ absl::Status Steps(Trainer& trainer, const TrainingRunOptions& options, Reports&
 }  // namespace
 
 absl::Status RunTraining(Trainer& trainer, const TrainingRunOptions& options) {
+  const int64_t begun_ns = NowNs();
   MGC_RETURN_IF_ERROR(CheckRunOptions(trainer, options));
-  Reports reports(options, trainer.executor().team().is_lead());
+  Reports reports(options.reports, trainer.executor().team().is_lead());
+  FiniteJudge judge(options.stop_on_nonfinite, reports);
   Checkpoints checkpoints(options.checkpoints, trainer,
                           [&reports](const std::string& line) { reports.Note(line); });
   MGC_RETURN_IF_ERROR(checkpoints.Open());
-  MGC_RETURN_IF_ERROR(reports.Open());
+  MGC_RETURN_IF_ERROR(reports.Open(trainer.steps_done()));
   if (trainer.steps_done() >= options.steps) {
     reports.Note(absl::StrCat("all ", options.steps, " steps were done before"));
   }
-  const absl::Status ended = Steps(trainer, options, reports, checkpoints);
+  absl::Status ended = Steps({trainer, options, reports, judge, checkpoints, begun_ns});
+  ended.Update(reports.Close(ended));
   // Numbers that are not finite are found by all processes alike; after other errors they may not
   // all come here.
   if (!ended.ok() && (absl::IsOutOfRange(ended) || trainer.executor().team().size() == 1)) {

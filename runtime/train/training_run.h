@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "runtime/train/checkpoints.h"
+#include "runtime/train/reports.h"
 #include "runtime/train/trainer.h"
 
 namespace mgc {
@@ -16,18 +17,19 @@ namespace mgc {
 struct TrainingRunOptions {
   int64_t steps = 0;            // counted from the first; those of before a resume are among them
   int64_t eval_interval = 0;    // steps between evaluations; 0: none
-  std::string metrics_path;     // runtime/train/metrics_file.h; empty: none
   std::string gradients_path;   // gradients of the first step taken; empty: none
   std::string parameters_path;  // parameters at the end; empty: none
   CheckpointOptions checkpoints;
+  // Stop as when stop_asked says so: behind each step that the interval divides, and behind the
+  // first that ends so long after RunTraining was called. 0: never.
+  int64_t exit_interval = 0;
+  double exit_seconds = 0;
   // End at the first loss or gradient norm that is not finite, before anything more is computed
   // from it. Otherwise the first one is noted.
   bool stop_on_nonfinite = true;
   // Whether somebody wants the run to stop; asked after every step, in all processes.
   std::function<bool()> stop_asked;
-  std::function<void(const StepRecord&)> on_step;  // callbacks may be empty
-  std::function<void(const EvalRecord&)> on_eval;
-  std::function<void(const std::string&)> on_note;  // a line for people
+  ReportOptions reports;
 };
 
 // Runs the steps; of several processes the first one writes metrics and calls back. Cancelled, with

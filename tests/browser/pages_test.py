@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Opens the pages of `mgc-compile --auto --html` and `mgc-plan html` in a browser without a window,
-reads what it has laid out, and holds that against the JSON of the same commands. Skipped, and says
+"""Opens the pages of `mgc-compile --auto --html`, `mgc-plan html` and `mgc-report` in a browser
+without a window, reads what it has laid out, and holds that against the JSON of the same commands. Skipped, and says
 so, where no chromium is installed (tools/test_packages)."""
 
 import html
@@ -85,7 +85,7 @@ class PagesTest(unittest.TestCase):
         """Pixels that stand for numbers: one scale for all, to a pixel and a half."""
         (low, at_low), (high, at_high) = min(pairs), max(pairs)
         for value, at in pairs:
-            share = (value - low) / max(high - low, 1)
+            share = (value - low) / ((high - low) or 1)
             self.assertAlmostEqual(at, at_low + share * (at_high - at_low), delta=1.5)
 
     def check_rows(self, rows, plans):
@@ -174,6 +174,40 @@ class PagesTest(unittest.TestCase):
         self.assertGreater(len(zoomed), 1)
         for picture in zoomed:
             self.assertGreater(picture["width"], 2 * overview["width"])
+
+
+    def test_a_run(self):
+        plan, metrics, trace, page = map(self.path, ("r.plan", "m.jsonl", "t.json", "r.html"))
+        with open(self.path("text"), "w") as file:
+            file.write("the quick brown fox jumps over the lazy dog;" * 200)
+        run(TOOLS + "/mgc-compile", "gpt2-tiny", "--seq-length", "32", "--pp", "2", "--world-size",
+            "2", "--global-batch-size", "8", "-o", plan)
+        run(TOOLS + "/mgc-run", plan, "--data", self.path("text"), "--steps", "6",
+            "--eval-interval", "3", "--metrics", metrics, "--trace", trace)
+        run(TOOLS + "/mgc-report", metrics, plan, "--trace", trace, "-o", page)
+        with open(metrics) as file:
+            lines = [json.loads(line) for line in file]
+        steps = [line for line in lines if "loss" in line]
+        seen = measured(page, self.folder)
+        points = [c for c in seen["circle"] if "key" in c["data"]]
+        for key in ("loss", "grad_norm", "lr", "ms", "predicted_ms", "tokens_per_second",
+                    "flops_per_second", "peak_share", "peak_bytes", "eval_loss"):
+            mine = [c for c in points if c["data"]["key"] == key]
+            self.assertEqual([(int(c["data"]["step"]), float(c["data"]["value"])) for c in mine],
+                             [(line["step"], line[key]) for line in lines if key in line])
+            self.on_a_line([(int(c["data"]["step"]), middle(c)[0]) for c in mine])
+            self.on_a_line([(float(c["data"]["value"]), -middle(c)[1]) for c in mine])
+        facts = {r["data"]["fact"]: r["cells"][1] for r in seen["tr"] if "fact" in r["data"]}
+        self.assertEqual(facts["steps"], "6")
+        self.assertAlmostEqual(float(facts["loss"]), steps[-1]["loss"], delta=1e-4)
+        timed = sorted(line["ms"] for line in steps if not line.get("warm_up"))
+        self.assertEqual(len(timed), 4)
+        self.assertAlmostEqual(float(facts["ms"].split()[0]), (timed[1] + timed[2]) / 2, delta=0.06)
+        self.assertAlmostEqual(size(facts["peak_bytes"]) / steps[-1]["peak_bytes"], 1, delta=0.05)
+        bars = [r for r in seen["rect"] if "us" in r["data"]]
+        updates = [b for b in bars if "U0" in b["text"]]
+        self.assertEqual(len(updates), 4)  # of two ranks, measured and predicted: one step
+        self.assertGreater(len([r for r in seen["rect"] if "peak" in r["data"]]), 1)  # the plan
 
 
 if __name__ == "__main__":

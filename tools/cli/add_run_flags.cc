@@ -125,15 +125,23 @@ void AddResultFlags(Flags* flags, RunFlags* out) {
   flags->Section("Results");
   flags->Switch("--json", "one JSON object a step and an evaluation on stdout, and nothing else",
                 &out->json);
-  flags->Text("--metrics", "FILE",
-              "the same objects as a file; that of an earlier run is kept as FILE.1, FILE.2, ...",
-              &out->metrics);
+  flags->Text(
+      "--metrics", "FILE",
+      "the same objects as a file: a run that goes on from a checkpoint goes on in it; that "
+      "of another run is kept as FILE.1, FILE.2, ...",
+      &out->metrics);
+  flags->Text("--tensorboard", "DIR", "a folder of event files for TensorBoard", &out->tensorboard);
+  flags->Text("--openmetrics", "FILE",
+              "what the run is at, for Prometheus: replaced when steps end, once a second at most",
+              &out->open_metrics);
   flags->Text("--trace", "FILE",
-              "a timeline of the first steps for Perfetto, measured beside "
-              "predicted",
+              "a timeline of some steps for Perfetto, measured beside predicted; compressed where "
+              "the name ends in .gz",
               &out->trace);
-  flags->Integer("--trace-steps", "of so many steps and evaluations, from the first (default 3)",
-                 {1, kMaxSteps}, "F3", &out->trace_steps);
+  flags->Integer("--trace-steps", "of so many steps and evaluations (default 3)", {1, kMaxSteps},
+                 "F3", &out->trace_steps);
+  flags->Integer("--trace-from", "from this step on (default 10; of a shorter run its last ones)",
+                 {1, kMaxSteps}, "F3", &out->trace_from);
   flags->Text("--dump-grads", "FILE", "gradients of the first step before clipping, as safetensors",
               &out->dump_grads);
   flags->Text("--dump-params", "FILE", "parameters at the end, as safetensors", &out->dump_params);
@@ -166,6 +174,13 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
                &out->inputs);
   flags->Integer("--steps,--train-iters", "steps to train, those before a checkpoint included",
                  {1, kMaxSteps}, "F3", &out->steps);
+  flags->Integer("--exit-interval",
+                 "stop as on a signal behind each step that this divides: with --save after a "
+                 "checkpoint, with 75",
+                 {1, kMaxSteps}, "F3", &out->exit_interval);
+  flags->Real("--exit-duration",
+              "stop likewise behind the first step that ends so many seconds after the run began",
+              1e-3, 1e9, &out->exit_seconds);
   flags->Integer("--seed", "of initialization and dropout (default 1234)", {0, int64_t{1} << 62},
                  "F3", &out->seed);
   flags->Integer(

@@ -251,9 +251,13 @@ Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
   if (!flags.check && !flags.steps && missing("--steps")) {
     violations.Add({"F6", "the number of steps is missing", "--steps N"});
   }
-  if (flags.trace_steps && !flags.trace && missing("--trace")) {
-    violations.Add({"F6", "--trace-steps is given, and no timeline is asked for", "--trace FILE"});
-  }
+  const auto needs_trace = [&](const char* flag, bool given) {
+    if (!given || flags.trace || !missing("--trace")) return;
+    violations.Add(
+        {"F6", absl::StrCat(flag, " is given, and no timeline is asked for"), "--trace FILE"});
+  };
+  needs_trace("--trace-steps", flags.trace_steps.has_value());
+  needs_trace("--trace-from", flags.trace_from.has_value());
   if (flags.stop_on_nonfinite && flags.no_stop_on_nonfinite) {
     violations.Add(
         {"F7", "--stop-on-nonfinite and --no-stop-on-nonfinite are both given", "one of both"});
@@ -283,6 +287,7 @@ Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
 std::vector<NamedPath> ResultsOf(const RunFlags& flags) {
   std::vector<NamedPath> results;
   if (flags.metrics) results.push_back({"--metrics", *flags.metrics});
+  if (flags.open_metrics) results.push_back({"--openmetrics", *flags.open_metrics});
   if (flags.trace) results.push_back({"--trace", *flags.trace});
   if (flags.dump_grads) results.push_back({"--dump-grads", *flags.dump_grads});
   if (flags.dump_params) results.push_back({"--dump-params", *flags.dump_params});
@@ -298,6 +303,8 @@ TrainOptions TrainOptionsOf(const RunFlags& flags, const Plan& plan) {
   options.seed = static_cast<uint64_t>(flags.seed.value_or(kDefaultSeed));
   options.trace_room = flags.trace.has_value() ? kTraceRoom : 0;
   options.trace_steps = flags.trace_steps.value_or(kDefaultTraceSteps);
+  const int64_t last_steps = flags.steps.value_or(1) - options.trace_steps + 1;
+  options.trace_from = flags.trace_from.value_or(std::min(kDefaultTraceFrom, last_steps));
   options.inputs = FilesOf(flags.inputs);
   options.lr.style = *ParseLrDecayStyle(flags.lr_decay_style.value_or("linear"));
   options.lr.init_lr = flags.lr_warmup_init.value_or(0);
@@ -333,7 +340,11 @@ TrainingRunOptions RunOptionsOf(const RunFlags& flags) {
   TrainingRunOptions options;
   options.steps = flags.steps.value_or(0);
   options.eval_interval = flags.eval_interval.value_or(0);
-  options.metrics_path = flags.metrics.value_or("");
+  options.exit_interval = flags.exit_interval.value_or(0);
+  options.exit_seconds = flags.exit_seconds.value_or(0);
+  options.reports.metrics_path = flags.metrics.value_or("");
+  options.reports.tensorboard_dir = flags.tensorboard.value_or("");
+  options.reports.open_metrics_path = flags.open_metrics.value_or("");
   options.stop_on_nonfinite = !flags.no_stop_on_nonfinite;
   options.gradients_path = flags.dump_grads.value_or("");
   options.parameters_path = flags.dump_params.value_or("");

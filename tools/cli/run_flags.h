@@ -18,21 +18,25 @@
 
 namespace mgc {
 
+// What a timeline holds unless it is said: steps 10 to 12, which are no warm-up; of a shorter run
+// the last three.
 inline constexpr int64_t kDefaultTraceSteps = 3;
+inline constexpr int64_t kDefaultTraceFrom = 10;
 
 struct RunFlags {
   std::vector<std::string> plans;
   DataFlags data;
-  absl::optional<std::string> metrics, trace, dump_grads, dump_params;
+  absl::optional<std::string> metrics, tensorboard, open_metrics, trace, dump_grads, dump_params;
   std::vector<std::string> inputs;  // NAME=FILE, as given
   absl::optional<int64_t> nproc, ranks_per_process;
   absl::optional<double> watchdog_seconds;
   absl::optional<std::string> save, load, resume;
   absl::optional<int64_t> save_interval, keep;
   bool wait_for_saves = false;
-  absl::optional<double> save_seconds;
+  absl::optional<double> save_seconds, exit_seconds;
+  absl::optional<int64_t> exit_interval;
   absl::optional<std::string> run_dir, inject, check_finite, instruction_set, allreduce;
-  absl::optional<int64_t> steps, seed, workers, rank, trace_steps;
+  absl::optional<int64_t> steps, seed, workers, rank, trace_steps, trace_from;
   bool json = false;
   bool check = false;              // the plan is to be resolved, not run
   bool stop_on_nonfinite = false;  // as given; it is the default

@@ -14,13 +14,14 @@
 #include "kernels/simd_level.h"
 #include "passes/plan/time/predict_step.h"
 #include "runtime/data/data.h"
+#include "runtime/metrics/metrics.h"
 #include "runtime/run/executor.h"
-#include "runtime/train/metrics.h"
 #include "runtime/train/trainer.h"
 #include "runtime/train/training_run.h"
 #include "tools/cli/check_run.h"
 #include "tools/cli/command.h"
 #include "tools/cli/data_flags.h"
+#include "tools/cli/gzip.h"
 #include "tools/cli/instruction_set.h"
 #include "tools/cli/measured_timeline.h"
 #include "tools/cli/output.h"
@@ -28,11 +29,13 @@
 #include "tools/cli/plan_file.h"
 #include "tools/cli/proof.h"
 #include "tools/cli/run_flags.h"
+#include "tools/cli/run_progress.h"
 #include "tools/launch/injection.h"
 #include "tools/launch/launch_env.h"
 #include "tools/launch/launcher.h"
 #include "tools/launch/mpi_run.h"
 #include "tools/views/counted.h"
+#include "tools/views/step_work.h"
 
 namespace mgc {
 namespace {
@@ -77,10 +80,11 @@ absl::Status WriteTrace(const Executor& executor, int64_t clock_ahead_ns, const 
   MGC_ASSIGN_OR_RETURN(const SimulatedStep step, PredictStep(plan));
   Append(PredictedTimeline(plan, step, plan.mesh.world_size() + 1), &timeline);
   if (const int64_t dropped = executor.dropped_trace_records(); dropped > 0) {
-    PrintNotes({absl::StrCat("the timeline holds the first steps; ", dropped,
+    PrintNotes({absl::StrCat("the timeline holds the first records; ", dropped,
                              " later records are left out")});
   }
-  return WriteAll({{path, TimelineJson(timeline)}});
+  MGC_ASSIGN_OR_RETURN(std::string content, AsNamed(path, TimelineJson(timeline)));
+  return WriteAll({{path, std::move(content)}});
 }
 
 // What all processes of a run begin with.
@@ -101,16 +105,27 @@ TrainOptions OptionsIn(const World& world, const RunBasis& basis) {
   return train;
 }
 
-TrainingRunOptions RunOptionsIn(const World& world, const RunBasis& basis, absl::Status* printed) {
+TrainingRunOptions RunOptionsIn(const World& world, const RunBasis& basis, RunProgress* progress,
+                                absl::Status* printed) {
   TrainingRunOptions run = RunOptionsOf(basis.flags);
-  const auto print = [printed](const std::string& line) {
+  const auto print = [=](const std::string& line) {
+    progress->Clear();
     printed->Update(WriteStdout(absl::StrCat(line, "\n")));
+    progress->Show();
   };
   const bool json = basis.flags.json;
   const std::string counted = CountedUnit(basis.plan.model);
-  run.on_step = [=](const StepRecord& r) { print(json ? StepJson(r) : StepLine(r, counted)); };
-  run.on_eval = [=](const EvalRecord& r) { print(json ? EvalJson(r) : EvalLine(r)); };
-  run.on_note = [](const std::string& note) { PrintNotes({note}); };
+  ReportOptions& reports = run.reports;
+  reports.on_step = [=](const StepRecord& r) {
+    progress->Take(r.step, r.warm_up);
+    print(json ? StepJson(r) : StepLine(r, counted));
+  };
+  reports.on_eval = [=](const EvalRecord& r) { print(json ? EvalJson(r) : EvalLine(r)); };
+  reports.on_note = [progress](const std::string& note) {
+    progress->Clear();
+    PrintNotes({note});
+    progress->Show();
+  };
   run.stop_asked = [&world] { return world.board->stops_asked() > 0; };
   return run;
 }
@@ -149,10 +164,12 @@ int Train(World& world, const RunBasis& basis) {
     if (world.on_close) world.on_close();
   };
   absl::Status printed;
+  RunProgress progress(basis.flags.steps.value_or(1));
   absl::StatusOr<int64_t> clock_ahead = 0;
   if (basis.flags.trace) clock_ahead = executor.team().ClockAhead(NowNs);
   absl::Status status = clock_ahead.status();
-  if (status.ok()) status = RunTraining(**trainer, RunOptionsIn(world, basis, &printed));
+  if (status.ok()) status = RunTraining(**trainer, RunOptionsIn(world, basis, &progress, &printed));
+  progress.Clear();
   if (injected) InjectOutside(*basis.injection, FaultPoint::kEnd);
   // After a step that failed the timeline is needed most.
   if (basis.flags.trace && clock_ahead.ok()) {
@@ -236,6 +253,8 @@ absl::optional<int> Prepare(const Words& arguments, Command* command) {
       RunBasis{*command->plan, flags, TrainOptionsOf(flags, *command->plan), absl::nullopt});
   TrainOptions& train = command->basis->train;
   train.kernels = command->kernels;
+  const PlanWork work = WorkOf(*command->plan);
+  train.work = {work.flops, work.device_seconds};
   train.simd_level = InstructionSetOf(flags.instruction_set, BestSimdLevel());
   if (!flags.inject) return absl::nullopt;
   const absl::StatusOr<Injection> injection = ParseInjection(*flags.inject);

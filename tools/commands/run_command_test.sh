@@ -70,7 +70,7 @@ says '--fp16'
 paste <(losses tiny.plan) <(losses half.plan --initial-loss-scale 1024) | awk '
   { d = $1 - $2; if (d < 0) d = -d; if (d > 0.005) far = 1; if (d > 0) other = 1 }
   END { exit !(NR == 3 && other && !far) }' || fail 'f16 is far from f32, or is f32'
-expect 0 '' mgc-run half.plan --data text.txt --steps 24 --metrics half.jsonl
+expect 0 'of 24 steps left out: gradients overflowed' mgc-run half.plan --data text.txt --steps 24 --metrics half.jsonl
 says 'step 1 | loss'
 says '| grad norm nan | loss scale 4294967296 | left out |'
 [[ $(grep -c '"left_out":true' half.jsonl) -gt 12 ]] || fail 'too few steps left out'
@@ -106,7 +106,7 @@ refuse 2 '--loss-scale, which stays as it is, contradicts --hysteresis [F7]' \
 numbers() { sed 's/"ms":.*//' stdout; }
 expect 0 '' mgc-run tiny.plan --data text.txt --steps 3 --seed 7 --json --dump-params p.st \
   --dump-grads g.st
-[[ $(grep -c '^{"step":[123],"loss":.*,"grad_norm":.*,"lr":.*,"ms":.*,"tokens_per_second":.*}$' \
+[[ $(grep -c '^{"step":[123],"loss":.*,"grad_norm":.*,"lr":.*,"ms":.*,"tokens_per_second":.*,"predicted_ms":.*,"flops_per_second":.*,"peak_share":.*,"peak_bytes":.*}$' \
   stdout) == 3 ]] || fail 'not three objects'
 [[ -s p.st && -s g.st ]] || fail 'no tensors'
 numbers >first
@@ -136,12 +136,15 @@ expect 0 '' mgc-run tiny.plan --data text.txt --steps 4 --lr 0.01 --min-lr 0.001
 says '"step":2,'
 [[ $(grep -o '"lr":[^,]*' stdout | tail -1) == '"lr":0.001' ]] || fail 'the rate ends elsewhere'
 
-# A timeline is of the first three steps, or as many as are asked for; sends lead to receives.
+# A timeline is of the last three of so few steps, or as many as are asked for; sends lead to receives.
 updates() { grep -c '"name": "0U0", "cat": "action"' "$1"; }
 expect 0 '' mgc-run tiny.plan --data text.txt --steps 5 --trace three.json
 expect 0 '' mgc-run tiny.plan --data text.txt --steps 5 --trace one.json --trace-steps 1
 (($(updates one.json) > 1 && $(updates three.json) - 1 == 3 * ($(updates one.json) - 1))) ||
   fail 'not three steps beside the predicted one'
+expect 0 '' mgc-run tiny.plan --data text.txt --steps 5 --trace two.json.gz --trace-from 4
+gunzip <two.json.gz >two.json || fail 'not compressed'
+(($(updates two.json) - 1 == 2 * ($(updates one.json) - 1))) || fail 'not steps 4 and 5'
 (($(grep -c '_F0".*"flow_out": true' one.json) == $(grep -c '_F0".*"flow_in": true' one.json))) ||
   fail 'a send leads nowhere'
 grep '"0SEND_F0"' one.json | grep -v '"args": {"micro_batch": 0, "bytes": [0-9]*}' &&
@@ -169,6 +172,37 @@ refuse 1 'm.jsonl: another run is writing it' "${metrics[@]}"
 exec 9>&-
 cmp before m.jsonl || fail 'a refused run has changed the metrics of another'
 
+# A run that goes on from a checkpoint goes on in the file: no step twice.
+saved=(mgc-run tiny.plan --data text.txt --save run --metrics on.jsonl --tensorboard events
+  --openmetrics run.prom)
+expect 75 'stopped after step 2' "${saved[@]}" --steps 4 --exit-interval 2
+expect 0 'goes on from step 2' "${saved[@]}" --steps 5
+[[ $(sed 's/.*"step":\([0-9]*\),.*/\1/' on.jsonl | tr '\n' ' ') == '1 2 3 4 5 ' ]] ||
+  fail 'not steps 1 to 5'
+expect 0 'on.jsonl goes on behind step 2: 3 lines of later steps are dropped' \
+  "${saved[@]}" --steps 3 --resume 2
+[[ $(wc -l <on.jsonl) == 3 ]] || fail 'not steps 1 to 3'
+[[ $(find events -name 'events.out.tfevents.*' | wc -l) == 3 ]] || fail 'not an event file a run'
+grep -q '^mgc_steps_total 3$' run.prom && [[ $(tail -1 run.prom) == '# EOF' ]] ||
+  fail 'no metrics of step 3'
+refuse 1 'cannot write /dev/null/x' mgc-run tiny.plan --data text.txt --steps 1 \
+  --tensorboard /dev/null/x
+expect 1 'stopped after step 1, nothing saved' mgc-run tiny.plan --data text.txt --steps 50 \
+  --exit-duration 0.001
+
+# A page about a run, and what is none.
+expect 0 '' mgc-report on.jsonl tiny.plan --trace three.json -o run.html
+says_in() { grep -q "$2" "$1" || fail "$1 lacks $2"; }
+says_in run.html 'data-key="loss" data-step="3"'
+says_in run.html 'class="bar forward"'
+mkdir folder && cp on.jsonl folder/metrics.jsonl
+expect 0 '' mgc-report folder -o folder.html
+refuse 4 'text.txt, line 1' mgc-report text.txt -o none.html
+refuse 4 'text.txt' mgc-report on.jsonl text.txt -o none.html
+refuse 4 'on.jsonl' mgc-report on.jsonl --trace on.jsonl -o none.html
+refuse 2 'F6' mgc-report on.jsonl -o on.jsonl
+[[ -e none.html ]] && fail 'a page of what is no run'
+
 # A run that diverges says where and ends with 1, or goes on.
 wild=(mgc-run tiny.plan --data text.txt --steps 6 --lr 1e6 --clip-grad 0 --weight-decay 1000)
 expect 1 'mgc-run: the ' "${wild[@]}" --json --metrics wild.jsonl --trace wild.json --dump-params x
@@ -181,7 +215,7 @@ cmp stdout wild.jsonl || fail 'the metrics lack steps'
 grep -q traceEvents wild.json || fail 'no timeline of a run that failed'
 expect 1 'is ' "${wild[@]}" --stop-on-nonfinite
 expect 0 'the run goes on' "${wild[@]}" --no-stop-on-nonfinite
-[[ $(wc -l <stdout) == 6 && $(wc -l <stderr) == 1 ]] || fail 'not six steps and one note'
+[[ $(wc -l <stdout) == 6 && $(wc -l <stderr) == 2 ]] || fail 'not six steps and two notes'
 refuse 2 '[F7]' "${wild[@]}" --no-stop-on-nonfinite --stop-on-nonfinite
 
 # Too little memory, or threads: a message, whichever command, and nothing is left.

@@ -1,5 +1,7 @@
 #include "tools/views/page/page.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "passes/plan/time/predict_step.h"
@@ -33,17 +35,22 @@ void AddHead(absl::string_view title, Markup* page) {
   page->Verbatim("style", PageStyle()).NewLine().Close().NewLine();
 }
 
-absl::StatusOr<std::string> PlanPage(const Plan& plan) {
+absl::Status AddPlan(const Plan& plan, Markup* page) {
   MGC_ASSIGN_OR_RETURN(const SimulatedStep step, PredictStep(plan));
+  AddFacts(plan, page);
+  AddOverview(plan, page);
+  AddSchedule(plan, step, page);
+  AddMemory(plan, step, page);
+  AddLists(plan, page);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> PlanPage(const Plan& plan) {
   Markup page;
   page.Open("html", {{"lang", "en"}}).NewLine();
   AddHead(absl::StrCat(TitleOf(plan), " - mgc plan"), &page);
   page.Open("body").NewLine();
-  AddFacts(plan, &page);
-  AddOverview(plan, &page);
-  AddSchedule(plan, step, &page);
-  AddMemory(plan, step, &page);
-  AddLists(plan, &page);
+  MGC_RETURN_IF_ERROR(AddPlan(plan, &page));
   page.Close().NewLine().Close();
   return std::move(page).Finish();
 }

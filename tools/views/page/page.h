@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "graph/plan/plan.h"
+#include "tools/views/page/markup.h"
 
 namespace mgc {
 
@@ -19,6 +20,9 @@ namespace mgc {
 // `data-peak` of boxes, `data-begin` and `data-end` of bars in nanoseconds; these not
 // of steps of more than 100,000 actions and exchanges, whose bars have no names.
 absl::StatusOr<std::string> PlanPage(const Plan& plan);
+
+// Adds the same, without head and body, to a page.
+absl::Status AddPlan(const Plan& plan, Markup* page);
 
 }  // namespace mgc
 

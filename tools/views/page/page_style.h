@@ -15,6 +15,11 @@ inline std::string FillStyle(const char* name, const char* color) {
   return absl::StrCat(".", name, "{fill:", color, ";background:", color, "}\n");
 }
 
+// Lines of this class have this colour.
+inline std::string CurveStyle(const char* name, const char* color) {
+  return absl::StrCat(".curve.", name, "{fill:none;stroke-width:1.5;stroke:", color, "}\n");
+}
+
 // What pictures need that stand by themselves too.
 inline std::string PictureStyle() {
   return absl::StrCat(
@@ -57,7 +62,11 @@ inline std::string PageStyle() {
       FillStyle("received", LookOfTransfer(false).color), FillStyle("params", "#0072B2"),
       FillStyle("grads", "#D55E00"), FillStyle("optimizer", kUpdateColor),
       FillStyle("copies", kPrepareColor), FillStyle("activations", kForwardColor),
-      FillStyle("boundaries", kCollectiveColor), FillStyle("transient", "#999999"));
+      FillStyle("boundaries", kCollectiveColor), FillStyle("transient", "#999999"),
+      CurveStyle("forward", kForwardColor), CurveStyle("backward", kBackwardColor),
+      CurveStyle("update", kUpdateColor), CurveStyle("prepare", kPrepareColor),
+      CurveStyle("sent", LookOfTransfer(true).color),
+      CurveStyle("received", LookOfTransfer(false).color), CurveStyle("params", "#0072B2"));
 }
 
 // What the slider of the schedule does to all pictures along time.

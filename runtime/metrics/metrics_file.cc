@@ -1,4 +1,4 @@
-#include "runtime/train/metrics_file.h"
+#include "runtime/metrics/metrics_file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -11,7 +11,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/types/optional.h"
 #include "graph/base/file.h"
+#include "graph/base/json.h"
 #include "graph/base/status.h"
 
 namespace mgc {
@@ -61,10 +64,35 @@ absl::StatusOr<std::string> SetAside(const std::string& path) {
                                                     kMostEarlier, " earlier files are kept"));
 }
 
+// The lines of a metrics file that a run keeps which goes on behind a step.
+struct KeptLines {
+  std::string text;
+  int64_t dropped = 0;
+};
+
+// None of a text that is no metrics.
+absl::optional<KeptLines> LinesUpTo(absl::string_view text, int64_t step) {
+  KeptLines kept;
+  for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    if (line.end() == text.end()) {  // it lacks its end
+      ++kept.dropped;
+      continue;
+    }
+    const absl::StatusOr<JsonValue> object = ParseJson(line, "");
+    const JsonValue* of_step = object.ok() ? object->Find("step") : nullptr;
+    if (of_step == nullptr || of_step->kind != JsonValue::Kind::kInteger) return absl::nullopt;
+    if (of_step->integer > step) {
+      ++kept.dropped;
+    } else {
+      absl::StrAppend(&kept.text, line, "\n");
+    }
+  }
+  return kept;
+}
+
 }  // namespace
 
-absl::StatusOr<MetricsFile> MetricsFile::Create(const std::string& path) {
-  std::string earlier;
+absl::StatusOr<MetricsFile> MetricsFile::Open(const std::string& path) {
   for (int opened = 0; opened < kMostOpened; ++opened) {
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (file < 0) return WriteError(errno, path);
@@ -77,22 +105,49 @@ absl::StatusOr<MetricsFile> MetricsFile::Create(const std::string& path) {
     // Between opening and locking, another run may have set this very file aside.
     const std::string resolved = Resolved(path);
     if (!IsNamed(file, resolved)) continue;
-    metrics.earlier_ = earlier;
-    if (IsEmpty(file)) return metrics;
-    MGC_ASSIGN_OR_RETURN(earlier, SetAside(resolved));
+    return metrics;
   }
   return WriteError(EBUSY, path);
+}
+
+absl::StatusOr<MetricsFile> MetricsFile::Create(const std::string& path) {
+  std::string earlier;
+  for (int opened = 0; opened < kMostOpened; ++opened) {
+    MGC_ASSIGN_OR_RETURN(MetricsFile metrics, Open(path));
+    metrics.earlier_ = earlier;
+    if (!IsRegular(metrics.file_) || IsEmpty(metrics.file_)) return metrics;
+    MGC_ASSIGN_OR_RETURN(earlier, SetAside(Resolved(path)));
+  }
+  return WriteError(EBUSY, path);
+}
+
+absl::StatusOr<MetricsFile> MetricsFile::Continue(const std::string& path, int64_t step) {
+  absl::optional<KeptLines> kept;
+  {
+    MGC_ASSIGN_OR_RETURN(MetricsFile metrics, Open(path));
+    if (!IsRegular(metrics.file_) || IsEmpty(metrics.file_)) return metrics;
+    MGC_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+    kept = LinesUpTo(text, step);
+    if (kept.has_value() && kept->dropped == 0) return metrics;
+    if (kept.has_value()) MGC_RETURN_IF_ERROR(WriteFileAtomically(path, kept->text));
+  }
+  if (!kept.has_value()) return Create(path);
+  MGC_ASSIGN_OR_RETURN(MetricsFile metrics, Open(path));  // the file that has replaced it
+  metrics.dropped_ = kept->dropped;
+  return metrics;
 }
 
 MetricsFile::MetricsFile(MetricsFile&& other) noexcept
     : file_(std::exchange(other.file_, -1)),
       path_(std::move(other.path_)),
-      earlier_(std::move(other.earlier_)) {}
+      earlier_(std::move(other.earlier_)),
+      dropped_(other.dropped_) {}
 
 MetricsFile& MetricsFile::operator=(MetricsFile&& other) noexcept {
   std::swap(file_, other.file_);
   std::swap(path_, other.path_);
   std::swap(earlier_, other.earlier_);
+  std::swap(dropped_, other.dropped_);
   return *this;
 }
 

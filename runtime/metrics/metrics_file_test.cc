@@ -1,4 +1,4 @@
-#include "runtime/train/metrics_file.h"
+#include "runtime/metrics/metrics_file.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -101,6 +101,40 @@ TEST_F(MetricsFileTest, OneRunAtATime) {
     EXPECT_EQ(ReadFile(Path("m")).value(), "{1}\n");
   }
   EXPECT_TRUE(MetricsFile::Create(Path("m")).ok());
+}
+
+TEST_F(MetricsFileTest, GoesOnBehindAStep) {
+  const std::string one = "{\"step\":1,\"loss\":5}\n";
+  const std::string evaluated = "{\"step\":2,\"eval_loss\":4}\n";
+  const std::string three = "{\"step\":3,\"loss\":3}\n";
+  const std::string all = absl::StrCat(one, "{\"step\":2,\"loss\":4}\n", evaluated, three);
+  ASSERT_TRUE(WriteFileAtomically(Path("m"), absl::StrCat(all, "{\"step\":4,\"lo")).ok());
+  EXPECT_EQ(MetricsFile::Continue(Path("m"), 3)->dropped(), 1);  // half a line
+  EXPECT_EQ(ReadFile(Path("m")).value(), all);
+  {
+    MetricsFile file = MetricsFile::Continue(Path("m"), 2).value();
+    EXPECT_EQ(file.dropped(), 1);
+    EXPECT_EQ(file.earlier(), "");
+    ASSERT_TRUE(file.Append("{\"step\":3,\"loss\":2}").ok());
+    EXPECT_TRUE(absl::IsUnavailable(MetricsFile::Continue(Path("m"), 2).status()));
+  }
+  EXPECT_EQ(ReadFile(Path("m")).value(),
+            absl::StrCat(one, "{\"step\":2,\"loss\":4}\n", evaluated, "{\"step\":3,\"loss\":2}\n"));
+  EXPECT_EQ(MetricsFile::Continue(Path("m"), 9)->dropped(), 0);
+  EXPECT_FALSE(std::filesystem::exists(Path("m.1")));
+  EXPECT_EQ(MetricsFile::Continue(Path("new"), 9)->dropped(), 0);
+}
+
+TEST_F(MetricsFileTest, WhatIsNoMetricsIsKept) {
+  int number = 0;
+  for (const char* line : {"words", "[1]", "{\"loss\":1}", "{\"step\":1.5}"}) {
+    const std::string text = absl::StrCat("{\"step\":1}\n", line, "\n");
+    const std::string path = Path(absl::StrCat("m", ++number));
+    ASSERT_TRUE(WriteFileAtomically(path, text).ok());
+    EXPECT_THAT(MetricsFile::Continue(path, 1)->earlier(), ::testing::EndsWith(".1"));
+    EXPECT_EQ(ReadFile(path).value(), "");
+    EXPECT_EQ(ReadFile(absl::StrCat(path, ".1")).value(), text);
+  }
 }
 
 TEST_F(MetricsFileTest, ErrorsNameThePath) {

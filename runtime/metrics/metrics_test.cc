@@ -1,4 +1,4 @@
-#include "runtime/train/metrics.h"
+#include "runtime/metrics/metrics.h"
 
 #include <limits>
 #include <string>
@@ -29,12 +29,48 @@ TEST(StepLine, ShowsAllFields) {
   StepRecord record = Example();
   EXPECT_THAT(StepLine(record, "samples"), HasSubstr(" samples/s | "));
   EXPECT_EQ(StepLine(record),
-            "step 10 | loss 4.2130 | grad norm 1.310 | 43.0 ms (plan 41.2, +4.4%) | 95.0 k "
-            "tokens/s | 212.0 MiB");
+            "step 10 | loss 4.2130 | grad norm 1.310 | lr 3.00e-01 | 43.0 ms (plan 41.2, +4.4%) "
+            "| 95.0 k tokens/s | 212.0 MiB");
+  record.flops_per_second = 1.94e9;
+  record.warm_up = true;
+  EXPECT_THAT(StepLine(record), HasSubstr("| 43.0 ms warm-up (plan 41.2, +4.4%) | "));
+  EXPECT_THAT(StepLine(record), HasSubstr(" tokens/s | 1.9 G FLOP/s | 212.0 MiB"));
+  record.peak_share = 0.0214;
+  record.flops_per_second = 3.1e12;
+  record.warm_up = false;
+  EXPECT_THAT(StepLine(record), HasSubstr(" tokens/s | 3.1 T FLOP/s (2.1% of peak) | 212.0 MiB"));
+  record.peak_share.reset();
+  record.flops_per_second.reset();
   record.predicted_ms.reset();
   record.tokens_per_second = 512;
   EXPECT_EQ(StepLine(record),
-            "step 10 | loss 4.2130 | grad norm 1.310 | 43.0 ms | 512 tokens/s | 212.0 MiB");
+            "step 10 | loss 4.2130 | grad norm 1.310 | lr 3.00e-01 | 43.0 ms | 512 tokens/s | "
+            "212.0 MiB");
+}
+
+TEST(StepLine, ShowsWaitsThatMatter) {
+  StepRecord record = Example();
+  record.data_wait_ms = record.checkpoint_stall_ms = 99;
+  EXPECT_THAT(StepLine(record), ::testing::EndsWith(" | 212.0 MiB"));
+  record.data_wait_ms = 120;
+  record.checkpoint_stall_ms = 300;
+  EXPECT_THAT(StepLine(record),
+              ::testing::EndsWith(" | data wait 120.0 ms | checkpoint stall 300.0 ms"));
+  record.ms = 1300;
+  EXPECT_THAT(StepLine(record), ::testing::EndsWith(" MiB | checkpoint stall 300.0 ms"));
+}
+
+TEST(StepJson, HoldsWhatTheLineLeavesOut) {
+  StepRecord record = Example();
+  record.flops_per_second = 3e12;
+  record.peak_share = 0.25;
+  record.warm_up = true;
+  record.data_wait_ms = 1.5;
+  record.checkpoint_stall_ms = 2.5;
+  EXPECT_THAT(StepJson(record),
+              ::testing::EndsWith(",\"predicted_ms\":41.2,\"flops_per_second\":3e+12,"
+                                  "\"peak_share\":0.25,\"peak_bytes\":222298112,\"warm_up\":true,"
+                                  "\"data_wait_ms\":1.5,\"checkpoint_stall_ms\":2.5}"));
 }
 
 TEST(StepRecord, ShowsEveryLossTerm) {
@@ -50,12 +86,14 @@ TEST(StepRecord, ShowsTheLossScale) {
   StepRecord record = Example();
   EXPECT_THAT(StepJson(record), ::testing::Not(HasSubstr("loss_scale")));
   record.loss_scale = 65536;
-  EXPECT_THAT(StepLine(record), HasSubstr("| grad norm 1.310 | loss scale 65536 | 43.0 ms"));
+  EXPECT_THAT(StepLine(record),
+              HasSubstr("| grad norm 1.310 | loss scale 65536 | lr 3.00e-01 | 43.0 ms"));
   EXPECT_THAT(StepJson(record),
               HasSubstr("\"grad_norm\":1.31,\"loss_scale\":65536,\"left_out\":false,\"lr\""));
   record.left_out = true;
   record.grad_norm = std::numeric_limits<double>::infinity();
-  EXPECT_THAT(StepLine(record), HasSubstr("| grad norm inf | loss scale 65536 | left out | 43.0"));
+  EXPECT_THAT(StepLine(record),
+              HasSubstr("| grad norm inf | loss scale 65536 | left out | lr 3.00e-01"));
   EXPECT_THAT(StepJson(record), HasSubstr("\"loss_scale\":65536,\"left_out\":true"));
   record.grad_norm = -std::numeric_limits<double>::quiet_NaN();
   EXPECT_THAT(StepLine(record), HasSubstr("| grad norm nan |"));
@@ -65,7 +103,7 @@ TEST(StepJson, NumbersAreShortestAndExact) {
   EXPECT_EQ(
       StepJson(Example()),
       "{\"step\":10,\"loss\":4.2130002975,\"grad_norm\":1.31,\"lr\":0.30000000000000004,\"ms\":43,"
-      "\"tokens_per_second\":95000}");
+      "\"tokens_per_second\":95000,\"predicted_ms\":41.2,\"peak_bytes\":222298112}");
 }
 
 TEST(StepJson, NonFiniteNumbersAreStrings) {

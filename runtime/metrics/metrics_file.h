@@ -1,9 +1,11 @@
-// metrics.jsonl: the objects of a run (runtime/train/metrics.h), one a line.
+// metrics.jsonl: the objects of a run (runtime/metrics/metrics.h), one a line.
 
-#ifndef MGC_RUNTIME_TRAIN_METRICS_FILE_H_
-#define MGC_RUNTIME_TRAIN_METRICS_FILE_H_
+#ifndef MGC_RUNTIME_METRICS_METRICS_FILE_H_
+#define MGC_RUNTIME_METRICS_METRICS_FILE_H_
 
+#include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -21,6 +23,12 @@ class MetricsFile {
   // escaped path.
   static absl::StatusOr<MetricsFile> Create(const std::string& path);
 
+  // The same for a run that goes on behind step `step`: its lines follow those that the file has of
+  // steps up to it. Lines of later steps, which this run takes again, and half a line of a run that
+  // was killed are dropped, by an atomic replacement. A file with a line that is no object with a
+  // whole number `step` is nobody's metrics: it is kept as by Create.
+  static absl::StatusOr<MetricsFile> Continue(const std::string& path, int64_t step);
+
   MetricsFile(MetricsFile&& other) noexcept;
   MetricsFile& operator=(MetricsFile&& other) noexcept;
   ~MetricsFile();
@@ -30,15 +38,21 @@ class MetricsFile {
 
   // Where the earlier run's lines are now; empty when there were none.
   const std::string& earlier() const { return earlier_; }
+  // How many lines Continue has dropped.
+  int64_t dropped() const { return dropped_; }
 
  private:
   MetricsFile(int file, std::string path) : file_(file), path_(std::move(path)) {}
 
+  // Opens the file and locks it, as it is.
+  static absl::StatusOr<MetricsFile> Open(const std::string& path);
+
   int file_;
   std::string path_;
   std::string earlier_;
+  int64_t dropped_ = 0;
 };
 
 }  // namespace mgc
 
-#endif  // MGC_RUNTIME_TRAIN_METRICS_FILE_H_
+#endif  // MGC_RUNTIME_METRICS_METRICS_FILE_H_

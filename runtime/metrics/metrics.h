@@ -1,7 +1,7 @@
 // What a training step and an evaluation report: a line for people, a JSON object for programs.
 
-#ifndef MGC_RUNTIME_TRAIN_METRICS_H_
-#define MGC_RUNTIME_TRAIN_METRICS_H_
+#ifndef MGC_RUNTIME_METRICS_METRICS_H_
+#define MGC_RUNTIME_METRICS_METRICS_H_
 
 #include <cstdint>
 #include <map>
@@ -25,8 +25,15 @@ struct StepRecord {
   double ms = 0;                       // wall time of the step
   std::optional<double> predicted_ms;  // what the plan's cost model said
   double data_wait_ms = 0;             // of it, until the step's samples were there
-  double tokens_per_second = 0;        // of what the model counts
-  int64_t peak_bytes = 0;              // of the rank with the highest arena use
+  // One of the first steps of a process, which touch memory for the first time: no time to compare.
+  bool warm_up = false;
+  double tokens = 0;             // that the model counted in the step
+  double tokens_per_second = 0;  // of what the model counts
+  // Floating-point operations a second of all ranks together, what is recomputed included, and
+  // which share they are of what the devices in use reach at most. None where nobody counted them.
+  std::optional<double> flops_per_second;
+  std::optional<double> peak_share;
+  int64_t peak_bytes = 0;  // of the rank with the highest arena use
   // How long training has not gone on for checkpoints since the record before: outside of `ms`, and
   // within it where the update waited for one that was being written.
   double checkpoint_stall_ms = 0;
@@ -39,17 +46,18 @@ struct EvalRecord {
   int64_t tokens = 0;
 };
 
-// "step 10 | loss 4.2130 | grad norm 1.310 | 43.0 ms (plan 41.2, +4.4%) | 95.0 k tokens/s | 212.0
-// MiB", without the end of line; `counted` is what the model counts; the part in parentheses only
-// with a prediction, other losses behind the first as "| router 0.0123", behind the norm "| loss
-// scale 65536" where there is one, and "| left out" of a step that has changed nothing.
+// "step 10 | loss 4.2130 | grad norm 1.310 | lr 1.00e-03 | 43.0 ms (plan 41.2, +4.4%) | 95.0 k
+// tokens/s | 1.9 G FLOP/s (2.1% of peak) | 212.0 MiB", without the end of line; `counted` is what
+// the model counts; parts that the record lacks are left out. Other losses stand behind the first
+// as "| router 0.0123", behind the norm "| loss scale 65536" where there is one, and "| left out"
+// of a step that has changed nothing; "43.0 ms warm-up" says that the time is none to compare. At
+// the end "| data wait 120.0 ms" and "| checkpoint stall 300.0 ms", of waits of 100 ms and a tenth
+// of the step or more.
 std::string StepLine(const StepRecord& record, absl::string_view counted = "tokens");
 
-// {"step":10,"loss":...,"grad_norm":...,"lr":...,"ms":...,"tokens_per_second":...}, without the end
-// of line; `"other_losses":{...}` behind the loss of a model with several terms, and behind the
-// norm `"loss_scale":...,"left_out":false` where the loss is scaled. Numbers are in the shortest
-// form that reads back exactly; those that are not finite are the strings "NaN",
-// "Infinity", "-Infinity".
+// {"step":10,"loss":...,"grad_norm":...,"lr":...,"ms":...,"tokens_per_second":...,...}, without the
+// end of line: keys are those of docs/metrics.md. Numbers are in the shortest form that reads back
+// exactly; those that are not finite are the strings "NaN", "Infinity", "-Infinity".
 std::string StepJson(const StepRecord& record);
 
 // "evaluation after step 10 | loss 4.2130 | 8 samples", without the end of line.
@@ -60,4 +68,4 @@ std::string EvalJson(const EvalRecord& record);
 
 }  // namespace mgc
 
-#endif  // MGC_RUNTIME_TRAIN_METRICS_H_
+#endif  // MGC_RUNTIME_METRICS_METRICS_H_
