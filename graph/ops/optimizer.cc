@@ -215,11 +215,9 @@ void AddStep(const StepText& text, std::vector<OpDef>* ops) {
   ops->push_back(Step<Impl>(text));
   OpDef guarded = ops->back();
   guarded.name = absl::StrCat("guarded_", text.name);
-  const bool keeps_all = guarded.in_place.size() == guarded.results.size();
-  guarded.doc =
-      absl::StrCat(text.name, " where `apply` is 1; where it is 0 ",
-                   guarded.results.size() > 1 ? "all results are" : "the result is",
-                   keeps_all ? " the operands of their names." : " those operands, or zero.");
+  guarded.doc = absl::StrCat(text.name,
+                             " where `apply` is 1; where it is 0 each result is the operand whose "
+                             "place it may take, or zero where it may take none.");
   guarded.operands.emplace_back("apply");
   guarded.rule = StepRule(text.tensors.size(), guarded.operands.size(), guarded.results.size());
   guarded.eval = EvalWith<EvalGuarded<Impl>>();

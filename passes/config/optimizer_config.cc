@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "graph/base/file.h"
+#include "graph/base/json.h"
 #include "graph/base/suggest.h"
 
 namespace mgc {
@@ -52,8 +53,9 @@ absl::StatusOr<ParamGroup> ParseParamGroup(absl::string_view text) {
 
 std::string TextOf(const ParamGroup& group) {
   std::vector<std::string> factors;
-  if (group.lr != 1 || group.decay == 1) factors.push_back(absl::StrCat(kRate, "=", group.lr));
-  if (group.decay != 1) factors.push_back(absl::StrCat(kDecay, "=", group.decay));
+  if (group.lr != 1 || group.decay == 1)
+    factors.push_back(absl::StrCat(kRate, "=", JsonNumber(group.lr)));
+  if (group.decay != 1) factors.push_back(absl::StrCat(kDecay, "=", JsonNumber(group.decay)));
   return absl::StrCat(group.pattern, ":", absl::StrJoin(factors, ","));
 }
 

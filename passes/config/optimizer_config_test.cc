@@ -12,8 +12,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 TEST(ParamGroupTest, IsReadAsItPrints) {
-  for (const char* text :
-       {"*.norm*:lr=0.5,decay=0", "head:decay=2", "a:b:lr=0", "*:lr=1", "a*:lr=2;b*:decay=3"}) {
+  for (const char* text : {"*.norm*:lr=0.5,decay=0", "head:decay=2", "a:b:lr=0", "*:lr=1",
+                           "a*:lr=2;b*:decay=3", "w:lr=0.123456789"}) {
     const auto groups = ParseParamGroups(text);
     ASSERT_TRUE(groups.ok()) << text << ": " << groups.status();
     EXPECT_EQ(ToString(*groups), text);

@@ -48,7 +48,7 @@ size_t MakerOf(const Segment& segment, int slot) {
 }
 
 // Entries of matrices say something else than the model.
-std::function<void(Plan*)> Says(const char* attr, AttrValue value) {
+std::function<void(Plan*)> Says(const char* attr, const AttrValue& value) {
   return [=](Plan* plan) {
     for (ParamBlock& block : plan->blocks) {
       for (ParamEntry& entry : block.entries) {

@@ -87,7 +87,7 @@ mgc-compile gpt2-tiny --tp 2 --pp 2 --micro-batch-size 1 --global-batch-size 2 -
 expect 0 '' mgc-plan show muon.plan
 says '--optimizer muon'
 says '--param-group head*:lr=0.5'
-expect 0 '' mgc-run muon.plan --data text.txt --steps 2 --muon-momentum 0.9 --adam-beta1 0.8 --save m
+expect 0 'saved m/step-00000002' mgc-run muon.plan --data text.txt --steps 2 --muon-momentum 0.9 --adam-beta1 0.8 --save m
 refuse 3 '--sgd-momentum is given, and no optimizer of the plan takes it [O1]; nearest legal: --lr,' \
   mgc-run muon.plan --data text.txt --steps 1 --sgd-momentum 0.9 --lion-beta1 0.5
 also '--lion-beta1 is given'
