@@ -1,5 +1,8 @@
 #include "runtime/state/checkpoint.h"
 
+#include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,8 +25,18 @@ constexpr FileOfRole kFiles[] = {
     {"second_moments.safetensors", TensorRole::kSecondMoment},
 };
 
+// Of which parameters of the plan there is such a tensor: optimizers keep other states.
+absl::StatusOr<std::set<std::string>> NamesOf(const Plan& plan, TensorRole role) {
+  MGC_ASSIGN_OR_RETURN(const std::vector<HeldTensor> tensors, HeldTensors(plan, role));
+  std::set<std::string> names;
+  for (const HeldTensor& tensor : tensors) names.insert(tensor.name);
+  return names;
+}
+
 absl::Status StoreFiles(const Executor& executor, const std::string& folder, Manifest* manifest) {
   for (const FileOfRole& file : kFiles) {
+    MGC_ASSIGN_OR_RETURN(const std::set<std::string> kept, NamesOf(executor.plan(), file.role));
+    if (kept.empty()) continue;
     MGC_ASSIGN_OR_RETURN(std::vector<StoredTensor> tensors,
                          StoreTensors(executor, file.role, absl::StrCat(folder, "/", file.name)));
     manifest->files.push_back({file.name, std::move(tensors)});
@@ -44,13 +57,28 @@ absl::StatusOr<Manifest> ShareManifest(const std::string& folder, Team& team) {
   return ParseManifest(text, folder);
 }
 
+// Null where neither the checkpoint nor the plan has such tensors. States of other parameters are
+// those of another optimizer.
 absl::StatusOr<const StoredFile*> FindFile(const Manifest& manifest, const std::string& folder,
-                                           absl::string_view name) {
-  for (const StoredFile& file : manifest.files) {
-    if (file.name == name) return &file;
+                                           const FileOfRole& file, const Plan& plan) {
+  const auto found = std::find_if(manifest.files.begin(), manifest.files.end(),
+                                  [&](const StoredFile& f) { return f.name == file.name; });
+  const StoredFile* const stored = found == manifest.files.end() ? nullptr : &*found;
+  const std::string place = absl::StrCat(EscapeBytes(folder), "/", kManifestName);
+  if (file.role == TensorRole::kParam) {
+    if (stored != nullptr) return stored;
+    return absl::InvalidArgumentError(absl::StrCat(place, ": names no file ", file.name));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(EscapeBytes(folder), "/", kManifestName, ": names no file ", name));
+  MGC_ASSIGN_OR_RETURN(const std::set<std::string> kept, NamesOf(plan, file.role));
+  std::set<std::string> names;
+  if (stored != nullptr) {
+    for (const StoredTensor& tensor : stored->tensors) names.insert(tensor.name);
+  }
+  if (names == kept) return stored;
+  return absl::FailedPreconditionError(absl::StrCat(
+      place, ": has ", file.name, " of ", names.size(),
+      " parameters, and the plan's optimizer keeps such states of ", kept.size(),
+      names.size() == kept.size() ? " others" : "", ": the checkpoint is of another optimizer"));
 }
 
 }  // namespace
@@ -80,7 +108,9 @@ absl::StatusOr<LoadedState> LoadCheckpoint(const std::string& folder, Executor& 
   MGC_ASSIGN_OR_RETURN(Manifest manifest, ShareManifest(named, team));
   LoadedState loaded;
   for (const FileOfRole& file : kFiles) {
-    MGC_ASSIGN_OR_RETURN(const StoredFile* stored, FindFile(manifest, named, file.name));
+    MGC_ASSIGN_OR_RETURN(const StoredFile* stored,
+                         FindFile(manifest, named, file, executor.plan()));
+    if (stored == nullptr) continue;
     MGC_ASSIGN_OR_RETURN(
         const int64_t bytes,
         RestoreTensors(file.role, absl::StrCat(named, "/", file.name), stored->tensors, executor));

@@ -32,12 +32,7 @@ absl::Status CheckTrainOptions(const TrainOptions& o) {
   const auto require = [&violations](bool holds, const auto&... text) {
     if (!holds) violations.Add("", "", absl::StrCat(text...));
   };
-  require(o.adam.beta1 >= 0 && o.adam.beta1 < 1, "Adam's beta1 must lie in [0, 1), not ",
-          o.adam.beta1);
-  require(o.adam.beta2 >= 0 && o.adam.beta2 < 1, "Adam's beta2 must lie in [0, 1), not ",
-          o.adam.beta2);
-  require(o.adam.eps > 0 && std::isfinite(o.adam.eps),
-          "Adam's epsilon must be finite and above 0, not ", o.adam.eps);
+  violations.Append(CheckHyperValues(o.hyper));
   require(std::isfinite(o.clip_grad), "the largest gradient norm must be finite, not ",
           o.clip_grad);
   violations.Append(CheckLossScale(o.loss_scale));
@@ -169,20 +164,16 @@ absl::StatusOr<StepRecord> Trainer::Step() {
   }
   const int64_t samples = samples_done_;
   const double t = static_cast<double>(steps_done_ + 1);
-  const AdamOptions& adam = options_.adam;
   StepRecord record;
   record.step = steps_done_ + 1;
   record.lr = LearningRate(options_.lr, samples);
   std::vector<NamedScalar> scalars = {
       {kRateScalar, record.lr},
       {kDecayScalar, WeightDecay(options_.weight_decay, samples)},
-      {kBeta1Scalar, adam.beta1},
-      {kBeta2Scalar, adam.beta2},
-      {kEpsScalar, adam.eps},
-      {kCorrection1Scalar, 1 - std::pow(adam.beta1, t)},
-      {kCorrection2Scalar, 1 - std::pow(adam.beta2, t)},
       {kMaxNormScalar,
        options_.clip_grad > 0 ? options_.clip_grad : std::numeric_limits<double>::infinity()}};
+  const HyperValues numbers = NumbersOfStep(options_.hyper, t);
+  for (const auto& [name, value] : numbers) scalars.push_back({name.c_str(), value});
   for (const NamedScalar& scalar : ScalarsOf(options_.loss_scale)) scalars.push_back(scalar);
   StepInput input;
   input.data = samples_.At(samples, std::numeric_limits<int64_t>::max());

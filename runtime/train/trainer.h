@@ -24,18 +24,12 @@
 #include "runtime/data/sample_set.h"
 #include "runtime/run/executor.h"
 #include "runtime/state/checkpoint_dir.h"
+#include "runtime/train/hyper_parameters.h"
 #include "runtime/train/loss_scale.h"
 #include "runtime/train/lr_schedule.h"
 #include "runtime/train/metrics.h"
 
 namespace mgc {
-
-// AdamW (Loshchilov and Hutter, arXiv 1711.05101); weight decay comes from its schedule.
-struct AdamOptions {
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-};
 
 struct TrainOptions {
   absl::Span<const KernelEntry> kernels;
@@ -58,7 +52,7 @@ struct TrainOptions {
 
   LrSchedule lr;  // in samples
   WeightDecaySchedule weight_decay;
-  AdamOptions adam;
+  HyperValues hyper;            // of the plan's optimizers; others are left aside
   LossScaleOptions loss_scale;  // of plans that scale their loss
   double clip_grad = 1.0;       // largest norm of the gradient; 0 or less: no clipping
 

@@ -144,13 +144,13 @@ TEST_F(TrainerTest, EndsAtTheFirstNumberThatIsNotFinite) {
 TEST_F(TrainerTest, AllWrongOptionsAreNamedAtOnce) {
   TrainOptions options = Options();
   options.lr.max_lr = -1;
-  options.adam.beta1 = 1;
-  options.adam.eps = 0;
+  options.hyper = {{"beta1", 1}, {"eps", 0}, {"beta3", 0.5}};
   options.clip_grad = std::nan("");
   options.eval_steps = -1;
   const absl::Status status = Trainer::Create(plan_, options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  for (const char* part : {"learning rate", "beta1", "epsilon", "gradient norm", "-1 steps"}) {
+  for (const char* part : {"learning rate", "adam-beta1", "adam-eps", "no optimizer takes beta3",
+                           "gradient norm", "-1 steps"}) {
     EXPECT_TRUE(absl::StrContains(status.message(), part)) << part << " in " << status;
   }
 }

@@ -223,7 +223,8 @@ absl::optional<int> Prepare(const Words& arguments, Command* command) {
   if (const auto code = ReadCommandLine(arguments, command)) return *code;
   const RunFlags& flags = command->flags;
   if (flags.check) return CheckRun(*command->plan, flags, command->kernels, kCommand);
-  const Diagnostics scales = CheckLossScaleFlags(flags, *command->plan);
+  Diagnostics scales = CheckLossScaleFlags(flags, *command->plan);
+  scales.Append(CheckOptimizerFlags(flags, *command->plan));
   if (!scales.empty()) return Refuse(Diagnostics(), scales, kCommand);
   for (const NamedPath& result : ResultsOf(flags)) {
     if (absl::Status status = CheckWritable(result.path); !status.ok()) {

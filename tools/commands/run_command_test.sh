@@ -55,6 +55,18 @@ refuse 3 'nearest legal: --initial-loss-scale 8' mgc-run half.plan --data text.t
 also '[B9]'
 refuse 3 '--hysteresis is given, and the plan scales no loss [L1]' \
   mgc-run tiny.plan --data text.txt --steps 1 --hysteresis 3
+mgc-compile gpt2-tiny --tp 2 --pp 2 --micro-batch-size 1 --global-batch-size 2 --seq-length 32 \
+  --optimizer muon --param-group 'head*:lr=0.5' -o muon.plan || fail 'no plan for muon'
+expect 0 '' mgc-plan show muon.plan
+says '--optimizer muon'
+says '--param-group head*:lr=0.5'
+expect 0 'saved m/step-00000002' mgc-run muon.plan --data text.txt --steps 2 --muon-momentum 0.9 --adam-beta1 0.8 --save m
+refuse 3 '--sgd-momentum is given, and no optimizer of the plan takes it [O1]; nearest legal: --lr,' \
+  mgc-run muon.plan --data text.txt --steps 1 --sgd-momentum 0.9 --lion-beta1 0.5
+also '--lion-beta1 is given'
+also '--adam-eps, --muon-momentum'
+expect 1 'of another optimizer' \
+  mgc-run tiny.plan --data text.txt --steps 4 --load m
 refuse 2 'no MPI launcher has started this process [F8]; nearest legal: --allreduce ordered' \
   mgc-run tiny.plan --data text.txt --steps 1 --allreduce mpi
 refuse 2 '[F8]' mgc-run --nproc 2 tiny.plan --data text.txt --steps 1 --allreduce mpi
