@@ -118,10 +118,10 @@ TEST_F(MegatronOrderTest, SamplesAreThoseOfTheList) {
 
 TEST_F(MegatronOrderTest, WhatDoesNotFitIsNamed) {
   EXPECT_THAT(Why(kSeqLength + 1), HasSubstr("has 8 tokens, and a sample of sequence length 8"));
-  const uint32_t first = shuffle_[0];
+  const size_t first = shuffle_[0];
   shuffle_[0] = 100000;
   EXPECT_THAT(Why(), HasSubstr("o-shuffle_index.npy: row 0 has 100000, which is not below"));
-  shuffle_[0] = first;
+  shuffle_[0] = static_cast<uint32_t>(first);
   begins_[2 * first] = -1;
   EXPECT_THAT(Why(), HasSubstr(absl::StrCat("o-sample_index.npy: row ", first)));
   begins_[2 * first] = 0;

@@ -35,7 +35,7 @@ std::string Text() {
 }
 
 struct Layout {
-  int tp, pp, dp;
+  int64_t tp, pp, dp;
   bool sp;
 };
 

@@ -45,7 +45,7 @@ def assigned():
 
 
 def documents():
-    """Some 10 MB: a text, every character in many places, words of many scripts, code, emoji."""
+    """Some 16 MB: a text, every character in many places, words of many scripts, code, emoji."""
     dice = random.Random(SEED)
     with open("kjv.txt", encoding="utf-8", newline="") as file:
         lines = file.read().splitlines(keepends=True)

@@ -1,4 +1,5 @@
-// Tokens of SentencePiece's library, by models and texts that another version of it made.
+// Tokens of SentencePiece's library, by models that its Python package trained and tokens that it
+// gave.
 
 #include <memory>
 #include <random>

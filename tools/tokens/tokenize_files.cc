@@ -59,7 +59,8 @@ class Rounds {
     documents_.clear();
     unsaved_ += bytes_;
     bytes_ = 0;
-    if (options_.save_bytes == 0 || unsaved_ < options_.save_bytes) return absl::OkStatus();
+    const bool saves = writer_->keeps() && options_.save_bytes > 0;
+    if (!saves || unsaved_ < options_.save_bytes) return absl::OkStatus();
     unsaved_ = 0;
     return writer_->Save(source_);
   }

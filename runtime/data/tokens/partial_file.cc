@@ -45,6 +45,8 @@ absl::StatusOr<PartialFile> PartialFile::Open(const std::string& path) {
     return absl::FailedPreconditionError(
         absl::StrCat(EscapeBytes(partial.name()), " is being written by another process"));
   }
+  MGC_ASSIGN_OR_RETURN(const int64_t bytes, partial.Size());
+  partial.Keep(bytes > 0);  // whoever opens it may fail
   return partial;
 }
 

@@ -128,6 +128,8 @@ absl::StatusOr<bool> TokenFileWriter::ReadSaved() {
   }
   saved_source_ = std::string(words[2]);
   lengths_ = std::string(parts[2]);
+  const auto lengths = static_cast<int64_t>(lengths_.size()) / kLengthBytes;
+  if (format_ == TokenFormat::kMegatron && lengths != documents_) return false;
   MGC_ASSIGN_OR_RETURN(const int64_t bytes, partial_->Size());
   return tokens_ >= 0 && documents_ > 0 && bytes / SizeOf(type_) >= tokens_ &&
          bytes >= TokensBegin() + tokens_ * SizeOf(type_);
