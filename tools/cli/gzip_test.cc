@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <cstddef>
 #include <random>
 #include <string>
 
@@ -34,6 +35,22 @@ TEST(Gzip, ReadsBack) {
     EXPECT_EQ(Unzipped(Gzip(text).value()), text);
   }
   EXPECT_LT(Gzip(std::string(500000, 'x'))->size(), 2000);
+}
+
+TEST(Gzip, IsReadWhateverTheName) {
+  const std::string text(300000, 'y');
+  const std::string file = Gzip(text).value();
+  EXPECT_EQ(AsRead("a", file).value(), text);
+  EXPECT_EQ(AsRead("a.gz", "text").value(), "text");
+  EXPECT_EQ(AsRead("a", Gzip("").value()).value(), "");
+  for (size_t bytes = 2; bytes < file.size(); bytes += 7) {
+    const absl::Status cut = AsRead("a\n", file.substr(0, bytes)).status();
+    EXPECT_EQ(cut.message(), "a\\x0A: a compressed file that is damaged or cut") << bytes;
+  }
+  std::string damaged = file;
+  damaged[damaged.size() - 6] ^= 1;  // its checksum
+  EXPECT_FALSE(AsRead("a", damaged).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(AsRead("a", file, text.size() - 1).status()));
 }
 
 TEST(Gzip, FollowsTheName) {

@@ -52,7 +52,7 @@ void RunProgress::Take(int64_t step, bool warm_up) {
 }
 
 void RunProgress::Clear() {
-  if (!visible_) return;
+  if (!visible_ || text_.empty()) return;
   std::fputs("\r\033[K", stderr);
   std::fflush(stderr);
 }

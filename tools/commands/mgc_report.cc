@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "tools/cli/command.h"
+#include "tools/cli/gzip.h"
 #include "tools/cli/output.h"
 #include "tools/cli/parallel_flags.h"
 #include "tools/cli/plan_file.h"
@@ -53,7 +54,8 @@ int Report(const ReportFlags& flags, const std::string& run) {
   if (!log.ok()) return Fail(log.status(), kExitBadModel);
   RunParts parts = {run, *log, plan.has_value() ? &*plan : nullptr, {}};
   if (flags.trace.has_value()) {
-    const absl::StatusOr<std::string> trace = ReadInput(*flags.trace);
+    absl::StatusOr<std::string> trace = ReadInput(*flags.trace);
+    if (trace.ok()) trace = AsRead(*flags.trace, *std::move(trace));
     if (!trace.ok()) return Fail(trace.status(), kExitBadModel);
     absl::StatusOr<std::vector<LogRow>> timeline = ParseTimeline(*trace, *flags.trace);
     if (!timeline.ok()) return Fail(timeline.status(), kExitBadModel);

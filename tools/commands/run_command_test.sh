@@ -191,7 +191,7 @@ expect 1 'stopped after step 1, nothing saved' mgc-run tiny.plan --data text.txt
   --exit-duration 0.001
 
 # A page about a run, and what is none.
-expect 0 '' mgc-report on.jsonl tiny.plan --trace three.json -o run.html
+expect 0 '' mgc-report on.jsonl tiny.plan --trace two.json.gz -o run.html
 says_in() { grep -q "$2" "$1" || fail "$1 lacks $2"; }
 says_in run.html 'data-key="loss" data-step="3"'
 says_in run.html 'class="bar forward"'

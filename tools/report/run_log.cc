@@ -154,6 +154,7 @@ absl::StatusOr<std::vector<LogRow>> ParseTimeline(absl::string_view text, const 
     }
   }
   std::vector<LogRow> all;
+  all.reserve(rows.size());
   for (auto& [place, row] : rows) all.push_back(std::move(row));
   for (const bool predicted : {false, true}) {
     const double begin = BeginOfLastStep(all, predicted);
