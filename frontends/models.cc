@@ -9,7 +9,9 @@
 #include "frontends/families.h"
 #include "frontends/layers.h"
 #include "frontends/losses.h"
+#include "graph/base/diagnostic.h"
 #include "graph/base/status.h"
+#include "graph/ir/vocabulary.h"
 
 namespace mgc {
 namespace {
@@ -19,6 +21,7 @@ struct Writer {
   ModelBuilder& b;
   const ModelConfig& config;
   const FamilyTraits& traits;
+  const ModelOptions& options;
   double std;      // of weights and tables
   double out_std;  // of projections into the residual stream
 };
@@ -48,7 +51,10 @@ Tensor EmbedTokens(const Writer& w, Tensor* table) {
   ModelBuilder::Scope scope = b.EmbeddingLayer();
   Tensor x = Embedding(b, "word", b.Tokens(), "vocab embed", w.std, table);
   if (w.traits.learned_positions) {
-    x = Add(b, {x, Embedding(b, "position", Positions(b), "position embed", w.std)});
+    const Tensor positions = w.options.restart_positions
+                                 ? b.Data(kPositionsInput, "batch seq", DType::kI64)
+                                 : Positions(b);
+    x = Add(b, {x, Embedding(b, "position", positions, "position embed", w.std)});
   }
   if (w.traits.scaled_embedding) {
     x = b.Op("scale", {x}, {{"value", std::sqrt(static_cast<double>(w.config.hidden))}});
@@ -96,7 +102,10 @@ MlpOptions MlpOf(const Writer& w) {
 }
 
 Tensor Block(const Writer& w, int layer, Tensor x) {
-  const AttentionOptions attention = AttentionOf(w, layer);
+  AttentionOptions attention = AttentionOf(w, layer);
+  if (w.options.mask_documents) {
+    attention.segments = w.b.Data(kDocumentsInput, "batch seq", DType::kI64);
+  }
   const MlpOptions mlp = MlpOf(w);
   if (w.traits.post_norms) {
     const Tensor mixed = Attention(w.b, "attention", Norm(w, "norm1", x), Tensor(), attention);
@@ -231,14 +240,36 @@ absl::Status CheckConfig(const ModelConfig& config, int64_t seq) {
 
 }  // namespace
 
+absl::Status CheckModelOptions(const ModelConfig& config, const ModelOptions& options) {
+  const FamilyTraits& traits = TraitsOf(config.family);
+  Diagnostics violations;
+  if (options.mask_documents && traits.bidirectional) {
+    violations.Add("", "",
+                   absl::StrCat(traits.model_type,
+                                " reads no text of documents one behind the "
+                                "other, between which attention could be masked"));
+  }
+  if (options.restart_positions && (traits.bidirectional || !traits.learned_positions)) {
+    violations.Add(
+        "", "",
+        absl::StrCat(traits.model_type,
+                     traits.bidirectional
+                         ? " reads no text of documents, with which positions could restart"
+                         : " has no table of positions to begin anew with a document: "
+                           "RoPE sees differences of positions alone"));
+  }
+  return violations.ToStatus();
+}
+
 absl::StatusOr<Graph> BuildModel(const ModelConfig& config, int64_t batch, int64_t seq,
                                  const ModelOptions& options) {
   MGC_RETURN_IF_ERROR(CheckConfig(config, seq));
+  MGC_RETURN_IF_ERROR(CheckModelOptions(config, options));
   const FamilyTraits& traits = TraitsOf(config.family);
   ModelBuilder b(traits.model_type, AllDims(config, NamedDims(config, batch, seq, options)));
   const double out_std =
       config.initializer_range / std::sqrt(2.0 * static_cast<double>(config.layers));
-  const Writer w{b, config, traits, config.initializer_range, out_std};
+  const Writer w{b, config, traits, options, config.initializer_range, out_std};
   Tensor table;
   Tensor x = traits.bidirectional ? EmbedEncoder(w, &table) : EmbedTokens(w, &table);
   for (int i = 0; i < static_cast<int>(config.layers); ++i) {

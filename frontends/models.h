@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "frontends/model_config.h"
 #include "graph/ir/graph.h"
@@ -14,7 +15,15 @@ namespace mgc {
 struct ModelOptions {
   // Ranks make room for vocabulary rows in multiples of this (make-vocab-size-divisible-by).
   int64_t vocab_multiple = 1;
+  // Of models whose queries see the keys before them: these are keys of their own document only, by
+  // a data input `documents`; and learned positions begin anew with each, by a data input
+  // `positions` (graph/ir/vocabulary.h). RoPE sees differences of positions alone.
+  bool mask_documents = false;
+  bool restart_positions = false;
 };
+
+// What of the options a family cannot do; OK if it can.
+absl::Status CheckModelOptions(const ModelConfig& config, const ModelOptions& options);
 
 // The forward graph of one micro-batch of `batch` sequences of `seq` tokens, with its loss: blocks
 // of what the family is made of (frontends/families.h), a norm before each of their two parts, with
@@ -35,9 +44,9 @@ struct ModelOptions {
 // target of kIgnoredTarget does not count. vit has `patches` f32[batch, patches, numbers of one],
 // `labels` i64[batch] and `weights` f32[batch], and counts samples.
 //
-// InvalidArgument when the sizes are not positive, `seq` exceeds the configuration's positions, or
-// the configuration's numbers do not fit together; with images when `seq` is not that of the
-// patches and the class row before them.
+// InvalidArgument for options that the family cannot follow; when the sizes are not positive, `seq`
+// exceeds the configuration's positions, or the configuration's numbers do not fit together; with
+// images when `seq` is not that of the patches and the class row before them.
 absl::StatusOr<Graph> BuildModel(const ModelConfig& config, int64_t batch, int64_t seq,
                                  const ModelOptions& options = {});
 

@@ -260,6 +260,27 @@ TEST(ModelsTest, BertSeesBothSidesAndNoPadding) {
           {"mask", indices}, {"segments", indices}, {"targets", indices}, {"tokens", indices}}));
 }
 
+TEST(ModelsTest, DocumentsAreSegments) {
+  ModelOptions options;
+  options.mask_documents = options.restart_positions = true;
+  const Graph gpt2 = *BuildModel(TinyGpt2(), 2, 6, options);
+  EXPECT_EQ(Count(gpt2, "segment_attention"), 2);
+  EXPECT_EQ(Count(gpt2, "attention"), 0);
+  EXPECT_EQ(Count(gpt2, "lookup"), 2);
+  const std::string indices = "i64[batch=2,seq=6]";
+  const auto inputs = DataInputs(gpt2);
+  EXPECT_EQ(inputs.at("documents"), indices);
+  EXPECT_EQ(inputs.at("positions"), indices);
+  const auto why = [&](const ModelConfig& config) {
+    return std::string(BuildModel(config, 2, config.seq_length, options).status().message());
+  };
+  EXPECT_TRUE(absl::StrContains(why(TinyLlama()), "llama has no table of positions"));
+  EXPECT_TRUE(absl::StrContains(why(TinyBert()), "bert reads no text of documents one behind"));
+  EXPECT_TRUE(absl::StrContains(why(TinyBert()), "with which positions could restart"));
+  options.restart_positions = false;
+  EXPECT_EQ(Count(*BuildModel(TinyLlama(), 2, 6, options), "segment_attention"), 2);
+}
+
 TEST(ModelsTest, VitReadsPatches) {
   const Graph vit = *BuildModel(TinyVit(), 2, 11);
   EXPECT_EQ(DataInputs(vit),

@@ -11,6 +11,7 @@
 #include "passes/config/check_config.h"
 #include "passes/cut_layers.h"
 #include "passes/fold/fold_model.h"
+#include "passes/graph/assign_optimizers.h"
 #include "passes/graph/differentiate.h"
 #include "passes/graph/dim_classes.h"
 #include "passes/graph/freeze_unused.h"
@@ -123,6 +124,12 @@ constexpr PassEntry kPasses[] = {
      RunUnpack},
     {"freeze_unused", "Keeps parameters that no loss depends on as they are.", kLogical, kLogical,
      RunFreezeUnused},
+    {"assign_optimizers", "Says of each parameter which optimizer steps it.", kLogical, kLogical,
+     [](PassForm form, Context context) {
+       return OnGraphs(std::move(form), [&context](const Graph& graph) {
+         return AssignOptimizers(graph, context.parallel.optimizer);
+       });
+     }},
     {"name_dims", "Names the dims that have no name.", kLogical, kLogical,
      [](PassForm form, Context) { return OnGraphs(std::move(form), NameDims); }},
     {"cut_layers", "Gives a graph that names no layers one for each stage.", kLogical, kLogical,
@@ -182,7 +189,9 @@ absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
                       schedule, options.machine,  options.order,
                       nullptr,  options.flags};
   std::vector<std::string> notes;
-  MGC_ASSIGN_OR_RETURN(const Graph model, WithLayers(PrepareModel(logical, &notes), context));
+  MGC_ASSIGN_OR_RETURN(Graph prepared,
+                       AssignOptimizers(PrepareModel(logical, &notes), config.optimizer));
+  MGC_ASSIGN_OR_RETURN(const Graph model, WithLayers(std::move(prepared), context));
   context.model = &model;
   MGC_ASSIGN_OR_RETURN(
       Plan plan, options.fold_layers

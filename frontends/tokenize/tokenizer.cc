@@ -79,6 +79,10 @@ Tokenizer ByteTokenizer() {
   return Tokenizer(std::move(parts));
 }
 
+std::unique_ptr<TextEncoder> Tokenizer::NewEncoder() const {
+  return std::make_unique<Encoder>(*this);
+}
+
 void Encoder::Append(absl::string_view text, std::vector<TokenId>* tokens) {
   for (const TextPart& part : tokenizer_.before_normalizing_.Parts(text)) {
     if (part.added != kNoToken) {

@@ -19,12 +19,10 @@
 #include "absl/types/span.h"
 #include "frontends/tokenize/added_tokens.h"
 #include "frontends/tokenize/split_pattern.h"
+#include "frontends/tokenize/text_tokenizer.h"
 #include "frontends/tokenize/vocabulary.h"
 
 namespace mgc {
-
-// Texts of this size and above are not tokenized at once.
-inline constexpr size_t kMaxTextBytes = size_t{1} << 31;
 
 // What a tokenizer is made of.
 struct TokenizerParts {
@@ -39,13 +37,11 @@ struct TokenizerParts {
   absl::optional<TokenId> end_of_document;
 };
 
-// Any number of threads.
-class Tokenizer {
+class Tokenizer : public TextTokenizer {
  public:
   explicit Tokenizer(TokenizerParts parts);
 
-  // One more than the largest id that it gives.
-  int64_t vocabulary_size() const { return static_cast<int64_t>(texts_.size()); }
+  int64_t vocabulary_size() const override { return static_cast<int64_t>(texts_.size()); }
   // Without added tokens: words are not made of those.
   const Vocabulary& vocabulary() const { return vocabulary_; }
   // What a token below vocabulary_size() stands for.
@@ -54,14 +50,15 @@ class Tokenizer {
   SplitPattern pattern() const { return pattern_; }
   bool normalizes() const { return normalize_nfc_; }
   bool whole_words_first() const { return whole_words_first_; }
-  absl::optional<TokenId> end_of_document() const { return end_of_document_; }
+  absl::optional<TokenId> end_of_document() const override { return end_of_document_; }
   void EndDocumentsWith(absl::optional<TokenId> token) { end_of_document_ = token; }
 
   // The token that is written like this: an added one by its content, another by its bytes.
-  absl::optional<TokenId> Find(absl::string_view content) const;
+  absl::optional<TokenId> Find(absl::string_view content) const override;
 
-  // Appends what `tokens` stand for. InvalidArgument, with the place, for an id that is none.
-  absl::Status Decode(absl::Span<const TokenId> tokens, std::string* text) const;
+  absl::Status Decode(absl::Span<const TokenId> tokens, std::string* text) const override;
+  bool decodes_in_parts() const override { return true; }
+  std::unique_ptr<TextEncoder> NewEncoder() const override;
 
  private:
   friend class Encoder;
@@ -80,7 +77,7 @@ class Tokenizer {
 Tokenizer ByteTokenizer();
 
 // Tokenizes texts, one a thread. Remembers words, so that common ones cost a look-up.
-class Encoder {
+class Encoder : public TextEncoder {
  public:
   // `tokenizer` outlives it.
   explicit Encoder(const Tokenizer& tokenizer)
@@ -88,6 +85,10 @@ class Encoder {
 
   // Appends the tokens of `text`, which has fewer than kMaxTextBytes.
   void Append(absl::string_view text, std::vector<TokenId>* tokens);
+  absl::Status AppendTokens(absl::string_view text, std::vector<TokenId>* tokens) override {
+    Append(text, tokens);
+    return absl::OkStatus();
+  }
 
  private:
   struct Remembered {

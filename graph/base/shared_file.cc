@@ -162,6 +162,11 @@ absl::Status SharedFile::Write(int64_t offset, absl::string_view bytes) {
   return absl::OkStatus();
 }
 
+void SharedFile::BeginSync() {
+  // Of a file system that cannot, Sync does all of it; errors are kept for that.
+  sync_file_range(file_, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE);
+}
+
 absl::Status SharedFile::Sync() {
   return fsync(file_) == 0 ? absl::OkStatus() : SystemError(errno, "write", path_);
 }

@@ -37,6 +37,9 @@ class SharedFile {
 
   // Puts `bytes` at `offset`. Any number of threads.
   absl::Status Write(int64_t offset, absl::string_view bytes);
+  // Begins to bring what was written to the disk, when what was begun so before is there: called
+  // now and then, it leaves little for Sync to wait for.
+  void BeginSync();
   // Waits until what was written through this object is on the disk.
   absl::Status Sync();
   // Of the creator, when all writers have synced: renames the file to `path`, or copies it into the

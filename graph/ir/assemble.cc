@@ -10,6 +10,7 @@
 #include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "graph/base/suggest.h"
+#include "graph/ir/optimizers.h"
 #include "graph/ir/step_names.h"
 
 namespace mgc {
@@ -54,6 +55,26 @@ absl::Status CheckInputAttrValue(const Attrs::Entry& entry) {
     if (train != 0 && train != 1) {
       return Refuse("input_c2", absl::StrCat("`train` is 0 or 1, not ", train));
     }
+  } else if (entry.first == kOptimizerAttr) {
+    const std::string& name = std::get<std::string>(entry.second);
+    if (FindOptimizer(name) == nullptr) {
+      std::vector<absl::string_view> known;
+      for (const Optimizer& optimizer : Optimizers()) known.push_back(optimizer.name);
+      return Refuse("input_c2", absl::StrCat("`optimizer` is one of ", absl::StrJoin(known, ", "),
+                                             ", not \"", EscapeBytes(name), "\""));
+    }
+  } else if (entry.first == kRateScaleAttr || entry.first == kDecayScaleAttr) {
+    const double scale = std::get<double>(entry.second);
+    if (!std::isfinite(scale) || scale < 0) {
+      return Refuse("input_c2",
+                    absl::StrCat("`", entry.first, "` is finite and not negative, not ", scale));
+    }
+  } else if (entry.first == kRowDimsAttr) {
+    const int64_t dims = std::get<int64_t>(entry.second);
+    if (dims < 1 || dims >= kMaxDims) {
+      return Refuse("input_c2", absl::StrCat("`", kRowDimsAttr, "` lies between 1 and ",
+                                             kMaxDims - 1, ", not ", dims));
+    }
   }
   return absl::OkStatus();
 }
@@ -92,10 +113,11 @@ void CoerceAttrs(absl::Span<const AttrSpec> specs, Attrs* attrs) {
 }
 
 absl::Span<const AttrSpec> InputAttrSpecs(InputKind kind) {
-  static const auto* const param = new std::vector<AttrSpec>{{"init", AttrKind::kText, false},
-                                                             {"std", AttrKind::kReal, false},
-                                                             {"decay", AttrKind::kInt, false},
-                                                             {kTrainAttr, AttrKind::kInt, false}};
+  static const auto* const param = new std::vector<AttrSpec>{
+      {"init", AttrKind::kText, false},          {"std", AttrKind::kReal, false},
+      {"decay", AttrKind::kInt, false},          {kTrainAttr, AttrKind::kInt, false},
+      {kOptimizerAttr, AttrKind::kText, false},  {kRateScaleAttr, AttrKind::kReal, false},
+      {kDecayScaleAttr, AttrKind::kReal, false}, {kRowDimsAttr, AttrKind::kInt, false}};
   static const auto* const owned = new std::vector<AttrSpec>{{"of", AttrKind::kText, true}};
   if (kind == InputKind::kParam) return *param;
   static const auto* const state = new std::vector<AttrSpec>{{"of", AttrKind::kText, false}};

@@ -28,12 +28,16 @@ inline constexpr char kTokenReport[] = "tokens";        // tokens of the step
 // What makes sums of gradients means: 1 / tokens; where the loss is scaled, that over the scale.
 inline constexpr char kGradFactorReport[] = "grad_factor";
 
-// Scalars that a step's update is given.
+// Scalars that a step's update is given, as far as its optimizers take them.
 inline constexpr char kRateScalar[] = "lr";
 inline constexpr char kDecayScalar[] = "decay";
 inline constexpr char kBeta1Scalar[] = "beta1";
 inline constexpr char kBeta2Scalar[] = "beta2";
 inline constexpr char kEpsScalar[] = "eps";
+inline constexpr char kLionBeta1Scalar[] = "lion_beta1";
+inline constexpr char kLionBeta2Scalar[] = "lion_beta2";
+inline constexpr char kSgdMomentumScalar[] = "sgd_momentum";
+inline constexpr char kMuonMomentumScalar[] = "muon_momentum";
 inline constexpr char kCorrection1Scalar[] = "correction1";
 inline constexpr char kCorrection2Scalar[] = "correction2";
 inline constexpr char kMaxNormScalar[] = "max_norm";
@@ -59,21 +63,14 @@ inline constexpr char kFiniteReport[] = "finite";
 inline constexpr char kLabelAttr[] = "label";
 
 // Attribute of a parameter, 1 unless it says otherwise: 0 keeps it as it is. A step has then no
-// gradient of it, no moments, and no share of the norm.
+// gradient of it, no states, and no share of the norm.
 inline constexpr char kTrainAttr[] = "train";
 inline bool IsTrained(const Attrs& of_param) { return of_param.Int(kTrainAttr, 1) != 0; }
 
-// What belongs to a parameter: its sum of gradients (of several uses the first), and its moments.
+// A parameter's sum of gradients, of several uses the first. What an optimizer keeps of it has
+// names of its own (graph/ir/optimizers.h).
 inline constexpr char kGradSuffix[] = "/grad";
-inline constexpr char kFirstMomentSuffix[] = "/m";
-inline constexpr char kSecondMomentSuffix[] = "/v";
 inline std::string GradName(absl::string_view param) { return absl::StrCat(param, kGradSuffix); }
-inline std::string FirstMomentName(absl::string_view param) {
-  return absl::StrCat(param, kFirstMomentSuffix);
-}
-inline std::string SecondMomentName(absl::string_view param) {
-  return absl::StrCat(param, kSecondMomentSuffix);
-}
 
 }  // namespace mgc
 

@@ -11,6 +11,13 @@
 
 namespace mgc {
 
+// Data inputs that say where the documents of a text lie, beside its tokens
+// (graph/ir/step_names.h): i64 [samples, tokens of a sample], which are looked up in no vocabulary.
+// How many documents of the sample have ended before a token: attention's segments.
+inline constexpr char kDocumentsInput[] = "documents";
+// How many tokens of its document stand before a token in the sample.
+inline constexpr char kPositionsInput[] = "positions";
+
 // The fewest entries that an index of the data is looked up in, 0 where the model looks none up. A
 // lookup is a use of an op with one factor whose place in the whole dim its meaning needs
 // (OpDef::offset_factors); the dim's name plays no part. Indices are followed through ops that make

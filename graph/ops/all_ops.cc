@@ -15,7 +15,7 @@ std::vector<OpDef> ListOps() {
   for (std::vector<OpDef> family :
        {ElementwiseOps(), ActivationOps(), IdentityOps(), ReduceOps(), MovementOps(), NormOps(),
         MatmulOps(), PositionOps(), AttentionOps(), RopeOps(), LossOps(), SoftmaxOps(),
-        EmbeddingOps(), OptimizerOps(), CollectiveOps()}) {
+        EmbeddingOps(), OptimizerOps(), OptimizerNumberOps(), CollectiveOps()}) {
     for (OpDef& op : family) ops.push_back(std::move(op));
   }
   for (OpDef& op : ops) op.parsed_rule = RuleText(op.rule);

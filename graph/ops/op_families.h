@@ -19,6 +19,7 @@ std::vector<OpDef> LossOps();
 std::vector<OpDef> MatmulOps();
 std::vector<OpDef> MovementOps();
 std::vector<OpDef> NormOps();
+std::vector<OpDef> OptimizerNumberOps();
 std::vector<OpDef> OptimizerOps();
 std::vector<OpDef> PositionOps();
 std::vector<OpDef> ReduceOps();

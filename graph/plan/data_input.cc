@@ -10,9 +10,8 @@
 namespace mgc {
 namespace {
 
-bool IsText(absl::string_view name, const TensorType& type) {
-  return (name == kTokensInput || name == kTargetsInput) && type.dtype == DType::kI64 &&
-         type.dims.size() == 2;
+bool IsOfTokens(const TensorType& type) {
+  return type.dtype == DType::kI64 && type.dims.size() == 2;
 }
 
 }  // namespace
@@ -42,8 +41,17 @@ std::vector<DataInput> DataInputsWithEntries(const Plan& plan) {
 
 DataFeed FeedOf(absl::string_view name, const TensorType& type, int64_t tokens_per_sample) {
   if (name == kWeightsInput && type.dtype == DType::kF32) return DataFeed::kOnes;
-  if (!IsText(name, type) || type.dims[1].size != tokens_per_sample) return DataFeed::kNone;
-  return name == kTokensInput ? DataFeed::kTokens : DataFeed::kTargets;
+  if (!IsOfTokens(type) || type.dims[1].size != tokens_per_sample) return DataFeed::kNone;
+  if (name == kTokensInput) return DataFeed::kTokens;
+  if (name == kTargetsInput) return DataFeed::kTargets;
+  if (name == kDocumentsInput) return DataFeed::kDocuments;
+  return name == kPositionsInput ? DataFeed::kPositions : DataFeed::kNone;
+}
+
+bool IsOfText(DataFeed feed) { return feed != DataFeed::kNone && feed != DataFeed::kOnes; }
+
+bool NeedsDocuments(DataFeed feed) {
+  return feed == DataFeed::kDocuments || feed == DataFeed::kPositions;
 }
 
 int64_t TokensPerSample(const Graph& model) {
@@ -51,7 +59,7 @@ int64_t TokensPerSample(const Graph& model) {
     const ValueId value = model.FindValue(name);
     const GraphInput* input = value == kNone ? nullptr : model.FindInput(value);
     if (input == nullptr || input->kind != InputKind::kData) continue;
-    if (IsText(name, model.type(value))) return model.type(value).dims[1].size;
+    if (IsOfTokens(model.type(value))) return model.type(value).dims[1].size;
   }
   return 0;
 }

@@ -30,12 +30,18 @@ std::vector<DataInput> DataInputsWithEntries(const Plan& plan);
 
 // What an input takes when no tensor is given for it.
 enum class DataFeed : uint8_t {
-  kNone,     // there is nothing: a tensor must be given
-  kTokens,   // `tokens`, i64 [samples, tokens of a sample]: those of a text
-  kTargets,  // `targets`, likewise: those one further on
-  kOnes,     // `weights`, f32 of any shape: 1 for every sample that counts
+  kNone,       // there is nothing: a tensor must be given
+  kTokens,     // `tokens`, i64 [samples, tokens of a sample]: those of a text
+  kTargets,    // `targets`, likewise: those one further on
+  kDocuments,  // `documents`, likewise (graph/ir/vocabulary.h): made of the tokens
+  kPositions,  // `positions`, likewise
+  kOnes,       // `weights`, f32 of any shape: 1 for every sample that counts
 };
 DataFeed FeedOf(absl::string_view name, const TensorType& type, int64_t tokens_per_sample);
+// Whether a text gives it: what is neither kNone nor kOnes.
+bool IsOfText(DataFeed feed);
+// Whether it needs to know which token ends documents.
+bool NeedsDocuments(DataFeed feed);
 
 // The tokens of a sample, as `tokens`, else `targets`, are written in the model: the size of their
 // second and last dim. 0 when a model has neither as i64 [samples, tokens].

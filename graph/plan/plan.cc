@@ -100,6 +100,12 @@ absl::optional<ActionRef> NeighbourInPlace(const std::vector<StagePlace>& stages
   return ActionRef{ref.kind, place.chunk, ref.micro_batch};
 }
 
+const ParamState* FindState(const ParamEntry& entry, absl::string_view name) {
+  const auto found = std::find_if(entry.states.begin(), entry.states.end(),
+                                  [&](const ParamState& state) { return state.name == name; });
+  return found == entry.states.end() ? nullptr : &*found;
+}
+
 const HeldBlock* FindHeld(const Plan& plan, const PlanClass& plan_class, absl::string_view block,
                           int layer) {
   // A number is that of another layer than the call's, whose own block is meant.

@@ -37,7 +37,7 @@
 
 namespace mgc {
 
-inline constexpr int kPlanVersion = 4;
+inline constexpr int kPlanVersion = 5;
 inline constexpr int64_t kSlotAlignment = 64;  // bytes
 // The next multiple of it.
 inline int64_t AlignUp(int64_t bytes) {
@@ -90,6 +90,16 @@ struct Segment {
 
 // --- Parameters ----------------------------------------------------------------------------------
 
+// What an optimizer keeps of a parameter: one tensor of the parameter's type, among the block's
+// states.
+struct ParamState {
+  std::string name;  // `m` (graph/ir/optimizers.h)
+  int64_t offset = 0;
+};
+inline bool operator==(const ParamState& a, const ParamState& b) {
+  return a.name == b.name && a.offset == b.offset;
+}
+
 // One parameter of a block, with all that belongs to it. Offsets are relative to the block's bases.
 struct ParamEntry {
   std::string name;  // a pattern: `layers.*.mlp.up`
@@ -102,9 +112,11 @@ struct ParamEntry {
   // gradients of this or another block; kTransient where the parameter is not trained.
   Formal gradient_base;
   int64_t gradient_offset = 0;
-  int64_t m_offset = 0;  // in states
-  int64_t v_offset = 0;
+  std::vector<ParamState> states;  // in the optimizer's order; none where it is not trained
 };
+
+// Null when the optimizer keeps none of that name.
+const ParamState* FindState(const ParamEntry& entry, absl::string_view name);
 
 // The parameters of one kind of layer.
 struct ParamBlock {

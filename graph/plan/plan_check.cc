@@ -13,6 +13,7 @@
 #include "graph/base/file.h"
 #include "graph/ir/assemble.h"
 #include "graph/ir/model_layers.h"
+#include "graph/ir/optimizers.h"
 #include "graph/ir/step_names.h"
 #include "graph/plan/data_input.h"
 #include "graph/plan/instr_collective.h"
@@ -23,6 +24,17 @@ namespace {
 
 constexpr int64_t kMaxMicroBatches = int64_t{1} << 32;
 constexpr int64_t kMaxSamples = int64_t{1} << 48;
+
+// That a parameter keeps what its optimizer does, and nothing where it is not trained.
+void CheckStates(const ParamEntry& entry, const std::string& name, PlaceCheck* check) {
+  std::vector<std::string> kept;
+  for (const ParamState& state : entry.states) kept.push_back(state.name);
+  std::vector<std::string> due;
+  if (IsTrained(entry.init)) due = StatesOf(OptimizerOf(entry.init));
+  check->Require(kept == due, "plan_c4", name, ": it keeps the states {",
+                 EscapeBytes(absl::StrJoin(kept, ", ")), "}, its optimizer {",
+                 absl::StrJoin(due, ", "), "}");
+}
 
 void CheckBlock(const Plan& plan, const ParamBlock& block, Diagnostics* violations) {
   PlaceCheck check(absl::StrCat("block ", EscapeBytes(block.name)), violations);
@@ -46,9 +58,11 @@ void CheckBlock(const Plan& plan, const ParamBlock& block, Diagnostics* violatio
                     ", is outside of the block's ", end);
     };
     lies("value", entry.param_offset, param, block.param_bytes);
+    CheckStates(entry, name, &check);
     if (!IsTrained(entry.init)) continue;
-    lies("first moment", entry.m_offset, state, block.state_bytes);
-    lies("second moment", entry.v_offset, state, block.state_bytes);
+    for (const ParamState& kept : entry.states) {
+      lies(absl::StrCat("state ", EscapeBytes(kept.name)), kept.offset, state, block.state_bytes);
+    }
     // Behind another block's base it may be; the calls that write it are checked.
     check.Require(IsSize(entry.gradient_offset) && IsAligned(entry.gradient_offset), "plan_c4",
                   name, ": its gradient is at ", entry.gradient_offset);

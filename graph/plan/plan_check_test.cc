@@ -261,8 +261,10 @@ TEST(PlanCheckTest, WhatAStartTakesTogether) {
 TEST(PlanCheckTest, ParametersAndCalls) {
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->blocks[0].entries[1].gradient_offset = -8; }),
               HasSubstr("block layer: layers.*.w: its gradient is at -8 [plan_c4]"));
-  EXPECT_THAT(ErrorAfter([](Plan* p) { p->blocks[0].entries[0].v_offset = 2992; }),
-              HasSubstr("its second moment, 96 bytes at 2992, is outside of the block's 3000"));
+  EXPECT_THAT(ErrorAfter([](Plan* p) { p->blocks[0].entries[0].states[1].offset = 2992; }),
+              HasSubstr("its state v, 96 bytes at 2992, is outside of the block's 3000"));
+  EXPECT_THAT(ErrorAfter([](Plan* p) { p->blocks[0].entries[0].states.pop_back(); }),
+              HasSubstr("layers.*.w: it keeps the states {m}, its optimizer {m, v} [plan_c4]"));
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->blocks[0].entries[0].init.Set("std", "x"); }),
               HasSubstr("[input_c1] [plan_c4]"));
   EXPECT_THAT(ErrorAfter([](Plan* p) { p->classes[0].blocks[0].block = 7; }),

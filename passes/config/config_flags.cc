@@ -36,6 +36,10 @@ std::vector<std::pair<std::string, std::string>> FlagsOf(const ParallelConfig& c
   if (config.gradient_sums != DType::kF32) {
     flags.push_back({"--grad-reduce-dtype", std::string(NameOf(config.gradient_sums))});
   }
+  if (!config.optimizer.name.empty()) flags.push_back({"--optimizer", config.optimizer.name});
+  if (!config.optimizer.groups.empty()) {
+    flags.push_back({"--param-group", ToString(config.optimizer.groups)});
+  }
   if (config.layout.layout) flags.push_back({"--pipeline-layout", *config.layout.layout});
   const auto& [layout, first, last, embedding, loss, cuts] = config.layout;
   if (first) flags.push_back({"--decoder-first-pipeline-num-layers", absl::StrCat(*first)});

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "graph/types/mesh.h"
 #include "graph/types/tensor_type.h"
+#include "passes/config/optimizer_config.h"
 #include "passes/config/recomputation.h"
 
 namespace mgc {
@@ -69,6 +70,7 @@ struct ParallelConfig {
   // In which gradients travel when they are summed over ranks that hold other data
   // (passes/graph/narrow_sums.h).
   DType gradient_sums = DType::kF32;
+  OptimizerConfig optimizer;
   LayoutFlags layout;
   // Whether a request may come to nothing: an axis that cuts no value, recomputation of nothing.
   bool allow_replicated = false;

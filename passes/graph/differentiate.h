@@ -21,14 +21,8 @@
 
 #include "absl/status/statusor.h"
 #include "graph/ir/graph.h"
-#include "graph/ir/step_names.h"
 
 namespace mgc {
-
-// Scalar inputs of the update, in the order adamw takes them, then the bound of the norm.
-inline constexpr const char* kUpdateScalars[] = {
-    kRateScalar, kDecayScalar,       kBeta1Scalar,       kBeta2Scalar,
-    kEpsScalar,  kCorrection1Scalar, kCorrection2Scalar, kMaxNormScalar};
 
 // InvalidArgument when the graph has no loss or no `count` report, a loss term has the name of
 // another report, the loss depends on no parameter that is trained, or no loss on one that is; and

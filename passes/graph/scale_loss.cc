@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "graph/base/status.h"
 #include "graph/ir/check.h"
 #include "graph/ir/op.h"
+#include "graph/ir/optimizers.h"
 #include "graph/ir/step_names.h"
 #include "passes/graph/rewrite.h"
 
@@ -49,8 +49,6 @@ class Scaling {
       const bool is_report = output.kind == OutputKind::kReport;
       if (is_report && output.name == kGradNormReport) norm_ = output.value;
       if (is_report && output.name == kGradFactorReport) factor_ = output.value;
-      const GraphInput* target = step.FindInput(output.target);
-      if (target != nullptr && target->kind == InputKind::kState) states_.insert(output.value);
     }
   }
 
@@ -85,7 +83,7 @@ class Scaling {
   }
 
   void AddNode(const Node& node) {
-    if (MakesState(node)) return AddStep(node);
+    if (node.phase == Phase::kUpdate && GuardedForm(*node.op) != nullptr) return AddStep(node);
     if (node.outputs[0] == factor_) return AddFactor(node);
     made_.Copy(node);
     if (IsSeed(node)) AddScaledSeed(node);
@@ -96,12 +94,6 @@ class Scaling {
   bool IsSeed(const Node& node) const {
     const bool is_constant = node.inputs.empty() && IsRealScalar(step_.type(node.outputs[0]));
     return node.phase == Phase::kBackward && is_constant && node.attrs.Real("value") != 0;
-  }
-
-  // Whether it is the optimizer's step.
-  bool MakesState(const Node& node) const {
-    return std::any_of(node.outputs.begin(), node.outputs.end(),
-                       [this](ValueId id) { return states_.count(id) > 0; });
   }
 
   ValueId Input(absl::string_view name) { return made_.builder().graph().FindValue(name); }
@@ -132,6 +124,7 @@ class Scaling {
     finite_ = builder.Emit("is_finite", {made_.Mapped(norm_)}, {}, like, kFiniteReport);
     const char* const betas[] = {kBeta1Scalar, kBeta2Scalar};
     for (size_t i = 0; i < std::size(betas); ++i) {
+      if (step_.FindValue(kDroppedScalars[i]) == kNone) continue;  // no optimizer takes it
       corrections_.push_back(builder.Emit("bias_correction", {Input(betas[i]), Input(kAdamSteps)},
                                           {}, like, kDroppedScalars[i]));
     }
@@ -148,11 +141,10 @@ class Scaling {
                        builder.Emit("add", {Input(kAdamSteps), finite_}, {}, like, names[3]));
   }
 
-  // An optimizer has a guarded form, which takes a flag behind its operands.
+  // What an optimizer does with parameters and states, where the step is taken.
   void AddStep(const Node& node) {
     Node guarded = node;
-    guarded.op = FindOp(absl::StrCat("guarded_", node.op->name));
-    MGC_CHECK(guarded.op != nullptr) << node.op->name;
+    guarded.op = GuardedForm(*node.op);
     std::vector<ValueId> inputs;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const auto dropped =
@@ -167,8 +159,7 @@ class Scaling {
 
   const Graph& step_;
   Rewriter made_;
-  std::set<ValueId> states_;  // what becomes of the optimizer's
-  ValueId factor_ = kNone;    // what makes sums of gradients means
+  ValueId factor_ = kNone;  // what makes sums of gradients means
   ValueId norm_ = kNone;
   // New values.
   ValueId finite_ = kNone;

@@ -7,8 +7,8 @@
 #include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "graph/ir/check.h"
+#include "graph/ir/optimizers.h"
 #include "graph/ir/step_names.h"
-#include "passes/graph/differentiate.h"
 
 namespace mgc {
 namespace {
@@ -65,7 +65,7 @@ absl::Status CheckInputs(const Graph& logical) {
     violations.Add("differentiate_c6", name_of(taken),
                    "has the name of a value that a training step adds");
   };
-  for (const char* scalar : kUpdateScalars) reserve(scalar);
+  for (const std::string& scalar : UpdateScalars(logical)) reserve(scalar);
   for (const GraphInput& input : logical.inputs()) {
     const Value& value = logical.value(input.value);
     if (input.kind == InputKind::kScalar) {
@@ -73,9 +73,16 @@ absl::Status CheckInputs(const Graph& logical) {
                      "is a scalar that a training step is not given; `constant` makes one");
     }
     if (input.kind != InputKind::kParam) continue;
-    for (const std::string& name :
-         {GradName(value.name), FirstMomentName(value.name), SecondMomentName(value.name)}) {
-      reserve(name);
+    const int64_t rows = input.attrs.Int(kRowDimsAttr);
+    const bool of_matrices = IsTrained(input.attrs) && !OptimizerOf(input.attrs).direction.empty();
+    if (of_matrices && (rows < 1 || rows >= value.type.ndim())) {
+      violations.Add("differentiate_c8", name_of(input.value),
+                     absl::StrCat("is stepped as a matrix, and its row_dims is ", rows, " of ",
+                                  value.type.ndim(), " dims"));
+    }
+    reserve(GradName(value.name));
+    for (const std::string& state : StatesOf(OptimizerOf(input.attrs))) {
+      reserve(StateName(value.name, state));
     }
     if (value.type.dtype == DType::kF32) continue;
     violations.Add("differentiate_c5", name_of(input.value),

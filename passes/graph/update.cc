@@ -8,15 +8,8 @@
 #include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "graph/ir/step_names.h"
-#include "passes/graph/differentiate.h"
 
 namespace mgc {
-namespace {
-
-const TensorType kScalar{DType::kF64, {}};
-
-}  // namespace
-
 void Update::ReportLoss(const StepTerms& terms) {
   std::vector<ValueId> sums;
   for (const LossTerm& loss : terms.losses) {
@@ -40,9 +33,7 @@ void Update::ReportLoss(const StepTerms& terms) {
 
 absl::Status Update::StepParameters(Backward* backward) {
   backward_ = backward;
-  for (const char* name : kUpdateScalars) {
-    scalars_.push_back(builder_->AddInput(name, kScalar, InputKind::kScalar));
-  }
+  steps_.AddScalars();
   std::vector<ValueId> params;
   bool frozen = false;
   for (const GraphInput& input : builder_->graph().inputs()) {
@@ -60,10 +51,12 @@ absl::Status Update::StepParameters(Backward* backward) {
   }
   MGC_RETURN_IF_ERROR(CheckTrained(params, gradients));
   const ValueId norm = Norm();
-  const ValueId clip = builder_->Emit("clip_scale", {norm, scalars_[7]}, {}, update_, "clip");
-  clip_ = builder_->Emit("mul", {clip, factor_}, {}, update_, "clip.factor");
+  const ValueId most = builder_->graph().FindValue(kMaxNormScalar);
+  const ValueId clip = builder_->Emit("clip_scale", {norm, most}, {}, update_, "clip");
+  const ValueId factor = builder_->Emit("mul", {clip, factor_}, {}, update_, "clip.factor");
+  steps_.AddNumbers(factor, update_);
   for (size_t i = 0; i < params.size(); ++i) {
-    if (gradients[i] != kNone) Step(params[i], gradients[i]);
+    if (gradients[i] != kNone) steps_.Step(params[i], gradients[i]);
   }
   Report(kGradNormReport, norm);
   Report(kGradFactorReport, factor_);
@@ -166,30 +159,6 @@ ValueId Update::Norm() {
   // place.
   factor_ = builder_->Emit("inv", {tokens_}, {}, update_, kGradFactorReport);
   return builder_->Emit("mul", {root, factor_}, {}, update_, kGradNormReport);
-}
-
-void Update::Step(ValueId param, ValueId gradient) {
-  const Value value = builder_->graph().value(param);
-  const int64_t decay = builder_->graph().FindInput(param)->attrs.Int("decay");
-  const Node like = builder_->graph().node(builder_->graph().value(gradient).producer);
-  const ValueId m = builder_->AddInput(FirstMomentName(value.name), value.type, InputKind::kState,
-                                       {{"of", value.name}});
-  const ValueId v = builder_->AddInput(SecondMomentName(value.name), value.type, InputKind::kState,
-                                       {{"of", value.name}});
-  std::vector<ValueId> operands = {param, gradient, m, v};
-  operands.insert(operands.end(), scalars_.begin(), scalars_.end() - 1);
-  operands.push_back(clip_);
-  absl::StatusOr<std::vector<ValueId>> made =
-      builder_->Append("adamw", std::move(operands), {{"decay", decay}}, like,
-                       {value.name + ".stepped", FirstMomentName(value.name) + ".next",
-                        SecondMomentName(value.name) + ".next"});
-  MGC_CHECK(made.ok()) << made.status().ToString();
-  const ValueId whole =
-      builder_->Emit("reshard", {(*made)[0]}, {{kLabelAttr, std::string("parameter")}}, like,
-                     value.name + ".next");
-  Assign(param, whole);
-  Assign(m, (*made)[1]);
-  Assign(v, (*made)[2]);
 }
 
 }  // namespace mgc

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "graph/ir/graph.h"
 #include "passes/graph/backward.h"
-#include "passes/graph/rewrite.h"
+#include "passes/graph/optimizer_steps.h"
 #include "passes/graph/step_terms.h"
 
 namespace mgc {
@@ -18,7 +18,9 @@ namespace mgc {
 class Update {
  public:
   // `builder` outlives this.
-  explicit Update(GraphBuilder* builder) : builder_(builder) { update_.phase = Phase::kUpdate; }
+  explicit Update(GraphBuilder* builder) : builder_(builder), steps_(builder) {
+    update_.phase = Phase::kUpdate;
+  }
 
   // Sums losses and tokens over the step, in one vector, and reports means.
   void ReportLoss(const StepTerms& terms);
@@ -41,16 +43,13 @@ class Update {
   int HomeLayer(ValueId param) const;
   ValueId GradientSum(ValueId param);
   ValueId Norm();
-  void Step(ValueId param, ValueId gradient);
-
   GraphBuilder* builder_;
   Backward* backward_ = nullptr;
   Node update_;  // phase and origin of update nodes
-  std::vector<ValueId> scalars_;
+  OptimizerSteps steps_;
   std::vector<ValueId> squares_;  // of the parameters' gradients, in order of parameters
   ValueId tokens_ = kNone;        // of the step
-  ValueId factor_ = kNone;        // of sums of gradients: makes them means, ...
-  ValueId clip_ = kNone;          // ... and clips them by their norm
+  ValueId factor_ = kNone;        // of sums of gradients: makes them means
 };
 
 }  // namespace mgc

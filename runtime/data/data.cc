@@ -1,6 +1,7 @@
 #include "runtime/data/data.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -87,6 +88,12 @@ absl::StatusOr<TokenDataset> TokenDataset::FromBytes(std::string bytes, int64_t 
   return Create({{{WholeOf(TokenFile::FromBytes(std::move(bytes), name))}}}, seq_length);
 }
 
+TokenDataset TokenDataset::InOrder(std::shared_ptr<const MegatronOrder> order, int64_t seq_length) {
+  TokenDataset data({{{WholeOf(order->file())}}}, seq_length);
+  data.order_ = std::move(order);
+  return data;
+}
+
 TokenDataset TokenDataset::Shuffled(uint64_t seed) const {
   TokenDataset shuffled = *this;
   shuffled.shuffle_seed_ = seed;
@@ -102,13 +109,31 @@ int64_t TokenDataset::tokens() const {
 }
 
 int64_t TokenDataset::samples_per_epoch() const {
+  if (order_ != nullptr) return order_->samples();
   int64_t samples = 0;
   for (const Source& source : sources_) samples += source.samples();
   return samples;
 }
 
+absl::Status TokenDataset::CheckVocabulary(int64_t vocabulary) const {
+  const double share = std::min(1.0, static_cast<double>(kTokensChecked) /
+                                         static_cast<double>(std::max<int64_t>(tokens(), 1)));
+  Diagnostics violations;
+  for (const Source& source : sources_) {
+    for (const TokenPart& part : source.parts) {
+      const auto most =
+          static_cast<int64_t>(std::ceil(share * static_cast<double>(part.end - part.begin)));
+      absl::Status status = part.file->CheckVocabulary(part.begin, part.end, vocabulary, most);
+      if (status.ok()) continue;
+      if (!absl::IsInvalidArgument(status)) return status;
+      violations.Add("", "", std::string(status.message()));
+    }
+  }
+  return violations.ToStatus();
+}
+
 bool TokenDataset::is_aligned() const {
-  if (sources_.size() > 1 || shuffle_seed_.has_value()) return false;
+  if (sources_.size() > 1 || shuffle_seed_.has_value() || order_ != nullptr) return false;
   const std::vector<TokenPart>& parts = sources_[0].parts;
   return std::all_of(parts.begin(), parts.end(), [this](const TokenPart& part) {
     return (part.end - part.begin - 1) % seq_length_ == 0;
@@ -120,6 +145,7 @@ absl::Status TokenDataset::ReadSample(int64_t sample, int64_t from, int64_t voca
   MGC_CHECK(sample >= 0 && from >= 0 &&
             from + static_cast<int64_t>(tokens.size()) <= seq_length_ + 1)
       << "sample " << sample << ", " << tokens.size() << " tokens from " << from;
+  if (order_ != nullptr) return order_->Read(sample % order_->samples(), from, vocabulary, tokens);
   Blended place = {0, sample};
   if (blend_ != nullptr) place = blend_->At(sample);
   const Source& source = sources_[place.source];
@@ -143,6 +169,11 @@ absl::StatusOr<std::pair<TokenDataset, TokenDataset>> TokenDataset::HoldBackTail
     return absl::InvalidArgumentError(
         "cannot hold back samples at the end of several sources that are blended; split them");
   }
+  if (order_ != nullptr) {
+    return absl::InvalidArgumentError(
+        "cannot hold back samples of Megatron-LM's order, which has all of its split; evaluate on "
+        "data of its own");
+  }
   std::vector<TokenPart> rest = sources_[0].parts;
   TokenPart& last = rest.back();
   const int64_t tokens = last.end - last.begin;
@@ -159,7 +190,10 @@ absl::StatusOr<std::pair<TokenDataset, TokenDataset>> TokenDataset::HoldBackTail
   last.end = tail.begin;
   TokenDataset before({{std::move(rest)}}, seq_length_);
   before.shuffle_seed_ = shuffle_seed_;
-  return std::make_pair(std::move(before), TokenDataset({{{std::move(tail)}}}, seq_length_));
+  before.ends_ = ends_;
+  TokenDataset behind({{{std::move(tail)}}}, seq_length_);
+  behind.ends_ = ends_;
+  return std::make_pair(std::move(before), std::move(behind));
 }
 
 }  // namespace mgc

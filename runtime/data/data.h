@@ -20,6 +20,7 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "runtime/data/blend.h"
+#include "runtime/data/megatron_order.h"
 #include "runtime/data/tokens/token_file.h"
 
 namespace mgc {
@@ -37,6 +38,12 @@ struct TokenSource {
   double weight = 1;             // beside other sources; above 0 and finite
 };
 
+// Where documents end in a text: each behind a token `token`.
+struct DocumentEnds {
+  int32_t token = 0;
+  bool mask_loss = false;  // the token behind the end, another document's first, is no target
+};
+
 // Copies share the files. Safe to read from many threads.
 class TokenDataset {
  public:
@@ -52,9 +59,16 @@ class TokenDataset {
   // of the source that Blend says; each begins again by itself when it has no more.
   static absl::StatusOr<TokenDataset> Create(std::vector<TokenSource> sources, int64_t seq_length);
 
+  // Samples in the order that Megatron-LM has made of a file; they are taken in it again behind the
+  // last one.
+  static TokenDataset InOrder(std::shared_ptr<const MegatronOrder> order, int64_t seq_length);
+
   // The same samples in another order, a new one in every epoch of a source, which follows from
   // `seed` alone: nothing is stored, and any sample is as quick to find.
   TokenDataset Shuffled(uint64_t seed) const;
+
+  void EndDocumentsWith(DocumentEnds ends) { ends_ = ends; }
+  const absl::optional<DocumentEnds>& ends() const { return ends_; }
 
   int64_t seq_length() const { return seq_length_; }
   int64_t tokens() const;  // of all sources
@@ -66,6 +80,12 @@ class TokenDataset {
   // the files: what else is counted in samples then lies beside these.
   bool is_aligned() const;
 
+  // Looks for tokens outside of `vocabulary`, above 0: where there are at most kTokensChecked, at
+  // all of them, else at so many, everywhere in the files. InvalidArgument with a line for each
+  // part that has some (TokenFile::CheckVocabulary); errors of reading.
+  static constexpr int64_t kTokensChecked = int64_t{1} << 26;
+  absl::Status CheckVocabulary(int64_t vocabulary) const;
+
   // Copies tokens from number `from` of a sample on, of its s + 1; an index past the epoch wraps
   // into the next one. sample >= 0. Errors of TokenFile::Read.
   absl::Status ReadSample(int64_t sample, int64_t from, int64_t vocabulary,
@@ -74,7 +94,7 @@ class TokenDataset {
   // Splits off the last `tail_samples` samples of the last file, with the one token more that they
   // need, for evaluation: {the rest, the tail}. No token is in both. The tail is never shuffled.
   // InvalidArgument with the numbers if less than one sample of that file would remain, or if there
-  // are several sources.
+  // are several sources or an order of Megatron-LM's.
   absl::StatusOr<std::pair<TokenDataset, TokenDataset>> HoldBackTail(int64_t tail_samples) const;
 
  private:
@@ -90,6 +110,8 @@ class TokenDataset {
   int64_t seq_length_;
   std::shared_ptr<const Blend> blend_;  // of several sources
   absl::optional<uint64_t> shuffle_seed_;
+  std::shared_ptr<const MegatronOrder> order_;  // or null
+  absl::optional<DocumentEnds> ends_;
 };
 
 }  // namespace mgc

@@ -149,7 +149,22 @@ TEST(TokenDataset, TokensOutsideOfTheVocabulary) {
   std::vector<int32_t> tokens(3);
   EXPECT_TRUE(data.ReadSample(0, 0, 'd', absl::MakeSpan(tokens)).ok());
   EXPECT_EQ(data.ReadSample(0, 1, 'd', absl::MakeSpan(tokens)).message(),
-            "f: token 3 is 122, outside the vocabulary of 100");
+            "f: token 3 is 122, outside the vocabulary of 100 (legal: 0 to 99)");
+}
+
+TEST(TokenDataset, AllFilesAreLookedAtBefore) {
+  const auto part = [](const char* text, int64_t begin) {
+    auto file = TokenFile::FromBytes(text, text);
+    const int64_t tokens = file->tokens();
+    return TokenPart{std::move(file), begin, tokens};
+  };
+  const TokenDataset data =
+      *TokenDataset::Create({{{part("abcz", 0), part("zabc", 1)}}, {{part("xbcd", 0)}}}, 2);
+  EXPECT_TRUE(data.CheckVocabulary(123).ok());
+  EXPECT_THAT(std::string(data.CheckVocabulary(101).message()),
+              testing::AllOf(HasSubstr("abcz: token 3 is 122"), HasSubstr("xbcd: token 0 is 120"),
+                             testing::Not(HasSubstr("zabc"))))
+      << "of a file only what belongs to the data";
 }
 
 // 100 GB that are not there: opening reads nothing of them.

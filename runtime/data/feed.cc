@@ -12,6 +12,7 @@
 #include "graph/ir/assemble.h"
 #include "graph/ir/step_names.h"
 #include "graph/types/sharding.h"
+#include "runtime/data/token_batch.h"
 
 namespace mgc {
 namespace {
@@ -91,6 +92,72 @@ void FillOnes(const SampleTile& tile, char* out) {
   });
 }
 
+// 1 for every token but those that end documents.
+void FillMaskedOnes(const SampleTile& tile, absl::Span<const int32_t> tokens, int32_t end,
+                    char* out) {
+  tile.ForEachRun([&](int64_t from, int64_t to, int64_t count) {
+    std::transform(tokens.begin() + from, tokens.begin() + from + count,
+                   reinterpret_cast<float*>(out) + to,
+                   [end](int32_t token) { return token == end ? 0.0f : 1.0f; });
+  });
+}
+
+// Of each token how many documents have ended before it, or its place in its document. `numbers`
+// may be where the tokens are.
+void NumberTokens(absl::Span<const int32_t> tokens, int32_t end, DataFeed feed,
+                  absl::Span<int32_t> numbers) {
+  int32_t ended = 0;
+  int32_t place = 0;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const bool ends = tokens[i] == end;
+    numbers[i] = feed == DataFeed::kPositions ? place : ended;
+    ended += ends ? 1 : 0;
+    place = ends ? 0 : place + 1;
+  }
+}
+
+bool MasksEnds(const StepData& step) {
+  return step.data != nullptr && step.data->ends().has_value() && step.data->ends()->mask_loss;
+}
+
+// What a text gives an input for `sample`: `tokens` of them, below `entries` if that is not 0; in
+// the step's batch, or else read into `scratch`.
+absl::StatusOr<absl::Span<const int32_t>> ReadText(const StepData& step, DataFeed feed,
+                                                   int64_t entries, int64_t sample,
+                                                   absl::Span<int32_t> scratch) {
+  const size_t from = feed == DataFeed::kTargets ? 1 : 0;
+  const size_t tokens = scratch.size() - 1;
+  const auto is_good = [entries](int32_t token) { return entries == 0 || token < entries; };
+  absl::Span<const int32_t> row;
+  if (step.batch != nullptr) row = step.batch->Row(sample - step.first_sample);
+  if (!row.empty()) row = row.subspan(from, tokens);
+  if (!row.empty() && std::all_of(row.begin(), row.end(), is_good)) return row;
+  scratch = scratch.subspan(0, tokens);
+  MGC_RETURN_IF_ERROR(
+      step.data->ReadSample(SampleOf(step, sample), static_cast<int64_t>(from), entries, scratch));
+  return scratch;
+}
+
+// Fills in what a text gives an input for `sample`.
+absl::Status FillFromText(const SampleTile& tile, const StepData& step, DataFeed feed,
+                          int64_t entries, int64_t sample, absl::Span<int32_t> scratch, char* out) {
+  const bool is_made = feed == DataFeed::kOnes || NeedsDocuments(feed);  // of the tokens
+  MGC_ASSIGN_OR_RETURN(
+      absl::Span<const int32_t> text,
+      ReadText(step, is_made ? DataFeed::kTokens : feed, is_made ? 0 : entries, sample, scratch));
+  if (feed == DataFeed::kOnes) {
+    FillMaskedOnes(tile, text, step.data->ends()->token, out);
+    return absl::OkStatus();
+  }
+  if (is_made) {
+    const absl::Span<int32_t> numbers = scratch.subspan(0, text.size());
+    NumberTokens(text, step.data->ends()->token, feed, numbers);
+    text = numbers;
+  }
+  FillText(tile, text, out);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 int64_t SamplesPerEpoch(const StepData& step) {
@@ -123,10 +190,12 @@ absl::Status CheckFed(const Plan& plan, absl::Span<const DataInput> inputs, cons
     }
     const DataFeed feed = FeedOf(input.name, input.type, plan.seq_length);
     require(feed != DataFeed::kNone, " is given no tensor");
-    if (feed != DataFeed::kTokens && feed != DataFeed::kTargets) continue;
+    if (!IsOfText(feed)) continue;
     require(step.data != nullptr, " is given neither a text nor a tensor");
     require(step.data == nullptr || step.data->seq_length() == plan.seq_length,
             " is given a text cut into samples of another length");
+    require(step.data == nullptr || !NeedsDocuments(feed) || step.data->ends().has_value(),
+            " is given a text of which nobody says what ends documents");
   }
   return violations.ToStatus();
 }
@@ -152,15 +221,11 @@ absl::Status FillData(absl::Span<const DataInput> inputs, int index, const Slot&
     }
     if (is_weight && !counts) continue;
     if (tensor != nullptr) {
-      const int64_t held = counts ? sample % epoch : 0;
-      FillTensor(tile, tensor->Sample(held), size, to);
-    } else if (is_weight) {
+      FillTensor(tile, tensor->Sample(SampleOf(step, sample) % epoch), size, to);
+    } else if (is_weight && !MasksEnds(step)) {
       FillOnes(tile, to);
     } else {
-      const absl::Span<int32_t> row_tokens = scratch.subspan(0, static_cast<size_t>(tokens));
-      MGC_RETURN_IF_ERROR(step.data->ReadSample(
-          counts ? sample : 0, feed == DataFeed::kTargets ? 1 : 0, input.entries, row_tokens));
-      FillText(tile, row_tokens, to);
+      MGC_RETURN_IF_ERROR(FillFromText(tile, step, feed, input.entries, sample, scratch, to));
     }
   }
   return absl::OkStatus();

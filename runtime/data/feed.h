@@ -18,6 +18,8 @@
 
 namespace mgc {
 
+class TokenBatch;
+
 struct StepData {
   const TokenDataset* data = nullptr;  // the text, or none
   int64_t first_sample = 0;
@@ -27,7 +29,14 @@ struct StepData {
   // Of each of the plan's data inputs (DataInputsOf), null where none is given; may be empty. A
   // tensor that is given is taken before the text.
   absl::Span<const SampleTensor* const> tensors = {};
+  // Of the text, what has been read for this step already (runtime/data/token_batch.h); null: none.
+  const TokenBatch* batch = nullptr;
 };
+
+// The sample that stands where `sample` would: itself if it counts.
+inline int64_t SampleOf(const StepData& step, int64_t sample) {
+  return sample < step.end_sample ? sample : 0;
+}
 
 // Samples until they begin again: the text's, else those of the tensors; 0 without either.
 int64_t SamplesPerEpoch(const StepData& step);

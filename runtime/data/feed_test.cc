@@ -1,10 +1,12 @@
 #include "runtime/data/feed.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/data/token_batch.h"
 
 namespace mgc {
 namespace {
@@ -82,7 +84,97 @@ TEST(FeedTest, TokensMustBeInTheTableThatTheyAreLookedUpIn) {
   };
   EXPECT_TRUE(fill(1).ok());
   EXPECT_THAT(out, ElementsAre('a', 'b', 'c'));
-  EXPECT_EQ(fill(0).message(), "text: token 3 is 122, outside the vocabulary of 100");
+  EXPECT_EQ(fill(0).message(),
+            "text: token 3 is 122, outside the vocabulary of 100 (legal: 0 to 99)");
+}
+
+// Documents `ab.`, `c.`, `defg`, across two tiles of three.
+TEST(FeedTest, DocumentsOfASample) {
+  const Mesh mesh = *Mesh::Create({{"cp", 2}});
+  const TensorType indices{DType::kI64, {{1, "batch", 1}, {6, "seq", 1}}};
+  const TensorType reals{DType::kF32, indices.dims};
+  TokenDataset data = *TokenDataset::FromBytes("ab.c.defg", 6, "text");
+  data.EndDocumentsWith({'.', true});
+  const DataInput inputs[] = {
+      {"documents", indices}, {"positions", indices, 3}, {"tokens", indices}, {"weights", reals}};
+  TokenBatch batch({0}, 1, 6);
+  batch.Read(data, 0, 0);
+  StepData step;
+  step.data = &data;
+  step.end_sample = 1;
+  std::vector<int32_t> scratch(7);
+  const auto fill = [&](int input, auto zero) {
+    std::vector<decltype(zero)> all;
+    for (int64_t rank = 0; rank < 2; ++rank) {
+      std::vector<decltype(zero)> out(3);
+      Slot slot;
+      slot.type = inputs[input].type;
+      slot.sharding = *ParseSharding("-,cp", mesh);
+      EXPECT_TRUE(FillData(inputs, input, slot, mesh, rank, step, 0, absl::MakeSpan(scratch),
+                           reinterpret_cast<char*>(out.data()))
+                      .ok());
+      all.insert(all.end(), out.begin(), out.end());
+    }
+    return all;
+  };
+  for (const TokenBatch* ahead : {static_cast<const TokenBatch*>(nullptr), &std::as_const(batch)}) {
+    step.batch = ahead;
+    EXPECT_THAT(fill(0, int64_t{}), ElementsAre(0, 0, 0, 1, 1, 2));
+    EXPECT_THAT(fill(1, int64_t{}), ElementsAre(0, 1, 2, 0, 1, 0));
+    EXPECT_THAT(fill(2, int64_t{}), ElementsAre('a', 'b', '.', 'c', '.', 'd'));
+    EXPECT_THAT(fill(3, float{}), ElementsAre(1, 1, 0, 1, 0, 1));
+  }
+  data.EndDocumentsWith({'.', false});
+  EXPECT_THAT(fill(3, float{}), ElementsAre(1, 1, 1, 1, 1, 1));
+  Plan plan;
+  plan.seq_length = 6;
+  EXPECT_TRUE(CheckFed(plan, inputs, step).ok());
+  const TokenDataset plain = *TokenDataset::FromBytes("ab.c.defg", 6, "text");
+  step.data = &plain;
+  EXPECT_THAT(std::string(CheckFed(plan, inputs, step).message()),
+              testing::AllOf(HasSubstr("`documents` i64[batch=1,seq=6] is given a text of which"),
+                             HasSubstr("`positions` i64[batch=1,seq=6] is given a text of which")));
+}
+
+// Of three rows one has been read; one could not be, and is read now; of one there was no room.
+TEST(FeedTest, ABatchThatWasReadAheadChangesNothing) {
+  const Mesh mesh = *Mesh::Create({});
+  Slot slot;
+  slot.type = {DType::kI64, {{3, "batch", 1}, {3, "seq", 1}}};
+  slot.sharding = *ParseSharding("-,-", mesh);
+  const TokenDataset data = *TokenDataset::FromBytes("abcdefghijkl{n", 3, "text");
+  TokenBatch batch({0, 1}, 3, 3);
+  batch.Read(data, 0, 1);
+  StepData step;
+  step.data = &data;
+  step.first_sample = 1;
+  step.end_sample = 100;
+  const DataInput inputs[] = {{"targets", slot.type, 'z'}, {"tokens", slot.type, 'z'}};
+  std::vector<int64_t> out(9);
+  std::vector<int32_t> scratch(4);
+  const auto fill = [&](int input) {
+    return FillData(inputs, input, slot, mesh, 0, step, 1, absl::MakeSpan(scratch),
+                    reinterpret_cast<char*>(out.data()));
+  };
+  ASSERT_TRUE(fill(1).ok());
+  const std::vector<int64_t> alone = out;
+  const absl::Status wrong = fill(0);
+  EXPECT_EQ(wrong.message(),
+            "text: token 12 is 123, outside the vocabulary of 122 (legal: 0 to 121)");
+  step.batch = &batch;
+  for (const int64_t room : {0, 1}) {
+    if (room == 1) batch.Read(data, 1, 2);
+    out.assign(9, -1);
+    EXPECT_TRUE(fill(1).ok());
+    EXPECT_EQ(out, alone);
+    EXPECT_EQ(fill(0), wrong);
+  }
+  TokenBatch last({2}, 3, 3);  // the row with the token that is wrong as a target
+  last.Read(data, 2, 3);
+  step.batch = &last;
+  EXPECT_TRUE(fill(1).ok());
+  EXPECT_EQ(out, alone);
+  EXPECT_EQ(fill(0), wrong);
 }
 
 TEST(FeedTest, EveryInputMustBeFed) {

@@ -115,10 +115,17 @@ class InputReader {
 
   void CheckFedByText(const DataInput& input) {
     const DataFeed feed = FeedOf(input.name, input.type, plan_.seq_length);
-    const bool is_text = feed == DataFeed::kTokens || feed == DataFeed::kTargets;
-    const bool fed = feed == DataFeed::kOnes || (is_text && text_ != nullptr);
+    const bool fed = feed == DataFeed::kOnes || (IsOfText(feed) && text_ != nullptr);
     Require(fed, "nothing feeds data input ", Shown(input), ": --inputs ", EscapeBytes(input.name),
-            "=FILE.npy", is_text ? ", or --data FILE" : "");
+            "=FILE.npy", IsOfText(feed) ? ", or --data FILE" : "");
+    if (text_ == nullptr) return;
+    Require(!NeedsDocuments(feed) || text_->ends().has_value(), "data input ", Shown(input),
+            " needs the id of the token that ends documents: --eod ID");
+    const bool by_token =
+        input.type.dims.size() == 2 && input.type.dims[1].size == plan_.seq_length;
+    const bool masks = text_->ends().has_value() && text_->ends()->mask_loss;
+    Require(feed != DataFeed::kOnes || by_token || !masks, "data input ", Shown(input),
+            " counts samples, so that --eod-mask-loss cannot leave out tokens");
   }
 
   const Plan& plan_;

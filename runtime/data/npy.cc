@@ -24,12 +24,6 @@ constexpr absl::string_view kMagic("\x93NUMPY", 6);
 constexpr absl::string_view kVersion("\x01\x00", 2);
 constexpr size_t kPrefixBytes = 10;  // magic, version, length of the header
 
-struct NpyHeader {
-  std::string descr;
-  bool fortran_order = false;
-  std::vector<int64_t> shape;
-};
-
 // The dict that a header is. It holds text, a truth value and a tuple of sizes, each once.
 class HeaderReader {
  public:
@@ -126,7 +120,7 @@ absl::StatusOr<SampleTensor> TensorOf(NpyHeader header, absl::string_view values
 
 }  // namespace
 
-absl::StatusOr<SampleTensor> ParseNpy(absl::string_view bytes, absl::string_view name) {
+absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view bytes, absl::string_view name) {
   const auto refused = [&](absl::string_view why) {
     return absl::InvalidArgumentError(absl::StrCat(EscapeBytes(name), why));
   };
@@ -146,13 +140,20 @@ absl::StatusOr<SampleTensor> ParseNpy(absl::string_view bytes, absl::string_view
     return refused(": its header is no dict of `descr`, `fortran_order` and `shape`");
   }
   if (header->fortran_order) return refused(": it is in Fortran order; C order is read");
-  const absl::string_view values = bytes.substr(kPrefixBytes + length);
-  const std::string descr = header->descr;
-  if (descr == "<f4") return TensorOf<float, float>(*std::move(header), values, name);
-  if (descr == "<i8") return TensorOf<int64_t, int64_t>(*std::move(header), values, name);
-  if (descr == "<i4") return TensorOf<int32_t, int64_t>(*std::move(header), values, name);
-  return refused(
-      absl::StrCat(": its type is `", EscapeBytes(descr), "`; `<f4`, `<i8` and `<i4` are read"));
+  header->bytes = static_cast<int64_t>(kPrefixBytes + length);
+  return *std::move(header);
+}
+
+absl::StatusOr<SampleTensor> ParseNpy(absl::string_view bytes, absl::string_view name) {
+  MGC_ASSIGN_OR_RETURN(NpyHeader header, ParseNpyHeader(bytes, name));
+  const absl::string_view values = bytes.substr(static_cast<size_t>(header.bytes));
+  const std::string descr = header.descr;
+  if (descr == "<f4") return TensorOf<float, float>(std::move(header), values, name);
+  if (descr == "<i8") return TensorOf<int64_t, int64_t>(std::move(header), values, name);
+  if (descr == "<i4") return TensorOf<int32_t, int64_t>(std::move(header), values, name);
+  return absl::InvalidArgumentError(absl::StrCat(EscapeBytes(name), ": its type is `",
+                                                 EscapeBytes(descr),
+                                                 "`; `<f4`, `<i8` and `<i4` are read"));
 }
 
 }  // namespace mgc

@@ -7,11 +7,28 @@
 #ifndef MGC_RUNTIME_DATA_NPY_H_
 #define MGC_RUNTIME_DATA_NPY_H_
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "runtime/data/sample_tensor.h"
 
 namespace mgc {
+
+struct NpyHeader {
+  std::string descr;  // the type
+  bool fortran_order = false;
+  std::vector<int64_t> shape;
+  int64_t bytes = 0;  // before the values
+};
+
+// No header of version 1.0 is longer.
+inline constexpr int64_t kMostNpyHeaderBytes = 10 + 65535;
+
+// The header of a file in C order that begins with `bytes`. Errors as of ParseNpy.
+absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view bytes, absl::string_view name);
 
 // The array that `bytes`, the content of a file named `name`, hold: version 1.0, in C order, `<f4`,
 // `<i8` or `<i4` (widened to i64). InvalidArgument for all else: another version, order or type, a

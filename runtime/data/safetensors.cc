@@ -34,10 +34,9 @@ struct TypeInfo {
 
 // In the order in which a file holds them.
 constexpr TypeInfo kTypes[] = {
-    {SafetensorsType::kI64, "I64", 8},
-    {SafetensorsType::kF64, "F64", 8},
-    {SafetensorsType::kI32, "I32", 4},
-    {SafetensorsType::kF32, "F32", 4},
+    {SafetensorsType::kI64, "I64", 8},   {SafetensorsType::kF64, "F64", 8},
+    {SafetensorsType::kI32, "I32", 4},   {SafetensorsType::kF32, "F32", 4},
+    {SafetensorsType::kBF16, "BF16", 2}, {SafetensorsType::kF16, "F16", 2},
 };
 
 const TypeInfo& InfoOf(SafetensorsType type) {
@@ -53,6 +52,12 @@ const TypeInfo* FindType(absl::string_view name) {
     if (info.name == name) return &info;
   }
   return nullptr;
+}
+
+std::string TypeNames() {
+  return absl::StrJoin(kTypes, ", ", [](std::string* out, const TypeInfo& info) {
+    absl::StrAppend(out, info.name);
+  });
 }
 
 // The bytes of a tensor, or -1 if a dim is negative or the product overflows.
@@ -181,7 +186,7 @@ class HeaderReader {
     const TypeInfo* type = FindType(dtype->text);
     if (type == nullptr) {
       return Error(*dtype, absl::StrCat(tensor, " has dtype ", EscapeBytes(dtype->text),
-                                        "; supported are I64, F64, I32, F32"));
+                                        "; supported are ", TypeNames()));
     }
     SafetensorsFile::Entry entry;
     entry.type = type->type;
@@ -223,7 +228,46 @@ absl::Status CheckCoverage(const std::map<std::string, SafetensorsFile::Entry>& 
   return absl::OkStatus();
 }
 
+// The bytes of the header, of which the first kPrefixBytes of a file of `file_bytes` tell.
+absl::StatusOr<int64_t> HeaderBytes(absl::string_view prefix, int64_t file_bytes,
+                                    absl::string_view name) {
+  uint64_t bytes = std::numeric_limits<uint64_t>::max();
+  if (prefix.size() >= kPrefixBytes) std::memcpy(&bytes, prefix.data(), kPrefixBytes);
+  if (bytes > kMaxHeaderBytes || static_cast<int64_t>(bytes) + kPrefixBytes > file_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(EscapeBytes(name), " is no safetensors file, or cut off: ", file_bytes,
+                     " bytes hold no whole header"));
+  }
+  return static_cast<int64_t>(bytes);
+}
+
+absl::StatusOr<SafetensorsHeader> ParseHeader(absl::string_view text, int64_t file_bytes,
+                                              absl::string_view name) {
+  if (!absl::StartsWith(text, "{")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        EscapeBytes(name), " is no safetensors file: its header does not begin with {"));
+  }
+  JsonValue root;
+  MGC_ASSIGN_OR_RETURN(root, ParseJson(text, absl::StrCat(name, ": header")));
+  SafetensorsHeader header;
+  MGC_ASSIGN_OR_RETURN(header.entries, HeaderReader(name).Read(root));
+  header.data_begin = kPrefixBytes + static_cast<int64_t>(text.size());
+  MGC_RETURN_IF_ERROR(CheckCoverage(header.entries, file_bytes - header.data_begin, name));
+  return header;
+}
+
 }  // namespace
+
+absl::string_view NameOf(SafetensorsType type) { return InfoOf(type).name; }
+
+absl::StatusOr<SafetensorsHeader> SafetensorsHeader::Read(const PositionalFile& file) {
+  std::string prefix(static_cast<size_t>(std::min(kPrefixBytes, file.bytes())), '\0');
+  MGC_RETURN_IF_ERROR(file.Read(0, absl::MakeSpan(prefix)));
+  MGC_ASSIGN_OR_RETURN(const int64_t bytes, HeaderBytes(prefix, file.bytes(), file.path()));
+  std::string text(static_cast<size_t>(bytes), '\0');
+  MGC_RETURN_IF_ERROR(file.Read(kPrefixBytes, absl::MakeSpan(text)));
+  return ParseHeader(text, file.bytes(), file.path());
+}
 
 SafetensorsView ViewOf(std::string name, std::vector<int64_t> shape,
                        absl::Span<const float> values) {
@@ -286,12 +330,8 @@ absl::Status WriteSafetensors(const std::string& path, std::vector<SafetensorsVi
   return WriteFileAtomically(path, pieces);
 }
 
-SafetensorsFile::SafetensorsFile(std::string bytes, std::string name, int64_t data_begin,
-                                 std::map<std::string, Entry> entries)
-    : bytes_(std::move(bytes)),
-      name_(std::move(name)),
-      data_begin_(data_begin),
-      entries_(std::move(entries)) {}
+SafetensorsFile::SafetensorsFile(std::string bytes, std::string name, SafetensorsHeader header)
+    : bytes_(std::move(bytes)), name_(std::move(name)), header_(std::move(header)) {}
 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Read(const std::string& path) {
   std::string bytes;
@@ -300,33 +340,19 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Read(const std::string& path) {
 }
 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Parse(std::string bytes, absl::string_view name) {
-  uint64_t header_bytes = std::numeric_limits<uint64_t>::max();
-  if (bytes.size() >= kPrefixBytes) std::memcpy(&header_bytes, bytes.data(), kPrefixBytes);
-  if (header_bytes > kMaxHeaderBytes || header_bytes + kPrefixBytes > bytes.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(EscapeBytes(name), " is no safetensors file, or cut off: ", bytes.size(),
-                     " bytes hold no whole header"));
-  }
-  absl::string_view header = absl::string_view(bytes).substr(kPrefixBytes, header_bytes);
-  if (!absl::StartsWith(header, "{")) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        EscapeBytes(name), " is no safetensors file: its header does not begin with {"));
-  }
-  JsonValue root;
-  MGC_ASSIGN_OR_RETURN(root, ParseJson(header, absl::StrCat(name, ": header")));
-  std::map<std::string, Entry> entries;
-  MGC_ASSIGN_OR_RETURN(entries, HeaderReader(name).Read(root));
-  int64_t data_begin = kPrefixBytes + static_cast<int64_t>(header_bytes);
-  MGC_RETURN_IF_ERROR(
-      CheckCoverage(entries, static_cast<int64_t>(bytes.size()) - data_begin, name));
-  return SafetensorsFile(std::move(bytes), EscapeBytes(name), data_begin, std::move(entries));
+  const auto file_bytes = static_cast<int64_t>(bytes.size());
+  MGC_ASSIGN_OR_RETURN(const int64_t header_bytes, HeaderBytes(bytes, file_bytes, name));
+  const absl::string_view text =
+      absl::string_view(bytes).substr(kPrefixBytes, static_cast<size_t>(header_bytes));
+  MGC_ASSIGN_OR_RETURN(SafetensorsHeader header, ParseHeader(text, file_bytes, name));
+  return SafetensorsFile(std::move(bytes), EscapeBytes(name), std::move(header));
 }
 
 template <typename T>
 absl::StatusOr<std::vector<T>> SafetensorsFile::Values(const std::string& name,
                                                        SafetensorsType type) const {
-  auto found = entries_.find(name);
-  if (found == entries_.end()) {
+  const auto found = entries().find(name);
+  if (found == entries().end()) {
     return absl::NotFoundError(absl::StrCat(name_, " has no tensor ", EscapeBytes(name)));
   }
   const Entry& entry = found->second;
@@ -337,7 +363,8 @@ absl::StatusOr<std::vector<T>> SafetensorsFile::Values(const std::string& name,
   }
   std::vector<T> values((entry.end - entry.begin) / sizeof(T));
   if (!values.empty()) {
-    std::memcpy(values.data(), bytes_.data() + data_begin_ + entry.begin, entry.end - entry.begin);
+    std::memcpy(values.data(), bytes_.data() + header_.data_begin + entry.begin,
+                entry.end - entry.begin);
   }
   return values;
 }
@@ -351,8 +378,8 @@ absl::StatusOr<std::vector<double>> SafetensorsFile::Doubles(const std::string& 
 }
 
 absl::StatusOr<std::vector<int64_t>> SafetensorsFile::Integers(const std::string& name) const {
-  const auto found = entries_.find(name);
-  if (found == entries_.end() || found->second.type != SafetensorsType::kI32) {
+  const auto found = entries().find(name);
+  if (found == entries().end() || found->second.type != SafetensorsType::kI32) {
     return Values<int64_t>(name, SafetensorsType::kI64);
   }
   MGC_ASSIGN_OR_RETURN(const std::vector<int32_t> narrow,

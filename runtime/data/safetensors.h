@@ -15,11 +15,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "graph/base/positional_file.h"
 
 namespace mgc {
 
 // The types we use; files with others are refused.
-enum class SafetensorsType { kF32, kF64, kI32, kI64 };
+enum class SafetensorsType { kF32, kF64, kI32, kI64, kBF16, kF16 };
+absl::string_view NameOf(SafetensorsType type);  // `BF16`
 
 struct SafetensorsSpec {
   std::string name;
@@ -30,9 +32,9 @@ struct SafetensorsSpec {
 // Where everything lies in the file of some tensors; their bytes need not be there to know it.
 class SafetensorsLayout {
  public:
-  // Tensors are ordered by falling alignment of their type (I64, F64, I32, F32), then by name, the
-  // data aligned to 8 bytes. InvalidArgument if two names are equal, a name is "__metadata__" or
-  // not UTF-8, or sizes are negative or too large to be counted.
+  // Tensors are ordered by falling alignment of their type (I64, F64, I32, F32, BF16, F16), then by
+  // name, the data aligned to 8 bytes. InvalidArgument if two names are equal, a name is
+  // "__metadata__" or not UTF-8, or sizes are negative or too large to be counted.
   static absl::StatusOr<SafetensorsLayout> Create(absl::Span<const SafetensorsSpec> tensors);
 
   // What the file begins with; the data follows.
@@ -70,24 +72,34 @@ SafetensorsView ViewOf(std::string name, std::vector<int64_t> shape,
 // layout is possible, or bytes and shape disagree.
 absl::Status WriteSafetensors(const std::string& path, std::vector<SafetensorsView> tensors);
 
-// The content of a file. Immutable; the accessors copy, because the format promises no alignment.
-class SafetensorsFile {
- public:
+// What a file says of itself.
+struct SafetensorsHeader {
   struct Entry {
     SafetensorsType type;
     std::vector<int64_t> shape;
     int64_t begin, end;  // bytes, from the start of the data
   };
+  std::map<std::string, Entry> entries;
+  int64_t data_begin = 0;  // from the begin of the file
 
-  // Reads and checks all of `path`. Refused with InvalidArgument: a header above 25 MB, unknown
-  // keys or types, repeated names, negative or overflowing shapes, sizes that disagree with shapes,
-  // holes, overlaps, bytes left over.
+  // Reads and checks it; of the tensors nothing is read. Refused with InvalidArgument: a header
+  // above 25 MB, unknown keys or types, repeated names, negative or overflowing shapes, sizes that
+  // disagree with shapes, holes, overlaps, bytes left over.
+  static absl::StatusOr<SafetensorsHeader> Read(const PositionalFile& file);
+};
+
+// The content of a file. Immutable; the accessors copy, because the format promises no alignment.
+class SafetensorsFile {
+ public:
+  using Entry = SafetensorsHeader::Entry;
+
+  // Reads all of `path`. Errors as of SafetensorsHeader::Read.
   static absl::StatusOr<SafetensorsFile> Read(const std::string& path);
 
   // The same of a file's `bytes`; `name` stands for the file in messages.
   static absl::StatusOr<SafetensorsFile> Parse(std::string bytes, absl::string_view name);
 
-  const std::map<std::string, Entry>& entries() const { return entries_; }
+  const std::map<std::string, Entry>& entries() const { return header_.entries; }
 
   // The values of a tensor; NotFound without such a name, InvalidArgument if it has another type.
   // Integers widens I32.
@@ -96,16 +108,14 @@ class SafetensorsFile {
   absl::StatusOr<std::vector<int64_t>> Integers(const std::string& name) const;
 
  private:
-  SafetensorsFile(std::string bytes, std::string name, int64_t data_begin,
-                  std::map<std::string, Entry> entries);
+  SafetensorsFile(std::string bytes, std::string name, SafetensorsHeader header);
 
   template <typename T>
   absl::StatusOr<std::vector<T>> Values(const std::string& name, SafetensorsType type) const;
 
   std::string bytes_;
   std::string name_;  // escaped
-  int64_t data_begin_;
-  std::map<std::string, Entry> entries_;
+  SafetensorsHeader header_;
 };
 
 }  // namespace mgc

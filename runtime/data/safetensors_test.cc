@@ -136,7 +136,8 @@ TEST(Safetensors, ReaderIsStrict) {
   EXPECT_THAT(with("[1]", "[4294967296,4294967296]"), HasSubstr("has offsets"));
   EXPECT_THAT(with("[1]", "[1.0]"), HasSubstr("not a size"));
   EXPECT_THAT(with("[1]", "{}"), HasSubstr("not a list"));
-  EXPECT_THAT(with("F32", "BF16"), HasSubstr("dtype BF16; supported are I64, F64, I32, F32"));
+  EXPECT_THAT(with("F32", "U16"),
+              HasSubstr("dtype U16; supported are I64, F64, I32, F32, BF16, F16"));
   EXPECT_THAT(with("dtype", "type"), HasSubstr("other keys"));
   EXPECT_THAT(ErrorOf("{\"__metadata__\":{\"x\":1}," + a + "}", "abcd"), HasSubstr("not a string"));
   EXPECT_THAT(ErrorOf(" {" + a + "}", "abcd"), HasSubstr("does not begin with {"));

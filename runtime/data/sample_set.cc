@@ -7,6 +7,7 @@
 #include "graph/base/random.h"
 #include "graph/base/status.h"
 #include "graph/plan/data_input.h"
+#include "runtime/data/tokens/even_place.h"
 
 namespace mgc {
 namespace {
@@ -44,14 +45,19 @@ absl::StatusOr<std::string> HashOf(const TokenDataset& text, int64_t most) {
       std::min(samples, std::max<int64_t>(most / static_cast<int64_t>(tokens.size()), 1));
   uint64_t hash = 0;
   for (int64_t look = 0; look < looks; ++look) {
-    // Both factors of the product can be large.
-    const int64_t sample = samples / looks * look + samples % looks * look / looks;
+    const int64_t sample = EvenPlace(look, looks, samples);
     MGC_RETURN_IF_ERROR(text.ReadSample(sample, 0, /*vocabulary=*/0, absl::MakeSpan(tokens)));
     const absl::string_view bytes(reinterpret_cast<const char*>(tokens.data()),
                                   tokens.size() * sizeof(int32_t));
     hash = StreamOf(absl::StrCat(HexText(hash), HexText(StreamOf(bytes))));
   }
   return HexText(hash);
+}
+
+std::string EndsText(const absl::optional<DocumentEnds>& ends) {
+  if (!ends.has_value()) return "";
+  return absl::StrCat(", documents end with ", ends->token,
+                      ends->mask_loss ? ", behind which no target counts" : "");
 }
 
 // Whether samples of weight 0 are left out of everything that a step reports.
@@ -87,9 +93,10 @@ absl::StatusOr<std::vector<std::pair<std::string, std::string>>> SampleSet::Iden
   std::vector<std::pair<std::string, std::string>> texts;
   if (text_.has_value()) {
     MGC_ASSIGN_OR_RETURN(const std::string hash, HashOf(*text_, kTokensLookedAt));
-    texts.emplace_back("text",
-                       absl::StrCat(text_->tokens(), " tokens in ", text_->samples_per_epoch(),
-                                    " samples of ", text_->seq_length(), ", hash ", hash));
+    texts.emplace_back(
+        "text",
+        absl::StrCat(text_->tokens(), " tokens in ", text_->samples_per_epoch(), " samples of ",
+                     text_->seq_length(), ", hash ", hash, EndsText(text_->ends())));
   }
   for (size_t i = 0; i < given_.size(); ++i) {
     if (given_[i] == nullptr) continue;

@@ -1,5 +1,8 @@
 #include "runtime/state/checkpoint.h"
 
+#include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,10 +20,18 @@ struct FileOfRole {
   TensorRole role;
 };
 constexpr FileOfRole kFiles[] = {
-    {"parameters.safetensors", TensorRole::kParam},
+    {kParametersFile, TensorRole::kParam},
     {"first_moments.safetensors", TensorRole::kFirstMoment},
     {"second_moments.safetensors", TensorRole::kSecondMoment},
 };
+
+// Of which parameters of the plan there is such a tensor: optimizers keep other states.
+absl::StatusOr<std::set<std::string>> NamesOf(const Plan& plan, TensorRole role) {
+  MGC_ASSIGN_OR_RETURN(const std::vector<HeldTensor> tensors, HeldTensors(plan, role));
+  std::set<std::string> names;
+  for (const HeldTensor& tensor : tensors) names.insert(tensor.name);
+  return names;
+}
 
 // The first process's manifest, in all.
 absl::StatusOr<Manifest> ShareManifest(const std::string& folder, Team& team) {
@@ -33,13 +44,41 @@ absl::StatusOr<Manifest> ShareManifest(const std::string& folder, Team& team) {
   return ParseManifest(text, folder);
 }
 
-absl::StatusOr<const StoredFile*> FindFile(const Manifest& manifest, const std::string& folder,
-                                           absl::string_view name) {
-  for (const StoredFile& file : manifest.files) {
-    if (file.name == name) return &file;
+absl::Status ZeroTensors(TensorRole role, Executor& executor) {
+  MGC_ASSIGN_OR_RETURN(const std::vector<HeldTensor> held,
+                       HeldTensors(executor.plan(), role, Holders::kAll));
+  const auto zero = [](int64_t, absl::Span<float> values, bool) {
+    std::fill(values.begin(), values.end(), 0.0f);
+    return absl::OkStatus();
+  };
+  for (const HeldTensor& tensor : held) {
+    MGC_RETURN_IF_ERROR(FillRunsHere(tensor, executor, zero));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(EscapeBytes(folder), "/", kManifestName, ": names no file ", name));
+  return absl::OkStatus();
+}
+
+// Null where neither the checkpoint nor the plan has such tensors. States of other parameters are
+// those of another optimizer.
+absl::StatusOr<const StoredFile*> FindFile(const Manifest& manifest, const std::string& folder,
+                                           const FileOfRole& file, const Plan& plan) {
+  const auto found = std::find_if(manifest.files.begin(), manifest.files.end(),
+                                  [&](const StoredFile& f) { return f.name == file.name; });
+  const StoredFile* const stored = found == manifest.files.end() ? nullptr : &*found;
+  const std::string place = absl::StrCat(EscapeBytes(folder), "/", kManifestName);
+  if (file.role == TensorRole::kParam) {
+    if (stored != nullptr) return stored;
+    return absl::InvalidArgumentError(absl::StrCat(place, ": names no file ", file.name));
+  }
+  MGC_ASSIGN_OR_RETURN(const std::set<std::string> kept, NamesOf(plan, file.role));
+  std::set<std::string> names;
+  if (stored != nullptr) {
+    for (const StoredTensor& tensor : stored->tensors) names.insert(tensor.name);
+  }
+  if (names == kept) return stored;
+  return absl::FailedPreconditionError(absl::StrCat(
+      place, ": has ", file.name, " of ", names.size(),
+      " parameters, and the plan's optimizer keeps such states of ", kept.size(),
+      names.size() == kept.size() ? " others" : "", ": the checkpoint is of another optimizer"));
 }
 
 }  // namespace
@@ -62,9 +101,12 @@ absl::Status PendingCheckpoint::Open(TrainingState state) {
   MGC_RETURN_IF_ERROR(team.Agree(begun.status()));
   MGC_ASSIGN_OR_RETURN(folder_, team.TakeFromLead(*begun));
   for (const FileOfRole& file : kFiles) {
+    MGC_ASSIGN_OR_RETURN(const std::set<std::string> kept, NamesOf(executor_.plan(), file.role));
+    if (kept.empty()) continue;
     MGC_ASSIGN_OR_RETURN(
         std::unique_ptr<TensorStore> store,
         TensorStore::Begin(executor_, file.role, absl::StrCat(folder_, "/", file.name)));
+    manifest_.files.push_back({file.name, {}});
     stores_.push_back(std::move(store));
   }
   MGC_ASSIGN_OR_RETURN(const CarriedNumbers carried, GetCarried(executor_));
@@ -87,8 +129,7 @@ void PendingCheckpoint::Write(absl::FunctionRef<void()> comes_on) {
 absl::Status PendingCheckpoint::Finish() {
   Team& team = executor_.team();
   for (size_t i = 0; i < stores_.size(); ++i) {
-    MGC_ASSIGN_OR_RETURN(std::vector<StoredTensor> tensors, stores_[i]->End(written_));
-    manifest_.files.push_back({kFiles[i].name, std::move(tensors)});
+    MGC_ASSIGN_OR_RETURN(manifest_.files[i].tensors, stores_[i]->End(written_));
   }
   MGC_RETURN_IF_ERROR(
       team.Agree(team.is_lead() ? dir_->Publish(folder_, manifest_) : absl::OkStatus()));
@@ -114,7 +155,13 @@ absl::StatusOr<LoadedState> LoadCheckpoint(const std::string& folder, Executor& 
   MGC_ASSIGN_OR_RETURN(Manifest manifest, ShareManifest(named, team));
   LoadedState loaded;
   for (const FileOfRole& file : kFiles) {
-    MGC_ASSIGN_OR_RETURN(const StoredFile* stored, FindFile(manifest, named, file.name));
+    if (manifest.IsOfWeights() && file.role != TensorRole::kParam) {
+      MGC_RETURN_IF_ERROR(ZeroTensors(file.role, executor));
+      continue;
+    }
+    MGC_ASSIGN_OR_RETURN(const StoredFile* stored,
+                         FindFile(manifest, named, file, executor.plan()));
+    if (stored == nullptr) continue;
     MGC_ASSIGN_OR_RETURN(
         const int64_t bytes,
         RestoreTensors(file.role, absl::StrCat(named, "/", file.name), stored->tensors, executor));

@@ -23,6 +23,8 @@
 
 namespace mgc {
 
+inline constexpr char kParametersFile[] = "parameters.safetensors";
+
 // A checkpoint that is being written. All processes of a run begin and end it together, between
 // steps; in between each writes what its ranks hold, in any thread, also while they compute the
 // next step, whose updates are to be held (Executor::HoldUpdates). What is not ended leaves none.
@@ -69,8 +71,8 @@ struct LoadedState {
 };
 
 // Fills the ranks with the checkpoint in `folder`, which the first process names, but for the
-// carried numbers (PutCarried). Every process calls this, and all end alike. Errors are those of
-// ReadManifest and RestoreTensors.
+// carried numbers (PutCarried). One of weights alone (runtime/state/weights.h) leaves moments zero.
+// Every process calls this, and all end alike. Errors are those of ReadManifest and RestoreTensors.
 absl::StatusOr<LoadedState> LoadCheckpoint(const std::string& folder, Executor& executor);
 
 // Reads all of the checkpoint in `folder` and compares it with its hashes; its bytes.

@@ -132,6 +132,11 @@ absl::StatusOr<std::vector<int64_t>> ListSteps(const std::string& dir) {
   return steps;
 }
 
+absl::StatusOr<std::string> FolderToLoad(const std::string& path) {
+  MGC_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, ListSteps(path));
+  return steps.empty() ? path : In(path, StepName(steps[0]));
+}
+
 absl::StatusOr<Manifest> ReadManifest(const std::string& folder) {
   const std::string path = In(folder, kManifestName);
   MGC_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMostManifestBytes));

@@ -36,6 +36,10 @@ absl::optional<int64_t> StepOfName(absl::string_view name);
 // went back has left. Empty where there is no such folder; else the system's errors.
 absl::StatusOr<std::vector<int64_t>> ListSteps(const std::string& dir);
 
+// The checkpoint that `path` names: by its own folder, or by the folder of a run for the one that
+// the run would go on from.
+absl::StatusOr<std::string> FolderToLoad(const std::string& path);
+
 // Reads the manifest of `folder`.
 absl::StatusOr<Manifest> ReadManifest(const std::string& folder);
 

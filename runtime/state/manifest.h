@@ -42,6 +42,9 @@ struct TrainingState {
 struct Manifest {
   TrainingState state;
   std::vector<StoredFile> files;
+
+  // Nothing but parameters, to begin from (runtime/state/weights.h).
+  bool IsOfWeights() const { return state.step == 0 && files.size() == 1; }
 };
 
 // One text for one manifest.

@@ -47,7 +47,15 @@ int64_t AddressOfGradient(const Plan& plan, const HeldParam& param) {
   return GradientAddress(plan, param.plan_class, param.held, param.entry);
 }
 
-// -1 of a gradient that is not kept.
+absl::string_view StateOf(TensorRole role) { return role == TensorRole::kFirstMoment ? "m" : "v"; }
+
+bool Has(const HeldParam& param, TensorRole role) {
+  if (role == TensorRole::kParam) return true;
+  if (role == TensorRole::kMeanGradient) return IsTrained(param.entry.init);
+  return FindState(param.entry, StateOf(role)) != nullptr;
+}
+
+// Of a tensor that the parameter has; -1 of a gradient that is not kept.
 int64_t AddressOf(const Plan& plan, const HeldParam& param, TensorRole role) {
   switch (role) {
     case TensorRole::kParam:
@@ -55,9 +63,8 @@ int64_t AddressOf(const Plan& plan, const HeldParam& param, TensorRole role) {
     case TensorRole::kMeanGradient:
       return AddressOfGradient(plan, param);
     case TensorRole::kFirstMoment:
-      return param.held.state_base + param.entry.m_offset;
     case TensorRole::kSecondMoment:
-      return param.held.state_base + param.entry.v_offset;
+      return param.held.state_base + FindState(param.entry, StateOf(role))->offset;
   }
   return -1;
 }
@@ -218,7 +225,7 @@ absl::StatusOr<std::vector<HeldTensor>> HeldTensors(const Plan& plan, TensorRole
   MGC_RETURN_IF_ERROR(ForEachParam(plan, [&](const HeldParam& param) -> absl::Status {
     const ParamEntry& entry = param.entry;
     if (!param.held.owner && holders == Holders::kOwners) return absl::OkStatus();
-    if (role != TensorRole::kParam && !IsTrained(entry.init)) return absl::OkStatus();
+    if (!Has(param, role)) return absl::OkStatus();
     const bool is_param = role == TensorRole::kParam;
     tensors.push_back(
         {param.name(), &entry.type, is_param ? &entry.sharding : &entry.state_sharding,

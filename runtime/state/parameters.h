@@ -35,8 +35,8 @@ void InitializeParameters(uint64_t seed, Executor& executor);
 enum class TensorRole : uint8_t {
   kParam,
   kMeanGradient,  // of the last step: its sums times what makes them means, before clipping
-  kFirstMoment,   // of the optimizer
-  kSecondMoment,
+  kFirstMoment,   // what the optimizer keeps as `m`
+  kSecondMoment,  // as `v`
 };
 
 // A parameter that several classes hold is the tensor of its owner, and has copies.
@@ -53,7 +53,8 @@ struct HeldTensor {
 };
 
 // All parameters, their gradients as sums, or moments, in the order of the plan's stages; of owners
-// each name comes once. Only trained parameters have gradients and moments. FailedPrecondition when
+// each name comes once. Only trained parameters have gradients; moments those whose optimizer keeps
+// them. FailedPrecondition when
 // the plan keeps no gradients; of copies they are not asked for.
 absl::StatusOr<std::vector<HeldTensor>> HeldTensors(const Plan& plan, TensorRole role,
                                                     Holders holders = Holders::kOwners);

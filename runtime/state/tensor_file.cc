@@ -40,9 +40,9 @@ absl::StatusOr<float> GradientFactor(const Executor& executor) {
 // What becomes of values before they are written: they may be changed or refused.
 using Pass = absl::FunctionRef<absl::Status(size_t tensor, int64_t whole, absl::Span<float>)>;
 
-// What the system may have to write to the disk when a file is synchronized: none takes so long
-// that a run looks stuck, and other writers are not held up by a whole checkpoint.
-constexpr int64_t kMostUnsynced = int64_t{1} << 27;  // bytes
+// Behind so many bytes the disk gets to work: it is not left until all are there, and other writers
+// are not held up by a whole checkpoint.
+constexpr int64_t kSyncedAtOnce = int64_t{1} << 26;
 
 // Writes the ranks' tiles to their places and to the disk; the bytes.
 absl::StatusOr<int64_t> WriteTiles(const Executor& executor, absl::Span<const HeldTensor> tensors,
@@ -52,7 +52,7 @@ absl::StatusOr<int64_t> WriteTiles(const Executor& executor, absl::Span<const He
   if (executor.team().is_lead()) MGC_RETURN_IF_ERROR(file.Write(0, layout.header()));
   absl::Status status;
   int64_t written = 0;
-  int64_t synced = 0;
+  int64_t begun = 0;  // of these the way to the disk
   const auto write = [&](size_t t, int64_t whole, absl::Span<float> values) -> absl::Status {
     MGC_RETURN_IF_ERROR(pass(t, whole, values));
     const absl::string_view bytes(reinterpret_cast<const char*>(values.data()),
@@ -60,10 +60,11 @@ absl::StatusOr<int64_t> WriteTiles(const Executor& executor, absl::Span<const He
     const int64_t offset = whole * static_cast<int64_t>(sizeof(float));
     MGC_RETURN_IF_ERROR(file.Write(layout.OffsetOf(t) + offset, bytes));
     written += static_cast<int64_t>(bytes.size());
-    if (written - synced < kMostUnsynced) return absl::OkStatus();
-    synced = written;
+    if (written - begun < kSyncedAtOnce) return absl::OkStatus();
+    begun = written;
     comes_on();
-    return file.Sync();
+    file.BeginSync();
+    return absl::OkStatus();
   };
   for (size_t t = 0; t < tensors.size(); ++t) {
     ForEachRunHere(executor, tensors[t], [&](int64_t whole, absl::Span<float> values) {
@@ -158,13 +159,6 @@ absl::Status CheckFrame(const PositionalFile& file, absl::Span<const StoredTenso
   return header == layout.header() ? absl::OkStatus() : loss("its header is damaged");
 }
 
-absl::Status CheckHash(const std::string& path, const StoredTensor& tensor, uint64_t hash) {
-  if (hash == tensor.hash) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(
-      EscapeBytes(path), ": tensor ", EscapeBytes(tensor.name), " is damaged: its hash is ",
-      absl::Hex(hash, absl::kZeroPad16), ", not ", absl::Hex(tensor.hash, absl::kZeroPad16)));
-}
-
 using StoredByName = std::map<std::string, const StoredTensor*>;
 
 // What the ranks here hold; adds the hash of what counts to that of its tensor, and the bytes.
@@ -240,6 +234,13 @@ uint64_t HashOfRun(int64_t whole, absl::Span<const float> values) {
     sum += z ^ (z >> 31);
   }
   return sum;
+}
+
+absl::Status CheckHash(const std::string& path, const StoredTensor& tensor, uint64_t hash) {
+  if (hash == tensor.hash) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      EscapeBytes(path), ": tensor ", EscapeBytes(tensor.name), " is damaged: its hash is ",
+      absl::Hex(hash, absl::kZeroPad16), ", not ", absl::Hex(tensor.hash, absl::kZeroPad16)));
 }
 
 TensorStore::TensorStore(const Executor& executor, std::vector<HeldTensor> tensors,

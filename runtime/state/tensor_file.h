@@ -41,6 +41,9 @@ struct StoredTensor {
 // leave it as it was with a probability of 2^-64.
 uint64_t HashOfRun(int64_t whole, absl::Span<const float> values);
 
+// DataLoss, with file and tensor, unless `hash` is the tensor's.
+absl::Status CheckHash(const std::string& path, const StoredTensor& tensor, uint64_t hash);
+
 // A file of tensors that is being written. All processes of the run begin and end it together,
 // between steps; each writes what its ranks hold. What is not ended leaves no file.
 class TensorStore {

@@ -104,12 +104,12 @@ Checkpoints::~Checkpoints() {
 absl::Status Checkpoints::Save(bool in_background) {
   MGC_RETURN_IF_ERROR(Settle());
   if (!saves() || saved_step_ == trainer_.steps_done()) return absl::OkStatus();
-  begun_ns_ = NowNs();
+  const int64_t begin = NowNs();
   MGC_ASSIGN_OR_RETURN(pending_, trainer_.BeginSave(dir_.get(), options_.version));
   saved_step_ = pending_->step();
-  saved_ns_ = begun_ns_;
+  saved_ns_ = begin;
   if (in_background && options_.in_background) WriteInBackground();
-  stall_ns_ += NowNs() - begun_ns_;
+  stall_ns_ += NowNs() - begin;
   return writer_.joinable() ? absl::OkStatus() : Settle();
 }
 
@@ -156,9 +156,10 @@ absl::Status Checkpoints::Settle() {
 
 absl::Status Checkpoints::End() {
   const int64_t step = pending_->step();
+  const int64_t begin = NowNs();
   MGC_ASSIGN_OR_RETURN(const std::string folder, pending_->End());
   note_(absl::StrFormat("saved %s in %.0f ms", EscapeBytes(folder),
-                        static_cast<double>(NowNs() - begun_ns_) / 1e6));
+                        static_cast<double>(wrote_ns_ + NowNs() - begin) / 1e6));
   if (options_.keep == 0) return absl::OkStatus();
   return trainer_.executor().team().Agree(dir_ == nullptr ? absl::OkStatus()
                                                           : dir_->Prune(step, options_.keep));

@@ -81,7 +81,6 @@ class Checkpoints {
 
   std::unique_ptr<PendingCheckpoint> pending_;
   std::thread writer_;
-  int64_t begun_ns_ = 0;  // when it was
   int64_t wrote_ns_ = 0;  // how long
 };
 

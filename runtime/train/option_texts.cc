@@ -52,11 +52,15 @@ NamedTexts OptionTexts(const TrainOptions& o, const Plan& plan) {
       {"lr-decay-style", NameOf(o.lr.style)},
       {"lr-decay-samples", absl::StrCat(o.lr.decay_samples)},
       {"weight-decay", JsonNumber(o.weight_decay.end)},
-      {"adam-beta1", JsonNumber(o.adam.beta1)},
-      {"adam-beta2", JsonNumber(o.adam.beta2)},
-      {"adam-eps", JsonNumber(o.adam.eps)},
-      {"clip-grad", JsonNumber(o.clip_grad)},
   };
+  for (const HyperParameter& parameter : HyperParameters()) {
+    if (!TakesScalar(plan, parameter.scalar)) continue;
+    texts.emplace_back(parameter.flag, JsonNumber(ValueOf(o.hyper, parameter)));
+  }
+  texts.emplace_back("clip-grad", JsonNumber(o.clip_grad));
+  for (const auto& [flag, value] : plan.options) {
+    if (flag == "--optimizer") texts.emplace_back("optimizer", value);
+  }
   if (o.lr.style == LrDecayStyle::kWsd) {
     texts.emplace_back("lr-wsd-decay-style", NameOf(o.lr.wsd_style));
     texts.emplace_back("lr-wsd-decay-samples", absl::StrCat(o.lr.wsd_decay_samples));

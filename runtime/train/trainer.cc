@@ -32,12 +32,7 @@ absl::Status CheckTrainOptions(const TrainOptions& o) {
   const auto require = [&violations](bool holds, const auto&... text) {
     if (!holds) violations.Add("", "", absl::StrCat(text...));
   };
-  require(o.adam.beta1 >= 0 && o.adam.beta1 < 1, "Adam's beta1 must lie in [0, 1), not ",
-          o.adam.beta1);
-  require(o.adam.beta2 >= 0 && o.adam.beta2 < 1, "Adam's beta2 must lie in [0, 1), not ",
-          o.adam.beta2);
-  require(o.adam.eps > 0 && std::isfinite(o.adam.eps),
-          "Adam's epsilon must be finite and above 0, not ", o.adam.eps);
+  violations.Append(CheckHyperValues(o.hyper));
   require(std::isfinite(o.clip_grad), "the largest gradient norm must be finite, not ",
           o.clip_grad);
   violations.Append(CheckLossScale(o.loss_scale));
@@ -117,10 +112,25 @@ double PredictedMs(const Executor& executor) {
          DevicesHere(executor);
 }
 
+// The rows of a batch that ranks here take from a text; none where there is no text.
+std::vector<int64_t> TextRowsHere(const Executor& executor, const SampleSet& samples,
+                                  const absl::optional<SampleSet>& eval_samples) {
+  const bool has_text = samples.At(0, 0).data != nullptr ||
+                        (eval_samples.has_value() && eval_samples->At(0, 0).data != nullptr);
+  if (!has_text) return {};
+  return TextRowsOf(executor.plan(), executor.local().begin, executor.local().end);
+}
+
 }  // namespace
 
-Trainer::Trainer(std::unique_ptr<Executor> executor, SampleSet samples, TrainOptions options)
-    : executor_(std::move(executor)), samples_(std::move(samples)), options_(std::move(options)) {}
+Trainer::Trainer(std::unique_ptr<Executor> executor, SampleSet samples,
+                 absl::optional<SampleSet> eval_samples, TrainOptions options)
+    : executor_(std::move(executor)),
+      samples_(std::move(samples)),
+      eval_samples_(std::move(eval_samples)),
+      options_(std::move(options)),
+      reader_(TextRowsHere(*executor_, samples_, eval_samples_),
+              executor_->plan().global_batch_size, executor_->plan().seq_length) {}
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, TrainOptions options) {
   MGC_RETURN_IF_ERROR(CheckTrainOptions(options));
@@ -155,15 +165,28 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, Train
                        Executor::Create(plan, executor_options));
   InitializeParameters(options.seed, *executor);
   StartLossScale(options.loss_scale, *executor);
-  std::unique_ptr<Trainer> trainer(
-      new Trainer(std::move(executor), std::move(samples), std::move(options)));
-  trainer->eval_samples_ = std::move(eval_samples);
-  return trainer;
+  return std::unique_ptr<Trainer>(new Trainer(std::move(executor), std::move(samples),
+                                              std::move(eval_samples), std::move(options)));
 }
 
 int64_t Trainer::most_steps() const {
   const int64_t left = std::numeric_limits<int64_t>::max() - samples_done_;
   return steps_done_ + left / executor_->plan().global_batch_size;
+}
+
+StepData Trainer::NextStep() {
+  constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+  const int64_t batch = executor_->plan().global_batch_size;
+  StepData step = samples_.At(samples_done_, kEnd);
+  step.batch = reader_.Take(step);
+  if (samples_done_ <= kEnd - 2 * batch) reader_.Announce(samples_.At(samples_done_ + batch, kEnd));
+  if (can_evaluate()) reader_.Announce(EvalBatch(0));
+  return step;
+}
+
+StepData Trainer::EvalBatch(int64_t batch) const {
+  return eval_samples_->At(batch * executor_->plan().global_batch_size,
+                           SamplesToEvaluate(executor_->plan(), *eval_samples_));
 }
 
 absl::StatusOr<StepRecord> Trainer::Step() {
@@ -175,26 +198,23 @@ absl::StatusOr<StepRecord> Trainer::Step() {
   }
   const int64_t samples = samples_done_;
   const double t = static_cast<double>(steps_done_ + 1);
-  const AdamOptions& adam = options_.adam;
   StepRecord record;
   record.step = steps_done_ + 1;
   record.lr = LearningRate(options_.lr, samples);
   std::vector<NamedScalar> scalars = {
       {kRateScalar, record.lr},
       {kDecayScalar, WeightDecay(options_.weight_decay, samples)},
-      {kBeta1Scalar, adam.beta1},
-      {kBeta2Scalar, adam.beta2},
-      {kEpsScalar, adam.eps},
-      {kCorrection1Scalar, 1 - std::pow(adam.beta1, t)},
-      {kCorrection2Scalar, 1 - std::pow(adam.beta2, t)},
       {kMaxNormScalar,
        options_.clip_grad > 0 ? options_.clip_grad : std::numeric_limits<double>::infinity()}};
+  const HyperValues numbers = NumbersOfStep(options_.hyper, t);
+  for (const auto& [name, value] : numbers) scalars.push_back({name.c_str(), value});
   for (const NamedScalar& scalar : ScalarsOf(options_.loss_scale)) scalars.push_back(scalar);
   StepInput input;
   input.traced = record.step >= options_.trace_from;
-  input.data = samples_.At(samples, std::numeric_limits<int64_t>::max());
   input.scalars = scalars;
   const int64_t begin = NowNs();
+  input.data = NextStep();
+  record.data_wait_ms = static_cast<double>(NowNs() - begin) / kNsPerMs;
   MGC_RETURN_IF_ERROR(executor_->Run(input));
   record.ms = static_cast<double>(NowNs() - begin) / kNsPerMs;
   MGC_ASSIGN_OR_RETURN(record.loss, executor_->Report(kLossReport, false));
@@ -247,7 +267,9 @@ absl::StatusOr<EvalRecord> Trainer::Evaluate() {
     StepInput input;
     input.eval = true;
     input.traced = steps_done_ >= options_.trace_from;
-    input.data = eval_samples_->At(step * batch, samples);
+    input.data = EvalBatch(step);
+    input.data.batch = reader_.Take(input.data);
+    if (step + 1 < steps) reader_.Announce(EvalBatch(step + 1));
     MGC_RETURN_IF_ERROR(executor_->Run(input));
     MGC_ASSIGN_OR_RETURN(const double loss, executor_->Report(kLossReport, true));
     MGC_ASSIGN_OR_RETURN(const double counted, executor_->Report(kTokenReport, true));
@@ -289,6 +311,7 @@ absl::StatusOr<Resumed> Trainer::Resume(const std::string& folder) {
   samples_done_ = state.samples;
   Resumed resumed;
   resumed.bytes = loaded.bytes;
+  if (state.step == 0) return resumed;  // nothing was trained under other options or data
   resumed.changes = Changes("option", state.options, OptionTexts(options_, executor_->plan()));
   MGC_ASSIGN_OR_RETURN(const NamedTexts data, samples_.Identity());
   for (std::string& change : Changes("data", state.data, data)) {

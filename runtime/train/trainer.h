@@ -19,6 +19,7 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "kernels/kernel.h"
+#include "runtime/data/batch_reader.h"
 #include "runtime/data/data.h"
 #include "runtime/data/input_files.h"
 #include "runtime/data/sample_set.h"
@@ -26,17 +27,11 @@
 #include "runtime/run/executor.h"
 #include "runtime/state/checkpoint.h"
 #include "runtime/state/checkpoint_dir.h"
+#include "runtime/train/hyper_parameters.h"
 #include "runtime/train/loss_scale.h"
 #include "runtime/train/lr_schedule.h"
 
 namespace mgc {
-
-// AdamW (Loshchilov and Hutter, arXiv 1711.05101); weight decay comes from its schedule.
-struct AdamOptions {
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-};
 
 // What a step computes, of all ranks together; all 0: nobody has counted.
 struct StepWork {
@@ -67,7 +62,7 @@ struct TrainOptions {
 
   LrSchedule lr;  // in samples
   WeightDecaySchedule weight_decay;
-  AdamOptions adam;
+  HyperValues hyper;            // of the plan's optimizers; others are left aside
   LossScaleOptions loss_scale;  // of plans that scale their loss
   double clip_grad = 1.0;       // largest norm of the gradient; 0 or less: no clipping
 
@@ -128,7 +123,13 @@ class Trainer {
   absl::Status WriteGradients(const std::string& path) const;
 
  private:
-  Trainer(std::unique_ptr<Executor> executor, SampleSet samples, TrainOptions options);
+  Trainer(std::unique_ptr<Executor> executor, SampleSet samples,
+          absl::optional<SampleSet> eval_samples, TrainOptions options);
+
+  // The step that takes the next samples, with its text, which is read while the step before runs.
+  StepData NextStep();
+  // Batch number `batch` of the evaluation data.
+  StepData EvalBatch(int64_t batch) const;
 
   void AddRates(StepRecord* record) const;
 
@@ -136,6 +137,7 @@ class Trainer {
   SampleSet samples_;
   absl::optional<SampleSet> eval_samples_;
   TrainOptions options_;
+  BatchReader reader_;  // of both sets
   int64_t steps_done_ = 0;
   int64_t samples_done_ = 0;
   int64_t steps_here_ = 0;  // that this trainer has run

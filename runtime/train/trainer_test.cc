@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "runtime/data/safetensors.h"
+#include "runtime/data/token_batch.h"
 #include "runtime/run/testing/chain_plan.h"
 #include "runtime/run/testing/reference_kernels.h"
 #include "runtime/train/training_run.h"
@@ -59,6 +60,8 @@ TEST_F(TrainerTest, StepsFollowTheSchedule) {
     last = record->loss;
     EXPECT_EQ(record->grad_norm, 16.0 * plan_.seq_length);  // here: the tokens of the step
     EXPECT_EQ(record->predicted_ms, 2.5);
+    EXPECT_GE(record->data_wait_ms, 0);
+    EXPECT_LE(record->data_wait_ms, record->ms);
     EXPECT_EQ(record->peak_bytes, plan_.classes[0].memory.peak);
     EXPECT_NEAR(record->tokens_per_second * record->ms, 16e3 * plan_.seq_length, 1e-3);
     EXPECT_EQ(record->tokens, 16.0 * plan_.seq_length);
@@ -66,6 +69,23 @@ TEST_F(TrainerTest, StepsFollowTheSchedule) {
     EXPECT_NEAR(*record->peak_share * record->ms, 1e-3 / 2, 1e-9);  // of two workers
     EXPECT_EQ(record->warm_up, step <= 2);
   }
+}
+
+// Two ranks share the 4 rows of each of 4 micro-batches.
+TEST_F(TrainerTest, AProcessReadsAheadWhatItsRanksLoad) {
+  EXPECT_TRUE(TextRowsOf(plan_, 0, 2).empty()) << "weights are no text";
+  Plan plan = plan_;
+  for (Segment& segment : plan.segments) {
+    for (Instr& instr : segment.instrs) {
+      if (instr.kind != InstrKind::kLoad) continue;
+      instr.attrs.Set("name", std::string("tokens"));
+      segment.slots[static_cast<size_t>(instr.outputs[0])].type.dtype = DType::kI64;
+    }
+  }
+  EXPECT_EQ(TextRowsOf(plan, 0, 1), (std::vector<int64_t>{0, 1, 4, 5, 8, 9, 12, 13}));
+  EXPECT_EQ(TextRowsOf(plan, 1, 2), (std::vector<int64_t>{2, 3, 6, 7, 10, 11, 14, 15}));
+  EXPECT_EQ(TextRowsOf(plan, 0, 2).size(), 16);
+  EXPECT_TRUE(TextRowsOf(plan, 1, 1).empty());
 }
 
 // 301 bytes hold 50 samples of 6 tokens; 11 of them are 0.7 steps of 16.
@@ -173,13 +193,13 @@ TEST_F(TrainerTest, StopsWhereItIsAskedTo) {
 TEST_F(TrainerTest, AllWrongOptionsAreNamedAtOnce) {
   TrainOptions options = Options();
   options.lr.max_lr = -1;
-  options.adam.beta1 = 1;
-  options.adam.eps = 0;
+  options.hyper = {{"beta1", 1}, {"eps", 0}, {"beta3", 0.5}};
   options.clip_grad = std::nan("");
   options.eval_steps = -1;
   const absl::Status status = Trainer::Create(plan_, options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  for (const char* part : {"learning rate", "beta1", "epsilon", "gradient norm", "-1 steps"}) {
+  for (const char* part : {"learning rate", "adam-beta1", "adam-eps", "no optimizer takes beta3",
+                           "gradient norm", "-1 steps"}) {
     EXPECT_TRUE(absl::StrContains(status.message(), part)) << part << " in " << status;
   }
 }

@@ -105,6 +105,24 @@ expect 1 'no checkpoint of step 8' bash -c 'ulimit -f 100; trap "" XFSZ; exec "$
   mgc-run tp.plan "${run[@]}" --steps 8 --save kept
 [[ $(cat kept/latest) == step-00000007 && $(cd kept && echo step-*) == *06\ step-00000007 ]] ||
   fail "behind a full disk: $(ls kept)"
+# A disk for two checkpoints, and one that may only be read.
+small_disk() {
+  expect 1 'No space left on device' mgc-run tp.plan "${run[@]}" --steps 6 --save disk/run \
+    --save-interval 1
+  also 'no checkpoint of step 3'
+  [[ $(ls disk/run) == $'latest\nlock\nstep-00000001\nstep-00000002' ]] || fail "left: $(ls disk/run)"
+  expect 0 '' mgc-ckpt verify disk/run
+  mount -o remount,ro disk
+  expect 1 'Read-only file system' mgc-run tp.plan "${run[@]}" --steps 6 --save disk/run
+  expect 0 'goes on from step 2' mgc-run pp.plan "${run[@]}" --steps 3 --load disk/run --save read
+}
+mkdir disk
+if mount -t tmpfs -o size=6m none disk; then
+  small_disk
+  umount disk
+else
+  echo 'full and read-only disks are left out: none can be mounted here'
+fi
 expect 1 'is NaN' mgc-run tp.plan --data text.txt --lr 1e6 --clip-grad 0 --steps 50 --save kept \
   --save-interval 1 --lr-decay-style constant
 # What is kept is finite, however far it has gone astray.

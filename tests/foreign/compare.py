@@ -15,6 +15,7 @@ import zipfile
 
 import numpy as np
 import tiktoken
+import pieces
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -44,7 +45,7 @@ def assigned():
 
 
 def documents():
-    """Some 10 MB: a text, every character in many places, words of many scripts, code, emoji."""
+    """Some 16 MB: a text, every character in many places, words of many scripts, code, emoji."""
     dice = random.Random(SEED)
     with open("kjv.txt", encoding="utf-8", newline="") as file:
         lines = file.read().splitlines(keepends=True)
@@ -227,6 +228,22 @@ def any_bytes():
         expect(text == noise, "%s: random bytes read back" % pattern)
 
 
+def by_sentencepiece(texts):
+    """Texts with bytes that are no UTF-8 cannot be given to the library here."""
+    some = texts[:800] + texts[800::60]  # a model has room for the characters of so many
+    for name in pieces.MODELS:
+        model = pieces.trained(name, some, 8000)
+        path = name + ".model"
+        with open(path, "wb") as file:
+            file.write(model)
+        mine = encoded(path, texts)
+        theirs = pieces.encoded(model, texts)
+        compare(name + ", sentencepiece", mine, [ids for ids in theirs])
+        text = subprocess.run(["mgc-tokenize", "--tokenizer", path, "--decode", "texts.bin"],
+                              check=True, stdout=subprocess.PIPE).stdout.decode()
+        expect(text == "".join(pieces.decoded(model, theirs)), name + ": tokens read back")
+
+
 def renew_goldens():
     """A small vocabulary of each pattern and the tokens of a few texts, by tokenizers."""
     texts = documents()
@@ -243,6 +260,7 @@ def renew_goldens():
         with open(os.path.join(HERE, pattern + ".tokens.jsonl"), "w", encoding="utf-8") as file:
             for text, ids in zip(sample, by_tokenizers("small.json", sample)):
                 file.write(json.dumps({"text": text, "tokens": ids}) + "\n")
+    pieces.write_goldens(HERE, pieces.golden_texts())
 
 
 def main():
@@ -262,6 +280,7 @@ def main():
         mine = encoded(path, texts)
         compare(pattern + ", tokenizers", mine, by_tokenizers(path, texts))
         compare(pattern + ", tiktoken", mine, by_tiktoken(model["vocab"], regex, texts))
+    by_sentencepiece(texts)
     variants(texts)
     real_gpt2(texts)
     formats()

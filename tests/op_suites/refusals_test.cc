@@ -94,6 +94,7 @@ std::vector<Refusal> TypeRefusals() {
       {"matmul_bias_c1", "matmul_bias", "f32[2], f32[2], f32[]", {{"spec", "a, a"}}},
       {"matmul_bias_c5", "matmul_bias", "f32[2], f32[2], f32[1]", {{"spec", "a, a -> "}}},
       {"cast_c1", "cast", "f32[2]", {{"dtype", "i64"}}},
+      {"spectral_scale_c1", "spectral_scale", "f32[2,3]", {{"row_dims", int64_t{2}}}},
   };
 }
 

@@ -56,12 +56,19 @@ class NormalPrinter {
     return AttrsText(kept);
   }
 
+  // Where states stand; which they are follows from the parameter's optimizer.
+  static std::string StatesText(const ParamEntry& entry) {
+    return absl::StrJoin(entry.states, " ", [](std::string* text, const ParamState& state) {
+      absl::StrAppend(text, state.offset);
+    });
+  }
+
   void Print(const ParamBlock& block) {
     Line("block", block.param_bytes, block.grad_bytes, block.state_bytes);
     for (const ParamEntry& entry : block.entries) {
       Line("param", entry.name, TypeText(entry.type), Text(entry.sharding),
            Text(entry.state_sharding), AttrsText(entry.init), entry.param_offset,
-           entry.gradient_offset, entry.m_offset, entry.v_offset);
+           entry.gradient_offset, StatesText(entry));
     }
   }
 

@@ -18,6 +18,11 @@ PlanOptions FlagsOf(const PlanCase& c) {
           {"--schedule", std::string(ToString(c.schedule))}};
 }
 
+PlanCase SteppedBy(const char* optimizer, PlanCase c) {
+  c.optimizer = optimizer;
+  return c;
+}
+
 }  // namespace
 
 std::vector<PlanCase> TinyPlanCases() {
@@ -56,6 +61,8 @@ std::vector<PlanCase> TinyPlanCases() {
        false, false, 0, 2},
       {"bf16_tp2_pp2_dp2_pieces", "llama-tiny", 2, 2, 1, 2, 8, 16, true, kOneFOneB, kFull, 1, true,
        "a100x8", false, false, 0, 4},
+      SteppedBy("muon", {"fp16_muon_tp2_dp2", "llama-tiny", 2, 1, 1, 2, 3, 16, false, kOneFOneB,
+                         kNone, 1, false, "a100x8", false, true}),
       {"tp2_pp2_vp2_dp2", "llama-tiny", 2, 2, 2, 2, 30, 16, true, kInterleaved, kFull, 1},
   };
 }
@@ -90,6 +97,7 @@ Plan CompilePlanCase(const PlanCase& c, RunOptions run) {
   parallel.zero = c.zero;
   parallel.zero_group = c.zero_group;
   parallel.split_products = c.split_products;
+  parallel.optimizer.name = c.optimizer;
   if (c.bf16) parallel.compute_type = DType::kBF16;
   if (c.fp16) parallel.compute_type = DType::kF16;
   if (c.bf16_sums) parallel.gradient_sums = DType::kBF16;

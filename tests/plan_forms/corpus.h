@@ -34,6 +34,7 @@ struct PlanCase {
   int64_t zero_group = 0;
   int64_t split_products = 1;
   int64_t micro_batch_size = 1;
+  std::string optimizer = "";  // empty: the first
 };
 
 // Some plans of the tiny presets.

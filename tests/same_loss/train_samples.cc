@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "graph/base/random.h"
 #include "graph/base/status.h"
+#include "graph/ir/step_names.h"
 #include "graph/ir/vocabulary.h"
 #include "graph/plan/data_input.h"
 #include "gtest/gtest.h"
@@ -51,7 +52,7 @@ auto WithSamples(const Plan& plan, int64_t steps, uint64_t seed, const Use& use)
   options.seed = seed;
   options.lr.style = LrDecayStyle::kConstant;
   options.lr.max_lr = 1e-3;
-  options.adam.eps = 1e-3;  // what rounding leaves of a gradient of zero makes no step
+  options.hyper[kEpsScalar] = 1e-3;  // what rounding leaves of a gradient of zero makes no step
   auto result = use(options);
   unlink(path.c_str());
   return result;

@@ -150,7 +150,7 @@ TEST_F(WrongValueTest, BetasExchanged) {
       }
     }
   }
-  EXPECT_THAT(FindingsOf(plan_), HasSubstr("first moment"));
+  EXPECT_THAT(FindingsOf(plan_), HasSubstr("its state m"));
 }
 
 // Exact in a softmax of exact numbers; in floats it overflows.

@@ -145,7 +145,7 @@ TEST(PlacementDamageTest, ParameterNotUpdated) {
   EXPECT_THAT(
       AfterIn("one_rank", "layer.update4", [](Segment* s) { Remove(s, InstrOf(*s, "adamw")); }),
       AllOf(HasSubstr("layers.0.norm1: the update does not write its value"),
-            HasSubstr("does not write its first moment")));
+            HasSubstr("does not write its state m")));
 }
 
 // --- Values of the whole step

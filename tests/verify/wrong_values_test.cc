@@ -123,7 +123,7 @@ TEST(WrongValuesTest, DividedTwice) {
   Instr again = s.instrs[clip];
   again.inputs[0] = again.outputs[0];
   s.instrs.insert(s.instrs.begin() + static_cast<int64_t>(clip) + 1, again);
-  ExpectWrongValues(plan, "its first moment");
+  ExpectWrongValues(plan, "its state m");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // AddRunFlags.
 
+#include "absl/strings/str_cat.h"
 #include "tools/cli/instruction_set.h"
 #include "tools/cli/run_flags.h"
 
@@ -28,14 +29,15 @@ void AddScheduleFlags(Flags* flags, RunFlags* out) {
   flags->Integer("--lr-wsd-decay-steps,--lr-wsd-decay-iters",
                  "steps at the end in which a WSD schedule falls (default: a tenth)",
                  {1, kMaxSteps}, "F3", &out->lr_wsd_decay_steps);
-  flags->Section("AdamW");
+  flags->Section("Optimizer (each takes its own, as mgc-compile --optimizer has chosen)");
   flags->Real("--weight-decay", "not on biases and norm weights (default 0.01)", 0, 1e6,
               &out->weight_decay);
-  flags->Real("--adam-beta1", "memory of the gradient (default 0.9)", 0, kBelowOne,
-              &out->adam_beta1);
-  flags->Real("--adam-beta2", "memory of its square (default 0.999)", 0, kBelowOne,
-              &out->adam_beta2);
-  flags->Real("--adam-eps", "added to the divisor (default 1e-8)", 1e-300, 1e6, &out->adam_eps);
+  for (size_t i = 0; i < out->hyper.size(); ++i) {
+    const HyperParameter& parameter = HyperParameters()[i];
+    flags->Real(absl::StrCat("--", parameter.flag),
+                absl::StrCat(parameter.doc, " (default ", parameter.usual, ")"), parameter.least,
+                parameter.open ? kBelowOne * parameter.most : parameter.most, &out->hyper[i]);
+  }
   flags->Real("--clip-grad", "largest norm of the gradient, 0: any (default 1)", 0, 1e300,
               &out->clip_grad);
 }

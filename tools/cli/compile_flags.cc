@@ -114,7 +114,33 @@ void CheckEstimateFlags(const CompileFlags& flags, ParsedFlags* parsed) {
   }
 }
 
+void AddModelFlags(Flags* flags, CompileFlags* out) {
+  flags->Section("Model");
+  flags->Switch("--reset-attention-mask",
+                "tokens see those of their own document alone; mgc-run --eod says what ends one",
+                &out->reset_attention_mask);
+  flags->Switch("--reset-position-ids", "learned positions begin anew with each document",
+                &out->reset_position_ids);
+}
+
 }  // namespace
+
+Diagnostics AskOfModel(const CompileFlags& flags, ModelSource* source) {
+  Diagnostics violations;
+  const auto ask = [&](const char* flag, bool given, bool ModelOptions::*option) {
+    if (!given) return;
+    ModelOptions asked;
+    asked.*option = source->options.*option = true;
+    std::string why = "a graph in text says itself what its attention sees";
+    if (source->config.has_value()) {
+      why = std::string(CheckModelOptions(*source->config, asked).message());
+    }
+    if (!why.empty()) violations.Add({"F7", absl::StrCat(flag, ": ", why), "without it"});
+  };
+  ask("--reset-attention-mask", flags.reset_attention_mask, &ModelOptions::mask_documents);
+  ask("--reset-position-ids", flags.reset_position_ids, &ModelOptions::restart_positions);
+  return violations;
+}
 
 CommandText AboutCompile() {
   return {
@@ -142,6 +168,7 @@ void AddCompileFlags(Flags* flags, CompileFlags* out) {
       &out->cluster);
   AddScheduleFlags(flags, &out->parallel);
   AddTrainingFlags(flags, &out->parallel);
+  AddModelFlags(flags, out);
 }
 
 std::vector<NamedPath> InputsOf(const CompileFlags& flags) {

@@ -10,6 +10,7 @@
 #include "absl/types/optional.h"
 #include "tools/cli/command.h"
 #include "tools/cli/flags.h"
+#include "tools/cli/model_source.h"
 #include "tools/cli/output.h"
 #include "tools/cli/parallel_flags.h"
 
@@ -21,6 +22,8 @@ struct CompileFlags {
   Words models;
   ParallelFlags parallel;
   absl::optional<std::string> cluster, output, dot, svg, html, plot, report, dump_dir, stop_after;
+  bool reset_attention_mask = false;
+  bool reset_position_ids = false;
   bool no_verify = false;
   bool timing = false;
   bool search = false;
@@ -33,6 +36,10 @@ struct CompileFlags {
 };
 
 CommandText AboutCompile();
+
+// What the flags ask of the model, put into `source`. F7, by what asks for it, where the model
+// cannot follow: of another family, or in text.
+Diagnostics AskOfModel(const CompileFlags& flags, ModelSource* source);
 
 // `out` outlives `flags`.
 void AddCompileFlags(Flags* flags, CompileFlags* out);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -115,22 +116,74 @@ absl::Status CheckPart(const TokenPart& part, size_t number, const std::string& 
                    " gives none to ", kUses[number]));
 }
 
+// A file with the weight it was given.
+struct OpenedFile {
+  absl::optional<double> weight;
+  std::shared_ptr<const TokenFile> file;
+};
+
+absl::StatusOr<std::vector<OpenedFile>> OpenFiles(const std::vector<std::string>& words) {
+  std::vector<OpenedFile> opened;
+  for (const WeightedFile& file : WeightedFilesOf(words)) {
+    opened.push_back({file.weight, nullptr});
+    MGC_ASSIGN_OR_RETURN(opened.back().file, OpenFile(file.path));
+  }
+  return opened;
+}
+
 // A source for each weight, or one for all files without.
-absl::StatusOr<TokenDataset> OpenPart(const std::vector<std::string>& words,
-                                      const std::string& split, size_t part, int64_t seq_length) {
+absl::StatusOr<TokenDataset> DatasetOf(const std::vector<OpenedFile>& files,
+                                       const std::string& split, size_t part, int64_t seq_length) {
   constexpr std::array<double, kParts> kAll = {1, 0, 0};
   const std::array<double, kParts> shares = SharesOf(split).value_or(kAll);
   std::vector<TokenSource> sources;
-  for (const WeightedFile& file : WeightedFilesOf(words)) {
-    MGC_ASSIGN_OR_RETURN(std::shared_ptr<const TokenFile> opened, OpenFile(file.path));
-    MGC_ASSIGN_OR_RETURN(TokenPart opened_part, PartOf(std::move(opened), shares, part));
-    MGC_RETURN_IF_ERROR(CheckPart(opened_part, part, split));
+  for (const OpenedFile& file : files) {
+    MGC_ASSIGN_OR_RETURN(TokenPart of_file, PartOf(file.file, shares, part));
+    MGC_RETURN_IF_ERROR(CheckPart(of_file, part, split));
     if (sources.empty() || file.weight.has_value()) {
       sources.push_back({{}, file.weight.value_or(1)});
     }
-    sources.back().parts.push_back(std::move(opened_part));
+    sources.back().parts.push_back(std::move(of_file));
   }
   return TokenDataset::Create(std::move(sources), seq_length);
+}
+
+// Of --data or --mock-data; none without.
+absl::StatusOr<std::vector<OpenedFile>> OpenTrainFiles(const DataFlags& flags,
+                                                       const TokenUse& use) {
+  if (!flags.mock) return OpenFiles(flags.train);
+  if (use.vocabulary > 0) {
+    return std::vector<OpenedFile>{{absl::nullopt, TokenFile::Mock(use.seed, use.vocabulary)}};
+  }
+  return absl::InvalidArgumentError(
+      "--mock-data makes up tokens, and the model looks none up: it has no input `tokens` or "
+      "`targets` with a vocabulary");
+}
+
+absl::Status EndDocuments(const DataFlags& flags, const TokenUse& use, OpenedData* data) {
+  if (!flags.eod) return absl::OkStatus();
+  if (use.vocabulary > 0 && *flags.eod >= use.vocabulary) {
+    return absl::InvalidArgumentError(absl::StrCat("--eod ", *flags.eod,
+                                                   " is outside the vocabulary of ", use.vocabulary,
+                                                   " (legal: 0 to ", use.vocabulary - 1, ")"));
+  }
+  for (absl::optional<TokenDataset>* part : {&data->train, &data->eval}) {
+    if (!part->has_value()) continue;
+    (*part)->EndDocumentsWith({static_cast<int32_t>(*flags.eod), flags.eod_mask_loss});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckVocabulary(const OpenedData& data, int64_t vocabulary) {
+  Diagnostics violations;
+  for (const absl::optional<TokenDataset>* part : {&data.train, &data.eval}) {
+    if (!part->has_value() || vocabulary == 0) continue;
+    absl::Status status = (*part)->CheckVocabulary(vocabulary);
+    if (status.ok()) continue;
+    if (!absl::IsInvalidArgument(status)) return status;
+    violations.Add("", "", std::string(status.message()));
+  }
+  return violations.ToStatus();
 }
 
 }  // namespace
@@ -141,6 +194,9 @@ void AddDataFlag(Flags* flags, DataFlags* out) {
                        "bytes are tokens; - is stdin. Given again, a file behind the others; with "
                        "weights, blended",
                        &out->train);
+  flags->Switch("--mock-data",
+                "tokens that are made up, from --seed: runs that count up, so that a loss falls",
+                &out->mock);
 }
 
 void AddDataOrderFlags(Flags* flags, DataFlags* out) {
@@ -150,6 +206,17 @@ void AddDataOrderFlags(Flags* flags, DataFlags* out) {
               &out->split);
   flags->Switch("--shuffle", "take samples in an order that follows from --seed, anew each epoch",
                 &out->shuffle);
+  flags->Text("--megatron-order", "PREFIX",
+              "Megatron-LM's order of the samples: what stands before -document_index.npy, "
+              "-sample_index.npy and -shuffle_index.npy in its cache",
+              &out->megatron_order);
+  flags->Integer("--eod",
+                 "the id of the token that ends documents, of plans made with "
+                 "--reset-attention-mask or --reset-position-ids",
+                 {0, std::numeric_limits<int32_t>::max()}, "F3", &out->eod);
+  flags->Switch("--eod-mask-loss",
+                "what follows --eod within a sample, another document's first token, is no target",
+                &out->eod_mask_loss);
 }
 
 void AddEvalDataFlag(Flags* flags, DataFlags* out) {
@@ -169,14 +236,28 @@ Diagnostics CheckDataFlags(const DataFlags& flags, bool has_tensors) {
                                  " is not one to three shares, of which the first is above 0"),
                     "--split 969,30,1"});
   }
+  if (flags.mock && !flags.train.empty()) {
+    violations.Add({"F7", "--mock-data and --data both give tokens to train on", "one of both"});
+  }
+  if (flags.eod_mask_loss && !flags.eod) {
+    violations.Add({"F7", "--eod-mask-loss means something with --eod alone", "--eod ID"});
+  }
   if (flags.split && !flags.eval.empty()) {
     violations.Add({"F7", "--split and --eval-data both give data to evaluate on", "one of both"});
   }
   const std::vector<WeightedFile> files = WeightedFilesOf(flags.train);
   const bool blends = files.size() > 1 && files[0].weight.has_value();
-  for (const auto& [flag, given] : {std::make_pair("--shuffle", flags.shuffle),
-                                    std::make_pair("--split", flags.split.has_value()),
-                                    std::make_pair("several weights of --data", blends)}) {
+  if (flags.megatron_order && (files.size() != 1 || flags.shuffle || flags.split)) {
+    violations.Add({"F7",
+                    "--megatron-order is the order of one file of --data, instead of --shuffle and "
+                    "--split",
+                    "--data FILE --megatron-order PREFIX"});
+  }
+  for (const auto& [flag, given] :
+       {std::make_pair("--shuffle", flags.shuffle),
+        std::make_pair("--split", flags.split.has_value()),
+        std::make_pair("--megatron-order", flags.megatron_order.has_value()),
+        std::make_pair("several weights of --data", blends)}) {
     if (!given || !has_tensors) continue;
     violations.Add({"F7",
                     absl::StrCat(flag, " with --inputs: tensors would stay in their own order"),
@@ -191,21 +272,36 @@ bool SplitsOffEvaluation(const DataFlags& flags) {
   return shares.has_value() && (*shares)[kEval] > 0;
 }
 
-std::vector<std::string> TrainFilesOf(const DataFlags& flags) { return PathsOf(flags.train); }
+std::vector<std::string> TrainFilesOf(const DataFlags& flags) {
+  std::vector<std::string> files = PathsOf(flags.train);
+  if (!flags.megatron_order) return files;
+  for (std::string& file : MegatronOrder::FilesOf(*flags.megatron_order)) {
+    files.push_back(std::move(file));
+  }
+  return files;
+}
 std::vector<std::string> EvalFilesOf(const DataFlags& flags) { return PathsOf(flags.eval); }
 
-absl::StatusOr<OpenedData> OpenData(const DataFlags& flags, int64_t seq_length, uint64_t seed) {
+absl::StatusOr<OpenedData> OpenData(const DataFlags& flags, const TokenUse& use) {
   OpenedData opened;
   const std::string split = flags.split.value_or("");
-  if (!flags.train.empty()) {
-    MGC_ASSIGN_OR_RETURN(TokenDataset train, OpenPart(flags.train, split, kTrain, seq_length));
-    opened.train = flags.shuffle ? train.Shuffled(seed) : std::move(train);
+  MGC_ASSIGN_OR_RETURN(const std::vector<OpenedFile> files, OpenTrainFiles(flags, use));
+  if (flags.megatron_order) {
+    MGC_ASSIGN_OR_RETURN(auto order,
+                         MegatronOrder::Open(*flags.megatron_order, files[0].file, use.seq_length));
+    opened.train = TokenDataset::InOrder(std::move(order), use.seq_length);
+  } else if (!files.empty()) {
+    MGC_ASSIGN_OR_RETURN(TokenDataset train, DatasetOf(files, split, kTrain, use.seq_length));
+    opened.train = flags.shuffle ? train.Shuffled(use.seed) : std::move(train);
   }
-  if (SplitsOffEvaluation(flags) && !flags.train.empty()) {
-    MGC_ASSIGN_OR_RETURN(opened.eval, OpenPart(flags.train, split, kEval, seq_length));
+  if (SplitsOffEvaluation(flags) && !files.empty()) {
+    MGC_ASSIGN_OR_RETURN(opened.eval, DatasetOf(files, split, kEval, use.seq_length));
   } else if (!flags.eval.empty()) {
-    MGC_ASSIGN_OR_RETURN(opened.eval, OpenPart(flags.eval, "", kTrain, seq_length));
+    MGC_ASSIGN_OR_RETURN(const std::vector<OpenedFile> eval, OpenFiles(flags.eval));
+    MGC_ASSIGN_OR_RETURN(opened.eval, DatasetOf(eval, "", kTrain, use.seq_length));
   }
+  MGC_RETURN_IF_ERROR(EndDocuments(flags, use, &opened));
+  MGC_RETURN_IF_ERROR(CheckVocabulary(opened, use.vocabulary));
   return opened;
 }
 

@@ -20,20 +20,25 @@ struct DataFlags {
   std::vector<std::string> train, eval;
   absl::optional<std::string> split;
   bool shuffle = false;
+  bool mock = false;                           // instead of files
+  absl::optional<std::string> megatron_order;  // of the one file to train on
+  absl::optional<int64_t> eod;                 // the token that ends documents
+  bool eod_mask_loss = false;
 };
 
-void AddDataFlag(Flags* flags, DataFlags* out);        // --data
-void AddDataOrderFlags(Flags* flags, DataFlags* out);  // --split, --shuffle
+void AddDataFlag(Flags* flags, DataFlags* out);        // --data, --mock-data
+void AddDataOrderFlags(Flags* flags, DataFlags* out);  // --split, --shuffle, --eod, ...
 void AddEvalDataFlag(Flags* flags, DataFlags* out);    // --eval-data
 
 // F5: weights that are none, with a file for each; parts of a split that are none.
-// F7: evaluation data and a split; an order of tokens beside tensors, which have another.
+// F7: what means something beside another flag alone; files and tokens that are made up; evaluation
+// data and a split; an order of tokens beside tensors, which have another.
 Diagnostics CheckDataFlags(const DataFlags& flags, bool has_tensors);
 
 // Whether --split sets samples aside for evaluation.
 bool SplitsOffEvaluation(const DataFlags& flags);
 
-// The files behind what is named; `-` is stdin. Of --data and of --eval-data.
+// The files behind what is named; `-` is stdin. Of --data and its order, and of --eval-data.
 std::vector<std::string> TrainFilesOf(const DataFlags& flags);
 std::vector<std::string> EvalFilesOf(const DataFlags& flags);
 
@@ -41,10 +46,18 @@ struct OpenedData {
   absl::optional<TokenDataset> train, eval;  // none where no file is named
 };
 
-// Opens them for samples of `seq_length` tokens; reads stdin where it is named. `seed` is of the
-// order of shuffled samples. The flags have passed their check. Errors of TokenFile::Open and
-// TokenDataset::Create.
-absl::StatusOr<OpenedData> OpenData(const DataFlags& flags, int64_t seq_length, uint64_t seed);
+// What a run takes from tokens.
+struct TokenUse {
+  int64_t seq_length = 0;  // tokens of a sample
+  int64_t vocabulary = 0;  // that tokens are looked up in; 0: none
+  uint64_t seed = 0;       // of the order of shuffled samples, and of tokens that are made up
+};
+
+// Opens them; reads stdin where it is named. The flags have passed their check. Errors of
+// TokenFile::Open, MegatronOrder::Open, TokenDataset::Create and TokenDataset::CheckVocabulary, of
+// training and evaluation together; InvalidArgument for made-up tokens of no vocabulary, and an end
+// of documents outside of it.
+absl::StatusOr<OpenedData> OpenData(const DataFlags& flags, const TokenUse& use);
 
 }  // namespace mgc
 

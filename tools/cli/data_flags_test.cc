@@ -56,7 +56,7 @@ TEST(DataFlagsTest, SplitsAreOfDocuments) {
   DataFlags flags;
   flags.train = {Path("split")};
   flags.split = "6,3,1";
-  const auto data = OpenData(flags, 5, 1);
+  const auto data = OpenData(flags, {5, 0, 1});
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_EQ(data->train->tokens(), 60);
   EXPECT_EQ(data->eval->tokens(), 30);
@@ -66,8 +66,62 @@ TEST(DataFlagsTest, SplitsAreOfDocuments) {
   EXPECT_THAT(TrainFilesOf(flags),
               testing::ElementsAre(Path("split") + ".bin", Path("split") + ".idx"));
   flags.split = "99,1";
-  EXPECT_THAT(std::string(OpenData(flags, 5, 1).status().message()),
+  EXPECT_THAT(std::string(OpenData(flags, {5, 0, 1}).status().message()),
               HasSubstr("has 10 documents, of which --split 99,1 gives none to evaluation"));
+}
+
+TEST(DataFlagsTest, MegatronsOrderIsOfOneFile) {
+  DataFlags flags;
+  flags.megatron_order = Path("order");
+  EXPECT_THAT(Errors(flags), HasSubstr("--megatron-order is the order of one file of --data"));
+  flags.train = {"a"};
+  EXPECT_EQ(Errors(flags), "");
+  EXPECT_THAT(Errors(flags, true), HasSubstr("--megatron-order with --inputs"));
+  flags.shuffle = true;
+  EXPECT_THAT(Errors(flags), HasSubstr("instead of --shuffle and --split [F7]"));
+}
+
+TEST(DataFlagsTest, TokensThatAreMadeUp) {
+  DataFlags flags;
+  flags.mock = true;
+  flags.split = "3,1";
+  const auto data = OpenData(flags, {8, 100, 5});
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_EQ(data->train->tokens(), 3 * data->eval->tokens());
+  std::vector<int32_t> tokens(9);
+  EXPECT_TRUE(data->eval->ReadSample(12345, 0, 100, absl::MakeSpan(tokens)).ok());
+  EXPECT_THAT(std::string(OpenData(flags, {8, 0, 5}).status().message()),
+              HasSubstr("the model looks none up"));
+  flags.train = {"a"};
+  EXPECT_THAT(Errors(flags), HasSubstr("--mock-data and --data both give tokens to train on"));
+}
+
+TEST(DataFlagsTest, DocumentsEndWithATokenOfTheVocabulary) {
+  ASSERT_TRUE(WriteFileAtomically(Path("a"), "aaaa").ok());
+  DataFlags flags;
+  flags.train = flags.eval = {Path("a")};
+  flags.eod_mask_loss = true;
+  EXPECT_THAT(Errors(flags), HasSubstr("--eod-mask-loss means something with --eod alone [F7]"));
+  flags.eod = 97;
+  EXPECT_EQ(Errors(flags), "");
+  const auto data = OpenData(flags, {2, 98, 1});
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_EQ(data->train->ends()->token, 97);
+  EXPECT_TRUE(data->eval->ends()->mask_loss);
+  flags.eod = 98;
+  EXPECT_THAT(std::string(OpenData(flags, {2, 98, 1}).status().message()),
+              HasSubstr("--eod 98 is outside the vocabulary of 98 (legal: 0 to 97)"));
+}
+
+TEST(DataFlagsTest, TokensOutsideOfTheVocabularyAreFoundInAllFiles) {
+  ASSERT_TRUE(WriteFileAtomically(Path("a"), "aaza").ok());
+  ASSERT_TRUE(WriteFileAtomically(Path("b"), "aaay").ok());
+  DataFlags flags;
+  flags.train = {Path("a")};
+  flags.eval = {Path("b")};
+  EXPECT_TRUE(OpenData(flags, {2, 123, 1}).ok());
+  EXPECT_THAT(std::string(OpenData(flags, {2, 100, 1}).status().message()),
+              testing::AllOf(HasSubstr("a: token 2 is 122"), HasSubstr("b: token 3 is 121")));
 }
 
 TEST(DataFlagsTest, FilesWithoutWeightsAreOneSource) {
@@ -78,7 +132,7 @@ TEST(DataFlagsTest, FilesWithoutWeightsAreOneSource) {
   std::string order;
   for (const bool weighted : {false, true}) {
     if (weighted) flags.train = {"1", Path("a"), "1", Path("b")};
-    const auto data = OpenData(flags, 1, 1);
+    const auto data = OpenData(flags, {1, 0, 1});
     ASSERT_TRUE(data.ok()) << data.status();
     for (int64_t i = 0; i < 4; ++i) {
       int32_t token = 0;

@@ -177,7 +177,7 @@ absl::StatusOr<Graph> BuildGraph(const ModelSource& source, const ParallelConfig
     for (std::string& note : resized.notes) notes->push_back(std::move(note));
     return *std::move(resized.graph);
   }
-  ModelOptions options;
+  ModelOptions options = source.options;
   options.vocab_multiple = vocab_multiple;
   return BuildModel(*source.config, config.micro_batch_size * DataParallelSize(config),
                     config.seq_length, options);

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "frontends/model_config.h"
+#include "frontends/models.h"
 #include "graph/base/diagnostic.h"
 #include "graph/ir/graph.h"
 #include "graph/text/parser.h"
@@ -25,6 +26,7 @@ struct ModelSource {
   absl::optional<ModelConfig> config;  // of a preset or a configuration file
   absl::optional<Graph> graph;         // of a `.mgc` file, checked, with names for all dims
   ValuePlaces places;                  // in that file
+  ModelOptions options;                // what flags ask of a configuration's model
   // Of a graph its layers alone: its values have their own sizes.
   ModelDims dims;
   int64_t seq_length = 1;          // unless a flag says otherwise

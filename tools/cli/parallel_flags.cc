@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "graph/base/file.h"
+#include "graph/ir/optimizers.h"
 #include "passes/config/layout_string.h"
 #include "passes/config/nearest_legal.h"
 #include "passes/config/place_layers.h"
@@ -54,6 +56,18 @@ const std::vector<FlagRules>& RulesByFlag() {
       {"--decoder-last-pipeline-num-layers", {"P6", "P7", "P8", "P18"}},
   };
   return *rules;
+}
+
+void AddOptimizerFlags(Flags* flags, ParallelFlags* out) {
+  std::vector<absl::string_view> names;
+  for (const Optimizer& optimizer : Optimizers()) names.push_back(optimizer.name);
+  flags->Choice("--optimizer", names,
+                "what steps the parameters; its rates are mgc-run's flags (default: adamw)",
+                &out->optimizer);
+  flags->Texts("--param-group", "PATTERN:lr=F,decay=F",
+               "multiplies rate and weight decay of parameters whose names match, * being any "
+               "characters",
+               &out->param_groups);
 }
 
 void AddLayoutFlags(Flags* flags, ParallelFlags* out) {
@@ -167,6 +181,7 @@ void AddTrainingFlags(Flags* flags, ParallelFlags* out) {
                 "in which gradients are summed over ranks that hold other data; before and behind "
                 "that they are f32 (default f32)",
                 &out->grad_reduce_dtype);
+  AddOptimizerFlags(flags, out);
   flags->Switch("--use-distributed-optimizer", "the same as --zero 1", &out->distributed_optimizer);
   flags->Integer("--make-vocab-size-divisible-by",
                  "a rank's vocabulary rows are padded to a multiple of this (default 1)",
@@ -228,6 +243,14 @@ void CheckWords(ParallelFlags* flags, ParsedFlags* parsed) {
       flags->recompute.reset();
     }
   }
+  for (const std::string& group : flags->param_groups) {
+    if (const auto read = ParseParamGroups(group); !read.ok()) {
+      parsed->errors.Add(
+          {"F4", absl::StrCat("--param-group ", EscapeBytes(group), ": ", read.status().message()),
+           "'*.norm*:lr=0.5,decay=0'"});
+      parsed->bad_flags.push_back("--param-group");
+    }
+  }
   if (flags->cuts.has_value()) {
     const std::vector<std::string> names = absl::StrSplit(*flags->cuts, ',');
     if (std::count(names.begin(), names.end(), "") > 0) {
@@ -263,6 +286,12 @@ ParallelConfig ConfigOf(const ParallelFlags& flags, int64_t seq_length) {
   config.group_size = flags.group_size.value_or(0);
   config.split_products = flags.split_products.value_or(1);
   config.allow_replicated = flags.allow_replicated;
+  config.optimizer.name = flags.optimizer.value_or("");
+  for (const std::string& text : flags.param_groups) {
+    const auto groups = ParseParamGroups(text);
+    if (!groups.ok()) continue;  // CheckWords says so
+    config.optimizer.groups.insert(config.optimizer.groups.end(), groups->begin(), groups->end());
+  }
   if (flags.bf16) config.compute_type = DType::kBF16;
   if (flags.fp16) config.compute_type = DType::kF16;
   ParseDType(flags.grad_reduce_dtype.value_or("f32"), &config.gradient_sums);

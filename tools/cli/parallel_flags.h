@@ -27,6 +27,8 @@ struct ParallelFlags {
   bool distributed_optimizer = false;
   absl::optional<int64_t> group_size, zero_group, split_products;
   bool no_reshard_after_forward = false;
+  absl::optional<std::string> optimizer;
+  std::vector<std::string> param_groups;  // as given
   absl::optional<std::string> layout, cuts;
   absl::optional<int64_t> first_layers, last_layers;
   bool account_for_embedding = false;
@@ -45,8 +47,8 @@ void AddScheduleFlags(Flags* flags, ParallelFlags* out);
 // Batch, memory and placement: all that are in neither of the two above.
 void AddTrainingFlags(Flags* flags, ParallelFlags* out);
 
-// Appends what is wrong with the words of --order (G0) and of a layout (P3), and takes them back;
-// and flags that contradict each other (F7).
+// Appends what is wrong with the words of --order (G0), of a layout (P3) and of --param-group (F4),
+// and takes them back; and flags that contradict each other (F7).
 void CheckWords(ParallelFlags* flags, ParsedFlags* parsed);
 
 // With the defaults of the help texts: a world of tp * pp * cp ranks, micro-batch 1, one

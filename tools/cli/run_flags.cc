@@ -214,6 +214,23 @@ Diagnostics CheckLossScaleFlags(const RunFlags& flags, const Plan& plan) {
   return violations;
 }
 
+Diagnostics CheckOptimizerFlags(const RunFlags& flags, const Plan& plan) {
+  std::vector<std::string> taken = {"--lr", "--weight-decay", "--clip-grad"};
+  for (const HyperParameter& parameter : HyperParameters()) {
+    if (TakesScalar(plan, parameter.scalar)) taken.push_back(absl::StrCat("--", parameter.flag));
+  }
+  Diagnostics violations;
+  for (size_t i = 0; i < flags.hyper.size(); ++i) {
+    const HyperParameter& parameter = HyperParameters()[i];
+    if (!flags.hyper[i] || TakesScalar(plan, parameter.scalar)) continue;
+    violations.Add(
+        {"O1",
+         absl::StrCat("--", parameter.flag, " is given, and no optimizer of the plan takes it"),
+         absl::StrJoin(taken, ", ")});
+  }
+  return violations;
+}
+
 Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
   Diagnostics violations;
   const auto missing = [&parsed](absl::string_view flag) {
@@ -222,8 +239,9 @@ Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
   if (flags.rank && !flags.check) {
     violations.Add({"F6", "--rank is given, and every rank runs", "--rank N --check"});
   }
-  if (!flags.check && flags.data.train.empty() && flags.inputs.empty() && missing("--data")) {
-    violations.Add({"F6", "no data to train on", "--data FILE or --inputs NAME=FILE"});
+  const bool has_data = !flags.data.train.empty() || flags.data.mock || !flags.inputs.empty();
+  if (!flags.check && !has_data && missing("--data")) {
+    violations.Add({"F6", "no data to train on", "--data FILE, --mock-data or --inputs NAME=FILE"});
   }
   violations.Append(
       CheckDataFlags(flags.data, !flags.inputs.empty() || !flags.eval_inputs.empty()));
@@ -299,9 +317,9 @@ TrainOptions TrainOptionsOf(const RunFlags& flags, const Plan& plan) {
       samples(flags.lr_wsd_decay_steps.value_or((DecaySteps(flags) + 9) / 10));
   options.weight_decay.start = flags.weight_decay.value_or(kDefaultWeightDecay);
   options.weight_decay.end = options.weight_decay.start;
-  options.adam.beta1 = flags.adam_beta1.value_or(options.adam.beta1);
-  options.adam.beta2 = flags.adam_beta2.value_or(options.adam.beta2);
-  options.adam.eps = flags.adam_eps.value_or(options.adam.eps);
+  for (size_t i = 0; i < flags.hyper.size(); ++i) {
+    if (flags.hyper[i]) options.hyper[HyperParameters()[i].scalar] = *flags.hyper[i];
+  }
   options.loss_scale = LossScaleOf(flags);
   const std::string finite = flags.check_finite.value_or("loss");
   options.check_finite = finite == "all"     ? FiniteCheck::kAll

@@ -45,7 +45,10 @@ struct RunFlags {
   absl::optional<double> lr, min_lr, lr_warmup_init;
   absl::optional<int64_t> lr_warmup_steps, lr_decay_steps, lr_wsd_decay_steps;
   absl::optional<std::string> lr_decay_style, lr_wsd_decay_style;
-  absl::optional<double> weight_decay, adam_beta1, adam_beta2, adam_eps, clip_grad;
+  absl::optional<double> weight_decay, clip_grad;
+  // One for each of HyperParameters, in their order.
+  std::vector<absl::optional<double>> hyper =
+      std::vector<absl::optional<double>>(HyperParameters().size());
 
   absl::optional<double> loss_scale, initial_loss_scale, min_loss_scale;
   absl::optional<int64_t> loss_scale_window, hysteresis;
@@ -83,6 +86,9 @@ bool LibraryAllReduces(const RunFlags& flags);
 // L1: flags of a loss scale for a plan that has none.
 // L2: a check of what overflows for a plan that leaves such steps out.
 Diagnostics CheckLossScaleFlags(const RunFlags& flags, const Plan& plan);
+
+// O1: rates of an optimizer that steps no parameter of the plan.
+Diagnostics CheckOptimizerFlags(const RunFlags& flags, const Plan& plan);
 
 // The files a run writes.
 std::vector<NamedPath> ResultsOf(const RunFlags& flags);

@@ -149,6 +149,14 @@ refuse 4 'count.mgc:7:3: %squares: is the count of tokens, which is a real scala
 expect 0 '' mgc-compile flat.mgc --world-size 3 -o flat3.plan
 expect 0 '' mgc-plan dims flat.mgc --world-size 6 --micro-batch-size 5
 refuse 3 'no tokens' mgc-compile flat.mgc --seq-length 64 -o x
+
+# Optimizers, and groups of parameters.
+refuse 2 'did you mean muon?' mgc-compile gpt2-tiny --optimizer moun -o x
+refuse 2 "there is no PATTERN: before the factors; \`rl\` is neither lr nor decay" \
+  mgc-compile gpt2-tiny --param-group rl=1 -o x
+refuse 3 'no trained parameter is called layers.0.mlp.upp [optimizer_c2]; nearest legal: layers.0.mlp.up' \
+  mgc-compile gpt2-tiny --param-group layers.0.mlp.upp:lr=0.1 --param-group 'heads*:decay=0' -o x
+also 'is called heads*'
 sed 's/%squares = mul(%y, %y)/%rest = slice(%y) {dim=0, begin=1, end=4}\n&/' flat.mgc >rest.mgc
 refuse 3 'rest.mgc:7:3: %rest: `batch` is 4 in the graph and cannot be 6: this slice takes' \
   mgc-compile rest.mgc --micro-batch-size 6 -o x

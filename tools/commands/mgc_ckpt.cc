@@ -24,13 +24,6 @@
 namespace mgc {
 namespace {
 
-// A checkpoint is named by its own folder, or by the folder of a run for the one that the run would
-// go on from.
-absl::StatusOr<std::string> FolderOf(const std::string& path) {
-  MGC_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, ListSteps(path));
-  return steps.empty() ? path : absl::StrCat(path, "/", StepName(steps[0]));
-}
-
 int64_t NumElementsOf(const StoredFile& file) {
   int64_t elements = 0;
   for (const StoredTensor& tensor : file.tensors) elements += NumElements(tensor.shape);
@@ -100,7 +93,7 @@ int Show(const Words& arguments) {
   const absl::StatusOr<std::vector<int64_t>> steps = ListSteps(paths[0]);
   if (!steps.ok()) return Fail(steps.status(), kExitBadModel);
   if (!json && !steps->empty()) return Finish(ListText(paths[0], *steps));
-  const absl::StatusOr<std::string> folder = FolderOf(paths[0]);
+  const absl::StatusOr<std::string> folder = FolderToLoad(paths[0]);
   if (!folder.ok()) return Fail(folder.status(), kExitBadModel);
   const absl::StatusOr<Manifest> manifest = ReadManifest(*folder);
   if (!manifest.ok()) return Fail(manifest.status(), kExitBadModel);
@@ -208,7 +201,7 @@ int Diff(const Words& arguments) {
   }
   std::vector<Manifest> manifests;
   for (const std::string& path : paths) {
-    const absl::StatusOr<std::string> folder = FolderOf(path);
+    const absl::StatusOr<std::string> folder = FolderToLoad(path);
     if (!folder.ok()) return Fail(folder.status(), kTrouble);
     absl::StatusOr<Manifest> manifest = ReadManifest(*folder);
     if (!manifest.ok()) return Fail(manifest.status(), kTrouble);

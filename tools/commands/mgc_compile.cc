@@ -58,6 +58,8 @@ PlanOptions OptionsOf(const ModelSource& source, const ParallelConfig& config,
     options.push_back({"--make-vocab-size-divisible-by", absl::StrCat(multiple)});
   }
   if (flags.cluster) options.push_back({"--cluster", *flags.cluster});
+  if (flags.reset_attention_mask) options.push_back({"--reset-attention-mask", ""});
+  if (flags.reset_position_ids) options.push_back({"--reset-position-ids", ""});
   return options;
 }
 
@@ -311,6 +313,7 @@ int Main(const Words& arguments) {
     return parsed.errors.empty() ? kExitBadModel : Refuse(parsed.errors, {}, kCompileCommand);
   }
   PrintNotes(source->notes);
+  parsed.errors.Append(AskOfModel(flags, &*source));
   const ParallelConfig config = ConfigFor(*source, flags.parallel);
   CompileOptions options;
   options.parallel = config;

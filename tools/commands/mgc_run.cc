@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/base/file.h"
 #include "graph/base/status.h"
+#include "graph/ir/vocabulary.h"
 #include "graph/verify/verify.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/simd_level.h"
@@ -240,7 +241,8 @@ absl::optional<int> Prepare(const Words& arguments, Command* command) {
   if (const auto code = ReadCommandLine(arguments, command)) return *code;
   const RunFlags& flags = command->flags;
   if (flags.check) return CheckRun(*command->plan, flags, command->kernels, kCommand);
-  const Diagnostics scales = CheckLossScaleFlags(flags, *command->plan);
+  Diagnostics scales = CheckLossScaleFlags(flags, *command->plan);
+  scales.Append(CheckOptimizerFlags(flags, *command->plan));
   if (!scales.empty()) return Refuse(Diagnostics(), scales, kCommand);
   for (const NamedPath& result : ResultsOf(flags)) {
     if (absl::Status status = CheckWritable(result.path); !status.ok()) {
@@ -264,8 +266,10 @@ absl::optional<int> Prepare(const Words& arguments, Command* command) {
 // Opens what to train and evaluate on: once, for all processes that are forked later.
 absl::Status OpenTexts(Command* command) {
   TrainOptions& train = command->basis->train;
-  MGC_ASSIGN_OR_RETURN(OpenedData data,
-                       OpenData(command->flags.data, command->plan->seq_length, train.seed));
+  const Plan& plan = *command->plan;
+  MGC_ASSIGN_OR_RETURN(
+      OpenedData data,
+      OpenData(command->flags.data, {plan.seq_length, VocabularyOf(plan.model), train.seed}));
   train.data = std::move(data.train);
   train.eval_data = std::move(data.eval);
   return absl::OkStatus();

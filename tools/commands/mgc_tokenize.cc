@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontends/pieces/piece_tokenizer.h"
 #include "frontends/tokenize/read_tokenizer.h"
 #include "frontends/tokenize/train_bpe.h"
 #include "frontends/tokenize/write_tokenizer.h"
 #include "graph/base/file.h"
 #include "graph/base/json_writer.h"
+#include "graph/base/random.h"
 #include "graph/base/status.h"
 #include "runtime/data/tokens/token_file.h"
 #include "runtime/data/tokens/token_file_writer.h"
@@ -38,8 +40,10 @@ CommandText About() {
        "mgc-tokenize --tokenizer tokenizer.json text.txt -o tokens",
        "mgc-tokenize --tokenizer tokenizer.json --documents line --append-eod text.txt -o lines",
        "mgc-tokenize --tokenizer tokenizer.json --decode tokens.bin"},
-      "Tokenizers are those of GPT-2, Llama 3 and Qwen 2: byte-level BPE. TEXT - is stdin. Files "
-      "appear whole or\nnot at all, and are the same whatever the number of threads."};
+      "Tokenizers are those of GPT-2, Llama 3 and Qwen 2, byte-level BPE, and SentencePiece's. "
+      "TEXT - "
+      "is stdin.\nFiles appear whole or not at all, and are the same whatever the number of "
+      "threads."};
 }
 
 // Stdin is read as a file.
@@ -57,13 +61,15 @@ std::vector<NamedPath> ResultsOf(const TokenizeFlags& flags) {
   return {{"--output", prefix + ".bin"}, {"--output", prefix + ".idx"}};
 }
 
-absl::StatusOr<Tokenizer> TokenizerOf(const TokenizeFlags& flags) {
-  if (*flags.tokenizer == kBytes) return ByteTokenizer();
-  return ReadTokenizer(*flags.tokenizer);
+absl::StatusOr<std::unique_ptr<TextTokenizer>> TokenizerOf(const TokenizeFlags& flags) {
+  if (*flags.tokenizer == kBytes) return std::make_unique<Tokenizer>(ByteTokenizer());
+  if (const auto model = PieceModelAt(*flags.tokenizer)) return ReadPieceModel(*model);
+  MGC_ASSIGN_OR_RETURN(Tokenizer tokenizer, ReadTokenizer(*flags.tokenizer));
+  return std::make_unique<Tokenizer>(std::move(tokenizer));
 }
 
 absl::StatusOr<absl::optional<TokenId>> EndOf(const TokenizeFlags& flags,
-                                              const Tokenizer& tokenizer) {
+                                              const TextTokenizer& tokenizer) {
   if (!flags.append_eod) return absl::optional<TokenId>();
   const absl::optional<TokenId> end =
       flags.eod.has_value() ? tokenizer.Find(*flags.eod) : tokenizer.end_of_document();
@@ -76,7 +82,7 @@ absl::StatusOr<absl::optional<TokenId>> EndOf(const TokenizeFlags& flags,
                          " does not say which token ends documents; --eod TOKEN does"));
 }
 
-std::string Report(const TokenFileWriter& writer, const Tokenizer& tokenizer, bool as_json) {
+std::string Report(const TokenFileWriter& writer, const TextTokenizer& tokenizer, bool as_json) {
   if (!as_json) {
     return absl::StrCat(EscapeBytes(writer.path()), ": ", writer.documents(), " documents, ",
                         writer.tokens(), " tokens of ", NameOf(writer.type()), ", vocabulary ",
@@ -90,9 +96,27 @@ std::string Report(const TokenFileWriter& writer, const Tokenizer& tokenizer, bo
   return std::move(json).Finish();
 }
 
+// How much text an interrupted run may have tokenized in vain.
+constexpr int64_t kSaveBytes = int64_t{64} << 20;
+
+// What tokens are made of and how, but for the texts: of the same line they are the same.
+std::string MarkOf(const TokenizeFlags& flags, const DocumentRule& rule,
+                   const absl::optional<TokenId>& end) {
+  std::string mark = absl::StrCat("mgc-tokenize 1 ", flags.format.value_or("megatron"), " ",
+                                  static_cast<int>(rule.kind), " ", end.value_or(kNoToken));
+  std::vector<std::string> parts = {*flags.tokenizer, rule.key, rule.separator};
+  for (const char* name :
+       {"", "/tokenizer.json", "/tokenizer.model", "/vocab.json", "/merges.txt"}) {
+    parts.push_back(ReadFile(absl::StrCat(*flags.tokenizer, name)).value_or(""));
+  }
+  for (const std::string& part : parts) absl::StrAppend(&mark, " ", absl::Hex(StreamOf(part)));
+  return mark;
+}
+
 int Tokenize(const TokenizeFlags& flags) {
-  const absl::StatusOr<Tokenizer> tokenizer = TokenizerOf(flags);
-  if (!tokenizer.ok()) return Fail(tokenizer.status(), kExitBadModel);
+  const absl::StatusOr<std::unique_ptr<TextTokenizer>> read = TokenizerOf(flags);
+  if (!read.ok()) return Fail(read.status(), kExitBadModel);
+  const TextTokenizer* const tokenizer = read->get();
   const absl::StatusOr<absl::optional<TokenId>> end = EndOf(flags, *tokenizer);
   if (!end.ok()) return Fail(end.status(), kExitInfeasible);
   const TokenFormat format = *TokenFormatNamed(flags.format.value_or("megatron"));
@@ -102,11 +126,17 @@ int Tokenize(const TokenizeFlags& flags) {
                     " do not fit into files of ", NameOf(format), "; --format megatron takes any")),
                 kExitInfeasible);
   }
-  absl::StatusOr<std::unique_ptr<TokenFileWriter>> writer =
-      TokenFileWriter::Create(PrefixOf(*flags.output), format, tokenizer->vocabulary_size());
-  if (!writer.ok()) return Fail(writer.status(), kExitFailed);
   TokenizeOptions options;
   options.rule = DocumentRuleOf(flags);
+  options.save_bytes = kSaveBytes;
+  absl::StatusOr<std::unique_ptr<TokenFileWriter>> writer =
+      TokenFileWriter::Create(PrefixOf(*flags.output), format, tokenizer->vocabulary_size(),
+                              MarkOf(flags, options.rule, *end));
+  if (!writer.ok()) return Fail(writer.status(), kExitFailed);
+  if ((*writer)->documents() > 0) {
+    PrintNotes({absl::StrCat("goes on behind the ", (*writer)->documents(),
+                             " documents that an interrupted run has left")});
+  }
   options.workers = static_cast<int>(flags.workers.value_or(ReadHost().processors));
   options.end_with = *end;
   absl::Status status;
@@ -141,14 +171,14 @@ int Train(const TokenizeFlags& flags) {
 }
 
 int Decode(const TokenizeFlags& flags) {
-  const absl::StatusOr<Tokenizer> tokenizer = TokenizerOf(flags);
+  const absl::StatusOr<std::unique_ptr<TextTokenizer>> tokenizer = TokenizerOf(flags);
   if (!tokenizer.ok()) return Fail(tokenizer.status(), kExitBadModel);
   for (const std::string& path : flags.inputs) {
     const absl::StatusOr<std::shared_ptr<const TokenFile>> file = TokenFile::Open(path);
     if (!file.ok()) return Fail(file.status(), kExitBadModel);
     absl::Status written;
     const auto write = [&written](absl::string_view text) { return written = WriteStdout(text); };
-    const absl::Status status = DecodeFile(**file, *tokenizer, write);
+    const absl::Status status = DecodeFile(**file, **tokenizer, write);
     if (!status.ok()) return Fail(status, written.ok() ? kExitBadModel : kExitFailed);
   }
   return kExitOk;

@@ -22,6 +22,33 @@ grep -q '"traceEvents"' timeline.json || fail 'no timeline'
 grep -q 'predicted: pp 1' timeline.json || fail 'no prediction beside what was measured'
 grep -q '"name": "rank 3 (tp 1, pp 1)"' timeline.json || fail 'no rank 3'
 
+# Tokens that are made up follow from the seed, are learned, and need no file.
+made_up() { mgc-run tiny.plan --mock-data --steps 3 --json "$@" | grep -o '"loss":[0-9.]*'; }
+[[ $(made_up) == "$(made_up)" && $(made_up) != "$(made_up --seed 7)" ]] || fail 'seeds mean nothing'
+expect 0 '' mgc-run tiny.plan --mock-data --split 9,1 --eval-interval 2 --eval-steps 1 --steps 2
+says 'evaluation after step 2'
+refuse 2 '--mock-data and --data both give tokens' mgc-run tiny.plan --mock-data --data text.txt --steps 1
+
+# Tokens outside of the vocabulary are found before the first step.
+printf '\1\0\2\0\xff\xff%.0s' $(seq 100) >wrong.bin
+refuse 4 'wrong.bin: token 2 is 65535, outside the vocabulary of 257 (legal: 0 to 256)' \
+  mgc-run tiny.plan --data wrong.bin --steps 1
+
+# Documents that do not see each other need an end of them.
+mgc-compile gpt2-tiny --reset-attention-mask --reset-position-ids --micro-batch-size 1 \
+  --global-batch-size 2 --seq-length 32 -o masked.plan || fail 'no plan with masks'
+expect 0 '' mgc-plan show masked.plan
+says '--reset-attention-mask'
+refuse 4 'needs the id of the token that ends documents: --eod ID' \
+  mgc-run masked.plan --data text.txt --steps 1
+expect 0 '' mgc-run masked.plan --data text.txt --eod 10 --eod-mask-loss --steps 2 --json
+refuse 2 'llama has no table of positions' \
+  mgc-compile llama-tiny --reset-position-ids -o x
+refuse 2 '--eod-mask-loss means something with --eod alone' \
+  mgc-run masked.plan --data text.txt --eod-mask-loss --steps 1
+refuse 4 '--eod 300 is outside the vocabulary of 257' \
+  mgc-run masked.plan --data text.txt --eod 300 --steps 1
+
 # A step in bf16 is near one in f32, and is another.
 mgc-compile gpt2-tiny --tp 2 --pp 2 --micro-batch-size 1 --global-batch-size 2 --seq-length 32 \
   --bf16 -o narrow.plan || fail 'no plan in bf16'
@@ -55,6 +82,18 @@ refuse 3 'nearest legal: --initial-loss-scale 8' mgc-run half.plan --data text.t
 also '[B9]'
 refuse 3 '--hysteresis is given, and the plan scales no loss [L1]' \
   mgc-run tiny.plan --data text.txt --steps 1 --hysteresis 3
+mgc-compile gpt2-tiny --tp 2 --pp 2 --micro-batch-size 1 --global-batch-size 2 --seq-length 32 \
+  --optimizer muon --param-group 'head*:lr=0.5' -o muon.plan || fail 'no plan for muon'
+expect 0 '' mgc-plan show muon.plan
+says '--optimizer muon'
+says '--param-group head*:lr=0.5'
+expect 0 'saved m/step-00000002' mgc-run muon.plan --data text.txt --steps 2 --muon-momentum 0.9 --adam-beta1 0.8 --save m
+refuse 3 '--sgd-momentum is given, and no optimizer of the plan takes it [O1]; nearest legal: --lr,' \
+  mgc-run muon.plan --data text.txt --steps 1 --sgd-momentum 0.9 --lion-beta1 0.5
+also '--lion-beta1 is given'
+also '--adam-eps, --muon-momentum'
+expect 1 'of another optimizer' \
+  mgc-run tiny.plan --data text.txt --steps 4 --load m
 refuse 2 'no MPI launcher has started this process [F8]; nearest legal: --allreduce ordered' \
   mgc-run tiny.plan --data text.txt --steps 1 --allreduce mpi
 refuse 2 '[F8]' mgc-run --nproc 2 tiny.plan --data text.txt --steps 1 --allreduce mpi

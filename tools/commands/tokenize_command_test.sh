@@ -22,6 +22,14 @@ says '"tokens":3000,"type":"u16","vocabulary":257}'
 cat any | mgc-tokenize --tokenizer bytes - -o piped >/dev/null || fail 'stdin'
 cmp -s bytes.bin piped.bin || fail 'stdin gives other tokens'
 
+# SentencePiece's library has another Protocol Buffers inside than Debian's: never both.
+ldd "$(command -v mgc-tokenize)" >loaded
+grep -q libsentencepiece loaded || fail 'no SentencePiece'
+grep -q libprotobuf loaded && fail 'two versions of Protocol Buffers in one program'
+echo 'no model' >some.model
+refuse 4 'some.model is no model of SentencePiece' mgc-tokenize --tokenizer some.model text.txt -o x
+[[ -z $(find . -name '*.partial') ]] || fail 'a partial file is left'
+
 # A failure leaves what was there.
 cp lines.bin before.bin
 printf '{"text": "a"}\n{"text": 1}\n' >bad.jsonl
@@ -73,7 +81,7 @@ mgc-tokenize --train --vocab-size 600 text.txt -o 600.json 2>/dev/null
 head -c 200000 /dev/urandom >noise
 mgc-tokenize --train --vocab-size 600 noise -o 600.json
 mgc-tokenize --tokenizer 600.json noise -o large >/dev/null
-expect 1 'large.bin: token ' mgc-run tiny.plan --data large --steps 300 --json
+expect 4 'large.bin: token ' mgc-run tiny.plan --data large --steps 300 --json
 also 'outside the vocabulary of'
 
 refuse 2 '--split 0,1 is not one to three shares' mgc-run tiny.plan --data pair --split 0,1 --steps 1

@@ -1,5 +1,6 @@
 #include "tools/tokens/tokenize_files.h"
 
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -96,6 +97,76 @@ TEST(TokenizeFilesTest, TheSameFileWhateverTheWorkers) {
   };
   ASSERT_TRUE(DecodeFile(**TokenFile::Open(Path("out")), tokenizer, append).ok());
   EXPECT_THAT(decoded, testing::StartsWith("line 0 of all<|endoftext|>line 919 of all<|endo"));
+}
+
+// A run that ends in the middle, at a line that is no JSON, goes on when that line is one.
+TEST(TokenizeFiles, GoesOnWhereItWasInterrupted) {
+  const Tokenizer tokenizer = ByteTokenizer();
+  std::string good, bad;
+  for (int i = 0; i < 300; ++i) {
+    const std::string line = absl::StrCat("{\"text\": \"document ", i, "\"}\n");
+    good += line;
+    bad += i == 250 ? "no JSON\n" : line;
+  }
+  for (const TokenFormat format :
+       {TokenFormat::kMegatron, TokenFormat::kNanoGpt, TokenFormat::kLlmC}) {
+    const auto run = [&](const std::string& text, const std::string& prefix, const char* mark,
+                         int64_t* before) {
+      EXPECT_TRUE(WriteFileAtomically(Path("texts.jsonl"), text).ok());
+      TokenizeOptions options;
+      options.rule.kind = DocumentRule::Kind::kJsonLine;
+      options.rule.key = "text";
+      options.end_with = tokenizer.end_of_document();
+      options.save_bytes = 1;
+      options.round_bytes = 100;
+      auto writer = TokenFileWriter::Create(Path(prefix), format, 257, mark);
+      if (!writer.ok()) return writer.status();
+      *before = (*writer)->documents();
+      EXPECT_EQ(TokenFileWriter::Create(Path(prefix), format, 257, mark).status().code(),
+                absl::StatusCode::kFailedPrecondition)
+          << "two writers at a time";
+      absl::Status status = TokenizeFiles({Path("texts.jsonl")}, tokenizer, options, writer->get());
+      return status.ok() ? (*writer)->Finish() : status;
+    };
+    int64_t before = -1;
+    ASSERT_TRUE(run(good, "straight", "mark", &before).ok());
+    EXPECT_EQ(before, 0);
+    EXPECT_EQ(run(bad, "cut", "mark", &before).code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(before, 0);
+    EXPECT_TRUE(ReadFile(Path("cut.bin.partial")).ok());
+    EXPECT_FALSE(ReadFile(Path("cut.bin")).ok());
+    std::string other = good;
+    other[12] = 'D';
+    EXPECT_THAT(std::string(run(other, "cut", "mark", &before).message()),
+                testing::HasSubstr("the texts have changed: the first 2"));
+    EXPECT_THAT(std::string(run("", "cut", "mark", &before).message()),
+                testing::HasSubstr("the texts have changed"));
+    ASSERT_TRUE(run(good, "cut", "mark", &before).ok());
+    EXPECT_GT(before, 200);
+    EXPECT_LE(before, 250);
+    for (const char* end : {".bin", ".idx"}) {
+      const auto straight = ReadFile(Path(absl::StrCat("straight", end)));
+      const auto cut = ReadFile(Path(absl::StrCat("cut", end)));
+      EXPECT_EQ(straight.ok(), cut.ok());
+      EXPECT_TRUE(straight.value_or("") == cut.value_or("")) << end;
+    }
+    EXPECT_FALSE(ReadFile(Path("cut.partial")).ok());
+    EXPECT_FALSE(ReadFile(Path("cut.bin.partial")).ok());
+    // Left by another tokenizer, or damaged: begun anew.
+    EXPECT_FALSE(run(bad, "anew", "mark", &before).ok());
+    ASSERT_TRUE(run(good, "anew", "another", &before).ok());
+    EXPECT_EQ(before, 0);
+    EXPECT_FALSE(run(bad, "anew", "mark", &before).ok());
+    std::string saved = *ReadFile(Path("anew.partial"));
+    saved.back() = static_cast<char>(saved.back() ^ 1);
+    ASSERT_TRUE(WriteFileAtomically(Path("anew.partial"), saved).ok());
+    ASSERT_TRUE(run(good, "anew", "mark", &before).ok());
+    EXPECT_EQ(before, 0);
+    for (const char* prefix : {"straight", "cut", "anew"}) {
+      std::remove(Path(absl::StrCat(prefix, ".bin")).c_str());
+      std::remove(Path(absl::StrCat(prefix, ".idx")).c_str());
+    }
+  }
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ void AddTokenizeFlags(Flags* flags, TokenizeFlags* out) {
   flags->Arguments(1, kMostInputs, &out->inputs);
   flags->Section("Tokenizer");
   flags->Text("--tokenizer,--tokenizer-model", "DIR|FILE",
-              "a tokenizer.json, a folder with one or with vocab.json and merges.txt, or `bytes`",
+              "a tokenizer.json, a folder with one or with vocab.json and merges.txt, a "
+              "tokenizer.model of SentencePiece or a folder with one, or `bytes`",
               &out->tokenizer);
   flags->Switch("--train", "make a tokenizer of the texts: a byte-level BPE vocabulary",
                 &out->train);
@@ -37,10 +38,11 @@ void AddTokenizeFlags(Flags* flags, TokenizeFlags* out) {
   flags->Text("--separator", "TEXT", "what stands between two documents, byte for byte",
               &out->separator);
   flags->Switch("--append-eod", "put the token that ends documents behind each", &out->append_eod);
-  flags->Text("--eod", "TOKEN",
-              "which one that is (default: the eos_token of the folder's tokenizer_config.json, "
-              "else <|endoftext|>, <|end_of_text|> or </s>)",
-              &out->eod);
+  flags->Text(
+      "--eod", "TOKEN",
+      "which one that is (default: the eos_token of the folder's tokenizer_config.json, "
+      "else <|endoftext|>, <|end_of_text|> or </s>; of SentencePiece, its end of a sentence)",
+      &out->eod);
   flags->Section("Results");
   flags->Text("-o,--output,--output-prefix", "PREFIX",
               "write PREFIX.bin and PREFIX.idx; of --train, the tokenizer.json", &out->output);

@@ -1,5 +1,6 @@
 #include "tools/views/sharded_again.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -7,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
-#include "graph/ir/step_names.h"
+#include "graph/ir/optimizers.h"
 #include "graph/types/layer_names.h"
 #include "passes/config/strategy_text.h"
 #include "passes/graph/differentiate.h"
@@ -57,9 +58,12 @@ absl::Status CheckAgainst(const Plan& plan, const Graph& sharded) {
       for (const ParamEntry& entry : plan.blocks[static_cast<size_t>(held.block)].entries) {
         const std::string name = NameForLayer(entry.name, held.layer);
         const ValueId param = sharded.FindValue(name);
-        const ValueId state = sharded.FindValue(name + kFirstMomentSuffix);
+        const auto lies_alike = [&](const ParamState& kept) {
+          const ValueId state = sharded.FindValue(StateName(name, kept.name));
+          return state != kNone && sharded.sharding(state) == entry.state_sharding;
+        };
         const bool same = param != kNone && sharded.sharding(param) == entry.sharding &&
-                          (state == kNone || sharded.sharding(state) == entry.state_sharding);
+                          std::all_of(entry.states.begin(), entry.states.end(), lies_alike);
         if (!same) return Differs(name);
       }
     }

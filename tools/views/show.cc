@@ -1,6 +1,7 @@
 #include "tools/views/show.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/base/json_writer.h"
 #include "graph/base/units.h"
+#include "graph/ir/optimizers.h"
 #include "graph/text/printer.h"
 #include "graph/verify/verify.h"
 #include "tools/views/axes.h"
@@ -110,10 +112,25 @@ int64_t OwnersOf(const Plan& plan, size_t block) {
   return owners;
 }
 
+// What is not the first optimizer at the step's own rates: `muon, lr 0.5: `.
+std::string OptimizerText(const Attrs& of_param) {
+  std::vector<std::string> parts;
+  if (const Optimizer& optimizer = OptimizerOf(of_param); &optimizer != &Optimizers()[0]) {
+    parts.emplace_back(optimizer.name);
+  }
+  for (const auto& [attr, word] :
+       {std::make_pair(kRateScaleAttr, "lr"), std::make_pair(kDecayScaleAttr, "decay")}) {
+    const double factor = of_param.Real(attr, 1);
+    if (factor != 1) parts.push_back(absl::StrCat(word, " ", factor));
+  }
+  return parts.empty() ? "" : absl::StrCat(absl::StrJoin(parts, ", "), ": ");
+}
+
 std::string StateText(const ParamEntry& entry, const Mesh& mesh) {
   const AxisList& storage = entry.state_sharding.storage;
-  return storage.empty() ? "as the parameter"
-                         : absl::StrCat("cut over ", mesh.GroupName(storage.AsSet()));
+  return absl::StrCat(OptimizerText(entry.init),
+                      storage.empty() ? "as the parameter"
+                                      : absl::StrCat("cut over ", mesh.GroupName(storage.AsSet())));
 }
 
 std::string ParametersText(const Plan& plan) {
@@ -223,7 +240,10 @@ void WriteParameters(const Plan& plan, JsonWriter* json) {
       json->NewLine().BeginObject().String("name", entry.name).Integer("times", OwnersOf(plan, i));
       json->String("type", TypeText(entry.type)).String("cut", CutOf(entry, plan.mesh));
       json->String("sharding", ToString(entry.sharding, plan.mesh));
-      json->String("state_sharding", ToString(entry.state_sharding, plan.mesh)).EndObject();
+      json->String("state_sharding", ToString(entry.state_sharding, plan.mesh));
+      json->String("optimizer", std::string(OptimizerOf(entry.init).name));
+      json->Key("lr_scale").Number(entry.init.Real(kRateScaleAttr, 1));
+      json->Key("decay_scale").Number(entry.init.Real(kDecayScaleAttr, 1)).EndObject();
     }
   }
   json->EndArray();

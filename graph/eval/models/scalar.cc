@@ -45,6 +45,8 @@ double SiluGrad(double x) {
   return s * (1.0 + x * (1.0 - s));
 }
 
+double Sign(double x) { return static_cast<double>((x > 0) - (x < 0)); }
+
 using Args = absl::Span<const double>;
 
 constexpr ScalarFunction kFunctions[] = {
@@ -74,6 +76,7 @@ constexpr ScalarFunction kFunctions[] = {
     {"at_most", 2, false, [](Args a) { return a[0] <= a[1] ? 1.0 : 0.0; }, {"", ""}, {0, 0}},
     {"equal", 2, false, [](Args a) { return a[0] == a[1] ? 1.0 : 0.0; }, {"", ""}, {0, 0}},
     {"power", 2, false, [](Args a) { return std::pow(a[0], a[1]); }, {"", ""}, {0, 0}},
+    {"sign", 1, true, [](Args a) { return Sign(a[0]); }, {"", ""}, {0, 0}},
     {"min", 2, true, [](Args a) { return std::min(a[0], a[1]); }, {"", ""}, {0, 0}},
 };
 

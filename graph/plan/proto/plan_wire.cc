@@ -83,8 +83,11 @@ void ToWire(const ParamBlock& block, wire::ParamBlock* out) {
     to->set_param_offset(entry.param_offset);
     ToWire(entry.gradient_base, to->mutable_gradient_base());
     to->set_gradient_offset(entry.gradient_offset);
-    to->set_m_offset(entry.m_offset);
-    to->set_v_offset(entry.v_offset);
+    for (const ParamState& state : entry.states) {
+      wire::ParamState* kept = to->add_states();
+      kept->set_name(state.name);
+      kept->set_offset(state.offset);
+    }
   }
   out->set_param_bytes(block.param_bytes);
   out->set_grad_bytes(block.grad_bytes);
@@ -103,8 +106,9 @@ absl::Status ReadBlock(const wire::ParamBlock& message, const Mesh& mesh, ParamB
     entry.param_offset = from.param_offset();
     MGC_RETURN_IF_ERROR(FromWire(from.gradient_base(), &entry.gradient_base));
     entry.gradient_offset = from.gradient_offset();
-    entry.m_offset = from.m_offset();
-    entry.v_offset = from.v_offset();
+    for (const wire::ParamState& state : from.states()) {
+      entry.states.push_back({state.name(), state.offset()});
+    }
     out->entries.push_back(std::move(entry));
   }
   out->param_bytes = message.param_bytes();

@@ -35,7 +35,7 @@ TEST(PlanWireTest, FilesThatAreNotWholeAreRefused) {
   std::string other = bytes;
   other[8] = 1;
   EXPECT_THAT(ErrorOf(other),
-              HasSubstr("a plan of version 1; this program reads version 4: compile the model "
+              HasSubstr("a plan of version 1; this program reads version 5: compile the model "
                         "again [file_c2]"));
   std::string damaged = bytes;
   damaged[bytes.size() / 2] ^= 1;

@@ -92,8 +92,7 @@ ParamBlock OddBlock() {
   entry.param_offset = 64;
   entry.gradient_base = {Region::kGrads, "head"};
   entry.gradient_offset = 128;
-  entry.m_offset = 192;
-  entry.v_offset = 256;
+  entry.states = {{"m", 192}, {"v", 256}};
   return {"layer", {entry, entry}, 1000, 2000, 3000};
 }
 

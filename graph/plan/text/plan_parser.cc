@@ -305,8 +305,18 @@ class PlanReader {
            ReadSharding(&reader_, mesh_, out->type, &out->state_sharding) &&
            ReadAttrs(&reader_, &out->init) && ReadNumber(&reader_, "at", &out->param_offset) &&
            reader_.Expect("gradient") && ReadFormal(&reader_, &out->gradient_base) &&
-           ReadBare(&reader_, &out->gradient_offset) && ReadNumber(&reader_, "m", &out->m_offset) &&
-           ReadNumber(&reader_, "v", &out->v_offset);
+           ReadBare(&reader_, &out->gradient_offset) && ReadStates(&out->states);
+  }
+
+  bool ReadStates(std::vector<ParamState>* out) {
+    while (reader_.Accept("keeps")) {
+      out->emplace_back();
+      if (!reader_.ExpectString("the state's name", &out->back().name) ||
+          !ReadBare(&reader_, &out->back().offset)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   TokenReader& reader_;

@@ -170,9 +170,17 @@ class PlanPrinter : public BlockPrinter {
            ToString(entry.sharding, plan_.mesh), " state ",
            ToString(entry.state_sharding, plan_.mesh), " ", AttrsText(entry.init), " at ",
            entry.param_offset, " gradient ", NameText(ToString(entry.gradient_base)), " ",
-           entry.gradient_offset, " m ", entry.m_offset, " v ", entry.v_offset);
+           entry.gradient_offset, StatesText(entry));
     }
     Close();
+  }
+
+  static std::string StatesText(const ParamEntry& entry) {
+    std::string text;
+    for (const ParamState& state : entry.states) {
+      absl::StrAppend(&text, " keeps ", QuotedText(state.name), " ", state.offset);
+    }
+    return text;
   }
 
   void PrintCalls(absl::string_view word, const std::vector<Call>& calls) {

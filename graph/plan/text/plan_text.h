@@ -1,6 +1,6 @@
 // The text form of plans (docs/plan.md): everything a plan file holds, to read, compare and edit.
 //
-//   plan @gpt2 version 4 {
+//   plan @gpt2 version 5 {
 //     flag "--tp" "2"
 //     batch micro 1 global 8 micro_batches 4 seq 32 vocab 257
 //     stages (0 0) (1 0)

@@ -62,8 +62,8 @@ TEST(PlanTextTest, ActionsAreNamedByStageAndEntriesByNameWhereItIsTheirs) {
 }
 
 TEST(PlanTextTest, ErrorsHavePlaces) {
-  EXPECT_EQ(ErrorAfter("version 4", "version 9"),
-            "p.mgc:1:18: a plan of version 9; this program reads version 4 [text_c10]");
+  EXPECT_EQ(ErrorAfter("version 5", "version 9"),
+            "p.mgc:1:18: a plan of version 9; this program reads version 5 [text_c10]");
   EXPECT_THAT(ErrorAfter("gelu(", "gelo("), HasSubstr("unknown op `gelo` (did you mean gelu?)"));
   EXPECT_THAT(ErrorAfter("0RECV_B2", "0RECVB2"),
               HasSubstr("expected an action or transfer, such as `0F3` or `0SEND_F3`"));

@@ -9,13 +9,13 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "graph/eval/eval.h"
-#include "graph/ir/step_names.h"
+#include "graph/ir/optimizers.h"
 #include "graph/verify/meaning/run_state.h"
 
 namespace mgc {
 namespace {
 
-// Moments and the gradient are the owner's: laid out as its state.
+// States and the gradient are the owner's: laid out as its state.
 enum class TensorOf : uint8_t { kParam, kState };
 
 const Sharding& ShardingOf(const ParamEntry& entry, TensorOf of) {
@@ -37,9 +37,7 @@ struct HeldParam {
   }
   const Sharding& sharding(TensorOf of) const { return ShardingOf(entry, of); }
   int64_t param() const { return held.param_base + entry.param_offset; }
-  int64_t first() const { return held.state_base + entry.m_offset; }
-  int64_t second() const { return held.state_base + entry.v_offset; }
-  bool trained() const { return IsTrained(entry.init); }  // as the model says: meaning_v9
+  int64_t At(const ParamState& state) const { return held.state_base + state.offset; }
 };
 
 void ForEachParam(RunState* state, absl::FunctionRef<void(const HeldParam&)> fn) {
@@ -135,18 +133,20 @@ UpdatedParam StartOf(const HeldParam& param, const RunState& state) {
   const TensorType& type = param.entry.type;
   UpdatedParam start;
   start.param = inputs.Real(param.name, type);
-  start.first = inputs.Real(FirstMomentName(param.name), type);
-  start.second = inputs.Real(SecondMomentName(param.name), type);
+  for (const ParamState& state : param.entry.states) {
+    start.states[state.name] = inputs.Real(StateName(param.name, state.name), type);
+  }
   return start;
 }
 
 void CompareParam(const HeldParam& param, const UpdatedParam& expected, RunState* state) {
   absl::Status compared;
-  if (param.trained()) {
-    compared.Update(CompareTiles(param, "first moment", expected.first, param.first(),
-                                 TensorOf::kState, state));
-    compared.Update(CompareTiles(param, "second moment", expected.second, param.second(),
-                                 TensorOf::kState, state));
+  for (const auto& [name, whole] : expected.states) {
+    const ParamState* kept = FindState(param.entry, name);  // as its optimizer says: plan_c4
+    compared.Update(kept == nullptr ? absl::InvalidArgumentError(absl::StrCat(
+                                          "it does not keep its state ", name, " [meaning_v4]"))
+                                    : CompareTiles(param, absl::StrCat("state ", name), whole,
+                                                   param.At(*kept), TensorOf::kState, state));
   }
   compared.Update(
       CompareTiles(param, "value", expected.param, param.param(), TensorOf::kParam, state));
@@ -222,9 +222,9 @@ void CompareReports(RunState* state) {
 void FillParameters(RunState* state) {
   ForEachParam(state, [&](const HeldParam& param) {
     Fill(param, param.name, param.param(), TensorOf::kParam, state);
-    if (!param.trained()) return;
-    Fill(param, FirstMomentName(param.name), param.first(), TensorOf::kState, state);
-    Fill(param, SecondMomentName(param.name), param.second(), TensorOf::kState, state);
+    for (const ParamState& kept : param.entry.states) {
+      Fill(param, StateName(param.name, kept.name), param.At(kept), TensorOf::kState, state);
+    }
   });
   for (int c = 0; c < state->num_classes(); ++c) {
     for (const NamedAddress& carried : state->plan().classes[static_cast<size_t>(c)].carried) {

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "graph/ir/newton_schulz.h"
+#include "graph/ir/optimizers.h"
 #include "graph/verify/common/finding.h"
 #include "graph/verify/meaning/check_model.h"
 #include "graph/verify/meaning/gradient_sums.h"
@@ -26,10 +28,17 @@ constexpr int kMostKeys = 4;
 // results of others. A denominator is the result of a call (a softmax' sum, a norm) or the token
 // count: common denominators have no more factors than there are calls on a single device. An op
 // multiplies what it is given, its own gradient included, at most kFactors times, so numerators
-// grow by that much a node on the longest path.
+// grow by that much a node on the longest path. Muon's iteration, behind all of them, is a
+// polynomial of the fifth degree, so many times.
 int64_t DegreeBound(const Graph& model, const StepReference& reference) {
   constexpr int64_t kFactors = 16;
-  return reference.calls + kFactors * 2 * static_cast<int64_t>(model.nodes().size());
+  int64_t bound = reference.calls + kFactors * 2 * static_cast<int64_t>(model.nodes().size());
+  const bool iterates =
+      std::any_of(model.inputs().begin(), model.inputs().end(), [](const GraphInput& input) {
+        return input.kind == InputKind::kParam && !OptimizerOf(input.attrs).direction.empty();
+      });
+  for (int i = 0; iterates && i < kNewtonSchulzSteps; ++i) bound *= 5;
+  return bound;
 }
 
 StepKind KindOf(const Plan& plan, bool keep_backward) {

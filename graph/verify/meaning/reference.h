@@ -2,7 +2,7 @@
 //
 // The logical model is evaluated forward, and differentiated by the ops' own gradient rules, one
 // micro-batch after another; the update follows the definition (mean over the global token count,
-// clip by the global norm, AdamW). Nothing of the compiler takes part.
+// clip by the global norm, each parameter's optimizer). Nothing of the compiler takes part.
 //
 // Of a step that scales its loss gradients are the same: those of the loss times the scale, over
 // it. The step is taken where the norm is finite, Adam's corrections are those of the steps taken,
@@ -28,8 +28,7 @@ namespace mgc {
 struct UpdatedParam {
   ResidueTensor gradient;  // summed over the step, times the scale of the loss
   ResidueTensor param;
-  ResidueTensor first;  // moments after the step
-  ResidueTensor second;
+  std::map<std::string, ResidueTensor> states;  // by name, after the step
 };
 
 struct StepReference {

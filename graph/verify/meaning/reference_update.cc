@@ -8,7 +8,9 @@
 #include "graph/base/status.h"
 #include "graph/eval/evaluate_op.h"
 #include "graph/ir/op.h"
+#include "graph/ir/optimizers.h"
 #include "graph/ir/step_names.h"
+#include "graph/verify/meaning/reference_orthogonal.h"
 
 namespace mgc {
 namespace {
@@ -134,22 +136,54 @@ class UpdateEvaluation {
       updated.param = inputs_.Real(name, type);
       return;
     }
-    const OpDef* adamw = FindOp(scales_loss_ ? "guarded_adamw" : "adamw");
-    MGC_CHECK(adamw != nullptr);
-    std::vector<ResidueTensor> tensors = {inputs_.Real(name, type), updated.gradient,
-                                          inputs_.Real(FirstMomentName(name), type),
-                                          inputs_.Real(SecondMomentName(name), type)};
-    std::vector<const TensorType*> types(4, &type);
-    for (size_t i = tensors.size(); i < adamw->operands.size(); ++i) {
-      tensors.push_back(numbers_.Tensor(adamw->operands[i]));
-      types.push_back(&kScalarType);
+    const Optimizer& optimizer = OptimizerOf(input.attrs);
+    const std::vector<std::string> states = StatesOf(optimizer);
+    const bool of_matrices = !optimizer.direction.empty();
+    std::vector<ResidueTensor> tensors = {updated.gradient};
+    if (!of_matrices) tensors.insert(tensors.begin(), inputs_.Real(name, type));
+    for (const std::string& state : states) {
+      tensors.push_back(inputs_.Real(StateName(name, state), type));
     }
     std::vector<ResidueTensor> made =
-        RunOp(scalars_, adamw->name, {{"decay", input.attrs.Int("decay")}}, types, tensors,
-              {type, type, type});
+        RunStep(of_matrices ? optimizer.direction : optimizer.step, input.attrs, type, tensors);
+    if (of_matrices) {
+      made[0] = OrthogonalOf(scalars_, std::move(made[0]), input.attrs.Int(kRowDimsAttr));
+      made[0] = RunStep(optimizer.step, input.attrs, type,
+                        {inputs_.Real(name, type), std::move(made[0])})[0];
+    }
     updated.param = std::move(made[0]);
-    updated.first = std::move(made[1]);
-    updated.second = std::move(made[2]);
+    for (size_t i = 0; i < states.size(); ++i) updated.states[states[i]] = std::move(made[i + 1]);
+  }
+
+  // An op of an optimizer, by its guarded form where a step may be left out: on tensors of a
+  // parameter's type and the step's numbers. It has as many results as it takes states, and one.
+  std::vector<ResidueTensor> RunStep(absl::string_view name, const Attrs& of_param,
+                                     const TensorType& type,
+                                     std::vector<ResidueTensor> tensors) const {
+    const OpDef* op = FindOp(name);
+    MGC_CHECK(op != nullptr) << name;
+    if (scales_loss_) op = GuardedForm(*op);
+    MGC_CHECK(op != nullptr) << name;
+    std::vector<const TensorType*> types(tensors.size(), &type);
+    for (size_t i = tensors.size(); i < op->operands.size(); ++i) {
+      tensors.push_back(NumberFor(op->operands[i], of_param));
+      types.push_back(&kScalarType);
+    }
+    Attrs attrs;
+    for (const AttrSpec& spec : op->attrs) attrs.Set(spec.name, of_param.Int(spec.name));
+    return RunOp(scalars_, op->name, attrs, types, tensors,
+                 std::vector<TensorType>(op->results.size(), type));
+  }
+
+  // A number of the step as one parameter takes it.
+  ResidueTensor NumberFor(const std::string& scalar, const Attrs& of_param) const {
+    ResidueTensor number = numbers_.Tensor(scalar);
+    const char* scale = scalar == kRateScalar    ? kRateScaleAttr
+                        : scalar == kDecayScalar ? kDecayScaleAttr
+                                                 : nullptr;
+    if (scale == nullptr) return number;
+    number.real[0] = scalars_.Mul(number.real[0], scalars_.Constant(of_param.Real(scale, 1)));
+    return number;
   }
 
   const Graph& model_;

@@ -10,8 +10,8 @@
 
 namespace mgc {
 
-// By its definition: the norm of the mean gradients, clip, AdamW. `out` has the sums of
-// gradients; where `scales_loss`, also what the step carries on follows.
+// By its definition: the norm of the mean gradients, clip, each parameter's optimizer. `out` has
+// the sums of gradients; where `scales_loss`, also what the step carries on follows.
 void EvaluateUpdate(const Graph& model, const StepInputs& inputs, const ResidueModel& scalars,
                     bool scales_loss, ResiduePair tokens, StepReference* out);
 

@@ -47,8 +47,10 @@ class ParameterCheck {
     name_ = NameOf(held, entry);
     const PlacedValue* param =
         Require("value", held.param_base + entry.param_offset, entry.type, entry.sharding);
-    Require("first moment", held.state_base + entry.m_offset, entry.type, entry.state_sharding);
-    Require("second moment", held.state_base + entry.v_offset, entry.type, entry.state_sharding);
+    for (const ParamState& state : entry.states) {
+      Require(absl::StrCat("state ", state.name), held.state_base + state.offset, entry.type,
+              entry.state_sharding);
+    }
     if (gradient >= 0) Require("gradient", gradient, entry.type, entry.state_sharding);
     if (param != nullptr) CheckSum(param->tied_sum, holders);
   }
@@ -267,8 +269,9 @@ void PlaceInputs(const Plan& plan, const PlanClass& rank_class, ClassCalls* call
   ForEachParam(plan, rank_class, [&](const HeldBlock& held, const ParamEntry& entry) {
     place(held.param_base + entry.param_offset, entry.type, entry.sharding, entry.name);
     if (entry.gradient_base.region != Region::kGrads) return;
-    place(held.state_base + entry.m_offset, entry.type, entry.state_sharding, entry.name);
-    place(held.state_base + entry.v_offset, entry.type, entry.state_sharding, entry.name);
+    for (const ParamState& state : entry.states) {
+      place(held.state_base + state.offset, entry.type, entry.state_sharding, entry.name);
+    }
     const int64_t gradient = GradientAddress(plan, rank_class, held, entry);
     if (gradient >= 0) calls->SetGradient(gradient, plan.model.FindValue(NameOf(held, entry)));
   });

@@ -8,7 +8,7 @@ namespace mgc {
 namespace {
 
 constexpr char kHead[] = R"(
-plan @sample version 4 {
+plan @sample version 5 {
   batch micro 1 global 6 micro_batches 3 seq 4 vocab 16
   stages (0 0) (1 0)
   predicted 0
@@ -87,7 +87,7 @@ segment @layer.update transient 0 workspace 0 collectives 0 (transient, params, 
 }
 block @layer params 64 grads 128 states 128 {
   param "layers.*.w": f32[batch=1,seq=4] @m[-,-] state @m[-,-] {init="ones"}
-      at 0 gradient "grads" 64 m 0 v 64
+      at 0 gradient "grads" 64 keeps "m" 0 keeps "v" 64
 }
 )";
 

@@ -10,7 +10,7 @@ namespace mgc::cpu {
 
 struct AdamwScalars {
   double lr = 0;
-  double decay = 0;  // decoupled weight decay
+  double decay = 0;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
@@ -27,6 +27,48 @@ struct AdamwScalars {
 void Adamw(Parallel& parallel, int64_t n, const AdamwScalars& scalars, const float* param,
            const float* grad, const float* m, const float* v, float* new_param, float* new_m,
            float* new_v);
+
+// One step of Adam (Kingma, Ba, arXiv:1412.6980): the same with g = grad · grad_scale + decay ·
+// param, and no decay beside the step.
+void Adam(Parallel& parallel, int64_t n, const AdamwScalars& scalars, const float* param,
+          const float* grad, const float* m, const float* v, float* new_param, float* new_m,
+          float* new_v);
+
+struct SgdScalars {
+  double lr = 0;
+  double decay = 0;
+  double momentum = 0;
+  double grad_scale = 1;
+};
+
+// One step of gradient descent: g = grad · grad_scale + decay · param,
+//   m' = momentum · m + g,  param' = param - lr m'
+// Results may be the same arrays as operands, here and below.
+void Sgd(Parallel& parallel, int64_t n, const SgdScalars& scalars, const float* param,
+         const float* grad, const float* m, float* new_param, float* new_m);
+
+struct LionScalars {
+  double lr = 0;
+  double decay = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double grad_scale = 1;
+};
+
+// One step of Lion (Chen et al., arXiv:2302.06675): g = grad · grad_scale,
+//   param' = param - lr (sign(beta1 m + (1 - beta1) g) + decay · param)
+//   m' = beta2 m + (1 - beta2) g
+void Lion(Parallel& parallel, int64_t n, const LionScalars& scalars, const float* param,
+          const float* grad, const float* m, float* new_param, float* new_m);
+
+// What Muon makes orthogonal: g = grad · grad_scale,
+//   m' = momentum · m + (1 - momentum) g,  direction = momentum · m' + (1 - momentum) g
+void Nesterov(Parallel& parallel, int64_t n, double momentum, double grad_scale, const float* grad,
+              const float* m, float* direction, float* new_m);
+
+//   param' = param - lr (direction + decay · param)
+void DecayedStep(Parallel& parallel, int64_t n, double lr, double decay, const float* param,
+                 const float* direction, float* new_param);
 
 // The scale of a loss, and what decides when it changes.
 struct LossScale {

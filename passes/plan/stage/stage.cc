@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "graph/base/status.h"
+#include "graph/ir/optimizers.h"
 #include "graph/ir/step_gradients.h"
 #include "graph/ir/step_names.h"
 #include "passes/plan/stage/check_fold.h"
@@ -34,11 +35,12 @@ bool AreEqual(const ParamBlock& a, const ParamBlock& b) {
   if (bytes(a) != bytes(b)) return false;
   const auto fields = [](const ParamEntry& e) {
     return std::tie(e.name, e.type, e.sharding, e.state_sharding, e.init, e.param_offset,
-                    e.gradient_base, e.gradient_offset, e.m_offset, e.v_offset);
+                    e.gradient_base, e.gradient_offset);
   };
-  return std::equal(
-      a.entries.begin(), a.entries.end(), b.entries.begin(), b.entries.end(),
-      [&](const ParamEntry& x, const ParamEntry& y) { return fields(x) == fields(y); });
+  return std::equal(a.entries.begin(), a.entries.end(), b.entries.begin(), b.entries.end(),
+                    [&](const ParamEntry& x, const ParamEntry& y) {
+                      return fields(x) == fields(y) && x.states == y.states;
+                    });
 }
 
 class Stager {
@@ -163,13 +165,14 @@ class Stager {
     entry.state_sharding = *value.sharding;
     entry.init = graph.FindInput(param)->attrs;
     entry.param_offset = train_places_.PlaceOf(param, layer).offset;
-    const ValueId m = graph.FindValue(FirstMomentName(value.name));
-    const ValueId v = graph.FindValue(SecondMomentName(value.name));
     const auto gradient = gradients_.find(param);
-    if (m == kNone || v == kNone || gradient == gradients_.end()) return entry;
-    entry.state_sharding = graph.sharding(m);
-    entry.m_offset = train_places_.PlaceOf(m, layer).offset;
-    entry.v_offset = train_places_.PlaceOf(v, layer).offset;
+    if (gradient == gradients_.end() || !IsTrained(entry.init)) return entry;
+    for (const std::string& name : StatesOf(OptimizerOf(entry.init))) {
+      const ValueId state = graph.FindValue(StateName(value.name, name));
+      if (state == kNone) return entry;
+      entry.state_sharding = graph.sharding(state);
+      entry.states.push_back({name, train_places_.PlaceOf(state, layer).offset});
+    }
     const ValuePlace place = train_places_.PlaceOf(gradient->second, layer);
     entry.gradient_base = place.formal;
     entry.gradient_offset = place.offset;

@@ -148,6 +148,15 @@ absl::StatusOr<IdxContent> CheckIdx(const PositionalFile& idx, int64_t bin_bytes
   return content;
 }
 
+absl::StatusOr<int64_t> SequenceOffset(const PositionalFile& idx, const IdxContent& content,
+                                       int64_t bin_bytes, int64_t sequence) {
+  if (sequence == content.sequences) return bin_bytes;
+  std::array<char, kOffsetBytes> number;
+  MGC_RETURN_IF_ERROR(
+      idx.Read(OffsetsBegin(content.sequences) + sequence * kOffsetBytes, absl::MakeSpan(number)));
+  return static_cast<int64_t>(NumberAt(number.data(), kOffsetBytes));
+}
+
 absl::StatusOr<int64_t> DocumentOffset(const PositionalFile& idx, const IdxContent& content,
                                        int64_t bin_bytes, int64_t document) {
   std::array<char, kOffsetBytes> number;
@@ -158,10 +167,7 @@ absl::StatusOr<int64_t> DocumentOffset(const PositionalFile& idx, const IdxConte
     return Wrong(idx, "document ", document, " begins with sequence ", sequence, " of ",
                  content.sequences, "; it did not when the file was opened");
   }
-  if (sequence == content.sequences) return bin_bytes;  // nothing but empty documents follows
-  MGC_RETURN_IF_ERROR(
-      idx.Read(OffsetsBegin(content.sequences) + sequence * kOffsetBytes, absl::MakeSpan(number)));
-  return static_cast<int64_t>(NumberAt(number.data(), kOffsetBytes));
+  return SequenceOffset(idx, content, bin_bytes, sequence);
 }
 
 }  // namespace mgc

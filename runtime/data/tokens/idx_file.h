@@ -23,6 +23,10 @@ struct IdxContent {
 // is wrong.
 absl::StatusOr<IdxContent> CheckIdx(const PositionalFile& idx, int64_t bin_bytes);
 
+// The first byte of a sequence in the .bin; that behind the last one for their number.
+absl::StatusOr<int64_t> SequenceOffset(const PositionalFile& idx, const IdxContent& content,
+                                       int64_t bin_bytes, int64_t sequence);
+
 // The first byte of a document in the .bin of `bin_bytes`, of one below the number of documents.
 absl::StatusOr<int64_t> DocumentOffset(const PositionalFile& idx, const IdxContent& content,
                                        int64_t bin_bytes, int64_t document);

@@ -10,7 +10,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/file.h"
+#include "graph/base/random.h"
 #include "graph/base/status.h"
+#include "runtime/data/tokens/even_place.h"
 #include "runtime/data/tokens/token_paths.h"
 
 namespace mgc {
@@ -18,6 +20,8 @@ namespace {
 
 // Bytes that are read at a time, on the stack: reading allocates nothing.
 constexpr int64_t kBlockBytes = 16384;
+// Tokens that CheckVocabulary looks at in one place: a disk that must seek does so rarely.
+constexpr int64_t kLookTokens = int64_t{1} << 20;
 
 bool IsPipe(const std::string& path) {
   std::error_code error;
@@ -115,6 +119,14 @@ std::shared_ptr<const TokenFile> TokenFile::FromBytes(std::string bytes, absl::s
   return file;
 }
 
+std::shared_ptr<const TokenFile> TokenFile::Mock(uint64_t seed, int64_t vocabulary) {
+  MGC_CHECK(vocabulary > 0) << vocabulary;
+  std::shared_ptr<TokenFile> file(new TokenFile("mock data", TokenFormat::kMock, TokenType::kI32));
+  file->tokens_ = kMockTokens;
+  file->mock_ = MockSource{seed, vocabulary};
+  return file;
+}
+
 absl::StatusOr<std::shared_ptr<const TokenFile>> TokenFile::OpenPair(const std::string& prefix) {
   MGC_ASSIGN_OR_RETURN(PositionalFile bin, PositionalFile::Open(prefix + ".bin"));
   MGC_ASSIGN_OR_RETURN(PositionalFile idx, PositionalFile::Open(prefix + ".idx"));
@@ -169,6 +181,74 @@ absl::StatusOr<int64_t> TokenFile::DocumentBegin(int64_t document) const {
   return std::clamp<int64_t>(offset / SizeOf(type_), 0, tokens_);
 }
 
+absl::optional<int64_t> TokenFile::sequences() const {
+  if (!idx_.has_value()) return absl::nullopt;
+  return idx_content_.sequences;
+}
+
+absl::StatusOr<int64_t> TokenFile::SequenceBegin(int64_t sequence) const {
+  MGC_CHECK(idx_.has_value() && sequence >= 0 && sequence <= idx_content_.sequences)
+      << "sequence " << sequence << " of " << name_;
+  MGC_ASSIGN_OR_RETURN(const int64_t offset,
+                       SequenceOffset(*idx_, idx_content_, tokens_ * SizeOf(type_), sequence));
+  return std::clamp<int64_t>(offset / SizeOf(type_), 0, tokens_);
+}
+
+absl::Status TokenFile::OutsideError(int64_t token, absl::string_view id,
+                                     int64_t vocabulary) const {
+  return absl::InvalidArgumentError(
+      absl::StrCat(name_, ": token ", token, " is ", id,
+                   vocabulary > 0 ? absl::StrCat(", outside the vocabulary of ", vocabulary,
+                                                 " (legal: 0 to ", vocabulary - 1, ")")
+                                  : ", which is no token"));
+}
+
+absl::Status TokenFile::CheckVocabulary(int64_t begin, int64_t end, int64_t vocabulary,
+                                        int64_t most) const {
+  MGC_CHECK(vocabulary > 0 && begin >= 0 && begin <= end && end <= tokens_)
+      << begin << " " << end << " " << vocabulary;
+  const int64_t largest_possible = mock_.has_value() ? mock_->vocabulary - 1 : LargestOf(type_);
+  if (largest_possible < vocabulary || begin == end) return absl::OkStatus();
+  const int64_t places = (end - begin + kLookTokens - 1) / kLookTokens;
+  const int64_t looks = std::clamp<int64_t>((most + kLookTokens - 1) / kLookTokens, 1, places);
+  std::vector<int32_t> tokens;
+  absl::Status first;
+  int64_t looked = 0;
+  int64_t outside = 0;
+  int32_t largest = 0;
+  for (int64_t look = 0; look < looks; ++look) {
+    const int64_t at = begin + EvenPlace(look, looks, places) * kLookTokens;
+    tokens.resize(static_cast<size_t>(std::min(kLookTokens, end - at)));
+    absl::Status read = Read(at, 0, absl::MakeSpan(tokens));
+    if (!read.ok()) return first.ok() ? read : first;
+    looked += static_cast<int64_t>(tokens.size());
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      if (tokens[i] < vocabulary) continue;
+      largest = std::max(largest, tokens[i]);
+      if (outside++ > 0) continue;
+      first = OutsideError(at + static_cast<int64_t>(i), absl::StrCat(tokens[i]), vocabulary);
+    }
+  }
+  if (outside == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(first.message(), "; of ", looked, " tokens looked at ", outside,
+                   outside == 1 ? " is" : " are", " outside, the largest is ", largest));
+}
+
+void TokenFile::MakeUp(int64_t begin, absl::Span<int32_t> tokens) const {
+  const uint64_t stream = StreamOf("mock data");
+  int64_t run = -1;
+  int64_t start = 0;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const int64_t at = begin + static_cast<int64_t>(i);
+    if (at / kMockRun != run) {
+      run = at / kMockRun;
+      start = RandomBits(mock_->seed, stream, static_cast<uint64_t>(run)) % mock_->vocabulary;
+    }
+    tokens[i] = static_cast<int32_t>((start + at % kMockRun) % mock_->vocabulary);
+  }
+}
+
 absl::Status TokenFile::ReadBytes(int64_t offset, absl::Span<char> out) const {
   if (file_.has_value()) return file_->Read(header_bytes_ + offset, out);
   std::memcpy(out.data(), bytes_.data() + offset, out.size());
@@ -181,6 +261,13 @@ absl::Status TokenFile::Read(int64_t begin, int64_t vocabulary, absl::Span<int32
       << "tokens " << begin << " to " << begin + count << " of " << name_;
   const int64_t size = SizeOf(type_);
   const int64_t most = vocabulary > 0 ? vocabulary - 1 : std::numeric_limits<int32_t>::max();
+  if (mock_.has_value()) {
+    MakeUp(begin, tokens);
+    const auto* wrong =
+        std::find_if(tokens.begin(), tokens.end(), [most](int32_t token) { return token > most; });
+    if (wrong == tokens.end()) return absl::OkStatus();
+    return OutsideError(begin + (wrong - tokens.begin()), absl::StrCat(*wrong), vocabulary);
+  }
   std::array<char, kBlockBytes> block;
   for (int64_t first = 0; first < count; first += kBlockBytes / size) {
     const int64_t here = std::min(kBlockBytes / size, count - first);
@@ -188,10 +275,8 @@ absl::Status TokenFile::Read(int64_t begin, int64_t vocabulary, absl::Span<int32
                                   absl::MakeSpan(block.data(), static_cast<size_t>(here * size))));
     const int64_t good = WidenAny(type_, block.data(), here, most, tokens.data() + first);
     if (good == here) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        name_, ": token ", begin + first + good, " is ", IdText(type_, block.data() + good * size),
-        vocabulary > 0 ? absl::StrCat(", outside the vocabulary of ", vocabulary)
-                       : ", which is no token"));
+    return OutsideError(begin + first + good, IdText(type_, block.data() + good * size),
+                        vocabulary);
   }
   return absl::OkStatus();
 }

@@ -1,5 +1,6 @@
 #include "runtime/data/tokens/token_file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <random>
@@ -114,10 +115,69 @@ TEST_F(TokenFileTest, TokensAreCheckedWhenTheyAreRead) {
   EXPECT_EQ(file->format(), TokenFormat::kNanoGpt);
   std::vector<int32_t> tokens(2);
   EXPECT_TRUE(file->Read(1, 4, absl::MakeSpan(tokens)).ok());
-  EXPECT_EQ(file->Read(2, 4, absl::MakeSpan(tokens)).message(),
-            EscapeBytes(Path("a.bin")) + ": token 3 is 4, outside the vocabulary of 4");
+  EXPECT_EQ(
+      file->Read(2, 4, absl::MakeSpan(tokens)).message(),
+      EscapeBytes(Path("a.bin")) + ": token 3 is 4, outside the vocabulary of 4 (legal: 0 to 3)");
   Write("a.bin", "\1");  // what was opened is another file, and whole
   EXPECT_TRUE(file->Read(2, 5, absl::MakeSpan(tokens)).ok());
+}
+
+TEST_F(TokenFileTest, TokensAreLookedAtBefore) {
+  std::string bytes;
+  for (int64_t i = 0; i < 100000; ++i)
+    AppendNumber(i == 70001 || i == 90000 ? i / 10 : 7, 2, &bytes);
+  Write("a.bin", bytes);
+  const auto file = *TokenFile::Open(Path("a.bin"));
+  const std::string name = EscapeBytes(Path("a.bin"));
+  EXPECT_EQ(file->CheckVocabulary(0, 100000, 100, 100000).message(),
+            name +
+                ": token 70001 is 7000, outside the vocabulary of 100 (legal: 0 to 99); of 100000 "
+                "tokens looked at 2 are outside, the largest is 9000");
+  EXPECT_EQ(file->CheckVocabulary(70002, 100000, 8000, 100000).message(),
+            name +
+                ": token 90000 is 9000, outside the vocabulary of 8000 (legal: 0 to 7999); of "
+                "29998 tokens looked at 1 is outside, the largest is 9000");
+  EXPECT_TRUE(file->CheckVocabulary(0, 70001, 8, 100000).ok());
+  EXPECT_TRUE(file->CheckVocabulary(5, 5, 1, 100000).ok());
+  ASSERT_EQ(truncate(Path("a.bin").c_str(), 0), 0);
+  EXPECT_FALSE(file->CheckVocabulary(0, 1, 65535, 100000).ok());
+  EXPECT_TRUE(file->CheckVocabulary(0, 1, 65536, 100000).ok()) << "no u16 is outside";
+}
+
+// Of a file of three pieces of 2^20 tokens, one with a wrong token, as many are looked at as asked.
+TEST_F(TokenFileTest, OfManyTokensSomeAreLookedAt) {
+  constexpr int64_t kPiece = int64_t{1} << 20;
+  for (const int64_t wrong : {kPiece / 2, 5 * kPiece / 2}) {
+    Write("a.bin", "");
+    ASSERT_EQ(truncate(Path("a.bin").c_str(), 3 * kPiece * 2), 0);
+    const int file = open(Path("a.bin").c_str(), O_WRONLY);
+    ASSERT_EQ(pwrite(file, "\xff\xff", 2, 2 * wrong), 2);
+    ASSERT_EQ(close(file), 0);
+    const auto tokens = *TokenFile::Open(Path("a.bin"));
+    EXPECT_EQ(tokens->CheckVocabulary(0, 3 * kPiece, 9, kPiece).ok(), wrong > kPiece);
+    EXPECT_TRUE(tokens->CheckVocabulary(0, 3 * kPiece, 65536, kPiece).ok());
+    EXPECT_THAT(std::string(tokens->CheckVocabulary(0, 3 * kPiece, 9, 3 * kPiece).message()),
+                HasSubstr(absl::StrCat("token ", wrong, " is 65535, outside the vocabulary of 9")));
+  }
+}
+
+TEST_F(TokenFileTest, MockTokensFollowFromTheSeed) {
+  const auto mock = TokenFile::Mock(3, 1000);
+  EXPECT_EQ(mock->tokens(), TokenFile::kMockTokens);
+  std::vector<int32_t> all(1000);
+  ASSERT_TRUE(mock->Read(TokenFile::kMockTokens - 1000, 1000, absl::MakeSpan(all)).ok());
+  int64_t starts = 0;
+  for (size_t i = 1; i < all.size(); ++i) starts += all[i] != (all[i - 1] + 1) % 1000 ? 1 : 0;
+  EXPECT_EQ(starts, 1000 / TokenFile::kMockRun) << "runs count up";
+  std::vector<int32_t> some(100);
+  ASSERT_TRUE(mock->Read(TokenFile::kMockTokens - 900, 1000, absl::MakeSpan(some)).ok());
+  EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin() + 100));
+  ASSERT_TRUE(
+      TokenFile::Mock(4, 1000)->Read(TokenFile::kMockTokens - 900, 0, absl::MakeSpan(some)).ok());
+  EXPECT_FALSE(std::equal(some.begin(), some.end(), all.begin() + 100));
+  EXPECT_THAT(std::string(mock->Read(0, 1, absl::MakeSpan(some)).message()),
+              HasSubstr("mock data: token 0 is "));
+  EXPECT_TRUE(mock->CheckVocabulary(0, mock->tokens(), 1000, 1).ok());
 }
 
 TEST_F(TokenFileTest, AFileThatHasBecomeShorterIsAnError) {

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 #include "absl/strings/strip.h"
 
 namespace mgc {
 namespace {
 
-constexpr absl::string_view kFormats[] = {"bytes", "megatron", "nanogpt", "llmc"};
+constexpr absl::string_view kFormats[] = {"bytes", "megatron", "nanogpt", "llmc", "mock"};
+constexpr size_t kFirstWritten = 1;
+constexpr size_t kNumWritten = 3;
 
 struct TypeTraits {
   absl::string_view name;
@@ -36,7 +39,7 @@ constexpr int64_t kMegatronU16Vocabulary = 65500;
 absl::string_view NameOf(TokenFormat format) { return kFormats[static_cast<size_t>(format)]; }
 
 absl::Span<const absl::string_view> WrittenFormatNames() {
-  return absl::MakeConstSpan(kFormats).subspan(1);
+  return absl::MakeConstSpan(kFormats).subspan(kFirstWritten, kNumWritten);
 }
 
 absl::optional<TokenFormat> TokenFormatNamed(absl::string_view name) {
@@ -46,6 +49,22 @@ absl::optional<TokenFormat> TokenFormatNamed(absl::string_view name) {
 }
 
 int64_t SizeOf(TokenType type) { return TraitsOf(type).size; }
+
+int64_t LargestOf(TokenType type) {
+  switch (type) {
+    case TokenType::kU8:
+      return std::numeric_limits<uint8_t>::max();
+    case TokenType::kU16:
+      return std::numeric_limits<uint16_t>::max();
+    case TokenType::kI32:
+      return std::numeric_limits<int32_t>::max();
+    case TokenType::kU32:
+      return std::numeric_limits<uint32_t>::max();
+    case TokenType::kI64:
+      break;
+  }
+  return std::numeric_limits<int64_t>::max();
+}
 
 absl::string_view NameOf(TokenType type) { return TraitsOf(type).name; }
 
@@ -59,6 +78,8 @@ absl::optional<TokenType> TypeFor(TokenFormat format, int64_t vocabulary) {
       return vocabulary <= kU16Values ? absl::make_optional(TokenType::kU16) : absl::nullopt;
     case TokenFormat::kLlmC:
       return vocabulary <= kU16Values ? TokenType::kU16 : TokenType::kU32;
+    case TokenFormat::kMock:
+      break;
   }
   return absl::nullopt;
 }

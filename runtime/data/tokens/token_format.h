@@ -6,6 +6,7 @@
 //             lengths[S], i64 offsets[S] of sequences in bytes, i64 documents[D]: the first
 //             sequence of each document, and S; perhaps i8 modes[S]
 //   nanogpt   the tokens alone, as u16
+//   mock      no file: tokens that are made up when they are read
 //   llmc      llm.c's: 256 i32, of which the first three are a magic number, a version and the
 //   number
 //             of tokens; then the tokens, u16 under one magic number, u32 under the other
@@ -26,15 +27,16 @@
 
 namespace mgc {
 
-enum class TokenFormat { kBytes, kMegatron, kNanoGpt, kLlmC };
-// `bytes`, `megatron`, `nanogpt`, `llmc`.
+enum class TokenFormat { kBytes, kMegatron, kNanoGpt, kLlmC, kMock };
+// `bytes`, `megatron`, `nanogpt`, `llmc`, `mock`.
 absl::string_view NameOf(TokenFormat format);
-// Of those that hold tokens of any vocabulary; without `bytes`.
+// Of files that hold tokens of any vocabulary: without `bytes` and `mock`.
 absl::Span<const absl::string_view> WrittenFormatNames();
 absl::optional<TokenFormat> TokenFormatNamed(absl::string_view name);
 
 enum class TokenType { kU8, kU16, kI32, kU32, kI64 };
 int64_t SizeOf(TokenType type);            // in bytes
+int64_t LargestOf(TokenType type);         // at most that of i64
 absl::string_view NameOf(TokenType type);  // `u16`
 
 // The type that files of a format have for ids below `vocabulary`; none where the format has none

@@ -18,6 +18,7 @@ ParamBlock MakeBlock(const ChainPlaces& l) {
   entry.sharding = entry.state_sharding = Sharding::Whole(1);
   entry.init = {{"init", std::string("normal")}, {"std", 0.5}};
   entry.gradient_base.region = Region::kGrads;
+  entry.states = {{"m", 0}, {"v", 0}};
   ParamBlock block;
   block.name = "layer";
   block.entries.push_back(std::move(entry));

@@ -14,14 +14,18 @@ ParamEntry* PickEntry(Plan* plan, Dice* dice, std::string* what) {
   return entry;
 }
 
-using Offset = int64_t ParamEntry::*;
-constexpr Offset kOffsets[] = {&ParamEntry::param_offset, &ParamEntry::gradient_offset,
-                               &ParamEntry::m_offset, &ParamEntry::v_offset};
+// Where a parameter's tensors stand: its value, its gradient, its states.
+std::vector<int64_t*> OffsetsOf(ParamEntry* entry) {
+  std::vector<int64_t*> offsets = {&entry->param_offset, &entry->gradient_offset};
+  for (ParamState& state : entry->states) offsets.push_back(&state.offset);
+  return offsets;
+}
 
 bool OffsetShifted(Plan* plan, Dice* dice, std::string* what) {
   ParamEntry* entry = PickEntry(plan, dice, what);
   if (entry == nullptr) return false;
-  entry->*kOffsets[dice->Below(4)] += dice->Flip() ? 64 : -64;
+  std::vector<int64_t*> offsets = OffsetsOf(entry);
+  **dice->Pick(&offsets) += dice->Flip() ? 64 : -64;
   return true;
 }
 
@@ -33,19 +37,21 @@ bool EntriesSwapped(Plan* plan, Dice* dice, std::string* what) {
   ParamEntry& b = *dice->Pick(&block->entries);
   if (&a == &b) return false;
   *what = absl::StrCat(a.name, " and ", b.name);
-  const size_t choice = dice->Below(5);
-  if (choice == 4) {
+  const std::vector<int64_t*> of_a = OffsetsOf(&a), of_b = OffsetsOf(&b);
+  const size_t both = std::min(of_a.size(), of_b.size());
+  const size_t choice = dice->Below(both + 1);
+  if (choice == both) {
     std::swap(a.name, b.name);
   } else {
-    std::swap(a.*kOffsets[choice], b.*kOffsets[choice]);
+    std::swap(*of_a[choice], *of_b[choice]);
   }
   return true;
 }
 
 bool MomentsSwapped(Plan* plan, Dice* dice, std::string* what) {
   ParamEntry* entry = PickEntry(plan, dice, what);
-  if (entry == nullptr) return false;
-  std::swap(entry->m_offset, entry->v_offset);
+  if (entry == nullptr || entry->states.size() < 2) return false;
+  std::swap(entry->states[0].offset, entry->states[1].offset);
   return true;
 }
 
@@ -181,10 +187,10 @@ std::vector<MutationKind> ParameterMutations() {
   return {
       {"offset of a parameter off", OffsetShifted},
       {"parameters exchanged", EntriesSwapped},
-      {"moments exchanged", MomentsSwapped},
+      {"states exchanged", MomentsSwapped},
       {"start of a parameter changed", InitChanged},
       {"decay of a parameter flipped", DecayOfEntry},
-      {"sharding of moments changed", StateSharding},
+      {"sharding of states changed", StateSharding},
       {"parameter dropped", EntryDropped},
       {"owner flipped", OwnerFlipped},
       {"base of a layer off", HeldBaseShifted},
