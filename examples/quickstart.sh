@@ -32,6 +32,7 @@ train() {  # PLAN NAME [FLAG...]
 }
 echo "== training $steps steps on eight ranks" >&2
 train eight.plan eight --trace eight.measured.json --save checkpoints --resume none
+mgc-report eight.metrics.jsonl eight.plan --trace eight.measured.json -o eight.run.html
 echo "== training the same steps on one rank" >&2
 train one.plan one > /dev/null 2>&1
 
@@ -51,4 +52,4 @@ mgc-run --nproc 2 four.plan --data kjv.txt --steps $((steps + 4)) --seed 7 --lr 
 mgc-ckpt show checkpoints
 
 echo "Left in $out:"
-ls auto.html auto.txt eight.plan eight.html eight.svg eight.predicted.json eight.measured.json eight.metrics.jsonl 2>/dev/null
+ls auto.html auto.txt eight.plan eight.html eight.svg eight.predicted.json eight.measured.json eight.metrics.jsonl eight.run.html 2>/dev/null

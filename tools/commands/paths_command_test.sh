@@ -23,7 +23,7 @@ refuse 2 'stdin: MODEL, --cluster [F6]' mgc-compile - --cluster - -o x
 refuse 2 'stdin: PLAN, PLAN [F6]' mgc-plan diff - -
 
 # stdout takes one result; the steps of a run are one.
-for flag in --metrics --trace --dump-grads --dump-params; do
+for flag in --metrics --openmetrics --trace --dump-grads --dump-params; do
   refuse 2 "more than one result goes to stdout: the steps, $flag [F6]" "${run[@]}" "$flag" -
 done
 [[ -e ./- ]] && fail 'a file named -'
@@ -49,7 +49,7 @@ cp tiny.plan k.plan
 ln -s k.txt soft
 ln k.txt hard
 for result in k.txt ./k.txt "$PWD/k.txt" soft hard; do
-  for flag in --metrics --trace --dump-grads --dump-params; do
+  for flag in --metrics --openmetrics --trace --dump-grads --dump-params; do
     keeps k.txt mgc-run tiny.plan --data k.txt --steps 1 "$flag" "$result"
     keeps k.txt mgc-run tiny.plan --data text.txt --steps 1 --eval-interval 1 --eval-data k.txt \
       "$flag" "$result"
@@ -92,7 +92,7 @@ rm -f .mgc-tmp-1-1
 
 # What cannot be written shows before the training.
 for path in missing/x . text.txt/x ''; do
-  for flag in --trace --dump-grads --dump-params --metrics; do
+  for flag in --trace --dump-grads --dump-params --metrics --openmetrics; do
     refuse 1 "cannot write $path" "${run[@]}" "$flag" "$path"
   done
 done
