@@ -17,6 +17,7 @@
 #include "graph/eval/eval.h"
 #include "graph/eval/models/scalar.h"
 #include "graph/ir/graph.h"
+#include "graph/ir/step_names.h"
 #include "gtest/gtest.h"
 #include "passes/graph/differentiate.h"
 
