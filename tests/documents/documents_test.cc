@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontends/model_config.h"
 #include "frontends/models.h"
+#include "graph/ir/step_names.h"
 #include "graph/types/machine.h"
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
@@ -67,7 +68,7 @@ std::vector<StepRecord> Train(const Plan& plan, bool mask_loss) {
   options.data->EndDocumentsWith({kEnd, mask_loss});
   options.lr.max_lr = 1e-3;
   options.lr.style = LrDecayStyle::kConstant;
-  options.adam.eps = 1e-3;  // what rounding leaves of a gradient of zero makes no step
+  options.hyper[kEpsScalar] = 1e-3;  // what rounding leaves of a gradient of zero makes no step
   std::vector<StepRecord> records;
   const auto trainer = Trainer::Create(plan, options);
   EXPECT_TRUE(trainer.ok()) << trainer.status();
