@@ -56,7 +56,8 @@ struct Chain {
 
   std::vector<float> Params() const {
     std::vector<float> all;
-    for (const HeldTensor& tensor : *HeldTensors(plan, TensorRole::kParam)) {
+    const auto tensors = HeldTensors(plan, TensorRole::kParam);
+    for (const HeldTensor& tensor : *tensors) {
       ForEachRunHere(*executor, tensor, [&](int64_t, absl::Span<float> values) {
         all.insert(all.end(), values.begin(), values.end());
       });

@@ -159,7 +159,8 @@ class FromOneTest : public ResumeTest {
     int64_t held = 0;
     for (TensorRole role :
          {TensorRole::kParam, TensorRole::kFirstMoment, TensorRole::kSecondMoment}) {
-      for (const HeldTensor& tensor : *HeldTensors(*run.plan, role, Holders::kAll)) {
+      const auto tensors = HeldTensors(*run.plan, role, Holders::kAll);
+      for (const HeldTensor& tensor : *tensors) {
         held += NumElements(SizesOf(*tensor.type)) * SizeOf(tensor.type->dtype);
       }
     }
