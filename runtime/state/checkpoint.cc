@@ -143,12 +143,6 @@ absl::StatusOr<std::string> PendingCheckpoint::End() {
   return team.TakeFromLead(team.is_lead() ? absl::StrCat(dir_->path(), "/", StepName(step())) : "");
 }
 
-int64_t PendingCheckpoint::bytes_here() const {
-  int64_t bytes = 0;
-  for (const std::unique_ptr<TensorStore>& store : stores_) bytes += store->bytes_here();
-  return bytes;
-}
-
 absl::StatusOr<LoadedState> LoadCheckpoint(const std::string& folder, Executor& executor) {
   Team& team = executor.team();
   MGC_ASSIGN_OR_RETURN(const std::string named, team.TakeFromLead(folder));

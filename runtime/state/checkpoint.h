@@ -48,7 +48,6 @@ class PendingCheckpoint {
   absl::StatusOr<std::string> End();
 
   int64_t step() const { return manifest_.state.step; }
-  int64_t bytes_here() const;  // written by this process
 
  private:
   PendingCheckpoint(const Executor& executor, const CheckpointDir* dir)

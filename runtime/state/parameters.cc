@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "graph/base/file.h"
 #include "graph/base/random.h"
 #include "graph/base/status.h"
 #include "graph/base/units.h"
@@ -47,7 +48,13 @@ int64_t AddressOfGradient(const Plan& plan, const HeldParam& param) {
   return GradientAddress(plan, param.plan_class, param.held, param.entry);
 }
 
-absl::string_view StateOf(TensorRole role) { return role == TensorRole::kFirstMoment ? "m" : "v"; }
+// The states of optimizers that there are roles for.
+constexpr absl::string_view kFirst = "m";
+constexpr absl::string_view kSecond = "v";
+
+absl::string_view StateOf(TensorRole role) {
+  return role == TensorRole::kFirstMoment ? kFirst : kSecond;
+}
 
 bool Has(const HeldParam& param, TensorRole role) {
   if (role == TensorRole::kParam) return true;
@@ -197,6 +204,11 @@ absl::Status CheckParameters(const Plan& plan) {
     }
     if (entry.type.dtype != DType::kF32) return absl::UnimplementedError("is not of f32");
     MGC_RETURN_IF_ERROR(CheckInit(entry.init));
+    for (const ParamState& state : entry.states) {
+      if (state.name == kFirst || state.name == kSecond) continue;
+      return absl::UnimplementedError(absl::StrCat("keeps a state `", EscapeBytes(state.name),
+                                                   "`, of which checkpoints have no file"));
+    }
     if (const int64_t gradient = AddressOfGradient(plan, param);
         param.held.owner && gradient >= 0) {
       MGC_RETURN_IF_ERROR(CheckTile(entry.type, entry.state_sharding, plan, gradient, peak));

@@ -24,7 +24,8 @@ struct LogicalTensor {
   std::vector<float> values;  // row-major
 };
 
-// InvalidArgument when a parameter of the plan lies outside its rank's arena or has no start.
+// InvalidArgument when a parameter of the plan lies outside its rank's arena or has no start;
+// Unimplemented when it keeps a state that no TensorRole stands for: a checkpoint would lose it.
 absl::Status CheckParameters(const Plan& plan);
 
 // Fills all ranks' parameters of a plan that passes CheckParameters: normal numbers of standard

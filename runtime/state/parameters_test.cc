@@ -28,5 +28,14 @@ TEST(ParametersTest, TooManyElementsAreNamedWithTheLimit) {
             "run holds at most 1e+12, 3.6 TiB");
 }
 
+TEST(ParametersTest, StatesThatNoCheckpointHoldsAreRefused) {
+  Plan plan = MakePlan();
+  plan.blocks[0].entries[0].states = {{"m", 0}, {"slow", 64}};
+  const absl::Status status = CheckParameters(plan);
+  EXPECT_TRUE(absl::IsUnimplemented(status));
+  EXPECT_EQ(status.message(),
+            "layers.0.w: keeps a state `slow`, of which checkpoints have no file");
+}
+
 }  // namespace
 }  // namespace mgc

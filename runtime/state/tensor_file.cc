@@ -44,24 +44,23 @@ using Pass = absl::FunctionRef<absl::Status(size_t tensor, int64_t whole, absl::
 // are not held up by a whole checkpoint.
 constexpr int64_t kSyncedAtOnce = int64_t{1} << 26;
 
-// Writes the ranks' tiles to their places and to the disk; the bytes.
-absl::StatusOr<int64_t> WriteTiles(const Executor& executor, absl::Span<const HeldTensor> tensors,
-                                   const SafetensorsLayout& layout, Pass pass, SharedFile& file,
-                                   absl::FunctionRef<void()> comes_on) {
+// Writes the ranks' tiles to their places and to the disk.
+absl::Status WriteTiles(const Executor& executor, absl::Span<const HeldTensor> tensors,
+                        const SafetensorsLayout& layout, Pass pass, SharedFile& file,
+                        absl::FunctionRef<void()> comes_on) {
   // All processes have the same header.
   if (executor.team().is_lead()) MGC_RETURN_IF_ERROR(file.Write(0, layout.header()));
   absl::Status status;
-  int64_t written = 0;
-  int64_t begun = 0;  // of these the way to the disk
+  int64_t waiting = 0;  // bytes that are not on their way to the disk
   const auto write = [&](size_t t, int64_t whole, absl::Span<float> values) -> absl::Status {
     MGC_RETURN_IF_ERROR(pass(t, whole, values));
     const absl::string_view bytes(reinterpret_cast<const char*>(values.data()),
                                   values.size() * sizeof(float));
     const int64_t offset = whole * static_cast<int64_t>(sizeof(float));
     MGC_RETURN_IF_ERROR(file.Write(layout.OffsetOf(t) + offset, bytes));
-    written += static_cast<int64_t>(bytes.size());
-    if (written - begun < kSyncedAtOnce) return absl::OkStatus();
-    begun = written;
+    waiting += static_cast<int64_t>(bytes.size());
+    if (waiting < kSyncedAtOnce) return absl::OkStatus();
+    waiting = 0;
     comes_on();
     file.BeginSync();
     return absl::OkStatus();
@@ -73,8 +72,7 @@ absl::StatusOr<int64_t> WriteTiles(const Executor& executor, absl::Span<const He
     MGC_RETURN_IF_ERROR(Annotate(status, tensors[t].name));
     comes_on();
   }
-  MGC_RETURN_IF_ERROR(file.Sync());
-  return written;
+  return file.Sync();
 }
 
 absl::StatusOr<SafetensorsLayout> LayoutOf(absl::Span<const HeldTensor> tensors) {
@@ -218,7 +216,7 @@ absl::Status WriteTensors(const Executor& executor, TensorRole role, const std::
   MGC_ASSIGN_OR_RETURN(TeamFile file, TeamFile::Begin(executor.team(), path, layout.file_bytes()));
   const auto comes_on = [&executor] { executor.team().ComesOn(); };
   return file.End(executor.team(),
-                  WriteTiles(executor, tensors, layout, multiply, file.file(), comes_on).status());
+                  WriteTiles(executor, tensors, layout, multiply, file.file(), comes_on));
 }
 
 uint64_t HashOfRun(int64_t whole, absl::Span<const float> values) {
@@ -269,9 +267,7 @@ absl::Status TensorStore::Write(absl::FunctionRef<void()> comes_on) {
     }
     return absl::OkStatus();
   };
-  MGC_ASSIGN_OR_RETURN(bytes_here_,
-                       WriteTiles(executor_, tensors_, layout_, look, file_.file(), comes_on));
-  return absl::OkStatus();
+  return WriteTiles(executor_, tensors_, layout_, look, file_.file(), comes_on);
 }
 
 absl::StatusOr<std::vector<StoredTensor>> TensorStore::End(const absl::Status& written) {

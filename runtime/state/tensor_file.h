@@ -61,8 +61,6 @@ class TensorStore {
   // error that Team::Agree chooses.
   absl::StatusOr<std::vector<StoredTensor>> End(const absl::Status& written);
 
-  int64_t bytes_here() const { return bytes_here_; }  // written
-
  private:
   TensorStore(const Executor& executor, std::vector<HeldTensor> tensors, SafetensorsLayout layout,
               TeamFile file);
@@ -72,7 +70,6 @@ class TensorStore {
   const SafetensorsLayout layout_;
   TeamFile file_;
   std::vector<uint64_t> hashes_;  // of what is written here
-  int64_t bytes_here_ = 0;
 };
 
 // Fills the tensors of all ranks from a file that a TensorStore has written, of this plan or any

@@ -45,6 +45,14 @@ absl::Status Reports::OpenMetricsFile(int64_t step) {
   return absl::OkStatus();
 }
 
+template <class Record>
+absl::Status Reports::Write(const Record& record, const std::string& json) {
+  if (file_.has_value()) MGC_RETURN_IF_ERROR(file_->Append(json));
+  if (events_.has_value()) MGC_RETURN_IF_ERROR(events_->Add(record.step, ScalarsOf(record)));
+  open_metrics_.Take(record);
+  return WriteOpenMetrics(/*now=*/false);
+}
+
 absl::Status Reports::Take(const StepRecord& record) {
   ++steps_;
   if (record.left_out) ++left_out_;
@@ -54,20 +62,14 @@ absl::Status Reports::Take(const StepRecord& record) {
   data_wait_ms_ += record.data_wait_ms;
   checkpoint_stall_ms_ += record.checkpoint_stall_ms;
   if (!is_lead_) return absl::OkStatus();
-  if (file_.has_value()) MGC_RETURN_IF_ERROR(file_->Append(StepJson(record)));
-  if (events_.has_value()) MGC_RETURN_IF_ERROR(events_->Add(record.step, ScalarsOf(record)));
-  open_metrics_.Take(record);
-  MGC_RETURN_IF_ERROR(WriteOpenMetrics(/*now=*/false));
+  MGC_RETURN_IF_ERROR(Write(record, StepJson(record)));
   if (options_.on_step) options_.on_step(record);
   return absl::OkStatus();
 }
 
 absl::Status Reports::Take(const EvalRecord& record) {
   if (!is_lead_) return absl::OkStatus();
-  if (file_.has_value()) MGC_RETURN_IF_ERROR(file_->Append(EvalJson(record)));
-  if (events_.has_value()) MGC_RETURN_IF_ERROR(events_->Add(record.step, ScalarsOf(record)));
-  open_metrics_.Take(record);
-  MGC_RETURN_IF_ERROR(WriteOpenMetrics(/*now=*/false));
+  MGC_RETURN_IF_ERROR(Write(record, EvalJson(record)));
   if (options_.on_eval) options_.on_eval(record);
   return absl::OkStatus();
 }

@@ -46,6 +46,9 @@ class Reports {
 
  private:
   absl::Status OpenMetricsFile(int64_t step);
+  // To all files.
+  template <class Record>
+  absl::Status Write(const Record& record, const std::string& json);
   absl::Status WriteOpenMetrics(bool now);
 
   const ReportOptions& options_;

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +10,7 @@
 #include "graph/base/shared_file.h"
 #include "graph/base/status.h"
 #include "runtime/train/checkpoints.h"
+#include "tools/benchmarks/temporary_folder.h"
 #include "tools/benchmarks/training.h"
 
 namespace mgc {
@@ -22,26 +20,6 @@ constexpr double kNsPerSecond = 1e9;
 constexpr int64_t kBlock = int64_t{1} << 20;
 // Parameters and two moments.
 constexpr int64_t kTensorsOfAParameter = 3;
-
-// A folder of this process, removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder()
-      : path_((std::filesystem::temp_directory_path() / "mgc-bench-XXXXXX").string()) {
-    made_ = mkdtemp(path_.data()) != nullptr;
-  }
-  ~TemporaryFolder() {
-    std::error_code error;
-    if (made_) std::filesystem::remove_all(path_, error);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;  // where it is not made, what is written there fails
-  bool made_ = false;
-};
 
 class PlainWriting : public BenchSide {
  public:

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "graph/base/json_writer.h"
 #include "graph/base/status.h"
+#include "tools/benchmarks/temporary_folder.h"
 
 namespace mgc {
 namespace {
@@ -34,22 +34,6 @@ LimitCase Proof(LimitCase limit) {
   limit.most_memory_bytes = 1'000'000'000;
   return limit;
 }
-
-// A name for a file of this process in the folder for such files, removed at the end.
-class TemporaryPath {
- public:
-  TemporaryPath() {
-    const char* folder = std::getenv("TMPDIR");
-    path_ = absl::StrCat(folder != nullptr ? folder : "/tmp", "/mgc-bench-", getpid(), ".plan");
-  }
-  ~TemporaryPath() { unlink(path_.c_str()); }
-  TemporaryPath(const TemporaryPath&) = delete;
-  TemporaryPath& operator=(const TemporaryPath&) = delete;
-  const std::string& get() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // In the child: leaves the process one of the cores it may use.
 void StayOnOneCore() {
@@ -121,21 +105,22 @@ std::vector<LimitCase> LimitCases() {
 
 absl::StatusOr<LimitResult> MeasureLimit(const std::string& folder, const LimitCase& limit,
                                          int repetitions) {
-  const TemporaryPath plan;
+  const TemporaryFolder folder_of_plan;
+  const std::string plan = folder_of_plan.path() + "/plan";
   std::vector<std::string> words = {folder + "/mgc-compile"};
   words.insert(words.end(), limit.arguments.begin(), limit.arguments.end());
-  words.insert(words.end(), {"-o", plan.get()});
+  words.insert(words.end(), {"-o", plan});
   LimitResult best;
   if (limit.proof) {
     MGC_RETURN_IF_ERROR(RunOnOneCore(words, &best));
-    words = {folder + "/mgc-verify", plan.get()};
+    words = {folder + "/mgc-verify", plan};
   }
   for (int i = 0; i < repetitions; ++i) {
     LimitResult result;
     result.limit = limit;
     MGC_RETURN_IF_ERROR(RunOnOneCore(words, &result));
     struct stat file = {};
-    if (stat(plan.get().c_str(), &file) != 0) return Unavailable("it wrote no plan");
+    if (stat(plan.c_str(), &file) != 0) return Unavailable("it wrote no plan");
     result.plan_bytes = file.st_size;
     if (i == 0 || result.seconds < best.seconds) best = result;
   }
