@@ -80,13 +80,7 @@ int PutCast(const Plan& plan, Segment* segment, size_t at, int from, DType dtype
   return cast.outputs[0];
 }
 
-struct Damage {
-  const char* name;
-  const char* label;
-  std::function<void(Plan*)> apply;
-};
-
-const Damage kDamages[] = {
+const PlanDamage kDamages[] = {
     {"NeverMade", "plan_c11", [](Plan* p) { ActionsOf(p).erase(ActionsOf(p).begin()); }},
     {"NeverMadeInAnEvaluation", "plan_c11",
      [](Plan* p) {
@@ -149,7 +143,7 @@ const Damage kDamages[] = {
      }},
 };
 
-class CopiesDamageTest : public testing::TestWithParam<Damage> {};
+class CopiesDamageTest : public testing::TestWithParam<PlanDamage> {};
 
 TEST_P(CopiesDamageTest, IsRefused) {
   Plan plan = CompileTiny("bf16");
@@ -171,7 +165,7 @@ std::vector<Call*> WaitingCalls(Plan* plan) {
   return waiting;
 }
 
-const Damage kWaitDamages[] = {
+const PlanDamage kWaitDamages[] = {
     {"ForwardWaitsForNone", "order_v7", [](Plan* p) { WaitingCalls(p)[0]->running = kAnyRunning; }},
     {"ForwardWaitsForOneLess", "order_v7", [](Plan* p) { ++WaitingCalls(p)[1]->running; }},
     {"ForwardWaitsForTheCopiesOfTheLayerBelow", "order_v7",
@@ -204,7 +198,7 @@ const Damage kWaitDamages[] = {
      [](Plan* p) { ChunkOf(p).last_backward[0].bindings[0].offset -= 64; }},
 };
 
-class WaitsDamageTest : public testing::TestWithParam<Damage> {};
+class WaitsDamageTest : public testing::TestWithParam<PlanDamage> {};
 
 TEST_P(WaitsDamageTest, IsRefused) {
   Plan plan = CompileTiny("dp2_zero");

@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
+#include "gmock/gmock.h"
 #include "graph/base/status.h"
 #include "graph/ir/op.h"
 #include "graph/plan/plan_check.h"
 #include "graph/verify/verify.h"
+#include "gtest/gtest.h"
 
 namespace mgc {
 namespace {
@@ -91,6 +93,15 @@ void SkipPart(Segment* segment, size_t instr, size_t part) {
 
 void Remove(Segment* segment, size_t instr) {
   segment->instrs.erase(segment->instrs.begin() + static_cast<int64_t>(instr));
+}
+
+void ExpectRefused(Plan plan, const PlanDamage& damage) {
+  damage.apply(&plan);
+  const absl::Status readable = CheckPlan(plan);
+  ASSERT_TRUE(readable.ok()) << readable;
+  const VerifyReport report = VerifyPlan(plan);
+  ASSERT_FALSE(report.ok());
+  EXPECT_THAT(report.findings.ToString(), ::testing::HasSubstr(damage.label));
 }
 
 }  // namespace mgc

@@ -4,6 +4,7 @@
 #ifndef MGC_TESTS_VERIFY_EDIT_PLAN_H_
 #define MGC_TESTS_VERIFY_EDIT_PLAN_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,16 @@ void Skip(Segment* segment, size_t instr);
 void SkipPart(Segment* segment, size_t instr, size_t part);
 // Takes a compute instruction out; nothing takes the place of its results.
 void Remove(Segment* segment, size_t instr);
+
+// One mistake: what makes it, and the label by which it is to be refused.
+struct PlanDamage {
+  const char* name;
+  const char* label;
+  std::function<void(Plan*)> apply;
+};
+
+// That the plan can still be read when it is damaged, and that the proof refuses it by that label.
+void ExpectRefused(Plan plan, const PlanDamage& damage);
 
 }  // namespace mgc
 

@@ -57,19 +57,13 @@ void Move(std::vector<Call>* calls, std::vector<Call>::iterator from,
   calls->insert(calls->begin() + at, call);
 }
 
-struct Damage {
-  const char* name;
-  const char* label;
-  std::function<void(Plan*)> apply;
-};
-
 constexpr char kForward[] = "layer.forward";
 constexpr char kGather[] = "layer.forward.gather";
 constexpr char kBackward[] = "layer.backward";
 constexpr char kReduce[] = "layer.backward.reduce";
 constexpr char kCollect[] = "layer.backward.collect";
 
-const Damage kDamages[] = {
+const PlanDamage kDamages[] = {
     {"ForwardDoesNotWait", "order_v7",
      [](Plan* p) { CallOf(p, &ForwardOf(p), kForward, 2)->running = kAnyRunning; }},
     {"ForwardWaitsForOneLess", "order_v7",
@@ -164,7 +158,7 @@ const Damage kDamages[] = {
      }},
 };
 
-class TurnsDamageTest : public testing::TestWithParam<Damage> {};
+class TurnsDamageTest : public testing::TestWithParam<PlanDamage> {};
 
 TEST_P(TurnsDamageTest, IsRefused) {
   Plan plan = CompileTiny("dp2_zero3");
