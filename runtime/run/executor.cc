@@ -68,8 +68,12 @@ absl::Status CheckFits(const Plan& plan, absl::Span<const RankRange> local, int 
   return CheckMemory(MemoryOf(plan, local, WorkspaceOf(plan), threads), host);
 }
 
-Executor::Executor(std::unique_ptr<LoadedPlan> loaded, int workers, int width, SimdLevel level)
-    : loaded_(std::move(loaded)), workers_(workers, width, level) {}
+Executor::Executor(std::unique_ptr<LoadedPlan> loaded, const ExecutorOptions& options, int workers,
+                   int width)
+    : options_(options),
+      first_(std::move(loaded)),
+      loaded_(first_.get()),
+      workers_(workers, width, options.simd_level) {}
 
 absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(const Plan& plan,
                                                            const ExecutorOptions& options) {
@@ -95,13 +99,13 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Make(const Plan& plan,
   const int64_t workspace = loaded->kernels.workspace_bytes();
   MGC_RETURN_IF_ERROR(CheckMemory(MemoryOf(plan, {&local, 1}, workspace, threads), host));
   std::unique_ptr<Executor> executor(
-      new Executor(std::move(loaded), threads.workers, threads.width, options.simd_level));
+      new Executor(std::move(loaded), options, threads.workers, threads.width));
   MGC_RETURN_IF_ERROR(executor->workers_.status());
-  MGC_RETURN_IF_ERROR(executor->Allocate(options));
+  MGC_RETURN_IF_ERROR(executor->Allocate());
   return executor;
 }
 
-absl::Status Executor::Allocate(const ExecutorOptions& options) {
+absl::Status Executor::Allocate() {
   workspace_bytes_ = loaded_->kernels.workspace_bytes();
   DeviceRoom room;
   room.workspace = workspace_bytes_;
@@ -110,27 +114,61 @@ absl::Status Executor::Allocate(const ExecutorOptions& options) {
     const RankPlace& place = loaded_->ranks[static_cast<size_t>(rank)];
     room.arenas.push_back(plan().classes[place.rank_class].memory.peak);
   }
-  if (options.process.has_value() && options.process->arenas != nullptr) {
-    MGC_RETURN_IF_ERROR(PlaceArenas(*options.process->arenas, options.process->self, &room));
+  const absl::optional<ProcessPlace>& process = options_.process;
+  if (process.has_value() && process->arenas != nullptr) {
+    MGC_RETURN_IF_ERROR(PlaceArenas(*process->arenas, process->self, &room));
   }
   const DeviceFactory make =
-      options.device != nullptr ? options.device : DeviceFactory(CpuDevice::Create);
+      options_.device != nullptr ? options_.device : DeviceFactory(CpuDevice::Create);
   MGC_ASSIGN_OR_RETURN(device_, make(room, workers_));
-  if (options.process.has_value()) MGC_RETURN_IF_ERROR(Connect(*options.process));
+  if (process.has_value()) MGC_RETURN_IF_ERROR(Connect(*process));
   team_ = std::make_unique<Team>(communicator_.get());
-  absl::Span<RankProgress> progress = options.progress;
-  if (progress.empty()) {
+  if (options_.progress.empty()) {
     progress_ = std::vector<RankProgress>(static_cast<size_t>(local().size()));
-    progress = absl::MakeSpan(progress_);
   }
+  absl::Span<RankProgress> progress = options_.progress;
+  if (progress.empty()) progress = absl::MakeSpan(progress_);
   machine_ = std::make_unique<StepMachine>(
       *loaded_, communicator_.get(), workers_, *device_, progress,
-      TraceLimits{options.trace_room, options.trace_steps}, options.shuffle);
-  machine_->Probe(options.probe);
-  machine_->Check(options.check_finite);
+      TraceLimits{options_.trace_room, options_.trace_steps}, options_.shuffle);
+  machine_->Probe(options_.probe);
+  machine_->Check(options_.check_finite);
   if (communicator_ != nullptr) {
     ticker_ = std::make_unique<Ticker>(kTick, [this] { machine_->Poll(); });
   }
+  past_traces_.resize(static_cast<size_t>(local().size()));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const LoadedPlan*> Executor::LoadSteps(const Plan& plan) {
+  if (&plan == &first_->plan) return first_.get();
+  for (const std::unique_ptr<LoadedPlan>& loaded : others_) {
+    if (&loaded->plan == &plan) return loaded.get();
+  }
+  const auto same_arena = [](const PlanClass& a, const PlanClass& b) {
+    return a.memory.peak == b.memory.peak;
+  };
+  const Plan& first = first_->plan;
+  if (plan.mesh.world_size() != first.mesh.world_size() ||
+      !std::equal(first.classes.begin(), first.classes.end(), plan.classes.begin(),
+                  plan.classes.end(), same_arena)) {
+    return absl::InvalidArgumentError("steps of another plan: its ranks or arenas are others");
+  }
+  const int width = ThreadsFor(local().size(), workers_.size()).width;
+  MGC_ASSIGN_OR_RETURN(std::unique_ptr<LoadedPlan> loaded,
+                       LoadPlan(plan, options_.kernels, options_.seed, width, local()));
+  others_.push_back(std::move(loaded));
+  return others_.back().get();
+}
+
+absl::Status Executor::ChangeSteps(const Plan& plan) {
+  if (&plan == &loaded_->plan) return absl::OkStatus();
+  MGC_ASSIGN_OR_RETURN(const LoadedPlan* const loaded, LoadSteps(plan));
+  for (int64_t rank = local().begin; rank < local().end; ++rank) {
+    past_traces_[PlaceOf(rank)] = Trace(rank);
+  }
+  loaded_ = loaded;
+  machine_->ChangeLists(*loaded);
   return absl::OkStatus();
 }
 
@@ -213,9 +251,11 @@ int64_t Executor::MeasuredPeak() const {
 
 std::vector<TraceEvent> Executor::Trace(int64_t rank) const {
   const Rank& state = machine_->ranks()[PlaceOf(rank)];
-  std::vector<TraceEvent> events = NamedEvents(*loaded_, state.id, state.compute_trace);
-  const std::vector<TraceEvent> comm = NamedEvents(*loaded_, state.id, state.comm_trace);
-  events.insert(events.end(), comm.begin(), comm.end());
+  std::vector<TraceEvent> events = past_traces_[PlaceOf(rank)];
+  for (const TraceBuffer* buffer : {&state.compute_trace, &state.comm_trace}) {
+    const std::vector<TraceEvent> more = NamedEvents(*loaded_, state.id, *buffer);
+    events.insert(events.end(), more.begin(), more.end());
+  }
   return events;
 }
 

@@ -85,6 +85,12 @@ class Executor {
   // program the executor repeats it; what has run is in the trace.
   absl::Status Run(const StepInput& input);
 
+  // Between steps: from now on runs those of `plan`, which outlives this: the steps of the first
+  // plan with fewer micro-batches (graph/plan/fewer_micro_batches.h), or these again. Addresses are
+  // the same, and what is in the arenas stays. All processes call it. Errors of LoadPlan;
+  // InvalidArgument for a plan of other ranks or arenas; steps stay what they were then.
+  absl::Status ChangeSteps(const Plan& plan);
+
   // Between steps: until LetUpdates, which any thread may call, no rank here begins its update. A
   // step that comes so far waits; an evaluation does not.
   void HoldUpdates() { machine_->HoldUpdates(); }
@@ -99,10 +105,12 @@ class Executor {
   // it.
   absl::StatusOr<double> Report(absl::string_view name, bool eval) const;
 
-  const Plan& plan() const { return loaded_->plan; }
+  const Plan& plan() const { return first_->plan; }
+  // Whose steps run: plan(), or what ChangeSteps was given last. Between steps.
+  const Plan& steps() const { return loaded_->plan; }
   bool has_eval() const;
   // The ranks here.
-  const RankRange& local() const { return loaded_->local; }
+  const RankRange& local() const { return first_->local; }
   // Of a run in several processes, else null.
   Communicator* communicator() const { return communicator_.get(); }
   // The processes of the run, to be used between steps.
@@ -128,22 +136,28 @@ class Executor {
   int64_t dropped_trace_records() const;
 
  private:
-  Executor(std::unique_ptr<LoadedPlan> loaded, int workers, int width, SimdLevel level);
+  Executor(std::unique_ptr<LoadedPlan> loaded, const ExecutorOptions& options, int workers,
+           int width);
   // Create, but for lack of memory in the tables.
   static absl::StatusOr<std::unique_ptr<Executor>> Make(const Plan& plan,
                                                         const ExecutorOptions& options);
-  absl::Status Allocate(const ExecutorOptions& options);
+  absl::Status Allocate();
+  absl::StatusOr<const LoadedPlan*> LoadSteps(const Plan& plan);
   absl::Status PlaceArenas(SharedRegions& regions, int self, DeviceRoom* room) const;
   absl::Status Connect(const ProcessPlace& process);
   size_t PlaceOf(int64_t rank) const { return static_cast<size_t>(rank - local().begin); }
 
-  std::unique_ptr<LoadedPlan> loaded_;
-  std::unique_ptr<Communicator> communicator_;  // of a run in several processes
+  const ExecutorOptions options_;
+  const std::unique_ptr<LoadedPlan> first_;
+  std::vector<std::unique_ptr<LoadedPlan>> others_;  // that steps have changed to
+  const LoadedPlan* loaded_;                         // of all of them, what steps run
+  std::unique_ptr<Communicator> communicator_;       // of a run in several processes
   std::unique_ptr<Team> team_;
   std::vector<RankProgress> progress_;  // where the options give none
   int64_t workspace_bytes_ = 0;
   Workers workers_;
   std::unique_ptr<Device> device_;
+  std::vector<std::vector<TraceEvent>> past_traces_;  // of other plans' steps, by rank here
   std::unique_ptr<StepMachine> machine_;
   std::unique_ptr<Ticker> ticker_;  // of a run in several processes
 };

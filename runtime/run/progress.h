@@ -49,8 +49,9 @@ struct RankProgress {
   };
 
   Field<RankActivity> activity;
-  Field<int64_t> since_ns;  // of the activity
-  Field<int64_t> steps;     // begun, evaluations too
+  Field<int64_t> since_ns;       // of the activity
+  Field<int64_t> steps;          // begun, evaluations too
+  Field<int64_t> micro_batches;  // of the step, the plan's or fewer
   Field<bool> eval;
   // The compute queue: where it stands.
   Field<int32_t> action, call, instr;
@@ -66,7 +67,7 @@ struct RankProgress {
   Field<int64_t> moved_ns;
   // Time in instructions in the last whole step.
   Field<int64_t> busy_ns;
-  char rest_of_line[16] = {};
+  char rest_of_line[8] = {};
 };
 static_assert(sizeof(RankProgress) == 128, "two lines");
 

@@ -33,7 +33,7 @@ const StepTransfer* ReadyTransfer(const Rank& rank) {
 }  // namespace
 
 int StepMachine::PeerOf(const Rank& rank, const StepTransfer& transfer) const {
-  return plan_.classes[transfer.transfer->peer].ranks[rank.index];
+  return plan_->classes[transfer.transfer->peer].ranks[rank.index];
 }
 
 // Posts the item the rank's queue stands at, if it can run now. Mutex held.
@@ -51,7 +51,7 @@ void StepMachine::TryItem(Rank& rank) {
     }
     rank.in_flight = true;
   } else {
-    const std::vector<int>& members = plan_.GroupOf(head->group, rank.id);
+    const std::vector<int>& members = plan_->GroupOf(head->group, rank.id);
     for (int member : members) {
       if (IsHere(member) && !StandsAt(Local(member), head->signature)) return;
     }
@@ -69,7 +69,7 @@ void StepMachine::TryItem(Rank& rank) {
 void StepMachine::PublishItems(Rank& rank) {
   const CommItem& item = *rank.Head();
   if (item.transfer >= 0) return rank.PublishItem();
-  for (int member : plan_.GroupOf(item.group, rank.id)) {
+  for (int member : plan_->GroupOf(item.group, rank.id)) {
     if (IsHere(member)) Local(member).PublishItem();
   }
 }
@@ -155,7 +155,7 @@ void StepMachine::EndTransfer(Rank& rank) {
 }
 
 void StepMachine::RunCollective(Rank& rank, const CommItem& item) {
-  const std::vector<int>& members = plan_.GroupOf(item.group, rank.id);
+  const std::vector<int>& members = plan_->GroupOf(item.group, rank.id);
   const Rank& lead = Local(members[0]);
   JoinAll(lead, item);
   const absl::Status status = device_.RunExchanges(CommQueue(PlaceOf(lead)), Tile(rank, item));
@@ -172,7 +172,7 @@ void StepMachine::RunCollective(Rank& rank, const CommItem& item) {
 // Records that the collective a rank stands at has ended, for all members here.
 void StepMachine::EndCollective(Rank& rank, const absl::Status& status) {
   if (!(status.ok() ? recording_ : tracing_)) return;
-  for (int member : plan_.GroupOf(rank.Head()->group, rank.id)) {
+  for (int member : plan_->GroupOf(rank.Head()->group, rank.id)) {
     if (!IsHere(member)) continue;
     const CommItem& at = *Local(member).Head();
     const TraceRecord record = {
@@ -224,7 +224,7 @@ void StepMachine::EndRemote(Rank& rank) {
   is_transfer ? EndTransfer(rank) : EndCollective(rank, absl::OkStatus());
   const absl::Span<const int> members =
       is_transfer ? absl::MakeConstSpan(&rank.id, 1)
-                  : absl::MakeConstSpan(plan_.GroupOf(item.group, rank.id));
+                  : absl::MakeConstSpan(plan_->GroupOf(item.group, rank.id));
   for (int member : members) {
     if (IsHere(member)) device_.Record(MarkOfItem(Local(member)));
   }
@@ -257,7 +257,7 @@ void StepMachine::Poll() {
 // The exchanges of the collective a rank stands at, one for each of its operands, with the tiles of
 // all members here.
 absl::Span<const TiledExchange> StepMachine::Tile(Rank& rank, const CommItem& item) {
-  const std::vector<int>& members = plan_.GroupOf(item.group, rank.id);
+  const std::vector<int>& members = plan_->GroupOf(item.group, rank.id);
   CommTiles& tiles = comm_tiles_[static_cast<size_t>(PlaceOf(rank))];
   const LoadedCall& call = (*rank.program->calls[item.action])[item.call];
   const LoadedExchange& exchange = call.segment->exchanges[item.exchange];
@@ -290,7 +290,7 @@ absl::Span<const TiledExchange> StepMachine::Tile(Rank& rank, const CommItem& it
 // The group stays where it is: nobody's queue goes on.
 void StepMachine::FailItem(Rank& rank, const CommItem& item, const absl::Status& why) {
   rank.progress->item_since_ns.set(0);
-  absl::Status failure = FailureOfItem(plan_, rank.id, input_.eval, item, why);
+  absl::Status failure = FailureOfItem(*plan_, rank.id, input_.eval, item, why);
   std::lock_guard<std::mutex> lock(workers_.mutex());
   status_.Update(std::move(failure));
   --running_;
@@ -323,7 +323,7 @@ void StepMachine::Join(const Rank& lead, const Rank& rank) {
 void StepMachine::JoinAll(const Rank& lead, const CommItem& item) {
   AwaitOwn(lead);
   if (item.transfer >= 0) return;
-  for (int member : plan_.GroupOf(item.group, lead.id)) {
+  for (int member : plan_->GroupOf(item.group, lead.id)) {
     if (member != lead.id && IsHere(member)) Join(lead, Local(member));
   }
 }

@@ -166,7 +166,7 @@ void StepMachine::FailInstr(Rank& rank, const LoadedCall& call, const absl::Stat
                                 NowNs()});
   }
   absl::Status failure =
-      FailureOfInstr(plan_, rank.id, input_.eval, rank.action, call, rank.instr, why);
+      FailureOfInstr(*plan_, rank.id, input_.eval, rank.action, call, rank.instr, why);
   std::lock_guard<std::mutex> lock(workers_.mutex());
   status_.Update(std::move(failure));
   Stop(rank);
@@ -266,7 +266,7 @@ absl::Status StepMachine::CheckResult(const Rank& rank, const LoadedCall& call,
   const bool looks = check_ == FiniteCheck::kAll ||
                      (check_ == FiniteCheck::kGradients && instr.instr->phase == Phase::kBackward);
   if (!looks || instr.kind != InstrKind::kCompute) return absl::OkStatus();
-  const absl::Status status = CheckFinite(plan_.plan, *call.segment->segment, instr,
+  const absl::Status status = CheckFinite(plan_->plan, *call.segment->segment, instr,
                                           call.call->layer, rank, PlaceOf(rank), device_);
   // What has not run left the tiles as they were; the step's end has its error.
   if (status.ok() || !device_.Check().ok()) return absl::OkStatus();
@@ -280,8 +280,8 @@ absl::Status StepMachine::Load(Rank& rank, const LoadedInstr& instr) {
   rank.high = std::max(rank.high, address + slot.bytes);
   absl::Status status;
   device_.Put(ComputeQueue(PlaceOf(rank)), address, slot.bytes, [&](char* to) {
-    status = FillData(plan_.inputs, instr.data,
-                      call.segment->segment->slots[instr.instr->outputs[0]], plan_.plan.mesh,
+    status = FillData(plan_->inputs, instr.data,
+                      call.segment->segment->slots[instr.instr->outputs[0]], plan_->plan.mesh,
                       rank.id, input_.data, FirstSample(rank), absl::MakeSpan(rank.sample), to);
   });
   return status;

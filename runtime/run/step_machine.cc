@@ -9,7 +9,7 @@ namespace mgc {
 StepMachine::StepMachine(const LoadedPlan& plan, Communicator* communicator, Workers& workers,
                          Device& device, absl::Span<RankProgress> progress,
                          const TraceLimits& trace, absl::optional<uint64_t> shuffle)
-    : plan_(plan),
+    : plan_(&plan),
       communicator_(communicator),
       workers_(workers),
       device_(device),
@@ -22,16 +22,11 @@ StepMachine::StepMachine(const LoadedPlan& plan, Communicator* communicator, Wor
   for (size_t r = 0; r < ranks_.size(); ++r) {
     Rank& rank = ranks_[r];
     rank.id = static_cast<int>(plan.local.begin) + static_cast<int>(r);
-    const RankPlace& place = plan.ranks[static_cast<size_t>(rank.id)];
-    rank.rank_class = &plan.classes[place.rank_class];
-    rank.index = place.index;
+    rank.index = plan.ranks[static_cast<size_t>(rank.id)].index;
+    TakeLists(rank);
     const std::vector<int>& local = rank.rank_class->local;
     rank.place = static_cast<int>(std::find(local.begin(), local.end(), rank.id) - local.begin());
     rank.progress = &progress[r];
-    for (bool eval : {false, true}) {
-      const StepClass& steps = plan.tables(eval).classes[place.rank_class];
-      rank.longest_ns[eval].resize(steps.actions.size());
-    }
     rank.formals.resize(plan.most_formals);
     rank.inputs.resize(plan.most_operands);
     rank.outputs.resize(plan.most_operands);
@@ -52,6 +47,25 @@ StepMachine::StepMachine(const LoadedPlan& plan, Communicator* communicator, Wor
   }
   ready_compute_.reserve(ranks_.size());
   ready_comm_.reserve(ranks_.size());
+}
+
+void StepMachine::TakeLists(Rank& rank) {
+  const int rank_class = plan_->ranks[static_cast<size_t>(rank.id)].rank_class;
+  rank.rank_class = &plan_->classes[static_cast<size_t>(rank_class)];
+  for (bool eval : {false, true}) {
+    const StepClass& steps = plan_->tables(eval).classes[static_cast<size_t>(rank_class)];
+    rank.longest_ns[eval].assign(steps.actions.size(), 0);
+  }
+}
+
+void StepMachine::ChangeLists(const LoadedPlan& plan) {
+  const std::lock_guard<std::mutex> no_poll(polling_);
+  plan_ = &plan;
+  for (Rank& rank : ranks_) {
+    TakeLists(rank);
+    rank.compute_trace.Clear();
+    rank.comm_trace.Clear();
+  }
 }
 
 absl::Status StepMachine::Run(const StepInput& input) {
@@ -100,6 +114,7 @@ void StepMachine::Reset(Rank& rank) {
   rank.busy_ns = 0;
   rank.progress->steps.set(rank.progress->steps.get() + 1);
   rank.progress->eval.set(input_.eval);
+  rank.progress->micro_batches.set(plan_->plan.num_micro_batches);
   rank.PublishPlace();
   rank.PublishItem();
   rank.Publish(RankActivity::kReady, NowNs());
@@ -121,7 +136,7 @@ int StepMachine::Next() {
   bool done = finished_ == ranks;
   for (const Rank& rank : ranks_) done = done && rank.Head() == nullptr;
   if (!done) {
-    status_ = absl::FailedPreconditionError(DescribeDeadlock(plan_, ranks_, input_.eval));
+    status_ = absl::FailedPreconditionError(DescribeDeadlock(*plan_, ranks_, input_.eval));
   }
   return kOver;
 }

@@ -67,6 +67,10 @@ class StepMachine : public TaskSource {
               absl::Span<RankProgress> progress, const TraceLimits& trace,
               absl::optional<uint64_t> shuffle);
 
+  // Executor::ChangeSteps: the same plan's lists with another number of micro-batches. What has
+  // been recorded so far has been taken, and is gone.
+  void ChangeLists(const LoadedPlan& plan);
+
   // Runs a step. FailedPrecondition with every rank's state and the cycle of waits after a
   // deadlock; a kernel's or an exchange's error with rank, action and instruction. The machine is
   // then of no more use, and says so by the same error.
@@ -101,6 +105,7 @@ class StepMachine : public TaskSource {
  private:
   absl::Status status() const;
   void Fail(const absl::Status& why);
+  void TakeLists(Rank& rank);
   void Reset(Rank& rank);
   size_t PickAt(const std::vector<int>& ready) { return shuffling_ ? dice_() % ready.size() : 0; }
   int Pick(std::vector<int>* ready);
@@ -152,14 +157,14 @@ class StepMachine : public TaskSource {
   Mark MarkOfItem(const Rank& rank) const;
   void FinishItem(Rank& rank);
   int PeerOf(const Rank& rank, const StepTransfer& transfer) const;
-  bool IsHere(int rank) const { return plan_.local.Contains(rank); }
-  Rank& Local(int rank) { return ranks_[static_cast<size_t>(rank - plan_.local.begin)]; }
+  bool IsHere(int rank) const { return plan_->local.Contains(rank); }
+  Rank& Local(int rank) { return ranks_[static_cast<size_t>(rank - plan_->local.begin)]; }
   bool IsRemote(const Rank& rank, const CommItem& item) const {
     return item.transfer < 0 ? RouteOf(rank, item) != nullptr
                              : !IsHere(PeerOf(rank, rank.program->steps->transfers[item.transfer]));
   }
   // Where a rank stands among those here.
-  int PlaceOf(const Rank& rank) const { return static_cast<int>(rank.id - plan_.local.begin); }
+  int PlaceOf(const Rank& rank) const { return static_cast<int>(rank.id - plan_->local.begin); }
   // The route of a collective that has members elsewhere, else null.
   const Route* RouteOf(const Rank& rank, const CommItem& item) const {
     return communicator_ == nullptr ? nullptr : communicator_->routes().Of(item.group, rank.id);
@@ -172,7 +177,7 @@ class StepMachine : public TaskSource {
     std::vector<TiledExchange> exchanges;
   };
 
-  const LoadedPlan& plan_;
+  const LoadedPlan* plan_;
   Communicator* const communicator_;
   Workers& workers_;
   Device& device_;

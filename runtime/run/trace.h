@@ -61,6 +61,7 @@ class TraceBuffer {
   }
   // Adds what a step has failed at, whether or not there is room; may allocate.
   void AddLast(const TraceRecord& record) { records_.push_back(record); }
+  void Clear() { records_.clear(); }
   const std::vector<TraceRecord>& records() const { return records_; }
   int64_t dropped() const { return dropped_; }
 

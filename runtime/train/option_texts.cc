@@ -3,6 +3,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "graph/base/json.h"
 
 namespace mgc {
@@ -56,6 +57,12 @@ NamedTexts OptionTexts(const TrainOptions& o, const Plan& plan) {
   for (const HyperParameter& parameter : HyperParameters()) {
     if (!TakesScalar(plan, parameter.scalar)) continue;
     texts.emplace_back(parameter.flag, JsonNumber(ValueOf(o.hyper, parameter)));
+  }
+  if (!o.steps.empty()) {
+    texts.emplace_back("step-batch-sizes",
+                       absl::StrJoin(o.steps, " ", [](std::string* out, const StepsFrom& steps) {
+                         absl::StrAppend(out, steps.sample, ":", steps.plan->global_batch_size);
+                       }));
   }
   texts.emplace_back("clip-grad", JsonNumber(o.clip_grad));
   for (const auto& [flag, value] : plan.options) {

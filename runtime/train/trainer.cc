@@ -36,6 +36,11 @@ absl::Status CheckTrainOptions(const TrainOptions& o) {
   require(std::isfinite(o.clip_grad), "the largest gradient norm must be finite, not ",
           o.clip_grad);
   violations.Append(CheckLossScale(o.loss_scale));
+  require(o.steps.empty() || o.steps[0].sample == 0, "the first size of steps is not of sample 0");
+  for (size_t i = 1; i < o.steps.size(); ++i) {
+    require(o.steps[i - 1].sample < o.steps[i].sample, "steps change their size at sample ",
+            o.steps[i].sample, ", not behind ", o.steps[i - 1].sample);
+  }
   require(o.eval_steps >= 0, "evaluation cannot take ", o.eval_steps, " steps");
   require(o.eval_tail_samples >= 0, "cannot hold back ", o.eval_tail_samples, " samples");
   require(o.eval_tail_samples == 0 || !HasEvalData(o),
@@ -104,9 +109,9 @@ double DevicesHere(const Executor& executor) {
   return std::min(static_cast<double>(executor.plan().mesh.world_size()), workers);
 }
 
-// What the plan predicts for them; 0 if it predicts nothing.
+// What is predicted for them of the steps that run; 0 if nothing is.
 double PredictedMs(const Executor& executor) {
-  const Plan& plan = executor.plan();
+  const Plan& plan = executor.steps();
   const int64_t devices = plan.machine.cores > 0 ? plan.machine.cores : plan.mesh.world_size();
   return static_cast<double>(plan.predicted_step_ns) / kNsPerMs * static_cast<double>(devices) /
          DevicesHere(executor);
@@ -174,9 +179,17 @@ int64_t Trainer::most_steps() const {
   return steps_done_ + left / executor_->plan().global_batch_size;
 }
 
+StepsFrom Trainer::StepsAt(int64_t samples) const {
+  StepsFrom at = {0, &executor_->plan(), options_.work};
+  for (const StepsFrom& steps : options_.steps) {
+    if (steps.sample <= samples) at = steps;
+  }
+  return at;
+}
+
 StepData Trainer::NextStep() {
   constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
-  const int64_t batch = executor_->plan().global_batch_size;
+  const int64_t batch = executor_->steps().global_batch_size;
   StepData step = samples_.At(samples_done_, kEnd);
   step.batch = reader_.Take(step);
   if (samples_done_ <= kEnd - 2 * batch) reader_.Announce(samples_.At(samples_done_ + batch, kEnd));
@@ -190,12 +203,14 @@ StepData Trainer::EvalBatch(int64_t batch) const {
 }
 
 absl::StatusOr<StepRecord> Trainer::Step() {
-  const Plan& plan = executor_->plan();
+  const StepsFrom steps = StepsAt(samples_done_);
+  const Plan& plan = *steps.plan;
   if (steps_done_ >= most_steps()) {
     return absl::OutOfRangeError(absl::StrCat("step ", steps_done_ + 1, " of ",
                                               plan.global_batch_size,
                                               " samples would be beyond what can be counted"));
   }
+  MGC_RETURN_IF_ERROR(executor_->ChangeSteps(plan));
   const int64_t samples = samples_done_;
   const double t = static_cast<double>(steps_done_ + 1);
   StepRecord record;
@@ -229,19 +244,18 @@ absl::StatusOr<StepRecord> Trainer::Step() {
     MGC_ASSIGN_OR_RETURN(record.other_losses[name], executor_->Report(name, false));
   }
   record.tokens = counted;
-  AddRates(&record);
+  AddRates(steps.work, &record);
   ++steps_here_;
   ++steps_done_;
   samples_done_ += plan.global_batch_size;
   return record;
 }
 
-void Trainer::AddRates(StepRecord* record) const {
+void Trainer::AddRates(const StepWork& work, StepRecord* record) const {
   const double seconds = record->ms / 1e3;
   record->predicted_ms = PredictedMs(*executor_);
   record->warm_up = steps_here_ < kWarmUpSteps;
   record->tokens_per_second = record->tokens / seconds;
-  const StepWork& work = options_.work;
   if (work.flops > 0) record->flops_per_second = work.flops / seconds;
   if (work.device_seconds > 0) {
     record->peak_share = work.device_seconds / (seconds * DevicesHere(*executor_));
@@ -255,6 +269,7 @@ absl::StatusOr<EvalRecord> Trainer::Evaluate() {
                                              ? "the plan has no evaluation program"
                                              : "there is no evaluation data");
   }
+  MGC_RETURN_IF_ERROR(executor_->ChangeSteps(executor_->plan()));
   const int64_t batch = executor_->plan().global_batch_size;
   const int64_t samples = SamplesToEvaluate(executor_->plan(), *eval_samples_);
   int64_t steps = (samples + batch - 1) / batch;

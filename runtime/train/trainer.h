@@ -39,6 +39,13 @@ struct StepWork {
   double device_seconds = 0;  // that as much takes at the peak rates of the plan's devices
 };
 
+// Steps of another size from some sample on.
+struct StepsFrom {
+  int64_t sample = 0;
+  const Plan* plan = nullptr;  // as Executor::ChangeSteps takes it; outlives the trainer
+  StepWork work;               // of one of its steps
+};
+
 struct TrainOptions {
   absl::Span<const KernelEntry> kernels;
   int workers = 0;  // 0: one for each processor this process may use
@@ -54,6 +61,9 @@ struct TrainOptions {
   StepMachine::ProbeFn probe;
   FiniteCheck check_finite = FiniteCheck::kLoss;
   StepWork work;  // of the plan, for the records
+  // By sample, of which the first is 0 and no two are alike; empty: the plan's steps throughout. An
+  // evaluation is the plan's whatever the steps are.
+  std::vector<StepsFrom> steps;
 
   // The text, or neither where `inputs` feed the whole model.
   std::string data_path;
@@ -91,7 +101,8 @@ class Trainer {
   // (runtime/data/input_files.h).
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(const Plan& plan, TrainOptions options);
 
-  // Steps after which the samples taken are too many to be counted; of a new trainer at least 2^23.
+  // Steps of the plan's size after which the samples taken are too many to be counted; of a new
+  // trainer at least 2^23.
   int64_t most_steps() const;
   // Runs the next step. OutOfRange when it would be more than most_steps; errors of reading the
   // data, InvalidArgument among them for a token outside the model's vocabulary.
@@ -113,6 +124,8 @@ class Trainer {
 
   int64_t steps_done() const { return steps_done_; }
   int64_t samples_done() const { return samples_done_; }
+  // How many samples the next step takes.
+  int64_t next_batch() const { return StepsAt(samples_done_).plan->global_batch_size; }
   bool can_evaluate() const { return eval_samples_.has_value() && executor_->has_eval(); }
   Executor& executor() { return *executor_; }
   const Executor& executor() const { return *executor_; }
@@ -126,18 +139,20 @@ class Trainer {
   Trainer(std::unique_ptr<Executor> executor, SampleSet samples,
           absl::optional<SampleSet> eval_samples, TrainOptions options);
 
+  // The step that takes the samples behind `samples`.
+  StepsFrom StepsAt(int64_t samples) const;
   // The step that takes the next samples, with its text, which is read while the step before runs.
   StepData NextStep();
   // Batch number `batch` of the evaluation data.
   StepData EvalBatch(int64_t batch) const;
 
-  void AddRates(StepRecord* record) const;
+  void AddRates(const StepWork& work, StepRecord* record) const;
 
   std::unique_ptr<Executor> executor_;
   SampleSet samples_;
   absl::optional<SampleSet> eval_samples_;
   TrainOptions options_;
-  BatchReader reader_;  // of both sets
+  BatchReader reader_;  // of both sets; of a step of another size it reads whole batches too
   int64_t steps_done_ = 0;
   int64_t samples_done_ = 0;
   int64_t steps_here_ = 0;  // that this trainer has run

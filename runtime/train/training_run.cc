@@ -164,7 +164,13 @@ absl::Status Evaluate(const RunParts& run) {
 
 absl::Status Steps(const RunParts& run) {
   const TrainingRunOptions& options = run.options;
+  int64_t batch = run.trainer.executor().plan().global_batch_size;
   for (bool first = true; run.trainer.steps_done() < options.steps; first = false) {
+    if (const int64_t next = run.trainer.next_batch(); next != batch) {
+      run.reports.Note(absl::StrCat("from step ", run.trainer.steps_done() + 1, " on ", next,
+                                    " samples a step"));
+      batch = next;
+    }
     MGC_ASSIGN_OR_RETURN(const StepNews news, TakeStep(run, first));
     const int64_t step = run.trainer.steps_done();
     const bool stops = news.stop && step < options.steps;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/file.h"
+#include "graph/plan/fewer_micro_batches.h"
 #include "runtime/run/where.h"
 #include "runtime/watch/ages.h"
 
@@ -70,12 +71,24 @@ bool Waits::HasItem(const Seen& seen) {
   return item.exchange >= 0 && item.exchange < static_cast<int>(starts.size());
 }
 
+// Whoever writes the board, what it says is a number of micro-batches that a step may have.
+const Waits::Lists& Waits::ListsOf(int64_t micro_batches) const {
+  const int64_t whole = plan_.num_micro_batches;
+  const int64_t number = micro_batches < 1 || micro_batches > whole ? whole : micro_batches;
+  const std::lock_guard<std::mutex> lock(making_);
+  const auto found = lists_.find(number);
+  if (found != lists_.end()) return found->second;
+  if (number == whole) return lists_.try_emplace(number, plan_).first->second;
+  return lists_.try_emplace(number, WithFewerMicroBatches(plan_, number)).first->second;
+}
+
 Waits::Seen Waits::Look(int64_t rank) const {
   Seen seen;
   seen.rank = rank;
   seen.rank_class = ClassOfRank(plan_.mesh, rank);
   seen.at = board_.ranks()[static_cast<size_t>(rank)];
-  seen.tables = seen.at.eval.get() ? &eval_ : &train_;
+  const Lists& lists = ListsOf(seen.at.micro_batches.get());
+  seen.tables = seen.at.eval.get() ? &lists.eval : &lists.train;
   const bool at_end = seen.at.at_end.get();
   seen.has_item = !at_end && HasItem(seen);
   seen.is_sane = HasInstr(seen) && (at_end || seen.has_item);

@@ -4,7 +4,11 @@
 #define MGC_RUNTIME_WATCH_WAITS_H_
 
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/plan/plan.h"
@@ -23,9 +27,9 @@ struct Culprit {
 
 class Waits {
  public:
-  // What they point to must outlive it. `plan` has passed graph/plan/plan_check.h.
-  Waits(const Plan& plan, const Board& board)
-      : plan_(plan), board_(board), train_(plan, false), eval_(plan, true) {}
+  // What they point to must outlive it. `plan` has passed graph/plan/plan_check.h. Ranks run its
+  // steps, or ones of fewer micro-batches (graph/plan/fewer_micro_batches.h).
+  Waits(const Plan& plan, const Board& board) : plan_(plan), board_(board) {}
 
   // What a rank is at: `computes 1F5 ...`, `waits in 1RECV_F2 for rank 0`, `is between steps`.
   std::string StateOf(int64_t rank, int64_t now_ns) const;
@@ -56,7 +60,20 @@ class Waits {
     const StepClass& program() const { return tables->classes[static_cast<size_t>(rank_class)]; }
   };
   class Chains;
+  // The steps of one number of micro-batches. `plan` outlives it.
+  struct Lists {
+    explicit Lists(const Plan& plan) : train(plan, false), eval(plan, true) {}
+    explicit Lists(Plan&& made)
+        : own(std::make_unique<const Plan>(std::move(made))),
+          train(*own, false),
+          eval(*own, true) {}
 
+    std::unique_ptr<const Plan> own;
+    StepTables train;
+    StepTables eval;
+  };
+
+  const Lists& ListsOf(int64_t micro_batches) const;
   Seen Look(int64_t rank) const;
   static bool HasInstr(const Seen& seen);
   static bool HasItem(const Seen& seen);
@@ -75,8 +92,8 @@ class Waits {
 
   const Plan& plan_;
   const Board& board_;
-  const StepTables train_;
-  const StepTables eval_;
+  mutable std::mutex making_;
+  mutable std::map<int64_t, Lists> lists_;  // by micro-batches, those that have been seen
 };
 
 }  // namespace mgc

@@ -100,6 +100,10 @@ def main():
     save("pipeline_bubbles", pipeline_bubbles(load("pipeline_bubbles")))
     save("vocab_padding", ((c["vocab"], c["divisible_by"], c["tp"], c["padded"])
                            for c in load("vocab_padding")))
+    save("micro_batches", ((c["gbs"], c["mbs"], c["dp"], "decrease" if c["decrease"] else "keep",
+                            *((c["num_microbatches"], c["running_gbs"])
+                              if "num_microbatches" in c else ("reject",)))
+                           for c in load("microbatches")))
     save("layer_placement", list(layer_placement(load("layer_placement"), tests)) +
          list(layouts(load("pipeline_layout"), tests)))
 

@@ -174,6 +174,11 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
                &out->inputs);
   flags->Integer("--steps,--train-iters", "steps to train, those before a checkpoint included",
                  {1, kMaxSteps}, "F3", &out->steps);
+  flags->Text("--step-batch-size-schedule", "TOKENS:SAMPLES...",
+              "how many samples a step takes behind so many tokens, as \"0:256 10B:512\": whole "
+              "micro-batches of all data-parallel ranks, up to the plan's global batch (default: "
+              "that one throughout)",
+              &out->step_sizes);
   flags->Integer("--exit-interval",
                  "stop as on a signal behind each step that this divides: with --save after a "
                  "checkpoint, with 75",

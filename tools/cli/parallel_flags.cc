@@ -137,6 +137,9 @@ void AddTrainingFlags(Flags* flags, ParallelFlags* out) {
                  kAnySize, "B1", &out->micro_batch_size);
   flags->Integer("--global-batch-size", "samples per step (default: micro-batch size * dp)",
                  kAnySize, "B1", &out->global_batch_size);
+  flags->Switch("--decrease-batch-size-if-needed",
+                "cut the global batch down to a multiple of micro-batch size * dp",
+                &out->decrease_batch_size);
   flags->Integer("--seq-length", "tokens per sample (default: the model's)", kAnySize, "M0",
                  &out->seq_length);
   flags->Section("Layout and memory");
@@ -277,6 +280,10 @@ ParallelConfig ConfigOf(const ParallelFlags& flags, int64_t seq_length) {
   config.micro_batch_size = flags.micro_batch_size.value_or(1);
   config.global_batch_size = flags.global_batch_size.value_or(
       SaturatingMultiply(config.micro_batch_size, std::max<int64_t>(DataParallelSize(config), 1)));
+  const int64_t whole = SaturatingMultiply(config.micro_batch_size, DataParallelSize(config));
+  if (flags.decrease_batch_size && whole > 0 && config.global_batch_size >= whole) {
+    config.global_batch_size -= config.global_batch_size % whole;
+  }
   config.seq_length = flags.seq_length.value_or(seq_length);
   config.schedule = *ParseScheduleKind(flags.schedule.value_or("1f1b"));
   config.recompute = *ParseRecomputation(flags.recompute.value_or("none"));

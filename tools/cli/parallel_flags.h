@@ -22,6 +22,7 @@ struct ParallelFlags {
   bool sequence_parallel = false;
 
   absl::optional<int64_t> micro_batch_size, global_batch_size, seq_length;
+  bool decrease_batch_size = false;
 
   absl::optional<std::string> schedule, recompute, zero, grad_reduce_dtype;
   bool distributed_optimizer = false;
@@ -53,7 +54,8 @@ void CheckWords(ParallelFlags* flags, ParsedFlags* parsed);
 
 // With the defaults of the help texts: a world of tp * pp * cp ranks, micro-batch 1, one
 // micro-batch a step for every data-parallel rank, 1f1b, no recomputation, ZeRO 0. `seq_length`
-// holds where no flag says otherwise.
+// holds where no flag says otherwise. With `decrease_batch_size` a global batch is cut down to
+// whole micro-batches of all data-parallel ranks, if there is one.
 ParallelConfig ConfigOf(const ParallelFlags& flags, int64_t seq_length);
 
 // The violations of a configuration that stand whatever the bad flags of a command line should have

@@ -1,6 +1,9 @@
 #include "tools/cli/parallel_flags.h"
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "graph/base/file.h"
 #include "gtest/gtest.h"
 
 namespace mgc {
@@ -47,6 +50,30 @@ TEST(ParallelFlagsTest, WorldAndBatchFollowFromTheRest) {
   const ParallelConfig config = ConfigOf(
       Parse({"--world-size", "16", "--tp", "2", "--pp", "2", "--micro-batch-size", "3"}).given, 1);
   EXPECT_EQ(config.global_batch_size, 12);
+}
+
+// What Megatron-LM makes of batch sizes.
+TEST(ParallelFlagsTest, MicroBatchesAreMegatrons) {
+  const std::string vectors = ReadFile("tests/data/micro_batches.txt").value();
+  int cases = 0;
+  for (absl::string_view line : absl::StrSplit(vectors, '\n', absl::SkipEmpty())) {
+    SCOPED_TRACE(line);
+    const std::vector<std::string> words = absl::StrSplit(line, ' ');
+    ASSERT_GE(words.size(), 5u);
+    std::vector<std::string> flags = {
+        "--global-batch-size", words[0], "--micro-batch-size", words[1], "--world-size", words[2]};
+    if (words[3] == "decrease") flags.push_back("--decrease-batch-size-if-needed");
+    const ParallelConfig config = ConfigOf(Parse(flags).given, 1);
+    const int64_t micro_batches = MicroBatchesPerStep(config);
+    ++cases;
+    if (words[4] == "reject") {
+      EXPECT_EQ(micro_batches, 0);
+      continue;
+    }
+    EXPECT_EQ(absl::StrCat(micro_batches), words[4]);
+    EXPECT_EQ(absl::StrCat(config.global_batch_size), words[5]);
+  }
+  EXPECT_GE(cases, 6);
 }
 
 TEST(ParallelFlagsTest, MegatronsNamesMeanTheSame) {

@@ -36,6 +36,7 @@ struct RunFlags {
   absl::optional<double> save_seconds, exit_seconds;
   absl::optional<int64_t> exit_interval;
   absl::optional<std::string> run_dir, inject, check_finite, instruction_set, allreduce;
+  absl::optional<std::string> step_sizes;  // --step-batch-size-schedule
   absl::optional<int64_t> steps, seed, workers, rank, trace_steps, trace_from;
   bool json = false;
   bool check = false;              // the plan is to be resolved, not run

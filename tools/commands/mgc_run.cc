@@ -1,5 +1,6 @@
 // mgc-run: trains the model of a plan.
 
+#include <deque>
 #include <memory>
 #include <utility>
 
@@ -30,6 +31,7 @@
 #include "tools/cli/proof.h"
 #include "tools/cli/run_flags.h"
 #include "tools/cli/run_progress.h"
+#include "tools/cli/step_sizes.h"
 #include "tools/launch/injection.h"
 #include "tools/launch/launch_env.h"
 #include "tools/launch/launcher.h"
@@ -208,6 +210,7 @@ struct Command {
   absl::optional<LaunchedBy> launched;
   RunFlags flags;
   absl::optional<Plan> plan;
+  std::deque<Plan> smaller;  // steps of other sizes than the plan's
   std::vector<KernelEntry> kernels = CpuKernels();
   absl::optional<RunBasis> basis;
 };
@@ -236,6 +239,36 @@ absl::optional<int> ReadCommandLine(const Words& arguments, Command* command) {
   return absl::nullopt;
 }
 
+// The steps of other sizes that are asked for. The exit code where the command ends with that.
+absl::optional<int> AddSteps(Command* command) {
+  const RunFlags& flags = command->flags;
+  if (!flags.step_sizes.has_value()) return absl::nullopt;
+  const Plan& plan = *command->plan;
+  const auto sizes = ParseStepSizes(*flags.step_sizes, plan.seq_length);
+  Diagnostics errors;
+  if (!sizes.ok()) {
+    errors.Add({"F4",
+                absl::StrCat("--step-batch-size-schedule ", EscapeBytes(*flags.step_sizes), ": ",
+                             sizes.status().message()),
+                absl::StrCat("\"0:", plan.global_batch_size, "\"")});
+  }
+  const Diagnostics violations = sizes.ok() ? CheckStepSizes(*sizes, plan) : Diagnostics();
+  if (!errors.empty() || !violations.empty()) return Refuse(errors, violations, kCommand);
+  absl::StatusOr<std::vector<StepsFrom>> steps = MakeSteps(*sizes, plan, &command->smaller);
+  if (!steps.ok()) return Fail(steps.status(), kExitMismatch);
+  command->basis->train.steps = *std::move(steps);
+  return absl::nullopt;
+}
+
+// The plan and its smaller steps.
+int EnsureAllProved(Command* command) {
+  int code = EnsureProved(&*command->plan);
+  for (Plan& smaller : command->smaller) {
+    if (code == kExitOk) code = EnsureProved(&smaller);
+  }
+  return code;
+}
+
 // Reads all that a run stands on but its proof. The exit code where the command ends with that.
 absl::optional<int> Prepare(const Words& arguments, Command* command) {
   if (const auto code = ReadCommandLine(arguments, command)) return *code;
@@ -256,6 +289,7 @@ absl::optional<int> Prepare(const Words& arguments, Command* command) {
   const PlanWork work = WorkOf(*command->plan);
   train.work = {work.flops, work.device_seconds};
   train.simd_level = InstructionSetOf(flags.instruction_set, BestSimdLevel());
+  if (const auto code = AddSteps(command)) return *code;
   if (!flags.inject) return absl::nullopt;
   const absl::StatusOr<Injection> injection = ParseInjection(*flags.inject);
   if (!injection.ok()) return Fail(injection.status(), kExitUsage);
@@ -282,7 +316,7 @@ int RunOnThisHost(Command& command) {
   const absl::Status fits =
       CheckFits(plan, {&all, 1}, static_cast<int>(command.flags.workers.value_or(0)));
   if (!fits.ok()) return Fail(fits, kExitFailed);
-  if (const int code = EnsureProved(&*command.plan); code != kExitOk) return code;
+  if (const int code = EnsureAllProved(&command); code != kExitOk) return code;
   if (absl::Status opened = OpenTexts(&command); !opened.ok()) return Fail(opened, kExitBadModel);
   NoteWhatIsCounted(plan);
   return Launch(*command.basis);
@@ -346,7 +380,7 @@ int RunAsMember(const LaunchedBy& by, const Words& arguments) {
   body.prove = [&command] {
     NoteWhatIsCounted(*command.plan);
     NoteWhoAdds(command.flags);
-    return EnsureProved(&*command.plan);
+    return EnsureAllProved(&command);
   };
   body.run = [&command](World& world) { return Train(world, *command.basis); };
   return RunUnderMpi(by, body);

@@ -1,4 +1,4 @@
-#include "graph/verify/shrink/project_steps.h"
+#include "graph/plan/fewer_micro_batches.h"
 
 #include <string>
 #include <utility>
@@ -50,14 +50,7 @@ Program SixForwards() {
   return program;
 }
 
-TEST(ProjectStepsTest, KeepsTheFirstTwoAndTheLast) {
-  EXPECT_THAT(KeptMicroBatches(1), ElementsAre(0));
-  EXPECT_THAT(KeptMicroBatches(2), ElementsAre(0, 1));
-  EXPECT_THAT(KeptMicroBatches(3), ElementsAre(0, 1, 2));
-  EXPECT_THAT(KeptMicroBatches(64), ElementsAre(0, 1, 63));
-}
-
-TEST(ProjectStepsTest, NumbersTheRestAnewAndKeepsAddresses) {
+TEST(FewerMicroBatchesTest, NumbersTheRestAnewAndKeepsAddresses) {
   const Program projected = ProjectMicroBatches(SixForwards(), {0, 1, 5});
   EXPECT_THAT(Words(projected), ElementsAre("F0", "F1", "F2", "U0"));
   EXPECT_EQ(projected.compute[2].output, 1);
@@ -69,14 +62,14 @@ TEST(ProjectStepsTest, NumbersTheRestAnewAndKeepsAddresses) {
 
 // Forward 5 waits for the send of 3, which followed forward 3, which waited for the send of 1: both
 // use the second outbox.
-TEST(ProjectStepsTest, WaitsPassThroughWhatIsLeftOut) {
+TEST(FewerMicroBatchesTest, WaitsPassThroughWhatIsLeftOut) {
   const Program projected = ProjectMicroBatches(SixForwards(), {0, 1, 5});
   std::vector<int64_t> waits;
   for (const TransferRef& ref : projected.compute[2].waits) waits.push_back(ref.micro_batch);
   EXPECT_THAT(waits, testing::UnorderedElementsAre(0, 1));
 }
 
-TEST(ProjectStepsTest, AnAnchorThatIsLeftOutMovesToTheNextAction) {
+TEST(FewerMicroBatchesTest, AnAnchorThatIsLeftOutMovesToTheNextAction) {
   Program program = SixForwards();
   program.transfers[1].anchor = {ActionKind::kForward, 0, 3};
   const Program projected = ProjectMicroBatches(program, {0, 1, 5});
@@ -85,7 +78,7 @@ TEST(ProjectStepsTest, AnAnchorThatIsLeftOutMovesToTheNextAction) {
 }
 
 // The send of 1 is listed behind one that is left out and anchored later: it stays behind it.
-TEST(ProjectStepsTest, ATransferStaysBehindTheAnchorsOfAllBeforeIt) {
+TEST(FewerMicroBatchesTest, ATransferStaysBehindTheAnchorsOfAllBeforeIt) {
   Program program = SixForwards();
   std::swap(program.transfers[1], program.transfers[3]);
   program.transfers[1].anchor = {ActionKind::kForward, 0, 4};
@@ -98,7 +91,7 @@ TEST(ProjectStepsTest, ATransferStaysBehindTheAnchorsOfAllBeforeIt) {
   EXPECT_EQ(projected.transfers[1].issued, 0);
 }
 
-TEST(ProjectStepsTest, CreditsOfActionsThatAreLeftOutComeFromTheKeptOneBefore) {
+TEST(FewerMicroBatchesTest, CreditsOfActionsThatAreLeftOutComeFromTheKeptOneBefore) {
   Program program = SixForwards();
   program.transfers[5].after = {{ActionKind::kForward, 0, 3}};
   const Program projected = ProjectMicroBatches(program, {0, 1, 5});
@@ -106,7 +99,7 @@ TEST(ProjectStepsTest, CreditsOfActionsThatAreLeftOutComeFromTheKeptOneBefore) {
   for (const ActionRef& ref : projected.transfers[2].after) EXPECT_LE(ref.micro_batch, 2);
 }
 
-TEST(ProjectStepsTest, LongChainsOfTransfers) {
+TEST(FewerMicroBatchesTest, LongChainsOfTransfers) {
   constexpr int64_t kMicroBatches = 300000;
   Program program;
   for (int64_t m = 0; m < kMicroBatches; ++m) {

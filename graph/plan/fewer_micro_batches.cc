@@ -1,11 +1,13 @@
-#include "graph/verify/shrink/project_steps.h"
+#include "graph/plan/fewer_micro_batches.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
 
 namespace mgc {
 namespace {
@@ -48,7 +50,7 @@ class Projection {
     return std::binary_search(kept_.begin(), kept_.end(), micro_batch);
   }
   bool IsKept(const ActionRef& ref) const {
-    return ref.kind == ActionKind::kUpdate || IsKept(ref.micro_batch);
+    return !IsOfMicroBatch(ref.kind) || IsKept(ref.micro_batch);
   }
   int64_t Renumbered(int64_t micro_batch) const {
     return std::lower_bound(kept_.begin(), kept_.end(), micro_batch) - kept_.begin();
@@ -58,7 +60,7 @@ class Projection {
     return ref;
   }
   ActionRef Renumbered(ActionRef ref) const {
-    if (ref.kind != ActionKind::kUpdate) ref.micro_batch = Renumbered(ref.micro_batch);
+    if (IsOfMicroBatch(ref.kind)) ref.micro_batch = Renumbered(ref.micro_batch);
     return ref;
   }
 
@@ -178,16 +180,25 @@ class Projection {
 
 }  // namespace
 
-std::vector<int64_t> KeptMicroBatches(int64_t num_micro_batches) {
-  std::vector<int64_t> kept;
-  for (int64_t m : {int64_t{0}, int64_t{1}, num_micro_batches - 1}) {
-    if (m < num_micro_batches && (kept.empty() || kept.back() < m)) kept.push_back(m);
-  }
-  return kept;
-}
-
 Program ProjectMicroBatches(const Program& program, const std::vector<int64_t>& kept) {
   return Projection(program, kept).Run();
+}
+
+Plan WithFewerMicroBatches(const Plan& plan, int64_t micro_batches) {
+  std::vector<int64_t> kept(static_cast<size_t>(micro_batches));
+  std::iota(kept.begin(), kept.end(), plan.num_micro_batches - micro_batches);
+  Plan made = plan;
+  made.verifier = 0;
+  made.num_micro_batches = micro_batches;
+  made.global_batch_size = plan.global_batch_size / plan.num_micro_batches * micro_batches;
+  for (auto& [flag, value] : made.options) {
+    if (flag == "--global-batch-size") value = absl::StrCat(made.global_batch_size);
+  }
+  for (PlanClass& c : made.classes) {
+    c.train = ProjectMicroBatches(c.train, kept);
+    c.eval = ProjectMicroBatches(c.eval, kept);
+  }
+  return made;
 }
 
 }  // namespace mgc
