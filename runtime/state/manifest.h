@@ -17,7 +17,7 @@
 
 namespace mgc {
 
-inline constexpr int64_t kManifestVersion = 1;
+inline constexpr int64_t kManifestVersion = 2;
 inline constexpr char kManifestName[] = "manifest.json";
 
 // Names and values, in an order that is kept.

@@ -38,7 +38,7 @@ struct StoredTensor {
 // A hash of values that begin at element `whole` of a tensor. Those of the parts of a tensor add up
 // to the hash of the whole, modulo 2^64, however it is cut and in whatever order: ranks hold pieces
 // of tensors, and none sees a whole one. A value that is changed changes the hash; several that are
-// leave it as it was with a probability of 2^-64.
+// by chance leave it as it was with a probability of about 2^-64.
 uint64_t HashOfRun(int64_t whole, absl::Span<const float> values);
 
 // DataLoss, with file and tensor, unless `hash` is the tensor's.
