@@ -19,7 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "runtime/data/blend.h"
+#include "runtime/data/blend/blend.h"
 #include "runtime/data/megatron_order.h"
 #include "runtime/data/tokens/token_file.h"
 
@@ -75,6 +75,9 @@ class TokenDataset {
 
   // Samples of all sources, at least 1.
   int64_t samples_per_epoch() const;
+
+  // Whether where a sample comes from is a question to Blend, which finds neighbours quicker.
+  bool is_blended() const { return blend_ != nullptr; }
 
   // Whether the last sample of each file ends with its last token, and samples come in the order of
   // the files: what else is counted in samples then lies beside these.
