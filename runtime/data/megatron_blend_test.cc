@@ -109,7 +109,7 @@ TEST_F(MegatronBlendTest, SamplesComeAsInMegatron) {
     EXPECT_EQ(listed.samples_per_epoch(), static_cast<int64_t>(sources.size()));
     for (size_t i = 0; i < sources.size(); ++i) {
       const int64_t row = kSamples - 1 - samples[i];
-      const auto first = static_cast<int32_t>(1000 * sources[i] + row * kSeqLength);
+      const auto first = static_cast<int32_t>(int64_t{1000} * sources[i] + row * kSeqLength);
       EXPECT_EQ(FirstToken(listed, static_cast<int64_t>(i)), first) << i;
       EXPECT_EQ(FirstToken(by_weights, static_cast<int64_t>(i)), first) << i;
     }
