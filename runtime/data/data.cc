@@ -88,9 +88,17 @@ absl::StatusOr<TokenDataset> TokenDataset::FromBytes(std::string bytes, int64_t 
   return Create({{{WholeOf(TokenFile::FromBytes(std::move(bytes), name))}}}, seq_length);
 }
 
-TokenDataset TokenDataset::InOrder(std::shared_ptr<const MegatronOrder> order, int64_t seq_length) {
-  TokenDataset data({{{WholeOf(order->file())}}}, seq_length);
-  data.order_ = std::move(order);
+TokenDataset TokenDataset::InOrder(const std::vector<Ordered>& files,
+                                   std::shared_ptr<const MegatronBlend> blend, int64_t seq_length) {
+  std::vector<TokenSource> sources;
+  sources.reserve(files.size());
+  for (const Ordered& file : files) {
+    sources.push_back({{WholeOf(file.order->file())}, file.weight});
+  }
+  TokenDataset data(std::move(sources), seq_length);
+  for (size_t i = 0; i < files.size(); ++i) data.sources_[i].order = files[i].order;
+  data.blend_list_ = std::move(blend);
+  if (data.blend_list_ != nullptr) data.blend_ = nullptr;
   return data;
 }
 
@@ -109,7 +117,7 @@ int64_t TokenDataset::tokens() const {
 }
 
 int64_t TokenDataset::samples_per_epoch() const {
-  if (order_ != nullptr) return order_->samples();
+  if (blend_list_ != nullptr) return blend_list_->samples();
   int64_t samples = 0;
   for (const Source& source : sources_) samples += source.samples();
   return samples;
@@ -133,11 +141,16 @@ absl::Status TokenDataset::CheckVocabulary(int64_t vocabulary) const {
 }
 
 bool TokenDataset::is_aligned() const {
-  if (sources_.size() > 1 || shuffle_seed_.has_value() || order_ != nullptr) return false;
+  if (sources_.size() > 1 || shuffle_seed_.has_value() || is_in_order()) return false;
   const std::vector<TokenPart>& parts = sources_[0].parts;
   return std::all_of(parts.begin(), parts.end(), [this](const TokenPart& part) {
     return (part.end - part.begin - 1) % seq_length_ == 0;
   });
+}
+
+absl::StatusOr<Blended> TokenDataset::PlaceOf(int64_t sample) const {
+  if (blend_list_ != nullptr) return blend_list_->At(sample % blend_list_->samples());
+  return blend_ != nullptr ? blend_->At(sample) : Blended{0, sample};
 }
 
 absl::Status TokenDataset::ReadSample(int64_t sample, int64_t from, int64_t vocabulary,
@@ -145,12 +158,11 @@ absl::Status TokenDataset::ReadSample(int64_t sample, int64_t from, int64_t voca
   MGC_CHECK(sample >= 0 && from >= 0 &&
             from + static_cast<int64_t>(tokens.size()) <= seq_length_ + 1)
       << "sample " << sample << ", " << tokens.size() << " tokens from " << from;
-  if (order_ != nullptr) return order_->Read(sample % order_->samples(), from, vocabulary, tokens);
-  Blended place = {0, sample};
-  if (blend_ != nullptr) place = blend_->At(sample);
+  MGC_ASSIGN_OR_RETURN(const Blended place, PlaceOf(sample));
   const Source& source = sources_[place.source];
   const int64_t epoch = place.sample / source.samples();
   int64_t in_epoch = place.sample % source.samples();
+  if (source.order != nullptr) return source.order->Read(in_epoch, from, vocabulary, tokens);
   if (shuffle_seed_.has_value()) {
     const Permutation order(*shuffle_seed_, {place.source, epoch}, source.samples());
     in_epoch = order.At(in_epoch);
@@ -169,7 +181,7 @@ absl::StatusOr<std::pair<TokenDataset, TokenDataset>> TokenDataset::HoldBackTail
     return absl::InvalidArgumentError(
         "cannot hold back samples at the end of several sources that are blended; split them");
   }
-  if (order_ != nullptr) {
+  if (is_in_order()) {
     return absl::InvalidArgumentError(
         "cannot hold back samples of Megatron-LM's order, which has all of its split; evaluate on "
         "data of its own");

@@ -19,7 +19,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "runtime/data/blend.h"
+#include "runtime/data/blend/blend.h"
+#include "runtime/data/megatron_blend.h"
 #include "runtime/data/megatron_order.h"
 #include "runtime/data/tokens/token_file.h"
 
@@ -59,9 +60,16 @@ class TokenDataset {
   // of the source that Blend says; each begins again by itself when it has no more.
   static absl::StatusOr<TokenDataset> Create(std::vector<TokenSource> sources, int64_t seq_length);
 
-  // Samples in the order that Megatron-LM has made of a file; they are taken in it again behind the
-  // last one.
-  static TokenDataset InOrder(std::shared_ptr<const MegatronOrder> order, int64_t seq_length);
+  // Samples in the orders that Megatron-LM has made of files, at least one, each of seq_length. Of
+  // several the next one comes from the file that `blend` says, Megatron-LM's own list, or without
+  // one that Blend says of their weights. Behind the last sample of the list, or else of a file,
+  // they are taken again.
+  struct Ordered {
+    std::shared_ptr<const MegatronOrder> order;
+    double weight = 1;
+  };
+  static TokenDataset InOrder(const std::vector<Ordered>& files,
+                              std::shared_ptr<const MegatronBlend> blend, int64_t seq_length);
 
   // The same samples in another order, a new one in every epoch of a source, which follows from
   // `seed` alone: nothing is stored, and any sample is as quick to find.
@@ -73,8 +81,11 @@ class TokenDataset {
   int64_t seq_length() const { return seq_length_; }
   int64_t tokens() const;  // of all sources
 
-  // Samples of all sources, at least 1.
+  // Samples of all sources, or of Megatron-LM's list of them; at least 1.
   int64_t samples_per_epoch() const;
+
+  // Whether where a sample comes from is a question to Blend, which finds neighbours quicker.
+  bool is_blended() const { return blend_ != nullptr; }
 
   // Whether the last sample of each file ends with its last token, and samples come in the order of
   // the files: what else is counted in samples then lies beside these.
@@ -100,17 +111,21 @@ class TokenDataset {
  private:
   struct Source {
     std::vector<TokenPart> parts;
-    std::vector<int64_t> first_sample;  // of each part, and behind the last one
-    int64_t samples() const { return first_sample.back(); }
+    std::vector<int64_t> first_sample;           // of each part, and behind the last one
+    std::shared_ptr<const MegatronOrder> order;  // of the samples of its one part, or null
+    int64_t samples() const { return order != nullptr ? order->samples() : first_sample.back(); }
   };
 
   TokenDataset(std::vector<TokenSource> sources, int64_t seq_length);
 
+  bool is_in_order() const { return sources_[0].order != nullptr; }
+  absl::StatusOr<Blended> PlaceOf(int64_t sample) const;
+
   std::vector<Source> sources_;
   int64_t seq_length_;
-  std::shared_ptr<const Blend> blend_;  // of several sources
+  std::shared_ptr<const Blend> blend_;  // of several sources without a list
+  std::shared_ptr<const MegatronBlend> blend_list_;
   absl::optional<uint64_t> shuffle_seed_;
-  std::shared_ptr<const MegatronOrder> order_;  // or null
   absl::optional<DocumentEnds> ends_;
 };
 

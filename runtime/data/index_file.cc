@@ -4,6 +4,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "runtime/data/npy.h"
@@ -14,11 +15,23 @@ namespace {
 
 // Of an integer type that is read; 0 of others.
 int64_t SizeOf(absl::string_view descr) {
+  if (descr == "<i2") return 2;
   if (descr == "<i4" || descr == "<u4") return 4;
   return descr == "<i8" || descr == "<u8" ? 8 : 0;
 }
 
 }  // namespace
+
+std::vector<std::string> IndexFilesOf(absl::string_view prefix,
+                                      const std::vector<absl::string_view>& ends) {
+  for (const absl::string_view end : ends) {
+    if (absl::ConsumeSuffix(&prefix, end)) break;
+  }
+  std::vector<std::string> files;
+  files.reserve(ends.size());
+  for (const absl::string_view end : ends) files.push_back(absl::StrCat(prefix, end));
+  return files;
+}
 
 absl::StatusOr<IndexFile> IndexFile::Open(const std::string& path, int64_t columns) {
   MGC_ASSIGN_OR_RETURN(PositionalFile opened, PositionalFile::Open(path));
@@ -32,7 +45,7 @@ absl::StatusOr<IndexFile> IndexFile::Open(const std::string& path, int64_t colum
   index.size_ = SizeOf(header.descr);
   if (index.size_ == 0) {
     return refused("its type is `", EscapeBytes(header.descr),
-                   "`; of indices `<i4`, `<u4`, `<i8` and `<u8` are read");
+                   "`; of indices `<i2`, `<i4`, `<u4`, `<i8` and `<u8` are read");
   }
   const bool fits =
       header.shape.size() == (columns == 1 ? 1 : 2) && (columns == 1 || header.shape[1] == columns);

@@ -1,4 +1,4 @@
-// An .npy file of integers of which single ones are read.
+// .npy files of integers of which single ones are read.
 
 #ifndef MGC_RUNTIME_DATA_INDEX_FILE_H_
 #define MGC_RUNTIME_DATA_INDEX_FILE_H_
@@ -6,16 +6,23 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "graph/base/positional_file.h"
 
 namespace mgc {
 
+// The files whose names begin with `prefix` and have these ends; where `prefix` is one of them,
+// those beside it.
+std::vector<std::string> IndexFilesOf(absl::string_view prefix,
+                                      const std::vector<absl::string_view>& ends);
+
 // Immutable; any number of threads.
 class IndexFile {
  public:
-  // Of shape [rows] for one column, else [rows, columns]; `<i4`, `<u4`, `<i8` or `<u8`.
+  // Of shape [rows] for one column, else [rows, columns]; `<i2`, `<i4`, `<u4`, `<i8` or `<u8`.
   // InvalidArgument for all else; errors of PositionalFile::Open.
   static absl::StatusOr<IndexFile> Open(const std::string& path, int64_t columns);
 

@@ -3,29 +3,11 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "graph/base/status.h"
 
 namespace mgc {
-namespace {
-
-constexpr absl::string_view kDocuments = "-document_index.npy";
-constexpr absl::string_view kSamples = "-sample_index.npy";
-constexpr absl::string_view kShuffle = "-shuffle_index.npy";
-
-std::string BeginOf(absl::string_view path) {
-  for (const absl::string_view end : {kDocuments, kSamples, kShuffle}) {
-    if (absl::ConsumeSuffix(&path, end)) break;
-  }
-  return std::string(path);
-}
-
-}  // namespace
-
 std::vector<std::string> MegatronOrder::FilesOf(const std::string& prefix) {
-  const std::string begin = BeginOf(prefix);
-  return {absl::StrCat(begin, kDocuments), absl::StrCat(begin, kSamples),
-          absl::StrCat(begin, kShuffle)};
+  return IndexFilesOf(prefix, {"-document_index.npy", "-sample_index.npy", "-shuffle_index.npy"});
 }
 
 absl::StatusOr<std::shared_ptr<const MegatronOrder>> MegatronOrder::Open(

@@ -11,6 +11,7 @@
 #include "graph/base/file.h"
 #include "gtest/gtest.h"
 #include "runtime/data/data.h"
+#include "runtime/data/testing/npy_text.h"
 #include "runtime/data/tokens/token_file_writer.h"
 
 namespace mgc {
@@ -23,17 +24,9 @@ constexpr int64_t kSeqLength = 7;
 std::string Path(absl::string_view name) { return absl::StrCat(::testing::TempDir(), "/", name); }
 
 template <typename Number>
-void WriteNpy(absl::string_view name, const char* descr, const std::string& shape,
+void WriteNpy(absl::string_view name, absl::string_view descr, absl::string_view shape,
               const std::vector<Number>& values) {
-  std::string header =
-      absl::StrCat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (", shape, "), }\n");
-  std::string file("\x93NUMPY\x01\x00", 8);
-  file += static_cast<char>(header.size() & 255);
-  file += static_cast<char>(header.size() >> 8);
-  absl::StrAppend(&file, header,
-                  absl::string_view(reinterpret_cast<const char*>(values.data()),
-                                    values.size() * sizeof(Number)));
-  ASSERT_TRUE(WriteFileAtomically(Path(name), file).ok());
+  ASSERT_TRUE(WriteFileAtomically(Path(name), NpyText(descr, shape, values)).ok());
 }
 
 // Documents of 1 to 20 tokens, all different, two epochs of them shuffled, and what Megatron-LM
@@ -102,7 +95,7 @@ TEST_F(MegatronOrderTest, SamplesAreThoseOfTheList) {
   ASSERT_TRUE(order.ok()) << order.status();
   const auto by_file = Open(kSeqLength, "o-shuffle_index.npy");
   ASSERT_TRUE(by_file.ok()) << by_file.status();
-  const TokenDataset data = TokenDataset::InOrder(*order, kSeqLength);
+  const TokenDataset data = TokenDataset::InOrder({{*order}}, nullptr, kSeqLength);
   EXPECT_EQ(data.samples_per_epoch(), static_cast<int64_t>(shuffle_.size()));
   for (int64_t sample = 0; sample < 2 * data.samples_per_epoch(); ++sample) {
     const size_t row = shuffle_[static_cast<size_t>(sample) % shuffle_.size()];

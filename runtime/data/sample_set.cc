@@ -37,19 +37,25 @@ InputTensors Parts(const InputTensors& tensors, int64_t begin, int64_t end) {
 
 std::string HexText(uint64_t value) { return absl::StrCat(absl::Hex(value, absl::kZeroPad16)); }
 
-// Of samples that lie evenly in the first epoch, as many as `most` tokens make, or all.
+// Of samples that lie evenly in the first epoch, as many as `most` tokens make, or all. Of blended
+// ones so many in a row, for all but the first of which their source is known.
+constexpr int64_t kBlendedInARow = 64;
+
 absl::StatusOr<std::string> HashOf(const TokenDataset& text, int64_t most) {
   std::vector<int32_t> tokens(static_cast<size_t>(text.seq_length()) + 1);
   const int64_t samples = text.samples_per_epoch();
   const int64_t looks =
       std::min(samples, std::max<int64_t>(most / static_cast<int64_t>(tokens.size()), 1));
+  const int64_t in_a_row = text.is_blended() ? std::min(looks, kBlendedInARow) : 1;
   uint64_t hash = 0;
-  for (int64_t look = 0; look < looks; ++look) {
-    const int64_t sample = EvenPlace(look, looks, samples);
-    MGC_RETURN_IF_ERROR(text.ReadSample(sample, 0, /*vocabulary=*/0, absl::MakeSpan(tokens)));
-    const absl::string_view bytes(reinterpret_cast<const char*>(tokens.data()),
-                                  tokens.size() * sizeof(int32_t));
-    hash = StreamOf(absl::StrCat(HexText(hash), HexText(StreamOf(bytes))));
+  for (int64_t look = 0; look + in_a_row <= looks; look += in_a_row) {
+    const int64_t first = EvenPlace(look, looks, samples);
+    for (int64_t sample = first; sample < first + in_a_row; ++sample) {
+      MGC_RETURN_IF_ERROR(text.ReadSample(sample, 0, /*vocabulary=*/0, absl::MakeSpan(tokens)));
+      const absl::string_view bytes(reinterpret_cast<const char*>(tokens.data()),
+                                    tokens.size() * sizeof(int32_t));
+      hash = StreamOf(absl::StrCat(HexText(hash), HexText(StreamOf(bytes))));
+    }
   }
   return HexText(hash);
 }

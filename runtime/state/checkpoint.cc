@@ -119,6 +119,18 @@ PendingCheckpoint::~PendingCheckpoint() {
   if (executor_.team().is_lead() && !published_ && !folder_.empty()) dir_->Abandon(folder_);
 }
 
+int64_t PendingCheckpoint::values_here() const {
+  int64_t values = 0;
+  for (const std::unique_ptr<TensorStore>& store : stores_) values += store->values_here();
+  return values;
+}
+
+void PendingCheckpoint::Copy(Parallel& parallel, absl::Span<float> room) {
+  for (const std::unique_ptr<TensorStore>& store : stores_) {
+    room.remove_prefix(static_cast<size_t>(store->Copy(parallel, room)));
+  }
+}
+
 void PendingCheckpoint::Write(absl::FunctionRef<void()> comes_on) {
   written_ = absl::OkStatus();
   for (const std::unique_ptr<TensorStore>& store : stores_) {

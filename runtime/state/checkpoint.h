@@ -16,6 +16,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "kernels/parallel.h"
 #include "runtime/run/executor.h"
 #include "runtime/state/checkpoint_dir.h"
 #include "runtime/state/manifest.h"
@@ -27,7 +29,8 @@ inline constexpr char kParametersFile[] = "parameters.safetensors";
 
 // A checkpoint that is being written. All processes of a run begin and end it together, between
 // steps; in between each writes what its ranks hold, in any thread, also while they compute the
-// next step, whose updates are to be held (Executor::HoldUpdates). What is not ended leaves none.
+// next step, whose updates are to be held (Executor::HoldUpdates), or any number of steps, of what
+// was copied before. What is not ended leaves none.
 class PendingCheckpoint {
  public:
   // Of what the ranks hold, as `state`, whose carried numbers are filled in. `dir` is the first
@@ -39,6 +42,12 @@ class PendingCheckpoint {
   ~PendingCheckpoint();
   PendingCheckpoint(const PendingCheckpoint&) = delete;
   PendingCheckpoint& operator=(const PendingCheckpoint&) = delete;
+
+  // What Write writes, as values of f32.
+  int64_t values_here() const;
+  // Copies it to `room`, of as many values, which outlives Write, with the threads of `parallel`.
+  // No update need then be held.
+  void Copy(Parallel& parallel, absl::Span<float> room);
 
   // Once; `comes_on` is called now and then.
   void Write(absl::FunctionRef<void()> comes_on);

@@ -263,6 +263,40 @@ void ForEachRunHere(const Executor& executor, const HeldTensor& tensor,
   });
 }
 
+int64_t CountValuesHere(const Executor& executor, const HeldTensor& tensor) {
+  int64_t count = 0;
+  for (const RunHere& run : RunsHere(executor, tensor, false)) count += run.count;
+  return count;
+}
+
+int64_t CopyValuesHere(const Executor& executor, const HeldTensor& tensor, Parallel& parallel,
+                       absl::Span<float> to) {
+  const std::vector<RunHere> runs = RunsHere(executor, tensor, false);
+  std::vector<int64_t> begins = {0};
+  for (const RunHere& run : runs) begins.push_back(begins.back() + run.count);
+  MGC_CHECK(begins.back() <= static_cast<int64_t>(to.size())) << tensor.name;
+  const auto number = static_cast<int64_t>(runs.size());
+  const int64_t grain = kAtOnce * number / std::max<int64_t>(begins.back(), 1);
+  parallel.For(number, std::max<int64_t>(grain, 1), [&](int64_t begin, int64_t end) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+      const RunHere& run = runs[i];
+      executor.Get(run.rank, tensor.address + run.at * kFloat, run.count * kFloat,
+                   to.data() + begins[i]);
+    }
+  });
+  return begins.back();
+}
+
+int64_t ForEachRunOfCopy(const Executor& executor, const HeldTensor& tensor, absl::Span<float> copy,
+                         absl::FunctionRef<void(int64_t whole, absl::Span<float> values)> fn) {
+  size_t done = 0;
+  ForEachBlock(RunsHere(executor, tensor, false), [&](absl::Span<const RunHere> block) {
+    fn(block[0].whole, copy.subspan(done, ValuesOf(block)));
+    done += ValuesOf(block);
+  });
+  return static_cast<int64_t>(done);
+}
+
 absl::Status FillRunsHere(const HeldTensor& tensor, Executor& executor, FillFunction fill) {
   std::vector<float> values;
   absl::Status status;

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "kernels/parallel.h"
 #include "runtime/run/executor.h"
 
 namespace mgc {
@@ -65,6 +66,16 @@ absl::StatusOr<std::vector<HeldTensor>> HeldTensors(const Plan& plan, TensorRole
 // that stay until it returns. Over all processes each value comes once.
 void ForEachRunHere(const Executor& executor, const HeldTensor& tensor,
                     absl::FunctionRef<void(int64_t whole, absl::Span<float> values)> fn);
+
+// How many values those are.
+int64_t CountValuesHere(const Executor& executor, const HeldTensor& tensor);
+
+// Copies these values to the begin of `to`, with the threads of `parallel`; how many. They come
+// back in ForEachRunOfCopy, which calls `fn` as ForEachRunHere did when they were copied.
+int64_t CopyValuesHere(const Executor& executor, const HeldTensor& tensor, Parallel& parallel,
+                       absl::Span<float> to);
+int64_t ForEachRunOfCopy(const Executor& executor, const HeldTensor& tensor, absl::Span<float> copy,
+                         absl::FunctionRef<void(int64_t whole, absl::Span<float> values)> fn);
 
 // Takes a run of values that ranks here hold: where it begins in the whole tensor, and room for it.
 // `counts`: over all processes, ranks and holders each value counts once.

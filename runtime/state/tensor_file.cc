@@ -45,12 +45,18 @@ using Pass = absl::FunctionRef<absl::Status(size_t tensor, int64_t whole, absl::
 // are not held up by a whole checkpoint.
 constexpr int64_t kSyncedAtOnce = int64_t{1} << 26;
 
-// Writes the ranks' tiles to their places and to the disk.
-absl::Status WriteTiles(const Executor& executor, absl::Span<const HeldTensor> tensors,
-                        const SafetensorsLayout& layout, Pass pass, SharedFile& file,
-                        absl::FunctionRef<void()> comes_on) {
+// What is written: tiles of the ranks here, or a copy of them.
+struct Tiles {
+  const Executor& executor;
+  absl::Span<const HeldTensor> tensors;
+  absl::Span<float> copy;  // of all tensors, one behind the other; empty: none
+};
+
+// Writes tiles to their places and to the disk.
+absl::Status WriteTiles(const Tiles& tiles, const SafetensorsLayout& layout, Pass pass,
+                        SharedFile& file, absl::FunctionRef<void()> comes_on) {
   // All processes have the same header.
-  if (executor.team().is_lead()) MGC_RETURN_IF_ERROR(file.Write(0, layout.header()));
+  if (tiles.executor.team().is_lead()) MGC_RETURN_IF_ERROR(file.Write(0, layout.header()));
   absl::Status status;
   int64_t waiting = 0;  // bytes that are not on their way to the disk
   const auto write = [&](size_t t, int64_t whole, absl::Span<float> values) -> absl::Status {
@@ -66,11 +72,18 @@ absl::Status WriteTiles(const Executor& executor, absl::Span<const HeldTensor> t
     file.BeginSync();
     return absl::OkStatus();
   };
-  for (size_t t = 0; t < tensors.size(); ++t) {
-    ForEachRunHere(executor, tensors[t], [&](int64_t whole, absl::Span<float> values) {
+  absl::Span<float> copy = tiles.copy;  // of what is left
+  for (size_t t = 0; t < tiles.tensors.size(); ++t) {
+    const HeldTensor& tensor = tiles.tensors[t];
+    const auto take = [&](int64_t whole, absl::Span<float> values) {
       if (status.ok()) status = write(t, whole, values);
-    });
-    MGC_RETURN_IF_ERROR(Annotate(status, tensors[t].name));
+    };
+    if (copy.empty()) {
+      ForEachRunHere(tiles.executor, tensor, take);
+    } else {
+      copy.remove_prefix(static_cast<size_t>(ForEachRunOfCopy(tiles.executor, tensor, copy, take)));
+    }
+    MGC_RETURN_IF_ERROR(Annotate(status, tensor.name));
     comes_on();
   }
   return file.Sync();
@@ -229,7 +242,7 @@ absl::Status WriteTensors(const Executor& executor, TensorRole role, const std::
   MGC_ASSIGN_OR_RETURN(TeamFile file, TeamFile::Begin(executor.team(), path, layout.file_bytes()));
   const auto comes_on = [&executor] { executor.team().ComesOn(); };
   return file.End(executor.team(),
-                  WriteTiles(executor, tensors, layout, multiply, file.file(), comes_on));
+                  WriteTiles({executor, tensors, {}}, layout, multiply, file.file(), comes_on));
 }
 
 uint64_t HashOfRun(int64_t whole, absl::Span<const float> values) {
@@ -288,13 +301,30 @@ absl::StatusOr<std::unique_ptr<TensorStore>> TensorStore::Begin(const Executor& 
       new TensorStore(executor, std::move(tensors), std::move(layout), std::move(file)));
 }
 
+int64_t TensorStore::values_here() const {
+  int64_t values = 0;
+  for (const HeldTensor& tensor : tensors_) values += CountValuesHere(executor_, tensor);
+  return values;
+}
+
+int64_t TensorStore::Copy(Parallel& parallel, absl::Span<float> room) {
+  size_t copied = 0;
+  for (const HeldTensor& tensor : tensors_) {
+    copied +=
+        static_cast<size_t>(CopyValuesHere(executor_, tensor, parallel, room.subspan(copied)));
+    executor_.team().ComesOn();
+  }
+  copy_ = room.subspan(0, copied);
+  return static_cast<int64_t>(copied);
+}
+
 absl::Status TensorStore::Write(absl::FunctionRef<void()> comes_on) {
   const auto look = [&](size_t t, int64_t whole, absl::Span<float> values) -> absl::Status {
     hashes_[t] += HashOfRun(whole, values);
     return AllFinite(values) ? absl::OkStatus()
                              : absl::OutOfRangeError("has values that are not finite");
   };
-  return WriteTiles(executor_, tensors_, layout_, look, file_.file(), comes_on);
+  return WriteTiles({executor_, tensors_, copy_}, layout_, look, file_.file(), comes_on);
 }
 
 absl::StatusOr<std::vector<StoredTensor>> TensorStore::End(const absl::Status& written) {

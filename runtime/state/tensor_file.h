@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "kernels/parallel.h"
 #include "runtime/comm/team_file.h"
 #include "runtime/data/safetensors.h"
 #include "runtime/run/executor.h"
@@ -53,6 +54,12 @@ class TensorStore {
                                                             TensorRole role,
                                                             const std::string& path);
 
+  // What Write writes, as values of f32.
+  int64_t values_here() const;
+  // Copies it to the begin of `room`, which outlives Write, with the threads of `parallel`; how
+  // many values. Write then takes it from there, and steps need not leave anything as it is.
+  int64_t Copy(Parallel& parallel, absl::Span<float> room);
+
   // Once, in any thread, while what is written stays as it is; `comes_on` is called now and then.
   // OutOfRange names a tensor that has a value that is not finite.
   absl::Status Write(absl::FunctionRef<void()> comes_on);
@@ -70,6 +77,7 @@ class TensorStore {
   const SafetensorsLayout layout_;
   TeamFile file_;
   std::vector<uint64_t> hashes_;  // of what is written here
+  absl::Span<float> copy_;        // of what is to be; empty: it is taken from the ranks
 };
 
 // Fills the tensors of all ranks from a file that a TensorStore has written, of this plan or any

@@ -1,5 +1,8 @@
 #include "runtime/train/checkpoints.h"
 
+#include <algorithm>
+#include <chrono>
+#include <new>
 #include <system_error>
 #include <vector>
 
@@ -108,45 +111,116 @@ absl::Status Checkpoints::Save(bool in_background) {
   MGC_ASSIGN_OR_RETURN(pending_, trainer_.BeginSave(dir_.get(), options_.version));
   saved_step_ = pending_->step();
   saved_ns_ = begin;
-  if (in_background && options_.in_background) WriteInBackground();
+  written_ = false;
+  copied_ = false;
+  const bool behind = in_background && options_.in_background;
+  if (behind && copies_) MGC_RETURN_IF_ERROR(TakeCopy());
+  if (behind) WriteInBackground();
   stall_ns_ += NowNs() - begin;
-  return writer_.joinable() ? absl::OkStatus() : Settle();
+  return behind ? absl::OkStatus() : Settle();
+}
+
+absl::Status Checkpoints::TakeCopy() {
+  if (room_ == nullptr) MGC_RETURN_IF_ERROR(MakeRoom());
+  if (room_ == nullptr) return absl::OkStatus();
+  pending_->Copy(trainer_.executor().workers(),
+                 absl::MakeSpan(room_.get(), static_cast<size_t>(room_values_)));
+  copied_ = true;
+  return absl::OkStatus();
+}
+
+// Memory for what this process writes, if all have it; else none, and a note.
+absl::Status Checkpoints::MakeRoom() {
+  Team& team = trainer_.executor().team();
+  const std::string host = HostName();
+  room_values_ = pending_->values_here();
+  MGC_ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                       team.Gather(absl::StrCat(room_values_, " ", host)));
+  int64_t values = 0;  // of all processes of this host, which share its memory
+  for (const std::string& text : all) {
+    const std::pair<std::string, std::string> of_process =
+        absl::StrSplit(text, absl::MaxSplits(' ', 1));
+    int64_t theirs = 0;
+    if (!absl::SimpleAtoi(of_process.first, &theirs)) {
+      return absl::InternalError("a process does not say what it writes");
+    }
+    if (of_process.second == host) values += theirs;
+  }
+  absl::Status room = CheckMemory(values * static_cast<int64_t>(sizeof(float)),
+                                  options_.host ? options_.host() : ReadHost());
+  if (room.ok()) room_.reset(new (std::nothrow) float[static_cast<size_t>(room_values_)]);
+  if (room.ok() && room_ == nullptr) {
+    room = absl::ResourceExhaustedError(absl::StrCat(
+        "the system gives no ", BytesText(room_values_ * static_cast<int64_t>(sizeof(float)))));
+  }
+  room = team.Agree(room);
+  if (room.ok()) return room;
+  room_ = nullptr;
+  copies_ = false;
+  if (!absl::IsResourceExhausted(room)) return room;
+  note_(absl::StrCat("checkpoints are written without a copy: ", room.message()));
+  return absl::OkStatus();
 }
 
 void Checkpoints::WriteInBackground() {
-  trainer_.executor().HoldUpdates();
+  Executor& executor = trainer_.executor();
+  const bool holds = !copied_;
+  if (holds) executor.HoldUpdates();
   try {
-    writer_ = std::thread([this] {
-      Write(true);
-      trainer_.executor().LetUpdates();
+    writer_ = std::thread([this, &executor, holds] {
+      Write([this, &executor, holds] {
+        if (holds) {
+          executor.KeepHolding();
+        } else {
+          ++signs_;
+        }
+      });
+      if (holds) executor.LetUpdates();
     });
   } catch (const std::system_error&) {
-    trainer_.executor().LetUpdates();  // then at once
+    if (holds) executor.LetUpdates();
+    Write([&executor] { executor.team().ComesOn(); });  // then at once
   }
 }
 
-void Checkpoints::Write(bool holds) {
-  Executor& executor = trainer_.executor();
+void Checkpoints::Write(absl::FunctionRef<void()> comes_on) {
   const int64_t begin = NowNs();
-  pending_->Write([&executor, holds] {
-    if (holds) {
-      executor.KeepHolding();
-    } else {
-      executor.team().ComesOn();
-    }
-  });
+  pending_->Write(comes_on);
   wrote_ns_ = NowNs() - begin;
+  written_ = true;
+}
+
+// As the writer comes on, so does this process, which others may wait for.
+void Checkpoints::AwaitWriter() {
+  constexpr auto kLook = std::chrono::milliseconds(1);
+  int64_t seen = signs_;
+  while (!written_) {
+    std::this_thread::sleep_for(kLook);
+    const int64_t signs = signs_;
+    if (signs != seen) trainer_.executor().team().ComesOn();
+    seen = signs;
+  }
+  writer_.join();
+}
+
+absl::Status Checkpoints::SettleWritten() {
+  if (pending_ == nullptr || !copied_) return Settle();
+  const char* const mine = written_ ? "written" : "";
+  MGC_ASSIGN_OR_RETURN(const std::vector<std::string> all, trainer_.executor().team().Gather(mine));
+  const bool waits =
+      std::any_of(all.begin(), all.end(), [](const std::string& theirs) { return theirs.empty(); });
+  return waits ? absl::OkStatus() : Settle();
 }
 
 absl::Status Checkpoints::Settle() {
   if (pending_ == nullptr) return absl::OkStatus();
   const int64_t begin = NowNs();
-  const bool in_background = writer_.joinable();
-  if (in_background) {
-    writer_.join();
-    stall_ns_ += trainer_.executor().held_ns();
-  } else {
-    Write(false);
+  Executor& executor = trainer_.executor();
+  if (writer_.joinable()) {
+    AwaitWriter();
+    if (!copied_) stall_ns_ += executor.held_ns();
+  } else if (!written_) {
+    Write([&executor] { executor.team().ComesOn(); });
   }
   absl::Status ended = End();
   pending_.reset();

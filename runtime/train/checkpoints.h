@@ -3,6 +3,7 @@
 #ifndef MGC_RUNTIME_TRAIN_CHECKPOINTS_H_
 #define MGC_RUNTIME_TRAIN_CHECKPOINTS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -10,9 +11,11 @@
 #include <thread>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "runtime/run/host.h"
 #include "runtime/state/checkpoint.h"
 #include "runtime/state/checkpoint_dir.h"
 #include "runtime/train/trainer.h"
@@ -27,6 +30,10 @@ struct CheckpointOptions {
   // Checkpoints between steps are written while the next step computes, which leans on the plan's
   // proof (memory_v6, docs/verify.md); else steps wait for them.
   bool in_background = true;
+  // These are first copied to memory of their own, if there is as much: no update waits, and they
+  // are written for as many steps as it takes.
+  bool copies = false;
+  std::function<Host()> host;  // what memory there is, for tests; empty: ReadHost
   // What a run begins from: a checkpoint in `load_dir`, where that is empty in `save_dir`.
   std::string load_dir;
   bool resume = true;               // false: from the first values, whatever there is
@@ -41,7 +48,7 @@ class Checkpoints {
   // All outlive this. `note` takes a line for people.
   Checkpoints(const CheckpointOptions& options, Trainer& trainer,
               std::function<void(const std::string&)> note)
-      : options_(options), trainer_(trainer), note_(std::move(note)) {}
+      : options_(options), trainer_(trainer), note_(std::move(note)), copies_(options.copies) {}
   ~Checkpoints();
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
@@ -55,10 +62,13 @@ class Checkpoints {
   // Whether the trainer's step is one to save after, by this process's clock.
   bool IsDue() const;
   // Saves this step, unless it is saved; what is still being written is settled first. Where it may
-  // be done in the background, it is written while the next step computes.
+  // be done in the background, it is written while the next step computes, or a copy of it while
+  // steps go on.
   absl::Status Save(bool in_background);
-  // Behind a step: ends what is being written, if there is anything, and removes what is too old.
-  // OutOfRange when a tensor is not finite.
+  // Behind a step: ends what is being written, if there is anything and it need not be waited for,
+  // and removes what is too old. OutOfRange when a tensor is not finite.
+  absl::Status SettleWritten();
+  // The same, and waits.
   absl::Status Settle();
 
   // For how long training has not gone on because of checkpoints, since it was last asked.
@@ -67,8 +77,11 @@ class Checkpoints {
  private:
   absl::Status Resume();
   absl::Status Load(const std::string& dir, int64_t step);
+  absl::Status TakeCopy();
+  absl::Status MakeRoom();
   void WriteInBackground();
-  void Write(bool holds);
+  void Write(absl::FunctionRef<void()> comes_on);
+  void AwaitWriter();
   absl::Status End();
 
   const CheckpointOptions& options_;
@@ -80,8 +93,15 @@ class Checkpoints {
   int64_t stall_ns_ = 0;
 
   std::unique_ptr<PendingCheckpoint> pending_;
+  bool copied_ = false;  // what is pending is, in all processes
   std::thread writer_;
-  int64_t wrote_ns_ = 0;  // how long
+  std::atomic<bool> written_{false};
+  std::atomic<int64_t> signs_{0};  // that the writer comes on
+  int64_t wrote_ns_ = 0;           // how long
+
+  bool copies_;  // as asked for, until there is no room
+  int64_t room_values_ = 0;
+  std::unique_ptr<float[]> room_;  // made for the first copy, and kept for the next ones
 };
 
 }  // namespace mgc

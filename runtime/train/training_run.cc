@@ -129,7 +129,7 @@ bool WantsToStop(const RunParts& run) {
 // A step with what all processes say of it, reported.
 absl::StatusOr<StepNews> TakeStep(const RunParts& run, bool first) {
   MGC_ASSIGN_OR_RETURN(StepRecord record, run.trainer.Step());
-  MGC_RETURN_IF_ERROR(run.judge.JudgeSaved(run.checkpoints.Settle()));
+  MGC_RETURN_IF_ERROR(run.judge.JudgeSaved(run.checkpoints.SettleWritten()));
   MGC_ASSIGN_OR_RETURN(
       StepNews news,
       ShareNews(run.trainer.executor().team(), {WantsToStop(run), run.checkpoints.IsDue(),
@@ -153,7 +153,7 @@ absl::Status SaveIfFinite(const RunParts& run, bool finite, bool last) {
   if (finite) return run.judge.JudgeSaved(run.checkpoints.Save(/*in_background=*/!last));
   run.reports.Note(absl::StrCat("step ", run.trainer.steps_done(),
                                 " is not saved: its loss or gradient is not finite"));
-  return absl::OkStatus();
+  return last ? run.judge.JudgeSaved(run.checkpoints.Settle()) : absl::OkStatus();
 }
 
 absl::Status Evaluate(const RunParts& run) {

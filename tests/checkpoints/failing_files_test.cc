@@ -140,10 +140,11 @@ class FailingFilesTest : public FolderTest {
     return (status.ok() ? 1 : 0) | (trap.calls > at ? 2 : 0);
   }
 
-  void TryAllCalls(Ending ending) const {
+  // Each call, or each `stride`-th.
+  void TryCalls(Ending ending, int stride = 1) const {
     int whole = 0;
     int64_t was = GoOn()->steps_done();
-    for (int at = 0;; ++at) {
+    for (int at = 0;; at += stride) {
       SCOPED_TRACE(absl::StrCat("call ", at));
       bool saved = false;
       const bool reached = SaveWith(ending, at, &saved);
@@ -171,7 +172,7 @@ class FailingFilesTest : public FolderTest {
   const TrainCase case_;
   const Plan plan_;
   const std::vector<KernelEntry> kernels_ = CpuKernels();
-  const CheckpointOptions options_ = [this] {
+  CheckpointOptions options_ = [this] {
     CheckpointOptions options;
     options.save_dir = Path("run");
     options.keep = 2;
@@ -183,14 +184,23 @@ TEST_F(FailingFilesTest, EveryCallFails) {
   bool saved = false;
   SaveWith(Ending::kNone, 0, &saved);
   ASSERT_TRUE(saved);
-  TryAllCalls(Ending::kFail);
+  TryCalls(Ending::kFail);
 }
 
 TEST_F(FailingFilesTest, KilledAtEveryCall) {
   bool saved = false;
   SaveWith(Ending::kNone, 0, &saved);
   ASSERT_TRUE(saved);
-  TryAllCalls(Ending::kKill);
+  TryCalls(Ending::kKill);
+}
+
+// The step goes on, and ends or not, while its copy is written.
+TEST_F(FailingFilesTest, KilledAtCallsForACopy) {
+  options_.copies = true;
+  bool saved = false;
+  SaveWith(Ending::kNone, 0, &saved);
+  ASSERT_TRUE(saved);
+  TryCalls(Ending::kKill, 3);
 }
 
 }  // namespace

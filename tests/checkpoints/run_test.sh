@@ -31,16 +31,18 @@ for way in threads forked-2 mpi-2; do
   diff -r -x lock $dir threads.saved || fail "$way: other files"
 done
 
-# Written while the next step computes, or while none does: the same.
+# Written while the next step computes, or while none does, or from a copy: the same.
 for way in threads forked-2 mpi-2; do
   launch $way pp.plan "${run[@]}" --steps 5 --save behind-$way --save-interval 1 \
     --dump-params behind.safetensors >stdout 2>stderr
   also 'saved behind-'$way'/step-00000004 in '
-  launch $way pp.plan "${run[@]}" --steps 5 --save waiting --save-interval 1 --wait-for-saves \
-    --dump-params waiting.safetensors >stdout 2>stderr
-  diff -r -x lock behind-$way waiting || fail "$way: saves in the background are others"
-  cmp behind.safetensors waiting.safetensors || fail "$way: so are parameters"
-  rm -r waiting
+  for how in wait copy; do
+    launch $way pp.plan "${run[@]}" --steps 5 --save other --save-interval 1 --$how-for-saves \
+      --dump-params other.safetensors >stdout 2>stderr
+    diff -r -x lock behind-$way other || fail "$way: saves in the background are others ($how)"
+    cmp behind.safetensors other.safetensors || fail "$way: so are parameters ($how)"
+    rm -r other
+  done
 done
 
 # Another plan, another type, more samples a step.
@@ -132,9 +134,11 @@ also "goes on from step $((10#${finite#step-}))"
 
 # What does not go together.
 refuse 2 '--save-interval is given, and nowhere to save' mgc-run tp.plan "${run[@]}" --steps 1 \
-  --save-interval 2 --keep 3 --wait-for-saves --resume latest
+  --save-interval 2 --keep 3 --wait-for-saves --copy-for-saves --resume latest
 also '--keep is given, and nowhere to save'
 also '--wait-for-saves is given, and nowhere to save'
+also '--copy-for-saves is given, and nowhere to save'
+also '--wait-for-saves and --copy-for-saves are both given'
 also '--resume latest is given, and no folder of checkpoints'
 refuse 2 '--resume first is neither' mgc-run tp.plan "${run[@]}" --steps 1 --save kept --resume first
 refuse 1 'there is no checkpoint in none' mgc-run tp.plan "${run[@]}" --steps 1 --load none

@@ -114,6 +114,10 @@ void AddCheckpointFlags(Flags* flags, RunFlags* out) {
                 "compute nothing while a checkpoint is written (default: the next step, up to its "
                 "update)",
                 &out->wait_for_saves);
+  flags->Switch("--copy-for-saves",
+                "copy what is saved first, where there is memory for it, and write the copy while "
+                "steps go on: no update waits",
+                &out->copy_for_saves);
   flags->Text("--load", "DIR", "a folder of checkpoints to go on from, in place of --save's",
               &out->load);
   flags->Text("--resume", "latest|STEP|none",

@@ -68,6 +68,32 @@ void CheckWeights(const char* flag, const std::vector<std::string>& words,
   }
 }
 
+void CheckMegatronOrders(const DataFlags& flags, size_t files, bool blends,
+                         Diagnostics* violations) {
+  const size_t orders = flags.megatron_orders.size();
+  if (orders == 0) {
+    if (!flags.megatron_blend) return;
+    violations->Add({"F7",
+                     "--megatron-blend blends what --megatron-order orders, which is not given",
+                     "--megatron-order PREFIX for each file of --data"});
+    return;
+  }
+  if (orders != files || flags.shuffle || flags.split) {
+    violations->Add({"F7",
+                     absl::StrCat("--megatron-order is the order of one file of --data, instead of "
+                                  "--shuffle and --split; of ",
+                                  files, " files there are ", orders, " orders"),
+                     "--megatron-order PREFIX for each file of --data"});
+  }
+  if (files > 1 && !blends && !flags.megatron_blend) {
+    violations->Add(
+        {"F7",
+         "several files of --data with orders of Megatron-LM's are blended, and neither "
+         "weights nor --megatron-blend are given",
+         "--data W FILE W FILE, or --megatron-blend PREFIX"});
+  }
+}
+
 // The shares of a split, at most three, which are not all 0; none where they are no such numbers.
 absl::optional<std::array<double, kParts>> SharesOf(absl::string_view split) {
   std::array<double, kParts> shares = {};
@@ -148,6 +174,31 @@ absl::StatusOr<TokenDataset> DatasetOf(const std::vector<OpenedFile>& files,
   return TokenDataset::Create(std::move(sources), seq_length);
 }
 
+// Of files with an order each. What is wrong with several is said at once.
+absl::StatusOr<TokenDataset> DatasetInOrder(const DataFlags& flags,
+                                            const std::vector<OpenedFile>& files,
+                                            int64_t seq_length) {
+  Diagnostics violations;
+  std::vector<TokenDataset::Ordered> ordered;
+  std::vector<int64_t> samples;
+  for (size_t i = 0; i < files.size(); ++i) {
+    auto order = MegatronOrder::Open(flags.megatron_orders[i], files[i].file, seq_length);
+    if (!order.ok() && files.size() == 1) return order.status();
+    if (!order.ok()) {
+      violations.Add("", "", std::string(order.status().message()));
+      continue;
+    }
+    samples.push_back((*order)->samples());
+    ordered.push_back({*std::move(order), files[i].weight.value_or(1)});
+  }
+  MGC_RETURN_IF_ERROR(violations.ToStatus());
+  std::shared_ptr<const MegatronBlend> blend;
+  if (flags.megatron_blend) {
+    MGC_ASSIGN_OR_RETURN(blend, MegatronBlend::Open(*flags.megatron_blend, std::move(samples)));
+  }
+  return TokenDataset::InOrder(ordered, std::move(blend), seq_length);
+}
+
 // Of --data or --mock-data; none without.
 absl::StatusOr<std::vector<OpenedFile>> OpenTrainFiles(const DataFlags& flags,
                                                        const TokenUse& use) {
@@ -206,10 +257,15 @@ void AddDataOrderFlags(Flags* flags, DataFlags* out) {
               &out->split);
   flags->Switch("--shuffle", "take samples in an order that follows from --seed, anew each epoch",
                 &out->shuffle);
-  flags->Text("--megatron-order", "PREFIX",
-              "Megatron-LM's order of the samples: what stands before -document_index.npy, "
-              "-sample_index.npy and -shuffle_index.npy in its cache",
-              &out->megatron_order);
+  flags->Texts("--megatron-order", "PREFIX",
+               "Megatron-LM's order of the samples: what stands before -document_index.npy, "
+               "-sample_index.npy and -shuffle_index.npy in its cache. Of several files given for "
+               "each, in their order",
+               &out->megatron_orders);
+  flags->Text("--megatron-blend", "PREFIX",
+              "Megatron-LM's blend of these orders: what stands before -dataset_index.npy and "
+              "-dataset_sample_index.npy (default: as its rule makes it of the weights)",
+              &out->megatron_blend);
   flags->Integer("--eod",
                  "the id of the token that ends documents, of plans made with "
                  "--reset-attention-mask or --reset-position-ids",
@@ -247,16 +303,11 @@ Diagnostics CheckDataFlags(const DataFlags& flags, bool has_tensors) {
   }
   const std::vector<WeightedFile> files = WeightedFilesOf(flags.train);
   const bool blends = files.size() > 1 && files[0].weight.has_value();
-  if (flags.megatron_order && (files.size() != 1 || flags.shuffle || flags.split)) {
-    violations.Add({"F7",
-                    "--megatron-order is the order of one file of --data, instead of --shuffle and "
-                    "--split",
-                    "--data FILE --megatron-order PREFIX"});
-  }
+  CheckMegatronOrders(flags, files.size(), blends, &violations);
   for (const auto& [flag, given] :
        {std::make_pair("--shuffle", flags.shuffle),
         std::make_pair("--split", flags.split.has_value()),
-        std::make_pair("--megatron-order", flags.megatron_order.has_value()),
+        std::make_pair("--megatron-order", !flags.megatron_orders.empty()),
         std::make_pair("several weights of --data", blends)}) {
     if (!given || !has_tensors) continue;
     violations.Add({"F7",
@@ -274,10 +325,11 @@ bool SplitsOffEvaluation(const DataFlags& flags) {
 
 std::vector<std::string> TrainFilesOf(const DataFlags& flags) {
   std::vector<std::string> files = PathsOf(flags.train);
-  if (!flags.megatron_order) return files;
-  for (std::string& file : MegatronOrder::FilesOf(*flags.megatron_order)) {
-    files.push_back(std::move(file));
-  }
+  const auto add = [&files](std::vector<std::string> more) {
+    for (std::string& file : more) files.push_back(std::move(file));
+  };
+  for (const std::string& prefix : flags.megatron_orders) add(MegatronOrder::FilesOf(prefix));
+  if (flags.megatron_blend) add(MegatronBlend::FilesOf(*flags.megatron_blend));
   return files;
 }
 std::vector<std::string> EvalFilesOf(const DataFlags& flags) { return PathsOf(flags.eval); }
@@ -286,10 +338,8 @@ absl::StatusOr<OpenedData> OpenData(const DataFlags& flags, const TokenUse& use)
   OpenedData opened;
   const std::string split = flags.split.value_or("");
   MGC_ASSIGN_OR_RETURN(const std::vector<OpenedFile> files, OpenTrainFiles(flags, use));
-  if (flags.megatron_order) {
-    MGC_ASSIGN_OR_RETURN(auto order,
-                         MegatronOrder::Open(*flags.megatron_order, files[0].file, use.seq_length));
-    opened.train = TokenDataset::InOrder(std::move(order), use.seq_length);
+  if (!flags.megatron_orders.empty()) {
+    MGC_ASSIGN_OR_RETURN(opened.train, DatasetInOrder(flags, files, use.seq_length));
   } else if (!files.empty()) {
     MGC_ASSIGN_OR_RETURN(TokenDataset train, DatasetOf(files, split, kTrain, use.seq_length));
     opened.train = flags.shuffle ? train.Shuffled(use.seed) : std::move(train);

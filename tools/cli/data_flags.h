@@ -21,7 +21,8 @@ struct DataFlags {
   absl::optional<std::string> split;
   bool shuffle = false;
   bool mock = false;                           // instead of files
-  absl::optional<std::string> megatron_order;  // of the one file to train on
+  std::vector<std::string> megatron_orders;    // of the files to train on, one each
+  absl::optional<std::string> megatron_blend;  // of these orders
   absl::optional<int64_t> eod;                 // the token that ends documents
   bool eod_mask_loss = false;
 };

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "graph/base/file.h"
 #include "gtest/gtest.h"
+#include "runtime/data/testing/npy_text.h"
 #include "runtime/data/tokens/token_file_writer.h"
 
 namespace mgc {
@@ -72,13 +73,74 @@ TEST(DataFlagsTest, SplitsAreOfDocuments) {
 
 TEST(DataFlagsTest, MegatronsOrderIsOfOneFile) {
   DataFlags flags;
-  flags.megatron_order = Path("order");
+  flags.megatron_orders = {Path("order")};
   EXPECT_THAT(Errors(flags), HasSubstr("--megatron-order is the order of one file of --data"));
   flags.train = {"a"};
   EXPECT_EQ(Errors(flags), "");
   EXPECT_THAT(Errors(flags, true), HasSubstr("--megatron-order with --inputs"));
   flags.shuffle = true;
-  EXPECT_THAT(Errors(flags), HasSubstr("instead of --shuffle and --split [F7]"));
+  EXPECT_THAT(Errors(flags), HasSubstr("instead of --shuffle and --split; of 1 files"));
+  flags.shuffle = false;
+  flags.train = {"a", "b"};
+  EXPECT_THAT(Errors(flags), testing::AllOf(HasSubstr("of 2 files there are 1 orders"),
+                                            HasSubstr("neither weights nor --megatron-blend")));
+  flags.megatron_orders = {"a", "b"};
+  flags.megatron_blend = "c";
+  EXPECT_EQ(Errors(flags), "");
+  EXPECT_THAT(TrainFilesOf(flags),
+              testing::IsSupersetOf({"b-shuffle_index.npy", "c-dataset_sample_index.npy"}));
+  flags.megatron_blend.reset();
+  flags.train = {"1", "a", "2", "b"};
+  EXPECT_EQ(Errors(flags), "");
+  flags.megatron_orders = {};
+  flags.megatron_blend = "c";
+  EXPECT_THAT(Errors(flags), HasSubstr("--megatron-blend blends what --megatron-order orders"));
+}
+
+// Two files of one sample each, with orders and without.
+TEST(DataFlagsTest, MegatronsOrdersAreBlended) {
+  DataFlags flags;
+  for (const int32_t source : {1, 2}) {
+    const std::string file = Path(absl::StrCat("ordered", source));
+    auto writer = TokenFileWriter::Create(file, TokenFormat::kMegatron, 100);
+    ASSERT_TRUE((*writer)->Append(std::vector<int32_t>(3, source)).ok());
+    ASSERT_TRUE((*writer)->Finish().ok());
+    flags.train.insert(flags.train.end(), {absl::StrCat(source), file});
+    flags.megatron_orders.push_back(file);
+  }
+  EXPECT_THAT(std::string(OpenData(flags, {2, 0, 1}).status().message()),
+              testing::AllOf(HasSubstr("ordered1-document_index.npy"),
+                             HasSubstr("ordered2-document_index.npy")));
+  for (const std::string& file : flags.megatron_orders) {
+    const auto write = [&](absl::string_view end, const std::string& bytes) {
+      ASSERT_TRUE(WriteFileAtomically(absl::StrCat(file, end), bytes).ok());
+    };
+    write("-document_index.npy", NpyText<int32_t>("<i4", "1,", {0}));
+    write("-sample_index.npy", NpyText<int32_t>("<i4", "2, 2", {0, 0, 0, 2}));
+    write("-shuffle_index.npy", NpyText<uint32_t>("<u4", "1,", {0}));
+  }
+  const auto sources = [&] {
+    const auto data = OpenData(flags, {2, 0, 1});
+    EXPECT_TRUE(data.ok()) << data.status();
+    std::vector<int32_t> first(6);
+    for (size_t i = 0; data.ok() && i < first.size(); ++i) {
+      EXPECT_TRUE(
+          data->train->ReadSample(static_cast<int64_t>(i), 0, 0, absl::MakeSpan(&first[i], 1))
+              .ok());
+    }
+    return first;
+  };
+  EXPECT_THAT(sources(), testing::ElementsAre(2, 1, 2, 1, 2, 2));
+  flags.megatron_blend = Path("blend");
+  EXPECT_THAT(std::string(OpenData(flags, {2, 0, 1}).status().message()),
+              HasSubstr("blend-dataset_index.npy"));
+  ASSERT_TRUE(
+      WriteFileAtomically(Path("blend-dataset_index.npy"), NpyText<int16_t>("<i2", "2,", {1, 0}))
+          .ok());
+  ASSERT_TRUE(WriteFileAtomically(Path("blend-dataset_sample_index.npy"),
+                                  NpyText<int64_t>("<i8", "2,", {0, 0}))
+                  .ok());
+  EXPECT_THAT(sources(), testing::ElementsAre(2, 1, 2, 1, 2, 1));
 }
 
 TEST(DataFlagsTest, TokensThatAreMadeUp) {

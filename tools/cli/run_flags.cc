@@ -114,6 +114,10 @@ void CheckCheckpointUsage(const RunFlags& flags, Diagnostics* violations) {
   needs_save("--save-seconds", flags.save_seconds.has_value());
   needs_save("--keep", flags.keep.has_value());
   needs_save("--wait-for-saves", flags.wait_for_saves);
+  needs_save("--copy-for-saves", flags.copy_for_saves);
+  if (flags.wait_for_saves && flags.copy_for_saves) {
+    violations->Add({"F7", "--wait-for-saves and --copy-for-saves are both given", "one of both"});
+  }
   if (!flags.resume) return;
   const std::string& word = *flags.resume;
   if (word != kResumeLatest && word != kResumeNone && !StepToResume(flags)) {
@@ -354,6 +358,7 @@ TrainingRunOptions RunOptionsOf(const RunFlags& flags) {
   checkpoints.seconds = flags.save_seconds.value_or(0);
   checkpoints.keep = flags.keep.value_or(0);
   checkpoints.in_background = !flags.wait_for_saves;
+  checkpoints.copies = flags.copy_for_saves;
   checkpoints.load_dir = flags.load.value_or("");
   checkpoints.resume = flags.resume.value_or(kResumeLatest) != kResumeNone;
   checkpoints.at_step = StepToResume(flags);

@@ -33,6 +33,7 @@ struct RunFlags {
   absl::optional<std::string> save, load, resume;
   absl::optional<int64_t> save_interval, keep;
   bool wait_for_saves = false;
+  bool copy_for_saves = false;
   absl::optional<double> save_seconds, exit_seconds;
   absl::optional<int64_t> exit_interval;
   absl::optional<std::string> run_dir, inject, check_finite, instruction_set, allreduce;
@@ -74,7 +75,8 @@ Diagnostics CheckRunFlags(const RunFlags& flags);
 // F4: --resume with what is none of its words and no step.
 // F6: what no run can do without, and paths that are in each other's way; the steps take stdout. A
 // rank without a check. When to save, without where; what to go on from, without a folder.
-// F7: to stop and not to stop; a loss scale that is fixed and one that changes.
+// F7: to stop and not to stop; to wait for saves and to copy them; a loss scale that is fixed and
+// one that changes.
 Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed);
 
 // Of a process that `launcher` has started as one of `processes`, or nobody, whose name is empty.

@@ -1,4 +1,4 @@
-#include "runtime/data/blend.h"
+#include "runtime/data/blend/blend.h"
 
 #include <cstdlib>
 #include <string>
@@ -49,6 +49,26 @@ TEST(BlendTest, AnyOrderOfQuestions) {
     const int64_t at = (i * 7919) % 20000;
     EXPECT_EQ(jumping.At(at).source, all[static_cast<size_t>(at)].source) << at;
     EXPECT_EQ(jumping.At(at).sample, all[static_cast<size_t>(at)].sample) << at;
+  }
+}
+
+TEST(BlendTest, FarAwayAndBack) {
+  const std::vector<double> weights = {0.2, 0.5, 0.05, 0.25};
+  constexpr int64_t kFar = 1000000000000;
+  const Blend blend(weights);
+  std::vector<int64_t> given(weights.size());
+  for (int64_t i = kFar; i < kFar + 9000; ++i) {
+    const Blended sample = blend.At(i);
+    const double share = weights[sample.source] * static_cast<double>(i);
+    EXPECT_LE(std::abs(static_cast<double>(sample.sample) - share), 2);
+    int64_t& next = given[sample.source];
+    EXPECT_TRUE(next == 0 || sample.sample == next) << i;
+    next = sample.sample + 1;
+  }
+  const Blend near(weights);
+  for (const int64_t i : {int64_t{5}, int64_t{70000}, int64_t{4096}}) {
+    EXPECT_EQ(blend.At(i).source, near.At(i).source);
+    EXPECT_EQ(blend.At(i).sample, near.At(i).sample);
   }
 }
 
