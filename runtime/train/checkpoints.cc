@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <new>
 #include <system_error>
 #include <vector>
 
@@ -34,6 +33,23 @@ absl::StatusOr<std::vector<int64_t>> StepsToTry(const std::string& dir,
   return absl::NotFoundError(absl::StrCat("there is no checkpoint of step ", *options.at_step,
                                           " in ", EscapeBytes(dir), "; there is one of step ",
                                           absl::StrJoin(steps, ", ")));
+}
+
+// What the processes of this host need, of which this one needs `bytes`: they share its memory.
+absl::StatusOr<int64_t> BytesOnHost(int64_t bytes, Team& team) {
+  const std::string host = HostName();
+  MGC_ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                       team.Gather(absl::StrCat(bytes, " ", host)));
+  int64_t sum = 0;
+  for (const std::string& text : all) {
+    const std::pair<std::string, std::string> told = absl::StrSplit(text, absl::MaxSplits(' ', 1));
+    int64_t theirs = 0;
+    if (!absl::SimpleAtoi(told.first, &theirs)) {
+      return absl::InternalError("a process does not say what it writes");
+    }
+    if (told.second == host) sum += theirs;
+  }
+  return sum;
 }
 
 bool IsDamage(const absl::Status& status) {
@@ -121,10 +137,11 @@ absl::Status Checkpoints::Save(bool in_background) {
 }
 
 absl::Status Checkpoints::TakeCopy() {
-  if (room_ == nullptr) MGC_RETURN_IF_ERROR(MakeRoom());
-  if (room_ == nullptr) return absl::OkStatus();
+  if (!room_.has_value()) MGC_RETURN_IF_ERROR(MakeRoom());
+  if (!room_.has_value()) return absl::OkStatus();
+  const auto values = static_cast<size_t>(room_->size()) / sizeof(float);
   pending_->Copy(trainer_.executor().workers(),
-                 absl::MakeSpan(room_.get(), static_cast<size_t>(room_values_)));
+                 absl::MakeSpan(reinterpret_cast<float*>(room_->data()), values));
   copied_ = true;
   return absl::OkStatus();
 }
@@ -132,30 +149,18 @@ absl::Status Checkpoints::TakeCopy() {
 // Memory for what this process writes, if all have it; else none, and a note.
 absl::Status Checkpoints::MakeRoom() {
   Team& team = trainer_.executor().team();
-  const std::string host = HostName();
-  room_values_ = pending_->values_here();
-  MGC_ASSIGN_OR_RETURN(const std::vector<std::string> all,
-                       team.Gather(absl::StrCat(room_values_, " ", host)));
-  int64_t values = 0;  // of all processes of this host, which share its memory
-  for (const std::string& text : all) {
-    const std::pair<std::string, std::string> of_process =
-        absl::StrSplit(text, absl::MaxSplits(' ', 1));
-    int64_t theirs = 0;
-    if (!absl::SimpleAtoi(of_process.first, &theirs)) {
-      return absl::InternalError("a process does not say what it writes");
-    }
-    if (of_process.second == host) values += theirs;
+  const int64_t bytes = pending_->values_here() * static_cast<int64_t>(sizeof(float));
+  MGC_ASSIGN_OR_RETURN(const int64_t on_host, BytesOnHost(bytes, team));
+  // Nobody takes any before all have looked.
+  absl::Status room =
+      team.Agree(CheckMemory(on_host, options_.host ? options_.host() : ReadHost()));
+  if (room.ok()) {
+    absl::StatusOr<Arena> made = Arena::Create(bytes, trainer_.executor().workers());
+    if (made.ok()) room_.emplace(*std::move(made));
+    room = team.Agree(made.status());
   }
-  absl::Status room = CheckMemory(values * static_cast<int64_t>(sizeof(float)),
-                                  options_.host ? options_.host() : ReadHost());
-  if (room.ok()) room_.reset(new (std::nothrow) float[static_cast<size_t>(room_values_)]);
-  if (room.ok() && room_ == nullptr) {
-    room = absl::ResourceExhaustedError(absl::StrCat(
-        "the system gives no ", BytesText(room_values_ * static_cast<int64_t>(sizeof(float)))));
-  }
-  room = team.Agree(room);
   if (room.ok()) return room;
-  room_ = nullptr;
+  room_.reset();
   copies_ = false;
   if (!absl::IsResourceExhausted(room)) return room;
   note_(absl::StrCat("checkpoints are written without a copy: ", room.message()));

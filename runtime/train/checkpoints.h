@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "runtime/run/arena.h"
 #include "runtime/run/host.h"
 #include "runtime/state/checkpoint.h"
 #include "runtime/state/checkpoint_dir.h"
@@ -99,9 +100,8 @@ class Checkpoints {
   std::atomic<int64_t> signs_{0};  // that the writer comes on
   int64_t wrote_ns_ = 0;           // how long
 
-  bool copies_;  // as asked for, until there is no room
-  int64_t room_values_ = 0;
-  std::unique_ptr<float[]> room_;  // made for the first copy, and kept for the next ones
+  bool copies_;                 // as asked for, until there is no room
+  absl::optional<Arena> room_;  // made for the first copy, and kept for the next ones
 };
 
 }  // namespace mgc

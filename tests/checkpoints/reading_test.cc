@@ -6,8 +6,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -24,16 +27,27 @@
 
 namespace {
 
-thread_local int64_t bytes_read = 0;
+// What the threads of this process read.
+struct Count {
+  std::mutex mutex;
+  std::map<std::thread::id, int64_t> bytes;
+};
+Count count;
+
+int64_t BytesRead() {
+  const std::lock_guard<std::mutex> lock(count.mutex);
+  return count.bytes[std::this_thread::get_id()];
+}
 
 }  // namespace
 
 // Takes the place of the C library's.
-extern "C" ssize_t pread(int file, void* bytes, size_t count, off_t offset) {
+extern "C" ssize_t pread(int file, void* bytes, size_t wanted, off_t offset) {
   const auto next =
       reinterpret_cast<ssize_t (*)(int, void*, size_t, off_t)>(dlsym(RTLD_NEXT, "pread"));
-  const ssize_t got = next(file, bytes, count, offset);
-  if (got > 0) bytes_read += got;
+  const ssize_t got = next(file, bytes, wanted, offset);
+  const std::lock_guard<std::mutex> lock(count.mutex);
+  if (got > 0) count.bytes[std::this_thread::get_id()] += got;
   return got;
 }
 
@@ -81,10 +95,10 @@ class ReadingTest : public FolderTest {
     (*pending)->Write([] {});
     const absl::StatusOr<std::string> folder = (*pending)->End();
     ASSERT_TRUE(folder.ok()) << folder.status();
-    bytes_read = 0;
+    const int64_t before = BytesRead();
     const auto loaded = LoadCheckpoint(*folder, executor);
     ASSERT_TRUE(loaded.ok()) << loaded.status();
-    int64_t read = bytes_read;
+    int64_t read = BytesRead() - before;
     // It alone reads it, for all.
     if (executor.team().is_lead()) {
       read += static_cast<int64_t>(std::filesystem::file_size(*folder + "/manifest.json"));
