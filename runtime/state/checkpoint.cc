@@ -83,6 +83,16 @@ absl::StatusOr<const StoredFile*> FindFile(const Manifest& manifest, const std::
 
 }  // namespace
 
+absl::StatusOr<int64_t> WrittenHere(const Executor& executor) {
+  int64_t values = 0;
+  for (const FileOfRole& file : kFiles) {
+    MGC_ASSIGN_OR_RETURN(const std::vector<HeldTensor> tensors,
+                         HeldTensors(executor.plan(), file.role));
+    for (const HeldTensor& tensor : tensors) values += CountValuesHere(executor, tensor);
+  }
+  return values;
+}
+
 absl::StatusOr<std::unique_ptr<PendingCheckpoint>> PendingCheckpoint::Begin(
     const Executor& executor, const CheckpointDir* dir, TrainingState state) {
   std::unique_ptr<PendingCheckpoint> pending(new PendingCheckpoint(executor, dir));
@@ -117,12 +127,6 @@ absl::Status PendingCheckpoint::Open(TrainingState state) {
 PendingCheckpoint::~PendingCheckpoint() {
   stores_.clear();
   if (executor_.team().is_lead() && !published_ && !folder_.empty()) dir_->Abandon(folder_);
-}
-
-int64_t PendingCheckpoint::values_here() const {
-  int64_t values = 0;
-  for (const std::unique_ptr<TensorStore>& store : stores_) values += store->values_here();
-  return values;
 }
 
 void PendingCheckpoint::Copy(Parallel& parallel, absl::Span<float> room) {

@@ -27,6 +27,9 @@ namespace mgc {
 
 inline constexpr char kParametersFile[] = "parameters.safetensors";
 
+// How many values of f32 this process writes of a checkpoint. Errors of HeldTensors.
+absl::StatusOr<int64_t> WrittenHere(const Executor& executor);
+
 // A checkpoint that is being written. All processes of a run begin and end it together, between
 // steps; in between each writes what its ranks hold, in any thread, also while they compute the
 // next step, whose updates are to be held (Executor::HoldUpdates), or any number of steps, of what
@@ -43,10 +46,8 @@ class PendingCheckpoint {
   PendingCheckpoint(const PendingCheckpoint&) = delete;
   PendingCheckpoint& operator=(const PendingCheckpoint&) = delete;
 
-  // What Write writes, as values of f32.
-  int64_t values_here() const;
-  // Copies it to `room`, of as many values, which outlives Write, with the threads of `parallel`.
-  // No update need then be held.
+  // Copies what Write writes to `room`, of WrittenHere values at least, which outlives Write, with
+  // the threads of `parallel`. No update need then be held.
   void Copy(Parallel& parallel, absl::Span<float> room);
 
   // Once; `comes_on` is called now and then.

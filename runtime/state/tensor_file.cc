@@ -301,12 +301,6 @@ absl::StatusOr<std::unique_ptr<TensorStore>> TensorStore::Begin(const Executor& 
       new TensorStore(executor, std::move(tensors), std::move(layout), std::move(file)));
 }
 
-int64_t TensorStore::values_here() const {
-  int64_t values = 0;
-  for (const HeldTensor& tensor : tensors_) values += CountValuesHere(executor_, tensor);
-  return values;
-}
-
 int64_t TensorStore::Copy(Parallel& parallel, absl::Span<float> room) {
   size_t copied = 0;
   for (const HeldTensor& tensor : tensors_) {

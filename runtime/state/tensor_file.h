@@ -54,10 +54,9 @@ class TensorStore {
                                                             TensorRole role,
                                                             const std::string& path);
 
-  // What Write writes, as values of f32.
-  int64_t values_here() const;
-  // Copies it to the begin of `room`, which outlives Write, with the threads of `parallel`; how
-  // many values. Write then takes it from there, and steps need not leave anything as it is.
+  // Copies what Write writes to the begin of `room`, which outlives Write, with the threads of
+  // `parallel`; how many values. Write then takes them from there, and steps need not leave
+  // anything as it is.
   int64_t Copy(Parallel& parallel, absl::Span<float> room);
 
   // Once, in any thread, while what is written stays as it is; `comes_on` is called now and then.

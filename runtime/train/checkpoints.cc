@@ -70,7 +70,8 @@ absl::Status Checkpoints::Open() {
     }
     MGC_RETURN_IF_ERROR(team.Agree(opened));
   }
-  return options_.resume ? Resume() : absl::OkStatus();
+  if (options_.resume) MGC_RETURN_IF_ERROR(Resume());
+  return saves() && options_.copies ? MakeRoom() : absl::OkStatus();
 }
 
 absl::Status Checkpoints::Resume() {
@@ -130,38 +131,34 @@ absl::Status Checkpoints::Save(bool in_background) {
   written_ = false;
   copied_ = false;
   const bool behind = in_background && options_.in_background;
-  if (behind && copies_) MGC_RETURN_IF_ERROR(TakeCopy());
+  if (behind && room_.has_value()) TakeCopy();
   if (behind) WriteInBackground();
   stall_ns_ += NowNs() - begin;
   return behind ? absl::OkStatus() : Settle();
 }
 
-absl::Status Checkpoints::TakeCopy() {
-  if (!room_.has_value()) MGC_RETURN_IF_ERROR(MakeRoom());
-  if (!room_.has_value()) return absl::OkStatus();
+void Checkpoints::TakeCopy() {
   const auto values = static_cast<size_t>(room_->size()) / sizeof(float);
   pending_->Copy(trainer_.executor().workers(),
                  absl::MakeSpan(reinterpret_cast<float*>(room_->data()), values));
   copied_ = true;
-  return absl::OkStatus();
 }
 
 // Memory for what this process writes, if all have it; else none, and a note.
 absl::Status Checkpoints::MakeRoom() {
-  Team& team = trainer_.executor().team();
-  const int64_t bytes = pending_->values_here() * static_cast<int64_t>(sizeof(float));
+  Executor& executor = trainer_.executor();
+  Team& team = executor.team();
+  MGC_ASSIGN_OR_RETURN(const int64_t values, WrittenHere(executor));
+  const int64_t bytes = values * static_cast<int64_t>(sizeof(float));
   MGC_ASSIGN_OR_RETURN(const int64_t on_host, BytesOnHost(bytes, team));
   // Nobody takes any before all have looked.
   absl::Status room =
       team.Agree(CheckMemory(on_host, options_.host ? options_.host() : ReadHost()));
   if (room.ok()) {
-    absl::StatusOr<Arena> made = Arena::Create(bytes, trainer_.executor().workers());
-    if (made.ok()) room_.emplace(*std::move(made));
+    absl::StatusOr<Arena> made = Arena::Create(bytes, executor.workers());
     room = team.Agree(made.status());
+    if (room.ok()) room_.emplace(*std::move(made));
   }
-  if (room.ok()) return room;
-  room_.reset();
-  copies_ = false;
   if (!absl::IsResourceExhausted(room)) return room;
   note_(absl::StrCat("checkpoints are written without a copy: ", room.message()));
   return absl::OkStatus();

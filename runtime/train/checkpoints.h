@@ -49,14 +49,15 @@ class Checkpoints {
   // All outlive this. `note` takes a line for people.
   Checkpoints(const CheckpointOptions& options, Trainer& trainer,
               std::function<void(const std::string&)> note)
-      : options_(options), trainer_(trainer), note_(std::move(note)), copies_(options.copies) {}
+      : options_(options), trainer_(trainer), note_(std::move(note)) {}
   ~Checkpoints();
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
 
   // Takes the folder that is saved to, and brings the trainer to where its run stopped. Of
   // checkpoints that are damaged each is noted, and the one before it is taken; without any whole
-  // one the last error stands. NotFound when a step, or a folder to load from, has none.
+  // one the last error stands. NotFound when a step, or a folder to load from, has none. Where
+  // there is no room for the copies that are asked for, this is noted, and none are made.
   absl::Status Open();
 
   bool saves() const { return !options_.save_dir.empty(); }
@@ -78,7 +79,7 @@ class Checkpoints {
  private:
   absl::Status Resume();
   absl::Status Load(const std::string& dir, int64_t step);
-  absl::Status TakeCopy();
+  void TakeCopy();
   absl::Status MakeRoom();
   void WriteInBackground();
   void Write(absl::FunctionRef<void()> comes_on);
@@ -100,8 +101,7 @@ class Checkpoints {
   std::atomic<int64_t> signs_{0};  // that the writer comes on
   int64_t wrote_ns_ = 0;           // how long
 
-  bool copies_;                 // as asked for, until there is no room
-  absl::optional<Arena> room_;  // made for the first copy, and kept for the next ones
+  absl::optional<Arena> room_;  // for copies
 };
 
 }  // namespace mgc

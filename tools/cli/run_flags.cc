@@ -358,7 +358,8 @@ TrainingRunOptions RunOptionsOf(const RunFlags& flags) {
   checkpoints.seconds = flags.save_seconds.value_or(0);
   checkpoints.keep = flags.keep.value_or(0);
   checkpoints.in_background = !flags.wait_for_saves;
-  checkpoints.copies = flags.copy_for_saves;
+  // Of the last save and that of a signal there is none.
+  checkpoints.copies = flags.copy_for_saves && (flags.save_interval || flags.save_seconds);
   checkpoints.load_dir = flags.load.value_or("");
   checkpoints.resume = flags.resume.value_or(kResumeLatest) != kResumeNone;
   checkpoints.at_step = StepToResume(flags);
