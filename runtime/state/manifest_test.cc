@@ -75,7 +75,7 @@ TEST(ManifestTest, WhatCannotBeIsSaidAtOnceWithItsPlace) {
 
 TEST(ManifestTest, AnotherVersionIsRefusedAsThat) {
   const std::string text =
-      absl::StrReplaceAll(ManifestText(Example()), {{"\"version\": 1", "\"version\": 2"}});
+      absl::StrReplaceAll(ManifestText(Example()), {{"\"version\": 2", "\"version\": 1"}});
   const absl::Status status = ParseManifest(Signed(text), "m").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("version"));

@@ -168,6 +168,10 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, Train
   executor_options.check_finite = options.check_finite;
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor,
                        Executor::Create(plan, executor_options));
+  // All are loaded before the first step.
+  for (const StepsFrom& steps : options.steps) {
+    MGC_RETURN_IF_ERROR(executor->ChangeSteps(*steps.plan));
+  }
   InitializeParameters(options.seed, *executor);
   StartLossScale(options.loss_scale, *executor);
   return std::unique_ptr<Trainer>(new Trainer(std::move(executor), std::move(samples),

@@ -20,9 +20,9 @@ struct ParallelFlags {
   absl::optional<std::string> order;
   bool tp_pp_dp_order = false;
   bool sequence_parallel = false;
+  bool decrease_batch_size = false;
 
   absl::optional<int64_t> micro_batch_size, global_batch_size, seq_length;
-  bool decrease_batch_size = false;
 
   absl::optional<std::string> schedule, recompute, zero, grad_reduce_dtype;
   bool distributed_optimizer = false;

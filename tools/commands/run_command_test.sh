@@ -29,6 +29,21 @@ expect 0 '' mgc-run tiny.plan --mock-data --split 9,1 --eval-interval 2 --eval-s
 says 'evaluation after step 2'
 refuse 2 '--mock-data and --data both give tokens' mgc-run tiny.plan --mock-data --data text.txt --steps 1
 
+# Steps of one micro-batch become steps of two, in one process and in several; the timeline has both.
+sizes() {
+  mgc-run "$@" tiny.plan --data text.txt --steps 3 --json --trace sizes.json --trace-from 1 \
+    --step-batch-size-schedule '0:1 64:2' 2>notes.txt | grep -o '"loss":[0-9.]*'
+}
+[[ $(sizes) == "$(sizes --nproc 2)" && $(sizes | wc -l) == 3 ]] || fail 'steps of two sizes'
+grep -q 'from step 1 on 1 samples a step' notes.txt || fail 'small steps are not told'
+grep -q 'from step 3 on 2 samples a step' notes.txt || fail 'a change is not told'
+[[ $(grep -c '"name": "0F0"' sizes.json) -gt $(grep -c '"name": "0F1"' sizes.json) ]] ||
+  fail 'no timeline of small steps'
+refuse 3 'the largest step takes 1 samples, the plan'"'"'s 2 [B10]' \
+  mgc-run tiny.plan --data text.txt --steps 1 --step-batch-size-schedule 0:1
+refuse 2 '`4X:2` is no TOKENS:SAMPLES, as `10B:512` [F4]' \
+  mgc-run tiny.plan --data text.txt --steps 1 --step-batch-size-schedule '0:1 4X:2'
+
 # Tokens outside of the vocabulary are found before the first step.
 printf '\1\0\2\0\xff\xff%.0s' $(seq 100) >wrong.bin
 refuse 4 'wrong.bin: token 2 is 65535, outside the vocabulary of 257 (legal: 0 to 256)' \
