@@ -34,10 +34,6 @@ StepParts PartsOf(const OrderedPlan& ordered) {
   return parts;
 }
 
-bool DifferInZeroAlone(const Candidate& a, const Candidate& b) {
-  return a.pp == b.pp && a.vp == b.vp && a.schedule == b.schedule && a.order == b.order;
-}
-
 Graph Prepared(const Graph& graph) {
   std::vector<std::string> notes;
   return PrepareModel(graph, &notes);
@@ -162,34 +158,6 @@ absl::StatusOr<const Graph*> PlanOracle::GraphOf(const ParallelConfig& config) {
   if (known != graphs_.end()) return &known->second;
   MGC_ASSIGN_OR_RETURN(Graph graph, request_.build(config));
   return &graphs_.emplace(samples, std::move(graph)).first->second;
-}
-
-std::vector<PlanOracle::Bounds> PlanOracle::BoundsOf(size_t group,
-                                                     const ModelProfile& profile) const {
-  const Machine& machine = request_.options.machine;
-  const std::vector<Candidate>& candidates = space_.groups[group].candidates;
-  std::vector<Bounds> bounds;
-  bounds.reserve(candidates.size());
-  // Those that differ in ZeRO alone follow each other.
-  ParallelConfig config;
-  CheckedConfig checked;
-  absl::optional<PlanSpread> first;
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    if (i == 0 || !DifferInZeroAlone(candidates[i - 1], candidates[i])) {
-      config = space_.ConfigOf(group, i);
-      checked = CheckConfig(config, request_.dims);
-      first.emplace(config, checked, profile);
-    }
-    ParallelConfig own = config;
-    own.zero = candidates[i].zero;
-    own.zero_group = candidates[i].zero_group;
-    const PlanSpread spread(*first, own);
-    Bounds made{BoundPlan(spread, machine), 0};
-    made.least_ns = made.even.step_ns;
-    if (HasFreeCuts(own)) made.least_ns = std::min(made.least_ns, LeastOverCutsNs(spread, machine));
-    bounds.push_back(made);
-  }
-  return bounds;
 }
 
 bool PlanOracle::HasFreeCuts(const ParallelConfig& config) const {

@@ -37,13 +37,6 @@ class PlanOracle {
   // Null where there is none yet, too.
   const ModelProfile* KnownProfile(size_t group) const;
 
-  // Of every candidate of a group, by a profile: stages cut evenly.
-  struct Bounds {
-    PlanBound even;
-    int64_t least_ns = 0;  // wherever stages are cut
-  };
-  std::vector<Bounds> BoundsOf(size_t group, const ModelProfile& profile) const;
-
   // The candidate with its layers chosen for `memory`: nothing is computed again where that fits.
   // Nothing where no choice does.
   absl::StatusOr<absl::optional<LayerChoice>> ChooseFor(size_t group, size_t index, int64_t memory);
