@@ -193,11 +193,11 @@ void StepSimulator::RecordTransfer(int c, const PendingTransfer& pending, bool s
 int64_t StepSimulator::TakeSlot(int c, PoolSlot* last) {
   ClassState& state = states_[c];
   if (state.free_slots.empty()) {
-    state.free_slots.insert(static_cast<int64_t>(state.pool.size()));
+    state.free_slots.push(static_cast<int64_t>(state.pool.size()));
     state.pool.emplace_back();
   }
-  const int64_t slot = *state.free_slots.begin();
-  state.free_slots.erase(state.free_slots.begin());
+  const int64_t slot = state.free_slots.top();
+  state.free_slots.pop();
   *last = state.pool[slot];
   return slot;
 }

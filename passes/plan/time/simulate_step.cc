@@ -226,7 +226,7 @@ void StepSimulator::FinishTransfer(PendingTransfer t, int64_t now) {
     waited = Later(waited, now - std::max(t.ready, to.ended));
   }
   --channels_[t.channel].outboxes;
-  states_[t.src].free_slots.insert(t.src_slot);
+  states_[t.src].free_slots.push(t.src_slot);
   states_[t.src].pool[t.src_slot] = {false, true, {}, t.send};
   Advance(t.dst, now);
   TryStart(t.dst, now);
@@ -336,7 +336,7 @@ void StepSimulator::EndAction(int c, int64_t now) {
     const bool trains = !(*classes_[c].chunks)[ref.chunk].backward.empty();
     const auto release = [&](int64_t slot) {
       if (slot < 0) return;
-      state.free_slots.insert(slot);
+      state.free_slots.push(slot);
       state.pool[slot] = {true, false, ref, {}};
     };
     if (forward ? !trains : trains) release(action.input);

@@ -9,8 +9,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <queue>
-#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -112,7 +112,7 @@ class StepSimulator {
     std::vector<std::vector<TimedStep>> steps;  // by chunk and list (ListsOf); update last
     std::vector<QuietSteps> quiet_steps;        // likewise, without update; none with spans
     std::vector<PoolSlot> pool;
-    std::set<int64_t> free_slots;
+    std::priority_queue<int64_t, std::vector<int64_t>, std::greater<int64_t>> free_slots;
     std::deque<PendingCollective> collectives;
     std::vector<int> channels;  // that end here, indices into channels_
     int pending_transfers = 0;

@@ -187,11 +187,12 @@ absl::Status BestFirst::ExpandGroup(size_t g) {
   const std::vector<CandidateBound>& bounds = bounds_.Of(g, *profile);
   for (size_t i = 0; i < bounds.size(); ++i) {
     const CandidateBound& even = bounds[i];
-    const ParallelConfig config = oracle_.space().ConfigOf(g, i);
+    const Candidate& candidate = oracle_.space().groups[g].candidates[i];
     if (even.held_bytes > memory_) {
-      variants_.NoteTooLarge(config, even.held_bytes);
+      variants_.NoteTooLarge(oracle_.space().ConfigOf(g, i), even.held_bytes);
     } else {
-      frontier_.PushCandidate(g, i, PlanKindOf(config), even.least_ns, even.step_ns);
+      const PlanKind kind = PlanKindOf(candidate.vp, candidate.zero);
+      frontier_.PushCandidate(g, i, kind, even.least_ns, even.step_ns);
     }
   }
   return absl::OkStatus();
