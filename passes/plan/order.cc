@@ -133,7 +133,7 @@ absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machin
   OrderedPlan ordered = WithCompute(std::move(scheduled), scope.evaluation);
   const StagedPlan& staged = ordered.staged;
   SegmentTimer timer({staged.mesh, machine, staged.stages}, staged.segments);
-  const SimulationSpec spec{timer, staged.stages, ordered.micro_batches};
+  const SimulationSpec spec{timer, staged.stages, ordered.micro_batches, scope.transfers};
   if (scope.evaluation) MGC_RETURN_IF_ERROR(OrderEvaluation(spec, &ordered));
   absl::optional<DelayedStep> delayed;
   if (scope.delay_reductions) delayed = DelayAll(staged, &timer);

@@ -40,6 +40,7 @@ void CheckBound(const SearchRequest& request, const ParallelConfig& config) {
   // A search's plans have no evaluation: their step is the same, and they need no more.
   OrderScope scope;
   scope.evaluation = false;
+  scope.transfers = false;
   Plan trains;
   const absl::StatusOr<FoundPlan> found = MeasureFound(request, config, &trains, scope);
   ASSERT_TRUE(found.ok()) << found.status();

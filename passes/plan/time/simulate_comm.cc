@@ -154,11 +154,13 @@ void StepSimulator::StartTransfer(int t, int64_t now) {
     --states_[c].pending_transfers;
     states_[c].queue_free = now + transfer.ns;
   }
-  RecordTransfer(transfer.src, transfer, true);
-  RecordTransfer(transfer.dst, transfer, false);
-  OrderedTransfer& recv = classes_[transfer.dst].program->transfers.back();
-  if (previous.has_action) recv.after.push_back(previous.action);
-  if (previous.has_transfer) recv.after_transfers.push_back(previous.transfer);
+  if (spec_.lists_transfers) {
+    RecordTransfer(transfer.src, transfer, true);
+    RecordTransfer(transfer.dst, transfer, false);
+    OrderedTransfer& recv = classes_[transfer.dst].program->transfers.back();
+    if (previous.has_action) recv.after.push_back(previous.action);
+    if (previous.has_transfer) recv.after_transfers.push_back(previous.transfer);
+  }
   if (keep_spans_) {
     Span(transfer.src, true, NameOf(transfer.send, *classes_[transfer.src].chunks), now,
          now + transfer.ns);

@@ -78,8 +78,9 @@ void StepSimulator::PrepareChannels() {
       const int dst = spec_.stages[to].rank_class;
       const int id = ChannelFrom(s, forward);
       Channel& channel = channels_[id];
-      channel.bytes = BytesBehind(spec_.timer.segments(), (*classes_[src].chunks)[spec_.stages[s].chunk],
-                                  forward ? StagedBase::kOutput : StagedBase::kGradOutput);
+      channel.bytes =
+          BytesBehind(spec_.timer.segments(), (*classes_[src].chunks)[spec_.stages[s].chunk],
+                      forward ? StagedBase::kOutput : StagedBase::kGradOutput);
       if (src == dst || channel.bytes == 0) continue;  // handed over in place, or nothing
       channel.src = src;
       channel.dst = dst;
@@ -307,14 +308,16 @@ bool StepSimulator::BeginAction(int c, int64_t now) {
     const bool received =
         !NeighbourInPlace(spec_.stages, *classes_[c].chunks, ref, false).has_value();
     if (!forward) action.grad_input = grad;
-    if (takes && received) {
+    if (takes && received && spec_.lists_transfers) {
       action.waits.push_back({forward ? TransferKind::kRecvForward : TransferKind::kRecvBackward,
                               ref.chunk, ref.micro_batch});
     }
     if (Leaves(chunk.stage, forward)) {
       PoolSlot previous;
       (forward ? action.output : action.grad_output) = TakeSlot(c, &previous);
-      if (previous.has_transfer) action.waits.push_back(previous.transfer);
+      if (previous.has_transfer && spec_.lists_transfers) {
+        action.waits.push_back(previous.transfer);
+      }
     }
   }
   state.step = 0;

@@ -39,6 +39,7 @@ struct SimulationSpec {
   SegmentTimer& timer;
   const std::vector<StagePlace>& stages;
   int64_t micro_batches = 1;
+  bool lists_transfers = true;  // in programs, with who waits for them
 };
 
 class StepSimulator {
@@ -117,7 +118,7 @@ class StepSimulator {
     std::vector<int> channels;  // that end here, indices into channels_
     int pending_transfers = 0;
     int action = 0;
-    int step = -1;         // -1: the action has not begun
+    int step = -1;          // -1: the action has not begun
     int last_backward = 0;  // the first action that is one
     int near_last = 0;      // the action within which an event may bring it there
     bool running = false;

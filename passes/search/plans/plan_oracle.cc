@@ -100,8 +100,7 @@ absl::StatusOr<const ModelProfile*> PlanOracle::ProfileOf(size_t group, size_t k
   return profiles_.emplace(std::make_pair(group, kind), std::move(profile)).first->second.get();
 }
 
-absl::StatusOr<ModelProfile> PlanOracle::ProfileWith(ModelCompiler& model,
-                                                     CompileOptions options) {
+absl::StatusOr<ModelProfile> PlanOracle::ProfileWith(ModelCompiler& model, CompileOptions options) {
   MGC_ASSIGN_OR_RETURN(const StrategySpec* strategy, StrategyOf(options.parallel));
   if (strategy != nullptr) options.strategy = *strategy;
   return ProfileModel(model, options);
@@ -219,6 +218,7 @@ absl::StatusOr<FoundPlan> PlanOracle::Simulate(const ParallelConfig& config) {
   MGC_ASSIGN_OR_RETURN(const StrategySpec* strategy, StrategyOf(config));
   OrderScope scope;
   scope.evaluation = false;
+  scope.transfers = false;
   CompileOptions options = request_.options;
   if (strategy != nullptr) options.strategy = *strategy;
   MGC_ASSIGN_OR_RETURN(FoundPlan found,

@@ -48,8 +48,7 @@ absl::Status NothingFits(const SearchRequest& request, const PlanOracle& oracle,
 
 // The fastest within ever less memory, from `best` on.
 absl::StatusOr<std::vector<FoundPlan>> FindFront(const SearchRequest& request, PlanOracle& oracle,
-                                                 GroupBounds& bounds,
-                                                const FoundPlan& best) {
+                                                 GroupBounds& bounds, const FoundPlan& best) {
   std::vector<FoundPlan> front = {best};
   while (front.size() < kMostOfFront) {
     const auto memory =
