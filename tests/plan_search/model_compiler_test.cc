@@ -40,7 +40,8 @@ std::vector<ParallelConfig> ConfigsOf(ParallelConfig config, int64_t layers) {
 
 TEST(ModelCompiler, MakesThePlansThatEachConfigurationGetsByItself) {
   const SearchRequest request = RequestFor("gpt3-1.3b", "a100x8", 4, 16);
-  const std::vector<ParallelConfig> configs = ConfigsOf(request.options.parallel, request.dims.layers);
+  const std::vector<ParallelConfig> configs =
+      ConfigsOf(request.options.parallel, request.dims.layers);
   const Graph graph = request.build(configs.front()).value();
   ModelCompiler compiler(graph, request.dims);
   for (const ParallelConfig& config : configs) {

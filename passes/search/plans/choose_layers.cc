@@ -40,6 +40,13 @@ struct RankChoice {
   KindCounts counts = {};
 };
 
+// What a rank has beside its layers, and how many frames of each it holds at once.
+struct RankCost {
+  int64_t ns = 0;
+  int64_t bytes = 0;
+  int64_t frames = 0;
+};
+
 // Decides for models whose layers are alike.
 class LayerChooser {
  public:
@@ -125,11 +132,6 @@ class LayerChooser {
   }
 
   // Of a rank without its layers.
-  struct Own {
-    int64_t ns = 0;
-    int64_t bytes = 0;
-    int64_t frames = 0;
-  };
   int64_t OwnBytes(size_t rank) const {
     const int64_t stream = spread_.profile.stream_bytes;
     const LayerProfile& all = spread_.parts->ranks[rank];
@@ -159,7 +161,7 @@ class LayerChooser {
     RankChoice choice;
     if (least == 2 && others > 0) return choice;
     int64_t selective = least == 1 ? others : 0;
-    const Own& own = own_[rank];
+    const RankCost& own = own_[rank];
     const auto bytes_of = [&](int64_t some) {
       const int64_t frames = full * layer_[2].frame_bytes + some * layer_[1].frame_bytes +
                              (others - some) * layer_[0].frame_bytes;
@@ -239,7 +241,7 @@ class LayerChooser {
   const size_t ranks_;
   const int64_t micro_batches_;
   int64_t num_layers_ = 0;
-  std::vector<Own> own_;  // by rank
+  std::vector<RankCost> own_;  // by rank
   std::array<LayerCost, kNumRecomputeKinds> layer_;
   std::array<bool, kNumRecomputeKinds> allowed_ = {};
   std::vector<std::vector<RankChoice>> table_;  // by rank and number of layers
