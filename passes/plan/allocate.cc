@@ -19,8 +19,7 @@ namespace {
 // Lays out the arena of one class and gives everything in it its address.
 class ClassAllocator {
  public:
-  // Takes segments and blocks from `plan`.
-  // Whose lists it takes.
+  // Reads segments and blocks of `plan`; takes the lists of `ordered`.
   ClassAllocator(const Plan& plan, const StagedClass& staged, OrderedClass& ordered,
                  PlanClass* plan_class)
       : plan_(plan), staged_(staged), ordered_(ordered), plan_class_(plan_class) {}

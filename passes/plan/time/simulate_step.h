@@ -120,7 +120,7 @@ class StepSimulator {
     int action = 0;
     int step = -1;          // -1: the action has not begun
     int last_backward = 0;  // the first action that is one
-    int near_last = 0;      // the action within which an event may bring it there
+    int near_last = 0;      // no single event brings it there from before this action
     bool running = false;
     int64_t began = 0;
     int64_t ended = 0;  // the last action
@@ -221,7 +221,7 @@ class StepSimulator {
   // Position in its class' compute list of every forward and backward: [class][kind][chunk][mb].
   std::vector<std::vector<std::vector<std::vector<int>>>> position_;
   int current_class_ = 0;   // of the event that is handled
-  bool near_last_ = false;  // some class is
+  bool near_last_ = false;  // whether some class is at its near_last, or behind it
   SimulatedStep result_;
 };
 
