@@ -143,29 +143,36 @@ constexpr PassEntry kPasses[] = {
      [](PassForm form, Context) { return OnGraphs(std::move(form), Evaluation); }},
 };
 
-absl::StatusOr<Plan> RunPasses(StepGraphs graphs, const PassContext& context,
-                               const RunOptions& options) {
-  PassForm form = std::move(graphs);
-  for (const PassEntry& pass : CompilePasses()) {
+absl::StatusOr<PassForm> RunPasses(absl::Span<const PassEntry> passes, PassForm form,
+                                   const PassContext& context, const RunOptions& options) {
+  for (const PassEntry& pass : passes) {
     MGC_ASSIGN_OR_RETURN(form, RunPass(pass, std::move(form), context, options));
   }
-  return std::get<Plan>(std::move(form));
+  return form;
 }
 
-// What is wrong with a model is said of all its layers: an error of the folded one is none.
-absl::StatusOr<Plan> RunOnFewLayers(const Graph& model, const std::vector<std::string>& notes,
-                                    PassContext context, const RunOptions& options) {
-  if (TreatsLayersAlike(context.strategy, context.placement)) {
-    absl::optional<FoldedModel> folded = FoldModel(model, context.parallel.recompute);
-    if (folded.has_value()) {
-      context.layers = std::move(folded->layers);
-      absl::StatusOr<Plan> plan =
-          RunPasses({std::move(folded->graph), absl::nullopt, notes}, context, options);
-      if (plan.ok() || absl::IsCancelled(plan.status())) return plan;
-      context.layers.reset();
-    }
-  }
-  return RunPasses({model, absl::nullopt, notes}, context, options);
+// Up to here passes see no mesh.
+size_t NumBeforeShard() {
+  const absl::Span<const PassEntry> passes = CompilePasses();
+  const auto shard = std::find_if(passes.begin(), passes.end(), [](const PassEntry& pass) {
+    return pass.to == PassLevel::kSharded;
+  });
+  return static_cast<size_t>(shard - passes.begin());
+}
+
+absl::StatusOr<StepGraphs> RunBeforeShard(StepGraphs graphs, const PassContext& context,
+                                          const RunOptions& options) {
+  const auto passes = CompilePasses().first(NumBeforeShard());
+  MGC_ASSIGN_OR_RETURN(PassForm form, RunPasses(passes, std::move(graphs), context, options));
+  return std::get<StepGraphs>(std::move(form));
+}
+
+absl::StatusOr<Plan> RunFromShard(StepGraphs graphs, const PassContext& context,
+                                  const CompileOptions& options) {
+  if (!options.evaluation) graphs.eval.reset();
+  const auto passes = CompilePasses().subspan(NumBeforeShard());
+  MGC_ASSIGN_OR_RETURN(PassForm form, RunPasses(passes, std::move(graphs), context, options.run));
+  return std::get<Plan>(std::move(form));
 }
 
 }  // namespace
@@ -174,31 +181,85 @@ bool IsRefusal(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status);
 }
 
-Graph PrepareModel(const Graph& logical, std::vector<std::string>* notes) {
-  return NameDims(FreezeUnused(Unpack(logical, notes), notes));
+Graph PrepareModel(Graph logical, std::vector<std::string>* notes) {
+  return NameDims(FreezeUnused(Unpack(std::move(logical), notes), notes));
 }
 
-absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
-                             const CompileOptions& options) {
+ModelCompiler::ModelCompiler(Graph logical, const ModelDims& dims)
+    : dims_(WithLayersOf(logical, dims)), logical_(std::move(logical)) {}
+
+absl::StatusOr<const Graph*> ModelCompiler::Model(const OptimizerConfig& optimizer) {
+  if (!model_.has_value()) {
+    model_ = AssignOptimizers(PrepareModel(std::move(logical_), &notes_), optimizer);
+    logical_ = Graph();
+  }
+  MGC_RETURN_IF_ERROR(model_->status());
+  return &**model_;
+}
+
+// Nothing where the model does not fold.
+absl::StatusOr<absl::optional<ModelCompiler::FewLayers>> ModelCompiler::Fold(
+    const Graph& model, const PassContext& context, const RunOptions& options) {
+  const Recomputation& recomputation = context.parallel.recompute;
+  // A model that is cut for each configuration anew is another one each time.
+  const bool is_own = &model == &**model_;
+  const bool is_kept = is_own && recomputation.by_layer().empty();
+  if (is_kept && few_.has_value()) return few_;
+  if (is_own && !folder_.has_value()) folder_.emplace(model);
+  absl::optional<FoldedModel> folded =
+      is_own ? folder_->Fold(recomputation) : ModelFolder(model).Fold(recomputation);
+  if (!folded.has_value()) return absl::optional<FewLayers>();
+  MGC_ASSIGN_OR_RETURN(
+      StepGraphs graphs,
+      RunBeforeShard({std::move(folded->graph), absl::nullopt, notes_}, context, options));
+  FewLayers few{std::move(graphs), std::move(folded->layers)};
+  if (is_kept) few_ = few;
+  return absl::make_optional(std::move(few));
+}
+
+// What is wrong with a model is said of all its layers: an error of the folded one is none.
+absl::StatusOr<Plan> ModelCompiler::CompileLayers(const Graph& model, PassContext context,
+                                                  const CompileOptions& options) {
+  context.model = &model;
+  if (options.fold_layers && TreatsLayersAlike(context.strategy, context.placement)) {
+    absl::StatusOr<absl::optional<FewLayers>> few = Fold(model, context, options.run);
+    if (absl::IsCancelled(few.status())) return few.status();
+    if (few.ok() && few->has_value()) {
+      context.layers = std::move((*few)->layers);
+      absl::StatusOr<Plan> plan = RunFromShard(std::move((*few)->graphs), context, options);
+      if (plan.ok() || absl::IsCancelled(plan.status())) return plan;
+      context.layers.reset();
+    }
+  }
+  MGC_ASSIGN_OR_RETURN(StepGraphs graphs,
+                       RunBeforeShard({model, absl::nullopt, notes_}, context, options.run));
+  return RunFromShard(std::move(graphs), context, options);
+}
+
+absl::StatusOr<Plan> ModelCompiler::Compile(const CompileOptions& options) {
   const ParallelConfig& config = options.parallel;
-  CheckedConfig checked = CheckConfig(config, WithLayersOf(logical, dims));
+  CheckedConfig checked = CheckConfig(config, dims_);
   MGC_RETURN_IF_ERROR(checked.violations.ToStatus());
   const ScheduleSpec schedule{config.schedule, config.pp, checked.vp, checked.micro_batches,
                               config.group_size};
   PassContext context{config,   options.strategy, std::move(checked.placement),
                       schedule, options.machine,  options.order,
                       nullptr,  options.flags};
-  std::vector<std::string> notes;
-  MGC_ASSIGN_OR_RETURN(Graph prepared,
-                       AssignOptimizers(PrepareModel(logical, &notes), config.optimizer));
-  MGC_ASSIGN_OR_RETURN(const Graph model, WithLayers(std::move(prepared), context));
-  context.model = &model;
-  MGC_ASSIGN_OR_RETURN(
-      Plan plan, options.fold_layers
-                     ? RunOnFewLayers(model, notes, context, options.run)
-                     : RunPasses({model, absl::nullopt, std::move(notes)}, context, options.run));
+  MGC_ASSIGN_OR_RETURN(const Graph* model, Model(config.optimizer));
+  absl::StatusOr<Graph> cut = Graph();
+  if (!LayersOf(*model).named) {
+    cut = WithLayers(*model, context);
+    MGC_RETURN_IF_ERROR(cut.status());
+    model = &*cut;
+  }
+  MGC_ASSIGN_OR_RETURN(Plan plan, CompileLayers(*model, std::move(context), options));
   if (options.limit_memory) MGC_RETURN_IF_ERROR(CheckFits(plan));
   return plan;
+}
+
+absl::StatusOr<Plan> Compile(const Graph& logical, const ModelDims& dims,
+                             const CompileOptions& options) {
+  return ModelCompiler(logical, dims).Compile(options);
 }
 
 absl::Span<const PassEntry> AllPasses() { return kPasses; }

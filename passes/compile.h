@@ -8,13 +8,17 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "graph/ir/graph.h"
 #include "graph/plan/plan.h"
 #include "graph/types/machine.h"
 #include "graph/types/model_dims.h"
+#include "passes/config/optimizer_config.h"
 #include "passes/config/parallel_config.h"
 #include "passes/config/strategy_spec.h"
+#include "passes/fold/fold_model.h"
+#include "passes/fold/layer_map.h"
 #include "passes/pass.h"
 
 namespace mgc {
@@ -26,6 +30,7 @@ struct CompileOptions {
   bool limit_memory = false;  // refuse a plan that needs more than machine.memory
   PlanOptions flags;          // written into the plan
   OrderScope order;           // of which all but a search want everything
+  bool evaluation = true;     // otherwise the plan has nothing to evaluate with
   RunOptions run;             // of every pass
   // Passes over graphs may see a folded model (passes/fold/fold_model.h): the plan is the same, and
   // is made in less time. What `run` is shown then has fewer layers than the model; where the fold
@@ -37,7 +42,41 @@ struct CompileOptions {
 // (passes/graph/unpack.h) and those that no loss depends on are kept
 // (passes/graph/freeze_unused.h), which notes say, and all dims have names
 // (passes/graph/dim_classes.h). Who speaks of its dims before it is compiled prepares it first.
-Graph PrepareModel(const Graph& logical, std::vector<std::string>* notes);
+Graph PrepareModel(Graph logical, std::vector<std::string>* notes);
+
+// Compiles a model for one configuration after another. What does not depend on them is made once:
+// the model as passes take it, and, where all layers are computed again alike, what the passes
+// before `shard` make of a folded one; these `options.run` is shown the first time only.
+class ModelCompiler {
+ public:
+  ModelCompiler(Graph logical, const ModelDims& dims);
+  ModelCompiler(const ModelCompiler&) = delete;
+  ModelCompiler& operator=(const ModelCompiler&) = delete;
+
+  // The first one's optimizer and compute type are those of all. Errors: as below.
+  absl::StatusOr<Plan> Compile(const CompileOptions& options);
+  // Prepared, with its parameters' optimizers.
+  absl::StatusOr<const Graph*> Model(const OptimizerConfig& optimizer);
+
+ private:
+  // A folded model behind the passes before `shard`.
+  struct FewLayers {
+    StepGraphs graphs;
+    LayerMap layers;
+  };
+
+  absl::StatusOr<Plan> CompileLayers(const Graph& model, PassContext context,
+                                     const CompileOptions& options);
+  absl::StatusOr<absl::optional<FewLayers>> Fold(const Graph& model, const PassContext& context,
+                                                 const RunOptions& options);
+
+  const ModelDims dims_;
+  Graph logical_;  // until it is prepared
+  absl::optional<absl::StatusOr<Graph>> model_;
+  std::vector<std::string> notes_;
+  absl::optional<ModelFolder> folder_;  // of model_
+  absl::optional<FewLayers> few_;       // where all layers are computed again alike
+};
 
 // Errors: InvalidArgument with one line per violated rule for a configuration that cannot be
 // (passes/config/check_config.h, shard, memory), or for a graph that cannot be trained; those of

@@ -153,14 +153,18 @@ class Folder {
 
 }  // namespace
 
-absl::optional<FoldedModel> FoldModel(const Graph& model, const Recomputation& recomputation) {
-  const LayerRuns runs(model);
-  if (!runs.IsLayered()) return absl::nullopt;
-  LayerMap layers = MapOf(SplitByKind(runs.Runs(), recomputation), model.num_layers());
-  if (!layers.folds()) return absl::nullopt;
-  absl::optional<Graph> folded = Folder(model, runs, layers).Run();
+ModelFolder::ModelFolder(const Graph& model)
+    : model_(model),
+      layers_(model),
+      runs_(layers_.IsLayered() ? layers_.Runs() : std::vector<LayerRun>()) {}
+
+absl::optional<FoldedModel> ModelFolder::Fold(const Recomputation& recomputation) const {
+  if (!layers_.IsLayered()) return absl::nullopt;
+  LayerMap map = MapOf(SplitByKind(runs_, recomputation), model_.num_layers());
+  if (!map.folds()) return absl::nullopt;
+  absl::optional<Graph> folded = Folder(model_, layers_, map).Run();
   if (!folded.has_value()) return absl::nullopt;
-  return FoldedModel{*std::move(folded), std::move(layers)};
+  return FoldedModel{*std::move(folded), std::move(map)};
 }
 
 bool TreatsLayersAlike(const StrategySpec& strategy, const LayerPlacement& placement) {

@@ -19,12 +19,15 @@
 #ifndef MGC_PASSES_FOLD_FOLD_MODEL_H_
 #define MGC_PASSES_FOLD_FOLD_MODEL_H_
 
+#include <vector>
+
 #include "absl/types/optional.h"
 #include "graph/ir/graph.h"
 #include "passes/config/place_layers.h"
 #include "passes/config/recomputation.h"
 #include "passes/config/strategy_spec.h"
 #include "passes/fold/layer_map.h"
+#include "passes/fold/layer_runs.h"
 
 namespace mgc {
 
@@ -33,9 +36,20 @@ struct FoldedModel {
   LayerMap layers;
 };
 
-// The folded form of a logical graph that names its layers. Nothing where it may not be folded, or
-// would not be smaller.
-absl::optional<FoldedModel> FoldModel(const Graph& model, const Recomputation& recomputation = {});
+// Folds a logical graph that names its layers, for several recomputations.
+class ModelFolder {
+ public:
+  // `model` outlives it.
+  explicit ModelFolder(const Graph& model);
+
+  // Nothing where the graph may not be folded, or would not be smaller.
+  absl::optional<FoldedModel> Fold(const Recomputation& recomputation = {}) const;
+
+ private:
+  const Graph& model_;
+  const LayerRuns layers_;
+  const std::vector<LayerRun> runs_;  // none where it may not be folded
+};
 
 // Whether a configuration treats equal layers alike: no scope of the strategy names a number, and
 // no stage is empty, so that only neighbouring layers are neighbours in a pipeline.

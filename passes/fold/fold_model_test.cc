@@ -59,7 +59,7 @@ Graph Model(const Said& said) {
 
 // `0 1 1 2`: what stands for each layer; empty where nothing is folded.
 std::string Kept(const Graph& model) {
-  const absl::optional<FoldedModel> folded = FoldModel(model);
+  const absl::optional<FoldedModel> folded = ModelFolder(model).Fold();
   if (!folded.has_value()) return "";
   EXPECT_EQ(folded->graph.num_layers(), folded->layers.num_kept());
   std::string kept;
@@ -71,7 +71,7 @@ std::string Kept(const Graph& model) {
 
 TEST(FoldModelTest, KeepsTheFirstTwoAndTheLast) {
   const Graph model = Model({});
-  const absl::optional<FoldedModel> folded = FoldModel(model);
+  const absl::optional<FoldedModel> folded = ModelFolder(model).Fold();
   ASSERT_TRUE(folded.has_value());
   EXPECT_EQ(Listing(folded->graph), Listing(Model({3})));
   EXPECT_EQ(Kept(model), "0 1 1 1 1 2");
@@ -101,7 +101,7 @@ TEST(FoldModelTest, LayersBehindARunAreRenumbered) {
   };
   const Graph model = Model(said);
   EXPECT_EQ(Kept(model), "0 1 1 1 2 3 4 5 6");
-  const Lines listing = Listing(FoldModel(model)->graph);
+  const Lines listing = Listing(ModelFolder(model).Fold()->graph);
   EXPECT_EQ(listing[5], "layers.2.h = matmul(layers.1.y, layers.2.w)");
   EXPECT_EQ(listing[7], "layers.3.h = gelu(layers.2.y)");
   EXPECT_EQ(listing[8], "layers.3.y = mul(layers.3.h, layers.3.g)");

@@ -19,8 +19,8 @@ namespace {
 // Lays out the arena of one class and gives everything in it its address.
 class ClassAllocator {
  public:
-  // Takes segments and blocks from `plan`.
-  ClassAllocator(const Plan& plan, const StagedClass& staged, const OrderedClass& ordered,
+  // Reads segments and blocks of `plan`; takes the lists of `ordered`.
+  ClassAllocator(const Plan& plan, const StagedClass& staged, OrderedClass& ordered,
                  PlanClass* plan_class)
       : plan_(plan), staged_(staged), ordered_(ordered), plan_class_(plan_class) {}
 
@@ -46,8 +46,8 @@ class ClassAllocator {
     plan_class_->update = BindCalls(staged_.train.update, Regions(false));
     plan_class_->eval_chunks = BindChunks(staged_.eval.chunks, Regions(true));
     plan_class_->eval_update = BindCalls(staged_.eval.update, Regions(true));
-    plan_class_->train = Placed(ordered_.train, train);
-    plan_class_->eval = Placed(ordered_.eval, eval);
+    plan_class_->train = Placed(std::move(ordered_.train), train);
+    plan_class_->eval = Placed(std::move(ordered_.eval), eval);
     plan_class_->memory.peak = end_;
     ForEachCall(staged_, [this](const StagedCall& call) {
       int64_t& workspace = plan_class_->memory.workspace;
@@ -144,15 +144,15 @@ class ClassAllocator {
     return 0;
   }
 
-  Program Placed(const OrderedProgram& ordered, const Frames& frames) const {
+  Program Placed(OrderedProgram ordered, const Frames& frames) const {
     std::vector<int64_t> at = frames.at;
     for (int64_t& frame : at) frame = frame < 0 ? -1 : frames_ + frame;
-    return BindProgram(ordered, at, BoundarySlots(boundaries_, slot_bytes_));
+    return BindProgram(std::move(ordered), at, BoundarySlots(boundaries_, slot_bytes_));
   }
 
   const Plan& plan_;
   const StagedClass& staged_;
-  const OrderedClass& ordered_;
+  OrderedClass& ordered_;
   PlanClass* plan_class_;
   int64_t end_ = 0;
   bool fits_ = true;

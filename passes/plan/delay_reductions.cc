@@ -20,8 +20,7 @@ bool RunsOn(const std::vector<TimedStep>& steps) {
 // Runs a list of calls on one compute and one communication queue, and decides where reductions go.
 class Delay {
  public:
-  Delay(const CostModel& costs, const std::vector<Segment>& segments, int coordinate)
-      : costs_(costs), segments_(segments), coordinate_(coordinate) {}
+  Delay(int coordinate, SegmentTimer* timer) : coordinate_(coordinate), timer_(timer) {}
 
   bool AnyRunsOn(const std::vector<StagedCall>& calls) {
     return std::any_of(calls.begin(), calls.end(),
@@ -44,11 +43,7 @@ class Delay {
 
  private:
   const std::vector<TimedStep>& StepsOf(const StagedCall& call) {
-    const auto [it, is_new] = steps_.try_emplace(call.segment);
-    if (is_new) {
-      it->second = TimeSegment(costs_, segments_[static_cast<size_t>(call.segment)], coordinate_);
-    }
-    return it->second;
+    return timer_->Of(call.segment, coordinate_);
   }
 
   // By call: from its begin until one of the calls from it on asks for a collective.
@@ -95,10 +90,8 @@ class Delay {
     made_.push_back(call);
   }
 
-  const CostModel& costs_;
-  const std::vector<Segment>& segments_;
   const int coordinate_;
-  std::map<int, std::vector<TimedStep>> steps_;  // by segment
+  SegmentTimer* const timer_;
   std::vector<int64_t> due_;
   std::deque<StagedCall> waiting_;  // reductions
   std::vector<StagedCall> made_;
@@ -108,9 +101,8 @@ class Delay {
 
 }  // namespace
 
-bool DelayReductions(const CostModel& costs, const std::vector<Segment>& segments, int coordinate,
-                     StagedChunk* chunk) {
-  Delay delay(costs, segments, coordinate);
+bool DelayReductions(int coordinate, SegmentTimer* timer, StagedChunk* chunk) {
+  Delay delay(coordinate, timer);
   // What layers gather or sum for themselves is waited for by counts, which hold in this order
   // only.
   if (delay.AnyRunsOn(chunk->backward)) return false;

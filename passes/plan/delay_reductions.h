@@ -16,13 +16,12 @@
 
 #include "graph/plan/plan.h"
 #include "passes/plan/forms/plan_forms.h"
-#include "passes/plan/time/cost.h"
+#include "passes/plan/time/segment_timer.h"
 
 namespace mgc {
 
 // Of a chunk of the class with this coordinate along pp; whether something was moved.
-bool DelayReductions(const CostModel& costs, const std::vector<Segment>& segments, int coordinate,
-                     StagedChunk* chunk);
+bool DelayReductions(int coordinate, SegmentTimer* timer, StagedChunk* chunk);
 
 }  // namespace mgc
 

@@ -37,7 +37,8 @@ class DelayReductionsTest : public testing::Test {
                                            : kReduction;
       chunk.last_backward.push_back({segment, word[1] - '0', {}});
     }
-    DelayReductions({mesh_, machine_, stages_}, segments_, 0, &chunk);
+    SegmentTimer timer({mesh_, machine_, stages_}, segments_);
+    DelayReductions(0, &timer, &chunk);
     return absl::StrJoin(chunk.last_backward, " ", [](std::string* out, const StagedCall& call) {
       absl::StrAppend(out, std::string(1, "BWR"[call.segment]), call.layer);
     });

@@ -28,6 +28,9 @@ struct OrderScope {
   bool evaluation = true;  // its lists are empty otherwise, and such a plan cannot run
   bool delay_reductions =
       true;  // of two orders the faster; otherwise reductions stay where they are
+  // Lists of transfers, and who waits for them. Without, slots are the same, and such a plan cannot
+  // run either.
+  bool transfers = true;
 };
 
 // Training runs the schedule, evaluation every micro-batch's forward in turn; `machine` says what

@@ -32,14 +32,15 @@ void CheckBound(const SearchRequest& request, const ParallelConfig& config) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   CompileOptions options = request.options;
   options.parallel = ProfiledConfig(config);
-  const absl::StatusOr<ModelProfile> profile =
-      ProfileModel(request.build(options.parallel).value(), request.dims, options);
+  ModelCompiler model(request.build(options.parallel).value(), request.dims);
+  const absl::StatusOr<ModelProfile> profile = ProfileModel(model, options);
   ASSERT_TRUE(profile.ok()) << profile.status();
   const CheckedConfig checked = CheckConfig(config, request.dims);
   const PlanBound bound = BoundPlan(PlanSpread(config, checked, *profile), request.options.machine);
   // A search's plans have no evaluation: their step is the same, and they need no more.
   OrderScope scope;
   scope.evaluation = false;
+  scope.transfers = false;
   Plan trains;
   const absl::StatusOr<FoundPlan> found = MeasureFound(request, config, &trains, scope);
   ASSERT_TRUE(found.ok()) << found.status();

@@ -21,8 +21,8 @@ double TimesEstimate(const SearchRequest& request, const ParallelConfig& config)
   EXPECT_TRUE(checked.violations.empty()) << checked.violations.ToString();
   CompileOptions options = request.options;
   options.parallel = ProfiledConfig(config);
-  const ModelProfile profile =
-      ProfileModel(request.build(options.parallel).value(), request.dims, options).value();
+  ModelCompiler model(request.build(options.parallel).value(), request.dims);
+  const ModelProfile profile = ProfileModel(model, options).value();
   ScheduleCache schedules;
   const int64_t estimate =
       EstimateStepNs(PlanSpread(config, checked, profile), request.options.machine, &schedules);

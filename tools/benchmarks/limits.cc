@@ -29,6 +29,12 @@ LimitCase Case(const std::string& name, const std::string& flags, double most_se
   return {name, absl::StrSplit(absl::StrCat(flags, " ", kCommon), ' '), most_seconds};
 }
 
+// The fastest plan that fits, and its compilation.
+LimitCase Search(const std::string& model, const std::string& flags) {
+  const std::string words = absl::StrCat(model, " ", flags, " --auto --bf16 --no-verify");
+  return {absl::StrCat(model, ", search"), absl::StrSplit(words, ' '), 6};
+}
+
 LimitCase Proof(LimitCase limit) {
   limit.proof = true;
   limit.most_memory_bytes = 1'000'000'000;
@@ -100,6 +106,9 @@ std::vector<LimitCase> LimitCases() {
       Proof(Case("llama3-405b, 8 chunks, proof", absl::StrCat(llama, "interleaved --vp 8"), 10)),
       Proof(Case("llama3-405b, cp 2, proof", absl::StrCat(llama, "1f1b --cp 2"), 10)),
       Proof(Case("megatron-1t, proof", trillion, 10)),
+      Search("gpt3-175b", "--world-size 1024 --global-batch-size 1536 --cluster a100x8"),
+      Search("llama3-405b", "--world-size 16384 --global-batch-size 2048 --cluster h100x8"),
+      Search("megatron-1t", "--world-size 3072 --global-batch-size 3072 --cluster a100x8"),
   };
 }
 

@@ -26,8 +26,8 @@ struct LimitCase {
 inline constexpr int64_t kMostPlanBytes = 2'000'000;
 
 // gpt3-175b for 1,024 ranks, llama3-405b for 16,384 (one and eight chunks a rank), megatron-1t for
-// 3,072; with sequence parallelism and micro-batch 1, without the proof; and the proofs of the last
-// two models by themselves.
+// 3,072; with sequence parallelism and micro-batch 1, without the proof; the proofs of the last two
+// models by themselves; and for each model the search for its fastest plan.
 std::vector<LimitCase> LimitCases();
 
 struct LimitResult {

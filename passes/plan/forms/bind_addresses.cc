@@ -72,20 +72,21 @@ std::vector<Chunk> BindChunks(const std::vector<StagedChunk>& staged, const Regi
   return chunks;
 }
 
-Program BindProgram(const OrderedProgram& ordered, const std::vector<int64_t>& frames,
+Program BindProgram(OrderedProgram ordered, const std::vector<int64_t>& frames,
                     const BoundarySlots& slots) {
   Program program;
   program.compute.reserve(ordered.compute.size());
   for (size_t i = 0; i < ordered.compute.size(); ++i) {
-    const OrderedAction& from = ordered.compute[i];
+    OrderedAction& from = ordered.compute[i];
     program.compute.push_back({from.ref, frames[i], slots.AddressOf(from.input),
                                slots.AddressOf(from.output), slots.AddressOf(from.grad_input),
-                               slots.AddressOf(from.grad_output), from.waits});
+                               slots.AddressOf(from.grad_output), std::move(from.waits)});
   }
   program.transfers.reserve(ordered.transfers.size());
-  for (const OrderedTransfer& from : ordered.transfers) {
+  for (OrderedTransfer& from : ordered.transfers) {
     program.transfers.push_back({from.ref, slots.AddressOf(from.slot), from.bytes, from.peer,
-                                 from.anchor, from.issued, from.after, from.after_transfers});
+                                 from.anchor, from.issued, std::move(from.after),
+                                 std::move(from.after_transfers)});
   }
   return program;
 }

@@ -33,7 +33,7 @@ class BoundarySlots {
   std::vector<int64_t> addresses_;
 };
 // `frames` by action, -1 where there is none.
-Program BindProgram(const OrderedProgram& ordered, const std::vector<int64_t>& frames,
+Program BindProgram(OrderedProgram ordered, const std::vector<int64_t>& frames,
                     const BoundarySlots& slots);
 
 std::vector<NamedAddress> BindNames(const std::vector<NamedOffset>& offsets, int64_t base);

@@ -76,10 +76,16 @@ std::vector<int64_t> GroupOfRankZero(const Mesh& mesh, const InstrCollective& co
   return ranks;
 }
 
-// Of those first ranks one for each way in which a group can lie in the domains of a machine.
-std::vector<int64_t> DifferentPlaces(std::vector<int64_t> firsts, const Machine& machine) {
+// Ranks so far apart lie alike in the domains of a machine.
+int64_t PeriodOf(const Machine& machine) {
   int64_t period = 1;
   for (const NetworkTier& tier : machine.tiers) period = std::max(period, tier.ranks);
+  return period;
+}
+
+// Of those first ranks one for each way in which a group can lie in the domains of a machine.
+std::vector<int64_t> DifferentPlaces(std::vector<int64_t> firsts, const Machine& machine) {
+  const int64_t period = PeriodOf(machine);
   for (int64_t& first : firsts) first %= period;
   std::sort(firsts.begin(), firsts.end());
   firsts.erase(std::unique(firsts.begin(), firsts.end()), firsts.end());
@@ -138,6 +144,10 @@ int64_t ComputeNs(const CostModel& model, const Segment& segment, const Instr& i
   const double compute = flops / machine.RateOf(dtype).At(flops);
   const double factor = instr.op == nullptr ? 1 : machine.FactorOf(instr.op->name, dtype);
   return Ns(machine.op_overhead + factor * std::max(memory, compute));
+}
+
+int64_t PlaceOfClass(const CostModel& model, int coordinate) {
+  return FirstRankOf(model.mesh, coordinate) % PeriodOf(model.machine);
 }
 
 namespace {

@@ -57,6 +57,10 @@ absl::Status StepOfCenturies(const Machine& machine);
 // Duration of a compute or load instruction.
 int64_t ComputeNs(const CostModel& model, const Segment& segment, const Instr& instr);
 
+// Where the first rank of a class lies in the largest domain of the machine: whatever two classes
+// of one place both run takes them as long.
+int64_t PlaceOfClass(const CostModel& model, int coordinate);
+
 // Duration of the collective an instruction starts, in a class.
 int64_t CollectiveNs(const CostModel& model, const Segment& segment, const Instr& instr,
                      int coordinate);

@@ -154,11 +154,13 @@ void StepSimulator::StartTransfer(int t, int64_t now) {
     --states_[c].pending_transfers;
     states_[c].queue_free = now + transfer.ns;
   }
-  RecordTransfer(transfer.src, transfer, true);
-  RecordTransfer(transfer.dst, transfer, false);
-  OrderedTransfer& recv = classes_[transfer.dst].program->transfers.back();
-  if (previous.has_action) recv.after.push_back(previous.action);
-  if (previous.has_transfer) recv.after_transfers.push_back(previous.transfer);
+  if (spec_.lists_transfers) {
+    RecordTransfer(transfer.src, transfer, true);
+    RecordTransfer(transfer.dst, transfer, false);
+    OrderedTransfer& recv = classes_[transfer.dst].program->transfers.back();
+    if (previous.has_action) recv.after.push_back(previous.action);
+    if (previous.has_transfer) recv.after_transfers.push_back(previous.transfer);
+  }
   if (keep_spans_) {
     Span(transfer.src, true, NameOf(transfer.send, *classes_[transfer.src].chunks), now,
          now + transfer.ns);
@@ -193,11 +195,11 @@ void StepSimulator::RecordTransfer(int c, const PendingTransfer& pending, bool s
 int64_t StepSimulator::TakeSlot(int c, PoolSlot* last) {
   ClassState& state = states_[c];
   if (state.free_slots.empty()) {
-    state.free_slots.insert(static_cast<int64_t>(state.pool.size()));
+    state.free_slots.push(static_cast<int64_t>(state.pool.size()));
     state.pool.emplace_back();
   }
-  const int64_t slot = *state.free_slots.begin();
-  state.free_slots.erase(state.free_slots.begin());
+  const int64_t slot = state.free_slots.top();
+  state.free_slots.pop();
   *last = state.pool[slot];
   return slot;
 }

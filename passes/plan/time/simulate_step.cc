@@ -13,14 +13,14 @@ namespace {
 constexpr int kMaxOutboxes = 2;
 
 // All calls' steps in one list, collectives numbered over the whole action.
-std::vector<TimedStep> Concatenate(const std::vector<StagedCall>& calls,
-                                   const std::vector<std::vector<TimedStep>>& segments) {
+std::vector<TimedStep> Concatenate(const std::vector<StagedCall>& calls, int c,
+                                   SegmentTimer* timer) {
   std::vector<TimedStep> steps;
   int base = 0;
   for (const StagedCall& call : calls) {
     if (call.running != kAnyRunning) steps.push_back({TimedStep::kAwait, 0, call.running});
     int count = 0;
-    for (TimedStep step : segments[call.segment]) {
+    for (TimedStep step : timer->Of(call.segment, c)) {
       if (step.kind == TimedStep::kStart) ++count;
       step.collective += base;
       steps.push_back(step);
@@ -40,8 +40,32 @@ StepSimulator::StepSimulator(const SimulationSpec& spec, std::vector<SimulatedCl
       keep_spans_(keep_spans),
       states_(classes_.size()),
       position_(classes_.size()) {
-  for (size_t c = 0; c < states_.size(); ++c) PrepareClass(static_cast<int>(c));
+  for (size_t c = 0; c < states_.size(); ++c) {
+    PrepareClass(static_cast<int>(c));
+    FindLastBackward(static_cast<int>(c));
+    Push(0, Event::kCompute, static_cast<int>(c), 0, 0);
+  }
   PrepareChannels();
+  result_.busy_ns.assign(states_.size(), 0);
+  result_.collectives.assign(states_.size(), {});
+  result_.transfers_ns.assign(states_.size(), 0);
+}
+
+StepSimulator StepSimulator::With(std::vector<SimulatedClass> classes) const {
+  StepSimulator other = *this;
+  other.classes_ = std::move(classes);
+  for (size_t c = 0; c < states_.size(); ++c) {
+    const ClassState& state = states_[c];
+    MGC_CHECK(state.action < state.last_backward ||
+              (state.action == state.last_backward && state.step < 0))
+        << "a last backward has begun";
+    const std::vector<StagedChunk>& chunks = *other.classes_[c].chunks;
+    for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
+      other.PrepareList(static_cast<int>(c), chunk * kNumChunkLists + kLastBackwardList,
+                        chunks[chunk].last_backward);
+    }
+  }
+  return other;
 }
 
 void StepSimulator::PrepareChannels() {
@@ -54,35 +78,37 @@ void StepSimulator::PrepareChannels() {
       const int dst = spec_.stages[to].rank_class;
       const int id = ChannelFrom(s, forward);
       Channel& channel = channels_[id];
-      channel.bytes = BytesBehind(spec_.segments, (*classes_[src].chunks)[spec_.stages[s].chunk],
-                                  forward ? StagedBase::kOutput : StagedBase::kGradOutput);
+      channel.bytes =
+          BytesBehind(spec_.timer.segments(), (*classes_[src].chunks)[spec_.stages[s].chunk],
+                      forward ? StagedBase::kOutput : StagedBase::kGradOutput);
       if (src == dst || channel.bytes == 0) continue;  // handed over in place, or nothing
       channel.src = src;
       channel.dst = dst;
-      channel.ns = TransferNs(spec_.costs, src, dst, channel.bytes);
+      channel.ns = TransferNs(spec_.timer.model(), src, dst, channel.bytes);
       states_[src].channels.push_back(id);
       states_[dst].channels.push_back(id);
     }
   }
 }
 
+void StepSimulator::PrepareList(int c, size_t list, const std::vector<StagedCall>& calls) {
+  ClassState& state = states_[static_cast<size_t>(c)];
+  state.steps[list] = Concatenate(calls, c, &spec_.timer);
+  state.done.resize(std::max(state.done.size(), state.steps[list].size()), -1);
+  if (list < state.quiet_steps.size()) state.quiet_steps[list] = QuietSteps(state.steps[list]);
+}
+
 void StepSimulator::PrepareClass(int c) {
   const SimulatedClass& simulated = classes_[c];
   ClassState& state = states_[c];
-  std::vector<std::vector<TimedStep>> segments(spec_.segments.size());
-  const auto prepare = [&](const std::vector<StagedCall>& calls) {
-    for (const StagedCall& call : calls) {
-      std::vector<TimedStep>& steps = segments[call.segment];
-      if (steps.empty()) steps = TimeSegment(spec_.costs, spec_.segments[call.segment], c);
-    }
-    state.steps.push_back(Concatenate(calls, segments));
-    state.done.resize(std::max(state.done.size(), state.steps.back().size()), -1);
-  };
+  const size_t lists = simulated.chunks->size() * kNumChunkLists;
+  state.steps.resize(lists + 1);
+  if (!keep_spans_) state.quiet_steps.resize(lists);
+  size_t list = 0;
   for (const StagedChunk& chunk : *simulated.chunks) {
-    for (const auto* calls : ListsOf(chunk)) prepare(*calls);
+    for (const auto* calls : ListsOf(chunk)) PrepareList(c, list++, *calls);
   }
-  if (!keep_spans_) state.quiet_steps = {state.steps.begin(), state.steps.end()};
-  prepare(*simulated.update);
+  PrepareList(c, list, *simulated.update);
   const size_t micro_batches = static_cast<size_t>(spec_.micro_batches);
   state.inputs.assign(simulated.chunks->size(), std::vector<int64_t>(micro_batches, -1));
   state.grad_inputs = state.inputs;
@@ -94,6 +120,25 @@ void StepSimulator::PrepareClass(int c) {
     position_[c][ref.kind == ActionKind::kForward ? 0 : 1][ref.chunk][ref.micro_batch] =
         static_cast<int>(i);
   }
+}
+
+// An action that computes ends in another event than it begins in.
+void StepSimulator::FindLastBackward(int c) {
+  ClassState& state = states_[static_cast<size_t>(c)];
+  const std::vector<OrderedAction>& actions = classes_[static_cast<size_t>(c)].program->compute;
+  const auto last = std::find_if(actions.begin(), actions.end(), [&](const OrderedAction& action) {
+    return action.ref.kind == ActionKind::kBackward &&
+           action.ref.micro_batch == spec_.micro_batches - 1;
+  });
+  state.last_backward = static_cast<int>(last - actions.begin());
+  state.near_last = std::max(state.last_backward - 1, 0);
+  const auto computes = [&](int action) {
+    const std::vector<TimedStep>& steps = StepsOf(c, actions[static_cast<size_t>(action)].ref);
+    return std::any_of(steps.begin(), steps.end(),
+                       [](const TimedStep& step) { return step.kind == TimedStep::kRun; });
+  };
+  while (state.near_last > 0 && !computes(state.near_last)) --state.near_last;
+  near_last_ |= state.near_last == 0;
 }
 
 size_t StepSimulator::ListOfSteps(int c, const ActionRef& ref) const {
@@ -114,20 +159,23 @@ void StepSimulator::Span(int c, bool communication, std::string name, int64_t be
   result_.spans.push_back({c, communication, std::move(name), begin, end});
 }
 
-absl::StatusOr<SimulatedStep> StepSimulator::Run() {
-  result_.busy_ns.assign(states_.size(), 0);
-  result_.collectives.assign(states_.size(), {});
-  result_.transfers_ns.assign(states_.size(), 0);
-  for (size_t c = 0; c < states_.size(); ++c) Push(0, Event::kCompute, static_cast<int>(c), 0, 0);
-  while (!events_.empty()) {
+absl::Status StepSimulator::RunEvents(bool to_last_backward) {
+  while (!events_.empty() && !(to_last_backward && near_last_)) {
     const Event event = events_.top();
     events_.pop();
-    if (event.time >= kMaxNs) return StepOfCenturies(spec_.costs.machine);
+    if (event.time >= kMaxNs) return StepOfCenturies(spec_.timer.model().machine);
     if (!HandleEvent(event)) continue;
     result_.makespan_ns = event.time;
     Advance(event.rank_class, event.time);
     TryStart(event.rank_class, event.time);
   }
+  return absl::OkStatus();
+}
+
+absl::Status StepSimulator::RunToLastBackward() { return RunEvents(true); }
+
+absl::StatusOr<SimulatedStep> StepSimulator::Run() {
+  MGC_RETURN_IF_ERROR(RunEvents(false));
   for (size_t c = 0; c < states_.size(); ++c) {
     const OrderedProgram& program = *classes_[c].program;
     if (states_[c].action == static_cast<int>(program.compute.size())) continue;
@@ -179,7 +227,7 @@ void StepSimulator::FinishTransfer(PendingTransfer t, int64_t now) {
     waited = Later(waited, now - std::max(t.ready, to.ended));
   }
   --channels_[t.channel].outboxes;
-  states_[t.src].free_slots.insert(t.src_slot);
+  states_[t.src].free_slots.push(t.src_slot);
   states_[t.src].pool[t.src_slot] = {false, true, {}, t.send};
   Advance(t.dst, now);
   TryStart(t.dst, now);
@@ -260,14 +308,16 @@ bool StepSimulator::BeginAction(int c, int64_t now) {
     const bool received =
         !NeighbourInPlace(spec_.stages, *classes_[c].chunks, ref, false).has_value();
     if (!forward) action.grad_input = grad;
-    if (takes && received) {
+    if (takes && received && spec_.lists_transfers) {
       action.waits.push_back({forward ? TransferKind::kRecvForward : TransferKind::kRecvBackward,
                               ref.chunk, ref.micro_batch});
     }
     if (Leaves(chunk.stage, forward)) {
       PoolSlot previous;
       (forward ? action.output : action.grad_output) = TakeSlot(c, &previous);
-      if (previous.has_transfer) action.waits.push_back(previous.transfer);
+      if (previous.has_transfer && spec_.lists_transfers) {
+        action.waits.push_back(previous.transfer);
+      }
     }
   }
   state.step = 0;
@@ -289,7 +339,7 @@ void StepSimulator::EndAction(int c, int64_t now) {
     const bool trains = !(*classes_[c].chunks)[ref.chunk].backward.empty();
     const auto release = [&](int64_t slot) {
       if (slot < 0) return;
-      state.free_slots.insert(slot);
+      state.free_slots.push(slot);
       state.pool[slot] = {true, false, ref, {}};
     };
     if (forward ? !trains : trains) release(action.input);
@@ -300,6 +350,7 @@ void StepSimulator::EndAction(int c, int64_t now) {
   ++state.action;
   state.step = -1;
   state.ended = now;
+  near_last_ |= state.action >= state.near_last;
   // A receive posted one action ahead may start now.
   TryStart(c, now);
 }

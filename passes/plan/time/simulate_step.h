@@ -9,8 +9,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <queue>
-#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -22,6 +22,7 @@
 #include "passes/plan/forms/plan_forms.h"
 #include "passes/plan/time/cost.h"
 #include "passes/plan/time/quiet_steps.h"
+#include "passes/plan/time/segment_timer.h"
 #include "passes/plan/time/simulated_step.h"
 
 namespace mgc {
@@ -35,10 +36,10 @@ struct SimulatedClass {
 
 // What all classes share.
 struct SimulationSpec {
-  CostModel costs;
-  const std::vector<Segment>& segments;
+  SegmentTimer& timer;
   const std::vector<StagePlace>& stages;
   int64_t micro_batches = 1;
+  bool lists_transfers = true;  // in programs, with who waits for them
 };
 
 class StepSimulator {
@@ -48,6 +49,13 @@ class StepSimulator {
 
   // FailedPrecondition when the compute lists wait for each other in a circle.
   absl::StatusOr<SimulatedStep> Run();
+
+  // Runs as far as it goes before it matters what last backwards call.
+  absl::Status RunToLastBackward();
+  // This one as it stands then, with `classes` that differ in what last backwards call alone; their
+  // programs are copies of its own.
+  StepSimulator With(std::vector<SimulatedClass> classes) const;
+
   int pool_size(int coordinate) const { return static_cast<int>(states_[coordinate].pool.size()); }
 
  private:
@@ -105,12 +113,14 @@ class StepSimulator {
     std::vector<std::vector<TimedStep>> steps;  // by chunk and list (ListsOf); update last
     std::vector<QuietSteps> quiet_steps;        // likewise, without update; none with spans
     std::vector<PoolSlot> pool;
-    std::set<int64_t> free_slots;
+    std::priority_queue<int64_t, std::vector<int64_t>, std::greater<int64_t>> free_slots;
     std::deque<PendingCollective> collectives;
     std::vector<int> channels;  // that end here, indices into channels_
     int pending_transfers = 0;
     int action = 0;
-    int step = -1;  // -1: the action has not begun
+    int step = -1;          // -1: the action has not begun
+    int last_backward = 0;  // the first action that is one
+    int near_last = 0;      // no single event brings it there from before this action
     bool running = false;
     int64_t began = 0;
     int64_t ended = 0;  // the last action
@@ -149,6 +159,8 @@ class StepSimulator {
   };
 
   void PrepareClass(int c);
+  void PrepareList(int c, size_t list, const std::vector<StagedCall>& calls);
+  void FindLastBackward(int c);
   void PrepareChannels();
   size_t ListOfSteps(int c, const ActionRef& ref) const;
   const std::vector<TimedStep>& StepsOf(int c, const ActionRef& ref) const {
@@ -156,6 +168,7 @@ class StepSimulator {
   }
   const ActionRef& RefOf(int c) const;
   const QuietSteps& QuietOf(int c) const;
+  absl::Status RunEvents(bool to_last_backward);
   bool HandleEvent(const Event& event);
   void Push(int64_t time, Event::Kind kind, int rank_class, int index, int action);
   void Advance(int c, int64_t now);
@@ -207,7 +220,8 @@ class StepSimulator {
   std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;
   // Position in its class' compute list of every forward and backward: [class][kind][chunk][mb].
   std::vector<std::vector<std::vector<std::vector<int>>>> position_;
-  int current_class_ = 0;  // of the event that is handled
+  int current_class_ = 0;   // of the event that is handled
+  bool near_last_ = false;  // whether some class is at its near_last, or behind it
   SimulatedStep result_;
 };
 

@@ -17,14 +17,15 @@ bool IsFaster(const FoundPlan& a, const FoundPlan& b) { return a.step_ns < b.ste
 
 }  // namespace
 
-BestFirst::BestFirst(PlanOracle& oracle, const GroupTree& tree, int64_t memory, int64_t plans)
+BestFirst::BestFirst(PlanOracle& oracle, GroupBounds& bounds, int64_t memory, int64_t plans)
     : oracle_(oracle),
-      tree_(tree),
+      bounds_(bounds),
+      tree_(bounds.tree()),
       memory_(memory),
       plans_(plans),
       budget_(oracle.compiled() + plans),
       variants_(oracle, frontier_, memory) {
-  for (const size_t g : tree.roots()) frontier_.PushGroup(g, 0, 0);
+  for (const size_t g : tree_.roots()) frontier_.PushGroup(g, 0, 0);
 }
 
 absl::StatusOr<std::vector<FoundPlan>> BestFirst::Run(size_t results) {
@@ -183,14 +184,15 @@ absl::Status BestFirst::ExpandGroup(size_t g) {
   const std::vector<size_t>& roots = tree_.roots();
   if (std::find(roots.begin(), roots.end(), g) != roots.end()) PushFiner(g, profile);
   if (profile == nullptr) return absl::OkStatus();
-  const std::vector<PlanOracle::Bounds> bounds = oracle_.BoundsOf(g, *profile);
+  const std::vector<CandidateBound>& bounds = bounds_.Of(g, *profile);
   for (size_t i = 0; i < bounds.size(); ++i) {
-    const PlanBound& even = bounds[i].even;
-    const ParallelConfig config = oracle_.space().ConfigOf(g, i);
+    const CandidateBound& even = bounds[i];
+    const Candidate& candidate = oracle_.space().groups[g].candidates[i];
     if (even.held_bytes > memory_) {
-      variants_.NoteTooLarge(config, even.held_bytes);
+      variants_.NoteTooLarge(oracle_.space().ConfigOf(g, i), even.held_bytes);
     } else {
-      frontier_.PushCandidate(g, i, PlanKindOf(config), bounds[i].least_ns, even.step_ns);
+      const PlanKind kind = PlanKindOf(candidate.vp, candidate.zero);
+      frontier_.PushCandidate(g, i, kind, even.least_ns, even.step_ns);
     }
   }
   return absl::OkStatus();
@@ -202,10 +204,9 @@ void BestFirst::PushFiner(size_t root, const ModelProfile* profile) {
       frontier_.PushGroup(g, 0, kNever);
       continue;
     }
-    const ModelProfile expected = tree_.Expect(*profile, root, g);
     int64_t seems = kNever;
-    for (const PlanOracle::Bounds& bounds : oracle_.BoundsOf(g, expected)) {
-      if (bounds.even.peak_bytes <= memory_) seems = std::min(seems, bounds.even.step_ns);
+    for (const CandidateBound& even : bounds_.Expected(g, root, *profile)) {
+      if (even.peak_bytes <= memory_) seems = std::min(seems, even.step_ns);
     }
     frontier_.PushGroup(g, tree_.LeastStepNs(*profile, root, g), seems);
   }

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "passes/search/plans/frontier.h"
+#include "passes/search/plans/group_bounds.h"
 #include "passes/search/plans/group_tree.h"
 #include "passes/search/plans/plan_oracle.h"
 #include "passes/search/plans/search_plans.h"
@@ -24,8 +25,8 @@ namespace mgc {
 class BestFirst {
  public:
   // Compiles `plans` more than have been, at most, and twice as many on the way from the best to
-  // its neighbours. Oracle and tree outlive it.
-  BestFirst(PlanOracle& oracle, const GroupTree& tree, int64_t memory, int64_t plans);
+  // its neighbours. Oracle and bounds outlive it.
+  BestFirst(PlanOracle& oracle, GroupBounds& bounds, int64_t memory, int64_t plans);
 
   // The fastest plan of each mesh, fastest first, `results` at most; fewer where the budget ends.
   absl::StatusOr<std::vector<FoundPlan>> Run(size_t results);
@@ -63,6 +64,7 @@ class BestFirst {
   std::vector<FoundPlan> RankedByMesh(size_t results) const;
 
   PlanOracle& oracle_;
+  GroupBounds& bounds_;
   const GroupTree& tree_;
   const int64_t memory_;
   const int64_t plans_;

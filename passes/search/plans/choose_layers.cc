@@ -40,6 +40,13 @@ struct RankChoice {
   KindCounts counts = {};
 };
 
+// What a rank has beside its layers, and how many frames of each it holds at once.
+struct RankCost {
+  int64_t ns = 0;
+  int64_t bytes = 0;
+  int64_t frames = 0;
+};
+
 // Decides for models whose layers are alike.
 class LayerChooser {
  public:
@@ -59,6 +66,7 @@ class LayerChooser {
       allowed_[k] = true;
     }
     for (const StageContent& stage : checked_.placement.stages) num_layers_ += stage.num_layers;
+    for (size_t c = 0; c < ranks_; ++c) own_.push_back({OwnNs(c), OwnBytes(c), Frames(c)});
   }
 
   // Layers of every rank, as even as they are placed.
@@ -97,6 +105,9 @@ class LayerChooser {
     for (int64_t full = 0; full <= (allowed_[2] ? layers : 0); ++full) {
       const RankChoice choice = ChooseBeside(rank, layers, full);
       if (choice.fits && (!best.fits || choice.ns < best.ns)) best = choice;
+      // Computing one more again, where all others are kept, takes no less.
+      const bool keeps_others = choice.fits && allowed_[0] && choice.counts[1] == 0;
+      if (keeps_others && layer_[2].ns >= layer_[0].ns) break;
     }
     return best;
   }
@@ -150,19 +161,20 @@ class LayerChooser {
     RankChoice choice;
     if (least == 2 && others > 0) return choice;
     int64_t selective = least == 1 ? others : 0;
+    const RankCost& own = own_[rank];
     const auto bytes_of = [&](int64_t some) {
       const int64_t frames = full * layer_[2].frame_bytes + some * layer_[1].frame_bytes +
                              (others - some) * layer_[0].frame_bytes;
-      return OwnBytes(rank) + layers * layer_[least].block_bytes + Frames(rank) * frames;
+      return own.bytes + layers * layer_[least].block_bytes + own.frames * frames;
     };
     const int64_t over = bytes_of(selective) - memory_;
-    const int64_t saved = Frames(rank) * (layer_[0].frame_bytes - layer_[1].frame_bytes);
+    const int64_t saved = own.frames * (layer_[0].frame_bytes - layer_[1].frame_bytes);
     if (over > 0 && least == 0 && allowed_[1] && saved > 0) {
       selective = std::min(others, (over + saved - 1) / saved);
     }
     choice.fits = bytes_of(selective) <= memory_;
     choice.counts = {others - selective, selective, full};
-    choice.ns = OwnNs(rank);
+    choice.ns = own.ns;
     for (size_t k = 0; k < kNumRecomputeKinds; ++k) {
       choice.ns = Later(choice.ns, Times(choice.counts[k], layer_[k].ns));
     }
@@ -229,6 +241,7 @@ class LayerChooser {
   const size_t ranks_;
   const int64_t micro_batches_;
   int64_t num_layers_ = 0;
+  std::vector<RankCost> own_;  // by rank
   std::array<LayerCost, kNumRecomputeKinds> layer_;
   std::array<bool, kNumRecomputeKinds> allowed_ = {};
   std::vector<std::vector<RankChoice>> table_;  // by rank and number of layers

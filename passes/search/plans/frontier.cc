@@ -12,9 +12,9 @@ constexpr double kUnknown = 1.1;
 
 }  // namespace
 
-PlanKind PlanKindOf(const ParallelConfig& config) {
-  const int chunks = config.vp > 2 ? 2 : config.vp > 1 ? 1 : 0;
-  return static_cast<PlanKind>(chunks + (config.zero >= 2 ? 3 : 0));
+PlanKind PlanKindOf(int64_t vp, int64_t zero) {
+  const int chunks = vp > 2 ? 2 : vp > 1 ? 1 : 0;
+  return static_cast<PlanKind>(chunks + (zero >= 2 ? 3 : 0));
 }
 
 int64_t Experience::Expect(PlanKind kind, int64_t estimate) const {

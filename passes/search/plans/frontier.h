@@ -22,7 +22,10 @@ inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 // Plans that are about as far above their estimates: by chunks a rank and ZeRO level.
 using PlanKind = uint8_t;
 inline constexpr size_t kNumPlanKinds = 6;
-PlanKind PlanKindOf(const ParallelConfig& config);
+PlanKind PlanKindOf(int64_t vp, int64_t zero);
+inline PlanKind PlanKindOf(const ParallelConfig& config) {
+  return PlanKindOf(config.vp, config.zero);
+}
 
 // Something to look at: no plan behind it takes less than `bound`.
 struct SearchNode {

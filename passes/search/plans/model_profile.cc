@@ -14,16 +14,16 @@ namespace mgc {
 namespace {
 
 // The plan in the making as stage leaves it.
-absl::StatusOr<StagedPlan> StagedPlanOf(const Graph& model, const ModelDims& dims,
-                                        CompileOptions options) {
+absl::StatusOr<StagedPlan> StagedPlanOf(ModelCompiler& model, CompileOptions options) {
   absl::optional<StagedPlan> staged;
+  options.evaluation = false;
   options.run.check = false;
   options.run.after_pass = [&staged](const FinishedPass& pass) {
     if (LevelOf(pass.form) != PassLevel::kStaged) return true;
     staged = std::get<StagedPlan>(pass.form);
     return false;
   };
-  const absl::Status status = Compile(model, dims, options).status();
+  const absl::Status status = model.Compile(options).status();
   if (!staged.has_value()) return status;
   return *std::move(staged);
 }
@@ -209,9 +209,8 @@ ParallelConfig ProfiledConfig(ParallelConfig config) {
   return config;
 }
 
-absl::StatusOr<ModelProfile> ProfileModel(const Graph& model, const ModelDims& dims,
-                                          const CompileOptions& options) {
-  MGC_ASSIGN_OR_RETURN(const StagedPlan staged, StagedPlanOf(model, dims, options));
+absl::StatusOr<ModelProfile> ProfileModel(ModelCompiler& model, const CompileOptions& options) {
+  MGC_ASSIGN_OR_RETURN(const StagedPlan staged, StagedPlanOf(model, options));
   return Profiler(staged, options.machine).Run();
 }
 

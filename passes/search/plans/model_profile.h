@@ -50,8 +50,7 @@ struct ModelProfile {
 
 // The profile of `model` for options.parallel with one rank along dp and pp: its world is tp * cp,
 // its global batch one micro-batch. `model` has been built for it. Errors: those of Compile.
-absl::StatusOr<ModelProfile> ProfileModel(const Graph& model, const ModelDims& dims,
-                                          const CompileOptions& options);
+absl::StatusOr<ModelProfile> ProfileModel(ModelCompiler& model, const CompileOptions& options);
 
 // `config` as a profile is made for it: alone along dp and pp, without what they bring.
 ParallelConfig ProfiledConfig(ParallelConfig config);

@@ -34,15 +34,6 @@ StepParts PartsOf(const OrderedPlan& ordered) {
   return parts;
 }
 
-bool DifferInZeroAlone(const Candidate& a, const Candidate& b) {
-  return a.pp == b.pp && a.vp == b.vp && a.schedule == b.schedule && a.order == b.order;
-}
-
-Graph Prepared(const Graph& graph) {
-  std::vector<std::string> notes;
-  return PrepareModel(graph, &notes);
-}
-
 // A refusal is no error here.
 template <typename T>
 absl::StatusOr<std::unique_ptr<T>> OrNull(absl::StatusOr<T> made) {
@@ -52,9 +43,8 @@ absl::StatusOr<std::unique_ptr<T>> OrNull(absl::StatusOr<T> made) {
 }
 
 // Compiles, and keeps what the simulation says of the step.
-absl::StatusOr<FoundPlan> CompileTo(const Graph& graph, const ModelDims& dims,
-                                    CompileOptions options, const ParallelConfig& config,
-                                    OrderScope scope, Plan* made) {
+absl::StatusOr<FoundPlan> CompileTo(ModelCompiler& model, CompileOptions options,
+                                    const ParallelConfig& config, OrderScope scope, Plan* made) {
   options.parallel = config;
   options.limit_memory = false;
   options.order = scope;
@@ -66,7 +56,7 @@ absl::StatusOr<FoundPlan> CompileTo(const Graph& graph, const ModelDims& dims,
     if (ordered != nullptr) found.parts = PartsOf(*ordered);
     return true;
   };
-  MGC_ASSIGN_OR_RETURN(Plan plan, Compile(graph, dims, options));
+  MGC_ASSIGN_OR_RETURN(Plan plan, model.Compile(options));
   found.config = config;
   found.step_ns = plan.predicted_step_ns;
   found.peak_bytes = PeakBytes(plan);
@@ -103,17 +93,17 @@ absl::StatusOr<const ModelProfile*> PlanOracle::ProfileOf(size_t group, size_t k
   CompileOptions options = request_.options;
   options.parallel = ProfiledConfig(space_.ConfigOf(group, 0));
   if (HasFreeRecomputation()) options.parallel.recompute = kRecomputeKinds[kind];
-  MGC_ASSIGN_OR_RETURN(const Graph* graph, GraphOf(options.parallel));
-  absl::StatusOr<ModelProfile> made = ProfileWith(*graph, std::move(options));
+  MGC_ASSIGN_OR_RETURN(ModelCompiler * model, ModelOf(options.parallel));
+  absl::StatusOr<ModelProfile> made = ProfileWith(*model, std::move(options));
   NoteRefusal(made.status());
   MGC_ASSIGN_OR_RETURN(auto profile, OrNull(std::move(made)));
   return profiles_.emplace(std::make_pair(group, kind), std::move(profile)).first->second.get();
 }
 
-absl::StatusOr<ModelProfile> PlanOracle::ProfileWith(const Graph& graph, CompileOptions options) {
+absl::StatusOr<ModelProfile> PlanOracle::ProfileWith(ModelCompiler& model, CompileOptions options) {
   MGC_ASSIGN_OR_RETURN(const StrategySpec* strategy, StrategyOf(options.parallel));
   if (strategy != nullptr) options.strategy = *strategy;
-  return ProfileModel(graph, request_.dims, options);
+  return ProfileModel(model, options);
 }
 
 absl::StatusOr<bool> PlanOracle::CutsParametersOver(int64_t tp) {
@@ -123,9 +113,9 @@ absl::StatusOr<bool> PlanOracle::CutsParametersOver(int64_t tp) {
   config.tp = config.world_size = tp;
   config.pp = config.cp = 1;
   config.global_batch_size = config.micro_batch_size;
-  MGC_ASSIGN_OR_RETURN(const Graph* graph, GraphOf(config));
-  MGC_ASSIGN_OR_RETURN(const bool cuts,
-                       CutsParameters(Prepared(*graph), config, request_.options.strategy));
+  MGC_ASSIGN_OR_RETURN(ModelCompiler * model, ModelOf(config));
+  MGC_ASSIGN_OR_RETURN(const Graph* graph, model->Model(config.optimizer));
+  MGC_ASSIGN_OR_RETURN(const bool cuts, CutsParameters(*graph, config, request_.options.strategy));
   return named_.emplace(tp, cuts).first->second;
 }
 
@@ -139,11 +129,13 @@ absl::StatusOr<const StrategySpec*> PlanOracle::StrategyOf(const ParallelConfig&
   options.parallel = ProfiledConfig(config);
   options.parallel.recompute = RecomputeKind::kNone;
   options.parallel.allow_replicated = false;
-  MGC_ASSIGN_OR_RETURN(const Graph* graph, GraphOf(options.parallel));
+  MGC_ASSIGN_OR_RETURN(Graph graph, request_.build(options.parallel));
+  std::vector<std::string> notes;
+  graph = PrepareModel(std::move(graph), &notes);
   SearchLimits limits;
   limits.plans = kTablesAKey;
   MGC_ASSIGN_OR_RETURN(const ClassLayout layout,
-                       LayOutByClasses(Prepared(*graph), request_.dims, options, limits));
+                       LayOutByClasses(graph, request_.dims, options, limits));
   return &strategies_.emplace(KeyOf(config), layout.strategy).first->second;
 }
 
@@ -156,40 +148,13 @@ absl::StatusOr<ProfilesByKind> PlanOracle::ProfilesOf(size_t group) {
   return profiles;
 }
 
-absl::StatusOr<const Graph*> PlanOracle::GraphOf(const ParallelConfig& config) {
+absl::StatusOr<ModelCompiler*> PlanOracle::ModelOf(const ParallelConfig& config) {
   const int64_t samples = config.micro_batch_size * std::max<int64_t>(DataParallelSize(config), 1);
-  const auto known = graphs_.find(samples);
-  if (known != graphs_.end()) return &known->second;
+  const auto known = models_.find(samples);
+  if (known != models_.end()) return known->second.get();
   MGC_ASSIGN_OR_RETURN(Graph graph, request_.build(config));
-  return &graphs_.emplace(samples, std::move(graph)).first->second;
-}
-
-std::vector<PlanOracle::Bounds> PlanOracle::BoundsOf(size_t group,
-                                                     const ModelProfile& profile) const {
-  const Machine& machine = request_.options.machine;
-  const std::vector<Candidate>& candidates = space_.groups[group].candidates;
-  std::vector<Bounds> bounds;
-  bounds.reserve(candidates.size());
-  // Those that differ in ZeRO alone follow each other.
-  ParallelConfig config;
-  CheckedConfig checked;
-  absl::optional<PlanSpread> first;
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    if (i == 0 || !DifferInZeroAlone(candidates[i - 1], candidates[i])) {
-      config = space_.ConfigOf(group, i);
-      checked = CheckConfig(config, request_.dims);
-      first.emplace(config, checked, profile);
-    }
-    ParallelConfig own = config;
-    own.zero = candidates[i].zero;
-    own.zero_group = candidates[i].zero_group;
-    const PlanSpread spread(*first, own);
-    Bounds made{BoundPlan(spread, machine), 0};
-    made.least_ns = made.even.step_ns;
-    if (HasFreeCuts(own)) made.least_ns = std::min(made.least_ns, LeastOverCutsNs(spread, machine));
-    bounds.push_back(made);
-  }
-  return bounds;
+  auto model = std::make_unique<ModelCompiler>(std::move(graph), request_.dims);
+  return models_.emplace(samples, std::move(model)).first->second.get();
 }
 
 bool PlanOracle::HasFreeCuts(const ParallelConfig& config) const {
@@ -249,14 +214,15 @@ bool PlanOracle::IsCompiled(const ParallelConfig& config) const {
 }
 
 absl::StatusOr<FoundPlan> PlanOracle::Simulate(const ParallelConfig& config) {
-  MGC_ASSIGN_OR_RETURN(const Graph* graph, GraphOf(config));
+  MGC_ASSIGN_OR_RETURN(ModelCompiler * model, ModelOf(config));
   MGC_ASSIGN_OR_RETURN(const StrategySpec* strategy, StrategyOf(config));
   OrderScope scope;
   scope.evaluation = false;
+  scope.transfers = false;
   CompileOptions options = request_.options;
   if (strategy != nullptr) options.strategy = *strategy;
-  MGC_ASSIGN_OR_RETURN(FoundPlan found, CompileTo(*graph, request_.dims, std::move(options), config,
-                                                  scope, nullptr));
+  MGC_ASSIGN_OR_RETURN(FoundPlan found,
+                       CompileTo(*model, std::move(options), config, scope, nullptr));
   if (strategy != nullptr) found.strategy = *strategy;
   return found;
 }
@@ -280,17 +246,16 @@ std::vector<FoundPlan> PlanOracle::Compiled() const {
 }
 
 absl::StatusOr<Plan> CompileFound(const SearchRequest& request, const ParallelConfig& config) {
-  MGC_ASSIGN_OR_RETURN(const Graph graph, request.build(config));
   Plan plan;
-  MGC_RETURN_IF_ERROR(
-      CompileTo(graph, request.dims, request.options, config, OrderScope(), &plan).status());
+  MGC_RETURN_IF_ERROR(MeasureFound(request, config, &plan).status());
   return plan;
 }
 
 absl::StatusOr<FoundPlan> MeasureFound(const SearchRequest& request, const ParallelConfig& config,
                                        Plan* plan, OrderScope scope) {
-  MGC_ASSIGN_OR_RETURN(const Graph graph, request.build(config));
-  return CompileTo(graph, request.dims, request.options, config, scope, plan);
+  MGC_ASSIGN_OR_RETURN(Graph graph, request.build(config));
+  ModelCompiler model(std::move(graph), request.dims);
+  return CompileTo(model, request.options, config, scope, plan);
 }
 
 const PlanClass& FullestClass(const Plan& plan) {

@@ -37,13 +37,6 @@ class PlanOracle {
   // Null where there is none yet, too.
   const ModelProfile* KnownProfile(size_t group) const;
 
-  // Of every candidate of a group, by a profile: stages cut evenly.
-  struct Bounds {
-    PlanBound even;
-    int64_t least_ns = 0;  // wherever stages are cut
-  };
-  std::vector<Bounds> BoundsOf(size_t group, const ModelProfile& profile) const;
-
   // The candidate with its layers chosen for `memory`: nothing is computed again where that fits.
   // Nothing where no choice does.
   absl::StatusOr<absl::optional<LayerChoice>> ChooseFor(size_t group, size_t index, int64_t memory);
@@ -75,8 +68,8 @@ class PlanOracle {
   // The profile of a configuration of the group; nothing where some of it is refused.
   absl::StatusOr<absl::optional<ModelProfile>> MixedProfileOf(size_t group,
                                                               const ParallelConfig& config);
-  absl::StatusOr<ModelProfile> ProfileWith(const Graph& graph, CompileOptions options);
-  absl::StatusOr<const Graph*> GraphOf(const ParallelConfig& config);
+  absl::StatusOr<ModelProfile> ProfileWith(ModelCompiler& model, CompileOptions options);
+  absl::StatusOr<ModelCompiler*> ModelOf(const ParallelConfig& config);
   // Rows that are chosen for a configuration's profile key; null where those of the request serve.
   absl::StatusOr<const StrategySpec*> StrategyOf(const ParallelConfig& config);
   absl::StatusOr<bool> CutsParametersOver(int64_t tp);
@@ -91,7 +84,7 @@ class PlanOracle {
   ScheduleCache schedules_;
   std::map<int64_t, bool> named_;  // by tp: whether the request's strategy cuts some parameter
   std::map<ProfileKey, StrategySpec> strategies_;
-  std::map<int64_t, Graph> graphs_;                                              // by samples
+  std::map<int64_t, std::unique_ptr<ModelCompiler>> models_;                     // by samples
   std::map<std::pair<size_t, size_t>, std::unique_ptr<ModelProfile>> profiles_;  // group, kind
   std::map<std::string, std::unique_ptr<FoundPlan>> plans_;                      // by flags
 };

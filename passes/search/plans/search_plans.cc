@@ -8,6 +8,7 @@
 #include "graph/base/units.h"
 #include "passes/config/config_flags.h"
 #include "passes/search/plans/best_first.h"
+#include "passes/search/plans/group_bounds.h"
 #include "passes/search/plans/group_tree.h"
 #include "passes/search/plans/plan_oracle.h"
 
@@ -47,12 +48,12 @@ absl::Status NothingFits(const SearchRequest& request, const PlanOracle& oracle,
 
 // The fastest within ever less memory, from `best` on.
 absl::StatusOr<std::vector<FoundPlan>> FindFront(const SearchRequest& request, PlanOracle& oracle,
-                                                 const GroupTree& tree, const FoundPlan& best) {
+                                                 GroupBounds& bounds, const FoundPlan& best) {
   std::vector<FoundPlan> front = {best};
   while (front.size() < kMostOfFront) {
     const auto memory =
         static_cast<int64_t>(kLessMemory * static_cast<double>(front.back().peak_bytes));
-    BestFirst search(oracle, tree, memory, std::max<int64_t>(request.budget / 8, 1));
+    BestFirst search(oracle, bounds, memory, std::max<int64_t>(request.budget / 8, 1));
     MGC_ASSIGN_OR_RETURN(const std::vector<FoundPlan> found, search.Run(1));
     if (found.empty()) break;
     const FoundPlan& less = found.front();
@@ -112,7 +113,8 @@ absl::StatusOr<FoundPlans> SearchPlans(const SearchRequest& request) {
   PlanOracle oracle(request);
   const SearchSpace& space = oracle.space();
   const GroupTree tree(space, request.dims, machine);
-  BestFirst search(oracle, tree, machine.memory, request.budget);
+  GroupBounds bounds(oracle, tree);
+  BestFirst search(oracle, bounds, machine.memory, request.budget);
   FoundPlans found;
   MGC_ASSIGN_OR_RETURN(found.ranked, search.Run(static_cast<size_t>(request.results)));
   while (!found.ranked.empty()) {
@@ -125,7 +127,7 @@ absl::StatusOr<FoundPlans> SearchPlans(const SearchRequest& request) {
   found.refused = space.refused;
   found.too_large = search.variants().too_large();
   found.least_bound_ns = std::min(found.ranked.front().step_ns, search.open_ns());
-  MGC_ASSIGN_OR_RETURN(found.front, FindFront(request, oracle, tree, found.ranked.front()));
+  MGC_ASSIGN_OR_RETURN(found.front, FindFront(request, oracle, bounds, found.ranked.front()));
   found.profiled = oracle.profiled();
   found.compiled = oracle.compiled();
   found.known = oracle.Compiled();

@@ -1,0 +1,62 @@
+#include "passes/search/plans/group_bounds.h"
+
+#include <algorithm>
+
+#include "absl/types/optional.h"
+#include "passes/search/plans/bound_plan.h"
+#include "passes/search/plans/plan_spread.h"
+
+namespace mgc {
+namespace {
+
+bool DifferInZeroAlone(const Candidate& a, const Candidate& b) {
+  return a.pp == b.pp && a.vp == b.vp && a.schedule == b.schedule && a.order == b.order;
+}
+
+}  // namespace
+
+const std::vector<CandidateBound>& GroupBounds::Of(size_t group, const ModelProfile& profile) {
+  const auto [it, is_new] = bounds_.try_emplace({group, group});
+  if (is_new) it->second = Make(group, profile);
+  return it->second;
+}
+
+const std::vector<CandidateBound>& GroupBounds::Expected(size_t finer, size_t group,
+                                                         const ModelProfile& profile) {
+  const auto [it, is_new] = bounds_.try_emplace({finer, group});
+  if (is_new) it->second = Make(finer, tree_.Expect(profile, group, finer));
+  return it->second;
+}
+
+std::vector<CandidateBound> GroupBounds::Make(size_t group, const ModelProfile& profile) const {
+  const SearchRequest& request = oracle_.request();
+  const Machine& machine = request.options.machine;
+  const std::vector<Candidate>& candidates = oracle_.space().groups[group].candidates;
+  std::vector<CandidateBound> bounds;
+  bounds.reserve(candidates.size());
+  // Those that differ in ZeRO alone follow each other.
+  ParallelConfig config;
+  ParallelConfig own;
+  CheckedConfig checked;
+  absl::optional<PlanSpread> first;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (i == 0 || !DifferInZeroAlone(candidates[i - 1], candidates[i])) {
+      config = oracle_.space().ConfigOf(group, i);
+      checked = CheckConfig(config, request.dims);
+      first.emplace(config, checked, profile);
+      own = config;
+    }
+    own.zero = candidates[i].zero;
+    own.zero_group = candidates[i].zero_group;
+    const PlanSpread spread(*first, own);
+    const PlanBound even = BoundPlan(spread, machine);
+    CandidateBound bound{even.step_ns, even.step_ns, even.peak_bytes, even.held_bytes};
+    if (oracle_.HasFreeCuts(own)) {
+      bound.least_ns = std::min(bound.least_ns, LeastOverCutsNs(spread, machine));
+    }
+    bounds.push_back(bound);
+  }
+  return bounds;
+}
+
+}  // namespace mgc
