@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/ir/model_layers.h"
 #include "passes/config/check_config.h"
@@ -236,8 +237,19 @@ absl::StatusOr<Plan> ModelCompiler::CompileLayers(const Graph& model, PassContex
   return RunFromShard(std::move(graphs), context, options);
 }
 
+absl::Status ModelCompiler::CheckSameModel(const ParallelConfig& config) {
+  const std::string asked =
+      absl::StrCat(config.optimizer.name, " ", ToString(config.optimizer.groups), " ",
+                   NameOf(config.compute_type));
+  if (!made_for_.has_value()) made_for_ = asked;
+  if (asked == *made_for_) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("the model was prepared for `", *made_for_,
+                                          "`, and is asked for `", asked, "`"));
+}
+
 absl::StatusOr<Plan> ModelCompiler::Compile(const CompileOptions& options) {
   const ParallelConfig& config = options.parallel;
+  MGC_RETURN_IF_ERROR(CheckSameModel(config));
   CheckedConfig checked = CheckConfig(config, dims_);
   MGC_RETURN_IF_ERROR(checked.violations.ToStatus());
   const ScheduleSpec schedule{config.schedule, config.pp, checked.vp, checked.micro_batches,

@@ -53,7 +53,8 @@ class ModelCompiler {
   ModelCompiler(const ModelCompiler&) = delete;
   ModelCompiler& operator=(const ModelCompiler&) = delete;
 
-  // The first one's optimizer and compute type are those of all. Errors: as below.
+  // The first one's optimizer and compute type are those of all: Internal for others.
+  // Further errors: as below.
   absl::StatusOr<Plan> Compile(const CompileOptions& options);
   // Prepared, with its parameters' optimizers.
   absl::StatusOr<const Graph*> Model(const OptimizerConfig& optimizer);
@@ -65,13 +66,15 @@ class ModelCompiler {
     LayerMap layers;
   };
 
+  absl::Status CheckSameModel(const ParallelConfig& config);
   absl::StatusOr<Plan> CompileLayers(const Graph& model, PassContext context,
                                      const CompileOptions& options);
   absl::StatusOr<absl::optional<FewLayers>> Fold(const Graph& model, const PassContext& context,
                                                  const RunOptions& options);
 
   const ModelDims dims_;
-  Graph logical_;  // until it is prepared
+  Graph logical_;                         // until it is prepared
+  absl::optional<std::string> made_for_;  // what the first configuration asks of the model
   absl::optional<absl::StatusOr<Graph>> model_;
   std::vector<std::string> notes_;
   absl::optional<ModelFolder> folder_;  // of model_

@@ -72,14 +72,14 @@ bool Waits::HasItem(const Seen& seen) {
 }
 
 // Whoever writes the board, what it says is a number of micro-batches that a step may have.
-const Waits::Lists& Waits::ListsOf(int64_t micro_batches) const {
+const Waits::Tables& Waits::TablesOf(int64_t micro_batches) const {
   const int64_t whole = plan_.num_micro_batches;
   const int64_t number = micro_batches < 1 || micro_batches > whole ? whole : micro_batches;
   const std::lock_guard<std::mutex> lock(making_);
-  const auto found = lists_.find(number);
-  if (found != lists_.end()) return found->second;
-  if (number == whole) return lists_.try_emplace(number, plan_).first->second;
-  return lists_.try_emplace(number, WithFewerMicroBatches(plan_, number)).first->second;
+  const auto found = tables_.find(number);
+  if (found != tables_.end()) return found->second;
+  if (number == whole) return tables_.try_emplace(number, plan_).first->second;
+  return tables_.try_emplace(number, WithFewerMicroBatches(plan_, number)).first->second;
 }
 
 Waits::Seen Waits::Look(int64_t rank) const {
@@ -87,8 +87,8 @@ Waits::Seen Waits::Look(int64_t rank) const {
   seen.rank = rank;
   seen.rank_class = ClassOfRank(plan_.mesh, rank);
   seen.at = board_.ranks()[static_cast<size_t>(rank)];
-  const Lists& lists = ListsOf(seen.at.micro_batches.get());
-  seen.tables = seen.at.eval.get() ? &lists.eval : &lists.train;
+  const Tables& tables = TablesOf(seen.at.micro_batches.get());
+  seen.tables = seen.at.eval.get() ? &tables.eval : &tables.train;
   const bool at_end = seen.at.at_end.get();
   seen.has_item = !at_end && HasItem(seen);
   seen.is_sane = HasInstr(seen) && (at_end || seen.has_item);

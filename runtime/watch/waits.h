@@ -61,9 +61,9 @@ class Waits {
   };
   class Chains;
   // The steps of one number of micro-batches. `plan` outlives it.
-  struct Lists {
-    explicit Lists(const Plan& plan) : train(plan, false), eval(plan, true) {}
-    explicit Lists(Plan&& made)
+  struct Tables {
+    explicit Tables(const Plan& plan) : train(plan, false), eval(plan, true) {}
+    explicit Tables(Plan&& made)
         : own(std::make_unique<const Plan>(std::move(made))),
           train(*own, false),
           eval(*own, true) {}
@@ -73,7 +73,7 @@ class Waits {
     StepTables eval;
   };
 
-  const Lists& ListsOf(int64_t micro_batches) const;
+  const Tables& TablesOf(int64_t micro_batches) const;
   Seen Look(int64_t rank) const;
   static bool HasInstr(const Seen& seen);
   static bool HasItem(const Seen& seen);
@@ -93,7 +93,7 @@ class Waits {
   const Plan& plan_;
   const Board& board_;
   mutable std::mutex making_;
-  mutable std::map<int64_t, Lists> lists_;  // by micro-batches, those that have been seen
+  mutable std::map<int64_t, Tables> tables_;  // by micro-batches, those that have been seen
 };
 
 }  // namespace mgc

@@ -56,5 +56,17 @@ TEST(ModelCompiler, MakesThePlansThatEachConfigurationGetsByItself) {
   }
 }
 
+TEST(ModelCompiler, IsOfOneTypeAndOptimizer) {
+  const SearchRequest request = RequestFor("gpt2-tiny", "a100x8", 1, 4);
+  CompileOptions options = request.options;
+  ModelCompiler compiler(request.build(options.parallel).value(), request.dims);
+  ASSERT_TRUE(compiler.Compile(options).ok());
+  options.parallel.optimizer.name = "sgd";
+  EXPECT_TRUE(absl::IsInternal(compiler.Compile(options).status()));
+  options = request.options;
+  options.parallel.compute_type = DType::kBF16;
+  EXPECT_TRUE(absl::IsInternal(compiler.Compile(options).status()));
+}
+
 }  // namespace
 }  // namespace mgc

@@ -13,6 +13,9 @@
 #include "graph/plan/fewer_micro_batches.h"
 #include "passes/config/nearest_legal.h"
 #include "passes/plan/time/predict_step.h"
+#include "tools/cli/flags.h"
+#include "tools/cli/output.h"
+#include "tools/cli/parallel_flags.h"
 #include "tools/views/step_work.h"
 
 namespace mgc {
@@ -34,7 +37,7 @@ bool ParseCount(absl::string_view word, int64_t* count) {
   double number = 0;
   if (!absl::SimpleAtod(word, &number) || !(number >= 0) || number * unit > kMost) return false;
   *count = static_cast<int64_t>(number * unit);
-  return true;
+  return static_cast<double>(*count) == number * unit;
 }
 
 }  // namespace
@@ -112,6 +115,24 @@ absl::StatusOr<std::vector<StepsFrom>> MakeSteps(const std::vector<StepSize>& si
     steps.push_back({size.sample, its, {work.flops, work.device_seconds}});
   }
   return steps;
+}
+
+absl::optional<int> ReadSteps(absl::string_view text, const Plan& plan, absl::string_view command,
+                              std::deque<Plan>* made, std::vector<StepsFrom>* steps) {
+  const auto sizes = ParseStepSizes(text, plan.seq_length);
+  Diagnostics errors;
+  if (!sizes.ok()) {
+    errors.Add({"F4",
+                absl::StrCat("--step-batch-size-schedule ", EscapeBytes(text), ": ",
+                             sizes.status().message()),
+                absl::StrCat("\"0:", plan.global_batch_size, "\"")});
+  }
+  const Diagnostics violations = sizes.ok() ? CheckStepSizes(*sizes, plan) : Diagnostics();
+  if (!errors.empty() || !violations.empty()) return Refuse(errors, violations, command);
+  absl::StatusOr<std::vector<StepsFrom>> read = MakeSteps(*sizes, plan, made);
+  if (!read.ok()) return Fail(read.status(), kExitMismatch);
+  *steps = *std::move(read);
+  return absl::nullopt;
 }
 
 }  // namespace mgc

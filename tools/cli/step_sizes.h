@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "graph/base/diagnostic.h"
 #include "graph/plan/plan.h"
 #include "runtime/train/trainer.h"
@@ -39,6 +40,10 @@ Diagnostics CheckStepSizes(const std::vector<StepSize>& sizes, const Plan& plan)
 // added to `made`, timed and not proved. All outlive the trainer.
 absl::StatusOr<std::vector<StepsFrom>> MakeSteps(const std::vector<StepSize>& sizes,
                                                  const Plan& plan, std::deque<Plan>* made);
+
+// All of that for a command: prints what is wrong. The exit code where that ends it.
+absl::optional<int> ReadSteps(absl::string_view text, const Plan& plan, absl::string_view command,
+                              std::deque<Plan>* made, std::vector<StepsFrom>* steps);
 
 }  // namespace mgc
 

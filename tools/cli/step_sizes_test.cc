@@ -30,6 +30,7 @@ TEST(ParseStepSizesTest, OtherWordsAreNamed) {
   EXPECT_THAT(Text("0:16 -4:8", 1), HasSubstr("`-4:8`"));
   EXPECT_THAT(Text("0:16 4X:8", 1), HasSubstr("`4X:8`"));
   EXPECT_THAT(Text("nan:16", 1), HasSubstr("`nan:16`"));
+  EXPECT_THAT(Text("0:4.5", 1), HasSubstr("`0:4.5`"));
   EXPECT_THAT(Text("0:1e30", 1), HasSubstr("`0:1e30`"));
   EXPECT_THAT(Text(" ,", 1), HasSubstr("names no size"));
 }

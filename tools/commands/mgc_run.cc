@@ -3,6 +3,7 @@
 #include <deque>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -239,27 +240,6 @@ absl::optional<int> ReadCommandLine(const Words& arguments, Command* command) {
   return absl::nullopt;
 }
 
-// The steps of other sizes that are asked for. The exit code where the command ends with that.
-absl::optional<int> AddSteps(Command* command) {
-  const RunFlags& flags = command->flags;
-  if (!flags.step_sizes.has_value()) return absl::nullopt;
-  const Plan& plan = *command->plan;
-  const auto sizes = ParseStepSizes(*flags.step_sizes, plan.seq_length);
-  Diagnostics errors;
-  if (!sizes.ok()) {
-    errors.Add({"F4",
-                absl::StrCat("--step-batch-size-schedule ", EscapeBytes(*flags.step_sizes), ": ",
-                             sizes.status().message()),
-                absl::StrCat("\"0:", plan.global_batch_size, "\"")});
-  }
-  const Diagnostics violations = sizes.ok() ? CheckStepSizes(*sizes, plan) : Diagnostics();
-  if (!errors.empty() || !violations.empty()) return Refuse(errors, violations, kCommand);
-  absl::StatusOr<std::vector<StepsFrom>> steps = MakeSteps(*sizes, plan, &command->smaller);
-  if (!steps.ok()) return Fail(steps.status(), kExitMismatch);
-  command->basis->train.steps = *std::move(steps);
-  return absl::nullopt;
-}
-
 // The plan and its smaller steps.
 int EnsureAllProved(Command* command) {
   int code = EnsureProved(&*command->plan);
@@ -273,6 +253,12 @@ int EnsureAllProved(Command* command) {
 absl::optional<int> Prepare(const Words& arguments, Command* command) {
   if (const auto code = ReadCommandLine(arguments, command)) return *code;
   const RunFlags& flags = command->flags;
+  std::vector<StepsFrom> steps;
+  if (flags.step_sizes) {
+    const auto code =
+        ReadSteps(*flags.step_sizes, *command->plan, kCommand, &command->smaller, &steps);
+    if (code) return *code;
+  }
   if (flags.check) return CheckRun(*command->plan, flags, command->kernels, kCommand);
   Diagnostics scales = CheckLossScaleFlags(flags, *command->plan);
   scales.Append(CheckOptimizerFlags(flags, *command->plan));
@@ -289,7 +275,7 @@ absl::optional<int> Prepare(const Words& arguments, Command* command) {
   const PlanWork work = WorkOf(*command->plan);
   train.work = {work.flops, work.device_seconds};
   train.simd_level = InstructionSetOf(flags.instruction_set, BestSimdLevel());
-  if (const auto code = AddSteps(command)) return *code;
+  train.steps = std::move(steps);
   if (!flags.inject) return absl::nullopt;
   const absl::StatusOr<Injection> injection = ParseInjection(*flags.inject);
   if (!injection.ok()) return Fail(injection.status(), kExitUsage);

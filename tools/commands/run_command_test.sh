@@ -41,6 +41,8 @@ grep -q 'from step 3 on 2 samples a step' notes.txt || fail 'a change is not tol
   fail 'no timeline of small steps'
 refuse 3 'the largest step takes 1 samples, the plan'"'"'s 2 [B10]' \
   mgc-run tiny.plan --data text.txt --steps 1 --step-batch-size-schedule 0:1
+refuse 3 'the largest step takes 1 samples, the plan'"'"'s 2 [B10]' \
+  mgc-run tiny.plan --check --step-batch-size-schedule 0:1
 refuse 2 '`4X:2` is no TOKENS:SAMPLES, as `10B:512` [F4]' \
   mgc-run tiny.plan --data text.txt --steps 1 --step-batch-size-schedule '0:1 4X:2'
 

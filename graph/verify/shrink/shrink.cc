@@ -13,6 +13,7 @@
 #include "graph/verify/shrink/covering_meshes.h"
 #include "graph/verify/shrink/dim_sizes.h"
 #include "graph/verify/shrink/drop_axes.h"
+#include "graph/verify/shrink/kept_micro_batches.h"
 
 namespace mgc {
 namespace {
@@ -344,14 +345,6 @@ class Shrinking {
 };
 
 }  // namespace
-
-std::vector<int64_t> KeptMicroBatches(int64_t num_micro_batches) {
-  std::vector<int64_t> kept;
-  for (int64_t m : {int64_t{0}, int64_t{1}, num_micro_batches - 1}) {
-    if (m < num_micro_batches && (kept.empty() || kept.back() < m)) kept.push_back(m);
-  }
-  return kept;
-}
 
 absl::StatusOr<std::vector<Plan>> SmallPlans(const Plan& plan, CheckAffordable check) {
   return Shrinking(plan, check).Run();

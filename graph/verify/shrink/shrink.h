@@ -3,14 +3,13 @@
 // Layers that repeat others are left out (leave_out.h). Axes but pp shrink to 2 to 4 ranks in a few
 // meshes that cover them and their pairs (covering_meshes.h), where there are many of them not all
 // at once (drop_axes.h); every dim shrinks to a handful of elements (dim_sizes.h), the step to
-// micro-batches 0, 1 and M - 1 (graph/plan/fewer_micro_batches.h). Types, attributes, shapes,
+// micro-batches 0, 1 and M - 1 (kept_micro_batches.h). Types, attributes, shapes,
 // counts and offsets follow anew from the small sizes; addresses and rooms of slots stay those of
 // the plan, since what overlaps what is part of its meaning. Stages stay as they are.
 
 #ifndef MGC_GRAPH_VERIFY_SHRINK_SHRINK_H_
 #define MGC_GRAPH_VERIFY_SHRINK_SHRINK_H_
 
-#include <cstdint>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -19,9 +18,6 @@
 #include "graph/plan/plan.h"
 
 namespace mgc {
-
-// Of a step those that are executed: 0, 1 and M - 1, as far as they exist.
-std::vector<int64_t> KeptMicroBatches(int64_t num_micro_batches);
 
 // Refuses a plan that takes too long to execute.
 using CheckAffordable = absl::FunctionRef<absl::Status(const Plan& small)>;

@@ -1,4 +1,4 @@
-#include "graph/verify/shrink/shrink.h"
+#include "graph/verify/shrink/kept_micro_batches.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
