@@ -20,7 +20,8 @@ struct LimitCase {
   std::vector<std::string> arguments;  // of mgc-compile, without -o
   double most_seconds = 0;
   int64_t most_memory_bytes = 500'000'000;
-  bool proof = false;  // what is measured is mgc-verify on the plan
+  bool proof = false;   // what is measured is mgc-verify on the plan
+  bool search = false;  // what is measured makes no plan
 };
 
 inline constexpr int64_t kMostPlanBytes = 2'000'000;
@@ -34,7 +35,7 @@ struct LimitResult {
   LimitCase limit;
   double seconds = 0;        // wall clock, from start to end of the process
   double cpu_seconds = 0;    // user and system
-  int64_t plan_bytes = 0;    // of the file
+  int64_t plan_bytes = 0;    // of the file, 0: none is made
   int64_t memory_bytes = 0;  // largest resident set
 
   bool within() const {
