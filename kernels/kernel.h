@@ -45,6 +45,12 @@ struct KernelRun {
   absl::Span<void* const> outputs;
   void* workspace = nullptr;
   int64_t first_sample = 0;  // global index of the micro-batch's first sample
+  // Of a backend whose kernels run later, and again without being given anything anew: the queue
+  // that the kernel is issued to (a CUDA stream), and where the device has the first sample of the
+  // step, `sample_in_step` before `first_sample`.
+  void* queue = nullptr;
+  const int64_t* step_sample = nullptr;
+  int64_t sample_in_step = 0;
 };
 
 // One loaded kernel: everything that can be prepared has been. Run may be called from any thread,

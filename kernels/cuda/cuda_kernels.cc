@@ -1,0 +1,20 @@
+#include "kernels/cuda/cuda_kernels.h"
+
+#include "kernels/cuda/adapt.h"
+
+namespace mgc {
+
+std::vector<KernelEntry> CudaKernels() {
+  std::vector<KernelEntry> all;
+  for (absl::Span<const KernelEntry> family :
+       {cuda::ActivationKernels(), cuda::AttentionKernels(), cuda::ElementwiseKernels(),
+        cuda::EmbeddingKernels(), cuda::IdentityKernels(), cuda::LossKernels(),
+        cuda::MatmulKernels(), cuda::MovementKernels(), cuda::NormKernels(),
+        cuda::OptimizerKernels(), cuda::PositionKernels(), cuda::ReduceKernels(),
+        cuda::RopeKernels(), cuda::SoftmaxKernels()}) {
+    all.insert(all.end(), family.begin(), family.end());
+  }
+  return all;
+}
+
+}  // namespace mgc

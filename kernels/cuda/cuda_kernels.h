@@ -1,0 +1,18 @@
+// A GPU's kernels by op name.
+
+#ifndef MGC_KERNELS_CUDA_CUDA_KERNELS_H_
+#define MGC_KERNELS_CUDA_CUDA_KERNELS_H_
+
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace mgc {
+
+// One entry per op of the table that is no collective. Each issues to KernelRun::queue, a CUDA
+// stream, reads addresses of the device and leaves `parallel` alone.
+std::vector<KernelEntry> CudaKernels();
+
+}  // namespace mgc
+
+#endif  // MGC_KERNELS_CUDA_CUDA_KERNELS_H_

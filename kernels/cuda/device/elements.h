@@ -1,0 +1,59 @@
+// Elements of tensors in device code: stored narrow, computed with in f32.
+
+#ifndef MGC_KERNELS_CUDA_DEVICE_ELEMENTS_H_
+#define MGC_KERNELS_CUDA_DEVICE_ELEMENTS_H_
+
+#include "graph/types/bfloat16.h"
+#include "graph/types/float16.h"
+#include "kernels/cuda/device/device.h"
+
+#ifndef MGC_CUDA_EMULATED
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#endif
+
+namespace mgc::cuda {
+
+// As a float; exact.
+__device__ inline float Load(float x) { return x; }
+#ifdef MGC_CUDA_EMULATED
+inline float Load(Bfloat16 x) { return ToFloat(x); }
+inline float Load(Float16 x) { return ToFloat(x); }
+#else
+__device__ inline float Load(Bfloat16 x) { return __uint_as_float(unsigned{x.bits} << 16); }
+__device__ inline float Load(Float16 x) { return __half2float(__ushort_as_half(x.bits)); }
+#endif
+
+// Rounded to the nearest T, ties to even.
+template <class T>
+__device__ T Store(float x);
+template <>
+__device__ inline float Store<float>(float x) {
+  return x;
+}
+template <>
+__device__ inline Bfloat16 Store<Bfloat16>(float x) {
+#ifdef MGC_CUDA_EMULATED
+  return ToBfloat16(x);
+#else
+  return {__bfloat16_as_ushort(__float2bfloat16_rn(x))};
+#endif
+}
+template <>
+__device__ inline Float16 Store<Float16>(float x) {
+#ifdef MGC_CUDA_EMULATED
+  return ToFloat16(x);
+#else
+  return {__half_as_ushort(__float2half_rn(x))};
+#endif
+}
+
+// Several elements that are read and written as one access.
+template <class T, int n>
+struct alignas(sizeof(T) * n) Vector {
+  T at[n];
+};
+
+}  // namespace mgc::cuda
+
+#endif  // MGC_KERNELS_CUDA_DEVICE_ELEMENTS_H_
