@@ -62,10 +62,12 @@ int Launch(void (*kernel)(Formals...), const LaunchShape& shape, Stream stream,
         kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes));
     if (error != cudaSuccess) return static_cast<int>(error);
   }
-  const dim3 grid(shape.grid_x, shape.grid_y, shape.grid_z);
-  kernel<<<grid, dim3(shape.block), static_cast<size_t>(shape.shared_bytes),
-           static_cast<cudaStream_t>(stream)> > >(actuals...);
-  return static_cast<int>(cudaGetLastError());
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(shape.grid_x, shape.grid_y, shape.grid_z);
+  config.blockDim = dim3(shape.block);
+  config.dynamicSmemBytes = static_cast<size_t>(shape.shared_bytes);
+  config.stream = static_cast<cudaStream_t>(stream);
+  return static_cast<int>(cudaLaunchKernelEx(&config, kernel, static_cast<Formals>(actuals)...));
 #endif
 }
 
