@@ -51,6 +51,7 @@ struct ExecutorOptions {
   SimdLevel simd_level = BestSimdLevel();  // of the kernels; the same in all processes
   absl::optional<ProcessPlace> process;    // without: all ranks are here
   DeviceFactory device;                    // that the ranks are on; empty: a CpuDevice
+  bool device_has_memory = false;          // of its own: arenas and scratch are not this machine's
   uint64_t seed = 0;                       // of what is random in kernels (dropout)
   int64_t trace_room = 0;                  // records kept per rank and queue; 0: no trace
   // Of a trace: the steps recorded, from the first, evaluations too; of later ones only what

@@ -56,6 +56,7 @@ struct TrainOptions {
   int64_t trace_from = 1;                                     // from this step on
   // As in ExecutorOptions; every process has all of the data.
   DeviceFactory device;
+  bool device_has_memory = false;
   absl::optional<ProcessPlace> process;
   absl::Span<RankProgress> progress;
   StepMachine::ProbeFn probe;

@@ -1,0 +1,19 @@
+#include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cuda/cuda_kernels.h"
+#include "runtime/cuda/device_cuda.h"
+#include "runtime/run/device_cpu.h"
+#include "tools/devices/devices.h"
+
+namespace mgc {
+
+absl::StatusOr<RunDevice> MakeRunDevice(absl::string_view name, const CudaSwitches& cuda) {
+  if (name == kCpuDevice) return RunDevice{CpuKernels(), CpuDevice::Create, false};
+  const CudaOptions options = {/*gpu=*/0, cuda.graphs, cuda.check_each};
+  return RunDevice{CudaKernels(),
+                   [options](const DeviceRoom& room, Parallel& parallel) {
+                     return CudaDevice::Create(options, room, parallel);
+                   },
+                   true};
+}
+
+}  // namespace mgc
