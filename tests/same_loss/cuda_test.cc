@@ -79,9 +79,8 @@ class CudaTest : public testing::Test {
   absl::StatusOr<TrainResult> Train(const Plan& plan, const char* device, bool graphs) const {
     const absl::StatusOr<RunDevice> made = MakeRunDevice(device, {graphs, /*check_each=*/false});
     if (!made.ok()) return made.status();
-    TrainOptions options = OptionsFor(plan, case_, kSteps, /*workers=*/2, made->kernels);
+    TrainOptions options = OptionsFor(plan, case_, kSteps, /*workers=*/2, made->kernels());
     options.device = made->make;
-    options.device_has_memory = made->has_memory;
     return TrainWith(plan, options, kSteps);
   }
 
