@@ -43,12 +43,6 @@ LaunchShape ShapeFor(int64_t threads, int block = 256, int64_t most_blocks = 132
 // One block for each of `rows` rows, at most kMostBlocksX.
 LaunchShape ShapeForRows(int64_t rows, int block, int64_t shared_bytes = 0);
 
-// A row of `groups` groups of 16 bytes is a warp's, or that of a block of at most kMostTeam threads:
-// as many as have a few groups each.
-inline constexpr int kMostTeam = 512;
-bool IsBlockRow(int64_t groups);
-LaunchShape RowShape(int64_t rows, int64_t groups);
-
 // Whether vectors of `bytes` bytes may be used for what lies at an address and has such a stride.
 inline bool IsAligned(const void* p, int64_t bytes) {
   return reinterpret_cast<uintptr_t>(p) % static_cast<uintptr_t>(bytes) == 0;

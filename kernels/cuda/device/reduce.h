@@ -56,9 +56,7 @@ __device__ T BlockSum(T value) {
   return BlockReduce(value, T{}, SumOf());
 }
 __device__ inline float WarpMax(float value) { return WarpReduce(value, LargerOf()); }
-__device__ inline float BlockMax(float value) {
-  return BlockReduce(value, -INFINITY, LargerOf());
-}
+__device__ inline float BlockMax(float value) { return BlockReduce(value, -INFINITY, LargerOf()); }
 
 }  // namespace mgc::cuda
 

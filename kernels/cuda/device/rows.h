@@ -7,6 +7,7 @@
 #include "kernels/cuda/device/device.h"
 #include "kernels/cuda/device/groups.h"
 #include "kernels/cuda/device/reduce.h"
+#include "kernels/cuda/device/row_shape.h"
 
 namespace mgc::cuda {
 
@@ -41,18 +42,13 @@ __global__ void __launch_bounds__(kMostTeam) RowsKernel(Function function, int64
   }
 }
 
-// For rows of `groups` groups.
-template <class Function>
-int ForRows(Stream stream, int64_t rows, int64_t groups, Function function) {
+// For rows of `cols` elements of T.
+template <class T, class Function>
+int ForRows(Stream stream, int64_t rows, int64_t cols, Function function) {
+  const int64_t groups = (cols + kPerVector<T> - 1) / kPerVector<T>;
   const LaunchShape shape = RowShape(rows, groups);
   return Launch(IsBlockRow(groups) ? RowsKernel<true, Function> : RowsKernel<false, Function>,
                 shape, stream, function, rows);
-}
-
-// Groups of a row of T.
-template <class T>
-int64_t GroupsOf(int64_t cols) {
-  return (cols + kPerVector<T> - 1) / kPerVector<T>;
 }
 
 // The groups of a row that a thread owns. The first kHeld stay in registers: they are read once,
