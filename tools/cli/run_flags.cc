@@ -192,6 +192,12 @@ Diagnostics CheckLauncher(const RunFlags& flags, const std::string& launcher, in
                                  " has started ", processes, " already"),
                     "one of both"});
   }
+  if (flags.device == "cuda" && processes > 1) {
+    violations.Add({"F7",
+                    absl::StrCat("--device cuda runs all ranks in one process, and ", launcher,
+                                 " has started ", processes),
+                    "one process, or --device cpu"});
+  }
   if (LibraryAllReduces(flags) && launcher.empty() && !flags.check) {
     violations.Add({"F8", "--allreduce mpi is given, and no MPI launcher has started this process",
                     "--allreduce ordered, or mpirun -n N or srun --mpi=pmix before the command"});
