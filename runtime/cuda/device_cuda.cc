@@ -33,10 +33,7 @@ absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Create(const CudaOptions& op
 }
 
 CudaDevice::CudaDevice(const CudaOptions& options, CudaArenas arenas, Parallel& parallel)
-    : Device(arenas.bases()),
-      options_(options),
-      arenas_(std::move(arenas)),
-      parallel_(parallel) {}
+    : Device(arenas.bases()), options_(options), arenas_(std::move(arenas)), parallel_(parallel) {}
 
 CudaDevice::~CudaDevice() { cudaDeviceSynchronize(); }
 
@@ -64,9 +61,10 @@ void CudaDevice::BeginStep(const StepBegin& start) {
   staging_.Reset();
   now_ = &captured_[start.lists];
   next_put_.assign(lanes_.size(), 0);
-  mode_ = !options_.graphs || !now_->met ? Mode::kIssue
-          : now_->graph == nullptr       ? Mode::kCapture
-                                         : Mode::kReplay;
+  awaits_each_ = options_.check_each || start.timed;
+  mode_ = !options_.graphs || awaits_each_ || !now_->met ? Mode::kIssue
+          : now_->graph == nullptr                       ? Mode::kCapture
+                                                         : Mode::kReplay;
   now_->met = true;
   if (mode_ == Mode::kCapture) {
     now_->puts.resize(lanes_.size());
@@ -163,14 +161,14 @@ absl::Status CudaDevice::RunKernel(Queue queue, const Kernel& kernel, const Kern
   issued.queue = StreamOf(queue);
   issued.step_sample = reinterpret_cast<const int64_t*>(arenas_.step_sample.get());
   MGC_RETURN_IF_ERROR(kernel.Run(issued, parallel_));
-  if (!options_.check_each) return absl::OkStatus();
+  if (!awaits_each_) return absl::OkStatus();
   return CudaStatus(cudaStreamSynchronize(StreamOf(queue)), "the kernel");
 }
 
 absl::Status CudaDevice::RunExchanges(Queue queue, absl::Span<const TiledExchange> exchanges) {
   if (mode_ == Mode::kReplay) return absl::OkStatus();
   const int error = cuda::IssueExchanges(StreamOf(queue), exchanges);
-  if (error != 0 || !options_.check_each) {
+  if (error != 0 || !awaits_each_) {
     return CudaStatus(static_cast<cudaError_t>(error), "an exchange");
   }
   return CudaStatus(cudaStreamSynchronize(StreamOf(queue)), "the exchange");

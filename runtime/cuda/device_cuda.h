@@ -6,13 +6,14 @@
 // members stand there, so that no kernel ever waits for another rank's.
 //
 // Steps are captured: the first step of each list of a plan is issued as it comes, the second is
-// recorded as one CUDA graph of all streams, and from then on the machine's calls only fill the data
-// of the step, after which the graph is launched. That is the same work in the same order on the
-// same addresses; what changes from step to step (data, scalars, the number of the first sample)
-// lies in memory that the graph copies from.
+// recorded as one CUDA graph of all streams, and from then on the machine's calls only fill the
+// data of the step, after which the graph is launched. That is the same work in the same order on
+// the same addresses; what changes from step to step (data, scalars, the number of the first
+// sample) lies in memory that the graph copies from.
 //
 // An error of the GPU comes late and belongs to no call: Drain has it, and then every call. With
-// `check_each` the host waits behind each kernel instead, so that the error has a place.
+// `check_each` the host waits behind each kernel instead, so that the error has a place; in a step
+// that is recorded too, so that a record's time is its kernel's, some 10 us of the host's apart.
 
 #ifndef MGC_RUNTIME_CUDA_DEVICE_CUDA_H_
 #define MGC_RUNTIME_CUDA_DEVICE_CUDA_H_
@@ -35,13 +36,13 @@ namespace mgc {
 struct CudaOptions {
   int gpu = 0;              // of this machine
   bool graphs = true;       // whether steps are captured
-  bool check_each = false;  // whether the host waits behind each kernel; needs `graphs` off
+  bool check_each = false;  // whether the host waits behind each kernel; no step is captured then
 };
 
 class CudaDevice final : public Device {
  public:
-  // ResourceExhausted when the GPU has too little memory that is free; FailedPrecondition when there
-  // is no such GPU, with what the driver says.
+  // ResourceExhausted when the GPU has too little memory that is free; FailedPrecondition when
+  // there is no such GPU, with what the driver says.
   static absl::StatusOr<std::unique_ptr<Device>> Create(const CudaOptions& options,
                                                         const DeviceRoom& room, Parallel& parallel);
   ~CudaDevice() override;
@@ -105,7 +106,8 @@ class CudaDevice final : public Device {
   CudaEvent fork_;
   std::atomic<Mode> mode_{Mode::kBetween};
   std::map<const void*, Captured> captured_;
-  Captured* now_ = nullptr;  // of the step that runs
+  Captured* now_ = nullptr;       // of the step that runs
+  bool awaits_each_ = false;      // in that step the host waits behind each kernel
   std::vector<size_t> next_put_;  // by lane
 
   std::mutex mutex_;  // of what follows

@@ -80,6 +80,7 @@ inline constexpr int kNumWaits = 10;
 struct StepBegin {
   const void* lists = nullptr;  // the same for steps of which the same is issued, data apart
   int64_t first_sample = 0;     // of the step
+  bool timed = false;           // a call is to return when the device has done it
 };
 
 class Device {

@@ -32,7 +32,8 @@ Threads ThreadsFor(int64_t ranks, int workers) {
 }
 
 Threads ThreadsOf(const ExecutorOptions& options, int64_t ranks, int workers) {
-  return options.device_has_memory ? Threads{workers, 1, ranks} : ThreadsFor(ranks, workers);
+  return options.kernels.host == KernelHost::kGpu ? Threads{workers, 1, ranks}
+                                                  : ThreadsFor(ranks, workers);
 }
 
 // The most that a class states for a thread.
@@ -99,7 +100,7 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Make(const Plan& plan,
   const int workers = options.workers > 0 ? options.workers : host.processors;
   const Threads threads = ThreadsOf(options, local.size(), workers);
   const auto check_memory = [&](int64_t workspace) {
-    return options.device_has_memory
+    return options.kernels.host == KernelHost::kGpu
                ? absl::OkStatus()
                : CheckMemory(MemoryOf(plan, {&local, 1}, workspace, threads), host);
   };

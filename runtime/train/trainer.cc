@@ -162,7 +162,6 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, Train
   executor_options.trace_room = options.trace_room;
   executor_options.trace_steps = options.trace_steps;
   executor_options.device = options.device;
-  executor_options.device_has_memory = options.device_has_memory;
   executor_options.process = options.process;
   executor_options.progress = options.progress;
   executor_options.probe = options.probe;

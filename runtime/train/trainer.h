@@ -47,7 +47,7 @@ struct StepsFrom {
 };
 
 struct TrainOptions {
-  absl::Span<const KernelEntry> kernels;
+  KernelList kernels;
   int workers = 0;  // 0: one for each processor this process may use
   SimdLevel simd_level = BestSimdLevel();
   uint64_t seed = 1;                                          // of initialization and dropout
@@ -56,7 +56,6 @@ struct TrainOptions {
   int64_t trace_from = 1;                                     // from this step on
   // As in ExecutorOptions; every process has all of the data.
   DeviceFactory device;
-  bool device_has_memory = false;
   absl::optional<ProcessPlace> process;
   absl::Span<RankProgress> progress;
   StepMachine::ProbeFn probe;

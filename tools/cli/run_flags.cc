@@ -192,6 +192,12 @@ Diagnostics CheckLauncher(const RunFlags& flags, const std::string& launcher, in
                                  " has started ", processes, " already"),
                     "one of both"});
   }
+  if (flags.device == "cuda" && processes > 1) {
+    violations.Add({"F7",
+                    absl::StrCat("--device cuda runs all ranks in one process, and ", launcher,
+                                 " has started ", processes),
+                    "one process, or --device cpu"});
+  }
   if (LibraryAllReduces(flags) && launcher.empty() && !flags.check) {
     violations.Add({"F8", "--allreduce mpi is given, and no MPI launcher has started this process",
                     "--allreduce ordered, or mpirun -n N or srun --mpi=pmix before the command"});
@@ -238,15 +244,16 @@ Diagnostics CheckOptimizerFlags(const RunFlags& flags, const Plan& plan) {
 void CheckDeviceUsage(const RunFlags& flags, Diagnostics* violations) {
   if (flags.device == "cuda") {
     if (flags.nproc.value_or(1) > 1 || flags.ranks_per_process.has_value()) {
-      violations->Add({"F7", "--device cuda runs all ranks in one process, and several are asked for",
+      violations->Add({"F7",
+                       "--device cuda runs all ranks in one process, and several are asked for",
                        "--device cuda without --nproc and --ranks-per-process"});
     }
     return;
   }
   const auto needs_gpu = [&](const char* flag, bool given) {
     if (!given) return;
-    violations->Add({"F7", absl::StrCat(flag, " is given, and no GPU is asked for"),
-                     "--device cuda"});
+    violations->Add(
+        {"F7", absl::StrCat(flag, " is given, and no GPU is asked for"), "--device cuda"});
   };
   needs_gpu("--no-cuda-graphs", flags.no_cuda_graphs);
   needs_gpu("--check-kernels", flags.check_kernels);

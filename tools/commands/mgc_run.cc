@@ -264,7 +264,7 @@ absl::optional<int> Prepare(const Words& arguments, Command* command) {
         ReadSteps(*flags.step_sizes, *command->plan, kCommand, &command->smaller, &steps);
     if (code) return *code;
   }
-  if (flags.check) return CheckRun(*command->plan, flags, command->device.kernels, kCommand);
+  if (flags.check) return CheckRun(*command->plan, flags, command->device.kernels(), kCommand);
   Diagnostics scales = CheckLossScaleFlags(flags, *command->plan);
   scales.Append(CheckOptimizerFlags(flags, *command->plan));
   if (!scales.empty()) return Refuse(Diagnostics(), scales, kCommand);
@@ -276,9 +276,8 @@ absl::optional<int> Prepare(const Words& arguments, Command* command) {
   command->basis.emplace(
       RunBasis{*command->plan, flags, TrainOptionsOf(flags, *command->plan), absl::nullopt});
   TrainOptions& train = command->basis->train;
-  train.kernels = command->device.kernels;
+  train.kernels = command->device.kernels();
   train.device = command->device.make;
-  train.device_has_memory = command->device.has_memory;
   const PlanWork work = WorkOf(*command->plan);
   train.work = {work.flops, work.device_seconds};
   train.simd_level = InstructionSetOf(flags.instruction_set, BestSimdLevel());

@@ -1,8 +1,8 @@
 // What a run can be on: the kernels and the device of `--device`.
 //
-// A program is linked with one of this room's libraries: `cpu` knows the CPU alone, `cuda` also GPUs
-// (it needs the toolkit: bazel build --config=cuda), and `emulated`, for tests, GPUs that the CPU
-// plays (kernels/cuda/emulator).
+// A program is linked with one of this room's libraries: `cpu` knows the CPU alone, `cuda` also
+// GPUs (it needs the toolkit: bazel build --config=cuda), and `emulated`, for tests, GPUs that the
+// CPU plays (kernels/cuda/emulator).
 
 #ifndef MGC_TOOLS_DEVICES_DEVICES_H_
 #define MGC_TOOLS_DEVICES_DEVICES_H_
@@ -20,9 +20,11 @@ inline constexpr char kCpuDevice[] = "cpu";
 inline constexpr char kCudaDevice[] = "cuda";
 
 struct RunDevice {
-  std::vector<KernelEntry> kernels;
+  std::vector<KernelEntry> entries;
+  KernelHost host = KernelHost::kCpu;
   DeviceFactory make;
-  bool has_memory = false;  // of its own
+
+  KernelList kernels() const { return {entries, host}; }
 };
 
 struct CudaSwitches {

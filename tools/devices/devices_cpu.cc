@@ -5,7 +5,7 @@
 namespace mgc {
 
 absl::StatusOr<RunDevice> MakeRunDevice(absl::string_view name, const CudaSwitches& /*cuda*/) {
-  if (name == kCpuDevice) return RunDevice{CpuKernels(), CpuDevice::Create, false};
+  if (name == kCpuDevice) return RunDevice{CpuKernels(), KernelHost::kCpu, CpuDevice::Create};
   return absl::FailedPreconditionError(
       "this mgc-run was built without CUDA; on a machine with the toolkit, `bazel build -c opt "
       "--config=cuda //tools:mgc-run` builds one with it");

@@ -7,13 +7,12 @@
 namespace mgc {
 
 absl::StatusOr<RunDevice> MakeRunDevice(absl::string_view name, const CudaSwitches& cuda) {
-  if (name == kCpuDevice) return RunDevice{CpuKernels(), CpuDevice::Create, false};
+  if (name == kCpuDevice) return RunDevice{CpuKernels(), KernelHost::kCpu, CpuDevice::Create};
   const CudaOptions options = {/*gpu=*/0, cuda.graphs, cuda.check_each};
-  return RunDevice{CudaKernels(),
+  return RunDevice{CudaKernels(), KernelHost::kGpu,
                    [options](const DeviceRoom& room, Parallel& parallel) {
                      return CudaDevice::Create(options, room, parallel);
-                   },
-                   true};
+                   }};
 }
 
 }  // namespace mgc
