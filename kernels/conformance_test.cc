@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/kernel.h"
+#include "kernels/spec.h"
 #include "kernels/testing/call_threads.h"
 #include "kernels/testing/kernel_case.h"
 

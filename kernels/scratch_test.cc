@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "kernels/cpu/matmul/gemm.h"
 #include "kernels/kernel.h"
+#include "kernels/spec.h"
 #include "kernels/testing/kernel_case.h"
 
 namespace mgc {

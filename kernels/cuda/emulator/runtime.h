@@ -36,6 +36,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
 cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream);
+cudaError_t cudaGetDevice(int* device);
 }
 
 #endif  // MGC_KERNELS_CUDA_EMULATOR_RUNTIME_H_
