@@ -43,7 +43,8 @@ TEST(ScratchTest, OfTheOpAtLargeSizes) {
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     for (int width : kScratchWidths) {
       EXPECT_GT((*kernel)->workspace_bytes(width), 0);
-      EXPECT_LE((*kernel)->workspace_bytes(width), width * WorkspaceBoundOf(spec)) << width;
+      EXPECT_LE((*kernel)->workspace_bytes(width), width * WorkspaceBoundOf(spec, KernelHost::kCpu))
+          << width;
     }
   }
 }

@@ -53,8 +53,7 @@ int64_t LeadingDims(const std::vector<int64_t>& shape) {
   return shape.empty() ? 1 : NumElements(absl::MakeSpan(shape).first(shape.size() - 1));
 }
 
-int64_t WorkspaceBoundOf(const KernelSpec& spec) {
-  if (!spec.op->workspace) return 0;
+int64_t WorkspaceBoundOf(const KernelSpec& spec, KernelHost host) {
   const auto tiles = [](const std::vector<TensorType>& types,
                         const std::vector<std::vector<int64_t>>& shapes) {
     std::vector<TensorType> made;
@@ -73,7 +72,7 @@ int64_t WorkspaceBoundOf(const KernelSpec& spec) {
   const std::vector<TensorType> inputs = tiles(spec.input_types, spec.input_shapes);
   const std::vector<TensorType> outputs = tiles(spec.output_types, spec.output_shapes);
   const auto operands = pointers(inputs), results = pointers(outputs);
-  return spec.op->workspace(OpUse{spec.attrs, operands, results});
+  return WorkspaceOf(*spec.op, OpUse{spec.attrs, operands, results}, host);
 }
 
 const DimPiece& PieceNamed(const KernelSpec& spec, const char* factor) {

@@ -3,11 +3,11 @@
 #include <cstring>
 #include <mutex>
 #include <set>
-#include <vector>
 
 #include "graph/types/bfloat16.h"
 #include "graph/types/float16.h"
 #include "kernels/cuda/emulator/emulator.h"
+#include "kernels/cuda/emulator/fault.h"
 
 struct cublasLtContext {
   int unused;
@@ -46,10 +46,8 @@ constexpr uint64_t kLayoutMark = 0x4c61796f7574206d, kDescMark = 0x44657363206d6
 constexpr uint32_t kMostAlignment = 256;
 constexpr uintptr_t kWorkspaceAlignment = 256;
 
-thread_local std::string refusal;
-
 cublasStatus_t Refuse(const char* why) {
-  refusal = why;
+  Fault(Text("cuBLASLt is given ", why));
   return CUBLAS_STATUS_INVALID_VALUE;
 }
 
@@ -154,7 +152,8 @@ const char* WrongTypes(const Problem& p) {
   const bool is_narrow = p.a.type != CUDA_R_32F;
   if (p.a.type != p.b.type) return "operands of two types";
   if (p.d.type != CUDA_R_32F && p.d.type != p.a.type) return "a result of another narrow type";
-  if (is_narrow && p.desc.compute != CUBLAS_COMPUTE_32F) return "TF32 is of f32 operands";
+  if (is_narrow && p.desc.compute != CUBLAS_COMPUTE_32F)
+    return "narrow operands to be rounded to TF32";
   if (p.desc.scale != CUDA_R_32F) return "factors that are not f32";
   return nullptr;
 }
@@ -166,15 +165,16 @@ const char* WrongProblem(const Problem& p) {
     if (l->batch != p.d.batch) return "batches of two sizes";
   }
   const int64_t elements = p.d.ld * (p.d.cols - 1) + p.d.rows;
-  if (p.d.batch > 1 && p.d.batch_stride < p.d.rows) return "results of a batch overlap";
+  if (p.d.batch > 1 && p.d.batch_stride < p.d.rows) return "results of a batch that overlap";
   // Results of a batch lie one behind the other, or between the columns of each other.
   const bool between = p.d.batch_stride * (p.d.batch - 1) + p.d.rows <= p.d.ld;
-  if (p.d.batch > 1 && p.d.batch_stride < elements && !between) return "results of a batch overlap";
-  if (!IsSame(p.c, p.d)) return "C and D of two layouts";
+  if (p.d.batch > 1 && p.d.batch_stride < elements && !between)
+    return "results of a batch that overlap";
+  if (!IsSame(p.c, p.d)) return "a C and a D of two layouts";
   const bool ta = p.desc.transposed[0] != 0, tb = p.desc.transposed[1] != 0;
-  if ((ta ? p.a.cols : p.a.rows) != p.m()) return "A has not the rows of D";
-  if ((tb ? p.b.rows : p.b.cols) != p.n()) return "B has not the columns of D";
-  if ((tb ? p.b.cols : p.b.rows) != p.k()) return "A and B are summed over two sizes";
+  if ((ta ? p.a.cols : p.a.rows) != p.m()) return "an A that has not the rows of D";
+  if ((tb ? p.b.rows : p.b.cols) != p.n()) return "a B that has not the columns of D";
+  if ((tb ? p.b.cols : p.b.rows) != p.k()) return "an A and a B that are summed over two sizes";
   if (p.has_bias() && p.desc.bias == nullptr) return "a bias without a place";
   return WrongTypes(p);
 }
@@ -247,10 +247,10 @@ const char* BrokenPromise(const Problem& p, const Algorithm& algo, const void* c
   if (algo.problem != FingerprintOf(p)) return "an algorithm that was chosen for another problem";
   for (int t = 0; t < 4; ++t) {
     if (places[t] == nullptr) return "a matrix without a place";
-    if (!IsAligned(places[t], algo.alignment[t])) return "a matrix is not aligned as promised";
+    if (!IsAligned(places[t], algo.alignment[t])) return "a matrix that is not aligned as promised";
   }
   if (p.has_bias() && !IsAligned(p.desc.bias, algo.bias_alignment)) {
-    return "the bias is not aligned as promised";
+    return "a bias that is not aligned as promised";
   }
   if (workspace_bytes < algo.workspace) return "less workspace than the algorithm asks for";
   if (workspace_bytes == 0) return nullptr;
@@ -282,8 +282,6 @@ uint64_t WorkspaceFor(const Problem& p, const Preference& preference) {
 }
 
 }  // namespace
-
-std::string RefusalOfCublasLt() { return refusal; }
 
 }  // namespace mgc::cuda::emulator
 
@@ -390,7 +388,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   }
   if (const char* wrong = WrongProblem(p)) return Refuse(wrong);
   if (const char* wrong = CheckedAlignment(wanted)) return Refuse(wrong);
-  if (requested < 1) return Refuse("no algorithm is asked for");
+  if (requested < 1) return Refuse("no number of algorithms");
   *returned = 0;
   if (!IsServed(p)) return CUBLAS_STATUS_NOT_SUPPORTED;
   *returned = 1;

@@ -5,24 +5,16 @@
 // not on another, it refuses: descriptors that were never initialized, layouts that do not fit each
 // other or overlap, a destroyed handle, an algorithm that was asked for another problem, pointers
 // that are not aligned as the preference promised, less workspace than the algorithm asked for. A
-// call is refused with CUBLAS_STATUS_INVALID_VALUE and RefusalOfCublasLt() says why. Workspace that
-// an algorithm asks for is overwritten.
+// call that is refused returns CUBLAS_STATUS_INVALID_VALUE, and TakeFault (emulator.h) says why.
+// Workspace that an algorithm asks for is overwritten.
 
 #ifndef MGC_KERNELS_CUDA_EMULATOR_CUBLAS_LT_H_
 #define MGC_KERNELS_CUDA_EMULATOR_CUBLAS_LT_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "kernels/cuda/emulator/runtime.h"
-
-namespace mgc::cuda::emulator {
-
-// Why this thread's last call of cuBLASLt that was refused was; empty: none was.
-std::string RefusalOfCublasLt();
-
-}  // namespace mgc::cuda::emulator
 
 extern "C" {
 

@@ -1,10 +1,13 @@
 // The emulated cuBLASLt sees what the library would leave undefined.
 #include "kernels/cuda/emulator/cublas_lt.h"
 
+#include <algorithm>
 #include <functional>
-#include <vector>
+#include <iterator>
 
 #include "gtest/gtest.h"
+#include "kernels/cuda/emulator/emulator.h"
+#include "kernels/cuda/emulator/fault.h"
 
 namespace mgc::cuda::emulator {
 namespace {
@@ -76,16 +79,17 @@ TEST(CublasLtTest, RefusesProblemsThatAreNone) {
     Call call;
     spoil(&call);
     EXPECT_EQ(call.Choose(), CUBLAS_STATUS_INVALID_VALUE) << why;
-    EXPECT_EQ(RefusalOfCublasLt(), why);
+    EXPECT_EQ(TakeFault(), Text("cuBLASLt is given ", why));
   };
   refused([](Call* c) { cublasLtDestroy(c->handle); }, "a handle that does not live");
   refused([](Call* c) { c->a = {}; }, "a descriptor that is not initialized");
   refused([](Call* c) { c->preference = {}; }, "a descriptor that is not initialized");
   refused([](Call* c) { Call::LayOut(4, 6, 3, &c->a); },
           "a leading dimension below the number of rows");
-  refused([](Call* c) { Call::LayOut(4, 5, 4, &c->a); }, "A and B are summed over two sizes");
-  refused([](Call* c) { Call::LayOut(5, 6, 5, &c->a); }, "A has not the rows of D");
-  refused([](Call* c) { Call::LayOut(6, 7, 6, &c->b); }, "B has not the columns of D");
+  refused([](Call* c) { Call::LayOut(4, 5, 4, &c->a); },
+          "an A and a B that are summed over two sizes");
+  refused([](Call* c) { Call::LayOut(5, 6, 5, &c->a); }, "an A that has not the rows of D");
+  refused([](Call* c) { Call::LayOut(6, 7, 6, &c->b); }, "a B that has not the columns of D");
   refused([](Call* c) { c->SetEpilogue(CUBLASLT_EPILOGUE_BIAS, nullptr); },
           "a bias without a place");
   refused([](Call* c) { cublasLtMatrixLayoutInit(&c->b, CUDA_R_16BF, 6, 8, 6); },
@@ -98,7 +102,7 @@ TEST(CublasLtTest, RefusesProblemsThatAreNone) {
                                            sizeof(two));
         }
       },
-      "results of a batch overlap");
+      "results of a batch that overlap");
 }
 
 TEST(CublasLtTest, RefusesAttributesOfAnotherSize) {
@@ -112,6 +116,7 @@ TEST(CublasLtTest, RefusesAttributesOfAnotherSize) {
             CUBLAS_STATUS_INVALID_VALUE);
   EXPECT_EQ(cublasLtDestroy(call.handle), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(cublasLtDestroy(call.handle), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_NE(TakeFault(), "");
 }
 
 // Refused where the algorithm is used.
@@ -120,7 +125,7 @@ TEST(CublasLtTest, RefusesCallsThatBreakWhatWasPromised) {
     Call call;
     ASSERT_EQ(call.Choose(), CUBLAS_STATUS_SUCCESS);
     EXPECT_EQ(run(&call), CUBLAS_STATUS_INVALID_VALUE) << why;
-    EXPECT_EQ(RefusalOfCublasLt(), why);
+    EXPECT_EQ(TakeFault(), Text("cuBLASLt is given ", why));
   };
   refused(
       [](Call* c) {
@@ -141,7 +146,7 @@ TEST(CublasLtTest, RefusesCallsThatBreakWhatWasPromised) {
       },
       "an algorithm that was chosen for another problem");
   refused([](Call* c) { return c->Run(c->x + 1, c->workspace, 256); },
-          "a matrix is not aligned as promised");
+          "a matrix that is not aligned as promised");
   refused([](Call* c) { return c->Run(c->x, c->workspace + 16, 256); },
           "workspace that is not aligned to 256 bytes");
 }
@@ -157,7 +162,7 @@ TEST(CublasLtTest, OverwritesTheWorkspaceThatItAskedFor) {
   ASSERT_LT(call.result.workspaceSize, sizeof(call.workspace));
   EXPECT_EQ(call.Run(call.x, call.workspace, call.result.workspaceSize - 1),
             CUBLAS_STATUS_INVALID_VALUE);
-  EXPECT_EQ(RefusalOfCublasLt(), "less workspace than the algorithm asks for");
+  EXPECT_EQ(TakeFault(), "cuBLASLt is given less workspace than the algorithm asks for");
   std::fill(std::begin(call.workspace), std::end(call.workspace), '\0');
   ASSERT_EQ(call.Run(), CUBLAS_STATUS_SUCCESS);
   EXPECT_NE(call.workspace[call.result.workspaceSize - 1], '\0');

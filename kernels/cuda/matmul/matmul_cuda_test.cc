@@ -106,7 +106,7 @@ void ExpectMeans(const std::string& name, const OpCase& use) {
   const KernelSpec spec = SpecOf(*bound, Place{});
   const absl::StatusOr<std::unique_ptr<Kernel>> kernel = EntryOf(name).make(spec);
   ASSERT_TRUE(kernel.ok()) << kernel.status();
-  EXPECT_LE((*kernel)->workspace_bytes(1), WorkspaceBoundOf(spec));
+  EXPECT_LE((*kernel)->workspace_bytes(1), WorkspaceBoundOf(spec, KernelHost::kGpu));
   const std::vector<RealTensor> operands = TilesOf(*bound, spec, Place{});
   const auto run = [&](const std::vector<InPlace>& places) {
     return RunGuarded(spec, operands, places, (*kernel)->workspace_bytes(1),
@@ -299,6 +299,7 @@ TEST(LtProductTest, RefusesAddressesThatAreNotAligned) {
   EXPECT_NE(product.Run(*choice, nullptr, {x.at<float>() + 1, x.at(), nullptr, x.at<float>() + 64},
                         nullptr),
             0);
+  EXPECT_EQ(Fault(), "");
 }
 
 TEST(LtProblemTest, PromisesTheAlignmentOfAllStepsOfLoops) {

@@ -1,9 +1,8 @@
 // Einsums of two operands: by cuBLASLt as far as it has layouts and algorithms for them, else by
 // our own kernel. Which of them is a matter of shapes, types and the GPU's kind.
-#include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <utility>
+#include <vector>
 
 #include "absl/types/optional.h"
 #include "kernels/cuda/adapt.h"
@@ -14,8 +13,6 @@
 
 namespace mgc::cuda {
 namespace {
-
-constexpr int64_t kMostWorkspace = int64_t{32} << 20;
 
 // Where the product's operands stand in the op, and what is added to it.
 struct Operands {
@@ -60,7 +57,7 @@ std::shared_ptr<const LtProduct> MakeLtProduct(const KernelSpec& spec, const Ope
   const absl::optional<LtProblem> problem =
       LtProblemOf(product, from, spec.output_types[0].dtype, *added);
   if (!problem.has_value()) return nullptr;
-  return std::make_shared<LtProduct>(*problem, std::min(kMostWorkspace, WorkspaceBoundOf(spec)));
+  return std::make_shared<LtProduct>(*problem, WorkspaceBoundOf(spec, KernelHost::kGpu));
 }
 
 // Products of T with results of C, and what is added of C too.
