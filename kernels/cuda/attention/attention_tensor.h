@@ -158,6 +158,16 @@ __device__ __forceinline__ void AddRows(const Band<kColumns> (&weights)[kBands],
   }
 }
 
+// Multiplies each of a lane's two rows by its factor.
+template <int kDim>
+__device__ __forceinline__ void Scale(const float (&factors)[2], Band<kDim>* band) {
+#pragma unroll
+  for (auto& block : band->at) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) block[i] *= factors[i / 2];
+  }
+}
+
 // Writes a band, rounded, to rows [first, first + 16) of `to`, in whole vectors: by way of the rows
 // of `staged` from `row` on, which no other warp touches.
 template <class T, int kDim>
