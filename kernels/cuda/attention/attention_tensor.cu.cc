@@ -58,18 +58,10 @@ struct BandSoftmax {
   }
 };
 
-template <int kDim>
-__device__ __forceinline__ void Scale(const float (&factors)[2], Band<kDim>* band) {
-#pragma unroll
-  for (auto& block : band->at) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) block[i] *= factors[i / 2];
-  }
-}
-
 // Probabilities after dropout.
 __device__ inline void DropBand(const AttentionDrops& drops, int query, int key,
                                 Band<kColumns>* band) {
+#pragma unroll
   for (int n = 0; n < Band<kColumns>::kBlocks; ++n) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {

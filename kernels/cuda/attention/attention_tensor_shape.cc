@@ -7,7 +7,10 @@ namespace mgc::cuda {
 bool TensorCoresTake(const AttentionShape& s) {
   const int dim = TensorDim(s.dim);
   if (dim == 0 || !(s.scale > 0 && std::isfinite(s.scale))) return false;
-  return IsLaunchable(TensorShape(kForwardTiles, dim, s.queries, s.batch * s.heads, s.keys));
+  const int64_t heads = s.batch * s.heads;
+  return IsLaunchable(TensorShape(kForwardTiles, dim, s.queries, heads, s.keys)) &&
+         IsLaunchable(TensorShape(QueryGradTiles(dim), dim, s.queries, heads, s.keys)) &&
+         IsLaunchable(TensorShape(KeyGradTiles(dim), dim, s.keys, heads, s.queries));
 }
 
 LaunchShape TensorShape(const TensorTiles& tiles, int dim, int64_t rows, int64_t heads,

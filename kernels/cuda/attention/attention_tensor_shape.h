@@ -17,17 +17,26 @@ struct TensorTiles {
   int columns;  // rows of the other side in a tile
   int kept;     // tiles of its own rows in shared memory
   int staged;   // tiles of the other side there
+  int floats;   // for each of their rows
 
   constexpr int rows() const { return warps * bands * 16; }
   constexpr int threads() const { return warps * 32; }
   // Of elements of 16 bits.
   constexpr int64_t shared_bytes(int dim) const {
-    return int64_t{2} * dim * (kept * rows() + staged * columns);
+    return int64_t{2} * dim * (kept * rows() + staged * columns) + int64_t{4} * floats * columns;
   }
 };
 
 // Queries; their rows of q; tiles of k and v.
-inline constexpr TensorTiles kForwardTiles = {4, 2, 64, 1, 2};
+inline constexpr TensorTiles kForwardTiles = {4, 2, 64, 1, 2, 0};
+
+// Queries; their rows of q and d_o; tiles of k and v, one pair in use and one on its way.
+constexpr TensorTiles QueryGradTiles(int dim) { return {4, 2, dim == 64 ? 64 : 32, 2, 4, 0}; }
+
+// Keys; their rows of k and v; tiles of q and d_o, as above, with lse and delta.
+constexpr TensorTiles KeyGradTiles(int dim) {
+  return dim == 64 ? TensorTiles{4, 2, 32, 2, 4, 4} : TensorTiles{8, 1, 32, 2, 4, 4};
+}
 
 // The dim that kernels are made for: 64, or 128; 0 where there is none.
 constexpr int TensorDim(int64_t dim) {

@@ -96,6 +96,10 @@ inline float Exp2(float x) {
   return y < 0x1p-126f ? 0.0f : y;
 }
 
+// The same number, of which the compiler knows nothing: so that it computes what follows from it
+// anew rather than keep many results of it in registers over a loop.
+inline int Opaque(int x) { return x; }
+
 #else
 
 template <class T>
@@ -163,6 +167,11 @@ __device__ __forceinline__ float Exp2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
+}
+
+__device__ __forceinline__ int Opaque(int x) {
+  asm volatile("" : "+r"(x));
+  return x;
 }
 
 #endif
