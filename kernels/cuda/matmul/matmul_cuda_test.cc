@@ -115,7 +115,9 @@ void ExpectMeans(const std::string& name, const OpCase& use) {
   const std::vector<std::vector<char>> first = run({});
   ExpectMeaning(spec, Meaning(spec, Place{}, operands), first, use.tolerance);
   EXPECT_EQ(first, run({})) << "another run, other bits";
-  if (!op.in_place.empty()) EXPECT_EQ(first, run(op.in_place)) << "place changes bits";
+  if (!op.in_place.empty()) {
+    EXPECT_EQ(first, run(op.in_place)) << "place changes bits";
+  }
   EXPECT_EQ(Fault(), "");
 }
 
