@@ -16,6 +16,7 @@
 #include "kernels/kernel.h"
 #include "kernels/parallel.h"
 #include "kernels/testing/conformance.h"
+#include "kernels/spec.h"
 #include "kernels/testing/kernel_case.h"
 
 #ifdef MGC_CUDA_EMULATED
