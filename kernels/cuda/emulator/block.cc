@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/emulator/fault.h"
 #include "kernels/cuda/emulator/sanitizer.h"
+#include "kernels/cuda/emulator/statics.h"
 
 namespace mgc::cuda::emulator {
 namespace {
@@ -20,6 +21,8 @@ constexpr int kGuardByte = 0xa5;
 
 // The block whose threads run on this thread.
 thread_local Block* running = nullptr;
+// Whether an access is looked at: what that calls may tell of its own.
+thread_local bool in_access = false;
 
 bool Has(unsigned mask, size_t lane) { return (mask >> lane & 1) != 0; }
 
@@ -42,6 +45,13 @@ Block& RunningBlock() {
     std::abort();
   }
   return *running;
+}
+
+void ToldOfAccess(const void* at, size_t bytes, bool writes, const void* place) {
+  if (running == nullptr || in_access) return;
+  in_access = true;
+  running->Access(at, bytes, writes, place);
+  in_access = false;
 }
 
 Block::Block() = default;
@@ -87,18 +97,33 @@ void Block::Stop(At at, Site site) {
   member.fiber->Yield();
 }
 
-void Block::Fail(const std::string& what) {
+void Block::Note(const std::string& what) {
   if (wrong_.empty()) wrong_ = emulator::Text(Where(), ", thread ", now_, ": ", what);
+}
+
+// Nothing on the fiber's stack is ever destroyed.
+void Block::Leave() {
+  in_access = false;
   Stop(At::kEnd, {});
   std::abort();  // it is not resumed
+}
+
+void Block::Access(const void* at, size_t bytes, bool writes, const void* place) {
+  {
+    const std::string wrong = watch_.Access(now_, at, bytes, writes);
+    if (wrong.empty()) return;
+    Note(emulator::Text(wrong, ", at ", Statics::Get().PlaceOf(place)));
+  }
+  Leave();
 }
 
 void Block::StopForBlock(Site site) { Stop(At::kBlockBarrier, site); }
 
 void Block::StopForWarp(const WarpOp& op, Site site) {
   if (!Has(op.mask, now_ % kWarpSize)) {
-    Fail(emulator::Text("lane ", now_ % kWarpSize, " takes part at ", Text(site), " in what mask ",
-                        Hex(op.mask), " has it not in"));
+    Note(emulator::Text("takes part at ", Text(site), " in what its mask ", Hex(op.mask),
+                        " leaves it out of"));
+    Leave();
   }
   members_[now_].op = op;
   Stop(At::kWarpBarrier, site);
@@ -137,6 +162,11 @@ std::string Block::Run(const LaunchShape& shape, Dim3 index, const std::function
   current.block = index;
   current.block_size = {shape.block, 1, 1};
   current.grid_size = {shape.grid_x, shape.grid_y, shape.grid_z};
+  if (AccessWatch::enabled()) {
+    std::vector<Range> shared = variables_;
+    shared.push_back({shared_, static_cast<size_t>(shared_bytes_), true});
+    watch_.BeginBlock(shape.block, shared);
+  }
   std::vector<size_t> warps((shape.block + kWarpSize - 1) / kWarpSize);
   for (size_t w = 0; w < warps.size(); ++w) {
     warps[w] = seed == kDescending ? warps.size() - 1 - w : w;
@@ -226,6 +256,9 @@ bool Block::ReleaseGroup(size_t warp, unsigned mask) {
     }
   }
   Hand(warp, mask);
+  if (AccessWatch::enabled() && one->op.kind == WarpOp::Kind::kBarrier) {
+    watch_.MeetWarp(first, lanes, mask);
+  }
   for (size_t lane = 0; lane < lanes; ++lane) {
     if (Has(mask, lane)) members_[first + lane].at = At::kRunning;
   }
@@ -269,6 +302,7 @@ bool Block::ReleaseBlock() {
     return false;
   }
   for (Member& member : members_) member.at = At::kRunning;
+  watch_.MeetBlock();
   return true;
 }
 

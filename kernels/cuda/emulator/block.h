@@ -7,8 +7,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "kernels/cuda/emulator/access.h"
 #include "kernels/cuda/emulator/dice.h"
 #include "kernels/cuda/emulator/emulator.h"
 #include "kernels/cuda/emulator/fiber.h"
@@ -43,9 +45,14 @@ class Block {
   std::string Run(const LaunchShape& shape, Dim3 index, const std::function<void()>& body,
                   uint64_t seed, Dice* dice);
 
+  // What device code tells of its accesses, where it does; the variables that kernels declare.
+  AccessWatch* watch() { return &watch_; }
+  void set_variables(std::vector<Range> variables) { variables_ = std::move(variables); }
+
   // For the running thread. What they do not return from they have found wrong.
   void StopForBlock(Site site);
   void StopForWarp(const WarpOp& op, Site site);
+  void Access(const void* at, size_t bytes, bool writes, const void* place);
   char* shared() { return shared_; }
   int64_t shared_bytes() const { return shared_bytes_; }
 
@@ -63,7 +70,8 @@ class Block {
   void Work(Fiber* fiber);
   bool BeginNext();
   void Stop(At at, Site site);
-  [[noreturn]] void Fail(const std::string& what);
+  void Note(const std::string& what);
+  [[noreturn]] void Leave();
   void RunPhase(size_t warp, uint64_t seed, Dice* dice);
   bool ReleaseWarp(size_t warp);
   bool ReleaseGroup(size_t warp, unsigned mask);
@@ -86,10 +94,15 @@ class Block {
   std::vector<char> memory_;
   char* shared_ = nullptr;
   int64_t shared_bytes_ = 0;
+  AccessWatch watch_;
+  std::vector<Range> variables_;
 };
 
 // The one whose thread runs; there must be one.
 Block& RunningBlock();
+
+// Called by what the compiler has put into device code. `place` is in the code.
+void ToldOfAccess(const void* at, size_t bytes, bool writes, const void* place);
 
 }  // namespace mgc::cuda::emulator
 

@@ -1,6 +1,7 @@
 #include "kernels/cuda/emulator/emulator.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -19,6 +20,8 @@ thread_local Thread current;
 
 namespace {
 
+constexpr int kUndefinedByte = 0xff;
+
 // Kept from launch to launch for its stacks.
 thread_local std::unique_ptr<Block> kept;
 
@@ -33,15 +36,17 @@ std::vector<int64_t> OrderOfBlocks(int64_t count, uint64_t seed, Dice* dice) {
 }  // namespace
 
 std::string RunLaunch(const LaunchShape& shape, uint64_t seed, const void* kernel,
-                      const std::function<void()>& body) {
+                      const std::function<void()>& body, std::vector<Memory::Region> allocations) {
   if (kept == nullptr) kept = std::make_unique<Block>();
   Dice dice(seed);
-  const std::vector<Statics::Variable> statics = Statics::Get().Of(kernel);
+  const std::vector<Range> variables = RangesOf(Statics::Get().Of(kernel));
+  kept->set_variables(variables);
+  if (AccessWatch::enabled()) kept->watch()->BeginLaunch(std::move(allocations));
   for (int64_t b : OrderOfBlocks(shape.blocks(), seed, &dice)) {
     const auto x = static_cast<unsigned>(b % shape.grid_x);
     const auto y = static_cast<unsigned>(b / shape.grid_x % shape.grid_y);
     const auto z = static_cast<unsigned>(b / shape.grid_x / shape.grid_y);
-    Undefine(statics);
+    for (const Range& v : variables) std::memset(const_cast<void*>(v.at), kUndefinedByte, v.bytes);
     std::string wrong = kept->Run(shape, {x, y, z}, body, seed, &dice);
     if (wrong.empty()) continue;
     kept = nullptr;  // its fibers stand in the middle of something
@@ -52,7 +57,7 @@ std::string RunLaunch(const LaunchShape& shape, uint64_t seed, const void* kerne
 
 void RunBlocks(const LaunchShape& shape, const std::function<void()>& body) {
   if (!IsLaunchable(shape)) return Fault("a launch that no device takes");
-  const std::string wrong = RunLaunch(shape, SeedOfThread(), nullptr, body);
+  const std::string wrong = RunLaunch(shape, SeedOfThread(), nullptr, body, {});
   if (!wrong.empty()) Fault(wrong);
 }
 

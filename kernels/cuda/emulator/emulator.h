@@ -174,15 +174,17 @@ inline int __all_sync(unsigned mask, int p, MGC_SITE) {
   return __ballot_sync(mask, p, site) == mask;
 }
 
-// Threads of a block never run at the same time here, and blocks neither.
+// Threads of a block never run at the same time here, and blocks neither. Atomics order nothing,
+// but are no races (kernels/cuda/emulator/access.h).
+#define MGC_ATOMIC __attribute__((no_sanitize("thread")))
 template <class T>
-T atomicAdd(T* at, T value) {
+MGC_ATOMIC T atomicAdd(T* at, T value) {
   const T before = *at;
   *at = before + value;
   return before;
 }
 template <class T>
-T atomicMax(T* at, T value) {
+MGC_ATOMIC T atomicMax(T* at, T value) {
   const T before = *at;
   if (value > before) *at = value;
   return before;

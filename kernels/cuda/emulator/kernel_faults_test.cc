@@ -1,6 +1,6 @@
 // Kernels with one thing wrong each, which the emulator must find; without it they are right.
-#include <cmath>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -56,6 +56,8 @@ SeededFault Shapes(const char* name, const char* message, MapKernel kernel,
             RunMap(kernel, faulty ? wrong : right, wanted, outcome);
           }};
 }
+
+int FirstOfBlock(int i) { return i / kBlock * kBlock; }
 
 int Reversed(int i) { return i / kBlock * kBlock + kBlock - 1 - i % kBlock; }
 
@@ -173,6 +175,22 @@ __global__ void BeforeKernel(const float* x, float* y) {
 
 __global__ void UncheckedKernel(const float* x, float* y) { y[Index()] = x[Index() % kCount]; }
 
+template <bool faulty>
+__global__ void ReadBehindKernel(const float* x, float* y) {
+  const int i = Index();
+  y[i] = x[faulty || i < static_cast<int>(kCount) - 1 ? i + 1 : i];
+}
+int NextOrLast(int i) { return i < static_cast<int>(kCount) - 1 ? i + 1 : i; }
+
+// Who comes last has its number there.
+template <bool faulty>
+__global__ void WriteTogetherKernel(const float* x, float* y) {
+  __shared__ float first;
+  if (faulty || threadIdx.x == 0) first = x[Index()];
+  __syncthreads();
+  y[Index()] = first;
+}
+
 // Tiles of 8 x 16, transposed; columns are swizzled by rows.
 int Transposed(int i) { return i / kBlock * kBlock + i % 16 * 8 + i % kBlock / 16; }
 
@@ -195,8 +213,6 @@ __global__ void SharedSumKernel(const float* x, float* y) {
   __syncthreads();
   y[Index()] = sum;
 }
-int FirstOfBlock(int i) { return i / kBlock * kBlock; }
-
 template <bool faulty>
 __global__ void DynamicKernel(const float* x, float* y) {
   auto* const tile = reinterpret_cast<float*>(SharedBytes());
@@ -276,8 +292,8 @@ std::vector<SeededFault> OfBarriers() {
 
 std::vector<SeededFault> OfWarps() {
   return {
-      Kernels("MaskWithoutOwnLane", "mask 0x7fffffff has it not in", OwnLaneKernel<false>,
-              OwnLaneKernel<true>, Each(Neighbor)),
+      Kernels("MaskWithoutOwnLane", "in what its mask 0x7fffffff leaves it out of",
+              OwnLaneKernel<false>, OwnLaneKernel<true>, Each(Neighbor)),
       Kernels("MaskOfEndedLanes", "wait for lanes 0xffffffff", MissingLanesKernel<false>,
               MissingLanesKernel<true>, Each(Neighbor)),
       {"ValueFromOutsideOfMask", "",
@@ -294,14 +310,22 @@ std::vector<SeededFault> OfWarps() {
 std::vector<SeededFault> OfMemory() {
   constexpr int64_t kTile = kBlock * sizeof(float);
   std::vector<SeededFault> faults = {
-      {"StoreBehindTheEnd", "written behind the end of allocation",
+      {"StoreBehindTheEnd", "behind the end of allocation",
        [](bool faulty, Outcome* outcome) {
          RunMap(faulty ? TailKernel<true> : TailKernel<false>, {kBlocks + 1, 1, 1, kBlock, 0},
                 Each(Same), outcome);
        },
        true},
-      Kernels("StoreBeforeTheBegin", "written before allocation", BeforeKernel<false>,
-              BeforeKernel<true>, Each(Same)),
+      Kernels("StoreBeforeTheBegin", "before allocation", BeforeKernel<false>, BeforeKernel<true>,
+              Each(Same)),
+      {"ReadsBehindTheEnd", "",
+       [](bool faulty, Outcome* outcome) {
+         RunMap(faulty ? ReadBehindKernel<true> : ReadBehindKernel<false>,
+                {kBlocks, 1, 1, kBlock, 0}, Each(NextOrLast), outcome);
+       },
+       true},
+      Kernels("WritesTogether", "", WriteTogetherKernel<false>, WriteTogetherKernel<true>,
+              Each(FirstOfBlock)),
       Kernels("Swizzle", "", SwizzleKernel<false>, SwizzleKernel<true>, Each(Transposed)),
       Kernels("SharedIsNotZero", "", SharedSumKernel<false>, SharedSumKernel<true>,
               Each(FirstOfBlock)),
@@ -311,7 +335,10 @@ std::vector<SeededFault> OfMemory() {
               DynamicEndKernel<false>, DynamicEndKernel<true>, Each(Same), kTile),
       Kernels("ReadsAnotherBlock", "", OtherBlockKernel<false>, OtherBlockKernel<true>, Each(Same)),
   };
-  faults[1].addresses = faults[5].addresses = true;
+  for (SeededFault& fault : faults) {
+    fault.addresses = fault.addresses || fault.name == "StoreBeforeTheBegin" ||
+                      fault.name == "DynamicSharedBehindTheEnd";
+  }
   return faults;
 }
 
@@ -323,7 +350,7 @@ std::vector<SeededFault> OfLaunches() {
   std::vector<SeededFault> faults = {
       Shapes("GridTooSmall", "", UncheckedKernel, usual, {kBlocks - 1, 1, 1, kBlock, 0},
              Each(Same)),
-      Shapes("GridTooLarge", "during launch", UncheckedKernel, usual,
+      Shapes("GridTooLarge", "behind the end of allocation", UncheckedKernel, usual,
              {kBlocks + 1, 1, 1, kBlock, 0}, Each(Same)),
       Shapes("SharedBytesForgotten", "behind the 0 dynamic shared bytes", DynamicKernel<false>,
              with_tile, usual, Each(Reversed)),
@@ -340,6 +367,22 @@ std::vector<SeededFault> All() {
   std::vector<SeededFault> all;
   for (const auto& some : {OfBarriers(), OfWarps(), OfMemory(), OfLaunches()}) {
     all.insert(all.end(), some.begin(), some.end());
+  }
+  const std::map<std::string, std::string> watched = {
+      {"BarrierBeforeRead", "of shared memory that nobody has written"},
+      {"BarrierBeforeWrite", "has written, and no barrier is between"},
+      {"BarrierOfWarp", "of shared memory that nobody has written"},
+      {"BarrierAfterPartials", "of shared memory that nobody has written"},
+      {"BarrierInPlace", "and no barrier is between"},
+      {"SharedIsNotZero", "of shared memory that nobody has written"},
+      {"DynamicSharedIsNotWritten", "of shared memory that nobody has written"},
+      {"ReadsAnotherBlock", "that another block has"},
+      {"ReadsBehindTheEnd", "reads 4 bytes at 1536, behind the end of allocation"},
+      {"WritesTogether", "has written, and no barrier is between"},
+  };
+  for (SeededFault& fault : all) {
+    const auto found = watched.find(fault.name);
+    if (found != watched.end()) fault.watched = found->second;
   }
   return all;
 }

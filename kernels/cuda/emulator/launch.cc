@@ -3,7 +3,9 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "kernels/cuda/emulator/access.h"
 #include "kernels/cuda/emulator/emulator.h"
 #include "kernels/cuda/emulator/fault.h"
 #include "kernels/cuda/emulator/state.h"
@@ -28,9 +30,14 @@ std::string NoteArgument(const Memory& memory, const LaunchedPointer& argument, 
 
 void Run(const LaunchShape& shape, uint64_t of_launch, const void* kernel, const std::string& what,
          const std::function<void()>& body) {
-  const std::string wrong = RunLaunch(shape, of_launch, kernel, body);
-  if (!wrong.empty()) FaultOfExecution(cudaErrorLaunchFailure, Text(what, ", ", wrong));
   State& state = TheState();
+  std::vector<Memory::Region> allocations;
+  if (AccessWatch::enabled()) {
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    allocations = state.memory.Regions();
+  }
+  const std::string wrong = RunLaunch(shape, of_launch, kernel, body, std::move(allocations));
+  if (!wrong.empty()) FaultOfExecution(cudaErrorLaunchFailure, Text(what, ", ", wrong));
   const std::lock_guard<std::mutex> lock(state.mutex);
   const std::string beside = state.memory.CheckGuards();
   if (!beside.empty())

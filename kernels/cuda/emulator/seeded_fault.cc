@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "gtest/gtest.h"
+#include "kernels/cuda/emulator/access.h"
 #include "kernels/cuda/emulator/emulator.h"
 #include "kernels/cuda/emulator/sanitizer.h"
 #include "kernels/cuda/emulator/watch.h"
@@ -52,6 +53,8 @@ void ExpectFound(const SeededFault& fault) {
     EXPECT_EQ(Leaks(), "");
   }
   if (fault.addresses && kAddressSanitizer) return;
+  const bool watched = AccessWatch::enabled() && !fault.watched.empty();
+  const std::string& message = watched ? fault.watched : fault.message;
   std::string said;
   bool found = false;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
@@ -59,15 +62,15 @@ void ExpectFound(const SeededFault& fault) {
     Outcome outcome;
     fault.run(true, &outcome);
     const std::string text = TakeFault();
-    if (fault.message.empty()) {
+    if (message.empty()) {
       EXPECT_EQ(text, "") << "which tells more than that results are wrong";
       found = found || outcome.got != outcome.wanted;
     } else {
-      found = found || text.find(fault.message) != std::string::npos;
+      found = found || text.find(message) != std::string::npos;
       said += text + "\n";
     }
   }
-  EXPECT_TRUE(found) << "said instead of \"" << fault.message << "\": " << said;
+  EXPECT_TRUE(found) << "said instead of \"" << message << "\": " << said;
 }
 
 }  // namespace mgc::cuda::emulator

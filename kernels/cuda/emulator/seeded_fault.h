@@ -24,6 +24,8 @@ struct SeededFault {
   // Runs with the fault or without it.
   std::function<void(bool faulty, Outcome* outcome)> run;
   bool addresses = false;  // the address sanitizer, where it is, ends the program first
+  // Instead of `message` where accesses are watched (access.h), if any.
+  std::string watched{};
 };
 
 std::ostream& operator<<(std::ostream& out, const SeededFault& fault);

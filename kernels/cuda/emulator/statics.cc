@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <sstream>
 #include <string_view>
 
 namespace mgc::cuda::emulator {
@@ -18,7 +19,6 @@ namespace {
 
 constexpr std::string_view kOurs = "N3mgc4cuda";
 constexpr std::string_view kEmulators = "N3mgc4cuda8emulator";
-constexpr int kUndefinedByte = 0xff;
 
 bool StartsWith(std::string_view text, std::string_view with) {
   return text.substr(0, with.size()) == with;
@@ -68,7 +68,7 @@ void Statics::Read(const char* file, uintptr_t bytes) {
       header->e_ident[EI_CLASS] != ELFCLASS64) {
     return;
   }
-  const uintptr_t program = Find().program;
+  program_ = Find().program;
   const auto* const sections = reinterpret_cast<const Elf64_Shdr*>(file + header->e_shoff);
   for (int s = 0; s < header->e_shnum; ++s) {
     if (sections[s].sh_type != SHT_SYMTAB) continue;
@@ -79,7 +79,7 @@ void Statics::Read(const char* file, uintptr_t bytes) {
       const std::string_view name = names + symbol.st_name;
       const auto type = ELF64_ST_TYPE(symbol.st_info);
       if (type == STT_FUNC && StartsWith(name, "_Z") && name.find(kOurs) != name.npos) {
-        functions_[program + symbol.st_value] = std::string(name.substr(2));
+        functions_[program_ + symbol.st_value] = std::string(name.substr(2));
       } else if (type == STT_TLS && StartsWith(name, "_ZZ") && StartsWith(name.substr(3), kOurs) &&
                  !StartsWith(name.substr(3), kEmulators)) {
         locals_.push_back({std::string(name.substr(3)), {symbol.st_value, symbol.st_size}});
@@ -114,12 +114,18 @@ std::string Statics::NameOf(const void* kernel) const {
   return name.substr(name.find_last_of(": ") + 1);
 }
 
-void Undefine(const std::vector<Statics::Variable>& variables) {
-  if (variables.empty()) return;
-  char* const base = Find().variables;
-  if (base == nullptr) return;
-  for (const Statics::Variable& v : variables)
-    std::memset(base + v.offset, kUndefinedByte, v.bytes);
+std::string Statics::PlaceOf(const void* place) const {
+  std::ostringstream text;
+  text << "0x" << std::hex << reinterpret_cast<uintptr_t>(place) - program_ << " (addr2line)";
+  return text.str();
+}
+
+std::vector<Range> RangesOf(const std::vector<Statics::Variable>& variables) {
+  std::vector<Range> ranges;
+  char* const base = variables.empty() ? nullptr : Find().variables;
+  if (base == nullptr) return ranges;
+  for (const Statics::Variable& v : variables) ranges.push_back({base + v.offset, v.bytes, true});
+  return ranges;
 }
 
 }  // namespace mgc::cuda::emulator

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cuda/emulator/memory.h"
+
 namespace mgc::cuda::emulator {
 
 // Read from the program's table of symbols: of functions in mgc::cuda the variables that are static
@@ -26,6 +28,8 @@ class Statics {
   std::vector<Variable> Of(const void* kernel) const;
   // A short name, "MapKernel"; empty: unknown.
   std::string NameOf(const void* kernel) const;
+  // A place in the code as addr2line takes it, "0x3456 (addr2line)".
+  std::string PlaceOf(const void* place) const;
 
  private:
   Statics();
@@ -35,12 +39,13 @@ class Statics {
     std::string function;  // as linkers see it, without the leading _Z
     Variable variable;
   };
+  uintptr_t program_ = 0;  // its place in memory
   std::vector<Local> locals_;
   std::map<uintptr_t, std::string> functions_;  // of mgc::cuda, by address
 };
 
-// Fills variables of this thread.
-void Undefine(const std::vector<Statics::Variable>& variables);
+// The variables of this thread.
+std::vector<Range> RangesOf(const std::vector<Statics::Variable>& variables);
 
 }  // namespace mgc::cuda::emulator
 
