@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 
+PAD_VOCAB = "128"  # rows of the table of words are a multiple of it, on both sides
 PEER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_gpu.py")
 SIZES = {  # layers, hidden, heads, tokens, words
     "gpt2-124m": (12, 768, 12, 1024, 50257),
@@ -126,6 +127,7 @@ def compile_plan(args, folder):
     with open(config, "w", encoding="utf-8") as file:
         json.dump(config_of(args), file)
     output_of(shlex.split(args.mgc) + ["mgc-compile", config, "--bf16", "--cluster", args.cluster,
+                                       "--make-vocab-size-divisible-by", PAD_VOCAB,
                                        *common_flags(args), "-o", plan])
     return plan
 
@@ -151,7 +153,8 @@ def run_peer(args):
              "device", "data")
     sizes = [word for name in names
              for word in ("--" + name.replace("_", "-"), str(getattr(args, name)))]
-    command = shlex.split(args.python) + [PEER, *sizes, *common_flags(args),
+    command = shlex.split(args.python) + [PEER, *sizes, "--pad-vocab", PAD_VOCAB,
+                                          *common_flags(args),
                                           *shlex.split(args.peer_flags)]
     return json.loads(output_of(command).splitlines()[-1])
 
