@@ -20,6 +20,7 @@
 #include "graph/ir/op.h"
 #include "graph/types/attrs.h"
 #include "graph/types/factor_rule.h"
+#include "graph/types/machine.h"
 #include "graph/types/sharding.h"
 #include "graph/types/tensor_type.h"
 #include "kernels/parallel.h"
@@ -72,6 +73,17 @@ using KernelFactory = absl::StatusOr<std::unique_ptr<Kernel>> (*)(const KernelSp
 struct KernelEntry {
   const char* op;
   KernelFactory make;
+};
+
+// The kernels of a backend.
+struct KernelList {
+  KernelList() = default;
+  KernelList(absl::Span<const KernelEntry> all, KernelHost on = KernelHost::kCpu)  // NOLINT
+      : entries(all), host(on) {}
+  KernelList(const std::vector<KernelEntry>& all) : entries(all) {}  // NOLINT: a list as it is
+
+  absl::Span<const KernelEntry> entries;
+  KernelHost host = KernelHost::kCpu;
 };
 
 }  // namespace mgc

@@ -27,15 +27,6 @@ std::unique_ptr<Kernel> MakeKernel(const KernelSpec& spec, IssueFunction issue,
 // A result that is its operand, of any type.
 KernelOr MakeCopy(const KernelSpec& spec);
 
-// The first error of several launches.
-template <class... Errors>
-int FirstError(int error, Errors... more) {
-  if constexpr (sizeof...(more) > 0) {
-    return error != 0 ? error : FirstError(more...);
-  }
-  return error;
-}
-
 inline SamplePlace SampleOf(const KernelRun& run) { return {run.step_sample, run.sample_in_step}; }
 
 // The lists of the families.

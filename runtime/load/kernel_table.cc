@@ -108,10 +108,9 @@ std::string Describe(const KernelSpec& spec) {
 
 }  // namespace
 
-KernelTable::KernelTable(absl::Span<const KernelEntry> entries, const Mesh& mesh, uint64_t seed,
-                         int width)
-    : mesh_(mesh), seed_(seed), width_(width) {
-  for (const KernelEntry& entry : entries) factories_[entry.op] = entry.make;
+KernelTable::KernelTable(const KernelList& kernels, const Mesh& mesh, uint64_t seed, int width)
+    : host_(kernels.host), mesh_(mesh), seed_(seed), width_(width) {
+  for (const KernelEntry& entry : kernels.entries) factories_[entry.op] = entry.make;
 }
 
 const KernelTable::Use& KernelTable::UseOf(const Segment& segment, const Instr& instr) {
@@ -206,7 +205,7 @@ absl::Status KernelTable::CheckWorkspace(const Kernel& kernel, const Segment& se
                                          const Instr& instr) {
   const int64_t asked = kernel.workspace_bytes(width_);
   workspace_bytes_ = std::max(workspace_bytes_, asked);
-  const int64_t bound = WorkspaceBound(segment, instr, mesh_);
+  const int64_t bound = WorkspaceBound(segment, instr, mesh_, host_);
   if (asked <= bound * width_) return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat(
       "segment `", segment.name, "`: the kernel asks for ", asked, " bytes of workspace, `",

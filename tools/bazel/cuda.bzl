@@ -39,6 +39,15 @@ cuda_archs = rule(
     build_setting = config.string_list(flag = True),
 )
 
+def _switch_impl(_):
+    return []
+
+# `--//tools/bazel:cuda`: a flag that is given or not.
+switch = rule(
+    implementation = _switch_impl,
+    build_setting = config.bool(flag = True),
+)
+
 def _generate_code(name):
     virtual = "compute_" + name.split("_")[1]
     return "--generate-code=arch=%s,code=%s" % (virtual, name)

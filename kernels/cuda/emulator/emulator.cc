@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <numeric>
 #include <random>
 #include <vector>
+
+#include "kernels/cuda/emulator/fault.h"
 
 namespace mgc::cuda::emulator {
 thread_local Thread current;
@@ -29,14 +30,6 @@ struct Fiber {
 class Block;
 thread_local Block* running = nullptr;
 thread_local uint64_t seed = 0;
-
-std::mutex fault_mutex;
-std::string first_fault;
-
-void Fault(const std::string& what) {
-  const std::lock_guard<std::mutex> lock(fault_mutex);
-  if (first_fault.empty()) first_fault = what;
-}
 
 // The fibers of one block at a time, kept from block to block.
 class Block {
@@ -166,13 +159,6 @@ thread_local std::unique_ptr<Block> kept;
 }  // namespace
 
 void SetSeed(uint64_t new_seed) { seed = new_seed; }
-
-std::string TakeFault() {
-  const std::lock_guard<std::mutex> lock(fault_mutex);
-  std::string taken;
-  taken.swap(first_fault);
-  return taken;
-}
 
 void RunBlocks(const LaunchShape& shape, const std::function<void()>& body) {
   if (!IsLaunchable(shape)) return Fault("a launch that no device takes");

@@ -28,6 +28,7 @@
 #define __forceinline__ inline
 #define __restrict__ __restrict
 #define __launch_bounds__(...)
+#define __grid_constant__
 // One block runs at a time on a thread, so a static of the thread is a variable of the block.
 #define __shared__ static thread_local
 

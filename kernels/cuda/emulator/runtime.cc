@@ -1,77 +1,192 @@
+// The device, errors and launches of the emulated runtime.
 #include "kernels/cuda/emulator/runtime.h"
 
-#include <cstdlib>
-#include <cstring>
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "kernels/cuda/emulator/emulator.h"
+#include "kernels/cuda/emulator/fault.h"
+#include "kernels/cuda/emulator/state.h"
+#include "kernels/cuda/emulator/watch.h"
 
 namespace mgc::cuda::emulator {
+namespace {
 
-int Launch(const LaunchShape& shape, Stream /*stream*/, std::function<void()> body) {
-  RunBlocks(shape, body);
-  return 0;
+struct ErrorText {
+  cudaError_t error;
+  const char* name;
+  const char* text;
+};
+
+constexpr ErrorText kErrors[] = {
+    {cudaSuccess, "cudaSuccess", "no error"},
+    {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
+    {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+    {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration",
+     "invalid configuration argument"},
+    {cudaErrorInvalidPitchValue, "cudaErrorInvalidPitchValue", "invalid pitch argument"},
+    {cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection",
+     "invalid copy direction for memcpy"},
+    {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
+    {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+    {cudaErrorIllegalState, "cudaErrorIllegalState",
+     "the operation cannot be performed in the present state"},
+    {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
+    {cudaErrorIllegalAddress, "cudaErrorIllegalAddress",
+     "an illegal memory access was encountered"},
+    {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
+    {cudaErrorNotPermitted, "cudaErrorNotPermitted", "operation not permitted"},
+    {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
+    {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
+     "operation not permitted when stream is capturing"},
+    {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
+     "operation failed due to a previous error during capture"},
+    {cudaErrorStreamCaptureMerge, "cudaErrorStreamCaptureMerge",
+     "operation would result in a merge of separate capture sequences"},
+    {cudaErrorStreamCaptureUnmatched, "cudaErrorStreamCaptureUnmatched",
+     "capture was not ended in the same stream as it began"},
+    {cudaErrorStreamCaptureUnjoined, "cudaErrorStreamCaptureUnjoined",
+     "capturing stream has unjoined work"},
+    {cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation",
+     "dependency created on uncaptured work in another stream"},
+    {cudaErrorStreamCaptureImplicit, "cudaErrorStreamCaptureImplicit",
+     "operation would make the legacy stream depend on a capturing blocking stream"},
+    {cudaErrorCapturedEvent, "cudaErrorCapturedEvent",
+     "operation not permitted on an event last recorded in a capturing stream"},
+    {cudaErrorStreamCaptureWrongThread, "cudaErrorStreamCaptureWrongThread",
+     "attempt to terminate a thread-local capture sequence from another thread"},
+    {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
+};
+
+const ErrorText* Find(cudaError_t error) {
+  const auto* const found = std::find_if(std::begin(kErrors), std::end(kErrors),
+                                         [&](const ErrorText& e) { return e.error == error; });
+  return found == std::end(kErrors) ? nullptr : found;
+}
+
+// An H100's.
+struct Attribute {
+  cudaDeviceAttr attr;
+  int value;
+};
+constexpr Attribute kAttributes[] = {
+    {cudaDevAttrMaxThreadsPerBlock, 1024},
+    {cudaDevAttrMaxSharedMemoryPerBlock, 48 << 10},
+    {cudaDevAttrWarpSize, 32},
+    {cudaDevAttrClockRate, 1980000},
+    {cudaDevAttrMultiProcessorCount, 132},
+    {cudaDevAttrMemoryClockRate, 2619000},
+    {cudaDevAttrGlobalMemoryBusWidth, 5120},
+    {cudaDevAttrL2CacheSize, 50 << 20},
+    {cudaDevAttrAsyncEngineCount, 3},
+    {cudaDevAttrComputeCapabilityMajor, 9},
+    {cudaDevAttrComputeCapabilityMinor, 0},
+    {cudaDevAttrMaxSharedMemoryPerMultiprocessor, 228 << 10},
+    {cudaDevAttrMaxSharedMemoryPerBlockOptin, 227 << 10},
+};
+constexpr int kGreatestPriority = -5;
+
+template <class T>
+int64_t CountLive(const Handles<T>& handles) {
+  return std::count_if(handles.made().begin(), handles.made().end(),
+                       [](const auto& handle) { return handle->live; });
+}
+
+std::string Text(const LaunchShape& shape) {
+  return emulator::Text(shape.grid_x, " x ", shape.grid_y, " x ", shape.grid_z, " blocks of ",
+                        shape.block, " threads with ", shape.shared_bytes, " shared bytes");
+}
+
+}  // namespace
+
+std::string Leaks() {
+  Call call("Leaks");
+  const State& state = call.state();
+  std::string text = state.memory.Live();
+  const auto add = [&](int64_t count, const char* what) {
+    if (count > 0) text += emulator::Text(text.empty() ? "" : ", ", count, " ", what);
+  };
+  add(static_cast<int64_t>(state.live_streams.size()) - 1, "streams");
+  add(CountLive(state.events), "events");
+  add(CountLive(state.graphs), "graphs");
+  add(CountLive(state.execs), "executable graphs");
+  add(static_cast<int64_t>(state.captures.size()), "captures");
+  return text;
+}
+
+void SetDeviceMemory(size_t bytes) {
+  Call call("SetDeviceMemory");
+  call.state().memory.set_device_bytes(bytes);
+}
+
+int Launch(const LaunchShape& shape, Stream handle, std::function<void()> body) {
+  Call call("a launch");
+  if (call.refused() != cudaSuccess) return call.refused();
+  if (!IsLaunchable(shape)) {
+    return call.Wrong(cudaErrorInvalidConfiguration, "of " + Text(shape) + ": no device takes it");
+  }
+  CUstream_st* const stream = call.StreamOf(static_cast<cudaStream_t>(handle));
+  if (stream == nullptr) return cudaErrorInvalidResourceHandle;
+  Work work;
+  work.what = emulator::Text("launch ", call.state().launches++);
+  work.run = [shape, body = std::move(body)] { RunBlocks(shape, body); };
+  return call.Issue(stream, std::move(work));
 }
 
 }  // namespace mgc::cuda::emulator
 
 extern "C" {
+namespace emulator = mgc::cuda::emulator;
 
+cudaError_t cudaGetLastError() { return emulator::TakeError(); }
+cudaError_t cudaPeekAtLastError() { return emulator::PeekError(); }
+
+const char* cudaGetErrorName(cudaError_t error) {
+  const auto* const found = emulator::Find(error);
+  return found == nullptr ? "unrecognized error code" : found->name;
+}
 const char* cudaGetErrorString(cudaError_t error) {
-  switch (error) {
-    case cudaSuccess:
-      return "no error";
-    case cudaErrorInvalidValue:
-      return "invalid argument";
-    case cudaErrorMemoryAllocation:
-      return "out of memory";
-    case cudaErrorLaunchFailure:
-      return "unspecified launch failure";
+  const auto* const found = emulator::Find(error);
+  return found == nullptr ? "unrecognized error code" : found->text;
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  emulator::Call call("cudaSetDevice");
+  if (device != 0) return call.Wrong(cudaErrorInvalidDevice, "is given another device than 0");
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr attr, int device) {
+  emulator::Call call("cudaDeviceGetAttribute");
+  if (device != 0) return call.Wrong(cudaErrorInvalidDevice, "is given another device than 0");
+  for (const auto& known : emulator::kAttributes) {
+    if (known.attr != attr) continue;
+    *value = known.value;
+    return cudaSuccess;
   }
-  return "unrecognized error code";
+  return call.Wrong(cudaErrorInvalidValue, "is asked for an attribute that is not emulated");
 }
 
-cudaError_t cudaMalloc(void** at, size_t bytes) {
-  *at = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
-  if (*at == nullptr && bytes > 0) return cudaErrorMemoryAllocation;
-  std::memset(*at, 0xff, bytes);
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  if (least != nullptr) *least = 0;
+  if (greatest != nullptr) *greatest = emulator::kGreatestPriority;
   return cudaSuccess;
 }
 
-cudaError_t cudaFree(void* at) {
-  std::free(at);
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-  *stream = nullptr;
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamDestroy(cudaStream_t /*stream*/) { return cudaSuccess; }
-cudaError_t cudaStreamSynchronize(cudaStream_t /*stream*/) { return cudaSuccess; }
-
-cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind /*kind*/) {
-  std::memmove(to, from, bytes);
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind /*kind*/,
-                            cudaStream_t /*stream*/) {
-  std::memmove(to, from, bytes);
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t /*stream*/) {
-  std::memset(to, value, bytes);
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
-                              cudaStream_t /*stream*/) {
-  for (size_t row = 0; row < height; ++row) {
-    std::memset(static_cast<char*>(to) + row * pitch, value, width);
-  }
-  return cudaSuccess;
+cudaError_t cudaDeviceSynchronize() {
+  emulator::Call call("cudaDeviceSynchronize", emulator::Call::Kind::kUnsafe);
+  if (call.refused() != cudaSuccess) return call.refused();
+  call.state().scheduler.FinishAll(call.lock());
+  return call.Return(static_cast<cudaError_t>(emulator::StickyError()));
 }
 }

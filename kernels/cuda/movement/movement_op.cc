@@ -53,9 +53,8 @@ KernelOr MakeSlice(const KernelSpec& spec) {
 KernelOr MakeConcat(const KernelSpec& spec) {
   return MakeKernel(spec, [copies = ConcatOf(spec)](const KernelRun& run, Stream stream) {
     int error = 0;
-    for (size_t k = 0; k < copies.size(); ++k) {
-      error = FirstError(
-          error, Issue(stream, copies[k], In<char>(run, static_cast<int>(k)), Out<char>(run, 0)));
+    for (size_t k = 0; k < copies.size() && error == 0; ++k) {
+      error = Issue(stream, copies[k], In<char>(run, static_cast<int>(k)), Out<char>(run, 0));
     }
     return error;
   });

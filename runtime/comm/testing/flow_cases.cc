@@ -1,6 +1,7 @@
 #include "runtime/comm/testing/flow_cases.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "graph/types/sharding_text.h"
@@ -57,6 +58,24 @@ TileSizes SizesOf(const Exchange& x) {
       return {piece * x.middle * x.second_whole, whole * x.middle * x.second_room};
     default:
       return {x.whole, x.whole};
+  }
+}
+
+void FillTile(DType dtype, Random* random, std::vector<char>* bytes) {
+  const size_t step = dtype == DType::kF32 ? 4 : 8;
+  for (size_t i = 0; i < bytes->size(); i += step) {
+    uint64_t bits = (*random)();
+    if (dtype == DType::kF32) {
+      const float x = static_cast<float>(static_cast<int32_t>(bits)) / 2147483648.0f;
+      std::memcpy(&bits, &x, 4);
+    } else if (dtype == DType::kI64) {
+      bits = static_cast<uint64_t>(static_cast<int64_t>(bits) >> 5);  // sums stay in the type
+    } else {
+      // Of every byte below 64: patterns of two bytes whose exponents are neither high nor low, and
+      // whole doubles likewise.
+      bits &= 0x3f3f3f3f3f3f3f3f;
+    }
+    std::memcpy(bytes->data() + i, &bits, std::min(step, bytes->size() - i));
   }
 }
 

@@ -45,6 +45,8 @@ struct TileSizes {
   int64_t out = 0;
 };
 TileSizes SizesOf(const Exchange& exchange);
+// Fills a tile with random elements, whose sums are rounded and stay in the type.
+void FillTile(DType dtype, std::mt19937_64* random, std::vector<char>* bytes);
 
 }  // namespace mgc
 

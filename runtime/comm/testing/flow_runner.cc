@@ -36,24 +36,6 @@ void FillWhole(DType dtype, Random* random, std::vector<char>* bytes) {
   }
 }
 
-void Fill(DType dtype, Random* random, std::vector<char>* bytes) {
-  const size_t step = dtype == DType::kF32 ? 4 : 8;
-  for (size_t i = 0; i < bytes->size(); i += step) {
-    uint64_t bits = (*random)();
-    if (dtype == DType::kF32) {
-      const float x = static_cast<float>(static_cast<int32_t>(bits)) / 2147483648.0f;
-      std::memcpy(&bits, &x, 4);
-    } else if (dtype == DType::kI64) {
-      bits = static_cast<uint64_t>(static_cast<int64_t>(bits) >> 5);  // sums stay in the type
-    } else {
-      // Of every byte below 64: patterns of two bytes whose exponents are neither high nor low, and
-      // whole doubles likewise.
-      bits &= 0x3f3f3f3f3f3f3f3f;
-    }
-    std::memcpy(bytes->data() + i, &bits, std::min(step, bytes->size() - i));
-  }
-}
-
 }  // namespace
 
 // Members' tiles of one exchange, as bytes.
@@ -65,7 +47,7 @@ class FlowRunner::Tiles {
     const int64_t bytes = SizeOf(x.dtype);
     for (size_t m = 0; m < x.piece.size(); ++m) {
       in_.emplace_back(static_cast<size_t>(sizes.in * bytes));
-      c.whole ? FillWhole(x.dtype, random, &in_.back()) : Fill(x.dtype, random, &in_.back());
+      c.whole ? FillWhole(x.dtype, random, &in_.back()) : FillTile(x.dtype, random, &in_.back());
       out_.emplace_back(in_place_ ? 0 : static_cast<size_t>(sizes.out * bytes), 'x');
     }
     Point({0, static_cast<int64_t>(x.piece.size())});
