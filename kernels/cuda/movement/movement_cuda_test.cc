@@ -17,7 +17,7 @@ std::vector<U> Numbered(int64_t n) {
 }
 
 template <class U>
-void ExpectTransposes(const Permutation& p, size_t shift) {
+void ExpectTransposes(const TransposedDims& p, size_t shift) {
   int64_t n = 1;
   for (int d = 0; d < p.rank; ++d) n *= p.extent[d];
   const std::vector<U> x = Numbered<U>(n);
@@ -35,8 +35,8 @@ void ExpectTransposes(const Permutation& p, size_t shift) {
 }
 
 // Of a dense operand of these sizes, dim perm[d] of which is the result's dim d.
-Permutation PermutationOf(const std::vector<int64_t>& sizes, const std::vector<int>& perm) {
-  Permutation p;
+TransposedDims DimsOf(const std::vector<int64_t>& sizes, const std::vector<int>& perm) {
+  TransposedDims p;
   p.rank = static_cast<int>(perm.size());
   for (int d = 0; d < p.rank; ++d) {
     const auto dim = static_cast<size_t>(perm[static_cast<size_t>(d)]);
@@ -48,16 +48,16 @@ Permutation PermutationOf(const std::vector<int64_t>& sizes, const std::vector<i
 }
 
 TEST(CudaTranspose, AnyOrderOfDims) {
-  const Permutation cases[] = {
-      Permutation(),
-      PermutationOf({40, 70}, {1, 0}),
-      PermutationOf({3, 33, 65}, {0, 2, 1}),
-      PermutationOf({5, 3, 31, 2}, {3, 1, 2, 0}),
-      PermutationOf({2, 5, 3, 16}, {0, 2, 1, 3}),  // rows of whole vectors
-      PermutationOf({4, 3, 6}, {1, 0, 2}),         // rows of other sizes
-      PermutationOf({0, 3}, {1, 0}),
+  const TransposedDims cases[] = {
+      TransposedDims(),
+      DimsOf({40, 70}, {1, 0}),
+      DimsOf({3, 33, 65}, {0, 2, 1}),
+      DimsOf({5, 3, 31, 2}, {3, 1, 2, 0}),
+      DimsOf({2, 5, 3, 16}, {0, 2, 1, 3}),  // rows of whole vectors
+      DimsOf({4, 3, 6}, {1, 0, 2}),         // rows of other sizes
+      DimsOf({0, 3}, {1, 0}),
   };
-  for (const Permutation& p : cases) {
+  for (const TransposedDims& p : cases) {
     for (const size_t shift : {0, 1}) {
       ExpectTransposes<uint16_t>(p, shift);
       ExpectTransposes<uint32_t>(p, shift);
