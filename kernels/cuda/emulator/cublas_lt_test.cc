@@ -70,6 +70,7 @@ TEST(CublasLtTest, MultipliesWhatIsWhole) {
   Call call;
   ASSERT_EQ(call.Choose(), CUBLAS_STATUS_SUCCESS);
   ASSERT_EQ(call.Run(), CUBLAS_STATUS_SUCCESS);
+  ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
   for (size_t i = 0; i < 32; ++i) EXPECT_EQ(call.z[i], 12.0f) << i;
 }
 
@@ -165,6 +166,7 @@ TEST(CublasLtTest, OverwritesTheWorkspaceThatItAskedFor) {
   EXPECT_EQ(TakeFault(), "cuBLASLt is given less workspace than the algorithm asks for");
   std::fill(std::begin(call.workspace), std::end(call.workspace), '\0');
   ASSERT_EQ(call.Run(), CUBLAS_STATUS_SUCCESS);
+  ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
   EXPECT_NE(call.workspace[call.result.workspaceSize - 1], '\0');
   EXPECT_EQ(call.workspace[call.result.workspaceSize], '\0');
   EXPECT_EQ(call.z[0], 48.0f);
