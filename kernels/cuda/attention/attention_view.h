@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
+#include "graph/base/philox.h"
 #include "kernels/cuda/attention/attention.h"
 #include "kernels/cuda/device/device.h"
-#include "kernels/cuda/device/philox.h"
 
 namespace mgc::cuda {
 
