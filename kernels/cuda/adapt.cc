@@ -20,6 +20,7 @@ class IssuedKernel : public Kernel {
   int64_t workspace_bytes(int /*width*/) const override { return workspace_bytes_; }
 
   absl::Status Run(const KernelRun& run, Parallel& /*parallel*/) const override {
+    // In this order, which arguments of one call would not have.
     int error = issue_(run, run.queue);
     if (error == 0) error = IssueZeros(run);
     if (error == 0) return absl::OkStatus();

@@ -114,6 +114,7 @@ void ExpectConforms(const BoundCase& c, const Place& place, bool in_place) {
   const KernelSpec spec = SpecOf(c, place);
   const absl::StatusOr<std::unique_ptr<Kernel>> kernel = CudaFactories().at(c.op->name)(spec);
   ASSERT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_LE((*kernel)->workspace_bytes(1), WorkspaceBoundOf(spec, KernelHost::kGpu));
   const std::vector<RealTensor> operands = TilesOf(c, spec, place);
   SetOrder(0);
   const auto first = RunKernel(**kernel, spec, place, operands);

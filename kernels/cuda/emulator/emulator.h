@@ -158,5 +158,7 @@ template <class T>
 T __ldg(const T* p) {
   return *p;
 }
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline int __ffs(int bits) { return __builtin_ffs(bits); }
 
 #endif  // MGC_KERNELS_CUDA_EMULATOR_EMULATOR_H_
