@@ -102,12 +102,7 @@ cublasStatus_t Issue(const Problem& p, const Algorithm& algo, const Places& plac
 
 }  // namespace
 
-}  // namespace mgc::cuda::emulator::lt
-
-// Of the functions that cuBLASLt has at global scope.
-using namespace mgc::cuda::emulator;      // NOLINT
-using namespace mgc::cuda::emulator::lt;  // NOLINT
-
+// A function of C is one in all namespaces.
 extern "C" {
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
@@ -248,4 +243,6 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
   if (const char* wrong = BrokenPromise(p, chosen, places)) return Refuse(wrong);
   return Issue(p, chosen, places, stream);
 }
-}
+}  // extern "C"
+
+}  // namespace mgc::cuda::emulator::lt
