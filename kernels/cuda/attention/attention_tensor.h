@@ -225,13 +225,13 @@ __device__ void MaskBand(const AttentionView& view, int row, int column, Band<kC
 // The rows of one head that a block owns, from `first` on. Blocks of one head lie side by side, as
 // they read the same rows of the other side; later rows first, which in causal attention see most.
 struct HeadPlace {
-  int first;
-  int64_t b, h;
+  int first, b, h;
 };
 __device__ inline HeadPlace HeadPlaceOf(int64_t rows, int64_t heads, int size) {
   const unsigned blocks = static_cast<unsigned>((rows + size - 1) / size);
   const unsigned head = blockIdx.x / blocks, count = static_cast<unsigned>(heads);
-  return {static_cast<int>(blocks - 1 - blockIdx.x % blocks) * size, head / count, head % count};
+  return {static_cast<int>((blocks - 1 - blockIdx.x % blocks) * static_cast<unsigned>(size)),
+          static_cast<int>(head / count), static_cast<int>(head % count)};
 }
 
 // Tanh within 2^-22 of one.

@@ -92,20 +92,17 @@ struct StagedPairs {
 };
 
 template <class T, int kDim, bool kPlain>
-__global__ void __launch_bounds__(QueryGradTiles(kDim).threads())
+__global__ void __launch_bounds__(QueryGradTiles(kDim, kPlain).threads())
     TensorQueryGradKernel(AttentionUse use, AttentionOperands<T> in, AttentionResults<T> results,
                           T* d_q) {
-  constexpr TensorTiles kTiles = QueryGradTiles(kDim);
+  constexpr TensorTiles kTiles = QueryGradTiles(kDim, kPlain);
   constexpr int kRows = kTiles.rows(), kColumns = kTiles.columns, kBands = kTiles.bands;
   constexpr int kThreads = kTiles.threads();
   using Shared = SharedRows<T, kDim>;
   const AttentionShape& s = use.shape;
   const int dim = static_cast<int>(s.dim);
   const HeadPlace at = HeadPlaceOf(s.queries, s.heads, kRows);
-  const AttentionView view = ViewOf(use, at.b);
-  const AttentionDrops drops = kPlain ? AttentionDrops{} : DropsOf(use, at.b, at.h);
-  const int64_t kv_head = at.h / (s.heads / s.kv_heads);
-  const auto k = KeyRows(s, in.k, at.b, kv_head), v = KeyRows(s, in.v, at.b, kv_head);
+  const int kv_head = at.h / static_cast<int>(s.heads / s.kv_heads);
   const auto gradients = QueryRows(s, d_q, at.b, at.h);
   const Shared queries = {reinterpret_cast<T*>(SharedBytes())};
   const Shared d_os = {queries.at + kRows * kDim};
@@ -113,23 +110,23 @@ __global__ void __launch_bounds__(QueryGradTiles(kDim).threads())
   Tile* const tiles = reinterpret_cast<Tile*>(pairs.at + pairs.kElements);
   StartCopy<kRows, kThreads>(queries, QueryRows(s, in.q, at.b, at.h), at.first, dim);
   StartCopy<kRows, kThreads>(d_os, QueryRows(s, results.d_o, at.b, at.h), at.first, dim);
-  const int end = at.first + kRows < view.queries ? at.first + kRows : view.queries;
-  ClassifyTiles<Side::kQueries>(view, at.first, end, kColumns, tiles);
+  ClassifyTiles<Side::kQueries>(ViewOf(use, at.b), at.first, kRows, kColumns, tiles);
   const int row = static_cast<int>(threadIdx.x) / kWarp * kBands * 16;
   float power[kBands][2], delta[kBands][2];
   const float* const lse = results.lse + (at.b * s.heads + at.h) * s.queries;
 #pragma unroll
   for (int e = 0; e < kBands * 2; ++e) {
     const int i = at.first + row + 8 * e + BandRow();
-    power[e / 2][e % 2] = i < view.queries ? PowerOf(lse[i]) : INFINITY;
-    delta[e / 2][e % 2] = i < view.queries ? DeltaOf(gradients[i]) : 0.0f;
+    power[e / 2][e % 2] = i < gradients.count ? PowerOf(lse[i]) : INFINITY;
+    delta[e / 2][e % 2] = i < gradients.count ? DeltaOf(gradients[i]) : 0.0f;
   }
   __syncthreads();
-  const int count = (view.keys + kColumns - 1) / kColumns;
+  const int count = static_cast<int>((s.keys + kColumns - 1) / kColumns);
   const auto start = [&](int t, int stage) {
     if (t < count) {
-      StartCopy<kColumns, kThreads>(pairs.First(stage), k, t * kColumns, dim);
-      StartCopy<kColumns, kThreads>(pairs.Second(stage), v, t * kColumns, dim);
+      const int b = Opaque(at.b), key = t * kColumns;
+      StartCopy<kColumns, kThreads>(pairs.First(stage), KeyRows(s, in.k, b, kv_head), key, dim);
+      StartCopy<kColumns, kThreads>(pairs.Second(stage), KeyRows(s, in.v, b, kv_head), key, dim);
     }
     CommitCopies();
   };
@@ -150,7 +147,10 @@ __global__ void __launch_bounds__(QueryGradTiles(kDim).threads())
     for (int b = 0; b < kBands; ++b) {
       const int query = at.first + row + 16 * b;
       if (!kPlain && s.cap != 0.0f) CapBand(s, &scores[b]);
-      if (tiles[t] == Tile::kMixed) MaskBand<Side::kQueries>(view, query, key, &scores[b]);
+      if (tiles[t] == Tile::kMixed) {
+        MaskBand<Side::kQueries>(ViewOf(use, Opaque(at.b)), query, key, &scores[b]);
+      }
+      const AttentionDrops drops = kPlain ? AttentionDrops{} : DropsOf(use, at.b, at.h);
       GradientsOfBand<kPlain>(
           use, [&](int, int i) { return power[b][i / 2]; },
           [&](int, int i) { return delta[b][i / 2]; },
@@ -196,22 +196,20 @@ struct ColumnStatistics {
 
 // A tile of queries of one of the heads that share keys.
 struct QueryTile {
-  int64_t h;
-  int t;
+  int h, t;
 };
 
 template <class T, int kDim, bool kPlain>
-__global__ void __launch_bounds__(KeyGradTiles(kDim).threads())
+__global__ void __launch_bounds__(KeyGradTiles(kDim, kPlain).threads())
     TensorKeyGradKernel(AttentionUse use, AttentionOperands<T> in, AttentionResults<T> results,
                         T* d_q, T* d_k, T* d_v) {
-  constexpr TensorTiles kTiles = KeyGradTiles(kDim);
+  constexpr TensorTiles kTiles = KeyGradTiles(kDim, kPlain);
   constexpr int kRows = kTiles.rows(), kColumns = kTiles.columns, kBands = kTiles.bands;
   constexpr int kThreads = kTiles.threads();
   using Shared = SharedRows<T, kDim>;
   const AttentionShape& s = use.shape;
   const int dim = static_cast<int>(s.dim);
   const HeadPlace at = HeadPlaceOf(s.keys, s.kv_heads, kRows);
-  const AttentionView view = ViewOf(use, at.b);
   const Shared keys = {reinterpret_cast<T*>(SharedBytes())};
   const Shared values = {keys.at + kRows * kDim};
   const StagedPairs<T, kDim, kColumns> pairs = {values.at + kRows * kDim};
@@ -220,21 +218,19 @@ __global__ void __launch_bounds__(KeyGradTiles(kDim).threads())
   Tile* const tiles = reinterpret_cast<Tile*>(statistics.at + 4 * kColumns);
   StartCopy<kRows, kThreads>(keys, KeyRows(s, in.k, at.b, at.h), at.first, dim);
   StartCopy<kRows, kThreads>(values, KeyRows(s, in.v, at.b, at.h), at.first, dim);
-  const int end = at.first + kRows < view.keys ? at.first + kRows : view.keys;
-  ClassifyTiles<Side::kKeys>(view, at.first, end, kColumns, tiles);
+  ClassifyTiles<Side::kKeys>(ViewOf(use, at.b), at.first, kRows, kColumns, tiles);
   __syncthreads();
-  const int count = (view.queries + kColumns - 1) / kColumns;
+  const int count = static_cast<int>((s.queries + kColumns - 1) / kColumns);
   const int first = NextTile(tiles, 0, count);
-  const int64_t group = s.heads / s.kv_heads, last = (at.h + 1) * group;
+  const int group = static_cast<int>(s.heads / s.kv_heads), last = (at.h + 1) * group;
   const auto start = [&](const QueryTile& tile, int stage) {
     if (tile.t < count && tile.h < last) {
-      const int query = tile.t * kColumns;
-      StartCopy<kColumns, kThreads>(pairs.First(stage), QueryRows(s, in.q, at.b, tile.h), query,
-                                    dim);
-      StartCopy<kColumns, kThreads>(pairs.Second(stage), QueryRows(s, results.d_o, at.b, tile.h),
+      const int b = Opaque(at.b), query = tile.t * kColumns;
+      StartCopy<kColumns, kThreads>(pairs.First(stage), QueryRows(s, in.q, b, tile.h), query, dim);
+      StartCopy<kColumns, kThreads>(pairs.Second(stage), QueryRows(s, results.d_o, b, tile.h),
                                     query, dim);
-      statistics.Load(results.lse + (at.b * s.heads + tile.h) * s.queries,
-                      QueryRows(s, d_q, at.b, tile.h), query);
+      statistics.Load(results.lse + (b * s.heads + tile.h) * s.queries,
+                      QueryRows(s, d_q, b, tile.h), query);
     }
     CommitCopies();
   };
@@ -266,7 +262,9 @@ __global__ void __launch_bounds__(KeyGradTiles(kDim).threads())
     for (int b = 0; b < kBands; ++b) {
       const int key = at.first + row + 16 * b;
       if (!kPlain && s.cap != 0.0f) CapBand(s, &scores[b]);
-      if (tiles[tile.t] == Tile::kMixed) MaskBand<Side::kKeys>(view, key, query, &scores[b]);
+      if (tiles[tile.t] == Tile::kMixed) {
+        MaskBand<Side::kKeys>(ViewOf(use, Opaque(at.b)), key, query, &scores[b]);
+      }
       GradientsOfBand<kPlain>(
           use, [&](int n, int i) { return powers[8 * n + i % 2]; },
           [&](int n, int i) { return deltas[8 * n + i % 2]; },
@@ -301,21 +299,22 @@ int Gradients(Stream stream, const AttentionUse& use, const AttentionOperands<T>
                      ShapeForRows((rows + kDeltaRows - 1) / kDeltaRows, kDeltaThreads), stream,
                      rows, static_cast<int>(s.dim), results.d_o, results.o, out.d_q);
   if (error != 0) return error;
-  error = Launch(TensorKeyGradKernel<T, kDim, kPlain>,
-                 TensorShape(KeyGradTiles(kDim), kDim, s.keys, s.batch * s.kv_heads, s.queries),
-                 stream, use, in, results, out.d_q, out.d_k, out.d_v);
+  error =
+      Launch(TensorKeyGradKernel<T, kDim, kPlain>,
+             TensorShape(KeyGradTiles(kDim, kPlain), kDim, s.keys, s.batch * s.kv_heads, s.queries),
+             stream, use, in, results, out.d_q, out.d_k, out.d_v);
   if (error != 0) return error;
-  return Launch(TensorQueryGradKernel<T, kDim, kPlain>,
-                TensorShape(QueryGradTiles(kDim), kDim, s.queries, s.batch * s.heads, s.keys),
-                stream, use, in, results, out.d_q);
+  return Launch(
+      TensorQueryGradKernel<T, kDim, kPlain>,
+      TensorShape(QueryGradTiles(kDim, kPlain), kDim, s.queries, s.batch * s.heads, s.keys), stream,
+      use, in, results, out.d_q);
 }
 
 template <class T, int kDim>
 int ForKind(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
             const AttentionResults<T>& results, const AttentionGradients<T>& out) {
-  const bool plain = use.shape.cap == 0.0f && !use.drops();
-  return plain ? Gradients<T, kDim, true>(stream, use, in, results, out)
-               : Gradients<T, kDim, false>(stream, use, in, results, out);
+  return IsPlain(use.shape, use.dropout) ? Gradients<T, kDim, true>(stream, use, in, results, out)
+                                         : Gradients<T, kDim, false>(stream, use, in, results, out);
 }
 
 }  // namespace
