@@ -20,13 +20,26 @@
 #include "graph/ir/op.h"
 #include "graph/types/attrs.h"
 #include "graph/types/factor_rule.h"
+#include "graph/types/machine.h"
 #include "graph/types/sharding.h"
 #include "graph/types/tensor_type.h"
 #include "kernels/parallel.h"
 
 namespace mgc {
 
-// What is known of one use of an op when a plan is loaded.
+// What a collective that is a rank's own affair makes of its operand: `rows` rows of `to_stride`
+// bytes one after the other, of which the first `valid` are the operand's, `from_begin` behind its
+// row's begin, and the others zeros. (runtime/load/local_move.h)
+struct LocalMove {
+  int64_t rows = 0;
+  int64_t from_begin = 0;
+  int64_t from_stride = 0;
+  int64_t valid = 0;
+  int64_t to_stride = 0;
+};
+
+// What is known of one use of an op when a plan is loaded. Of `shard_slice` and `lift` the op, the
+// types and the move, and nothing else.
 struct KernelSpec {
   const OpDef* op = nullptr;
   Attrs attrs;                          // the layer's number filled in
@@ -37,6 +50,7 @@ struct KernelSpec {
   FactorRule rule;
   std::vector<DimPiece> pieces;  // per factor, on this rank; the batch's begin without first_sample
   uint64_t seed = 0;
+  LocalMove move;
 };
 
 // What changes from run to run.
@@ -72,6 +86,17 @@ using KernelFactory = absl::StatusOr<std::unique_ptr<Kernel>> (*)(const KernelSp
 struct KernelEntry {
   const char* op;
   KernelFactory make;
+};
+
+// The kernels of a backend.
+struct KernelList {
+  KernelList() = default;
+  KernelList(absl::Span<const KernelEntry> all, KernelHost on = KernelHost::kCpu)  // NOLINT
+      : entries(all), host(on) {}
+  KernelList(const std::vector<KernelEntry>& all) : entries(all) {}  // NOLINT: a list as it is
+
+  absl::Span<const KernelEntry> entries;
+  KernelHost host = KernelHost::kCpu;
 };
 
 }  // namespace mgc

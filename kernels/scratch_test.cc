@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "kernels/cpu/matmul/gemm.h"
 #include "kernels/kernel.h"
+#include "kernels/spec.h"
 #include "kernels/testing/kernel_case.h"
 
 namespace mgc {
@@ -42,7 +43,8 @@ TEST(ScratchTest, OfTheOpAtLargeSizes) {
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     for (int width : kScratchWidths) {
       EXPECT_GT((*kernel)->workspace_bytes(width), 0);
-      EXPECT_LE((*kernel)->workspace_bytes(width), width * WorkspaceBoundOf(spec)) << width;
+      EXPECT_LE((*kernel)->workspace_bytes(width), width * WorkspaceBoundOf(spec, KernelHost::kCpu))
+          << width;
     }
   }
 }

@@ -53,6 +53,28 @@ int64_t LeadingDims(const std::vector<int64_t>& shape) {
   return shape.empty() ? 1 : NumElements(absl::MakeSpan(shape).first(shape.size() - 1));
 }
 
+int64_t WorkspaceBoundOf(const KernelSpec& spec, KernelHost host) {
+  const auto tiles = [](const std::vector<TensorType>& types,
+                        const std::vector<std::vector<int64_t>>& shapes) {
+    std::vector<TensorType> made;
+    for (size_t i = 0; i < types.size(); ++i) {
+      made.push_back({types[i].dtype, {}});
+      for (int64_t size : shapes[i]) made.back().dims.push_back({size, "", 1});
+    }
+    return made;
+  };
+  const auto pointers = [](const std::vector<TensorType>& types) {
+    std::vector<const TensorType*> made;
+    made.reserve(types.size());
+    for (const TensorType& type : types) made.push_back(&type);
+    return made;
+  };
+  const std::vector<TensorType> inputs = tiles(spec.input_types, spec.input_shapes);
+  const std::vector<TensorType> outputs = tiles(spec.output_types, spec.output_shapes);
+  const auto operands = pointers(inputs), results = pointers(outputs);
+  return WorkspaceOf(*spec.op, OpUse{spec.attrs, operands, results}, host);
+}
+
 const DimPiece& PieceNamed(const KernelSpec& spec, const char* factor) {
   const int index = spec.rule.Find(factor);
   MGC_CHECK(index >= 0) << spec.op->name << " has no factor " << factor;

@@ -50,6 +50,9 @@ int64_t OutSize(const KernelSpec& spec, int i);
 int64_t LastDim(const std::vector<int64_t>& shape);
 int64_t LeadingDims(const std::vector<int64_t>& shape);
 
+// Bytes of scratch that the op allows: a processor's kernel for each thread, a GPU's as a whole.
+int64_t WorkspaceBoundOf(const KernelSpec& spec, KernelHost host);
+
 // The piece and the whole size of a factor that the rule names.
 const DimPiece& PieceNamed(const KernelSpec& spec, const char* factor);
 int64_t WholeSize(const KernelSpec& spec, const char* factor);

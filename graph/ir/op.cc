@@ -157,6 +157,11 @@ int OperandInPlace(const OpDef& op, int result) {
 bool IsWideOperand(const OpDef& op, size_t i) { return Lists(op.wide_operands, i); }
 bool IsWideResult(const OpDef& op, size_t i) { return Lists(op.wide_results, i); }
 
+int64_t WorkspaceOf(const OpDef& op, const OpUse& use, KernelHost host) {
+  const auto& workspace = host == KernelHost::kGpu ? op.gpu_workspace : op.workspace;
+  return workspace ? workspace(use) : 0;
+}
+
 bool MayAskForWide(const OpDef& op) {
   return std::any_of(op.attrs.begin(), op.attrs.end(), [](const AttrSpec& spec) {
     return spec.name == kDTypeAttr && !spec.required;

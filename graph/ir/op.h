@@ -22,6 +22,7 @@
 #include "graph/ir/graph.h"
 #include "graph/types/attrs.h"
 #include "graph/types/factor_rule.h"
+#include "graph/types/machine.h"
 #include "graph/types/tensor_type.h"
 
 namespace mgc {
@@ -203,11 +204,13 @@ struct OpDef {
   // `workspace` has; where ranks differ, the numbers are those of the one with most to do.
   std::function<double(const OpUse&)> flops;
   std::function<double(const OpUse&)> bytes;
-  // Bytes of scratch that a kernel of any backend may use for each of its threads; null: none. The
-  // use has *local* types: operands and results are the tiles of one rank, padding included, a tile
-  // stored in pieces being one flat dim. Plans make room for it (Segment::workspace_bytes), and a
-  // kernel that asks for more is refused at load. Defined for every use that passes inference.
+  // Bytes of scratch that a kernel may use: of a processor for each of its threads, of a GPU for
+  // all of them; null: none. The use has *local* types: operands and results are the tiles of one
+  // rank, padding included, a tile stored in pieces being one flat dim. Plans make room for it
+  // (Segment::workspace_bytes), and a kernel that asks for more is refused at load. Defined for
+  // every use that passes inference.
   std::function<int64_t(const OpUse&)> workspace;
+  std::function<int64_t(const OpUse&)> gpu_workspace;
 
   // Results that may take the place of an operand of the same size: a kernel, or an exchange, has
   // read what it still needs of it. All other results are apart from all operands. Of a collective,
@@ -247,6 +250,9 @@ bool StopsGradient(const Node& node);
 // Whether operand or result `i` is of f32 where the shared type is narrower (OpDef::wide_operands).
 bool IsWideOperand(const OpDef& op, size_t i);
 bool IsWideResult(const OpDef& op, size_t i);
+
+// OpDef::workspace of the host's kernels, 0 where there is none.
+int64_t WorkspaceOf(const OpDef& op, const OpUse& use, KernelHost host);
 
 // Whether uses of the op may ask for results of f32 where operands are narrower (kDTypeAttr).
 bool MayAskForWide(const OpDef& op);

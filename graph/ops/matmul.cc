@@ -125,6 +125,9 @@ struct PanelBudget {
   static constexpr int64_t kSums = int64_t{1024} * 1536;
 };
 
+// What a GPU's library of products may ask for: as much as it recommends for the largest GPUs.
+int64_t GpuProductWorkspace(const OpUse& /*use*/) { return int64_t{32} << 20; }
+
 // Of a product of operands `first` and the next one. Either may give the long panel.
 int64_t ProductWorkspace(const OpUse& use, size_t first) {
   const EinsumSpec spec = SpecOf(use.attrs);
@@ -227,6 +230,7 @@ OpDef Matmul() {
   op.grad = MatmulGrad;
   op.flops_per_point = 2;
   op.workspace = [](const OpUse& use) { return ProductWorkspace(use, 0); };
+  op.gpu_workspace = GpuProductWorkspace;
   op.eval = EvalWith<EvalMatmul>();
   op.cases = {{"f32[2,3], f32[3,4]", {{"spec", "m k, k n -> m n"}}},
               {"f32[2,1,4], f32[4,3,2]", {{"spec", "b s e, e h d -> b s h d"}}},
@@ -281,6 +285,7 @@ OpDef MatmulAccumulate() {
   op.no_grad = "made by fusing, after differentiation";
   op.flops_per_point = 2;
   op.workspace = [](const OpUse& use) { return ProductWorkspace(use, 1); };
+  op.gpu_workspace = GpuProductWorkspace;
   op.in_place = {{0, 0}};
   op.eval = EvalWith<EvalMatmulAccumulate>();
   op.expand = [](EmitContext& c) -> std::vector<ValueId> {
@@ -354,6 +359,7 @@ OpDef MatmulBias() {
     const int64_t bias = NumElements(SizesOf(*use.operands[2]));
     return ProductWorkspace(use, 0) + bias * SizeOf(WideOf(use.operands[2]->dtype));
   };
+  op.gpu_workspace = GpuProductWorkspace;
   op.eval = EvalWith<EvalMatmulBias>();
   op.expand = [](EmitContext& c) -> std::vector<ValueId> {
     return {c.Emit("add", {c.Emit("matmul", {c.input(0), c.input(1)}, c.attrs()), c.input(2)})};

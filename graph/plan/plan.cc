@@ -43,15 +43,17 @@ std::string NameOf(const TransferRef& ref, int stage) {
   return absl::StrCat(stage, WordOf(ref.kind), ref.micro_batch);
 }
 
-int64_t WorkspaceBound(const Segment& segment, const Instr& instr, const Mesh& mesh) {
-  if (instr.op == nullptr || !instr.op->workspace) return 0;
-  return instr.op->workspace(LocalUse(segment, instr, mesh).use());
+int64_t WorkspaceBound(const Segment& segment, const Instr& instr, const Mesh& mesh,
+                       KernelHost host) {
+  const bool has = instr.op != nullptr &&
+                   (host == KernelHost::kGpu ? instr.op->gpu_workspace : instr.op->workspace);
+  return has ? WorkspaceOf(*instr.op, LocalUse(segment, instr, mesh).use(), host) : 0;
 }
 
-int64_t WorkspaceBound(const Segment& segment, const Mesh& mesh) {
+int64_t WorkspaceBound(const Segment& segment, const Mesh& mesh, KernelHost host) {
   int64_t most = 0;
   for (const Instr& instr : segment.instrs) {
-    most = std::max(most, WorkspaceBound(segment, instr, mesh));
+    most = std::max(most, WorkspaceBound(segment, instr, mesh, host));
   }
   return most;
 }

@@ -277,7 +277,9 @@ struct MemoryUse {
   int64_t boundaries = 0;  // inboxes and outboxes
   int64_t transient = 0;
   int64_t peak = 0;
-  int64_t workspace = 0;  // of each thread: the largest of the segments that the class calls
+  // Of each thread of a processor, or of the rank's GPU: the largest of the segments that the class
+  // calls.
+  int64_t workspace = 0;
 };
 
 struct PlanClass {
@@ -349,11 +351,12 @@ bool ScalesLoss(const Plan& plan);
 // The calls of a chunk's last backward that its other backwards lack: they start reductions.
 std::vector<Call> ReductionsOf(const Chunk& chunk);
 
-// Bytes of scratch that the kernel of an instruction may use for each of its threads: what its op
-// allows for the tiles of one rank. 0 for instructions that run no kernel.
-int64_t WorkspaceBound(const Segment& segment, const Instr& instr, const Mesh& mesh);
+// Bytes of scratch that the kernel of an instruction may use: what its op allows for the tiles of
+// one rank (OpDef::workspace). 0 for instructions that run no kernel.
+int64_t WorkspaceBound(const Segment& segment, const Instr& instr, const Mesh& mesh,
+                       KernelHost host);
 // The largest of a segment's instructions.
-int64_t WorkspaceBound(const Segment& segment, const Mesh& mesh);
+int64_t WorkspaceBound(const Segment& segment, const Mesh& mesh, KernelHost host);
 
 // Index of an axis' coordinate for the class: the pp axis of the mesh, or -1 without pipeline.
 AxisId PipelineAxis(const Mesh& mesh);

@@ -85,6 +85,10 @@ struct NetworkTier {
 };
 inline constexpr int64_t kAnyRanks = 0;
 
+// What runs kernels: the threads of a processor, each of which has scratch of its own, or a GPU,
+// whose kernels run one after the other for a rank.
+enum class KernelHost : uint8_t { kCpu, kGpu };
+
 struct Machine {
   std::string name;
   int64_t memory = 0;              // bytes of one device
@@ -97,6 +101,8 @@ struct Machine {
   std::vector<ComputeRate> compute;
   std::vector<OpFactor> ops;       // by op and type; one that is not listed has 1
   std::vector<NetworkTier> tiers;  // fastest, that is innermost, first
+
+  KernelHost kernel_host() const { return cores == 0 ? KernelHost::kGpu : KernelHost::kCpu; }
 
   // What products of this type reach; those of f32, else of the first type listed, when the type is
   // not listed.

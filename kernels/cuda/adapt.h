@@ -27,15 +27,6 @@ std::unique_ptr<Kernel> MakeKernel(const KernelSpec& spec, IssueFunction issue,
 // A result that is its operand, of any type.
 KernelOr MakeCopy(const KernelSpec& spec);
 
-// The first error of several launches.
-template <class... Errors>
-int FirstError(int error, Errors... more) {
-  if constexpr (sizeof...(more) > 0) {
-    return error != 0 ? error : FirstError(more...);
-  }
-  return error;
-}
-
 inline SamplePlace SampleOf(const KernelRun& run) { return {run.step_sample, run.sample_in_step}; }
 
 // The lists of the families.
@@ -44,6 +35,7 @@ absl::Span<const KernelEntry> AttentionKernels();
 absl::Span<const KernelEntry> ElementwiseKernels();
 absl::Span<const KernelEntry> EmbeddingKernels();
 absl::Span<const KernelEntry> IdentityKernels();
+absl::Span<const KernelEntry> LocalMoveKernels();
 absl::Span<const KernelEntry> LossKernels();
 absl::Span<const KernelEntry> MatmulKernels();
 absl::Span<const KernelEntry> MovementKernels();

@@ -70,27 +70,4 @@ const std::map<std::string, KernelFactory>& CpuFactories() {
   return factories;
 }
 
-int64_t WorkspaceBoundOf(const KernelSpec& spec) {
-  if (!spec.op->workspace) return 0;
-  const auto tiles = [](const std::vector<TensorType>& types,
-                        const std::vector<std::vector<int64_t>>& shapes) {
-    std::vector<TensorType> made;
-    for (size_t i = 0; i < types.size(); ++i) {
-      made.push_back({types[i].dtype, {}});
-      for (int64_t size : shapes[i]) made.back().dims.push_back({size, "", 1});
-    }
-    return made;
-  };
-  const auto pointers = [](const std::vector<TensorType>& types) {
-    std::vector<const TensorType*> made;
-    made.reserve(types.size());
-    for (const TensorType& type : types) made.push_back(&type);
-    return made;
-  };
-  const std::vector<TensorType> inputs = tiles(spec.input_types, spec.input_shapes);
-  const std::vector<TensorType> outputs = tiles(spec.output_types, spec.output_shapes);
-  const auto operands = pointers(inputs), results = pointers(outputs);
-  return spec.op->workspace(OpUse{spec.attrs, operands, results});
-}
-
 }  // namespace mgc

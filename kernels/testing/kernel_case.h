@@ -26,8 +26,6 @@ const std::map<std::string, KernelFactory>& CpuFactories();  // by op
 
 // Numbers of threads for which a kernel is asked how much scratch it uses.
 inline constexpr int kScratchWidths[] = {1, 2, 3, 16, 257};
-// Bytes of scratch that the op allows for each thread.
-int64_t WorkspaceBoundOf(const KernelSpec& spec);
 
 }  // namespace mgc
 

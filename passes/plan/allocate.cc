@@ -187,7 +187,7 @@ absl::StatusOr<Plan> Allocate(OrderedPlan ordered) {
   plan.stages = std::move(ordered.staged.stages);
   for (Segment& segment : plan.segments) {
     PlaceTransients(&segment);
-    segment.workspace_bytes = WorkspaceBound(segment, plan.mesh);
+    segment.workspace_bytes = WorkspaceBound(segment, plan.mesh, plan.machine.kernel_host());
   }
   plan.classes.resize(ordered.classes.size());
   for (size_t c = 0; c < plan.classes.size(); ++c) {

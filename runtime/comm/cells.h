@@ -14,9 +14,11 @@
 #ifndef MGC_RUNTIME_COMM_CELLS_H_
 #define MGC_RUNTIME_COMM_CELLS_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "runtime/comm/arithmetic.h"
+#include "runtime/comm/cell_geometry.h"
 #include "runtime/load/exchange.h"
 
 namespace mgc {
@@ -29,25 +31,18 @@ inline bool IsAllReduce(CollectiveKind kind) {
 // Elements of a cell at most. Of the widest type they fill 64 KiB.
 inline constexpr int64_t kCellElements = 8192;
 
-// Members by position in the group; places in elements.
-struct Cell {
-  int64_t from_begin = 0, from_end = 0;
-  int64_t to_begin = 0, to_end = 0;
-  int64_t in = 0;     // where it begins in the tile of each member it comes from
-  int64_t out = 0;    // and of each it goes to
-  int64_t count = 0;  // elements; 0 where a piece lies outside of the whole
-  int64_t zeros = 0;  // elements behind them in the tiles it goes to, which become zero
-};
+// The cells of an exchange, each of at most `cell` elements.
+CellGeometry GeometryOf(const Exchange& exchange, int64_t cell = kCellElements);
 
 // The cells of one exchange. `exchange` must outlive it.
 class Cells {
  public:
   explicit Cells(const Exchange& exchange);
 
-  int64_t count() const { return count_; }
+  int64_t count() const { return geometry_.count; }
   // Elements of a cell at most.
-  int64_t elements() const { return elements_; }
-  Cell At(int64_t index) const;
+  int64_t elements() const { return std::min(geometry_.run, geometry_.cell); }
+  Cell At(int64_t index) const { return geometry_.At(index, x_->piece.data()); }
   // How terms are added, for kinds that have several; null for a type that nothing adds.
   const Arithmetic* arithmetic() const { return arithmetic_; }
   // Whether the kind and the type are served: those that are a rank's own affair are not.
@@ -55,15 +50,8 @@ class Cells {
   int64_t element_bytes() const { return element_bytes_; }
 
  private:
-  Cell PieceAt(int64_t index) const;
-  Cell RowAt(int64_t index) const;
-
   const Exchange* x_;
-  int64_t members_;
-  int64_t run_ = 0;    // elements of a run before it is cut
-  int64_t parts_ = 1;  // cells of a run
-  int64_t count_ = 0;
-  int64_t elements_ = 0;
+  CellGeometry geometry_;
   int64_t element_bytes_ = 0;
   const Arithmetic* arithmetic_ = nullptr;
   bool served_ = false;

@@ -108,10 +108,9 @@ std::string Describe(const KernelSpec& spec) {
 
 }  // namespace
 
-KernelTable::KernelTable(absl::Span<const KernelEntry> entries, const Mesh& mesh, uint64_t seed,
-                         int width)
-    : mesh_(mesh), seed_(seed), width_(width) {
-  for (const KernelEntry& entry : entries) factories_[entry.op] = entry.make;
+KernelTable::KernelTable(const KernelList& kernels, const Mesh& mesh, uint64_t seed, int width)
+    : host_(kernels.host), mesh_(mesh), seed_(seed), width_(width) {
+  for (const KernelEntry& entry : kernels.entries) factories_[entry.op] = entry.make;
 }
 
 const KernelTable::Use& KernelTable::UseOf(const Segment& segment, const Instr& instr) {
@@ -189,13 +188,19 @@ absl::StatusOr<std::unique_ptr<Kernel>> KernelTable::Make(const Use& use, const 
                                                           std::vector<DimPiece> pieces,
                                                           int64_t rank) const {
   MGC_RETURN_IF_ERROR(use.status);
+  const auto factory = factories_.find(instr.op->name);
+  if (factory == factories_.end()) return absl::UnimplementedError("no kernel");
   if (instr.op->collective) {
     const Slot& from = segment.slots[static_cast<size_t>(instr.inputs[0])];
     const Slot& to = segment.slots[static_cast<size_t>(instr.outputs[0])];
-    return MakeLocalMove(from.type, from.sharding, to.sharding, instr.op->name, mesh_, rank);
+    KernelSpec local;
+    local.op = instr.op;
+    local.input_types = use.spec.input_types;
+    local.output_types = use.spec.output_types;
+    MGC_ASSIGN_OR_RETURN(local.move, LocalMoveOf(from.type, from.sharding, to.sharding,
+                                                 instr.op->name, mesh_, rank));
+    return factory->second(local);
   }
-  const auto factory = factories_.find(instr.op->name);
-  if (factory == factories_.end()) return absl::UnimplementedError("no kernel");
   KernelSpec spec = use.spec;
   spec.attrs = ForLayer(instr.attrs, layer);
   spec.pieces = std::move(pieces);
@@ -206,7 +211,7 @@ absl::Status KernelTable::CheckWorkspace(const Kernel& kernel, const Segment& se
                                          const Instr& instr) {
   const int64_t asked = kernel.workspace_bytes(width_);
   workspace_bytes_ = std::max(workspace_bytes_, asked);
-  const int64_t bound = WorkspaceBound(segment, instr, mesh_);
+  const int64_t bound = WorkspaceBound(segment, instr, mesh_, host_);
   if (asked <= bound * width_) return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat(
       "segment `", segment.name, "`: the kernel asks for ", asked, " bytes of workspace, `",

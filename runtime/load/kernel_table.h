@@ -23,9 +23,9 @@ namespace mgc {
 
 class KernelTable {
  public:
-  // `mesh` and what `entries` point to must outlive the table. `width`: threads that may work on
+  // `mesh` and what `kernels` point to must outlive the table. `width`: threads that may work on
   // one kernel.
-  KernelTable(absl::Span<const KernelEntry> entries, const Mesh& mesh, uint64_t seed, int width);
+  KernelTable(const KernelList& kernels, const Mesh& mesh, uint64_t seed, int width);
 
   // The kernel of a compute instruction of a checked segment for one layer on one rank; null when
   // there is none that may run, which Refused then tells.
@@ -58,6 +58,7 @@ class KernelTable {
   absl::Status CheckWorkspace(const Kernel& kernel, const Segment& segment, const Instr& instr);
 
   absl::flat_hash_map<std::string, KernelFactory> factories_;
+  const KernelHost host_;
   const Mesh& mesh_;
   const uint64_t seed_;
   const int width_;

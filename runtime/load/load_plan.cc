@@ -166,8 +166,7 @@ class PlanLoader {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadPlan(const Plan& plan,
-                                                     absl::Span<const KernelEntry> kernels,
+absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadPlan(const Plan& plan, const KernelList& kernels,
                                                      uint64_t seed, int width, RankRange local) {
   MGC_RETURN_IF_ERROR(Annotate(CheckPlanToRun(plan), absl::StrCat("plan ", plan.name)));
   auto loaded = std::make_unique<LoadedPlan>(plan, kernels, seed, width, local);

@@ -77,14 +77,13 @@ struct RankPlace {
 
 struct LoadedPlan {
   // `p` has passed graph/plan/plan_check.h.
-  LoadedPlan(const Plan& p, absl::Span<const KernelEntry> entries, uint64_t seed, int width,
-             RankRange here)
+  LoadedPlan(const Plan& p, const KernelList& list, uint64_t seed, int width, RankRange here)
       : plan(p),
         local(here),
         train(p, false),
         eval(p, true),
         inputs(DataInputsWithEntries(p)),
-        kernels(entries, p.mesh, seed, width) {}
+        kernels(list, p.mesh, seed, width) {}
   LoadedPlan(const LoadedPlan&) = delete;
   LoadedPlan& operator=(const LoadedPlan&) = delete;
 
@@ -120,8 +119,7 @@ struct LoadedPlan {
 // in kernels, on each of which up to `width` threads work. InvalidArgument with all that
 // graph/plan/plan_check.h finds, Unimplemented with all kernels that are missing or ask for more
 // scratch than their ops allow.
-absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadPlan(const Plan& plan,
-                                                     absl::Span<const KernelEntry> kernels,
+absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadPlan(const Plan& plan, const KernelList& kernels,
                                                      uint64_t seed, int width, RankRange local);
 
 }  // namespace mgc

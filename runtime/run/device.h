@@ -76,9 +76,19 @@ enum class Wait : uint8_t {
 // comes after stand before it on the same queue.
 inline constexpr int kNumWaits = 10;
 
+// What a device is told of a step before anything of it is issued.
+struct StepBegin {
+  const void* lists = nullptr;  // the same for steps of which the same is issued, data apart
+  int64_t first_sample = 0;     // of the step
+  bool timed = false;           // a call is to return when the device has done it
+};
+
 class Device {
  public:
   virtual ~Device() = default;
+
+  // A step begins, or evaluation of one. Nothing is issued by other threads.
+  virtual void BeginStep(const StepBegin& start) = 0;
 
   // Where `address` of a rank's arena is, to be handed to what the device runs.
   void* At(int place, int64_t address) const {
@@ -110,8 +120,9 @@ class Device {
 
   // The first error of what has run; it stays.
   virtual absl::Status Check() = 0;
-  // Waits until everything is done and takes all marks back.
-  virtual absl::Status Drain() = 0;
+  // Ends a step: waits until everything is done and takes all marks back. Not `complete`: the step
+  // has failed, and whether what was issued is done is of no matter.
+  virtual absl::Status Drain(bool complete) = 0;
   // Lets `look` read bytes that the arena has at `address` when the queue has done all it has been
   // given. During a step, from the thread that issues to the queue; no other queue is waited for
   // but by that one's marks.

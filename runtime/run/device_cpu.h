@@ -17,6 +17,7 @@ class CpuDevice final : public Device {
   // A DeviceFactory.
   static absl::StatusOr<std::unique_ptr<Device>> Create(const DeviceRoom& room, Parallel& parallel);
 
+  void BeginStep(const StepBegin& /*start*/) override {}
   void Put(Queue queue, int64_t address, int64_t bytes,
            absl::FunctionRef<void(char* to)> fill) override;
   void Zero(Queue queue, int64_t address, int64_t bytes) override;
@@ -28,7 +29,7 @@ class CpuDevice final : public Device {
   void Record(const Mark& /*mark*/) override {}
   void Await(Queue /*queue*/, const Mark& /*mark*/, Wait /*why*/) override {}
   absl::Status Check() override { return absl::OkStatus(); }
-  absl::Status Drain() override { return absl::OkStatus(); }
+  absl::Status Drain(bool /*complete*/) override { return absl::OkStatus(); }
   void Look(Queue queue, int64_t address, int64_t bytes,
             absl::FunctionRef<void(const char* from)> look) override;
   void Get(int place, int64_t address, int64_t bytes, void* to) override;

@@ -19,6 +19,7 @@ constexpr int kMostBesideRanks = 8;
 // How often communication between processes is looked after while all workers compute.
 constexpr auto kTick = std::chrono::milliseconds(1);
 
+// On a device of its own a kernel is one thread's, which issues it.
 struct Threads {
   int workers;
   int width;        // of them, that may work on one kernel
@@ -28,6 +29,11 @@ struct Threads {
 Threads ThreadsFor(int64_t ranks, int workers) {
   const int width = ranks < workers ? workers : std::min(workers, kMostBesideRanks);
   return {workers, width, std::min<int64_t>(ranks, workers)};
+}
+
+Threads ThreadsOf(const ExecutorOptions& options, int64_t ranks, int workers) {
+  return options.kernels.host == KernelHost::kGpu ? Threads{workers, 1, ranks}
+                                                  : ThreadsFor(ranks, workers);
 }
 
 // The most that a class states for a thread.
@@ -92,12 +98,16 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Make(const Plan& plan,
                               ? options.process->map->RanksOf(options.process->self)
                               : RankRange{0, plan.mesh.world_size()};
   const int workers = options.workers > 0 ? options.workers : host.processors;
-  const Threads threads = ThreadsFor(local.size(), workers);
-  MGC_RETURN_IF_ERROR(CheckMemory(MemoryOf(plan, {&local, 1}, WorkspaceOf(plan), threads), host));
+  const Threads threads = ThreadsOf(options, local.size(), workers);
+  const auto check_memory = [&](int64_t workspace) {
+    return options.kernels.host == KernelHost::kGpu
+               ? absl::OkStatus()
+               : CheckMemory(MemoryOf(plan, {&local, 1}, workspace, threads), host);
+  };
+  MGC_RETURN_IF_ERROR(check_memory(WorkspaceOf(plan)));
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<LoadedPlan> loaded,
                        LoadPlan(plan, options.kernels, options.seed, threads.width, local));
-  const int64_t workspace = loaded->kernels.workspace_bytes();
-  MGC_RETURN_IF_ERROR(CheckMemory(MemoryOf(plan, {&local, 1}, workspace, threads), host));
+  MGC_RETURN_IF_ERROR(check_memory(loaded->kernels.workspace_bytes()));
   std::unique_ptr<Executor> executor(
       new Executor(std::move(loaded), options, threads.workers, threads.width));
   MGC_RETURN_IF_ERROR(executor->workers_.status());
@@ -109,7 +119,7 @@ absl::Status Executor::Allocate() {
   workspace_bytes_ = loaded_->kernels.workspace_bytes();
   DeviceRoom room;
   room.workspace = workspace_bytes_;
-  room.kernels = ThreadsFor(local().size(), workers_.size()).kernels;
+  room.kernels = ThreadsOf(options_, local().size(), workers_.size()).kernels;
   for (int64_t rank = local().begin; rank < local().end; ++rank) {
     const RankPlace& place = loaded_->ranks[static_cast<size_t>(rank)];
     room.arenas.push_back(plan().classes[place.rank_class].memory.peak);
@@ -154,7 +164,7 @@ absl::StatusOr<const LoadedPlan*> Executor::LoadSteps(const Plan& plan) {
                   plan.classes.end(), same_arena)) {
     return absl::InvalidArgumentError("steps of another plan: its ranks or arenas are others");
   }
-  const int width = ThreadsFor(local().size(), workers_.size()).width;
+  const int width = ThreadsOf(options_, local().size(), workers_.size()).width;
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<LoadedPlan> loaded,
                        LoadPlan(plan, options_.kernels, options_.seed, width, local()));
   others_.push_back(std::move(loaded));

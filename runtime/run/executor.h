@@ -46,13 +46,15 @@ struct ProcessPlace {
 };
 
 struct ExecutorOptions {
-  absl::Span<const KernelEntry> kernels;
+  KernelList kernels;
   int workers = 0;                         // 0: one for each processor this process may use
   SimdLevel simd_level = BestSimdLevel();  // of the kernels; the same in all processes
   absl::optional<ProcessPlace> process;    // without: all ranks are here
-  DeviceFactory device;                    // that the ranks are on; empty: a CpuDevice
-  uint64_t seed = 0;                       // of what is random in kernels (dropout)
-  int64_t trace_room = 0;                  // records kept per rank and queue; 0: no trace
+  // That the ranks are on; empty: a CpuDevice. Its arenas and scratch are of this machine's memory
+  // unless its kernels are a GPU's.
+  DeviceFactory device;
+  uint64_t seed = 0;       // of what is random in kernels (dropout)
+  int64_t trace_room = 0;  // records kept per rank and queue; 0: no trace
   // Of a trace: the steps recorded, from the first, evaluations too; of later ones only what
   // failed.
   int64_t trace_steps = std::numeric_limits<int64_t>::max();

@@ -256,6 +256,7 @@ absl::Status StepMachine::RunKernel(Rank& rank, const LoadedCall& call, const Lo
   run.inputs = absl::MakeConstSpan(rank.inputs.data(), instr.inputs.size());
   run.outputs = absl::MakeConstSpan(rank.outputs.data(), instr.outputs.size());
   run.first_sample = FirstSample(rank);
+  run.sample_in_step = run.first_sample - input_.data.first_sample;
   return device_.RunKernel(ComputeQueue(place), *call.kernel(rank.place, instr.kernel), run,
                            worker);
 }

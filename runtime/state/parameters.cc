@@ -13,6 +13,7 @@
 #include "graph/ir/step_names.h"
 #include "graph/types/tile_runs.h"
 #include "kernels/cpu/random/random.h"
+#include "kernels/shared/dropout.h"
 
 namespace mgc {
 namespace {
@@ -116,13 +117,13 @@ absl::Status CheckInit(const Attrs& init) {
 void InitializeTile(const HeldParam& param, uint64_t seed, int64_t rank, Executor& executor) {
   const std::string init = param.entry.init.Text("init");
   const int64_t tile = param.held.param_base + param.entry.param_offset;
-  const cpu::RandomStream stream{seed, StreamOf(param.name())};
+  const RandomStream stream{seed, StreamOf(param.name())};
   ForEachRun(param.entry.type, param.entry.sharding, executor.plan().mesh, rank,
              [&](int64_t at, int64_t whole, int64_t count) {
                const auto fill = [&](char* to) {
                  float* const values = reinterpret_cast<float*>(to);
                  if (init == "normal") {
-                   cpu::FillNormal(executor.workers(), stream, cpu::IndexGrid::Run(whole, count),
+                   cpu::FillNormal(executor.workers(), stream, IndexGrid::Run(whole, count),
                                    param.entry.init.Real("std"), values);
                  } else {
                    std::fill_n(values, count, init == "ones" ? 1.0f : 0.0f);

@@ -47,7 +47,7 @@ struct StepsFrom {
 };
 
 struct TrainOptions {
-  absl::Span<const KernelEntry> kernels;
+  KernelList kernels;
   int workers = 0;  // 0: one for each processor this process may use
   SimdLevel simd_level = BestSimdLevel();
   uint64_t seed = 1;                                          // of initialization and dropout

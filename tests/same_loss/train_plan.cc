@@ -99,7 +99,7 @@ std::vector<InputFile> MakeInputs(const Plan& plan, int64_t samples) {
 }  // namespace
 
 TrainOptions OptionsFor(const Plan& plan, const TrainCase& c, int64_t steps, int workers,
-                        const std::vector<KernelEntry>& kernels) {
+                        const KernelList& kernels) {
   TrainOptions options;
   options.kernels = kernels;
   options.workers = workers;

@@ -59,7 +59,7 @@ struct TrainResult {
 
 // What a case is trained with; a loss scale, where there is one, begins where none of it overflows.
 TrainOptions OptionsFor(const Plan& plan, const TrainCase& c, int64_t steps, int workers,
-                        const std::vector<KernelEntry>& kernels);
+                        const KernelList& kernels);
 
 // Trains any plan for `steps`.
 absl::StatusOr<TrainResult> TrainWith(const Plan& plan, const TrainOptions& options, int64_t steps);

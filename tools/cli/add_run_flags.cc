@@ -197,6 +197,15 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
       "threads that run the ranks (default: one for each processor this process may use)",
       {1, 4096}, "F3", &out->workers);
   AddInstructionSetFlag(flags, &out->instruction_set);
+  flags->Choice("--device", {"cpu", "cuda"},
+                "what the ranks run on: this machine's processors, or its first GPU, which they "
+                "share (default cpu)",
+                &out->device);
+  flags->Switch("--no-cuda-graphs", "on a GPU: issue each step anew instead of capturing it once",
+                &out->no_cuda_graphs);
+  flags->Switch("--check-kernels",
+                "on a GPU: wait behind each kernel, so that an error names its instruction",
+                &out->check_kernels);
   flags->Switch("--check",
                 "run nothing: find all that the ranks need, without proof, data and memory for "
                 "them, and say what it comes to",

@@ -66,7 +66,7 @@ void CountChannels(const Routes& routes, int self, ResolvedRanks* out) {
 
 }  // namespace
 
-absl::StatusOr<ResolvedRanks> ResolveRanks(const Plan& plan, absl::Span<const KernelEntry> kernels,
+absl::StatusOr<ResolvedRanks> ResolveRanks(const Plan& plan, const KernelList& kernels,
                                            absl::optional<int64_t> rank) {
   MGC_RETURN_IF_ERROR(CheckParameters(plan));
   ResolvedRanks resolved;
@@ -119,7 +119,7 @@ std::string ResolvedJson(const ResolvedRanks& r) {
   return std::move(json.EndObject()).Text();
 }
 
-int CheckRun(const Plan& plan, const RunFlags& flags, absl::Span<const KernelEntry> kernels,
+int CheckRun(const Plan& plan, const RunFlags& flags, const KernelList& kernels,
              absl::string_view command) {
   const int64_t last = plan.mesh.world_size() - 1;
   if (flags.rank.value_or(0) > last) {

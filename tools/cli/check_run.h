@@ -35,7 +35,7 @@ struct ResolvedRanks {
 };
 
 // Everything that Executor::Create does but for memory, threads and connections; its errors.
-absl::StatusOr<ResolvedRanks> ResolveRanks(const Plan& plan, absl::Span<const KernelEntry> kernels,
+absl::StatusOr<ResolvedRanks> ResolveRanks(const Plan& plan, const KernelList& kernels,
                                            absl::optional<int64_t> rank);
 
 // A line for people.
@@ -45,7 +45,7 @@ std::string ResolvedJson(const ResolvedRanks& resolved);
 
 // Does what `--check` asks for and prints the line; the command's exit code. F3: a rank that the
 // plan has not.
-int CheckRun(const Plan& plan, const RunFlags& flags, absl::Span<const KernelEntry> kernels,
+int CheckRun(const Plan& plan, const RunFlags& flags, const KernelList& kernels,
              absl::string_view command);
 
 }  // namespace mgc

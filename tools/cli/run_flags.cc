@@ -192,6 +192,12 @@ Diagnostics CheckLauncher(const RunFlags& flags, const std::string& launcher, in
                                  " has started ", processes, " already"),
                     "one of both"});
   }
+  if (flags.device == "cuda" && processes > 1) {
+    violations.Add({"F7",
+                    absl::StrCat("--device cuda runs all ranks in one process, and ", launcher,
+                                 " has started ", processes),
+                    "one process, or --device cpu"});
+  }
   if (LibraryAllReduces(flags) && launcher.empty() && !flags.check) {
     violations.Add({"F8", "--allreduce mpi is given, and no MPI launcher has started this process",
                     "--allreduce ordered, or mpirun -n N or srun --mpi=pmix before the command"});
@@ -235,6 +241,24 @@ Diagnostics CheckOptimizerFlags(const RunFlags& flags, const Plan& plan) {
   return violations;
 }
 
+void CheckDeviceUsage(const RunFlags& flags, Diagnostics* violations) {
+  if (flags.device == "cuda") {
+    if (flags.nproc.value_or(1) > 1 || flags.ranks_per_process.has_value()) {
+      violations->Add({"F7",
+                       "--device cuda runs all ranks in one process, and several are asked for",
+                       "--device cuda without --nproc and --ranks-per-process"});
+    }
+    return;
+  }
+  const auto needs_gpu = [&](const char* flag, bool given) {
+    if (!given) return;
+    violations->Add(
+        {"F7", absl::StrCat(flag, " is given, and no GPU is asked for"), "--device cuda"});
+  };
+  needs_gpu("--no-cuda-graphs", flags.no_cuda_graphs);
+  needs_gpu("--check-kernels", flags.check_kernels);
+}
+
 Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
   Diagnostics violations;
   const auto missing = [&parsed](absl::string_view flag) {
@@ -272,6 +296,7 @@ Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
                                  absl::StrJoin(dynamic, ", ")),
                     "one of both"});
   }
+  CheckDeviceUsage(flags, &violations);
   std::vector<NamedPath> inputs;
   for (const std::string& plan : flags.plans) inputs.push_back({"PLAN", plan});
   for (const std::string& file : TrainFilesOf(flags.data)) inputs.push_back({"--data", file});

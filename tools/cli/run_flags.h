@@ -36,7 +36,9 @@ struct RunFlags {
   bool copy_for_saves = false;
   absl::optional<double> save_seconds, exit_seconds;
   absl::optional<int64_t> exit_interval;
-  absl::optional<std::string> run_dir, inject, check_finite, instruction_set, allreduce;
+  absl::optional<std::string> run_dir, inject, check_finite, instruction_set, allreduce, device;
+  bool no_cuda_graphs = false;
+  bool check_kernels = false;
   absl::optional<std::string> step_sizes;  // --step-batch-size-schedule
   absl::optional<int64_t> steps, seed, workers, rank, trace_steps, trace_from;
   bool json = false;

@@ -12,7 +12,6 @@
 #include "graph/base/status.h"
 #include "graph/ir/vocabulary.h"
 #include "graph/verify/verify.h"
-#include "kernels/cpu/cpu_kernels.h"
 #include "kernels/simd_level.h"
 #include "passes/plan/time/predict_step.h"
 #include "runtime/data/data.h"
@@ -33,6 +32,7 @@
 #include "tools/cli/run_flags.h"
 #include "tools/cli/run_progress.h"
 #include "tools/cli/step_sizes.h"
+#include "tools/devices/devices.h"
 #include "tools/launch/injection.h"
 #include "tools/launch/launch_env.h"
 #include "tools/launch/launcher.h"
@@ -212,7 +212,7 @@ struct Command {
   RunFlags flags;
   absl::optional<Plan> plan;
   std::deque<Plan> smaller;  // steps of other sizes than the plan's
-  std::vector<KernelEntry> kernels = CpuKernels();
+  RunDevice device;
   absl::optional<RunBasis> basis;
 };
 
@@ -234,6 +234,11 @@ absl::optional<int> ReadCommandLine(const Words& arguments, Command* command) {
   if (!parsed.errors.empty() || !violations.empty()) {
     return Refuse(parsed.errors, violations, kCommand);
   }
+  absl::StatusOr<RunDevice> device =
+      MakeRunDevice(flags.device.value_or(kCpuDevice),
+                    {!flags.no_cuda_graphs && !flags.check_kernels, flags.check_kernels});
+  if (!device.ok()) return Fail(device.status(), kExitInfeasible);
+  command->device = *std::move(device);
   absl::StatusOr<Plan> plan = ReadPlan(flags.plans[0]);
   if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
   command->plan = *std::move(plan);
@@ -259,7 +264,7 @@ absl::optional<int> Prepare(const Words& arguments, Command* command) {
         ReadSteps(*flags.step_sizes, *command->plan, kCommand, &command->smaller, &steps);
     if (code) return *code;
   }
-  if (flags.check) return CheckRun(*command->plan, flags, command->kernels, kCommand);
+  if (flags.check) return CheckRun(*command->plan, flags, command->device.kernels(), kCommand);
   Diagnostics scales = CheckLossScaleFlags(flags, *command->plan);
   scales.Append(CheckOptimizerFlags(flags, *command->plan));
   if (!scales.empty()) return Refuse(Diagnostics(), scales, kCommand);
@@ -271,7 +276,8 @@ absl::optional<int> Prepare(const Words& arguments, Command* command) {
   command->basis.emplace(
       RunBasis{*command->plan, flags, TrainOptionsOf(flags, *command->plan), absl::nullopt});
   TrainOptions& train = command->basis->train;
-  train.kernels = command->kernels;
+  train.kernels = command->device.kernels();
+  train.device = command->device.make;
   const PlanWork work = WorkOf(*command->plan);
   train.work = {work.flops, work.device_seconds};
   train.simd_level = InstructionSetOf(flags.instruction_set, BestSimdLevel());

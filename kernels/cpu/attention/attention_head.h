@@ -31,6 +31,10 @@ struct AttentionHead {
   uint64_t drop_base, drop_stride;
 };
 
+inline DropoutRule RuleOf(const AttentionDropout& dropout) {
+  return MakeDropoutRule(dropout.p, {dropout.stream.seed, dropout.stream.stream});
+}
+
 inline AttentionHead HeadOf(const AttentionShape& s, const AttentionDropout& dropout,
                             const AttentionPositions& positions, const DropoutRule* rule, int64_t b,
                             int64_t h) {
@@ -50,9 +54,7 @@ inline AttentionHead HeadOf(const AttentionShape& s, const AttentionDropout& dro
   head.query_segments = segments ? positions.query_segments + b * s.queries : nullptr;
   head.key_segments = segments ? positions.key_segments + b * s.keys : nullptr;
   head.drop = dropout.p > 0 ? rule : nullptr;
-  const int64_t group = s.heads / s.kv_heads;
-  head.drop_base =
-      dropout.base + b * dropout.batch + h / group * dropout.kv_head + h % group * dropout.head;
+  head.drop_base = dropout.base + DropoutOffset(s, dropout, b, h);
   head.drop_stride = dropout.query;
   return head;
 }

@@ -6,16 +6,6 @@
 #include "kernels/cpu/simd/elements.h"
 
 namespace mgc::cpu {
-namespace {
-
-// The local row of an id, -1 where this rank does not have it.
-int64_t RowOf(const TableShape& shape, int64_t id) {
-  const bool here = id >= shape.offset && id - shape.offset < shape.valid;
-  return here ? id - shape.offset : -1;
-}
-
-}  // namespace
-
 void Lookup(Parallel& parallel, const TableShape& shape, const float* table, int64_t n,
             const int64_t* ids, float* y) {
   const int64_t cols = shape.cols;

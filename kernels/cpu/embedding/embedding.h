@@ -5,17 +5,9 @@
 #include <cstdint>
 
 #include "kernels/parallel.h"
+#include "kernels/shared/table_shape.h"
 
 namespace mgc::cpu {
-
-// The part of a table [rows, cols] that this rank has: row 0 is id `offset`, the first `valid` rows
-// are real.
-struct TableShape {
-  int64_t rows = 0;
-  int64_t cols = 0;
-  int64_t valid = 0;  // <= rows
-  int64_t offset = 0;
-};
 
 // y[i] = table[ids[i] - offset], a row of zeros where the id is not among the valid ones. y: [n,
 // cols].

@@ -3,32 +3,29 @@
 
 #include "kernels/cpu/adapt.h"
 #include "kernels/cpu/embedding/embedding.h"
+#include "kernels/shared/embedding_spec.h"
 
 namespace mgc::cpu {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
 
-TableShape TableOf(const KernelSpec& spec) {
-  const DimPiece& v = PieceNamed(spec, "v");
-  return {spec.input_shapes[0][0], spec.input_shapes[0][1], v.valid, v.begin};
-}
-
 KernelOr MakeLookup(const KernelSpec& spec) {
   if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  return MakeKernel(
-      spec, [table = TableOf(spec), n = InSize(spec, 1)](const KernelRun& run, Parallel& parallel) {
-        Lookup(parallel, table, X(run, 0), n, In<int64_t>(run, 1), Y(run, 0));
-      });
+  return MakeKernel(spec, [table = TableShapeOf(spec), n = InSize(spec, 1)](const KernelRun& run,
+                                                                            Parallel& parallel) {
+    Lookup(parallel, table, X(run, 0), n, In<int64_t>(run, 1), Y(run, 0));
+  });
 }
 
 KernelOr MakeLookupGrad(const KernelSpec& spec) {
   return ForElements(spec, [&](auto zero) -> KernelOr {
     using T = decltype(zero);
     const int64_t n = InSize(spec, 1);
-    return MakeKernel(spec, [n, table = TableOf(spec)](const KernelRun& run, Parallel& parallel) {
-      LookupGrad(parallel, table, n, In<int64_t>(run, 1), In<T>(run, 2), false, Y(run, 0));
-    });
+    return MakeKernel(
+        spec, [n, table = TableShapeOf(spec)](const KernelRun& run, Parallel& parallel) {
+          LookupGrad(parallel, table, n, In<int64_t>(run, 1), In<T>(run, 2), false, Y(run, 0));
+        });
   });
 }
 
@@ -37,10 +34,11 @@ KernelOr MakeLookupGradAccumulate(const KernelSpec& spec) {
     using T = decltype(zero);
     const int64_t n = InSize(spec, 1);
     const int64_t bytes = OutSize(spec, 0) * kFloat;
-    return MakeKernel(spec, [=, table = TableOf(spec)](const KernelRun& run, Parallel& parallel) {
-      CopyBytes(parallel, bytes, In<char>(run, 0), Out<char>(run, 0));
-      LookupGrad(parallel, table, n, In<int64_t>(run, 1), In<T>(run, 2), true, Y(run, 0));
-    });
+    return MakeKernel(
+        spec, [=, table = TableShapeOf(spec)](const KernelRun& run, Parallel& parallel) {
+          CopyBytes(parallel, bytes, In<char>(run, 0), Out<char>(run, 0));
+          LookupGrad(parallel, table, n, In<int64_t>(run, 1), In<T>(run, 2), true, Y(run, 0));
+        });
   });
 }
 

@@ -1,10 +1,10 @@
 // Ops that leave elements as they are, add to them or drop some, and constants.
 #include <cstdint>
 
-#include "graph/base/random.h"
 #include "kernels/cpu/adapt.h"
 #include "kernels/cpu/elementwise/elementwise.h"
 #include "kernels/cpu/random/random.h"
+#include "kernels/shared/dropout_spec.h"
 
 namespace mgc::cpu {
 namespace {
@@ -63,36 +63,15 @@ KernelOr MakeCast(const KernelSpec& spec) {
   return NoKernel(spec);
 }
 
-// Indices count the elements of the whole tensor row-major, modulo 2^64.
 KernelOr MakeDropout(const KernelSpec& spec) {
-  const TensorFactors& dims = spec.rule.results[0];
-  const std::vector<int64_t>& shape = spec.output_shapes[0];
-  const bool placed = shape.size() == dims.size() && shape.size() <= IndexGrid::kMaxRank;
-  if (!placed) return NoKernel(spec);
-  std::vector<int64_t> whole;
-  for (const DimFactors& dim : dims) {
-    whole.push_back(spec.rule.factors[static_cast<size_t>(dim[0])].size);
-  }
-  const std::vector<int64_t> strides = RowMajorStrides(whole);
-  const int batch = BatchFactor(spec);
-  IndexGrid grid;
-  grid.rank = static_cast<int>(shape.size());
-  uint64_t sample_stride = 0;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    grid.size[d] = shape[d];
-    grid.stride[d] = strides[d];
-    const uint64_t stride = static_cast<uint64_t>(strides[d]);
-    grid.base += static_cast<uint64_t>(spec.pieces[static_cast<size_t>(dims[d][0])].begin) * stride;
-    if (dims[d][0] == batch) sample_stride = stride;
-  }
-  const RandomStream stream = {spec.seed, StreamOf(spec.attrs.Text("key"))};
-  const double p = spec.attrs.Real("p");
+  const absl::StatusOr<DropoutUse> use = DropoutUseOf(spec);
+  if (!use.ok()) return use.status();
   return ForElements(spec, [&](auto zero) {
     using T = decltype(zero);
-    return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
-      IndexGrid here = grid;
-      here.base += static_cast<uint64_t>(run.first_sample) * sample_stride;
-      Dropout(parallel, stream, here, p, In<T>(run, 0), Out<T>(run, 0));
+    return MakeKernel(spec, [use = *use](const KernelRun& run, Parallel& parallel) {
+      IndexGrid here = use.grid;
+      here.base += static_cast<uint64_t>(run.first_sample) * use.sample_stride;
+      Dropout(parallel, use.rule, here, In<T>(run, 0), Out<T>(run, 0));
     });
   });
 }

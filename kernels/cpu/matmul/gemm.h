@@ -28,26 +28,12 @@
 #include "graph/types/float16.h"
 #include "kernels/cpu/simd/simd.h"
 #include "kernels/parallel.h"
+#include "kernels/shared/gemm_shape.h"
 
 namespace mgc::cpu {
 
-// Element (batch, i, j) lies at batch * `batch` + i * `row` + j * `col` elements from the start.
-struct GemmStrides {
-  int64_t batch = 0;
-  int64_t row = 0;
-  int64_t col = 1;
-};
-
-// C[batch, m, n] = A[batch, m, k] · B[batch, k, n]. Sizes may be 0; with k = 0 the product is zero.
-struct GemmShape {
-  int64_t batch = 1;
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
-  GemmStrides a, b;
-  GemmStrides c;            // col must be 1, or without a bias row; no two elements may coincide
-  bool accumulate = false;  // C += A·B; C is f32
-};
+using mgc::GemmShape;
+using mgc::GemmStrides;
 
 // Strides of a dense row-major [batch, rows, cols], and of the transpose of such a [batch, cols,
 // rows].

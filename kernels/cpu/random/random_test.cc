@@ -20,7 +20,8 @@ TEST(Random, RunsStartAnywhere) {
     for (int64_t n : {0, 1, 3, 4, 63, 64, 65, 200}) {
       for (double p : {0.125, 0.5, 0.8}) {
         Guarded out(n);
-        Dropout(serial, kStream, IndexGrid::Run(index, n), p, ones.data(), out.data());
+        Dropout(serial, MakeDropoutRule(p, kStream), IndexGrid::Run(index, n), ones.data(),
+                out.data());
         const std::vector<float> y = out.Take();
         for (size_t i = 0; i < y.size(); ++i) {
           ASSERT_EQ(y[i] != 0, Reference(index + i) >= DropThreshold(p)) << index << " + " << i;
@@ -64,7 +65,7 @@ TEST(Random, DropoutKeepsTheReferencesElements) {
     const std::vector<float> x = Uniform(300, 1);
     const std::vector<float> y = OverWidths([&](Parallel& parallel) {
       Guarded out(x);  // in place
-      Dropout(parallel, kStream, Tile(), p, out.data(), out.data());
+      Dropout(parallel, MakeDropoutRule(p, kStream), Tile(), out.data(), out.data());
       return out.Take();
     });
     for (size_t i = 0; i < y.size(); ++i) {
@@ -86,7 +87,7 @@ TEST(Random, AnyGridAndAnyDivision) {
   const std::vector<float> ones(120, 1.0f);
   SerialParallel serial;
   Guarded y(120);
-  Dropout(serial, kStream, grid, 0.5, ones.data(), y.data());
+  Dropout(serial, MakeDropoutRule(0.5, kStream), grid, ones.data(), y.data());
   const std::vector<float> actual = y.Take();
   for (size_t i = 0; i < actual.size(); ++i) {
     const uint64_t index = 3 + i / 40 * 1000 + i % 40 * 10;

@@ -8,61 +8,10 @@
 
 #include "kernels/cpu/adapt.h"
 #include "kernels/cpu/reduce/reduce.h"
+#include "kernels/shared/reduce_spec.h"
 
 namespace mgc::cpu {
 namespace {
-
-bool Contains(const std::vector<int64_t>& dims, size_t dim) {
-  return std::find(dims.begin(), dims.end(), static_cast<int64_t>(dim)) != dims.end();
-}
-
-// A box of indices: extents and strides, outer to inner.
-struct Box {
-  std::vector<int64_t> extents, strides;
-
-  int64_t size() const { return NumElements(extents); }
-  // Where element `i` in row-major order lies.
-  int64_t At(int64_t i) const {
-    int64_t offset = 0;
-    for (size_t d = extents.size(); d-- > 0;) {
-      offset += i % extents[d] * strides[d];
-      i /= extents[d];
-    }
-    return offset;
-  }
-};
-
-// The dims of operand 0 that stay and those that are reduced, the latter as far as they are valid.
-struct Reduction {
-  Box kept, reduced;
-};
-
-Reduction ReductionOf(const KernelSpec& spec) {
-  const std::vector<int64_t>& shape = spec.input_shapes[0];
-  const std::vector<int64_t> strides = RowMajorStrides(shape);
-  const std::vector<int64_t> dims = spec.attrs.Ints("dims");
-  Reduction r;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    const bool reduced = Contains(dims, d);
-    const size_t factor = static_cast<size_t>(spec.rule.operands[0][d][0]);
-    Box& box = reduced ? r.reduced : r.kept;
-    box.extents.push_back(reduced ? spec.pieces[factor].valid : shape[d]);
-    box.strides.push_back(strides[d]);
-  }
-  return r;
-}
-
-// Whether the reduced dims are neighbours; then the operand is [outer, reduced, inner].
-bool IsOneRun(const KernelSpec& spec, int64_t* outer, int64_t* reduced, int64_t* inner) {
-  const std::vector<int64_t>& shape = spec.input_shapes[0];
-  const std::vector<int64_t> dims = spec.attrs.Ints("dims");
-  *outer = *reduced = *inner = 1;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    const bool before = dims.empty() || static_cast<int64_t>(d) < dims.front();
-    *(Contains(dims, d) ? reduced : before ? outer : inner) *= shape[d];
-  }
-  return dims.empty() || dims.back() - dims.front() + 1 == static_cast<int64_t>(dims.size());
-}
 
 // Numbers as the loops below take and give them.
 double DoubleOf(double x) { return x; }
@@ -122,10 +71,9 @@ KernelOr MakeReduceSum(const KernelSpec& spec) {
 
 template <class From, class To>
 KernelOr MakeMaxOf(const KernelSpec& spec) {
-  const std::vector<int64_t> dims = spec.attrs.Ints("dims");
   const std::vector<int64_t>& shape = spec.input_shapes[0];
   const Reduction r = ReductionOf(spec);
-  if (dims.size() == 1 && dims[0] + 1 == static_cast<int64_t>(shape.size())) {
+  if (ReducesLastDim(spec)) {
     const int64_t rows = LeadingDims(shape), cols = LastDim(shape);
     return MakeKernel(spec,
                       [=, valid = r.reduced.extents[0]](const KernelRun& run, Parallel& parallel) {
@@ -171,15 +119,7 @@ KernelOr MakeReduceMax(const KernelSpec& spec) {
 template <class From, class To>
 KernelOr MakeBroadcastOf(const KernelSpec& spec) {
   const std::vector<int64_t>& shape = spec.output_shapes[0];
-  const std::vector<int64_t> made = spec.attrs.Ints("dims");
-  // Strides of the operand seen from the result: 0 along the dims that are made.
-  Box box = {shape, std::vector<int64_t>(shape.size(), 0)};
-  int64_t stride = 1;
-  for (size_t d = shape.size(); d-- > 0;) {
-    if (Contains(made, d)) continue;
-    box.strides[d] = stride;
-    stride *= shape[d];
-  }
+  Box box = BroadcastBox(spec);
   const int64_t cols = LastDim(shape), step = shape.empty() ? 0 : box.strides.back();
   if (!shape.empty()) {
     box.extents.pop_back();

@@ -1,7 +1,9 @@
-// Elements of tensors in device code: stored narrow, computed with in f32.
+// Elements of tensors in device code: stored narrow, computed with in f32; those of f64 in f64.
 
 #ifndef MGC_KERNELS_CUDA_DEVICE_ELEMENTS_H_
 #define MGC_KERNELS_CUDA_DEVICE_ELEMENTS_H_
+
+#include <type_traits>
 
 #include "graph/types/bfloat16.h"
 #include "graph/types/float16.h"
@@ -14,8 +16,13 @@
 
 namespace mgc::cuda {
 
-// As a float; exact.
+// What is computed with elements of T in.
+template <class T>
+using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+// As a Wide number; exact.
 __device__ inline float Load(float x) { return x; }
+__device__ inline double Load(double x) { return x; }
 #ifdef MGC_CUDA_EMULATED
 inline float Load(Bfloat16 x) { return ToFloat(x); }
 inline float Load(Float16 x) { return ToFloat(x); }
@@ -26,9 +33,13 @@ __device__ inline float Load(Float16 x) { return __half2float(__ushort_as_half(x
 
 // Rounded to the nearest T, ties to even.
 template <class T>
-__device__ T Store(float x);
+__device__ T Store(Wide<T> x);
 template <>
 __device__ inline float Store<float>(float x) {
+  return x;
+}
+template <>
+__device__ inline double Store<double>(double x) {
   return x;
 }
 template <>

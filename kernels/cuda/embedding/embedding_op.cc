@@ -1,7 +1,48 @@
+// Embedding tables.
+#include <cstdint>
+#include <limits>
+
 #include "kernels/cuda/adapt.h"
+#include "kernels/cuda/embedding/embedding.h"
+#include "kernels/shared/embedding_spec.h"
 
 namespace mgc::cuda {
+namespace {
 
-absl::Span<const KernelEntry> EmbeddingKernels() { return {}; }
+KernelOr MakeLookup(const KernelSpec& spec) {
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  return MakeKernel(
+      spec, [table = TableShapeOf(spec), n = InSize(spec, 1)](const KernelRun& run, Stream stream) {
+        return Lookup(stream, table, In<float>(run, 0), n, In<int64_t>(run, 1), Out<float>(run, 0));
+      });
+}
+
+// The gradient is added to operand 0, or to zeros.
+KernelOr MakeGrad(const KernelSpec& spec, bool accumulate) {
+  const int64_t n = InSize(spec, 1);
+  if (n > std::numeric_limits<int32_t>::max()) return NoKernel(spec);
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    return MakeKernel(spec, [=, table = TableShapeOf(spec)](const KernelRun& run, Stream stream) {
+      const float* const initial = accumulate ? In<float>(run, 0) : nullptr;
+      return LookupGrad(stream, table, n, In<int64_t>(run, 1), In<T>(run, 2), initial,
+                        Out<float>(run, 0));
+    });
+  });
+}
+
+KernelOr MakeLookupGrad(const KernelSpec& spec) { return MakeGrad(spec, false); }
+KernelOr MakeLookupGradAccumulate(const KernelSpec& spec) { return MakeGrad(spec, true); }
+
+}  // namespace
+
+absl::Span<const KernelEntry> EmbeddingKernels() {
+  static constexpr KernelEntry kEntries[] = {
+      {"lookup", MakeLookup},
+      {"lookup_grad", MakeLookupGrad},
+      {"lookup_grad_accumulate", MakeLookupGradAccumulate},
+  };
+  return kEntries;
+}
 
 }  // namespace mgc::cuda

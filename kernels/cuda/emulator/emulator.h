@@ -36,6 +36,7 @@
 #define __forceinline__ inline
 #define __restrict__ __restrict
 #define __launch_bounds__(...)
+#define __grid_constant__
 // One block runs at a time on a thread, so a static of the thread is a variable of the block.
 #define __shared__ static thread_local
 
@@ -214,5 +215,7 @@ template <class T>
 T __ldg(const T* p) {
   return *p;
 }
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline int __ffs(int bits) { return __builtin_ffs(bits); }
 
 #endif  // MGC_KERNELS_CUDA_EMULATOR_EMULATOR_H_

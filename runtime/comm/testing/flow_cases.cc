@@ -1,8 +1,11 @@
 #include "runtime/comm/testing/flow_cases.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "graph/types/bfloat16.h"
+#include "graph/types/float16.h"
 #include "graph/types/sharding_text.h"
 
 namespace mgc {
@@ -43,6 +46,21 @@ Exchange DrawExchange(CollectiveKind kind, DType dtype, int members, Random* ran
   return x;
 }
 
+// Numbers that every type has, and any sum of some of them.
+void FillWhole(DType dtype, Random* random, std::vector<char>* bytes) {
+  constexpr int64_t kMost = 20;
+  const auto step = static_cast<size_t>(SizeOf(dtype));
+  const auto put = [&](size_t at, auto x) { std::memcpy(bytes->data() + at, &x, sizeof(x)); };
+  for (size_t i = 0; i < bytes->size(); i += step) {
+    const int64_t x = static_cast<int64_t>((*random)() % (2 * kMost + 1)) - kMost;
+    if (dtype == DType::kF32) put(i, static_cast<float>(x));
+    if (dtype == DType::kF64) put(i, static_cast<double>(x));
+    if (dtype == DType::kI64) put(i, x);
+    if (dtype == DType::kBF16) put(i, ToBfloat16(static_cast<float>(x)));
+    if (dtype == DType::kF16) put(i, ToFloat16(static_cast<float>(x)));
+  }
+}
+
 }  // namespace
 
 TileSizes SizesOf(const Exchange& x) {
@@ -57,6 +75,25 @@ TileSizes SizesOf(const Exchange& x) {
       return {piece * x.middle * x.second_whole, whole * x.middle * x.second_room};
     default:
       return {x.whole, x.whole};
+  }
+}
+
+void FillTile(DType dtype, bool whole, Random* random, std::vector<char>* bytes) {
+  if (whole) return FillWhole(dtype, random, bytes);
+  const size_t step = dtype == DType::kF32 ? 4 : 8;
+  for (size_t i = 0; i < bytes->size(); i += step) {
+    uint64_t bits = (*random)();
+    if (dtype == DType::kF32) {
+      const float x = static_cast<float>(static_cast<int32_t>(bits)) / 2147483648.0f;
+      std::memcpy(&bits, &x, 4);
+    } else if (dtype == DType::kI64) {
+      bits = static_cast<uint64_t>(static_cast<int64_t>(bits) >> 5);  // sums stay in the type
+    } else {
+      // Of every byte below 64: patterns of two bytes whose exponents are neither high nor low, and
+      // whole doubles likewise.
+      bits &= 0x3f3f3f3f3f3f3f3f;
+    }
+    std::memcpy(bytes->data() + i, &bits, std::min(step, bytes->size() - i));
   }
 }
 

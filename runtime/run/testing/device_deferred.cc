@@ -74,8 +74,10 @@ absl::Status DeferredDevice::RunKernel(Queue queue, const Kernel& kernel, const 
                                        int /*worker*/) {
   const std::vector<void*> inputs(run.inputs.begin(), run.inputs.end());
   const std::vector<void*> outputs(run.outputs.begin(), run.outputs.end());
-  IssueWork(queue, [this, queue, &kernel, inputs, outputs, sample = run.first_sample] {
-    return inner_->RunKernel(queue, kernel, {inputs, outputs, nullptr, sample}, 0);
+  IssueWork(queue, [this, queue, &kernel, inputs, outputs, issued = run]() mutable {
+    issued.inputs = inputs;
+    issued.outputs = outputs;
+    return inner_->RunKernel(queue, kernel, issued, 0);
   });
   return absl::OkStatus();
 }
@@ -138,10 +140,11 @@ absl::Status DeferredDevice::Check() {
   return status_;
 }
 
-absl::Status DeferredDevice::Drain() {
+absl::Status DeferredDevice::Drain(bool complete) {
   std::lock_guard<std::mutex> lock(mutex_);
   DoAll();
   for (auto& counts : reached_) counts.fill(0);
+  status_.Update(inner_->Drain(complete));
   return status_;
 }
 

@@ -33,6 +33,7 @@ class DeferredDevice final : public Device {
   // What is done is done by `inner`, one call at a time.
   DeferredDevice(std::unique_ptr<Device> inner, int places, const DeferredOptions& options);
 
+  void BeginStep(const StepBegin& start) override { inner_->BeginStep(start); }
   void Put(Queue queue, int64_t address, int64_t bytes,
            absl::FunctionRef<void(char* to)> fill) override;
   void Zero(Queue queue, int64_t address, int64_t bytes) override;
@@ -44,7 +45,7 @@ class DeferredDevice final : public Device {
   void Record(const Mark& mark) override;
   void Await(Queue queue, const Mark& mark, Wait why) override;
   absl::Status Check() override;
-  absl::Status Drain() override;
+  absl::Status Drain(bool complete) override;
   void Look(Queue queue, int64_t address, int64_t bytes,
             absl::FunctionRef<void(const char* from)> look) override;
   void Get(int place, int64_t address, int64_t bytes, void* to) override;

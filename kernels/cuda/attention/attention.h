@@ -1,0 +1,80 @@
+// Attention and its gradients, issued to a stream; the meaning and the layout of operands are those
+// of kernels/shared/attention_shape.h. T is float, Bfloat16 or Float16; sums and softmax are those
+// of f32, results are rounded once. The full matrix of scores is never stored (Dao et al.,
+// arXiv:2205.14135 and 2307.08691). No sum depends on the order of threads or blocks.
+//
+// There are two kinds of kernels. Those of attention_general.cu.cc take everything. Those of
+// attention_tensor*.cu.cc take 16-bit elements whose rows are whole vectors, up to a dim of 128,
+// and multiply on tensor cores: probabilities and their gradients are rounded to T for that.
+
+#ifndef MGC_KERNELS_CUDA_ATTENTION_ATTENTION_H_
+#define MGC_KERNELS_CUDA_ATTENTION_ATTENTION_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/launch_shape.h"
+#include "kernels/shared/attention_shape.h"
+
+namespace mgc::cuda {
+
+// What does not depend on operands; handed to device code by value.
+struct AttentionUse {
+  AttentionShape shape;
+  AttentionDropout dropout;     // without the step's samples
+  uint32_t drop_threshold = 0;  // an element is kept iff its random bits are not below
+  float keep_scale = 1;         // what is kept is multiplied by this
+  uint64_t sample_stride = 0;   // logical indices from a sample to the next
+  AttentionPositions positions;
+  SamplePlace sample;
+
+  constexpr bool drops() const { return dropout.p > 0; }
+};
+
+template <class T>
+struct AttentionOperands {
+  const T* q;
+  const T* k;
+  const T* v;
+};
+
+// What the gradients need beside the operands.
+template <class T>
+struct AttentionResults {
+  const T* d_o;
+  const T* o;
+  const float* lse;
+};
+
+template <class T>
+struct AttentionGradients {
+  T* d_q;
+  T* d_k;
+  T* d_v;
+};
+
+template <class T>
+int Attention(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in, T* o,
+              float* lse);
+template <class T>
+int AttentionGrad(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
+                  const AttentionResults<T>& results, const AttentionGradients<T>& out);
+
+// The kernels that take everything.
+template <class T>
+int GeneralAttention(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in, T* o,
+                     float* lse);
+template <class T>
+int GeneralAttentionGrad(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
+                         const AttentionResults<T>& results, const AttentionGradients<T>& out);
+
+// Those of tensor cores, for T Bfloat16 or Float16, where TensorCoresTake the use.
+template <class T>
+int TensorAttention(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in, T* o,
+                    float* lse);
+template <class T>
+int TensorAttentionGrad(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
+                        const AttentionResults<T>& results, const AttentionGradients<T>& out);
+
+}  // namespace mgc::cuda
+
+#endif  // MGC_KERNELS_CUDA_ATTENTION_ATTENTION_H_

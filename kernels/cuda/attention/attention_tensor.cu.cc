@@ -1,0 +1,200 @@
+// Attention on tensor cores. See attention_tensor.h for who owns what.
+//
+// A block has ForwardTiles().rows() queries of one head in shared memory. Tiles of keys and of
+// values come one behind the other: values while the scores are computed, the next keys during
+// softmax and the product with the values.
+#include "kernels/cuda/attention/attention_tensor.h"
+
+#include "kernels/cuda/attention/attention_tensor_shape.h"
+
+namespace mgc::cuda {
+namespace {
+
+constexpr int kColumns = ForwardTiles(true).columns;
+static_assert(kColumns == ForwardTiles(false).columns);
+
+// The running softmax of a band's two rows of a lane. `most` is of scores, `sum` of the lane's own
+// columns: the four lanes of a row add theirs up at the end.
+struct BandSoftmax {
+  float most[2] = {-INFINITY, -INFINITY};
+  float sum[2] = {0.0f, 0.0f};
+
+  // Turns scores into 2^(exponent (score - new maximum)); `shrink` is what was summed before must
+  // be multiplied by. Where nothing is visible so far, all become zero; NaN stays. Returns whether
+  // a maximum has grown.
+  __device__ __forceinline__ bool Step(float exponent, Band<kColumns>* scores, float (&shrink)[2]) {
+    bool grew = false;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      float best = most[r];
+#pragma unroll
+      for (auto& block : scores->at) best = fmaxf(best, fmaxf(block[2 * r], block[2 * r + 1]));
+      best = fmaxf(best, __shfl_xor_sync(kWholeWarp, best, 1));
+      best = fmaxf(best, __shfl_xor_sync(kWholeWarp, best, 2));
+      const float from = best == -INFINITY ? 0.0f : best * exponent;
+      shrink[r] = Exp2(fmaf(most[r], exponent, -from));
+      grew = grew || best != most[r];
+      most[r] = best;
+      float added = 0.0f;
+#pragma unroll
+      for (auto& block : scores->at) {
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+          block[2 * r + c] = Exp2(fmaf(block[2 * r + c], exponent, -from));
+          added += block[2 * r + c];
+        }
+      }
+      sum[r] = fmaf(sum[r], shrink[r], added);
+    }
+    return grew;
+  }
+
+  __device__ float WholeSum(int r) const {
+    const float pair = sum[r] + __shfl_xor_sync(kWholeWarp, sum[r], 1);
+    return pair + __shfl_xor_sync(kWholeWarp, pair, 2);
+  }
+};
+
+// Probabilities after dropout.
+__device__ inline void DropBand(const AttentionDrops& drops, int query, int key,
+                                Band<kColumns>* band) {
+#pragma unroll
+  for (int n = 0; n < Band<kColumns>::kBlocks; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      band->at[n][i] *=
+          drops.Kept(query + BandRow() + i / 2 * 8, key + 8 * n + BandColumn() + i % 2);
+    }
+  }
+}
+
+// The queries of a block, and what the loop over keys leaves of them.
+template <int kDim, int kBands>
+struct ForwardState {
+  Band<kDim> sums[kBands];
+  BandSoftmax softmax[kBands];
+};
+
+// Scores of one tile become probabilities, and the sums shrink to the new maxima.
+template <bool kPlain, int kDim, int kBands>
+__device__ __forceinline__ void SoftmaxTile(const AttentionUse& use, const HeadPlace& at, Tile tile,
+                                            int query, int key, Band<kColumns> (&scores)[kBands],
+                                            ForwardState<kDim, kBands>* state) {
+  const float exponent = ExponentScale(use.shape);
+#pragma unroll
+  for (int b = 0; b < kBands; ++b) {
+    const int row = query + 16 * b;
+    if (!kPlain && use.shape.cap != 0.0f) CapBand(use.shape, &scores[b]);
+    if (tile == Tile::kMixed) {
+      MaskBand<Side::kQueries>(ViewOf(use, Opaque(at.b)), row, key, &scores[b]);
+    }
+    float shrink[2];
+    const bool grew = state->softmax[b].Step(exponent, &scores[b], shrink);
+    if (__any_sync(kWholeWarp, grew)) Scale(shrink, &state->sums[b]);
+    if (!kPlain && use.drops()) DropBand(DropsOf(use, at.b, at.h), row, key, &scores[b]);
+  }
+}
+
+// o and lse of one band, by way of the warp's own rows of `staged`.
+template <class T, int kDim>
+__device__ void PutBand(const SharedRows<T, kDim>& staged, int row, const BandSoftmax& softmax,
+                        float exponent, int query, int dim, const Rows<T>& o, float* lse,
+                        Band<kDim>* sums) {
+  float factors[2];
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const float sum = softmax.WholeSum(r);
+    const bool any = sum != 0.0f;
+    factors[r] = any ? 1.0f / sum : 0.0f;
+    const int i = query + BandRow() + 8 * r;
+    if (BandColumn() == 0 && i < o.count) {
+      lse[i] = any ? fmaf(softmax.most[r], exponent / kLog2E, logf(sum)) : -INFINITY;
+    }
+  }
+  Scale(factors, sums);
+  PutRowsOfBand(staged, row, *sums, query, dim, o);
+}
+
+template <class T, int kDim, bool kPlain>
+__global__ void __launch_bounds__(ForwardTiles(kPlain).threads())
+    TensorAttendKernel(AttentionUse use, AttentionOperands<T> in, T* o, float* lse) {
+  constexpr TensorTiles kTiles = ForwardTiles(kPlain);
+  constexpr int kRows = kTiles.rows(), kBands = kTiles.bands, kThreads = kTiles.threads();
+  using Shared = SharedRows<T, kDim>;
+  const AttentionShape& s = use.shape;
+  const int dim = static_cast<int>(s.dim);
+  const HeadPlace at = HeadPlaceOf(s.queries, s.heads, kRows);
+  const int count = static_cast<int>((s.keys + kColumns - 1) / kColumns);
+  const int kv_head = at.h / static_cast<int>(s.heads / s.kv_heads);
+  const Shared queries = {reinterpret_cast<T*>(SharedBytes())};
+  const Shared keys = {queries.at + kRows * kDim}, values = {keys.at + kColumns * kDim};
+  Tile* const tiles = reinterpret_cast<Tile*>(values.at + kColumns * kDim);
+  StartCopy<kRows, kThreads>(queries, QueryRows(s, in.q, at.b, at.h), at.first, dim);
+  ClassifyTiles<Side::kQueries>(ViewOf(use, at.b), at.first, kRows, kColumns, tiles);
+  __syncthreads();
+  const auto start = [&](const Shared& to, const T* x, int tile) {
+    if (tile < count) {
+      const auto rows = KeyRows(s, x, Opaque(at.b), Opaque(kv_head));
+      StartCopy<kColumns, kThreads>(to, rows, tile * kColumns, dim);
+    }
+    CommitCopies();
+  };
+  int t = NextTile(tiles, 0, count);
+  start(keys, in.k, t);
+  const int row = static_cast<int>(threadIdx.x) / kWarp * kBands * 16;
+  ForwardState<kDim, kBands> state;
+#pragma unroll
+  for (auto& band : state.sums) band.Clear();
+  while (t < count) {
+    WaitCopies<0>();
+    __syncthreads();  // the keys are there, and nobody reads the values before
+    start(values, in.v, t);
+    Band<kColumns> scores[kBands];
+    DotRows(queries, row, keys, scores);
+    WaitCopies<0>();
+    __syncthreads();  // the values are there, and nobody reads the keys
+    const int next = NextTile(tiles, t + 1, count);
+    start(keys, in.k, next);
+    SoftmaxTile<kPlain>(use, at, tiles[t], at.first + row, t * kColumns, scores, &state);
+    AddRows(scores, values, state.sums);
+    t = next;
+  }
+  WaitCopies<0>();
+#pragma unroll
+  for (int b = 0; b < kBands; ++b) {
+    PutBand(queries, row + 16 * b, state.softmax[b], ExponentScale(s), at.first + row + 16 * b, dim,
+            QueryRows(s, o, at.b, at.h), lse + (at.b * s.heads + at.h) * s.queries, &state.sums[b]);
+  }
+}
+
+template <class T, int kDim, bool kPlain>
+int Attend(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in, T* o,
+           float* lse) {
+  const AttentionShape& s = use.shape;
+  return Launch(TensorAttendKernel<T, kDim, kPlain>,
+                TensorShape(ForwardTiles(kPlain), kDim, s.queries, s.batch * s.heads, s.keys),
+                stream, use, in, o, lse);
+}
+
+template <class T, int kDim>
+int ForKind(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in, T* o,
+            float* lse) {
+  return IsPlain(use.shape, use.dropout) ? Attend<T, kDim, true>(stream, use, in, o, lse)
+                                         : Attend<T, kDim, false>(stream, use, in, o, lse);
+}
+
+}  // namespace
+
+template <class T>
+int TensorAttention(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in, T* o,
+                    float* lse) {
+  return TensorDim(use.shape.dim) == 64 ? ForKind<T, 64>(stream, use, in, o, lse)
+                                        : ForKind<T, 128>(stream, use, in, o, lse);
+}
+
+template int TensorAttention(Stream, const AttentionUse&, const AttentionOperands<Bfloat16>&,
+                             Bfloat16*, float*);
+template int TensorAttention(Stream, const AttentionUse&, const AttentionOperands<Float16>&,
+                             Float16*, float*);
+
+}  // namespace mgc::cuda

@@ -1,0 +1,261 @@
+// What the kernels of attention on tensor cores share: tiles in shared memory, the operands of
+// products out of them, and the forms of scores. Device code only.
+//
+// A block owns 16-row bands of one side of the pairs, kBands of them a warp, and goes through tiles
+// of kColumns rows of the other side. Scores stand in registers as the sums of products do
+// (tensor_layout.h); rounded to pairs of T they are the left operand of the next product as they
+// stand (Dao, arXiv:2307.08691), so that no warp needs another's.
+
+#ifndef MGC_KERNELS_CUDA_ATTENTION_ATTENTION_TENSOR_H_
+#define MGC_KERNELS_CUDA_ATTENTION_ATTENTION_TENSOR_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/attention/attention_view.h"
+#include "kernels/cuda/device/tensor_core.h"
+
+namespace mgc::cuda {
+
+inline constexpr float kLog2E = 1.4426950408889634f;
+
+// A tile of rows of kDim elements, of which an operand has `dim`; zeros beyond.
+template <class T, int kDim>
+struct SharedRows {
+  static constexpr int kChunk = 8;  // elements of 16 bytes
+  static constexpr int kChunks = kDim / kChunk;
+  T* at;
+
+  __device__ T* Chunk(int row, int chunk) const {
+    return at + SwizzledChunk(kChunks, row, chunk) * kChunk;
+  }
+  // The chunk that a lane names of the 16 rows x 2 chunks at (row, 2 step), where `corner` is the
+  // lane's at (0, 0): the swizzle of later chunks is one more exchange.
+  __device__ T* Named(int corner, int row, int step) const {
+    return at + (row * kChunks + (corner ^ (2 * step))) * kChunk;
+  }
+  __device__ static int Corner(const Cell& lane) {
+    return Opaque(SwizzledChunk(kChunks, lane.row, lane.column));
+  }
+  // For what is below.
+  __device__ static int DownCorner() { return Corner(DownThenAcross(LaneOf())); }
+  __device__ static int AcrossCorner() { return Corner(AcrossThenDown(LaneOf())); }
+
+  // Rows [row, row + 16), dims [16 step, 16 step + 16), as a left operand.
+  __device__ LeftOperand Left(int down_corner, int row, int step) const {
+    LeftOperand left;
+    LoadMatrices<false>(Named(down_corner, row, step), left.at);
+    return left;
+  }
+  // The same rows as 16 columns of right operands that are as deep as the rows are long.
+  __device__ void Columns(int across_corner, int row, int step, RightOperand (&right)[2]) const {
+    uint32_t all[4];
+    LoadMatrices<false>(Named(across_corner, row, step), all);
+    right[0] = {{all[0], all[1]}};
+    right[1] = {{all[2], all[3]}};
+  }
+  // The same rows as the depth of right operands, whose columns are the 16 dims.
+  __device__ void Depth(int down_corner, int row, int step, RightOperand (&right)[2]) const {
+    uint32_t all[4];
+    LoadMatrices<true>(Named(down_corner, row, step), all);
+    right[0] = {{all[0], all[1]}};
+    right[1] = {{all[2], all[3]}};
+  }
+
+  __device__ static int LaneOf() { return static_cast<int>(threadIdx.x) % kWarp; }
+};
+
+// Starts the copy of rows [first, first + kRows) by kThreads threads.
+template <int kRows, int kThreads, class T, int kDim>
+__device__ __forceinline__ void StartCopy(const SharedRows<T, kDim>& to, const Rows<const T>& x,
+                                          int first, int dim) {
+  using Tile = SharedRows<T, kDim>;
+  static_assert(kRows * Tile::kChunks % kThreads == 0);
+#pragma unroll
+  for (int e = 0; e < kRows * Tile::kChunks; e += kThreads) {
+    const int place = e + static_cast<int>(threadIdx.x);
+    const int row = place / Tile::kChunks, chunk = place % Tile::kChunks;
+    const bool inside = first + row < x.count && chunk * Tile::kChunk < dim;
+    const T* const from = inside ? x[first + row] + chunk * Tile::kChunk : x.at;
+    CopyAsync(to.Chunk(row, chunk), from, !inside);
+  }
+}
+
+// [16 rows of a band, kColumns] in the registers of a warp: at[n][i] is SumCell(lane, i) of columns
+// from 8n on.
+template <int kColumns>
+struct Band {
+  static constexpr int kBlocks = kColumns / 8;
+  float at[kBlocks][4];
+
+  __device__ __forceinline__ void Clear() {
+#pragma unroll
+    for (auto& block : at) {
+#pragma unroll
+      for (float& x : block) x = 0.0f;
+    }
+  }
+  // Columns [16 step, 16 step + 16) as a left operand.
+  template <class T>
+  __device__ __forceinline__ LeftOperand Left(int step) const {
+    const float(&x)[4] = at[2 * step];
+    const float(&y)[4] = at[2 * step + 1];
+    return {{PackPair<T>(x[0], x[1]), PackPair<T>(x[2], x[3]), PackPair<T>(y[0], y[1]),
+             PackPair<T>(y[2], y[3])}};
+  }
+};
+
+// What of a pair of registers 2i and 2i + 1 of a band is the lane's: row 8i further, two columns.
+__device__ __forceinline__ int BandRow() { return static_cast<int>(threadIdx.x) % kWarp / 4; }
+__device__ __forceinline__ int BandColumn() { return static_cast<int>(threadIdx.x) % 4 * 2; }
+
+// bands = rows of `left` from `row` on, times the first kColumns rows of `right`, transposed.
+template <int kBands, int kColumns, class T, int kDim>
+__device__ __forceinline__ void DotRows(const SharedRows<T, kDim>& left, int row,
+                                        const SharedRows<T, kDim>& right,
+                                        Band<kColumns> (&bands)[kBands]) {
+  using Tile = SharedRows<T, kDim>;
+  const int down = Tile::DownCorner(), across = Tile::AcrossCorner();
+#pragma unroll
+  for (auto& band : bands) band.Clear();
+#pragma unroll
+  for (int step = 0; step < kDim / 16; ++step) {
+    LeftOperand a[kBands];
+#pragma unroll
+    for (int b = 0; b < kBands; ++b) a[b] = left.Left(down, row + 16 * b, step);
+#pragma unroll
+    for (int n = 0; n < kColumns / 16; ++n) {
+      RightOperand columns[2];
+      right.Columns(across, 16 * n, step, columns);
+#pragma unroll
+      for (int b = 0; b < kBands; ++b) {
+        MultiplyAdd<T>(a[b], columns[0], bands[b].at[2 * n]);
+        MultiplyAdd<T>(a[b], columns[1], bands[b].at[2 * n + 1]);
+      }
+    }
+  }
+}
+
+// sums += weights, rounded, times the rows of `x`.
+template <int kBands, int kColumns, class T, int kDim>
+__device__ __forceinline__ void AddRows(const Band<kColumns> (&weights)[kBands],
+                                        const SharedRows<T, kDim>& x, Band<kDim> (&sums)[kBands]) {
+  const int down = SharedRows<T, kDim>::DownCorner();
+#pragma unroll
+  for (int step = 0; step < kColumns / 16; ++step) {
+    LeftOperand a[kBands];
+#pragma unroll
+    for (int b = 0; b < kBands; ++b) a[b] = weights[b].template Left<T>(step);
+#pragma unroll
+    for (int n = 0; n < kDim / 16; ++n) {
+      RightOperand depth[2];
+      x.Depth(down, 16 * step, n, depth);
+#pragma unroll
+      for (int b = 0; b < kBands; ++b) {
+        MultiplyAdd<T>(a[b], depth[0], sums[b].at[2 * n]);
+        MultiplyAdd<T>(a[b], depth[1], sums[b].at[2 * n + 1]);
+      }
+    }
+  }
+}
+
+// Multiplies each of a lane's two rows by its factor.
+template <int kDim>
+__device__ __forceinline__ void Scale(const float (&factors)[2], Band<kDim>* band) {
+#pragma unroll
+  for (auto& block : band->at) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) block[i] *= factors[i / 2];
+  }
+}
+
+// Writes a band, rounded, to rows [first, first + 16) of `to`, in whole vectors: by way of the rows
+// of `staged` from `row` on, which no other warp touches.
+template <class T, int kDim>
+__device__ void PutRowsOfBand(const SharedRows<T, kDim>& staged, int row, const Band<kDim>& band,
+                              int first, int dim, const Rows<T>& to) {
+  using Tile = SharedRows<T, kDim>;
+  using Chunk = Vector<T, Tile::kChunk>;
+  __syncwarp();
+#pragma unroll
+  for (int n = 0; n < kDim / 8; ++n) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      T* const at = staged.Chunk(row + BandRow() + 8 * r, n) + BandColumn();
+      *reinterpret_cast<uint32_t*>(at) = PackPair<T>(band.at[n][2 * r], band.at[n][2 * r + 1]);
+    }
+  }
+  __syncwarp();
+#pragma unroll
+  for (int e = 0; e < 16 * Tile::kChunks; e += kWarp) {
+    const int place = e + Tile::LaneOf();
+    const int r = place / Tile::kChunks, chunk = place % Tile::kChunks;
+    if (first + r < to.count && chunk * Tile::kChunk < dim) {
+      *reinterpret_cast<Chunk*>(to[first + r] + chunk * Tile::kChunk) =
+          *reinterpret_cast<const Chunk*>(staged.Chunk(row + r, chunk));
+    }
+  }
+}
+
+// Scores of one band become -inf where their pair is not visible. The band's rows are `row`, ... of
+// the side kOwner, its columns `column`, ... of the other.
+template <Side kOwner, int kColumns>
+__device__ void MaskBand(const AttentionView& view, int row, int column, Band<kColumns>* scores) {
+  constexpr bool kQueries = kOwner == Side::kQueries;
+  PairEnd rows[2];
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const int i = row + 8 * r + BandRow();
+    rows[r] = kQueries ? view.Query(i) : view.Key(i);
+  }
+#pragma unroll
+  for (int n = 0; n < Band<kColumns>::kBlocks; ++n) {
+#pragma unroll
+    for (int c = 0; c < 2; ++c) {
+      const int j = column + 8 * n + BandColumn() + c;
+      const PairEnd end = kQueries ? view.Key(j) : view.Query(j);
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const bool seen = kQueries ? view.Sees(rows[r], end) : view.Sees(end, rows[r]);
+        if (!seen) scores->at[n][2 * r + c] = -INFINITY;
+      }
+    }
+  }
+}
+
+// The rows of one head that a block owns, from `first` on. Blocks of one head lie side by side, as
+// they read the same rows of the other side; later rows first, which in causal attention see most.
+struct HeadPlace {
+  int first, b, h;
+};
+__device__ inline HeadPlace HeadPlaceOf(int64_t rows, int64_t heads, int size) {
+  const unsigned blocks = static_cast<unsigned>((rows + size - 1) / size);
+  const unsigned head = blockIdx.x / blocks, count = static_cast<unsigned>(heads);
+  return {static_cast<int>((blocks - 1 - blockIdx.x % blocks) * static_cast<unsigned>(size)),
+          static_cast<int>(head / count), static_cast<int>(head % count)};
+}
+
+// Tanh within 2^-22 of one.
+__device__ __forceinline__ float BoundedTanh(float x) {
+  return 1.0f - 2.0f / (1.0f + Exp2(x * (2.0f * kLog2E)));
+}
+
+// Dot products become scores: cap · tanh(scale · dot / cap).
+template <int kColumns>
+__device__ void CapBand(const AttentionShape& s, Band<kColumns>* scores) {
+  const float factor = s.scale / s.cap;
+#pragma unroll
+  for (auto& block : scores->at) {
+#pragma unroll
+    for (float& x : block) x = s.cap * BoundedTanh(x * factor);
+  }
+}
+
+// The power of two that a unit of dot product stands for in the exponent of a probability; where
+// there is a cap, of the capped score.
+__device__ __forceinline__ float ExponentScale(const AttentionShape& s) {
+  return s.cap == 0.0f ? s.scale * kLog2E : kLog2E;
+}
+
+}  // namespace mgc::cuda
+
+#endif  // MGC_KERNELS_CUDA_ATTENTION_ATTENTION_TENSOR_H_

@@ -1,0 +1,198 @@
+// One head of an attention call in device code: which pairs of query and key are visible, and what
+// dropout makes of them. Shared by all kernels of attention.
+
+#ifndef MGC_KERNELS_CUDA_ATTENTION_ATTENTION_VIEW_H_
+#define MGC_KERNELS_CUDA_ATTENTION_ATTENTION_VIEW_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/attention/attention.h"
+#include "kernels/cuda/device/device.h"
+#include "kernels/cuda/device/philox.h"
+
+namespace mgc::cuda {
+
+// The least and the greatest of some positions or segments.
+struct Extent {
+  int64_t least, most;
+};
+
+// What is known of all pairs of a tile of queries and a tile of keys.
+enum class Tile : uint8_t { kHidden, kMixed, kVisible };
+
+// One end of a pair of query and key.
+struct PairEnd {
+  int64_t position, segment;
+  bool inside;
+};
+
+// One sample.
+struct AttentionView {
+  int queries, keys;
+  bool causal;
+  uint64_t reach;  // how far back from a query its keys end
+  const int64_t* query_positions;
+  const int64_t* key_positions;
+  const int64_t* query_segments;  // null: none
+  const int64_t* key_segments;
+
+  // What visibility asks of a query or of a key, loaded once for many pairs.
+  __device__ PairEnd Query(int i) const {
+    if (i >= queries) return {0, 0, false};
+    return {causal ? query_positions[i] : 0, query_segments != nullptr ? query_segments[i] : 0,
+            true};
+  }
+  __device__ PairEnd Key(int j) const {
+    if (j >= keys) return {0, 0, false};
+    return {causal ? key_positions[j] : 0, key_segments != nullptr ? key_segments[j] : 0, true};
+  }
+  // Nothing out of range is visible.
+  __device__ bool Sees(const PairEnd& query, const PairEnd& key) const {
+    const int64_t back = query.position - key.position;
+    return query.inside && key.inside && query.segment == key.segment && back >= 0 &&
+           static_cast<uint64_t>(back) < reach;
+  }
+  __device__ bool Visible(int query, int key) const { return Sees(Query(query), Key(key)); }
+
+  __device__ Tile TileOf(const Extent& query, const Extent& key) const {
+    if (!causal) return Tile::kVisible;
+    const int64_t least = query.least - key.most, most = query.most - key.least;
+    if (most < 0 || (least >= 0 && static_cast<uint64_t>(least) >= reach)) return Tile::kHidden;
+    return least >= 0 && static_cast<uint64_t>(most) < reach ? Tile::kVisible : Tile::kMixed;
+  }
+};
+
+__device__ inline AttentionView ViewOf(const AttentionUse& use, int64_t sample) {
+  const AttentionShape& s = use.shape;
+  const AttentionPositions& at = use.positions;
+  const bool segments = at.query_segments != nullptr;
+  return {static_cast<int>(s.queries),
+          static_cast<int>(s.keys),
+          s.causal,
+          s.window > 0 ? static_cast<uint64_t>(s.window) : uint64_t{1} << 63,
+          at.query,
+          at.key,
+          segments ? at.query_segments + sample * s.queries : nullptr,
+          segments ? at.key_segments + sample * s.keys : nullptr};
+}
+
+// Rows of one head.
+template <class T>
+struct Rows {
+  T* at;
+  int64_t stride;
+  int count;
+
+  __device__ T* operator[](int row) const { return at + row * stride; }
+};
+
+template <class T>
+__device__ Rows<T> QueryRows(const AttentionShape& s, T* x, int64_t b, int64_t h) {
+  return {x + (b * s.queries * s.heads + h) * s.dim, s.heads * s.dim, static_cast<int>(s.queries)};
+}
+template <class T>
+__device__ Rows<T> KeyRows(const AttentionShape& s, T* x, int64_t b, int64_t kv_head) {
+  return {x + (b * s.keys * s.kv_heads + kv_head) * s.dim, s.kv_heads * s.dim,
+          static_cast<int>(s.keys)};
+}
+
+// Dropout of one head's probabilities.
+struct AttentionDrops {
+  AttentionStream stream;
+  uint64_t base, stride;
+  uint32_t threshold;
+  float scale;
+
+  // What the probability of a pair is multiplied by.
+  __device__ float Kept(int query, int key) const {
+    const uint64_t index =
+        base + static_cast<uint64_t>(query) * stride + static_cast<uint64_t>(key);
+    const PhiloxBlock block = Philox(stream.seed, stream.stream, index / 4);
+    return RandomWord(block, index) >= threshold ? scale : 0.0f;
+  }
+};
+
+__device__ inline AttentionDrops DropsOf(const AttentionUse& use, int64_t b, int64_t h) {
+  const int64_t first = use.sample.in_step + (use.sample.step != nullptr ? *use.sample.step : 0);
+  const uint64_t base = use.dropout.base + static_cast<uint64_t>(first) * use.sample_stride +
+                        DropoutOffset(use.shape, use.dropout, b, h);
+  return {use.dropout.stream, base, use.dropout.query, use.drop_threshold, use.keep_scale};
+}
+
+// Of x[begin, end), which is not empty; all lanes of a warp call it.
+__device__ inline Extent WarpExtent(const int64_t* x, int begin, int end) {
+  Extent all = {x[begin], x[begin]};
+  for (int i = begin + static_cast<int>(threadIdx.x % kWarp); i < end; i += kWarp) {
+    all.least = x[i] < all.least ? x[i] : all.least;
+    all.most = x[i] > all.most ? x[i] : all.most;
+  }
+#pragma unroll
+  for (int by = kWarp / 2; by > 0; by /= 2) {
+    const int64_t least = __shfl_xor_sync(kWholeWarp, all.least, by);
+    const int64_t most = __shfl_xor_sync(kWholeWarp, all.most, by);
+    all.least = least < all.least ? least : all.least;
+    all.most = most > all.most ? most : all.most;
+  }
+  return all;
+}
+
+// The same by one thread.
+__device__ inline Extent ThreadExtent(const int64_t* x, int begin, int end) {
+  Extent all = {x[begin], x[begin]};
+#pragma unroll 8
+  for (int i = begin + 1; i < end; ++i) {
+    all.least = x[i] < all.least ? x[i] : all.least;
+    all.most = x[i] > all.most ? x[i] : all.most;
+  }
+  return all;
+}
+
+// The side of pairs that a block owns, and the one whose tiles it goes through.
+enum class Side { kQueries, kKeys };
+
+// Writes to `tiles` what the owner of `rows` rows from `begin` on, or of as many as there are, sees
+// of each tile of `size` of the other side.
+// All threads of a block call it; nobody reads `tiles` before the next barrier.
+template <Side kOwner>
+__device__ void ClassifyTiles(const AttentionView& view, int begin, int rows, int size,
+                              Tile* tiles) {
+  constexpr bool kQueries = kOwner == Side::kQueries;
+  const int64_t* const own = kQueries ? view.query_positions : view.key_positions;
+  const int64_t* const other = kQueries ? view.key_positions : view.query_positions;
+  const int64_t* const own_segments = kQueries ? view.query_segments : view.key_segments;
+  const int64_t* const other_segments = kQueries ? view.key_segments : view.query_segments;
+  const int owned = kQueries ? view.queries : view.keys;
+  const int others = kQueries ? view.keys : view.queries;
+  const int end = begin + rows < owned ? begin + rows : owned;
+  const bool segments = own_segments != nullptr;
+  const Extent mine = view.causal ? WarpExtent(own, begin, end) : Extent{0, 0};
+  const Extent mine_segments = segments ? WarpExtent(own_segments, begin, end) : Extent{0, 0};
+  const int count = (others + size - 1) / size;
+  for (int t = static_cast<int>(threadIdx.x); t < count; t += static_cast<int>(blockDim.x)) {
+    const int first = t * size;
+    const bool whole = first + size <= others;
+    const int last = whole ? first + size : others;
+    Tile tile = Tile::kVisible;
+    if (view.causal) {
+      const Extent theirs = ThreadExtent(other, first, last);
+      tile = kQueries ? view.TileOf(mine, theirs) : view.TileOf(theirs, mine);
+    }
+    if (segments && tile != Tile::kHidden) {
+      const Extent theirs = ThreadExtent(other_segments, first, last);
+      const bool apart = theirs.least > mine_segments.most || theirs.most < mine_segments.least;
+      const bool one = theirs.least == mine_segments.most && theirs.most == mine_segments.least;
+      tile = apart ? Tile::kHidden : one ? tile : Tile::kMixed;
+    }
+    tiles[t] = tile == Tile::kVisible && !whole ? Tile::kMixed : tile;
+  }
+}
+
+// The first tile from `t` on that is not hidden; `count` when there is none.
+__device__ inline int NextTile(const Tile* tiles, int t, int count) {
+  while (t < count && tiles[t] == Tile::kHidden) ++t;
+  return t;
+}
+
+}  // namespace mgc::cuda
+
+#endif  // MGC_KERNELS_CUDA_ATTENTION_ATTENTION_VIEW_H_

@@ -1,0 +1,26 @@
+// Rows of a table by id, and their gradient, issued to a stream.
+
+#ifndef MGC_KERNELS_CUDA_EMBEDDING_EMBEDDING_H_
+#define MGC_KERNELS_CUDA_EMBEDDING_EMBEDDING_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/launch_shape.h"
+#include "kernels/shared/table_shape.h"
+
+namespace mgc::cuda {
+
+// y[i] = table[ids[i] - offset], a row of zeros where the id is not among the valid ones. y: [n,
+// cols].
+int Lookup(Stream stream, const TableShape& shape, const float* table, int64_t n,
+           const int64_t* ids, float* y);
+
+// dtable = initial + the rows dy[i] at ids[i] - offset, added for i ascending; other ids do
+// nothing. `initial` may be `dtable`; null: zeros. T is float, Bfloat16 or Float16. n < 2^31.
+template <class T>
+int LookupGrad(Stream stream, const TableShape& shape, int64_t n, const int64_t* ids, const T* dy,
+               const float* initial, float* dtable);
+
+}  // namespace mgc::cuda
+
+#endif  // MGC_KERNELS_CUDA_EMBEDDING_EMBEDDING_H_

@@ -1,0 +1,26 @@
+// The part of an embedding table that a rank has, for host and device code.
+
+#ifndef MGC_KERNELS_SHARED_TABLE_SHAPE_H_
+#define MGC_KERNELS_SHARED_TABLE_SHAPE_H_
+
+#include <cstdint>
+
+namespace mgc {
+
+// Of a table [rows, cols] row 0 is id `offset`, the first `valid` rows are real.
+struct TableShape {
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t valid = 0;  // <= rows
+  int64_t offset = 0;
+};
+
+// The local row of an id, -1 where this rank does not have it.
+constexpr int64_t RowOf(const TableShape& shape, int64_t id) {
+  const bool here = id >= shape.offset && id - shape.offset < shape.valid;
+  return here ? id - shape.offset : -1;
+}
+
+}  // namespace mgc
+
+#endif  // MGC_KERNELS_SHARED_TABLE_SHAPE_H_

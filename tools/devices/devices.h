@@ -1,0 +1,40 @@
+// What a run can be on: the kernels and the device of `--device`.
+//
+// A program is linked with one of this room's libraries: `cpu` knows the CPU alone, `cuda` also
+// GPUs (it needs the toolkit: bazel build --config=cuda), and `emulated`, for tests, GPUs that the
+// CPU plays (kernels/cuda/emulator).
+
+#ifndef MGC_TOOLS_DEVICES_DEVICES_H_
+#define MGC_TOOLS_DEVICES_DEVICES_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "kernels/kernel.h"
+#include "runtime/run/device.h"
+
+namespace mgc {
+
+inline constexpr char kCpuDevice[] = "cpu";
+inline constexpr char kCudaDevice[] = "cuda";
+
+struct RunDevice {
+  std::vector<KernelEntry> entries;
+  KernelHost host = KernelHost::kCpu;
+  DeviceFactory make;
+
+  KernelList kernels() const { return {entries, host}; }
+};
+
+struct CudaSwitches {
+  bool graphs = true;       // steps are captured and launched as a whole
+  bool check_each = false;  // the host waits behind each kernel
+};
+
+// FailedPrecondition for a device that this program was built without.
+absl::StatusOr<RunDevice> MakeRunDevice(absl::string_view name, const CudaSwitches& cuda);
+
+}  // namespace mgc
+
+#endif  // MGC_TOOLS_DEVICES_DEVICES_H_
