@@ -10,7 +10,6 @@ namespace mgc::cuda::emulator {
 namespace {
 
 constexpr size_t kWarpSize = 32;
-constexpr size_t kMostShadowedBytes = size_t{8} << 20;  // of an allocation
 
 std::atomic<bool>& Enabled() {
   static std::atomic<bool> enabled{false};
@@ -29,7 +28,7 @@ void AccessWatch::BeginLaunch(std::vector<Memory::Region> allocations) {
     next.push_back({region, false, {}});
     for (Watched& old : allocations_) {
       if (old.region.begin == region.begin && old.region.end == region.end) {
-        next.back().shadow.swap(old.shadow);
+        next.back().pages.swap(old.pages);
       }
     }
   }
@@ -69,6 +68,14 @@ void AccessWatch::MeetWarp(size_t first_thread, size_t lanes, unsigned mask) {
   }
 }
 
+AccessWatch::Shadow* AccessWatch::ShadowOf(Watched* watched, size_t byte) {
+  constexpr size_t kPage = std::tuple_size_v<Page>;
+  const size_t page = byte / kPage;
+  if (watched->pages.size() <= page) watched->pages.resize(page + 1);
+  if (watched->pages[page] == nullptr) watched->pages[page] = std::make_unique<Page>();
+  return &(*watched->pages[page])[byte % kPage];
+}
+
 AccessWatch::Watched* AccessWatch::Find(uintptr_t at) {
   for (Watched& watched : shared_) {
     if (watched.region.begin <= at && at < watched.region.end) return &watched;
@@ -93,11 +100,8 @@ std::string AccessWatch::Access(size_t thread, const void* at, size_t bytes, boo
     return Text(does, bytes, " bytes at ", begin - region.begin, ", behind the end of ",
                 region.name);
   }
-  const size_t all = region.end - region.begin;
-  if (all > kMostShadowedBytes) return "";
-  if (watched->shadow.size() != all) watched->shadow.assign(all, Shadow());
   for (size_t i = begin - region.begin; i < begin - region.begin + bytes; ++i) {
-    const std::string wrong = AccessByte(thread, writes, watched->shared, &watched->shadow[i]);
+    const std::string wrong = AccessByte(thread, writes, watched->shared, ShadowOf(watched, i));
     if (!wrong.empty()) return Text(does, "bytes of ", region.name, " that ", wrong);
   }
   return "";

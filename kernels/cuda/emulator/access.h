@@ -11,8 +11,10 @@
 #ifndef MGC_KERNELS_CUDA_EMULATOR_ACCESS_H_
 #define MGC_KERNELS_CUDA_EMULATOR_ACCESS_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -46,12 +48,14 @@ class AccessWatch {
   struct Shadow {
     Mark write, read, other_read;
   };
+  using Page = std::array<Shadow, 256>;  // of so many bytes
   struct Watched {
     Memory::Region region;
     bool shared = false;
-    std::vector<Shadow> shadow;  // a byte's each; made when it is first used
+    std::vector<std::unique_ptr<Page>> pages;  // made when they are first used
   };
 
+  static Shadow* ShadowOf(Watched* watched, size_t byte);
   Watched* Find(uintptr_t at);
   bool IsKnown(const Mark& mark, bool shared) const;
   bool IsBefore(const Mark& mark, size_t thread) const;

@@ -132,6 +132,7 @@ void Scheduler::Do(Lock* lock, const ItemPtr& item) {
   item->done = true;
   item->ended = std::chrono::steady_clock::now();
   item->work.run = nullptr;
+  item->track = nullptr;
   for (const ItemPtr& next : item->next) {
     if (--next->waits == 0) ready_.push_back(next);
   }

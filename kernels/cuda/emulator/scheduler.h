@@ -37,9 +37,9 @@ struct Work {
 
 struct Item {
   Work work;
-  std::shared_ptr<Track> track;
-  Clock clock;          // of what is before it, and itself
-  uint64_t number = 0;  // how many were issued before
+  std::shared_ptr<Track> track;  // until it is done
+  Clock clock;                   // of what is before it, and itself
+  uint64_t number = 0;           // how many were issued before
   int waits = 0;
   bool done = false;
   std::chrono::steady_clock::time_point ended;
