@@ -82,6 +82,18 @@ class DeviceTile {
   void* at_ = nullptr;
 };
 
+// Of all members' tiles.
+inline int64_t BytesOf(const std::vector<Exchange>& exchanges) {
+  int64_t bytes = 0;
+  for (const Exchange& x : exchanges) {
+    const TileSizes sizes = SizesOf(x);
+    bytes += (sizes.in + sizes.out) * SizeOf(x.dtype) * static_cast<int64_t>(x.piece.size());
+  }
+  return bytes;
+}
+// Of a case that an emulated device is done with soon.
+inline constexpr int64_t kSmallBytes = 1 << 20;
+
 // The tiles of exchanges on the host, with what RunExchanges makes of them.
 struct Bucket {
   std::vector<Exchange> exchanges;
