@@ -1,10 +1,12 @@
-// One use of attention in plain numbers, as the kernels of all backends take it. No includes beyond
-// the standard's: device code takes it too.
+// One use of attention in plain numbers, as the kernels of all backends, device code included, take
+// it.
 
 #ifndef MGC_KERNELS_SHARED_ATTENTION_SHAPE_H_
 #define MGC_KERNELS_SHARED_ATTENTION_SHAPE_H_
 
 #include <cstdint>
+
+#include "kernels/shared/dropout.h"
 
 namespace mgc {
 
@@ -24,17 +26,11 @@ struct AttentionShape {
   bool causal = true;
 };
 
-// The random stream that dropout draws from (graph/base/random.h).
-struct AttentionStream {
-  uint64_t seed = 0;
-  uint64_t stream = 0;
-};
-
 // Dropout of probabilities. With g = heads / kv_heads, element (b, h, i, j) has logical index
 // base + b·batch + (h / g)·kv_head + (h mod g)·head + i·query + j, modulo 2^64.
 struct AttentionDropout {
   double p = 0;
-  AttentionStream stream;
+  RandomStream stream;
   uint64_t base = 0;
   uint64_t batch = 0;
   uint64_t kv_head = 0;

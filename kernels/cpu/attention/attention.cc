@@ -41,7 +41,7 @@ template <class T>
 void Attention(Parallel& parallel, const AttentionShape& s, const AttentionDropout& dropout,
                const AttentionPositions& positions, const T* q, const T* k, const T* v, T* o,
                float* lse, float* workspace) {
-  const DropoutRule rule = RuleOf(dropout);
+  const DropoutRule rule = MakeDropoutRule(dropout.p, dropout.stream);
   const int64_t block = QueryBlock(s, parallel.hands());
   const int64_t blocks = (s.queries + block - 1) / block;
   const int64_t slot_floats = SlotFloats(s);

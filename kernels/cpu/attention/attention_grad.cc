@@ -105,7 +105,7 @@ void AttentionGrad(Parallel& parallel, const AttentionShape& s, const AttentionD
                    const AttentionPositions& positions, const T* d_o, const T* q, const T* k,
                    const T* v, const T* o, const float* lse, T* d_q, T* d_k, T* d_v,
                    float* workspace) {
-  const DropoutRule rule = RuleOf(dropout);
+  const DropoutRule rule = MakeDropoutRule(dropout.p, dropout.stream);
   const int64_t group = s.kv_heads > 0 ? s.heads / s.kv_heads : 0;
   const int64_t slot_floats = std::is_same_v<T, float> ? SlotFloats(s) : NarrowSlotFloats(s);
   // One task owns the gradients of a key-value head.

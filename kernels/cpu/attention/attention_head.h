@@ -31,10 +31,6 @@ struct AttentionHead {
   uint64_t drop_base, drop_stride;
 };
 
-inline DropoutRule RuleOf(const AttentionDropout& dropout) {
-  return MakeDropoutRule(dropout.p, {dropout.stream.seed, dropout.stream.stream});
-}
-
 inline AttentionHead HeadOf(const AttentionShape& s, const AttentionDropout& dropout,
                             const AttentionPositions& positions, const DropoutRule* rule, int64_t b,
                             int64_t h) {

@@ -40,7 +40,8 @@ int AttentionGrad(Stream stream, const AttentionUse& use, const AttentionOperand
     const bool aligned = AreAligned(in) && AllAligned(results.d_o, results.o) &&
                          AllAligned(out.d_q, out.d_k, out.d_v);
     if (TensorCoresTake(use.shape) && aligned) {
-      return TensorAttentionGrad(stream, use, in, results, out);
+      const int error = TensorKeyGrad(stream, use, in, results, out);
+      return error != 0 ? error : TensorQueryGrad(stream, use, in, results, out.d_q);
     }
   }
   return GeneralAttentionGrad(stream, use, in, results, out);

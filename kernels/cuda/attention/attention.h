@@ -20,10 +20,9 @@ namespace mgc::cuda {
 // What does not depend on operands; handed to device code by value.
 struct AttentionUse {
   AttentionShape shape;
-  AttentionDropout dropout;     // without the step's samples
-  uint32_t drop_threshold = 0;  // an element is kept iff its random bits are not below
-  float keep_scale = 1;         // what is kept is multiplied by this
-  uint64_t sample_stride = 0;   // logical indices from a sample to the next
+  AttentionDropout dropout;    // without the step's samples
+  DropoutRule rule = {};       // what it keeps
+  uint64_t sample_stride = 0;  // logical indices from a sample to the next
   AttentionPositions positions;
   SamplePlace sample;
 
@@ -71,9 +70,13 @@ int GeneralAttentionGrad(Stream stream, const AttentionUse& use, const Attention
 template <class T>
 int TensorAttention(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in, T* o,
                     float* lse);
+// The deltas of all rows, which stay in d_q for the other, with d_k and d_v; then d_q.
 template <class T>
-int TensorAttentionGrad(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
-                        const AttentionResults<T>& results, const AttentionGradients<T>& out);
+int TensorKeyGrad(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
+                  const AttentionResults<T>& results, const AttentionGradients<T>& out);
+template <class T>
+int TensorQueryGrad(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
+                    const AttentionResults<T>& results, T* d_q);
 
 }  // namespace mgc::cuda
 

@@ -162,8 +162,7 @@ AttentionUse UseOf(const AttentionShape& shape, const AttentionDropout& dropout)
   AttentionUse use;
   use.shape = shape;
   use.dropout = dropout;
-  use.drop_threshold = static_cast<uint32_t>(std::llround(dropout.p * 0x1p32));
-  use.keep_scale = static_cast<float>(1 / (1 - dropout.p));
+  use.rule = MakeDropoutRule(dropout.p, dropout.stream);
   return use;
 }
 
@@ -286,14 +285,14 @@ TEST(AttentionOfGpus, GeneralKernels) {
 }
 
 TEST(AttentionOfGpus, TensorCoresOfBf16) {
-  ExpectAgrees(Make<Bfloat16>({1, 150, 150, 2, 1, 64}));
-  ExpectAgrees(OverAll(Make<Bfloat16>({1, 40, 130, 1, 1, 128})));
-  ExpectAgrees(Windowed(Make<Bfloat16>({1, 130, 200, 1, 1, 64}), 50));
+  ExpectAgrees(Make<Bfloat16>({1, 70, 140, 2, 1, 64}));
+  ExpectAgrees(OverAll(Make<Bfloat16>({1, 20, 70, 1, 1, 128})));
+  ExpectAgrees(Windowed(Make<Bfloat16>({1, 130, 130, 1, 1, 64}), 50));
 }
 
 TEST(AttentionOfGpus, TensorCoresOfF16) {
-  ExpectAgrees(Segmented(Shuffled(Make<Float16>({2, 50, 140, 1, 1, 72}))));
-  Case<Float16> c = Make<Float16>({1, 129, 129, 1, 1, 40});
+  ExpectAgrees(Segmented(Shuffled(Make<Float16>({2, 50, 75, 1, 1, 72}))));
+  Case<Float16> c = Make<Float16>({1, 129, 65, 1, 1, 40});
   c.p = 0.1;
   c.shape.cap = 3;
   ExpectAgrees(c);

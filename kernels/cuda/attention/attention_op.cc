@@ -1,8 +1,6 @@
 // Attention.
-#include <algorithm>
 #include <cstdint>
 
-#include "graph/base/random.h"
 #include "kernels/cuda/adapt.h"
 #include "kernels/cuda/attention/attention.h"
 #include "kernels/shared/attention_spec.h"
@@ -15,9 +13,7 @@ AttentionUse UseOf(const KernelSpec& spec, size_t q, size_t k) {
   AttentionUse use;
   use.shape = AttentionShapeOf(spec, q, k);
   use.dropout = AttentionDropoutOf(spec);
-  use.drop_threshold =
-      static_cast<uint32_t>(std::min<uint64_t>(DropThreshold(use.dropout.p), 0xffffffffu));
-  use.keep_scale = static_cast<float>(1 / (1 - use.dropout.p));
+  use.rule = MakeDropoutRule(use.dropout.p, use.dropout.stream);
   use.sample_stride = SampleStride(spec, use.dropout);
   return use;
 }

@@ -95,10 +95,10 @@ __device__ __forceinline__ void SoftmaxTile(const AttentionUse& use, const HeadP
   }
 }
 
-// o and lse of one band, by way of the warp's own rows of `staged`.
+// o and lse of one band, whose scores count `unit` each, by way of the warp's own rows of `staged`.
 template <class T, int kDim>
 __device__ void PutBand(const SharedRows<T, kDim>& staged, int row, const BandSoftmax& softmax,
-                        float exponent, int query, int dim, const Rows<T>& o, float* lse,
+                        float unit, int query, int dim, const Rows<T>& o, float* lse,
                         Band<kDim>* sums) {
   float factors[2];
 #pragma unroll
@@ -108,7 +108,7 @@ __device__ void PutBand(const SharedRows<T, kDim>& staged, int row, const BandSo
     factors[r] = any ? 1.0f / sum : 0.0f;
     const int i = query + BandRow() + 8 * r;
     if (BandColumn() == 0 && i < o.count) {
-      lse[i] = any ? fmaf(softmax.most[r], exponent / kLog2E, logf(sum)) : -INFINITY;
+      lse[i] = any ? fmaf(softmax.most[r], unit, logf(sum)) : -INFINITY;
     }
   }
   Scale(factors, sums);
@@ -160,9 +160,10 @@ __global__ void __launch_bounds__(ForwardTiles(kPlain).threads())
     t = next;
   }
   WaitCopies<0>();
+  const float unit = s.cap == 0.0f ? s.scale : 1.0f;
 #pragma unroll
   for (int b = 0; b < kBands; ++b) {
-    PutBand(queries, row + 16 * b, state.softmax[b], ExponentScale(s), at.first + row + 16 * b, dim,
+    PutBand(queries, row + 16 * b, state.softmax[b], unit, at.first + row + 16 * b, dim,
             QueryRows(s, o, at.b, at.h), lse + (at.b * s.heads + at.h) * s.queries, &state.sums[b]);
   }
 }

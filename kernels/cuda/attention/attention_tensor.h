@@ -33,7 +33,7 @@ struct SharedRows {
   __device__ T* Named(int corner, int row, int step) const {
     return at + (row * kChunks + (corner ^ (2 * step))) * kChunk;
   }
-  __device__ static int Corner(const Cell& lane) {
+  __device__ static int Corner(const MatrixCell& lane) {
     return Opaque(SwizzledChunk(kChunks, lane.row, lane.column));
   }
   // For what is below.
@@ -199,7 +199,7 @@ __device__ void PutRowsOfBand(const SharedRows<T, kDim>& staged, int row, const 
 // Scores of one band become -inf where their pair is not visible. The band's rows are `row`, ... of
 // the side kOwner, its columns `column`, ... of the other.
 template <Side kOwner, int kColumns>
-__device__ void MaskBand(const AttentionView& view, int row, int column, Band<kColumns>* scores) {
+__device__ void MaskBand(const SampleView& view, int row, int column, Band<kColumns>* scores) {
   constexpr bool kQueries = kOwner == Side::kQueries;
   PairEnd rows[2];
 #pragma unroll

@@ -27,7 +27,7 @@ struct PairEnd {
 };
 
 // One sample.
-struct AttentionView {
+struct SampleView {
   int queries, keys;
   bool causal;
   uint64_t reach;  // how far back from a query its keys end
@@ -62,7 +62,7 @@ struct AttentionView {
   }
 };
 
-__device__ inline AttentionView ViewOf(const AttentionUse& use, int64_t sample) {
+__device__ inline SampleView ViewOf(const AttentionUse& use, int64_t sample) {
   const AttentionShape& s = use.shape;
   const AttentionPositions& at = use.positions;
   const bool segments = at.query_segments != nullptr;
@@ -98,17 +98,17 @@ __device__ Rows<T> KeyRows(const AttentionShape& s, T* x, int64_t b, int64_t kv_
 
 // Dropout of one head's probabilities.
 struct AttentionDrops {
-  AttentionStream stream;
+  DropoutRule rule;
   uint64_t base, stride;
-  uint32_t threshold;
-  float scale;
 
   // What the probability of a pair is multiplied by.
   __device__ float Kept(int query, int key) const {
     const uint64_t index =
         base + static_cast<uint64_t>(query) * stride + static_cast<uint64_t>(key);
-    const PhiloxBlock block = Philox(stream.seed, stream.stream, index / 4);
-    return RandomWord(block, index) >= threshold ? scale : 0.0f;
+    const PhiloxWords all = Philox(rule.key.seed, rule.key.stream, index / 4);
+    const uint32_t first = (index & 1) != 0 ? all.word[1] : all.word[0];
+    const uint32_t second = (index & 1) != 0 ? all.word[3] : all.word[2];
+    return ((index & 2) != 0 ? second : first) >= rule.threshold ? rule.scale : 0.0f;
   }
 };
 
@@ -116,7 +116,7 @@ __device__ inline AttentionDrops DropsOf(const AttentionUse& use, int64_t b, int
   const int64_t first = use.sample.in_step + (use.sample.step != nullptr ? *use.sample.step : 0);
   const uint64_t base = use.dropout.base + static_cast<uint64_t>(first) * use.sample_stride +
                         DropoutOffset(use.shape, use.dropout, b, h);
-  return {use.dropout.stream, base, use.dropout.query, use.drop_threshold, use.keep_scale};
+  return {use.rule, base, use.dropout.query};
 }
 
 // Of x[begin, end), which is not empty; all lanes of a warp call it.
@@ -154,8 +154,7 @@ enum class Side { kQueries, kKeys };
 // of each tile of `size` of the other side.
 // All threads of a block call it; nobody reads `tiles` before the next barrier.
 template <Side kOwner>
-__device__ void ClassifyTiles(const AttentionView& view, int begin, int rows, int size,
-                              Tile* tiles) {
+__device__ void ClassifyTiles(const SampleView& view, int begin, int rows, int size, Tile* tiles) {
   constexpr bool kQueries = kOwner == Side::kQueries;
   const int64_t* const own = kQueries ? view.query_positions : view.key_positions;
   const int64_t* const other = kQueries ? view.key_positions : view.query_positions;

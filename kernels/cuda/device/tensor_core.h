@@ -45,12 +45,12 @@ void MultiplyAdd(const LeftOperand& left, const RightOperand& right, float (&sum
             first_right = SumCell(emulator::Lane(), 0).column * 4;
   for (int e = 0; e < 32; ++e) {
     const int lane = e / 8, i = e / 2 % 4, half = e % 2;
-    const Cell at = LeftCell(first_left + lane, i);
+    const MatrixCell at = LeftCell(first_left + lane, i);
     rows[at.row / 8][at.column + half] = HalfOf<T>(lefts[first_left + lane].at[i], half);
   }
   for (int e = 0; e < 32; ++e) {
     const int lane = e / 4, i = e / 2 % 2, half = e % 2;
-    const Cell at = RightCell(first_right + lane, i);
+    const MatrixCell at = RightCell(first_right + lane, i);
     columns[lane / 4][at.row + half] = HalfOf<T>(rights[first_right + lane].at[i], half);
   }
   for (int i = 0; i < 4; ++i) {

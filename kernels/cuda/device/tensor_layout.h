@@ -7,21 +7,23 @@
 
 namespace mgc::cuda {
 
-struct Cell {
+struct MatrixCell {
   int row, column;
 };
 
 // The left operand [16 rows, 16 deep]: register `i` (of 4) of a lane holds this element and, in its
 // upper half, the next of the row.
-constexpr Cell LeftCell(int lane, int i) {
+constexpr MatrixCell LeftCell(int lane, int i) {
   return {lane / 4 + i % 2 * 8, lane % 4 * 2 + i / 2 * 8};
 }
 
 // The right operand [16 deep, 8 columns]: register `i` (of 2) holds this element and the one below.
-constexpr Cell RightCell(int lane, int i) { return {lane % 4 * 2 + i * 8, lane / 4}; }
+constexpr MatrixCell RightCell(int lane, int i) { return {lane % 4 * 2 + i * 8, lane / 4}; }
 
 // The sums [16 rows, 8 columns]: register `i` (of 4).
-constexpr Cell SumCell(int lane, int i) { return {lane / 4 + i / 2 * 8, lane % 4 * 2 + i % 2}; }
+constexpr MatrixCell SumCell(int lane, int i) {
+  return {lane / 4 + i / 2 * 8, lane % 4 * 2 + i % 2};
+}
 
 // A tile in shared memory: rows of `chunks` chunks of 16 bytes, `chunks` a multiple of 8. Chunks of
 // a row are exchanged so that the same chunk of 8 rows on end lies in 8 different places modulo 128
@@ -35,9 +37,9 @@ constexpr int SwizzledChunk(int chunks, int row, int chunk) {
 //
 // 16 rows x 2 chunks that become the four registers of a left operand. Transposed: 16 rows deep,
 // two right operands side by side.
-constexpr Cell DownThenAcross(int lane) { return {lane % 8 + lane / 8 % 2 * 8, lane / 16}; }
+constexpr MatrixCell DownThenAcross(int lane) { return {lane % 8 + lane / 8 % 2 * 8, lane / 16}; }
 // 16 rows x 2 chunks that become two right operands, one of 8 rows (their columns) each.
-constexpr Cell AcrossThenDown(int lane) { return {lane % 8 + lane / 16 * 8, lane / 8 % 2}; }
+constexpr MatrixCell AcrossThenDown(int lane) { return {lane % 8 + lane / 16 * 8, lane / 8 % 2}; }
 
 }  // namespace mgc::cuda
 

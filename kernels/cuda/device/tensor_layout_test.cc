@@ -15,13 +15,13 @@ TEST(TensorLayout, EveryElementIsHeldOnce) {
   std::set<std::pair<int, int>> left, right, sums;
   for (int lane = 0; lane < kLanes; ++lane) {
     for (int i = 0; i < 4; ++i) {
-      const Cell a = LeftCell(lane, i), c = SumCell(lane, i);
+      const MatrixCell a = LeftCell(lane, i), c = SumCell(lane, i);
       EXPECT_TRUE(left.insert({a.row, a.column}).second);
       EXPECT_TRUE(left.insert({a.row, a.column + 1}).second);
       EXPECT_TRUE(sums.insert({c.row, c.column}).second);
     }
     for (int i = 0; i < 2; ++i) {
-      const Cell b = RightCell(lane, i);
+      const MatrixCell b = RightCell(lane, i);
       EXPECT_TRUE(right.insert({b.row, b.column}).second);
       EXPECT_TRUE(right.insert({b.row + 1, b.column}).second);
     }
@@ -59,7 +59,7 @@ TEST(TensorLayout, MatricesAreReadWithoutBankConflicts) {
   for (const int chunks : {8, 16}) {
     for (int row = 0; row < 64; row += 16) {
       for (int chunk = 0; chunk < chunks; chunk += 2) {
-        const auto read = [&](const Cell& at) {
+        const auto read = [&](const MatrixCell& at) {
           return SwizzledChunk(chunks, row + at.row, chunk + at.column);
         };
         ExpectNoConflicts([&](int lane) { return read(DownThenAcross(lane)); });

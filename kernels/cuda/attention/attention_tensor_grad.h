@@ -1,0 +1,77 @@
+// What the gradients of attention on tensor cores share. Device code only.
+//
+// Three launches: delta = d_o · o of every row; the gradients of keys and values, by blocks of
+// keys; those of queries, by blocks of queries. Both of the latter compute the scores anew, so that
+// every sum is one warp's and has one order. Deltas need room that no workspace promises: each
+// stands in the first bytes of its row of d_q, until the row's own block reads it and writes the
+// row.
+
+#ifndef MGC_KERNELS_CUDA_ATTENTION_ATTENTION_TENSOR_GRAD_H_
+#define MGC_KERNELS_CUDA_ATTENTION_ATTENTION_TENSOR_GRAD_H_
+
+#include "kernels/cuda/attention/attention_tensor.h"
+
+namespace mgc::cuda {
+
+template <class T>
+__device__ float& DeltaOf(T* d_q_row) {
+  return *reinterpret_cast<float*>(d_q_row);
+}
+
+// What a row's probabilities are divided by, as a power of two. Infinite where nothing is visible.
+__device__ __forceinline__ float PowerOf(float lse) {
+  return lse == -INFINITY ? INFINITY : lse * kLog2E;
+}
+
+// What of a score's derivative the scale is not: 1 without a cap.
+__device__ __forceinline__ float BendOf(float cap, float score) {
+  const float bound = score / cap;
+  return bound < -2.0f ? 0.0f : 1.0f - bound * bound;
+}
+
+// From scores and d_o · v: probabilities after dropout, and the gradients of scores. `power_of` and
+// `delta_of` give the row's of the element that is register i of block n; `kept_of` what dropout
+// multiplies it by.
+template <bool kPlain, int kColumns, class PowerOfElement, class DeltaOfElement,
+          class KeptOfElement>
+__device__ __forceinline__ void GradientsOfBand(const AttentionUse& use,
+                                                const PowerOfElement& power_of,
+                                                const DeltaOfElement& delta_of,
+                                                const KeptOfElement& kept_of,
+                                                Band<kColumns>* scores, Band<kColumns>* d_p) {
+  const float exponent = ExponentScale(use.shape);
+  const float cap = use.shape.cap;
+#pragma unroll
+  for (int n = 0; n < Band<kColumns>::kBlocks; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      float& score = scores->at[n][i];
+      float& gradient = d_p->at[n][i];
+      const float p = Exp2(fmaf(score, exponent, -power_of(n, i)));
+      if constexpr (kPlain) {
+        gradient = p * (gradient - delta_of(n, i));
+        score = p;
+      } else {
+        const float kept = use.drops() ? kept_of(n, i) : 1.0f;
+        const float bend = cap == 0.0f ? 1.0f : BendOf(cap, score);
+        gradient = p * fmaf(gradient, kept, -delta_of(n, i)) * bend;
+        score = p * kept;
+      }
+    }
+  }
+}
+
+// Tiles of the other side, in pairs: one in use, one on its way.
+template <class T, int kDim, int kColumns>
+struct StagedPairs {
+  using Shared = SharedRows<T, kDim>;
+  T* at;
+
+  static constexpr int kElements = 4 * kColumns * kDim;
+  __device__ Shared First(int stage) const { return {at + stage * 2 * kColumns * kDim}; }
+  __device__ Shared Second(int stage) const { return {First(stage).at + kColumns * kDim}; }
+};
+
+}  // namespace mgc::cuda
+
+#endif  // MGC_KERNELS_CUDA_ATTENTION_ATTENTION_TENSOR_GRAD_H_
