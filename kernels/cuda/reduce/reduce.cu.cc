@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(kMostThreads)
       [&](int64_t r, int first, SumsOfGroup<1, kCount>* sums) {
         const Group<T> group = LoadGroup(matrix + r * cols, first, width, whole);
 #pragma unroll
-        for (int k = 0; k < kCount; ++k) sums->at[0][k] += Load(group.at[k]);
+        for (int k = 0; k < kCount; ++k) sums->at[k] += Load(group.at[k]);
       },
       [&](int /*sum*/, int col, float value) { y[o * cols + col] = Store<R>(value); });
 }
