@@ -243,7 +243,7 @@ struct StackOf {
 template <class T, class R>
 int SumMiddle(Stream stream, int64_t outer, int64_t reduced, int64_t inner, const T* x, R* y) {
   constexpr int64_t kFew = 16;  // a thread sums as many in order
-  if (reduced <= kFew) {
+  if (reduced <= kFew || std::max(reduced, inner) > kMostRowElements) {
     const IndexBox kept = {outer * inner, 2, {outer, inner}, {reduced * inner, 1}};
     return SumAny(stream, kept, {reduced, 1, {reduced}, {inner}}, x, y);
   }
