@@ -14,7 +14,8 @@ TEST(RowShape, EveryRowHasATeamThatFits) {
       const LaunchShape shape = RowShape(rows, groups);
       EXPECT_TRUE(IsLaunchable(shape));
       EXPECT_EQ(shape.block % 32, 0);
-      const int64_t teams = shape.grid_x * (IsBlockRow(groups) ? 1 : shape.block / 32);
+      const int64_t of_block = IsBlockRow(groups) ? 1 : shape.block / 32;
+      const int64_t teams = shape.grid_x * of_block;
       EXPECT_GE(teams, rows);
       EXPECT_LE(shape.block, kMostTeam);
     }

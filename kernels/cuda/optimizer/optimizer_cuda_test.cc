@@ -102,6 +102,7 @@ std::vector<std::vector<float>> Taken(const StepCase& c,
   }
   EXPECT_EQ(c.step(nullptr, n, true, arrays), 0);
   std::vector<std::vector<float>> results;
+  results.reserve(out.size());
   for (const auto& result : out) results.push_back(result->Values());
   return results;
 }
@@ -109,6 +110,7 @@ std::vector<std::vector<float>> Taken(const StepCase& c,
 void ExpectStep(const StepCase& c, int64_t n) {
   SCOPED_TRACE(testing::Message() << n << " elements");
   std::vector<std::vector<float>> operands;
+  operands.reserve(c.operands);
   for (size_t i = 0; i < c.operands; ++i) {
     operands.push_back(UniformFloats(n, static_cast<uint32_t>(i), 0.1f, 0.9f));
   }
@@ -121,6 +123,7 @@ void ExpectStep(const StepCase& c, int64_t n) {
   }
   for (size_t i = 0; i < operands[0].size(); ++i) {
     std::vector<double> x;
+    x.reserve(operands.size());
     for (const std::vector<float>& operand : operands) x.push_back(operand[i]);
     const std::vector<double> expected = c.meaning(x);
     for (size_t r = 0; r < results.size(); ++r) {

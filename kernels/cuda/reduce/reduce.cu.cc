@@ -175,7 +175,7 @@ struct Product {
 };
 
 constexpr int kSumThreads = 256;
-constexpr int64_t kSumMostBlocks = 132 * 8;
+constexpr int64_t kSumMostBlocks = int64_t{132} * 8;
 constexpr int64_t kSumOfBlock = 4096;  // elements, until there are kSumMostBlocks
 
 int64_t SumBlocks(int64_t n) {

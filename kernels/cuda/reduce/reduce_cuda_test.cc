@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -20,7 +21,7 @@ std::vector<float> ExpectSum(int64_t outer, int64_t reduced, int64_t inner, size
   const DeviceArray<T> narrow(std::vector<T>(static_cast<size_t>(outer * inner)));
   EXPECT_EQ(SumMiddle(nullptr, outer, reduced, inner, x.data(), y.data()), 0);
   EXPECT_EQ(SumMiddle(nullptr, outer, reduced, inner, x.data(), narrow.data()), 0);
-  const std::vector<float> made = y.Values();
+  std::vector<float> made = y.Values();
   EXPECT_EQ(Widened(Narrowed<T>(made)), Widened(narrow.Values()));
   for (int64_t i = 0; i < outer * inner; ++i) {
     double sum = 0;
@@ -105,7 +106,7 @@ TEST(CudaReduceBoxes, AnyDims) {
 TEST(CudaReduceBoxes, Broadcasts) {
   const std::vector<float> values = UniformFloats(30, 4);
   const DeviceArray<float> x(values);
-  const DeviceArray<Bfloat16> y(std::vector<Bfloat16>(5 * 4 * 6 * 16)), plain(y.Values(), 1);
+  const DeviceArray<Bfloat16> y(std::vector<Bfloat16>(1920)), plain(y.Values(), 1);
   const IndexBox last = {1920, 4, {5, 4, 6, 16}, {6, 0, 1, 0}};
   ASSERT_EQ(Broadcast(nullptr, last, x.data(), y.data()), 0);
   ASSERT_EQ(Broadcast(nullptr, last, x.data(), plain.data()), 0);
@@ -138,7 +139,7 @@ std::vector<double> ExpectTotals(int64_t n, size_t shift) {
     expected[1] += double{a[i]} * a[i];
     expected[2] += double{a[i]} * b[i];
   }
-  const std::vector<double> made = sums.Values();
+  std::vector<double> made = sums.Values();
   for (size_t s = 0; s < 3; ++s) {
     EXPECT_NEAR(made[s], static_cast<double>(expected[s]), 1e-15 * static_cast<double>(n) + 1e-14)
         << "sum " << s;
@@ -161,8 +162,8 @@ TEST(CudaReduceAll, WorkspaceIsBounded) {
 }
 
 TEST(CudaReduceAll, StacksMoreThanALaunchTakes) {
-  std::vector<double> values;
-  for (int i = 0; i < 600; ++i) values.push_back(i * 0.5);
+  std::vector<double> values(600);
+  std::iota(values.begin(), values.end(), 0.5);
   const DeviceArray<double> x(values), y(std::vector<double>(600, NAN));
   std::vector<const void*> places;
   for (size_t i = 0; i < 600; ++i) places.push_back(x.data() + (599 - i));
