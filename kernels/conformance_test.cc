@@ -135,7 +135,7 @@ TEST(CpuKernels, RefuseAnUnknownElementType) {
 }
 
 TEST(CpuKernels, ServeTheTableAndNothingElse) {
-  std::set<std::string> ops;
+  std::set<std::string> ops = {"lift", "shard_slice"};  // the collectives that move nothing
   for (const OpDef& op : AllOps()) {
     if (!op.collective) ops.insert(op.name);
   }

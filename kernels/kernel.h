@@ -27,7 +27,19 @@
 
 namespace mgc {
 
-// What is known of one use of an op when a plan is loaded.
+// What a collective that is a rank's own affair makes of its operand: `rows` rows of `to_stride`
+// bytes one after the other, of which the first `valid` are the operand's, `from_begin` behind its
+// row's begin, and the others zeros. (runtime/load/local_move.h)
+struct LocalMove {
+  int64_t rows = 0;
+  int64_t from_begin = 0;
+  int64_t from_stride = 0;
+  int64_t valid = 0;
+  int64_t to_stride = 0;
+};
+
+// What is known of one use of an op when a plan is loaded. Of `shard_slice` and `lift` the op, the
+// types and the move, and nothing else.
 struct KernelSpec {
   const OpDef* op = nullptr;
   Attrs attrs;                          // the layer's number filled in
@@ -38,6 +50,7 @@ struct KernelSpec {
   FactorRule rule;
   std::vector<DimPiece> pieces;  // per factor, on this rank; the batch's begin without first_sample
   uint64_t seed = 0;
+  LocalMove move;
 };
 
 // What changes from run to run.

@@ -1,10 +1,9 @@
 // Random numbers as a function of (seed, stream, index): the same whatever the plan, the rank and
 // the order in which they are asked for.
 //
-// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC
-// 2011). The key is the seed, the counter holds index / 4 in its low and the stream in its high 64
-// bits; element `index` is word index % 4 of that block. A stream is the hash of a parameter's or
-// an op's name, an index the element's place in the whole (logical) tensor.
+// Element `index` is word index % 4 of block index / 4 of a generator (graph/base/philox.h). A
+// stream is the hash of a parameter's or an op's name, an index the element's place in the whole
+// (logical) tensor.
 
 #ifndef MGC_GRAPH_BASE_RANDOM_H_
 #define MGC_GRAPH_BASE_RANDOM_H_

@@ -242,7 +242,7 @@ absl::Status InferScalar(const OpUse&, std::vector<TensorType>* results) {
   return absl::OkStatus();
 }
 
-// Of a sum of everything: a partial sum in f64 for every 1024 elements.
+// Of a sum of everything: a partial sum in f64 for every 1024 elements, or for a block of a GPU.
 int64_t SumWorkspace(const OpUse& use) {
   return (NumElements(SizesOf(*use.operands[0])) / 1024 + 1) * SizeOf(DType::kF64);
 }
@@ -275,6 +275,7 @@ OpDef Total() {
     return absl::OkStatus();
   };
   op.workspace = SumWorkspace;
+  op.gpu_workspace = SumWorkspace;
   op.eval = EvalWith<EvalTotal>();
   op.cases = {{"f32[2,3]"}, {"f32[1,vocab=5%2]"}, {"f64[]"}};
   return op;
@@ -310,6 +311,7 @@ OpDef WeightedSum() {
   };
   op.flops_per_point = 2;
   op.workspace = SumWorkspace;
+  op.gpu_workspace = SumWorkspace;
   op.eval = EvalWith<EvalWeightedSum>();
   op.cases = {{"f32[2,3], f32[2,3]"}, {"f32[1], f32[1]"}};
   return op;
@@ -339,6 +341,7 @@ OpDef SumSquares() {
   };
   op.flops_per_point = 2;
   op.workspace = SumWorkspace;
+  op.gpu_workspace = SumWorkspace;
   op.eval = EvalWith<EvalSumSquares>();
   op.cases = {{"f32[2,3]"}, {"f32[1]"}};
   return op;

@@ -8,7 +8,7 @@
 
 namespace mgc {
 
-// One entry per op of the table that is no collective; the runtime itself moves data between ranks.
+// One entry per op of the table but for collectives that move data between ranks: the runtime does.
 // Real values are f32; ops on scalars and short vectors (norms, rates, the loss) also take f64.
 std::vector<KernelEntry> CpuKernels();
 

@@ -35,6 +35,7 @@ absl::Span<const KernelEntry> AttentionKernels();
 absl::Span<const KernelEntry> ElementwiseKernels();
 absl::Span<const KernelEntry> EmbeddingKernels();
 absl::Span<const KernelEntry> IdentityKernels();
+absl::Span<const KernelEntry> LocalMoveKernels();
 absl::Span<const KernelEntry> LossKernels();
 absl::Span<const KernelEntry> MatmulKernels();
 absl::Span<const KernelEntry> MovementKernels();

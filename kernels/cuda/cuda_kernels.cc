@@ -8,8 +8,8 @@ std::vector<KernelEntry> CudaKernels() {
   std::vector<KernelEntry> all;
   for (absl::Span<const KernelEntry> family :
        {cuda::ActivationKernels(), cuda::AttentionKernels(), cuda::ElementwiseKernels(),
-        cuda::EmbeddingKernels(), cuda::IdentityKernels(), cuda::LossKernels(),
-        cuda::MatmulKernels(), cuda::MovementKernels(), cuda::NormKernels(),
+        cuda::EmbeddingKernels(), cuda::IdentityKernels(), cuda::LocalMoveKernels(),
+        cuda::LossKernels(), cuda::MatmulKernels(), cuda::MovementKernels(), cuda::NormKernels(),
         cuda::OptimizerKernels(), cuda::PositionKernels(), cuda::ReduceKernels(),
         cuda::RopeKernels(), cuda::SoftmaxKernels()}) {
     all.insert(all.end(), family.begin(), family.end());

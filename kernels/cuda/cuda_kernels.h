@@ -9,8 +9,8 @@
 
 namespace mgc {
 
-// One entry per op of the table that is no collective. Each issues to KernelRun::queue, a CUDA
-// stream, reads addresses of the device and leaves `parallel` alone.
+// One entry per op of the table but for collectives that move data between ranks. Each issues to
+// KernelRun::queue, a CUDA stream, reads addresses of the device and leaves `parallel` alone.
 std::vector<KernelEntry> CudaKernels();
 
 }  // namespace mgc

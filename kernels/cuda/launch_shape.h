@@ -38,7 +38,7 @@ bool IsLaunchable(const LaunchShape& shape);
 
 // Blocks of `block` threads for `threads` threads, at most as many as `most_blocks`: kernels go
 // over the rest in strides of the whole grid.
-LaunchShape ShapeFor(int64_t threads, int block = 256, int64_t most_blocks = 132 * 16);
+LaunchShape ShapeFor(int64_t threads, int block = 256, int64_t most_blocks = int64_t{132} * 16);
 
 // One block for each of `rows` rows, at most kMostBlocksX.
 LaunchShape ShapeForRows(int64_t rows, int block, int64_t shared_bytes = 0);

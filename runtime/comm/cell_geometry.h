@@ -40,6 +40,12 @@ struct CellGeometry {
   CellPattern pattern = CellPattern::kNone;
   bool second_is_minor = true;
 
+  // Counts the cells of `runs` runs, when everything else is there.
+  constexpr void Cut(int64_t runs) {
+    parts = (run + cell - 1) / cell;
+    count = runs * parts;
+  }
+
   // `piece`: by member, as in Exchange; anything with [].
   template <class Pieces>
   constexpr Cell At(int64_t index, const Pieces& piece) const {

@@ -60,8 +60,7 @@ CellGeometry GeometryOf(const Exchange& x, int64_t cell) {
       g.run = (g.second_is_minor ? g.second_room : g.room) * g.inner;
       break;
   }
-  g.parts = (g.run + cell - 1) / cell;
-  g.count = runs * g.parts;
+  g.Cut(runs);
   return g;
 }
 

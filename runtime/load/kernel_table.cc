@@ -188,13 +188,19 @@ absl::StatusOr<std::unique_ptr<Kernel>> KernelTable::Make(const Use& use, const 
                                                           std::vector<DimPiece> pieces,
                                                           int64_t rank) const {
   MGC_RETURN_IF_ERROR(use.status);
+  const auto factory = factories_.find(instr.op->name);
+  if (factory == factories_.end()) return absl::UnimplementedError("no kernel");
   if (instr.op->collective) {
     const Slot& from = segment.slots[static_cast<size_t>(instr.inputs[0])];
     const Slot& to = segment.slots[static_cast<size_t>(instr.outputs[0])];
-    return MakeLocalMove(from.type, from.sharding, to.sharding, instr.op->name, mesh_, rank);
+    KernelSpec local;
+    local.op = instr.op;
+    local.input_types = use.spec.input_types;
+    local.output_types = use.spec.output_types;
+    MGC_ASSIGN_OR_RETURN(local.move, LocalMoveOf(from.type, from.sharding, to.sharding,
+                                                 instr.op->name, mesh_, rank));
+    return factory->second(local);
   }
-  const auto factory = factories_.find(instr.op->name);
-  if (factory == factories_.end()) return absl::UnimplementedError("no kernel");
   KernelSpec spec = use.spec;
   spec.attrs = ForLayer(instr.attrs, layer);
   spec.pieces = std::move(pieces);

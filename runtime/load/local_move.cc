@@ -1,8 +1,6 @@
 #include "runtime/load/local_move.h"
 
 #include <algorithm>
-#include <cstring>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
@@ -12,73 +10,41 @@
 namespace mgc {
 namespace {
 
-constexpr int64_t kHandOver = 16384;  // elements worth handing to another thread
+// The rank whose places on the axes are all 0 keeps the value; others begin their part of the sum
+// with zero.
+LocalMove Lift(const Exchange& lift, const Mesh& mesh, int64_t rank) {
+  bool keeps = true;
+  for (AxisId axis : lift.axes) keeps = keeps && mesh.Coordinate(rank, axis) == 0;
+  LocalMove move;
+  move.rows = 1;
+  move.from_stride = move.to_stride = lift.whole * SizeOf(lift.dtype);
+  move.valid = keeps ? move.to_stride : 0;
+  return move;
+}
 
-class SliceKernel : public Kernel {
- public:
-  SliceKernel(Exchange slice, int64_t piece) : slice_(std::move(slice)), piece_(piece) {}
-
-  absl::Status Run(const KernelRun& run, Parallel& parallel) const override {
-    const int64_t size = SizeOf(slice_.dtype);
-    const char* from = static_cast<const char*>(run.inputs[0]);
-    char* to = static_cast<char*>(run.outputs[0]);
-    const int64_t row = slice_.room * slice_.inner;
-    const int64_t begin = piece_ * row;
-    const int64_t whole = slice_.whole * slice_.inner;
-    const int64_t valid = std::clamp<int64_t>(whole - begin, 0, row);
-    const int64_t grain = std::max<int64_t>(1, kHandOver / std::max<int64_t>(row, 1));
-    parallel.For(slice_.outer, grain, [&](int64_t first, int64_t last) {
-      for (int64_t i = first; i < last; ++i) {
-        std::memmove(to + i * row * size, from + (i * whole + begin) * size, valid * size);
-        std::memset(to + (i * row + valid) * size, 0, (row - valid) * size);
-      }
-    });
-    return absl::OkStatus();
-  }
-
- private:
-  Exchange slice_;
-  int64_t piece_;
-};
-
-class LiftKernel : public Kernel {
- public:
-  LiftKernel(int64_t bytes, bool keeps) : bytes_(bytes), keeps_(keeps) {}
-
-  absl::Status Run(const KernelRun& run, Parallel& parallel) const override {
-    const char* from = static_cast<const char*>(run.inputs[0]);
-    char* to = static_cast<char*>(run.outputs[0]);
-    parallel.For(bytes_, 4 * kHandOver, [&](int64_t begin, int64_t end) {
-      if (keeps_) {
-        std::memmove(to + begin, from + begin, end - begin);
-      } else {
-        std::memset(to + begin, 0, end - begin);
-      }
-    });
-    return absl::OkStatus();
-  }
-
- private:
-  int64_t bytes_;
-  bool keeps_;
-};
+LocalMove Slice(const Exchange& slice, int64_t piece) {
+  const int64_t size = SizeOf(slice.dtype) * slice.inner;
+  LocalMove move;
+  move.rows = slice.outer;
+  move.from_begin = piece * slice.room * size;
+  move.from_stride = slice.whole * size;
+  move.to_stride = slice.room * size;
+  move.valid = std::clamp<int64_t>(move.from_stride - move.from_begin, 0, move.to_stride);
+  return move;
+}
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> MakeLocalMove(const TensorType& type, const Sharding& from,
-                                                      const Sharding& to, absl::string_view op,
-                                                      const Mesh& mesh, int64_t rank) {
+absl::StatusOr<LocalMove> LocalMoveOf(const TensorType& type, const Sharding& from,
+                                      const Sharding& to, absl::string_view op, const Mesh& mesh,
+                                      int64_t rank) {
   MGC_ASSIGN_OR_RETURN(const Collective collective, CollectiveBetween(from, to, op));
-  Exchange exchange = ExchangeOf(collective, type, from, to, mesh);
-  if (collective.kind == CollectiveKind::kLift) {
-    bool keeps = true;
-    for (AxisId axis : exchange.axes) keeps = keeps && mesh.Coordinate(rank, axis) == 0;
-    return std::make_unique<LiftKernel>(exchange.whole * SizeOf(type.dtype), keeps);
+  const Exchange exchange = ExchangeOf(collective, type, from, to, mesh);
+  if (collective.kind == CollectiveKind::kLift) return Lift(exchange, mesh, rank);
+  if (collective.kind == CollectiveKind::kSlice) {
+    return Slice(exchange, mesh.ShardIndex(rank, collective.axes));
   }
-  if (collective.kind != CollectiveKind::kSlice) {
-    return absl::InvalidArgumentError(absl::StrCat(op, " is not local"));
-  }
-  return std::make_unique<SliceKernel>(std::move(exchange), mesh.ShardIndex(rank, collective.axes));
+  return absl::InvalidArgumentError(absl::StrCat(op, " is not local"));
 }
 
 }  // namespace mgc

@@ -5,7 +5,6 @@
 #define MGC_RUNTIME_LOAD_LOCAL_MOVE_H_
 
 #include <cstdint>
-#include <memory>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -16,10 +15,11 @@
 
 namespace mgc {
 
-// The kernel of `shard_slice` or `lift` on one rank. InvalidArgument for another op.
-absl::StatusOr<std::unique_ptr<Kernel>> MakeLocalMove(const TensorType& type, const Sharding& from,
-                                                      const Sharding& to, absl::string_view op,
-                                                      const Mesh& mesh, int64_t rank);
+// What `shard_slice` or `lift` does on one rank, for the backend's kernel of that name.
+// InvalidArgument for another op.
+absl::StatusOr<LocalMove> LocalMoveOf(const TensorType& type, const Sharding& from,
+                                      const Sharding& to, absl::string_view op, const Mesh& mesh,
+                                      int64_t rank);
 
 }  // namespace mgc
 

@@ -82,7 +82,7 @@ _nvcc_objects = rule(
     },
 )
 
-def cuda_library(name, srcs = [], hdrs = [], deps = [], cuda_deps = [], real_deps = [], **kwargs):
+def cuda_library(name, srcs = [], hdrs = [], deps = [], cuda_deps = [], real_deps = [], emulated_deps = [], **kwargs):
     """Makes `<name>` and `<name>_emulated`.
 
     Args:
@@ -92,18 +92,19 @@ def cuda_library(name, srcs = [], hdrs = [], deps = [], cuda_deps = [], real_dep
       deps: libraries that are the same for both.
       cuda_deps: names of cuda_library targets, by their labels for GPUs.
       real_deps: what only `<name>` needs: libraries of the toolkit.
+      emulated_deps: what only `<name>_emulated` needs: what stands for these.
       **kwargs: of both cc_library targets.
     """
     device = [src for src in srcs if src.endswith(".cu.cc")]
     host = [src for src in srcs if not src.endswith(".cu.cc")]
-    emulated_deps = [_emulated(dep) for dep in cuda_deps]
     native.cc_library(
         name = name + "_emulated",
         srcs = srcs,
         hdrs = hdrs,
         copts = _EMULATED_COPTS,
         local_defines = ["MGC_CUDA_EMULATED"],
-        deps = deps + emulated_deps + ["//kernels/cuda/emulator"],
+        deps = deps + emulated_deps + [_emulated(dep) for dep in cuda_deps] +
+               ["//kernels/cuda/emulator"],
         **kwargs
     )
     objects = []

@@ -20,13 +20,13 @@ import subprocess
 import sys
 import tempfile
 
+PAD_VOCAB = "128"  # rows of the table of words are a multiple of it, on both sides
 PEER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_gpu.py")
-SIZES = {  # layers, hidden, heads, tokens
-    "gpt2-124m": (12, 768, 12, 1024),
-    "gpt3-1.3b": (24, 2048, 16, 2048),
-    "tiny": (2, 64, 2, 32),
+SIZES = {  # layers, hidden, heads, tokens, words
+    "gpt2-124m": (12, 768, 12, 1024, 50257),
+    "gpt3-1.3b": (24, 2048, 16, 2048, 50257),
+    "tiny": (2, 64, 2, 32, 257),
 }
-VOCAB = 50257
 
 
 def flops_per_token(layers, hidden, vocab, seq):
@@ -104,7 +104,7 @@ def config_of(args):
         "model_type": "gpt2", "activation_function": "gelu_new",
         "n_layer": args.layers, "n_embd": args.hidden,
         "n_head": args.heads, "n_inner": 4 * args.hidden, "n_positions": args.seq,
-        "vocab_size": VOCAB, "embd_pdrop": args.dropout, "resid_pdrop": args.dropout,
+        "vocab_size": args.vocab, "embd_pdrop": args.dropout, "resid_pdrop": args.dropout,
         "attn_pdrop": args.dropout, "layer_norm_epsilon": 1e-5, "initializer_range": 0.02,
         "tie_word_embeddings": True, "seq_length": args.seq,
     }
@@ -127,6 +127,7 @@ def compile_plan(args, folder):
     with open(config, "w", encoding="utf-8") as file:
         json.dump(config_of(args), file)
     output_of(shlex.split(args.mgc) + ["mgc-compile", config, "--bf16", "--cluster", args.cluster,
+                                       "--make-vocab-size-divisible-by", PAD_VOCAB,
                                        *common_flags(args), "-o", plan])
     return plan
 
@@ -148,10 +149,12 @@ def run_mgc(args, plan):
 
 
 def run_peer(args):
-    sizes = [word for name in ("layers", "hidden", "heads", "seq", "steps", "warm_up", "dropout",
-                               "lr", "device", "data")
+    names = ("layers", "hidden", "heads", "seq", "vocab", "steps", "warm_up", "dropout", "lr",
+             "device", "data")
+    sizes = [word for name in names
              for word in ("--" + name.replace("_", "-"), str(getattr(args, name)))]
-    command = shlex.split(args.python) + [PEER, *sizes, *common_flags(args), "--vocab", str(VOCAB),
+    command = shlex.split(args.python) + [PEER, *sizes, "--pad-vocab", PAD_VOCAB,
+                                          *common_flags(args),
                                           *shlex.split(args.peer_flags)]
     return json.loads(output_of(command).splitlines()[-1])
 
@@ -172,7 +175,7 @@ def parse_args(words):
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args(words)
-    args.layers, args.hidden, args.heads, args.seq = SIZES[args.model]
+    args.layers, args.hidden, args.heads, args.seq, args.vocab = SIZES[args.model]
     args.data = os.path.abspath(args.data)
     if not os.path.exists(args.data):
         parser.error(f"--data {args.data} is not there")
@@ -189,7 +192,7 @@ def main(words):
         plan = compile_plan(args, folder)
         peak = peak_of_machine(args, folder)
         turns = [{"mgc": run_mgc(args, plan), "PyTorch": run_peer(args)} for _ in range(args.turns)]
-    flops = flops_per_token(args.layers, args.hidden, VOCAB, args.seq)
+    flops = flops_per_token(args.layers, args.hidden, args.vocab, args.seq)
     result = summary(turns, flops, peak)
     title = (f"{args.model}, bf16, {args.global_batch_size} x {args.seq} tokens, micro-batch "
              f"{args.micro_batch_size}, {turns[0]['PyTorch'].get('card', args.device)}")

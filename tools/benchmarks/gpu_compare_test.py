@@ -98,7 +98,8 @@ class Commands(unittest.TestCase):
     def test_models_are_those_of_the_presets(self):
         for model in ("gpt2-124m", "gpt3-1.3b"):
             args = argparse.Namespace(dropout=0.1)
-            args.layers, args.hidden, args.heads, args.seq = gpu_compare.SIZES[model]
+            (args.layers, args.hidden, args.heads, args.seq,
+             args.vocab) = gpu_compare.SIZES[model]
             config = os.path.join(self.folder.name, model + ".json")
             with open(config, "w", encoding="utf-8") as file:
                 json.dump(gpu_compare.config_of(args), file)
@@ -151,7 +152,7 @@ class Commands(unittest.TestCase):
             for key, apart in (("first_loss", 0.1), ("last_loss", 0.3)):
                 self.assertAlmostEqual(sides["mgc"][key], sides["PyTorch"][key], delta=apart,
                                        msg=f"{precision}, {key}")
-            self.assertLess(sides["PyTorch"]["last_loss"], sides["PyTorch"]["first_loss"] - 3)
+            self.assertLess(sides["PyTorch"]["last_loss"], sides["PyTorch"]["first_loss"] - 2)
 
 
 if __name__ == "__main__":

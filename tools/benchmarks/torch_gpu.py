@@ -27,7 +27,7 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from gpu_compare import SIZES, VOCAB
+from gpu_compare import SIZES
 from torch_step import Gpt, most_resident
 
 TYPES = {"u8": torch.uint8, "u16": torch.int16, "i32": torch.int32}
@@ -107,7 +107,8 @@ class Training:
         nn.utils.clip_grad_norm_(self.masters, self.args.clip_grad)
         self.optimizer.step()
         if self.master:
-            torch._foreach_copy_(self.parameters, self.masters)
+            with torch.no_grad():
+                torch._foreach_copy_(self.parameters, self.masters)
         return torch.stack(losses).mean()
 
 
@@ -131,7 +132,7 @@ def batches(args):
     if samples < 1:
         sys.exit(f"torch_gpu.py: {args.data} has {len(text)} tokens, a sample takes {args.seq + 1}")
     if int(text.max()) >= args.vocab:
-        sys.exit(f"torch_gpu.py: {args.data} has token {int(text.max())}, above --vocab {args.vocab}")
+        sys.exit(f"torch_gpu.py: {args.data} has token {int(text.max())}, not below --vocab {args.vocab}")
     for step in range(args.steps):
         first = [(step * args.global_batch_size + i) % samples * args.seq
                  for i in range(args.global_batch_size)]
@@ -195,9 +196,9 @@ def parse_args():
     parser.add_argument("--data", required=True, help="a file of tokens")
     parser.add_argument("--token-type", choices=TYPES, help="default: u16 of .bin, else u8")
     parser.add_argument("--model", choices=SIZES, default="gpt2-124m")
-    for name in ("layers", "hidden", "heads", "seq"):
+    for name in ("layers", "hidden", "heads", "seq", "vocab"):
         parser.add_argument("--" + name, type=int, help="default: the model's")
-    for name, value in (("vocab", VOCAB), ("pad-vocab", 64), ("micro-batch-size", 8),
+    for name, value in (("pad-vocab", 64), ("micro-batch-size", 8),
                         ("global-batch-size", 8), ("steps", 25), ("warm-up", 5)):
         parser.add_argument("--" + name, type=int, default=value)
     for name, value in (("dropout", 0.0), ("lr", 1e-4), ("weight-decay", 0.01),
@@ -208,7 +209,7 @@ def parse_args():
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--no-compile", dest="compile", action="store_false")
     args = parser.parse_args()
-    for name, value in zip(("layers", "hidden", "heads", "seq"), SIZES[args.model]):
+    for name, value in zip(("layers", "hidden", "heads", "seq", "vocab"), SIZES[args.model]):
         if getattr(args, name) is None:
             setattr(args, name, value)
     args.stream = torch.float32 if args.precision == "f32" else torch.bfloat16

@@ -37,6 +37,7 @@ int ScheduleCommand(const Words& arguments);
 int DotCommand(const Words& arguments);
 int HtmlCommand(const Words& arguments);
 int MemoryCommand(const Words& arguments);
+int RooflineCommand(const Words& arguments);
 // Of a model, not of a plan.
 int DimsCommand(const Words& arguments);
 int ExplainCommand(const Words& arguments);

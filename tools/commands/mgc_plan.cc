@@ -94,9 +94,10 @@ struct Subcommand {
   int (*run)(const Words&);
 };
 
-constexpr std::array<Subcommand, 9> kSubcommands = {{
+constexpr std::array<Subcommand, 10> kSubcommands = {{
     {"memory", "bytes of every rank class by purpose, what is alive at the peak, what lowers it",
      MemoryCommand},
+    {"roofline", "what kernels took in a run, beside what the machine allows", RooflineCommand},
     {"dot", "a drawing for Graphviz", DotCommand},
     {"html", "a page for a browser: overview, predicted step, memory, instructions", HtmlCommand},
     {"explain", "why a value lies where it does, and what is communicated for it", ExplainCommand},

@@ -25,6 +25,22 @@ for view in show memory comm instructions trace dot schedule groups; do
   refuse 2 '[F1]' mgc-plan "$view" tiny.plan --jsn
 done
 refuse 2 '[F6]' mgc-plan show --json
+
+# Kernels of a run beside limits.
+seq 2000 >numbers.txt
+mgc-run tiny.plan --data numbers.txt --steps 2 --trace timeline.json >/dev/null || fail 'no run'
+run_examples mgc-plan roofline
+expect 0 '' mgc-plan roofline tiny.plan timeline.json
+says 'kernels: '
+says 'of which cpu-threads needs '
+says ' attention_grad '
+mgc-plan trace tiny.plan >predicted.json
+refuse 4 'no measured instruction' mgc-plan roofline tiny.plan predicted.json
+mgc-compile gpt2-tiny --bf16 -o other.plan || fail 'no other plan'
+refuse 4 'which the plan lacks' mgc-plan roofline other.plan timeline.json
+refuse 4 'no timeline' mgc-plan roofline tiny.plan <(echo '{}')
+refuse 4 'h100x9' mgc-plan roofline tiny.plan timeline.json --cluster h100x9
+refuse 2 '[F6]' mgc-plan roofline tiny.plan
 refuse 2 '[F6]' mgc-plan show tiny.plan tiny.plan
 
 # Why a value lies where it does.

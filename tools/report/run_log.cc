@@ -5,13 +5,13 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/types/optional.h"
 #include "graph/base/file.h"
 #include "graph/base/json.h"
 #include "graph/base/status.h"
+#include "tools/views/drawings/read_timeline.h"
 
 namespace mgc {
 namespace {
@@ -56,17 +56,6 @@ absl::Status AddLine(absl::string_view line, const std::string& place, RunLog* l
   if (IsTrue(object, "warm_up")) log->warm_up.insert(step->integer);
   if (IsTrue(object, "left_out")) ++log->left_out;
   return absl::OkStatus();
-}
-
-const std::string& TextOf(const JsonValue& event, absl::string_view key) {
-  static const std::string& none = *new std::string();
-  const JsonValue* value = event.Find(key);
-  return value == nullptr || value->kind != JsonValue::Kind::kString ? none : value->text;
-}
-
-double NumberAt(const JsonValue& event, absl::string_view key) {
-  const JsonValue* value = event.Find(key);
-  return value == nullptr || !value->is_number() ? 0 : value->number;
 }
 
 bool IsUpdate(const LogBar& bar) {
@@ -132,30 +121,20 @@ double MedianOf(const LogSeries& series, const std::set<int64_t>& without) {
 }
 
 absl::StatusOr<std::vector<LogRow>> ParseTimeline(absl::string_view text, const std::string& file) {
-  MGC_ASSIGN_OR_RETURN(const JsonValue timeline, ParseJson(text, file));
-  const JsonValue* events = timeline.Find("traceEvents");
-  if (events == nullptr || events->kind != JsonValue::Kind::kArray) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(EscapeBytes(file), ": no timeline, which has `traceEvents`"));
-  }
-  std::map<std::pair<double, double>, LogRow> rows;
-  for (const JsonValue& event : events->items) {
-    LogRow& row = rows[{NumberAt(event, "pid"), NumberAt(event, "tid")}];
-    const JsonValue* arguments = event.Find("args");
-    if (TextOf(event, "name") == "process_name" && arguments != nullptr) {
-      row.name = TextOf(*arguments, "name");
-      row.predicted = absl::StartsWith(row.name, "predicted");
-    } else if (TextOf(event, "name") == "thread_name" && arguments != nullptr) {
-      row.computes = TextOf(*arguments, "name") == "compute";
-    } else if (TextOf(event, "ph") == "X" && TextOf(event, "cat") != "compute") {
-      const double begin = NumberAt(event, "ts");
-      row.bars.push_back(
-          {TextOf(event, "name"), TextOf(event, "cat"), begin, begin + NumberAt(event, "dur")});
-    }
-  }
+  constexpr double kNsPerUs = 1e3;
+  MGC_ASSIGN_OR_RETURN(const Timeline timeline, ReadTimeline(text, file));
   std::vector<LogRow> all;
-  all.reserve(rows.size());
-  for (auto& [place, row] : rows) all.push_back(std::move(row));
+  all.reserve(timeline.tracks.size());
+  for (const TimelineTrack& track : timeline.tracks) {
+    all.push_back(
+        {track.process_name, track.thread_name != "communication", IsPredicted(track), {}});
+  }
+  for (const TimelineEvent& event : timeline.events) {
+    if (event.category == "compute") continue;
+    all[event.track].bars.push_back({event.name, event.category,
+                                     static_cast<double>(event.begin_ns) / kNsPerUs,
+                                     static_cast<double>(event.end_ns) / kNsPerUs});
+  }
   for (const bool predicted : {false, true}) {
     const double begin = BeginOfLastStep(all, predicted);
     for (LogRow& row : all) {

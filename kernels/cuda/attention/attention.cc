@@ -10,12 +10,14 @@
 namespace mgc::cuda {
 namespace {
 
-constexpr int64_t kVectorBytes = 16;
-
+// To whole vectors.
+template <class... Pointers>
+bool AllAligned(Pointers... x) {
+  return (IsAligned(x, 16) && ...);
+}
 template <class T>
 bool AreAligned(const AttentionOperands<T>& in) {
-  return IsAligned(in.q, kVectorBytes) && IsAligned(in.k, kVectorBytes) &&
-         IsAligned(in.v, kVectorBytes);
+  return AllAligned(in.q, in.k, in.v);
 }
 
 }  // namespace
@@ -24,7 +26,7 @@ template <class T>
 int Attention(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in, T* o,
               float* lse) {
   if constexpr (!std::is_same_v<T, float>) {
-    if (TensorCoresTake(use.shape) && AreAligned(in) && IsAligned(o, kVectorBytes)) {
+    if (TensorCoresTake(use.shape) && AreAligned(in) && AllAligned(o)) {
       return TensorAttention(stream, use, in, o, lse);
     }
   }
@@ -34,6 +36,13 @@ int Attention(Stream stream, const AttentionUse& use, const AttentionOperands<T>
 template <class T>
 int AttentionGrad(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
                   const AttentionResults<T>& results, const AttentionGradients<T>& out) {
+  if constexpr (!std::is_same_v<T, float>) {
+    const bool aligned = AreAligned(in) && AllAligned(results.d_o, results.o) &&
+                         AllAligned(out.d_q, out.d_k, out.d_v);
+    if (TensorCoresTake(use.shape) && aligned) {
+      return TensorAttentionGrad(stream, use, in, results, out);
+    }
+  }
   return GeneralAttentionGrad(stream, use, in, results, out);
 }
 

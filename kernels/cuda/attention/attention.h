@@ -71,6 +71,9 @@ int GeneralAttentionGrad(Stream stream, const AttentionUse& use, const Attention
 template <class T>
 int TensorAttention(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in, T* o,
                     float* lse);
+template <class T>
+int TensorAttentionGrad(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
+                        const AttentionResults<T>& results, const AttentionGradients<T>& out);
 
 }  // namespace mgc::cuda
 

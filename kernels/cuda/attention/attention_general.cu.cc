@@ -240,8 +240,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto q = QueryRows(s, in.q, at.b, at.h);
   const auto k = KeyRows(s, in.k, at.b, kv_head), v = KeyRows(s, in.v, at.b, kv_head);
   Tile* const tiles = TilesOf();
-  const int end = at.first + kTile < view.queries ? at.first + kTile : view.queries;
-  ClassifyTiles<Side::kQueries>(view, at.first, end, kTile, tiles);
+  ClassifyTiles<Side::kQueries>(view, at.first, kTile, kTile, tiles);
   __syncthreads();
   Sums sums;
   sums.Clear();
@@ -303,8 +302,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto q = QueryRows(s, in.q, at.b, at.h), d_o = QueryRows(s, results.d_o, at.b, at.h);
   const auto k = KeyRows(s, in.k, at.b, kv_head), v = KeyRows(s, in.v, at.b, kv_head);
   Tile* const tiles = TilesOf();
-  const int end = at.first + kTile < view.queries ? at.first + kTile : view.queries;
-  ClassifyTiles<Side::kQueries>(view, at.first, end, kTile, tiles);
+  ClassifyTiles<Side::kQueries>(view, at.first, kTile, kTile, tiles);
   PutDeltas(d_o, QueryRows(s, results.o, at.b, at.h), at.first, dim);
   __syncthreads();
   const float* const lse = results.lse + (at.b * s.heads + at.h) * s.queries;
@@ -377,8 +375,7 @@ __global__ void __launch_bounds__(kThreads)
   const Place at = PlaceOf(s.keys, s.kv_heads, s.dim);
   const AttentionView view = ViewOf(use, at.b);
   Tile* const tiles = TilesOf();
-  const int end = at.first + kTile < view.keys ? at.first + kTile : view.keys;
-  ClassifyTiles<Side::kKeys>(view, at.first, end, kTile, tiles);
+  ClassifyTiles<Side::kKeys>(view, at.first, kTile, kTile, tiles);
   __syncthreads();
   Sums keys, values;
   keys.Clear();

@@ -1,6 +1,6 @@
 // Attention on tensor cores. See attention_tensor.h for who owns what.
 //
-// A block has kForwardTiles.rows() queries of one head in shared memory. Tiles of keys and of
+// A block has ForwardTiles().rows() queries of one head in shared memory. Tiles of keys and of
 // values come one behind the other: values while the scores are computed, the next keys during
 // softmax and the product with the values.
 #include "kernels/cuda/attention/attention_tensor.h"
@@ -10,11 +10,8 @@
 namespace mgc::cuda {
 namespace {
 
-constexpr TensorTiles kTiles = kForwardTiles;
-constexpr int kRows = kTiles.rows();
-constexpr int kColumns = kTiles.columns;
-constexpr int kBands = kTiles.bands;
-constexpr int kThreads = kTiles.threads();
+constexpr int kColumns = ForwardTiles(true).columns;
+static_assert(kColumns == ForwardTiles(false).columns);
 
 // The running softmax of a band's two rows of a lane. `most` is of scores, `sum` of the lane's own
 // columns: the four lanes of a row add theirs up at the end.
@@ -58,18 +55,10 @@ struct BandSoftmax {
   }
 };
 
-template <int kDim>
-__device__ __forceinline__ void Scale(const float (&factors)[2], Band<kDim>* band) {
-#pragma unroll
-  for (auto& block : band->at) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) block[i] *= factors[i / 2];
-  }
-}
-
 // Probabilities after dropout.
 __device__ inline void DropBand(const AttentionDrops& drops, int query, int key,
                                 Band<kColumns>* band) {
+#pragma unroll
   for (int n = 0; n < Band<kColumns>::kBlocks; ++n) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -80,28 +69,29 @@ __device__ inline void DropBand(const AttentionDrops& drops, int query, int key,
 }
 
 // The queries of a block, and what the loop over keys leaves of them.
-template <int kDim>
+template <int kDim, int kBands>
 struct ForwardState {
   Band<kDim> sums[kBands];
   BandSoftmax softmax[kBands];
 };
 
 // Scores of one tile become probabilities, and the sums shrink to the new maxima.
-template <bool kPlain, int kDim>
-__device__ __forceinline__ void SoftmaxTile(const AttentionUse& use, const AttentionView& view,
-                                            const AttentionDrops& drops, Tile tile, int query,
-                                            int key, Band<kColumns> (&scores)[kBands],
-                                            ForwardState<kDim>* state) {
+template <bool kPlain, int kDim, int kBands>
+__device__ __forceinline__ void SoftmaxTile(const AttentionUse& use, const HeadPlace& at, Tile tile,
+                                            int query, int key, Band<kColumns> (&scores)[kBands],
+                                            ForwardState<kDim, kBands>* state) {
   const float exponent = ExponentScale(use.shape);
 #pragma unroll
   for (int b = 0; b < kBands; ++b) {
     const int row = query + 16 * b;
     if (!kPlain && use.shape.cap != 0.0f) CapBand(use.shape, &scores[b]);
-    if (tile == Tile::kMixed) MaskBand<Side::kQueries>(view, row, key, &scores[b]);
+    if (tile == Tile::kMixed) {
+      MaskBand<Side::kQueries>(ViewOf(use, Opaque(at.b)), row, key, &scores[b]);
+    }
     float shrink[2];
     const bool grew = state->softmax[b].Step(exponent, &scores[b], shrink);
     if (__any_sync(kWholeWarp, grew)) Scale(shrink, &state->sums[b]);
-    if (!kPlain && use.drops()) DropBand(drops, row, key, &scores[b]);
+    if (!kPlain && use.drops()) DropBand(DropsOf(use, at.b, at.h), row, key, &scores[b]);
   }
 }
 
@@ -126,44 +116,46 @@ __device__ void PutBand(const SharedRows<T, kDim>& staged, int row, const BandSo
 }
 
 template <class T, int kDim, bool kPlain>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(ForwardTiles(kPlain).threads())
     TensorAttendKernel(AttentionUse use, AttentionOperands<T> in, T* o, float* lse) {
+  constexpr TensorTiles kTiles = ForwardTiles(kPlain);
+  constexpr int kRows = kTiles.rows(), kBands = kTiles.bands, kThreads = kTiles.threads();
   using Shared = SharedRows<T, kDim>;
   const AttentionShape& s = use.shape;
   const int dim = static_cast<int>(s.dim);
   const HeadPlace at = HeadPlaceOf(s.queries, s.heads, kRows);
-  const AttentionView view = ViewOf(use, at.b);
-  const AttentionDrops drops = kPlain ? AttentionDrops{} : DropsOf(use, at.b, at.h);
-  const int64_t kv_head = at.h / (s.heads / s.kv_heads);
-  const auto k = KeyRows(s, in.k, at.b, kv_head), v = KeyRows(s, in.v, at.b, kv_head);
+  const int count = static_cast<int>((s.keys + kColumns - 1) / kColumns);
+  const int kv_head = at.h / static_cast<int>(s.heads / s.kv_heads);
   const Shared queries = {reinterpret_cast<T*>(SharedBytes())};
   const Shared keys = {queries.at + kRows * kDim}, values = {keys.at + kColumns * kDim};
   Tile* const tiles = reinterpret_cast<Tile*>(values.at + kColumns * kDim);
   StartCopy<kRows, kThreads>(queries, QueryRows(s, in.q, at.b, at.h), at.first, dim);
-  const int end = at.first + kRows < view.queries ? at.first + kRows : view.queries;
-  ClassifyTiles<Side::kQueries>(view, at.first, end, kColumns, tiles);
+  ClassifyTiles<Side::kQueries>(ViewOf(use, at.b), at.first, kRows, kColumns, tiles);
   __syncthreads();
-  const int count = (view.keys + kColumns - 1) / kColumns;
+  const auto start = [&](const Shared& to, const T* x, int tile) {
+    if (tile < count) {
+      const auto rows = KeyRows(s, x, Opaque(at.b), Opaque(kv_head));
+      StartCopy<kColumns, kThreads>(to, rows, tile * kColumns, dim);
+    }
+    CommitCopies();
+  };
   int t = NextTile(tiles, 0, count);
-  if (t < count) StartCopy<kColumns, kThreads>(keys, k, t * kColumns, dim);
-  CommitCopies();
+  start(keys, in.k, t);
   const int row = static_cast<int>(threadIdx.x) / kWarp * kBands * 16;
-  ForwardState<kDim> state;
+  ForwardState<kDim, kBands> state;
 #pragma unroll
   for (auto& band : state.sums) band.Clear();
   while (t < count) {
     WaitCopies<0>();
     __syncthreads();  // the keys are there, and nobody reads the values before
-    StartCopy<kColumns, kThreads>(values, v, t * kColumns, dim);
-    CommitCopies();
+    start(values, in.v, t);
     Band<kColumns> scores[kBands];
     DotRows(queries, row, keys, scores);
     WaitCopies<0>();
     __syncthreads();  // the values are there, and nobody reads the keys
     const int next = NextTile(tiles, t + 1, count);
-    if (next < count) StartCopy<kColumns, kThreads>(keys, k, next * kColumns, dim);
-    CommitCopies();
-    SoftmaxTile<kPlain>(use, view, drops, tiles[t], at.first + row, t * kColumns, scores, &state);
+    start(keys, in.k, next);
+    SoftmaxTile<kPlain>(use, at, tiles[t], at.first + row, t * kColumns, scores, &state);
     AddRows(scores, values, state.sums);
     t = next;
   }
@@ -175,15 +167,20 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-template <class T, int kDim>
+template <class T, int kDim, bool kPlain>
 int Attend(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in, T* o,
            float* lse) {
   const AttentionShape& s = use.shape;
-  const LaunchShape shape = TensorShape(kTiles, kDim, s.queries, s.batch * s.heads, s.keys);
-  if (s.cap == 0.0f && !use.drops()) {
-    return Launch(TensorAttendKernel<T, kDim, true>, shape, stream, use, in, o, lse);
-  }
-  return Launch(TensorAttendKernel<T, kDim, false>, shape, stream, use, in, o, lse);
+  return Launch(TensorAttendKernel<T, kDim, kPlain>,
+                TensorShape(ForwardTiles(kPlain), kDim, s.queries, s.batch * s.heads, s.keys),
+                stream, use, in, o, lse);
+}
+
+template <class T, int kDim>
+int ForKind(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in, T* o,
+            float* lse) {
+  return IsPlain(use.shape, use.dropout) ? Attend<T, kDim, true>(stream, use, in, o, lse)
+                                         : Attend<T, kDim, false>(stream, use, in, o, lse);
 }
 
 }  // namespace
@@ -191,8 +188,8 @@ int Attend(Stream stream, const AttentionUse& use, const AttentionOperands<T>& i
 template <class T>
 int TensorAttention(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in, T* o,
                     float* lse) {
-  return TensorDim(use.shape.dim) == 64 ? Attend<T, 64>(stream, use, in, o, lse)
-                                        : Attend<T, 128>(stream, use, in, o, lse);
+  return TensorDim(use.shape.dim) == 64 ? ForKind<T, 64>(stream, use, in, o, lse)
+                                        : ForKind<T, 128>(stream, use, in, o, lse);
 }
 
 template int TensorAttention(Stream, const AttentionUse&, const AttentionOperands<Bfloat16>&,

@@ -28,26 +28,35 @@ struct SharedRows {
   __device__ T* Chunk(int row, int chunk) const {
     return at + SwizzledChunk(kChunks, row, chunk) * kChunk;
   }
+  // The chunk that a lane names of the 16 rows x 2 chunks at (row, 2 step), where `corner` is the
+  // lane's at (0, 0): the swizzle of later chunks is one more exchange.
+  __device__ T* Named(int corner, int row, int step) const {
+    return at + (row * kChunks + (corner ^ (2 * step))) * kChunk;
+  }
+  __device__ static int Corner(const Cell& lane) {
+    return Opaque(SwizzledChunk(kChunks, lane.row, lane.column));
+  }
+  // For what is below.
+  __device__ static int DownCorner() { return Corner(DownThenAcross(LaneOf())); }
+  __device__ static int AcrossCorner() { return Corner(AcrossThenDown(LaneOf())); }
+
   // Rows [row, row + 16), dims [16 step, 16 step + 16), as a left operand.
-  __device__ LeftOperand Left(int row, int step) const {
-    const Cell cell = DownThenAcross(LaneOf());
+  __device__ LeftOperand Left(int down_corner, int row, int step) const {
     LeftOperand left;
-    LoadMatrices<false>(Chunk(row + cell.row, 2 * step + cell.column), left.at);
+    LoadMatrices<false>(Named(down_corner, row, step), left.at);
     return left;
   }
   // The same rows as 16 columns of right operands that are as deep as the rows are long.
-  __device__ void Columns(int row, int step, RightOperand (&right)[2]) const {
-    const Cell cell = AcrossThenDown(LaneOf());
+  __device__ void Columns(int across_corner, int row, int step, RightOperand (&right)[2]) const {
     uint32_t all[4];
-    LoadMatrices<false>(Chunk(row + cell.row, 2 * step + cell.column), all);
+    LoadMatrices<false>(Named(across_corner, row, step), all);
     right[0] = {{all[0], all[1]}};
     right[1] = {{all[2], all[3]}};
   }
   // The same rows as the depth of right operands, whose columns are the 16 dims.
-  __device__ void Depth(int row, int step, RightOperand (&right)[2]) const {
-    const Cell cell = DownThenAcross(LaneOf());
+  __device__ void Depth(int down_corner, int row, int step, RightOperand (&right)[2]) const {
     uint32_t all[4];
-    LoadMatrices<true>(Chunk(row + cell.row, 2 * step + cell.column), all);
+    LoadMatrices<true>(Named(down_corner, row, step), all);
     right[0] = {{all[0], all[1]}};
     right[1] = {{all[2], all[3]}};
   }
@@ -104,17 +113,19 @@ template <int kBands, int kColumns, class T, int kDim>
 __device__ __forceinline__ void DotRows(const SharedRows<T, kDim>& left, int row,
                                         const SharedRows<T, kDim>& right,
                                         Band<kColumns> (&bands)[kBands]) {
+  using Tile = SharedRows<T, kDim>;
+  const int down = Tile::DownCorner(), across = Tile::AcrossCorner();
 #pragma unroll
   for (auto& band : bands) band.Clear();
 #pragma unroll
   for (int step = 0; step < kDim / 16; ++step) {
     LeftOperand a[kBands];
 #pragma unroll
-    for (int b = 0; b < kBands; ++b) a[b] = left.Left(row + 16 * b, step);
+    for (int b = 0; b < kBands; ++b) a[b] = left.Left(down, row + 16 * b, step);
 #pragma unroll
     for (int n = 0; n < kColumns / 16; ++n) {
       RightOperand columns[2];
-      right.Columns(16 * n, step, columns);
+      right.Columns(across, 16 * n, step, columns);
 #pragma unroll
       for (int b = 0; b < kBands; ++b) {
         MultiplyAdd<T>(a[b], columns[0], bands[b].at[2 * n]);
@@ -128,6 +139,7 @@ __device__ __forceinline__ void DotRows(const SharedRows<T, kDim>& left, int row
 template <int kBands, int kColumns, class T, int kDim>
 __device__ __forceinline__ void AddRows(const Band<kColumns> (&weights)[kBands],
                                         const SharedRows<T, kDim>& x, Band<kDim> (&sums)[kBands]) {
+  const int down = SharedRows<T, kDim>::DownCorner();
 #pragma unroll
   for (int step = 0; step < kColumns / 16; ++step) {
     LeftOperand a[kBands];
@@ -136,13 +148,23 @@ __device__ __forceinline__ void AddRows(const Band<kColumns> (&weights)[kBands],
 #pragma unroll
     for (int n = 0; n < kDim / 16; ++n) {
       RightOperand depth[2];
-      x.Depth(16 * step, n, depth);
+      x.Depth(down, 16 * step, n, depth);
 #pragma unroll
       for (int b = 0; b < kBands; ++b) {
         MultiplyAdd<T>(a[b], depth[0], sums[b].at[2 * n]);
         MultiplyAdd<T>(a[b], depth[1], sums[b].at[2 * n + 1]);
       }
     }
+  }
+}
+
+// Multiplies each of a lane's two rows by its factor.
+template <int kDim>
+__device__ __forceinline__ void Scale(const float (&factors)[2], Band<kDim>* band) {
+#pragma unroll
+  for (auto& block : band->at) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) block[i] *= factors[i / 2];
   }
 }
 
@@ -203,13 +225,13 @@ __device__ void MaskBand(const AttentionView& view, int row, int column, Band<kC
 // The rows of one head that a block owns, from `first` on. Blocks of one head lie side by side, as
 // they read the same rows of the other side; later rows first, which in causal attention see most.
 struct HeadPlace {
-  int first;
-  int64_t b, h;
+  int first, b, h;
 };
 __device__ inline HeadPlace HeadPlaceOf(int64_t rows, int64_t heads, int size) {
   const unsigned blocks = static_cast<unsigned>((rows + size - 1) / size);
   const unsigned head = blockIdx.x / blocks, count = static_cast<unsigned>(heads);
-  return {static_cast<int>(blocks - 1 - blockIdx.x % blocks) * size, head / count, head % count};
+  return {static_cast<int>((blocks - 1 - blockIdx.x % blocks) * static_cast<unsigned>(size)),
+          static_cast<int>(head / count), static_cast<int>(head % count)};
 }
 
 // Tanh within 2^-22 of one.

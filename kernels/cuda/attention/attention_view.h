@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
+#include "graph/base/philox.h"
 #include "kernels/cuda/attention/attention.h"
 #include "kernels/cuda/device/device.h"
-#include "kernels/cuda/device/philox.h"
 
 namespace mgc::cuda {
 
@@ -150,17 +150,20 @@ __device__ inline Extent ThreadExtent(const int64_t* x, int begin, int end) {
 // The side of pairs that a block owns, and the one whose tiles it goes through.
 enum class Side { kQueries, kKeys };
 
-// Writes to `tiles` what the owner of [begin, end) sees of each tile of `size` of the other side.
+// Writes to `tiles` what the owner of `rows` rows from `begin` on, or of as many as there are, sees
+// of each tile of `size` of the other side.
 // All threads of a block call it; nobody reads `tiles` before the next barrier.
 template <Side kOwner>
-__device__ void ClassifyTiles(const AttentionView& view, int begin, int end, int size,
+__device__ void ClassifyTiles(const AttentionView& view, int begin, int rows, int size,
                               Tile* tiles) {
   constexpr bool kQueries = kOwner == Side::kQueries;
   const int64_t* const own = kQueries ? view.query_positions : view.key_positions;
   const int64_t* const other = kQueries ? view.key_positions : view.query_positions;
   const int64_t* const own_segments = kQueries ? view.query_segments : view.key_segments;
   const int64_t* const other_segments = kQueries ? view.key_segments : view.query_segments;
+  const int owned = kQueries ? view.queries : view.keys;
   const int others = kQueries ? view.keys : view.queries;
+  const int end = begin + rows < owned ? begin + rows : owned;
   const bool segments = own_segments != nullptr;
   const Extent mine = view.causal ? WarpExtent(own, begin, end) : Extent{0, 0};
   const Extent mine_segments = segments ? WarpExtent(own_segments, begin, end) : Extent{0, 0};

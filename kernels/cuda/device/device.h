@@ -53,9 +53,7 @@ int Launch(void (*kernel)(Formals...), const LaunchShape& shape, Stream stream,
            Actuals... actuals) {
   if (shape.blocks() == 0) return 0;
 #ifdef MGC_CUDA_EMULATED
-  return emulator::Launch(shape, stream, [kernel, arguments = std::tuple<Formals...>(actuals...)] {
-    std::apply(kernel, arguments);
-  });
+  return emulator::LaunchKernel(kernel, shape, stream, std::tuple<Formals...>(actuals...));
 #else
   if (shape.shared_bytes > kSharedWithoutAsking) {
     const cudaError_t error = cudaFuncSetAttribute(

@@ -65,6 +65,27 @@ struct alignas(sizeof(T) * n) Vector {
   T at[n];
 };
 
+// Writes 16 bytes as one access: a compiler that also sees them written one by one elsewhere (rows
+// that are not aligned) would else make both the latter.
+template <class T, int n>
+__device__ inline void StoreWhole(const Vector<T, n>& elements, T* to) {
+  static_assert(sizeof(elements) == 16);
+  struct alignas(16) Words {
+    unsigned word[4];
+  };
+  Words words;
+  memcpy(&words, &elements, sizeof words);
+#ifdef MGC_CUDA_EMULATED
+  memcpy(to, &words, sizeof words);
+#else
+  asm volatile("st.v4.b32 [%0], {%1, %2, %3, %4};"
+               :
+               : "l"(to), "r"(words.word[0]), "r"(words.word[1]), "r"(words.word[2]),
+                 "r"(words.word[3])
+               : "memory");
+#endif
+}
+
 }  // namespace mgc::cuda
 
 #endif  // MGC_KERNELS_CUDA_DEVICE_ELEMENTS_H_

@@ -32,7 +32,7 @@ __device__ Group<T> LoadGroup(const T* row, int first, int cols, bool whole) {
 template <class T>
 __device__ void StoreGroup(const Group<T>& group, T* row, int first, int cols, bool whole) {
   if (whole) {
-    *reinterpret_cast<Group<T>*>(row + first) = group;
+    StoreWhole(group, row + first);
     return;
   }
 #pragma unroll

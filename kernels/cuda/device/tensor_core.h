@@ -39,20 +39,22 @@ void MultiplyAdd(const LeftOperand& left, const RightOperand& right, float (&sum
   RightOperand rights[kWarp];
   emulator::WarpGather(kWholeWarp, &left, sizeof left, lefts);
   emulator::WarpGather(kWholeWarp, &right, sizeof right, rights);
-  float a[16][16], b[16][8];
-  for (int lane = 0; lane < kWarp; ++lane) {
-    for (int i = 0; i < 8; ++i) {
-      const Cell at = LeftCell(lane, i / 2);
-      a[at.row][at.column + i % 2] = HalfOf<T>(lefts[lane].at[i / 2], i % 2);
-    }
-    for (int i = 0; i < 4; ++i) {
-      const Cell at = RightCell(lane, i / 2);
-      b[at.row + i % 2][at.column] = HalfOf<T>(rights[lane].at[i / 2], i % 2);
-    }
+  // The two rows and the two columns that meet in the lane's sums.
+  float rows[2][16], columns[2][16];
+  const int first_left = emulator::Lane() / 4 * 4,
+            first_right = SumCell(emulator::Lane(), 0).column * 4;
+  for (int e = 0; e < 32; ++e) {
+    const int lane = e / 8, i = e / 2 % 4, half = e % 2;
+    const Cell at = LeftCell(first_left + lane, i);
+    rows[at.row / 8][at.column + half] = HalfOf<T>(lefts[first_left + lane].at[i], half);
+  }
+  for (int e = 0; e < 32; ++e) {
+    const int lane = e / 4, i = e / 2 % 2, half = e % 2;
+    const Cell at = RightCell(first_right + lane, i);
+    columns[lane / 4][at.row + half] = HalfOf<T>(rights[first_right + lane].at[i], half);
   }
   for (int i = 0; i < 4; ++i) {
-    const Cell at = SumCell(emulator::Lane(), i);
-    for (int k = 0; k < 16; ++k) sums[i] += a[at.row][k] * b[k][at.column];
+    for (int k = 0; k < 16; ++k) sums[i] += rows[i / 2][k] * columns[i % 2][k];
   }
 }
 
@@ -95,6 +97,10 @@ inline float Exp2(float x) {
   const float y = std::exp2(x);
   return y < 0x1p-126f ? 0.0f : y;
 }
+
+// The same number, of which the compiler knows nothing: so that it computes what follows from it
+// anew rather than keep many results of it in registers over a loop.
+inline int Opaque(int x) { return x; }
 
 #else
 
@@ -163,6 +169,11 @@ __device__ __forceinline__ float Exp2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
+}
+
+__device__ __forceinline__ int Opaque(int x) {
+  asm volatile("" : "+r"(x));
+  return x;
 }
 
 #endif

@@ -19,7 +19,6 @@ constexpr int kMostBlocks = 132 * 4;           // each reads all ids
 constexpr int kPerThread = 8;                  // ids that a thread looks at in a round
 constexpr int kRound = kThreads * kPerThread;  // ids of a round
 constexpr int kMostListed = 2 * kRound;
-constexpr int kInFlight = 8;  // rows of dy that a warp has asked for at a time
 
 // The ids of this block's rows that are not added yet, in their order.
 struct Listed {
@@ -75,11 +74,12 @@ __device__ int ListRound(const GradOf& grad, int64_t n, int64_t begin, const int
 
 // Adds columns [c, c + kCount) of the listed rows of dy that belong to the block's row `row`, to
 // those in `sum`. All lanes of a warp call it, with columns of their own or, where there are no
-// more, without (`active`).
+// more, without (`active`). `dy` lies at column c.
 template <class T, int kCount>
 __device__ void AddListed(const Listed& list, int listed, int row, int64_t cols, bool active,
                           const T* dy, float* sum) {
   using Elements = Vector<T, kCount>;
+  constexpr int kInFlight = 32 / sizeof(T);  // rows that a warp has asked for at a time
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   for (int first = 0; first < listed; first += kWarp) {
     const int mine = first + lane;
@@ -104,45 +104,42 @@ __device__ void AddListed(const Listed& list, int listed, int row, int64_t cols,
   }
 }
 
-// Adds what is listed to the block's rows: a warp has kCount columns a lane of one row at a time.
+// Whether the list has ids of the block's row `row`. All lanes of a warp call it.
+__device__ bool IsListed(const Listed& list, int listed, int row) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  for (int first = 0; first < listed; first += kWarp) {
+    const int mine = first + lane;
+    if (__any_sync(kWholeWarp, mine < listed && list.row[mine] == row)) return true;
+  }
+  return false;
+}
+
+// dtable = initial + what is listed, in the block's rows: a warp has kCount columns a lane of one
+// row at a time.
 template <class T, int kCount>
-__device__ void AddToRows(const GradOf& grad, const Listed& list, int listed, int rows, const T* dy,
-                          float* dtable) {
+__device__ void AddToRows(const GradOf& grad, const Listed& list, int listed, const T* dy,
+                          const float* initial, float* dtable) {
   using Sums = Vector<float, kCount>;
   constexpr int kColumns = kWarp * kCount;
   const int64_t cols = grad.shape.cols;
   const int parts = static_cast<int>((cols + kColumns - 1) / kColumns);
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  int64_t row_of_table = blockIdx.x;
   for (int row = 0, part = static_cast<int>(threadIdx.x) / kWarp;; part += kWarps) {
-    for (; part >= parts; part -= parts) ++row;
-    if (row >= rows) break;
-    bool any = false;
-    for (int first = 0; first < listed && !any; first += kWarp) {
-      any = __any_sync(kWholeWarp, first + lane < listed && list.row[first + lane] == row);
+    for (; part >= parts; part -= parts) {
+      ++row;
+      row_of_table += grad.blocks.divisor();
     }
-    if (!any) continue;
+    if (row_of_table >= grad.shape.rows) break;
+    const bool any = IsListed(list, listed, row);
+    if (!any && initial == dtable) continue;
     const int64_t c = int64_t{part} * kColumns + lane * kCount;
     const bool active = c < cols;
-    auto* const at =
-        reinterpret_cast<Sums*>(dtable + (row * grad.blocks.divisor() + blockIdx.x) * cols + c);
+    const int64_t at = row_of_table * cols + c;
     Sums sums = {};
-    if (active) sums = *at;
-    AddListed<T, kCount>(list, listed, row, cols, active, dy + c, sums.at);
-    if (active) *at = sums;
-  }
-}
-
-// The block's rows begin as those of `initial`, or as zeros.
-template <int kCount>
-__device__ void BeginRows(const GradOf& grad, int rows, const float* initial, float* dtable) {
-  using Elements = Vector<float, kCount>;
-  const int units = static_cast<int>(grad.shape.cols / kCount);
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  for (int row = static_cast<int>(threadIdx.x) / kWarp; row < rows; row += kWarps) {
-    const int64_t at = (row * grad.blocks.divisor() + blockIdx.x) * units;
-    auto* const to = reinterpret_cast<Elements*>(dtable) + at;
-    const auto* const from = reinterpret_cast<const Elements*>(initial) + at;
-    for (int u = lane; u < units; u += kWarp) to[u] = initial != nullptr ? from[u] : Elements{};
+    if (active && initial != nullptr) sums = *reinterpret_cast<const Sums*>(initial + at);
+    if (any) AddListed<T, kCount>(list, listed, row, cols, active, dy + c, sums.at);
+    if (active) *reinterpret_cast<Sums*>(dtable + at) = sums;
   }
 }
 
@@ -151,17 +148,17 @@ __global__ void __launch_bounds__(kThreads)
     LookupGradKernel(GradOf grad, int64_t n, const int64_t* ids, const T* dy, const float* initial,
                      float* dtable) {
   __shared__ Listed list;
-  const int64_t blocks = grad.blocks.divisor();
-  const int rows = static_cast<int>((grad.shape.rows - blockIdx.x + blocks - 1) / blocks);
-  if (initial != dtable) BeginRows<kCount>(grad, rows, initial, dtable);
   int listed = 0;
-  for (int64_t begin = 0; begin < n; begin += kRound) {
+  int64_t begin = 0;
+  do {
     listed += ListRound(grad, n, begin, ids, listed, &list);
-    if (listed + kRound <= kMostListed && begin + kRound < n) continue;
-    AddToRows<T, kCount>(grad, list, listed, rows, dy, dtable);
+    begin += kRound;
+    if (listed + kRound <= kMostListed && begin < n) continue;
+    AddToRows<T, kCount>(grad, list, listed, dy, initial, dtable);
+    initial = dtable;
     listed = 0;
     __syncthreads();
-  }
+  } while (begin < n);
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/cuda/emulator/emulator.h"
 #include "kernels/cuda/emulator/fault.h"
@@ -13,6 +13,7 @@ namespace mgc::cuda::emulator {
 namespace {
 
 constexpr float kOne = 1, kZero = 0;
+constexpr size_t kArrayBytes = 64 * sizeof(float), kWorkspaceBytes = 1024;
 
 // All that a call needs: D = A·B, 4 × 6 times 6 × 8 in f32.
 struct Call {
@@ -30,11 +31,17 @@ struct Call {
                                                CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES + matrix),
                                            &alignment, sizeof(alignment));
     }
-    const uint64_t workspace_bytes = sizeof(workspace);
+    for (float** array : {&x, &y, &z}) cudaMalloc(reinterpret_cast<void**>(array), kArrayBytes);
+    cudaMalloc(reinterpret_cast<void**>(&workspace), kWorkspaceBytes);
+    const uint64_t workspace_bytes = kWorkspaceBytes;
     cublasLtMatmulPreferenceSetAttribute(&preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                          &workspace_bytes, sizeof(workspace_bytes));
     for (size_t i = 0; i < 24; ++i) x[i] = 1;
     for (size_t i = 0; i < 48; ++i) y[i] = 2;
+  }
+  ~Call() {
+    for (float* array : {x, y, z}) cudaFree(array);
+    cudaFree(workspace);
   }
 
   static void LayOut(uint64_t rows, uint64_t cols, int64_t ld,
@@ -55,21 +62,23 @@ struct Call {
     return cublasLtMatmul(handle, &desc, &kOne, at_x, &a, y, &b, &kZero, z, &d, z, &d, &result.algo,
                           at_workspace, workspace_bytes, nullptr);
   }
-  cublasStatus_t Run() { return Run(x, workspace, sizeof(workspace)); }
+  cublasStatus_t Run() { return Run(x, workspace, kWorkspaceBytes); }
 
   cublasLtHandle_t handle = nullptr;
   cublasLtMatmulDescOpaque_t desc;
   cublasLtMatrixLayoutOpaque_t a, b, d;
   cublasLtMatmulPreferenceOpaque_t preference;
   cublasLtMatmulHeuristicResult_t result = {};
-  alignas(256) float x[64], y[64], z[64];
-  alignas(256) char workspace[1024];
+  // The device's memory, which the host can read here.
+  float *x = nullptr, *y = nullptr, *z = nullptr;
+  char* workspace = nullptr;
 };
 
 TEST(CublasLtTest, MultipliesWhatIsWhole) {
   Call call;
   ASSERT_EQ(call.Choose(), CUBLAS_STATUS_SUCCESS);
   ASSERT_EQ(call.Run(), CUBLAS_STATUS_SUCCESS);
+  ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
   for (size_t i = 0; i < 32; ++i) EXPECT_EQ(call.z[i], 12.0f) << i;
 }
 
@@ -151,6 +160,16 @@ TEST(CublasLtTest, RefusesCallsThatBreakWhatWasPromised) {
           "workspace that is not aligned to 256 bytes");
 }
 
+TEST(CublasLtTest, RefusesMemoryThatIsNotTheDevicesOrEndsTooEarly) {
+  Call call;
+  ASSERT_EQ(call.Choose(), CUBLAS_STATUS_SUCCESS);
+  alignas(256) const float of_host[64] = {};
+  EXPECT_EQ(call.Run(of_host, call.workspace, 0), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(TakeFault(), "cuBLASLt is given memory of the host");
+  EXPECT_EQ(call.Run(call.x + 48, call.workspace, 0), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_THAT(TakeFault(), testing::HasSubstr("a matrix that reads 32 bytes beyond the end"));
+}
+
 // Much is summed to little: the algorithm keeps parts of the sums in the workspace.
 TEST(CublasLtTest, OverwritesTheWorkspaceThatItAskedFor) {
   Call call;
@@ -159,12 +178,13 @@ TEST(CublasLtTest, OverwritesTheWorkspaceThatItAskedFor) {
   Call::LayOut(1, 2, 1, &call.d);
   ASSERT_EQ(call.Choose(), CUBLAS_STATUS_SUCCESS);
   ASSERT_GT(call.result.workspaceSize, 0u);
-  ASSERT_LT(call.result.workspaceSize, sizeof(call.workspace));
+  ASSERT_LT(call.result.workspaceSize, kWorkspaceBytes);
   EXPECT_EQ(call.Run(call.x, call.workspace, call.result.workspaceSize - 1),
             CUBLAS_STATUS_INVALID_VALUE);
   EXPECT_EQ(TakeFault(), "cuBLASLt is given less workspace than the algorithm asks for");
-  std::fill(std::begin(call.workspace), std::end(call.workspace), '\0');
+  std::fill_n(call.workspace, kWorkspaceBytes, '\0');
   ASSERT_EQ(call.Run(), CUBLAS_STATUS_SUCCESS);
+  ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
   EXPECT_NE(call.workspace[call.result.workspaceSize - 1], '\0');
   EXPECT_EQ(call.workspace[call.result.workspaceSize], '\0');
   EXPECT_EQ(call.z[0], 48.0f);

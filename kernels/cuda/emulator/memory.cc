@@ -144,6 +144,22 @@ std::string Memory::CheckGuards() {
   return "";
 }
 
+std::vector<Memory::Region> Memory::Regions() const {
+  std::vector<Region> regions;
+  for (const Table* table : {&live_, &freed_}) {
+    for (const auto& entry : *table) {
+      const bool live = table == &live_;
+      const auto block = reinterpret_cast<uintptr_t>(entry.second.block);
+      const size_t all = WithGuards(entry.second.bytes);
+      regions.push_back({entry.first, entry.first + (live ? entry.second.bytes : 0), block,
+                         block + all, (live ? "" : "freed ") + NameOf(entry)});
+    }
+  }
+  std::sort(regions.begin(), regions.end(),
+            [](const Region& a, const Region& b) { return a.guards_begin < b.guards_begin; });
+  return regions;
+}
+
 std::string Memory::Live() const {
   std::string text;
   for (const auto& entry : live_) text += Text(text.empty() ? "" : ", ", NameOf(entry));

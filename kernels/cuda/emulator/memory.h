@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace mgc::cuda::emulator {
 
@@ -43,6 +44,13 @@ class Memory {
   std::string Check(const std::string& use, const Range& range) const;
   // "" or that somebody wrote beside an allocation or to a freed one, which is told once.
   std::string CheckGuards();
+
+  // What was allocated, live or freed not long ago, by address. What is freed has no bytes inside.
+  struct Region {
+    uintptr_t begin = 0, end = 0, guards_begin = 0, guards_end = 0;
+    std::string name;
+  };
+  std::vector<Region> Regions() const;
 
   void set_device_bytes(size_t bytes) { device_bytes_ = bytes; }
   size_t device_bytes() const { return device_bytes_; }

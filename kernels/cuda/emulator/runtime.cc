@@ -1,11 +1,9 @@
-// The device, errors and launches of the emulated runtime.
+// The device and errors of the emulated runtime.
 #include "kernels/cuda/emulator/runtime.h"
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
-#include "kernels/cuda/emulator/emulator.h"
 #include "kernels/cuda/emulator/fault.h"
 #include "kernels/cuda/emulator/state.h"
 #include "kernels/cuda/emulator/watch.h"
@@ -94,11 +92,6 @@ int64_t CountLive(const Handles<T>& handles) {
                        [](const auto& handle) { return handle->live; });
 }
 
-std::string Text(const LaunchShape& shape) {
-  return emulator::Text(shape.grid_x, " x ", shape.grid_y, " x ", shape.grid_z, " blocks of ",
-                        shape.block, " threads with ", shape.shared_bytes, " shared bytes");
-}
-
 }  // namespace
 
 std::string Leaks() {
@@ -106,7 +99,7 @@ std::string Leaks() {
   const State& state = call.state();
   std::string text = state.memory.Live();
   const auto add = [&](int64_t count, const char* what) {
-    if (count > 0) text += emulator::Text(text.empty() ? "" : ", ", count, " ", what);
+    if (count > 0) text += Text(text.empty() ? "" : ", ", count, " ", what);
   };
   add(static_cast<int64_t>(state.live_streams.size()) - 1, "streams");
   add(CountLive(state.events), "events");
@@ -119,20 +112,6 @@ std::string Leaks() {
 void SetDeviceMemory(size_t bytes) {
   Call call("SetDeviceMemory");
   call.state().memory.set_device_bytes(bytes);
-}
-
-int Launch(const LaunchShape& shape, Stream handle, std::function<void()> body) {
-  Call call("a launch");
-  if (call.refused() != cudaSuccess) return call.refused();
-  if (!IsLaunchable(shape)) {
-    return call.Wrong(cudaErrorInvalidConfiguration, "of " + Text(shape) + ": no device takes it");
-  }
-  CUstream_st* const stream = call.StreamOf(static_cast<cudaStream_t>(handle));
-  if (stream == nullptr) return cudaErrorInvalidResourceHandle;
-  Work work;
-  work.what = emulator::Text("launch ", call.state().launches++);
-  work.run = [shape, body = std::move(body)] { RunBlocks(shape, body); };
-  return call.Issue(stream, std::move(work));
 }
 
 }  // namespace mgc::cuda::emulator

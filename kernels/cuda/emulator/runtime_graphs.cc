@@ -1,6 +1,7 @@
 // Captures and graphs of the emulated runtime.
 #include <algorithm>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -172,6 +173,7 @@ cudaError_t Destroy(const char* name, T* handle, Handles<T> State::*handles) {
   if (live == nullptr) return cudaErrorInvalidValue;
   live->live = false;
   live->nodes.clear();
+  if constexpr (std::is_same_v<T, CUgraphExec_st>) live->tracks.clear();
   return call.Return(static_cast<cudaError_t>(StickyError()));
 }
 

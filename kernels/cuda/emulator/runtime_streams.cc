@@ -42,6 +42,7 @@ cudaError_t DestroyStream(cudaStream_t handle) {
         state.scheduler.Issue({}, state.legacy->track, {state.legacy->last, stream->last});
   }
   stream->live = false;
+  stream->track = nullptr;
   state.live_streams.erase(stream);
   return call.Return(static_cast<cudaError_t>(StickyError()));
 }

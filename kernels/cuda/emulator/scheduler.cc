@@ -131,8 +131,8 @@ void Scheduler::Do(Lock* lock, const ItemPtr& item) {
   lock->lock();
   item->done = true;
   item->ended = std::chrono::steady_clock::now();
-  if (after_ != nullptr) after_(*item);
   item->work.run = nullptr;
+  item->track = nullptr;
   for (const ItemPtr& next : item->next) {
     if (--next->waits == 0) ready_.push_back(next);
   }

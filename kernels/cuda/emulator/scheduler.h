@@ -37,9 +37,9 @@ struct Work {
 
 struct Item {
   Work work;
-  std::shared_ptr<Track> track;
-  Clock clock;          // of what is before it, and itself
-  uint64_t number = 0;  // how many were issued before
+  std::shared_ptr<Track> track;  // until it is done
+  Clock clock;                   // of what is before it, and itself
+  uint64_t number = 0;           // how many were issued before
   int waits = 0;
   bool done = false;
   std::chrono::steady_clock::time_point ended;
@@ -72,9 +72,6 @@ class Scheduler {
   // What is not done and uses bytes of the range: "" or its name.
   std::string UserOf(const Range& range) const;
 
-  // Called after each item, with the mutex held.
-  void set_after(std::function<void(const Item&)> after) { after_ = std::move(after); }
-
  private:
   struct Access {
     Range range;
@@ -101,7 +98,6 @@ class Scheduler {
   bool has_host_thread_ = false;
   Clock host_;  // what the host knows to be done
   std::vector<Access> accesses_;
-  std::function<void(const Item&)> after_;
 };
 
 }  // namespace mgc::cuda::emulator

@@ -22,13 +22,6 @@ State::State() {
   legacy->name = "the default stream";
   legacy->track = scheduler.NewTrack();
   live_streams.insert(legacy);
-  scheduler.set_after([this](const Item& item) {
-    const std::string beside = memory.CheckGuards();
-    if (!beside.empty()) {
-      FaultOfExecution(cudaErrorIllegalAddress,
-                       Text("during or before ", item.work.what, " ", beside));
-    }
-  });
 }
 
 State& TheState() {

@@ -1,6 +1,6 @@
+#include "graph/base/philox.h"
 #include "kernels/cuda/device/elements.h"
 #include "kernels/cuda/identity/identity.h"
-#include "kernels/shared/philox.h"
 
 namespace mgc::cuda {
 namespace {
@@ -16,7 +16,7 @@ __device__ void DrawRun(const RandomStream& key, uint64_t index, uint32_t* bits)
 #pragma unroll
   for (int b = 0; b <= kBlocks; ++b) {
     if (b == kBlocks && skip + kCount <= 4 * kBlocks) break;
-    const PhiloxWords made = Philox(key.seed, key.stream, index / 4 + static_cast<unsigned>(b));
+    const PhiloxBlock made = Philox(key.seed, key.stream, index / 4 + static_cast<unsigned>(b));
 #pragma unroll
     for (int w = 0; w < 4; ++w) words[4 * b + w] = made.word[w];
   }

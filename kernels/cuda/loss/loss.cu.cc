@@ -94,9 +94,11 @@ struct GradRow {
 #pragma unroll
       for (int g = 0; g < 2; ++g) {
         const int begin = first + g * step;
+        if (begin >= cols) break;
+        Group<T> made;
 #pragma unroll
-        for (int k = 0; k < kCount; ++k) groups[g].at[k] = At(groups[g].at[k], begin + k, n);
-        if (begin < cols) StoreGroup(groups[g], to, begin, cols, whole);
+        for (int k = 0; k < kCount; ++k) made.at[k] = At(groups[g].at[k], begin + k, n);
+        StoreGroup(made, to, begin, cols, whole);
       }
     }
   }

@@ -107,6 +107,21 @@ __device__ bool IsDense(const LoopNest& nest, int tensor) {
   return nest.count > 0 && nest.stride[tensor][nest.count - 1] == 1;
 }
 
+// Of `rows` rows and `cols` columns; places in c are behind `in_c`.
+template <class C>
+__device__ void WriteSums(const Tile& tile, const Sums& sums, int y, int x, int64_t rows,
+                          int64_t cols, int64_t in_c, Added<C> added, C* c) {
+  for (int i = 0; i < kPer; ++i) {
+    for (int j = 0; j < kPer; ++j) {
+      const int row = y * kPer + i, col = x * kPer + j;
+      if (row >= rows || col >= cols) continue;
+      const int64_t place = in_c + tile.row_in_c[row] + tile.col_in_c[col];
+      const float sum = sums.at[i][j];
+      c[place] = Store<C>(added.at == nullptr ? sum : sum + Load(added.at[place % added.size]));
+    }
+  }
+}
+
 // A block makes whole tiles, one after the other.
 template <class T, class C>
 __global__ void EinsumKernel(EinsumNests nests, int64_t tiles, int64_t tiles_along, const T* a,
@@ -139,15 +154,7 @@ __global__ void EinsumKernel(EinsumNests nests, int64_t tiles, int64_t tiles_alo
     }
     AddSums(block, &sums);
     const int64_t in_c = PlaceOf(nests.batch, batch, kC);
-    for (int i = 0; i < kPer; ++i) {
-      for (int j = 0; j < kPer; ++j) {
-        const int r = y * kPer + i, s = x * kPer + j;
-        if (r >= rows || s >= cols) continue;
-        const int64_t place = in_c + tile.row_in_c[r] + tile.col_in_c[s];
-        const float sum = sums.at[i][j];
-        c[place] = Store<C>(added.at == nullptr ? sum : sum + Load(added.at[place % added.size]));
-      }
-    }
+    WriteSums(tile, sums, y, x, rows, cols, in_c, added, c);
     __syncthreads();  // places are read no more
   }
 }

@@ -121,13 +121,16 @@ void* AlignedUp(void* p) {
 LtProduct::LtProduct(const LtProblem& problem, int64_t most_workspace)
     : problem_(problem),
       most_workspace_(static_cast<uint64_t>(std::max<int64_t>(most_workspace - kAlignmentRoom, 0))),
+      room_(most_workspace_),
       described_(FirstOf(LayOut(problem.a, problem.from, problem.batch, &a_),
                          LayOut(problem.b, problem.from, problem.batch, &b_),
                          LayOut(problem.d, problem.to, problem.batch, &d_))) {
-  uint64_t bytes = most_workspace_;
   const LtChoice* choice = nullptr;
-  if (Choose(&choice) == cudaSuccess) bytes = choice->workspace;
-  workspace_bytes_ = bytes == 0 ? 0 : static_cast<int64_t>(bytes) + kAlignmentRoom;
+  if (Choose(&choice) == cudaSuccess) room_ = choice->workspace;
+}
+
+int64_t LtProduct::workspace_bytes() const {
+  return room_ == 0 ? 0 : static_cast<int64_t>(room_) + kAlignmentRoom;
 }
 
 cublasStatus_t LtProduct::Describe(const void* bias, cublasLtMatmulDescOpaque_t* desc) const {
@@ -159,14 +162,14 @@ int LtProduct::Decide(uint64_t most_workspace, LtChoice* choice) const {
   const cublasStatus_t answer =
       cublasLtMatmulAlgoGetHeuristic(choice->handle, &desc, Read(a_), Read(b_), Read(d_), Read(d_),
                                      &preference, 1, &result, &results);
-  choice->served =
-      answer == CUBLAS_STATUS_SUCCESS && results == 1 && result.state == CUBLAS_STATUS_SUCCESS;
-  if (answer == CUBLAS_STATUS_NOT_SUPPORTED || answer == CUBLAS_STATUS_SUCCESS) {
-    choice->algo = result.algo;
-    choice->workspace = choice->served ? result.workspaceSize : 0;
-    return cudaSuccess;
-  }
-  return ErrorOf(answer);
+  // It says of some shapes that they are none.
+  const bool is_refused =
+      answer == CUBLAS_STATUS_NOT_SUPPORTED || answer == CUBLAS_STATUS_INVALID_VALUE;
+  if (answer != CUBLAS_STATUS_SUCCESS && !is_refused) return ErrorOf(answer);
+  choice->served = !is_refused && results == 1 && result.state == CUBLAS_STATUS_SUCCESS;
+  choice->algo = result.algo;
+  choice->workspace = choice->served ? result.workspaceSize : 0;
+  return cudaSuccess;
 }
 
 int LtProduct::Choose(const LtChoice** choice) const {
@@ -182,7 +185,9 @@ int LtProduct::Choose(const LtChoice** choice) const {
   LtChoice made;
   const int without_handle = ErrorOf(Handles().Of(device, &made.handle));
   if (without_handle != cudaSuccess) return without_handle;
-  const int undecided = Decide(most_workspace_, &made);
+  int undecided = Decide(most_workspace_, &made);
+  // Another kind of GPU than the first has its algorithm for as much as was asked for.
+  if (undecided == cudaSuccess && made.workspace > room_) undecided = Decide(room_, &made);
   if (undecided != cudaSuccess) return undecided;
   *choice = &choices_.emplace(device, made).first->second;
   return cudaSuccess;

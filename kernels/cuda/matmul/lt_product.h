@@ -45,7 +45,7 @@ class LtProduct {
 
   // What Run is given: as much as the algorithm asks for, or the most that it may ask for while
   // there is no device.
-  int64_t workspace_bytes() const { return workspace_bytes_; }
+  int64_t workspace_bytes() const;
 
   // The choice of the current device, made when it is first asked for. A cudaError_t.
   int Choose(const LtChoice** choice) const;
@@ -64,10 +64,10 @@ class LtProduct {
   cublasStatus_t Describe(const void* bias, cublasLtMatmulDescOpaque_t* desc) const;
 
   const LtProblem problem_;
-  const uint64_t most_workspace_;
+  const uint64_t most_workspace_;  // of an algorithm
+  uint64_t room_;                  // for it, in the workspace that is asked for
   cublasLtMatrixLayoutOpaque_t a_, b_, d_;
   const cublasStatus_t described_;  // of these layouts
-  int64_t workspace_bytes_ = 0;
   mutable std::mutex mutex_;
   mutable std::map<int, LtChoice> choices_;  // by device
 };

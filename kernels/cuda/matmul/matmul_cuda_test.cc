@@ -121,7 +121,8 @@ void ExpectMeans(const std::string& name, const OpCase& use) {
   EXPECT_EQ(Fault(), "");
 }
 
-constexpr double kF32 = 1e-5, kBf16 = 0x1p-8, kF16 = 0x1p-11;
+// Of sums; and half a unit of the last place of a narrow result.
+constexpr double kF32 = 1e-5, kBf16 = kF32 + 0x1p-8, kF16 = kF32 + 0x1p-11;
 
 OpCase Use(const std::string& operands, const std::string& spec, double tolerance) {
   return {operands, {{"spec", spec}}, -1.0, 1.0, tolerance};
@@ -287,8 +288,10 @@ double ErrorOfProduct(bool tf32) {
 
 TEST(LtProductTest, RoundsOperandsToTf32OnlyWhereItMay) {
   EXPECT_LT(ErrorOfProduct(false), 1e-5);
-  EXPECT_GT(ErrorOfProduct(true), 1e-5);
   EXPECT_LT(ErrorOfProduct(true), 1e-1);
+#ifdef MGC_CUDA_EMULATED
+  EXPECT_GT(ErrorOfProduct(true), 1e-5);  // the library may do better
+#endif
 }
 
 TEST(LtProductTest, RefusesAddressesThatAreNotAligned) {

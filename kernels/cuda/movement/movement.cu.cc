@@ -35,9 +35,9 @@ int ForUnit(int bytes, const Use& use) {
 
 struct DeviceDims {
   int rank = 0;
-  FastDivisor extent[Permutation::kMaxRank];
-  int64_t from[Permutation::kMaxRank];
-  int64_t to[Permutation::kMaxRank];
+  FastDivisor extent[TransposedDims::kMaxRank];
+  int64_t from[TransposedDims::kMaxRank];
+  int64_t to[TransposedDims::kMaxRank];
 };
 
 // Units of the result in its order; a thread has every `stride`th. Neighbours along the last dim
@@ -56,7 +56,7 @@ __global__ void GatherKernel(DeviceDims dims, int64_t units, const U* from, U* t
   }
 }
 
-int Gather(Stream stream, const Permutation& p, int element_bytes, const void* from, void* to) {
+int Gather(Stream stream, const TransposedDims& p, int element_bytes, const void* from, void* to) {
   const int last = p.rank - 1;
   uint64_t all = AddressOf(from) | AddressOf(to);
   all |= static_cast<uint64_t>(p.extent[last] * element_bytes);
@@ -120,7 +120,7 @@ __global__ void TransposeTilesKernel(Tiles t, int64_t tiles, const U* from, U* t
   }
 }
 
-int TransposeTiles(Stream stream, const Permutation& p, int element_bytes, const void* from,
+int TransposeTiles(Stream stream, const TransposedDims& p, int element_bytes, const void* from,
                    void* to) {
   const int last = p.rank - 1;
   Tiles t = {};
@@ -167,9 +167,9 @@ __global__ void CopyBlocksKernel(int64_t units, FastDivisor block, const U* from
 
 }  // namespace
 
-int Transpose(Stream stream, const Permutation& permutation, int element_bytes, const void* from,
+int Transpose(Stream stream, const TransposedDims& dims, int element_bytes, const void* from,
               void* to) {
-  Permutation p = permutation;
+  TransposedDims p = dims;
   if (p.rank == 0) {
     p.rank = 1;
     p.extent[0] = p.stride[0] = 1;

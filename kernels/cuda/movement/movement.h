@@ -11,7 +11,7 @@ namespace mgc::cuda {
 
 // Dims of a dense result and the operand's elements from one to the next along each; none has size
 // 1 and no two could be one.
-struct Permutation {
+struct TransposedDims {
   static constexpr int kMaxRank = 8;
   int rank = 0;
   int64_t extent[kMaxRank] = {};
@@ -19,7 +19,7 @@ struct Permutation {
 };
 
 // to[i0, i1, ...] = from[sum of i_d · stride[d]], elements of 2, 4 or 8 bytes. One stride is 1.
-int Transpose(Stream stream, const Permutation& permutation, int element_bytes, const void* from,
+int Transpose(Stream stream, const TransposedDims& dims, int element_bytes, const void* from,
               void* to);
 
 // Copies `bytes` bytes in each of `outer` blocks, whose starts are `from_step` and `to_step` bytes

@@ -27,15 +27,15 @@ int ElementBytes(DType dtype) {
 KernelOr MakeTranspose(const KernelSpec& spec) {
   const Transposition t = TranspositionOf(spec);
   const int bytes = ElementBytes(spec.output_types[0].dtype);
-  if (t.extents.size() > Permutation::kMaxRank || bytes == 0) return NoKernel(spec);
-  Permutation permutation;
-  permutation.rank = static_cast<int>(t.extents.size());
+  if (t.extents.size() > TransposedDims::kMaxRank || bytes == 0) return NoKernel(spec);
+  TransposedDims dims;
+  dims.rank = static_cast<int>(t.extents.size());
   for (size_t d = 0; d < t.extents.size(); ++d) {
-    permutation.extent[d] = t.extents[d];
-    permutation.stride[d] = t.strides[d];
+    dims.extent[d] = t.extents[d];
+    dims.stride[d] = t.strides[d];
   }
-  return MakeKernel(spec, [permutation, bytes](const KernelRun& run, Stream stream) {
-    return Transpose(stream, permutation, bytes, In<char>(run, 0), Out<char>(run, 0));
+  return MakeKernel(spec, [dims, bytes](const KernelRun& run, Stream stream) {
+    return Transpose(stream, dims, bytes, In<char>(run, 0), Out<char>(run, 0));
   });
 }
 

@@ -3,31 +3,18 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/cuda/device/device.h"
+#include "kernels/cuda/device/each.h"
 #include "kernels/cuda/device/fast_divisor.h"
 
 namespace mgc::cuda {
 namespace {
 
-// Results one by one; a thread has every `stride`th.
-template <class Function, class T>
-__global__ void FillKernel(Function function, int64_t n, T* y) {
-  const int64_t stride = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) {
-    y[i] = function(i);
-  }
-}
-
-template <class T, class Function>
-int Fill(Stream stream, int64_t n, Function function, T* y) {
-  return Launch(FillKernel<Function, T>, ShapeFor(n), stream, function, n, y);
-}
-
 struct Counting {
   int64_t begin;
   SamplePlace sample;
-  __device__ int64_t operator()(int64_t i) const {
-    return begin + (sample.step != nullptr ? *sample.step : 0) + sample.in_step + i;
+  int64_t* y;
+  __device__ void operator()(int64_t i) const {
+    y[i] = begin + (sample.step != nullptr ? *sample.step : 0) + sample.in_step + i;
   }
 };
 
@@ -37,15 +24,17 @@ struct Causal {
   FastDivisor keys;
   const int64_t* query;
   const int64_t* key;
-  __device__ float operator()(int64_t i) const {
+  float* y;
+  __device__ void operator()(int64_t i) const {
     const int64_t q = keys.Quotient(i);
-    return SeenOrNot(key[i - q * keys.divisor()] <= query[q]);
+    y[i] = SeenOrNot(key[i - q * keys.divisor()] <= query[q]);
   }
 };
 
 struct Padded {
   const int64_t* mask;
-  __device__ float operator()(int64_t i) const { return SeenOrNot(mask[i] != 0); }
+  float* y;
+  __device__ void operator()(int64_t i) const { y[i] = SeenOrNot(mask[i] != 0); }
 };
 
 // Starts of buckets that a launch takes with it; `adds` after the first ones.
@@ -87,16 +76,16 @@ __global__ void RelativeBucketKernel(Starts starts, FastDivisor keys, int64_t n,
 }  // namespace
 
 int Iota(Stream stream, int64_t n, int64_t begin, const SamplePlace& sample, int64_t* y) {
-  return Fill(stream, n, Counting{begin, sample}, y);
+  return Each(stream, n, Counting{begin, sample, y});
 }
 
 int CausalMask(Stream stream, int64_t queries, int64_t keys, const int64_t* query,
                const int64_t* key, float* y) {
-  return Fill(stream, queries * keys, Causal{FastDivisor(keys), query, key}, y);
+  return Each(stream, queries * keys, Causal{FastDivisor(keys), query, key, y});
 }
 
 int PaddingMask(Stream stream, int64_t n, const int64_t* mask, float* y) {
-  return Fill(stream, n, Padded{mask}, y);
+  return Each(stream, n, Padded{mask, y});
 }
 
 int RelativeBucket(Stream stream, const BucketTable& table, int64_t queries, int64_t keys,

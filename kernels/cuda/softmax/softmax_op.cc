@@ -2,17 +2,16 @@
 #include <cstdint>
 
 #include "kernels/cuda/adapt.h"
+#include "kernels/cuda/device/row_shape.h"
 #include "kernels/cuda/softmax/softmax.h"
 
 namespace mgc::cuda {
 namespace {
 
-constexpr int64_t kMostCols = 1 << 30;  // columns are counted in 32 bits
-
 KernelOr MakeSoftmax(const KernelSpec& spec) {
   const int64_t rows = LeadingDims(spec.input_shapes[0]);
   const int64_t cols = LastDim(spec.input_shapes[0]);
-  if (cols > kMostCols) return NoKernel(spec);
+  if (cols > kMostRowElements) return NoKernel(spec);
   return ForElements(spec, [&](auto zero) -> KernelOr {
     using T = decltype(zero);
     return MakeKernel(spec, [rows, cols](const KernelRun& run, Stream stream) {
@@ -24,7 +23,7 @@ KernelOr MakeSoftmax(const KernelSpec& spec) {
 KernelOr MakeSoftmaxGrad(const KernelSpec& spec) {
   const int64_t rows = LeadingDims(spec.input_shapes[0]);
   const int64_t cols = LastDim(spec.input_shapes[0]);
-  if (cols > kMostCols) return NoKernel(spec);
+  if (cols > kMostRowElements) return NoKernel(spec);
   return ForElements(spec, [&](auto zero) -> KernelOr {
     using T = decltype(zero);
     return MakeKernel(spec, [rows, cols](const KernelRun& run, Stream stream) {

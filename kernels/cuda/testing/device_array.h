@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "graph/types/bfloat16.h"
@@ -14,10 +15,23 @@
 #include "gtest/gtest.h"
 #include "kernels/cuda/api.h"
 
+#ifdef MGC_CUDA_EMULATED
+#include "kernels/cuda/emulator/emulator.h"
+#endif
+
 namespace mgc::cuda {
 
 inline void CheckCuda(cudaError_t error) {
   ASSERT_EQ(error, cudaSuccess) << cudaGetErrorString(error);
+}
+
+// What the emulator has seen go wrong since the last call; "" on a GPU.
+inline std::string TakenFault() {
+#ifdef MGC_CUDA_EMULATED
+  return emulator::TakeFault();
+#else
+  return "";
+#endif
 }
 
 // `values` on the device, `shift` elements beyond an address that is aligned to 64 bytes.
@@ -37,10 +51,11 @@ class DeviceArray {
 
   T* data() const { return reinterpret_cast<T*>(static_cast<char*>(memory_) + begin_); }
 
-  // The contents, once the device has finished; checks the guards.
+  // The contents, once the device has finished; checks the guards, and what the emulator has seen.
   std::vector<T> Values() const {
     std::vector<unsigned char> all(begin_ + bytes_ + kGuard);
     CheckCuda(cudaMemcpy(all.data(), memory_, all.size(), cudaMemcpyDeviceToHost));
+    EXPECT_EQ(TakenFault(), "");
     bool intact = true;
     for (size_t i = 0; i < begin_; ++i) intact = intact && all[i] == kMark;
     for (size_t i = begin_ + bytes_; i < all.size(); ++i) intact = intact && all[i] == kMark;

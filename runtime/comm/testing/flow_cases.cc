@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "graph/types/bfloat16.h"
+#include "graph/types/float16.h"
 #include "graph/types/sharding_text.h"
 
 namespace mgc {
@@ -44,6 +46,21 @@ Exchange DrawExchange(CollectiveKind kind, DType dtype, int members, Random* ran
   return x;
 }
 
+// Numbers that every type has, and any sum of some of them.
+void FillWhole(DType dtype, Random* random, std::vector<char>* bytes) {
+  constexpr int64_t kMost = 20;
+  const auto step = static_cast<size_t>(SizeOf(dtype));
+  const auto put = [&](size_t at, auto x) { std::memcpy(bytes->data() + at, &x, sizeof(x)); };
+  for (size_t i = 0; i < bytes->size(); i += step) {
+    const int64_t x = static_cast<int64_t>((*random)() % (2 * kMost + 1)) - kMost;
+    if (dtype == DType::kF32) put(i, static_cast<float>(x));
+    if (dtype == DType::kF64) put(i, static_cast<double>(x));
+    if (dtype == DType::kI64) put(i, x);
+    if (dtype == DType::kBF16) put(i, ToBfloat16(static_cast<float>(x)));
+    if (dtype == DType::kF16) put(i, ToFloat16(static_cast<float>(x)));
+  }
+}
+
 }  // namespace
 
 TileSizes SizesOf(const Exchange& x) {
@@ -61,7 +78,8 @@ TileSizes SizesOf(const Exchange& x) {
   }
 }
 
-void FillTile(DType dtype, Random* random, std::vector<char>* bytes) {
+void FillTile(DType dtype, bool whole, Random* random, std::vector<char>* bytes) {
+  if (whole) return FillWhole(dtype, random, bytes);
   const size_t step = dtype == DType::kF32 ? 4 : 8;
   for (size_t i = 0; i < bytes->size(); i += step) {
     uint64_t bits = (*random)();

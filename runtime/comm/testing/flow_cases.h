@@ -45,8 +45,9 @@ struct TileSizes {
   int64_t out = 0;
 };
 TileSizes SizesOf(const Exchange& exchange);
-// Fills a tile with random elements, whose sums are rounded and stay in the type.
-void FillTile(DType dtype, std::mt19937_64* random, std::vector<char>* bytes);
+// Fills a tile with random elements, whose sums are rounded and stay in the type; or with `whole`
+// numbers, any sum of some of which every type has.
+void FillTile(DType dtype, bool whole, std::mt19937_64* random, std::vector<char>* bytes);
 
 }  // namespace mgc
 

@@ -7,8 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
-#include "graph/types/bfloat16.h"
-#include "graph/types/float16.h"
 #include "kernels/parallel.h"
 #include "runtime/comm/direct_flow.h"
 #include "runtime/comm/library_flow.h"
@@ -17,26 +15,8 @@
 #include "runtime/comm/run_exchanges.h"
 
 namespace mgc {
-namespace {
 
 using Random = std::mt19937_64;
-
-// Numbers that every type has, and any sum of some of them.
-void FillWhole(DType dtype, Random* random, std::vector<char>* bytes) {
-  constexpr int64_t kMost = 20;
-  const auto step = static_cast<size_t>(SizeOf(dtype));
-  const auto put = [&](size_t at, auto x) { std::memcpy(bytes->data() + at, &x, sizeof(x)); };
-  for (size_t i = 0; i < bytes->size(); i += step) {
-    const int64_t x = static_cast<int64_t>((*random)() % (2 * kMost + 1)) - kMost;
-    if (dtype == DType::kF32) put(i, static_cast<float>(x));
-    if (dtype == DType::kF64) put(i, static_cast<double>(x));
-    if (dtype == DType::kI64) put(i, x);
-    if (dtype == DType::kBF16) put(i, ToBfloat16(static_cast<float>(x)));
-    if (dtype == DType::kF16) put(i, ToFloat16(static_cast<float>(x)));
-  }
-}
-
-}  // namespace
 
 // Members' tiles of one exchange, as bytes.
 class FlowRunner::Tiles {
@@ -47,7 +27,7 @@ class FlowRunner::Tiles {
     const int64_t bytes = SizeOf(x.dtype);
     for (size_t m = 0; m < x.piece.size(); ++m) {
       in_.emplace_back(static_cast<size_t>(sizes.in * bytes));
-      c.whole ? FillWhole(x.dtype, random, &in_.back()) : FillTile(x.dtype, random, &in_.back());
+      FillTile(x.dtype, c.whole, random, &in_.back());
       out_.emplace_back(in_place_ ? 0 : static_cast<size_t>(sizes.out * bytes), 'x');
     }
     Point({0, static_cast<int64_t>(x.piece.size())});

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "kernels/cuda/device/device.h"
 #include "kernels/cuda/device/elements.h"
 #include "runtime/cuda/exchange/exchange_table.h"
@@ -115,8 +117,10 @@ __global__ void __launch_bounds__(kExchangeBlock)
     const int64_t at_a_time = kExchangeBlock >> x.lanes_log2;
     const int64_t index = (unit - x.first_unit) * at_a_time + (threadIdx.x >> x.lanes_log2);
     if (index < x.cells.count) {
-      MoveCell<Way>(table, x, x.cells.At(index, x.piece),
-                    static_cast<int>(threadIdx.x) & (lanes - 1), lanes);
+      Cell cell = x.cells.At(index, x.piece);
+      cell.from_end = std::min(cell.from_end, int64_t{x.senders});
+      cell.to_end = std::min(cell.to_end, int64_t{x.receivers});
+      MoveCell<Way>(table, x, cell, static_cast<int>(threadIdx.x) & (lanes - 1), lanes);
     }
   }
 }

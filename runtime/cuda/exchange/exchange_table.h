@@ -12,7 +12,7 @@
 namespace mgc::cuda {
 
 inline constexpr int kMostMembers = 16;         // of a group on one GPU
-inline constexpr int kExchangesPerTable = 16;   // at most
+inline constexpr int kExchangesPerTable = 12;   // at most
 inline constexpr int kAddressesPerTable = 240;  // tiles of all exchanges at most
 inline constexpr int kExchangeBlock = 256;      // threads of a block
 
@@ -22,10 +22,14 @@ struct ExchangeEntry {
   CellGeometry cells;
   int64_t first_unit = 0;    // units of the exchanges before it
   int32_t address_bits = 0;  // the last bits of all addresses, or-ed
-  int16_t inputs = 0;        // where the members' begin in ExchangeTable::address
+  // Where the members' tiles begin in ExchangeTable::address, and how many there are: cells go from
+  // those and to those only.
+  int16_t inputs = 0;
   int16_t outputs = 0;
-  uint8_t lanes_log2 = 0;
-  uint8_t piece[kMostMembers] = {};
+  int16_t senders = 0;
+  int16_t receivers = 0;
+  int16_t lanes_log2 = 0;
+  int32_t piece[kMostMembers] = {};
 };
 
 // A kernel's argument, whole, so that nothing is copied to the device beforehand.

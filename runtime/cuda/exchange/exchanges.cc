@@ -57,11 +57,11 @@ bool IsIssuable(const Exchange& x) {
 }
 
 // Threads for each cell, as a power of two: one for each vector where rows lie as vectors do.
-uint8_t LanesLog2(const CellGeometry& cells, int64_t element_bytes) {
+int16_t LanesLog2(const CellGeometry& cells, int64_t element_bytes) {
   const int64_t run = std::min(cells.run, cells.cell);
   const bool vectors = cells.run * element_bytes % kVectorBytes == 0 || run == cells.cell;
   const int64_t accesses = vectors ? run * element_bytes / kVectorBytes : run;
-  uint8_t log2 = 0;
+  int16_t log2 = 0;
   while (1 << log2 < std::min<int64_t>(accesses, kExchangeBlock)) ++log2;
   return log2;
 }
@@ -71,15 +71,30 @@ class Batch {
  public:
   explicit Batch(Stream stream) : stream_(stream) {}
 
-  int Add(const TiledExchange& tiled) {
-    const IssueTable issue = IssueOf(*tiled.exchange);
-    const int addresses = 2 * static_cast<int>(tiled.exchange->piece.size());
+  // Of one exchange with the tiles of all its senders and receivers.
+  int Add(IssueTable issue, const CellGeometry& cells, int64_t element_bytes,
+          absl::Span<const int> piece, absl::Span<const char* const> inputs,
+          absl::Span<char* const> outputs) {
+    const auto addresses = static_cast<int>(inputs.size() + outputs.size());
     if (issue != issue_ || table_.exchanges == kExchangesPerTable ||
         addresses_ + addresses > kAddressesPerTable) {
       if (const int error = Flush(); error != 0) return error;
     }
     issue_ = issue;
-    Enter(tiled);
+    ExchangeEntry& entry = table_.exchange[table_.exchanges++];
+    entry.cells = cells;
+    entry.first_unit = table_.units;
+    entry.lanes_log2 = LanesLog2(cells, element_bytes);
+    std::copy(piece.begin(), piece.end(), entry.piece);
+    const int64_t at_a_time = kExchangeBlock >> entry.lanes_log2;
+    table_.units += (cells.count + at_a_time - 1) / at_a_time;
+    entry.address_bits = 0;
+    entry.inputs = static_cast<int16_t>(addresses_);
+    entry.senders = static_cast<int16_t>(inputs.size());
+    for (const char* input : inputs) Enter(const_cast<char*>(input), &entry);
+    entry.outputs = static_cast<int16_t>(addresses_);
+    entry.receivers = static_cast<int16_t>(outputs.size());
+    for (char* output : outputs) Enter(output, &entry);
     return 0;
   }
 
@@ -92,33 +107,40 @@ class Batch {
   }
 
  private:
-  void Enter(const TiledExchange& tiled) {
-    const Exchange& x = *tiled.exchange;
-    const int64_t bytes = SizeOf(x.dtype);
-    ExchangeEntry& entry = table_.exchange[table_.exchanges++];
-    entry.cells = GeometryOf(x, kCellBytes / bytes);
-    entry.first_unit = table_.units;
-    entry.lanes_log2 = LanesLog2(entry.cells, bytes);
-    std::copy(x.piece.begin(), x.piece.end(), entry.piece);
-    const int64_t at_a_time = kExchangeBlock >> entry.lanes_log2;
-    table_.units += (entry.cells.count + at_a_time - 1) / at_a_time;
-    entry.address_bits = 0;
-    entry.inputs = static_cast<int16_t>(addresses_);
-    for (const char* input : tiled.inputs) Enter(const_cast<char*>(input), &entry);
-    entry.outputs = static_cast<int16_t>(addresses_);
-    for (char* output : tiled.outputs) Enter(output, &entry);
-  }
   void Enter(char* address, ExchangeEntry* entry) {
     table_.address[addresses_++] = address;
     entry->address_bits |=
         static_cast<int32_t>(reinterpret_cast<uintptr_t>(address) % kVectorBytes);
   }
 
-  const Stream stream_;
+  Stream stream_;
   IssueTable issue_ = nullptr;
   int addresses_ = 0;
   ExchangeTable table_;
 };
+
+// Of the members [first, last): their pieces lie from `pieces` on.
+int AddPieces(const PieceMove& move, size_t first, size_t last, char* pieces, Batch* batch) {
+  const int64_t count = static_cast<int64_t>(last - first);
+  CellGeometry cells;
+  cells.pattern = move.joins ? CellPattern::kGather : CellPattern::kScatter;
+  cells.whole = move.whole;
+  cells.room = move.room;
+  cells.inner = move.inner;
+  cells.members = static_cast<int32_t>(count);
+  cells.cell = kCellBytes / move.element_bytes;
+  cells.run = move.room * move.inner;
+  cells.Cut(move.outer * count);
+  char* each[kMostMembers];
+  for (int64_t m = 0; m < count; ++m) {
+    each[m] = pieces + m * move.outer * cells.run * move.element_bytes;
+  }
+  const absl::Span<char* const> all(each, static_cast<size_t>(count));
+  const absl::Span<char* const> tile(&move.tile, 1);
+  return batch->Add(IssueCopiesOf(move.element_bytes), cells, move.element_bytes,
+                    move.piece.subspan(first, last - first), move.joins ? all : tile,
+                    move.joins ? tile : all);
+}
 
 }  // namespace
 
@@ -137,7 +159,24 @@ int IssueExchanges(Stream stream, absl::Span<const TiledExchange> exchanges) {
   }
   Batch batch(stream);
   for (const TiledExchange& tiled : exchanges) {
-    if (const int error = batch.Add(tiled); error != 0) return error;
+    const Exchange& x = *tiled.exchange;
+    const int64_t bytes = SizeOf(x.dtype);
+    const int error = batch.Add(IssueOf(x), GeometryOf(x, kCellBytes / bytes), bytes, x.piece,
+                                tiled.inputs, tiled.outputs);
+    if (error != 0) return error;
+  }
+  return batch.Flush();
+}
+
+int IssuePieceMoves(Stream stream, absl::Span<const PieceMove> moves) {
+  Batch batch(stream);
+  for (const PieceMove& move : moves) {
+    const int64_t piece_bytes = move.outer * move.room * move.inner * move.element_bytes;
+    for (size_t first = 0; first < move.piece.size(); first += kMostMembers) {
+      const size_t last = std::min(first + kMostMembers, move.piece.size());
+      char* const pieces = move.pieces + static_cast<int64_t>(first) * piece_bytes;
+      if (const int error = AddPieces(move, first, last, pieces, &batch); error != 0) return error;
+    }
   }
   return batch.Flush();
 }

@@ -26,6 +26,21 @@ absl::Status CheckIssuable(const Exchange& exchange);
 // cudaErrorInvalidValue, before any has begun, for what CheckIssuable refuses. Allocates nothing.
 int IssueExchanges(Stream stream, absl::Span<const TiledExchange> exchanges);
 
+// What one rank does by itself before, or after, pieces of a tile go their way: the tile is
+// [outer, whole, inner], and for each member of a group there is a piece [outer, room, inner], one
+// behind the other in the group's order.
+struct PieceMove {
+  bool joins = false;  // pieces to the tile, what sticks out of the whole being dropped; else the
+                       // tile to pieces, where it is zero
+  int64_t outer = 1, whole = 0, room = 0, inner = 1;
+  absl::Span<const int> piece;  // by member: which piece of the tile is its
+  int64_t element_bytes = 0;
+  char* tile = nullptr;
+  char* pieces = nullptr;
+};
+// As IssueExchanges; any number of members.
+int IssuePieceMoves(Stream stream, absl::Span<const PieceMove> moves);
+
 }  // namespace mgc::cuda
 
 #endif  // MGC_RUNTIME_CUDA_EXCHANGE_EXCHANGES_H_
