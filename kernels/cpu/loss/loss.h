@@ -8,15 +8,9 @@
 #include <cstdint>
 
 #include "kernels/parallel.h"
+#include "kernels/shared/logits_shape.h"
 
 namespace mgc::cpu {
-
-struct LogitsShape {
-  int64_t rows = 0;
-  int64_t cols = 0;    // elements from row to row
-  int64_t valid = 0;   // real columns, <= cols
-  int64_t offset = 0;  // vocabulary id of column 0
-};
 
 // z[r] = sum over valid c of exp(logits[r, c] - m[r])
 template <class T>

@@ -1,14 +1,10 @@
 // The pieces of the cross-entropy.
 #include "kernels/cpu/adapt.h"
 #include "kernels/cpu/loss/loss.h"
+#include "kernels/shared/loss_spec.h"
 
 namespace mgc::cpu {
 namespace {
-
-LogitsShape LogitsOf(const KernelSpec& spec) {
-  const DimPiece& v = PieceNamed(spec, "v");
-  return {LeadingDims(spec.input_shapes[0]), LastDim(spec.input_shapes[0]), v.valid, v.begin};
-}
 
 KernelOr MakeCounted(const KernelSpec& spec) {
   if (!AllAre(spec, DType::kF32)) return NoKernel(spec);

@@ -3,8 +3,8 @@
 // A block owns a strip of kStripGroups neighbouring groups of columns (groups.h) and all rows of
 // it: thread t has group t % kStripGroups and rows t / kStripGroups, + blockDim.x / kStripGroups,
 // .... Its rows ascend in runs whose sums are added in order; then the lanes of a warp that share a
-// group are joined in a tree, and the warps in ascending order. So the order of a sum depends on
-// the number of rows alone.
+// group are joined in a tree, and the warps in ascending order, in double. So the order of a sum
+// depends on the number of rows alone.
 
 #ifndef MGC_KERNELS_CUDA_DEVICE_COLUMN_SUMS_H_
 #define MGC_KERNELS_CUDA_DEVICE_COLUMN_SUMS_H_
@@ -15,33 +15,56 @@
 
 namespace mgc::cuda {
 
-// kSums sums at once for a group of kCount columns.
+// kSums sums at once for a group of kCount columns: that of column c of sum s is s * kCount + c.
 template <int kSums, int kCount>
 struct SumsOfGroup {
-  float at[kSums][kCount] = {};
+  static constexpr int kValues = kSums * kCount;
+
+  float at[kValues] = {};
 };
 
 // The sums of this thread's rows: add(row, sums) for each.
-template <int kSums, int kCount, class Add>
-__device__ SumsOfGroup<kSums, kCount> SumOwnRows(int64_t rows, const Add& add) {
+template <class Sums, class Add>
+__device__ Sums SumOwnRows(int64_t rows, const Add& add) {
   constexpr int kRun = 16;
   const int lanes = static_cast<int>(blockDim.x) / kStripGroups;
-  SumsOfGroup<kSums, kCount> total;
+  Sums total;
   for (int64_t first = static_cast<int>(threadIdx.x) / kStripGroups; first < rows;
        first += kRun * lanes) {
-    SumsOfGroup<kSums, kCount> run;
+    Sums run;
 #pragma unroll 4
     for (int k = 0; k < kRun; ++k) {
       const int64_t row = first + k * lanes;
       if (row < rows) add(row, &run);
     }
 #pragma unroll
-    for (int s = 0; s < kSums; ++s) {
-#pragma unroll
-      for (int c = 0; c < kCount; ++c) total.at[s][c] += run.at[s][c];
-    }
+    for (int v = 0; v < Sums::kValues; ++v) total.at[v] += run.at[v];
   }
   return total;
+}
+
+// Sums `values` over the lanes that share a group. Lanes kWith apart halve what they hold: each
+// gives half of it to the other, until it holds one value, which values[0] becomes. Which one it
+// was is the result.
+template <int kHeld, int kWith>
+__device__ int SumOfGroupLanes(float* values, int lane) {
+  if constexpr (kWith < kStripGroups) {
+    static_assert(kHeld == 1);
+    return 0;
+  } else if constexpr (kHeld == 1) {
+    values[0] += __shfl_xor_sync(kWholeWarp, values[0], kWith);
+    return SumOfGroupLanes<1, kWith / 2>(values, lane);
+  } else {
+    constexpr int kHalf = kHeld / 2;
+    const bool upper = (lane & kWith) != 0;
+#pragma unroll
+    for (int v = 0; v < kHalf; ++v) {
+      const float mine = upper ? values[kHalf + v] : values[v];
+      const float others = upper ? values[v] : values[kHalf + v];
+      values[v] = mine + __shfl_xor_sync(kWholeWarp, others, kWith);
+    }
+    return (upper ? kHalf : 0) + SumOfGroupLanes<kHalf, kWith / 2>(values, lane);
+  }
 }
 
 // Sums over `rows` rows of the strip that begins at column `strip`, of `cols` columns:
@@ -49,31 +72,25 @@ __device__ SumsOfGroup<kSums, kCount> SumOwnRows(int64_t rows, const Add& add) {
 // result. All threads of the block call it.
 template <int kSums, int kCount, class Add, class Put>
 __device__ void SumStrip(int64_t rows, int cols, int strip, const Add& add, const Put& put) {
-  constexpr int kStrip = kStripGroups * kCount;
-  __shared__ float of_warps[kMostThreads / kWarp][kSums][kStrip];
+  using Sums = SumsOfGroup<kSums, kCount>;
+  constexpr int kValues = Sums::kValues;
+  // Lanes that differ in these bits hold the same value in the end.
+  constexpr int kSameValue = (kWarp / kValues - 1) & ~(kStripGroups - 1);
+  __shared__ float of_warps[kMostThreads / kWarp][kStripGroups][kValues];
   const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp;
-  const int first = strip + thread % kStripGroups * kCount;
-  const SumsOfGroup<kSums, kCount> own = SumOwnRows<kSums, kCount>(
-      first < cols ? rows : 0,
-      [&](int64_t row, SumsOfGroup<kSums, kCount>* sums) { add(row, first, sums); });
-#pragma unroll
-  for (int s = 0; s < kSums; ++s) {
-#pragma unroll
-    for (int c = 0; c < kCount; ++c) {
-      float sum = own.at[s][c];
-#pragma unroll
-      for (int with = kWarp / 2; with >= kStripGroups; with /= 2) {
-        sum += __shfl_xor_sync(kWholeWarp, sum, with);
-      }
-      if (lane < kStripGroups) of_warps[thread / kWarp][s][lane * kCount + c] = sum;
-    }
-  }
+  const int own = thread % kStripGroups;
+  const int first = strip + own * kCount;
+  Sums sums = SumOwnRows<Sums>(first < cols ? rows : 0,
+                               [&](int64_t row, Sums* run) { add(row, first, run); });
+  const int value = SumOfGroupLanes<kValues, kWarp / 2>(sums.at, lane);
+  if ((lane & kSameValue) == 0) of_warps[thread / kWarp][own][value] = sums.at[0];
   __syncthreads();
-  const int s = thread / kStrip, c = thread % kStrip;
-  if (s < kSums && strip + c < cols) {
-    float sum = 0;
-    for (int w = 0; w < static_cast<int>(blockDim.x) / kWarp; ++w) sum += of_warps[w][s][c];
-    put(s, strip + c, sum);
+  const int group = thread / kValues, v = thread % kValues;
+  const int column = strip + group * kCount + v % kCount;
+  if (group < kStripGroups && column < cols) {
+    double sum = 0;
+    for (int w = 0; w < static_cast<int>(blockDim.x) / kWarp; ++w) sum += of_warps[w][group][v];
+    put(v / kCount, column, static_cast<float>(sum));
   }
 }
 

@@ -16,7 +16,7 @@ inline constexpr int kTeamsOfBlock = 4;                        // where a row is
 inline constexpr int kGroupsOfThread = 4;                      // at least, unless the row ends
 
 // Whether a row is a block's, not a warp's.
-inline bool IsBlockRow(int64_t groups) { return groups > 32 * kGroupsOfThread; }
+inline bool IsBlockRow(int64_t groups) { return groups > int64_t{32} * kGroupsOfThread; }
 
 inline LaunchShape RowShape(int64_t rows, int64_t groups) {
   if (!IsBlockRow(groups)) {

@@ -4,6 +4,7 @@
 #ifndef MGC_KERNELS_CUDA_DEVICE_ROWS_H_
 #define MGC_KERNELS_CUDA_DEVICE_ROWS_H_
 
+#include "kernels/cuda/api.h"
 #include "kernels/cuda/device/device.h"
 #include "kernels/cuda/device/groups.h"
 #include "kernels/cuda/device/reduce.h"
@@ -13,7 +14,7 @@ namespace mgc::cuda {
 
 // All threads of a team take part in its sums and maxima.
 template <bool kIsBlock>
-struct Team {
+struct RowTeam {
   int rank, size;
 
   __device__ double Sum(double value) const {
@@ -32,19 +33,20 @@ __global__ void __launch_bounds__(kMostTeam) RowsKernel(Function function, int64
   const int thread = static_cast<int>(threadIdx.x), size = static_cast<int>(blockDim.x);
   if constexpr (kIsBlock) {
     for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
-      function(row, Team<true>{thread, size});
+      function(row, RowTeam<true>{thread, size});
     }
   } else {
     const int64_t teams = size / kWarp;
     for (int64_t row = blockIdx.x * teams + thread / kWarp; row < rows; row += gridDim.x * teams) {
-      function(row, Team<false>{thread % kWarp, kWarp});
+      function(row, RowTeam<false>{thread % kWarp, kWarp});
     }
   }
 }
 
-// For rows of `cols` elements of T.
+// For rows of `cols` elements of T; those of more than kMostRowElements are refused.
 template <class T, class Function>
 int ForRows(Stream stream, int64_t rows, int64_t cols, Function function) {
+  if (cols > kMostRowElements) return static_cast<int>(cudaErrorInvalidValue);
   const int64_t groups = (cols + kPerVector<T> - 1) / kPerVector<T>;
   const LaunchShape shape = RowShape(rows, groups);
   return Launch(IsBlockRow(groups) ? RowsKernel<true, Function> : RowsKernel<false, Function>,

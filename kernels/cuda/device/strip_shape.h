@@ -20,9 +20,9 @@ inline int64_t StripsOf(int64_t cols, int per_group) {
 
 // One block a strip, for `matrices` matrices of `rows` rows.
 inline LaunchShape StripShape(int64_t matrices, int64_t rows, int64_t cols, int per_group) {
-  int threads = 64;
+  int64_t threads = 64;
   while (threads < kMostThreads && threads * 4 < rows * kStripGroups) threads *= 2;
-  return ShapeForRows(matrices * StripsOf(cols, per_group), threads);
+  return ShapeForRows(matrices * StripsOf(cols, per_group), static_cast<int>(threads));
 }
 
 }  // namespace mgc::cuda

@@ -1,7 +1,8 @@
 // The pieces of a vocabulary-parallel cross-entropy over local logits [rows, cols], of which the
 // first `valid` columns are real: the others never contribute and get zero gradients. With m the
 // maximum and z the sum of exp(l - m) over the whole vocabulary, the loss of a row is m + log z -
-// l[target]. Logits are of T (float, Bfloat16 or Float16); all else is of f32.
+// l[target]. Logits are of T (float, Bfloat16 or Float16); all else is of f32. A row has at most
+// kMostRowElements elements (kernels/cuda/device/row_shape.h).
 
 #ifndef MGC_KERNELS_CUDA_LOSS_LOSS_H_
 #define MGC_KERNELS_CUDA_LOSS_LOSS_H_
@@ -9,15 +10,9 @@
 #include <cstdint>
 
 #include "kernels/cuda/launch_shape.h"
+#include "kernels/shared/logits_shape.h"
 
 namespace mgc::cuda {
-
-struct LogitsShape {
-  int64_t rows = 0;
-  int64_t cols = 0;    // elements from row to row; at most kMostRowElements
-  int64_t valid = 0;   // real columns, <= cols
-  int64_t offset = 0;  // vocabulary id of column 0
-};
 
 // z[r] = sum over valid c of exp(logits[r, c] - m[r])
 template <class T>

@@ -3,14 +3,10 @@
 
 #include "kernels/cuda/adapt.h"
 #include "kernels/cuda/loss/loss.h"
+#include "kernels/shared/loss_spec.h"
 
 namespace mgc::cuda {
 namespace {
-
-LogitsShape LogitsOf(const KernelSpec& spec) {
-  const DimPiece& v = PieceNamed(spec, "v");
-  return {LeadingDims(spec.input_shapes[0]), LastDim(spec.input_shapes[0]), v.valid, v.begin};
-}
 
 KernelOr MakeCounted(const KernelSpec& spec) {
   if (!AllAre(spec, DType::kF32)) return NoKernel(spec);

@@ -155,8 +155,8 @@ __global__ void __launch_bounds__(kMostThreads)
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
       const float g = Load(grad.at[k]);
-      sums->at[0][k] += g * ((Load(value.at[k]) - center) * scale);
-      if (kCenters) sums->at[kSums - 1][k] += g;
+      sums->at[k] += g * ((Load(value.at[k]) - center) * scale);
+      if (kCenters) sums->at[(kSums - 1) * kCount + k] += g;
     }
   };
   SumStrip<kSums, kCount>(shape.rows, cols, strip, add, [&](int sum, int col, float value) {

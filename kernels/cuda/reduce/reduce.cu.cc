@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(kMostThreads)
       [&](int64_t r, int first, SumsOfGroup<1, kCount>* sums) {
         const Group<T> group = LoadGroup(matrix + r * cols, first, width, whole);
 #pragma unroll
-        for (int k = 0; k < kCount; ++k) sums->at[0][k] += Load(group.at[k]);
+        for (int k = 0; k < kCount; ++k) sums->at[k] += Load(group.at[k]);
       },
       [&](int /*sum*/, int col, float value) { y[o * cols + col] = Store<R>(value); });
 }
@@ -175,7 +175,7 @@ struct Product {
 };
 
 constexpr int kSumThreads = 256;
-constexpr int64_t kSumMostBlocks = 132 * 8;
+constexpr int64_t kSumMostBlocks = int64_t{132} * 8;
 constexpr int64_t kSumOfBlock = 4096;  // elements, until there are kSumMostBlocks
 
 int64_t SumBlocks(int64_t n) {
@@ -243,7 +243,7 @@ struct StackOf {
 template <class T, class R>
 int SumMiddle(Stream stream, int64_t outer, int64_t reduced, int64_t inner, const T* x, R* y) {
   constexpr int64_t kFew = 16;  // a thread sums as many in order
-  if (reduced <= kFew) {
+  if (reduced <= kFew || std::max(reduced, inner) > kMostRowElements) {
     const IndexBox kept = {outer * inner, 2, {outer, inner}, {reduced * inner, 1}};
     return SumAny(stream, kept, {reduced, 1, {reduced}, {inner}}, x, y);
   }

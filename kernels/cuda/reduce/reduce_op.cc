@@ -89,18 +89,10 @@ KernelOr MakeReduceMax(const KernelSpec& spec) {
 // make(value) for the real type.
 template <class Make>
 KernelOr ForReal(const KernelSpec& spec, DType dtype, const Make& make) {
-  switch (dtype) {
-    case DType::kF32:
-      return make(float());
-    case DType::kF64:
-      return make(double());
-    case DType::kBF16:
-      return make(Bfloat16());
-    case DType::kF16:
-      return make(Float16());
-    case DType::kI64:
-      break;
-  }
+  if (dtype == DType::kF32) return make(float());
+  if (dtype == DType::kF64) return make(double());
+  if (dtype == DType::kBF16) return make(Bfloat16());
+  if (dtype == DType::kF16) return make(Float16());
   return NoKernel(spec);
 }
 
