@@ -15,9 +15,11 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarp;
-constexpr int kMostBlocks = 132 * 4;           // each reads all ids
-constexpr int kPerThread = 8;                  // ids that a thread looks at in a round
-constexpr int kRound = kThreads * kPerThread;  // ids of a round
+constexpr int64_t kFewBlocks = 132;  // one for each processor of an H100, as far as rows reach
+constexpr int64_t kMostBlocks = 4 * kFewBlocks;  // each reads all ids
+constexpr int64_t kRowsOfBlock = 4;              // between these numbers of blocks
+constexpr int kPerThread = 8;                    // ids that a thread looks at in a round
+constexpr int kRound = kThreads * kPerThread;    // ids of a round
 constexpr int kMostListed = 2 * kRound;
 
 // The ids of this block's rows that are not added yet, in their order.
@@ -166,7 +168,8 @@ __global__ void __launch_bounds__(kThreads)
 template <class T>
 int LookupGrad(Stream stream, const TableShape& shape, int64_t n, const int64_t* ids, const T* dy,
                const float* initial, float* dtable) {
-  const int64_t blocks = std::min<int64_t>(shape.rows, kMostBlocks);
+  const int64_t blocks =
+      std::min(shape.rows, std::clamp(shape.rows / kRowsOfBlock, kFewBlocks, kMostBlocks));
   const LaunchShape launch = ShapeForRows(blocks, kThreads);
   const GradOf grad = {shape, FastDivisor(blocks)};
   const bool vectors = shape.cols % 4 == 0 && IsAligned(dy, 4 * sizeof(T)) &&
