@@ -21,10 +21,10 @@ std::atomic<bool>& Enabled() {
 bool AccessWatch::enabled() { return Enabled().load(std::memory_order_relaxed); }
 void AccessWatch::Enable() { Enabled().store(true, std::memory_order_relaxed); }
 
-void AccessWatch::BeginLaunch(std::vector<Memory::Region> allocations) {
+void AccessWatch::BeginLaunch(const std::vector<Memory::Region>& allocations) {
   ++launch_;
   std::vector<Watched> next;
-  for (Memory::Region& region : allocations) {
+  for (const Memory::Region& region : allocations) {
     next.push_back({region, false, {}});
     for (Watched& old : allocations_) {
       if (old.region.begin == region.begin && old.region.end == region.end) {

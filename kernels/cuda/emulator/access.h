@@ -29,7 +29,7 @@ class AccessWatch {
   static void Enable();
 
   // Begins a launch: what allocations there are.
-  void BeginLaunch(std::vector<Memory::Region> allocations);
+  void BeginLaunch(const std::vector<Memory::Region>& allocations);
   // Begins a block with its shared variables.
   void BeginBlock(size_t threads, const std::vector<Range>& shared);
   // All threads have met; the lanes of a warp in `mask` have.

@@ -4,7 +4,16 @@
 
 #include "kernels/cuda/emulator/access.h"
 #include "kernels/cuda/emulator/block.h"
+#include "kernels/cuda/emulator/note_access.h"
 #include "kernels/cuda/emulator/sanitizer.h"
+
+namespace mgc::cuda::emulator {
+
+void NoteAccess(const void* at, size_t bytes, bool writes) {
+  if (AccessWatch::enabled()) ToldOfAccess(at, bytes, writes, __builtin_return_address(0));
+}
+
+}  // namespace mgc::cuda::emulator
 
 #ifndef MGC_THREAD_SANITIZER  // which has them itself
 
@@ -15,6 +24,7 @@ using mgc::cuda::emulator::ToldOfAccess;
 
 }  // namespace
 
+// The names are the compiler's. NOLINTBEGIN(bugprone-reserved-identifier)
 extern "C" {
 
 void __tsan_init() { AccessWatch::Enable(); }
@@ -73,5 +83,6 @@ MGC_ATOMICS(32, uint32_t)
 MGC_ATOMICS(64, uint64_t)
 #undef MGC_ATOMICS
 }
+// NOLINTEND(bugprone-reserved-identifier)
 
 #endif

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/cuda/emulator/emulator.h"
+#include "kernels/cuda/emulator/note_access.h"
 
 namespace mgc::cuda::emulator {
 
@@ -30,6 +31,8 @@ class AsyncCopies {
   void Wait(size_t left) {
     while (groups_.size() > left) {
       for (const Copy& copy : groups_.front()) {
+        if (copy.from != nullptr) NoteAccess(copy.from, copy.bytes, false);
+        NoteAccess(copy.to, copy.bytes, true);
         copy.from == nullptr ? std::memset(copy.to, 0, copy.bytes)
                              : std::memcpy(copy.to, copy.from, copy.bytes);
       }

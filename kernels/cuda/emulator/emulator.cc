@@ -36,12 +36,13 @@ std::vector<int64_t> OrderOfBlocks(int64_t count, uint64_t seed, Dice* dice) {
 }  // namespace
 
 std::string RunLaunch(const LaunchShape& shape, uint64_t seed, const void* kernel,
-                      const std::function<void()>& body, std::vector<Memory::Region> allocations) {
+                      const std::function<void()>& body,
+                      const std::vector<Memory::Region>& allocations) {
   if (kept == nullptr) kept = std::make_unique<Block>();
   Dice dice(seed);
   const std::vector<Range> variables = RangesOf(Statics::Get().Of(kernel));
   kept->set_variables(variables);
-  if (AccessWatch::enabled()) kept->watch()->BeginLaunch(std::move(allocations));
+  if (AccessWatch::enabled()) kept->watch()->BeginLaunch(allocations);
   for (int64_t b : OrderOfBlocks(shape.blocks(), seed, &dice)) {
     const auto x = static_cast<unsigned>(b % shape.grid_x);
     const auto y = static_cast<unsigned>(b / shape.grid_x % shape.grid_y);

@@ -30,6 +30,7 @@
 
 #include "kernels/cuda/launch_shape.h"
 
+// The names are CUDA's. NOLINTBEGIN(bugprone-reserved-identifier)
 #define __global__
 #define __device__
 #define __host__
@@ -217,5 +218,7 @@ T __ldg(const T* p) {
 }
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline int __ffs(int bits) { return __builtin_ffs(bits); }
+
+// NOLINTEND(bugprone-reserved-identifier)
 
 #endif  // MGC_KERNELS_CUDA_EMULATOR_EMULATOR_H_

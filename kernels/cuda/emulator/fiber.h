@@ -3,9 +3,9 @@
 #ifndef MGC_KERNELS_CUDA_EMULATOR_FIBER_H_
 #define MGC_KERNELS_CUDA_EMULATOR_FIBER_H_
 
-#include <setjmp.h>
 #include <ucontext.h>
 
+#include <csetjmp>
 #include <cstddef>
 
 #include "kernels/cuda/emulator/sanitizer.h"
@@ -40,7 +40,7 @@ class Fiber {
   void* fiber_ = nullptr;
   void* resumer_ = nullptr;
 #else
-  jmp_buf here_, back_;
+  std::jmp_buf here_, back_;
 #endif
   // What the address sanitizer wants to be handed.
   void* fake_here_ = nullptr;

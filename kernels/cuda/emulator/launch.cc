@@ -20,7 +20,7 @@ thread_local uint64_t seed = 0;
 std::string NoteArgument(const Memory& memory, const LaunchedPointer& argument, Work* work) {
   if (argument.at == nullptr) return "";
   Range range{argument.at, 0, argument.written};
-  const std::string wrong = memory.Check("is given", range);
+  std::string wrong = memory.Check("is given", range);
   if (!wrong.empty()) return wrong;
   if (memory.KindOf(range.at) == MemoryKind::kPageable) return "is given pageable host memory";
   range.bytes = 1;
@@ -36,7 +36,7 @@ void Run(const LaunchShape& shape, uint64_t of_launch, const void* kernel, const
     const std::lock_guard<std::mutex> lock(state.mutex);
     allocations = state.memory.Regions();
   }
-  const std::string wrong = RunLaunch(shape, of_launch, kernel, body, std::move(allocations));
+  const std::string wrong = RunLaunch(shape, of_launch, kernel, body, allocations);
   if (!wrong.empty()) FaultOfExecution(cudaErrorLaunchFailure, Text(what, ", ", wrong));
   const std::lock_guard<std::mutex> lock(state.mutex);
   const std::string beside = state.memory.CheckGuards();

@@ -16,7 +16,8 @@ namespace mgc::cuda::emulator {
 // Runs all blocks on this thread. `allocations` are those that accesses are held against. "" or
 // what went wrong in one; the others are then left.
 std::string RunLaunch(const LaunchShape& shape, uint64_t seed, const void* kernel,
-                      const std::function<void()>& body, std::vector<Memory::Region> allocations);
+                      const std::function<void()>& body,
+                      const std::vector<Memory::Region>& allocations);
 
 // What SetSeed has set.
 uint64_t SeedOfThread();
