@@ -7,6 +7,7 @@
 #include "tools/cli/gzip.h"
 #include "tools/cli/machine_source.h"
 #include "tools/cli/output.h"
+#include "tools/cli/parallel_flags.h"
 #include "tools/cli/plan_file.h"
 #include "tools/views/drawings/read_timeline.h"
 #include "tools/views/roofline/roofline.h"

@@ -1,5 +1,9 @@
 #include "tools/views/roofline/roofline.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "graph/base/json.h"
 #include "gtest/gtest.h"
@@ -55,8 +59,7 @@ TEST(RooflineTest, HoldsCallsBesidePeaks) {
 }
 
 TEST(RooflineTest, TableSaysWhatIsLostAndWhere) {
-  std::vector<RooflineRow> rows;
-  for (int i = 0; i < 30; ++i) rows.push_back({"gelu", "a", 1, 1e-3, 0.5e-3, 0.25e-3});
+  std::vector<RooflineRow> rows(30, {"gelu", "a", 1, 1e-3, 0.5e-3, 0.25e-3});
   rows[0] = {"matmul", "b", 2, 16e-3, 0.5e-3, 1.5e-3};
   const std::string text = RooflineText(MachineOf(1, 1), rows, false);
   EXPECT_THAT(text, HasSubstr("31 kernels: 45.000 ms, of which toy needs 16.000 ms\n"));
