@@ -54,7 +54,7 @@ uint64_t Seed() { return static_cast<uint64_t>(GTEST_FLAG_GET(random_seed)); }
 TEST(CudaExchanges, EqualThoseOfTheCpu) {
   SCOPED_TRACE(absl::StrCat("seed ", Seed()));
   Random random(Seed());
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 100; ++i) {
     const FlowCase c = DrawFlowCase(1 + static_cast<int>(random() % 5), false, &random);
     if (BytesOf(c.parts) > kSmallBytes) continue;
     SCOPED_TRACE(absl::StrCat("case ", i, ", ", c.Describe()));

@@ -181,7 +181,7 @@ TEST(NcclExchanges, EqualThoseOfTheCpu) {
   SCOPED_TRACE(absl::StrCat("seed ", Seed()));
   Random random(Seed());
   std::map<size_t, std::unique_ptr<Ranks>> ranks;  // by how many
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 100; ++i) {
     const FlowCase c = DrawFlowCase(1 + static_cast<int>(random() % 6), false, &random);
     const bool whole = random() % 2 == 0;
     const size_t members = c.parts[0].piece.size();

@@ -92,7 +92,7 @@ inline int64_t BytesOf(const std::vector<Exchange>& exchanges) {
   return bytes;
 }
 // Of a case that an emulated device is done with soon.
-inline constexpr int64_t kSmallBytes = 1 << 20;
+inline constexpr int64_t kSmallBytes = 4 << 20;
 
 // The tiles of exchanges on the host, with what RunExchanges makes of them.
 struct Bucket {
