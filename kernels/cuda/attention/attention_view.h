@@ -105,10 +105,8 @@ struct AttentionDrops {
   __device__ float Kept(int query, int key) const {
     const uint64_t index =
         base + static_cast<uint64_t>(query) * stride + static_cast<uint64_t>(key);
-    const PhiloxWords all = Philox(rule.key.seed, rule.key.stream, index / 4);
-    const uint32_t first = (index & 1) != 0 ? all.word[1] : all.word[0];
-    const uint32_t second = (index & 1) != 0 ? all.word[3] : all.word[2];
-    return ((index & 2) != 0 ? second : first) >= rule.threshold ? rule.scale : 0.0f;
+    const PhiloxBlock block = Philox(rule.key.seed, rule.key.stream, index / 4);
+    return RandomWord(block, index) >= rule.threshold ? rule.scale : 0.0f;
   }
 };
 
