@@ -171,7 +171,8 @@ absl::StatusOr<PassForm> RunOrder(PassForm form, const PassContext& context) {
 }
 
 absl::StatusOr<PassForm> RunAllocate(PassForm form, const PassContext& context) {
-  MGC_ASSIGN_OR_RETURN(Plan plan, Allocate(std::get<OrderedPlan>(std::move(form))));
+  MGC_ASSIGN_OR_RETURN(Plan plan,
+                       Allocate(std::get<OrderedPlan>(std::move(form)), context.machine.host));
   FillHeader(context, &plan);
   return plan;
 }

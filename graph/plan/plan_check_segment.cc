@@ -45,7 +45,7 @@ void CheckWorkspace(const Plan& plan, const Segment& segment, PlaceCheck* check)
   for (size_t i = 0; i < segment.instrs.size(); ++i) {
     const Instr& instr = segment.instrs[i];
     if (instr.kind != InstrKind::kCompute) continue;
-    const int64_t bound = WorkspaceBound(segment, instr, plan.mesh, plan.machine.kernel_host());
+    const int64_t bound = WorkspaceBound(segment, instr, plan.mesh, plan.machine.host);
     check->Require(bound <= segment.workspace_bytes, "plan_c15", "instruction ", i, " ",
                    instr.op->name, " may use ", bound, " bytes of workspace, the segment has ",
                    segment.workspace_bytes);

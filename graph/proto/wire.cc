@@ -235,6 +235,7 @@ void ToWire(const Machine& machine, wire::Machine* out) {
   out->set_memory_efficiency(machine.memory_efficiency);
   out->set_op_overhead(machine.op_overhead);
   out->set_cores(machine.cores);
+  out->set_gpu(machine.host == KernelHost::kGpu);
   for (const ComputeRate& rate : machine.compute) {
     wire::ComputeRate* to = out->add_compute();
     to->set_dtype(rate.dtype);
@@ -268,6 +269,7 @@ absl::StatusOr<Machine> FromWire(const wire::Machine& message) {
   machine.memory_efficiency = message.memory_efficiency();
   machine.op_overhead = message.op_overhead();
   machine.cores = message.cores();
+  machine.host = message.gpu() ? KernelHost::kGpu : KernelHost::kCpu;
   for (const wire::ComputeRate& rate : message.compute()) {
     ComputeRate& to = machine.compute.emplace_back();
     to = {rate.dtype(), rate.flops(), rate.efficiency()};

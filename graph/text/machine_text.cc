@@ -104,10 +104,15 @@ bool ReadLine(TokenReader* reader, Machine* out) {
   if (reader->Accept("cores")) {
     return reader->ExpectInt("a number of cores", 1, kMostCores, &out->cores);
   }
+  if (reader->Accept("gpu")) {
+    out->host = KernelHost::kGpu;
+    return true;
+  }
   if (reader->Accept("compute")) return ReadCompute(reader, out);
   if (reader->Accept("op")) return ReadOp(reader, out);
   if (reader->Accept("tier")) return ReadTier(reader, out);
-  return reader->FailExpecting("`memory`, `overhead`, `cores`, `compute`, `op`, `tier` or `}`");
+  return reader->FailExpecting(
+      "`memory`, `overhead`, `cores`, `gpu`, `compute`, `op`, `tier` or `}`");
 }
 
 }  // namespace
@@ -118,6 +123,7 @@ std::string PrintMachine(const Machine& machine) {
                                   EfficiencyText(machine.memory_efficiency), "\n  overhead ",
                                   RealText(machine.op_overhead), "\n");
   if (machine.cores > 0) absl::StrAppend(&text, "  cores ", machine.cores, "\n");
+  if (machine.host == KernelHost::kGpu) absl::StrAppend(&text, "  gpu\n");
   for (const ComputeRate& rate : machine.compute) {
     absl::StrAppend(&text, "  compute ", NameText(rate.dtype), " ", RealText(rate.flops),
                     EfficiencyText(rate.efficiency, rate.points), "\n");

@@ -25,6 +25,7 @@ TEST(MachineTextTest, PrintsOneFactALine) {
             "machine @a100x8 {\n"
             "  memory 85899345920 bandwidth 2.039e+12 efficiency 0.85\n"
             "  overhead 4e-06\n"
+            "  gpu\n"
             "  compute bf16 3.12e+14 efficiency 0.7 at 2.1e+09 efficiency 0.35 at 1.7e+10 "
             "efficiency 0.7\n"
             "  compute f16 3.12e+14 efficiency 0.7 at 2.1e+09 efficiency 0.35 at 1.7e+10 "
@@ -86,13 +87,13 @@ TEST(MachineTextTest, ErrorsHavePlaces) {
       "  tier x ranks some\n"
       "}\n";
   const absl::Status status = ParseMachine(text, "f.mgc").status();
-  EXPECT_EQ(
-      status.message(),
-      "f.mgc:2:10: the memory in bytes must be between 1 and 9223372036854775807, not 0 "
-      "[text_c2]\n"
-      "f.mgc:3:3: expected `memory`, `overhead`, `cores`, `compute`, `op`, `tier` or `}`, found "
-      "`speed` [text_c2]\n"
-      "f.mgc:4:16: expected `any` or the ranks in a domain, found `some` [text_c2]");
+  EXPECT_EQ(status.message(),
+            "f.mgc:2:10: the memory in bytes must be between 1 and 9223372036854775807, not 0 "
+            "[text_c2]\n"
+            "f.mgc:3:3: expected `memory`, `overhead`, `cores`, `gpu`, `compute`, `op`, `tier` or "
+            "`}`, found "
+            "`speed` [text_c2]\n"
+            "f.mgc:4:16: expected `any` or the ranks in a domain, found `some` [text_c2]");
 }
 
 TEST(MachineTextTest, APointOfATierIsComplete) {

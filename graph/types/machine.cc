@@ -131,7 +131,8 @@ const NetworkTier& Machine::TierOf(absl::Span<const int64_t> ranks) const {
 bool operator==(const Machine& a, const Machine& b) {
   return a.name == b.name && a.memory == b.memory && a.memory_bandwidth == b.memory_bandwidth &&
          a.memory_efficiency == b.memory_efficiency && a.op_overhead == b.op_overhead &&
-         a.cores == b.cores && a.compute == b.compute && a.ops == b.ops && a.tiers == b.tiers;
+         a.cores == b.cores && a.host == b.host && a.compute == b.compute && a.ops == b.ops &&
+         a.tiers == b.tiers;
 }
 
 absl::Status CheckMachine(const Machine& machine) {
@@ -142,6 +143,8 @@ absl::Status CheckMachine(const Machine& machine) {
   checker.Seconds(machine.op_overhead, "the overhead of an op");
   checker.Require(machine.cores >= 0, "machine_c1",
                   absl::StrCat("the number of cores is not negative, not ", machine.cores));
+  checker.Require(machine.cores == 0 || machine.host == KernelHost::kCpu, "machine_c1",
+                  absl::StrCat("a GPU is no share of ", machine.cores, " cores"));
   for (const ComputeRate& rate : machine.compute) CheckRate(rate, &checker);
   for (const OpFactor& of : machine.ops) {
     checker.Rate(of.factor, 1, absl::StrCat("the factor of ", NameOf(of)));

@@ -98,11 +98,10 @@ struct Machine {
   // 0: each rank has a device of its own. Else a device is one of so many cores, which all ranks
   // share: whichever rank has work keeps all of them busy. Rates are one core's while all work.
   int64_t cores = 0;
+  KernelHost host = KernelHost::kCpu;
   std::vector<ComputeRate> compute;
   std::vector<OpFactor> ops;       // by op and type; one that is not listed has 1
   std::vector<NetworkTier> tiers;  // fastest, that is innermost, first
-
-  KernelHost kernel_host() const { return cores == 0 ? KernelHost::kGpu : KernelHost::kCpu; }
 
   // What products of this type reach; those of f32, else of the first type listed, when the type is
   // not listed.

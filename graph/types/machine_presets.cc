@@ -70,6 +70,7 @@ std::vector<ComputeRate> RatesOf(const ComputeRate& bf16, const std::vector<Comp
 Machine A100x8() {
   Machine machine;
   machine.name = "a100x8";
+  machine.host = KernelHost::kGpu;
   machine.memory = 80 * kGiB;         // [A100]
   machine.memory_bandwidth = 2039e9;  // [A100]
   machine.memory_efficiency = 0.85;   // [stream A100]
@@ -95,6 +96,7 @@ Machine A100x8() {
 Machine H100x8() {
   Machine machine;
   machine.name = "h100x8";
+  machine.host = KernelHost::kGpu;
   machine.memory = 80 * kGiB;         // [H100]
   machine.memory_bandwidth = 3350e9;  // [H100]
   machine.memory_efficiency = 0.84;   // [stream H100 NVL]

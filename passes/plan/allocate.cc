@@ -176,7 +176,7 @@ void AddTooLarge(const PlanClass& c, absl::string_view needs, Diagnostics* error
 
 }  // namespace
 
-absl::StatusOr<Plan> Allocate(OrderedPlan ordered) {
+absl::StatusOr<Plan> Allocate(OrderedPlan ordered, KernelHost host) {
   Diagnostics errors;
   Plan plan;
   plan.mesh = ordered.staged.mesh;
@@ -187,7 +187,7 @@ absl::StatusOr<Plan> Allocate(OrderedPlan ordered) {
   plan.stages = std::move(ordered.staged.stages);
   for (Segment& segment : plan.segments) {
     PlaceTransients(&segment);
-    segment.workspace_bytes = WorkspaceBound(segment, plan.mesh, plan.machine.kernel_host());
+    segment.workspace_bytes = WorkspaceBound(segment, plan.mesh, host);
   }
   plan.classes.resize(ordered.classes.size());
   for (size_t c = 0; c < plan.classes.size(); ++c) {

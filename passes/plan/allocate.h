@@ -19,9 +19,9 @@
 namespace mgc {
 
 // The finished plan but for its header (name, options, machine, model, batches): every address is a
-// byte offset into the rank's arena, memory.peak its end. R8, InvalidArgument with a line per
-// class: it needs more than kMaxPlanBytes, whatever the device.
-absl::StatusOr<Plan> Allocate(OrderedPlan ordered);
+// byte offset into the rank's arena, memory.peak its end; scratch is that of kernels of `host`. R8,
+// InvalidArgument with a line per class: it needs more than kMaxPlanBytes, whatever the device.
+absl::StatusOr<Plan> Allocate(OrderedPlan ordered, KernelHost host);
 
 // R8 too: a device of the plan's machine has less memory than a class needs.
 absl::Status CheckFits(const Plan& plan);

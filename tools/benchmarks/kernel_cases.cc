@@ -84,6 +84,7 @@ absl::StatusOr<std::unique_ptr<KernelCases>> KernelCases::Create(
     }
   }
   for (const KernelEntry& entry : kernels) {
+    if (FindOp(entry.op)->collective) continue;  // a rank's own part: a copy
     const bool in_step =
         std::any_of(cases->list_.begin(), cases->list_.end(),
                     [&](const KernelCase& c) { return c.instr->op->name == entry.op; });

@@ -209,7 +209,7 @@ class NumberCheck {
 std::vector<int64_t> WorkspacesOf(const Plan& plan, Diagnostics* findings) {
   std::vector<int64_t> workspaces;
   for (const Segment& segment : plan.segments) {
-    const int64_t allowed = WorkspaceBound(segment, plan.mesh, plan.machine.kernel_host());
+    const int64_t allowed = WorkspaceBound(segment, plan.mesh, plan.machine.host);
     if (segment.workspace_bytes > allowed) {
       findings->Add("memory_v4", absl::StrCat("segment ", segment.name),
                     absl::StrCat("states ", segment.workspace_bytes,

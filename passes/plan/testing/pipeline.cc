@@ -226,7 +226,7 @@ OrderedPipeline MustOrder(const Pipeline& pipeline) {
   if (!ordered.ok()) return result;
   ExpectSound(*ordered, model);
   for (const OrderedClass& c : ordered->classes) result.pools.push_back(c.pool);
-  absl::StatusOr<Plan> plan = Allocate(*std::move(ordered));
+  absl::StatusOr<Plan> plan = Allocate(*std::move(ordered), MachinePresets().front().host);
   EXPECT_TRUE(plan.ok()) << plan.status();
   if (!plan.ok()) return result;
   result.plan = *std::move(plan);

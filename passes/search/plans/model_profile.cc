@@ -108,7 +108,7 @@ class Profiler {
         Play(TimeSegment(costs_, segment, 0), static_cast<size_t>(segment.num_collectives));
     PlaceTransients(&segment);
     played.transient_bytes = segment.transient_bytes;
-    played.workspace_bytes = WorkspaceBound(segment, staged_.mesh, costs_.machine.kernel_host());
+    played.workspace_bytes = WorkspaceBound(segment, staged_.mesh, costs_.machine.host);
     return played_.emplace(call.segment, played).first->second;
   }
 

@@ -228,7 +228,7 @@ Plan ChainPlan(const ChainOptions& options) {
   plan.blocks = {MakeBlock(places)};
   int64_t workspace = 0;
   for (Segment& segment : plan.segments) {
-    segment.workspace_bytes = WorkspaceBound(segment, plan.mesh, plan.machine.kernel_host());
+    segment.workspace_bytes = WorkspaceBound(segment, plan.mesh, plan.machine.host);
     workspace = std::max(workspace, segment.workspace_bytes);
   }
   for (int stage = 0; stage < options.pp; ++stage) {
