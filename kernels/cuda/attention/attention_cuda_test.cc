@@ -288,6 +288,7 @@ TEST(AttentionOfGpus, GeneralKernels) {
 TEST(AttentionOfGpus, TensorCoresOfBf16) {
   ExpectAgrees(Make<Bfloat16>({1, 70, 140, 2, 1, 64}));
   ExpectAgrees(OverAll(Make<Bfloat16>({1, 20, 70, 1, 1, 128})));
+  ExpectAgrees(Make<Bfloat16>({1, 130, 130, 1, 1, 64}));
   ExpectAgrees(Windowed(Make<Bfloat16>({1, 130, 130, 1, 1, 64}), 50));
 }
 
