@@ -75,6 +75,7 @@ template <class T>
 struct Case {
   AttentionShape shape;
   double p = 0;
+  uint64_t gap = 1;  // of logical indices, from head to head
   std::vector<int64_t> query_positions, key_positions;
   std::vector<int64_t> query_segments, key_segments;  // empty: none
   std::vector<T> q, k, v, d_o;
@@ -91,11 +92,11 @@ struct Case {
     AttentionDropout d;
     d.p = p;
     d.stream = {11, 22};
-    d.base = 5;
+    d.base = 5 * gap;
     d.query = static_cast<uint64_t>(shape.keys);
-    d.head = d.query * static_cast<uint64_t>(shape.queries) + 1;
-    d.kv_head = d.head * static_cast<uint64_t>(shape.heads / shape.kv_heads) + 70;
-    d.batch = d.kv_head * static_cast<uint64_t>(shape.kv_heads) + 3;
+    d.head = d.query * static_cast<uint64_t>(shape.queries) + gap;
+    d.kv_head = d.head * static_cast<uint64_t>(shape.heads / shape.kv_heads) + 70 * gap;
+    d.batch = d.kv_head * static_cast<uint64_t>(shape.kv_heads) + 3 * gap;
     return d;
   }
 };
@@ -287,6 +288,7 @@ TEST(AttentionOfGpus, GeneralKernels) {
 TEST(AttentionOfGpus, TensorCoresOfBf16) {
   ExpectAgrees(Make<Bfloat16>({1, 70, 140, 2, 1, 64}));
   ExpectAgrees(OverAll(Make<Bfloat16>({1, 20, 70, 1, 1, 128})));
+  ExpectAgrees(Make<Bfloat16>({1, 130, 130, 1, 1, 64}));
   ExpectAgrees(Windowed(Make<Bfloat16>({1, 130, 130, 1, 1, 64}), 50));
 }
 
@@ -295,6 +297,14 @@ TEST(AttentionOfGpus, TensorCoresOfF16) {
   Case<Float16> c = Make<Float16>({1, 129, 65, 1, 1, 40});
   c.p = 0.1;
   c.shape.cap = 3;
+  ExpectAgrees(c);
+}
+
+// Queries and keys whose indices are whole blocks of the generator.
+TEST(AttentionOfGpus, TensorCoresDropWholeBlocks) {
+  Case<Bfloat16> c = Make<Bfloat16>({2, 37, 68, 2, 1, 40});
+  c.p = 0.3;
+  c.gap = 4;
   ExpectAgrees(c);
 }
 

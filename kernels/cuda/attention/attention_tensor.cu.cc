@@ -60,11 +60,10 @@ __device__ inline void DropBand(const AttentionDrops& drops, int query, int key,
                                 Band<kColumns>* band) {
 #pragma unroll
   for (int n = 0; n < Band<kColumns>::kBlocks; ++n) {
+    float kept[4];
+    KeptOfBlock<Side::kQueries>(drops, query, key + 8 * n, kept);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      band->at[n][i] *=
-          drops.Kept(query + BandRow() + i / 2 * 8, key + 8 * n + BandColumn() + i % 2);
-    }
+    for (int i = 0; i < 4; ++i) band->at[n][i] *= kept[i];
   }
 }
 
@@ -76,22 +75,22 @@ struct ForwardState {
 };
 
 // Scores of one tile become probabilities, and the sums shrink to the new maxima.
+// The warp's queries are those of the block from `first` on.
 template <bool kPlain, int kDim, int kBands>
-__device__ __forceinline__ void SoftmaxTile(const AttentionUse& use, const HeadPlace& at, Tile tile,
-                                            int query, int key, Band<kColumns> (&scores)[kBands],
+__device__ __forceinline__ void SoftmaxTile(const AttentionUse& use, const HeadPlace& at,
+                                            const TileMask<Side::kQueries>& mask, int first,
+                                            int key, Band<kColumns> (&scores)[kBands],
                                             ForwardState<kDim, kBands>* state) {
   const float exponent = ExponentScale(use.shape);
 #pragma unroll
   for (int b = 0; b < kBands; ++b) {
-    const int row = query + 16 * b;
+    const int row = first + 16 * b;
     if (!kPlain && use.shape.cap != 0.0f) CapBand(use.shape, &scores[b]);
-    if (tile == Tile::kMixed) {
-      MaskBand<Side::kQueries>(ViewOf(use, Opaque(at.b)), row, key, &scores[b]);
-    }
+    mask.Apply(ViewOf(use, Opaque(at.b)), at.first, row, key, &scores[b]);
     float shrink[2];
     const bool grew = state->softmax[b].Step(exponent, &scores[b], shrink);
     if (__any_sync(kWholeWarp, grew)) Scale(shrink, &state->sums[b]);
-    if (!kPlain && use.drops()) DropBand(DropsOf(use, at.b, at.h), row, key, &scores[b]);
+    if (!kPlain && use.drops()) DropBand(DropsOf(use, at.b, at.h), at.first + row, key, &scores[b]);
   }
 }
 
@@ -150,13 +149,18 @@ __global__ void __launch_bounds__(ForwardTiles(kPlain).threads())
     __syncthreads();  // the keys are there, and nobody reads the values before
     start(values, in.v, t);
     Band<kColumns> scores[kBands];
-    DotRows(queries, row, keys, scores);
+    const auto mask =
+        TileMask<Side::kQueries>::Of(tiles[t], ViewOf(use, Opaque(at.b)), at.first, t * kColumns);
+    const bool hidden = mask.Hides(row, kBands * 16, kColumns);
+    if (!hidden) DotRows(queries, row, keys, scores);
     WaitCopies<0>();
     __syncthreads();  // the values are there, and nobody reads the keys
     const int next = NextTile(tiles, t + 1, count);
     start(keys, in.k, next);
-    SoftmaxTile<kPlain>(use, at, tiles[t], at.first + row, t * kColumns, scores, &state);
-    AddRows(scores, values, state.sums);
+    if (!hidden) {
+      SoftmaxTile<kPlain>(use, at, mask, row, t * kColumns, scores, &state);
+      AddRows(scores, values, state.sums);
+    }
     t = next;
   }
   WaitCopies<0>();

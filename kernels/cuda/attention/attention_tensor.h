@@ -222,6 +222,102 @@ __device__ void MaskBand(const SampleView& view, int row, int column, Band<kColu
   }
 }
 
+// Which pairs of a block's rows and of a tile's are visible.
+template <Side kOwner>
+struct TileMask {
+  static constexpr bool kQueries = kOwner == Side::kQueries;
+  Tile tile;
+  int lead;  // of a stepped tile: the first query's position, less the first key's
+
+  // Of the tile from `column` on, for the block whose rows are those from `begin` on.
+  __device__ __forceinline__ static TileMask Of(Tile tile, const SampleView& view, int begin,
+                                                int column) {
+    if (tile != Tile::kStepped) return {tile, 0};
+    const int query = kQueries ? begin : column, key = kQueries ? column : begin;
+    return {tile, static_cast<int>(view.query_positions[query] - view.key_positions[key])};
+  }
+  // Whether it is sure that none of `rows` rows, from the block's `row` on, sees one of the first
+  // `columns` columns, or is seen by one.
+  __device__ __forceinline__ bool Hides(int row, int rows, int columns) const {
+    if (tile != Tile::kStepped) return false;
+    return (kQueries ? lead + row + rows - 1 : lead + columns - 1 - row) < 0;
+  }
+  // Scores of the band from the block's `row` on become -inf where their pair is not visible.
+  template <int kColumns>
+  __device__ __forceinline__ void Apply(const SampleView& view, int begin, int row, int column,
+                                        Band<kColumns>* scores) const {
+    if (tile == Tile::kMixed) MaskBand<kOwner>(view, begin + row, column, scores);
+    if (tile != Tile::kStepped) return;
+    const int i = row + BandRow(), j = BandColumn();
+    const int ahead = kQueries ? lead + i - j : lead + j - i;
+#pragma unroll
+    for (int n = 0; n < Band<kColumns>::kBlocks; ++n) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int right = 8 * n + e % 2, down = e / 2 * 8;
+        if (ahead < (kQueries ? right - down : down - right)) scores->at[n][e] = -INFINITY;
+      }
+    }
+  }
+};
+
+// The words of a lane's four elements in 8 columns of a band whose pairs have whole blocks: a block
+// is computed once, by one of the lanes that need its words. Rows are queries: two lanes side by
+// side have the same four keys of two rows; each computes one row's block.
+__device__ __forceinline__ void WordsOfQueries(const AttentionDrops& drops, int row, int column,
+                                               uint32_t (&words)[4]) {
+  const bool odd = threadIdx.x % 2 != 0;
+  const PhiloxBlock block =
+      drops.BlockOf(drops.IndexOf(row + BandRow() + (odd ? 8 : 0), column + BandColumn() / 4 * 4));
+#pragma unroll
+  for (int c = 0; c < 2; ++c) {
+    const uint32_t low = block.word[c], high = block.word[2 + c];
+    const uint32_t got = __shfl_xor_sync(kWholeWarp, odd ? low : high, 1);
+    words[c] = odd ? got : low;
+    words[2 + c] = odd ? high : got;
+  }
+}
+// Rows are keys: of four lanes below one another, lane i computes the block of every lane's element
+// i, whose word j is lane j's.
+__device__ __forceinline__ void WordsOfKeys(const AttentionDrops& drops, int row, int column,
+                                            uint32_t (&words)[4]) {
+  const int lane = BandRow() % 4;
+  const PhiloxBlock block = drops.BlockOf(
+      drops.IndexOf(column + BandColumn() + lane % 2, row + BandRow() / 4 * 4 + lane / 2 * 8));
+#pragma unroll
+  for (int i = 0; i < 4; ++i) words[i] = block.word[i];
+#pragma unroll
+  for (int by = 1; by <= 2; by *= 2) {
+    const bool upper = (lane & by) != 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if ((i & by) != 0) continue;
+      const uint32_t got = __shfl_xor_sync(kWholeWarp, upper ? words[i] : words[i + by], 4 * by);
+      (upper ? words[i] : words[i + by]) = got;
+    }
+  }
+}
+
+// What dropout multiplies a lane's four elements by, in the 8 columns from `column` on of the band
+// whose rows are those from `row` on.
+template <Side kOwner>
+__device__ __forceinline__ void KeptOfBlock(const AttentionDrops& drops, int row, int column,
+                                            float (&kept)[4]) {
+  constexpr bool kQueries = kOwner == Side::kQueries;
+  if (drops.HasWholeBlocks()) {
+    uint32_t words[4];
+    kQueries ? WordsOfQueries(drops, row, column, words) : WordsOfKeys(drops, row, column, words);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) kept[i] = drops.KeptBy(words[i]);
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int own = row + BandRow() + i / 2 * 8, other = column + BandColumn() + i % 2;
+    kept[i] = kQueries ? drops.Kept(own, other) : drops.Kept(other, own);
+  }
+}
+
 // The rows of one head that a block owns, from `first` on. Blocks of one head lie side by side, as
 // they read the same rows of the other side; later rows first, which in causal attention see most.
 struct HeadPlace {

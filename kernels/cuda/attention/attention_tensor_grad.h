@@ -30,19 +30,21 @@ __device__ __forceinline__ float BendOf(float cap, float score) {
 }
 
 // From scores and d_o · v: probabilities after dropout, and the gradients of scores. `power_of` and
-// `delta_of` give the row's of the element that is register i of block n; `kept_of` what dropout
-// multiplies it by.
+// `delta_of` give the row's of the element that is register i of block n; `kept_of` gives what
+// dropout multiplies the lane's elements of block n by.
 template <bool kPlain, int kColumns, class PowerOfElement, class DeltaOfElement,
-          class KeptOfElement>
+          class KeptOfElements>
 __device__ __forceinline__ void GradientsOfBand(const AttentionUse& use,
                                                 const PowerOfElement& power_of,
                                                 const DeltaOfElement& delta_of,
-                                                const KeptOfElement& kept_of,
+                                                const KeptOfElements& kept_of,
                                                 Band<kColumns>* scores, Band<kColumns>* d_p) {
   const float exponent = ExponentScale(use.shape);
   const float cap = use.shape.cap;
 #pragma unroll
   for (int n = 0; n < Band<kColumns>::kBlocks; ++n) {
+    float kept[4] = {1.0f, 1.0f, 1.0f, 1.0f};
+    if (!kPlain && use.drops()) kept_of(n, kept);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       float& score = scores->at[n][i];
@@ -52,10 +54,9 @@ __device__ __forceinline__ void GradientsOfBand(const AttentionUse& use,
         gradient = p * (gradient - delta_of(n, i));
         score = p;
       } else {
-        const float kept = use.drops() ? kept_of(n, i) : 1.0f;
         const float bend = cap == 0.0f ? 1.0f : BendOf(cap, score);
-        gradient = p * fmaf(gradient, kept, -delta_of(n, i)) * bend;
-        score = p * kept;
+        gradient = p * fmaf(gradient, kept[i], -delta_of(n, i)) * bend;
+        score = p * kept[i];
       }
     }
   }

@@ -118,6 +118,9 @@ struct KeyGradBlock {
   }
 
   __device__ __forceinline__ void AddTile(const QueryTile& tile, int stage) {
+    const auto mask = TileMask<Side::kKeys>::Of(tiles[tile.t], ViewOf(use, Opaque(at.b)), at.first,
+                                                tile.t * kColumns);
+    if (mask.Hides(row, kBands * 16, kColumns)) return;
     Band<kColumns> scores[kBands], d_p[kBands];
     DotRows(keys, row, pairs.First(stage), scores);
     DotRows(values, row, pairs.Second(stage), d_p);
@@ -128,14 +131,12 @@ struct KeyGradBlock {
     for (int b = 0; b < kBands; ++b) {
       const int key = at.first + row + 16 * b, query = tile.t * kColumns;
       if (!kPlain && use.shape.cap != 0.0f) CapBand(use.shape, &scores[b]);
-      if (tiles[tile.t] == Tile::kMixed) {
-        MaskBand<Side::kKeys>(ViewOf(use, Opaque(at.b)), key, query, &scores[b]);
-      }
+      mask.Apply(ViewOf(use, Opaque(at.b)), at.first, row + 16 * b, query, &scores[b]);
       GradientsOfBand<kPlain>(
           use, [&](int n, int i) { return powers[8 * n + i % 2]; },
           [&](int n, int i) { return deltas[8 * n + i % 2]; },
-          [&](int n, int i) {
-            return drops.Kept(query + 8 * n + BandColumn() + i % 2, key + BandRow() + i / 2 * 8);
+          [&](int n, float(&kept)[4]) {
+            KeptOfBlock<Side::kKeys>(drops, key, query + 8 * n, kept);
           },
           &scores[b], &d_p[b]);
     }

@@ -59,6 +59,9 @@ struct QueryGradBlock {
   }
 
   __device__ __forceinline__ void AddTile(int t, int stage) {
+    const auto mask =
+        TileMask<Side::kQueries>::Of(tiles[t], ViewOf(use, Opaque(at.b)), at.first, t * kColumns);
+    if (mask.Hides(row, kBands * 16, kColumns)) return;
     Band<kColumns> scores[kBands], d_p[kBands];
     DotRows(queries, row, pairs.First(stage), scores);
     DotRows(d_os, row, pairs.Second(stage), d_p);
@@ -66,15 +69,13 @@ struct QueryGradBlock {
     for (int b = 0; b < kBands; ++b) {
       const int query = at.first + row + 16 * b, key = t * kColumns;
       if (!kPlain && use.shape.cap != 0.0f) CapBand(use.shape, &scores[b]);
-      if (tiles[t] == Tile::kMixed) {
-        MaskBand<Side::kQueries>(ViewOf(use, Opaque(at.b)), query, key, &scores[b]);
-      }
+      mask.Apply(ViewOf(use, Opaque(at.b)), at.first, row + 16 * b, key, &scores[b]);
       const AttentionDrops drops = kPlain ? AttentionDrops{} : DropsOf(use, at.b, at.h);
       GradientsOfBand<kPlain>(
           use, [&](int, int i) { return power[b][i / 2]; },
           [&](int, int i) { return delta[b][i / 2]; },
-          [&](int n, int i) {
-            return drops.Kept(query + BandRow() + i / 2 * 8, key + 8 * n + BandColumn() + i % 2);
+          [&](int n, float(&kept)[4]) {
+            KeptOfBlock<Side::kQueries>(drops, query, key + 8 * n, kept);
           },
           &scores[b], &d_p[b]);
     }

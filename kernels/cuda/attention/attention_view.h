@@ -12,13 +12,16 @@
 
 namespace mgc::cuda {
 
-// The least and the greatest of some positions or segments.
+// The least and the greatest of some positions or segments, and whether they are a run: each is one
+// more than the one before.
 struct Extent {
   int64_t least, most;
+  bool run;
 };
 
-// What is known of all pairs of a tile of queries and a tile of keys.
-enum class Tile : uint8_t { kHidden, kMixed, kVisible };
+// What is known of all pairs of a tile of queries and a tile of keys. Stepped: both have runs of
+// positions, and a pair is visible iff its query's is not less than its key's.
+enum class Tile : uint8_t { kHidden, kMixed, kStepped, kVisible };
 
 // One end of a pair of query and key.
 struct PairEnd {
@@ -58,7 +61,8 @@ struct SampleView {
     if (!causal) return Tile::kVisible;
     const int64_t least = query.least - key.most, most = query.most - key.least;
     if (most < 0 || (least >= 0 && static_cast<uint64_t>(least) >= reach)) return Tile::kHidden;
-    return least >= 0 && static_cast<uint64_t>(most) < reach ? Tile::kVisible : Tile::kMixed;
+    if (static_cast<uint64_t>(most) >= reach) return Tile::kMixed;
+    return least >= 0 ? Tile::kVisible : query.run && key.run ? Tile::kStepped : Tile::kMixed;
   }
 };
 
@@ -101,13 +105,22 @@ struct AttentionDrops {
   DropoutRule rule;
   uint64_t base, stride;
 
+  __device__ uint64_t IndexOf(int query, int key) const {
+    return base + static_cast<uint64_t>(query) * stride + static_cast<uint64_t>(key);
+  }
+  __device__ PhiloxBlock BlockOf(uint64_t index) const {
+    return Philox(rule.key.seed, rule.key.stream, index / 4);
+  }
+  __device__ float KeptBy(uint32_t word) const {
+    return word >= rule.threshold ? rule.scale : 0.0f;
+  }
   // What the probability of a pair is multiplied by.
   __device__ float Kept(int query, int key) const {
-    const uint64_t index =
-        base + static_cast<uint64_t>(query) * stride + static_cast<uint64_t>(key);
-    const PhiloxBlock block = Philox(rule.key.seed, rule.key.stream, index / 4);
-    return RandomWord(block, index) >= rule.threshold ? rule.scale : 0.0f;
+    const uint64_t index = IndexOf(query, key);
+    return KeptBy(RandomWord(BlockOf(index), index));
   }
+  // Whether keys 4m, ..., 4m + 3 of a query are one block's words in their order.
+  __device__ bool HasWholeBlocks() const { return (base | stride) % 4 == 0; }
 };
 
 __device__ inline AttentionDrops DropsOf(const AttentionUse& use, int64_t b, int64_t h) {
@@ -117,13 +130,22 @@ __device__ inline AttentionDrops DropsOf(const AttentionUse& use, int64_t b, int
   return {use.rule, base, use.dropout.query};
 }
 
+// Adds x[i] to the extent of x[begin, ...).
+__device__ inline void Extend(const int64_t* x, int begin, int i, Extent* all) {
+  const int64_t at = x[i];
+  all->run = all->run && static_cast<uint64_t>(at) - static_cast<uint64_t>(x[begin]) ==
+                             static_cast<uint64_t>(i - begin);
+  all->least = at < all->least ? at : all->least;
+  all->most = at > all->most ? at : all->most;
+}
+
 // Of x[begin, end), which is not empty; all lanes of a warp call it.
 __device__ inline Extent WarpExtent(const int64_t* x, int begin, int end) {
-  Extent all = {x[begin], x[begin]};
+  Extent all = {x[begin], x[begin], true};
   for (int i = begin + static_cast<int>(threadIdx.x % kWarp); i < end; i += kWarp) {
-    all.least = x[i] < all.least ? x[i] : all.least;
-    all.most = x[i] > all.most ? x[i] : all.most;
+    Extend(x, begin, i, &all);
   }
+  all.run = __all_sync(kWholeWarp, all.run) != 0;
 #pragma unroll
   for (int by = kWarp / 2; by > 0; by /= 2) {
     const int64_t least = __shfl_xor_sync(kWholeWarp, all.least, by);
@@ -136,12 +158,9 @@ __device__ inline Extent WarpExtent(const int64_t* x, int begin, int end) {
 
 // The same by one thread.
 __device__ inline Extent ThreadExtent(const int64_t* x, int begin, int end) {
-  Extent all = {x[begin], x[begin]};
+  Extent all = {x[begin], x[begin], true};
 #pragma unroll 8
-  for (int i = begin + 1; i < end; ++i) {
-    all.least = x[i] < all.least ? x[i] : all.least;
-    all.most = x[i] > all.most ? x[i] : all.most;
-  }
+  for (int i = begin + 1; i < end; ++i) Extend(x, begin, i, &all);
   return all;
 }
 
@@ -162,8 +181,9 @@ __device__ void ClassifyTiles(const SampleView& view, int begin, int rows, int s
   const int others = kQueries ? view.keys : view.queries;
   const int end = begin + rows < owned ? begin + rows : owned;
   const bool segments = own_segments != nullptr;
-  const Extent mine = view.causal ? WarpExtent(own, begin, end) : Extent{0, 0};
-  const Extent mine_segments = segments ? WarpExtent(own_segments, begin, end) : Extent{0, 0};
+  const Extent mine = view.causal ? WarpExtent(own, begin, end) : Extent{0, 0, false};
+  const Extent mine_segments =
+      segments ? WarpExtent(own_segments, begin, end) : Extent{0, 0, false};
   const int count = (others + size - 1) / size;
   for (int t = static_cast<int>(threadIdx.x); t < count; t += static_cast<int>(blockDim.x)) {
     const int first = t * size;
@@ -180,7 +200,7 @@ __device__ void ClassifyTiles(const SampleView& view, int begin, int rows, int s
       const bool one = theirs.least == mine_segments.most && theirs.most == mine_segments.least;
       tile = apart ? Tile::kHidden : one ? tile : Tile::kMixed;
     }
-    tiles[t] = tile == Tile::kVisible && !whole ? Tile::kMixed : tile;
+    tiles[t] = tile != Tile::kHidden && !whole ? Tile::kMixed : tile;
   }
 }
 
