@@ -207,7 +207,9 @@ __device__ void MaskBand(const SampleView& view, int row, int column, Band<kColu
     const int i = row + 8 * r + BandRow();
     rows[r] = kQueries ? view.Query(i) : view.Key(i);
   }
-#pragma unroll
+  // One block of columns after the other, for want of registers.
+  uint32_t hidden = 0;
+#pragma unroll 1
   for (int n = 0; n < Band<kColumns>::kBlocks; ++n) {
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
@@ -216,8 +218,15 @@ __device__ void MaskBand(const SampleView& view, int row, int column, Band<kColu
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         const bool seen = kQueries ? view.Sees(rows[r], end) : view.Sees(end, rows[r]);
-        if (!seen) scores->at[n][2 * r + c] = -INFINITY;
+        hidden |= (seen ? 0u : 1u) << (4 * n + 2 * r + c);
       }
+    }
+  }
+#pragma unroll
+  for (int n = 0; n < Band<kColumns>::kBlocks; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if ((hidden >> (4 * n + i) & 1) != 0) scores->at[n][i] = -INFINITY;
     }
   }
 }
