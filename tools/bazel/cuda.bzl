@@ -14,6 +14,7 @@ NEEDS_CUDA = [] if CUDA_ROOT else ["//tools/bazel:no_cuda_toolkit"]
 _NVCC_FLAGS = [
     "-std=c++17",
     "-O3",
+    "--compress-mode=size",
     "--fmad=false",
     "--expt-relaxed-constexpr",
     "-Werror",
