@@ -15,8 +15,8 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/kernel.h"
 #include "kernels/parallel.h"
-#include "kernels/testing/conformance.h"
 #include "kernels/spec.h"
+#include "kernels/testing/conformance.h"
 #include "kernels/testing/kernel_case.h"
 
 #ifdef MGC_CUDA_EMULATED

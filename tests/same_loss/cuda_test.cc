@@ -59,7 +59,8 @@ absl::StatusOr<TrainResult> Train(const Plan& plan, const TrainCase& c, const ch
                                   bool graphs, int64_t steps, uint64_t seed = 1) {
   const absl::StatusOr<RunDevice> made = MakeRunDevice(device, {graphs, /*check_each=*/false});
   if (!made.ok()) return made.status();
-  TrainOptions options = OptionsFor(plan, c, std::max(steps, kFewSteps), /*workers=*/2, made->kernels());
+  TrainOptions options =
+      OptionsFor(plan, c, std::max(steps, kFewSteps), /*workers=*/2, made->kernels());
   options.device = made->make;
   options.seed = seed;
   return TrainWith(plan, options, steps);

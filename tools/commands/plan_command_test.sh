@@ -33,7 +33,7 @@ run_examples mgc-plan roofline
 expect 0 '' mgc-plan roofline tiny.plan timeline.json
 says 'kernels: '
 says 'of which cpu-threads needs '
-says ' attention_grad '
+says 'attention_grad '
 mgc-plan trace tiny.plan >predicted.json
 refuse 4 'no measured instruction' mgc-plan roofline tiny.plan predicted.json
 mgc-compile gpt2-tiny --bf16 -o other.plan || fail 'no other plan'
