@@ -143,8 +143,6 @@ absl::Status CheckMachine(const Machine& machine) {
   checker.Seconds(machine.op_overhead, "the overhead of an op");
   checker.Require(machine.cores >= 0, "machine_c1",
                   absl::StrCat("the number of cores is not negative, not ", machine.cores));
-  checker.Require(machine.cores == 0 || machine.host == KernelHost::kCpu, "machine_c1",
-                  absl::StrCat("a GPU is no share of ", machine.cores, " cores"));
   for (const ComputeRate& rate : machine.compute) CheckRate(rate, &checker);
   for (const OpFactor& of : machine.ops) {
     checker.Rate(of.factor, 1, absl::StrCat("the factor of ", NameOf(of)));

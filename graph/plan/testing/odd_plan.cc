@@ -212,7 +212,6 @@ Plan OddPlan() {
   plan.mesh = *mesh;
   plan.machine = MachinePresets()[1];
   plan.machine.cores = 3;
-  plan.machine.host = KernelHost::kCpu;
   plan.machine.compute[0].points = {{1e6, 0.25}, {1e9, 0.5}};
   plan.machine.tiers[0].points = {{1e4, 0.25}, {1e6, 0.5}};
   plan.machine.ops = {{"gelu", "bf16", 4.5}};
