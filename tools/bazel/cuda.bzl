@@ -138,7 +138,7 @@ def cuda_test(name, srcs, deps = [], cuda_deps = [], tags = [], **kwargs):
         srcs = srcs,
         copts = _EMULATED_COPTS,
         local_defines = ["MGC_CUDA_EMULATED"],
-        tags = tags,
+        tags = tags + ["no-asan"],  # minutes to compile; the emulator looks for itself
         deps = deps + [_emulated(dep) for dep in cuda_deps] + ["//kernels/cuda/emulator"],
         **kwargs
     )
