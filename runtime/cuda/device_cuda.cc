@@ -62,9 +62,9 @@ void CudaDevice::BeginStep(const StepBegin& start) {
   now_ = &captured_[start.lists];
   next_put_.assign(lanes_.size(), 0);
   awaits_each_ = options_.check_each || start.timed;
-  mode_ = !options_.graphs || awaits_each_ || !now_->met ? Mode::kIssue
-          : now_->graph == nullptr                       ? Mode::kCapture
-                                                         : Mode::kReplay;
+  // Nothing can be looked at in a graph.
+  const bool issues = !options_.graphs || awaits_each_ || start.looked_at || !now_->met;
+  mode_ = issues ? Mode::kIssue : now_->graph == nullptr ? Mode::kCapture : Mode::kReplay;
   now_->met = true;
   if (mode_ == Mode::kCapture) {
     now_->puts.resize(lanes_.size());
@@ -168,6 +168,9 @@ absl::Status CudaDevice::RunKernel(Queue queue, const Kernel& kernel, const Kern
 absl::Status CudaDevice::RunExchanges(Queue queue, absl::Span<const TiledExchange> exchanges) {
   if (mode_ == Mode::kReplay) return absl::OkStatus();
   const int error = cuda::IssueExchanges(StreamOf(queue), exchanges);
+  for (const TiledExchange& tiled : exchanges) {
+    if (error != 0) MGC_RETURN_IF_ERROR(cuda::CheckIssuable(*tiled.exchange));
+  }
   if (error != 0 || !awaits_each_) {
     return CudaStatus(static_cast<cudaError_t>(error), "an exchange");
   }

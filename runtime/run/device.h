@@ -81,6 +81,7 @@ struct StepBegin {
   const void* lists = nullptr;  // the same for steps of which the same is issued, data apart
   int64_t first_sample = 0;     // of the step
   bool timed = false;           // a call is to return when the device has done it
+  bool looked_at = false;       // Look will be called
 };
 
 class Device {

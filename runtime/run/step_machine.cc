@@ -75,7 +75,8 @@ absl::Status StepMachine::Run(const StepInput& input) {
   recording_ = tracing_ && input.traced && steps_recorded_ < trace_steps_;
   if (recording_) ++steps_recorded_;
   for (Rank& rank : ranks_) Reset(rank);
-  device_.BeginStep({&plan_->tables(input_.eval), input_.data.first_sample, recording_});
+  device_.BeginStep({&plan_->tables(input_.eval), input_.data.first_sample, recording_,
+                     check_ != FiniteCheck::kLoss});
   workers_.Run(*this);
   const absl::Status drained = device_.Drain(/*complete=*/status().ok());
   if (!drained.ok()) Fail(drained);
