@@ -170,7 +170,7 @@ Tensor ModelBuilder::Param(absl::string_view name, absl::string_view dims, const
   TensorType type{DType::kF32, {}};
   if (!ParseDims(dims, &type.dims, site)) return Failed();
   Attrs attrs{{"init", init.kind}, {"decay", int64_t{init.decay ? 1 : 0}}};
-  if (!init.train) attrs.Set(kTrainAttr, int64_t{0});
+  if (!init.train || keeps_params_) attrs.Set(kTrainAttr, int64_t{0});
   if (init.kind == "normal") {
     if (!(init.std >= 0 && init.std < 1e30)) {
       return Fail(absl::StrCat("`", Path(name), "`: standard deviation ", init.std), site);

@@ -125,6 +125,9 @@ class ModelBuilder {
   Tensor Param(absl::string_view name, absl::string_view dims, const ParamInit& init,
                CallSite site = CallSite::Current());
 
+  // Parameters from here on are not trained: they stay as they start, or as they are loaded.
+  void KeepParams() { keeps_params_ = true; }
+
   // The data of one micro-batch, each one input however often it is asked for.
   Tensor Tokens(CallSite site = CallSite::Current());   // i64[batch, seq]
   Tensor Targets(CallSite site = CallSite::Current());  // i64[batch, seq], the tokens to predict
@@ -189,6 +192,7 @@ class ModelBuilder {
   GraphBuilder graph_;
   std::vector<Dim> dims_;
   std::string path_;  // of the open scopes
+  bool keeps_params_ = false;
   int layer_ = kEmbeddingLayer;
   int num_layers_ = 0;
   bool in_head_ = false;

@@ -116,10 +116,25 @@ Tensor Block(const Writer& w, int layer, Tensor x) {
   return Mlp(w.b, "mlp", Norm(w, "norm2", w.config.parallel_residual ? x : mixed), mixed, mlp);
 }
 
+// One row of each sample, chosen by a product, which takes it from wherever its tile is.
+void HeadOfRow(const Writer& w, Tensor x, Tensor table) {
+  ModelBuilder& b = w.b;
+  const Tensor chosen = b.Data(kRowInput, "batch seq", DType::kF32);
+  const Tensor row =
+      b.Op("matmul", {chosen, x}, {{"spec", std::string("batch seq, batch seq embed -> batch embed")}});
+  const Tensor logits = SoftCap(b, Logits(b, Norm(w, "norm", row), table), w.config.logit_cap);
+  b.Report(kLogitsResult, logits);
+  const Tensor weights = b.Data(kWeightsInput, "batch", DType::kF32);
+  LossTerm(b, kLossReport, CrossEntropy(b, logits, b.Data(kTargetsInput, "batch", DType::kI64)),
+           weights);
+  ReportCount(b, weights);
+}
+
 void HeadAndLoss(const Writer& w, Tensor x, Tensor table) {
   ModelBuilder& b = w.b;
   ModelBuilder::Scope scope = b.Head();
   if (!w.config.tie_embeddings) table = b.Param("", "vocab embed", NormalInit(w.std));
+  if (w.options.next_token) return HeadOfRow(w, x, table);
   CrossEntropyLoss(b, SoftCap(b, Logits(b, Norm(w, "norm", x), table), w.config.logit_cap));
 }
 
@@ -258,6 +273,9 @@ absl::Status CheckModelOptions(const ModelConfig& config, const ModelOptions& op
                          : " has no table of positions to begin anew with a document: "
                            "RoPE sees differences of positions alone"));
   }
+  if (options.next_token && traits.bidirectional) {
+    violations.Add("", "", absl::StrCat(traits.model_type, " predicts no next token"));
+  }
   return violations.ToStatus();
 }
 
@@ -267,6 +285,7 @@ absl::StatusOr<Graph> BuildModel(const ModelConfig& config, int64_t batch, int64
   MGC_RETURN_IF_ERROR(CheckModelOptions(config, options));
   const FamilyTraits& traits = TraitsOf(config.family);
   ModelBuilder b(traits.model_type, AllDims(config, NamedDims(config, batch, seq, options)));
+  if (options.next_token) b.KeepParams();
   const double out_std =
       config.initializer_range / std::sqrt(2.0 * static_cast<double>(config.layers));
   const Writer w{b, config, traits, options, config.initializer_range, out_std};

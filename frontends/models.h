@@ -20,6 +20,11 @@ struct ModelOptions {
   // `positions` (graph/ir/vocabulary.h). RoPE sees differences of positions alone.
   bool mask_documents = false;
   bool restart_positions = false;
+  // The model is asked for the token behind one row of each sample, and not trained
+  // (graph/ir/results.h): its parameters are kept, its result is kLogitsResult, f32[batch, vocab],
+  // of the row that the data input kRowInput, f32[batch, seq], has a 1 at among zeros. `targets`
+  // i64[batch] and `weights` f32[batch] are of these rows, and so is the loss.
+  bool next_token = false;
 };
 
 // What of the options a family cannot do; OK if it can.

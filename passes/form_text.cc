@@ -86,6 +86,10 @@ class FormPrinter : public BlockPrinter {
     for (const NamedOffset& report : step.reports) {
       Line("report ", QuotedText(report.name), " ", report.offset);
     }
+    for (const StagedResult& result : step.results) {
+      Line("result ", QuotedText(result.name), ": ", TypeText(result.type), " ",
+           ToString(result.sharding, staged_.mesh), " ", result.offset);
+    }
     Close();
   }
 

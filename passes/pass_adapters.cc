@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/diagnostic.h"
 #include "graph/base/status.h"
+#include "graph/ir/results.h"
 #include "graph/ir/vocabulary.h"
 #include "passes/graph/differentiate.h"
 #include "passes/graph/narrow_sums.h"
@@ -50,6 +51,17 @@ void FillHeader(const PassContext& context, Plan* plan) {
   plan->gradient_sums = context.parallel.gradient_sums;
 }
 
+// A later micro-batch would write over the results of the one before.
+absl::Status CheckAsked(const PassContext& context) {
+  const int64_t micro_batches = context.schedule.micro_batches;
+  if (micro_batches == 1) return absl::OkStatus();
+  const Diagnostic several = {
+      "differentiate_c9",
+      absl::StrCat("a step that leaves results has one micro-batch, not ", micro_batches),
+      absl::StrCat("micro-batch size ", context.parallel.micro_batch_size * micro_batches)};
+  return absl::InvalidArgumentError(ToString(several));
+}
+
 int64_t BackwardNodes(const Graph& graph) {
   return std::count_if(graph.nodes().begin(), graph.nodes().end(),
                        [](const Node& node) { return node.phase == Phase::kBackward; });
@@ -57,8 +69,13 @@ int64_t BackwardNodes(const Graph& graph) {
 
 }  // namespace
 
-absl::StatusOr<PassForm> RunDifferentiate(PassForm form, const PassContext& /*context*/) {
+absl::StatusOr<PassForm> RunDifferentiate(PassForm form, const PassContext& context) {
   StepGraphs graphs = std::get<StepGraphs>(std::move(form));
+  if (IsAsked(graphs.train)) {
+    MGC_RETURN_IF_ERROR(CheckAsked(context));
+    MGC_ASSIGN_OR_RETURN(graphs.train, Evaluation(graphs.train));
+    return graphs;
+  }
   MGC_ASSIGN_OR_RETURN(Graph train, Differentiate(graphs.train));
   MGC_ASSIGN_OR_RETURN(graphs.eval, Evaluation(graphs.train));
   graphs.train = std::move(train);
@@ -67,7 +84,7 @@ absl::StatusOr<PassForm> RunDifferentiate(PassForm form, const PassContext& /*co
 
 absl::StatusOr<PassForm> RunScaleLoss(PassForm form, const PassContext& context) {
   StepGraphs graphs = std::get<StepGraphs>(std::move(form));
-  if (context.parallel.compute_type != DType::kF16) return graphs;
+  if (context.parallel.compute_type != DType::kF16 || IsAsked(graphs.train)) return graphs;
   MGC_ASSIGN_OR_RETURN(graphs.train, ScaleLoss(graphs.train));
   return graphs;
 }

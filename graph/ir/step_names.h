@@ -17,6 +17,11 @@ inline constexpr char kTokensInput[] = "tokens";
 inline constexpr char kTargetsInput[] = "targets";
 inline constexpr char kWeightsInput[] = "weights";  // what each token counts
 
+// Of one that is asked for the next token of samples: which row of each is meant, as ones among
+// zeros; what it answers.
+inline constexpr char kRowInput[] = "row";
+inline constexpr char kLogitsResult[] = "logits";
+
 // What a model reports of a micro-batch, beside its loss terms: the tokens that the loss sums over.
 inline constexpr char kCountReport[] = "count";
 

@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "graph/ir/results.h"
 #include "graph/plan/local_use.h"
 
 namespace mgc {
@@ -65,6 +66,8 @@ const std::vector<Call>& CallsOf(const Plan& plan, const PlanClass& plan_class, 
   const Chunk& chunk = chunks[static_cast<size_t>(ref.chunk)];
   return *ListsOf(chunk)[ListOf(chunk, ref, plan.num_micro_batches)];
 }
+
+bool HasBackward(const Plan& plan) { return !IsAsked(plan.model); }
 
 bool ScalesLoss(const Plan& plan) {
   return std::any_of(plan.classes.begin(), plan.classes.end(),

@@ -262,6 +262,14 @@ struct NamedAddress {
   int64_t address = 0;
 };
 
+// A tensor that a step leaves for whoever runs it (graph/ir/results.h): the tiles of a class' ranks.
+struct NamedTensor {
+  std::string name;
+  TensorType type;
+  Sharding sharding;
+  int64_t address = 0;
+};
+
 struct Range {
   int64_t begin = 0;
   int64_t end = 0;
@@ -301,6 +309,7 @@ struct PlanClass {
   std::vector<NamedAddress> carried;
   std::vector<NamedAddress> reports;
   std::vector<NamedAddress> eval_reports;
+  std::vector<NamedTensor> results;  // of the training step, of the stages of this class
   MemoryUse memory;
 };
 
@@ -344,6 +353,9 @@ struct Plan {
 // What an action of a class runs, in training or in an evaluation.
 const std::vector<Call>& CallsOf(const Plan& plan, const PlanClass& plan_class, bool eval,
                                  const ActionRef& ref);
+
+// Whether a training step has backwards: one that is asked for its results has none.
+bool HasBackward(const Plan& plan);
 
 // Whether a step scales its loss: it carries the scale.
 bool ScalesLoss(const Plan& plan);

@@ -197,6 +197,7 @@ class PlanCheck {
     for (const PlanClass& rank_class : plan_.classes) {
       PlaceCheck check = At(absl::StrCat("class ", rank_class.coordinate));
       if (!CheckMemory(rank_class, &check)) continue;
+      CheckResults(rank_class, &check);
       for (const HeldBlock& held : rank_class.blocks) CheckHeld(held, rank_class, &check);
       for (const std::vector<Chunk>* chunks : {&rank_class.chunks, &rank_class.eval_chunks}) {
         for (const Chunk& chunk : *chunks) {
@@ -240,6 +241,21 @@ class PlanCheck {
       }
     }
     return true;
+  }
+
+  void CheckResults(const PlanClass& rank_class, PlaceCheck* check) const {
+    for (const NamedTensor& result : rank_class.results) {
+      const std::string name = absl::StrCat("result `", EscapeBytes(result.name), "`");
+      if (!check->RequireOk(CheckSharding(result.type, result.sharding, plan_.mesh), "plan_c10",
+                            name)) {
+        continue;
+      }
+      const int64_t bytes = NeededBytes(result.type, result.sharding, plan_.mesh);
+      check->Require(IsSize(result.address) && IsSize(bytes) && IsAligned(result.address) &&
+                         result.address + bytes <= rank_class.memory.peak,
+                     "plan_c10", name, " of ", bytes, " bytes at ", result.address,
+                     " of an arena of ", rank_class.memory.peak);
+    }
   }
 
   void CheckHeld(const HeldBlock& held, const PlanClass& rank_class, PlaceCheck* check) const {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
+#include "graph/ir/results.h"
 #include "graph/plan/plan_check_internal.h"
 #include "graph/plan/plan_fold.h"
 #include "graph/plan/plan_refs.h"
@@ -135,9 +136,10 @@ class ProgramCheck {
       }
       if (!in_order) check_.Fail("plan_c11", Name(ref), " is out of order");
     }
+    const bool has_backward = !eval_ && HasBackward(plan_);
     for (size_t k = 0; k < chunks_.size(); ++k) {
       check_.Require(forward[k] == plan_.num_micro_batches &&
-                         backward[k] == (eval_ ? 0 : plan_.num_micro_batches),
+                         backward[k] == (has_backward ? plan_.num_micro_batches : 0),
                      "plan_c11", eval_ ? "evaluation" : "training", " runs stage ",
                      chunks_[k].stage, " forward ", forward[k], " and backward ", backward[k],
                      " times for ", plan_.num_micro_batches, " micro-batches");
@@ -279,10 +281,22 @@ void MatchTransfers(const Plan& plan, std::vector<ProgramCheck>* classes) {
   }
 }
 
+void CheckNoEvaluation(const Plan& plan, Diagnostics* violations) {
+  for (const PlanClass& rank_class : plan.classes) {
+    if (rank_class.eval.compute.empty() && rank_class.eval.transfers.empty()) continue;
+    violations->Add("plan_c11", absl::StrCat("class ", rank_class.coordinate),
+                    "has an evaluation, and the model is asked for its results alone");
+  }
+}
+
 }  // namespace
 
 void CheckPrograms(const Plan& plan, PlanExtent extent, Diagnostics* violations) {
   for (const bool eval : {false, true}) {
+    if (eval && IsAsked(plan.model)) {
+      CheckNoEvaluation(plan, violations);
+      continue;
+    }
     std::vector<ProgramCheck> classes;
     classes.reserve(plan.classes.size());
     bool sound = true;

@@ -1,9 +1,11 @@
 #include "passes/graph/differentiate.h"
 
 #include <utility>
+#include <vector>
 
 #include "graph/base/status.h"
 #include "graph/ir/op.h"
+#include "graph/ir/results.h"
 #include "passes/graph/backward.h"
 #include "passes/graph/gradient_flow.h"
 #include "passes/graph/rewrite.h"
@@ -45,10 +47,16 @@ absl::StatusOr<Graph> Evaluation(const Graph& logical) {
   }
   for (LossTerm& loss : terms.losses) loss.value = rewriter.Mapped(loss.value);
   terms.count = rewriter.Mapped(terms.count);
+  const std::vector<const GraphOutput*> results = ResultsOf(logical);
+  std::vector<ValueId> made;
+  for (const GraphOutput* result : results) made.push_back(rewriter.Mapped(result->value));
   GraphBuilder builder(std::move(rewriter).Finish());
   builder.ClearOutputs();
   WidenTerms(&builder, &terms);
   Update(&builder).ReportLoss(terms);
+  for (size_t i = 0; i < results.size() && IsAsked(logical); ++i) {
+    builder.AddOutput({made[i], OutputKind::kReport, results[i]->name, kNone, 1.0});
+  }
   return std::move(builder).Finish();
 }
 

@@ -30,7 +30,8 @@ namespace mgc {
 absl::StatusOr<Graph> Differentiate(const Graph& logical);
 
 // The forward-only counterpart for evaluation, at the training level: dropout off, losses and
-// tokens summed over the micro-batches and reported.
+// tokens summed over the micro-batches and reported. Of a model that is asked
+// (graph/ir/results.h) this is the step itself, with its results.
 absl::StatusOr<Graph> Evaluation(const Graph& logical);
 
 }  // namespace mgc

@@ -78,7 +78,8 @@ class ClassAllocator {
     for (HeldBlock& held : plan_class_->blocks) {
       held.grad_base = Region(plan_.blocks[held.block].grad_bytes, &memory.grads);
     }
-    plan_class_->zeroed = {{globals_, globals_ + staged_.train.zeroed_global_bytes}, {grads, end_}};
+    plan_class_->zeroed = {{globals_, globals_ + staged_.train.zeroed_global_bytes}};
+    if (end_ > grads) plan_class_->zeroed.push_back({grads, end_});
     plan_class_->eval_zeroed = {{eval_globals_, eval_globals_ + staged_.eval.zeroed_global_bytes}};
     owed_ = Region(staged_.train.owed_bytes, &memory.grads);
     for (HeldBlock& held : plan_class_->blocks) {
@@ -94,6 +95,7 @@ class ClassAllocator {
     plan_class_->carried = BindNames(staged_.train.carried, globals_);
     plan_class_->reports = BindNames(staged_.train.reports, globals_);
     plan_class_->eval_reports = BindNames(staged_.eval.reports, eval_globals_);
+    plan_class_->results = BindResults(staged_.train.results, globals_);
   }
 
   int64_t TransientBytes(const StagedStep& step) const {

@@ -51,7 +51,7 @@ OrderedPlan WithCompute(ScheduledPlan scheduled, bool evaluation) {
     const auto compute = [&](const StagedStep& of, bool backward) {
       return ComputeList(scheduled.schedule.lists[c], staged.stages, of.chunks, backward);
     };
-    ordered.classes[c].train.compute = compute(staged.classes[c].train, true);
+    ordered.classes[c].train.compute = compute(staged.classes[c].train, HasBackward(staged));
     if (evaluation) ordered.classes[c].eval.compute = compute(staged.classes[c].eval, false);
   }
   return ordered;
@@ -130,6 +130,7 @@ absl::Status OrderTraining(const SimulationSpec& spec, absl::optional<DelayedSte
 
 absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machine,
                                   SimulatedStep* step, OrderScope scope) {
+  scope.evaluation = scope.evaluation && HasEvaluation(scheduled.staged);
   OrderedPlan ordered = WithCompute(std::move(scheduled), scope.evaluation);
   const StagedPlan& staged = ordered.staged;
   SegmentTimer timer({staged.mesh, machine, staged.stages}, staged.segments);

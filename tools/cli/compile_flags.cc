@@ -121,6 +121,9 @@ void AddModelFlags(Flags* flags, CompileFlags* out) {
                 &out->reset_attention_mask);
   flags->Switch("--reset-position-ids", "learned positions begin anew with each document",
                 &out->reset_position_ids);
+  flags->Switch("--next-token",
+                "nothing is trained: a step gives the logits behind one row of each sample",
+                &out->next_token);
 }
 
 }  // namespace
@@ -139,6 +142,7 @@ Diagnostics AskOfModel(const CompileFlags& flags, ModelSource* source) {
   };
   ask("--reset-attention-mask", flags.reset_attention_mask, &ModelOptions::mask_documents);
   ask("--reset-position-ids", flags.reset_position_ids, &ModelOptions::restart_positions);
+  ask("--next-token", flags.next_token, &ModelOptions::next_token);
   return violations;
 }
 

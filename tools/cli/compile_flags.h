@@ -24,6 +24,7 @@ struct CompileFlags {
   absl::optional<std::string> cluster, output, dot, svg, html, plot, report, dump_dir, stop_after;
   bool reset_attention_mask = false;
   bool reset_position_ids = false;
+  bool next_token = false;
   bool no_verify = false;
   bool timing = false;
   bool search = false;

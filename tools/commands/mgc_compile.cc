@@ -60,6 +60,7 @@ PlanOptions OptionsOf(const ModelSource& source, const ParallelConfig& config,
   if (flags.cluster) options.push_back({"--cluster", *flags.cluster});
   if (flags.reset_attention_mask) options.push_back({"--reset-attention-mask", ""});
   if (flags.reset_position_ids) options.push_back({"--reset-position-ids", ""});
+  if (flags.next_token) options.push_back({"--next-token", ""});
   return options;
 }
 

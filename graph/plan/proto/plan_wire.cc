@@ -147,7 +147,7 @@ absl::StatusOr<Plan> ReadMessage(const wire::Plan& message) {
   int64_t room = kMaxPlanEntries;
   for (const wire::PlanClass& rank_class : message.classes()) {
     plan.classes.emplace_back();
-    MGC_RETURN_IF_ERROR(FromWire(rank_class, &room, &plan.classes.back()));
+    MGC_RETURN_IF_ERROR(FromWire(rank_class, plan.mesh, &room, &plan.classes.back()));
   }
   for (const wire::StagePlace& place : message.stages()) {
     plan.stages.push_back({place.rank_class(), place.chunk()});

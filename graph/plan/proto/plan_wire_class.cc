@@ -168,10 +168,18 @@ void ToWire(const PlanClass& rank_class, wire::PlanClass* out) {
   AddNamed(rank_class.carried, out->mutable_carried());
   AddNamed(rank_class.reports, out->mutable_reports());
   AddNamed(rank_class.eval_reports, out->mutable_eval_reports());
+  for (const NamedTensor& result : rank_class.results) {
+    wire::NamedTensor* to = out->add_results();
+    to->set_name(result.name);
+    ToWire(result.type, to->mutable_type());
+    ToWire(result.sharding, to->mutable_sharding());
+    to->set_address(result.address);
+  }
   ToWire(rank_class.memory, out->mutable_memory());
 }
 
-absl::Status FromWire(const wire::PlanClass& message, int64_t* room, PlanClass* out) {
+absl::Status FromWire(const wire::PlanClass& message, const Mesh& mesh, int64_t* room,
+                      PlanClass* out) {
   out->coordinate = message.coordinate();
   for (const wire::HeldBlock& held : message.blocks()) {
     out->blocks.push_back({held.block(), held.layer(), !held.copy(), held.param_base(),
@@ -191,6 +199,14 @@ absl::Status FromWire(const wire::PlanClass& message, int64_t* room, PlanClass* 
   out->carried = ReadNamed(message.carried());
   out->reports = ReadNamed(message.reports());
   out->eval_reports = ReadNamed(message.eval_reports());
+  for (const wire::NamedTensor& from : message.results()) {
+    NamedTensor result;
+    result.name = from.name();
+    MGC_ASSIGN_OR_RETURN(result.type, FromWire(from.type()));
+    MGC_ASSIGN_OR_RETURN(result.sharding, FromWire(from.sharding(), result.type, mesh));
+    result.address = from.address();
+    out->results.push_back(std::move(result));
+  }
   out->memory = FromWire(message.memory());
   return absl::OkStatus();
 }

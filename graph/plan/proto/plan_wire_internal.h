@@ -21,7 +21,8 @@ void ToWire(const Segment& segment, wire::Segment* out);
 absl::Status FromWire(const wire::Segment& message, const Mesh& mesh, Segment* out);
 
 void ToWire(const PlanClass& rank_class, wire::PlanClass* out);
-absl::Status FromWire(const wire::PlanClass& message, int64_t* room, PlanClass* out);
+absl::Status FromWire(const wire::PlanClass& message, const Mesh& mesh, int64_t* room,
+                      PlanClass* out);
 
 // `room` is that of Unfold (graph/plan/plan_fold.h), over all programs of a plan.
 void ToWire(const Program& program, wire::Program* out);

@@ -197,6 +197,7 @@ PlanClass OddClass(int coordinate) {
   rank_class.carried = {{"loss_scale", 40}, {"od d", 48}};
   rank_class.reports = {{"lo\"ss", 16}, {"", 24}};
   rank_class.eval_reports = {{"loss", 32}};
+  rank_class.results = {{"lo\"gits", {DType::kF32, {{4, "batch", 1}}}, Sharding::Whole(1), 64}};
   rank_class.memory = {1, 2, 3, 4, 5, 6, 7, 16384, 24};
   return rank_class;
 }

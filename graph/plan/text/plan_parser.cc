@@ -162,7 +162,7 @@ class PlanReader {
     while (reader_.At("class")) {
       places_.emplace(absl::StrCat("class ", plan_.classes.size()), reader_.place());
       plan_.classes.emplace_back();
-      if (!ReadPlanClass(&reader_, plan_, &room_, &plan_.classes.back())) return false;
+      if (!ReadPlanClass(&reader_, plan_, mesh_, &room_, &plan_.classes.back())) return false;
     }
     return reader_.AtEnd() || reader_.FailExpecting("`segment`, `block`, `class` or the end");
   }

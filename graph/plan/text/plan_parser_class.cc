@@ -162,8 +162,9 @@ bool ReadRange(TokenReader* reader, Range* out) {
 // The lines of one class.
 class ClassReader {
  public:
-  ClassReader(TokenReader* reader, const Plan& plan, int64_t* room, PlanClass* out)
-      : reader_(reader), plan_(plan), room_(room), out_(out) {}
+  ClassReader(TokenReader* reader, const Plan& plan, const NamedMesh& mesh, int64_t* room,
+              PlanClass* out)
+      : reader_(reader), plan_(plan), mesh_(mesh), room_(room), out_(out) {}
 
   bool ReadLine() {
     if (reader_->Accept("hold")) return ReadHold(&out_->blocks.emplace_back());
@@ -183,11 +184,19 @@ class ClassReader {
     if (reader_->Accept("carried")) return ReadNamed(reader_, &out_->carried);
     if (reader_->Accept("report")) return ReadNamed(reader_, &out_->reports);
     if (reader_->Accept("eval_report")) return ReadNamed(reader_, &out_->eval_reports);
+    if (reader_->Accept("result")) return ReadResult(&out_->results.emplace_back());
     if (reader_->Accept("memory")) return ReadMemory(reader_, &out_->memory);
     return reader_->FailExpecting("a line of a class (`hold`, `chunk`, `train`, ...) or `}`");
   }
 
  private:
+  bool ReadResult(NamedTensor* out) {
+    return reader_->ExpectString("the result's name", &out->name) && reader_->Expect(":") &&
+           ReadType(reader_, &out->type) &&
+           ReadSharding(reader_, mesh_, out->type, &out->sharding) &&
+           ReadNumber(reader_, "at", &out->address);
+  }
+
   bool ReadHold(HeldBlock* out) {
     out->owner = !reader_->Accept("copy");
     return ReadEntryName(reader_, "block", plan_.blocks, &out->block) &&
@@ -273,15 +282,17 @@ class ClassReader {
 
   TokenReader* reader_;
   const Plan& plan_;
+  const NamedMesh& mesh_;
   int64_t* room_;
   PlanClass* out_;
 };
 
 }  // namespace
 
-bool ReadPlanClass(TokenReader* reader, const Plan& plan, int64_t* room, PlanClass* out) {
+bool ReadPlanClass(TokenReader* reader, const Plan& plan, const NamedMesh& mesh, int64_t* room,
+                   PlanClass* out) {
   if (!ReadNumber(reader, "class", &out->coordinate) || !reader->Expect("{")) return false;
-  ClassReader lines(reader, plan, room, out);
+  ClassReader lines(reader, plan, mesh, room, out);
   while (!reader->Accept("}")) {
     if (!lines.ReadLine()) return false;
   }

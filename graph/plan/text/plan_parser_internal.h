@@ -9,12 +9,15 @@
 
 #include "absl/strings/string_view.h"
 #include "graph/plan/plan.h"
+#include "graph/text/pieces.h"
 #include "graph/text/token_reader.h"
 
 namespace mgc {
 
-// `plan` holds the segments and blocks; `room` is that of Unfold (graph/plan/plan_fold.h).
-bool ReadPlanClass(TokenReader* reader, const Plan& plan, int64_t* room, PlanClass* out);
+// `plan` holds the segments and blocks, `mesh` is its mesh as the text names it; `room` is that of
+// Unfold (graph/plan/plan_fold.h).
+bool ReadPlanClass(TokenReader* reader, const Plan& plan, const NamedMesh& mesh, int64_t* room,
+                   PlanClass* out);
 
 // `word` and a number behind it. Sizes are checked by CheckPlan.
 inline bool ReadNumber(TokenReader* reader, absl::string_view word, int64_t* out) {

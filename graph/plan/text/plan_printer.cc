@@ -276,6 +276,10 @@ class PlanPrinter : public BlockPrinter {
     PrintNamed("carried", rank_class.carried);
     PrintNamed("report", rank_class.reports);
     PrintNamed("eval_report", rank_class.eval_reports);
+    for (const NamedTensor& result : rank_class.results) {
+      Line("result ", QuotedText(result.name), ": ", TypeText(result.type), " ",
+           ToString(result.sharding, plan_.mesh), " at ", result.address);
+    }
     std::string memory = "memory";
     for (const MemoryWord& word : kMemoryWords) {
       absl::StrAppend(&memory, " ", word.name, " ", rank_class.memory.*word.field);

@@ -8,6 +8,7 @@
 #include "graph/base/status.h"
 #include "graph/eval/eval.h"
 #include "graph/ir/op.h"
+#include "graph/ir/results.h"
 #include "graph/ir/step_names.h"
 #include "graph/verify/meaning/eager_gradient.h"
 #include "graph/verify/meaning/reference_update.h"
@@ -122,6 +123,7 @@ class StepEvaluation {
     for (const GraphInput& input : model_.inputs()) {
       if (input.kind == InputKind::kParam) params_.push_back(&input);
     }
+    if (IsAsked(model_)) return RunAsked();
     for (int64_t m = 0; m < kind_.num_micro_batches; ++m) {
       GraphEvaluator<ResidueModel> forward(model_, scalars_, kStepSeed);
       RunForward(m, &forward);
@@ -247,6 +249,15 @@ class StepEvaluation {
     auto dual = HostTensor<DualPair>::Make(value.shape, false);
     for (size_t i = 0; i < dual.real.size(); ++i) dual.real[i].value = value.real[i];
     forward->Set(id, dual);
+  }
+
+  // Its step is what an evaluation of others is.
+  StepReference RunAsked() {
+    RunEvaluation();
+    Count(scalars_);
+    out_.reports = std::move(out_.eval_reports);
+    out_.values = std::move(out_.eval_values);
+    return std::move(out_);
   }
 
   void RunEvaluation() {

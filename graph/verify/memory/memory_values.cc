@@ -62,7 +62,10 @@ class ValueCheck {
       for (const Call& call : *action->calls) RunCall(call);
     }
     for (const NamedAddress& report : tables_.eval ? plan_class.eval_reports : plan_class.reports) {
-      CheckReport(report);
+      CheckReport(report.name, {report.address, report.address + 8});
+    }
+    for (const NamedTensor& result : plan_class.results) {
+      if (!tables_.eval) CheckReport(result.name, RangeOfResult(result));
     }
   }
 
@@ -174,15 +177,19 @@ class ValueCheck {
                         "alone may write"));
   }
 
-  void CheckReport(const NamedAddress& report) {
-    const Range range{report.address, report.address + 8};
+  Range RangeOfResult(const NamedTensor& result) const {
+    const int64_t elements = LocalElements(result.type, result.sharding, tables_.plan.mesh);
+    return {result.address, result.address + elements * SizeOf(result.type.dtype)};
+  }
+
+  void CheckReport(const std::string& name, const Range& range) {
     const WriterMap::Entry* found = values_.Find(range);
     if (found != nullptr && Equal(found->range, range) && found->value.kind == Writer::kSlot) {
       return;
     }
     findings_.Add("memory_v3", Place(),
-                  absl::StrCat("reports `", report.name, "` from ", report.address,
-                               ", where no instruction puts 8 bytes"));
+                  absl::StrCat("reports `", name, "` from ", range.begin,
+                               ", where no instruction puts ", range.end - range.begin, " bytes"));
   }
 
   std::string Place() const {

@@ -128,7 +128,9 @@ class ListCheck {
     const std::string stage = absl::StrCat("stage ", chunk.stage);
     CheckCalls(chunk.forward, layers, stage + " forward");
     std::reverse(layers.begin(), layers.end());
-    if (!tables_.eval) CheckCalls(chunk.backward, layers, stage + " backward");
+    if (!tables_.eval && HasBackward(tables_.plan)) {
+      CheckCalls(chunk.backward, layers, stage + " backward");
+    }
     CheckOnce(chunk.prepare, layers, stage + " prepare");
     if (!chunk.last_backward.empty()) CheckLastBackward(chunk, layers);
   }

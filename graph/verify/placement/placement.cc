@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/file.h"
+#include "graph/ir/results.h"
 #include "graph/verify/placement/loss_scale.h"
 #include "graph/verify/placement/placement_calls.h"
 #include "graph/verify/placement/placement_ends.h"
@@ -48,6 +49,7 @@ class StepPlacement {
     for (size_t c = 0; c < classes_.size(); ++c) {
       if (!eval_) CheckParameters(plan_, plan_.classes[c], holders, &classes_[c], &findings_);
       CheckReports(plan_, plan_.classes[c], eval_, &classes_[c], &findings_);
+      if (!eval_) CheckResults(plan_.classes[c], &classes_[c], &findings_);
       CheckTransfers(plan_.classes[c], eval_, &values_, &findings_);
     }
   }
@@ -177,7 +179,8 @@ void CheckPlacement(const Plan& plan, Diagnostics* findings) {
   }
   CheckLossScale(plan, findings);
   CheckModelInputs(plan, findings);
-  for (const bool eval : {false, true}) StepPlacement(plan, eval, findings).Run();
+  StepPlacement(plan, /*eval=*/false, findings).Run();
+  if (!IsAsked(plan.model)) StepPlacement(plan, /*eval=*/true, findings).Run();
 }
 
 }  // namespace mgc

@@ -324,6 +324,20 @@ void CheckReports(const Plan& plan, const PlanClass& rank_class, bool eval, Clas
   }
 }
 
+void CheckResults(const PlanClass& rank_class, ClassCalls* calls, Diagnostics* findings) {
+  for (const NamedTensor& result : rank_class.results) {
+    const PlacedValue* value = calls->arena().At(result.address);
+    std::string text = "nothing writes it";
+    if (value != nullptr && value->by != nullptr) {
+      text = calls->Mismatch(*value, result.type, result.sharding);
+    }
+    if (text.empty() && !result.sharding.Owed().empty()) text = "it owes a sum or a maximum";
+    if (text.empty()) continue;
+    findings->Add("placement_v10",
+                  absl::StrCat(calls->place(), ", result ", EscapeBytes(result.name)), text);
+  }
+}
+
 void CheckTransfers(const PlanClass& rank_class, bool eval, std::vector<ChunkValues>* values,
                     Diagnostics* findings) {
   BoundaryCheck(rank_class, eval, values, findings).Run();

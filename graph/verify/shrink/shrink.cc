@@ -182,7 +182,8 @@ absl::StatusOr<Segment> SmallSegment(const Segment& segment, const Mesh& mesh,
   return small;
 }
 
-PlanClass SmallClass(const PlanClass& real, const std::vector<int64_t>& kept) {
+PlanClass SmallClass(const PlanClass& real, const std::vector<int64_t>& kept,
+                     const DimSizes& sizes) {
   PlanClass small;
   small.coordinate = real.coordinate;
   small.blocks = real.blocks;
@@ -198,6 +199,8 @@ PlanClass SmallClass(const PlanClass& real, const std::vector<int64_t>& kept) {
   small.carried = real.carried;
   small.reports = real.reports;
   small.eval_reports = real.eval_reports;
+  small.results = real.results;
+  for (NamedTensor& result : small.results) result.type = sizes.Small(result.type);
   small.memory = real.memory;
   return small;
 }
@@ -222,7 +225,12 @@ absl::StatusOr<Plan> Shrunk(const Plan& plan, const Mesh& mesh, const DimSizes& 
   const std::vector<int64_t> kept = KeptMicroBatches(plan.num_micro_batches);
   small.num_micro_batches = static_cast<int64_t>(kept.size());
   small.stages = plan.stages;
-  for (const PlanClass& c : plan.classes) small.classes.push_back(SmallClass(c, kept));
+  for (const PlanClass& c : plan.classes) small.classes.push_back(SmallClass(c, kept, sizes));
+  for (const PlanClass& c : small.classes) {
+    for (const NamedTensor& result : c.results) {
+      MGC_RETURN_IF_ERROR(CheckSmall(result.type, result.sharding, mesh));
+    }
+  }
   return small;
 }
 

@@ -100,4 +100,12 @@ std::vector<NamedAddress> BindNames(const std::vector<NamedOffset>& offsets, int
   return addresses;
 }
 
+std::vector<NamedTensor> BindResults(const std::vector<StagedResult>& results, int64_t base) {
+  std::vector<NamedTensor> bound;
+  for (const StagedResult& result : results) {
+    bound.push_back({result.name, result.type, result.sharding, base + result.offset});
+  }
+  return bound;
+}
+
 }  // namespace mgc

@@ -37,6 +37,7 @@ Program BindProgram(OrderedProgram ordered, const std::vector<int64_t>& frames,
                     const BoundarySlots& slots);
 
 std::vector<NamedAddress> BindNames(const std::vector<NamedOffset>& offsets, int64_t base);
+std::vector<NamedTensor> BindResults(const std::vector<StagedResult>& results, int64_t base);
 
 }  // namespace mgc
 

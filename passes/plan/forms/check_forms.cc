@@ -155,6 +155,13 @@ class ClassCheck {
                "` ends at ", end, " of ", step.global_bytes, " bytes of globals");
       }
     }
+    for (const StagedResult& result : step.results) {
+      const int64_t end = result.offset + SizeOf(result.type.dtype) *
+                                              LocalElements(result.type, result.sharding, draft_.mesh);
+      if (end <= step.global_bytes) continue;
+      Report(violations_, PlaceOf(staged_), "staged_c4", "result `", EscapeBytes(result.name),
+             "` ends at ", end, " of ", step.global_bytes, " bytes of globals");
+    }
   }
 
   const Plan& draft_;

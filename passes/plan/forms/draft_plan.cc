@@ -43,6 +43,7 @@ PlanClass DraftOf(const StagedClass& staged) {
   plan_class.carried = BindNames(staged.train.carried, 0);
   plan_class.reports = BindNames(staged.train.reports, 0);
   plan_class.eval_reports = BindNames(staged.eval.reports, 0);
+  plan_class.results = BindResults(staged.train.results, 0);
   plan_class.memory.peak = kEndless;
   plan_class.memory.workspace = kEndless;
   return plan_class;
@@ -90,8 +91,8 @@ Plan DraftOf(const ScheduledPlan& scheduled, const Graph& model) {
     const auto compute = [&](const StagedStep& of, bool backward) {
       return DraftOf(ComputeList(schedule.lists[c], staged.stages, of.chunks, backward));
     };
-    draft.classes[c].train = compute(staged.classes[c].train, true);
-    draft.classes[c].eval = compute(staged.classes[c].eval, false);
+    draft.classes[c].train = compute(staged.classes[c].train, HasBackward(staged));
+    if (HasEvaluation(staged)) draft.classes[c].eval = compute(staged.classes[c].eval, false);
   }
   return draft;
 }

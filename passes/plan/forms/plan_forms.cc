@@ -7,6 +7,18 @@
 
 namespace mgc {
 
+bool HasBackward(const StagedPlan& staged) {
+  return std::any_of(staged.classes.begin(), staged.classes.end(), [](const StagedClass& c) {
+    return std::any_of(c.train.chunks.begin(), c.train.chunks.end(),
+                       [](const StagedChunk& chunk) { return !chunk.backward.empty(); });
+  });
+}
+
+bool HasEvaluation(const StagedPlan& staged) {
+  return std::any_of(staged.classes.begin(), staged.classes.end(),
+                     [](const StagedClass& c) { return !c.eval.update.empty(); });
+}
+
 int64_t StreamBytes(const std::vector<Segment>& segments, const StagedClass& staged) {
   int64_t bytes = 0;
   ForEachCall(staged, [&](const StagedCall& call) {

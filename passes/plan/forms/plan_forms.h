@@ -51,6 +51,14 @@ struct NamedOffset {
   int64_t offset = 0;
 };
 
+// A tensor that a step leaves for whoever runs it, in the region of globals.
+struct StagedResult {
+  std::string name;
+  TensorType type;
+  Sharding sharding;
+  int64_t offset = 0;
+};
+
 // What one class runs in a training step, or to evaluate (forward only).
 struct StagedStep {
   std::vector<StagedChunk> chunks;
@@ -62,6 +70,7 @@ struct StagedStep {
   std::vector<NamedOffset> scalars;
   std::vector<NamedOffset> carried;  // from step to step
   std::vector<NamedOffset> reports;
+  std::vector<StagedResult> results;  // of the stages of the class
 };
 
 // A block held by a class for one layer.
@@ -103,6 +112,11 @@ void ForEachCall(const StagedClass& staged, const Fn& fn) {
   ForEachCall(staged.train, fn);
   ForEachCall(staged.eval, fn);
 }
+
+// Whether a training step has backwards, and whether there is an evaluation: neither where the model
+// is asked (graph/ir/results.h).
+bool HasBackward(const StagedPlan& staged);
+bool HasEvaluation(const StagedPlan& staged);
 
 // Size of the residual stream and of its gradient on one rank, where the layers of a class hand
 // them on; 0 where none does.

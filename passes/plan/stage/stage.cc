@@ -13,6 +13,7 @@
 #include "absl/types/optional.h"
 #include "graph/base/status.h"
 #include "graph/ir/optimizers.h"
+#include "graph/ir/results.h"
 #include "graph/ir/step_gradients.h"
 #include "graph/ir/step_names.h"
 #include "passes/plan/stage/check_fold.h"
@@ -108,6 +109,13 @@ class Stager {
     step.global_bytes = places.global_bytes();
     step.zeroed_global_bytes = places.zeroed_global_bytes();
     NameGlobals(places, &step);
+    const Graph& graph = places.parts().graph();
+    for (const GraphOutput* result : ResultsOf(graph)) {
+      const Value& value = graph.value(result->value);
+      if (stager->held().count(graph.node(value.producer).layer) == 0) continue;
+      step.results.push_back(
+          {result->name, value.type, *value.sharding, places.GlobalOffset(result->value)});
+    }
     return step;
   }
 
@@ -187,7 +195,7 @@ class Stager {
           .push_back({graph.value(input.value).name, places.GlobalOffset(input.value)});
     }
     for (const GraphOutput& output : graph.outputs()) {
-      if (output.kind != OutputKind::kReport) continue;
+      if (output.kind != OutputKind::kReport || graph.type(output.value).ndim() > 0) continue;
       step->reports.push_back(
           {output.name, places.GlobalOffset(places.parts().RootOf(output.value))});
     }

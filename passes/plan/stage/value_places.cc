@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/ir/collective.h"
+#include "graph/ir/results.h"
 #include "graph/ir/step_vector.h"
 #include "passes/plan/stage/whole_vectors.h"
 
@@ -48,6 +49,7 @@ ValuePlaces::ValuePlaces(const Parts& parts, const Crossings& crossings, const B
   for (const GraphInput& input : graph_.inputs()) {
     if (IsNumber(input)) PlaceGlobal(input.value);
   }
+  for (const GraphOutput* result : ResultsOf(graph_)) PlaceGlobal(result->value);
   PlaceCopies();
   PlaceNodes();
 }
