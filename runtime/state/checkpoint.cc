@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/file.h"
 #include "graph/base/status.h"
+#include "graph/ir/results.h"
 #include "runtime/state/carried.h"
 #include "runtime/state/tensor_file.h"
 
@@ -58,7 +59,7 @@ absl::Status ZeroTensors(TensorRole role, Executor& executor) {
 }
 
 // Null where neither the checkpoint nor the plan has such tensors. States of other parameters are
-// those of another optimizer.
+// those of another optimizer; a plan that trains nothing leaves all states where they are.
 absl::StatusOr<const StoredFile*> FindFile(const Manifest& manifest, const std::string& folder,
                                            const FileOfRole& file, const Plan& plan) {
   const auto found = std::find_if(manifest.files.begin(), manifest.files.end(),
@@ -69,6 +70,7 @@ absl::StatusOr<const StoredFile*> FindFile(const Manifest& manifest, const std::
     if (stored != nullptr) return stored;
     return absl::InvalidArgumentError(absl::StrCat(place, ": names no file ", file.name));
   }
+  if (IsAsked(plan.model)) return nullptr;
   MGC_ASSIGN_OR_RETURN(const std::set<std::string> kept, NamesOf(plan, file.role));
   std::set<std::string> names;
   if (stored != nullptr) {
