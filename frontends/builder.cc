@@ -184,6 +184,21 @@ Tensor ModelBuilder::Param(absl::string_view name, absl::string_view dims, const
   return made;
 }
 
+Tensor ModelBuilder::State(absl::string_view name, absl::string_view dims, CallSite site) {
+  TensorType type{DType::kF32, {}};
+  if (!ParseDims(dims, &type.dims, site)) return Failed();
+  return AddInput(Path(name), std::move(type), InputKind::kState, {}, site);
+}
+
+void ModelBuilder::Keep(Tensor state, Tensor written, CallSite site) {
+  if (Type(state, site) == nullptr) return;
+  GraphOutput output;
+  output.kind = OutputKind::kAssign;
+  output.target = state.id_;
+  output.name = graph_.graph().value(state.id_).name;
+  AddOutput(std::move(output), written, site);
+}
+
 Tensor ModelBuilder::Data(absl::string_view name, absl::string_view dims, DType dtype,
                           CallSite site) {
   TensorType type{dtype, {}};

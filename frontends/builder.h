@@ -128,6 +128,11 @@ class ModelBuilder {
   // Parameters from here on are not trained: they stay as they start, or as they are loaded.
   void KeepParams() { keeps_params_ = true; }
 
+  // A tensor that a step leaves for the next, of a model that is asked (graph/ir/results.h); `dims`
+  // as Param has them. Keep says what is left there: what a node has written into it.
+  Tensor State(absl::string_view name, absl::string_view dims, CallSite site = CallSite::Current());
+  void Keep(Tensor state, Tensor written, CallSite site = CallSite::Current());
+
   // The data of one micro-batch, each one input however often it is asked for.
   Tensor Tokens(CallSite site = CallSite::Current());   // i64[batch, seq]
   Tensor Targets(CallSite site = CallSite::Current());  // i64[batch, seq], the tokens to predict

@@ -144,6 +144,51 @@ Tensor Mixed(ModelBuilder& b, Tensor q, Tensor k, Tensor v, Tensor positions, Te
   return b.Op("segment_attention", operands, AttentionAttrs(b, options, site), site);
 }
 
+// Rope of one element a sample, [batch, 1, heads, head_dim], each at its own place.
+Tensor RopeAt(ModelBuilder& b, Tensor x, const AttentionOptions& options, CallSite site) {
+  const TensorType* type = b.Type(x, site);
+  if (type == nullptr) return b.Failed();
+  const std::vector<int64_t> sizes = SizesOf(*type);
+  const std::string heads = type->dims[2].name;
+  const Tensor samples = b.Op("reshape", {x},
+                              {{"sizes", std::vector<int64_t>{1, sizes[0], sizes[2], sizes[3]}},
+                               {"names", absl::StrCat("_ batch ", heads, " head_dim")}},
+                              site);
+  const Tensor turned = Rope(b, samples, options.place, *options.rope, site);
+  return b.Op("reshape", {turned},
+              {{"sizes", sizes}, {"names", absl::StrCat("batch seq ", heads, " head_dim")}}, site);
+}
+
+// Writes keys or values where they are kept, and returns all of those.
+Tensor Kept(ModelBuilder& b, absl::string_view name, Tensor x, Tensor place, CallSite site) {
+  const Tensor kept = b.State(name, "batch kept kv_heads head_dim", site);
+  const Tensor written = b.Op("write_rows", {kept, x, place}, {}, site);
+  b.Keep(kept, written, site);
+  return written;
+}
+
+// What stands for queries, keys and values.
+struct Heads {
+  Tensor q, k, v;
+};
+
+// Each query's mix of values where these are kept.
+Tensor MixedOfKept(ModelBuilder& b, const Heads& heads, const AttentionOptions& options,
+                   CallSite site) {
+  const Tensor k = Kept(b, "k_kept", heads.k, options.place, site);
+  const Tensor v = Kept(b, "v_kept", heads.v, options.place, site);
+  const Tensor positions = Positions(b, site);
+  if (options.seen.empty()) {
+    return Mixed(b, heads.q, heads.k, heads.v, positions, positions, options, site);
+  }
+  AttentionOptions all = options;  // `seen` says what is seen
+  all.causal = false;
+  all.window = 0;
+  return b.Op("segment_attention",
+              {heads.q, k, v, positions, PositionsOf(b, "kept", site), options.sees, options.seen},
+              AttentionAttrs(b, all, site), site);
+}
+
 }  // namespace
 
 Tensor Add(ModelBuilder& b, const std::vector<Tensor>& terms, CallSite site) {
@@ -234,14 +279,19 @@ Tensor Attention(ModelBuilder& b, absl::string_view name, Tensor x, Tensor resid
     q = RmsNorm(b, "q_norm", q, *options.qk_norm, site);
     k = RmsNorm(b, "k_norm", k, *options.qk_norm, site);
   }
-  if (options.rope) {
+  if (options.rope && !options.seen.empty()) {
+    q = RopeAt(b, q, options, site);
+    k = RopeAt(b, k, options, site);
+  } else if (options.rope) {
     q = Rope(b, q, positions, *options.rope, site);
     k = Rope(b, k, key_positions, *options.rope, site);
   }
   if (!(options.dropout >= 0 && options.dropout < 1)) {
     return b.Fail(absl::StrCat("dropout ", options.dropout, " is not in [0, 1)"), site);
   }
-  const Tensor mixed = Mixed(b, q, k, v, positions, key_positions, options, site);
+  const Tensor mixed = options.place.empty()
+                           ? Mixed(b, q, k, v, positions, key_positions, options, site)
+                           : MixedOfKept(b, {q, k, v}, options, site);
   LinearOptions out;
   out.bias = options.out_bias;
   out.std = options.out_std;

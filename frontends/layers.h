@@ -94,6 +94,15 @@ struct AttentionOptions {
   // empty: of x. Its segments, i64[batch, other], where there are any.
   Tensor memory = {};
   Tensor memory_segments = {};
+  // Keys and values are kept for later steps (graph/ir/results.h): states `k_kept` and `v_kept`
+  // [batch, kept, kv_heads, head_dim], written from row `place`, i64[batch], of each sample on.
+  // Empty: they are not.
+  Tensor place = {};
+  // With a place: a sample's one query stands there, and sees the kept keys whose number in `seen`,
+  // i64[batch, kept], is its own in `sees`, i64[batch, seq]. Empty: queries begin at 0, and see the
+  // keys beside them.
+  Tensor sees = {};
+  Tensor seen = {};
 };
 // Attention (Vaswani et al. 2017) over x [batch, seq, embed], with the dims `heads`, `kv_heads`
 // (fewer: grouped queries, Ainslie et al. 2023) and `head_dim`. Parameters `q`, `k`, `v`, `out`

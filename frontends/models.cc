@@ -1,5 +1,6 @@
 #include "frontends/models.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "frontends/losses.h"
 #include "graph/base/diagnostic.h"
 #include "graph/base/status.h"
+#include "graph/ir/results.h"
 #include "graph/ir/vocabulary.h"
 
 namespace mgc {
@@ -36,7 +38,21 @@ std::vector<Dim> NamedDims(const ModelConfig& config, int64_t batch, int64_t seq
           {config.head_dim, "head_dim"},
           {config.ffn, "mlp"},
           {config.vocab, "vocab", options.vocab_multiple},
-          {config.max_positions, "position"}};  // rows of the table of learned ones
+          {config.max_positions, "position"},  // rows of the table of learned ones
+          {std::max<int64_t>(options.kept, 1), "kept"}};
+}
+
+bool Keeps(const ModelOptions& options) {
+  return options.next_token == NextToken::kPrompt || options.next_token == NextToken::kToken;
+}
+
+// Learned positions of one token a sample.
+Tensor PositionAtPlace(ModelBuilder& b, int64_t embed, double std) {
+  const Tensor rows =
+      Embedding(b, "position", b.Data(kPlaceInput, "batch", DType::kI64), "position embed", std);
+  return b.Op("reshape", {rows},
+              {{"sizes", std::vector<int64_t>{b.Size("batch"), 1, embed}},
+               {"names", std::string("batch seq embed")}});
 }
 
 Tensor Norm(const Writer& w, absl::string_view name, Tensor x) {
@@ -50,7 +66,9 @@ Tensor EmbedTokens(const Writer& w, Tensor* table) {
   ModelBuilder& b = w.b;
   ModelBuilder::Scope scope = b.EmbeddingLayer();
   Tensor x = Embedding(b, "word", b.Tokens(), "vocab embed", w.std, table);
-  if (w.traits.learned_positions) {
+  if (w.traits.learned_positions && w.options.next_token == NextToken::kToken) {
+    x = Add(b, {x, PositionAtPlace(b, w.config.hidden, w.std)});
+  } else if (w.traits.learned_positions) {
     const Tensor positions = w.options.restart_positions
                                  ? b.Data(kPositionsInput, "batch seq", DType::kI64)
                                  : Positions(b);
@@ -106,6 +124,13 @@ Tensor Block(const Writer& w, int layer, Tensor x) {
   if (w.options.mask_documents) {
     attention.segments = w.b.Data(kDocumentsInput, "batch seq", DType::kI64);
   }
+  if (Keeps(w.options)) attention.place = w.b.Data(kPlaceInput, "batch", DType::kI64);
+  if (w.options.next_token == NextToken::kToken) {
+    const int64_t window = WindowOfLayer(w.config, layer);
+    attention.sees = w.b.Data(kSeesInput, "batch seq", DType::kI64);
+    attention.seen =
+        w.b.Data(SeenInput(window < w.options.kept ? window : 0), "batch kept", DType::kI64);
+  }
   const MlpOptions mlp = MlpOf(w);
   if (w.traits.post_norms) {
     const Tensor mixed = Attention(w.b, "attention", Norm(w, "norm1", x), Tensor(), attention);
@@ -120,8 +145,8 @@ Tensor Block(const Writer& w, int layer, Tensor x) {
 void HeadOfRow(const Writer& w, Tensor x, Tensor table) {
   ModelBuilder& b = w.b;
   const Tensor chosen = b.Data(kRowInput, "batch seq", DType::kF32);
-  const Tensor row =
-      b.Op("matmul", {chosen, x}, {{"spec", std::string("batch seq, batch seq embed -> batch embed")}});
+  const Tensor row = b.Op("matmul", {chosen, x},
+                          {{"spec", std::string("batch seq, batch seq embed -> batch embed")}});
   const Tensor logits = SoftCap(b, Logits(b, Norm(w, "norm", row), table), w.config.logit_cap);
   b.Report(kLogitsResult, logits);
   const Tensor weights = b.Data(kWeightsInput, "batch", DType::kF32);
@@ -134,7 +159,7 @@ void HeadAndLoss(const Writer& w, Tensor x, Tensor table) {
   ModelBuilder& b = w.b;
   ModelBuilder::Scope scope = b.Head();
   if (!w.config.tie_embeddings) table = b.Param("", "vocab embed", NormalInit(w.std));
-  if (w.options.next_token) return HeadOfRow(w, x, table);
+  if (w.options.next_token != NextToken::kNone) return HeadOfRow(w, x, table);
   CrossEntropyLoss(b, SoftCap(b, Logits(b, Norm(w, "norm", x), table), w.config.logit_cap));
 }
 
@@ -236,6 +261,17 @@ std::vector<Dim> AllDims(const ModelConfig& config, std::vector<Dim> dims) {
   return dims;
 }
 
+absl::Status CheckLength(const ModelOptions& options, int64_t seq) {
+  if (options.next_token == NextToken::kToken && seq != 1) {
+    return absl::InvalidArgumentError(absl::StrCat("one token more is not ", seq));
+  }
+  if (options.next_token == NextToken::kPrompt && seq > options.kept) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "prompts of ", seq, " tokens, and room for the keys and values of ", options.kept));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckConfig(const ModelConfig& config, int64_t seq) {
   if (config.layers < 1 || config.layers > kMaxModelLayers) {
     return absl::InvalidArgumentError(
@@ -273,8 +309,14 @@ absl::Status CheckModelOptions(const ModelConfig& config, const ModelOptions& op
                          : " has no table of positions to begin anew with a document: "
                            "RoPE sees differences of positions alone"));
   }
-  if (options.next_token && traits.bidirectional) {
+  if (options.next_token != NextToken::kNone && traits.bidirectional) {
     violations.Add("", "", absl::StrCat(traits.model_type, " predicts no next token"));
+  }
+  if (Keeps(options) && (options.kept < 1 || options.kept > config.max_positions)) {
+    violations.Add(
+        "", "",
+        absl::StrCat("room for the keys and values of ", options.kept,
+                     " tokens; the model has 1 to ", config.max_positions, " positions"));
   }
   return violations.ToStatus();
 }
@@ -283,9 +325,10 @@ absl::StatusOr<Graph> BuildModel(const ModelConfig& config, int64_t batch, int64
                                  const ModelOptions& options) {
   MGC_RETURN_IF_ERROR(CheckConfig(config, seq));
   MGC_RETURN_IF_ERROR(CheckModelOptions(config, options));
+  MGC_RETURN_IF_ERROR(CheckLength(options, seq));
   const FamilyTraits& traits = TraitsOf(config.family);
   ModelBuilder b(traits.model_type, AllDims(config, NamedDims(config, batch, seq, options)));
-  if (options.next_token) b.KeepParams();
+  if (options.next_token != NextToken::kNone) b.KeepParams();
   const double out_std =
       config.initializer_range / std::sqrt(2.0 * static_cast<double>(config.layers));
   const Writer w{b, config, traits, options, config.initializer_range, out_std};

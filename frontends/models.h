@@ -12,6 +12,14 @@
 
 namespace mgc {
 
+// What a model that is asked for the next token of a text is given of the text.
+enum class NextToken : uint8_t {
+  kNone,    // it is trained
+  kWhole,   // all of it, each time
+  kPrompt,  // its beginning, the keys and values of which are kept
+  kToken,   // one token more (seq is 1); of those before it what is kept (AttentionOptions::seen)
+};
+
 struct ModelOptions {
   // Ranks make room for vocabulary rows in multiples of this (make-vocab-size-divisible-by).
   int64_t vocab_multiple = 1;
@@ -20,11 +28,12 @@ struct ModelOptions {
   // `positions` (graph/ir/vocabulary.h). RoPE sees differences of positions alone.
   bool mask_documents = false;
   bool restart_positions = false;
-  // The model is asked for the token behind one row of each sample, and not trained
+  // Not kNone: the model is asked for the token behind one row of each sample, and not trained
   // (graph/ir/results.h): its parameters are kept, its result is kLogitsResult, f32[batch, vocab],
   // of the row that the data input kRowInput, f32[batch, seq], has a 1 at among zeros. `targets`
   // i64[batch] and `weights` f32[batch] are of these rows, and so is the loss.
-  bool next_token = false;
+  NextToken next_token = NextToken::kNone;
+  int64_t kept = 0;  // tokens of a sample that have room for their keys and values
 };
 
 // What of the options a family cannot do; OK if it can.

@@ -11,6 +11,7 @@
 #include "graph/ir/assemble.h"
 #include "graph/ir/check_internal.h"
 #include "graph/ir/op.h"
+#include "graph/ir/results.h"
 #include "graph/ir/step_names.h"
 
 namespace mgc {
@@ -165,6 +166,28 @@ void CheckTerm(const Graph& graph, ValueId term, absl::string_view what, absl::s
   }
 }
 
+// A tensor that a step leaves for the next, of a model that is asked: a node writes into it.
+void CheckKeptState(const Graph& graph, const GraphInput& input, absl::string_view label,
+                    ViolationList* violations) {
+  const auto fail = [&](absl::string_view text) { violations->AddAt(input.value, label, text); };
+  const TensorType& type = graph.type(input.value);
+  if (type.ndim() == 0 || type.dtype != DType::kF32) {
+    fail("is a state of no parameter and no tensor of f32");
+  }
+  int writers = 0;
+  for (const GraphOutput& output : graph.outputs()) {
+    if (output.kind != OutputKind::kAssign || output.target != input.value) continue;
+    ++writers;
+    const NodeId producer = graph.value(output.value).producer;
+    const Node* node = producer == kNone ? nullptr : &graph.node(producer);
+    const bool writes = node != nullptr && node->phase == Phase::kForward &&
+                        node->outputs[0] == output.value && !node->inputs.empty() &&
+                        node->inputs[0] == input.value && MayTakePlace(*node->op, 0, 0);
+    if (!writes) fail("is a state, and is not assigned what a node of forward writes into it");
+  }
+  if (writers == 0) fail("is a state that is assigned nothing");
+}
+
 void CheckLogical(const Graph& graph, ViolationList* violations) {
   CheckNoSharding(graph, "logical_c1", violations);
   for (const Node& node : graph.nodes()) {
@@ -173,13 +196,18 @@ void CheckLogical(const Graph& graph, ViolationList* violations) {
   }
   CheckNoCollectives(graph, "logical_c4", violations);
   for (const GraphInput& input : graph.inputs()) {
-    if (input.kind != InputKind::kState && input.kind != InputKind::kAccumulator) continue;
-    violations->AddAt(
-        input.value, "logical_c5",
-        absl::StrCat("is of the kind `", NameOf(input.kind), "`, which a training graph adds"));
+    if (input.kind == InputKind::kState) {
+      CheckKeptState(graph, input, "logical_c5", violations);
+    } else if (input.kind == InputKind::kAccumulator) {
+      violations->AddAt(
+          input.value, "logical_c5",
+          absl::StrCat("is of the kind `", NameOf(input.kind), "`, which a training graph adds"));
+    }
   }
   for (const GraphOutput& output : graph.outputs()) {
     if (output.kind == OutputKind::kAssign) {
+      const GraphInput* target = graph.FindInput(output.target);
+      if (target != nullptr && target->kind == InputKind::kState) continue;
       violations->AddAt(output.value, "logical_c6", "is assigned, which a training graph adds");
     } else if (output.kind == OutputKind::kLoss) {
       CheckTerm(graph, output.value, "a loss", "logical_c3", violations);
@@ -249,6 +277,9 @@ class InputCheck {
 
   // Of a parameter, or a number of the whole step.
   void CheckState(const GraphInput& input) {
+    if (IsKeptState(graph_, input)) {
+      return CheckKeptState(graph_, input, "training_c5", &violations_);
+    }
     if (input.attrs.Find("of") == nullptr) {
       if (!IsRealScalar(graph_.type(input.value))) {
         violations_.AddAt(input.value, "training_c5", "is a state of no parameter and no scalar");

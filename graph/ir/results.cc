@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "graph/ir/step_names.h"
 
 namespace mgc {
@@ -17,11 +20,29 @@ std::vector<const GraphOutput*> ResultsOf(const Graph& graph) {
 }
 
 bool IsAsked(const Graph& graph) {
-  const bool trains = std::any_of(
-      graph.inputs().begin(), graph.inputs().end(), [](const GraphInput& input) {
+  const bool trains =
+      std::any_of(graph.inputs().begin(), graph.inputs().end(), [](const GraphInput& input) {
         return input.kind == InputKind::kParam && IsTrained(input.attrs);
       });
   return !trains && !ResultsOf(graph).empty();
+}
+
+bool IsKeptState(const Graph& graph, const GraphInput& input) {
+  return input.kind == InputKind::kState && input.attrs.Find("of") == nullptr &&
+         graph.type(input.value).ndim() > 0;
+}
+
+std::string SeenInput(int64_t window) {
+  return window == 0 ? kSeenInput : absl::StrCat(kSeenInput, ".", window);
+}
+
+absl::optional<int64_t> WindowOfSeen(absl::string_view name) {
+  if (name == kSeenInput) return 0;
+  int64_t window = 0;
+  const bool is_window = absl::ConsumePrefix(&name, kSeenInput) &&
+                         absl::ConsumePrefix(&name, ".") && absl::SimpleAtoi(name, &window) &&
+                         window > 0;
+  return is_window ? absl::make_optional(window) : absl::nullopt;
 }
 
 }  // namespace mgc

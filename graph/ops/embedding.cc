@@ -137,8 +137,54 @@ OpDef LookupGradAccumulate() {
   return op;
 }
 
+// Rows of operand 1 over those of operand 0, of each sample from the row on that operand 2 says.
+struct EvalWriteRows {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    c.out(0).real = c.in(0).real;
+    const std::vector<int64_t>& into = c.in(0).shape;
+    const int64_t rows = c.in(1).shape[1];
+    const size_t width = static_cast<size_t>(into[2] * into[3]);
+    for (int64_t b = 0; b < into[0]; ++b) {
+      for (int64_t i = 0; i < rows; ++i) {
+        const int64_t to = c.in(2).index[static_cast<size_t>(b)] + i;
+        if (to < 0 || to >= into[1]) continue;
+        for (size_t w = 0; w < width; ++w) {
+          c.out(0).real[static_cast<size_t>(b * into[1] + to) * width + w] =
+              c.in(1).real[static_cast<size_t>(b * rows + i) * width + w];
+        }
+      }
+    }
+  }
+};
+
+OpDef WriteRows() {
+  OpDef op;
+  op.name = "write_rows";
+  op.precision = Precision::kWide;  // what it writes into outlives the step
+  op.doc =
+      "into[b,t,k,d] with rows[b,s,k,d] in the place of rows at[b], at[b] + 1, ... of each sample; "
+      "those behind the last row of `into` are left out.";
+  op.operands = {"into", "rows", "at"};
+  op.results = {"into_next"};
+  op.index_operands = {2};
+  op.rule = "b t! k d, b s! k d, b -> b t! k d";
+  op.offset_factors = {"t"};
+  op.no_grad = "what steps leave for the next is of models that are not trained";
+  op.flops_per_point = 0;
+  op.bytes = [](const OpUse& use) { return 2 * BytesOf(*use.operands[1]); };
+  op.in_place = {{0, 0}};
+  op.eval = EvalWith<EvalWriteRows>();
+  op.cases = {{"f32[2,5,2,3], f32[2,1,2,3], i64[2]<5"},
+              {"f32[2,5,2,3], f32[2,3,2,3], i64[2]<5"},
+              {"f32[1,3,1,1], f32[1,3,1,1], i64[1]<1"}};
+  return op;
+}
+
 }  // namespace
 
-std::vector<OpDef> EmbeddingOps() { return {Lookup(), LookupGrad(), LookupGradAccumulate()}; }
+std::vector<OpDef> EmbeddingOps() {
+  return {Lookup(), LookupGrad(), LookupGradAccumulate(), WriteRows()};
+}
 
 }  // namespace mgc

@@ -68,6 +68,7 @@ const std::vector<Call>& CallsOf(const Plan& plan, const PlanClass& plan_class, 
 }
 
 bool HasBackward(const Plan& plan) { return !IsAsked(plan.model); }
+bool HasEvaluation(const Plan& plan) { return !IsAsked(plan.model); }
 
 bool ScalesLoss(const Plan& plan) {
   return std::any_of(plan.classes.begin(), plan.classes.end(),

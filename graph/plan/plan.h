@@ -88,6 +88,17 @@ struct Segment {
 // A collective of a segment may serve many parameters at once (a bucket): inputs[i] becomes
 // outputs[i], each by itself, so that no split point depends on a neighbour.
 
+// A tensor that a step leaves (graph/ir/results.h), as the ranks of a class have it.
+struct NamedTensor {
+  std::string name;
+  TensorType type;
+  Sharding sharding;
+  int64_t address = 0;  // or how far behind the block's states it lies
+};
+inline bool operator==(const NamedTensor& a, const NamedTensor& b) {
+  return a.name == b.name && a.type == b.type && a.sharding == b.sharding && a.address == b.address;
+}
+
 // --- Parameters ----------------------------------------------------------------------------------
 
 // What an optimizer keeps of a parameter: one tensor of the parameter's type, among the block's
@@ -122,6 +133,8 @@ const ParamState* FindState(const ParamEntry& entry, absl::string_view name);
 struct ParamBlock {
   std::string name;  // `embedding`, `layer`, `head`
   std::vector<ParamEntry> entries;
+  // Among its states, what steps of a model that is asked leave for the next; names are patterns.
+  std::vector<NamedTensor> kept;
   int64_t param_bytes = 0;
   int64_t grad_bytes = 0;
   int64_t state_bytes = 0;
@@ -262,14 +275,6 @@ struct NamedAddress {
   int64_t address = 0;
 };
 
-// A tensor that a step leaves for whoever runs it (graph/ir/results.h): the tiles of a class' ranks.
-struct NamedTensor {
-  std::string name;
-  TensorType type;
-  Sharding sharding;
-  int64_t address = 0;
-};
-
 struct Range {
   int64_t begin = 0;
   int64_t end = 0;
@@ -354,8 +359,10 @@ struct Plan {
 const std::vector<Call>& CallsOf(const Plan& plan, const PlanClass& plan_class, bool eval,
                                  const ActionRef& ref);
 
-// Whether a training step has backwards: one that is asked for its results has none.
+// Whether a training step has backwards, and the plan an evaluation: neither where the model is
+// asked (graph/ir/results.h).
 bool HasBackward(const Plan& plan);
+bool HasEvaluation(const Plan& plan);
 
 // Whether a step scales its loss: it carries the scale.
 bool ScalesLoss(const Plan& plan);

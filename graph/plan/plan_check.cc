@@ -14,6 +14,7 @@
 #include "graph/ir/assemble.h"
 #include "graph/ir/model_layers.h"
 #include "graph/ir/optimizers.h"
+#include "graph/ir/results.h"
 #include "graph/ir/step_names.h"
 #include "graph/plan/data_input.h"
 #include "graph/plan/instr_collective.h"
@@ -34,6 +35,17 @@ void CheckStates(const ParamEntry& entry, const std::string& name, PlaceCheck* c
   check->Require(kept == due, "plan_c4", name, ": it keeps the states {",
                  EscapeBytes(absl::StrJoin(kept, ", ")), "}, its optimizer {",
                  absl::StrJoin(due, ", "), "}");
+}
+
+// One that a step leaves lies within `end` bytes.
+void CheckTensor(const Plan& plan, const NamedTensor& tensor, int64_t end, absl::string_view label,
+                 const std::string& name, PlaceCheck* check) {
+  if (!check->RequireOk(CheckSharding(tensor.type, tensor.sharding, plan.mesh), label, name))
+    return;
+  const int64_t bytes = NeededBytes(tensor.type, tensor.sharding, plan.mesh);
+  check->Require(IsSize(tensor.address) && IsSize(bytes) && IsAligned(tensor.address) &&
+                     tensor.address + bytes <= end,
+                 label, name, " of ", bytes, " bytes at ", tensor.address, " reaches behind ", end);
 }
 
 void CheckBlock(const Plan& plan, const ParamBlock& block, Diagnostics* violations) {
@@ -66,6 +78,10 @@ void CheckBlock(const Plan& plan, const ParamBlock& block, Diagnostics* violatio
     // Behind another block's base it may be; the calls that write it are checked.
     check.Require(IsSize(entry.gradient_offset) && IsAligned(entry.gradient_offset), "plan_c4",
                   name, ": its gradient is at ", entry.gradient_offset);
+  }
+  for (const NamedTensor& kept : block.kept) {
+    const std::string name = absl::StrCat("kept `", EscapeBytes(kept.name), "`");
+    CheckTensor(plan, kept, block.state_bytes, "plan_c4", name, &check);
   }
 }
 
@@ -140,6 +156,7 @@ class PlanCheck {
 
   Diagnostics Run() {
     CheckSizes();
+    CheckLeft();
     const std::vector<DataInput> inputs = to_run_ ? DataInputsOf(plan_) : std::vector<DataInput>();
     for (const Segment& segment : plan_.segments) {
       CheckSegment(plan_, segment, to_run_ ? &inputs : nullptr, &violations_);
@@ -157,6 +174,19 @@ class PlanCheck {
 
  private:
   PlaceCheck At(std::string place) { return PlaceCheck(std::move(place), &violations_); }
+
+  // What a step leaves is of models that are asked, in steps of one micro-batch.
+  void CheckLeft() {
+    PlaceCheck check = At("plan");
+    bool leaves = false;
+    for (const PlanClass& rank_class : plan_.classes) leaves |= !rank_class.results.empty();
+    for (const ParamBlock& block : plan_.blocks) leaves |= !block.kept.empty();
+    if (!leaves) return;
+    check.Require(IsAsked(plan_.model), "plan_c1",
+                  "leaves tensors, and its model is not asked for any");
+    check.Require(plan_.num_micro_batches == 1, "plan_c1", "leaves tensors of ",
+                  plan_.num_micro_batches, " micro-batches, of which each writes over the others");
+  }
 
   void CheckSizes() {
     PlaceCheck check = At("plan");
@@ -246,15 +276,7 @@ class PlanCheck {
   void CheckResults(const PlanClass& rank_class, PlaceCheck* check) const {
     for (const NamedTensor& result : rank_class.results) {
       const std::string name = absl::StrCat("result `", EscapeBytes(result.name), "`");
-      if (!check->RequireOk(CheckSharding(result.type, result.sharding, plan_.mesh), "plan_c10",
-                            name)) {
-        continue;
-      }
-      const int64_t bytes = NeededBytes(result.type, result.sharding, plan_.mesh);
-      check->Require(IsSize(result.address) && IsSize(bytes) && IsAligned(result.address) &&
-                         result.address + bytes <= rank_class.memory.peak,
-                     "plan_c10", name, " of ", bytes, " bytes at ", result.address,
-                     " of an arena of ", rank_class.memory.peak);
+      CheckTensor(plan_, result, rank_class.memory.peak, "plan_c10", name, check);
     }
   }
 

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
-#include "graph/ir/results.h"
 #include "graph/plan/plan_check_internal.h"
 #include "graph/plan/plan_fold.h"
 #include "graph/plan/plan_refs.h"
@@ -293,7 +292,7 @@ void CheckNoEvaluation(const Plan& plan, Diagnostics* violations) {
 
 void CheckPrograms(const Plan& plan, PlanExtent extent, Diagnostics* violations) {
   for (const bool eval : {false, true}) {
-    if (eval && IsAsked(plan.model)) {
+    if (eval && !HasEvaluation(plan)) {
       CheckNoEvaluation(plan, violations);
       continue;
     }

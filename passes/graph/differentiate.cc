@@ -48,6 +48,13 @@ absl::StatusOr<Graph> Evaluation(const Graph& logical) {
   for (LossTerm& loss : terms.losses) loss.value = rewriter.Mapped(loss.value);
   terms.count = rewriter.Mapped(terms.count);
   const std::vector<const GraphOutput*> results = ResultsOf(logical);
+  std::vector<GraphOutput> assigned;
+  for (GraphOutput output : logical.outputs()) {
+    if (output.kind != OutputKind::kAssign) continue;
+    output.value = rewriter.Mapped(output.value);
+    output.target = rewriter.Mapped(output.target);
+    assigned.push_back(std::move(output));
+  }
   std::vector<ValueId> made;
   for (const GraphOutput* result : results) made.push_back(rewriter.Mapped(result->value));
   GraphBuilder builder(std::move(rewriter).Finish());
@@ -57,6 +64,7 @@ absl::StatusOr<Graph> Evaluation(const Graph& logical) {
   for (size_t i = 0; i < results.size() && IsAsked(logical); ++i) {
     builder.AddOutput({made[i], OutputKind::kReport, results[i]->name, kNone, 1.0});
   }
+  for (const GraphOutput& output : assigned) builder.AddOutput(output);
   return std::move(builder).Finish();
 }
 

@@ -72,6 +72,10 @@ absl::Status CheckInputs(const Graph& logical) {
       violations.Add("differentiate_c5", name_of(input.value),
                      "is a scalar that a training step is not given; `constant` makes one");
     }
+    if (input.kind == InputKind::kState) {
+      violations.Add("differentiate_c5", name_of(input.value),
+                     "is left for the next step, and a step that trains leaves no such tensor");
+    }
     if (input.kind != InputKind::kParam) continue;
     const int64_t rows = input.attrs.Int(kRowDimsAttr);
     const bool of_matrices = IsTrained(input.attrs) && !OptimizerOf(input.attrs).direction.empty();

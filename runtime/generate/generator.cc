@@ -1,86 +1,98 @@
 #include "runtime/generate/generator.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/diagnostic.h"
 #include "graph/base/status.h"
+#include "graph/ir/results.h"
 #include "graph/ir/step_names.h"
-#include "graph/ir/vocabulary.h"
 #include "runtime/generate/read_result.h"
-#include "runtime/state/parameters.h"
+#include "runtime/run/trace.h"
 
 namespace mgc {
 namespace {
 
-SampleTensor Zeros(const DataInput& input, int64_t samples) {
-  SampleTensor tensor;
-  tensor.shape = SizesOf(input.type);
-  tensor.shape[0] = samples;
-  int64_t elements = 1;
-  for (const int64_t size : tensor.shape) elements *= size;
-  if (input.type.dtype == DType::kI64) {
-    tensor.values = std::vector<int64_t>(static_cast<size_t>(elements), 0);
-  } else {
-    tensor.values = std::vector<float>(static_cast<size_t>(elements), 0);
-  }
-  return tensor;
-}
-
-std::vector<int64_t>& Integers(SampleTensor* tensor) {
-  return std::get<std::vector<int64_t>>(tensor->values);
-}
-std::vector<float>& Reals(SampleTensor* tensor) {
-  return std::get<std::vector<float>>(tensor->values);
-}
-
-absl::Status CheckGivesLogits(const Plan& plan) {
-  const Graph& model = plan.model;
+bool GivesLogits(const Plan& plan) {
   bool gives = false;
   for (const PlanClass& rank_class : plan.classes) {
     for (const NamedTensor& result : rank_class.results) {
       gives |= result.name == kLogitsResult && result.type.ndim() == 2;
     }
   }
-  const bool asks = model.FindValue(kTokensInput) != kNone && model.FindValue(kRowInput) != kNone;
-  if (gives && asks) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "the plan gives no logits of a next token; `mgc-compile --next-token` makes one that does");
+  return gives && plan.model.FindValue(kTokensInput) != kNone &&
+         plan.model.FindValue(kRowInput) != kNone;
+}
+
+// What its steps keep of a sample: so many tokens; 0: nothing.
+int64_t KeptTokens(const Plan& plan) {
+  for (const ParamBlock& block : plan.blocks) {
+    if (!block.kept.empty()) return block.kept[0].type.dims[1].size;
+  }
+  return 0;
+}
+
+absl::Status CheckPlans(const Plan& first, const Plan* next) {
+  constexpr char kHow[] = "mgc-compile --next-token whole, or --next-token prompt and token";
+  Diagnostics wrong;
+  const auto require = [&](bool holds, const char* text) {
+    if (!holds) wrong.Add({"", text, kHow});
+  };
+  require(GivesLogits(first), "the plan gives no logits of a next token");
+  if (next == nullptr) {
+    require(KeptTokens(first) == 0, "a plan of prompts goes on by a plan of tokens");
+    return wrong.ToStatus();
+  }
+  require(GivesLogits(*next), "the second plan gives no logits of a next token");
+  require(KeptTokens(first) > 0 && KeptTokens(*next) == KeptTokens(first),
+          "the plans do not keep keys and values of as many tokens");
+  require(next->seq_length == 1, "the second plan is not one of tokens");
+  require(next->global_batch_size == first.global_batch_size && next->vocab == first.vocab,
+          "the plans are of other models, or of other numbers of requests");
+  return wrong.ToStatus();
+}
+
+// Of a sample's kept tokens those that the one at `place` sees (SeenInput).
+void SetSeen(int64_t place, int64_t window, absl::Span<int64_t> seen) {
+  for (int64_t t = 0; t < static_cast<int64_t>(seen.size()); ++t) {
+    const bool is_near = window == 0 || place - t < window;
+    seen[static_cast<size_t>(t)] = t <= place && is_near ? 1 : 0;
+  }
 }
 
 }  // namespace
 
-Generator::Generator(const Plan& plan, std::unique_ptr<Executor> executor,
+Generator::Generator(const Plan& first, const Plan* next, std::unique_ptr<Executor> executor,
                      std::vector<int32_t> end_tokens)
-    : plan_(plan),
-      executor_(std::move(executor)),
-      end_tokens_(std::move(end_tokens)),
-      inputs_(DataInputsOf(plan)) {
-  tensors_.reserve(inputs_.size());
-  for (const DataInput& input : inputs_) {
-    tensors_.push_back(Zeros(input, plan.global_batch_size));
-    const bool made = FeedOf(input.name, input.type, plan.seq_length) == DataFeed::kOnes;
-    given_.push_back(made ? nullptr : &tensors_.back());
-  }
+    : first_(first), executor_(std::move(executor)), end_tokens_(std::move(end_tokens)) {
+  if (next != nullptr) next_.emplace(*next);
 }
 
-absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(const Plan& plan,
+absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(const Plan& first, const Plan* next,
                                                              const GenerateOptions& options) {
-  MGC_RETURN_IF_ERROR(CheckGivesLogits(plan));
+  MGC_RETURN_IF_ERROR(CheckPlans(first, next));
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor,
-                       Executor::Create(plan, options.executor));
-  return std::unique_ptr<Generator>(new Generator(plan, std::move(executor), options.end_tokens));
+                       Executor::Create(first, options.executor));
+  if (next != nullptr && executor->team().size() > 1) {
+    return absl::InvalidArgumentError(
+        "several processes run plans of whole texts: mgc-compile --next-token whole");
+  }
+  if (next != nullptr) {  // both are loaded before the first step
+    MGC_RETURN_IF_ERROR(executor->ChangeSteps(*next));
+    MGC_RETURN_IF_ERROR(executor->ChangeSteps(first));
+  }
+  return std::unique_ptr<Generator>(
+      new Generator(first, next, std::move(executor), options.end_tokens));
 }
 
-SampleTensor* Generator::Input(absl::string_view name) {
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (inputs_[i].name == name) return &tensors_[i];
-  }
-  return nullptr;
+int64_t Generator::most_text_tokens() const {
+  return next_.has_value() ? KeptTokens(first_.plan()) : most_prompt_tokens();
 }
 
 absl::Status Generator::Check(absl::Span<const GenerateRequest> requests) const {
+  const int64_t vocab = first_.plan().vocab;
   Diagnostics wrong;
   const auto add = [&](const std::string& place, const auto&... text) {
     wrong.Add("", place, absl::StrCat(text...));
@@ -92,71 +104,118 @@ absl::Status Generator::Check(absl::Span<const GenerateRequest> requests) const 
     const std::string place = absl::StrCat("request ", r);
     const GenerateRequest& request = requests[r];
     const int64_t tokens = static_cast<int64_t>(request.prompt.size());
-    if (tokens < 1 || tokens > most_tokens()) {
-      add(place, "a prompt of ", tokens, " tokens; the plan's samples have 1 to ", most_tokens());
+    if (tokens < 1 || tokens > most_prompt_tokens()) {
+      add(place, "a prompt of ", tokens, " tokens; the plan takes 1 to ", most_prompt_tokens());
     }
-    const auto outside = [this](int32_t token) {
-      return token < 0 || (plan_.vocab > 0 && token >= plan_.vocab);
-    };
+    const auto outside = [&](int32_t token) { return token < 0 || (vocab > 0 && token >= vocab); };
     const auto bad = std::find_if(request.prompt.begin(), request.prompt.end(), outside);
     if (bad != request.prompt.end()) {
-      add(place, "token ", *bad, " is none of the model's ", plan_.vocab);
+      add(place, "token ", *bad, " is none of the model's ", vocab);
     }
     for (const Diagnostic& violation : CheckSampling(request.sampling)) add(place, violation.text);
   }
   return wrong.ToStatus();
 }
 
-absl::Status Generator::Step() {
+void Generator::GiveAll(absl::Span<const Text> texts) {
+  const absl::Span<int64_t> tokens = first_.Integers(kTokensInput);
+  const absl::Span<float> rows = first_.Reals(kRowInput);
+  const size_t room = static_cast<size_t>(most_prompt_tokens());
+  std::fill(tokens.begin(), tokens.end(), 0);
+  std::fill(rows.begin(), rows.end(), 0.0f);
+  for (size_t r = 0; r < texts.size(); ++r) {
+    const std::vector<int32_t>& text = texts[r].tokens;
+    const size_t given = std::min(text.size(), room);  // an ended one may have one too many
+    std::copy_n(text.begin(), given, tokens.begin() + static_cast<int64_t>(r * room));
+    rows[r * room + given - 1] = 1;
+  }
+}
+
+// Samples without a request stand at the first place, and see it.
+void Generator::GiveLast(absl::Span<const Text> texts) {
+  const absl::Span<int64_t> tokens = next_->Integers(kTokensInput);
+  const absl::Span<int64_t> places = next_->Integers(kPlaceInput);
+  const absl::Span<float> rows = next_->Reals(kRowInput);
+  std::fill(rows.begin(), rows.end(), 1.0f);
+  const absl::Span<int64_t> sees = next_->Integers(kSeesInput);
+  std::fill(sees.begin(), sees.end(), 1);
+  const int64_t last = most_text_tokens() - 1;
+  for (size_t r = 0; r < places.size(); ++r) {
+    const bool given = r < texts.size();
+    places[r] = given ? std::min(static_cast<int64_t>(texts[r].tokens.size()) - 1, last) : 0;
+    tokens[r] = given ? texts[r].tokens[static_cast<size_t>(places[r])] : 0;
+  }
+  for (const std::string& name : next_->Names()) {
+    const absl::optional<int64_t> window = WindowOfSeen(name);
+    if (!window.has_value()) continue;
+    const absl::Span<int64_t> seen = next_->Integers(name);
+    const size_t width = seen.size() / places.size();
+    for (size_t r = 0; r < places.size(); ++r) {
+      SetSeen(places[r], *window, seen.subspan(r * width, width));
+    }
+  }
+}
+
+absl::StatusOr<std::vector<float>> Generator::Step(StepTensors& tensors) {
+  MGC_RETURN_IF_ERROR(executor_->ChangeSteps(tensors.plan()));
   StepInput step;
-  step.data.end_sample = plan_.global_batch_size;
-  step.data.tensors = given_;
-  return executor_->Run(step);
+  step.data = tensors.Data();
+  MGC_RETURN_IF_ERROR(executor_->Run(step));
+  return ReadResult(*executor_, kLogitsResult);
+}
+
+// Chooses the next token of each text that goes on.
+absl::Status Generator::Take(const std::vector<float>& logits,
+                             absl::Span<const GenerateRequest> requests,
+                             const TokenFunction& on_token, std::vector<Text>* texts,
+                             std::vector<GeneratedText>* generated) const {
+  const size_t vocab = logits.size() / static_cast<size_t>(most_requests());
+  for (size_t r = 0; r < requests.size(); ++r) {
+    Text& text = (*texts)[r];
+    if (text.ended) continue;
+    const int64_t known = static_cast<int64_t>(text.tokens.size());
+    const int64_t next = ChooseToken(absl::MakeConstSpan(logits).subspan(r * vocab, vocab),
+                                     requests[r].sampling, known);
+    if (next < 0) {
+      return absl::OutOfRangeError(
+          absl::StrCat("request ", r, ": logits behind token ", known, " are not all numbers"));
+    }
+    const int32_t token = static_cast<int32_t>(next);
+    GeneratedText& made = (*generated)[r];
+    text.tokens.push_back(token);
+    made.tokens.push_back(token);
+    if (on_token) on_token(static_cast<int64_t>(r), token);
+    const bool stops =
+        std::find(end_tokens_.begin(), end_tokens_.end(), token) != end_tokens_.end();
+    const bool enough = static_cast<int64_t>(made.tokens.size()) == requests[r].most_tokens;
+    text.ended = stops || enough || known == most_text_tokens();
+    made.end = stops    ? GenerateEnd::kEndToken
+               : enough ? GenerateEnd::kMostTokens
+                        : GenerateEnd::kFull;
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<GeneratedText>> Generator::Run(
     absl::Span<const GenerateRequest> requests, const TokenFunction& on_token) {
   MGC_RETURN_IF_ERROR(Check(requests));
-  const size_t room = static_cast<size_t>(most_tokens());
-  std::vector<int64_t>& tokens = Integers(Input(kTokensInput));
-  std::vector<float>& rows = Reals(Input(kRowInput));
-  std::fill(tokens.begin(), tokens.end(), 0);
-  std::vector<GeneratedText> texts(requests.size());
-  std::vector<size_t> known(requests.size());  // tokens of each
-  std::vector<bool> ended(requests.size());
-  for (size_t r = 0; r < requests.size(); ++r) {
-    std::copy(requests[r].prompt.begin(), requests[r].prompt.end(), tokens.begin() + r * room);
-    known[r] = requests[r].prompt.size();
-    ended[r] = requests[r].most_tokens <= 0;
+  std::vector<Text> texts;
+  for (const GenerateRequest& request : requests) {
+    texts.push_back({request.prompt, request.most_tokens <= 0});
   }
-  while (std::count(ended.begin(), ended.end(), false) > 0) {
-    std::fill(rows.begin(), rows.end(), 0.0f);
-    for (size_t r = 0; r < requests.size(); ++r) rows[r * room + known[r] - 1] = 1;
-    MGC_RETURN_IF_ERROR(Step());
-    MGC_ASSIGN_OR_RETURN(const std::vector<float> logits, ReadResult(*executor_, kLogitsResult));
-    const size_t vocab = logits.size() / static_cast<size_t>(most_requests());
-    for (size_t r = 0; r < requests.size(); ++r) {
-      if (ended[r]) continue;
-      const int64_t next = ChooseToken(absl::MakeConstSpan(logits).subspan(r * vocab, vocab),
-                                       requests[r].sampling, static_cast<int64_t>(known[r]));
-      if (next < 0) {
-        return absl::OutOfRangeError(absl::StrCat("request ", r, ": logits behind token ", known[r],
-                                                  " are not all numbers"));
-      }
-      const int32_t token = static_cast<int32_t>(next);
-      texts[r].tokens.push_back(token);
-      if (on_token) on_token(static_cast<int64_t>(r), token);
-      const bool stops =
-          std::find(end_tokens_.begin(), end_tokens_.end(), token) != end_tokens_.end();
-      const bool enough = static_cast<int64_t>(texts[r].tokens.size()) == requests[r].most_tokens;
-      ended[r] = stops || enough || known[r] == room;
-      texts[r].end = stops    ? GenerateEnd::kEndToken
-                     : enough ? GenerateEnd::kMostTokens
-                              : GenerateEnd::kFull;
-      if (!ended[r]) tokens[r * room + known[r]++] = token;
-    }
+  std::vector<GeneratedText> generated(requests.size());
+  times_ = {};
+  const auto goes_on = [](const Text& text) { return !text.ended; };
+  for (bool is_first = true; std::any_of(texts.begin(), texts.end(), goes_on); is_first = false) {
+    const int64_t begun = NowNs();
+    const bool by_token = next_.has_value() && !is_first;
+    by_token ? GiveLast(texts) : GiveAll(texts);
+    MGC_ASSIGN_OR_RETURN(const std::vector<float> logits, Step(by_token ? *next_ : first_));
+    MGC_RETURN_IF_ERROR(Take(logits, requests, on_token, &texts, &generated));
+    (is_first ? times_.prompt_ns : times_.tokens_ns) += NowNs() - begun;
+    times_.steps += is_first ? 0 : 1;
   }
-  return texts;
+  return generated;
 }
 
 }  // namespace mgc

@@ -1,8 +1,12 @@
 // Texts that a model goes on with, token by token.
 //
-// A plan of `mgc-compile --next-token` gives the logits behind one row of each of its samples. A
-// sample is a request: its tokens so far, from the first row on. What fills the rows behind them is
-// seen by none of them.
+// Plans of `mgc-compile --next-token` give the logits behind one row of each of their samples; a
+// sample is a request.
+//
+//   whole    every step is given all of a text so far, from the first row on. What fills the rows
+//            behind it is seen by none of them
+//   prompt   the first step is given the prompts, and keeps their keys and values;
+//   token    each other one is given one token more, and sees what is kept
 
 #ifndef MGC_RUNTIME_GENERATE_GENERATOR_H_
 #define MGC_RUNTIME_GENERATE_GENERATOR_H_
@@ -16,9 +20,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "graph/plan/data_input.h"
-#include "runtime/data/sample_tensor.h"
 #include "runtime/generate/choose_token.h"
+#include "runtime/generate/step_tensors.h"
 #include "runtime/run/executor.h"
 
 namespace mgc {
@@ -32,7 +35,7 @@ struct GenerateRequest {
 enum class GenerateEnd : uint8_t {
   kMostTokens,  // as many as were asked for
   kEndToken,    // a token that ends texts came; it is among the tokens
-  kFull,        // the plan's samples have no more room
+  kFull,        // there is no room for more
 };
 
 struct GeneratedText {
@@ -45,16 +48,26 @@ struct GenerateOptions {
   std::vector<int32_t> end_tokens;  // of which any ends a text
 };
 
+// How long the two parts of a batch took: its first step, and all others.
+struct GenerateTimes {
+  int64_t prompt_ns = 0;
+  int64_t tokens_ns = 0;
+  int64_t steps = 0;  // of the second part
+};
+
 class Generator {
  public:
-  // `plan` must outlive the generator. InvalidArgument for a plan that gives no logits of a next
-  // token; errors of Executor::Create.
-  static absl::StatusOr<std::unique_ptr<Generator>> Create(const Plan& plan,
+  // `first` is of whole texts, and `next` null; or of prompts, and `next` of tokens. Plans must
+  // outlive the generator. InvalidArgument for other plans, and for two that do not go together:
+  // they hold the same parameters, and keep the same keys and values, at the same addresses. Errors
+  // of Executor::Create.
+  static absl::StatusOr<std::unique_ptr<Generator>> Create(const Plan& first, const Plan* next,
                                                            const GenerateOptions& options);
 
-  // How many requests a batch has at most, and how many tokens each has room for.
-  int64_t most_requests() const { return plan_.global_batch_size; }
-  int64_t most_tokens() const { return plan_.seq_length; }
+  // How many requests a batch has at most, and how many tokens a prompt and a whole text.
+  int64_t most_requests() const { return first_.plan().global_batch_size; }
+  int64_t most_prompt_tokens() const { return first_.plan().seq_length; }
+  int64_t most_text_tokens() const;
 
   // Called for each token that comes: of which request.
   using TokenFunction = std::function<void(int64_t request, int32_t token)>;
@@ -67,19 +80,31 @@ class Generator {
                                                  const TokenFunction& on_token = nullptr);
 
   Executor& executor() { return *executor_; }
+  // Of the last batch.
+  const GenerateTimes& times() const { return times_; }
 
  private:
-  Generator(const Plan& plan, std::unique_ptr<Executor> executor, std::vector<int32_t> end_tokens);
-  absl::Status Check(absl::Span<const GenerateRequest> requests) const;
-  absl::Status Step();
-  SampleTensor* Input(absl::string_view name);
+  // A request on its way.
+  struct Text {
+    std::vector<int32_t> tokens;  // all so far
+    bool ended = false;
+  };
 
-  const Plan& plan_;
+  Generator(const Plan& first, const Plan* next, std::unique_ptr<Executor> executor,
+            std::vector<int32_t> end_tokens);
+  absl::Status Check(absl::Span<const GenerateRequest> requests) const;
+  void GiveAll(absl::Span<const Text> texts);
+  void GiveLast(absl::Span<const Text> texts);
+  absl::StatusOr<std::vector<float>> Step(StepTensors& tensors);
+  absl::Status Take(const std::vector<float>& logits, absl::Span<const GenerateRequest> requests,
+                    const TokenFunction& on_token, std::vector<Text>* texts,
+                    std::vector<GeneratedText>* generated) const;
+
+  StepTensors first_;
+  absl::optional<StepTensors> next_;
   const std::unique_ptr<Executor> executor_;
   const std::vector<int32_t> end_tokens_;
-  const std::vector<DataInput> inputs_;
-  std::vector<SampleTensor> tensors_;  // by input; those that a step makes itself are empty
-  std::vector<const SampleTensor*> given_;
+  GenerateTimes times_;
 };
 
 }  // namespace mgc

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -62,6 +63,42 @@ int64_t MemoryOf(const Plan& plan, absl::Span<const RankRange> local, int64_t wo
   }
   constexpr double kMost = 1e18;
   return static_cast<int64_t>(std::clamp(bytes, 0.0, kMost));
+}
+
+bool IsHeldTheSame(const HeldBlock& a, const HeldBlock& b) {
+  const auto fields = [](const HeldBlock& held) {
+    return std::tie(held.block, held.layer, held.owner, held.param_base, held.grad_base,
+                    held.state_base);
+  };
+  return fields(a) == fields(b);
+}
+
+// Parameters, and what is kept for the next step; what an optimizer keeps lies beside them.
+bool HoldsTheSame(const ParamBlock& a, const ParamBlock& b) {
+  const auto same = [](const ParamEntry& x, const ParamEntry& y) {
+    return x.name == y.name && x.type == y.type && x.sharding == y.sharding &&
+           x.param_offset == y.param_offset && x.states == y.states;
+  };
+  return a.kept == b.kept &&
+         std::equal(a.entries.begin(), a.entries.end(), b.entries.begin(), b.entries.end(), same);
+}
+
+// Whether steps of `other` find in the arenas of `first` what they read of earlier steps.
+absl::Status CheckHoldsTheSame(const Plan& first, const Plan& other) {
+  const auto has_room = [](const PlanClass& a, const PlanClass& b) {
+    return b.memory.peak <= a.memory.peak &&
+           std::equal(a.blocks.begin(), a.blocks.end(), b.blocks.begin(), b.blocks.end(),
+                      IsHeldTheSame);
+  };
+  const bool same = other.mesh.world_size() == first.mesh.world_size() &&
+                    std::equal(first.classes.begin(), first.classes.end(), other.classes.begin(),
+                               other.classes.end(), has_room) &&
+                    std::equal(first.blocks.begin(), first.blocks.end(), other.blocks.begin(),
+                               other.blocks.end(), HoldsTheSame);
+  if (same) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "steps of another plan: its ranks are others, its arenas are larger, or it has parameters "
+      "elsewhere");
 }
 
 }  // namespace
@@ -155,18 +192,15 @@ absl::StatusOr<const LoadedPlan*> Executor::LoadSteps(const Plan& plan) {
   for (const std::unique_ptr<LoadedPlan>& loaded : others_) {
     if (&loaded->plan == &plan) return loaded.get();
   }
-  const auto same_arena = [](const PlanClass& a, const PlanClass& b) {
-    return a.memory.peak == b.memory.peak;
-  };
-  const Plan& first = first_->plan;
-  if (plan.mesh.world_size() != first.mesh.world_size() ||
-      !std::equal(first.classes.begin(), first.classes.end(), plan.classes.begin(),
-                  plan.classes.end(), same_arena)) {
-    return absl::InvalidArgumentError("steps of another plan: its ranks or arenas are others");
-  }
+  MGC_RETURN_IF_ERROR(CheckHoldsTheSame(first_->plan, plan));
   const int width = ThreadsOf(options_, local().size(), workers_.size()).width;
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<LoadedPlan> loaded,
                        LoadPlan(plan, options_.kernels, options_.seed, width, local()));
+  if (loaded->kernels.workspace_bytes() > workspace_bytes_) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "steps of another plan: their kernels ask for ", loaded->kernels.workspace_bytes(),
+        " bytes of scratch, there are ", workspace_bytes_));
+  }
   others_.push_back(std::move(loaded));
   return others_.back().get();
 }

@@ -88,9 +88,10 @@ class Executor {
   absl::Status Run(const StepInput& input);
 
   // Between steps: from now on runs those of `plan`, which outlives this: the steps of the first
-  // plan with fewer micro-batches (graph/plan/fewer_micro_batches.h), or these again. Addresses are
-  // the same, and what is in the arenas stays. All processes call it. Errors of LoadPlan;
-  // InvalidArgument for a plan of other ranks or arenas; steps stay what they were then.
+  // plan with fewer micro-batches (graph/plan/fewer_micro_batches.h), others of its model that find
+  // parameters and what is kept for them at the same addresses, or the first plan's again. What is
+  // in the arenas stays. All processes call it. Errors of LoadPlan; InvalidArgument for a plan of
+  // other ranks or addresses, or that needs more room; steps stay what they were then.
   absl::Status ChangeSteps(const Plan& plan);
 
   // Between steps: until LetUpdates, which any thread may call, no rank here begins its update. A

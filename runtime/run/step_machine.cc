@@ -27,26 +27,33 @@ StepMachine::StepMachine(const LoadedPlan& plan, Communicator* communicator, Wor
     const std::vector<int>& local = rank.rank_class->local;
     rank.place = static_cast<int>(std::find(local.begin(), local.end(), rank.id) - local.begin());
     rank.progress = &progress[r];
-    rank.formals.resize(plan.most_formals);
-    rank.inputs.resize(plan.most_operands);
-    rank.outputs.resize(plan.most_operands);
-    rank.sample.resize(static_cast<size_t>(plan.plan.seq_length) + 1);
     rank.dice = shuffle.value_or(0) + r;
     rank.compute_trace = TraceBuffer(trace.room);
     rank.comm_trace = TraceBuffer(trace.room);
   }
   comm_tiles_.resize(ranks_.size());
+  MakeRoom(plan);
+  ready_compute_.reserve(ranks_.size());
+  ready_comm_.reserve(ranks_.size());
+}
+
+// For what a step of the plan is issued with; room stays.
+void StepMachine::MakeRoom(const LoadedPlan& plan) {
+  const auto grow = [](auto* list, size_t size) { list->resize(std::max(list->size(), size)); };
+  for (Rank& rank : ranks_) {
+    grow(&rank.formals, plan.most_formals);
+    grow(&rank.inputs, plan.most_operands);
+    grow(&rank.outputs, plan.most_operands);
+    grow(&rank.sample, static_cast<size_t>(plan.plan.seq_length) + 1);
+  }
   for (const std::vector<std::vector<int>>& groups : plan.groups) {
     for (size_t r = 0; r < groups.size(); ++r) {
       CommTiles& tiles = comm_tiles_[r];
-      const size_t most = std::max(groups[r].size() * plan.most_operands, tiles.inputs.size());
-      tiles.inputs.resize(most);
-      tiles.outputs.resize(most);
-      tiles.exchanges.resize(plan.most_operands);
+      grow(&tiles.inputs, groups[r].size() * plan.most_operands);
+      grow(&tiles.outputs, groups[r].size() * plan.most_operands);
+      grow(&tiles.exchanges, plan.most_operands);
     }
   }
-  ready_compute_.reserve(ranks_.size());
-  ready_comm_.reserve(ranks_.size());
 }
 
 void StepMachine::TakeLists(Rank& rank) {
@@ -61,6 +68,7 @@ void StepMachine::TakeLists(Rank& rank) {
 void StepMachine::ChangeLists(const LoadedPlan& plan) {
   const std::lock_guard<std::mutex> no_poll(polling_);
   plan_ = &plan;
+  MakeRoom(plan);
   for (Rank& rank : ranks_) {
     TakeLists(rank);
     rank.compute_trace.Clear();

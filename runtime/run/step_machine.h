@@ -67,8 +67,8 @@ class StepMachine : public TaskSource {
               absl::Span<RankProgress> progress, const TraceLimits& trace,
               absl::optional<uint64_t> shuffle);
 
-  // Executor::ChangeSteps: the same plan's lists with another number of micro-batches. What has
-  // been recorded so far has been taken, and is gone.
+  // Executor::ChangeSteps: from now on steps of these lists. What has been recorded so far has been
+  // taken, and is gone.
   void ChangeLists(const LoadedPlan& plan);
 
   // Runs a step. FailedPrecondition with every rank's state and the cycle of waits after a
@@ -106,6 +106,7 @@ class StepMachine : public TaskSource {
   absl::Status status() const;
   void Fail(const absl::Status& why);
   void TakeLists(Rank& rank);
+  void MakeRoom(const LoadedPlan& plan);
   void Reset(Rank& rank);
   size_t PickAt(const std::vector<int>& ready) { return shuffling_ ? dice_() % ready.size() : 0; }
   int Pick(std::vector<int>* ready);

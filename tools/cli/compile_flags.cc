@@ -104,6 +104,8 @@ void CheckSearchFlags(const CompileFlags& flags, ParsedFlags* parsed) {
   }
 }
 
+constexpr absl::string_view kNextTokenWords[] = {"whole", "prompt", "token"};
+
 // What follows from a plan that is not to be made.
 void CheckEstimateFlags(const CompileFlags& flags, ParsedFlags* parsed) {
   const bool makes = flags.output || flags.dot || flags.svg || flags.html || flags.dump_dir ||
@@ -121,9 +123,32 @@ void AddModelFlags(Flags* flags, CompileFlags* out) {
                 &out->reset_attention_mask);
   flags->Switch("--reset-position-ids", "learned positions begin anew with each document",
                 &out->reset_position_ids);
-  flags->Switch("--next-token",
-                "nothing is trained: a step gives the logits behind one row of each sample",
+  flags->Choice("--next-token", kNextTokenWords,
+                "for mgc-generate, nothing is trained: a step gives the logits behind one row of "
+                "each sample, from the whole text, or from a prompt whose keys and values are kept "
+                "and then token by token",
                 &out->next_token);
+  flags->Integer("--cache-length", "tokens whose keys and values are kept (default: all positions)",
+                 {1, int64_t{1} << 30}, "F3", &out->cache_length);
+}
+
+void AskForNextToken(const CompileFlags& flags, ModelSource* source, Diagnostics* violations) {
+  if (flags.cache_length && flags.next_token.value_or("whole") == "whole") {
+    violations->Add({"F7", "--cache-length is of keys and values that are kept",
+                     "--next-token prompt or token"});
+  }
+  if (!flags.next_token) return;
+  ModelOptions& options = source->options;
+  options.next_token = *flags.next_token == "whole"    ? NextToken::kWhole
+                       : *flags.next_token == "prompt" ? NextToken::kPrompt
+                                                       : NextToken::kToken;
+  std::string why = "a graph in text is asked by its own reports";
+  if (source->config.has_value()) {
+    options.kept = flags.cache_length.value_or(source->config->max_positions);
+    why = std::string(CheckModelOptions(*source->config, options).message());
+  }
+  if (options.next_token == NextToken::kToken) source->seq_length = 1;
+  if (!why.empty()) violations->Add({"F7", absl::StrCat("--next-token: ", why), "without it"});
 }
 
 }  // namespace
@@ -142,7 +167,7 @@ Diagnostics AskOfModel(const CompileFlags& flags, ModelSource* source) {
   };
   ask("--reset-attention-mask", flags.reset_attention_mask, &ModelOptions::mask_documents);
   ask("--reset-position-ids", flags.reset_position_ids, &ModelOptions::restart_positions);
-  ask("--next-token", flags.next_token, &ModelOptions::next_token);
+  AskForNextToken(flags, source, &violations);
   return violations;
 }
 

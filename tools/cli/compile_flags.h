@@ -24,7 +24,8 @@ struct CompileFlags {
   absl::optional<std::string> cluster, output, dot, svg, html, plot, report, dump_dir, stop_after;
   bool reset_attention_mask = false;
   bool reset_position_ids = false;
-  bool next_token = false;
+  absl::optional<std::string> next_token;
+  absl::optional<int64_t> cache_length;
   bool no_verify = false;
   bool timing = false;
   bool search = false;

@@ -60,7 +60,8 @@ PlanOptions OptionsOf(const ModelSource& source, const ParallelConfig& config,
   if (flags.cluster) options.push_back({"--cluster", *flags.cluster});
   if (flags.reset_attention_mask) options.push_back({"--reset-attention-mask", ""});
   if (flags.reset_position_ids) options.push_back({"--reset-position-ids", ""});
-  if (flags.next_token) options.push_back({"--next-token", ""});
+  if (flags.next_token) options.push_back({"--next-token", *flags.next_token});
+  if (flags.cache_length) options.push_back({"--cache-length", absl::StrCat(*flags.cache_length)});
   return options;
 }
 

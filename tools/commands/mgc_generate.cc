@@ -1,8 +1,6 @@
 // mgc-generate: texts that a trained model goes on with.
 
 #include <algorithm>
-#include <chrono>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -52,21 +50,23 @@ struct GenerateFlags {
 };
 
 CommandText About() {
-  return {kCommand,
-          "PLAN",
-          "let a trained model go on with texts",
-          {"mgc-compile llama.json --next-token -o next.plan",
-           "mgc-generate next.plan --load RUN --tokenizer tokenizer.json --prompt 'In the "
-           "beginning'",
-           "mgc-generate next.plan --load RUN --tokenizer tokenizer.json --prompt Lo "
-           "--temperature 0.8 --top-p 0.9"},
-          "PLAN is one of mgc-compile --next-token. The text is that of every plan of the model, "
-          "whatever its\nlayout, where the logits of two tokens do not differ by their rounding "
-          "alone."};
+  return {
+      kCommand,
+      "PLAN [TOKEN-PLAN]",
+      "let a trained model go on with texts",
+      {"mgc-compile llama.json --next-token whole -o next.plan",
+       "mgc-generate next.plan --load RUN --tokenizer tokenizer.json --prompt 'In the "
+       "beginning'",
+       "mgc-generate next.plan --load RUN --tokenizer tokenizer.json --prompt Lo "
+       "--temperature 0.8 --top-p 0.9"},
+      "PLAN is one of mgc-compile --next-token whole; or of --next-token prompt, and TOKEN-PLAN "
+      "of --next-token\ntoken, with the same layout: keys and values are kept then. The text is "
+      "that of every plan of the\nmodel, where the logits of two tokens do not differ by their "
+      "rounding alone."};
 }
 
 void AddFlags(Flags* flags, GenerateFlags* out) {
-  flags->Arguments(1, 1, &out->plans);
+  flags->Arguments(1, 2, &out->plans);
   flags->Section("Model");
   flags->Text("--load", "DIR", "a checkpoint, or a run's folder of them for the last", &out->load);
   flags->Text("--tokenizer", "FILE|DIR|bytes", "a tokenizer.json, or a folder with one",
@@ -124,7 +124,7 @@ Diagnostics CheckFlags(const GenerateFlags& flags) {
 // A command line that has been read, with what belongs to it.
 struct Command {
   GenerateFlags flags;
-  absl::optional<Plan> plan;
+  absl::optional<Plan> plan, token_plan;
   std::unique_ptr<TextTokenizer> tokenizer;
   std::vector<std::string> prompts;
   std::vector<GenerateRequest> requests;
@@ -194,6 +194,9 @@ absl::Status FindEndToken(Command* command) {
 // Reads all that the command stands on but the weights.
 absl::Status ReadFiles(Command* command) {
   MGC_ASSIGN_OR_RETURN(command->plan, ReadPlan(command->flags.plans[0]));
+  if (command->flags.plans.size() > 1) {
+    MGC_ASSIGN_OR_RETURN(command->token_plan, ReadPlan(command->flags.plans[1]));
+  }
   if (const absl::optional<std::string>& name = command->flags.tokenizer; name == kBytes) {
     command->tokenizer = std::make_unique<Tokenizer>(ByteTokenizer());
   } else if (name) {
@@ -239,16 +242,26 @@ absl::Status Print(const Command& command, const std::vector<GeneratedText>& tex
   return WriteStdout(out);
 }
 
-double Seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+// Of prompts, which come at once, and of tokens, which come one by one.
+void NoteSpeed(const Command& command, const std::vector<GeneratedText>& texts,
+               const GenerateTimes& times) {
+  size_t prompts = 0;
+  size_t tokens = 0;
+  for (const GenerateRequest& request : command.requests) prompts += request.prompt.size();
+  for (const GeneratedText& text : texts)
+    tokens += text.tokens.empty() ? 0 : text.tokens.size() - 1;
+  const double prompt_seconds = static_cast<double>(times.prompt_ns) * 1e-9;
+  const double seconds = static_cast<double>(times.tokens_ns) * 1e-9;
+  std::string note = absl::StrFormat("%d tokens of prompts in %.3f s", prompts, prompt_seconds);
+  if (tokens > 0) {
+    absl::StrAppendFormat(&note, "; %d more in %.3f s, %.1f a second", tokens, seconds,
+                          static_cast<double>(tokens) / seconds);
+  }
+  PrintNotes({note});
 }
 
-void NoteSpeed(const std::vector<GeneratedText>& texts, double seconds) {
-  size_t tokens = 0;
-  for (const GeneratedText& text : texts) tokens += text.tokens.size();
-  if (tokens == 0 || seconds <= 0) return;
-  PrintNotes({absl::StrFormat("%d tokens in %.2f s, %.1f a second", tokens, seconds,
-                              static_cast<double>(tokens) / seconds)});
+const Plan* NextPlan(const Command& command) {
+  return command.token_plan.has_value() ? &*command.token_plan : nullptr;
 }
 
 absl::Status GenerateIn(World& world, const Command& command) {
@@ -258,13 +271,12 @@ absl::Status GenerateIn(World& world, const Command& command) {
   if (options.executor.workers == 0) options.executor.workers = world.workers;
   options.executor.simd_level = world.simd_level.value_or(options.executor.simd_level);
   MGC_ASSIGN_OR_RETURN(const std::unique_ptr<Generator> generator,
-                       Generator::Create(*command.plan, options));
+                       Generator::Create(*command.plan, NextPlan(command), options));
   MGC_RETURN_IF_ERROR(LoadCheckpoint(command.folder, generator->executor()).status());
-  const double begun = Seconds();
   MGC_ASSIGN_OR_RETURN(const std::vector<GeneratedText> texts, generator->Run(command.requests));
   absl::Status printed;
   if (world.is_lead()) {
-    NoteSpeed(texts, Seconds() - begun);
+    NoteSpeed(command, texts, generator->times());
     printed = Print(command, texts);
   }
   // Nobody leaves before all have what they need of each other.
@@ -310,7 +322,10 @@ int Generate(const Words& arguments) {
   executor.workers = static_cast<int>(flags.workers.value_or(0));
   executor.simd_level = InstructionSetOf(flags.instruction_set, BestSimdLevel());
   if (absl::Status read = ReadFiles(&command); !read.ok()) return Fail(read, kExitBadModel);
-  if (const int code = EnsureProved(&*command.plan); code != kExitOk) return code;
+  for (absl::optional<Plan>* plan : {&command.plan, &command.token_plan}) {
+    const int code = plan->has_value() ? EnsureProved(&**plan) : int{kExitOk};
+    if (code != kExitOk) return code;
+  }
   return Launch(command);
 }
 

@@ -89,6 +89,7 @@ void ToWire(const ParamBlock& block, wire::ParamBlock* out) {
       kept->set_offset(state.offset);
     }
   }
+  AddTensors(block.kept, out->mutable_kept());
   out->set_param_bytes(block.param_bytes);
   out->set_grad_bytes(block.grad_bytes);
   out->set_state_bytes(block.state_bytes);
@@ -111,6 +112,7 @@ absl::Status ReadBlock(const wire::ParamBlock& message, const Mesh& mesh, ParamB
     }
     out->entries.push_back(std::move(entry));
   }
+  MGC_ASSIGN_OR_RETURN(out->kept, ReadTensors(message.kept(), mesh));
   out->param_bytes = message.param_bytes();
   out->grad_bytes = message.grad_bytes();
   out->state_bytes = message.state_bytes();

@@ -143,6 +143,31 @@ std::vector<Range> ReadRanges(const google::protobuf::RepeatedPtrField<wire::Ran
 
 }  // namespace
 
+void AddTensors(const std::vector<NamedTensor>& tensors,
+                google::protobuf::RepeatedPtrField<wire::NamedTensor>* out) {
+  for (const NamedTensor& tensor : tensors) {
+    wire::NamedTensor* to = out->Add();
+    to->set_name(tensor.name);
+    ToWire(tensor.type, to->mutable_type());
+    ToWire(tensor.sharding, to->mutable_sharding());
+    to->set_address(tensor.address);
+  }
+}
+
+absl::StatusOr<std::vector<NamedTensor>> ReadTensors(
+    const google::protobuf::RepeatedPtrField<wire::NamedTensor>& messages, const Mesh& mesh) {
+  std::vector<NamedTensor> tensors;
+  for (const wire::NamedTensor& message : messages) {
+    NamedTensor tensor;
+    tensor.name = message.name();
+    MGC_ASSIGN_OR_RETURN(tensor.type, FromWire(message.type()));
+    MGC_ASSIGN_OR_RETURN(tensor.sharding, FromWire(message.sharding(), tensor.type, mesh));
+    tensor.address = message.address();
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
 void ToWire(const PlanClass& rank_class, wire::PlanClass* out) {
   out->set_coordinate(rank_class.coordinate);
   for (const HeldBlock& held : rank_class.blocks) {
@@ -168,13 +193,7 @@ void ToWire(const PlanClass& rank_class, wire::PlanClass* out) {
   AddNamed(rank_class.carried, out->mutable_carried());
   AddNamed(rank_class.reports, out->mutable_reports());
   AddNamed(rank_class.eval_reports, out->mutable_eval_reports());
-  for (const NamedTensor& result : rank_class.results) {
-    wire::NamedTensor* to = out->add_results();
-    to->set_name(result.name);
-    ToWire(result.type, to->mutable_type());
-    ToWire(result.sharding, to->mutable_sharding());
-    to->set_address(result.address);
-  }
+  AddTensors(rank_class.results, out->mutable_results());
   ToWire(rank_class.memory, out->mutable_memory());
 }
 
@@ -199,14 +218,7 @@ absl::Status FromWire(const wire::PlanClass& message, const Mesh& mesh, int64_t*
   out->carried = ReadNamed(message.carried());
   out->reports = ReadNamed(message.reports());
   out->eval_reports = ReadNamed(message.eval_reports());
-  for (const wire::NamedTensor& from : message.results()) {
-    NamedTensor result;
-    result.name = from.name();
-    MGC_ASSIGN_OR_RETURN(result.type, FromWire(from.type()));
-    MGC_ASSIGN_OR_RETURN(result.sharding, FromWire(from.sharding(), result.type, mesh));
-    result.address = from.address();
-    out->results.push_back(std::move(result));
-  }
+  MGC_ASSIGN_OR_RETURN(out->results, ReadTensors(message.results(), mesh));
   out->memory = FromWire(message.memory());
   return absl::OkStatus();
 }

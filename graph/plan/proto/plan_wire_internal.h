@@ -20,6 +20,10 @@ absl::Status FromWire(const wire::Formal& message, Formal* out);
 void ToWire(const Segment& segment, wire::Segment* out);
 absl::Status FromWire(const wire::Segment& message, const Mesh& mesh, Segment* out);
 
+void AddTensors(const std::vector<NamedTensor>& tensors,
+                google::protobuf::RepeatedPtrField<wire::NamedTensor>* out);
+absl::StatusOr<std::vector<NamedTensor>> ReadTensors(
+    const google::protobuf::RepeatedPtrField<wire::NamedTensor>& messages, const Mesh& mesh);
 void ToWire(const PlanClass& rank_class, wire::PlanClass* out);
 absl::Status FromWire(const wire::PlanClass& message, const Mesh& mesh, int64_t* room,
                       PlanClass* out);

@@ -292,8 +292,10 @@ class PlanReader {
       return false;
     }
     while (!reader_.Accept("}")) {
-      out->entries.emplace_back();
-      if (!ReadParam(&out->entries.back())) return false;
+      const bool read = reader_.Accept("kept")
+                            ? ReadTensor(&reader_, mesh_, &out->kept.emplace_back())
+                            : ReadParam(&out->entries.emplace_back());
+      if (!read) return false;
     }
     return true;
   }

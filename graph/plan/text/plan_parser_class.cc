@@ -184,19 +184,14 @@ class ClassReader {
     if (reader_->Accept("carried")) return ReadNamed(reader_, &out_->carried);
     if (reader_->Accept("report")) return ReadNamed(reader_, &out_->reports);
     if (reader_->Accept("eval_report")) return ReadNamed(reader_, &out_->eval_reports);
-    if (reader_->Accept("result")) return ReadResult(&out_->results.emplace_back());
+    if (reader_->Accept("result")) {
+      return ReadTensor(reader_, mesh_, &out_->results.emplace_back());
+    }
     if (reader_->Accept("memory")) return ReadMemory(reader_, &out_->memory);
     return reader_->FailExpecting("a line of a class (`hold`, `chunk`, `train`, ...) or `}`");
   }
 
  private:
-  bool ReadResult(NamedTensor* out) {
-    return reader_->ExpectString("the result's name", &out->name) && reader_->Expect(":") &&
-           ReadType(reader_, &out->type) &&
-           ReadSharding(reader_, mesh_, out->type, &out->sharding) &&
-           ReadNumber(reader_, "at", &out->address);
-  }
-
   bool ReadHold(HeldBlock* out) {
     out->owner = !reader_->Accept("copy");
     return ReadEntryName(reader_, "block", plan_.blocks, &out->block) &&
@@ -288,6 +283,12 @@ class ClassReader {
 };
 
 }  // namespace
+
+bool ReadTensor(TokenReader* reader, const NamedMesh& mesh, NamedTensor* out) {
+  return reader->ExpectString("the tensor's name", &out->name) && reader->Expect(":") &&
+         ReadType(reader, &out->type) && ReadSharding(reader, mesh, out->type, &out->sharding) &&
+         ReadNumber(reader, "at", &out->address);
+}
 
 bool ReadPlanClass(TokenReader* reader, const Plan& plan, const NamedMesh& mesh, int64_t* room,
                    PlanClass* out) {

@@ -19,6 +19,9 @@ namespace mgc {
 bool ReadPlanClass(TokenReader* reader, const Plan& plan, const NamedMesh& mesh, int64_t* room,
                    PlanClass* out);
 
+// `"logits": f32[2,8] @m[dp,-] at 64`, of the plan's mesh as the text names it.
+bool ReadTensor(TokenReader* reader, const NamedMesh& mesh, NamedTensor* out);
+
 // `word` and a number behind it. Sizes are checked by CheckPlan.
 inline bool ReadNumber(TokenReader* reader, absl::string_view word, int64_t* out) {
   return reader->Expect(word) && reader->ExpectInt("a number", std::numeric_limits<int64_t>::min(),

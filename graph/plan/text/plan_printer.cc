@@ -162,6 +162,11 @@ class PlanPrinter : public BlockPrinter {
     Line(text);
   }
 
+  void PrintTensor(absl::string_view word, const NamedTensor& tensor) {
+    Line(word, " ", QuotedText(tensor.name), ": ", TypeText(tensor.type), " ",
+         ToString(tensor.sharding, plan_.mesh), " at ", tensor.address);
+  }
+
   void PrintBlock(const ParamBlock& block) {
     Open("block ", SymbolText(block.name), " params ", block.param_bytes, " grads ",
          block.grad_bytes, " states ", block.state_bytes);
@@ -172,6 +177,7 @@ class PlanPrinter : public BlockPrinter {
            entry.param_offset, " gradient ", NameText(ToString(entry.gradient_base)), " ",
            entry.gradient_offset, StatesText(entry));
     }
+    for (const NamedTensor& kept : block.kept) PrintTensor("kept", kept);
     Close();
   }
 
@@ -276,10 +282,7 @@ class PlanPrinter : public BlockPrinter {
     PrintNamed("carried", rank_class.carried);
     PrintNamed("report", rank_class.reports);
     PrintNamed("eval_report", rank_class.eval_reports);
-    for (const NamedTensor& result : rank_class.results) {
-      Line("result ", QuotedText(result.name), ": ", TypeText(result.type), " ",
-           ToString(result.sharding, plan_.mesh), " at ", result.address);
-    }
+    for (const NamedTensor& result : rank_class.results) PrintTensor("result", result);
     std::string memory = "memory";
     for (const MemoryWord& word : kMemoryWords) {
       absl::StrAppend(&memory, " ", word.name, " ", rank_class.memory.*word.field);

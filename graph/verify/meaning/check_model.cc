@@ -9,6 +9,7 @@
 #include "graph/base/status.h"
 #include "graph/ir/check.h"
 #include "graph/ir/op.h"
+#include "graph/ir/results.h"
 #include "graph/ir/step_names.h"
 #include "graph/types/sharding.h"
 #include "graph/verify/common/slot_lists.h"
@@ -34,6 +35,7 @@ absl::Status CheckInputs(const Graph& model) {
       return Refuse(absl::StrCat("two inputs of the model are called `", name, "`"));
     }
     if (input.kind == InputKind::kData) continue;
+    if (IsKeptState(model, input) && IsAsked(model)) continue;
     if (input.kind != InputKind::kParam) {
       return Refuse(absl::StrCat("input `", name, "` is neither data nor a parameter"));
     }

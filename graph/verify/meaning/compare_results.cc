@@ -187,14 +187,6 @@ void CompareReport(int class_index, const NamedAddress& report,
   CompareNumber(class_index, report, found->second, "reported", state);
 }
 
-// The model's value of that name, or an empty text.
-std::string ValueOfResult(const Graph& model, const std::string& name) {
-  for (const GraphOutput* result : ResultsOf(model)) {
-    if (result->name == name) return model.value(result->value).name;
-  }
-  return "";
-}
-
 // What a step leaves for the next is that of a single device on every rank; an evaluation leaves it
 // as it was.
 void CompareCarried(RunState* state) {
@@ -226,51 +218,6 @@ void CompareReports(RunState* state) {
   }
 }
 
-// A result is that of a single device; the slots that the plan has them in are of its own sizes.
-void CompareResult(int class_index, const NamedTensor& result, const NamedTensor& real,
-                   RunState* state) {
-  const Mesh& mesh = state->plan().mesh;
-  const PlanClass& c = state->plan().classes[static_cast<size_t>(class_index)];
-  const std::string place = absl::StrCat("class ", c.coordinate, ", result `", result.name, "`");
-  const auto& values = state->run().expected.values[0];
-  const auto expected = values.find(ValueOfResult(state->plan().model, result.name));
-  if (expected == values.end() || expected->second.shape != SizesOf(result.type)) {
-    return state->Fail("meaning_v4", place, "is no result of the model");
-  }
-  const int64_t elements = LocalElements(real.type, real.sharding, state->run().real.mesh);
-  const Range range = {result.address, result.address + elements * SizeOf(real.type.dtype)};
-  absl::StatusOr<const Tiles*> tiles =
-      state->store(class_index)
-          .Read(range, {&result.name, kNoLayer, &result.type, &result.sharding});
-  if (!tiles.ok()) return state->Fail(tiles.status(), place);
-  for (size_t r = 0; r < state->ranks(class_index).size(); ++r) {
-    const ResidueTensor whole = CutTile(expected->second, result.type, result.sharding, mesh,
-                                        state->ranks(class_index)[r]);
-    if (whole.real == (**tiles)[r].real) continue;
-    return state->Fail("meaning_v4", place, "is not that of a single device");
-  }
-}
-
-// Of a model that is asked, each result once.
-void CompareTensorResults(RunState* state) {
-  std::map<std::string, int> listed;
-  for (int c = 0; c < state->num_classes(); ++c) {
-    const size_t index = static_cast<size_t>(c);
-    const std::vector<NamedTensor>& results = state->plan().classes[index].results;
-    for (size_t i = 0; i < results.size() && !state->failed(); ++i) {
-      ++listed[results[i].name];
-      CompareResult(c, results[i], state->run().real.classes[index].results[i], state);
-    }
-  }
-  if (!IsAsked(state->plan().model)) return;
-  for (const GraphOutput* result : ResultsOf(state->plan().model)) {
-    if (listed[result->name] == 1) continue;
-    state->Fail("meaning_v4", "plan",
-                absl::StrCat(listed[result->name], " classes have the result `", result->name,
-                             "`, and not one"));
-  }
-}
-
 }  // namespace
 
 void FillParameters(RunState* state) {
@@ -288,11 +235,12 @@ void FillParameters(RunState* state) {
                             Tiles(state->ranks(c).size(), value));
     }
   }
+  FillKept(state);
 }
 
 void CompareResults(RunState* state) {
   CompareCarried(state);
-  if (!state->run().eval) CompareTensorResults(state);
+  if (!state->run().eval) CompareLeft(state);
   if (state->run().eval || IsAsked(state->plan().model)) {
     CompareReports(state);
     ForEachParam(

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "graph/ir/newton_schulz.h"
 #include "graph/ir/optimizers.h"
-#include "graph/ir/results.h"
 #include "graph/verify/common/finding.h"
 #include "graph/verify/meaning/check_model.h"
 #include "graph/verify/meaning/gradient_sums.h"
@@ -77,7 +76,7 @@ bool CheckOnce(const Plan& real, const Plan& small, uint64_t key, MeaningReport*
                   "the ops' gradient rules do not give the derivative of the loss");
   }
   for (const bool eval : {false, true}) {
-    if (eval && IsAsked(small.model)) continue;
+    if (eval && !HasEvaluation(small)) continue;
     const PlanRun run{real, small, inputs, *expected, key, eval, /*localize=*/false};
     Diagnostics found;
     const RunCounts counts = RunPlan(run, &found);

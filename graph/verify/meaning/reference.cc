@@ -160,8 +160,9 @@ class StepEvaluation {
   static void Assign(ResiduePair from, DualPair* to) { to->value = from; }
 
   void RunForward(int64_t micro_batch, GraphEvaluator<ResidueModel>* forward) const {
-    for (const GraphInput* input : params_) {
-      forward->Set(input->value, inputs_.Real(NameOf(input->value), model_.type(input->value)));
+    for (const GraphInput& input : model_.inputs()) {
+      if (input.kind != InputKind::kParam && !IsKeptState(model_, input)) continue;
+      forward->Set(input.value, inputs_.Real(NameOf(input.value), model_.type(input.value)));
     }
     SetData(micro_batch, forward);
     forward->Run({Phase::kForward}, micro_batch * batch_);

@@ -82,6 +82,10 @@ class RunState {
 
 // Puts parameters, moments and what a step carries on where each class expects them.
 void FillParameters(RunState* state);
+// Of a model that is asked: puts what steps keep for the next where each class expects it, and
+// compares all tensors that a step has left with a single device.
+void FillKept(RunState* state);
+void CompareLeft(RunState* state);
 // Compares what a step reported, and for training what it left, with a single device.
 void CompareResults(RunState* state);
 

@@ -65,7 +65,7 @@ class ValueCheck {
       CheckReport(report.name, {report.address, report.address + 8});
     }
     for (const NamedTensor& result : plan_class.results) {
-      if (!tables_.eval) CheckReport(result.name, RangeOfResult(result));
+      if (!tables_.eval) CheckReport(result.name, RangeOfTensor(result, 0));
     }
   }
 
@@ -169,7 +169,9 @@ class ValueCheck {
 
   // Between two updates others may read what steps carry on: a checkpoint is written meanwhile.
   void CheckLeavesCarried(int slot) {
-    if (action_->action->ref.kind == ActionKind::kUpdate && !tables_.eval) return;
+    const ActionKind kind = action_->action->ref.kind;
+    if (kind == ActionKind::kUpdate && !tables_.eval) return;
+    if (kind == ActionKind::kForward && IsKept(RangeOfSlot(slot))) return;
     if (!Touches(carried_, RangeOfSlot(slot))) return;
     Report("memory_v6",
            absl::StrCat("writes `", SlotAt(slot).name, "` at ", ToString(RangeOfSlot(slot)),
@@ -177,9 +179,22 @@ class ValueCheck {
                         "alone may write"));
   }
 
-  Range RangeOfResult(const NamedTensor& result) const {
-    const int64_t elements = LocalElements(result.type, result.sharding, tables_.plan.mesh);
-    return {result.address, result.address + elements * SizeOf(result.type.dtype)};
+  Range RangeOfTensor(const NamedTensor& tensor, int64_t base) const {
+    const int64_t elements = LocalElements(tensor.type, tensor.sharding, tables_.plan.mesh);
+    const int64_t begin = base + tensor.address;
+    return {begin, begin + elements * SizeOf(tensor.type.dtype)};
+  }
+
+  // Whether forward may write there: what steps leave for the next, of the call's own layer.
+  bool IsKept(const Range& range) const {
+    if (tables_.eval) return false;
+    const HeldBlock* held = FindHeld(tables_.plan, *walk_.plan_class, "", call_->layer);
+    if (held == nullptr) return false;
+    const std::vector<NamedTensor>& kept =
+        tables_.plan.blocks[static_cast<size_t>(held->block)].kept;
+    return std::any_of(kept.begin(), kept.end(), [&](const NamedTensor& tensor) {
+      return Equal(range, RangeOfTensor(tensor, held->state_base));
+    });
   }
 
   void CheckReport(const std::string& name, const Range& range) {

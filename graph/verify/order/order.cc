@@ -3,7 +3,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "graph/ir/results.h"
 #include "graph/verify/order/order_internal.h"
 
 namespace mgc {
@@ -20,7 +19,7 @@ std::string NameOfLayer(int layer) {
 
 void CheckOrder(const Plan& plan, Diagnostics* findings) {
   for (const bool eval : {false, true}) {
-    if (eval && IsAsked(plan.model)) continue;
+    if (eval && !HasEvaluation(plan)) continue;
     const StepTables tables(plan, eval);
     const std::string too_long = TooLong(tables);
     if (!too_long.empty()) {

@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/file.h"
-#include "graph/ir/results.h"
 #include "graph/verify/placement/loss_scale.h"
 #include "graph/verify/placement/placement_calls.h"
 #include "graph/verify/placement/placement_ends.h"
@@ -49,7 +48,7 @@ class StepPlacement {
     for (size_t c = 0; c < classes_.size(); ++c) {
       if (!eval_) CheckParameters(plan_, plan_.classes[c], holders, &classes_[c], &findings_);
       CheckReports(plan_, plan_.classes[c], eval_, &classes_[c], &findings_);
-      if (!eval_) CheckResults(plan_.classes[c], &classes_[c], &findings_);
+      if (!eval_) CheckResults(plan_, plan_.classes[c], &classes_[c], &findings_);
       CheckTransfers(plan_.classes[c], eval_, &values_, &findings_);
     }
   }
@@ -180,7 +179,7 @@ void CheckPlacement(const Plan& plan, Diagnostics* findings) {
   CheckLossScale(plan, findings);
   CheckModelInputs(plan, findings);
   StepPlacement(plan, /*eval=*/false, findings).Run();
-  if (!IsAsked(plan.model)) StepPlacement(plan, /*eval=*/true, findings).Run();
+  if (HasEvaluation(plan)) StepPlacement(plan, /*eval=*/true, findings).Run();
 }
 
 }  // namespace mgc

@@ -32,6 +32,16 @@ void ForEachParam(const Plan& plan, const PlanClass& rank_class, const Fn& fn) {
   }
 }
 
+// What steps leave for the next (graph/ir/results.h).
+template <typename Fn>
+void ForEachKept(const Plan& plan, const PlanClass& rank_class, const Fn& fn) {
+  for (const HeldBlock& held : rank_class.blocks) {
+    for (const NamedTensor& kept : plan.blocks[static_cast<size_t>(held.block)].kept) {
+      fn(held, kept);
+    }
+  }
+}
+
 std::string NameOf(const HeldBlock& held, const ParamEntry& entry) {
   return NameForLayer(entry.name, held.layer);
 }
@@ -275,6 +285,9 @@ void PlaceInputs(const Plan& plan, const PlanClass& rank_class, ClassCalls* call
     const int64_t gradient = GradientAddress(plan, rank_class, held, entry);
     if (gradient >= 0) calls->SetGradient(gradient, plan.model.FindValue(NameOf(held, entry)));
   });
+  ForEachKept(plan, rank_class, [&](const HeldBlock& held, const NamedTensor& kept) {
+    place(held.state_base + kept.address, kept.type, kept.sharding, kept.name);
+  });
   for (const auto* given : {&rank_class.scalars, &rank_class.carried}) {
     for (const NamedAddress& number : *given) {
       place(number.address, WholeScalar().type, WholeScalar().sharding, number.name);
@@ -324,18 +337,23 @@ void CheckReports(const Plan& plan, const PlanClass& rank_class, bool eval, Clas
   }
 }
 
-void CheckResults(const PlanClass& rank_class, ClassCalls* calls, Diagnostics* findings) {
-  for (const NamedTensor& result : rank_class.results) {
-    const PlacedValue* value = calls->arena().At(result.address);
+void CheckResults(const Plan& plan, const PlanClass& rank_class, ClassCalls* calls,
+                  Diagnostics* findings) {
+  const auto check = [&](const NamedTensor& left, int64_t address, absl::string_view what) {
+    const PlacedValue* value = calls->arena().At(address);
     std::string text = "nothing writes it";
     if (value != nullptr && value->by != nullptr) {
-      text = calls->Mismatch(*value, result.type, result.sharding);
+      text = calls->Mismatch(*value, left.type, left.sharding);
     }
-    if (text.empty() && !result.sharding.Owed().empty()) text = "it owes a sum or a maximum";
-    if (text.empty()) continue;
+    if (text.empty() && !left.sharding.Owed().empty()) text = "it owes a sum or a maximum";
+    if (text.empty()) return;
     findings->Add("placement_v10",
-                  absl::StrCat(calls->place(), ", result ", EscapeBytes(result.name)), text);
-  }
+                  absl::StrCat(calls->place(), ", ", what, " ", EscapeBytes(left.name)), text);
+  };
+  for (const NamedTensor& result : rank_class.results) check(result, result.address, "result");
+  ForEachKept(plan, rank_class, [&](const HeldBlock& held, const NamedTensor& kept) {
+    check(kept, held.state_base + kept.address, "kept");
+  });
 }
 
 void CheckTransfers(const PlanClass& rank_class, bool eval, std::vector<ChunkValues>* values,

@@ -36,8 +36,10 @@ void CheckParameters(const Plan& plan, const PlanClass& rank_class, const BlockH
 void CheckReports(const Plan& plan, const PlanClass& rank_class, bool eval, ClassCalls* calls,
                   Diagnostics* findings);
 
-// Results have been written, in their own sharding, and owe nothing.
-void CheckResults(const PlanClass& rank_class, ClassCalls* calls, Diagnostics* findings);
+// Results, and what is kept for the next step, have been written in their own sharding, and owe
+// nothing.
+void CheckResults(const Plan& plan, const PlanClass& rank_class, ClassCalls* calls,
+                  Diagnostics* findings);
 
 // Transfers move what actions read and write at a stage's boundaries: same address, same bytes.
 // `values` by stage.

@@ -221,6 +221,10 @@ absl::StatusOr<Plan> Shrunk(const Plan& plan, const Mesh& mesh, const DimSizes& 
       MGC_RETURN_IF_ERROR(CheckSmall(entry.type, entry.sharding, mesh));
       MGC_RETURN_IF_ERROR(CheckSmall(entry.type, entry.state_sharding, mesh));
     }
+    for (NamedTensor& kept : block.kept) {
+      kept.type = sizes.Small(kept.type);
+      MGC_RETURN_IF_ERROR(CheckSmall(kept.type, kept.sharding, mesh));
+    }
   }
   const std::vector<int64_t> kept = KeptMicroBatches(plan.num_micro_batches);
   small.num_micro_batches = static_cast<int64_t>(kept.size());

@@ -52,4 +52,18 @@ template void LookupGrad(Parallel&, const TableShape&, int64_t, const int64_t*, 
 template void LookupGrad(Parallel&, const TableShape&, int64_t, const int64_t*, const Float16*,
                          bool, float*);
 
+void WriteRows(Parallel& parallel, const WrittenRows& shape, const float* from, const int64_t* at,
+               float* into) {
+  const int64_t grain = std::max<int64_t>(16384 / std::max<int64_t>(shape.width, 1), 1);
+  parallel.For(shape.samples * shape.rows, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t sample = i / shape.rows;
+      const int64_t to = at[sample] + i % shape.rows;
+      if (to < 0 || to >= shape.room) continue;
+      std::copy_n(from + i * shape.width, shape.width,
+                  into + (sample * shape.room + to) * shape.width);
+    }
+  });
+}
+
 }  // namespace mgc::cpu

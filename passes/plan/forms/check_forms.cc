@@ -156,8 +156,9 @@ class ClassCheck {
       }
     }
     for (const StagedResult& result : step.results) {
-      const int64_t end = result.offset + SizeOf(result.type.dtype) *
-                                              LocalElements(result.type, result.sharding, draft_.mesh);
+      const int64_t end =
+          result.offset +
+          SizeOf(result.type.dtype) * LocalElements(result.type, result.sharding, draft_.mesh);
       if (end <= step.global_bytes) continue;
       Report(violations_, PlaceOf(staged_), "staged_c4", "result `", EscapeBytes(result.name),
              "` ends at ", end, " of ", step.global_bytes, " bytes of globals");

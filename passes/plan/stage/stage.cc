@@ -33,7 +33,7 @@ bool AreEqual(const ParamBlock& a, const ParamBlock& b) {
   const auto bytes = [](const ParamBlock& block) {
     return std::tie(block.param_bytes, block.grad_bytes, block.state_bytes);
   };
-  if (bytes(a) != bytes(b)) return false;
+  if (bytes(a) != bytes(b) || a.kept != b.kept) return false;
   const auto fields = [](const ParamEntry& e) {
     return std::tie(e.name, e.type, e.sharding, e.state_sharding, e.init, e.param_offset,
                     e.gradient_base, e.gradient_offset);
@@ -150,6 +150,7 @@ class Stager {
     for (ValueId param : train_places_.ParamsOf(layer, shared)) {
       block.entries.push_back(EntryOf(param, layer));
     }
+    if (shared.empty()) block.kept = KeptOf(layer);
     block.name = kind;
     for (int number = 2;; ++number) {
       const auto found =
@@ -161,6 +162,19 @@ class Stager {
     }
     plan_.blocks.push_back(std::move(block));
     return static_cast<int>(plan_.blocks.size()) - 1;
+  }
+
+  // What steps leave for the next in a layer's block.
+  std::vector<NamedTensor> KeptOf(int layer) const {
+    const Graph& graph = train_parts_.graph();
+    std::vector<NamedTensor> kept;
+    for (const GraphInput& input : graph.inputs()) {
+      if (!IsKeptState(graph, input) || train_parts_.HomeLayer(input.value) != layer) continue;
+      const Value& value = graph.value(input.value);
+      kept.push_back({FoldName(value.name, layer, graph.num_layers()), value.type, *value.sharding,
+                      train_places_.PlaceOf(input.value, layer).offset});
+    }
+    return kept;
   }
 
   ParamEntry EntryOf(ValueId param, int layer) const {

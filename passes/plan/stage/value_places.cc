@@ -56,7 +56,8 @@ ValuePlaces::ValuePlaces(const Parts& parts, const Crossings& crossings, const B
 
 bool ValuePlaces::IsNumber(const GraphInput& input) const {
   return input.kind == InputKind::kScalar ||
-         (input.kind == InputKind::kState && parts_.ParamOf(input.value) == kNone);
+         (input.kind == InputKind::kState && parts_.ParamOf(input.value) == kNone &&
+          !IsKeptState(graph_, input));
 }
 
 void ValuePlaces::PlaceGlobal(ValueId id) {
@@ -90,6 +91,11 @@ void ValuePlaces::PlaceInputs(const ValuePlaces* trained) {
     if (input.kind == InputKind::kAccumulator && param == kNone) {
       if (IsTransient(places_[Index(id)])) PlaceGlobal(id);
       continue;
+    }
+    if (IsKeptState(graph_, input)) {
+      int64_t& bytes = blocks_[{parts_.HomeLayer(id), ""}].states;
+      places_[Index(id)] = {{Region::kStates, ""}, bytes};
+      bytes += RoomFor(graph_, id);
     }
     if (param == kNone) continue;
     const bool gradient = input.kind == InputKind::kAccumulator;
