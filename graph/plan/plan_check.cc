@@ -14,7 +14,6 @@
 #include "graph/ir/assemble.h"
 #include "graph/ir/model_layers.h"
 #include "graph/ir/optimizers.h"
-#include "graph/ir/results.h"
 #include "graph/ir/step_names.h"
 #include "graph/plan/data_input.h"
 #include "graph/plan/instr_collective.h"
@@ -156,7 +155,6 @@ class PlanCheck {
 
   Diagnostics Run() {
     CheckSizes();
-    CheckLeft();
     const std::vector<DataInput> inputs = to_run_ ? DataInputsOf(plan_) : std::vector<DataInput>();
     for (const Segment& segment : plan_.segments) {
       CheckSegment(plan_, segment, to_run_ ? &inputs : nullptr, &violations_);
@@ -174,19 +172,6 @@ class PlanCheck {
 
  private:
   PlaceCheck At(std::string place) { return PlaceCheck(std::move(place), &violations_); }
-
-  // What a step leaves is of models that are asked, in steps of one micro-batch.
-  void CheckLeft() {
-    PlaceCheck check = At("plan");
-    bool leaves = false;
-    for (const PlanClass& rank_class : plan_.classes) leaves |= !rank_class.results.empty();
-    for (const ParamBlock& block : plan_.blocks) leaves |= !block.kept.empty();
-    if (!leaves) return;
-    check.Require(IsAsked(plan_.model), "plan_c1",
-                  "leaves tensors, and its model is not asked for any");
-    check.Require(plan_.num_micro_batches == 1, "plan_c1", "leaves tensors of ",
-                  plan_.num_micro_batches, " micro-batches, of which each writes over the others");
-  }
 
   void CheckSizes() {
     PlaceCheck check = At("plan");

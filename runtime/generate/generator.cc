@@ -73,8 +73,10 @@ Generator::Generator(const Plan& first, const Plan* next, std::unique_ptr<Execut
 absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(const Plan& first, const Plan* next,
                                                              const GenerateOptions& options) {
   MGC_RETURN_IF_ERROR(CheckPlans(first, next));
+  ExecutorOptions executor_options = options.executor;
+  if (next != nullptr) executor_options.others = {next};
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor,
-                       Executor::Create(first, options.executor));
+                       Executor::Create(first, executor_options));
   if (next != nullptr && executor->team().size() > 1) {
     return absl::InvalidArgumentError(
         "several processes run plans of whole texts: mgc-compile --next-token whole");

@@ -65,6 +65,13 @@ int64_t MemoryOf(const Plan& plan, absl::Span<const RankRange> local, int64_t wo
   return static_cast<int64_t>(std::clamp(bytes, 0.0, kMost));
 }
 
+// Bytes of one kernel's scratch.
+int64_t ScratchFor(const LoadedPlan& loaded, const ExecutorOptions& options) {
+  int64_t bytes = loaded.kernels.workspace_bytes();
+  for (const Plan* other : options.others) bytes = std::max(bytes, WorkspaceOf(*other));
+  return bytes;
+}
+
 bool IsHeldTheSame(const HeldBlock& a, const HeldBlock& b) {
   const auto fields = [](const HeldBlock& held) {
     return std::tie(held.block, held.layer, held.owner, held.param_base, held.grad_base,
@@ -144,7 +151,7 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Make(const Plan& plan,
   MGC_RETURN_IF_ERROR(check_memory(WorkspaceOf(plan)));
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<LoadedPlan> loaded,
                        LoadPlan(plan, options.kernels, options.seed, threads.width, local));
-  MGC_RETURN_IF_ERROR(check_memory(loaded->kernels.workspace_bytes()));
+  MGC_RETURN_IF_ERROR(check_memory(ScratchFor(*loaded, options)));
   std::unique_ptr<Executor> executor(
       new Executor(std::move(loaded), options, threads.workers, threads.width));
   MGC_RETURN_IF_ERROR(executor->workers_.status());
@@ -153,7 +160,7 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Make(const Plan& plan,
 }
 
 absl::Status Executor::Allocate() {
-  workspace_bytes_ = loaded_->kernels.workspace_bytes();
+  workspace_bytes_ = ScratchFor(*loaded_, options_);
   DeviceRoom room;
   room.workspace = workspace_bytes_;
   room.kernels = ThreadsOf(options_, local().size(), workers_.size()).kernels;

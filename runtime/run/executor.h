@@ -53,8 +53,9 @@ struct ExecutorOptions {
   // That the ranks are on; empty: a CpuDevice. Its arenas and scratch are of this machine's memory
   // unless its kernels are a GPU's.
   DeviceFactory device;
-  uint64_t seed = 0;       // of what is random in kernels (dropout)
-  int64_t trace_room = 0;  // records kept per rank and queue; 0: no trace
+  std::vector<const Plan*> others;  // that steps will change to: there is scratch for them, too
+  uint64_t seed = 0;                // of what is random in kernels (dropout)
+  int64_t trace_room = 0;           // records kept per rank and queue; 0: no trace
   // Of a trace: the steps recorded, from the first, evaluations too; of later ones only what
   // failed.
   int64_t trace_steps = std::numeric_limits<int64_t>::max();

@@ -93,7 +93,9 @@ ParamBlock OddBlock() {
   entry.gradient_base = {Region::kGrads, "head"};
   entry.gradient_offset = 128;
   entry.states = {{"m", 192}, {"v", 256}};
-  return {"layer", {entry, entry}, 1000, 2000, 3000};
+  const NamedTensor kept = {
+      "layers.*.k_kept", {DType::kF32, {{4, "batch", 1}}}, Sharding::Whole(1), 64};
+  return {"layer", {entry, entry}, {kept, kept}, 1000, 2000, 3000};
 }
 
 // Slots of the boundary pool.
@@ -226,7 +228,7 @@ Plan OddPlan() {
   plan.segments = {OddSegment(), BoundarySegment(Region::kInput, Region::kOutput),
                    BoundarySegment(Region::kGradInput, Region::kGradInput)};
   plan.segments[2].name = "layer forward";
-  plan.blocks = {OddBlock(), {"empty", {}, 1, 2, 3}};
+  plan.blocks = {OddBlock(), {"empty", {}, {}, 1, 2, 3}};
   plan.classes = {OddClass(0), OddClass(1)};
   plan.stages = {{0, 0}, {1, 0}};
   plan.predicted_step_ns = 123456789012345;

@@ -178,6 +178,7 @@ void CheckPlacement(const Plan& plan, Diagnostics* findings) {
   }
   CheckLossScale(plan, findings);
   CheckModelInputs(plan, findings);
+  CheckLeft(plan, findings);
   StepPlacement(plan, /*eval=*/false, findings).Run();
   if (HasEvaluation(plan)) StepPlacement(plan, /*eval=*/true, findings).Run();
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/file.h"
+#include "graph/ir/results.h"
 #include "graph/ir/step_names.h"
 #include "graph/verify/placement/placement_segment.h"
 
@@ -228,6 +229,21 @@ class BoundaryCheck {
 };
 
 }  // namespace
+
+void CheckLeft(const Plan& plan, Diagnostics* findings) {
+  bool leaves = false;
+  for (const PlanClass& rank_class : plan.classes) leaves |= !rank_class.results.empty();
+  for (const ParamBlock& block : plan.blocks) leaves |= !block.kept.empty();
+  if (!leaves) return;
+  if (!IsAsked(plan.model)) {
+    findings->Add("placement_v10", "plan", "leaves tensors, and its model is not asked for any");
+  }
+  if (plan.num_micro_batches != 1) {
+    findings->Add("placement_v10", "plan",
+                  absl::StrCat("leaves tensors of ", plan.num_micro_batches,
+                               " micro-batches, of which each writes over the one before"));
+  }
+}
 
 void CheckModelInputs(const Plan& plan, Diagnostics* findings) {
   absl::flat_hash_map<std::string, int> owners;

@@ -52,16 +52,15 @@ template void LookupGrad(Parallel&, const TableShape&, int64_t, const int64_t*, 
 template void LookupGrad(Parallel&, const TableShape&, int64_t, const int64_t*, const Float16*,
                          bool, float*);
 
-void WriteRows(Parallel& parallel, const WrittenRows& shape, const float* from, const int64_t* at,
-               float* into) {
+void WriteRows(Parallel& parallel, const WrittenRows& shape, const float* into, const float* from,
+               const int64_t* at, float* y) {
   const int64_t grain = std::max<int64_t>(16384 / std::max<int64_t>(shape.width, 1), 1);
-  parallel.For(shape.samples * shape.rows, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t sample = i / shape.rows;
-      const int64_t to = at[sample] + i % shape.rows;
-      if (to < 0 || to >= shape.room) continue;
-      std::copy_n(from + i * shape.width, shape.width,
-                  into + (sample * shape.room + to) * shape.width);
+  parallel.For(shape.samples * shape.room, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t written = RowWrittenOver(shape, at, row);
+      if (written < 0 && into == y) continue;
+      const float* source = written < 0 ? into + row * shape.width : from + written * shape.width;
+      std::copy_n(source, shape.width, y + row * shape.width);
     }
   });
 }

@@ -20,16 +20,9 @@ template <class T>
 void LookupGrad(Parallel& parallel, const TableShape& shape, int64_t n, const int64_t* ids,
                 const T* dy, bool accumulate, float* dtable);
 
-// Of `samples` samples, each with `width` numbers a row: writes the `rows` rows of `from` over those
-// of `into`, which has `room` rows, from row at[sample] on; those behind its last row are left out.
-struct WrittenRows {
-  int64_t samples = 0;
-  int64_t room = 0;
-  int64_t rows = 0;
-  int64_t width = 0;
-};
-void WriteRows(Parallel& parallel, const WrittenRows& shape, const float* from, const int64_t* at,
-               float* into);
+// y: the rows of `into`, those of `from` over some of them (RowWrittenOver). `y` may be `into`.
+void WriteRows(Parallel& parallel, const WrittenRows& shape, const float* into, const float* from,
+               const int64_t* at, float* y);
 
 }  // namespace mgc::cpu
 

@@ -1,6 +1,5 @@
 // Embedding tables.
 #include <cstdint>
-#include <vector>
 
 #include "kernels/cpu/adapt.h"
 #include "kernels/cpu/embedding/embedding.h"
@@ -45,12 +44,8 @@ KernelOr MakeLookupGradAccumulate(const KernelSpec& spec) {
 
 KernelOr MakeWriteRows(const KernelSpec& spec) {
   if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  const std::vector<int64_t>& into = spec.input_shapes[0];
-  const WrittenRows shape = {into[0], into[1], spec.input_shapes[1][1], into[2] * into[3]};
-  const int64_t bytes = OutSize(spec, 0) * kFloat;
-  return MakeKernel(spec, [=](const KernelRun& run, Parallel& parallel) {
-    CopyBytes(parallel, bytes, In<char>(run, 0), Out<char>(run, 0));
-    WriteRows(parallel, shape, X(run, 1), In<int64_t>(run, 2), Y(run, 0));
+  return MakeKernel(spec, [shape = WrittenRowsOf(spec)](const KernelRun& run, Parallel& parallel) {
+    WriteRows(parallel, shape, X(run, 0), X(run, 1), In<int64_t>(run, 2), Y(run, 0));
   });
 }
 

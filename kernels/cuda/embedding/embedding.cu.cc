@@ -25,7 +25,27 @@ __global__ void LookupKernel(TableShape shape, const float* __restrict__ table, 
   }
 }
 
+// A warp has every `stride`th row. What stays where it is, is left alone.
+__global__ void WriteRowsKernel(WrittenRows shape, const float* into, const float* from,
+                                const int64_t* at, float* y) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int64_t rows = shape.samples * shape.room;
+  const int64_t stride = int64_t{gridDim.x} * kWarps;
+  for (int64_t r = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp; r < rows; r += stride) {
+    const int64_t written = RowWrittenOver(shape, at, r);
+    if (written < 0 && into == y) continue;
+    const float* const source = written < 0 ? into + r * shape.width : from + written * shape.width;
+    for (int64_t w = lane; w < shape.width; w += kWarp) y[r * shape.width + w] = source[w];
+  }
+}
+
 }  // namespace
+
+int WriteRows(Stream stream, const WrittenRows& shape, const float* into, const float* from,
+              const int64_t* at, float* y) {
+  const LaunchShape launch = ShapeFor(shape.samples * shape.room * kWarp, kThreads);
+  return Launch(WriteRowsKernel, launch, stream, shape, into, from, at, y);
+}
 
 int Lookup(Stream stream, const TableShape& shape, const float* table, int64_t n,
            const int64_t* ids, float* y) {

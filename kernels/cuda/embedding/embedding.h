@@ -1,4 +1,4 @@
-// Rows of a table by id, and their gradient, issued to a stream.
+// Rows of a table by id, their gradient, and rows written over others, issued to a stream.
 
 #ifndef MGC_KERNELS_CUDA_EMBEDDING_EMBEDDING_H_
 #define MGC_KERNELS_CUDA_EMBEDDING_EMBEDDING_H_
@@ -20,6 +20,10 @@ int Lookup(Stream stream, const TableShape& shape, const float* table, int64_t n
 template <class T>
 int LookupGrad(Stream stream, const TableShape& shape, int64_t n, const int64_t* ids, const T* dy,
                const float* initial, float* dtable);
+
+// y: the rows of `into`, those of `from` over some of them (RowWrittenOver). `y` may be `into`.
+int WriteRows(Stream stream, const WrittenRows& shape, const float* into, const float* from,
+              const int64_t* at, float* y);
 
 }  // namespace mgc::cuda
 

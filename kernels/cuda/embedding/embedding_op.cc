@@ -34,6 +34,14 @@ KernelOr MakeGrad(const KernelSpec& spec, bool accumulate) {
 KernelOr MakeLookupGrad(const KernelSpec& spec) { return MakeGrad(spec, false); }
 KernelOr MakeLookupGradAccumulate(const KernelSpec& spec) { return MakeGrad(spec, true); }
 
+KernelOr MakeWriteRows(const KernelSpec& spec) {
+  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
+  return MakeKernel(spec, [shape = WrittenRowsOf(spec)](const KernelRun& run, Stream stream) {
+    return WriteRows(stream, shape, In<float>(run, 0), In<float>(run, 1), In<int64_t>(run, 2),
+                     Out<float>(run, 0));
+  });
+}
+
 }  // namespace
 
 absl::Span<const KernelEntry> EmbeddingKernels() {
@@ -41,6 +49,7 @@ absl::Span<const KernelEntry> EmbeddingKernels() {
       {"lookup", MakeLookup},
       {"lookup_grad", MakeLookupGrad},
       {"lookup_grad_accumulate", MakeLookupGradAccumulate},
+      {"write_rows", MakeWriteRows},
   };
   return kEntries;
 }

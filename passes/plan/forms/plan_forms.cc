@@ -15,7 +15,8 @@ bool HasBackward(const StagedPlan& staged) {
 }
 
 bool HasEvaluation(const StagedPlan& staged) {
-  return std::any_of(staged.classes.begin(), staged.classes.end(),
+  return HasBackward(staged) ||
+         std::any_of(staged.classes.begin(), staged.classes.end(),
                      [](const StagedClass& c) { return !c.eval.update.empty(); });
 }
 
