@@ -15,8 +15,9 @@
 //   logical_c2  every node is in the forward phase
 //   logical_c3  a loss is a scalar that a node computes, with a finite weight
 //   logical_c4  no collective ops
-//   logical_c5  inputs are parameters, data and scalars
-//   logical_c6  outputs are losses and reports
+//   logical_c5  inputs are parameters, data, scalars and states that forward writes into
+//               (graph/ir/results.h)
+//   logical_c6  outputs are losses, reports and what such states are assigned
 //   logical_c7  the report `count` is a scalar that a node computes
 // training: plus backward, accumulation and update
 //   training_c1  no value has a sharding
@@ -25,7 +26,7 @@
 //                of itself gives
 //   training_c4  a parameter that has an accumulator is assigned in the update, and the other way
 //                round
-//   training_c5  a state belongs to a parameter and is assigned in the update
+//   training_c5  a state belongs to a parameter and is assigned in the update, or is one of those
 // sharded: every value is laid out, `reshard` nodes alone change a sharding
 //   sharded_c1  every value has a sharding that fits its type and the mesh
 //   sharded_c2  no collective ops

@@ -20,12 +20,11 @@ inline constexpr char kWeightsInput[] = "weights";  // what each token counts
 // Of one that is asked for the next token of samples: which row of each is meant, as ones among
 // zeros; what it answers.
 inline constexpr char kRowInput[] = "row";
-// Where keys and values are kept: the row of the first token that a step is given; the number of
-// its last one, and of the kept ones that it sees, as far back as they go or in a window.
+// Where keys and values are kept: the row of the first token that a step is given; a 1 for the one
+// token that it is given, and for the kept ones that it sees (SeenInput in graph/ir/results.h).
 inline constexpr char kPlaceInput[] = "place";
 inline constexpr char kSeesInput[] = "sees";
 inline constexpr char kSeenInput[] = "seen";
-inline constexpr char kSeenInWindowInput[] = "seen_in_window";
 inline constexpr char kLogitsResult[] = "logits";
 
 // What a model reports of a micro-batch, beside its loss terms: the tokens that the loss sums over.

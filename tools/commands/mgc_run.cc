@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/base/file.h"
 #include "graph/base/status.h"
+#include "graph/ir/results.h"
 #include "graph/ir/vocabulary.h"
 #include "graph/verify/verify.h"
 #include "kernels/simd_level.h"
@@ -241,6 +242,13 @@ absl::optional<int> ReadCommandLine(const Words& arguments, Command* command) {
   command->device = *std::move(device);
   absl::StatusOr<Plan> plan = ReadPlan(flags.plans[0]);
   if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
+  if (IsAsked(plan->model)) {
+    return Fail(absl::InvalidArgumentError(absl::StrCat(
+                    EscapeBytes(flags.plans[0]),
+                    ": the plan trains nothing, its steps are asked for results; mgc-generate runs "
+                    "one of --next-token")),
+                kExitInfeasible);
+  }
   command->plan = *std::move(plan);
   return absl::nullopt;
 }
