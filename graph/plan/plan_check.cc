@@ -148,6 +148,13 @@ void CheckStages(const Plan& plan, Diagnostics* violations) {
   }
 }
 
+void CheckResults(const Plan& plan, const PlanClass& rank_class, PlaceCheck* check) {
+  for (const NamedTensor& result : rank_class.results) {
+    const std::string name = absl::StrCat("result `", EscapeBytes(result.name), "`");
+    CheckTensor(plan, result, rank_class.memory.peak, "plan_c10", name, check);
+  }
+}
+
 class PlanCheck {
  public:
   PlanCheck(const Plan& plan, PlanExtent extent, bool to_run)
@@ -212,7 +219,7 @@ class PlanCheck {
     for (const PlanClass& rank_class : plan_.classes) {
       PlaceCheck check = At(absl::StrCat("class ", rank_class.coordinate));
       if (!CheckMemory(rank_class, &check)) continue;
-      CheckResults(rank_class, &check);
+      CheckResults(plan_, rank_class, &check);
       for (const HeldBlock& held : rank_class.blocks) CheckHeld(held, rank_class, &check);
       for (const std::vector<Chunk>* chunks : {&rank_class.chunks, &rank_class.eval_chunks}) {
         for (const Chunk& chunk : *chunks) {
@@ -256,13 +263,6 @@ class PlanCheck {
       }
     }
     return true;
-  }
-
-  void CheckResults(const PlanClass& rank_class, PlaceCheck* check) const {
-    for (const NamedTensor& result : rank_class.results) {
-      const std::string name = absl::StrCat("result `", EscapeBytes(result.name), "`");
-      CheckTensor(plan_, result, rank_class.memory.peak, "plan_c10", name, check);
-    }
   }
 
   void CheckHeld(const HeldBlock& held, const PlanClass& rank_class, PlaceCheck* check) const {

@@ -135,13 +135,13 @@ class ProgramCheck {
       }
       if (!in_order) check_.Fail("plan_c11", Name(ref), " is out of order");
     }
-    const bool has_backward = !eval_ && HasBackward(plan_);
     for (size_t k = 0; k < chunks_.size(); ++k) {
-      check_.Require(forward[k] == plan_.num_micro_batches &&
-                         backward[k] == (has_backward ? plan_.num_micro_batches : 0),
-                     "plan_c11", eval_ ? "evaluation" : "training", " runs stage ",
-                     chunks_[k].stage, " forward ", forward[k], " and backward ", backward[k],
-                     " times for ", plan_.num_micro_batches, " micro-batches");
+      check_.Require(
+          forward[k] == plan_.num_micro_batches &&
+              backward[k] == (eval_ || !HasBackward(plan_) ? 0 : plan_.num_micro_batches),
+          "plan_c11", eval_ ? "evaluation" : "training", " runs stage ", chunks_[k].stage,
+          " forward ", forward[k], " and backward ", backward[k], " times for ",
+          plan_.num_micro_batches, " micro-batches");
       if (prepared[k] == chunks_[k].prepare.empty()) {
         check_.Fail("plan_c11", "stage ", chunks_[k].stage, prepared[k] ? kNoCopies : kNeverMade);
       }

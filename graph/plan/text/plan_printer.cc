@@ -89,6 +89,11 @@ std::string StagesText(const std::vector<StagePlace>& stages) {
   return text;
 }
 
+std::string TensorText(const NamedTensor& tensor, const Mesh& mesh) {
+  return absl::StrCat(QuotedText(tensor.name), ": ", TypeText(tensor.type), " ",
+                      ToString(tensor.sharding, mesh), " at ", tensor.address);
+}
+
 class PlanPrinter : public BlockPrinter {
  public:
   explicit PlanPrinter(const Plan& plan) : plan_(plan) {}
@@ -162,11 +167,6 @@ class PlanPrinter : public BlockPrinter {
     Line(text);
   }
 
-  void PrintTensor(absl::string_view word, const NamedTensor& tensor) {
-    Line(word, " ", QuotedText(tensor.name), ": ", TypeText(tensor.type), " ",
-         ToString(tensor.sharding, plan_.mesh), " at ", tensor.address);
-  }
-
   void PrintBlock(const ParamBlock& block) {
     Open("block ", SymbolText(block.name), " params ", block.param_bytes, " grads ",
          block.grad_bytes, " states ", block.state_bytes);
@@ -177,7 +177,7 @@ class PlanPrinter : public BlockPrinter {
            entry.param_offset, " gradient ", NameText(ToString(entry.gradient_base)), " ",
            entry.gradient_offset, StatesText(entry));
     }
-    for (const NamedTensor& kept : block.kept) PrintTensor("kept", kept);
+    for (const NamedTensor& t : block.kept) Line("kept ", TensorText(t, plan_.mesh));
     Close();
   }
 
@@ -282,7 +282,7 @@ class PlanPrinter : public BlockPrinter {
     PrintNamed("carried", rank_class.carried);
     PrintNamed("report", rank_class.reports);
     PrintNamed("eval_report", rank_class.eval_reports);
-    for (const NamedTensor& result : rank_class.results) PrintTensor("result", result);
+    for (const NamedTensor& t : rank_class.results) Line("result ", TensorText(t, plan_.mesh));
     std::string memory = "memory";
     for (const MemoryWord& word : kMemoryWords) {
       absl::StrAppend(&memory, " ", word.name, " ", rank_class.memory.*word.field);

@@ -17,8 +17,8 @@ namespace mgc {
 // Every parameter of the model is held once by an owner, with the model's type; copies apart.
 void CheckModelInputs(const Plan& plan, Diagnostics* findings);
 
-// Tensors are left for others (graph/ir/results.h) where the model is asked for them alone, by steps
-// of one micro-batch.
+// Tensors are left for others (graph/ir/results.h) where the model is asked for them alone, by
+// steps of one micro-batch.
 void CheckLeft(const Plan& plan, Diagnostics* findings);
 
 // Parameters, moments, scalars and what a step carries on stand where the plan says, each in its

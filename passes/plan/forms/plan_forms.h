@@ -113,8 +113,8 @@ void ForEachCall(const StagedClass& staged, const Fn& fn) {
   ForEachCall(staged.eval, fn);
 }
 
-// Whether a training step has backwards, and whether there is an evaluation: neither where the model
-// is asked (graph/ir/results.h).
+// Whether a training step has backwards, and whether there is an evaluation: neither where the
+// model is asked (graph/ir/results.h).
 bool HasBackward(const StagedPlan& staged);
 bool HasEvaluation(const StagedPlan& staged);
 
