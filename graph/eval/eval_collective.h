@@ -37,11 +37,12 @@ struct CollectiveUse {
   std::vector<DimPiece> PiecesInGroup(const Sharding& sharding, int64_t rank) const;
 };
 
-// The result on `rank`; `tile_of(member)` is a member's operand. Sums are taken in ascending order
-// of ranks.
+// The tensor that the group of `rank` makes whole; `tile_of(member)` is a member's operand. Sums
+// are taken in ascending order of ranks. Of the rank only its group counts: the others of the group
+// get the same tensor.
 template <class M, class TileOf>
-HostTensor<typename M::Scalar> CollectiveTile(const M& model, const CollectiveUse& use,
-                                              int64_t rank, TileOf tile_of) {
+HostTensor<typename M::Scalar> GroupTensor(const M& model, const CollectiveUse& use, int64_t rank,
+                                           TileOf tile_of) {
   using S = typename M::Scalar;
   const AxisSet axes = use.collective.axes.AsSet();
   const bool maximum = use.collective.kind == CollectiveKind::kAllReduceMax;
@@ -64,13 +65,28 @@ HostTensor<typename M::Scalar> CollectiveTile(const M& model, const CollectiveUs
     ForEachRun(use.PiecesInGroup(use.from, member), shape, add);
     first = false;
   }
-  HostTensor<S> out =
-      HostTensor<S>::Make(LocalShape(use.type, use.to, use.mesh), group.is_index, model.Size(0));
+  return group;
+}
+
+// What the collective leaves on `rank` of its group's tensor.
+template <class M>
+HostTensor<typename M::Scalar> TileOfGroup(const M& model, const CollectiveUse& use,
+                                           const HostTensor<typename M::Scalar>& group,
+                                           int64_t rank) {
+  HostTensor<typename M::Scalar> out = HostTensor<typename M::Scalar>::Make(
+      LocalShape(use.type, use.to, use.mesh), group.is_index, model.Size(0));
   if (!use.Keeps(rank)) return out;
-  ForEachRun(use.PiecesInGroup(use.to, rank), shape, [&](int64_t at, int64_t from, int64_t count) {
-    CopyElements(group, from, count, &out, at);
-  });
+  ForEachRun(
+      use.PiecesInGroup(use.to, rank), group.shape,
+      [&](int64_t at, int64_t from, int64_t count) { CopyElements(group, from, count, &out, at); });
   return out;
+}
+
+// The result on `rank`; `tile_of(member)` is a member's operand.
+template <class M, class TileOf>
+HostTensor<typename M::Scalar> CollectiveTile(const M& model, const CollectiveUse& use,
+                                              int64_t rank, TileOf tile_of) {
+  return TileOfGroup(model, use, GroupTensor(model, use, rank, tile_of), rank);
 }
 
 }  // namespace mgc

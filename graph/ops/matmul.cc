@@ -163,6 +163,63 @@ std::vector<int64_t> Pick(const std::vector<int64_t>& all, const std::vector<int
   return picked;
 }
 
+// Where the factors of a sum lie in two operands.
+using Terms = std::vector<std::pair<int64_t, int64_t>>;
+
+// In ascending order.
+template <class M>
+typename M::Scalar SumOfProducts(const M& model, const typename M::Scalar* row,
+                                 const typename M::Scalar* column, const Terms& terms) {
+  typename M::Scalar sum = model.Constant(0);
+  for (const auto& [i, j] : terms) sum = model.Add(sum, model.Mul(row[i], column[j]));
+  return sum;
+}
+
+// A sum of products of residues, reduced once for many of them. Residues have one sum, in whatever
+// order and however it is reduced.
+template <class Field>
+class ProductSum {
+ public:
+  // A product is below 2^122, and what a reduction leaves below 2^61.
+  static constexpr size_t kMostProducts = 32;
+
+  void Add(uint64_t x, uint64_t y) { sum_ += static_cast<unsigned __int128>(x) * y; }
+  // 2^61 is kShort.
+  uint64_t Reduce() {
+    constexpr uint64_t kLow = (uint64_t{1} << Field::kBits) - 1;
+    constexpr uint64_t kShort = kLow + 1 - Field::kPrime;
+    const uint64_t low = static_cast<uint64_t>(sum_) & kLow;
+    const uint64_t middle = static_cast<uint64_t>(sum_ >> Field::kBits) & kLow;
+    const uint64_t high = static_cast<uint64_t>(sum_ >> 2 * Field::kBits);
+    const uint64_t two = Field::Add(Field::Reduce(low), Field::Mul(Field::Reduce(middle), kShort));
+    const uint64_t reduced = Field::Add(two, Field::Reduce(high * kShort * kShort));
+    sum_ = reduced;
+    return reduced;
+  }
+
+ private:
+  unsigned __int128 sum_ = 0;
+};
+
+ResiduePair SumOfProducts(const ResidueModel& /*model*/, const ResiduePair* row,
+                          const ResiduePair* column, const Terms& terms) {
+  constexpr size_t kMost = ProductSum<FirstField>::kMostProducts;
+  ProductSum<FirstField> a;
+  ProductSum<SecondField> b;
+  ResiduePair sum;
+  for (size_t begin = 0; begin < terms.size(); begin += kMost) {
+    const size_t end = std::min(begin + kMost, terms.size());
+    for (size_t t = begin; t < end; ++t) {
+      const ResiduePair& x = row[terms[t].first];
+      const ResiduePair& y = column[terms[t].second];
+      a.Add(x.a, y.a);
+      b.Add(x.b, y.b);
+    }
+    sum = {a.Reduce(), b.Reduce()};
+  }
+  return sum;
+}
+
 // Adds the product of operands `a` and `b` to result 0, sums in ascending order.
 template <class M>
 void AddProduct(EvalContext<M>& c, int a, int b) {
@@ -177,7 +234,7 @@ void AddProduct(EvalContext<M>& c, int a, int b) {
   const auto strides_a = FactorStrides(c.rule.operands[a], c.in(a).shape, n);
   const auto strides_b = FactorStrides(c.rule.operands[b], c.in(b).shape, n);
   const auto strides_c = FactorStrides(c.rule.results[0], c.out(0).shape, n);
-  std::vector<std::pair<int64_t, int64_t>> terms;
+  Terms terms;
   for (Walk walk(Pick(rooms, summed), {Pick(strides_a, summed), Pick(strides_b, summed)});
        !walk.done(); walk.Next()) {
     terms.emplace_back(walk.offset(0), walk.offset(1));
@@ -187,8 +244,7 @@ void AddProduct(EvalContext<M>& c, int a, int b) {
        !walk.done(); walk.Next()) {
     const auto* row = c.in(a).real.data() + walk.offset(0);
     const auto* column = c.in(b).real.data() + walk.offset(1);
-    auto sum = c.model.Constant(0);
-    for (const auto& [i, j] : terms) sum = c.model.Add(sum, c.model.Mul(row[i], column[j]));
+    const auto sum = SumOfProducts(c.model, row, column, terms);
     auto& result = c.out(0).real[static_cast<size_t>(walk.offset(2))];
     result = c.model.Add(result, sum);
   }

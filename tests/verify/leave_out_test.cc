@@ -160,6 +160,59 @@ TEST(LeaveOutTest, FramesThatDoNotFollowEachOtherStay) {
   EXPECT_NE(left, "0 1 link 7");
 }
 
+// --- Equal classes
+
+const Plan& SixStages() {
+  static const Plan* const plan = new Plan(*CompileCase(CaseOf(6, 6)));
+  return *plan;
+}
+
+std::string MiddleAfter(const std::function<void(PlanClass*)>& change) {
+  Plan plan = SixStages();
+  change(&plan.classes[3]);
+  return ForwardOf(WithoutRepeatedLayers(plan), 3);
+}
+
+TEST(LeaveOutTest, OfEqualClassesTheFirstTwoAndTheLastKeepTheirLayers) {
+  const Plan few = WithoutRepeatedLayers(SixStages());
+  const std::vector<std::string> expected = {"0", "1", "2", "link", "4", "5"};
+  for (size_t c = 0; c < expected.size(); ++c) EXPECT_EQ(ForwardOf(few, c), expected[c]) << c;
+  EXPECT_TRUE(few.classes[3].blocks.empty());
+  EXPECT_EQ(few.model.FindValue("layers.3.norm1"), kNone);
+  EXPECT_EQ(few.classes[3].train.compute.size(), SixStages().classes[3].train.compute.size());
+  EXPECT_EQ(VerifyPlan(SixStages()).findings.ToString(), "");
+}
+
+TEST(LeaveOutTest, AClassThatIsBoundOtherwiseStays) {
+  const auto lists = [](PlanClass* c) {
+    return std::vector<std::vector<Call>*>{&c->chunks[0].prepare,      &c->chunks[0].forward,
+                                           &c->chunks[0].backward,     &c->chunks[0].last_backward,
+                                           &c->eval_chunks[0].forward, &c->update};
+  };
+  Plan copy = SixStages();
+  int tried = 0;
+  for (size_t list = 0; list < lists(&copy.classes[3]).size(); ++list) {
+    const std::vector<Call>& calls = *lists(&copy.classes[3])[list];
+    for (size_t call = 0; call < calls.size(); ++call) {
+      for (size_t formal = 0; formal < calls[call].bindings.size(); ++formal) {
+        const std::string left = MiddleAfter(
+            [&](PlanClass* c) { (*lists(c)[list])[call].bindings[formal].offset += 64; });
+        EXPECT_EQ(left, "3") << "list " << list << ", call " << call << ", formal " << formal;
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GE(tried, 20);
+}
+
+TEST(LeaveOutTest, AClassWithOtherMemoryStays) {
+  EXPECT_EQ(MiddleAfter([](PlanClass* c) { c->scalars[0].name.swap(c->scalars[1].name); }), "3");
+  EXPECT_EQ(MiddleAfter([](PlanClass* c) { c->zeroed.pop_back(); }), "3");
+  EXPECT_EQ(MiddleAfter([](PlanClass* c) { c->blocks[0].state_base += 64; }), "3");
+  EXPECT_EQ(MiddleAfter([](PlanClass* c) { c->blocks[0].owner = false; }), "3");
+  EXPECT_EQ(MiddleAfter([](PlanClass* c) { c->update.pop_back(); }), "3");
+}
+
 // --- Fewer axes
 
 // With any one axis at one rank the rest still computes the model.

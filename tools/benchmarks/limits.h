@@ -15,20 +15,22 @@
 
 namespace mgc {
 
+inline constexpr int64_t kMostPlanBytes = 2'000'000;
+
 struct LimitCase {
   std::string name;
   std::vector<std::string> arguments;  // of mgc-compile, without -o
   double most_seconds = 0;
   int64_t most_memory_bytes = 500'000'000;
+  int64_t most_plan_bytes = kMostPlanBytes;
   bool proof = false;   // what is measured is mgc-verify on the plan
   bool search = false;  // what is measured makes no plan
 };
 
-inline constexpr int64_t kMostPlanBytes = 2'000'000;
-
 // gpt3-175b for 1,024 ranks, llama3-405b for 16,384 (one and eight chunks a rank), megatron-1t for
 // 3,072; with sequence parallelism and micro-batch 1, without the proof; the proofs of the last two
-// models by themselves; and for each model the search for its fastest plan.
+// models by themselves; for each model the search for its fastest plan; and that plan, compiled and
+// proved.
 std::vector<LimitCase> LimitCases();
 
 struct LimitResult {
@@ -39,7 +41,7 @@ struct LimitResult {
   int64_t memory_bytes = 0;  // largest resident set
 
   bool within() const {
-    return seconds < limit.most_seconds && plan_bytes < kMostPlanBytes &&
+    return seconds < limit.most_seconds && plan_bytes < limit.most_plan_bytes &&
            memory_bytes < limit.most_memory_bytes;
   }
 };

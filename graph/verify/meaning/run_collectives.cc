@@ -36,9 +36,10 @@ void CollectiveRuns::Start(const InstrSite& site) {
 
 void CollectiveRuns::Complete(absl::Span<const InstrSite> sites) {
   std::vector<std::vector<Tiles>> results(sites.size());
-  for (size_t s = 0; s < sites.size(); ++s) {
-    for (size_t part = 0; part < sites[0].instr->outputs.size(); ++part) {
-      results[s].push_back(Exchange(sites, s, part));
+  for (size_t part = 0; part < sites[0].instr->outputs.size(); ++part) {
+    GroupTensors groups;
+    for (size_t s = 0; s < sites.size(); ++s) {
+      results[s].push_back(Exchange(sites, s, part, &groups));
       if (state_.failed()) return;
     }
   }
@@ -84,7 +85,8 @@ void CollectiveRuns::RunLocal(const InstrSite& site) {
   }
 }
 
-Tiles CollectiveRuns::Exchange(absl::Span<const InstrSite> sites, size_t s, size_t part) {
+Tiles CollectiveRuns::Exchange(absl::Span<const InstrSite> sites, size_t s, size_t part,
+                               GroupTensors* groups) {
   const InstrSite& site = sites[s];
   if (JoinsClasses(*site.instr)) return SumOverSites(sites, part);
   const absl::StatusOr<CollectiveUse> use = UseOf(site, part);
@@ -94,14 +96,16 @@ Tiles CollectiveRuns::Exchange(absl::Span<const InstrSite> sites, size_t s, size
   }
   const AxisId pipeline = PipelineAxis(state_.plan().mesh);
   const bool joins = pipeline >= 0 && use->collective.axes.Contains(pipeline);
+  const auto tile_of = [&](int64_t member) -> const ResidueTensor& {
+    const size_t at =
+        joins ? SiteOfClass(sites, state_.plan().mesh.Coordinate(member, pipeline)) : s;
+    return pending_[KeyOf(sites[at])][part][state_.IndexInClass(member)];
+  };
   Tiles made;
   for (int64_t rank : state_.ranks(site.class_index)) {
-    made.push_back(CollectiveTile<ResidueModel>(
-        scalars_, *use, rank, [&](int64_t member) -> const ResidueTensor& {
-          const size_t at =
-              joins ? SiteOfClass(sites, state_.plan().mesh.Coordinate(member, pipeline)) : s;
-          return pending_[KeyOf(sites[at])][part][state_.IndexInClass(member)];
-        }));
+    const auto [group, is_new] = groups->try_emplace({site.instr, use->Members(rank).front()});
+    if (is_new) group->second = GroupTensor(scalars_, *use, rank, tile_of);
+    made.push_back(TileOfGroup(scalars_, *use, group->second, rank));
   }
   // A wrong maximum cancels out of a softmax, in exact numbers; in floats it overflows.
   if (use->collective.kind == CollectiveKind::kAllReduceMax) {

@@ -8,8 +8,10 @@
 #include <deque>
 #include <map>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "graph/eval/eval_collective.h"
@@ -42,8 +44,14 @@ class CollectiveRuns {
   static SiteKey KeyOf(const InstrSite& site) { return {site.action, site.call, site.instr}; }
 
   absl::StatusOr<CollectiveUse> UseOf(const InstrSite& site, size_t part) const;
-  // What operand `part` becomes on the ranks of `sites[s]`.
-  Tiles Exchange(absl::Span<const InstrSite> sites, size_t s, size_t part);
+  // What groups make whole of one operand, by the instruction that a class runs and the group's
+  // lowest rank. A group's tensor follows from the operands of its members and from how that
+  // instruction lays them out, and from nothing else: its members share it, in classes that run the
+  // same instruction too. Each by itself would add up all the others' operands.
+  using GroupTensors = absl::flat_hash_map<std::pair<const Instr*, int64_t>, ResidueTensor>;
+
+  // What operand `part` becomes on the ranks of `sites[s]`. `groups` are those of the part so far.
+  Tiles Exchange(absl::Span<const InstrSite> sites, size_t s, size_t part, GroupTensors* groups);
   size_t SiteOfClass(absl::Span<const InstrSite> sites, int64_t coordinate) const;
   Tiles SumOverSites(absl::Span<const InstrSite> sites, size_t part);
   void Finish(const InstrSite& site);

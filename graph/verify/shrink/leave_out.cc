@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/ir/op.h"
 #include "graph/verify/shrink/equal_calls.h"
+#include "graph/verify/shrink/equal_classes.h"
 #include "graph/verify/shrink/equal_layers.h"
 #include "graph/verify/shrink/keep_issued.h"
 
@@ -20,6 +21,15 @@ bool IsIn(const std::vector<LayerGap>& gaps, int layer) {
                      [&](const LayerGap& gap) { return layer >= gap.first && layer <= gap.last; });
 }
 
+// Those of all classes but the first two and the last of each run of equal ones.
+std::vector<bool> ClassesOnlyPassedThrough(const Plan& plan, const EqualLayers& layers) {
+  std::vector<bool> passed(plan.classes.size(), false);
+  for (const LayerGap& gap : GapsOf(0, RepeatedClasses(plan, layers))) {
+    for (int c = gap.first; c <= gap.last; ++c) passed[static_cast<size_t>(c)] = true;
+  }
+  return passed;
+}
+
 int FormalOf(const Segment& segment, Region region) {
   const auto found = std::find_if(segment.formals.begin(), segment.formals.end(),
                                   [&](const Formal& formal) { return formal.region == region; });
@@ -28,15 +38,15 @@ int FormalOf(const Segment& segment, Region region) {
 
 class LeavingOut {
  public:
-  explicit LeavingOut(const Plan& plan) : plan_(plan), layers_(plan.model) {}
+  explicit LeavingOut(const Plan& plan)
+      : plan_(plan), layers_(plan.model), passed_(ClassesOnlyPassedThrough(plan, layers_)) {}
 
   Plan Run() {
     std::vector<LayerGap> all;
-    for (const PlanClass& c : plan_.classes) {
+    for (size_t c = 0; c < plan_.classes.size(); ++c) {
       std::vector<LayerGap>& of_class = gaps_.emplace_back();
-      for (size_t chunk = 0; chunk < c.chunks.size(); ++chunk) {
-        const std::vector<LayerGap> gaps =
-            GapsOf(c.chunks[chunk].first_layer, EqualCalls(plan_, c, chunk, layers_).Repeats());
+      for (size_t chunk = 0; chunk < plan_.classes[c].chunks.size(); ++chunk) {
+        const std::vector<LayerGap> gaps = GapsOfChunk(c, chunk);
         of_class.insert(of_class.end(), gaps.begin(), gaps.end());
       }
       all.insert(all.end(), of_class.begin(), of_class.end());
@@ -45,22 +55,32 @@ class LeavingOut {
     if (all.empty()) return few;
     few.model = layers_.WithoutLayers(all);
     for (size_t c = 0; c < few.classes.size(); ++c) {
-      if (!gaps_[c].empty()) Shorten(gaps_[c], &few.classes[c]);
+      if (!gaps_[c].empty()) Shorten(gaps_[c], passed_[c], &few.classes[c]);
     }
     for (Segment& link : links_) few.segments.push_back(std::move(link));
     return few;
   }
 
  private:
-  void Shorten(const std::vector<LayerGap>& gaps, PlanClass* c) {
+  std::vector<LayerGap> GapsOfChunk(size_t c, size_t chunk) const {
+    const Chunk& of = plan_.classes[c].chunks[chunk];
+    if (passed_[c]) return {{of.first_layer, of.first_layer + of.num_layers - 1}};
+    return GapsOf(of.first_layer, EqualCalls(plan_, plan_.classes[c], chunk, layers_).Repeats());
+  }
+
+  // `passed`: the gaps are all layers of the class.
+  void Shorten(const std::vector<LayerGap>& gaps, bool passed, PlanClass* c) {
     KeepIssued(
         plan_, [&](const Call& call, int /*start*/) { return !IsIn(gaps, call.layer); }, c);
     AddZeros(gaps, c);
     for (std::vector<Chunk>* chunks : {&c->chunks, &c->eval_chunks}) {
       for (Chunk& chunk : *chunks) {
-        chunk.forward = Linked(chunk.forward, gaps, Region::kOutput);
+        const auto shortened = [&](const std::vector<Call>& calls, Region from, Region to) {
+          return passed ? Through(calls, from, to) : Linked(calls, gaps, to);
+        };
+        chunk.forward = shortened(chunk.forward, Region::kInput, Region::kOutput);
         for (std::vector<Call>* calls : {&chunk.backward, &chunk.last_backward}) {
-          *calls = Linked(*calls, gaps, Region::kGradOutput);
+          *calls = shortened(*calls, Region::kGradInput, Region::kGradOutput);
         }
         Erase(gaps, &chunk.prepare);
       }
@@ -86,7 +106,9 @@ class LeavingOut {
     const Call* from = nullptr;
     const Call* to = nullptr;
     const auto link = [&] {
-      if (from != nullptr && to != nullptr) AddLink(*from, *to, region, &linked);
+      if (from != nullptr && to != nullptr) {
+        AddLink(*from, BindingOf(*from, region), BindingOf(*to, region), region, &linked);
+      }
       to = nullptr;
     };
     for (const Call& call : calls) {
@@ -103,12 +125,34 @@ class LeavingOut {
     return linked;
   }
 
-  void AddLink(const Call& from, const Call& to, Region region, std::vector<Call>* calls) {
+  // Instead of all the calls: what the first one takes, in memory of `from`, is taken to where the
+  // last one leaves something, in memory of `to`.
+  std::vector<Call> Through(const std::vector<Call>& calls, Region from, Region to) {
+    const auto has = [&](Region region) {
+      return [this, region](const Call& call) {
+        return FormalOf(plan_.segments[static_cast<size_t>(call.segment)], region) >= 0;
+      };
+    };
+    const auto first = std::find_if(calls.begin(), calls.end(), has(from));
+    const auto last = std::find_if(calls.rbegin(), calls.rend(), has(to));
+    std::vector<Call> through;
+    if (first != calls.end() && last != calls.rend()) {
+      AddLink(*last, BindingOf(*first, from), BindingOf(*last, to), to, &through);
+    }
+    return through;
+  }
+
+  const Binding& BindingOf(const Call& call, Region region) const {
+    const Segment& segment = plan_.segments[static_cast<size_t>(call.segment)];
+    return call.bindings[static_cast<size_t>(FormalOf(segment, region))];
+  }
+
+  // Takes what `from` leaves in memory of `region` from `begin` to `end`.
+  void AddLink(const Call& from, const Binding& begin, const Binding& end, Region region,
+               std::vector<Call>* calls) {
+    if (begin.base == end.base && begin.offset == end.offset) return;
     const Segment& segment = plan_.segments[static_cast<size_t>(from.segment)];
     const int formal = FormalOf(segment, region);
-    const Binding& begin = from.bindings[static_cast<size_t>(formal)];
-    const Binding& end = to.bindings[static_cast<size_t>(formal)];
-    if (begin.base == end.base && begin.offset == end.offset) return;
     const int first = static_cast<int>(plan_.segments.size());
     const auto [it, is_new] =
         link_of_.try_emplace({from.segment, region}, first + static_cast<int>(links_.size()));
@@ -161,6 +205,7 @@ class LeavingOut {
 
   const Plan& plan_;
   const EqualLayers layers_;
+  const std::vector<bool> passed_;                 // by class
   std::vector<std::vector<LayerGap>> gaps_;        // by class
   std::map<std::pair<int, Region>, int> link_of_;  // by segment and region
   std::vector<Segment> links_;

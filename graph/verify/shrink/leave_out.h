@@ -6,6 +6,11 @@
 // the others go, in the model and in all lists. In their place one call of a segment of its own
 // takes what the layer before the gap left, forward or backward, to where the layer behind it
 // looks.
+//
+// Of each run of equal classes (equal_classes.h) only the first two and the last keep layers at
+// all. The others keep their ranks, actions, transfers and collectives over the pipeline; one call
+// takes what each of their actions is given, forward or backward, to where it leaves something.
+// Their calls would be those of the classes that stay, on memory at the same addresses.
 
 #ifndef MGC_GRAPH_VERIFY_SHRINK_LEAVE_OUT_H_
 #define MGC_GRAPH_VERIFY_SHRINK_LEAVE_OUT_H_

@@ -115,6 +115,9 @@ std::vector<MutationCase> MutationCorpus() {
   constexpr RecomputeKind kFull = RecomputeKind::kFull;
   const MutationCase eight_layers =
       WithLayers(WithZero(WithSequenceParallel(Llama({2, 1, 2}, 2, "eight_layers"))), 8);
+  const MutationCase six_stages = WithLayers(WithZero(Llama({1, 6, 2}, 8, "six_stages")), 6);
+  const MutationCase twelve_stages =
+      WithLayers(Interleaved(Llama({1, 6, 1}, 7, "twelve_stages")), 12);
   return {
       Gpt({1, 1, 1}, 3, "one_rank"),
       Gpt({2, 1, 1}, 2, "tp2"),
@@ -140,6 +143,8 @@ std::vector<MutationCase> MutationCorpus() {
       WithLayers(SharingInTurns(Gpt({1, 4, 1}, 5, "pp4_shared")), 6),
       Only(Where::kCallsOfTheMiddle, "middle_calls", eight_layers),
       Only(Where::kMiddleLayer, "middle_layer", eight_layers),
+      Only(Where::kMiddleClass, "middle_class", six_stages),
+      Only(Where::kMiddleClass, "middle_class_vp2", twelve_stages),
   };
 }
 

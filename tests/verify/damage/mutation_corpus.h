@@ -12,7 +12,7 @@
 namespace mgc {
 
 // Which damage counts.
-enum class Where : uint8_t { kAnywhere, kCallsOfTheMiddle, kMiddleLayer };
+enum class Where : uint8_t { kAnywhere, kCallsOfTheMiddle, kMiddleLayer, kMiddleClass };
 
 struct MutationCase {
   std::string name;  // the dice of its mutants are thrown by it

@@ -19,6 +19,7 @@
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "tests/same_loss/train_plan.h"
+#include "tests/verify/damage/middle_class.h"
 #include "tests/verify/damage/middle_layer.h"
 #include "tests/verify/damage/mutation_corpus.h"
 #include "tests/verify/damage/mutation_run.h"
@@ -38,8 +39,8 @@ constexpr size_t kLeastKindsOfAHole = 5;
 constexpr size_t kLeastPlansOfAKind = 3;  // where it aims at a hole
 constexpr int kTries = 4;                 // throws of the dice for a mutant
 constexpr int kTriesOfTheMiddle = 24;     // most damage lies elsewhere
-constexpr int kLeastOfTheMiddle = 40;     // of calls: few kinds damage them,
-constexpr int kRoundsOfTheMiddle = 8;     // each of them often
+constexpr int kLeastOfTheMiddle = 40;     // of calls, of a class: few kinds damage them,
+constexpr int kRoundsOfTheMiddle = 8;     // those of calls often
 
 // Kinds whose mutants may be the same plan in other words, and why.
 const std::map<std::string, std::string>& Equivalents() {
@@ -134,7 +135,9 @@ class Mutator {
  public:
   explicit Mutator(const MutationCase& named)
       : name_(named.name), plan_(*CompileCase(named.train)) {
-    if (named.where != Where::kAnywhere) {
+    if (named.where == Where::kMiddleClass) {
+      middle_class_.emplace(plan_);
+    } else if (named.where != Where::kAnywhere) {
       middle_.emplace(plan_, named.where == Where::kMiddleLayer);
       plan_ = middle_->plan();
     }
@@ -145,11 +148,13 @@ class Mutator {
   // Nothing when the kind does not apply; never the same twice.
   absl::optional<Mutant> Make(const MutationKind& kind, int round) {
     Dice dice(StreamOf(absl::StrCat(name_, "/", kind.name, "/", round)));
-    const int most_tries = middle_.has_value() ? kTriesOfTheMiddle : kTries;
+    const bool anywhere = !middle_.has_value() && !middle_class_.has_value();
+    const int most_tries = anywhere ? kTries : kTriesOfTheMiddle;
     for (int tries = 0; tries < most_tries; ++tries) {
       Mutant mutant{plan_, "", ""};
       if (!kind.damage(&mutant.plan, &dice, &mutant.what)) continue;
       if (middle_.has_value() && !middle_->IsAllThatDiffers(mutant.plan)) continue;
+      if (middle_class_.has_value() && !middle_class_->IsAllThatDiffers(mutant.plan)) continue;
       const Diagnostics violations = FindPlanViolations(mutant.plan);
       if (!violations.empty()) {
         mutant.refused = violations[0].label;
@@ -165,6 +170,7 @@ class Mutator {
   std::string name_;
   Plan plan_;
   absl::optional<MiddleLayer> middle_;
+  absl::optional<MiddleClass> middle_class_;
   std::set<std::string> bytes_;
 };
 
@@ -184,7 +190,8 @@ class MutationTest : public testing::Test {
         if (!mutant.has_value() && few) break;
       }
     }
-    EXPECT_GE(Print(), (few ? kLeastOfTheMiddle : kLeastOfAPlan) * rounds_);
+    const bool least = few || named_.where == Where::kMiddleClass;
+    EXPECT_GE(Print(), (least ? kLeastOfTheMiddle : kLeastOfAPlan) * rounds_);
   }
 
  private:
