@@ -57,7 +57,7 @@ Apart ApartOf(const std::vector<float>& a, const std::vector<float>& b) {
 
 absl::StatusOr<TrainResult> Train(const Plan& plan, const TrainCase& c, const char* device,
                                   bool graphs, int64_t steps, uint64_t seed = 1) {
-  const absl::StatusOr<RunDevice> made = MakeRunDevice(device, {graphs, /*check_each=*/false});
+  const absl::StatusOr<RunDevice> made = MakeRunDevice(device, {graphs, /*check_each=*/false, /*gpus=*/1});
   if (!made.ok()) return made.status();
   TrainOptions options =
       OptionsFor(plan, c, std::max(steps, kFewSteps), /*workers=*/2, made->kernels());
