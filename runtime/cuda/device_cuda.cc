@@ -1,7 +1,6 @@
 #include "runtime/cuda/device_cuda.h"
 
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,10 +12,6 @@ namespace {
 
 // Data that may wait to be copied between steps before the host waits for it.
 constexpr int64_t kMostStaged = int64_t{64} << 20;
-// How often NCCL is asked how it is while the host waits, and how long its error is kept back: the
-// launcher may know why another process is gone, of which NCCL says only that it is.
-constexpr auto kLook = std::chrono::milliseconds(1);
-constexpr auto kToHearWhy = std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -52,10 +47,10 @@ absl::StatusOr<std::vector<CudaDevice::Gpu>> CudaDevice::MakeGpus(const std::vec
     gpu.number = by_place[first];
     gpu.first = static_cast<int>(first);
     MGC_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu.number), "a GPU"));
-    absl::StatusOr<CudaArenas> memory = CudaArenas::Create(
-        {room.arenas.begin() + static_cast<std::ptrdiff_t>(first),
-         room.arenas.begin() + static_cast<std::ptrdiff_t>(last)},
-        room.workspace);
+    absl::StatusOr<CudaArenas> memory =
+        CudaArenas::Create({room.arenas.begin() + static_cast<std::ptrdiff_t>(first),
+                            room.arenas.begin() + static_cast<std::ptrdiff_t>(last)},
+                           room.workspace);
     MGC_RETURN_IF_ERROR(Annotate(memory.status(), absl::StrCat("GPU ", gpu.number)));
     gpu.memory = *std::move(memory);
     MGC_ASSIGN_OR_RETURN(gpu.reading, MakeStream(/*urgent=*/true));
@@ -132,6 +127,7 @@ void CudaDevice::Keep(cudaError_t error, const char* what) {
 
 void CudaDevice::BeginStep(const StepBegin& start) {
   if (staging_.taken() > 0) SynchronizeAll("copies between steps");
+  Use(0);
   staging_.Reset();
   now_ = &captured_[start.lists];
   next_put_.assign(lanes_.size(), 0);
@@ -156,6 +152,7 @@ void CudaDevice::ForkStep(Gpu& gpu, int64_t first_sample) {
   if (staged == nullptr) return;
   std::memcpy(staged, &first_sample, sizeof(int64_t));
   if (mode_ == Mode::kReplay) return;
+  Use(gpu.first);
   Keep(cudaMemcpyAsync(gpu.memory.step_sample.get(), staged, sizeof(int64_t),
                        cudaMemcpyHostToDevice, StreamOf(first)),
        "the step's sample");
@@ -221,6 +218,7 @@ void CudaDevice::Put(Queue queue, int64_t address, int64_t bytes,
   std::memset(staged, 0, static_cast<size_t>(bytes));
   fill(staged);
   if (mode_ == Mode::kReplay) return;
+  Use(queue.place);
   Keep(cudaMemcpyAsync(At(queue.place, address), staged, static_cast<size_t>(bytes),
                        cudaMemcpyHostToDevice, StreamOf(queue)),
        "a copy to the GPU");
@@ -228,12 +226,14 @@ void CudaDevice::Put(Queue queue, int64_t address, int64_t bytes,
 
 void CudaDevice::Zero(Queue queue, int64_t address, int64_t bytes) {
   if (mode_ == Mode::kReplay) return;
+  Use(queue.place);
   Keep(cudaMemsetAsync(At(queue.place, address), 0, static_cast<size_t>(bytes), StreamOf(queue)),
        "zeros");
 }
 
 void CudaDevice::Copy(Queue queue, const void* from, void* to, int64_t bytes) {
   if (mode_ == Mode::kReplay) return;
+  Use(queue.place);
   Keep(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice,
                        StreamOf(queue)),
        "a copy");
@@ -313,61 +313,6 @@ absl::Status CudaDevice::Check() {
   return error_;
 }
 
-// Waits for what the stream has been given; no longer than NCCL, where it is in use, is well.
-cudaError_t CudaDevice::AwaitStream(cudaStream_t stream) {
-  if (!moves_->by_nccl()) return cudaStreamSynchronize(stream);
-  auto looked = std::chrono::steady_clock::now();
-  while (true) {
-    const cudaError_t state = cudaStreamQuery(stream);
-    if (state != cudaErrorNotReady) return state;
-    cudaGetLastError();  // which that has become
-    const auto now = std::chrono::steady_clock::now();
-    if (now - looked > kLook) {
-      looked = now;
-      if (!MayWaitOn()) return cudaStreamSynchronize(stream);
-    }
-    std::this_thread::yield();
-  }
-}
-
-// Whether what NCCL has been given may still end by itself. If not, it has been given up.
-bool CudaDevice::MayWaitOn() {
-  const absl::Status met = moves_->Check();
-  if (met.ok()) return true;
-  const auto now = std::chrono::steady_clock::now();
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (!unwell_.has_value()) unwell_ = now;
-    if (!absl::IsAborted(met) && now - *unwell_ < kToHearWhy) return true;
-    if (items_done_.empty()) NoteItemsDone();
-    error_.Update(met);
-  }
-  Abort();
-  return false;
-}
-
-// Of the step that runs, if its calls go to the streams. Mutex held.
-void CudaDevice::NoteItemsDone() {
-  if (mode_ != Mode::kIssue) return;
-  for (int place = 0; place < static_cast<int>(gpu_of_.size()); ++place) {
-    const Lane& lane = lanes_[LaneOf(CommQueue(place))];
-    int64_t& done = items_done_.emplace_back(0);
-    for (MarkKind kind : {MarkKind::kCollectives, MarkKind::kTransfers}) {
-      const std::deque<CudaEvent>& events = lane.marks[static_cast<size_t>(kind)];
-      const auto recorded = static_cast<size_t>(lane.recorded[static_cast<size_t>(kind)]);
-      size_t reached = 0;
-      while (reached < recorded && cudaEventQuery(events[reached].get()) == cudaSuccess) ++reached;
-      done += static_cast<int64_t>(reached);
-    }
-  }
-  cudaGetLastError();  // that something is not ready
-}
-
-int64_t CudaDevice::items_done(int place) const {
-  const auto at = static_cast<size_t>(place);
-  return at < items_done_.size() ? items_done_[at] : -1;
-}
-
 absl::Status CudaDevice::Drain(bool complete) {
   if (!complete) Abort();  // others may wait for what will not come, and be waited for
   Use(0);
@@ -386,6 +331,7 @@ absl::Status CudaDevice::Drain(bool complete) {
 
 void CudaDevice::Look(Queue queue, int64_t address, int64_t bytes,
                       absl::FunctionRef<void(const char* from)> look) {
+  Use(queue.place);
   std::vector<char> copy(static_cast<size_t>(bytes));
   Keep(cudaMemcpyAsync(copy.data(), At(queue.place, address), copy.size(), cudaMemcpyDeviceToHost,
                        StreamOf(queue)),
@@ -401,6 +347,7 @@ void CudaDevice::Get(int place, int64_t address, int64_t bytes, void* to) {
       Keep(AwaitStream(StreamOf(queue)), "a read");
     }
   }
+  Use(place);
   const cudaStream_t reading = GpuOf(place).reading.get();
   Keep(cudaMemcpyAsync(to, At(place, address), static_cast<size_t>(bytes), cudaMemcpyDeviceToHost,
                        reading),

@@ -140,7 +140,10 @@ void GpuMoves::EndIssue() {
 
 template <class Issue>
 absl::Status GpuMoves::IssueByNccl(const Issue& issue) {
-  if (!BeginIssue()) return nccl_->Check();
+  if (!BeginIssue()) {
+    const absl::Status met = nccl_->Check();
+    return met.ok() ? absl::AbortedError("NCCL's communicators are being given up") : met;
+  }
   absl::Status status = issue();
   EndIssue();
   return status;
@@ -160,8 +163,7 @@ absl::Status GpuMoves::RunExchanges(int lead, const ExchangeGroup& group,
     if (!here_.Contains(rank)) continue;
     const auto place = static_cast<size_t>(rank - here_.begin);
     const ncclComm_t comm = nccl_->group(static_cast<size_t>(group.set), place);
-    members.push_back(
-        {EndOf(place, comm), static_cast<int64_t>(position), staging_[place].get()});
+    members.push_back({EndOf(place, comm), static_cast<int64_t>(position), staging_[place].get()});
   }
   return IssueByNccl([&] { return IssueNcclExchanges(exchanges, members); });
 }

@@ -1,9 +1,10 @@
 // What ranks that are on GPUs move between them.
 //
-// Ranks that share GPUs exchange by kernels of our own (runtime/cuda/exchange), on one member's GPU,
-// which reaches the others' memory. Ranks that have a GPU each exchange by NCCL, over communicators
-// of the plan's groups; so do all those of several processes. Never both: a kernel of NCCL's waits
-// for those of other GPUs, and two that wait on one GPU may keep each other from starting.
+// Ranks that share GPUs exchange by kernels of our own (runtime/cuda/exchange), on one member's
+// GPU, which reaches the others' memory. Ranks that have a GPU each exchange by NCCL, over
+// communicators of the plan's groups; so do all those of several processes. Never both: a kernel of
+// NCCL's waits for those of other GPUs, and two that wait on one GPU may keep each other from
+// starting.
 //
 // NCCL has a rule: on a communicator all ranks issue the same, in the same order; and what a GPU
 // has been given of several communicators must not be able to wait in a circle. Both are the plan's

@@ -19,9 +19,9 @@ absl::Status CheckAsked(const GpuPlaces& places) {
                      " here; nearest legal: ", places.visible));
   }
   if (places.processes == 1 && places.asked > places.ranks) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        places.asked, " GPUs are asked for, and a rank has one, of which there are ", places.ranks,
-        "; nearest legal: ", places.ranks));
+    return absl::FailedPreconditionError(
+        absl::StrCat(places.asked, " GPUs are asked for, and a rank has one, of which there are ",
+                     places.ranks, "; nearest legal: ", places.ranks));
   }
   return absl::OkStatus();
 }

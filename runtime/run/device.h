@@ -108,9 +108,7 @@ class Device {
 
   // Before the first step, once: learns what it is to run. In a run of several processes these are
   // connected by now, and all call it. The errors of what it cannot run.
-  virtual absl::Status Open(const LoadedPlan& /*plan*/, Team& /*team*/) {
-    return absl::OkStatus();
-  }
+  virtual absl::Status Open(const LoadedPlan& /*plan*/, Team& /*team*/) { return absl::OkStatus(); }
   // Whether what has ends in other processes is this device's to move. If not, it is moved in this
   // machine's memory (runtime/comm/communicator.h).
   virtual bool reaches_far() const { return false; }

@@ -86,14 +86,13 @@ int Launch(const LaunchShape& shape, Stream handle, std::function<void()> body,
   Work work;
   work.what = Text("launch ", call.state().launches++, name.empty() ? "" : " of ", name);
   for (const LaunchedPointer& pointer : kernel.pointers) {
-    const std::string wrong = 
+    const std::string wrong =
         NoteArgument(call, stream->device, call.state().memory, pointer, &work);
     if (!wrong.empty()) return call.Wrong(cudaErrorInvalidValue, Text("of ", name, " ", wrong));
   }
   work.run = [shape, of_launch = seed, device = stream->device, function = kernel.function,
-              what = work.what, body = std::move(body)] {
-    Run(shape, of_launch, device, function, what, body);
-  };
+              what = work.what,
+              body = std::move(body)] { Run(shape, of_launch, device, function, what, body); };
   return call.Issue(stream, std::move(work));
 }
 

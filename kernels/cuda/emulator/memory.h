@@ -26,9 +26,9 @@ struct Range {
   uintptr_t end() const { return begin() + bytes; }
 };
 
-// Tables of allocations, of all devices. Each lies between two guards, which nobody may write to, and holds bytes
-// of 0xff at first (NaNs, whatever the type). What is freed is kept for a while, filled with 0xdd,
-// so that late uses of it are seen. Not thread-safe.
+// Tables of allocations, of all devices. Each lies between two guards, which nobody may write to,
+// and holds bytes of 0xff at first (NaNs, whatever the type). What is freed is kept for a while,
+// filled with 0xdd, so that late uses of it are seen. Not thread-safe.
 class Memory {
  public:
   // Null when there is no room; `device`: of the device's memory.

@@ -221,7 +221,12 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 cudaError_t cudaDeviceSynchronize() {
   emulator::Call call("cudaDeviceSynchronize", emulator::Call::Kind::kUnsafe);
   if (call.refused() != cudaSuccess) return call.refused();
-  call.state().scheduler.FinishDevice(call.lock(), emulator::CurrentDevice());
+  const int device = emulator::CurrentDevice();
+  call.state().scheduler.FinishDevice(call.lock(), device);
+  for (const CUstream_st* stream : call.state().live_streams) {
+    const bool is_over = stream->last != nullptr && stream->last->done;
+    if (is_over && stream->device == device) call.state().scheduler.HostKnows(*stream->last);
+  }
   return call.Return(static_cast<cudaError_t>(emulator::StickyError()));
 }
 }

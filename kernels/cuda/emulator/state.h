@@ -112,12 +112,12 @@ struct State {
   Handles<CUevent_st> events;
   Handles<CUgraph_st> graphs;
   Handles<CUgraphExec_st> execs;
-  std::set<CUstream_st*> live_streams;   // the legacy default streams too
-  std::vector<CUstream_st*> legacy;      // by device
-  int devices = 0;                       // that there are
-  bool have_peer_access = true;          // whether they may reach each other's memory
-  std::set<std::pair<int, int>> peers;   // which device has been let to reach which one's
-  std::vector<CapturePtr> captures;                              // that have not ended
+  std::set<CUstream_st*> live_streams;  // the legacy default streams too
+  std::vector<CUstream_st*> legacy;     // by device
+  int devices = 0;                      // that there are
+  bool have_peer_access = true;         // whether they may reach each other's memory
+  std::set<std::pair<int, int>> peers;  // which device has been let to reach which one's
+  std::vector<CapturePtr> captures;     // that have not ended
   int64_t launches = 0, copies = 0, memsets = 0, functions = 0;  // issued so far
 };
 

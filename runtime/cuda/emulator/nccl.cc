@@ -78,7 +78,10 @@ int OpenNcclCalls() {
 void BreakNccl(ncclComm_t comm, ncclResult_t error) {
   NcclState& state = TheNcclState();
   const std::lock_guard<std::mutex> lock(state.mutex);
-  comm->clique->broken = error;
+  for (auto& [made, of_rank] : state.comms) {
+    const bool is_meant = comm == nullptr ? of_rank->live : of_rank->clique == comm->clique;
+    if (is_meant) of_rank->clique->broken = error;
+  }
   state.changed.notify_all();
 }
 
@@ -141,13 +144,10 @@ const char* ncclGetErrorString(ncclResult_t result) {
   return "unknown result code";
 }
 
-// Stays until the thread asks again.
 const char* ncclGetLastError(ncclComm_t /*comm*/) {
   emulator::NcclState& state = emulator::TheNcclState();
   const std::lock_guard<std::mutex> lock(state.mutex);
-  thread_local std::string text;
-  text = state.wrong;
-  return text.c_str();
+  return state.wrong == nullptr ? "" : state.wrong->c_str();
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* uniqueId) {

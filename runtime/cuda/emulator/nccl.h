@@ -101,7 +101,7 @@ int NcclCommunicators();
 // Calls of threads' groups that have not ended: at the end of a run none may be left.
 int OpenNcclCalls();
 // Lets every later call on the communicator's ranks, and what is asked of it, have this error, as
-// when a machine is lost.
+// when a machine is lost; null: those of all communicators.
 void BreakNccl(ncclComm_t comm, ncclResult_t error);
 
 }  // namespace mgc::cuda::emulator

@@ -78,7 +78,8 @@ void Come(const NcclCall& call) {
   LaunchedKernel uses;
   if (call.sent != nullptr) uses.pointers.push_back({call.sent, false});
   if (call.received != nullptr) uses.pointers.push_back({call.received, true});
-  Launch(shape, call.stream, [] {}, uses);
+  Launch(
+      shape, call.stream, [] {}, uses);
 }
 
 void IssueCollective(const std::vector<NcclCallPtr>& calls) {
@@ -230,7 +231,8 @@ NcclState& TheNcclState() {
 
 ncclResult_t Wrong(ncclResult_t result, const std::string& what) {
   Fault("NCCL: " + what);
-  TheNcclState().wrong = what;
+  NcclState& state = TheNcclState();
+  state.wrong = &*state.wrongs.insert(what).first;
   return result;
 }
 
@@ -251,8 +253,7 @@ void MeetInit(NcclState* state, const std::string& id, const std::vector<NcclCal
   const std::shared_ptr<NcclClique> clique = MakeClique("all(" + id + ")", calls.size());
   if (ShareADevice(calls, clique->name)) return;
   for (size_t rank = 0; rank < calls.size(); ++rank) {
-    *calls[rank]->made =
-        MakeComm(state, clique, static_cast<int>(rank), calls[rank]->device);
+    *calls[rank]->made = MakeComm(state, clique, static_cast<int>(rank), calls[rank]->device);
   }
   End(calls, ncclSuccess);
 }

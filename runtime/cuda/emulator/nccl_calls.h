@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -84,7 +85,8 @@ struct NcclState {
   std::mutex mutex;  // of all that follows
   std::condition_variable changed;
   std::chrono::milliseconds patience{20000};
-  std::string wrong;  // what was last, in words
+  std::set<std::string> wrongs;        // that were told of, in words that stay
+  const std::string* wrong = nullptr;  // the last of them
   int64_t ids = 0;
   std::map<std::string, std::vector<NcclCallPtr>> inits;  // by unique id; by rank
   std::map<ncclComm*, std::unique_ptr<ncclComm>> comms;

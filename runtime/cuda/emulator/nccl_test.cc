@@ -148,9 +148,9 @@ TEST_F(Nccl, FindsAGroupThatDoesNotEnd) {
 }
 
 TEST_F(Nccl, FindsAStreamOfAnotherDevice) {
-  EXPECT_EQ(ncclAllReduce(buffers_[1], buffers_[1], kCount, ncclFloat32, ncclSum, comms_[1],
-                          streams_[0]),
-            ncclInvalidArgument);
+  EXPECT_EQ(
+      ncclAllReduce(buffers_[1], buffers_[1], kCount, ncclFloat32, ncclSum, comms_[1], streams_[0]),
+      ncclInvalidArgument);
   EXPECT_THAT(TakeFault(), HasSubstr("not one of device 1"));
   EXPECT_EQ(
       ncclAllReduce(buffers_[1], buffers_[1], kCount, ncclFloat32, ncclSum, comms_[1], nullptr),

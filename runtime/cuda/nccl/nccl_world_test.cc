@@ -64,8 +64,9 @@ void InProcesses(const Process& process) {
   for (int p = 0; p < kProcesses; ++p) {
     threads.emplace_back([&, p] {
       const int first = 2 * p;
-      auto world = NcclWorld::Create(kRanks, {{first, first}, {first + 1, first + 1}}, SetsOf(first),
-                                     [&](absl::Span<char> id) { return sharing.Share(p, id); });
+      auto world =
+          NcclWorld::Create(kRanks, {{first, first}, {first + 1, first + 1}}, SetsOf(first),
+                            [&](absl::Span<char> id) { return sharing.Share(p, id); });
       ASSERT_TRUE(world.ok()) << world.status();
       process(p, **world);
     });
@@ -92,8 +93,7 @@ std::vector<float> SumOver(int first, const std::vector<ncclComm_t>& comms,
   EXPECT_EQ(ncclGroupEnd(), ncclSuccess);
   std::vector<float> sums(terms.size());
   for (size_t place = 0; place < comms.size(); ++place) {
-    cudaMemcpyAsync(&sums[place], at[place], sizeof(float), cudaMemcpyDeviceToHost,
-                    streams[place]);
+    cudaMemcpyAsync(&sums[place], at[place], sizeof(float), cudaMemcpyDeviceToHost, streams[place]);
     cudaStreamSynchronize(streams[place]);
     cudaStreamDestroy(streams[place]);
   }
