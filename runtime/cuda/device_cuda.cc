@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
-#include "runtime/cuda/exchange/exchanges.h"
+#include "runtime/cuda/gpu_places.h"
 
 namespace mgc {
 namespace {
@@ -18,36 +18,105 @@ constexpr int64_t kMostStaged = int64_t{64} << 20;
 absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Create(const CudaOptions& options,
                                                            const DeviceRoom& room,
                                                            Parallel& parallel) {
-  int gpus = 0;
-  const cudaError_t found = cudaGetDeviceCount(&gpus);
-  if (found != cudaSuccess || options.gpu >= gpus) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "there is no GPU ", options.gpu, " here: ",
-        found != cudaSuccess ? cudaGetErrorString(found) : absl::StrCat("there are ", gpus)));
+  int visible = 0;
+  const cudaError_t found = cudaGetDeviceCount(&visible);
+  if (found != cudaSuccess) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("there is no GPU here: ", cudaGetErrorString(found)));
   }
-  MGC_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(options.gpu), "the GPU"));
-  MGC_ASSIGN_OR_RETURN(CudaArenas arenas, CudaArenas::Create(room.arenas, room.workspace));
-  std::unique_ptr<CudaDevice> device(new CudaDevice(options, std::move(arenas), parallel));
-  MGC_RETURN_IF_ERROR(device->MakeLanes(static_cast<int>(room.arenas.size())));
+  const int ranks = static_cast<int>(room.arenas.size());
+  MGC_ASSIGN_OR_RETURN(
+      const std::vector<int> by_place,
+      PlaceOnGpus({visible, options.gpus, ranks, room.processes, room.ranks_before}));
+  const std::vector<int> used = GpusIn(by_place);
+  MGC_RETURN_IF_ERROR(
+      LetReachEachOther(used, /*must=*/static_cast<int>(used.size()) < ranks, ranks));
+  MGC_ASSIGN_OR_RETURN(std::vector<Gpu> gpus, MakeGpus(by_place, room));
+  std::unique_ptr<CudaDevice> device(new CudaDevice(options, room, std::move(gpus), parallel));
+  MGC_RETURN_IF_ERROR(device->MakeLanes(ranks));
   return std::unique_ptr<Device>(std::move(device));
 }
 
-CudaDevice::CudaDevice(const CudaOptions& options, CudaArenas arenas, Parallel& parallel)
-    : Device(arenas.bases()), options_(options), arenas_(std::move(arenas)), parallel_(parallel) {}
+absl::StatusOr<std::vector<CudaDevice::Gpu>> CudaDevice::MakeGpus(const std::vector<int>& by_place,
+                                                                  const DeviceRoom& room) {
+  std::vector<Gpu> gpus;
+  for (size_t first = 0; first < by_place.size();) {
+    size_t last = first;
+    while (last < by_place.size() && by_place[last] == by_place[first]) ++last;
+    Gpu& gpu = gpus.emplace_back();
+    gpu.number = by_place[first];
+    gpu.first = static_cast<int>(first);
+    MGC_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu.number), "a GPU"));
+    absl::StatusOr<CudaArenas> memory =
+        CudaArenas::Create({room.arenas.begin() + static_cast<std::ptrdiff_t>(first),
+                            room.arenas.begin() + static_cast<std::ptrdiff_t>(last)},
+                           room.workspace);
+    MGC_RETURN_IF_ERROR(Annotate(memory.status(), absl::StrCat("GPU ", gpu.number)));
+    gpu.memory = *std::move(memory);
+    MGC_ASSIGN_OR_RETURN(gpu.reading, MakeStream(/*urgent=*/true));
+    MGC_ASSIGN_OR_RETURN(gpu.fork, MakeEvent());
+    first = last;
+  }
+  return gpus;
+}
 
-CudaDevice::~CudaDevice() { cudaDeviceSynchronize(); }
+std::vector<char*> CudaDevice::BasesOf(const std::vector<Gpu>& gpus) {
+  std::vector<char*> bases;
+  for (const Gpu& gpu : gpus) {
+    for (char* base : gpu.memory.bases()) bases.push_back(base);
+  }
+  return bases;
+}
+
+CudaDevice::CudaDevice(const CudaOptions& options, const DeviceRoom& room, std::vector<Gpu> gpus,
+                       Parallel& parallel)
+    : Device(BasesOf(gpus)),
+      options_(options),
+      far_(room.processes > 1),
+      gpus_(std::move(gpus)),
+      parallel_(parallel) {
+  for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+    gpu_of_.insert(gpu_of_.end(), gpus_[gpu].memory.arenas.size(), gpu);
+  }
+}
+
+// What others no longer come to must not be waited for.
+CudaDevice::~CudaDevice() {
+  if (!error_.ok()) Abort();
+  SynchronizeAll("the end");
+}
+
+absl::Status CudaDevice::Open(const LoadedPlan& plan, Team& team) {
+  std::vector<GpuEnd> ends;
+  for (size_t place = 0; place < gpu_of_.size(); ++place) {
+    const int at = static_cast<int>(place);
+    ends.push_back({GpuOf(at).number, StreamOf(CommQueue(at))});
+  }
+  MGC_ASSIGN_OR_RETURN(moves_, GpuMoves::Create(plan, team, std::move(ends)));
+  return absl::OkStatus();
+}
+
+void CudaDevice::Abort() {
+  if (moves_ != nullptr) moves_->Abort();
+}
 
 absl::Status CudaDevice::MakeLanes(int places) {
   for (int lane = 0; lane < 2 * places; ++lane) {
+    Use(lane / 2);
     Lane made;
     MGC_ASSIGN_OR_RETURN(made.stream, MakeStream(/*urgent=*/lane % 2 == 1));
     MGC_ASSIGN_OR_RETURN(made.end, MakeEvent());
     lanes_.push_back(std::move(made));
   }
-  MGC_ASSIGN_OR_RETURN(reading_, MakeStream(/*urgent=*/true));
-  MGC_ASSIGN_OR_RETURN(fork_, MakeEvent());
-  // The memory was cleared on another stream.
-  return CudaStatus(cudaDeviceSynchronize(), "the first zeros");
+  SynchronizeAll("the first zeros");  // on another stream
+  return error_;
+}
+
+void CudaDevice::SynchronizeAll(const char* what) {
+  for (const Gpu& gpu : gpus_) {
+    Keep(cudaSetDevice(gpu.number), what);
+    Keep(cudaDeviceSynchronize(), what);
+  }
 }
 
 void CudaDevice::Keep(cudaError_t error, const char* what) {
@@ -57,31 +126,42 @@ void CudaDevice::Keep(cudaError_t error, const char* what) {
 }
 
 void CudaDevice::BeginStep(const StepBegin& start) {
-  if (staging_.taken() > 0) Keep(cudaDeviceSynchronize(), "copies between steps");
+  if (staging_.taken() > 0) SynchronizeAll("copies between steps");
+  Use(0);
   staging_.Reset();
   now_ = &captured_[start.lists];
   next_put_.assign(lanes_.size(), 0);
   awaits_each_ = options_.check_each || start.timed;
   // Nothing can be looked at in a graph.
-  const bool issues = !options_.graphs || awaits_each_ || start.looked_at || !now_->met;
+  const bool issues = !options_.graphs || far_ || awaits_each_ || start.looked_at || !now_->met;
   mode_ = issues ? Mode::kIssue : now_->graph == nullptr ? Mode::kCapture : Mode::kReplay;
   now_->met = true;
   if (mode_ == Mode::kCapture) {
     now_->puts.resize(lanes_.size());
     BeginCapture();
   }
-  const Queue first = ComputeQueue(0);
+  for (Lane& lane : lanes_) lane.recorded.fill(0);
+  for (Gpu& gpu : gpus_) ForkStep(gpu, start.first_sample);
+}
+
+// The number of the step's first sample is read by kernels of all ranks on a GPU. Of a capture all
+// streams become part by waiting for the first one.
+void CudaDevice::ForkStep(Gpu& gpu, int64_t first_sample) {
+  const Queue first = ComputeQueue(gpu.first);
   char* const staged = StagingOf(first, sizeof(int64_t));
   if (staged == nullptr) return;
-  std::memcpy(staged, &start.first_sample, sizeof(int64_t));
+  std::memcpy(staged, &first_sample, sizeof(int64_t));
   if (mode_ == Mode::kReplay) return;
-  Keep(cudaMemcpyAsync(arenas_.step_sample.get(), staged, sizeof(int64_t), cudaMemcpyHostToDevice,
-                       StreamOf(first)),
+  Use(gpu.first);
+  Keep(cudaMemcpyAsync(gpu.memory.step_sample.get(), staged, sizeof(int64_t),
+                       cudaMemcpyHostToDevice, StreamOf(first)),
        "the step's sample");
-  // The others' kernels read it too.
-  Keep(cudaEventRecord(fork_.get(), StreamOf(first)), "the step's begin");
-  for (size_t lane = 1; lane < lanes_.size(); ++lane) {
-    Keep(cudaStreamWaitEvent(lanes_[lane].stream.get(), fork_.get(), 0), "the step's begin");
+  Keep(cudaEventRecord(gpu.fork.get(), StreamOf(first)), "the step's begin");
+  const bool is_first = gpu.first == 0;
+  const size_t own = gpu.memory.arenas.size();
+  const size_t last = is_first ? lanes_.size() : 2 * (static_cast<size_t>(gpu.first) + own);
+  for (size_t lane = LaneOf(first) + 1; lane < last; ++lane) {
+    Keep(cudaStreamWaitEvent(lanes_[lane].stream.get(), gpu.fork.get(), 0), "the step's begin");
   }
 }
 
@@ -115,7 +195,10 @@ char* CudaDevice::StagingOf(Queue queue, int64_t bytes) {
   const size_t lane = LaneOf(queue);
   if (mode_ == Mode::kReplay) return now_->puts[lane][next_put_[lane]++];
   if (mode_ == Mode::kBetween && staging_.taken() > kMostStaged) {
-    error_.Update(CudaStatus(cudaDeviceSynchronize(), "copies"));
+    for (const Gpu& gpu : gpus_) {
+      error_.Update(CudaStatus(cudaSetDevice(gpu.number), "copies"));
+      error_.Update(CudaStatus(cudaDeviceSynchronize(), "copies"));
+    }
     staging_.Reset();
   }
   char* const at = (mode_ == Mode::kCapture ? now_->data : staging_).Take(bytes);
@@ -135,6 +218,7 @@ void CudaDevice::Put(Queue queue, int64_t address, int64_t bytes,
   std::memset(staged, 0, static_cast<size_t>(bytes));
   fill(staged);
   if (mode_ == Mode::kReplay) return;
+  Use(queue.place);
   Keep(cudaMemcpyAsync(At(queue.place, address), staged, static_cast<size_t>(bytes),
                        cudaMemcpyHostToDevice, StreamOf(queue)),
        "a copy to the GPU");
@@ -142,12 +226,14 @@ void CudaDevice::Put(Queue queue, int64_t address, int64_t bytes,
 
 void CudaDevice::Zero(Queue queue, int64_t address, int64_t bytes) {
   if (mode_ == Mode::kReplay) return;
+  Use(queue.place);
   Keep(cudaMemsetAsync(At(queue.place, address), 0, static_cast<size_t>(bytes), StreamOf(queue)),
        "zeros");
 }
 
 void CudaDevice::Copy(Queue queue, const void* from, void* to, int64_t bytes) {
   if (mode_ == Mode::kReplay) return;
+  Use(queue.place);
   Keep(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice,
                        StreamOf(queue)),
        "a copy");
@@ -156,34 +242,39 @@ void CudaDevice::Copy(Queue queue, const void* from, void* to, int64_t bytes) {
 absl::Status CudaDevice::RunKernel(Queue queue, const Kernel& kernel, const KernelRun& run,
                                    int /*worker*/) {
   if (mode_ == Mode::kReplay) return absl::OkStatus();
+  Use(queue.place);
+  const Gpu& gpu = GpuOf(queue.place);
   KernelRun issued = run;
-  issued.workspace = arenas_.workspaces[static_cast<size_t>(queue.place)].get();
+  issued.workspace = gpu.memory.workspaces[static_cast<size_t>(queue.place - gpu.first)].get();
   issued.queue = StreamOf(queue);
-  issued.step_sample = reinterpret_cast<const int64_t*>(arenas_.step_sample.get());
+  issued.step_sample = reinterpret_cast<const int64_t*>(gpu.memory.step_sample.get());
   MGC_RETURN_IF_ERROR(kernel.Run(issued, parallel_));
   if (!awaits_each_) return absl::OkStatus();
-  return CudaStatus(cudaStreamSynchronize(StreamOf(queue)), "the kernel");
+  return CudaStatus(AwaitStream(StreamOf(queue)), "the kernel");
 }
 
-absl::Status CudaDevice::RunExchanges(Queue queue, absl::Span<const TiledExchange> exchanges) {
+absl::Status CudaDevice::RunExchanges(Queue queue, const ExchangeGroup& group,
+                                      absl::Span<const TiledExchange> exchanges) {
   if (mode_ == Mode::kReplay) return absl::OkStatus();
-  const int error = cuda::IssueExchanges(StreamOf(queue), exchanges);
-  for (const TiledExchange& tiled : exchanges) {
-    if (error != 0) MGC_RETURN_IF_ERROR(cuda::CheckIssuable(*tiled.exchange));
-  }
-  if (error != 0 || !awaits_each_) {
-    return CudaStatus(static_cast<cudaError_t>(error), "an exchange");
-  }
-  return CudaStatus(cudaStreamSynchronize(StreamOf(queue)), "the exchange");
+  MGC_RETURN_IF_ERROR(moves_->RunExchanges(queue.place, group, exchanges));
+  if (!awaits_each_) return absl::OkStatus();
+  return CudaStatus(AwaitStream(StreamOf(queue)), "the exchange");
+}
+
+absl::Status CudaDevice::RunTransfer(Queue queue, const FarTransfer& transfer) {
+  MGC_RETURN_IF_ERROR(moves_->RunTransfer(queue.place, transfer));
+  if (!awaits_each_) return absl::OkStatus();
+  return CudaStatus(AwaitStream(StreamOf(queue)), "the transfer");
 }
 
 void CudaDevice::Tell(Queue queue, std::function<void()> told) {
-  Keep(cudaStreamSynchronize(StreamOf(queue)), "a queue");
+  Keep(AwaitStream(StreamOf(queue)), "a queue");
   told();
 }
 
 void CudaDevice::Record(const Mark& mark) {
   if (mode_ == Mode::kReplay) return;
+  Use(mark.place);
   Lane& lane = lanes_[LaneOf(QueueOf(mark))];
   cudaEvent_t event = nullptr;
   {
@@ -195,12 +286,16 @@ void CudaDevice::Record(const Mark& mark) {
       events.push_back(*std::move(made));
     }
     event = events[static_cast<size_t>(mark.count - 1)].get();
+    lane.recorded[static_cast<size_t>(mark.kind)] = mark.count;
   }
   Keep(cudaEventRecord(event, lane.stream.get()), "a mark");
 }
 
-void CudaDevice::Await(Queue queue, const Mark& mark, Wait /*why*/) {
+void CudaDevice::Await(Queue queue, const Mark& mark, Wait why) {
   if (mode_ == Mode::kReplay || mark.count == 0 || LaneOf(queue) == LaneOf(QueueOf(mark))) return;
+  // NCCL lets members meet, each in its own stream.
+  const bool meets = why == Wait::kMembersMeet || why == Wait::kMembersEnd;
+  if (meets && moves_->by_nccl()) return;
   cudaEvent_t event = nullptr;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -219,24 +314,29 @@ absl::Status CudaDevice::Check() {
 }
 
 absl::Status CudaDevice::Drain(bool complete) {
+  if (!complete) Abort();  // others may wait for what will not come, and be waited for
+  Use(0);
   if (mode_ == Mode::kCapture) EndCapture();
   if (mode_ != Mode::kIssue && complete && now_->graph != nullptr) {
     Keep(cudaGraphLaunch(now_->graph.get(), lanes_[0].stream.get()), "a step");
   }
-  for (Lane& lane : lanes_) Keep(cudaStreamSynchronize(lane.stream.get()), "a step");
+  for (Lane& lane : lanes_) Keep(AwaitStream(lane.stream.get()), "a step");
   mode_ = Mode::kBetween;
+  const absl::Status met = moves_->Check();
   const std::lock_guard<std::mutex> lock(mutex_);
   staging_.Reset();
+  if (complete) error_.Update(met);
   return error_;
 }
 
 void CudaDevice::Look(Queue queue, int64_t address, int64_t bytes,
                       absl::FunctionRef<void(const char* from)> look) {
+  Use(queue.place);
   std::vector<char> copy(static_cast<size_t>(bytes));
   Keep(cudaMemcpyAsync(copy.data(), At(queue.place, address), copy.size(), cudaMemcpyDeviceToHost,
                        StreamOf(queue)),
        "a look");
-  Keep(cudaStreamSynchronize(StreamOf(queue)), "a look");
+  Keep(AwaitStream(StreamOf(queue)), "a look");
   look(copy.data());
 }
 
@@ -244,13 +344,15 @@ void CudaDevice::Look(Queue queue, int64_t address, int64_t bytes,
 void CudaDevice::Get(int place, int64_t address, int64_t bytes, void* to) {
   if (mode_ == Mode::kBetween) {
     for (Queue queue : {ComputeQueue(place), CommQueue(place)}) {
-      Keep(cudaStreamSynchronize(StreamOf(queue)), "a read");
+      Keep(AwaitStream(StreamOf(queue)), "a read");
     }
   }
+  Use(place);
+  const cudaStream_t reading = GpuOf(place).reading.get();
   Keep(cudaMemcpyAsync(to, At(place, address), static_cast<size_t>(bytes), cudaMemcpyDeviceToHost,
-                       reading_.get()),
+                       reading),
        "a read");
-  Keep(cudaStreamSynchronize(reading_.get()), "a read");
+  Keep(cudaStreamSynchronize(reading), "a read");
 }
 
 }  // namespace mgc

@@ -9,6 +9,10 @@ void Device::PutBytes(Queue queue, int64_t address, const void* from, int64_t by
       [from, bytes](char* to) { std::memcpy(to, from, static_cast<size_t>(bytes)); });
 }
 
+absl::Status Device::RunTransfer(Queue /*queue*/, const FarTransfer& /*transfer*/) {
+  return absl::UnimplementedError("this device reaches no other process");
+}
+
 Queue QueueOf(const Mark& mark) {
   const bool compute = mark.kind == MarkKind::kStarts || mark.kind == MarkKind::kActions;
   return {compute ? QueueKind::kCompute : QueueKind::kComm, mark.place};

@@ -32,6 +32,9 @@
 
 namespace mgc {
 
+struct LoadedPlan;
+class Team;
+
 enum class QueueKind : uint8_t { kCompute, kComm };
 
 // Of the rank at `place` among those here.
@@ -84,9 +87,33 @@ struct StepBegin {
   bool looked_at = false;       // Look will be called
 };
 
+// Whose exchanges are run: of one set of axes, by its number in LoadedPlan::groups, the ranks of a
+// group, ascending.
+struct ExchangeGroup {
+  int set = 0;
+  absl::Span<const int> members;
+};
+
+// The end of a transfer whose other end is in another process.
+struct FarTransfer {
+  int peer = 0;  // the rank there
+  bool sends = false;
+  char* memory = nullptr;
+  int64_t bytes = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
+
+  // Before the first step, once: learns what it is to run. In a run of several processes these are
+  // connected by now, and all call it. The errors of what it cannot run.
+  virtual absl::Status Open(const LoadedPlan& /*plan*/, Team& /*team*/) { return absl::OkStatus(); }
+  // Whether what has ends in other processes is this device's to move. If not, it is moved in this
+  // machine's memory (runtime/comm/communicator.h).
+  virtual bool reaches_far() const { return false; }
+  // Ends what waits for other processes, with an error. Any thread, at any time.
+  virtual void Abort() {}
 
   // A step begins, or evaluation of one. Nothing is issued by other threads.
   virtual void BeginStep(const StepBegin& start) = 0;
@@ -110,7 +137,12 @@ class Device {
   // once, the error of the kernel or exchange; where it runs later, Check and Drain have it.
   virtual absl::Status RunKernel(Queue queue, const Kernel& kernel, const KernelRun& run,
                                  int worker) = 0;
-  virtual absl::Status RunExchanges(Queue queue, absl::Span<const TiledExchange> exchanges) = 0;
+  // On the queue of a member's, the members here having come to it. Of those elsewhere, if there
+  // are any, tiles are not read.
+  virtual absl::Status RunExchanges(Queue queue, const ExchangeGroup& group,
+                                    absl::Span<const TiledExchange> exchanges) = 0;
+  // Of a device that reaches far.
+  virtual absl::Status RunTransfer(Queue queue, const FarTransfer& transfer);
   // Calls `told` when the queue has come here: at once, or later from another thread.
   virtual void Tell(Queue queue, std::function<void()> told) = 0;
 
@@ -124,6 +156,9 @@ class Device {
   // Ends a step: waits until everything is done and takes all marks back. Not `complete`: the step
   // has failed, and whether what was issued is done is of no matter.
   virtual absl::Status Drain(bool complete) = 0;
+  // When Drain has failed: how many of its items of communication a rank had done by then; -1:
+  // nobody knows.
+  virtual int64_t items_done(int /*place*/) const { return -1; }
   // Lets `look` read bytes that the arena has at `address` when the queue has done all it has been
   // given. During a step, from the thread that issues to the queue; no other queue is waited for
   // but by that one's marks.
@@ -156,6 +191,9 @@ struct DeviceRoom {
   std::vector<char*> places;
   int64_t workspace = 0;  // bytes of one kernel's scratch
   int64_t kernels = 1;    // that run at the same time
+  int processes = 1;      // of the run
+  // Ranks of processes of this host that come before this one.
+  int64_t ranks_before = 0;
 };
 
 // ResourceExhausted when the system has no room. `parallel` must outlive the device.

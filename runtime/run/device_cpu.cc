@@ -72,7 +72,8 @@ absl::Status CpuDevice::RunKernel(Queue queue, const Kernel& kernel, const Kerne
   return kernel.Run(with_scratch, parallel_);
 }
 
-absl::Status CpuDevice::RunExchanges(Queue /*queue*/, absl::Span<const TiledExchange> exchanges) {
+absl::Status CpuDevice::RunExchanges(Queue /*queue*/, const ExchangeGroup& /*group*/,
+                                     absl::Span<const TiledExchange> exchanges) {
   return mgc::RunExchanges(exchanges, parallel_);
 }
 

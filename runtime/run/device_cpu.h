@@ -24,7 +24,8 @@ class CpuDevice final : public Device {
   void Copy(Queue queue, const void* from, void* to, int64_t bytes) override;
   absl::Status RunKernel(Queue queue, const Kernel& kernel, const KernelRun& run,
                          int worker) override;
-  absl::Status RunExchanges(Queue queue, absl::Span<const TiledExchange> exchanges) override;
+  absl::Status RunExchanges(Queue queue, const ExchangeGroup& group,
+                            absl::Span<const TiledExchange> exchanges) override;
   void Tell(Queue queue, std::function<void()> told) override;
   void Record(const Mark& /*mark*/) override {}
   void Await(Queue /*queue*/, const Mark& /*mark*/, Wait /*why*/) override {}

@@ -33,8 +33,11 @@ Threads ThreadsFor(int64_t ranks, int workers) {
 }
 
 Threads ThreadsOf(const ExecutorOptions& options, int64_t ranks, int workers) {
-  return options.kernels.host == KernelHost::kGpu ? Threads{workers, 1, ranks}
-                                                  : ThreadsFor(ranks, workers);
+  if (options.kernels.host != KernelHost::kGpu) return ThreadsFor(ranks, workers);
+  // What is issued to other processes may not return before they issue their part of it. Then each
+  // rank here may have a worker that waits, and the one that the others wait for needs one too.
+  if (options.process.has_value()) workers = std::max(workers, static_cast<int>(ranks));
+  return {workers, 1, ranks};
 }
 
 // The most that a class states for a thread.
@@ -169,14 +172,19 @@ absl::Status Executor::Allocate() {
     room.arenas.push_back(plan().classes[place.rank_class].memory.peak);
   }
   const absl::optional<ProcessPlace>& process = options_.process;
-  if (process.has_value() && process->arenas != nullptr) {
-    MGC_RETURN_IF_ERROR(PlaceArenas(*process->arenas, process->self, &room));
+  if (process.has_value()) {
+    room.processes = process->map->processes();
+    room.ranks_before = process->ranks_before;
+  }
+  if (SharedRegions* const regions = arena_regions()) {
+    MGC_RETURN_IF_ERROR(PlaceArenas(*regions, process->self, &room));
   }
   const DeviceFactory make =
       options_.device != nullptr ? options_.device : DeviceFactory(CpuDevice::Create);
   MGC_ASSIGN_OR_RETURN(device_, make(room, workers_));
   if (process.has_value()) MGC_RETURN_IF_ERROR(Connect(*process));
   team_ = std::make_unique<Team>(communicator_.get());
+  MGC_RETURN_IF_ERROR(device_->Open(*loaded_, *team_));
   if (options_.progress.empty()) {
     progress_ = std::vector<RankProgress>(static_cast<size_t>(local().size()));
   }
@@ -223,6 +231,12 @@ absl::Status Executor::ChangeSteps(const Plan& plan) {
   return absl::OkStatus();
 }
 
+// Where arenas may lie in memory of several processes; null: those of this machine do not.
+SharedRegions* Executor::arena_regions() const {
+  const bool on_host = options_.kernels.host != KernelHost::kGpu;
+  return on_host && options_.process.has_value() ? options_.process->arenas : nullptr;
+}
+
 // Lets the arenas lie in a region that near processes can reach, where there are any.
 absl::Status Executor::PlaceArenas(SharedRegions& regions, int self, DeviceRoom* room) const {
   if (!ReachesOthers(regions, self)) return absl::OkStatus();
@@ -241,9 +255,9 @@ absl::Status Executor::Connect(const ProcessPlace& process) {
   FlowMeans means;
   means.library = process.library;
   means.parallel = &workers_;
-  if (process.arenas != nullptr) {
-    MGC_RETURN_IF_ERROR(process.arenas->Publish());
-    MGC_ASSIGN_OR_RETURN(means.arenas, BasesOf(*process.arenas, process.self));
+  if (SharedRegions* const regions = arena_regions()) {
+    MGC_RETURN_IF_ERROR(regions->Publish());
+    MGC_ASSIGN_OR_RETURN(means.arenas, BasesOf(*regions, process.self));
   }
   communicator_ = std::make_unique<Communicator>(*loaded_, *process.map, process.self,
                                                  *process.link, std::move(means));

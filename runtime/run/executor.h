@@ -43,6 +43,7 @@ struct ProcessPlace {
   // need not be sent. Null: arenas are private.
   SharedRegions* arenas = nullptr;
   AllReduceLibrary* library = nullptr;  // not yet open, that does the all-reduces; null: mgc does
+  int64_t ranks_before = 0;             // of processes of this host that come before it
 };
 
 struct ExecutorOptions {
@@ -147,6 +148,7 @@ class Executor {
                                                         const ExecutorOptions& options);
   absl::Status Allocate();
   absl::StatusOr<const LoadedPlan*> LoadSteps(const Plan& plan);
+  SharedRegions* arena_regions() const;
   absl::Status PlaceArenas(SharedRegions& regions, int self, DeviceRoom* room) const;
   absl::Status Connect(const ProcessPlace& process);
   size_t PlaceOf(int64_t rank) const { return static_cast<size_t>(rank - local().begin); }

@@ -118,8 +118,29 @@ void StepMachine::RunItem(Rank& rank) {
   item.transfer >= 0 ? RunTransfer(rank, item) : RunCollective(rank, item);
 }
 
+// With another process, by a device that reaches it.
+void StepMachine::RunFarTransfer(Rank& rank, const CommItem& item) {
+  const StepTransfer& mine = rank.program->steps->transfers[item.transfer];
+  const int place = PlaceOf(rank);
+  FarTransfer far;
+  far.peer = PeerOf(rank, mine);
+  far.sends = IsSend(mine.transfer->ref.kind);
+  far.memory = static_cast<char*>(device_.At(place, mine.transfer->address));
+  far.bytes = mine.transfer->bytes;
+  AwaitOwn(rank);
+  const absl::Status status = device_.RunTransfer(CommQueue(place), far);
+  if (!status.ok()) return FailItem(rank, item, status);
+  device_.Record(MarkOfItem(rank));
+  EndTransfer(rank);
+  std::lock_guard<std::mutex> lock(workers_.mutex());
+  FinishItem(rank);
+  TryItem(rank);
+  --running_;
+}
+
 void StepMachine::RunTransfer(Rank& rank, const CommItem& item) {
   const StepTransfer& mine = rank.program->steps->transfers[item.transfer];
+  if (!IsHere(PeerOf(rank, mine))) return RunFarTransfer(rank, item);
   Rank& peer = Local(PeerOf(rank, mine));
   const bool sends = IsSend(mine.transfer->ref.kind);
   const Rank& sender = sends ? rank : peer;
@@ -154,11 +175,22 @@ void StepMachine::EndTransfer(Rank& rank) {
       {TraceKind::kTransfer, input_.eval, -1, -1, number, rank.comm_begin_ns, NowNs()});
 }
 
-void StepMachine::RunCollective(Rank& rank, const CommItem& item) {
+// Of a collective's members, which ascend as the ranks here do, those that are here.
+absl::Span<const int> StepMachine::MembersHere(const Rank& rank, const CommItem& item) const {
   const std::vector<int>& members = plan_->GroupOf(item.group, rank.id);
+  const auto first = std::lower_bound(members.begin(), members.end(), plan_->local.begin);
+  const auto last = std::lower_bound(first, members.end(), plan_->local.end);
+  return absl::MakeConstSpan(members).subspan(static_cast<size_t>(first - members.begin()),
+                                              static_cast<size_t>(last - first));
+}
+
+void StepMachine::RunCollective(Rank& rank, const CommItem& item) {
+  const absl::Span<const int> members = MembersHere(rank, item);
   const Rank& lead = Local(members[0]);
   JoinAll(lead, item);
-  const absl::Status status = device_.RunExchanges(CommQueue(PlaceOf(lead)), Tile(rank, item));
+  const ExchangeGroup group = {item.group, plan_->GroupOf(item.group, rank.id)};
+  const absl::Status status =
+      device_.RunExchanges(CommQueue(PlaceOf(lead)), group, Tile(rank, item));
   device_.Record(MarkOfItem(lead));
   for (size_t m = 1; m < members.size(); ++m) Part(lead, Local(members[m]));
   EndCollective(rank, status);
@@ -245,6 +277,7 @@ bool StepMachine::Help() {
   if (moved.ok() && *moved) ranks_[0].progress->moved_ns.set(NowNs());
   if (moved.ok()) return *moved;
   Fail(moved.status());
+  device_.Abort();
   return false;
 }
 
@@ -291,8 +324,12 @@ absl::Span<const TiledExchange> StepMachine::Tile(Rank& rank, const CommItem& it
 void StepMachine::FailItem(Rank& rank, const CommItem& item, const absl::Status& why) {
   rank.progress->item_since_ns.set(0);
   absl::Status failure = FailureOfItem(*plan_, rank.id, input_.eval, item, why);
+  {
+    std::lock_guard<std::mutex> lock(workers_.mutex());
+    status_.Update(std::move(failure));
+  }
+  device_.Abort();  // workers that issue to other processes come back
   std::lock_guard<std::mutex> lock(workers_.mutex());
-  status_.Update(std::move(failure));
   --running_;
 }
 

@@ -167,8 +167,12 @@ void StepMachine::FailInstr(Rank& rank, const LoadedCall& call, const absl::Stat
   }
   absl::Status failure =
       FailureOfInstr(*plan_, rank.id, input_.eval, rank.action, call, rank.instr, why);
+  {
+    std::lock_guard<std::mutex> lock(workers_.mutex());
+    status_.Update(std::move(failure));
+  }
+  device_.Abort();  // workers that issue to other processes come back
   std::lock_guard<std::mutex> lock(workers_.mutex());
-  status_.Update(std::move(failure));
   Stop(rank);
 }
 

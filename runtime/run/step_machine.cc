@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/run/deadlock.h"
+#include "runtime/run/where.h"
 
 namespace mgc {
 StepMachine::StepMachine(const LoadedPlan& plan, Communicator* communicator, Workers& workers,
@@ -87,7 +88,7 @@ absl::Status StepMachine::Run(const StepInput& input) {
                      check_ != FiniteCheck::kLoss});
   workers_.Run(*this);
   const absl::Status drained = device_.Drain(/*complete=*/status().ok());
-  if (!drained.ok()) Fail(drained);
+  if (!drained.ok()) Fail(WhereItStood(drained));
   absl::Status ended = status();
   for (Rank& rank : ranks_) {
     rank.progress->busy_ns.set(rank.busy_ns);
@@ -98,6 +99,17 @@ absl::Status StepMachine::Run(const StepInput& input) {
   const std::lock_guard<std::mutex> no_poll(polling_);  // what others move is in the traces too
   if (tracing_) RecordOpenActions();
   return ended;
+}
+
+// An error that the device has found late, at the item that the first rank stood at, if it knows.
+absl::Status StepMachine::WhereItStood(const absl::Status& drained) const {
+  for (const Rank& rank : ranks_) {
+    const int64_t done = device_.items_done(PlaceOf(rank));
+    if (done < 0 || done >= static_cast<int64_t>(rank.comm_next)) continue;
+    const CommItem& item = rank.program->comm[static_cast<size_t>(done)];
+    return FailureOfItem(*plan_, rank.id, input_.eval, item, drained);
+  }
+  return drained;
 }
 
 absl::Status StepMachine::status() const {

@@ -9,7 +9,7 @@
 //                        so are the actions it comes after.
 //
 // Of an item whose other ends are in other processes the members here stand at it and start it; the
-// communicator moves it (runtime/comm/communicator.h).
+// communicator moves it (runtime/comm/communicator.h), or the device where that reaches so far.
 //
 // Timing decides only which worker does what when, never what is computed. When no queue can go on,
 // nothing is in flight and not everything is done, that is a deadlock, found at once and exactly.
@@ -104,6 +104,7 @@ class StepMachine : public TaskSource {
 
  private:
   absl::Status status() const;
+  absl::Status WhereItStood(const absl::Status& drained) const;
   void Fail(const absl::Status& why);
   void TakeLists(Rank& rank);
   void MakeRoom(const LoadedPlan& plan);
@@ -145,6 +146,7 @@ class StepMachine : public TaskSource {
   void EndCollective(Rank& rank, const absl::Status& status);
   void FailItem(Rank& rank, const CommItem& item, const absl::Status& why);
   void RunTransfer(Rank& rank, const CommItem& item);
+  void RunFarTransfer(Rank& rank, const CommItem& item);
   void EndTransfer(Rank& rank);
   bool BeginRemote();
   int TakePosted(size_t at);
@@ -160,10 +162,13 @@ class StepMachine : public TaskSource {
   int PeerOf(const Rank& rank, const StepTransfer& transfer) const;
   bool IsHere(int rank) const { return plan_->local.Contains(rank); }
   Rank& Local(int rank) { return ranks_[static_cast<size_t>(rank - plan_->local.begin)]; }
+  // Whether the communicator moves an item.
   bool IsRemote(const Rank& rank, const CommItem& item) const {
+    if (device_.reaches_far()) return false;
     return item.transfer < 0 ? RouteOf(rank, item) != nullptr
                              : !IsHere(PeerOf(rank, rank.program->steps->transfers[item.transfer]));
   }
+  absl::Span<const int> MembersHere(const Rank& rank, const CommItem& item) const;
   // Where a rank stands among those here.
   int PlaceOf(const Rank& rank) const { return static_cast<int>(rank.id - plan_->local.begin); }
   // The route of a collective that has members elsewhere, else null.

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "tests/same_loss/cuda_runs.h"
 #include "tests/same_loss/train_cases.h"
 #include "tests/same_loss/train_plan.h"
 #include "tests/verify/damage/sized_test.h"
@@ -40,30 +41,11 @@ std::vector<TrainCase> ManyCases() {
   return cases;
 }
 
-struct Apart {
-  double difference = 0;  // the largest
-  double largest = 0;     // of the numbers
-};
-
-Apart ApartOf(const std::vector<float>& a, const std::vector<float>& b) {
-  EXPECT_EQ(a.size(), b.size());
-  Apart apart;
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    apart.largest = std::max(apart.largest, std::fabs(double{a[i]}));
-    apart.difference = std::max(apart.difference, std::fabs(double{a[i]} - double{b[i]}));
-  }
-  return apart;
-}
-
+// With one GPU for all ranks.
 absl::StatusOr<TrainResult> Train(const Plan& plan, const TrainCase& c, const char* device,
                                   bool graphs, int64_t steps, uint64_t seed = 1) {
-  const absl::StatusOr<RunDevice> made = MakeRunDevice(device, {graphs, /*check_each=*/false});
-  if (!made.ok()) return made.status();
-  TrainOptions options =
-      OptionsFor(plan, c, std::max(steps, kFewSteps), /*workers=*/2, made->kernels());
-  options.device = made->make;
-  options.seed = seed;
-  return TrainWith(plan, options, steps);
+  const CudaSwitches cuda = {graphs, /*check_each=*/false, /*gpus=*/1};
+  return TrainOn(plan, c, device, cuda, steps, std::max(steps, kFewSteps), seed);
 }
 
 class CudaTest : public testing::Test {
@@ -81,27 +63,10 @@ class CudaTest : public testing::Test {
     EXPECT_EQ(issued->planned_peaks, issued->measured_peaks);
     const absl::StatusOr<TrainResult> captured = Train(*plan, case_, kCudaDevice, true, steps_);
     ASSERT_TRUE(captured.ok()) << captured.status();
-    EXPECT_EQ(issued->losses, captured->losses);
-    EXPECT_EQ(issued->grad_norms, captured->grad_norms);
-    EXPECT_TRUE(issued->gradients == captured->gradients);
-    EXPECT_TRUE(issued->parameters == captured->parameters);
+    ExpectSameBits(*issued, *captured);
   }
 
  private:
-  static void ExpectNear(const TrainResult& cpu, const TrainResult& gpu) {
-    EXPECT_NEAR(gpu.losses[0] / cpu.losses[0], 1, 1e-6);
-    EXPECT_NEAR(gpu.grad_norms[0] / cpu.grad_norms[0], 1, 1e-6);
-    for (size_t i = 0; i < static_cast<size_t>(kFewSteps); ++i) {
-      EXPECT_NEAR(gpu.losses[i] / cpu.losses[i], 1, 1e-5) << i;
-    }
-    for (const auto& [name, gradient] : cpu.gradients) {
-      // The true gradient of a key bias is zero.
-      const bool is_zero = name.find("attention.k.bias") != std::string::npos;
-      const Apart apart = ApartOf(gradient, gpu.gradients.at(name));
-      EXPECT_LE(apart.difference, is_zero ? 1e-6 : 1e-4 * apart.largest) << name;
-    }
-  }
-
   const TrainCase case_;
   const int64_t steps_;
 };

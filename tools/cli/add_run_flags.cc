@@ -198,9 +198,11 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
       {1, 4096}, "F3", &out->workers);
   AddInstructionSetFlag(flags, &out->instruction_set);
   flags->Choice("--device", {"cpu", "cuda"},
-                "what the ranks run on: this machine's processors, or its first GPU, which they "
-                "share (default cpu)",
+                "what the ranks run on: this machine's processors, or its GPUs, which they share "
+                "where they are more (default cpu)",
                 &out->device);
+  flags->Integer("--gpus", "GPUs of this machine that are used (default: all, or one a rank)",
+                 {1, 1024}, "F3", &out->gpus);
   flags->Switch("--no-cuda-graphs", "on a GPU: issue each step anew instead of capturing it once",
                 &out->no_cuda_graphs);
   flags->Switch("--check-kernels",

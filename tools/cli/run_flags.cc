@@ -192,12 +192,6 @@ Diagnostics CheckLauncher(const RunFlags& flags, const std::string& launcher, in
                                  " has started ", processes, " already"),
                     "one of both"});
   }
-  if (flags.device == "cuda" && processes > 1) {
-    violations.Add({"F7",
-                    absl::StrCat("--device cuda runs all ranks in one process, and ", launcher,
-                                 " has started ", processes),
-                    "one process, or --device cpu"});
-  }
   if (LibraryAllReduces(flags) && launcher.empty() && !flags.check) {
     violations.Add({"F8", "--allreduce mpi is given, and no MPI launcher has started this process",
                     "--allreduce ordered, or mpirun -n N or srun --mpi=pmix before the command"});
@@ -243,10 +237,10 @@ Diagnostics CheckOptimizerFlags(const RunFlags& flags, const Plan& plan) {
 
 void CheckDeviceUsage(const RunFlags& flags, Diagnostics* violations) {
   if (flags.device == "cuda") {
-    if (flags.nproc.value_or(1) > 1 || flags.ranks_per_process.has_value()) {
+    if (LibraryAllReduces(flags)) {
       violations->Add({"F7",
-                       "--device cuda runs all ranks in one process, and several are asked for",
-                       "--device cuda without --nproc and --ranks-per-process"});
+                       "--allreduce mpi adds in this machine's memory, and the ranks are on GPUs",
+                       "--allreduce ordered, or --device cpu"});
     }
     return;
   }
@@ -255,6 +249,7 @@ void CheckDeviceUsage(const RunFlags& flags, Diagnostics* violations) {
     violations->Add(
         {"F7", absl::StrCat(flag, " is given, and no GPU is asked for"), "--device cuda"});
   };
+  needs_gpu("--gpus", flags.gpus.has_value());
   needs_gpu("--no-cuda-graphs", flags.no_cuda_graphs);
   needs_gpu("--check-kernels", flags.check_kernels);
 }

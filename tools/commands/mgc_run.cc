@@ -237,7 +237,8 @@ absl::optional<int> ReadCommandLine(const Words& arguments, Command* command) {
   }
   absl::StatusOr<RunDevice> device =
       MakeRunDevice(flags.device.value_or(kCpuDevice),
-                    {!flags.no_cuda_graphs && !flags.check_kernels, flags.check_kernels});
+                    {!flags.no_cuda_graphs && !flags.check_kernels, flags.check_kernels,
+                     static_cast<int>(flags.gpus.value_or(0))});
   if (!device.ok()) return Fail(device.status(), kExitInfeasible);
   command->device = *std::move(device);
   absl::StatusOr<Plan> plan = ReadPlan(flags.plans[0]);

@@ -30,6 +30,7 @@ struct RunDevice {
 struct CudaSwitches {
   bool graphs = true;       // steps are captured and launched as a whole
   bool check_each = false;  // the host waits behind each kernel
+  int gpus = 0;             // of this machine that are used; 0: all
 };
 
 // FailedPrecondition for a device that this program was built without.

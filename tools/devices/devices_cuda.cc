@@ -8,7 +8,7 @@ namespace mgc {
 
 absl::StatusOr<RunDevice> MakeRunDevice(absl::string_view name, const CudaSwitches& cuda) {
   if (name == kCpuDevice) return RunDevice{CpuKernels(), KernelHost::kCpu, CpuDevice::Create};
-  const CudaOptions options = {/*gpu=*/0, cuda.graphs, cuda.check_each};
+  const CudaOptions options = {cuda.gpus, cuda.graphs, cuda.check_each};
   return RunDevice{CudaKernels(), KernelHost::kGpu,
                    [options](const DeviceRoom& room, Parallel& parallel) {
                      return CudaDevice::Create(options, room, parallel);

@@ -45,6 +45,7 @@ int RunChild(const ProcessMap& map, const LaunchOptions& options, const Board& b
   World world;
   world.map = map;
   world.self = self;
+  world.ranks_before = map.RanksOf(self).begin;
   world.board = board;
   // The launcher says why.
   world.end_run = [&board, self](const absl::Status& why, int) { board.End(self, why); };

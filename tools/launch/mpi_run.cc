@@ -127,6 +127,15 @@ absl::StatusOr<std::vector<Member>> Meet(MpiWorld& mpi, const Prepared& prepared
   return members;
 }
 
+// Of processes of this host that come before this one.
+int64_t RanksBefore(const ProcessMap& map, const std::vector<Member>& members, size_t self) {
+  int64_t ranks = 0;
+  for (size_t p = 0; p < self; ++p) {
+    if (members[p].host == members[self].host) ranks += map.RanksOf(static_cast<int>(p)).size();
+  }
+  return ranks;
+}
+
 // What is thrown is an error of this process; memory that is missing has ended it before.
 int RunBody(const MpiBody& body, World& world) {
   try {
@@ -162,6 +171,7 @@ int RunAgreed(MpiWorld& mpi, const RunSignals& signals, const Prepared& prepared
   const auto members = Meet(mpi, prepared, map, memory->file(), *world.board);
   if (!members.ok()) end(members.status(), kExitFailed);
   world.workers = WorkersOf(*members, static_cast<size_t>(mpi.rank()));
+  world.ranks_before = RanksBefore(map, *members, static_cast<size_t>(mpi.rank()));
   world.simd_level = CommonLevel(*members);
   if (const auto note = CommonLevelNote(*members); note.has_value() && world.is_lead()) {
     PrintNotes({*note});

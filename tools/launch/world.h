@@ -21,6 +21,7 @@ struct World {
   Link* link = nullptr;                 // null: one process
   SharedRegions* arenas = nullptr;      // of several processes: memory for arenas
   AllReduceLibrary* library = nullptr;  // that does the all-reduces; null: mgc does
+  int64_t ranks_before = 0;             // of processes of this host that come before this one
   absl::optional<Board> board;
   // What kernels all processes use, where they have agreed on that.
   absl::optional<SimdLevel> simd_level;
@@ -36,7 +37,7 @@ struct World {
   RankRange ranks() const { return map.RanksOf(self); }
   absl::optional<ProcessPlace> place() const {
     if (link == nullptr) return absl::nullopt;
-    return ProcessPlace{&map, self, link, arenas, library};
+    return ProcessPlace{&map, self, link, arenas, library, ranks_before};
   }
   absl::Span<RankProgress> progress() const {
     if (!board.has_value()) return {};

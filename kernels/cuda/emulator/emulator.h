@@ -26,6 +26,7 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "kernels/cuda/launch_shape.h"
@@ -89,6 +90,14 @@ struct LaunchedKernel {
 int Launch(const LaunchShape& shape, Stream stream, std::function<void()> body,
            const LaunchedKernel& kernel = {});
 
+// Whether an argument has pointers inside, which it tells of: `ForEachPointer(f)` calls
+// `f(at, written)`.
+template <class T, class = void>
+struct TellsPointers : std::false_type {};
+template <class T>
+struct TellsPointers<T, std::void_t<decltype(std::declval<const T&>().ForEachPointer(
+                            std::declval<void (*)(const void*, bool)>()))>> : std::true_type {};
+
 // The same for a kernel and its arguments.
 template <class... Formals>
 int LaunchKernel(void (*kernel)(Formals...), const LaunchShape& shape, Stream stream,
@@ -99,6 +108,10 @@ int LaunchKernel(void (*kernel)(Formals...), const LaunchShape& shape, Stream st
     using T = std::decay_t<decltype(argument)>;
     if constexpr (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>) {
       known.pointers.push_back({argument, !std::is_const_v<std::remove_pointer_t<T>>});
+    } else if constexpr (TellsPointers<T>::value) {
+      argument.ForEachPointer([&](const void* at, bool written) {
+        known.pointers.push_back({at, written});
+      });
     }
   };
   std::apply([&](const auto&... each) { (note(each), ...); }, arguments);

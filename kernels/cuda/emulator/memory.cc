@@ -44,8 +44,14 @@ std::string Memory::NameOf(const Table::value_type& entry) {
   return Text("allocation ", a.number, " (", a.bytes, " bytes of ", emulator::NameOf(a.kind), ")");
 }
 
-void* Memory::Allocate(MemoryKind kind, size_t bytes) {
-  if (kind == MemoryKind::kDevice && bytes > device_bytes_ - device_bytes_used_) return nullptr;
+size_t Memory::device_bytes_used(int device) const {
+  const auto found = device_bytes_used_.find(device);
+  return found == device_bytes_used_.end() ? 0 : found->second;
+}
+
+void* Memory::Allocate(MemoryKind kind, size_t bytes, int device) {
+  const bool on_device = kind == MemoryKind::kDevice;
+  if (on_device && bytes > device_bytes_ - device_bytes_used(device)) return nullptr;
   char* const block = static_cast<char*>(std::aligned_alloc(kGuard, WithGuards(bytes)));
   if (block == nullptr) return nullptr;
   char* const at = block + kGuard;
@@ -55,8 +61,8 @@ void* Memory::Allocate(MemoryKind kind, size_t bytes) {
   std::memset(at + bytes, kGuardByte, behind);
   Poison(block, kGuard);
   Poison(at + bytes, behind);
-  live_[reinterpret_cast<uintptr_t>(at)] = {kind, allocations_++, bytes, block};
-  if (kind == MemoryKind::kDevice) device_bytes_used_ += bytes;
+  live_[reinterpret_cast<uintptr_t>(at)] = {kind, allocations_++, device, bytes, block};
+  if (on_device) device_bytes_used_[device] += bytes;
   return at;
 }
 
@@ -71,7 +77,7 @@ std::string Memory::Free(MemoryKind kind, void* at) {
   if (found->second.kind != kind) {
     return Text(NameOf(*found), " is freed as ", emulator::NameOf(kind));
   }
-  if (kind == MemoryKind::kDevice) device_bytes_used_ -= found->second.bytes;
+  if (kind == MemoryKind::kDevice) device_bytes_used_[found->second.device] -= found->second.bytes;
   std::memset(at, kFreedByte, found->second.bytes);
   Poison(at, found->second.bytes);
   freed_bytes_ += WithGuards(found->second.bytes);
@@ -105,6 +111,12 @@ const Memory::Table::value_type* Memory::Holder(const Table& table, uintptr_t at
 MemoryKind Memory::KindOf(const void* at) const {
   const auto* const holder = Holder(live_, reinterpret_cast<uintptr_t>(at));
   return holder == nullptr ? MemoryKind::kPageable : holder->second.kind;
+}
+
+int Memory::DeviceOf(const void* at) const {
+  const auto* const holder = Holder(live_, reinterpret_cast<uintptr_t>(at));
+  if (holder == nullptr || holder->second.kind != MemoryKind::kDevice) return -1;
+  return holder->second.device;
 }
 
 Range Memory::RangeOf(const void* at) const {
@@ -151,8 +163,10 @@ std::vector<Memory::Region> Memory::Regions() const {
       const bool live = table == &live_;
       const auto block = reinterpret_cast<uintptr_t>(entry.second.block);
       const size_t all = WithGuards(entry.second.bytes);
+      const bool on_device = entry.second.kind == MemoryKind::kDevice;
       regions.push_back({entry.first, entry.first + (live ? entry.second.bytes : 0), block,
-                         block + all, (live ? "" : "freed ") + NameOf(entry)});
+                         block + all, (live ? "" : "freed ") + NameOf(entry),
+                         on_device ? entry.second.device : -1});
     }
   }
   std::sort(regions.begin(), regions.end(),

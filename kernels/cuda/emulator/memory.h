@@ -26,18 +26,20 @@ struct Range {
   uintptr_t end() const { return begin() + bytes; }
 };
 
-// Tables of allocations. Each lies between two guards, which nobody may write to, and holds bytes
-// of 0xff at first (NaNs, whatever the type). What is freed is kept for a while, filled with 0xdd,
-// so that late uses of it are seen. Not thread-safe.
+// Tables of allocations, of all devices. Each lies between two guards, which nobody may write to,
+// and holds bytes of 0xff at first (NaNs, whatever the type). What is freed is kept for a while,
+// filled with 0xdd, so that late uses of it are seen. Not thread-safe.
 class Memory {
  public:
-  // Null when there is no room.
-  void* Allocate(MemoryKind kind, size_t bytes);
+  // Null when there is no room; `device`: of the device's memory.
+  void* Allocate(MemoryKind kind, size_t bytes, int device);
   // "" or what is wrong: then nothing is freed.
   std::string Free(MemoryKind kind, void* at);
 
   // What holds `at`; kPageable: nothing that was allocated here.
   MemoryKind KindOf(const void* at) const;
+  // The device whose memory `at` is; -1: of none.
+  int DeviceOf(const void* at) const;
   // Of the allocation that begins at `at`; empty: there is none.
   Range RangeOf(const void* at) const;
   // Of `use`, say "a copy reads": "" or what is wrong with the bytes at `at`.
@@ -49,12 +51,14 @@ class Memory {
   struct Region {
     uintptr_t begin = 0, end = 0, guards_begin = 0, guards_end = 0;
     std::string name;
+    int device = -1;  // whose it is; -1: the host's
   };
   std::vector<Region> Regions() const;
 
+  // Of each device.
   void set_device_bytes(size_t bytes) { device_bytes_ = bytes; }
   size_t device_bytes() const { return device_bytes_; }
-  size_t device_bytes_used() const { return device_bytes_used_; }
+  size_t device_bytes_used(int device) const;
   // "" or a list of what is allocated.
   std::string Live() const;
 
@@ -62,6 +66,7 @@ class Memory {
   struct Allocation {
     MemoryKind kind = MemoryKind::kDevice;
     int64_t number = 0;  // how many came before
+    int device = 0;
     size_t bytes = 0;
     char* block = nullptr;  // with the guards
   };
@@ -76,7 +81,7 @@ class Memory {
   size_t freed_bytes_ = 0;
   int64_t allocations_ = 0;
   size_t device_bytes_ = size_t{16} << 30;
-  size_t device_bytes_used_ = 0;
+  std::map<int, size_t> device_bytes_used_;  // by device
 };
 
 }  // namespace mgc::cuda::emulator

@@ -1,4 +1,4 @@
-// The device and errors of the emulated runtime.
+// The devices and errors of the emulated runtime.
 #include "kernels/cuda/emulator/runtime.h"
 
 #include <algorithm>
@@ -31,6 +31,10 @@ constexpr ErrorText kErrors[] = {
     {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
     {cudaErrorIllegalState, "cudaErrorIllegalState",
      "the operation cannot be performed in the present state"},
+    {cudaErrorPeerAccessUnsupported, "cudaErrorPeerAccessUnsupported",
+     "peer access is not supported between these two devices"},
+    {cudaErrorPeerAccessAlreadyEnabled, "cudaErrorPeerAccessAlreadyEnabled",
+     "peer access is already enabled"},
     {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
     {cudaErrorIllegalAddress, "cudaErrorIllegalAddress",
      "an illegal memory access was encountered"},
@@ -101,7 +105,7 @@ std::string Leaks() {
   const auto add = [&](int64_t count, const char* what) {
     if (count > 0) text += Text(text.empty() ? "" : ", ", count, " ", what);
   };
-  add(static_cast<int64_t>(state.live_streams.size()) - 1, "streams");
+  add(static_cast<int64_t>(state.live_streams.size() - state.legacy.size()), "streams");
   add(CountLive(state.events), "events");
   add(CountLive(state.graphs), "graphs");
   add(CountLive(state.execs), "executable graphs");
@@ -112,6 +116,20 @@ std::string Leaks() {
 void SetDeviceMemory(size_t bytes) {
   Call call("SetDeviceMemory");
   call.state().memory.set_device_bytes(bytes);
+}
+
+void SetDevices(int count, bool peer_access) {
+  Call call("SetDevices");
+  call.state().SetCount(count);
+  call.state().have_peer_access = peer_access;
+  call.state().peers.clear();
+}
+
+// The device, or a fault.
+cudaError_t RefuseDevice(Call* call, int device) {
+  if (device >= 0 && device < call->state().devices) return cudaSuccess;
+  return call->Wrong(cudaErrorInvalidDevice,
+                     Text("is given device ", device, " of ", call->state().devices));
 }
 
 }  // namespace mgc::cuda::emulator
@@ -132,22 +150,60 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 
 cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
+  *device = emulator::CurrentDevice();
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
   emulator::Call call("cudaSetDevice");
-  if (device != 0) return call.Wrong(cudaErrorInvalidDevice, "is given another device than 0");
-  return cudaSuccess;
+  const cudaError_t refused = emulator::RefuseDevice(&call, device);
+  if (refused == cudaSuccess) emulator::SetCurrentDevice(device);
+  return refused;
 }
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
+  emulator::Call call("cudaGetDeviceCount");
+  *count = call.state().devices;
   return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
+  emulator::Call call("cudaDeviceGetPCIBusId");
+  const cudaError_t refused = emulator::RefuseDevice(&call, device);
+  if (refused != cudaSuccess) return refused;
+  const std::string text = emulator::Text("0000:", 10 + device, ":00.0");
+  if (static_cast<size_t>(length) <= text.size()) {
+    return call.Wrong(cudaErrorInvalidValue, "has no room for the text");
+  }
+  std::copy_n(text.c_str(), text.size() + 1, id);
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  emulator::Call call("cudaDeviceCanAccessPeer");
+  for (int each : {device, peer}) {
+    const cudaError_t refused = emulator::RefuseDevice(&call, each);
+    if (refused != cudaSuccess) return refused;
+  }
+  *can = device != peer && call.state().have_peer_access ? 1 : 0;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
+  emulator::Call call("cudaDeviceEnablePeerAccess");
+  const cudaError_t refused = emulator::RefuseDevice(&call, peer);
+  if (refused != cudaSuccess) return refused;
+  const int device = emulator::CurrentDevice();
+  if (flags != 0 || device == peer) {
+    return call.Wrong(cudaErrorInvalidValue, "is given flags, or the device itself");
+  }
+  if (!call.state().have_peer_access) return call.Return(cudaErrorPeerAccessUnsupported);
+  const bool is_new = call.state().peers.insert({device, peer}).second;
+  return is_new ? cudaSuccess : call.Return(cudaErrorPeerAccessAlreadyEnabled);
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr attr, int device) {
   emulator::Call call("cudaDeviceGetAttribute");
-  if (device != 0) return call.Wrong(cudaErrorInvalidDevice, "is given another device than 0");
+  const cudaError_t refused = emulator::RefuseDevice(&call, device);
+  if (refused != cudaSuccess) return refused;
   for (const auto& known : emulator::kAttributes) {
     if (known.attr != attr) continue;
     *value = known.value;
@@ -165,7 +221,12 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 cudaError_t cudaDeviceSynchronize() {
   emulator::Call call("cudaDeviceSynchronize", emulator::Call::Kind::kUnsafe);
   if (call.refused() != cudaSuccess) return call.refused();
-  call.state().scheduler.FinishAll(call.lock());
+  const int device = emulator::CurrentDevice();
+  call.state().scheduler.FinishDevice(call.lock(), device);
+  for (const CUstream_st* stream : call.state().live_streams) {
+    const bool is_over = stream->last != nullptr && stream->last->done;
+    if (is_over && stream->device == device) call.state().scheduler.HostKnows(*stream->last);
+  }
   return call.Return(static_cast<cudaError_t>(emulator::StickyError()));
 }
 }

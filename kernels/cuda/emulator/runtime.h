@@ -14,11 +14,17 @@
 // until TakeFault. Faults are: addresses outside of live memory of the right kind, from the first
 // byte to the last; memory freed while something uses it; an event waited for before it was
 // recorded; anything used after it was destroyed; an unordered use of the same bytes; calls that a
-// capture does not allow; pageable memory in what is captured; a launch that no device takes;
+// capture does not allow; pageable memory in what is captured; a launch that no device takes, or
+// to another one's stream; another device's memory that is out of reach;
 // everything that blocks do (emulator.h), and bytes around allocations that a kernel has written.
 //
 // The functions may be called by any threads. Legacy default stream (0): as CUDA's, it waits for
-// streams created without cudaStreamNonBlocking and they for it. There is one device.
+// streams created without cudaStreamNonBlocking and they for it.
+//
+// There are several devices (SetDevices in watch.h), each with its memory, streams and events. What
+// runs on one reaches another's memory after cudaDeviceEnablePeerAccess; copies reach all. A launch
+// belongs to the calling thread's current device, which must be the stream's; so must an event's,
+// where it is recorded, but streams of all devices may wait for it.
 
 #ifndef MGC_KERNELS_CUDA_EMULATOR_RUNTIME_H_
 #define MGC_KERNELS_CUDA_EMULATOR_RUNTIME_H_
@@ -38,8 +44,10 @@ enum cudaError {
   cudaErrorInvalidDevice = 101,
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorIllegalState = 401,
+  cudaErrorPeerAccessUnsupported = 217,
   cudaErrorNotReady = 600,
   cudaErrorIllegalAddress = 700,
+  cudaErrorPeerAccessAlreadyEnabled = 704,
   cudaErrorLaunchFailure = 719,
   cudaErrorNotPermitted = 800,
   cudaErrorNotSupported = 801,
@@ -114,6 +122,9 @@ cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr attr, int device);
 cudaError_t cudaDeviceGetStreamPriorityRange(int* leastPriority, int* greatestPriority);
 cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaDeviceGetPCIBusId(char* pciBusId, int len, int device);
+cudaError_t cudaDeviceCanAccessPeer(int* canAccessPeer, int device, int peerDevice);
+cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags);
 
 cudaError_t cudaMalloc(void** devPtr, size_t size);
 cudaError_t cudaFree(void* devPtr);

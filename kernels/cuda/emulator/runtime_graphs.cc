@@ -16,7 +16,7 @@ cudaError_t Begin(cudaStream_t handle, cudaStreamCaptureMode mode) {
   if (call.refused() != cudaSuccess) return call.refused();
   CUstream_st* const stream = call.StreamOf(handle);
   if (stream == nullptr) return cudaErrorInvalidResourceHandle;
-  if (stream == call.state().legacy) {
+  if (stream->is_default) {
     return call.Wrong(cudaErrorStreamCaptureUnsupported, "is given the default stream");
   }
   if (stream->capture != nullptr) {
@@ -118,7 +118,9 @@ cudaError_t Instantiate(cudaGraphExec_t* made, cudaGraph_t handle, unsigned long
   exec->nodes = graph->nodes;
   for (Node& node : exec->nodes) {
     node.work.what += " of " + exec->name;
-    while (exec->tracks.size() <= node.branch) exec->tracks.push_back(state.scheduler.NewTrack());
+    if (exec->tracks.size() <= node.branch) exec->tracks.resize(node.branch + 1);
+    std::shared_ptr<Track>& track = exec->tracks[node.branch];
+    if (track == nullptr) track = state.scheduler.NewTrack(node.device);
   }
   *made = exec;
   return cudaSuccess;

@@ -18,7 +18,7 @@ cudaError_t Allocate(const char* name, MemoryKind kind, void** at, size_t bytes)
   if (at == nullptr) return call.Wrong(cudaErrorInvalidValue, "has nowhere to put the address");
   *at = nullptr;
   if (bytes == 0) return cudaSuccess;
-  *at = call.state().memory.Allocate(kind, bytes);
+  *at = call.state().memory.Allocate(kind, bytes, CurrentDevice());
   return call.Return(*at == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
 }
 
@@ -129,6 +129,8 @@ cudaError_t Memset(const char* name, void* to, size_t pitch, int value, size_t w
   if (state.memory.KindOf(to) == MemoryKind::kPageable) {
     return call.Wrong(cudaErrorInvalidValue, "writes memory that is not the device's");
   }
+  const std::string far = call.WhyOutOfReach(stream->device, to);
+  if (!far.empty()) return call.Wrong(cudaErrorInvalidValue, "writes " + far);
   const size_t all = static_cast<size_t>(last + width - first);
   const std::string wrong = state.memory.Check("writes", {to, all, true});
   if (!wrong.empty()) return call.Wrong(cudaErrorInvalidValue, wrong);
@@ -167,7 +169,7 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   if (call.refused() != cudaSuccess) return call.refused();
   const emulator::Memory& memory = call.state().memory;
   *total = memory.device_bytes();
-  *free = memory.device_bytes() - memory.device_bytes_used();
+  *free = memory.device_bytes() - memory.device_bytes_used(emulator::CurrentDevice());
   return cudaSuccess;
 }
 

@@ -15,9 +15,10 @@ cudaError_t MakeStream(const char* name, cudaStream_t* made, unsigned flags) {
   if (flags > cudaStreamNonBlocking) return call.Wrong(cudaErrorInvalidValue, "has unknown flags");
   State& state = call.state();
   CUstream_st* const stream = state.streams.Make();
-  stream->name = Text("stream ", state.streams.made().size() - 1);
+  stream->name = Text("stream ", state.streams.made().size() - state.legacy.size());
+  stream->device = CurrentDevice();
   stream->blocking = flags == cudaStreamDefault;
-  stream->track = state.scheduler.NewTrack();
+  stream->track = state.scheduler.NewTrack(stream->device);
   state.live_streams.insert(stream);
   *made = stream;
   return cudaSuccess;
@@ -28,7 +29,7 @@ cudaError_t DestroyStream(cudaStream_t handle) {
   CUstream_st* const stream = call.StreamOf(handle);
   if (stream == nullptr) return cudaErrorInvalidResourceHandle;
   State& state = call.state();
-  if (stream == state.legacy) {
+  if (stream->is_default) {
     return call.Wrong(cudaErrorInvalidResourceHandle, "is given the default stream");
   }
   if (stream->capture != nullptr) {
@@ -38,8 +39,8 @@ cudaError_t DestroyStream(cudaStream_t handle) {
   }
   // The default stream still waits for what a blocking stream has been given.
   if (stream->blocking && stream->last != nullptr && !stream->last->done) {
-    state.legacy->last =
-        state.scheduler.Issue({}, state.legacy->track, {state.legacy->last, stream->last});
+    CUstream_st& legacy = *state.legacy[static_cast<size_t>(stream->device)];
+    legacy.last = state.scheduler.Issue({}, legacy.track, {legacy.last, stream->last});
   }
   stream->live = false;
   stream->track = nullptr;
@@ -90,7 +91,7 @@ cudaError_t JoinCapture(Call* call, CUstream_st* stream, const CUevent_st& event
     return call->Wrong(cudaErrorStreamCaptureMerge,
                        Text("would join two captures at ", event.name));
   }
-  if (stream == call->state().legacy) {
+  if (stream->is_default) {
     capture->invalid = true;
     return call->Wrong(cudaErrorStreamCaptureImplicit, "would capture the default stream");
   }
@@ -133,6 +134,11 @@ cudaError_t Record(cudaEvent_t event_handle, cudaStream_t stream_handle) {
   CUstream_st* const stream = call.StreamOf(stream_handle);
   CUevent_st* const event = stream == nullptr ? nullptr : EventOf(&call, event_handle);
   if (event == nullptr) return cudaErrorInvalidResourceHandle;
+  if (event->device != stream->device) {
+    return call.Wrong(cudaErrorInvalidResourceHandle,
+                      Text("records ", event->name, " of device ", event->device, " in ",
+                           stream->name, " of device ", stream->device));
+  }
   event->recorded = true;
   event->capture = stream->capture;
   event->nodes = stream->last_nodes;
@@ -241,6 +247,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* made, unsigned int flags) {
   auto& events = call.state().events;
   CUevent_st* const event = events.Make();
   event->name = emulator::Text("event ", events.made().size() - 1);
+  event->device = emulator::CurrentDevice();
   event->timed = (flags & cudaEventDisableTiming) == 0;
   *made = event;
   return cudaSuccess;

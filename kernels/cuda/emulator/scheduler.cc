@@ -36,10 +36,11 @@ void Scheduler::Seed(uint64_t seed) {
   }
 }
 
-std::shared_ptr<Track> Scheduler::NewTrack() {
+std::shared_ptr<Track> Scheduler::NewTrack(int device) {
   const auto gone = [](const std::weak_ptr<Track>& track) { return track.expired(); };
   tracks_.erase(std::remove_if(tracks_.begin(), tracks_.end(), gone), tracks_.end());
   auto track = std::make_shared<Track>();
+  track->device = device;
   track->number = tracks_made_++;
   track->preference = dice_();
   tracks_.push_back(track);
@@ -162,6 +163,16 @@ void Scheduler::FinishAll(Lock* lock) {
     const ItemPtr first = pending_.begin()->second;
     Finish(lock, first);
   }
+}
+
+void Scheduler::FinishDevice(Lock* lock, int device) {
+  const auto next = [&] {
+    const auto found = std::find_if(pending_.begin(), pending_.end(), [&](const auto& entry) {
+      return entry.second->track->device == device;
+    });
+    return found == pending_.end() ? nullptr : found->second;
+  };
+  while (const ItemPtr item = next()) Finish(lock, item);
 }
 
 void Scheduler::Step(Lock* lock) {

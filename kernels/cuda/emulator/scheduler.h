@@ -1,4 +1,4 @@
-// What the emulated device has to do, and in which order it does it.
+// What the emulated devices have to do, and in which order it does it.
 
 #ifndef MGC_KERNELS_CUDA_EMULATOR_SCHEDULER_H_
 #define MGC_KERNELS_CUDA_EMULATOR_SCHEDULER_H_
@@ -20,6 +20,7 @@ namespace mgc::cuda::emulator {
 
 // What does one item after the other: a stream, or a branch of a graph.
 struct Track {
+  int device = 0;
   int64_t number = 0;
   uint64_t preference = 0;
   uint64_t issued = 0;  // items
@@ -55,7 +56,7 @@ class Scheduler {
   explicit Scheduler(std::mutex* mutex) : mutex_(mutex) {}
 
   void Seed(uint64_t seed);
-  std::shared_ptr<Track> NewTrack();
+  std::shared_ptr<Track> NewTrack(int device);
 
   // To be done after all of `before`, nulls left out. A fault if it uses bytes that something uses
   // which is neither before it nor known to the host to be done.
@@ -64,6 +65,8 @@ class Scheduler {
   // Does what must be done until `item` is, and maybe more. The host then knows it is done.
   void Finish(Lock* lock, const ItemPtr& item);
   void FinishAll(Lock* lock);
+  // All that one device has to do.
+  void FinishDevice(Lock* lock, int device);
   // The host has asked, and been told that it is done.
   void HostKnows(const Item& item);
   // Does one thing, if there is any that can be.

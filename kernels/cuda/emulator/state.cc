@@ -12,17 +12,30 @@ struct OfThread {
   cudaError_t last_error = cudaSuccess;
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
   bool in_host_function = false;
+  int device = 0;
 };
 thread_local OfThread of_thread;
 
 }  // namespace
 
-State::State() {
-  legacy = streams.Make();
-  legacy->name = "the default stream";
-  legacy->track = scheduler.NewTrack();
-  live_streams.insert(legacy);
+State::State() { SetCount(kDevices); }
+
+void State::SetCount(int count) {
+  devices = count;
+  while (static_cast<int>(legacy.size()) < count) {
+    CUstream_st* const stream = streams.Make();
+    stream->device = static_cast<int>(legacy.size());
+    stream->name = "the default stream";
+    if (stream->device > 0) stream->name += Text(" of device ", stream->device);
+    stream->is_default = true;
+    stream->track = scheduler.NewTrack(stream->device);
+    live_streams.insert(stream);
+    legacy.push_back(stream);
+  }
 }
+
+int CurrentDevice() { return of_thread.device; }
+void SetCurrentDevice(int device) { of_thread.device = device; }
 
 State& TheState() {
   static State* const state = new State;
@@ -71,7 +84,9 @@ cudaError_t Call::Wrong(cudaError_t error, const std::string& what) {
 
 CUstream_st* Call::StreamOf(cudaStream_t stream) {
   const auto legacy = reinterpret_cast<cudaStream_t>(1);
-  if (stream == nullptr || stream == legacy) return state_.legacy;
+  if (stream == nullptr || stream == legacy) {
+    return state_.legacy[static_cast<size_t>(CurrentDevice())];
+  }
   if (state_.live_streams.count(stream) > 0) return stream;
   const bool was = std::any_of(state_.streams.made().begin(), state_.streams.made().end(),
                                [&](const auto& made) { return made.get() == stream; });
@@ -102,19 +117,26 @@ cudaError_t Call::RefuseCapturing(CUstream_st* stream) {
   return cudaSuccess;
 }
 
+std::string Call::WhyOutOfReach(int device, const void* at) const {
+  const int holder = state_.memory.DeviceOf(at);
+  if (holder < 0 || holder == device || state_.peers.count({device, holder}) > 0) return "";
+  return Text("memory of device ", holder, " on device ", device,
+              ", which has not been given access to it");
+}
+
 cudaError_t Call::Issue(CUstream_st* stream, Work work, const std::vector<ItemPtr>& also) {
   if (stream->capture != nullptr) {
     Capture& capture = *stream->capture;
     if (capture.invalid) return Return(cudaErrorStreamCaptureInvalidated);
-    capture.nodes.push_back({std::move(work), stream->last_nodes, stream->branch});
+    capture.nodes.push_back({std::move(work), stream->last_nodes, stream->branch, stream->device});
     stream->last_nodes = {capture.nodes.size() - 1};
     return cudaSuccess;
   }
   std::vector<ItemPtr> before = also;
   before.push_back(stream->last);
-  if (stream == state_.legacy) {
+  if (stream->is_default) {
     for (CUstream_st* other : state_.live_streams) {
-      if (!other->blocking) continue;
+      if (!other->blocking || other->device != stream->device) continue;
       if (other->capture != nullptr) {
         other->capture->invalid = true;
         return Wrong(
@@ -124,7 +146,7 @@ cudaError_t Call::Issue(CUstream_st* stream, Work work, const std::vector<ItemPt
       before.push_back(other->last);
     }
   } else if (stream->blocking) {
-    before.push_back(state_.legacy->last);
+    before.push_back(state_.legacy[static_cast<size_t>(stream->device)]->last);
   }
   stream->last = state_.scheduler.Issue(std::move(work), stream->track, before);
   return cudaSuccess;
@@ -132,7 +154,7 @@ cudaError_t Call::Issue(CUstream_st* stream, Work work, const std::vector<ItemPt
 
 ItemPtr Call::LastOf(CUstream_st* stream) {
   // The default stream is also given what other streams have been.
-  if (stream == state_.legacy) Issue(stream, {"wait of the default stream", nullptr, {}, false});
+  if (stream->is_default) Issue(stream, {"wait of the default stream", nullptr, {}, false});
   return stream->last;
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "kernels/cuda/emulator/memory.h"
@@ -21,6 +22,7 @@ struct Node {
   Work work;
   std::vector<size_t> before;
   size_t branch = 0;  // of the stream it was captured from
+  int device = 0;     // of that
 };
 
 // Streams from whose calls one graph is made.
@@ -41,7 +43,9 @@ using CapturePtr = std::shared_ptr<Capture>;
 struct CUstream_st {
   std::string name;
   bool live = true;
-  bool blocking = true;  // orders itself with the legacy default stream
+  int device = 0;
+  bool is_default = false;  // the device's legacy default stream
+  bool blocking = true;     // orders itself with that one
   std::shared_ptr<mgc::cuda::emulator::Track> track;
   mgc::cuda::emulator::ItemPtr last;
   mgc::cuda::emulator::CapturePtr capture;  // null: none
@@ -52,6 +56,7 @@ struct CUstream_st {
 struct CUevent_st {
   std::string name;
   bool live = true;
+  int device = 0;
   bool timed = true;
   bool recorded = false;
   mgc::cuda::emulator::ItemPtr item;
@@ -95,7 +100,10 @@ class Handles {
 };
 
 struct State {
+  static constexpr int kDevices = 8;  // at first
+
   State();
+  void SetCount(int count);
 
   std::mutex mutex;  // of all that follows
   Scheduler scheduler{&mutex};
@@ -104,14 +112,21 @@ struct State {
   Handles<CUevent_st> events;
   Handles<CUgraph_st> graphs;
   Handles<CUgraphExec_st> execs;
-  std::set<CUstream_st*> live_streams;  // the legacy default stream too
-  CUstream_st* legacy = nullptr;
-  std::vector<CapturePtr> captures;                              // that have not ended
+  std::set<CUstream_st*> live_streams;  // the legacy default streams too
+  std::vector<CUstream_st*> legacy;     // by device
+  int devices = 0;                      // that there are
+  bool have_peer_access = true;         // whether they may reach each other's memory
+  std::set<std::pair<int, int>> peers;  // which device has been let to reach which one's
+  std::vector<CapturePtr> captures;     // that have not ended
   int64_t launches = 0, copies = 0, memsets = 0, functions = 0;  // issued so far
 };
 
 // The one of the process. Never destroyed: threads may outlive main.
 State& TheState();
+
+// The calling thread's current device.
+int CurrentDevice();
+void SetCurrentDevice(int device);
 
 // One call of the runtime: takes the mutex, refuses what is always refused, keeps the error.
 class Call {
@@ -139,6 +154,8 @@ class Call {
 
   // Null and a fault if there is no such stream.
   CUstream_st* StreamOf(cudaStream_t stream);
+  // "" or why what runs on a device cannot follow a pointer.
+  std::string WhyOutOfReach(int device, const void* at) const;
   // Puts work into a stream, after `also` too, or into the graph that it is captured for.
   cudaError_t Issue(CUstream_st* stream, Work work, const std::vector<ItemPtr>& also = {});
   // What is over when all is that a stream has been given.

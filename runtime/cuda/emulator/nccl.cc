@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/cuda/emulator/fault.h"
+#include "kernels/cuda/emulator/state.h"
 #include "runtime/cuda/emulator/nccl_calls.h"
 
 namespace mgc::cuda::emulator {
@@ -21,6 +22,10 @@ bool Overlap(const char* a, size_t a_bytes, const char* b, size_t b_bytes) {
 std::string Refuse(NcclState* state, const NcclCall& call) {
   if (!IsLive(state, call.comm)) return "a communicator that is given up or was never made";
   if (NcclSizeOf(call.type) == 0) return Text("type ", call.type);
+  if (call.stream == nullptr || call.stream->device != call.comm->device) {
+    return Text(call.stream == nullptr ? "the default stream" : call.stream->name,
+                ", not one of device ", call.comm->device);
+  }
   const bool direct = call.kind == NcclCallKind::kSend || call.kind == NcclCallKind::kReceive;
   const int size = call.comm->clique->size;
   if (direct) return call.peer < 0 || call.peer >= size ? Text("peer ", call.peer) : "";
@@ -62,10 +67,21 @@ int NcclCommunicators() {
                                         [](const auto& entry) { return entry.second->live; }));
 }
 
+int OpenNcclCalls() {
+  NcclState& state = TheNcclState();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  size_t calls = 0;
+  for (const auto& [id, thread] : state.threads) calls += thread.calls.size();
+  return static_cast<int>(calls);
+}
+
 void BreakNccl(ncclComm_t comm, ncclResult_t error) {
   NcclState& state = TheNcclState();
   const std::lock_guard<std::mutex> lock(state.mutex);
-  comm->clique->broken = error;
+  for (auto& [made, of_rank] : state.comms) {
+    const bool is_meant = comm == nullptr ? of_rank->live : of_rank->clique == comm->clique;
+    if (is_meant) of_rank->clique->broken = error;
+  }
   state.changed.notify_all();
 }
 
@@ -128,7 +144,11 @@ const char* ncclGetErrorString(ncclResult_t result) {
   return "unknown result code";
 }
 
-const char* ncclGetLastError(ncclComm_t /*comm*/) { return ""; }
+const char* ncclGetLastError(ncclComm_t /*comm*/) {
+  emulator::NcclState& state = emulator::TheNcclState();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  return state.wrong == nullptr ? "" : state.wrong->c_str();
+}
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* uniqueId) {
   emulator::NcclState& state = emulator::TheNcclState();
@@ -136,6 +156,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* uniqueId) {
   std::memset(uniqueId, 0, sizeof(*uniqueId));
   const std::string id = emulator::Text("id ", state.ids++);
   std::memcpy(uniqueId->internal, id.data(), id.size());
+  state.inits[id];
   return ncclSuccess;
 }
 
@@ -143,7 +164,11 @@ ncclResult_t ncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId,
   emulator::NcclState& state = emulator::TheNcclState();
   std::unique_lock<std::mutex> lock(state.mutex);
   const std::string id(commId.internal, strnlen(commId.internal, NCCL_UNIQUE_ID_BYTES));
-  if (id.empty()) return emulator::Wrong(ncclInvalidArgument, "an id that is none");
+  if (state.inits.count(id) == 0) {
+    return emulator::Wrong(ncclInvalidArgument,
+                           id.empty() ? "an id that is none"
+                                      : "an id of another process; ranks are played in one only");
+  }
   std::vector<emulator::NcclCallPtr>& calls = state.inits[id];
   if (calls.empty()) calls.resize(static_cast<size_t>(std::max(nranks, 0)));
   if (static_cast<size_t>(nranks) != calls.size() || rank < 0 || rank >= nranks ||
@@ -154,6 +179,7 @@ ncclResult_t ncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId,
   const auto call = std::make_shared<emulator::NcclCall>();
   call->kind = emulator::NcclCallKind::kInit;
   call->made = comm;
+  call->device = emulator::CurrentDevice();
   calls[static_cast<size_t>(rank)] = call;
   if (emulator::HaveAllCome(calls)) emulator::MeetInit(&state, id, calls);
   return emulator::Issue(&state, &lock, call);
@@ -169,6 +195,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newc
   const auto call = std::make_shared<emulator::NcclCall>();
   call->kind = emulator::NcclCallKind::kSplit;
   call->comm = comm;
+  call->device = emulator::CurrentDevice();
   call->color = color;
   call->key = key;
   call->made = newcomm;

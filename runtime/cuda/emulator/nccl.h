@@ -1,12 +1,13 @@
 // The part of NCCL that mgc uses, for the emulated device: the same names, types and meanings,
-// among ranks that are threads, or places of one thread, of this process.
+// among ranks that are threads, or places of one thread, of this process, on a device each.
 //
 // It is stricter than the library. A call, or the end of the outermost group of calls, returns when
 // all ranks have issued what it belongs to, and what has to be done then lies in their streams; so
 // that ranks which wait for each other are found when they do, and not by a stream that stands
 // still. *Faults* (kernels/cuda/emulator/emulator.h) are: calls of which not all ranks come in time
 // (NcclPatience); collectives of one number that are not the same on all ranks, or have other
-// counts, types or operations; a send and its receive of other sizes; a group that ends before it
+// counts, types or operations; a send and its receive of other sizes; two ranks of a communicator
+// on one device; a stream of another device than the communicator's; a group that ends before it
 // has begun; buffers that overlap and are not in place; communicators used after they were given
 // up, or given up while a call is under way. The first one is kept, and the call returns an error.
 //
@@ -97,8 +98,10 @@ namespace mgc::cuda::emulator {
 void SetNcclPatience(std::chrono::milliseconds patience);
 // Communicators that are neither destroyed nor aborted.
 int NcclCommunicators();
+// Calls of threads' groups that have not ended: at the end of a run none may be left.
+int OpenNcclCalls();
 // Lets every later call on the communicator's ranks, and what is asked of it, have this error, as
-// when a machine is lost.
+// when a machine is lost; null: those of all communicators.
 void BreakNccl(ncclComm_t comm, ncclResult_t error);
 
 }  // namespace mgc::cuda::emulator

@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/emulator/emulator.h"
 #include "kernels/cuda/emulator/fault.h"
+#include "kernels/cuda/emulator/state.h"
 
 namespace mgc::cuda::emulator {
 namespace {
@@ -28,10 +29,12 @@ void End(const std::vector<NcclCallPtr>& calls, ncclResult_t result) {
   }
 }
 
-ncclComm* MakeComm(NcclState* state, const std::shared_ptr<NcclClique>& clique, int rank) {
+ncclComm* MakeComm(NcclState* state, const std::shared_ptr<NcclClique>& clique, int rank,
+                   int device) {
   auto comm = std::make_unique<ncclComm>();
   comm->clique = clique;
   comm->rank = rank;
+  comm->device = device;
   ncclComm* const at = comm.get();
   state->comms[at] = std::move(comm);
   return at;
@@ -46,8 +49,20 @@ std::shared_ptr<NcclClique> MakeClique(std::string name, size_t size) {
 
 // What has to be done for calls that have met, and the order that it makes between their streams.
 
+// Lets a device be the current one.
+class On {
+ public:
+  explicit On(int device) : before_(CurrentDevice()) { SetCurrentDevice(device); }
+  ~On() { SetCurrentDevice(before_); }
+  On(const On&) = delete;
+
+ private:
+  const int before_;
+};
+
 void Order(cudaStream_t before, cudaStream_t after) {
   if (before == after) return;
+  const On on(before->device);
   cudaEvent_t event;
   cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
   cudaEventRecord(event, before);
@@ -55,8 +70,21 @@ void Order(cudaStream_t before, cudaStream_t after) {
   cudaEventDestroy(event);
 }
 
+// What a rank's stream does itself of a call: it comes to it, with what it uses.
+void Come(const NcclCall& call) {
+  const On on(call.comm->device);
+  LaunchShape shape;
+  shape.grid_x = shape.block = 1;
+  LaunchedKernel uses;
+  if (call.sent != nullptr) uses.pointers.push_back({call.sent, false});
+  if (call.received != nullptr) uses.pointers.push_back({call.received, true});
+  Launch(
+      shape, call.stream, [] {}, uses);
+}
+
 void IssueCollective(const std::vector<NcclCallPtr>& calls) {
   const NcclCall first = *calls[0];
+  for (const NcclCallPtr& call : calls) Come(*call);
   for (const NcclCallPtr& call : calls) Order(call->stream, first.stream);
   std::vector<const char*> from;
   std::vector<char*> to;
@@ -66,6 +94,7 @@ void IssueCollective(const std::vector<NcclCallPtr>& calls) {
   }
   LaunchShape shape;
   shape.grid_x = shape.block = 1;
+  const On on(first.comm->device);
   Launch(shape, first.stream, [first, from, to] {
     const size_t bytes = first.bytes();
     if (first.kind == NcclCallKind::kAllGather) {
@@ -85,6 +114,8 @@ void IssueCollective(const std::vector<NcclCallPtr>& calls) {
 }
 
 void IssueTransfer(const NcclCall& send, const NcclCall& receive) {
+  Come(send);
+  Come(receive);
   Order(send.stream, receive.stream);
   cudaMemcpyAsync(receive.to(), send.from(), send.bytes(), cudaMemcpyDeviceToDevice,
                   receive.stream);
@@ -116,7 +147,9 @@ void MeetSplit(NcclState* state, const std::vector<NcclCallPtr>& calls) {
                    members.size());
     for (size_t rank = 0; rank < members.size(); ++rank) {
       *members[rank]->made =
-          color == NCCL_SPLIT_NOCOLOR ? nullptr : MakeComm(state, clique, static_cast<int>(rank));
+          color == NCCL_SPLIT_NOCOLOR
+              ? nullptr
+              : MakeComm(state, clique, static_cast<int>(rank), members[rank]->device);
     }
   }
   End(calls, ncclSuccess);
@@ -198,13 +231,29 @@ NcclState& TheNcclState() {
 
 ncclResult_t Wrong(ncclResult_t result, const std::string& what) {
   Fault("NCCL: " + what);
+  NcclState& state = TheNcclState();
+  state.wrong = &*state.wrongs.insert(what).first;
   return result;
+}
+
+// NCCL refuses two ranks of a communicator on one device.
+bool ShareADevice(const std::vector<NcclCallPtr>& calls, const std::string& name) {
+  std::map<int, size_t> ranks;
+  for (size_t rank = 0; rank < calls.size(); ++rank) {
+    const auto [it, is_new] = ranks.try_emplace(calls[rank]->device, rank);
+    if (is_new) continue;
+    End(calls, Wrong(ncclInvalidUsage, Text("ranks ", it->second, " and ", rank, " of ", name,
+                                            " are both on device ", it->first)));
+    return true;
+  }
+  return false;
 }
 
 void MeetInit(NcclState* state, const std::string& id, const std::vector<NcclCallPtr>& calls) {
   const std::shared_ptr<NcclClique> clique = MakeClique("all(" + id + ")", calls.size());
+  if (ShareADevice(calls, clique->name)) return;
   for (size_t rank = 0; rank < calls.size(); ++rank) {
-    *calls[rank]->made = MakeComm(state, clique, static_cast<int>(rank));
+    *calls[rank]->made = MakeComm(state, clique, static_cast<int>(rank), calls[rank]->device);
   }
   End(calls, ncclSuccess);
 }

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -27,6 +28,7 @@ struct NcclClique;
 struct ncclComm {
   std::shared_ptr<mgc::cuda::emulator::NcclClique> clique;
   int rank = 0;
+  int device = 0;
   bool live = true;
   int64_t collectives = 0;  // called so far
   int64_t splits = 0;
@@ -49,6 +51,7 @@ struct NcclCall {
   int peer = 0;
   cudaStream_t stream = nullptr;
   // Of init and split:
+  int device = 0;  // the current one
   int color = 0;
   int key = 0;
   ncclComm_t* made = nullptr;
@@ -82,6 +85,8 @@ struct NcclState {
   std::mutex mutex;  // of all that follows
   std::condition_variable changed;
   std::chrono::milliseconds patience{20000};
+  std::set<std::string> wrongs;        // that were told of, in words that stay
+  const std::string* wrong = nullptr;  // the last of them
   int64_t ids = 0;
   std::map<std::string, std::vector<NcclCallPtr>> inits;  // by unique id; by rank
   std::map<ncclComm*, std::unique_ptr<ncclComm>> comms;
@@ -91,7 +96,7 @@ struct NcclState {
 // The one of the process. Never destroyed: threads may outlive main.
 NcclState& TheNcclState();
 
-// A fault, and the error that goes with it.
+// A fault, and the error that goes with it. The lock is held.
 ncclResult_t Wrong(ncclResult_t result, const std::string& what);
 
 // Has a call done now or, in a group of calls, when the thread's outermost group ends. The lock is

@@ -25,16 +25,20 @@ class Nccl : public testing::Test {
     buffers_.resize(kRanks);
     ncclGroupStart();
     for (int r = 0; r < kRanks; ++r) {
+      cudaSetDevice(r);
       EXPECT_EQ(ncclCommInitRank(&comms_[r], kRanks, id, r), ncclSuccess);
     }
     ASSERT_EQ(ncclGroupEnd(), ncclSuccess);
     for (int r = 0; r < kRanks; ++r) {
+      cudaSetDevice(r);
       ASSERT_EQ(cudaStreamCreateWithFlags(&streams_[r], cudaStreamNonBlocking), cudaSuccess);
       ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&buffers_[r]), kRanks * kCount * sizeof(float)),
                 cudaSuccess);
     }
+    cudaSetDevice(0);
   }
   void TearDown() override {
+    for (cudaStream_t stream : streams_) cudaStreamSynchronize(stream);
     for (int r = 0; r < kRanks; ++r) {
       cudaStreamDestroy(streams_[r]);
       cudaFree(buffers_[r]);
@@ -123,6 +127,84 @@ TEST_F(Nccl, FindsAnotherOrder) {
   }
   EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
   EXPECT_THAT(TakeFault(), HasSubstr("ranks do not call the same"));
+}
+
+TEST_F(Nccl, FindsAnotherType) {
+  ncclGroupStart();
+  Sum(0);
+  Sum(1);
+  ncclAllReduce(buffers_[2], buffers_[2], kCount, ncclInt64, ncclSum, comms_[2], streams_[2]);
+  EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
+  EXPECT_THAT(TakeFault(), HasSubstr("ranks do not call the same"));
+}
+
+// What is called in a group is issued when the group ends, and not before.
+TEST_F(Nccl, FindsAGroupThatDoesNotEnd) {
+  ncclGroupStart();
+  for (int r = 0; r < kRanks; ++r) EXPECT_EQ(Sum(r), ncclSuccess);
+  EXPECT_EQ(OpenNcclCalls(), kRanks);
+  ncclGroupEnd();
+  EXPECT_EQ(OpenNcclCalls(), 0);
+}
+
+TEST_F(Nccl, FindsAStreamOfAnotherDevice) {
+  EXPECT_EQ(
+      ncclAllReduce(buffers_[1], buffers_[1], kCount, ncclFloat32, ncclSum, comms_[1], streams_[0]),
+      ncclInvalidArgument);
+  EXPECT_THAT(TakeFault(), HasSubstr("not one of device 1"));
+  EXPECT_EQ(
+      ncclAllReduce(buffers_[1], buffers_[1], kCount, ncclFloat32, ncclSum, comms_[1], nullptr),
+      ncclInvalidArgument);
+  EXPECT_THAT(TakeFault(), HasSubstr("the default stream"));
+}
+
+TEST_F(Nccl, FindsMemoryOfAnotherDevice) {
+  ncclGroupStart();
+  Sum(0);
+  Sum(1);
+  ncclAllReduce(buffers_[0], buffers_[2], kCount, ncclFloat32, ncclSum, comms_[2], streams_[2]);
+  ncclGroupEnd();
+  EXPECT_THAT(TakeFault(), HasSubstr("is given memory of device 0 on device 2"));
+}
+
+TEST_F(Nccl, FindsRanksThatShareADevice) {
+  ncclUniqueId id;
+  ncclGetUniqueId(&id);
+  ncclComm_t comms[2] = {};
+  ncclGroupStart();
+  for (int r = 0; r < 2; ++r) ncclCommInitRank(&comms[r], 2, id, r);
+  EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
+  EXPECT_THAT(TakeFault(), HasSubstr("ranks 0 and 1 of all("));
+}
+
+TEST_F(Nccl, FindsAnIdOfAnotherProcess) {
+  ncclUniqueId id = {};
+  id.internal[0] = 'x';
+  ncclComm_t comm = nullptr;
+  EXPECT_EQ(ncclCommInitRank(&comm, 2, id, 1), ncclInvalidArgument);
+  EXPECT_THAT(ncclGetLastError(nullptr), HasSubstr("an id of another process"));
+  EXPECT_THAT(TakeFault(), HasSubstr("an id of another process"));
+}
+
+// A stream that writes what a rank gives, and that no event orders before.
+TEST_F(Nccl, FindsAnEventLeftOut) {
+  cudaStream_t other = nullptr;
+  cudaEvent_t written = nullptr;
+  cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+  cudaEventCreateWithFlags(&written, cudaEventDisableTiming);
+  for (bool faulty : {false, true}) {
+    cudaMemsetAsync(buffers_[0], 0, kCount * sizeof(float), other);
+    cudaEventRecord(written, other);
+    if (!faulty) cudaStreamWaitEvent(streams_[0], written);
+    ncclGroupStart();
+    for (int r = 0; r < kRanks; ++r) Sum(r);
+    EXPECT_EQ(ncclGroupEnd(), ncclSuccess);
+    EXPECT_THAT(TakeFault(), HasSubstr(faulty ? "no event orders the two" : ""));
+    for (cudaStream_t stream : streams_) cudaStreamSynchronize(stream);
+    cudaStreamSynchronize(other);
+  }
+  cudaStreamDestroy(other);
+  cudaEventDestroy(written);
 }
 
 TEST_F(Nccl, FindsATransferOfOtherSizes) {

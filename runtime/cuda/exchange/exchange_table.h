@@ -38,6 +38,16 @@ struct ExchangeTable {
   char* address[kAddressesPerTable];
   int64_t units = 0;
   int32_t exchanges = 0;
+
+  // What the kernel follows, for the emulator: `f(at, written)`.
+  template <class Function>
+  void ForEachPointer(const Function& f) const {
+    for (int32_t e = 0; e < exchanges; ++e) {
+      const ExchangeEntry& x = exchange[e];
+      for (int m = 0; m < x.senders; ++m) f(address[x.inputs + m], false);
+      for (int m = 0; m < x.receivers; ++m) f(address[x.outputs + m], true);
+    }
+  }
 };
 static_assert(sizeof(ExchangeTable) <= 4096, "as arguments of a kernel may be");
 

@@ -17,6 +17,10 @@
 #include "runtime/cuda/nccl/nccl_world.h"
 #include "runtime/cuda/testing/device_tiles.h"
 
+#ifdef MGC_CUDA_EMULATED
+#include "kernels/cuda/emulator/watch.h"
+#endif
+
 namespace mgc {
 namespace {
 
@@ -27,19 +31,11 @@ uint64_t Seed() { return static_cast<uint64_t>(GTEST_FLAG_GET(random_seed)); }
 // Ranks that may have a GPU each.
 int MostRanks() {
 #ifdef MGC_CUDA_EMULATED
-  return 20;
-#else
+  cuda::emulator::SetDevices(20);
+#endif
   int gpus = 0;
   cudaGetDeviceCount(&gpus);
   return gpus;
-#endif
-}
-int GpuOf(int rank) {
-#ifdef MGC_CUDA_EMULATED
-  return rank * 0;  // there is one, on which ranks may meet
-#else
-  return rank;
-#endif
 }
 
 // All ranks in this process, with a stream each.
@@ -47,14 +43,14 @@ class Ranks {
  public:
   explicit Ranks(int ranks, const std::vector<NcclGroups>& sets = {}) {
     std::vector<NcclPlace> here;
-    for (int r = 0; r < ranks; ++r) here.push_back({r, GpuOf(r)});
+    for (int r = 0; r < ranks; ++r) here.push_back({r, r});
     auto world = NcclWorld::Create(ranks, here, sets,
                                    [](absl::Span<char> /*id*/) { return absl::OkStatus(); });
     EXPECT_TRUE(world.ok()) << world.status();
     world_ = *std::move(world);
     streams_.resize(static_cast<size_t>(ranks));
     for (int r = 0; r < ranks; ++r) {
-      CheckCuda(cudaSetDevice(GpuOf(r)));
+      CheckCuda(cudaSetDevice(r));
       CheckCuda(
           cudaStreamCreateWithFlags(&streams_[static_cast<size_t>(r)], cudaStreamNonBlocking));
     }
@@ -66,7 +62,7 @@ class Ranks {
 
   NcclWorld& world() { return *world_; }
   NcclEnd End(size_t rank) const {
-    return {GpuOf(static_cast<int>(rank)), world_->all(rank), streams_[rank]};
+    return {static_cast<int>(rank), world_->all(rank), streams_[rank]};
   }
   void Await() const {
     for (cudaStream_t stream : streams_) CheckCuda(cudaStreamSynchronize(stream));
@@ -127,7 +123,7 @@ class Moved {
     std::vector<TiledExchange> tiled;
     for (size_t e = 0; e < parts; ++e) {
       for (size_t m = 0; m < members; ++m) {
-        CheckCuda(cudaSetDevice(GpuOf(static_cast<int>(m))));
+        CheckCuda(cudaSetDevice(static_cast<int>(m)));
         in_[e].emplace_back(bucket.in[e][m], 0);
         inputs[e].push_back(in_[e].back().at());
         if (!bucket.in_place) out_[e].emplace_back(Bytes(bucket.want[e][m].size(), 'x'), 0);
@@ -139,7 +135,7 @@ class Moved {
     std::vector<DeviceTile> staging;
     std::vector<NcclMember> here;
     for (size_t m = 0; m < members; ++m) {
-      CheckCuda(cudaSetDevice(GpuOf(static_cast<int>(m))));
+      CheckCuda(cudaSetDevice(static_cast<int>(m)));
       staging.emplace_back(Bytes(bytes, 'y'), 256 - kGuardBytes);
       here.push_back({ranks->End(m), static_cast<int64_t>(m), staging.back().at()});
     }
@@ -244,7 +240,7 @@ TEST(NcclTransfers, GoRound) {
   std::vector<DeviceTile> from, to;
   std::vector<NcclTransfer> transfers;
   for (int r = 0; r < ranks; ++r) {
-    CheckCuda(cudaSetDevice(GpuOf(r)));
+    CheckCuda(cudaSetDevice(r));
     from.emplace_back(Bytes(kBytes, static_cast<char>('a' + r)), 0);
     to.emplace_back(Bytes(kBytes, 'x'), 0);
     const NcclEnd end = all.End(static_cast<size_t>(r));

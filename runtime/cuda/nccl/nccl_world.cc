@@ -1,5 +1,6 @@
 #include "runtime/cuda/nccl/nccl_world.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -74,7 +75,11 @@ absl::Status NcclWorld::Split(const NcclGroups& groups, int ranks) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.splitShare = 1;
   return ForEachPlace("the communicators of groups", [&](size_t place) {
-    return ncclCommSplit(all_[place], groups[place][0], here_[place].rank, &comms[place], &config);
+    const std::vector<int>& group = groups[place];
+    const int rank = here_[place].rank;
+    const bool is_member = std::binary_search(group.begin(), group.end(), rank);
+    const int color = is_member ? group[0] : NCCL_SPLIT_NOCOLOR;
+    return ncclCommSplit(all_[place], color, rank, &comms[place], &config);
   });
 }
 

@@ -30,7 +30,8 @@ struct NcclPlace {
 // filled. Each process calls it once.
 using ShareNcclId = std::function<absl::Status(absl::Span<char> id)>;
 
-// Of one set of axes: for each place the members of its rank's group, ascending.
+// Of one set of axes: for each place the members of its rank's group, ascending. Where a group is
+// of some stages only, ranks of others have it too and are not among its members.
 using NcclGroups = std::vector<std::vector<int>>;
 
 class NcclWorld {

@@ -24,14 +24,16 @@ using testing::HasSubstr;
 constexpr int kRanks = 6;
 constexpr int kProcesses = 3;
 
-// The groups of the sets {tp}, {dp}, {dp, tp} and {} for two ranks, as LoadedPlan has them.
+// The groups of the sets {tp}, {dp}, {dp, tp} and {} for two ranks, as LoadedPlan has them, and of
+// {dp} for its first and its last ranks only.
 std::vector<NcclGroups> SetsOf(int first) {
-  std::vector<NcclGroups> sets(4);
+  std::vector<NcclGroups> sets(5);
   for (int rank : {first, first + 1}) {
     sets[0].push_back({rank / 2 * 2, rank / 2 * 2 + 1});
     sets[1].push_back({rank % 2, rank % 2 + 2, rank % 2 + 4});
     sets[2].push_back({0, 1, 2, 3, 4, 5});
     sets[3].push_back({rank});
+    sets[4].push_back({rank % 2, rank % 2 + 4});
   }
   return sets;
 }
@@ -62,8 +64,9 @@ void InProcesses(const Process& process) {
   for (int p = 0; p < kProcesses; ++p) {
     threads.emplace_back([&, p] {
       const int first = 2 * p;
-      auto world = NcclWorld::Create(kRanks, {{first, 0}, {first + 1, 0}}, SetsOf(first),
-                                     [&](absl::Span<char> id) { return sharing.Share(p, id); });
+      auto world =
+          NcclWorld::Create(kRanks, {{first, first}, {first + 1, first + 1}}, SetsOf(first),
+                            [&](absl::Span<char> id) { return sharing.Share(p, id); });
       ASSERT_TRUE(world.ok()) << world.status();
       process(p, **world);
     });
@@ -71,23 +74,31 @@ void InProcesses(const Process& process) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// The sum of one float of each member, for each of two ranks.
-std::vector<float> SumOver(const std::vector<ncclComm_t>& comms, const std::vector<float>& terms) {
-  float* at = nullptr;
-  cudaStream_t stream;
-  EXPECT_EQ(cudaMalloc(reinterpret_cast<void**>(&at), terms.size() * sizeof(float)), cudaSuccess);
-  EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-  cudaMemcpyAsync(at, terms.data(), terms.size() * sizeof(float), cudaMemcpyHostToDevice, stream);
+// The sum of one float of each member, for each of two ranks on devices from `first` on.
+std::vector<float> SumOver(int first, const std::vector<ncclComm_t>& comms,
+                           const std::vector<float>& terms) {
+  std::vector<float*> at(comms.size());
+  std::vector<cudaStream_t> streams(comms.size());
+  for (size_t place = 0; place < comms.size(); ++place) {
+    cudaSetDevice(first + static_cast<int>(place));
+    EXPECT_EQ(cudaMalloc(reinterpret_cast<void**>(&at[place]), sizeof(float)), cudaSuccess);
+    EXPECT_EQ(cudaStreamCreateWithFlags(&streams[place], cudaStreamNonBlocking), cudaSuccess);
+    cudaMemcpyAsync(at[place], &terms[place], sizeof(float), cudaMemcpyHostToDevice,
+                    streams[place]);
+  }
   ncclGroupStart();
   for (size_t place = 0; place < comms.size(); ++place) {
-    ncclAllReduce(at + place, at + place, 1, ncclFloat32, ncclSum, comms[place], stream);
+    ncclAllReduce(at[place], at[place], 1, ncclFloat32, ncclSum, comms[place], streams[place]);
   }
   EXPECT_EQ(ncclGroupEnd(), ncclSuccess);
   std::vector<float> sums(terms.size());
-  cudaMemcpyAsync(sums.data(), at, terms.size() * sizeof(float), cudaMemcpyDeviceToHost, stream);
-  cudaStreamSynchronize(stream);
-  cudaStreamDestroy(stream);
-  cudaFree(at);
+  for (size_t place = 0; place < comms.size(); ++place) {
+    cudaMemcpyAsync(&sums[place], at[place], sizeof(float), cudaMemcpyDeviceToHost, streams[place]);
+    cudaStreamSynchronize(streams[place]);
+    cudaStreamDestroy(streams[place]);
+  }
+  // Memory is freed when nothing of others is under way that uses it.
+  for (float* each : at) cudaFree(each);
   return sums;
 }
 
@@ -95,13 +106,18 @@ TEST(NcclWorld, HasTheGroupsOfAPlan) {
   InProcesses([](int process, NcclWorld& world) {
     const auto first = static_cast<float>(2 * process);
     const auto sum = [&](size_t set) {
-      return SumOver({world.group(set, 0), world.group(set, 1)}, {first, first + 1});
+      return SumOver(2 * process, {world.group(set, 0), world.group(set, 1)}, {first, first + 1});
     };
     EXPECT_EQ(sum(0), std::vector<float>({2 * first + 1, 2 * first + 1}));
     EXPECT_EQ(sum(1), std::vector<float>({0 + 2 + 4, 1 + 3 + 5}));
     EXPECT_EQ(sum(2), std::vector<float>({15, 15}));
     EXPECT_EQ(world.group(2, 0), world.all(0));
     EXPECT_EQ(world.group(3, 0), nullptr);
+    if (process == 1) {
+      EXPECT_EQ(world.group(4, 0), nullptr);
+    } else {
+      EXPECT_EQ(sum(4), std::vector<float>({0 + 4, 1 + 5}));
+    }
     EXPECT_TRUE(world.Check().ok());
   });
   EXPECT_EQ(TakeFault(), "");
@@ -130,9 +146,12 @@ TEST(NcclWorld, AbortEndsWhatOthersWaitFor) {
       EXPECT_EQ(world.Check().code(), absl::StatusCode::kAborted);
       return;
     }
-    const ncclResult_t result =
-        ncclSend(nullptr, 0, ncclChar, 0, world.all(0), nullptr);  // which 0 never takes
-    EXPECT_EQ(result, ncclRemoteError);
+    cudaStream_t stream = nullptr;
+    cudaSetDevice(world.here()[0].gpu);
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    // Which 0 never takes.
+    EXPECT_EQ(ncclSend(nullptr, 0, ncclChar, 0, world.all(0), stream), ncclRemoteError);
+    cudaStreamDestroy(stream);
     EXPECT_FALSE(world.Check().ok());
     world.Abort();
   });

@@ -82,9 +82,12 @@ absl::Status DeferredDevice::RunKernel(Queue queue, const Kernel& kernel, const 
   return absl::OkStatus();
 }
 
-absl::Status DeferredDevice::RunExchanges(Queue queue, absl::Span<const TiledExchange> exchanges) {
+absl::Status DeferredDevice::RunExchanges(Queue queue, const ExchangeGroup& group,
+                                          absl::Span<const TiledExchange> exchanges) {
   const auto held = std::make_shared<const HeldExchanges>(exchanges);
-  IssueWork(queue, [this, queue, held] { return inner_->RunExchanges(queue, held->exchanges); });
+  IssueWork(queue, [this, queue, group, held] {  // the plan keeps the group's ranks
+    return inner_->RunExchanges(queue, group, held->exchanges);
+  });
   return absl::OkStatus();
 }
 
