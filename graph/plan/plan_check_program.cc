@@ -142,9 +142,8 @@ class ProgramCheck {
           "plan_c11", eval_ ? "evaluation" : "training", " runs stage ", chunks_[k].stage,
           " forward ", forward[k], " and backward ", backward[k], " times for ",
           plan_.num_micro_batches, " micro-batches");
-      if (prepared[k] == chunks_[k].prepare.empty()) {
-        check_.Fail("plan_c11", "stage ", chunks_[k].stage, prepared[k] ? kNoCopies : kNeverMade);
-      }
+      check_.Require(prepared[k] != chunks_[k].prepare.empty(), "plan_c11", "stage ",
+                     chunks_[k].stage, prepared[k] ? kNoCopies : kNeverMade);
     }
     check_.Require(
         !program_.compute.empty() && program_.compute.back().ref.kind == ActionKind::kUpdate,

@@ -63,7 +63,7 @@ class ClassPair {
            SameScalars(before_.carried, now_.carried) &&
            SameScalars(before_.reports, now_.reports) &&
            SameScalars(before_.eval_reports, now_.eval_reports) &&
-           SameRanges(before_.zeroed, now_.zeroed) &&
+           before_.results == now_.results && SameRanges(before_.zeroed, now_.zeroed) &&
            SameRanges(before_.eval_zeroed, now_.eval_zeroed);
   }
 
