@@ -186,6 +186,30 @@ void MultiplyBlock(Parallel& parallel, const Product<T>& p, Range rows, Range co
   });
 }
 
+// A block of C of so few rows that B is not read from its panels again: each task packs a panel of
+// B beside its cache, and multiplies it at once. What is computed is the same.
+template <class T>
+void MultiplyFewRows(Parallel& parallel, const Product<T>& p, Range rows, Range cols, Range depth) {
+  const Isa<T>& isa = p.isa;
+  const GemmShape& s = p.shape;
+  const int64_t words = CeilDiv(depth.size, isa.per_word);
+  isa.pack_a(p.a + rows.begin * s.a.row + depth.begin * s.a.col, s.a.row, s.a.col, rows.size,
+             depth.size, p.packed_a);
+  const T* b = p.b + depth.begin * s.b.row + cols.begin * s.b.col;
+  ForEachTask(parallel, CeilDiv(cols.size, isa.micro_cols), [&](int64_t task, int slot) {
+    const int64_t left = task * isa.micro_cols;
+    float* packed_b = p.packed_b + slot * isa.micro_cols * words;
+    PackedBlock x = ResultOf(p, rows, cols, depth, rows.begin, cols.begin + left);
+    x.rows = rows.size;
+    x.cols = std::min(isa.micro_cols, cols.size - left);
+    x.depth = words;
+    isa.pack_b(b + left * s.b.col, s.b.col, s.b.row, x.cols, depth.size, packed_b);
+    x.a = p.packed_a;
+    x.b = packed_b;
+    isa.multiply(x);
+  });
+}
+
 // [0, size) in nearly equal ranges of at most `most`.
 template <class Body>
 void ForRanges(int64_t size, int64_t most, const Body& body) {
@@ -209,7 +233,8 @@ void Multiply(Parallel& parallel, const Product<T>& p) {
       int64_t begin = 0;
       do {
         const Range depth = {begin, std::min(p.depth(), s.k - begin)};
-        MultiplyBlock(used, p, rows, cols, depth);
+        rows.size <= p.isa.micro_rows ? MultiplyFewRows(used, p, rows, cols, depth)
+                                      : MultiplyBlock(used, p, rows, cols, depth);
         begin += depth.size;
       } while (begin < s.k);
     });
