@@ -1,7 +1,7 @@
 #!/bin/bash
 # Trains a Llama-style model on the King James text with eight ranks (tp2 pp2 dp2, sequence
 # parallelism) on threads, and the same model on one rank; shows that the losses are equal; goes on
-# from the checkpoint of the first on four ranks in two processes.
+# from the checkpoint of the first on four ranks in two processes; lets it say some twenty words.
 #   examples/quickstart.sh FOLDER    FOLDER takes text, plans, pictures, timelines and metrics.
 # Needs the mgc commands on PATH and Debian's `bible`.
 set -euo pipefail
@@ -50,6 +50,13 @@ echo '== the run goes on from its checkpoint, on four ranks in two processes' >&
 mgc-compile "${model[@]}" --world-size 4 --tp 2 --zero 1 -o four.plan
 mgc-run --nproc 2 four.plan --data kjv.txt --steps $((steps + 4)) --seed 7 --lr 3e-4 --load checkpoints
 mgc-ckpt show checkpoints
+
+echo '== what it has learned to say, on two ranks, token by token' >&2
+asked=(llama-tiny --world-size 2 --tp 2)
+mgc-compile "${asked[@]}" --next-token prompt --seq-length 32 -o prompt.plan
+mgc-compile "${asked[@]}" --next-token token -o token.plan
+mgc-generate prompt.plan token.plan --load checkpoints --tokenizer bytes --prompt 'And God said' \
+  --max-new-tokens 100 --temperature 0.7
 
 echo "Left in $out:"
 ls auto.html auto.txt eight.plan eight.html eight.svg eight.predicted.json eight.measured.json eight.metrics.jsonl eight.run.html 2>/dev/null

@@ -65,8 +65,11 @@ void SetSeen(int64_t place, int64_t window, absl::Span<int64_t> seen) {
 }  // namespace
 
 Generator::Generator(const Plan& first, const Plan* next, std::unique_ptr<Executor> executor,
-                     std::vector<int32_t> end_tokens)
-    : first_(first), executor_(std::move(executor)), end_tokens_(std::move(end_tokens)) {
+                     const GenerateOptions& options)
+    : first_(first),
+      executor_(std::move(executor)),
+      end_tokens_(options.end_tokens),
+      vocabulary_(options.vocabulary) {
   if (next != nullptr) next_.emplace(*next);
 }
 
@@ -85,8 +88,7 @@ absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(const Plan& first, 
     MGC_RETURN_IF_ERROR(executor->ChangeSteps(*next));
     MGC_RETURN_IF_ERROR(executor->ChangeSteps(first));
   }
-  return std::unique_ptr<Generator>(
-      new Generator(first, next, std::move(executor), options.end_tokens));
+  return std::unique_ptr<Generator>(new Generator(first, next, std::move(executor), options));
 }
 
 int64_t Generator::most_text_tokens() const {
@@ -172,11 +174,13 @@ absl::Status Generator::Take(const std::vector<float>& logits,
                              const TokenFunction& on_token, std::vector<Text>* texts,
                              std::vector<GeneratedText>* generated) const {
   const size_t vocab = logits.size() / static_cast<size_t>(most_requests());
+  const size_t chosen =
+      vocabulary_ == 0 ? vocab : std::min(vocab, static_cast<size_t>(vocabulary_));
   for (size_t r = 0; r < requests.size(); ++r) {
     Text& text = (*texts)[r];
     if (text.ended) continue;
     const int64_t known = static_cast<int64_t>(text.tokens.size());
-    const int64_t next = ChooseToken(absl::MakeConstSpan(logits).subspan(r * vocab, vocab),
+    const int64_t next = ChooseToken(absl::MakeConstSpan(logits).subspan(r * vocab, chosen),
                                      requests[r].sampling, known);
     if (next < 0) {
       return absl::OutOfRangeError(

@@ -46,6 +46,9 @@ struct GeneratedText {
 struct GenerateOptions {
   ExecutorOptions executor;
   std::vector<int32_t> end_tokens;  // of which any ends a text
+  // Tokens from here on never follow: a model's vocabulary may be larger than its tokenizer's. 0:
+  // all may.
+  int64_t vocabulary = 0;
 };
 
 // How long the two parts of a batch took: its first step, and all others.
@@ -91,7 +94,7 @@ class Generator {
   };
 
   Generator(const Plan& first, const Plan* next, std::unique_ptr<Executor> executor,
-            std::vector<int32_t> end_tokens);
+            const GenerateOptions& options);
   absl::Status Check(absl::Span<const GenerateRequest> requests) const;
   void GiveAll(absl::Span<const Text> texts);
   void GiveLast(absl::Span<const Text> texts);
@@ -104,6 +107,7 @@ class Generator {
   absl::optional<StepTensors> next_;
   const std::unique_ptr<Executor> executor_;
   const std::vector<int32_t> end_tokens_;
+  const int64_t vocabulary_;
   GenerateTimes times_;
 };
 

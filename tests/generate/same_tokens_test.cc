@@ -224,6 +224,22 @@ TEST(Generator, EndsTexts) {
   EXPECT_LE((*ended)[0].tokens.size(), 5u);
 }
 
+// A model may know more tokens than its tokenizer.
+TEST(Generator, ChoosesAmongTheVocabulary) {
+  const absl::StatusOr<Plan> whole = PlanFor(ConfigOf("llama-tiny"), NextToken::kWhole, {});
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  const std::vector<KernelEntry> kernels = CpuKernels();
+  GenerateOptions options;
+  options.executor.kernels = kernels;
+  options.vocabulary = 3;
+  auto generator = Generator::Create(*whole, nullptr, options);
+  ASSERT_TRUE(generator.ok()) << generator.status();
+  InitializeParameters(kSeed, (*generator)->executor());
+  const auto texts = (*generator)->Run(Requests(1));
+  ASSERT_TRUE(texts.ok()) << texts.status();
+  for (const int32_t token : (*texts)[0].tokens) EXPECT_LT(token, 3);
+}
+
 TEST(Generator, RefusesPlansThatDoNotGoTogether) {
   const ModelConfig llama = ConfigOf("llama-tiny");
   const absl::StatusOr<Plan> whole = PlanFor(llama, NextToken::kWhole, {});

@@ -180,6 +180,7 @@ absl::Status ReadPrompts(Command* command) {
 
 absl::Status FindEndToken(Command* command) {
   if (command->tokenizer == nullptr) return absl::OkStatus();
+  command->options.vocabulary = command->tokenizer->vocabulary_size();
   const absl::optional<std::string>& given = command->flags.end_token;
   const absl::optional<TokenId> end =
       given ? command->tokenizer->Find(*given) : command->tokenizer->end_of_document();
