@@ -7,10 +7,7 @@
 namespace mgc {
 namespace {
 
-// How often NCCL is asked how it is while the host waits, and how long its error is kept back: the
-// launcher may know why another process is gone, of which NCCL says only that it is.
-constexpr auto kLook = std::chrono::milliseconds(1);
-constexpr auto kToHearWhy = std::chrono::milliseconds(500);
+constexpr auto kLook = std::chrono::milliseconds(1);  // how often NCCL is asked how it is
 
 }  // namespace
 

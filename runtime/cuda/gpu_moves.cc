@@ -47,7 +47,7 @@ absl::StatusOr<std::unique_ptr<GpuMoves>> GpuMoves::Create(const LoadedPlan& pla
   for (const GpuEnd& end : ends) by_place.push_back(end.gpu);
   const size_t gpus = GpusIn(by_place).size();
   const bool by_nccl = team.size() > 1 || (gpus > 1 && gpus == ends.size());
-  std::unique_ptr<GpuMoves> moves(new GpuMoves(plan.local, std::move(ends)));
+  std::unique_ptr<GpuMoves> moves(new GpuMoves(plan.local, team.size() > 1, std::move(ends)));
   if (!by_nccl) {
     MGC_RETURN_IF_ERROR(moves->CheckServes(plan));
     return moves;
@@ -132,10 +132,12 @@ bool GpuMoves::BeginIssue() {
   return !given_up_;
 }
 
-void GpuMoves::EndIssue() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+void GpuMoves::EndIssue(const absl::Status& issued) {
+  std::unique_lock<std::mutex> lock(mutex_);
   --issuing_;
   issued_.notify_all();
+  if (issued.ok() || !far_) return;
+  issued_.wait_for(lock, kToHearWhy, [this] { return given_up_; });  // by who knows why
 }
 
 template <class Issue>
@@ -145,7 +147,7 @@ absl::Status GpuMoves::IssueByNccl(const Issue& issue) {
     return met.ok() ? absl::AbortedError("NCCL's communicators are being given up") : met;
   }
   absl::Status status = issue();
-  EndIssue();
+  EndIssue(status);
   return status;
 }
 
@@ -179,6 +181,7 @@ void GpuMoves::Abort() {
   if (!by_nccl()) return;
   std::unique_lock<std::mutex> lock(mutex_);
   given_up_ = true;
+  issued_.notify_all();
   issued_.wait_for(lock, kToComeBack, [this] { return issuing_ == 0; });
   lock.unlock();
   nccl_->Abort();

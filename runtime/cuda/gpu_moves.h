@@ -17,6 +17,7 @@
 #ifndef MGC_RUNTIME_CUDA_GPU_MOVES_H_
 #define MGC_RUNTIME_CUDA_GPU_MOVES_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -33,6 +34,10 @@
 #include "runtime/run/device.h"
 
 namespace mgc {
+
+// How long an error of NCCL's is kept back in a run of several processes: the launcher may know why
+// another one is gone, of which NCCL says only that it is.
+inline constexpr std::chrono::milliseconds kToHearWhy(500);
 
 // A rank here, by place.
 struct GpuEnd {
@@ -62,7 +67,8 @@ class GpuMoves {
   void Abort();
 
  private:
-  GpuMoves(RankRange here, std::vector<GpuEnd> ends) : here_(here), ends_(std::move(ends)) {}
+  GpuMoves(RankRange here, bool far, std::vector<GpuEnd> ends)
+      : here_(here), far_(far), ends_(std::move(ends)) {}
   absl::Status CheckServes(const LoadedPlan& plan) const;
   absl::Status MakeStaging(const LoadedPlan& plan);
   absl::Status CheckNoneShares(Team& team) const;
@@ -71,11 +77,12 @@ class GpuMoves {
     return {ends_[place].gpu, comm, ends_[place].stream};
   }
   bool BeginIssue();
-  void EndIssue();
+  void EndIssue(const absl::Status& issued);
   template <class Issue>
   absl::Status IssueByNccl(const Issue& issue);
 
   const RankRange here_;
+  const bool far_;  // there are other processes
   const std::vector<GpuEnd> ends_;
   std::vector<DeviceMemory> staging_;  // by place
   std::unique_ptr<NcclWorld> nccl_;    // null: by kernels of our own
