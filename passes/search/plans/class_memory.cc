@@ -27,21 +27,22 @@ class Holder {
     for (const int64_t turn : gathered_of_turn_) use_.copies += turn;
     for (const int64_t turn : owed_of_turn_) use_.grads += turn;
     const LayerProfile& all = spread_.parts->ranks[rank_];
-    use_.transient = GlobalBytes() + all.transient_bytes;
+    use_.transient =
+        GlobalBytes() + (profile_.layers.size() == 1 ? all.transient_bytes : transient_);
     use_.boundaries = 2 * profile_.stream_bytes;
     use_.workspace = all.workspace_bytes;
     return use_;
   }
 
  private:
-  // Beside those of the profile: what sums over more ranks make, in training and in an evaluation.
+  // Beside those of the profile: what sums over more ranks make.
   // Loss and tokens are in one vector, the squares of gradients in another.
   int64_t GlobalBytes() const {
     const ParallelConfig& config = spread_.config;
     int64_t bytes = draft_.global_bytes;
-    if (config.pp > 1) bytes += 4 * kSlotAlignment;  // a class's own, before they are packed
+    if (config.pp > 1) bytes += 2 * kSlotAlignment;  // a class's own, before they are packed
     const bool sums_loss = config.pp > 1 || spread_.checked.dp > 1;
-    if (config.cp == 1 && sums_loss) bytes += 2 * kSlotAlignment;
+    if (config.cp == 1 && sums_loss) bytes += kSlotAlignment;
     const bool sums_squares = config.pp > 1 || (zero_ > 0 && spread_.shares > 1);
     if (config.tp > 1 || !sums_squares) return bytes;
     int64_t params = 0;
@@ -55,8 +56,11 @@ class Holder {
   }
 
   void AddLayer(size_t layer) {
+    const LayerCalls& calls = *draft_.layers[layer].calls;
+    transient_ = std::max({transient_, ForwardOf(calls, spread_).transient_bytes,
+                           BackwardOf(calls, spread_).transient_bytes});
     gathered_ = owed_ = 0;
-    for (const ParamSize& param : draft_.layers[layer].calls->params) {
+    for (const ParamSize& param : calls.params) {
       AddMaster(param);
       AddSums(param);
       AddCopy(param);
@@ -116,6 +120,7 @@ class Holder {
   const ModelProfile& profile_;
   const size_t rank_;
   MemoryUse use_;
+  int64_t transient_ = 0;
   int64_t gathered_ = 0;  // of a layer
   int64_t owed_ = 0;
   std::array<int64_t, 2> gathered_of_turn_ = {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/strip.h"
@@ -11,6 +12,7 @@
 #include "graph/ir/op.h"
 #include "graph/plan/instr_collective.h"
 #include "passes/plan/forms/plan_forms.h"
+#include "passes/plan/place_transients.h"
 
 namespace mgc {
 namespace {
@@ -19,25 +21,40 @@ Region RegionOf(const Segment& segment, const Slot& slot) {
   return segment.formals[static_cast<size_t>(slot.formal)].region;
 }
 
+bool IsOfGrads(const Segment& segment, int slot) {
+  return RegionOf(segment, segment.slots[static_cast<size_t>(slot)]) == Region::kGrads;
+}
+
 // A backward as it is where gradients are summed in turn: what it would add to accumulators it
-// leaves as it is made.
+// leaves there as it is made.
 Segment WithoutAccumulators(Segment segment) {
   std::vector<Instr> instrs;
   instrs.reserve(segment.instrs.size());
+  std::map<int, int> added;  // slots that only an accumulator reads, and that one
   for (Instr& instr : segment.instrs) {
-    const bool collects =
-        instr.kind == InstrKind::kCompute && !instr.outputs.empty() &&
-        RegionOf(segment, segment.slots[static_cast<size_t>(instr.outputs[0])]) == Region::kGrads;
+    const bool collects = instr.kind == InstrKind::kCompute && !instr.outputs.empty() &&
+                          IsOfGrads(segment, instr.outputs[0]);
     if (collects) {
       absl::string_view name = instr.op->name;
       const OpDef* op = absl::ConsumeSuffix(&name, "_accumulate") ? FindOp(name) : nullptr;
-      if (op == nullptr) continue;  // it adds, and does nothing else
+      if (op == nullptr) {  // it adds, and does nothing else
+        if (instr.inputs.size() == 2) added[instr.inputs[1]] = instr.outputs[0];
+        continue;
+      }
       instr.op = op;
       const std::vector<int>& typed = op->type_operands;
       const bool reads_type = std::find(typed.begin(), typed.end(), 0) != typed.end();
       if (!reads_type) instr.inputs.erase(instr.inputs.begin());
     }
     instrs.push_back(std::move(instr));
+  }
+  for (Instr& instr : instrs) {
+    for (std::vector<int>* slots : {&instr.inputs, &instr.outputs}) {
+      for (int& slot : *slots) {
+        const auto found = added.find(slot);
+        if (found != added.end()) slot = found->second;
+      }
+    }
   }
   segment.instrs = std::move(instrs);
   return segment;
@@ -54,12 +71,13 @@ std::vector<GroupExchange> ExchangesOf(const StagedPlan& staged, const Segment& 
 }
 
 // Of segments that run one after another.
-LayerSteps StepsOf(const StagedPlan& staged, const CostModel& costs,
+LayerSteps StepsOf(const StagedPlan& staged, const Machine& machine,
                    const std::vector<int>& segments, bool in_turn) {
+  const CostModel costs{staged.mesh, machine, staged.stages};
   LayerSteps made;
   for (const int s : segments) {
     const Segment& as_it_is = staged.segments[static_cast<size_t>(s)];
-    const Segment segment = in_turn ? WithoutAccumulators(as_it_is) : as_it_is;
+    Segment segment = in_turn ? WithoutAccumulators(as_it_is) : as_it_is;
     const auto before = static_cast<int>(made.exchanges.size());
     for (TimedStep step : TimeSegment(costs, segment, 0)) {
       step.collective += before;
@@ -67,8 +85,38 @@ LayerSteps StepsOf(const StagedPlan& staged, const CostModel& costs,
     }
     const std::vector<GroupExchange> exchanges = ExchangesOf(staged, segment);
     made.exchanges.insert(made.exchanges.end(), exchanges.begin(), exchanges.end());
+    PlaceTransients(&segment);
+    made.transient_bytes = std::max(made.transient_bytes, segment.transient_bytes);
   }
   return made;
+}
+
+// The segments of a layer's forward and backward.
+struct LayerParts {
+  std::vector<int> forward;
+  std::vector<int> backward;
+
+  friend bool operator<(const LayerParts& a, const LayerParts& b) {
+    return std::tie(a.forward, a.backward) < std::tie(b.forward, b.backward);
+  }
+};
+
+std::vector<LayerParts> PartsByLayer(const StagedPlan& staged, const ModelProfile& profile) {
+  const StagedChunk& chunk = staged.classes.front().train.chunks.front();
+  std::vector<LayerParts> layers(profile.layers.size());
+  for (const StagedCall& call : chunk.forward) {
+    layers[profile.PlaceOf(call.layer)].forward.push_back(call.segment);
+  }
+  for (const StagedCall& call : chunk.backward) {
+    layers[profile.PlaceOf(call.layer)].backward.push_back(call.segment);
+  }
+  return layers;
+}
+
+LayerOrder OrderOf(const StagedPlan& staged, const Machine& machine, const LayerParts& parts) {
+  return {StepsOf(staged, machine, parts.forward, false),
+          StepsOf(staged, machine, parts.backward, false),
+          StepsOf(staged, machine, parts.backward, true)};
 }
 
 // What a segment computes beside what it takes to start its ops, and how many these are.
@@ -143,69 +191,61 @@ class ParamReader {
 // Reads a staged plan of one stage.
 class DraftProfiler {
  public:
-  // All outlive it.
-  DraftProfiler(const StagedPlan& staged, const Machine& machine)
+  // All outlive it. `copied`: the plan where ranks of cp share pieces of parameters, or
+  // `staged`.
+  DraftProfiler(const StagedPlan& staged, const StagedPlan& copied, const Machine& machine)
       : staged_(staged),
+        copied_(copied),
+        machine_(machine),
         costs_{staged.mesh, machine, staged.stages},
         class_(staged.classes.front()),
-        chunk_(class_.train.chunks.front()),
-        params_(0) {}
+        chunk_(class_.train.chunks.front()) {}
 
-  DraftProfile Run(ModelProfile profile) {
-    made_.profile = std::move(profile);
+  DraftProfile Run() {
+    made_.profile = ProfileOf(staged_, machine_);
     const size_t layers = made_.profile.layers.size();
     made_.layers.resize(layers);
-    calls_.resize(layers);
-    params_ = ParamReader(layers);
     made_.mesh = staged_.mesh;
     made_.global_bytes = AlignUp(class_.train.global_bytes);
-    for (const StagedCall& call : chunk_.forward) AddCall(call, &CallsOfLayer::forward);
-    for (const StagedCall& call : chunk_.backward) AddCall(call, &CallsOfLayer::backward);
+    gradients_.resize(layers);
+    for (const StagedCall& call : chunk_.backward) called_.insert(call.segment);
     for (const StagedCall& call : chunk_.last_backward) AddGradients(call);
     for (const StagedCall& call : class_.train.update) {
       AddUpdate(call);
       AddGradients(call);
     }
+    ParamReader params(layers);
     for (const StagedBlock& held : class_.blocks) {
       const ParamBlock& block = staged_.blocks[static_cast<size_t>(held.block)];
-      params_.Add(staged_, block, PlaceOf(held.layer));
+      params.Add(staged_, block, PlaceOf(held.layer));
       made_.layers[PlaceOf(held.layer)].gathered_bytes += block.param_bytes;
     }
-    for (const StagedCall& call : chunk_.prepare) AddCopies(call);
-    AddSteps();
-    made_.tied = params_.tied();
+    for (const StagedCall& call : chunk_.prepare) {
+      AddCopies(call);
+      params.AddCasts(SegmentOf(call), PlaceOf(call.layer));
+    }
+    AddCalls(params);
+    made_.tied = params.tied();
     return std::move(made_);
   }
 
  private:
-  struct CallsOfLayer {
-    std::vector<int> forward;  // segments
-    std::vector<int> backward;
-    std::vector<GroupExchange> gradients;
-  };
-
   size_t PlaceOf(int layer) const { return made_.profile.PlaceOf(layer); }
   const Segment& SegmentOf(const StagedCall& call) const {
     return staged_.segments[static_cast<size_t>(call.segment)];
   }
 
-  void AddCall(const StagedCall& call, std::vector<int> CallsOfLayer::*segments) {
-    (calls_[PlaceOf(call.layer)].*segments).push_back(call.segment);
-    called_.insert(call.segment);
-  }
-
   // Layers of the same segments share what they take.
-  void AddSteps() {
-    std::map<std::pair<std::vector<int>, std::vector<int>>, std::shared_ptr<const LayerCalls>>
-        known;
-    for (size_t l = 0; l < calls_.size(); ++l) {
-      CallsOfLayer& of = calls_[l];
-      std::shared_ptr<const LayerCalls>& calls = known[{of.forward, of.backward}];
+  void AddCalls(const ParamReader& params) {
+    const std::vector<LayerParts> whole = PartsByLayer(staged_, made_.profile);
+    const std::vector<LayerParts> copied = PartsByLayer(copied_, made_.profile);
+    std::map<std::pair<LayerParts, LayerParts>, std::shared_ptr<const LayerCalls>> known;
+    for (size_t l = 0; l < whole.size(); ++l) {
+      std::shared_ptr<const LayerCalls>& calls = known[{whole[l], copied[l]}];
       if (calls == nullptr) {
-        calls = std::make_shared<const LayerCalls>(LayerCalls{
-            StepsOf(staged_, costs_, of.forward, false),
-            StepsOf(staged_, costs_, of.backward, false),
-            StepsOf(staged_, costs_, of.backward, true), std::move(of.gradients), params_.Of(l)});
+        calls = std::make_shared<const LayerCalls>(
+            LayerCalls{OrderOf(staged_, machine_, whole[l]), OrderOf(copied_, machine_, copied[l]),
+                       std::move(gradients_[l]), params.Of(l)});
       }
       made_.layers[l].calls = calls;
     }
@@ -217,7 +257,7 @@ class DraftProfiler {
     const AxisSet tensor = staged_.mesh.Find("tp").AsSet();
     for (GroupExchange exchange : ExchangesOf(staged_, SegmentOf(call))) {
       exchange.axes &= tensor;
-      if (!exchange.axes.empty()) calls_[PlaceOf(call.layer)].gradients.push_back(exchange);
+      if (!exchange.axes.empty()) gradients_[PlaceOf(call.layer)].push_back(exchange);
     }
   }
 
@@ -229,23 +269,22 @@ class DraftProfiler {
   }
 
   void AddCopies(const StagedCall& call) {
-    const Segment& segment = SegmentOf(call);
     LayerDraft& layer = made_.layers[PlaceOf(call.layer)];
-    const auto [ns, ops] = ComputeOf(costs_, segment);
+    const auto [ns, ops] = ComputeOf(costs_, SegmentOf(call));
     layer.casts_ns = Later(layer.casts_ns, ns);
     layer.casts += ops;
-    layer.gathered_bytes += MoreGathered(segment);
-    params_.AddCasts(segment, PlaceOf(call.layer));
+    layer.gathered_bytes += MoreGathered(SegmentOf(call));
   }
 
   const StagedPlan& staged_;
+  const StagedPlan& copied_;
+  const Machine& machine_;
   const CostModel costs_;
   const StagedClass& class_;
   const StagedChunk& chunk_;
   DraftProfile made_;
-  std::vector<CallsOfLayer> calls_;  // by layer
-  std::set<int> called_;             // segments of every forward and backward
-  ParamReader params_;
+  std::vector<std::vector<GroupExchange>> gradients_;  // by layer
+  std::set<int> called_;                               // segments of every backward
 };
 
 }  // namespace
@@ -260,9 +299,31 @@ LayerDraft& LayerDraft::operator+=(const LayerDraft& other) {
   return *this;
 }
 
+namespace {
+
+const LayerOrder& LayerOrderOf(const LayerCalls& calls, const PlanSpread& spread) {
+  return spread.shares > 1 && !spread.GathersInTurn() ? calls.copied : calls.whole;
+}
+
+}  // namespace
+
+const LayerSteps& ForwardOf(const LayerCalls& calls, const PlanSpread& spread) {
+  return LayerOrderOf(calls, spread).forward;
+}
+
+const LayerSteps& BackwardOf(const LayerCalls& calls, const PlanSpread& spread) {
+  const LayerOrder& order = LayerOrderOf(calls, spread);
+  const bool in_turn = spread.shares > 1 && spread.config.zero >= 2;
+  return in_turn ? order.backward_in_turn : order.backward;
+}
+
 absl::StatusOr<DraftProfile> ProfileForDrafts(ModelCompiler& model, const CompileOptions& options) {
   MGC_ASSIGN_OR_RETURN(const StagedPlan staged, StageModel(model, options));
-  return DraftProfiler(staged, options.machine).Run(ProfileOf(staged, options.machine));
+  if (options.parallel.cp == 1) return DraftProfiler(staged, staged, options.machine).Run();
+  CompileOptions with_copies = options;
+  with_copies.parallel.zero = 1;
+  MGC_ASSIGN_OR_RETURN(const StagedPlan copied, StageModel(model, std::move(with_copies)));
+  return DraftProfiler(staged, copied, options.machine).Run();
 }
 
 }  // namespace mgc

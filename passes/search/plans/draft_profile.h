@@ -15,6 +15,7 @@
 #include "passes/compile.h"
 #include "passes/plan/time/cost.h"
 #include "passes/search/plans/model_profile.h"
+#include "passes/search/plans/plan_spread.h"
 
 namespace mgc {
 
@@ -22,6 +23,7 @@ namespace mgc {
 struct LayerSteps {
   std::vector<TimedStep> steps;
   std::vector<GroupExchange> exchanges;  // by collective, over axes of the profile's mesh
+  int64_t transient_bytes = 0;
 };
 
 // What a rank has of a parameter where nothing is cut over dp.
@@ -32,12 +34,18 @@ struct ParamSize {
   int64_t states = 0;              // of the optimizer, as large as it is
 };
 
-// Of a layer, and of all that are alike.
-struct LayerCalls {
+// A layer's forward and backward, in the order that the compiler has put them into.
+struct LayerOrder {
   LayerSteps forward;
   LayerSteps backward;
   // A backward whose sums of gradients are taken in turn: it adds to no accumulator.
   LayerSteps backward_in_turn;
+};
+
+// Of a layer, and of all that are alike.
+struct LayerCalls {
+  LayerOrder whole;   // where ranks hold parameters whole, or layers gather them in turn
+  LayerOrder copied;  // where copies of pieces are made ahead, which nothing moves past
   // Sums of gradients that are owed over tp, of whole gradients.
   std::vector<GroupExchange> gradients;
   std::vector<ParamSize> params;
@@ -65,6 +73,10 @@ struct DraftProfile {
   // sees it; without elements there is none.
   ParamSize tied;
 };
+
+// What a plan takes of a layer's calls.
+const LayerSteps& ForwardOf(const LayerCalls& calls, const PlanSpread& spread);
+const LayerSteps& BackwardOf(const LayerCalls& calls, const PlanSpread& spread);
 
 // As ProfileModel.
 absl::StatusOr<DraftProfile> ProfileForDrafts(ModelCompiler& model, const CompileOptions& options);

@@ -87,8 +87,8 @@ const LayerSegments& SegmentDrafter::Of(size_t layer) {
     return made;
   }
   const LayerCalls& calls = *of.calls;
-  made.forward = Add(Retimed(calls.forward));
-  made.backward = Add(Retimed(sums_in_turn() ? calls.backward_in_turn : calls.backward));
+  made.forward = Add(Retimed(ForwardOf(calls, spread_)));
+  made.backward = Add(Retimed(BackwardOf(calls, spread_)));
   const bool is_end = HasTied() && (layer == 0 || layer + 1 == layers.size());
   AddCopies(of, &made);
   AddSums(layers[layer], calls, is_end ? TiedBytes() : 0, &made);
