@@ -4,10 +4,12 @@
 #include "passes/search/plans/draft_estimate.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
@@ -44,6 +46,10 @@ std::vector<PublishedRun> Runs() {
           {"megatron-1t", "a100x8", 3072, 3072}};
 }
 
+using Clock = std::chrono::steady_clock;
+
+double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+
 double RelativeError(int64_t estimate, int64_t exact) {
   return static_cast<double>(estimate) / static_cast<double>(exact) - 1;
 }
@@ -53,6 +59,8 @@ struct Drawn {
   Plan plan;
   FoundPlan found;
   DraftEstimate estimate;
+  double compile_seconds = 0;
+  double draft_seconds = 0;
 
   double Exposed() const {
     return static_cast<double>(found.parts.ExposedNs()) / static_cast<double>(found.step_ns);
@@ -91,6 +99,7 @@ class Drawer {
   Drawer(const PublishedRun& run, std::mt19937_64* random)
       : name_(absl::StrCat(run.model, " on ", run.world_size)),
         request_(RequestFor(run.model, run.machine, run.world_size, run.global_batch_size)),
+        models_(std::make_unique<ModelCompilers>(request_.build, request_.dims)),
         random_(random) {
     request_.options.parallel.compute_type = DType::kBF16;
     space_ = ListCandidates(request_.options.parallel, request_.fixed, request_.dims,
@@ -109,13 +118,20 @@ class Drawer {
       if (stages * checked.micro_batches * 2 > kMostActions) continue;
       OrderScope scope;
       scope.evaluation = false;
-      absl::StatusOr<FoundPlan> found = MeasureFound(request_, drawn.config, &drawn.plan, scope);
+      scope.transfers = false;
+      const Clock::time_point begin = Clock::now();
+      absl::StatusOr<FoundPlan> found =
+          MeasureFound(*models_, request_, drawn.config, &drawn.plan, scope);
       if (!found.ok() && IsRefusal(found.status())) continue;
       drawn.found = std::move(found).value();
+      const Clock::time_point compiled = Clock::now();
       const DraftProfile& draft = ProfileOf(drawn.config);
+      const Clock::time_point profiled = Clock::now();
       const PlanSpread spread(drawn.config, checked, draft.profile);
       drawn.estimate =
           EstimateByDraft(draft, spread, request_.options.machine, &schedules_).value();
+      drawn.compile_seconds = Seconds(compiled - begin);
+      drawn.draft_seconds = Seconds(Clock::now() - profiled);
       return drawn;
     }
   }
@@ -135,14 +151,15 @@ class Drawer {
     if (is_new) {
       CompileOptions options = request_.options;
       options.parallel = ProfiledConfig(config);
-      ModelCompiler model(request_.build(options.parallel).value(), request_.dims);
-      known->second = ProfileForDrafts(model, options).value();
+      ModelCompiler* model = models_->For(options.parallel).value();
+      known->second = ProfileForDrafts(*model, options).value();
     }
     return known->second;
   }
 
   const std::string name_;
   SearchRequest request_;
+  std::unique_ptr<ModelCompilers> models_;
   std::mt19937_64* random_;
   SearchSpace space_;
   ScheduleCache schedules_;
@@ -185,10 +202,14 @@ void CheckPlans(int plans) {
   std::cout << "seed " << seed << std::endl;
   std::mt19937_64 random(seed);
   std::vector<Drawer> drawers;
-  for (const PublishedRun& run : Runs()) drawers.emplace_back(run, &random);
+  const std::vector<PublishedRun> runs = Runs();
+  drawers.reserve(runs.size());
+  for (const PublishedRun& run : runs) drawers.emplace_back(run, &random);
   Errors hidden;
   Errors exposed;
   Errors memory;
+  double compile_seconds = 0;
+  double draft_seconds = 0;
   for (int i = 0; i < plans; ++i) {
     Drawer& drawer = drawers[static_cast<size_t>(i) % drawers.size()];
     const Drawn drawn = drawer.Draw();
@@ -197,10 +218,14 @@ void CheckPlans(int plans) {
     CheckMemory(drawn);
     (drawn.Exposed() < 0.1 ? hidden : exposed).Add(drawn.TimeError());
     memory.Add(drawn.MemoryError());
+    compile_seconds += drawn.compile_seconds;
+    draft_seconds += drawn.draft_seconds;
   }
   EXPECT_LE(hidden.Summarize("time, exposed less than 10 %"), 0.03);
   EXPECT_LE(exposed.Summarize("time, exposed at least 10 %"), 0.1);
   memory.Summarize("memory, slots of boundaries");
+  std::cout << absl::StrFormat("compiled in %.2f s, drafts without their profiles in %.2f s\n",
+                               compile_seconds, draft_seconds);
 }
 
 TEST(DraftEstimate, IsNearPlans) { CheckPlans(40); }

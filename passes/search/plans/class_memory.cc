@@ -27,8 +27,7 @@ class Holder {
     for (const int64_t turn : gathered_of_turn_) use_.copies += turn;
     for (const int64_t turn : owed_of_turn_) use_.grads += turn;
     const LayerProfile& all = spread_.parts->ranks[rank_];
-    use_.transient =
-        GlobalBytes() + (profile_.layers.size() == 1 ? all.transient_bytes : transient_);
+    use_.transient = GlobalBytes() + transient_;
     use_.boundaries = 2 * profile_.stream_bytes;
     use_.workspace = all.workspace_bytes;
     return use_;

@@ -1,8 +1,9 @@
 // What a rank of a plan holds, as passes/plan/allocate.h lays it out, from its model's profile:
 // each parameter with what belongs to it, in pieces where ZeRO cuts it.
 //
-// Exact but for frames and boundaries, which hang on the order of actions, where embedding and head
-// at most have a parameter in common.
+// Exact but for frames and boundaries, which hang on the order of actions, where gradients are
+// summed in the type of their parameters, and no two layers but embedding and head have one in
+// common.
 
 #ifndef MGC_PASSES_SEARCH_PLANS_CLASS_MEMORY_H_
 #define MGC_PASSES_SEARCH_PLANS_CLASS_MEMORY_H_

@@ -109,6 +109,9 @@ int64_t DraftEstimate::LeastPeakBytes() const {
 
 absl::StatusOr<DraftEstimate> EstimateByDraft(const DraftProfile& draft, const PlanSpread& spread,
                                               const Machine& machine, ScheduleCache* schedules) {
+  if (draft.layers.size() == 1 && spread.parts->stages.size() > 1) {
+    return absl::FailedPreconditionError("a draft of several stages needs a model's layers");
+  }
   const PipelineSchedule& schedule = schedules->Of(spread.config, spread.checked);
   DraftSimulation simulation(DraftStepOf(draft, spread, machine), spread, machine);
   MGC_ASSIGN_OR_RETURN(const SimulatedDraft simulated, simulation.Run(schedule));

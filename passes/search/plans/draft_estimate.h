@@ -42,7 +42,8 @@ struct DraftEstimate {
   int64_t LeastPeakBytes() const;  // with as few slots as any order may come to
 };
 
-// `spread` is of the draft's profile. FailedPrecondition: a step of centuries [S4].
+// `spread` is of the draft's profile. FailedPrecondition: a step of centuries [S4]; a model that
+// has no layers to cut between, and several stages.
 absl::StatusOr<DraftEstimate> EstimateByDraft(const DraftProfile& draft, const PlanSpread& spread,
                                               const Machine& machine, ScheduleCache* schedules);
 

@@ -82,10 +82,6 @@ const LayerSegments& SegmentDrafter::Of(size_t layer) {
   if (!is_new) return known->second;
   LayerSegments& made = known->second;
   const std::vector<LayerProfile>& layers = spread_.profile.layers;
-  if (layers.size() == 1) {
-    AddWhole(&made);
-    return made;
-  }
   const LayerCalls& calls = *of.calls;
   made.forward = Add(Retimed(ForwardOf(calls, spread_)));
   made.backward = Add(Retimed(BackwardOf(calls, spread_)));
@@ -93,19 +89,6 @@ const LayerSegments& SegmentDrafter::Of(size_t layer) {
   AddCopies(of, &made);
   AddSums(layers[layer], calls, is_end ? TiedBytes() : 0, &made);
   return made;
-}
-
-// Of a profile of one layer each stage has a share.
-void SegmentDrafter::AddWhole(LayerSegments* made) {
-  const LayerProfile& share = spread_.parts->stages.front();
-  const auto stages = static_cast<int64_t>(spread_.parts->stages.size());
-  made->forward = Add({{TimedStep::kRun, share.forward_ns}});
-  made->backward = Add({{TimedStep::kRun, share.backward_ns}});
-  LayerDraft of = draft_.layers.front();
-  of.gathered_bytes /= stages;
-  of.casts_ns /= stages;
-  AddCopies(of, made);
-  AddSums(share, {}, 0, made);
 }
 
 AxisSet SegmentDrafter::InMesh(AxisSet of_profile) const {
@@ -209,7 +192,6 @@ int SegmentDrafter::AddUpdate(size_t rank, const std::vector<size_t>& layers) {
   add_number(mesh_.AllAxes());
   LayerDraft all;
   for (const size_t layer : layers) all += draft_.layers[layer];
-  if (draft_.layers.size() == 1) all.update_ns /= static_cast<int64_t>(spread_.config.pp);
   int64_t ns = OpsNs(all.update_ops, all.update_ns);
   if (has_tied && rank > 0) {  // both ends step what they have in common
     const LayerDraft& embedding = draft_.layers.front();

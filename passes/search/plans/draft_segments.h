@@ -65,7 +65,6 @@ class SegmentDrafter {
   AxisSet InMesh(AxisSet of_profile) const;
   std::vector<TimedStep> Retimed(const LayerSteps& of) const;
 
-  void AddWhole(LayerSegments* made);
   void AddCopies(const LayerDraft& of, LayerSegments* made);
   void AddSums(const LayerProfile& of, const LayerCalls& calls, int64_t tied, LayerSegments* made);
   bool HasTied() const;

@@ -1,6 +1,7 @@
 #include "passes/search/plans/pool_bound.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 #include "passes/plan/time/simulate_step.h"
@@ -103,9 +104,9 @@ class PoolBounder {
   const PipelineSchedule& schedule_;
   const std::vector<StagePlace>& places_;
   const int64_t micro_batches_;
-  std::vector<int64_t> position_[2];  // forward, backward; by stage and micro-batch
-  int64_t inputs_ = 0;                // kept for a backward
-  std::vector<int64_t> reached_;      // by rank, the last position that has ended for certain
+  std::array<std::vector<int64_t>, 2> position_;  // forward, backward; by stage and micro-batch
+  int64_t inputs_ = 0;                            // kept for a backward
+  std::vector<int64_t> reached_;  // by rank, the last position that has ended for certain
   std::vector<Sent> sent_;
 };
 
