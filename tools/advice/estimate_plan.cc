@@ -23,12 +23,12 @@ bool Fits(const PlanEstimate& estimate, const Machine& machine) {
 }
 
 // Neighbours that fit, the fastest first. What is refused helps nobody.
-std::vector<PlanFix> FindFixes(const SearchRequest& request) {
+std::vector<PlanFix> FindFixes(ModelCompilers& models, const SearchRequest& request) {
   std::vector<PlanFix> fixes;
   for (const Neighbour& neighbour : NeighboursOf(NeighbourLimits(), request.options.parallel)) {
     if (!CheckConfig(neighbour.config, request.dims).violations.empty()) continue;
     Plan plan;
-    absl::StatusOr<FoundPlan> found = MeasureFound(request, neighbour.config, &plan);
+    absl::StatusOr<FoundPlan> found = MeasureFound(models, request, neighbour.config, &plan);
     if (!found.ok() || found->peak_bytes > request.options.machine.memory) continue;
     fixes.push_back({neighbour.change, *std::move(found)});
   }
@@ -46,9 +46,10 @@ absl::StatusOr<PlanEstimate> EstimatePlan(const SearchRequest& request) {
   const int64_t memory = request.options.machine.memory;
   Plan plan;
   PlanEstimate estimate;
-  MGC_ASSIGN_OR_RETURN(estimate.plan, MeasureFound(request, config, &plan));
+  ModelCompilers models(request.build, request.dims);
+  MGC_ASSIGN_OR_RETURN(estimate.plan, MeasureFound(models, request, config, &plan));
   estimate.fullest = WhereFullest(plan, memory);
-  if (estimate.plan.peak_bytes > memory) estimate.fixes = FindFixes(request);
+  if (estimate.plan.peak_bytes > memory) estimate.fixes = FindFixes(models, request);
   return estimate;
 }
 

@@ -88,7 +88,7 @@ std::string WhyNot(const SearchRequest& request, const FoundPlans& found,
     scope.delay_reductions = false;  // its time is not asked for
   }
   Plan plan;
-  const absl::StatusOr<FoundPlan> made = MeasureFound(request, config, &plan, scope);
+  const absl::StatusOr<FoundPlan> made = MeasureFound(*found.models, request, config, &plan, scope);
   if (!made.ok()) return FirstLine(made.status().message());
   if (made->peak_bytes > memory) return WhereFullest(plan, memory);
   return made->step_ns == best_ns ? "" : Slower(made->step_ns, best_ns);

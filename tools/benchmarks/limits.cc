@@ -15,6 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "graph/base/file.h"
+#include "graph/base/json.h"
 #include "graph/base/json_writer.h"
 #include "graph/base/status.h"
 #include "tools/benchmarks/temporary_folder.h"
@@ -26,13 +28,36 @@ constexpr char kCommon[] = "--tp 8 --sequence-parallel --micro-batch-size 1 --no
 constexpr int kExecFailed = 127;
 
 LimitCase Case(const std::string& name, const std::string& flags, double most_seconds) {
-  return {name, absl::StrSplit(absl::StrCat(flags, " ", kCommon), ' '), most_seconds};
+  LimitCase limit;
+  limit.name = name;
+  limit.arguments = absl::StrSplit(absl::StrCat(flags, " ", kCommon), ' ');
+  limit.most_seconds = most_seconds;
+  return limit;
 }
+
+// Layers of a small model, many of them.
+constexpr char kDeepModel[] = R"({
+  "model_type": "llama",
+  "hidden_size": 1024,
+  "intermediate_size": 2816,
+  "num_hidden_layers": 2048,
+  "num_attention_heads": 16,
+  "num_key_value_heads": 4,
+  "vocab_size": 32000,
+  "max_position_embeddings": 2048,
+  "rms_norm_eps": 1e-5,
+  "hidden_act": "silu",
+  "tie_word_embeddings": false
+}
+)";
 
 // The search for the fastest plan that fits.
 LimitCase Search(const std::string& model, const std::string& flags) {
   const std::string words = absl::StrCat(model, " ", flags, " --auto --bf16");
-  LimitCase limit = {absl::StrCat(model, ", search"), absl::StrSplit(words, ' '), 5};
+  LimitCase limit;
+  limit.name = absl::StrCat(model, ", search");
+  limit.arguments = absl::StrSplit(words, ' ');
+  limit.most_seconds = 5;
   limit.search = true;
   return limit;
 }
@@ -44,6 +69,14 @@ LimitCase Winner(const std::string& model, const std::string& flags) {
       absl::StrCat(model, " ", flags, " --micro-batch-size 1 --zero 1 --bf16");
   LimitCase limit = {absl::StrCat(model, ", winner"), absl::StrSplit(words, ' '), 5};
   limit.most_plan_bytes = 4 * kMostPlanBytes;
+  return limit;
+}
+
+LimitCase DeepSearch() {
+  LimitCase limit =
+      Search("deep.json", "--world-size 1024 --global-batch-size 1024 --cluster h100x8");
+  limit.name = "2,048 layers, search";
+  limit.model = kDeepModel;
   return limit;
 }
 
@@ -73,8 +106,9 @@ absl::Status Unavailable(const std::string& what) {
   return absl::UnavailableError(absl::StrCat("cannot run a command: ", what));
 }
 
-// Runs `words` (the program's path first) to its end.
-absl::Status RunOnOneCore(const std::vector<std::string>& words, LimitResult* result) {
+// Runs `words` (the program's path first) to its end; what it prints goes to a file.
+absl::Status RunOnOneCore(const std::vector<std::string>& words, const std::string& prints,
+                          LimitResult* result) {
   std::vector<char*> pointers;
   pointers.reserve(words.size() + 1);
   for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
@@ -84,8 +118,8 @@ absl::Status RunOnOneCore(const std::vector<std::string>& words, LimitResult* re
   if (child < 0) return Unavailable(std::strerror(errno));
   if (child == 0) {
     StayOnOneCore();
-    const int nowhere = open("/dev/null", O_WRONLY);
-    if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
+    const int file = open(prints.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (file >= 0) dup2(file, STDOUT_FILENO);
     execv(pointers[0], pointers.data());
     _exit(kExecFailed);
   }
@@ -100,6 +134,15 @@ absl::Status RunOnOneCore(const std::vector<std::string>& words, LimitResult* re
   if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return absl::OkStatus();
   if (WIFEXITED(state)) return Unavailable(absl::StrCat("it exits with ", WEXITSTATUS(state)));
   return Unavailable(absl::StrCat("signal ", WTERMSIG(state), " ended it"));
+}
+
+// Of a search's report.
+absl::StatusOr<int64_t> CandidatesIn(const std::string& report) {
+  MGC_ASSIGN_OR_RETURN(const std::string text, ReadFile(report));
+  MGC_ASSIGN_OR_RETURN(const JsonValue json, ParseJson(text, report));
+  const JsonValue* candidates = json.Find("candidates");
+  if (candidates == nullptr) return Unavailable("its report says nothing of candidates");
+  return candidates->integer;
 }
 
 }  // namespace
@@ -125,6 +168,7 @@ std::vector<LimitCase> LimitCases() {
       Search("gpt3-175b", gpt),
       Search("llama3-405b", llama_ranks),
       Search("megatron-1t", megatron),
+      DeepSearch(),
       Winner("gpt3-175b", absl::StrCat(gpt, " --tp 2 --cp 2 --pp 16", interleaved, "6")),
       Winner("llama3-405b", absl::StrCat(llama_ranks, " --tp 4 --cp 8 --pp 32", interleaved,
                                          "2 --sequence-parallel")),
@@ -137,39 +181,54 @@ absl::StatusOr<LimitResult> MeasureLimit(const std::string& folder, const LimitC
                                          int repetitions) {
   const TemporaryFolder folder_of_plan;
   const std::string plan = folder_of_plan.path() + "/plan";
+  const std::string prints = folder_of_plan.path() + "/prints";
   std::vector<std::string> words = {folder + "/mgc-compile"};
   words.insert(words.end(), limit.arguments.begin(), limit.arguments.end());
-  if (!limit.search) words.insert(words.end(), {"-o", plan});
+  if (!limit.model.empty()) {
+    words[1] = folder_of_plan.path() + "/deep.json";
+    MGC_RETURN_IF_ERROR(WriteFileAtomically(words[1], limit.model));
+  }
+  if (limit.search) {
+    words.insert(words.end(), {"--report", "json"});
+  } else {
+    words.insert(words.end(), {"-o", plan});
+  }
   LimitResult best;
   if (limit.proof) {
-    MGC_RETURN_IF_ERROR(RunOnOneCore(words, &best));
+    MGC_RETURN_IF_ERROR(RunOnOneCore(words, prints, &best));
     words = {folder + "/mgc-verify", plan};
   }
   for (int i = 0; i < repetitions; ++i) {
     LimitResult result;
     result.limit = limit;
-    MGC_RETURN_IF_ERROR(RunOnOneCore(words, &result));
+    MGC_RETURN_IF_ERROR(RunOnOneCore(words, prints, &result));
     struct stat file = {};
     if (!limit.search && stat(plan.c_str(), &file) != 0) {
       return Unavailable("it wrote no plan");
     }
     result.plan_bytes = file.st_size;
+    if (limit.search) {
+      MGC_ASSIGN_OR_RETURN(result.candidates, CandidatesIn(prints));
+    }
     if (i == 0 || result.seconds < best.seconds) best = result;
   }
   return best;
 }
 
 std::string LimitsText(absl::Span<const LimitResult> results) {
-  std::string text = absl::StrFormat("%-28s %10s %10s %10s %10s %10s\n", "one core, fastest run",
-                                     "seconds", "at most", "CPU s", "plan kB", "memory MB");
+  std::string text =
+      absl::StrFormat("%-28s %10s %10s %10s %10s %10s %10s\n", "one core, fastest run", "seconds",
+                      "at most", "CPU s", "plan kB", "memory MB", "candidates");
   for (const LimitResult& r : results) {
-    absl::StrAppendFormat(&text, "%-28s %10.2f %10.0f %10.2f %10.0f %10.0f%s\n", r.limit.name,
+    absl::StrAppendFormat(&text, "%-28s %10.2f %10.0f %10.2f %10.0f %10.0f %10s%s\n", r.limit.name,
                           r.seconds, r.limit.most_seconds, r.cpu_seconds, r.plan_bytes / 1e3,
-                          r.memory_bytes / 1e6, r.within() ? "" : "  missed");
+                          r.memory_bytes / 1e6, r.limit.search ? absl::StrCat(r.candidates) : "",
+                          r.within() ? "" : "  missed");
   }
-  absl::StrAppendFormat(
-      &text, "plans below %d kB, of winners %d kB; memory below 500 MB, of proofs alone 1000 MB\n",
-      kMostPlanBytes / 1000, 4 * kMostPlanBytes / 1000);
+  absl::StrAppendFormat(&text,
+                        "plans below %d kB, of winners %d kB; memory below 500 MB, of proofs alone "
+                        "1000 MB; %d candidates of a search at least\n",
+                        kMostPlanBytes / 1000, 4 * kMostPlanBytes / 1000, kLeastCandidates);
   return text;
 }
 
@@ -181,6 +240,7 @@ std::string LimitsJson(absl::Span<const LimitResult> results) {
     json.Key("seconds").Number(r.seconds).Key("most_seconds").Number(r.limit.most_seconds);
     json.Key("cpu_seconds").Number(r.cpu_seconds);
     json.Integer("plan_bytes", r.plan_bytes).Integer("memory_bytes", r.memory_bytes);
+    if (r.limit.search) json.Integer("candidates", r.candidates);
     json.Key("within").Bool(r.within()).EndObject();
   }
   json.EndArray().Key("within").Bool(

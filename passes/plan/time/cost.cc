@@ -152,17 +152,23 @@ int64_t PlaceOfClass(const CostModel& model, int coordinate) {
 
 namespace {
 
-int64_t CollectiveNs(const CostModel& model, const InstrCollective& collective, int coordinate) {
-  const std::vector<int64_t> ranks = GroupOfRankZero(model.mesh, collective);
-  const std::vector<int64_t> firsts = FirstRanksOfGroups(model.mesh, collective.axes(), coordinate);
+// Of groups that lie as that of rank 0 does.
+int64_t SlowestNs(const CostModel& model, const std::vector<int64_t>& ranks,
+                  const GroupExchange& exchange, int coordinate) {
+  const std::vector<int64_t> firsts = FirstRanksOfGroups(model.mesh, exchange.axes, coordinate);
   double slowest = 0;
   for (int64_t first : DifferentPlaces(firsts, model.machine)) {
     std::vector<int64_t> group = ranks;
     for (int64_t& rank : group) rank += first;
-    slowest = std::max(slowest, CollectiveSeconds(model.machine, group, collective.kind(),
-                                                  collective.payload_bytes));
+    slowest = std::max(
+        slowest, CollectiveSeconds(model.machine, group, exchange.kind, exchange.payload_bytes));
   }
   return Ns(slowest);
+}
+
+int64_t CollectiveNs(const CostModel& model, const InstrCollective& collective, int coordinate) {
+  return SlowestNs(model, GroupOfRankZero(model.mesh, collective),
+                   {collective.axes(), collective.kind(), collective.payload_bytes}, coordinate);
 }
 
 }  // namespace
@@ -170,6 +176,10 @@ int64_t CollectiveNs(const CostModel& model, const InstrCollective& collective, 
 int64_t CollectiveNs(const CostModel& model, const Segment& segment, const Instr& instr,
                      int coordinate) {
   return CollectiveNs(model, CollectiveOf(model.mesh, model.stages, segment, instr), coordinate);
+}
+
+int64_t CollectiveNs(const CostModel& model, const GroupExchange& exchange, int coordinate) {
+  return SlowestNs(model, model.mesh.Group(0, exchange.axes), exchange, coordinate);
 }
 
 const NetworkTier& TransferTier(const CostModel& model, int from, int to) {

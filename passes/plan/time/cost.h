@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "graph/ir/collective.h"
 #include "graph/plan/plan.h"
 #include "graph/types/axis.h"
 #include "graph/types/machine.h"
@@ -65,6 +66,14 @@ int64_t PlaceOfClass(const CostModel& model, int coordinate);
 int64_t CollectiveNs(const CostModel& model, const Segment& segment, const Instr& instr,
                      int coordinate);
 
+// What a collective exchanges.
+struct GroupExchange {
+  AxisSet axes = {};
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  int64_t payload_bytes = 0;
+};
+int64_t CollectiveNs(const CostModel& model, const GroupExchange& exchange, int coordinate);
+
 // The tier that boundary transfers between two classes need, of the model's machine.
 const NetworkTier& TransferTier(const CostModel& model, int from, int to);
 
@@ -82,6 +91,9 @@ struct TimedStep {
   AxisSet axes = {};        // of kStart and kWait: those that the collective goes over
 };
 std::vector<TimedStep> TimeSegment(const CostModel& model, const Segment& segment, int coordinate);
+
+// By segment.
+using TimedSegments = std::vector<std::vector<TimedStep>>;
 
 }  // namespace mgc
 

@@ -15,9 +15,11 @@ class SegmentTimer {
  public:
   // What `model` refers to and `segments` outlive it.
   SegmentTimer(const CostModel& model, const std::vector<Segment>& segments);
+  // Of segments whose steps are known, alike in all classes, without the segments.
+  SegmentTimer(const CostModel& model, TimedSegments known);
 
   const CostModel& model() const { return model_; }
-  const std::vector<Segment>& segments() const { return segments_; }
+  const std::vector<Segment>& segments() const { return *segments_; }
 
   // Of a segment, as the class with this coordinate along pp runs it.
   const std::vector<TimedStep>& Of(int segment, int coordinate);
@@ -29,9 +31,9 @@ class SegmentTimer {
   };
 
   const CostModel model_;
-  const std::vector<Segment>& segments_;
-  std::vector<size_t> places_;             // by class, into steps_
-  std::vector<std::vector<Timed>> steps_;  // by place of classes and segment
+  const std::vector<Segment>* const segments_;  // null: all steps are known
+  std::vector<size_t> places_;                  // by class, into steps_
+  std::vector<std::vector<Timed>> steps_;       // by place of classes and segment
 };
 
 }  // namespace mgc

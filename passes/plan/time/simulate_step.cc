@@ -9,9 +9,6 @@
 namespace mgc {
 namespace {
 
-// Outboxes of a stage towards one neighbour: one is written while the other crosses.
-constexpr int kMaxOutboxes = 2;
-
 // All calls' steps in one list, collectives numbered over the whole action.
 std::vector<TimedStep> Concatenate(const std::vector<StagedCall>& calls, int c,
                                    SegmentTimer* timer) {
@@ -68,6 +65,13 @@ StepSimulator StepSimulator::With(std::vector<SimulatedClass> classes) const {
   return other;
 }
 
+int64_t StepSimulator::BundleBytes(int stage, bool forward) const {
+  if (spec_.boundary_bytes.has_value()) return *spec_.boundary_bytes;
+  const StagePlace& place = spec_.stages[static_cast<size_t>(stage)];
+  return BytesBehind(spec_.timer.segments(), (*classes_[place.rank_class].chunks)[place.chunk],
+                     forward ? StagedBase::kOutput : StagedBase::kGradOutput);
+}
+
 void StepSimulator::PrepareChannels() {
   channels_.resize(2 * static_cast<size_t>(num_stages_));
   for (int s = 0; s < num_stages_; ++s) {
@@ -78,9 +82,7 @@ void StepSimulator::PrepareChannels() {
       const int dst = spec_.stages[to].rank_class;
       const int id = ChannelFrom(s, forward);
       Channel& channel = channels_[id];
-      channel.bytes =
-          BytesBehind(spec_.timer.segments(), (*classes_[src].chunks)[spec_.stages[s].chunk],
-                      forward ? StagedBase::kOutput : StagedBase::kGradOutput);
+      channel.bytes = BundleBytes(s, forward);
       if (src == dst || channel.bytes == 0) continue;  // handed over in place, or nothing
       channel.src = src;
       channel.dst = dst;

@@ -27,6 +27,10 @@
 
 namespace mgc {
 
+// Outboxes of a stage towards one neighbour, where it is alone on its rank: one is written while
+// the other crosses.
+inline constexpr int kMaxOutboxes = 2;
+
 // What one class brings to a simulation.
 struct SimulatedClass {
   const std::vector<StagedChunk>* chunks = nullptr;
@@ -40,6 +44,8 @@ struct SimulationSpec {
   const std::vector<StagePlace>& stages;
   int64_t micro_batches = 1;
   bool lists_transfers = true;  // in programs, with who waits for them
+  // Of every bundle that crosses a boundary; nothing: what calls reach behind it.
+  absl::optional<int64_t> boundary_bytes = absl::nullopt;
 };
 
 class StepSimulator {
@@ -162,6 +168,7 @@ class StepSimulator {
   void PrepareList(int c, size_t list, const std::vector<StagedCall>& calls);
   void FindLastBackward(int c);
   void PrepareChannels();
+  int64_t BundleBytes(int stage, bool forward) const;
   size_t ListOfSteps(int c, const ActionRef& ref) const;
   const std::vector<TimedStep>& StepsOf(int c, const ActionRef& ref) const {
     return states_[static_cast<size_t>(c)].steps[ListOfSteps(c, ref)];

@@ -107,15 +107,8 @@ class StepEstimator {
   std::vector<const LayerProfile*> LayersOf(size_t s) const {
     const ModelProfile& profile = spread_.profile;
     if (profile.layers.size() == 1) return {&spread_.parts->stages[s]};
-    const StageContent& content = spread_.checked.placement.stages[s];
     std::vector<const LayerProfile*> layers;
-    if (content.has_embedding && profile.has_embedding) layers.push_back(&profile.layers.front());
-    const size_t first = profile.has_embedding ? 1 : 0;
-    for (int64_t l = 0; l < content.num_layers; ++l) {
-      const size_t layer = first + static_cast<size_t>(content.first_layer + l);
-      if (layer < profile.layers.size()) layers.push_back(&profile.layers[layer]);
-    }
-    if (content.has_head && profile.has_head) layers.push_back(&profile.layers.back());
+    for (const size_t l : spread_.LayersOf(s)) layers.push_back(&profile.layers[l]);
     return layers;
   }
 

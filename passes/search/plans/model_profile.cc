@@ -13,21 +13,6 @@
 namespace mgc {
 namespace {
 
-// The plan in the making as stage leaves it.
-absl::StatusOr<StagedPlan> StagedPlanOf(ModelCompiler& model, CompileOptions options) {
-  absl::optional<StagedPlan> staged;
-  options.evaluation = false;
-  options.run.check = false;
-  options.run.after_pass = [&staged](const FinishedPass& pass) {
-    if (LevelOf(pass.form) != PassLevel::kStaged) return true;
-    staged = std::get<StagedPlan>(pass.form);
-    return false;
-  };
-  const absl::Status status = model.Compile(options).status();
-  if (!staged.has_value()) return status;
-  return *std::move(staged);
-}
-
 struct Played {
   int64_t ns = 0;        // until all is done
   int64_t queue_ns = 0;  // the communication queue is busy
@@ -75,7 +60,6 @@ class Profiler {
   ModelProfile Run() {
     profile_.has_embedding = chunk_.has_embedding;
     profile_.has_head = chunk_.has_head;
-    first_ = chunk_.has_embedding ? kEmbeddingLayer : 0;
     const int count =
         chunk_.num_layers + (chunk_.has_embedding ? 1 : 0) + (chunk_.has_head ? 1 : 0);
     profile_.layers.resize(static_cast<size_t>(std::max(count, 1)));
@@ -91,12 +75,7 @@ class Profiler {
   }
 
  private:
-  // What belongs to no layer is the last one's.
-  LayerProfile& Of(int layer) {
-    const auto last = static_cast<int>(profile_.layers.size()) - 1;
-    const int at = layer == kNoLayer ? last : std::clamp(layer - first_, 0, last);
-    return profile_.layers[static_cast<size_t>(at)];
-  }
+  LayerProfile& Of(int layer) { return profile_.layers[profile_.PlaceOf(layer)]; }
   const Segment& SegmentOf(const StagedCall& call) const {
     return staged_.segments[static_cast<size_t>(call.segment)];
   }
@@ -169,7 +148,6 @@ class Profiler {
   const StagedClass& class_;
   const StagedChunk& chunk_;
   std::map<int, Played> played_;  // by segment
-  int first_ = 0;
   ModelProfile profile_;
 };
 
@@ -192,6 +170,12 @@ LayerProfile& LayerProfile::operator+=(const LayerProfile& other) {
   return *this;
 }
 
+size_t ModelProfile::PlaceOf(int layer) const {
+  const auto last = static_cast<int>(layers.size()) - 1;
+  const int first = has_embedding ? kEmbeddingLayer : 0;
+  return static_cast<size_t>(layer == kNoLayer ? last : std::clamp(layer - first, 0, last));
+}
+
 ParallelConfig ProfiledConfig(ParallelConfig config) {
   config.pp = 1;
   config.vp = 1;
@@ -209,9 +193,27 @@ ParallelConfig ProfiledConfig(ParallelConfig config) {
   return config;
 }
 
+absl::StatusOr<StagedPlan> StageModel(ModelCompiler& model, CompileOptions options) {
+  absl::optional<StagedPlan> staged;
+  options.evaluation = false;
+  options.run.check = false;
+  options.run.after_pass = [&staged](const FinishedPass& pass) {
+    if (LevelOf(pass.form) != PassLevel::kStaged) return true;
+    staged = std::get<StagedPlan>(pass.form);
+    return false;
+  };
+  const absl::Status status = model.Compile(options).status();
+  if (!staged.has_value()) return status;
+  return *std::move(staged);
+}
+
+ModelProfile ProfileOf(const StagedPlan& staged, const Machine& machine) {
+  return Profiler(staged, machine).Run();
+}
+
 absl::StatusOr<ModelProfile> ProfileModel(ModelCompiler& model, const CompileOptions& options) {
-  MGC_ASSIGN_OR_RETURN(const StagedPlan staged, StagedPlanOf(model, options));
-  return Profiler(staged, options.machine).Run();
+  MGC_ASSIGN_OR_RETURN(const StagedPlan staged, StageModel(model, options));
+  return ProfileOf(staged, options.machine);
 }
 
 }  // namespace mgc

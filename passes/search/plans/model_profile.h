@@ -10,13 +10,16 @@
 #ifndef MGC_PASSES_SEARCH_PLANS_MODEL_PROFILE_H_
 #define MGC_PASSES_SEARCH_PLANS_MODEL_PROFILE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "graph/ir/graph.h"
+#include "graph/types/machine.h"
 #include "graph/types/model_dims.h"
 #include "passes/compile.h"
+#include "passes/plan/forms/plan_forms.h"
 
 namespace mgc {
 
@@ -46,11 +49,18 @@ struct ModelProfile {
   // Embedding, layers, head, in this order.
   std::vector<LayerProfile> layers;
   int64_t stream_bytes = 0;  // that a stage hands to the next, and back
+
+  // Into `layers`, of a layer of a plan; what belongs to no layer is the last one's.
+  size_t PlaceOf(int layer) const;
 };
 
 // The profile of `model` for options.parallel with one rank along dp and pp: its world is tp * cp,
 // its global batch one micro-batch. `model` has been built for it. Errors: those of Compile.
 absl::StatusOr<ModelProfile> ProfileModel(ModelCompiler& model, const CompileOptions& options);
+
+// Its two parts: the plan in the making as stage leaves it, and what is read off it.
+absl::StatusOr<StagedPlan> StageModel(ModelCompiler& model, CompileOptions options);
+ModelProfile ProfileOf(const StagedPlan& staged, const Machine& machine);
 
 // `config` as a profile is made for it: alone along dp and pp, without what they bring.
 ParallelConfig ProfiledConfig(ParallelConfig config);

@@ -47,6 +47,7 @@ absl::StatusOr<FoundPlan> CompileTo(ModelCompiler& model, CompileOptions options
                                     const ParallelConfig& config, OrderScope scope, Plan* made) {
   options.parallel = config;
   options.limit_memory = false;
+  options.evaluation = scope.evaluation;
   options.order = scope;
   options.run = RunOptions();
   options.run.check = false;
@@ -70,7 +71,8 @@ absl::StatusOr<FoundPlan> CompileTo(ModelCompiler& model, CompileOptions options
 PlanOracle::PlanOracle(const SearchRequest& request)
     : request_(request),
       space_(ListCandidates(request.options.parallel, request.fixed, request.dims,
-                            request.options.machine)) {}
+                            request.options.machine)),
+      models_(std::make_shared<ModelCompilers>(request.build, request.dims)) {}
 
 size_t PlanOracle::FirstKind() const {
   if (HasFreeRecomputation()) return 0;
@@ -93,7 +95,7 @@ absl::StatusOr<const ModelProfile*> PlanOracle::ProfileOf(size_t group, size_t k
   CompileOptions options = request_.options;
   options.parallel = ProfiledConfig(space_.ConfigOf(group, 0));
   if (HasFreeRecomputation()) options.parallel.recompute = kRecomputeKinds[kind];
-  MGC_ASSIGN_OR_RETURN(ModelCompiler * model, ModelOf(options.parallel));
+  MGC_ASSIGN_OR_RETURN(ModelCompiler * model, models_->For(options.parallel));
   absl::StatusOr<ModelProfile> made = ProfileWith(*model, std::move(options));
   NoteRefusal(made.status());
   MGC_ASSIGN_OR_RETURN(auto profile, OrNull(std::move(made)));
@@ -113,7 +115,7 @@ absl::StatusOr<bool> PlanOracle::CutsParametersOver(int64_t tp) {
   config.tp = config.world_size = tp;
   config.pp = config.cp = 1;
   config.global_batch_size = config.micro_batch_size;
-  MGC_ASSIGN_OR_RETURN(ModelCompiler * model, ModelOf(config));
+  MGC_ASSIGN_OR_RETURN(ModelCompiler * model, models_->For(config));
   MGC_ASSIGN_OR_RETURN(const Graph* graph, model->Model(config.optimizer));
   MGC_ASSIGN_OR_RETURN(const bool cuts, CutsParameters(*graph, config, request_.options.strategy));
   return named_.emplace(tp, cuts).first->second;
@@ -146,15 +148,6 @@ absl::StatusOr<ProfilesByKind> PlanOracle::ProfilesOf(size_t group) {
     MGC_ASSIGN_OR_RETURN(profiles[k], ProfileOf(group, k));
   }
   return profiles;
-}
-
-absl::StatusOr<ModelCompiler*> PlanOracle::ModelOf(const ParallelConfig& config) {
-  const int64_t samples = config.micro_batch_size * std::max<int64_t>(DataParallelSize(config), 1);
-  const auto known = models_.find(samples);
-  if (known != models_.end()) return known->second.get();
-  MGC_ASSIGN_OR_RETURN(Graph graph, request_.build(config));
-  auto model = std::make_unique<ModelCompiler>(std::move(graph), request_.dims);
-  return models_.emplace(samples, std::move(model)).first->second.get();
 }
 
 bool PlanOracle::HasFreeCuts(const ParallelConfig& config) const {
@@ -214,7 +207,7 @@ bool PlanOracle::IsCompiled(const ParallelConfig& config) const {
 }
 
 absl::StatusOr<FoundPlan> PlanOracle::Simulate(const ParallelConfig& config) {
-  MGC_ASSIGN_OR_RETURN(ModelCompiler * model, ModelOf(config));
+  MGC_ASSIGN_OR_RETURN(ModelCompiler * model, models_->For(config));
   MGC_ASSIGN_OR_RETURN(const StrategySpec* strategy, StrategyOf(config));
   OrderScope scope;
   scope.evaluation = false;
@@ -253,9 +246,14 @@ absl::StatusOr<Plan> CompileFound(const SearchRequest& request, const ParallelCo
 
 absl::StatusOr<FoundPlan> MeasureFound(const SearchRequest& request, const ParallelConfig& config,
                                        Plan* plan, OrderScope scope) {
-  MGC_ASSIGN_OR_RETURN(Graph graph, request.build(config));
-  ModelCompiler model(std::move(graph), request.dims);
-  return CompileTo(model, request.options, config, scope, plan);
+  ModelCompilers models(request.build, request.dims);
+  return MeasureFound(models, request, config, plan, scope);
+}
+
+absl::StatusOr<FoundPlan> MeasureFound(ModelCompilers& models, const SearchRequest& request,
+                                       const ParallelConfig& config, Plan* plan, OrderScope scope) {
+  MGC_ASSIGN_OR_RETURN(ModelCompiler * model, models.For(config));
+  return CompileTo(*model, request.options, config, scope, plan);
 }
 
 const PlanClass& FullestClass(const Plan& plan) {

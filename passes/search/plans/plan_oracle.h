@@ -17,6 +17,7 @@
 #include "passes/search/plans/bound_plan.h"
 #include "passes/search/plans/choose_layers.h"
 #include "passes/search/plans/estimate_step.h"
+#include "passes/search/plans/model_compilers.h"
 #include "passes/search/plans/model_profile.h"
 #include "passes/search/plans/search_plans.h"
 #include "passes/search/plans/search_space.h"
@@ -59,6 +60,7 @@ class PlanOracle {
   int64_t profiled() const { return static_cast<int64_t>(profiles_.size()); }
   int64_t compiled() const { return static_cast<int64_t>(plans_.size()); }
   bool IsCompiled(const ParallelConfig& config) const;
+  const std::shared_ptr<ModelCompilers>& models() const { return models_; }
 
  private:
   size_t FirstKind() const;
@@ -69,7 +71,6 @@ class PlanOracle {
   absl::StatusOr<absl::optional<ModelProfile>> MixedProfileOf(size_t group,
                                                               const ParallelConfig& config);
   absl::StatusOr<ModelProfile> ProfileWith(ModelCompiler& model, CompileOptions options);
-  absl::StatusOr<ModelCompiler*> ModelOf(const ParallelConfig& config);
   // Rows that are chosen for a configuration's profile key; null where those of the request serve.
   absl::StatusOr<const StrategySpec*> StrategyOf(const ParallelConfig& config);
   absl::StatusOr<bool> CutsParametersOver(int64_t tp);
@@ -82,9 +83,9 @@ class PlanOracle {
   const SearchSpace space_;
   absl::Status refusal_;
   ScheduleCache schedules_;
+  const std::shared_ptr<ModelCompilers> models_;
   std::map<int64_t, bool> named_;  // by tp: whether the request's strategy cuts some parameter
   std::map<ProfileKey, StrategySpec> strategies_;
-  std::map<int64_t, std::unique_ptr<ModelCompiler>> models_;                     // by samples
   std::map<std::pair<size_t, size_t>, std::unique_ptr<ModelProfile>> profiles_;  // group, kind
   std::map<std::string, std::unique_ptr<FoundPlan>> plans_;                      // by flags
 };

@@ -72,6 +72,21 @@ int64_t PlanSpread::BlockBytes(const LayerProfile& part) const {
   return GathersInTurn() ? bytes : bytes + CopyBytes(part);
 }
 
+std::vector<size_t> PlanSpread::LayersOf(size_t stage) const {
+  if (profile.layers.size() == 1) return {0};
+  const StageContent& content = checked.placement.stages[stage];
+  const size_t first = profile.has_embedding ? 1 : 0;
+  std::vector<size_t> layers;
+  layers.reserve(static_cast<size_t>(content.num_layers) + 2);
+  if (content.has_embedding && profile.has_embedding) layers.push_back(0);
+  for (int64_t l = 0; l < content.num_layers; ++l) {
+    const size_t layer = first + static_cast<size_t>(content.first_layer + l);
+    if (layer < profile.layers.size()) layers.push_back(layer);
+  }
+  if (content.has_head && profile.has_head) layers.push_back(profile.layers.size() - 1);
+  return layers;
+}
+
 int64_t PlanSpread::Begun(size_t rank) const {
   const int64_t after = config.pp - 1 - static_cast<int64_t>(rank);
   const int64_t all = checked.vp * checked.micro_batches;

@@ -4,6 +4,7 @@
 #ifndef MGC_PASSES_SEARCH_PLANS_PLAN_SPREAD_H_
 #define MGC_PASSES_SEARCH_PLANS_PLAN_SPREAD_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -36,6 +37,9 @@ struct PlanSpread {
   // Parameters and what belongs to them, but for what layers take in turn.
   int64_t BlockBytes(const LayerProfile& part) const;
   bool GathersInTurn() const { return config.zero == 3 && config.reshard_after_forward; }
+  // Embedding, layers and head of a stage, in the profile's numbers; 0 where that has one layer,
+  // of which every stage has a share.
+  std::vector<size_t> LayersOf(size_t stage) const;
   // Forwards of a rank's chunks whose backward has not run, where there are most.
   int64_t Begun(size_t rank) const;
   // What its gradients are in the type in which they are summed over ranks.

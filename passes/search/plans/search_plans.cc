@@ -90,14 +90,16 @@ absl::StatusOr<std::vector<NeighbourPlan>> FindNeighbours(PlanOracle& oracle,
 }
 
 // Whether the plan fits with its evaluation, too.
-absl::StatusOr<bool> FitsWhole(const SearchRequest& request, const FoundPlan& plan) {
-  // Far from the limit evaluation's boundaries make no difference.
+absl::StatusOr<bool> FitsWhole(const SearchRequest& request, const PlanOracle& oracle,
+                               const FoundPlan& plan) {
+  // Far from the limit evaluation makes no difference: it has no frames.
   const int64_t memory = request.options.machine.memory;
-  if (plan.peak_bytes <= memory - memory / 8) return true;
+  if (plan.peak_bytes <= memory - memory / 4) return true;
   SearchRequest own = request;
   if (plan.strategy.has_value()) own.options.strategy = *plan.strategy;
-  MGC_ASSIGN_OR_RETURN(const Plan whole, CompileFound(own, plan.config));
-  return PeakBytes(whole) <= memory;
+  MGC_ASSIGN_OR_RETURN(const FoundPlan whole,
+                       MeasureFound(*oracle.models(), own, plan.config, nullptr));
+  return whole.peak_bytes <= memory;
 }
 
 }  // namespace
@@ -118,7 +120,7 @@ absl::StatusOr<FoundPlans> SearchPlans(const SearchRequest& request) {
   FoundPlans found;
   MGC_ASSIGN_OR_RETURN(found.ranked, search.Run(static_cast<size_t>(request.results)));
   while (!found.ranked.empty()) {
-    MGC_ASSIGN_OR_RETURN(const bool fits, FitsWhole(request, found.ranked.front()));
+    MGC_ASSIGN_OR_RETURN(const bool fits, FitsWhole(request, oracle, found.ranked.front()));
     if (fits) break;
     found.ranked.erase(found.ranked.begin());
   }
@@ -131,6 +133,7 @@ absl::StatusOr<FoundPlans> SearchPlans(const SearchRequest& request) {
   found.profiled = oracle.profiled();
   found.compiled = oracle.compiled();
   found.known = oracle.Compiled();
+  found.models = oracle.models();
   MGC_ASSIGN_OR_RETURN(found.neighbours, FindNeighbours(oracle, search, found.ranked.front()));
   return found;
 }

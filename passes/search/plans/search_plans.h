@@ -7,8 +7,8 @@
 //       (passes/search/plans/choose_layers.h)
 //         plans            compiled: exact memory, and the time of the event simulation
 //
-// Of a plan that is searched evaluation is left out, which takes room for boundaries at most
-// (passes/plan/order.h); the answer is compiled whole.
+// Of a plan that is searched evaluation is left out, which changes no step and takes little room;
+// the answer is compiled whole.
 //
 // Looked at first is what is expected to be fastest: its bound, times how far plans of its kind
 // have been above theirs. Then whatever may still be faster by its bound, until nothing may, or the
@@ -22,18 +22,18 @@
 #define MGC_PASSES_SEARCH_PLANS_SEARCH_PLANS_H_
 
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
-#include "graph/ir/graph.h"
 #include "graph/plan/plan.h"
 #include "graph/types/model_dims.h"
 #include "passes/compile.h"
 #include "passes/config/strategy_spec.h"
+#include "passes/search/plans/model_compilers.h"
 #include "passes/search/plans/search_space.h"
 
 namespace mgc {
@@ -43,7 +43,7 @@ struct SearchRequest {
   FixedChoices fixed;
   ModelDims dims;
   // The logical graph of one micro-batch over all ranks along dp.
-  std::function<absl::StatusOr<Graph>(const ParallelConfig& config)> build;
+  ModelCompilers::Build build;
   // Where options.strategy cuts no parameter over tp: whether rows are chosen by dim classes
   // (passes/search/class_layout.h), for each size of tp.
   bool lay_out_unnamed = true;
@@ -99,6 +99,7 @@ struct FoundPlans {
   int64_t profiled = 0;        // groups
   int64_t compiled = 0;        // plans
   int64_t least_bound_ns = 0;  // no candidate is faster; ranked[0].step_ns where that is proved
+  std::shared_ptr<ModelCompilers> models;  // of the request's model, for more of its plans
 };
 
 // InvalidArgument where nothing is legal or nothing fits: what comes nearest, with numbers.
@@ -112,6 +113,10 @@ absl::StatusOr<Plan> CompileFound(const SearchRequest& request, const ParallelCo
 // The same, and what it comes to; less where less is ordered (passes/plan/order.h).
 absl::StatusOr<FoundPlan> MeasureFound(const SearchRequest& request, const ParallelConfig& config,
                                        Plan* plan, OrderScope scope = {});
+// One of several of the same model.
+absl::StatusOr<FoundPlan> MeasureFound(ModelCompilers& models, const SearchRequest& request,
+                                       const ParallelConfig& config, Plan* plan,
+                                       OrderScope scope = {});
 
 // The class whose ranks need most, one workspace included.
 const PlanClass& FullestClass(const Plan& plan);

@@ -1,0 +1,42 @@
+// The compilers of one model's configurations: as many as there are graphs of it, each with what
+// does not depend on the rest of a configuration made once (passes/compile.h).
+
+#ifndef MGC_PASSES_SEARCH_PLANS_MODEL_COMPILERS_H_
+#define MGC_PASSES_SEARCH_PLANS_MODEL_COMPILERS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "graph/ir/graph.h"
+#include "graph/types/model_dims.h"
+#include "graph/types/tensor_type.h"
+#include "passes/compile.h"
+#include "passes/config/parallel_config.h"
+
+namespace mgc {
+
+class ModelCompilers {
+ public:
+  using Build = std::function<absl::StatusOr<Graph>(const ParallelConfig& config)>;
+
+  // `build`: the logical graph of one micro-batch over all ranks along dp. All configurations have
+  // one sequence length and one optimizer.
+  ModelCompilers(Build build, const ModelDims& dims) : build_(std::move(build)), dims_(dims) {}
+
+  // Errors: those of `build`.
+  absl::StatusOr<ModelCompiler*> For(const ParallelConfig& config);
+
+ private:
+  const Build build_;
+  const ModelDims dims_;
+  // By samples of a micro-batch over all ranks along dp, and the type that is computed in.
+  std::map<std::pair<int64_t, DType>, std::unique_ptr<ModelCompiler>> models_;
+};
+
+}  // namespace mgc
+
+#endif  // MGC_PASSES_SEARCH_PLANS_MODEL_COMPILERS_H_
