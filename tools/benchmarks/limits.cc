@@ -67,7 +67,10 @@ LimitCase Search(const std::string& model, const std::string& flags) {
 LimitCase Winner(const std::string& model, const std::string& flags) {
   const std::string words =
       absl::StrCat(model, " ", flags, " --micro-batch-size 1 --zero 1 --bf16");
-  LimitCase limit = {absl::StrCat(model, ", winner"), absl::StrSplit(words, ' '), 5};
+  LimitCase limit;
+  limit.name = absl::StrCat(model, ", winner");
+  limit.arguments = absl::StrSplit(words, ' ');
+  limit.most_seconds = 5;
   limit.most_plan_bytes = 4 * kMostPlanBytes;
   return limit;
 }
