@@ -102,6 +102,7 @@ class Drawer {
         models_(std::make_unique<ModelCompilers>(request_.build, request_.dims)),
         random_(random) {
     request_.options.parallel.compute_type = DType::kBF16;
+    request_.options.evaluation = false;
     space_ = ListCandidates(request_.options.parallel, request_.fixed, request_.dims,
                             request_.options.machine);
   }

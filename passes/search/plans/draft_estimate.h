@@ -3,10 +3,10 @@
 // (draft_step.h), queues and transfers included; memory is added up parameter by parameter
 // (class_memory.h), and frames are placed along the schedule as allocate places them.
 //
-// Memory is that of the plan but for slots of boundaries, whose number hangs on the order of
-// events: the draft's own, and bounds that no order goes beyond. Time is within some per cent of
-// the plan's; tests/plan_search/draft_estimate_test.cc prints how far off it is. Estimates are no
-// plans, and are compared with estimates only.
+// Memory is that of a plan that evaluates nothing but for slots of boundaries, whose number hangs
+// on the order of events: the draft's own, and bounds that no order goes beyond. Time is within
+// some per cent of the plan's; tests/plan_search/draft_estimate_test.cc prints how far off it is.
+// Estimates are no plans, and are compared with estimates only.
 
 #ifndef MGC_PASSES_SEARCH_PLANS_DRAFT_ESTIMATE_H_
 #define MGC_PASSES_SEARCH_PLANS_DRAFT_ESTIMATE_H_

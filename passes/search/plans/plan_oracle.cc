@@ -47,7 +47,6 @@ absl::StatusOr<FoundPlan> CompileTo(ModelCompiler& model, CompileOptions options
                                     const ParallelConfig& config, OrderScope scope, Plan* made) {
   options.parallel = config;
   options.limit_memory = false;
-  options.evaluation = scope.evaluation;
   options.order = scope;
   options.run = RunOptions();
   options.run.check = false;

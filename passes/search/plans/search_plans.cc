@@ -92,9 +92,9 @@ absl::StatusOr<std::vector<NeighbourPlan>> FindNeighbours(PlanOracle& oracle,
 // Whether the plan fits with its evaluation, too.
 absl::StatusOr<bool> FitsWhole(const SearchRequest& request, const PlanOracle& oracle,
                                const FoundPlan& plan) {
-  // Far from the limit evaluation makes no difference: it has no frames.
+  // Far from the limit evaluation's boundaries make no difference.
   const int64_t memory = request.options.machine.memory;
-  if (plan.peak_bytes <= memory - memory / 4) return true;
+  if (plan.peak_bytes <= memory - memory / 8) return true;
   SearchRequest own = request;
   if (plan.strategy.has_value()) own.options.strategy = *plan.strategy;
   MGC_ASSIGN_OR_RETURN(const FoundPlan whole,

@@ -7,8 +7,8 @@
 //       (passes/search/plans/choose_layers.h)
 //         plans            compiled: exact memory, and the time of the event simulation
 //
-// Of a plan that is searched evaluation is left out, which changes no step and takes little room;
-// the answer is compiled whole.
+// Of a plan that is searched evaluation is left out, which takes room for boundaries at most
+// (passes/plan/order.h); the answer is compiled whole.
 //
 // Looked at first is what is expected to be fastest: its bound, times how far plans of its kind
 // have been above theirs. Then whatever may still be faster by its bound, until nothing may, or the
