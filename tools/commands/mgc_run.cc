@@ -7,9 +7,11 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/file.h"
 #include "graph/base/status.h"
+#include "graph/base/units.h"
 #include "graph/ir/results.h"
 #include "graph/ir/vocabulary.h"
 #include "graph/verify/verify.h"
@@ -18,8 +20,10 @@
 #include "runtime/data/data.h"
 #include "runtime/metrics/metrics.h"
 #include "runtime/run/executor.h"
+#include "runtime/state/checkpoint_dir.h"
 #include "runtime/train/trainer.h"
 #include "runtime/train/training_run.h"
+#include "runtime/weights/import_weights.h"
 #include "tools/cli/check_run.h"
 #include "tools/cli/command.h"
 #include "tools/cli/data_flags.h"
@@ -38,6 +42,7 @@
 #include "tools/launch/launch_env.h"
 #include "tools/launch/launcher.h"
 #include "tools/launch/mpi_run.h"
+#include "tools/models/model_dir.h"
 #include "tools/views/counted.h"
 #include "tools/views/step_work.h"
 
@@ -97,6 +102,7 @@ struct RunBasis {
   const RunFlags& flags;
   TrainOptions train;
   absl::optional<Injection> injection;
+  const ModelFiles* init = nullptr;
 };
 
 TrainOptions OptionsIn(const World& world, const RunBasis& basis) {
@@ -146,6 +152,30 @@ void NoteWhoAdds(const RunFlags& flags) {
        "those of one process in their last bits"});
 }
 
+// Whether there is a checkpoint that the run goes on from.
+bool GoesOn(const RunFlags& flags) {
+  if (!RunOptionsOf(flags).checkpoints.resume || !flags.save) return false;
+  const absl::StatusOr<std::vector<int64_t>> steps = ListSteps(*flags.save);
+  return !steps.ok() || !steps->empty();  // an error is the resuming's to tell
+}
+
+// Puts the weights to begin with where random ones are, unless a checkpoint comes there.
+absl::Status BeginWith(const ModelFiles& files, const RunFlags& flags, Executor& executor) {
+  Team& team = executor.team();
+  const std::string dir = EscapeBytes(files.dir());
+  MGC_ASSIGN_OR_RETURN(const std::string goes_on,
+                       team.TakeFromLead(team.is_lead() && GoesOn(flags) ? "yes" : ""));
+  std::string note = absl::StrCat("a checkpoint is there: the weights of ", dir, " are not read");
+  if (goes_on.empty()) {
+    const int64_t begin = NowNs();
+    MGC_ASSIGN_OR_RETURN(const int64_t bytes, ImportWeights(files, executor));
+    note = absl::StrFormat("begins with the weights of %s: %s read in %.0f ms", dir,
+                           BytesText(bytes), static_cast<double>(NowNs() - begin) / 1e6);
+  }
+  if (team.is_lead()) PrintNotes({note});
+  return absl::OkStatus();
+}
+
 int Train(World& world, const RunBasis& basis) {
   const bool injected =
       basis.injection.has_value() && world.ranks().Contains(basis.injection->rank);
@@ -172,6 +202,9 @@ int Train(World& world, const RunBasis& basis) {
   absl::StatusOr<int64_t> clock_ahead = 0;
   if (basis.flags.trace) clock_ahead = executor.team().ClockAhead(NowNs);
   absl::Status status = clock_ahead.status();
+  if (status.ok() && basis.init != nullptr) {
+    status = BeginWith(*basis.init, basis.flags, executor);
+  }
   if (status.ok()) status = RunTraining(**trainer, RunOptionsIn(world, basis, &progress, &printed));
   progress.Clear();
   if (injected) InjectOutside(*basis.injection, FaultPoint::kEnd);
@@ -214,6 +247,8 @@ struct Command {
   absl::optional<Plan> plan;
   std::deque<Plan> smaller;  // steps of other sizes than the plan's
   RunDevice device;
+  absl::optional<std::string> init_dir;
+  absl::optional<ModelDir> init;
   absl::optional<RunBasis> basis;
 };
 
@@ -222,10 +257,18 @@ absl::optional<int> ReadCommandLine(const Words& arguments, Command* command) {
   Flags parser(About());
   RunFlags& flags = command->flags;
   AddRunFlags(&parser, &flags);
+  parser.Section("Published weights");
+  parser.Text("--init", "DIR",
+              "a model directory of safetensors files to begin with, where the run goes on from no "
+              "checkpoint (default: random numbers of --seed)",
+              &command->init_dir);
   ParsedFlags parsed;
   if (const auto code = ParseOrEnd(&parser, arguments, &parsed)) return *code;
   parsed.errors.Append(CheckRunUsage(flags, parsed));
   const LaunchedBy launched = command->launched.value_or(LaunchedBy());
+  if (command->init_dir && flags.load) {
+    parsed.errors.Add({"F7", "--init and --load are both given", "one of both"});
+  }
   parsed.errors.Append(CheckLauncher(flags, launched.launcher, launched.size));
   Diagnostics violations;
   if (parsed.bad_flags.empty()) {
@@ -252,6 +295,13 @@ absl::optional<int> ReadCommandLine(const Words& arguments, Command* command) {
   }
   command->plan = *std::move(plan);
   return absl::nullopt;
+}
+
+// Opens what the run begins with.
+absl::Status OpenInit(Command* command) {
+  if (!command->init_dir) return absl::OkStatus();
+  MGC_ASSIGN_OR_RETURN(command->init, OpenModelDir(*command->init_dir));
+  return CheckSameModel(*command->init, *command->plan);
 }
 
 // The plan and its smaller steps.
@@ -282,8 +332,12 @@ absl::optional<int> Prepare(const Words& arguments, Command* command) {
       return Fail(status, kExitFailed);
     }
   }
+  if (const absl::Status opened = OpenInit(command); !opened.ok()) {
+    return Fail(opened, kExitBadModel);
+  }
   command->basis.emplace(
       RunBasis{*command->plan, flags, TrainOptionsOf(flags, *command->plan), absl::nullopt});
+  if (command->init) command->basis->init = &command->init->files;
   TrainOptions& train = command->basis->train;
   train.kernels = command->device.kernels();
   train.device = command->device.make;
@@ -319,6 +373,7 @@ int RunOnThisHost(Command& command) {
   if (!fits.ok()) return Fail(fits, kExitFailed);
   if (const int code = EnsureAllProved(&command); code != kExitOk) return code;
   if (absl::Status opened = OpenTexts(&command); !opened.ok()) return Fail(opened, kExitBadModel);
+  if (command.init) PrintNotes(command.init->notes);
   NoteWhatIsCounted(plan);
   return Launch(*command.basis);
 }
@@ -331,6 +386,9 @@ absl::StatusOr<Terms> TermsOf(const Command& command, const Words& arguments) {
                  {"versions", absl::StrCat("plan ", kPlanVersion, ", verifier ", kVerifierVersion)},
                  {"results of the C library's log, pow and cos", HashMathematics()},
                  {"plans", HashText(PlanContent(*command.plan, command.flags.plans[0]))}};
+  if (command.init) {
+    terms.emplace_back("the weights to begin with", HashText(command.init->files.Identity()));
+  }
   std::vector<std::string> files = TrainFilesOf(command.flags.data);
   for (std::string& file : EvalFilesOf(command.flags.data)) files.push_back(std::move(file));
   for (const auto* inputs : {&train.inputs, &train.eval_inputs}) {
@@ -379,6 +437,7 @@ int RunAsMember(const LaunchedBy& by, const Words& arguments) {
   command.launched = by;
   body.prepare = [&] { return PrepareMember(arguments, &command); };
   body.prove = [&command] {
+    if (command.init) PrintNotes(command.init->notes);
     NoteWhatIsCounted(*command.plan);
     NoteWhoAdds(command.flags);
     return EnsureAllProved(&command);

@@ -1,0 +1,105 @@
+#include "runtime/weights/import_weights.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "graph/base/diagnostic.h"
+#include "graph/base/file.h"
+#include "graph/base/status.h"
+#include "graph/types/tile_runs.h"
+#include "runtime/state/parameters.h"
+#include "runtime/weights/strided.h"
+#include "runtime/weights/weight_types.h"
+
+namespace mgc {
+namespace {
+
+std::string ShapeText(absl::Span<const int64_t> shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ","), "]");
+}
+
+// What ranks here hold of a tensor: ascending, disjoint, no two side by side.
+std::vector<ElementRange> ElementsHere(const Executor& executor, const HeldTensor& tensor) {
+  const Mesh& mesh = executor.plan().mesh;
+  std::vector<ElementRange> runs;
+  for (int64_t rank = executor.local().begin; rank < executor.local().end; ++rank) {
+    if (ClassOfRank(mesh, rank) != tensor.rank_class) continue;
+    ForEachRun(*tensor.type, *tensor.sharding, mesh, rank,
+               [&](int64_t, int64_t whole, int64_t count) {
+                 runs.push_back({whole, whole + count});
+               });
+  }
+  std::sort(runs.begin(), runs.end(),
+            [](const ElementRange& a, const ElementRange& b) { return a.begin < b.begin; });
+  std::vector<ElementRange> joined;
+  for (const ElementRange& run : runs) {
+    if (!joined.empty() && run.begin <= joined.back().end) {
+      joined.back().end = std::max(joined.back().end, run.end);
+    } else {
+      joined.push_back(run);
+    }
+  }
+  return joined;
+}
+
+absl::StatusOr<int64_t> FillHere(const ModelFiles& files, Executor& executor) {
+  std::map<std::string, const PlacedPart*> parts;
+  for (const PlacedPart& part : files.parts()) parts[part.part->parameter] = &part;
+  MGC_ASSIGN_OR_RETURN(const std::vector<HeldTensor> held,
+                       HeldTensors(executor.plan(), TensorRole::kParam, Holders::kAll));
+  int64_t bytes = 0;
+  for (const HeldTensor& tensor : held) {
+    StridedReader reader(*parts.at(tensor.name), ElementsHere(executor, tensor));
+    const auto fill = [&](int64_t whole, absl::Span<float> values, bool) -> absl::Status {
+      MGC_RETURN_IF_ERROR(reader.Read(whole, values));
+      return CheckFinite(values, "has values that are not finite");
+    };
+    MGC_RETURN_IF_ERROR(
+        Annotate(FillRunsHere(tensor, executor, fill),
+                 absl::StrCat(EscapeBytes(files.dir()), ": parameter ", tensor.name)));
+    bytes += reader.bytes_read();
+    executor.team().ComesOn();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+absl::Status CheckSameParameters(const ModelFiles& files, const Plan& plan) {
+  std::map<std::string, const ParameterPart*> left;
+  for (const PlacedPart& part : files.parts()) left[part.part->parameter] = part.part;
+  MGC_ASSIGN_OR_RETURN(const std::vector<HeldTensor> held, HeldTensors(plan, TensorRole::kParam));
+  Diagnostics problems;
+  const auto add = [&](const auto&... text) {
+    problems.Add("", EscapeBytes(files.dir()), absl::StrCat(text...));
+  };
+  for (const HeldTensor& tensor : held) {
+    const auto found = left.find(tensor.name);
+    if (found == left.end()) {
+      add("has no parameter ", EscapeBytes(tensor.name), ", which the plan has");
+      continue;
+    }
+    const std::vector<int64_t> shape = SizesOf(*tensor.type);
+    if (found->second->shape != shape) {
+      add("parameter ", tensor.name, " has shape ", ShapeText(found->second->shape),
+          ", the plan's ", ShapeText(shape));
+    }
+    left.erase(found);
+  }
+  for (const auto& [name, part] : left) add("parameter ", name, " is none of the plan's");
+  return problems.ToStatus(absl::StatusCode::kFailedPrecondition);
+}
+
+absl::StatusOr<int64_t> ImportWeights(const ModelFiles& files, Executor& executor) {
+  // All processes alike.
+  MGC_RETURN_IF_ERROR(CheckSameParameters(files, executor.plan()));
+  absl::StatusOr<int64_t> bytes = FillHere(files, executor);
+  MGC_RETURN_IF_ERROR(executor.team().Agree(bytes.status()));
+  return bytes;
+}
+
+}  // namespace mgc
