@@ -4,7 +4,7 @@
 A folder for each family: config.json and model.safetensors by transformers, in bfloat16 where every value is exact;
 batch.safetensors, samples that a model of that family is fed with; losses.txt, the losses of three steps of SGD without
 momentum that torch takes on them in float64 from those weights, at a rate of 0.1, two samples a step. The second and the third loss stand
-for the gradients. Run it in its own folder:
+for the gradients. Of models that predict the next token texts.txt has what they go on with in float64. Run it in its own folder:
 
     python3 -m venv venv && venv/bin/pip install torch transformers
     venv/bin/python make_models.py [name ...]
@@ -90,6 +90,21 @@ def loss_of(model, batch, images, rows):
     return torch.nn.functional.cross_entropy(logits.flatten(0, -2), targets.flatten())
 
 
+def write_texts(name, model):
+    """What greedy search goes on with, behind one token and behind three, until there is no more room or no best."""
+    with open(f"{name}/texts.txt", "w") as out:
+        for prompt in ([5], [7, 40, 3]):
+            tokens = list(prompt)
+            while len(tokens) < SEQ:
+                logits = model(input_ids=torch.tensor([tokens])).logits[0, -1]
+                best, next_best = logits.topk(2).values.tolist()
+                if best - next_best < 1e-4:  # float32 may see it otherwise
+                    break
+                tokens.append(logits.argmax().item())
+            words = [",".join(map(str, part)) for part in (prompt, tokens[len(prompt):])]
+            out.write(" ".join(words) + "\n")
+
+
 def write(name, config):
     torch.manual_seed(1)
     model = model_of(config)
@@ -104,6 +119,9 @@ def write(name, config):
     weights = model.state_dict()
     model = model_of(config).double().eval()  # whose constants were never rounded to bfloat16
     model.load_state_dict(weights)
+    if name not in KINDS:
+        with torch.no_grad():
+            write_texts(name, model)
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
     losses = []
     for step in range(STEPS):

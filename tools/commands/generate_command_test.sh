@@ -57,6 +57,8 @@ expect 4 'is no number of a token' mgc-generate whole.plan --load run --prompt-i
 expect 4 'no such' mgc-generate whole.plan --load nowhere --prompt-ids 1
 expect 4 '' mgc-generate whole.plan --load run --tokenizer nowhere.json --prompt 1
 expect 2 'F6' mgc-generate whole.plan --load run
+expect 2 'F6' mgc-generate whole.plan --prompt-ids 1
+expect 2 'F7' mgc-generate whole.plan --load run --init run --prompt-ids 1
 expect 2 'F6' mgc-generate whole.plan --load run --prompt 1
 expect 2 'F7' mgc-generate whole.plan --load run --prompt-ids 1 --top-k 3
 expect 3 'mgc-generate runs' mgc-run whole.plan --data text.txt --steps 1

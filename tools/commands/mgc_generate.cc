@@ -23,6 +23,7 @@
 #include "runtime/generate/generator.h"
 #include "runtime/state/checkpoint.h"
 #include "runtime/state/checkpoint_dir.h"
+#include "runtime/weights/import_weights.h"
 #include "tools/cli/command.h"
 #include "tools/cli/instruction_set.h"
 #include "tools/cli/output.h"
@@ -32,6 +33,7 @@
 #include "tools/devices/devices.h"
 #include "tools/launch/launcher.h"
 #include "tools/launch/world.h"
+#include "tools/models/model_dir.h"
 
 namespace mgc {
 namespace {
@@ -42,7 +44,7 @@ constexpr int64_t kMostTokens = 16;  // where no flag says how many
 
 struct GenerateFlags {
   Words plans;
-  absl::optional<std::string> load, tokenizer, device, instruction_set, end_token;
+  absl::optional<std::string> load, init, tokenizer, device, instruction_set, end_token;
   std::vector<std::string> prompts, prompt_files, prompt_ids;
   absl::optional<int64_t> most_tokens, top_k, seed, workers, nproc;
   absl::optional<double> temperature, top_p;
@@ -69,6 +71,8 @@ void AddFlags(Flags* flags, GenerateFlags* out) {
   flags->Arguments(1, 2, &out->plans);
   flags->Section("Model");
   flags->Text("--load", "DIR", "a checkpoint, or a run's folder of them for the last", &out->load);
+  flags->Text("--init", "DIR", "a model directory of safetensors files, in place of a checkpoint",
+              &out->init);
   flags->Text("--tokenizer", "FILE|DIR|bytes", "a tokenizer.json, or a folder with one",
               &out->tokenizer);
   flags->Section("Texts");
@@ -104,8 +108,11 @@ void AddFlags(Flags* flags, GenerateFlags* out) {
 
 Diagnostics CheckFlags(const GenerateFlags& flags) {
   Diagnostics errors;
-  if (!flags.load)
-    errors.Add({"F6", "--load is missing: a model without weights says nothing", "--load DIR"});
+  if (flags.load.has_value() == flags.init.has_value()) {
+    errors.Add(flags.load ? Diagnostic{"F7", "--load and --init are both given", "one of both"}
+                          : Diagnostic{"F6", "a model without weights says nothing",
+                                       "--load DIR, or --init DIR"});
+  }
   const bool has_text = !flags.prompts.empty() || !flags.prompt_files.empty();
   if ((has_text || flags.end_token) && !flags.tokenizer) {
     errors.Add({"F6", "--tokenizer is missing", "--tokenizer FILE, or bytes"});
@@ -130,7 +137,8 @@ struct Command {
   std::vector<GenerateRequest> requests;
   GenerateOptions options;
   RunDevice device;
-  std::string folder;
+  std::string folder;             // of the checkpoint, or
+  absl::optional<ModelDir> init;  // the weights
 };
 
 // The tokens of `1,22,3`.
@@ -206,6 +214,10 @@ absl::Status ReadFiles(Command* command) {
   }
   MGC_RETURN_IF_ERROR(FindEndToken(command));
   MGC_RETURN_IF_ERROR(ReadPrompts(command));
+  if (command->flags.init) {
+    MGC_ASSIGN_OR_RETURN(command->init, OpenModelDir(*command->flags.init));
+    return CheckSameModel(*command->init, *command->plan);
+  }
   MGC_ASSIGN_OR_RETURN(command->folder, FolderToLoad(*command->flags.load));
   return absl::OkStatus();
 }
@@ -265,6 +277,11 @@ const Plan* NextPlan(const Command& command) {
   return command.token_plan.has_value() ? &*command.token_plan : nullptr;
 }
 
+absl::Status TakeWeights(const Command& command, Executor& executor) {
+  if (command.init.has_value()) return ImportWeights(command.init->files, executor).status();
+  return LoadCheckpoint(command.folder, executor).status();
+}
+
 absl::Status GenerateIn(World& world, const Command& command) {
   GenerateOptions options = command.options;
   options.executor.process = world.place();
@@ -273,7 +290,7 @@ absl::Status GenerateIn(World& world, const Command& command) {
   options.executor.simd_level = world.simd_level.value_or(options.executor.simd_level);
   MGC_ASSIGN_OR_RETURN(const std::unique_ptr<Generator> generator,
                        Generator::Create(*command.plan, NextPlan(command), options));
-  MGC_RETURN_IF_ERROR(LoadCheckpoint(command.folder, generator->executor()).status());
+  MGC_RETURN_IF_ERROR(TakeWeights(command, generator->executor()));
   MGC_ASSIGN_OR_RETURN(const std::vector<GeneratedText> texts, generator->Run(command.requests));
   absl::Status printed;
   if (world.is_lead()) {
