@@ -76,8 +76,7 @@ struct PlacedPart {
 // Reads values of a parameter.
 class StridedReader {
  public:
-  // `wanted`: what is to be read, ascending and disjoint. What `from` points to outlives the
-  // reader.
+  // `wanted`: what is to be read, ascending and disjoint. What `from` points to outlives this.
   StridedReader(const PlacedPart& from, const std::vector<ElementRange>& wanted);
 
   // The values from element `begin` on, wanted ones. Ascending calls read each byte of the file
