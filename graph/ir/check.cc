@@ -196,9 +196,9 @@ void CheckLogical(const Graph& graph, ViolationList* violations) {
   }
   CheckNoCollectives(graph, "logical_c4", violations);
   for (const GraphInput& input : graph.inputs()) {
-    if (input.kind == InputKind::kState) {
+    if (IsKeptState(graph, input)) {
       CheckKeptState(graph, input, "logical_c5", violations);
-    } else if (input.kind == InputKind::kAccumulator) {
+    } else if (input.kind == InputKind::kState || input.kind == InputKind::kAccumulator) {
       violations->AddAt(
           input.value, "logical_c5",
           absl::StrCat("is of the kind `", NameOf(input.kind), "`, which a training graph adds"));
@@ -207,7 +207,7 @@ void CheckLogical(const Graph& graph, ViolationList* violations) {
   for (const GraphOutput& output : graph.outputs()) {
     if (output.kind == OutputKind::kAssign) {
       const GraphInput* target = graph.FindInput(output.target);
-      if (target != nullptr && target->kind == InputKind::kState) continue;
+      if (target != nullptr && IsKeptState(graph, *target)) continue;
       violations->AddAt(output.value, "logical_c6", "is assigned, which a training graph adds");
     } else if (output.kind == OutputKind::kLoss) {
       CheckTerm(graph, output.value, "a loss", "logical_c3", violations);

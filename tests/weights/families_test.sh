@@ -102,7 +102,7 @@ mgc-run padded.plan "${text[@]}" --steps 2 --init "$gpt2" --save padded >log 2>&
 expect 0 '' mgc-convert padded --like with-tokenizer -o out
 cmp out/tokenizer.json with-tokenizer/tokenizer.json || fail 'no tokenizer'
 cmp -s out/model.safetensors "$gpt2/model.safetensors" && fail 'nothing was trained'
-(($(stat -c %s out/model.safetensors) == $(stat -c %s "$gpt2/model.safetensors"))) ||
+(($(stat -Lc %s out/model.safetensors) == $(stat -Lc %s "$gpt2/model.safetensors"))) ||
   fail 'the padding is written'
 mgc-run padded.plan "${text[@]}" --steps 1 --init out >log 2>&1 || fail 'what is written is not read'
 
