@@ -31,10 +31,4 @@ refuse 2 'must be between 1 and' mgc-run-emulated "${step[@]}" --device cuda --g
 refuse 2 '--gpus is given, and no GPU is asked for' mgc-run-emulated "${step[@]}" --gpus 2
 refuse 2 '--allreduce mpi adds in this machine' \
   mgc-run-emulated "${step[@]}" --device cuda --allreduce mpi
-# Processes get as far as to their communicators, which the emulator has in one process only.
-refuse 4 'an id of another process; ranks are played in one only' \
-  mgc-run-emulated --nproc 2 "${step[@]}" --device cuda
-refuse 4 '2 ranks here come behind 2 of other processes of this host, and 3 GPUs' \
-  mgc-run-emulated --nproc 2 "${step[@]}" --device cuda --gpus 3
-
 finish
