@@ -81,7 +81,7 @@ struct LoadedState {
 
 // Fills the ranks with the checkpoint in `folder`, which the first process names, but for the
 // carried numbers (PutCarried). A plan that trains nothing takes the parameters alone. One of
-// weights alone (runtime/state/weights.h) leaves moments zero.
+// weights alone (runtime/weights/begin_checkpoint.h) leaves moments zero.
 // Every process calls this, and all end alike. Errors are those of ReadManifest and RestoreTensors.
 absl::StatusOr<LoadedState> LoadCheckpoint(const std::string& folder, Executor& executor);
 

@@ -43,7 +43,7 @@ struct Manifest {
   TrainingState state;
   std::vector<StoredFile> files;
 
-  // Nothing but parameters, to begin from (runtime/state/weights.h).
+  // Nothing but parameters, to begin from (runtime/weights/begin_checkpoint.h).
   bool IsOfWeights() const { return state.step == 0 && files.size() == 1; }
 };
 

@@ -8,9 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "graph/base/diagnostic.h"
 #include "graph/base/file.h"
 #include "graph/base/positional_file.h"
 #include "graph/base/shared_file.h"
@@ -18,6 +16,7 @@
 #include "graph/ir/step_names.h"
 #include "runtime/comm/team_file.h"
 #include "runtime/data/safetensors.h"
+#include "runtime/state/tensor_shapes.h"
 
 namespace mgc {
 namespace {
@@ -115,36 +114,10 @@ absl::Status SumHashes(Team& team, std::vector<uint64_t>* hashes) {
   return absl::OkStatus();
 }
 
-std::string ShapeText(absl::Span<const int64_t> shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ","), "]");
-}
-
-std::map<std::string, std::vector<int64_t>> ShapesOf(absl::Span<const HeldTensor> tensors) {
-  std::map<std::string, std::vector<int64_t>> shapes;
+TensorShapes ShapesOf(absl::Span<const HeldTensor> tensors) {
+  TensorShapes shapes;
   for (const HeldTensor& tensor : tensors) shapes[tensor.name] = SizesOf(*tensor.type);
   return shapes;
-}
-
-absl::Status CheckSameTensors(const std::map<std::string, std::vector<int64_t>>& held,
-                              const std::map<std::string, const StoredTensor*>& stored,
-                              const std::string& path) {
-  Diagnostics problems;
-  const auto add = [&](const auto&... text) {
-    problems.Add("", EscapeBytes(path), absl::StrCat(text...));
-  };
-  for (const auto& [name, shape] : held) {
-    const auto found = stored.find(name);
-    if (found == stored.end()) {
-      add("has no tensor ", EscapeBytes(name), ", which the plan has");
-    } else if (found->second->shape != shape) {
-      add("tensor ", EscapeBytes(name), " has shape ", ShapeText(found->second->shape),
-          ", the plan's ", ShapeText(shape));
-    }
-  }
-  for (const auto& [name, tensor] : stored) {
-    if (held.count(name) == 0) add("tensor ", EscapeBytes(name), " is none of the plan's");
-  }
-  return problems.ToStatus(absl::StatusCode::kFailedPrecondition);
 }
 
 // The file begins and ends as the tensors say.
@@ -169,18 +142,6 @@ absl::Status CheckFrame(const PositionalFile& file, absl::Span<const StoredTenso
   std::string header(layout.header().size(), '\0');
   MGC_RETURN_IF_ERROR(file.Read(0, absl::MakeSpan(header)));
   return header == layout.header() ? absl::OkStatus() : loss("its header is damaged");
-}
-
-// Each value that is not finite makes a lane's sum NaN, and no other does.
-bool AllFinite(absl::Span<const float> values) {
-  constexpr size_t kLanes = 16;
-  float sums[kLanes] = {};
-  size_t i = 0;
-  for (; i + kLanes <= values.size(); i += kLanes) {
-    for (size_t l = 0; l < kLanes; ++l) sums[l] += values[i + l] * 0.0f;
-  }
-  for (size_t l = 0; i + l < values.size(); ++l) sums[l] += values[i + l] * 0.0f;
-  return std::accumulate(std::begin(sums), std::end(sums), 0.0f) == 0;
 }
 
 using StoredByName = std::map<std::string, const StoredTensor*>;
@@ -214,7 +175,7 @@ absl::StatusOr<int64_t> FillHere(TensorRole role, const std::string& path,
                        HeldTensors(executor.plan(), role, Holders::kAll));
   StoredByName stored;
   for (const StoredTensor& tensor : tensors) stored[tensor.name] = &tensor;
-  MGC_RETURN_IF_ERROR(CheckSameTensors(ShapesOf(held), stored, path));
+  MGC_RETURN_IF_ERROR(CheckSameTensors(ShapesOf(tensors), path, ShapesOf(held), "the plan"));
   MGC_ASSIGN_OR_RETURN(const PositionalFile file, PositionalFile::Open(path));
   MGC_RETURN_IF_ERROR(CheckFrame(file, tensors));
   int64_t bytes = 0;
@@ -243,6 +204,12 @@ absl::Status WriteTensors(const Executor& executor, TensorRole role, const std::
   const auto comes_on = [&executor] { executor.team().ComesOn(); };
   return file.End(executor.team(),
                   WriteTiles({executor, tensors, {}}, layout, multiply, file.file(), comes_on));
+}
+
+TensorShapes ShapesOf(absl::Span<const StoredTensor> tensors) {
+  TensorShapes shapes;
+  for (const StoredTensor& tensor : tensors) shapes[tensor.name] = tensor.shape;
+  return shapes;
 }
 
 uint64_t HashOfRun(int64_t whole, absl::Span<const float> values) {
@@ -274,6 +241,17 @@ uint64_t HashOfRun(int64_t whole, absl::Span<const float> values) {
     sums[l] += mixed(bits, keys[l]);
   }
   return std::accumulate(std::begin(sums), std::end(sums), uint64_t{0});
+}
+
+bool AllFinite(absl::Span<const float> values) {
+  constexpr size_t kLanes = 16;
+  float sums[kLanes] = {};  // NaN where a value is not finite, else zero
+  size_t i = 0;
+  for (; i + kLanes <= values.size(); i += kLanes) {
+    for (size_t l = 0; l < kLanes; ++l) sums[l] += values[i + l] * 0.0f;
+  }
+  for (size_t l = 0; i + l < values.size(); ++l) sums[l] += values[i + l] * 0.0f;
+  return std::accumulate(std::begin(sums), std::end(sums), 0.0f) == 0;
 }
 
 absl::Status CheckHash(const std::string& path, const StoredTensor& tensor, uint64_t hash) {

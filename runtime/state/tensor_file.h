@@ -21,6 +21,7 @@
 #include "runtime/data/safetensors.h"
 #include "runtime/run/executor.h"
 #include "runtime/state/parameters.h"
+#include "runtime/state/tensor_shapes.h"
 
 namespace mgc {
 
@@ -36,11 +37,15 @@ struct StoredTensor {
   uint64_t hash = 0;   // HashOfRun of all of it
 };
 
+TensorShapes ShapesOf(absl::Span<const StoredTensor> tensors);
+
 // A hash of values that begin at element `whole` of a tensor. Those of the parts of a tensor add up
 // to the hash of the whole, modulo 2^64, however it is cut and in whatever order: ranks hold pieces
 // of tensors, and none sees a whole one. A value that is changed changes the hash; several that are
 // by chance leave it as it was with a probability of about 2^-64.
 uint64_t HashOfRun(int64_t whole, absl::Span<const float> values);
+
+bool AllFinite(absl::Span<const float> values);
 
 // DataLoss, with file and tensor, unless `hash` is the tensor's.
 absl::Status CheckHash(const std::string& path, const StoredTensor& tensor, uint64_t hash);

@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "graph/base/diagnostic.h"
 #include "graph/base/file.h"
 #include "graph/base/json_writer.h"
 #include "graph/base/positional_file.h"
@@ -18,18 +15,16 @@
 #include "runtime/state/checkpoint.h"
 #include "runtime/state/manifest.h"
 #include "runtime/state/tensor_file.h"
+#include "runtime/state/tensor_shapes.h"
 #include "runtime/weights/strided.h"
 #include "runtime/weights/weight_types.h"
+#include "runtime/weights/write_in_turn.h"
 
 namespace mgc {
 namespace {
 
 constexpr int64_t kPanelValues = int64_t{1} << 22;
 constexpr int64_t kAtOnce = int64_t{1} << 18;  // values
-
-std::string ShapeText(absl::Span<const int64_t> shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ","), "]");
-}
 
 absl::StatusOr<StoredFile> StoredParameters(const std::string& folder) {
   MGC_ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(folder));
@@ -42,29 +37,12 @@ absl::StatusOr<StoredFile> StoredParameters(const std::string& folder) {
 
 using StoredByName = std::map<std::string, const StoredTensor*>;
 
-absl::Status CheckSame(const WeightMap& map, StoredByName stored, const std::string& path) {
-  Diagnostics problems;
-  const auto add = [&](const auto&... text) {
-    problems.Add("", EscapeBytes(path), absl::StrCat(text...));
-  };
+TensorShapes ShapesOf(const WeightMap& map) {
+  TensorShapes shapes;
   for (const FileTensor& tensor : map.tensors) {
-    for (const ParameterPart& part : tensor.parts) {
-      const auto found = stored.find(part.parameter);
-      if (found == stored.end()) {
-        add("has no parameter ", part.parameter, ", which the configuration asks for");
-        continue;
-      }
-      if (found->second->shape != part.shape) {
-        add("parameter ", part.parameter, " has shape ", ShapeText(found->second->shape),
-            "; the configuration makes it ", ShapeText(part.shape));
-      }
-      stored.erase(found);
-    }
+    for (const ParameterPart& part : tensor.parts) shapes[part.parameter] = part.shape;
   }
-  for (const auto& [name, tensor] : stored) {
-    add("parameter ", EscapeBytes(name), " is none of the configuration's");
-  }
-  return problems.ToStatus(absl::StatusCode::kFailedPrecondition);
+  return shapes;
 }
 
 // A tensor of a file that is being written.
@@ -164,138 +142,90 @@ std::string IndexText(const WeightMap& map, absl::Span<const Shard> shards,
   return std::move(json.EndObject().EndObject()).Text();
 }
 
+// Of a checkpoint.
 class Exporter {
  public:
-  Exporter(const PositionalFile& from, const StoredByName& stored, const WeightMap& map,
-           const ExportOptions& options)
-      : from_(from), stored_(stored), map_(map), options_(options) {}
+  static absl::StatusOr<Exporter> Open(const std::string& folder) {
+    MGC_ASSIGN_OR_RETURN(StoredFile stored, StoredParameters(folder));
+    MGC_ASSIGN_OR_RETURN(PositionalFile file,
+                         PositionalFile::Open(absl::StrCat(folder, "/", stored.name)));
+    return Exporter(std::move(file), std::move(stored.tensors));
+  }
 
-  absl::Status Write(const Shard& shard, const std::string& path) const {
+  absl::Span<const StoredTensor> stored() const { return stored_; }
+  int64_t Elements() const {
+    int64_t elements = 0;
+    for (const StoredTensor& tensor : stored_) elements += NumElements(tensor.shape);
+    return elements;
+  }
+
+  // Writes these of the map's tensors, of the types that `types` has for all.
+  absl::Status Write(const WeightMap& map, absl::Span<const SafetensorsType> types,
+                     absl::Span<const size_t> tensors, const std::string& path) const {
+    StoredByName stored;
+    for (const StoredTensor& tensor : stored_) stored[tensor.name] = &tensor;
     std::vector<SafetensorsSpec> specs;
-    for (size_t t : shard.tensors) {
-      specs.push_back({map_.tensors[t].name, options_.types[t], map_.tensors[t].shape});
-    }
-    MGC_ASSIGN_OR_RETURN(const SafetensorsLayout layout, SafetensorsLayout::Create(specs));
-    MGC_ASSIGN_OR_RETURN(const std::unique_ptr<SharedFile> file,
-                         SharedFile::Create(path, layout.file_bytes()));
-    MGC_RETURN_IF_ERROR(file->Write(0, layout.header()));
-    for (size_t i = 0; i < specs.size(); ++i) {
-      const Target to{*file, layout.OffsetOf(i), specs[i].type};
-      for (const ParameterPart& part : map_.tensors[shard.tensors[i]].parts) {
-        MGC_RETURN_IF_ERROR(Annotate(CopyPart(from_, *stored_.at(part.parameter), part, to),
-                                     absl::StrCat("parameter ", part.parameter)));
+    for (size_t t : tensors) specs.push_back({map.tensors[t].name, types[t], map.tensors[t].shape});
+    const auto copy = [&](size_t i, int64_t offset, SharedFile& file) -> absl::Status {
+      const Target to{file, offset, specs[i].type};
+      for (const ParameterPart& part : map.tensors[tensors[i]].parts) {
+        MGC_RETURN_IF_ERROR(Annotate(CopyPart(from_, *stored.at(part.parameter), part, to),
+                                     absl::StrCat("parameter ", EscapeBytes(part.parameter))));
       }
-      file->BeginSync();
-    }
-    MGC_RETURN_IF_ERROR(file->Sync());
-    return file->Publish();
+      return absl::OkStatus();
+    };
+    return WriteInTurn(path, specs, copy);
   }
 
  private:
-  const PositionalFile& from_;
-  const StoredByName& stored_;
-  const WeightMap& map_;
-  const ExportOptions& options_;
+  Exporter(PositionalFile from, std::vector<StoredTensor> stored)
+      : from_(std::move(from)), stored_(std::move(stored)) {}
+
+  PositionalFile from_;
+  std::vector<StoredTensor> stored_;
 };
+
+std::vector<std::string> NamesOf(size_t shards) {
+  if (shards == 1) return {kWeightsFile};
+  std::vector<std::string> names;
+  for (size_t s = 0; s < shards; ++s) {
+    names.push_back(absl::StrFormat("model-%05d-of-%05d.safetensors", s + 1, shards));
+  }
+  return names;
+}
 
 }  // namespace
 
 absl::StatusOr<int64_t> ExportWeights(const std::string& folder, const WeightMap& map,
                                       const ExportOptions& options, const std::string& dir) {
-  MGC_ASSIGN_OR_RETURN(const StoredFile file, StoredParameters(folder));
-  StoredByName stored;
-  for (const StoredTensor& tensor : file.tensors) stored[tensor.name] = &tensor;
-  MGC_RETURN_IF_ERROR(CheckSame(map, stored, folder));
-  MGC_ASSIGN_OR_RETURN(const PositionalFile from,
-                       PositionalFile::Open(absl::StrCat(folder, "/", file.name)));
-  const Exporter exporter(from, stored, map, options);
+  MGC_ASSIGN_OR_RETURN(const Exporter exporter, Exporter::Open(folder));
+  MGC_RETURN_IF_ERROR(
+      CheckSameTensors(ShapesOf(exporter.stored()), folder, ShapesOf(map), "the configuration"));
   const std::vector<Shard> shards = ShardsOf(map, options);
-  std::vector<std::string> names = {kWeightsFile};
-  if (shards.size() > 1) {
-    names.clear();
-    for (size_t s = 0; s < shards.size(); ++s) {
-      names.push_back(absl::StrFormat("model-%05d-of-%05d.safetensors", s + 1, shards.size()));
-    }
-  }
+  const std::vector<std::string> names = NamesOf(shards.size());
   for (size_t s = 0; s < shards.size(); ++s) {
-    MGC_RETURN_IF_ERROR(exporter.Write(shards[s], absl::StrCat(dir, "/", names[s])));
+    MGC_RETURN_IF_ERROR(
+        exporter.Write(map, options.types, shards[s].tensors, absl::StrCat(dir, "/", names[s])));
   }
   if (shards.size() > 1) {
     MGC_RETURN_IF_ERROR(
         WriteFileAtomically(absl::StrCat(dir, "/", kWeightsIndex), IndexText(map, shards, names)));
   }
-  int64_t elements = 0;
-  for (const StoredTensor& tensor : file.tensors) elements += NumElements(tensor.shape);
-  return elements;
+  return exporter.Elements();
 }
 
-namespace {
-
-// Copies a parameter to `offset` of a checkpoint's file; its hash.
-absl::StatusOr<uint64_t> CopyToCheckpoint(const PlacedPart& from, int64_t offset, SharedFile& to) {
-  const int64_t all = NumElements(from.part->shape);
-  StridedReader reader(from, {{0, all}});
-  std::vector<float> values;
-  uint64_t hash = 0;
-  for (int64_t at = 0; at < all; at += kAtOnce) {
-    values.resize(static_cast<size_t>(std::min(all - at, kAtOnce)));
-    MGC_RETURN_IF_ERROR(reader.Read(at, absl::MakeSpan(values)));
-    MGC_RETURN_IF_ERROR(CheckFinite(values, "has values that are not finite"));
-    hash += HashOfRun(at, values);
-    const size_t bytes = values.size() * sizeof(float);
-    MGC_RETURN_IF_ERROR(to.Write(offset + at * static_cast<int64_t>(sizeof(float)),
-                                 {reinterpret_cast<const char*>(values.data()), bytes}));
+absl::StatusOr<int64_t> ExportFile(const std::string& folder, SafetensorsType type,
+                                   const std::string& path) {
+  MGC_ASSIGN_OR_RETURN(const Exporter exporter, Exporter::Open(folder));
+  WeightMap map;
+  std::vector<size_t> all;
+  for (const StoredTensor& tensor : exporter.stored()) {
+    all.push_back(all.size());
+    map.tensors.push_back({tensor.name, tensor.shape, {AsStored(tensor.name, tensor.shape)}});
   }
-  return hash;
-}
-
-// Writes the file of all parameters; what lies where.
-absl::StatusOr<std::vector<StoredTensor>> WriteParameters(const ModelFiles& files,
-                                                          const std::string& path) {
-  std::vector<SafetensorsSpec> specs;
-  for (const PlacedPart& part : files.parts()) {
-    specs.push_back({part.part->parameter, SafetensorsType::kF32, part.part->shape});
-  }
-  MGC_ASSIGN_OR_RETURN(const SafetensorsLayout layout, SafetensorsLayout::Create(specs));
-  MGC_ASSIGN_OR_RETURN(const std::unique_ptr<SharedFile> file,
-                       SharedFile::Create(path, layout.file_bytes()));
-  MGC_RETURN_IF_ERROR(file->Write(0, layout.header()));
-  std::vector<StoredTensor> stored;
-  for (size_t t : layout.order()) {
-    const absl::StatusOr<uint64_t> hash =
-        CopyToCheckpoint(files.parts()[t], layout.OffsetOf(t), *file);
-    MGC_RETURN_IF_ERROR(Annotate(
-        hash.status(), absl::StrCat(EscapeBytes(files.dir()), ": parameter ", specs[t].name)));
-    stored.push_back({specs[t].name, specs[t].shape, layout.OffsetOf(t), *hash});
-  }
-  MGC_RETURN_IF_ERROR(file->Sync());
-  MGC_RETURN_IF_ERROR(file->Publish());
-  return stored;
-}
-
-}  // namespace
-
-absl::StatusOr<int64_t> ImportCheckpoint(const ModelFiles& files, const CheckpointDir& dir,
-                                         const std::string& version) {
-  MGC_ASSIGN_OR_RETURN(const std::string folder, dir.Begin(0));
-  Manifest manifest;
-  manifest.state.version = version;
-  absl::StatusOr<std::vector<StoredTensor>> stored =
-      WriteParameters(files, absl::StrCat(folder, "/", kParametersFile));
-  absl::Status status = stored.status();
-  if (status.ok()) {
-    manifest.files.push_back({kParametersFile, *std::move(stored)});
-    status = dir.Publish(folder, manifest);
-  }
-  if (!status.ok()) {
-    dir.Abandon(folder);
-    return status;
-  }
-  int64_t elements = 0;
-  for (const StoredTensor& tensor : manifest.files[0].tensors) {
-    elements += NumElements(tensor.shape);
-  }
-  return elements;
+  const std::vector<SafetensorsType> types(all.size(), type);
+  MGC_RETURN_IF_ERROR(exporter.Write(map, types, all, path));
+  return exporter.Elements();
 }
 
 }  // namespace mgc

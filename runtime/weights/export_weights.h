@@ -1,6 +1,7 @@
-// A model directory's weights out of a checkpoint, and a checkpoint out of a model directory.
+// The parameters of a checkpoint as weights that others read, in the files of a model directory or
+// in one of its own.
 //
-// Both go through their files piece by piece, whatever their sizes.
+// Files are gone through piece by piece, whatever their sizes.
 
 #ifndef MGC_RUNTIME_WEIGHTS_EXPORT_WEIGHTS_H_
 #define MGC_RUNTIME_WEIGHTS_EXPORT_WEIGHTS_H_
@@ -9,11 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "graph/weights/weight_map.h"
 #include "runtime/data/safetensors.h"
-#include "runtime/state/checkpoint_dir.h"
 #include "runtime/weights/model_files.h"
 
 namespace mgc {
@@ -34,10 +33,10 @@ struct ExportOptions {
 absl::StatusOr<int64_t> ExportWeights(const std::string& folder, const WeightMap& map,
                                       const ExportOptions& options, const std::string& dir);
 
-// Makes the checkpoint of step 0 in `dir` from a model directory; its number of elements.
-// OutOfRange names a parameter that is not finite.
-absl::StatusOr<int64_t> ImportCheckpoint(const ModelFiles& files, const CheckpointDir& dir,
-                                         const std::string& version);
+// Writes the same parameters to the file `path`, with the names and shapes of docs/parameters.md,
+// each rounded once to `type`: F32, BF16 or F16. `path` is as it was after an error.
+absl::StatusOr<int64_t> ExportFile(const std::string& folder, SafetensorsType type,
+                                   const std::string& path);
 
 }  // namespace mgc
 

@@ -6,21 +6,16 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "graph/base/diagnostic.h"
 #include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "graph/types/tile_runs.h"
 #include "runtime/state/parameters.h"
+#include "runtime/state/tensor_shapes.h"
 #include "runtime/weights/strided.h"
 #include "runtime/weights/weight_types.h"
 
 namespace mgc {
 namespace {
-
-std::string ShapeText(absl::Span<const int64_t> shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ","), "]");
-}
 
 // What ranks here hold of a tensor: ascending, disjoint, no two side by side.
 std::vector<ElementRange> ElementsHere(const Executor& executor, const HeldTensor& tensor) {
@@ -70,28 +65,11 @@ absl::StatusOr<int64_t> FillHere(const ModelFiles& files, Executor& executor) {
 }  // namespace
 
 absl::Status CheckSameParameters(const ModelFiles& files, const Plan& plan) {
-  std::map<std::string, const ParameterPart*> left;
-  for (const PlacedPart& part : files.parts()) left[part.part->parameter] = part.part;
+  TensorShapes there, wanted;
+  for (const PlacedPart& part : files.parts()) there[part.part->parameter] = part.part->shape;
   MGC_ASSIGN_OR_RETURN(const std::vector<HeldTensor> held, HeldTensors(plan, TensorRole::kParam));
-  Diagnostics problems;
-  const auto add = [&](const auto&... text) {
-    problems.Add("", EscapeBytes(files.dir()), absl::StrCat(text...));
-  };
-  for (const HeldTensor& tensor : held) {
-    const auto found = left.find(tensor.name);
-    if (found == left.end()) {
-      add("has no parameter ", EscapeBytes(tensor.name), ", which the plan has");
-      continue;
-    }
-    const std::vector<int64_t> shape = SizesOf(*tensor.type);
-    if (found->second->shape != shape) {
-      add("parameter ", tensor.name, " has shape ", ShapeText(found->second->shape),
-          ", the plan's ", ShapeText(shape));
-    }
-    left.erase(found);
-  }
-  for (const auto& [name, part] : left) add("parameter ", name, " is none of the plan's");
-  return problems.ToStatus(absl::StatusCode::kFailedPrecondition);
+  for (const HeldTensor& tensor : held) wanted[tensor.name] = SizesOf(*tensor.type);
+  return CheckSameTensors(there, files.dir(), wanted, "the plan");
 }
 
 absl::StatusOr<int64_t> ImportWeights(const ModelFiles& files, Executor& executor) {

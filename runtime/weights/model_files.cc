@@ -13,6 +13,7 @@
 #include "graph/base/file.h"
 #include "graph/base/json.h"
 #include "graph/base/status.h"
+#include "runtime/state/tensor_shapes.h"
 #include "runtime/weights/weight_types.h"
 
 namespace mgc {
@@ -22,10 +23,6 @@ constexpr int64_t kMostIndexBytes = int64_t{1} << 28;
 
 std::string In(const std::string& dir, absl::string_view name) {
   return absl::StrCat(dir, "/", name);
-}
-
-std::string ShapeText(absl::Span<const int64_t> shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ","), "]");
 }
 
 // Which file has which tensor, as an index says.

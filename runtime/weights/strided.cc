@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
+#include "graph/types/tensor_type.h"
 #include "runtime/weights/weight_types.h"
 
 namespace mgc {
@@ -42,6 +42,10 @@ int64_t PlaceOf(absl::Span<const Digit> digits, int64_t number) {
 }
 
 }  // namespace
+
+ParameterPart AsStored(const std::string& name, const std::vector<int64_t>& shape) {
+  return {name, shape, {0, {{NumElements(shape), 1}}}, 0};
+}
 
 StridedGrid::StridedGrid(const StridedView& view) : begin_(view.begin) {
   const std::vector<Digit> digits = Joined(view.digits);

@@ -9,6 +9,7 @@
 #define MGC_RUNTIME_WEIGHTS_STRIDED_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -25,6 +26,9 @@ struct ElementRange {
   int64_t begin = 0;
   int64_t end = 0;
 };
+
+// A tensor of a file that is a parameter, element by element.
+ParameterPart AsStored(const std::string& name, const std::vector<int64_t>& shape);
 
 // A view with its digits grouped by the one that walks along the file. Element number
 // (outer * rows + row) * columns + column lies at Place(outer, row, column), and

@@ -1,10 +1,10 @@
 #include "runtime/weights/weight_types.h"
 
-#include <cmath>
 #include <cstring>
 
 #include "graph/types/bfloat16.h"
 #include "graph/types/float16.h"
+#include "runtime/state/tensor_file.h"
 
 namespace mgc {
 namespace {
@@ -50,10 +50,7 @@ void Decode(absl::string_view bytes, SafetensorsType type, absl::Span<float> val
 }
 
 absl::Status CheckFinite(absl::Span<const float> values, const std::string& what) {
-  for (float value : values) {
-    if (!std::isfinite(value)) return absl::OutOfRangeError(what);
-  }
-  return absl::OkStatus();
+  return AllFinite(values) ? absl::OkStatus() : absl::OutOfRangeError(what);
 }
 
 }  // namespace mgc

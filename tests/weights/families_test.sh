@@ -108,9 +108,9 @@ mgc-run padded.plan "${text[@]}" --steps 1 --init out >log 2>&1 || fail 'what is
 
 # What does not fit is told, all of it, before anything is run.
 mgc-compile gpt2-tiny --global-batch-size 2 -o tiny.plan >log 2>&1
-refuse 4 'parameter embedding.position has shape [8,16], the plan' \
+refuse 4 'tensor embedding.position has shape [8,16], the plan' \
   mgc-run tiny.plan "${text[@]}" --steps 1 --init "$gpt2"
-also 'parameter layers.1.attention.q has shape'
+also 'tensor layers.1.attention.q has shape'
 refuse 4 'is of mistral, and the plan of gpt2' mgc-run four.plan "${text[@]}" --steps 1 \
   --init "$models/mistral"
 mkdir mixed
@@ -119,7 +119,7 @@ cp "$models/llama/model.safetensors" mixed
 refuse 4 'tensor transformer.h.0.attn.c_attn.weight is missing' \
   mgc-run four.plan "${text[@]}" --steps 1 --init mixed
 refuse 4 'config.json' mgc-run four.plan "${text[@]}" --steps 1 --init nowhere
-refuse 4 'has no parameter head' mgc-convert run --like "$models/llama" -o x
+refuse 4 'has no tensor head' mgc-convert run --like "$models/llama" -o x
 refuse 1 'is there' mgc-convert run --like "$gpt2" -o out
 refuse 2 '--max-shard-size 5XB is no size' mgc-convert run --like "$gpt2" -o x --max-shard-size 5XB
 refuse 2 '--like is given, and what is read is no checkpoint' \

@@ -13,7 +13,7 @@
 #include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "runtime/state/checkpoint_dir.h"
-#include "runtime/state/weights.h"
+#include "runtime/weights/begin_checkpoint.h"
 #include "runtime/weights/export_weights.h"
 #include "tools/cli/command.h"
 #include "tools/cli/output.h"
@@ -57,7 +57,7 @@ SafetensorsType TypeOf(const ConvertFlags& flags) {
 int ToWeights(const ConvertFlags& flags) {
   const absl::StatusOr<std::string> folder = FolderToLoad(flags.from[0]);
   if (!folder.ok()) return Fail(folder.status(), kExitBadModel);
-  const absl::StatusOr<int64_t> elements = WriteWeights(*folder, *flags.output, TypeOf(flags));
+  const absl::StatusOr<int64_t> elements = ExportFile(*folder, TypeOf(flags), *flags.output);
   return elements.ok() ? Finish(Wrote(*elements, *flags.output))
                        : Fail(elements.status(), kExitBadModel);
 }
@@ -72,10 +72,10 @@ absl::Status CheckEmpty(const std::string& path) {
 
 absl::StatusOr<int64_t> ReadInto(const std::string& from, const CheckpointDir& dir) {
   const std::string version(absl::StripSuffix(VersionText(), "\n"));
-  if (!IsModelDir(from)) return ReadWeights(from, dir, version);
+  if (!IsModelDir(from)) return BeginWithFile(from, dir, version);
   MGC_ASSIGN_OR_RETURN(const ModelDir model, OpenModelDir(from));
   PrintNotes(model.notes);
-  return ImportCheckpoint(model.files, dir, version);
+  return BeginWithModel(model.files, dir, version);
 }
 
 // `5GB`, `200MB`, `4096`: in powers of ten, as in huggingface_hub.
