@@ -120,6 +120,10 @@ void AddCheckpointFlags(Flags* flags, RunFlags* out) {
                 &out->copy_for_saves);
   flags->Text("--load", "DIR", "a folder of checkpoints to go on from, in place of --save's",
               &out->load);
+  flags->Text("--init", "DIR",
+              "a model directory of safetensors files to begin with, where the run goes on from no "
+              "checkpoint (default: random numbers of --seed)",
+              &out->init);
   flags->Text("--resume", "latest|STEP|none",
               "the checkpoint to go on from (default latest: the last one that is whole)",
               &out->resume);

@@ -118,6 +118,9 @@ void CheckCheckpointUsage(const RunFlags& flags, Diagnostics* violations) {
   if (flags.wait_for_saves && flags.copy_for_saves) {
     violations->Add({"F7", "--wait-for-saves and --copy-for-saves are both given", "one of both"});
   }
+  if (flags.init && flags.load) {
+    violations->Add({"F7", "--init and --load are both given", "one of both"});
+  }
   if (!flags.resume) return;
   const std::string& word = *flags.resume;
   if (word != kResumeLatest && word != kResumeNone && !StepToResume(flags)) {

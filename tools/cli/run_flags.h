@@ -30,7 +30,7 @@ struct RunFlags {
   std::vector<std::string> inputs;  // NAME=FILE, as given
   absl::optional<int64_t> nproc, ranks_per_process, gpus;
   absl::optional<double> watchdog_seconds;
-  absl::optional<std::string> save, load, resume;
+  absl::optional<std::string> save, load, resume, init;
   absl::optional<int64_t> save_interval, keep;
   bool wait_for_saves = false;
   bool copy_for_saves = false;
@@ -77,8 +77,9 @@ Diagnostics CheckRunFlags(const RunFlags& flags);
 // F4: --resume with what is none of its words and no step.
 // F6: what no run can do without, and paths that are in each other's way; the steps take stdout. A
 // rank without a check. When to save, without where; what to go on from, without a folder.
-// F7: to stop and not to stop; to wait for saves and to copy them; a loss scale that is fixed and
-// one that changes; numbers of GPUs and checks of theirs without any, MPI's sums with them.
+// F7: two beginnings; to stop and not to stop; to wait for saves and to copy them; a loss scale
+// that is fixed and one that changes; numbers of GPUs and checks of theirs without any, MPI's sums
+// with them.
 Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed);
 
 // Of a process that `launcher` has started as one of `processes`, or nobody, whose name is empty.

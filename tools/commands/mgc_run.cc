@@ -247,7 +247,6 @@ struct Command {
   absl::optional<Plan> plan;
   std::deque<Plan> smaller;  // steps of other sizes than the plan's
   RunDevice device;
-  absl::optional<std::string> init_dir;
   absl::optional<ModelDir> init;
   absl::optional<RunBasis> basis;
 };
@@ -257,18 +256,10 @@ absl::optional<int> ReadCommandLine(const Words& arguments, Command* command) {
   Flags parser(About());
   RunFlags& flags = command->flags;
   AddRunFlags(&parser, &flags);
-  parser.Section("Published weights");
-  parser.Text("--init", "DIR",
-              "a model directory of safetensors files to begin with, where the run goes on from no "
-              "checkpoint (default: random numbers of --seed)",
-              &command->init_dir);
   ParsedFlags parsed;
   if (const auto code = ParseOrEnd(&parser, arguments, &parsed)) return *code;
   parsed.errors.Append(CheckRunUsage(flags, parsed));
   const LaunchedBy launched = command->launched.value_or(LaunchedBy());
-  if (command->init_dir && flags.load) {
-    parsed.errors.Add({"F7", "--init and --load are both given", "one of both"});
-  }
   parsed.errors.Append(CheckLauncher(flags, launched.launcher, launched.size));
   Diagnostics violations;
   if (parsed.bad_flags.empty()) {
@@ -299,8 +290,8 @@ absl::optional<int> ReadCommandLine(const Words& arguments, Command* command) {
 
 // Opens what the run begins with.
 absl::Status OpenInit(Command* command) {
-  if (!command->init_dir) return absl::OkStatus();
-  MGC_ASSIGN_OR_RETURN(command->init, OpenModelDir(*command->init_dir));
+  if (!command->flags.init) return absl::OkStatus();
+  MGC_ASSIGN_OR_RETURN(command->init, OpenModelDir(*command->flags.init));
   return CheckSameModel(*command->init, *command->plan);
 }
 
