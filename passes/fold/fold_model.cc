@@ -13,39 +13,116 @@
 namespace mgc {
 namespace {
 
-constexpr int kKeptOfRun = 3;
+// Of a long run, and of many rounds: the first two and the last.
+constexpr int kKept = 3;
 
-// What stands for each layer: of a long run the first, the second for all behind it, and the last.
-LayerMap MapOf(const std::vector<LayerRun>& runs, int num_layers) {
-  std::vector<int> kept;
-  kept.reserve(static_cast<size_t>(num_layers));
-  int next = 0;
-  bool one_place = true;
-  for (const LayerRun& run : runs) {
-    const bool is_long = run.last - run.first + 1 > kKeptOfRun;
-    one_place = one_place && (!is_long || run.one_place);
-    for (int layer = run.first; layer <= run.last; ++layer) {
-      const bool is_between = is_long && layer > run.first + 1 && layer < run.last;
-      kept.push_back(is_between ? next - 1 : next++);
-    }
-  }
-  return LayerMap(std::move(kept), one_place);
+// Equal layers of which the same is computed again.
+struct AlikeRun {
+  LayerRun layers;
+  size_t of = 0;  // the run of equal layers that it is part of
+  RecomputeKind kind = RecomputeKind::kNone;
+
+  int length() const { return layers.last - layers.first + 1; }
+};
+
+bool AreAlike(const AlikeRun& a, const AlikeRun& b) {
+  return a.of == b.of && a.kind == b.kind && a.length() == b.length();
 }
 
-// Runs of layers of which the same is computed again.
-std::vector<LayerRun> SplitByKind(const std::vector<LayerRun>& runs,
+std::vector<AlikeRun> SplitByKind(const std::vector<LayerRun>& runs,
                                   const Recomputation& recomputation) {
-  std::vector<LayerRun> split;
-  for (LayerRun run : runs) {
+  std::vector<AlikeRun> split;
+  for (size_t r = 0; r < runs.size(); ++r) {
+    LayerRun run = runs[r];
     for (int layer = run.first + 1; layer <= run.last; ++layer) {
       if (recomputation.Of(layer) == recomputation.Of(run.first)) continue;
-      split.push_back({run.first, layer - 1, run.one_place});
+      const LayerRun ended{run.first, layer - 1, run.one_place};
+      split.push_back({ended, r, recomputation.Of(run.first)});
       run.first = layer;
     }
-    split.push_back(run);
+    split.push_back({run, r, recomputation.Of(run.first)});
   }
   return split;
 }
+
+// Runs that take turns.
+struct Rounds {
+  size_t runs = 0;  // of one round
+  size_t count = 0;
+};
+
+// Says what stands for each layer.
+class MapMaker {
+ public:
+  explicit MapMaker(std::vector<AlikeRun> runs) : runs_(std::move(runs)) {}
+
+  LayerMap Run() && {
+    for (size_t r = 0; r < runs_.size();) {
+      const Rounds rounds = RoundsAt(r);
+      if (rounds.count > kKept) {
+        AddRounds(r, rounds);
+        r += rounds.runs * rounds.count;
+      } else {
+        AddRuns(r++, 1);
+      }
+    }
+    rounds_.resize(static_cast<size_t>(next_), 1);
+    return LayerMap(std::move(kept_), std::move(rounds_), one_place_);
+  }
+
+ private:
+  // Those of which most need not be kept.
+  Rounds RoundsAt(size_t first) const {
+    Rounds best;
+    size_t most = 0;
+    for (size_t runs = 2; first + (kKept + 1) * runs <= runs_.size(); ++runs) {
+      size_t end = first + runs;
+      while (end < runs_.size() && AreAlike(runs_[end], runs_[end - runs])) ++end;
+      const size_t count = (end - first) / runs;
+      const size_t saved = count > kKept ? (count - kKept) * runs : 0;
+      if (saved <= most) continue;
+      most = saved;
+      best = {runs, count};
+    }
+    return best;
+  }
+
+  void AddRounds(size_t first, const Rounds& rounds) {
+    const auto begin = static_cast<size_t>(next_);
+    AddRuns(first, rounds.runs);
+    const int kept_of_round = next_ - static_cast<int>(begin);
+    const size_t second = kept_.size();
+    AddRuns(first + rounds.runs, rounds.runs);
+    const size_t layers = kept_.size() - second;
+    for (size_t i = 0; i < (rounds.count - kKept) * layers; ++i) {
+      const int kept = kept_[second + i % layers];
+      kept_.push_back(kept);
+    }
+    AddRuns(first + (rounds.count - 1) * rounds.runs, rounds.runs);
+    rounds_.resize(begin, 1);
+    rounds_.resize(static_cast<size_t>(next_), kept_of_round);
+    one_place_ = one_place_ && runs_[first].layers.one_place;
+  }
+
+  // The first of a long run, the second for all behind it, and the last.
+  void AddRuns(size_t first, size_t count) {
+    for (size_t r = first; r < first + count; ++r) {
+      const LayerRun& run = runs_[r].layers;
+      const bool is_long = runs_[r].length() > kKept;
+      one_place_ = one_place_ && (!is_long || run.one_place);
+      for (int layer = run.first; layer <= run.last; ++layer) {
+        const bool is_between = is_long && layer > run.first + 1 && layer < run.last;
+        kept_.push_back(is_between ? next_ - 1 : next_++);
+      }
+    }
+  }
+
+  const std::vector<AlikeRun> runs_;
+  std::vector<int> kept_;    // by layer
+  std::vector<int> rounds_;  // by kept layer
+  int next_ = 0;
+  bool one_place_ = true;
+};
 
 // Copies what is kept, with the numbers that its layers get.
 class Folder {
@@ -160,7 +237,7 @@ ModelFolder::ModelFolder(const Graph& model)
 
 absl::optional<FoldedModel> ModelFolder::Fold(const Recomputation& recomputation) const {
   if (!layers_.IsLayered()) return absl::nullopt;
-  LayerMap map = MapOf(SplitByKind(runs_, recomputation), model_.num_layers());
+  LayerMap map = MapMaker(SplitByKind(runs_, recomputation)).Run();
   if (!map.folds()) return absl::nullopt;
   absl::optional<Graph> folded = Folder(model_, layers_, map).Run();
   if (!folded.has_value()) return absl::nullopt;

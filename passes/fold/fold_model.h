@@ -6,7 +6,10 @@
 // what a pass makes of the second is what it makes of all between the first and the last. Layers
 // are equal that have the same nodes, types, attributes and origins and parameters alike, up to the
 // layer's number in names (graph/types/layer_names.h), and read the same of the layer before; and
-// of which the same is computed again.
+// of which the same is computed again. Of runs that take turns, as stages that compute their first
+// layers again, the first two rounds and the last are kept likewise.
+//
+//   recompute (full*3,none)*16   ->   full*3,none,full*3,none,full*3,none
 //
 // Models that passes might treat otherwise are not folded:
 //   * a value is read in another layer than its own and the next, more than one is in the next, or

@@ -58,8 +58,8 @@ Graph Model(const Said& said) {
 }
 
 // `0 1 1 2`: what stands for each layer; empty where nothing is folded.
-std::string Kept(const Graph& model) {
-  const absl::optional<FoldedModel> folded = ModelFolder(model).Fold();
+std::string Kept(const Graph& model, const Recomputation& recomputation = {}) {
+  const absl::optional<FoldedModel> folded = ModelFolder(model).Fold(recomputation);
   if (!folded.has_value()) return "";
   EXPECT_EQ(folded->graph.num_layers(), folded->layers.num_kept());
   std::string kept;
@@ -80,6 +80,19 @@ TEST(FoldModelTest, KeepsTheFirstTwoAndTheLast) {
   EXPECT_EQ(folded->layers.CountOf(1), 4);
   EXPECT_EQ(folded->layers.KeptFor(6), 3);  // the head
   EXPECT_EQ(Kept(Model({4})), "0 1 1 2");
+}
+
+TEST(FoldModelTest, KeepsTheFirstTwoRoundsAndTheLast) {
+  const auto kept = [](int layers, const char* recomputation) {
+    return Kept(Model({layers}), ParseRecomputation(recomputation).value());
+  };
+  EXPECT_EQ(kept(8, "full,none,full,none,full,none,full,none"), "0 1 2 3 2 3 4 5");
+  EXPECT_EQ(kept(10, "full,none,full,none,full,none,full,none,full,none"), "0 1 2 3 2 3 2 3 4 5");
+  // Long runs of a round are folded too, others stand before and behind.
+  EXPECT_EQ(kept(21, "none,full*4,none,full*4,none,full*4,none,full*4,selective"),
+            "0 1 2 2 3 4 5 6 6 7 4 5 6 6 7 8 9 10 10 11 12");
+  // Three rounds are kept.
+  EXPECT_EQ(kept(6, "full,none,full,none,full,none"), "");
 }
 
 TEST(FoldModelTest, NothingIsSmaller) {

@@ -2,6 +2,9 @@
 //
 //   layer    0  1  2  3  4  5  6  head
 //   kept     0  1  1  1  1  1  2  head     the first two and the last of equal layers
+//
+//   layer    0  1  2  3  4  5  6  7  8  9  head
+//   kept     0  1  2  3  2  3  2  3  4  5  head     the same of rounds of two
 
 #ifndef MGC_PASSES_FOLD_LAYER_MAP_H_
 #define MGC_PASSES_FOLD_LAYER_MAP_H_
@@ -15,9 +18,10 @@ class LayerMap {
  public:
   // Nothing is folded: each of `num_layers` layers stands for itself.
   explicit LayerMap(int num_layers);
-  // `kept`, by layer: begins with 0, and each is that of the layer before or the next number.
+  // `kept`, by layer: numbers come up in ascending order, none is left out. `rounds`, by kept
+  // layer: how many kept layers a round has, of which several follow each other; 1 elsewhere.
   // `one_place`: nodes of a kept layer have the source locations of all that it stands for.
-  LayerMap(std::vector<int> kept, bool one_place);
+  LayerMap(std::vector<int> kept, std::vector<int> rounds, bool one_place);
 
   // Of the model.
   int num_layers() const { return static_cast<int>(kept_.size()); }
@@ -29,14 +33,18 @@ class LayerMap {
 
   // What stands for a layer of the model: for embedding, head and kNoLayer the same.
   int KeptFor(int layer) const;
-  // The first layer that a kept one stands for; the others follow it.
+  // The first layer that a kept one stands for.
   int FirstOf(int kept) const;
   // How many layers a kept one stands for.
   int CountOf(int kept) const;
+  // How far the kept layer is from it that stands in its place a round before or behind.
+  int RoundOf(int kept) const;
 
  private:
-  std::vector<int> kept_;   // by layer
-  std::vector<int> first_;  // by kept layer
+  std::vector<int> kept_;    // by layer
+  std::vector<int> first_;   // by kept layer
+  std::vector<int> count_;   // likewise
+  std::vector<int> rounds_;  // likewise
   bool one_place_ = true;
 };
 

@@ -147,6 +147,16 @@ std::vector<FoldCase> Cases() {
       Again(Case("gpt2-tiny", 12, 1, 2, 1), "full*5,none*7"),
       Again(Sp(Case("llama-tiny", 13, 2, 2, 1)), "full*5,selective*4,none,full*3"),
       Again(In(Zero(Sp(Case("llama-tiny", 8, 2, 2, 2)), 3), kBF16), kFull),
+      // Rounds of stages that compute their first layers again.
+      Again(Case("gpt2-tiny", 10, 1, 5, 1), "full,none,full,none,full,none,full,none,full,none"),
+      Again(Untied(Zero(Case("gpt2-tiny", 15, 1, 5, 2), 1)),
+            "full*2,none,full*2,none,full*2,none,full*2,none,full*2,none"),
+      Again(In(Zero(Sp(Case("llama-tiny", 20, 2, 2, 2)), 3), kBF16),
+            "none,full,selective*2,full,selective*2,full,selective*2,full,selective*2,full,"
+            "selective*2,full*4"),
+      Chunks(Again(Case("llama-tiny", 36, 1, 3, 1),
+                   "full*7,none*5,full,none*5,full,none*5,full,none*5,full,none*5"),
+             2),
       Chunks(Case("gpt2-tiny", 9, 1, 2, 1), 2),
       Chunks(Again(Zero(Sp(Case("llama-tiny", 12, 2, 2, 2)), 1), kFull), 3),
       Chunks(Case("llama-tiny", 8, 1, 2, 1), 4),

@@ -101,11 +101,15 @@ class Checker {
 
   void CheckVector(const Node& node) {
     int last = kNoLayer;
+    bool has_left = false;  // inner layers behind it
     for (const ValueId id : node.inputs) {
       const ValueId param = parts_.ParamOf(id);
       const int layer = param == kNone ? kNoLayer : parts_.HomeLayer(param);
       const bool is_new = layer != last && IsInner(layer);
-      if (is_new && !in_vector_.insert(layer).second) Refuse(id, "lies apart in the norm's vector");
+      has_left = has_left || (IsInner(last) && !IsInner(layer));
+      if (is_new && (has_left || !in_vector_.insert(layer).second)) {
+        Refuse(id, "lies apart in the norm's vector");
+      }
       last = layer;
     }
   }
@@ -156,11 +160,15 @@ absl::Status CheckNeighbours(const SegmentCache& segments, const LayerMap& layer
   }
   for (const auto& [part, numbers] : made) {
     if (layers.CountOf(part.layer) == 1) continue;
-    const auto before = made.find({part.phase, part.number, part.layer - 1});
-    const auto behind = made.find({part.phase, part.number, part.layer + 1});
-    const bool is_like_one = (before != made.end() && before->second == numbers) ||
-                             (behind != made.end() && behind->second == numbers);
-    if (is_like_one) continue;
+    const auto is_like = [&made, &part, &numbers](int layer) {
+      const auto other = made.find({part.phase, part.number, layer});
+      return other != made.end() && other->second == numbers;
+    };
+    const int round = layers.RoundOf(part.layer);
+    if (is_like(part.layer - 1) || is_like(part.layer + 1) || is_like(part.layer - round) ||
+        is_like(part.layer + round)) {
+      continue;
+    }
     return absl::FailedPreconditionError(absl::StrCat(
         "layer ", part.layer, " is in ", NameOf(part.phase), " like neither neighbour"));
   }

@@ -18,12 +18,12 @@ namespace mgc {
 //     type or sharding than what it leaves: its copies would not read what they write;
 //   * a name, a text attribute or an origin in a layer would not fold to the same text for another
 //     number;
-//   * the norm's vector has the entries of such a layer in more than one place.
+//   * the norm's vector has the entries of such layers in more than one place.
 absl::Status CheckFold(const Parts& parts, const Crossings& crossings, const LayerMap& layers);
 
 // Of all segments that were made of the graph. FailedPrecondition where of a part of a layer that
-// stands for several there is another than of both layers beside it: how near an end of the model
-// is may then be what makes it so.
+// stands for several there is another than of both layers beside it, and of those in its place a
+// round before and behind: how near an end of the model is may then be what makes it so.
 absl::Status CheckNeighbours(const SegmentCache& segments, const LayerMap& layers);
 
 }  // namespace mgc

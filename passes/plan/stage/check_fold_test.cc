@@ -7,7 +7,7 @@ namespace {
 
 // Layers 1 to 4 of six are one. Segments of their forward, by kept layer.
 absl::Status Checked(int first, int between, int last) {
-  const LayerMap layers({0, 1, 1, 1, 1, 2}, true);
+  const LayerMap layers({0, 1, 1, 1, 1, 2}, {1, 1, 1}, true);
   const auto part = [](int kept) { return Part{Phase::kForward, 0, kept}; };
   return CheckNeighbours({{{0, 1}, {{part(0), first}, {part(1), between}}},
                           {{1, 2}, {{part(1), between}, {part(2), last}}}},

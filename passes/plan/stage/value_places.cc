@@ -71,15 +71,15 @@ void ValuePlaces::PlaceStacks() {
     if (!PacksStepVector(node)) continue;
     const int64_t base = global_bytes_;
     PlaceGlobal(node.outputs[0]);
-    const std::vector<int64_t> entries = EntriesOf(parts_, layers_, node);
+    const VectorEntries entries = EntriesOf(parts_, layers_, node);
+    for (const auto& [layer, entry] : entries.of_layers) {
+      norm_base_.try_emplace(layer, base + kEntryBytes * entry);
+    }
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const int64_t offset = base + kEntryBytes * entries[i];
+      const int64_t offset = base + kEntryBytes * entries.of_operands[i];
       places_[Index(parts_.RootOf(node.inputs[i]))] = {{Region::kGlobals, ""}, offset};
       const ValueId param = parts_.ParamOf(node.inputs[i]);
-      if (param == kNone) continue;
-      norm_base_.try_emplace(parts_.HomeLayer(param), offset);
-      ++norm_entries_[parts_.HomeLayer(param)];
-      places_[Index(node.inputs[i])].formal.region = Region::kNorm;
+      if (param != kNone) places_[Index(node.inputs[i])].formal.region = Region::kNorm;
     }
   }
 }
@@ -293,10 +293,8 @@ int64_t ValuePlaces::shared_frame_bytes(int stage) const {
 }
 
 int64_t ValuePlaces::NormBase(int layer) const {
-  const int kept = layers_.KeptFor(layer);
-  const auto it = norm_base_.find(kept);
-  if (it == norm_base_.end()) return 0;
-  return it->second + (layer - layers_.FirstOf(kept)) * kEntryBytes * norm_entries_.at(kept);
+  const auto it = norm_base_.find(layer);
+  return it == norm_base_.end() ? 0 : it->second;
 }
 
 const ValuePlaces::BlockBytes& ValuePlaces::block(int layer, const std::string& name) const {

@@ -120,8 +120,7 @@ class ValuePlaces {
   std::map<int, int64_t> owed_bytes_;
   std::map<int, int64_t> frame_bytes_;
   std::map<int, int64_t> shared_frame_bytes_;  // by stage
-  std::map<int, int64_t> norm_base_;           // by layer of the graph
-  std::map<int, int64_t> norm_entries_;        // likewise
+  std::map<int, int64_t> norm_base_;           // by layer of the model
   int64_t global_bytes_ = 0;
   int64_t zeroed_global_bytes_ = 0;
 };

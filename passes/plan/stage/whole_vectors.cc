@@ -10,23 +10,34 @@
 
 namespace mgc {
 
-std::vector<int64_t> EntriesOf(const Parts& parts, const LayerMap& layers, const Node& packing) {
-  std::vector<int64_t> entries;
-  entries.reserve(packing.inputs.size() + 1);
+VectorEntries EntriesOf(const Parts& parts, const LayerMap& layers, const Node& packing) {
+  VectorEntries entries;
   const auto layer_of = [&](size_t i) {
     const ValueId param = parts.ParamOf(packing.inputs[i]);
     return param == kNone ? kNoLayer : parts.HomeLayer(param);
   };
-  int64_t next = 0;
-  int64_t of_layer = 0;
-  for (size_t i = 0; i < packing.inputs.size(); ++i) {
-    entries.push_back(next++);
-    ++of_layer;
-    if (i + 1 < packing.inputs.size() && layer_of(i + 1) == layer_of(i)) continue;
-    next += of_layer * (layers.CountOf(layer_of(i)) - 1);
-    of_layer = 0;
+  const auto is_folded = [&](int layer) {
+    return layers.folds() && layer >= 0 && layer < layers.num_kept();
+  };
+  for (size_t i = 0; i < packing.inputs.size();) {
+    if (!is_folded(layer_of(i))) {
+      entries.of_layers.try_emplace(layers.FirstOf(layer_of(i++)), entries.count);
+      entries.of_operands.push_back(entries.count++);
+      continue;
+    }
+    const size_t first = i;
+    std::map<int, int64_t> counts;  // by kept layer
+    for (; i < packing.inputs.size() && is_folded(layer_of(i)); ++i) ++counts[layer_of(i)];
+    for (int layer = 0; layer < layers.num_layers(); ++layer) {
+      entries.of_layers[layer] = entries.count;
+      entries.count += counts[layers.KeptFor(layer)];
+    }
+    int64_t number = 0;  // among those of its layer
+    for (size_t o = first; o < i; ++o) {
+      number = o > first && layer_of(o) == layer_of(o - 1) ? number + 1 : 0;
+      entries.of_operands.push_back(entries.of_layers[layers.FirstOf(layer_of(o))] + number);
+    }
   }
-  entries.push_back(next);
   return entries;
 }
 
@@ -60,7 +71,7 @@ class Widening {
   // What is neither a vector of another size nor made of one, or the sum of one.
   bool IsWhole(const Node& node) {
     if (PacksStepVector(node)) {
-      const int64_t entries = EntriesOf(parts_, layers_, node).back();
+      const int64_t entries = EntriesOf(parts_, layers_, node).count;
       if (entries == static_cast<int64_t>(node.inputs.size())) return true;
       size(node.outputs[0]) = entries;
       return false;

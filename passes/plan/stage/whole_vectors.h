@@ -5,6 +5,7 @@
 #define MGC_PASSES_PLAN_STAGE_WHOLE_VECTORS_H_
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,10 +15,16 @@
 
 namespace mgc {
 
-// Of a node that packs a vector: for each operand its entry's number in the model's vector, where
-// the entries of layers that one stands for follow each other; then the number of entries. The
-// operands of such a layer lie side by side.
-std::vector<int64_t> EntriesOf(const Parts& parts, const LayerMap& layers, const Node& packing);
+// Where the entries of a node that packs a vector lie in the model's vector, which has those of its
+// layers in their order. The operands of layers that are folded lie side by side
+// (passes/plan/stage/check_fold.h).
+struct VectorEntries {
+  std::vector<int64_t> of_operands;
+  std::map<int, int64_t> of_layers;  // of a layer of the model the first
+  int64_t count = 0;                 // of all
+};
+
+VectorEntries EntriesOf(const Parts& parts, const LayerMap& layers, const Node& packing);
 
 // A local graph whose vectors have the sizes of the model's, their operands as they were.
 // FailedPrecondition where something else than a vector of that size or a scalar is made of one.
