@@ -10,6 +10,7 @@
 #include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "graph/base/suggest.h"
+#include "graph/ir/adapters.h"
 #include "graph/ir/optimizers.h"
 #include "graph/ir/step_names.h"
 
@@ -50,10 +51,10 @@ absl::Status CheckInputAttrValue(const Attrs::Entry& entry) {
     if (decay != 0 && decay != 1) {
       return Refuse("input_c2", absl::StrCat("`decay` is 0 or 1, not ", decay));
     }
-  } else if (entry.first == kTrainAttr) {
-    const int64_t train = std::get<int64_t>(entry.second);
-    if (train != 0 && train != 1) {
-      return Refuse("input_c2", absl::StrCat("`train` is 0 or 1, not ", train));
+  } else if (entry.first == kTrainAttr || entry.first == kAdapterAttr) {
+    const int64_t flag = std::get<int64_t>(entry.second);
+    if (flag != 0 && flag != 1) {
+      return Refuse("input_c2", absl::StrCat("`", entry.first, "` is 0 or 1, not ", flag));
     }
   } else if (entry.first == kOptimizerAttr) {
     const std::string& name = std::get<std::string>(entry.second);
@@ -117,7 +118,8 @@ absl::Span<const AttrSpec> InputAttrSpecs(InputKind kind) {
       {"init", AttrKind::kText, false},          {"std", AttrKind::kReal, false},
       {"decay", AttrKind::kInt, false},          {kTrainAttr, AttrKind::kInt, false},
       {kOptimizerAttr, AttrKind::kText, false},  {kRateScaleAttr, AttrKind::kReal, false},
-      {kDecayScaleAttr, AttrKind::kReal, false}, {kRowDimsAttr, AttrKind::kInt, false}};
+      {kDecayScaleAttr, AttrKind::kReal, false}, {kRowDimsAttr, AttrKind::kInt, false},
+      {kAdapterAttr, AttrKind::kInt, false}};
   static const auto* const owned = new std::vector<AttrSpec>{{"of", AttrKind::kText, true}};
   if (kind == InputKind::kParam) return *param;
   static const auto* const state = new std::vector<AttrSpec>{{"of", AttrKind::kText, false}};

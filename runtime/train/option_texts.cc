@@ -4,7 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "graph/base/json.h"
+#include "graph/ir/adapters.h"
 
 namespace mgc {
 namespace {
@@ -66,7 +69,10 @@ NamedTexts OptionTexts(const TrainOptions& o, const Plan& plan) {
   }
   texts.emplace_back("clip-grad", JsonNumber(o.clip_grad));
   for (const auto& [flag, value] : plan.options) {
-    if (flag == "--optimizer") texts.emplace_back("optimizer", value);
+    const absl::string_view name = absl::StripPrefix(flag, "--");
+    for (const char* told : {"optimizer", kAdapterRank, kAdapterAlpha, kAdapterTargets}) {
+      if (name == told) texts.emplace_back(told, value);
+    }
   }
   if (o.lr.style == LrDecayStyle::kWsd) {
     texts.emplace_back("lr-wsd-decay-style", NameOf(o.lr.wsd_style));

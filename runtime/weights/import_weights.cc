@@ -48,7 +48,9 @@ absl::StatusOr<int64_t> FillHere(const ModelFiles& files, Executor& executor) {
                        HeldTensors(executor.plan(), TensorRole::kParam, Holders::kAll));
   int64_t bytes = 0;
   for (const HeldTensor& tensor : held) {
-    StridedReader reader(*parts.at(tensor.name), ElementsHere(executor, tensor));
+    const auto part = parts.find(tensor.name);
+    if (part == parts.end()) continue;  // an adapter's, which has its first values
+    StridedReader reader(*part->second, ElementsHere(executor, tensor));
     const auto fill = [&](int64_t whole, absl::Span<float> values, bool) -> absl::Status {
       MGC_RETURN_IF_ERROR(reader.Read(whole, values));
       return CheckFinite(values, "has values that are not finite");
@@ -68,7 +70,10 @@ absl::Status CheckSameParameters(const ModelFiles& files, const Plan& plan) {
   TensorShapes there, wanted;
   for (const PlacedPart& part : files.parts()) there[part.part->parameter] = part.part->shape;
   MGC_ASSIGN_OR_RETURN(const std::vector<HeldTensor> held, HeldTensors(plan, TensorRole::kParam));
-  for (const HeldTensor& tensor : held) wanted[tensor.name] = SizesOf(*tensor.type);
+  for (const HeldTensor& tensor : held) {
+    if (tensor.beside && there.count(tensor.name) == 0) continue;
+    wanted[tensor.name] = SizesOf(*tensor.type);
+  }
   return CheckSameTensors(there, files.dir(), wanted, "the plan");
 }
 
