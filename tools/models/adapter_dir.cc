@@ -93,17 +93,21 @@ constexpr const char* kForeignKeys[] = {"alora_invocation_tokens",
                                         "alpha_pattern",
                                         "arrow_config",
                                         "bias",
+                                        "kasa_config",
                                         "layer_replication",
                                         "layers_to_transform",
                                         "lora_bias",
                                         "megatron_config",
                                         "modules_to_save",
+                                        "monteclora_config",
                                         "rank_pattern",
                                         "target_parameters",
+                                        "use_bdlora",
                                         "trainable_token_indices",
                                         "use_dora",
                                         "use_qalora",
-                                        "use_rslora"};
+                                        "use_rslora",
+                                        "velora_config"};
 
 absl::Status CheckConfig(const std::string& path, const AdapterOptions& wanted) {
   MGC_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
