@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "frontends/layers.h"
 #include "frontends/models.h"
-#include "graph/ir/adapters.h"
 #include "graph/ir/op.h"
 #include "graph/ir/results.h"
 #include "graph/ir/step_names.h"
@@ -42,7 +41,7 @@ Lines Parameters(const Graph& graph) {
   Lines lines;
   for (const GraphInput& input : graph.inputs()) {
     if (input.kind != InputKind::kParam) continue;
-    EXPECT_TRUE(!IsTrained(input.attrs) || IsOfAdapter(input.attrs));
+    EXPECT_TRUE(!IsTrained(input.attrs) || input.attrs.Int("adapter", 0) == 1);
     lines.push_back(absl::StrCat(IsTrained(input.attrs) ? "+" : "", graph.value(input.value).name,
                                  " ", graph.type(input.value).ToString()));
   }

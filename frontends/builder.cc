@@ -11,7 +11,6 @@
 #include "frontends/adapter.h"
 #include "graph/base/status.h"
 #include "graph/base/suggest.h"
-#include "graph/ir/adapters.h"
 #include "graph/ir/assemble.h"
 #include "graph/ir/op.h"
 #include "graph/ir/step_names.h"
@@ -174,7 +173,7 @@ Tensor ModelBuilder::Param(absl::string_view name, absl::string_view dims, const
   Attrs attrs{{"init", init.kind}, {"decay", int64_t{init.decay ? 1 : 0}}};
   const bool adapted = adapter_ != nullptr && !init.adapter;
   if (!init.train || keeps_params_ || adapted) attrs.Set(kTrainAttr, int64_t{0});
-  if (init.adapter) attrs.Set(kAdapterAttr, int64_t{1});
+  if (init.adapter) attrs.Set("adapter", int64_t{1});
   if (init.kind == "normal") {
     if (!(init.std >= 0 && init.std < 1e30)) {
       return Fail(absl::StrCat("`", Path(name), "`: standard deviation ", init.std), site);

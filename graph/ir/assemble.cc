@@ -10,7 +10,6 @@
 #include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "graph/base/suggest.h"
-#include "graph/ir/adapters.h"
 #include "graph/ir/optimizers.h"
 #include "graph/ir/step_names.h"
 
@@ -51,7 +50,7 @@ absl::Status CheckInputAttrValue(const Attrs::Entry& entry) {
     if (decay != 0 && decay != 1) {
       return Refuse("input_c2", absl::StrCat("`decay` is 0 or 1, not ", decay));
     }
-  } else if (entry.first == kTrainAttr || entry.first == kAdapterAttr) {
+  } else if (entry.first == kTrainAttr || entry.first == "adapter") {
     const int64_t flag = std::get<int64_t>(entry.second);
     if (flag != 0 && flag != 1) {
       return Refuse("input_c2", absl::StrCat("`", entry.first, "` is 0 or 1, not ", flag));
@@ -119,7 +118,7 @@ absl::Span<const AttrSpec> InputAttrSpecs(InputKind kind) {
       {"decay", AttrKind::kInt, false},          {kTrainAttr, AttrKind::kInt, false},
       {kOptimizerAttr, AttrKind::kText, false},  {kRateScaleAttr, AttrKind::kReal, false},
       {kDecayScaleAttr, AttrKind::kReal, false}, {kRowDimsAttr, AttrKind::kInt, false},
-      {kAdapterAttr, AttrKind::kInt, false}};
+      {"adapter", AttrKind::kInt, false}};
   static const auto* const owned = new std::vector<AttrSpec>{{"of", AttrKind::kText, true}};
   if (kind == InputKind::kParam) return *param;
   static const auto* const state = new std::vector<AttrSpec>{{"of", AttrKind::kText, false}};

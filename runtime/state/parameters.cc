@@ -10,7 +10,6 @@
 #include "graph/base/random.h"
 #include "graph/base/status.h"
 #include "graph/base/units.h"
-#include "graph/ir/adapters.h"
 #include "graph/ir/step_names.h"
 #include "graph/types/tile_runs.h"
 #include "kernels/cpu/random/random.h"
@@ -241,10 +240,9 @@ absl::StatusOr<std::vector<HeldTensor>> HeldTensors(const Plan& plan, TensorRole
     if (!param.held.owner && holders == Holders::kOwners) return absl::OkStatus();
     if (!Has(param, role)) return absl::OkStatus();
     const bool is_param = role == TensorRole::kParam;
-    tensors.push_back({param.name(), &entry.type,
-                       is_param ? &entry.sharding : &entry.state_sharding,
-                       AddressOf(plan, param, role), param.plan_class.coordinate, param.held.owner,
-                       IsOfAdapter(entry.init) && IsTrained(entry.init)});
+    tensors.push_back(
+        {param.name(), &entry.type, is_param ? &entry.sharding : &entry.state_sharding,
+         AddressOf(plan, param, role), param.plan_class.coordinate, param.held.owner});
     if (tensors.back().address < 0) {
       return absl::FailedPreconditionError("its gradient is not kept");
     }

@@ -52,7 +52,6 @@ struct HeldTensor {
   int64_t address = 0;  // in the arena of each
   int rank_class = 0;
   bool owner = true;
-  bool beside = false;  // of an adapter that is trained: files of the model have none of it
 };
 
 // All parameters, their gradients as sums, or moments, in the order of the plan's stages; of owners

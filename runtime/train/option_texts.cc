@@ -2,12 +2,11 @@
 
 #include <map>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "graph/base/json.h"
-#include "graph/ir/adapters.h"
 
 namespace mgc {
 namespace {
@@ -69,10 +68,8 @@ NamedTexts OptionTexts(const TrainOptions& o, const Plan& plan) {
   }
   texts.emplace_back("clip-grad", JsonNumber(o.clip_grad));
   for (const auto& [flag, value] : plan.options) {
-    const absl::string_view name = absl::StripPrefix(flag, "--");
-    for (const char* told : {"optimizer", kAdapterRank, kAdapterAlpha, kAdapterTargets}) {
-      if (name == told) texts.emplace_back(told, value);
-    }
+    const bool told = flag == "--optimizer" || absl::StartsWith(flag, "--lora-");
+    if (told) texts.emplace_back(absl::StripPrefix(flag, "--"), value);
   }
   if (o.lr.style == LrDecayStyle::kWsd) {
     texts.emplace_back("lr-wsd-decay-style", NameOf(o.lr.wsd_style));

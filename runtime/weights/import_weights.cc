@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/file.h"
 #include "graph/base/status.h"
+#include "graph/ir/step_names.h"
+#include "graph/types/layer_names.h"
 #include "graph/types/tile_runs.h"
+#include "graph/weights/adapters.h"
 #include "runtime/state/parameters.h"
 #include "runtime/state/tensor_shapes.h"
 #include "runtime/weights/strided.h"
@@ -64,14 +68,28 @@ absl::StatusOr<int64_t> FillHere(const ModelFiles& files, Executor& executor) {
   return bytes;
 }
 
+std::set<std::string> TrainedAdapters(const Plan& plan) {
+  std::set<std::string> names;
+  for (const PlanClass& plan_class : plan.classes) {
+    for (const HeldBlock& held : plan_class.blocks) {
+      for (const ParamEntry& entry : plan.blocks[static_cast<size_t>(held.block)].entries) {
+        if (!IsOfAdapter(entry.init) || !IsTrained(entry.init)) continue;
+        names.insert(NameForLayer(entry.name, held.layer));
+      }
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 absl::Status CheckSameParameters(const ModelFiles& files, const Plan& plan) {
   TensorShapes there, wanted;
   for (const PlacedPart& part : files.parts()) there[part.part->parameter] = part.part->shape;
   MGC_ASSIGN_OR_RETURN(const std::vector<HeldTensor> held, HeldTensors(plan, TensorRole::kParam));
+  const std::set<std::string> new_adapters = TrainedAdapters(plan);
   for (const HeldTensor& tensor : held) {
-    if (tensor.beside && there.count(tensor.name) == 0) continue;
+    if (there.count(tensor.name) == 0 && new_adapters.count(tensor.name) != 0) continue;
     wanted[tensor.name] = SizesOf(*tensor.type);
   }
   return CheckSameTensors(there, files.dir(), wanted, "the plan");

@@ -121,32 +121,6 @@ void CheckEstimateFlags(const CompileFlags& flags, ParsedFlags* parsed) {
   }
 }
 
-void AddModelFlags(Flags* flags, CompileFlags* out) {
-  flags->Section("Model");
-  flags->Switch("--reset-attention-mask",
-                "tokens see those of their own document alone; mgc-run --eod says what ends one",
-                &out->reset_attention_mask);
-  flags->Switch("--reset-position-ids", "learned positions begin anew with each document",
-                &out->reset_position_ids);
-  flags->Choice("--next-token", kNextTokenWords,
-                "for mgc-generate, nothing is trained: a step gives the logits behind one row of "
-                "each sample, from the whole text, or from a prompt whose keys and values are kept "
-                "and then token by token",
-                &out->next_token);
-  flags->Integer("--cache-length", "tokens whose keys and values are kept (default: all positions)",
-                 {1, int64_t{1} << 30}, "F3", &out->cache_length);
-  flags->Integer("--lora-rank",
-                 "put low-rank adapters of this rank beside linear layers (LoRA) and train them "
-                 "alone, the model is kept",
-                 {1, 1 << 16}, "F3", &out->lora_rank);
-  flags->Real("--lora-alpha", "what adapters give is multiplied by this over the rank (default 8)",
-              1e-6, 1e6, &out->lora_alpha);
-  flags->Text("--lora-targets", "NAME,NAME...",
-              "the layers, as the family's files call them: q_proj,v_proj (llama's default), or "
-              "all-linear",
-              &out->lora_targets);
-}
-
 // F7: what an adapter is like, where there is none.
 void CheckAdapterFlags(const CompileFlags& flags, ParsedFlags* parsed) {
   const std::vector<std::string>& bad = parsed->bad_flags;
@@ -206,6 +180,32 @@ void AskForNextToken(const CompileFlags& flags, ModelSource* source, Diagnostics
 }
 
 }  // namespace
+
+void AddModelFlags(Flags* flags, CompileFlags* out) {
+  flags->Section("Model");
+  flags->Switch("--reset-attention-mask",
+                "tokens see those of their own document alone; mgc-run --eod says what ends one",
+                &out->reset_attention_mask);
+  flags->Switch("--reset-position-ids", "learned positions begin anew with each document",
+                &out->reset_position_ids);
+  flags->Choice("--next-token", kNextTokenWords,
+                "for mgc-generate, nothing is trained: a step gives the logits behind one row of "
+                "each sample, from the whole text, or from a prompt whose keys and values are kept "
+                "and then token by token",
+                &out->next_token);
+  flags->Integer("--cache-length", "tokens whose keys and values are kept (default: all positions)",
+                 {1, int64_t{1} << 30}, "F3", &out->cache_length);
+  flags->Integer("--lora-rank",
+                 "put low-rank adapters of this rank beside linear layers (LoRA) and train them "
+                 "alone, the model is kept",
+                 {1, 1 << 16}, "F3", &out->lora_rank);
+  flags->Real("--lora-alpha", "what adapters give is multiplied by this over the rank (default 8)",
+              1e-6, 1e6, &out->lora_alpha);
+  flags->Text("--lora-targets", "NAME,NAME...",
+              "the layers, as the family's files call them: q_proj,v_proj (llama's default), or "
+              "all-linear",
+              &out->lora_targets);
+}
 
 Diagnostics AskOfModel(const CompileFlags& flags, ModelSource* source) {
   Diagnostics violations;

@@ -49,6 +49,9 @@ Diagnostics AskOfModel(const CompileFlags& flags, ModelSource* source);
 // `out` outlives `flags`.
 void AddCompileFlags(Flags* flags, CompileFlags* out);
 
+// Those of them that say what the model is, which a plan holds itself.
+void AddModelFlags(Flags* flags, CompileFlags* out);
+
 // The files that a compilation reads.
 std::vector<NamedPath> InputsOf(const CompileFlags& flags);
 

@@ -17,7 +17,7 @@
 #include "graph/base/json.h"
 #include "graph/base/json_writer.h"
 #include "graph/base/status.h"
-#include "graph/ir/adapters.h"
+#include "graph/weights/adapters.h"
 #include "runtime/state/checkpoint_dir.h"
 #include "runtime/state/manifest.h"
 #include "runtime/weights/export_weights.h"

@@ -1,16 +1,15 @@
 // Adapters: parameters beside those of a model, and what is written down of them.
 
-#ifndef MGC_GRAPH_IR_ADAPTERS_H_
-#define MGC_GRAPH_IR_ADAPTERS_H_
+#ifndef MGC_GRAPH_WEIGHTS_ADAPTERS_H_
+#define MGC_GRAPH_WEIGHTS_ADAPTERS_H_
 
 #include "graph/types/attrs.h"
 
 namespace mgc {
 
-// Attribute of a parameter, 0 unless it says otherwise: 1 for one of an adapter, which stands
-// beside a model. Files of the model's weights have none of it.
-inline constexpr char kAdapterAttr[] = "adapter";
-inline bool IsOfAdapter(const Attrs& of_param) { return of_param.Int(kAdapterAttr, 0) != 0; }
+// By the attribute `adapter` of a parameter: whether it is of an adapter, which stands beside a
+// model. Files of the model's weights have none of it.
+inline bool IsOfAdapter(const Attrs& of_param) { return of_param.Int("adapter", 0) != 0; }
 
 // What a plan records of an adapter, as `--lora-rank` among its options, and checkpoints of its runs
 // among theirs: the rank, the factor's numerator, and names of modules with commas between.
@@ -20,4 +19,4 @@ inline constexpr char kAdapterTargets[] = "lora-targets";
 
 }  // namespace mgc
 
-#endif  // MGC_GRAPH_IR_ADAPTERS_H_
+#endif  // MGC_GRAPH_WEIGHTS_ADAPTERS_H_
