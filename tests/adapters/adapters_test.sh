@@ -79,13 +79,12 @@ for adapter in "$adapters"/*/; do
   cmp merged loaded && cmp merged beside || fail "$family: merged it says something else"
 done
 
-# A new adapter changes nothing yet, and then trains; the model's parameters stay as they are. Memory
-# and messages are those of the adapter.
+# A new adapter changes nothing yet, and then trains: three steps on the same samples.
 llama=$models/llama
 begin=(--lr-decay-style constant --json --init "$llama" --lr 0.05 --min-lr 0.05)
 for name in tokens targets weights; do begin+=(--inputs "$name=$llama/batch.safetensors"); done
-mgc-compile "$llama" --global-batch-size 2 --world-size 2 -o whole.plan >log 2>&1
-mgc-compile "$llama" --global-batch-size 2 --world-size 2 --lora-rank 2 -o lora.plan >log 2>&1
+mgc-compile "$llama" --global-batch-size 6 --world-size 2 -o whole.plan >log 2>&1
+mgc-compile "$llama" --global-batch-size 6 --world-size 2 --lora-rank 2 -o lora.plan >log 2>&1
 expect 0 'begins with' mgc-run whole.plan "${begin[@]}" --steps 1
 losses stdout >whole
 expect 0 'begins with' mgc-run lora.plan "${begin[@]}" --steps 3 --save new
@@ -98,13 +97,13 @@ mgc-plan memory lora.plan >memory 2>&1 || fail 'no memory'
 grep -q 'does not record' memory && fail 'flags of the model are no flags of the plan'
 
 # A run that goes on needs the same form; another alpha is told.
-mgc-compile "$llama" --global-batch-size 2 --world-size 2 --lora-rank 2 --lora-alpha 2 -o other.plan >log 2>&1
+mgc-compile "$llama" --global-batch-size 6 --world-size 2 --lora-rank 2 --lora-alpha 2 -o other.plan >log 2>&1
 expect 0 'option lora-alpha was 8, is 2' mgc-run other.plan "${begin[@]}" --steps 4 --save new
 
 # What does not fit is told, all of it.
-refuse 2 '--lora-rank 0 is out of range' mgc-compile "$llama" --lora-rank 0 --lora-alpha -1 \
+refuse 2 '--lora-rank is 0, must be between' mgc-compile "$llama" --lora-rank 0 --lora-alpha -1 \
   --lora-targets q_prj,v_proj,lm_head -o x
-also '--lora-alpha -1'
+also '--lora-alpha is -1, must be between'
 also 'llama has no linear layer `q_prj` (did you mean q_proj?)'
 also 'llama has no linear layer `lm_head`'
 also '[F7]; nearest legal: q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj, all-linear'
