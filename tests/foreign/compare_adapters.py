@@ -5,11 +5,11 @@ merged model, which transformers loads. Run by tools/foreign_readers, with mgc's
 import os
 import subprocess
 import sys
-import warnings
 
 import peft
 import torch
 import transformers
+from safetensors.torch import load_file
 
 MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "weights")
 FAMILIES = ("gemma2", "gpt2", "gpt_neox", "llama", "mistral", "phi3", "qwen2", "qwen3")
@@ -24,9 +24,11 @@ def model_of(path):
 
 
 def adapted(model, adapter):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # peft warns of keys that are missing
-        return peft.PeftModel.from_pretrained(model_of(model), adapter).eval()
+    loaded = peft.PeftModel.from_pretrained(model_of(model), adapter).eval()
+    written = set(load_file(os.path.join(adapter, "adapter_model.safetensors")))
+    if written != set(peft.get_peft_model_state_dict(loaded)):
+        sys.exit(f"{adapter}: other keys than peft has")
+    return loaded
 
 
 def logits(model):

@@ -148,7 +148,7 @@ TEST(AdaptersTest, WhatIsKeptHasNeitherStatesNorGradients) {
   for (const ParamBlock& block : adapted->blocks) {
     for (const ParamEntry& entry : block.entries) {
       EXPECT_EQ(IsTrained(entry.init), IsAdapter(entry.name)) << entry.name;
-      if (!IsAdapter(entry.name)) EXPECT_TRUE(entry.states.empty()) << entry.name;
+      EXPECT_EQ(entry.states.empty(), !IsAdapter(entry.name)) << entry.name;
       ++(IsAdapter(entry.name) ? trained : kept);
     }
   }
