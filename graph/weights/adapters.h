@@ -11,8 +11,9 @@ namespace mgc {
 // model. Files of the model's weights have none of it.
 inline bool IsOfAdapter(const Attrs& of_param) { return of_param.Int("adapter", 0) != 0; }
 
-// What a plan records of an adapter, as `--lora-rank` among its options, and checkpoints of its runs
-// among theirs: the rank, the factor's numerator, and names of modules with commas between.
+// What a plan records of an adapter among its options, as `--lora-rank`, and checkpoints of its
+// runs among theirs, as `lora-rank`: the rank, the factor's numerator, and names of modules with
+// commas between.
 inline constexpr char kAdapterRank[] = "lora-rank";
 inline constexpr char kAdapterAlpha[] = "lora-alpha";
 inline constexpr char kAdapterTargets[] = "lora-targets";
