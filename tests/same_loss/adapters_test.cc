@@ -1,9 +1,9 @@
 // Adapters beside layers that are kept: such plans are proved, train as one rank does, and have
 // nothing of what is not trained, no gradient, no states, no message.
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +16,9 @@
 #include "frontends/model_config.h"
 #include "frontends/models.h"
 #include "graph/base/status.h"
+#include "graph/ir/op.h"
 #include "graph/ir/step_names.h"
+#include "graph/plan/plan_check.h"
 #include "graph/text/parser.h"
 #include "graph/text/printer.h"
 #include "graph/verify/verify.h"
@@ -156,6 +158,41 @@ TEST(AdaptersTest, WhatIsKeptHasNeitherStatesNorGradients) {
   EXPECT_GT(trained, 0);
   ASSERT_EQ(whole->classes.size(), adapted->classes.size());
   EXPECT_LT(adapted->classes[0].memory.peak, whole->classes[0].memory.peak);
+}
+
+// Whether what is damaged is refused, when it is read or by the proof.
+bool IsRefused(const Plan& damaged) {
+  return !CheckPlan(damaged).ok() || !VerifyPlan(damaged).findings.empty();
+}
+
+TEST(AdaptersTest, ProofMissesNoMessageAndNoFactor) {
+  const absl::StatusOr<Plan> plan = CompileAdapted(LlamaCase(2, 1, 1));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_FALSE(IsRefused(*plan));
+  int messages = 0;
+  int factors = 0;
+  for (size_t s = 0; s < plan->segments.size(); ++s) {
+    const Segment& segment = plan->segments[s];
+    for (size_t i = 0; i < segment.instrs.size(); ++i) {
+      const Instr& instr = segment.instrs[i];
+      if (instr.op == nullptr) continue;
+      Plan damaged = *plan;
+      std::vector<Instr>& instrs = damaged.segments[s].instrs;
+      if (instr.op->collective) {
+        ++messages;
+        instrs.erase(instrs.begin() + static_cast<std::ptrdiff_t>(i));
+      } else if (instr.op->name == "scale" && absl::StrContains(segment.name, "layer.")) {
+        ++factors;
+        instrs[i].attrs.Set("value", 2 * instr.attrs.Real("value"));
+      } else {
+        continue;
+      }
+      EXPECT_TRUE(IsRefused(damaged))
+          << segment.name << ", instruction " << i << " " << instr.op->name;
+    }
+  }
+  EXPECT_GT(messages, 8);
+  EXPECT_GT(factors, 1);
 }
 
 }  // namespace

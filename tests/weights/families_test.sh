@@ -110,7 +110,7 @@ mgc-run padded.plan "${text[@]}" --steps 1 --init out >log 2>&1 || fail 'what is
 mgc-compile gpt2-tiny --global-batch-size 2 -o tiny.plan >log 2>&1
 refuse 4 'tensor embedding.position has shape [8,16], the plan' \
   mgc-run tiny.plan "${text[@]}" --steps 1 --init "$gpt2"
-also 'tensor layers.1.attention.q has shape'
+also 'tensor layers.0.attention.q has shape'
 refuse 4 'is of mistral, and the plan of gpt2' mgc-run four.plan "${text[@]}" --steps 1 \
   --init "$models/mistral"
 mkdir mixed
