@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "frontends/adapter.h"
 #include "graph/base/status.h"
 #include "graph/base/suggest.h"
 #include "graph/ir/assemble.h"
@@ -170,7 +171,9 @@ Tensor ModelBuilder::Param(absl::string_view name, absl::string_view dims, const
   TensorType type{DType::kF32, {}};
   if (!ParseDims(dims, &type.dims, site)) return Failed();
   Attrs attrs{{"init", init.kind}, {"decay", int64_t{init.decay ? 1 : 0}}};
-  if (!init.train || keeps_params_) attrs.Set(kTrainAttr, int64_t{0});
+  const bool adapted = adapter_ != nullptr && !init.adapter;
+  if (!init.train || keeps_params_ || adapted) attrs.Set(kTrainAttr, int64_t{0});
+  if (init.adapter) attrs.Set("adapter", int64_t{1});
   if (init.kind == "normal") {
     if (!(init.std >= 0 && init.std < 1e30)) {
       return Fail(absl::StrCat("`", Path(name), "`: standard deviation ", init.std), site);
@@ -182,6 +185,16 @@ Tensor ModelBuilder::Param(absl::string_view name, absl::string_view dims, const
   Tensor made = AddInput(Path(name), std::move(type), InputKind::kParam, std::move(attrs), site);
   if (made.id_ != kNone) params_.push_back({made.id_, site});
   return made;
+}
+
+void ModelBuilder::AdaptWith(Adapter* adapter, CallSite site) {
+  if (!params_.empty()) Fail("an adapter comes before all parameters", site);
+  if (FindDim(kAdapterDim) != nullptr) Fail("the model has a dim `adapter` of its own", site);
+  dims_.push_back({adapter->options().rank, kAdapterDim});
+  if (adapter->options().rank < 1) {
+    Fail(absl::StrCat("an adapter of rank ", adapter->options().rank, "; it is at least 1"), site);
+  }
+  adapter_ = adapter;
 }
 
 Tensor ModelBuilder::State(absl::string_view name, absl::string_view dims, CallSite site) {
@@ -360,6 +373,11 @@ absl::StatusOr<Graph> ModelBuilder::Finish() && {
     return output.kind == OutputKind::kLoss;
   });
   if (errors_.empty()) CheckParamUse();
+  if (errors_.empty() && adapter_ != nullptr) {
+    for (const std::string& layer : adapter_->Unmet()) {
+      errors_.Add({/*label=*/"", absl::StrCat("no linear layer `", layer, "` to adapt")});
+    }
+  }
   if (errors_.empty() && !has_loss) {
     errors_.Add({/*label=*/"", absl::StrCat("model `", graph_.graph().name(), "` has no loss")});
   }

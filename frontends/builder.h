@@ -58,6 +58,7 @@ struct CallSite {
 
 #undef MGC_CALL_COLUMN_
 
+class Adapter;  // frontends/adapter.h
 class ModelBuilder;
 
 // A value of a model that is being built. Copies stand for the same value. Default-constructed: no
@@ -66,6 +67,7 @@ class Tensor {
  public:
   Tensor() = default;
   bool empty() const { return builder_ == nullptr; }
+  friend bool operator==(Tensor a, Tensor b) { return a.builder_ == b.builder_ && a.id_ == b.id_; }
 
  private:
   friend class ModelBuilder;
@@ -80,6 +82,7 @@ struct ParamInit {
   double std = 0;    // of `normal`, whose mean is 0
   bool decay = true;
   bool train = true;
+  bool adapter = false;  // of an adapter, and not of the model that it stands beside
 };
 ParamInit NormalInit(double std);  // a weight matrix or table: decays
 ParamInit ZerosInit();             // a bias: does not
@@ -127,6 +130,11 @@ class ModelBuilder {
 
   // Parameters from here on are not trained: they stay as they start, or as they are loaded.
   void KeepParams() { keeps_params_ = true; }
+
+  // Linear layers from here on have beside them what this adds, which is there until Finish, and
+  // parameters but its own are kept. Once, before all layers; its dim `adapter` is a new one.
+  void AdaptWith(Adapter* adapter, CallSite site = CallSite::Current());
+  Adapter* adapter() const { return adapter_; }  // null: there is none
 
   // A tensor that a step leaves for the next, of a model that is asked (graph/ir/results.h); `dims`
   // as Param has them. Keep says what is left there: what a node has written into it.
@@ -198,6 +206,7 @@ class ModelBuilder {
   std::vector<Dim> dims_;
   std::string path_;  // of the open scopes
   bool keeps_params_ = false;
+  Adapter* adapter_ = nullptr;
   int layer_ = kEmbeddingLayer;
   int num_layers_ = 0;
   bool in_head_ = false;

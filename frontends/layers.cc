@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "frontends/adapter.h"
 
 namespace mgc {
 namespace {
@@ -22,8 +23,8 @@ class IndexNames {
  public:
   std::string Take(absl::string_view dim) {
     constexpr std::pair<absl::string_view, absl::string_view> kLetters[] = {
-        {"batch", "b"},    {"seq", "s"}, {"embed", "e"}, {"heads", "h"}, {"kv_heads", "h"},
-        {"head_dim", "d"}, {"mlp", "f"}, {"vocab", "v"}, {"", "x"}};
+        {"batch", "b"},    {"seq", "s"}, {"embed", "e"}, {"heads", "h"},   {"kv_heads", "h"},
+        {"head_dim", "d"}, {"mlp", "f"}, {"vocab", "v"}, {"adapter", "r"}, {"", "x"}};
     absl::string_view wanted = dim;
     for (const auto& [name, letter] : kLetters) {
       if (dim == name) wanted = letter;
@@ -219,17 +220,18 @@ Tensor Linear(ModelBuilder& b, absl::string_view name, Tensor x, absl::string_vi
   const TensorType* type = b.Type(x, site);
   if (type == nullptr || !EndsInDims(b, *type, in, site)) return b.Failed();
   const std::string einsum = LinearEinsum(*type, in, out);
-  const Tensor weight =
-      b.Param("", absl::StrCat(sides[0], " ", sides[1]), NormalInit(options.std), site);
+  const ParamInit init = options.init.value_or(NormalInit(options.std));
+  const Tensor weight = b.Param("", absl::StrCat(sides[0], " ", sides[1]), init, site);
   const Tensor product = b.Op("matmul", {x, weight}, {{"spec", einsum}}, site);
   const Tensor bias = options.bias ? b.Param("bias", sides[1], ZerosInit(), site) : Tensor();
+  const Tensor more = b.adapter() == nullptr ? Tensor() : b.adapter()->Term(b, x, in, out, site);
   if (options.dropout == 0) {
     // The residual stands first: it has the sum's sharding, the product is owed to it.
-    if (options.residual.empty()) return AddPresent(b, product, {bias}, site);
-    return AddPresent(b, options.residual, {product, bias}, site);
+    if (options.residual.empty()) return AddPresent(b, product, {bias, more}, site);
+    return AddPresent(b, options.residual, {product, bias, more}, site);
   }
   const Tensor dropped =
-      Dropout(b, "dropout", AddPresent(b, product, {bias}, site), options.dropout, site);
+      Dropout(b, "dropout", AddPresent(b, product, {bias, more}, site), options.dropout, site);
   if (options.residual.empty()) return dropped;
   return Add(b, {options.residual, dropped}, site);
 }

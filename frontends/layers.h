@@ -34,13 +34,15 @@ Tensor Dropout(ModelBuilder& b, absl::string_view name, Tensor x, double p,
 
 struct LinearOptions {
   bool bias = false;
-  double std = 0.02;     // of the weight's initial values
-  double dropout = 0;    // on the product with its bias
-  Tensor residual = {};  // added last; empty: nothing
+  double std = 0.02;               // of the weight's initial values
+  double dropout = 0;              // on the product with its bias
+  absl::optional<ParamInit> init;  // of the weight, in place of normal values
+  Tensor residual = {};            // added last; empty: nothing
 };
 // x W + bias, contracting the last dims of `x`. `spec` names the dims of W, contracted ones first:
 // `embed -> heads head_dim` takes [..., embed] to [..., heads, head_dim] by a weight [embed, heads,
-// head_dim]. Without dropout, product, bias and residual are one sum.
+// head_dim]. Without dropout, product, bias and residual are one sum; what the builder's adapter
+// has for this layer is a part of it, behind the bias.
 Tensor Linear(ModelBuilder& b, absl::string_view name, Tensor x, absl::string_view spec,
               const LinearOptions& options = {}, CallSite site = CallSite::Current());
 

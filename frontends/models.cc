@@ -329,6 +329,8 @@ absl::StatusOr<Graph> BuildModel(const ModelConfig& config, int64_t batch, int64
   const FamilyTraits& traits = TraitsOf(config.family);
   ModelBuilder b(traits.model_type, AllDims(config, NamedDims(config, batch, seq, options)));
   if (options.next_token != NextToken::kNone) b.KeepParams();
+  absl::optional<Adapter> adapter;
+  if (options.adapter) b.AdaptWith(&adapter.emplace(*options.adapter));
   const double out_std =
       config.initializer_range / std::sqrt(2.0 * static_cast<double>(config.layers));
   const Writer w{b, config, traits, options, config.initializer_range, out_std};

@@ -7,6 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "frontends/adapter.h"
 #include "frontends/model_config.h"
 #include "graph/ir/graph.h"
 
@@ -34,6 +36,7 @@ struct ModelOptions {
   // i64[batch] and `weights` f32[batch] are of these rows, and so is the loss.
   NextToken next_token = NextToken::kNone;
   int64_t kept = 0;  // tokens of a sample that have room for their keys and values
+  absl::optional<AdapterOptions> adapter;  // then it alone is trained
 };
 
 // What of the options a family cannot do; OK if it can.

@@ -1,14 +1,19 @@
 #include "frontends/weights/weight_map.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "frontends/families.h"
 #include "frontends/models.h"
@@ -99,9 +104,10 @@ Shape ShapeOf(const Fused& fused, const ParameterPart& first, int64_t outputs) {
 
 using Shapes = std::map<std::string, Shape>;
 
-absl::StatusOr<Shapes> ShapesOfParameters(const ModelConfig& config) {
+absl::StatusOr<Shapes> ShapesOfParameters(const ModelConfig& config,
+                                          const ModelOptions& options = {}) {
   const int64_t seq = TraitsOf(config.family).images ? config.max_positions : 1;
-  MGC_ASSIGN_OR_RETURN(const Graph graph, BuildModel(config, 1, seq));
+  MGC_ASSIGN_OR_RETURN(const Graph graph, BuildModel(config, 1, seq, options));
   Shapes shapes;
   for (const GraphInput& input : graph.inputs()) {
     if (input.kind != InputKind::kParam) continue;
@@ -117,15 +123,36 @@ class MapWriter {
       : config_(config), norms_add_one_(norms_add_one), left_(*left), map_(*map) {}
 
   void Add(const WeightRow& row) {
-    if (absl::string_view(row.name).find('*') == absl::string_view::npos) return AddOf(row, "", "");
-    for (int64_t layer = 0; layer < config_.layers; ++layer) {
-      AddOf(row, absl::StrCat(layer), absl::StrCat("layers.", layer, "."));
-    }
+    ForEachLayer(
+        row, [&](const std::string& name, const std::string& scope) { AddOf(row, name, scope); });
+  }
+
+  // The two tensors of an adapter, whichever way round the weight that it stands beside lies.
+  void AddAdapter(const WeightRow& row) {
+    WeightRow a = row;
+    std::fill(std::begin(a.parameters) + 1, std::end(a.parameters), nullptr);
+    a.layout = WeightLayout::kLinear;
+    WeightRow b = row;
+    if (b.layout == WeightLayout::kStored) b.layout = WeightLayout::kLinear;
+    ForEachLayer(row, [&](const std::string& name, const std::string& scope) {
+      const std::string module = absl::StrCat("base_model.model.", name);
+      AddTensor(a, row.inputs, absl::StrCat(module, ".lora_A.weight"), scope,
+                absl::StrCat(".", kAdapterA));
+      AddTensor(b, 1, absl::StrCat(module, ".lora_B.weight"), scope, absl::StrCat(".", kAdapterB));
+    });
   }
 
  private:
-  void AddOf(const WeightRow& row, const std::string& layer, const std::string& scope) {
-    const std::string name = absl::StrReplaceAll(row.name, {{"*", layer}});
+  void ForEachLayer(const WeightRow& row,
+                    absl::FunctionRef<void(const std::string&, const std::string&)> fn) {
+    if (absl::string_view(row.name).find('*') == absl::string_view::npos) return fn(row.name, "");
+    for (int64_t layer = 0; layer < config_.layers; ++layer) {
+      fn(absl::StrReplaceAll(row.name, {{"*", absl::StrCat(layer)}}),
+         absl::StrCat("layers.", layer, "."));
+    }
+  }
+
+  void AddOf(const WeightRow& row, const std::string& name, const std::string& scope) {
     if (row.exact) return AddTensor(row, row.inputs, name, scope, "");
     AddTensor(row, row.inputs, absl::StrCat(name, ".weight"), scope, "");
     AddTensor(row, 0, absl::StrCat(name, ".bias"), scope, ".bias");
@@ -180,6 +207,37 @@ absl::StatusOr<WeightMap> WeightMapOf(const ModelConfig& config) {
   }
   if (weights.old_norms) map.old_endings = {{".gamma", ".weight"}, {".beta", ".bias"}};
   return map;
+}
+
+absl::StatusOr<WeightMap> AdapterMapOf(const ModelConfig& config, const AdapterOptions& adapter) {
+  ModelOptions options;
+  options.adapter = adapter;
+  MGC_ASSIGN_OR_RETURN(Shapes left, ShapesOfParameters(config, options));
+  WeightMap map;
+  MapWriter writer(config, /*norms_add_one=*/false, &left, &map);
+  for (const WeightRow& row : WeightsOf(config.family).rows) {
+    if (IsLinear(row)) writer.AddAdapter(row);
+  }
+  return map;
+}
+
+absl::StatusOr<std::vector<AdaptedParameter>> AdaptedParameters(const ModelConfig& config,
+                                                                const AdapterOptions& adapter) {
+  ModelOptions options;
+  options.adapter = adapter;
+  MGC_ASSIGN_OR_RETURN(const Shapes shapes, ShapesOfParameters(config, options));
+  std::vector<AdaptedParameter> adapted;
+  for (const AdaptedLayers& layers : adapter.layers) {
+    for (const std::string& layer : layers) {
+      for (const auto& [name, shape] : shapes) {
+        if (name != layer && !absl::EndsWith(name, absl::StrCat(".", layer))) continue;
+        const std::string first = absl::StrCat(absl::StripSuffix(name, layer), layers[0]);
+        adapted.push_back(
+            {name, absl::StrCat(first, ".", kAdapterA), absl::StrCat(name, ".", kAdapterB)});
+      }
+    }
+  }
+  return adapted;
 }
 
 }  // namespace mgc

@@ -16,7 +16,7 @@ constexpr WeightRow Norm(const char* name, const char* parameter) {
 }
 
 constexpr WeightRow Table(const char* name, const char* parameter) {
-  return {name, {parameter}, 1, Layout::kStored};
+  return {name, {parameter}, 1, Layout::kStored, 0, false, false, true};
 }
 
 // A tensor of its own name, with dims of size 1 before its own.
@@ -171,6 +171,11 @@ constexpr FamilyWeights Kin(absl::Span<const WeightRow> rows, bool norms_add_one
 }
 
 }  // namespace
+
+bool IsLinear(const WeightRow& row) {
+  const bool is_weight = row.inputs > 0 && !row.exact && !row.is_table;
+  return is_weight && row.layout != Layout::kPatches;
+}
 
 const FamilyWeights& WeightsOf(ModelFamily family) {
   static constexpr FamilyWeights kGpt2Files = {kGpt2, "transformer.", false, kGpt2Ignored};

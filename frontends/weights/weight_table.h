@@ -32,7 +32,11 @@ struct WeightRow {
   int ones = 0;        // dims of size 1 before the others
   bool exact = false;  // the name is whole, and no bias beside it
   bool is_norm = false;
+  bool is_table = false;  // of rows that are looked up, or that make logits
 };
+
+// Whether a row is torch.nn.Linear, or the like of transformers.
+bool IsLinear(const WeightRow& row);
 
 struct WeightRule {
   const char* ending;

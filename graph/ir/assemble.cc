@@ -50,10 +50,10 @@ absl::Status CheckInputAttrValue(const Attrs::Entry& entry) {
     if (decay != 0 && decay != 1) {
       return Refuse("input_c2", absl::StrCat("`decay` is 0 or 1, not ", decay));
     }
-  } else if (entry.first == kTrainAttr) {
-    const int64_t train = std::get<int64_t>(entry.second);
-    if (train != 0 && train != 1) {
-      return Refuse("input_c2", absl::StrCat("`train` is 0 or 1, not ", train));
+  } else if (entry.first == kTrainAttr || entry.first == "adapter") {
+    const int64_t flag = std::get<int64_t>(entry.second);
+    if (flag != 0 && flag != 1) {
+      return Refuse("input_c2", absl::StrCat("`", entry.first, "` is 0 or 1, not ", flag));
     }
   } else if (entry.first == kOptimizerAttr) {
     const std::string& name = std::get<std::string>(entry.second);
@@ -117,7 +117,8 @@ absl::Span<const AttrSpec> InputAttrSpecs(InputKind kind) {
       {"init", AttrKind::kText, false},          {"std", AttrKind::kReal, false},
       {"decay", AttrKind::kInt, false},          {kTrainAttr, AttrKind::kInt, false},
       {kOptimizerAttr, AttrKind::kText, false},  {kRateScaleAttr, AttrKind::kReal, false},
-      {kDecayScaleAttr, AttrKind::kReal, false}, {kRowDimsAttr, AttrKind::kInt, false}};
+      {kDecayScaleAttr, AttrKind::kReal, false}, {kRowDimsAttr, AttrKind::kInt, false},
+      {"adapter", AttrKind::kInt, false}};
   static const auto* const owned = new std::vector<AttrSpec>{{"of", AttrKind::kText, true}};
   if (kind == InputKind::kParam) return *param;
   static const auto* const state = new std::vector<AttrSpec>{{"of", AttrKind::kText, false}};

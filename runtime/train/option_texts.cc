@@ -2,8 +2,10 @@
 
 #include <map>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "graph/base/json.h"
 
 namespace mgc {
@@ -66,7 +68,8 @@ NamedTexts OptionTexts(const TrainOptions& o, const Plan& plan) {
   }
   texts.emplace_back("clip-grad", JsonNumber(o.clip_grad));
   for (const auto& [flag, value] : plan.options) {
-    if (flag == "--optimizer") texts.emplace_back("optimizer", value);
+    const bool told = flag == "--optimizer" || absl::StartsWith(flag, "--lora-");
+    if (told) texts.emplace_back(absl::StripPrefix(flag, "--"), value);
   }
   if (o.lr.style == LrDecayStyle::kWsd) {
     texts.emplace_back("lr-wsd-decay-style", NameOf(o.lr.wsd_style));

@@ -1,9 +1,12 @@
 #include "runtime/weights/export_weights.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <numeric>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "graph/base/file.h"
@@ -16,6 +19,7 @@
 #include "runtime/state/manifest.h"
 #include "runtime/state/tensor_file.h"
 #include "runtime/state/tensor_shapes.h"
+#include "runtime/weights/low_rank.h"
 #include "runtime/weights/strided.h"
 #include "runtime/weights/weight_types.h"
 #include "runtime/weights/write_in_turn.h"
@@ -85,9 +89,10 @@ absl::Status WritePanel(const StridedGrid& grid, const Panel& panel, absl::Span<
   return flush();
 }
 
-// Copies a parameter out of a checkpoint's file into its part of a tensor.
+// Copies a parameter out of a checkpoint's file into its part of a tensor. `term` is added to it,
+// where there is one.
 absl::Status CopyPart(const PositionalFile& from, const StoredTensor& stored,
-                      const ParameterPart& part, const Target& to) {
+                      const ParameterPart& part, const LowRankProduct* term, const Target& to) {
   const StridedGrid grid(part.view);
   const ElementRange whole = {0, NumElements(part.shape)};
   uint64_t hash = 0;
@@ -99,6 +104,7 @@ absl::Status CopyPart(const PositionalFile& from, const StoredTensor& stored,
     MGC_RETURN_IF_ERROR(from.Read(stored.offset + at * static_cast<int64_t>(sizeof(float)),
                                   {reinterpret_cast<char*>(values.data()), bytes}));
     hash += HashOfRun(at, values);
+    if (term != nullptr) term->AddTo(at, absl::MakeSpan(values));
     at += panel.values();
     if (part.added != 0) {
       for (float& value : values) value -= part.added;
@@ -153,23 +159,28 @@ class Exporter {
   }
 
   absl::Span<const StoredTensor> stored() const { return stored_; }
-  int64_t Elements() const {
-    int64_t elements = 0;
-    for (const StoredTensor& tensor : stored_) elements += NumElements(tensor.shape);
-    return elements;
+  // Shapes of all tensors that `is_wanted` is of.
+  TensorShapes Shapes(absl::FunctionRef<bool(const std::string&)> is_wanted) const {
+    TensorShapes shapes = ShapesOf(stored_);
+    for (auto it = shapes.begin(); it != shapes.end();) {
+      it = is_wanted(it->first) ? std::next(it) : shapes.erase(it);
+    }
+    return shapes;
   }
 
-  // Writes these of the map's tensors, of the types that `types` has for all.
-  absl::Status Write(const WeightMap& map, absl::Span<const SafetensorsType> types,
+  // Writes these of the map's tensors, of types and with terms that `options` has for all.
+  absl::Status Write(const WeightMap& map, const ExportOptions& options,
                      absl::Span<const size_t> tensors, const std::string& path) const {
     StoredByName stored;
     for (const StoredTensor& tensor : stored_) stored[tensor.name] = &tensor;
     std::vector<SafetensorsSpec> specs;
-    for (size_t t : tensors) specs.push_back({map.tensors[t].name, types[t], map.tensors[t].shape});
+    for (size_t t : tensors) {
+      specs.push_back({map.tensors[t].name, options.types[t], map.tensors[t].shape});
+    }
     const auto copy = [&](size_t i, int64_t offset, SharedFile& file) -> absl::Status {
       const Target to{file, offset, specs[i].type};
       for (const ParameterPart& part : map.tensors[tensors[i]].parts) {
-        MGC_RETURN_IF_ERROR(Annotate(CopyPart(from_, *stored.at(part.parameter), part, to),
+        MGC_RETURN_IF_ERROR(Annotate(CopySum(stored, options.terms, part, to),
                                      absl::StrCat("parameter ", EscapeBytes(part.parameter))));
       }
       return absl::OkStatus();
@@ -177,13 +188,50 @@ class Exporter {
     return WriteInTurn(path, specs, copy);
   }
 
+  absl::Status WriteAll(const WeightMap& map, SafetensorsType type, const std::string& path) const {
+    ExportOptions options;
+    options.types.assign(map.tensors.size(), type);
+    std::vector<size_t> all(map.tensors.size());
+    std::iota(all.begin(), all.end(), size_t{0});
+    return Write(map, options, all, path);
+  }
+
  private:
+  // A part with its term, if it has one.
+  absl::Status CopySum(const StoredByName& stored, absl::Span<const LowRankTerm> terms,
+                       const ParameterPart& part, const Target& to) const {
+    const StoredTensor& parameter = *stored.at(part.parameter);
+    for (const LowRankTerm& term : terms) {
+      if (term.parameter != part.parameter) continue;
+      const auto a = stored.find(term.a), b = stored.find(term.b);
+      if (a == stored.end() || b == stored.end()) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("the checkpoint has no ", a == stored.end() ? term.a : term.b));
+      }
+      MGC_ASSIGN_OR_RETURN(const LowRankProduct product,
+                           LowRankProduct::Read(from_, *a->second, *b->second, term.scale));
+      if (product.elements() != NumElements(parameter.shape)) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("is ", ShapeText(parameter.shape), ", and ", term.a, " times ", term.b,
+                         " has ", product.elements(), " elements"));
+      }
+      return CopyPart(from_, parameter, part, &product, to);
+    }
+    return CopyPart(from_, parameter, part, nullptr, to);
+  }
+
   Exporter(PositionalFile from, std::vector<StoredTensor> stored)
       : from_(std::move(from)), stored_(std::move(stored)) {}
 
   PositionalFile from_;
   std::vector<StoredTensor> stored_;
 };
+
+int64_t ElementsOf(const WeightMap& map) {
+  int64_t elements = 0;
+  for (const FileTensor& tensor : map.tensors) elements += NumElements(tensor.shape);
+  return elements;
+}
 
 std::vector<std::string> NamesOf(size_t shards) {
   if (shards == 1) return {kWeightsFile};
@@ -199,33 +247,42 @@ std::vector<std::string> NamesOf(size_t shards) {
 absl::StatusOr<int64_t> ExportWeights(const std::string& folder, const WeightMap& map,
                                       const ExportOptions& options, const std::string& dir) {
   MGC_ASSIGN_OR_RETURN(const Exporter exporter, Exporter::Open(folder));
-  MGC_RETURN_IF_ERROR(
-      CheckSameTensors(ShapesOf(exporter.stored()), folder, ShapesOf(map), "the configuration"));
+  const TensorShapes there =
+      exporter.Shapes([&](const std::string& name) { return options.left_out.count(name) == 0; });
+  MGC_RETURN_IF_ERROR(CheckSameTensors(there, folder, ShapesOf(map), "the configuration"));
   const std::vector<Shard> shards = ShardsOf(map, options);
   const std::vector<std::string> names = NamesOf(shards.size());
   for (size_t s = 0; s < shards.size(); ++s) {
     MGC_RETURN_IF_ERROR(
-        exporter.Write(map, options.types, shards[s].tensors, absl::StrCat(dir, "/", names[s])));
+        exporter.Write(map, options, shards[s].tensors, absl::StrCat(dir, "/", names[s])));
   }
   if (shards.size() > 1) {
     MGC_RETURN_IF_ERROR(
         WriteFileAtomically(absl::StrCat(dir, "/", kWeightsIndex), IndexText(map, shards, names)));
   }
-  return exporter.Elements();
+  return ElementsOf(map);
+}
+
+absl::StatusOr<int64_t> ExportPart(const std::string& folder, const WeightMap& map,
+                                   SafetensorsType type, const std::string& path) {
+  MGC_ASSIGN_OR_RETURN(const Exporter exporter, Exporter::Open(folder));
+  const TensorShapes wanted = ShapesOf(map);
+  const TensorShapes there =
+      exporter.Shapes([&](const std::string& name) { return wanted.count(name) != 0; });
+  MGC_RETURN_IF_ERROR(CheckSameTensors(there, folder, wanted, "the configuration"));
+  MGC_RETURN_IF_ERROR(exporter.WriteAll(map, type, path));
+  return ElementsOf(map);
 }
 
 absl::StatusOr<int64_t> ExportFile(const std::string& folder, SafetensorsType type,
                                    const std::string& path) {
   MGC_ASSIGN_OR_RETURN(const Exporter exporter, Exporter::Open(folder));
   WeightMap map;
-  std::vector<size_t> all;
   for (const StoredTensor& tensor : exporter.stored()) {
-    all.push_back(all.size());
     map.tensors.push_back({tensor.name, tensor.shape, {AsStored(tensor.name, tensor.shape)}});
   }
-  const std::vector<SafetensorsType> types(all.size(), type);
-  MGC_RETURN_IF_ERROR(exporter.Write(map, types, all, path));
-  return exporter.Elements();
+  MGC_RETURN_IF_ERROR(exporter.WriteAll(map, type, path));
+  return ElementsOf(map);
 }
 
 }  // namespace mgc

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "graph/base/file.h"
 #include "graph/base/status.h"
+#include "graph/ir/step_names.h"
+#include "graph/types/layer_names.h"
 #include "graph/types/tile_runs.h"
+#include "graph/weights/adapters.h"
 #include "runtime/state/parameters.h"
 #include "runtime/state/tensor_shapes.h"
 #include "runtime/weights/strided.h"
@@ -48,7 +52,9 @@ absl::StatusOr<int64_t> FillHere(const ModelFiles& files, Executor& executor) {
                        HeldTensors(executor.plan(), TensorRole::kParam, Holders::kAll));
   int64_t bytes = 0;
   for (const HeldTensor& tensor : held) {
-    StridedReader reader(*parts.at(tensor.name), ElementsHere(executor, tensor));
+    const auto part = parts.find(tensor.name);
+    if (part == parts.end()) continue;  // an adapter's, which has its first values
+    StridedReader reader(*part->second, ElementsHere(executor, tensor));
     const auto fill = [&](int64_t whole, absl::Span<float> values, bool) -> absl::Status {
       MGC_RETURN_IF_ERROR(reader.Read(whole, values));
       return CheckFinite(values, "has values that are not finite");
@@ -62,13 +68,30 @@ absl::StatusOr<int64_t> FillHere(const ModelFiles& files, Executor& executor) {
   return bytes;
 }
 
+std::set<std::string> TrainedAdapters(const Plan& plan) {
+  std::set<std::string> names;
+  for (const PlanClass& plan_class : plan.classes) {
+    for (const HeldBlock& held : plan_class.blocks) {
+      for (const ParamEntry& entry : plan.blocks[static_cast<size_t>(held.block)].entries) {
+        if (!IsOfAdapter(entry.init) || !IsTrained(entry.init)) continue;
+        names.insert(NameForLayer(entry.name, held.layer));
+      }
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 absl::Status CheckSameParameters(const ModelFiles& files, const Plan& plan) {
   TensorShapes there, wanted;
   for (const PlacedPart& part : files.parts()) there[part.part->parameter] = part.part->shape;
   MGC_ASSIGN_OR_RETURN(const std::vector<HeldTensor> held, HeldTensors(plan, TensorRole::kParam));
-  for (const HeldTensor& tensor : held) wanted[tensor.name] = SizesOf(*tensor.type);
+  const std::set<std::string> new_adapters = TrainedAdapters(plan);
+  for (const HeldTensor& tensor : held) {
+    if (there.count(tensor.name) == 0 && new_adapters.count(tensor.name) != 0) continue;
+    wanted[tensor.name] = SizesOf(*tensor.type);
+  }
   return CheckSameTensors(there, files.dir(), wanted, "the plan");
 }
 

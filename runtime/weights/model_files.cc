@@ -1,6 +1,7 @@
 #include "runtime/weights/model_files.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -149,7 +150,8 @@ class ModelFiles::Matcher {
   Diagnostics problems_;
 };
 
-absl::StatusOr<ModelFiles> ModelFiles::Open(const std::string& dir, WeightMap map) {
+absl::StatusOr<ModelFiles> ModelFiles::Open(const std::string& dir, WeightMap map,
+                                            const std::string& name) {
   ModelFiles files;
   files.dir_ = dir;
   files.map_ = std::move(map);
@@ -157,27 +159,40 @@ absl::StatusOr<ModelFiles> ModelFiles::Open(const std::string& dir, WeightMap ma
   if (!index.ok() && !absl::IsNotFound(index.status())) return index.status();
   std::set<std::string> names;
   if (index.ok()) {
-    for (const auto& [tensor, name] : *index) names.insert(name);
+    for (const auto& [tensor, file] : *index) names.insert(file);
   } else {
-    names.insert(kWeightsFile);
+    names.insert(name);
   }
   const FileOfTensor* const said = index.ok() ? &*index : nullptr;
   Matcher matcher(&files);
-  for (const std::string& name : names) {
-    MGC_ASSIGN_OR_RETURN(PositionalFile file, PositionalFile::Open(In(dir, name)));
+  for (const std::string& part : names) {
+    MGC_ASSIGN_OR_RETURN(PositionalFile file, PositionalFile::Open(In(dir, part)));
     files.files_.push_back(std::make_unique<PositionalFile>(std::move(file)));
     const PositionalFile& opened = *files.files_.back();
     MGC_ASSIGN_OR_RETURN(const SafetensorsHeader header, SafetensorsHeader::Read(opened));
-    matcher.Take(opened, name, header, said);
+    matcher.Take(opened, part, header, said);
   }
   MGC_RETURN_IF_ERROR(matcher.Finish(said));
-  for (size_t t = 0; t < files.map_.tensors.size(); ++t) {
-    const Placed& placed = files.placed_[t];
-    for (const ParameterPart& part : files.map_.tensors[t].parts) {
-      files.parts_.push_back({placed.file, placed.offset, placed.type, &part});
+  files.ListParts();
+  return files;
+}
+
+void ModelFiles::ListParts() {
+  parts_.clear();
+  for (size_t t = 0; t < map_.tensors.size(); ++t) {
+    const Placed& placed = placed_[t];
+    for (const ParameterPart& part : map_.tensors[t].parts) {
+      parts_.push_back({placed.file, placed.offset, placed.type, &part});
     }
   }
-  return files;
+}
+
+void ModelFiles::Add(ModelFiles other) {
+  std::move(other.files_.begin(), other.files_.end(), std::back_inserter(files_));
+  placed_.insert(placed_.end(), other.placed_.begin(), other.placed_.end());
+  std::move(other.map_.tensors.begin(), other.map_.tensors.end(), std::back_inserter(map_.tensors));
+  std::move(other.ignored_.begin(), other.ignored_.end(), std::back_inserter(ignored_));
+  ListParts();
 }
 
 std::vector<std::string> ModelFiles::Report() const {

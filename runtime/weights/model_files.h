@@ -26,8 +26,12 @@ class ModelFiles {
   // Reads headers alone: those of the files that `model.safetensors.index.json` names, or of
   // `model.safetensors`. NotFound where there is neither. InvalidArgument names every tensor of the
   // map that is missing, twice there, or of another shape or type, and every file that does not
-  // hold what the index says.
-  static absl::StatusOr<ModelFiles> Open(const std::string& dir, WeightMap map);
+  // hold what the index says. `name`: of the file, where there is no index.
+  static absl::StatusOr<ModelFiles> Open(const std::string& dir, WeightMap map,
+                                         const std::string& name = kWeightsFile);
+
+  // Takes what other files hold: parameters that are not here. The map is then that of both.
+  void Add(ModelFiles other);
 
   const std::string& dir() const { return dir_; }
   const WeightMap& map() const { return map_; }
@@ -48,6 +52,7 @@ class ModelFiles {
     SafetensorsType type = SafetensorsType::kF32;
   };
   class Matcher;
+  void ListParts();
 
   std::string dir_;
   WeightMap map_;

@@ -124,6 +124,10 @@ void AddCheckpointFlags(Flags* flags, RunFlags* out) {
               "a model directory of safetensors files to begin with, where the run goes on from no "
               "checkpoint (default: random numbers of --seed)",
               &out->init);
+  flags->Text("--init-adapter", "DIR",
+              "with --init, an adapter of peft's for a plan of --lora-rank (default: one that "
+              "changes nothing yet)",
+              &out->init_adapter);
   flags->Text("--resume", "latest|STEP|none",
               "the checkpoint to go on from (default latest: the last one that is whole)",
               &out->resume);

@@ -1,6 +1,11 @@
 #include "tools/cli/compile_flags.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "frontends/weights/adapter_targets.h"
 #include "graph/types/machine.h"
 #include "passes/compile.h"
 #include "tools/cli/model_source.h"
@@ -116,20 +121,43 @@ void CheckEstimateFlags(const CompileFlags& flags, ParsedFlags* parsed) {
   }
 }
 
-void AddModelFlags(Flags* flags, CompileFlags* out) {
-  flags->Section("Model");
-  flags->Switch("--reset-attention-mask",
-                "tokens see those of their own document alone; mgc-run --eod says what ends one",
-                &out->reset_attention_mask);
-  flags->Switch("--reset-position-ids", "learned positions begin anew with each document",
-                &out->reset_position_ids);
-  flags->Choice("--next-token", kNextTokenWords,
-                "for mgc-generate, nothing is trained: a step gives the logits behind one row of "
-                "each sample, from the whole text, or from a prompt whose keys and values are kept "
-                "and then token by token",
-                &out->next_token);
-  flags->Integer("--cache-length", "tokens whose keys and values are kept (default: all positions)",
-                 {1, int64_t{1} << 30}, "F3", &out->cache_length);
+// F7: what an adapter is like, where there is none.
+void CheckAdapterFlags(const CompileFlags& flags, ParsedFlags* parsed) {
+  const std::vector<std::string>& bad = parsed->bad_flags;
+  const bool has_rank =
+      flags.lora_rank || std::find(bad.begin(), bad.end(), "--lora-rank") != bad.end();
+  const auto check = [&](const char* flag, bool given) {
+    if (!given || has_rank) return;
+    parsed->errors.Add(
+        {"F7", absl::StrCat(flag, " is of adapters, and none are asked for"), "--lora-rank N too"});
+  };
+  check("--lora-alpha", flags.lora_alpha.has_value());
+  check("--lora-targets", flags.lora_targets.has_value());
+}
+
+void AskForAdapter(const CompileFlags& flags, ModelSource* source, Diagnostics* violations) {
+  if (!flags.lora_rank && !flags.lora_targets) return;
+  if (!source->config.has_value()) {
+    violations->Add({"F7",
+                     "--lora-rank: a graph in text writes its own adapters, beside weights "
+                     "with train=0",
+                     "without it"});
+    return;
+  }
+  std::vector<std::string> wanted = DefaultAdapterTargets(*source->config);
+  if (flags.lora_targets) wanted = absl::StrSplit(*flags.lora_targets, ',');
+  AdapterTargets targets = FindAdapterTargets(*source->config, wanted);
+  for (Diagnostic problem : targets.problems) {
+    problem.label = "F7";
+    problem.text = absl::StrCat("--lora-targets: ", problem.text);
+    violations->Add(std::move(problem));
+  }
+  if (!flags.lora_rank || !targets.problems.empty()) return;
+  AdapterOptions& adapter = source->options.adapter.emplace();
+  adapter.rank = *flags.lora_rank;
+  adapter.alpha = flags.lora_alpha.value_or(adapter.alpha);
+  adapter.layers = std::move(targets.layers);
+  source->adapter_modules = std::move(targets.modules);
 }
 
 void AskForNextToken(const CompileFlags& flags, ModelSource* source, Diagnostics* violations) {
@@ -153,6 +181,32 @@ void AskForNextToken(const CompileFlags& flags, ModelSource* source, Diagnostics
 
 }  // namespace
 
+void AddModelFlags(Flags* flags, CompileFlags* out) {
+  flags->Section("Model");
+  flags->Switch("--reset-attention-mask",
+                "tokens see those of their own document alone; mgc-run --eod says what ends one",
+                &out->reset_attention_mask);
+  flags->Switch("--reset-position-ids", "learned positions begin anew with each document",
+                &out->reset_position_ids);
+  flags->Choice("--next-token", kNextTokenWords,
+                "for mgc-generate, nothing is trained: a step gives the logits behind one row of "
+                "each sample, from the whole text, or from a prompt whose keys and values are kept "
+                "and then token by token",
+                &out->next_token);
+  flags->Integer("--cache-length", "tokens whose keys and values are kept (default: all positions)",
+                 {1, int64_t{1} << 30}, "F3", &out->cache_length);
+  flags->Integer("--lora-rank",
+                 "put low-rank adapters of this rank beside linear layers (LoRA) and train them "
+                 "alone, the model is kept",
+                 {1, 1 << 16}, "F3", &out->lora_rank);
+  flags->Real("--lora-alpha", "what adapters give is multiplied by this over the rank (default 8)",
+              1e-6, 1e6, &out->lora_alpha);
+  flags->Text("--lora-targets", "NAME,NAME...",
+              "the layers, as the family's files call them: q_proj,v_proj (llama's default), or "
+              "all-linear",
+              &out->lora_targets);
+}
+
 Diagnostics AskOfModel(const CompileFlags& flags, ModelSource* source) {
   Diagnostics violations;
   const auto ask = [&](const char* flag, bool given, bool ModelOptions::*option) {
@@ -168,6 +222,7 @@ Diagnostics AskOfModel(const CompileFlags& flags, ModelSource* source) {
   ask("--reset-attention-mask", flags.reset_attention_mask, &ModelOptions::mask_documents);
   ask("--reset-position-ids", flags.reset_position_ids, &ModelOptions::restart_positions);
   AskForNextToken(flags, source, &violations);
+  AskForAdapter(flags, source, &violations);
   return violations;
 }
 
@@ -219,6 +274,7 @@ void CheckCompileFlags(const CompileFlags& flags, ParsedFlags* parsed) {
   CheckPathsOf(flags, parsed);
   CheckSearchFlags(flags, parsed);
   CheckEstimateFlags(flags, parsed);
+  CheckAdapterFlags(flags, parsed);
 }
 
 }  // namespace mgc

@@ -26,6 +26,9 @@ struct CompileFlags {
   bool reset_position_ids = false;
   absl::optional<std::string> next_token;
   absl::optional<int64_t> cache_length;
+  absl::optional<int64_t> lora_rank;
+  absl::optional<double> lora_alpha;
+  absl::optional<std::string> lora_targets;
   bool no_verify = false;
   bool timing = false;
   bool search = false;
@@ -46,11 +49,15 @@ Diagnostics AskOfModel(const CompileFlags& flags, ModelSource* source);
 // `out` outlives `flags`.
 void AddCompileFlags(Flags* flags, CompileFlags* out);
 
+// Those of them that say what the model is, which a plan holds itself.
+void AddModelFlags(Flags* flags, CompileFlags* out);
+
 // The files that a compilation reads.
 std::vector<NamedPath> InputsOf(const CompileFlags& flags);
 
 // F6: nothing to write, views of a plan that is not made, paths in each other's way. F7: a search
-// that is not asked for, and what it cannot look for; results of a plan that is only estimated.
+// that is not asked for, and what it cannot look for; results of a plan that is only estimated;
+// what an adapter is like without one.
 void CheckCompileFlags(const CompileFlags& flags, ParsedFlags* parsed);
 
 }  // namespace mgc

@@ -15,6 +15,7 @@
 #include "passes/config/strategy_text.h"
 #include "tools/advice/neighbours.h"
 #include "tools/cli/command.h"
+#include "tools/cli/compile_flags.h"
 #include "tools/cli/model_source.h"
 #include "tools/cli/parallel_flags.h"
 
@@ -42,6 +43,8 @@ absl::StatusOr<Recorded> RecordedBy(const PlanOptions& options) {
   AddMeshFlags(&parser, &recorded.flags);
   AddScheduleFlags(&parser, &recorded.flags);
   AddTrainingFlags(&parser, &recorded.flags);
+  CompileFlags of_model;  // which stands in the plan
+  AddModelFlags(&parser, &of_model);
   ParsedFlags parsed = parser.Parse(words);
   CheckWords(&recorded.flags, &parsed);
   MGC_RETURN_IF_ERROR(parsed.errors.ToStatus());

@@ -21,12 +21,13 @@ namespace mgc {
 
 // A model before its sizes per micro-batch are known.
 struct ModelSource {
-  std::string name;                    // as the user gave it
-  bool preset = false;                 // one of ours
-  absl::optional<ModelConfig> config;  // of a preset or a configuration file
-  absl::optional<Graph> graph;         // of a `.mgc` file, checked, with names for all dims
-  ValuePlaces places;                  // in that file
-  ModelOptions options;                // what flags ask of a configuration's model
+  std::string name;                          // as the user gave it
+  bool preset = false;                       // one of ours
+  absl::optional<ModelConfig> config;        // of a preset or a configuration file
+  absl::optional<Graph> graph;               // of a `.mgc` file, checked, with names for all dims
+  ValuePlaces places;                        // in that file
+  ModelOptions options;                      // what flags ask of a configuration's model
+  std::vector<std::string> adapter_modules;  // what its adapter's layers are in the family's files
   // Of a graph its layers alone: its values have their own sizes.
   ModelDims dims;
   int64_t seq_length = 1;          // unless a flag says otherwise

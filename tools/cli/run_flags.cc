@@ -121,6 +121,10 @@ void CheckCheckpointUsage(const RunFlags& flags, Diagnostics* violations) {
   if (flags.init && flags.load) {
     violations->Add({"F7", "--init and --load are both given", "one of both"});
   }
+  if (flags.init_adapter && !flags.init) {
+    violations->Add({"F7", "--init-adapter is given without the model that it stands beside",
+                     "--init DIR too"});
+  }
   if (!flags.resume) return;
   const std::string& word = *flags.resume;
   if (word != kResumeLatest && word != kResumeNone && !StepToResume(flags)) {

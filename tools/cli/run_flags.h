@@ -30,7 +30,7 @@ struct RunFlags {
   std::vector<std::string> inputs;  // NAME=FILE, as given
   absl::optional<int64_t> nproc, ranks_per_process, gpus;
   absl::optional<double> watchdog_seconds;
-  absl::optional<std::string> save, load, resume, init;
+  absl::optional<std::string> save, load, resume, init, init_adapter;
   absl::optional<int64_t> save_interval, keep;
   bool wait_for_saves = false;
   bool copy_for_saves = false;

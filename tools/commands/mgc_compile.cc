@@ -16,10 +16,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "graph/base/file.h"
+#include "graph/base/json.h"
 #include "graph/base/status.h"
 #include "graph/plan/plan_check.h"
 #include "graph/text/printer.h"
 #include "graph/types/machine.h"
+#include "graph/weights/adapters.h"
 #include "passes/compile.h"
 #include "passes/config/check_config.h"
 #include "passes/config/config_flags.h"
@@ -62,6 +64,14 @@ PlanOptions OptionsOf(const ModelSource& source, const ParallelConfig& config,
   if (flags.reset_position_ids) options.push_back({"--reset-position-ids", ""});
   if (flags.next_token) options.push_back({"--next-token", *flags.next_token});
   if (flags.cache_length) options.push_back({"--cache-length", absl::StrCat(*flags.cache_length)});
+  if (const auto& adapter = source.options.adapter; adapter.has_value()) {
+    const auto add = [&options](const char* name, std::string value) {
+      options.push_back({absl::StrCat("--", name), std::move(value)});
+    };
+    add(kAdapterRank, absl::StrCat(adapter->rank));
+    add(kAdapterAlpha, JsonNumber(adapter->alpha));
+    add(kAdapterTargets, absl::StrJoin(source.adapter_modules, ","));
+  }
   return options;
 }
 

@@ -30,6 +30,7 @@ constexpr absl::string_view kTypes[] = {"f32", "bf16", "f16"};
 struct ConvertFlags {
   Words from;
   absl::optional<std::string> output, dtype, like, shard_size;
+  bool adapter_only = false;
 };
 
 CommandText About() {
@@ -39,7 +40,8 @@ CommandText About() {
           {"mgc-convert checkpoints -o weights.safetensors --dtype bf16",
            "mgc-convert weights.safetensors -o start",
            "mgc-run model.plan --data text.txt --load start --save checkpoints",
-           "mgc-convert checkpoints --like gpt2-tiny -o trained"},
+           "mgc-convert checkpoints --like gpt2-tiny -o trained",
+           "mgc-convert checkpoints --like gpt2-tiny --adapter-only -o adapter"},
           "Of the folder of a run, the checkpoint that it would go on from. Names and shapes are "
           "those of docs/parameters.md, in checkpoints and in files; in model directories, which "
           "have a config.json, those of its family (docs/weights.md)."};
@@ -98,6 +100,7 @@ int ToModelDir(const ConvertFlags& flags) {
   ExportRequest request{*folder, *flags.like, absl::nullopt, absl::nullopt, *flags.output};
   if (flags.dtype) request.type = TypeOf(flags);
   if (flags.shard_size) request.shard_bytes = ParseShardSize(*flags.shard_size);
+  request.adapter_only = flags.adapter_only;
   const absl::StatusOr<int64_t> elements = ExportModelDir(request);
   if (elements.ok()) return Finish(Wrote(*elements, *flags.output));
   return Fail(elements.status(),
@@ -144,6 +147,13 @@ Diagnostics CheckUsage(const ConvertFlags& flags) {
     usage.Add(
         {"F6", "--max-shard-size is given, and no model directory is written", "--like MODEL"});
   }
+  if (flags.adapter_only && !flags.like) {
+    usage.Add({"F6", "--adapter-only is given, and nothing says of which model", "--like MODEL"});
+  }
+  if (flags.adapter_only && flags.shard_size) {
+    usage.Add({"F7", "--max-shard-size is of a model's files, and an adapter has one",
+               "one of --adapter-only and --max-shard-size"});
+  }
   if (flags.shard_size && !ParseShardSize(*flags.shard_size)) {
     usage.Add({"F4",
                absl::StrCat("--max-shard-size ", EscapeBytes(*flags.shard_size), " is no size"),
@@ -170,6 +180,10 @@ int Main(const Words& arguments) {
               "of a file of a model directory, as 200MB (default 5GB); what is more goes into "
               "several",
               &flags.shard_size);
+  parser.Switch("--adapter-only",
+                "with --like, of a run with --lora-rank: write the adapter alone, as peft reads it "
+                "(default: what it adds is added to the weights)",
+                &flags.adapter_only);
   if (const auto code = ParseStrictly(&parser, arguments, kCommand)) return *code;
   const Diagnostics usage = CheckUsage(flags);
   if (!usage.empty()) return Refuse(usage, {}, kCommand);

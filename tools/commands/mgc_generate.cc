@@ -44,7 +44,8 @@ constexpr int64_t kMostTokens = 16;  // where no flag says how many
 
 struct GenerateFlags {
   Words plans;
-  absl::optional<std::string> load, init, tokenizer, device, instruction_set, end_token;
+  absl::optional<std::string> load, init, init_adapter, tokenizer, device, instruction_set,
+      end_token;
   std::vector<std::string> prompts, prompt_files, prompt_ids;
   absl::optional<int64_t> most_tokens, top_k, seed, workers, nproc;
   absl::optional<double> temperature, top_p;
@@ -73,6 +74,8 @@ void AddFlags(Flags* flags, GenerateFlags* out) {
   flags->Text("--load", "DIR", "a checkpoint, or a run's folder of them for the last", &out->load);
   flags->Text("--init", "DIR", "a model directory of safetensors files, in place of a checkpoint",
               &out->init);
+  flags->Text("--init-adapter", "DIR",
+              "with --init, an adapter of peft's for a plan of --lora-rank", &out->init_adapter);
   flags->Text("--tokenizer", "FILE|DIR|bytes", "a tokenizer.json, or a folder with one",
               &out->tokenizer);
   flags->Section("Texts");
@@ -112,6 +115,10 @@ Diagnostics CheckFlags(const GenerateFlags& flags) {
     errors.Add(flags.load ? Diagnostic{"F7", "--load and --init are both given", "one of both"}
                           : Diagnostic{"F6", "a model without weights says nothing",
                                        "--load DIR, or --init DIR"});
+  }
+  if (flags.init_adapter && !flags.init) {
+    errors.Add({"F7", "--init-adapter is given without the model that it stands beside",
+                "--init DIR too"});
   }
   const bool has_text = !flags.prompts.empty() || !flags.prompt_files.empty();
   if ((has_text || flags.end_token) && !flags.tokenizer) {
@@ -216,6 +223,9 @@ absl::Status ReadFiles(Command* command) {
   MGC_RETURN_IF_ERROR(ReadPrompts(command));
   if (command->flags.init) {
     MGC_ASSIGN_OR_RETURN(command->init, OpenModelDir(*command->flags.init));
+    if (const auto& adapter = command->flags.init_adapter) {
+      MGC_RETURN_IF_ERROR(AddAdapter(*adapter, *command->plan, &*command->init));
+    }
     return CheckSameModel(*command->init, *command->plan);
   }
   MGC_ASSIGN_OR_RETURN(command->folder, FolderToLoad(*command->flags.load));

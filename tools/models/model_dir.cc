@@ -18,6 +18,7 @@
 #include "graph/base/status.h"
 #include "runtime/weights/export_weights.h"
 #include "runtime/weights/import_weights.h"
+#include "tools/models/adapter_dir.h"
 
 namespace mgc {
 namespace {
@@ -89,6 +90,7 @@ absl::Status CarryAlong(const std::string& from, const std::string& to) {
 
 // What is to be written beside the weights, and of which types they are.
 struct Likeness {
+  ModelConfig model;
   WeightMap map;
   std::string config;  // the text of config.json
   ExportOptions options;
@@ -98,12 +100,12 @@ absl::StatusOr<Likeness> LikenessOf(const ExportRequest& request) {
   Likeness like;
   const bool folder = IsModelDir(request.like);
   const std::string path = folder ? request.like + kConfig : request.like;
-  MGC_ASSIGN_OR_RETURN(const ModelConfig config, LoadModelConfig(path));
-  MGC_ASSIGN_OR_RETURN(like.map, WeightMapOf(config));
+  MGC_ASSIGN_OR_RETURN(like.model, LoadModelConfig(path));
+  MGC_ASSIGN_OR_RETURN(like.map, WeightMapOf(like.model));
   like.options.types.assign(like.map.tensors.size(), request.type.value_or(SafetensorsType::kF32));
   like.options.shard_bytes = request.shard_bytes.value_or(kMostShardBytes);
   if (!folder) {
-    like.config = ModelConfigToJson(config);
+    like.config = ModelConfigToJson(like.model);
     return like;
   }
   MGC_ASSIGN_OR_RETURN(like.config, ReadFile(path));
@@ -118,8 +120,31 @@ absl::StatusOr<Likeness> LikenessOf(const ExportRequest& request) {
   return like;
 }
 
+// Lets what an adapter of the checkpoint adds be added to the weights.
+absl::Status Merge(const ExportRequest& request, Likeness* like) {
+  MGC_ASSIGN_OR_RETURN(const auto adapter, AdapterOfCheckpoint(request.checkpoint, like->model));
+  if (!adapter) return absl::OkStatus();
+  MGC_ASSIGN_OR_RETURN(const std::vector<AdaptedParameter> adapted,
+                       AdaptedParameters(like->model, adapter->options));
+  for (const AdaptedParameter& of : adapted) {
+    like->options.terms.push_back({of.parameter, of.a, of.b, adapter->options.Scale()});
+    like->options.left_out.insert({of.a, of.b});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> WriteAdapterOf(const ExportRequest& request, const std::string& dir) {
+  const bool folder = IsModelDir(request.like);
+  MGC_ASSIGN_OR_RETURN(const ModelConfig model,
+                       LoadModelConfig(folder ? request.like + kConfig : request.like));
+  return WriteAdapter(request.checkpoint, model, folder ? request.like : "",
+                      request.type.value_or(SafetensorsType::kF32), dir);
+}
+
 absl::StatusOr<int64_t> WriteInto(const ExportRequest& request, const std::string& dir) {
-  MGC_ASSIGN_OR_RETURN(const Likeness like, LikenessOf(request));
+  if (request.adapter_only) return WriteAdapterOf(request, dir);
+  MGC_ASSIGN_OR_RETURN(Likeness like, LikenessOf(request));
+  MGC_RETURN_IF_ERROR(Merge(request, &like));
   MGC_ASSIGN_OR_RETURN(const int64_t elements,
                        ExportWeights(request.checkpoint, like.map, like.options, dir));
   MGC_RETURN_IF_ERROR(WriteFileAtomically(dir + kConfig, like.config));
@@ -141,6 +166,13 @@ absl::StatusOr<ModelDir> OpenModelDir(const std::string& path) {
   MGC_ASSIGN_OR_RETURN(ModelFiles files, ModelFiles::Open(path, std::move(map)));
   for (std::string& line : files.Report()) notes.push_back(std::move(line));
   return ModelDir{config, std::move(files), std::move(notes)};
+}
+
+absl::Status AddAdapter(const std::string& path, const Plan& plan, ModelDir* model) {
+  MGC_ASSIGN_OR_RETURN(ModelFiles adapter, OpenAdapter(path, model->config, plan));
+  for (std::string& line : adapter.Report()) model->notes.push_back(std::move(line));
+  model->files.Add(std::move(adapter));
+  return absl::OkStatus();
 }
 
 absl::Status CheckSameModel(const ModelDir& dir, const Plan& plan) {

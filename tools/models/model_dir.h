@@ -27,6 +27,10 @@ bool IsModelDir(const std::string& path);
 // ModelFiles::Open.
 absl::StatusOr<ModelDir> OpenModelDir(const std::string& path);
 
+// Takes the weights of an adapter in the directory `path` (tools/models/adapter_dir.h) to those of
+// the model that it stands beside.
+absl::Status AddAdapter(const std::string& path, const Plan& plan, ModelDir* model);
+
 // FailedPrecondition where the plan is of another family, or names all parameters that they do not
 // have in common. What families have as numbers (epsilons, RoPE's theta) is the plan's.
 absl::Status CheckSameModel(const ModelDir& dir, const Plan& plan);
@@ -38,11 +42,14 @@ struct ExportRequest {
   absl::optional<SafetensorsType> type;  // of all tensors; none: as those of `like`, or F32
   absl::optional<int64_t> shard_bytes;
   std::string output;
+  bool adapter_only = false;
 };
 
 // Writes the directory, whole or not at all; the number of elements. It has the configuration of
 // `like` byte for byte but for the type of its weights, and the other files of such a directory
-// that are small and no weights: a tokenizer's. AlreadyExists where `output` is no empty folder.
+// that are small and no weights: a tokenizer's. What an adapter adds is added to the weights. With
+// `adapter_only` the directory is an adapter of peft's instead (tools/models/adapter_dir.h).
+// AlreadyExists where `output` is no empty folder.
 absl::StatusOr<int64_t> ExportModelDir(const ExportRequest& request);
 
 }  // namespace mgc
