@@ -311,12 +311,14 @@ int RunIn(World& world, const Command& command) {
 
 int Launch(const Command& command) {
   const auto body = [&command](World& world) { return RunIn(world, command); };
+  LaunchOptions options;
+  options.command = kCommand;
   const int64_t processes = command.flags.nproc.value_or(1);
-  if (processes == 1) return RunHere(*command.plan, {}, body);
+  if (processes == 1) return RunHere(*command.plan, options, body);
   const absl::StatusOr<ProcessMap> map =
       ProcessMap::Create(command.plan->mesh.world_size(), processes, 0);
   if (!map.ok()) return Fail(map.status(), kExitInfeasible);
-  return RunForked(*command.plan, *map, {}, body);
+  return RunForked(*command.plan, *map, options, body);
 }
 
 int Generate(const Words& arguments) {

@@ -222,6 +222,7 @@ int Train(World& world, const RunBasis& basis) {
 
 LaunchOptions LaunchOptionsOf(const RunFlags& flags) {
   LaunchOptions options;
+  options.command = kCommand;
   options.watchdog_seconds = flags.watchdog_seconds.value_or(options.watchdog_seconds);
   options.run_dir = flags.run_dir.value_or("");
   return options;
@@ -359,8 +360,8 @@ absl::Status OpenTexts(Command* command) {
 int RunOnThisHost(Command& command) {
   const Plan& plan = *command.plan;
   const RankRange all = {0, plan.mesh.world_size()};
-  const absl::Status fits =
-      CheckFits(plan, {&all, 1}, static_cast<int>(command.flags.workers.value_or(0)));
+  const absl::Status fits = CheckFits(plan, command.device.host, {&all, 1},
+                                      static_cast<int>(command.flags.workers.value_or(0)));
   if (!fits.ok()) return Fail(fits, kExitFailed);
   if (const int code = EnsureAllProved(&command); code != kExitOk) return code;
   if (absl::Status opened = OpenTexts(&command); !opened.ok()) return Fail(opened, kExitBadModel);
@@ -415,6 +416,7 @@ Prepared PrepareMember(const Words& arguments, Command* command) {
     return prepared;
   }
   prepared.plan = &*command->plan;
+  prepared.kernels_on = command->device.host;
   prepared.simd_level = command->basis->train.simd_level;
   prepared.options = LaunchOptionsOf(flags);
   prepared.ranks_per_process = flags.ranks_per_process.value_or(0);
@@ -426,6 +428,7 @@ int RunAsMember(const LaunchedBy& by, const Words& arguments) {
   Command command;
   MpiBody body;
   command.launched = by;
+  body.command = kCommand;
   body.prepare = [&] { return PrepareMember(arguments, &command); };
   body.prove = [&command] {
     if (command.init) PrintNotes(command.init->notes);
