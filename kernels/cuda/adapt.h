@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "absl/types/span.h"
+#include "kernels/cuda/f32_products.h"
 #include "kernels/cuda/launch_shape.h"
 #include "kernels/spec.h"
 
@@ -37,7 +38,7 @@ absl::Span<const KernelEntry> EmbeddingKernels();
 absl::Span<const KernelEntry> IdentityKernels();
 absl::Span<const KernelEntry> LocalMoveKernels();
 absl::Span<const KernelEntry> LossKernels();
-absl::Span<const KernelEntry> MatmulKernels();
+absl::Span<const KernelEntry> MatmulKernels(F32Products f32);
 absl::Span<const KernelEntry> MovementKernels();
 absl::Span<const KernelEntry> NormKernels();
 absl::Span<const KernelEntry> OptimizerKernels();

@@ -152,6 +152,13 @@ void NoteWhoAdds(const RunFlags& flags) {
        "those of one process in their last bits"});
 }
 
+void NoteWhoRounds(const RunFlags& flags) {
+  if (!flags.tf32) return;
+  PrintNotes(
+      {"products of f32 round their operands to TF32, 10 bits of fraction: losses differ from "
+       "those without --tf32, and checkpoints do not say which was used"});
+}
+
 // Whether there is a checkpoint that the run goes on from.
 bool GoesOn(const RunFlags& flags) {
   if (!RunOptionsOf(flags).checkpoints.resume || !flags.save) return false;
@@ -273,7 +280,7 @@ absl::optional<int> ReadCommandLine(const Words& arguments, Command* command) {
   absl::StatusOr<RunDevice> device =
       MakeRunDevice(flags.device.value_or(kCpuDevice),
                     {!flags.no_cuda_graphs && !flags.check_kernels, flags.check_kernels,
-                     static_cast<int>(flags.gpus.value_or(0))});
+                     static_cast<int>(flags.gpus.value_or(0)), flags.tf32});
   if (!device.ok()) return Fail(device.status(), kExitInfeasible);
   command->device = *std::move(device);
   absl::StatusOr<Plan> plan = ReadPlan(flags.plans[0]);
@@ -367,6 +374,7 @@ int RunOnThisHost(Command& command) {
   if (absl::Status opened = OpenTexts(&command); !opened.ok()) return Fail(opened, kExitBadModel);
   if (command.init) PrintNotes(command.init->notes);
   NoteWhatIsCounted(plan);
+  NoteWhoRounds(command.flags);
   return Launch(*command.basis);
 }
 
@@ -434,6 +442,7 @@ int RunAsMember(const LaunchedBy& by, const Words& arguments) {
     if (command.init) PrintNotes(command.init->notes);
     NoteWhatIsCounted(*command.plan);
     NoteWhoAdds(command.flags);
+    NoteWhoRounds(command.flags);
     return EnsureAllProved(&command);
   };
   body.run = [&command](World& world) { return Train(world, *command.basis); };

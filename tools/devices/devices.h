@@ -31,6 +31,7 @@ struct CudaSwitches {
   bool graphs = true;       // steps are captured and launched as a whole
   bool check_each = false;  // the host waits behind each kernel
   int gpus = 0;             // of this machine that are used; 0: all
+  bool tf32 = false;        // products of f32 round their operands to TF32
 };
 
 // FailedPrecondition for a device that this program was built without.

@@ -9,7 +9,8 @@ namespace mgc {
 absl::StatusOr<RunDevice> MakeRunDevice(absl::string_view name, const CudaSwitches& cuda) {
   if (name == kCpuDevice) return RunDevice{CpuKernels(), KernelHost::kCpu, CpuDevice::Create};
   const CudaOptions options = {cuda.gpus, cuda.graphs, cuda.check_each};
-  return RunDevice{CudaKernels(), KernelHost::kGpu,
+  const F32Products f32 = cuda.tf32 ? F32Products::kTf32 : F32Products::kWhole;
+  return RunDevice{CudaKernels(f32), KernelHost::kGpu,
                    [options](const DeviceRoom& room, Parallel& parallel) {
                      return CudaDevice::Create(options, room, parallel);
                    }};
