@@ -7,6 +7,7 @@
 #ifndef MGC_TOOLS_DEVICES_DEVICES_H_
 #define MGC_TOOLS_DEVICES_DEVICES_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -36,6 +37,14 @@ struct CudaSwitches {
 
 // FailedPrecondition for a device that this program was built without.
 absl::StatusOr<RunDevice> MakeRunDevice(absl::string_view name, const CudaSwitches& cuda);
+
+// The GPUs that this process sees.
+struct Gpus {
+  int count = 0;
+  int64_t memory = 0;  // bytes of the first one
+};
+// FailedPrecondition where there are none, or the program was built without.
+absl::StatusOr<Gpus> FindGpus();
 
 }  // namespace mgc
 
