@@ -9,6 +9,8 @@
 #include <functional>
 #include <memory>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "kernels/cuda/f32_products.h"
 #include "kernels/cuda/launch_shape.h"
@@ -24,6 +26,9 @@ using IssueFunction = std::function<int(const KernelRun& run, Stream stream)>;
 // padded dims, as every op's meaning has them.
 std::unique_ptr<Kernel> MakeKernel(const KernelSpec& spec, IssueFunction issue,
                                    int64_t workspace_bytes = 0);
+
+// OK, or that `what` was not launched, by its cudaError_t.
+absl::Status LaunchStatus(int error, absl::string_view what);
 
 // A result that is its operand, of any type.
 KernelOr MakeCopy(const KernelSpec& spec);
