@@ -38,11 +38,19 @@ GpuCalibrationSetting Least() {
   GpuCalibrationSetting setting;
   setting.gpt2 = LoadModelPreset("gpt2-tiny").value();
   setting.llama = LoadModelPreset("llama-tiny").value();
-  setting.gpt2.layers = setting.llama.layers = 1;
+  for (ModelConfig* model : {&setting.gpt2, &setting.llama}) {
+    model->layers = 1;
+    model->hidden = 32;
+    model->heads = model->kv_heads = 2;
+    model->head_dim = 16;
+    model->ffn = 64;
+    model->vocab = 128;
+    model->max_positions = 32;
+  }
   setting.tiny = setting.gpt2;
   setting.types = {DType::kF32};
   setting.sequences = 1;
-  setting.seq_length = 16;
+  setting.seq_length = 32;
   setting.tiny_length = 4;
   setting.rounds = 1;
   return setting;
@@ -68,7 +76,7 @@ TEST(CalibrateGpuTest, AMachineThatIsMeasuredPredicts) {
   ASSERT_EQ(machine->tiers.size(), like.tiers.size());
   EXPECT_NE(machine->tiers[0].latency, like.tiers[0].latency);
   EXPECT_EQ(machine->tiers[1], like.tiers[1]);
-  const auto plan = CompileModel(setting.gpt2, Copies(1, 1, 16, DType::kF32), *machine);
+  const auto plan = CompileModel(setting.gpt2, Copies(1, 1, 32, DType::kF32), *machine);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->machine, *machine);
 }
