@@ -295,7 +295,9 @@ absl::Status GenerateIn(World& world, const Command& command) {
   absl::Status printed;
   if (world.is_lead()) {
     NoteSpeed(command, texts, generator->times());
+    // Where texts cannot go is no fault of what they are made from.
     printed = Print(command, texts);
+    if (!printed.ok()) printed = absl::UnavailableError(printed.message());
   }
   // Nobody leaves before all have what they need of each other.
   return generator->executor().team().Agree(printed);
