@@ -1,5 +1,7 @@
 // Gradients of attention.
 
+#include <algorithm>
+
 #include "graph/ops/attention_shared.h"
 
 namespace mgc {
@@ -13,6 +15,24 @@ int64_t AttentionGradWorkspace(const OpUse& use) {
   const int64_t row = 4 * head.depth + 128;
   const int64_t tensors = dtype == WideOf(dtype) ? 4 : 7;
   return (tensors * head.tokens * head.depth + 128 * row) * SizeOf(WideOf(dtype));
+}
+
+// Of a GPU whose tensor cores take the type: where a block of threads goes through keys of a head,
+// the gradients of queries are added up beside it, once for each part that the keys are cut into.
+// As many parts as keep a GPU busy, four at most; and none, where even these would leave most of it
+// idle and a pass of its own for the queries is faster.
+int64_t AttentionGradGpuWorkspace(const OpUse& use) {
+  constexpr int64_t kBusy = 512, kIdle = 128;  // blocks of threads
+  constexpr int64_t kMostParts = 4, kKeysOfBlock = 128;
+  const TensorType& q = *use.operands[1];
+  const TensorType& k = *use.operands[2];
+  const int64_t heads = k.dims[0].size * k.dims[2].size, keys = k.dims[1].size;
+  if (SizeOf(q.dtype) != 2 || heads == 0) return 0;
+  const auto ceil_div = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+  const int64_t parts =
+      std::min({ceil_div(kBusy, heads), ceil_div(keys, kKeysOfBlock), kMostParts});
+  if (parts * heads < kIdle) return 0;
+  return parts * q.NumElements() * SizeOf(DType::kF32);
 }
 
 // With P the probabilities before dropout, K what dropout multiplies by and D = dy . o of the row:
@@ -66,6 +86,7 @@ OpDef AttentionGrad() {
     return AttentionFlops(use, *use.operands[1], *use.operands[2], 5);
   };
   op.workspace = AttentionGradWorkspace;
+  op.gpu_workspace = AttentionGradGpuWorkspace;
   op.eval = EvalWith<EvalAttentionGrad>();
   const Attrs plain = PlainAttention();
   const Attrs dropped = DroppedAttention();

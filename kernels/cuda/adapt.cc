@@ -23,9 +23,7 @@ class IssuedKernel : public Kernel {
     // In this order, which arguments of one call would not have.
     int error = issue_(run, run.queue);
     if (error == 0) error = IssueZeros(run);
-    if (error == 0) return absl::OkStatus();
-    return absl::InternalError(absl::StrCat(
-        name_, " was not launched: ", cudaGetErrorString(static_cast<cudaError_t>(error))));
+    return LaunchStatus(error, name_);
   }
 
  private:
@@ -51,6 +49,12 @@ class IssuedKernel : public Kernel {
 std::unique_ptr<Kernel> MakeKernel(const KernelSpec& spec, IssueFunction issue,
                                    int64_t workspace_bytes) {
   return std::make_unique<IssuedKernel>(spec, std::move(issue), workspace_bytes);
+}
+
+absl::Status LaunchStatus(int error, absl::string_view what) {
+  if (error == 0) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(
+      what, " was not launched: ", cudaGetErrorString(static_cast<cudaError_t>(error))));
 }
 
 KernelOr MakeCopy(const KernelSpec& spec) {

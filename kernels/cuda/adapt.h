@@ -9,7 +9,10 @@
 #include <functional>
 #include <memory>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "kernels/cuda/f32_products.h"
 #include "kernels/cuda/launch_shape.h"
 #include "kernels/spec.h"
 
@@ -24,6 +27,9 @@ using IssueFunction = std::function<int(const KernelRun& run, Stream stream)>;
 std::unique_ptr<Kernel> MakeKernel(const KernelSpec& spec, IssueFunction issue,
                                    int64_t workspace_bytes = 0);
 
+// OK, or that `what` was not launched, by its cudaError_t.
+absl::Status LaunchStatus(int error, absl::string_view what);
+
 // A result that is its operand, of any type.
 KernelOr MakeCopy(const KernelSpec& spec);
 
@@ -37,7 +43,7 @@ absl::Span<const KernelEntry> EmbeddingKernels();
 absl::Span<const KernelEntry> IdentityKernels();
 absl::Span<const KernelEntry> LocalMoveKernels();
 absl::Span<const KernelEntry> LossKernels();
-absl::Span<const KernelEntry> MatmulKernels();
+absl::Span<const KernelEntry> MatmulKernels(F32Products f32);
 absl::Span<const KernelEntry> MovementKernels();
 absl::Span<const KernelEntry> NormKernels();
 absl::Span<const KernelEntry> OptimizerKernels();

@@ -220,14 +220,14 @@ void CudaDevice::Put(Queue queue, int64_t address, int64_t bytes,
   if (mode_ == Mode::kReplay) return;
   Use(queue.place);
   Keep(cudaMemcpyAsync(At(queue.place, address), staged, static_cast<size_t>(bytes),
-                       cudaMemcpyHostToDevice, StreamOf(queue)),
+                       cudaMemcpyHostToDevice, UpToDate(queue)),
        "a copy to the GPU");
 }
 
 void CudaDevice::Zero(Queue queue, int64_t address, int64_t bytes) {
   if (mode_ == Mode::kReplay) return;
   Use(queue.place);
-  Keep(cudaMemsetAsync(At(queue.place, address), 0, static_cast<size_t>(bytes), StreamOf(queue)),
+  Keep(cudaMemsetAsync(At(queue.place, address), 0, static_cast<size_t>(bytes), UpToDate(queue)),
        "zeros");
 }
 
@@ -235,8 +235,32 @@ void CudaDevice::Copy(Queue queue, const void* from, void* to, int64_t bytes) {
   if (mode_ == Mode::kReplay) return;
   Use(queue.place);
   Keep(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice,
-                       StreamOf(queue)),
+                       UpToDate(queue)),
        "a copy");
+}
+
+cudaStream_t CudaDevice::UpToDate(Queue queue) {
+  Lane& lane = lanes_[LaneOf(queue)];
+  IssueSteps(&lane);
+  return lane.stream.get();
+}
+
+void CudaDevice::IssueSteps(Lane* lane) {
+  if (lane->steps.empty()) return;
+  Use(static_cast<int>(lane - lanes_.data()) / 2);
+  const int error =
+      lane->issue(lane->stream.get(), lane->steps.data(), static_cast<int>(lane->steps.size()));
+  Keep(static_cast<cudaError_t>(error), "an optimizer's steps");
+  lane->steps.clear();
+}
+
+void CudaDevice::Join(Queue queue, const cuda::JoinedKernel& kernel, const KernelRun& run) {
+  Lane& lane = lanes_[LaneOf(queue)];
+  const cuda::StepPart part = kernel.PartOf(run);
+  const bool joins = lane.issue == kernel.issue() && cuda::MayJoin(lane.steps, part);
+  if (!joins) IssueSteps(&lane);
+  lane.issue = kernel.issue();
+  lane.steps.push_back(part);
 }
 
 absl::Status CudaDevice::RunKernel(Queue queue, const Kernel& kernel, const KernelRun& run,
@@ -248,6 +272,12 @@ absl::Status CudaDevice::RunKernel(Queue queue, const Kernel& kernel, const Kern
   issued.workspace = gpu.memory.workspaces[static_cast<size_t>(queue.place - gpu.first)].get();
   issued.queue = StreamOf(queue);
   issued.step_sample = reinterpret_cast<const int64_t*>(gpu.memory.step_sample.get());
+  const auto* const joined = dynamic_cast<const cuda::JoinedKernel*>(&kernel);
+  if (joined != nullptr && !awaits_each_) {
+    Join(queue, *joined, issued);
+    return absl::OkStatus();
+  }
+  UpToDate(queue);
   MGC_RETURN_IF_ERROR(kernel.Run(issued, parallel_));
   if (!awaits_each_) return absl::OkStatus();
   return CudaStatus(AwaitStream(StreamOf(queue)), "the kernel");
@@ -256,19 +286,21 @@ absl::Status CudaDevice::RunKernel(Queue queue, const Kernel& kernel, const Kern
 absl::Status CudaDevice::RunExchanges(Queue queue, const ExchangeGroup& group,
                                       absl::Span<const TiledExchange> exchanges) {
   if (mode_ == Mode::kReplay) return absl::OkStatus();
+  UpToDate(queue);
   MGC_RETURN_IF_ERROR(moves_->RunExchanges(queue.place, group, exchanges));
   if (!awaits_each_) return absl::OkStatus();
   return CudaStatus(AwaitStream(StreamOf(queue)), "the exchange");
 }
 
 absl::Status CudaDevice::RunTransfer(Queue queue, const FarTransfer& transfer) {
+  UpToDate(queue);
   MGC_RETURN_IF_ERROR(moves_->RunTransfer(queue.place, transfer));
   if (!awaits_each_) return absl::OkStatus();
   return CudaStatus(AwaitStream(StreamOf(queue)), "the transfer");
 }
 
 void CudaDevice::Tell(Queue queue, std::function<void()> told) {
-  Keep(AwaitStream(StreamOf(queue)), "a queue");
+  Keep(AwaitStream(UpToDate(queue)), "a queue");
   told();
 }
 
@@ -276,6 +308,7 @@ void CudaDevice::Record(const Mark& mark) {
   if (mode_ == Mode::kReplay) return;
   Use(mark.place);
   Lane& lane = lanes_[LaneOf(QueueOf(mark))];
+  IssueSteps(&lane);
   cudaEvent_t event = nullptr;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -304,7 +337,7 @@ void CudaDevice::Await(Queue queue, const Mark& mark, Wait why) {
     if (static_cast<int64_t>(events.size()) < mark.count) return;  // it could not be made
     event = events[static_cast<size_t>(mark.count - 1)].get();
   }
-  Keep(cudaStreamWaitEvent(StreamOf(queue), event, 0), "a wait for a mark");
+  Keep(cudaStreamWaitEvent(UpToDate(queue), event, 0), "a wait for a mark");
 }
 
 absl::Status CudaDevice::Check() {
@@ -315,6 +348,7 @@ absl::Status CudaDevice::Check() {
 
 absl::Status CudaDevice::Drain(bool complete) {
   if (!complete) Abort();  // others may wait for what will not come, and be waited for
+  for (Lane& lane : lanes_) IssueSteps(&lane);
   Use(0);
   if (mode_ == Mode::kCapture) EndCapture();
   if (mode_ != Mode::kIssue && complete && now_->graph != nullptr) {
@@ -332,6 +366,7 @@ absl::Status CudaDevice::Drain(bool complete) {
 void CudaDevice::Look(Queue queue, int64_t address, int64_t bytes,
                       absl::FunctionRef<void(const char* from)> look) {
   Use(queue.place);
+  UpToDate(queue);
   std::vector<char> copy(static_cast<size_t>(bytes));
   Keep(cudaMemcpyAsync(copy.data(), At(queue.place, address), copy.size(), cudaMemcpyDeviceToHost,
                        StreamOf(queue)),

@@ -37,6 +37,7 @@
 
 #include "absl/types/optional.h"
 #include "kernels/cuda/api.h"
+#include "kernels/cuda/joined_kernel.h"
 #include "runtime/cuda/cuda_memory.h"
 #include "runtime/cuda/gpu_moves.h"
 #include "runtime/run/device.h"
@@ -87,6 +88,9 @@ class CudaDevice final : public Device {
     std::array<std::deque<CudaEvent>, kNumMarkKinds> marks;
     std::array<int64_t, kNumMarkKinds> recorded{};  // of them, in this step
     CudaEvent end;
+    // Steps of an optimizer that are issued with those that may follow, or before all else.
+    cuda::IssueSteps issue = nullptr;
+    std::vector<cuda::StepPart> steps;
   };
 
   // What there is once for each GPU.
@@ -122,6 +126,10 @@ class CudaDevice final : public Device {
     return 2 * static_cast<size_t>(queue.place) + (queue.kind == QueueKind::kComm ? 1 : 0);
   }
   cudaStream_t StreamOf(Queue queue) { return lanes_[LaneOf(queue)].stream.get(); }
+  // To which all has been issued that the queue has been given.
+  cudaStream_t UpToDate(Queue queue);
+  void IssueSteps(Lane* lane);
+  void Join(Queue queue, const cuda::JoinedKernel& kernel, const KernelRun& run);
   const Gpu& GpuOf(int place) const { return gpus_[gpu_of_[static_cast<size_t>(place)]]; }
   void Use(int place) { Keep(cudaSetDevice(GpuOf(place).number), "a rank's GPU"); }
   char* StagingOf(Queue queue, int64_t bytes);

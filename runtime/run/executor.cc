@@ -113,7 +113,9 @@ absl::Status CheckHoldsTheSame(const Plan& first, const Plan& other) {
 
 }  // namespace
 
-absl::Status CheckFits(const Plan& plan, absl::Span<const RankRange> local, int workers) {
+absl::Status CheckFits(const Plan& plan, KernelHost kernels_on, absl::Span<const RankRange> local,
+                       int workers) {
+  if (kernels_on == KernelHost::kGpu) return absl::OkStatus();
   const Host host = ReadHost();
   int64_t ranks = 0;
   for (const RankRange& range : local) ranks += range.size();

@@ -72,8 +72,9 @@ struct ExecutorOptions {
 // ResourceExhausted when the arenas of the ranks `local` and, for each kernel that `workers` (as in
 // ExecutorOptions) run at the same time, the scratch of one thread exceed this machine's memory.
 // Believes the plan's numbers and needs no more than these: a plan that is far too large need not
-// be proved first.
-absl::Status CheckFits(const Plan& plan, absl::Span<const RankRange> local, int workers);
+// be proved first. Ranks on GPUs need none of it here: their device is asked when it is made.
+absl::Status CheckFits(const Plan& plan, KernelHost kernels_on, absl::Span<const RankRange> local,
+                       int workers);
 
 class Executor {
  public:

@@ -289,6 +289,16 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeGreedy(const KernelSpec&) {
   return std::make_unique<Greedy>();
 }
 
+// GPUs have memory of their own, and say at start what they lack.
+TEST(ExecutorTest, ThisMachinesMemoryHoldsThisMachinesRanksOnly) {
+  Plan plan = ChainPlan({});
+  plan.classes[0].memory.peak = int64_t{1} << 50;
+  const RankRange all = {0, plan.mesh.world_size()};
+  EXPECT_EQ(CheckFits(plan, KernelHost::kCpu, {&all, 1}, 1).code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(CheckFits(plan, KernelHost::kGpu, {&all, 1}, 1), absl::OkStatus());
+}
+
 TEST(ExecutorTest, KernelsGetTheScratchThatTheirOpsAllowAndNoMore) {
   const Plan plan = ChainPlan({});
   std::vector<KernelEntry> kernels = ReferenceKernels();

@@ -10,7 +10,7 @@
 namespace mgc {
 namespace {
 
-constexpr char kMagic[8] = {'m', 'g', 'c', 'b', 'o', 'a', 'r', '1'};
+constexpr char kMagic[8] = {'m', 'g', 'c', 'b', 'o', 'a', 'r', '2'};
 constexpr int64_t kLine = 64;
 
 int64_t Rounded(size_t bytes) { return (static_cast<int64_t>(bytes) + kLine - 1) / kLine * kLine; }
@@ -122,12 +122,13 @@ void Board::SetStage(int number, ProcessStage stage, int64_t now_ns) const {
   process(number).since_ns.set(now_ns);
 }
 
-bool Board::End(int process, const absl::Status& reason) const {
+bool Board::End(int process, const absl::Status& reason, int exit_code) const {
   int32_t nobody = 0;
   if (!head_->ending.compare_exchange_strong(nobody, process + 2)) return false;
   const absl::string_view text = reason.message();
   std::memset(head_->reason, 0, sizeof(head_->reason));
   text.copy(head_->reason, std::min(text.size(), kReasonBytes - 1));
+  head_->exit_code = exit_code;
   head_->code.store(static_cast<int32_t>(reason.code()), std::memory_order_release);
   return true;
 }
@@ -138,7 +139,8 @@ absl::optional<RunEnd> Board::end() const {
   return RunEnd{
       head_->ending.load() - 2,
       absl::Status(static_cast<absl::StatusCode>(code),
-                   absl::string_view(head_->reason, strnlen(head_->reason, kReasonBytes)))};
+                   absl::string_view(head_->reason, strnlen(head_->reason, kReasonBytes))),
+      head_->exit_code};
 }
 
 }  // namespace mgc

@@ -44,6 +44,7 @@ struct ProcessEntry {
 struct RunEnd {
   int process = -1;  // which says so, -1: the launcher
   absl::Status status;
+  int exit_code = 0;  // that the run has for it
 };
 
 class Board {
@@ -73,8 +74,9 @@ class Board {
   void SetKey(uint64_t key) const { head_->key.store(key); }
   uint64_t key() const { return head_->key.load(); }
 
-  // Ends the run for `reason`, an error; false when somebody else has ended it before.
-  bool End(int process, const absl::Status& reason) const;
+  // Ends the run for `reason`, an error, with `exit_code`; false when somebody else has ended it
+  // before.
+  bool End(int process, const absl::Status& reason, int exit_code) const;
   absl::optional<RunEnd> end() const;
 
   // Asks all to stop after a step that they agree on; the number of times that was asked.
@@ -92,6 +94,7 @@ class Board {
     std::atomic<int32_t> stops;
     std::atomic<int32_t> ending;  // 0: nobody; else the process + 2
     std::atomic<int32_t> code;    // of the reason; 0: not yet written
+    int32_t exit_code;            // written before it
     char reason[kReasonBytes];
   };
 

@@ -200,10 +200,11 @@ TEST_F(WaitsTest, RanksThatAreAllSlowAreNotToldOf) {
 
 TEST_F(WaitsTest, TheFirstReasonCounts) {
   EXPECT_FALSE(board_.end().has_value());
-  EXPECT_TRUE(board_.End(1, absl::UnavailableError("first")));
-  EXPECT_FALSE(board_.End(0, absl::UnavailableError("second")));
+  EXPECT_TRUE(board_.End(1, absl::UnavailableError("first"), 4));
+  EXPECT_FALSE(board_.End(0, absl::UnavailableError("second"), 1));
   EXPECT_EQ(board_.end()->process, 1);
   EXPECT_EQ(board_.end()->status.message(), "first");
+  EXPECT_EQ(board_.end()->exit_code, 4);
 }
 
 // Writes numbers to all fields of a rank that any file may have there.

@@ -25,6 +25,7 @@
 namespace mgc {
 namespace {
 
+using cuda::emulator::SetDeviceMemory;
 using cuda::emulator::SetDevices;
 using cuda::emulator::SetNcclPatience;
 using cuda::emulator::TakeFault;
@@ -190,6 +191,16 @@ TEST_F(GpuFailures, OfPlacesAreFoundAtStart) {
     EXPECT_THAT(std::string(ended.message()),
                 HasSubstr("ranks 0 and 1, of several processes, are both on GPU 0000:10:00.0"));
   }
+}
+
+TEST_F(GpuFailures, OfMemoryAreFoundAtStart) {
+  ASSERT_TRUE(plan_.ok()) << plan_.status();
+  SetDeviceMemory(1000);
+  const absl::Status ended = Step(absl::nullopt, 1);
+  SetDeviceMemory(size_t{16} << 30);
+  EXPECT_EQ(ended.code(), absl::StatusCode::kResourceExhausted) << ended;
+  EXPECT_THAT(std::string(ended.message()), HasSubstr("GPU 0: the 2 ranks here need "));
+  EXPECT_THAT(std::string(ended.message()), HasSubstr("the GPU has 1000 free of 1000"));
 }
 
 // GPUs that ranks share need each other's memory.

@@ -8,19 +8,16 @@
 
 #include "absl/strings/str_format.h"
 #include "graph/base/status.h"
-#include "graph/ir/op.h"
-#include "graph/plan/instr_collective.h"
-#include "graph/plan/step_tables.h"
 #include "passes/config/parallel_config.h"
 #include "passes/plan/time/cost.h"
 #include "runtime/run/host.h"
 #include "tools/benchmarks/comparison.h"
+#include "tools/benchmarks/timed_step.h"
 #include "tools/benchmarks/training.h"
 
 namespace mgc {
 namespace {
 
-constexpr double kNsPerSecond = 1e9;
 constexpr char kStream[] = "adamw";    // reads and writes the longest tensors in order
 constexpr char kProduct[] = "matmul";  // and nothing beside
 constexpr double kSmallBytes = 4096;   // what takes no longer than to start it
@@ -31,7 +28,6 @@ constexpr int64_t kMostRanks = 4;  // copies of a large model need memory
 constexpr int64_t kTinySequences = 2;
 constexpr int64_t kTinyLength = 32;
 constexpr int64_t kVector = 16;           // elements that kernels take at once
-constexpr int64_t kFewWords = 257;        // what text of bytes needs
 constexpr int64_t kGroups[] = {2, 4, 8};  // ranks that sum within layers
 
 // Three digits are more than a measurement is good for.
@@ -82,9 +78,6 @@ class Fit {
   }
 
  private:
-  static bool IsSmall(const OpTime& time) {
-    return time.bytes <= kSmallBytes && time.flops <= kSmallFlops;
-  }
   double Net(const OpTime& time) const {
     return std::max(time.seconds - machine_.op_overhead, 0.0);
   }
@@ -148,42 +141,6 @@ class Fit {
   Machine machine_;
 };
 
-// What an event takes when nothing else runs: a quarter of its times is no longer.
-double Undisturbed(std::vector<double> seconds) {
-  const auto quarter = seconds.begin() + static_cast<int64_t>(seconds.size() / 4);
-  std::nth_element(seconds.begin(), quarter, seconds.end());
-  return *quarter;
-}
-
-// Copies of a model beside each other, one micro-batch each.
-ParallelConfig Copies(int64_t ranks, int64_t sequences, int64_t seq_length, DType type) {
-  ParallelConfig config;
-  config.world_size = ranks;
-  config.micro_batch_size = sequences;
-  config.global_batch_size = sequences * ranks;
-  config.seq_length = seq_length;
-  config.compute_type = type;
-  return config;
-}
-
-// What a rank has done in a step, in the order of its queue.
-std::vector<TraceEvent> EventsOf(const TrainingSteps& steps, int rank, TraceKind kind) {
-  std::vector<TraceEvent> events = steps.LastStep(rank);
-  events.erase(std::remove_if(events.begin(), events.end(),
-                              [kind](const TraceEvent& event) { return event.kind != kind; }),
-               events.end());
-  return events;
-}
-
-// The same layers with heads that so many ranks can share, below a head that takes little time.
-ModelConfig LayersFor(ModelConfig model, int64_t ranks) {
-  model.vocab = kFewWords;
-  if (model.heads % ranks == 0) return model;
-  model.heads = model.kv_heads = ranks;
-  model.head_dim = model.hidden / ranks;
-  return model;
-}
-
 // Layers about as much wider than some as others are than they, for products of sizes between.
 ModelConfig Between(const ModelConfig& narrow, const ModelConfig& wide) {
   ModelConfig model = narrow;
@@ -195,14 +152,6 @@ ModelConfig Between(const ModelConfig& narrow, const ModelConfig& wide) {
   model.max_positions = wide.max_positions;
   return model;
 }
-
-// A step that is timed again and again.
-struct TimedStepSpec {
-  ModelConfig model;
-  ParallelConfig parallel;
-  TraceKind kind = TraceKind::kInstr;
-  std::vector<std::vector<double>> seconds = {};  // by event of that kind, in a rank's order
-};
 
 class Calibration {
  public:
@@ -218,10 +167,16 @@ class Calibration {
     std::vector<MessageTime> messages;
     for (const TimedStepSpec& step : steps) {
       MGC_ASSIGN_OR_RETURN(const Plan plan, CompileModel(step.model, step.parallel, machine_));
+      // All ranks keep all cores busy, so that each has its part of them. All of a group are in a
+      // collective, and nothing else can run: cores work or wait for as long, and each rank is
+      // charged its part.
+      const double workers = setting_.workers;
       if (step.kind == TraceKind::kCollective) {
-        AddMessages(plan, step, &messages);
+        AddMessages(
+            plan, step, [&](int64_t ranks) { return workers / static_cast<double>(ranks); },
+            &messages);
       } else {
-        AddTimes(plan, step, &times);
+        AddTimes(plan, step, workers / static_cast<double>(plan.mesh.world_size()), &times);
       }
     }
     Machine fitted = FitMachine(times, machine_);
@@ -267,9 +222,7 @@ class Calibration {
 
   static TimedStepSpec Sums(const ModelConfig& model, int64_t group, int64_t sequences,
                             int64_t length) {
-    ParallelConfig parallel = Copies(1, sequences, length, DType::kF32);
-    parallel.world_size = parallel.tp = group;
-    return {model, parallel, TraceKind::kCollective};
+    return {model, Group(group, sequences, length), TraceKind::kCollective};
   }
 
   // Some steps behind two that do not count.
@@ -280,64 +233,9 @@ class Calibration {
     for (int i = 0; i < 2; ++i) MGC_RETURN_IF_ERROR(steps->Step().status());
     for (int64_t i = 0; i < kStepsOfRound; ++i) {
       MGC_RETURN_IF_ERROR(steps->Step().status());
-      // A collective is one event of all its ranks.
-      const int ranks = step->kind == TraceKind::kInstr ? steps->plan().mesh.world_size() : 1;
-      for (int rank = 0; rank < ranks; ++rank) KeepTimes(EventsOf(*steps, rank, step->kind), step);
+      KeepLastStep(*steps, step);
     }
     return absl::OkStatus();
-  }
-
-  static void KeepTimes(const std::vector<TraceEvent>& events, TimedStepSpec* step) {
-    step->seconds.resize(events.size());
-    for (size_t e = 0; e < events.size(); ++e) {
-      const double ns = static_cast<double>(events[e].end_ns - events[e].begin_ns);
-      step->seconds[e].push_back(ns / kNsPerSecond);
-    }
-  }
-
-  // Of a rank, whose queue does all instructions of its step in order. All ranks keep all cores
-  // busy, so that each has its part of them.
-  void AddTimes(const Plan& plan, const TimedStepSpec& step, std::vector<OpTime>* times) const {
-    const StepTables tables(plan, false);
-    const double cores = setting_.workers / static_cast<double>(plan.mesh.world_size());
-    size_t e = 0;
-    for (const StepAction& action : tables.classes[0].actions) {
-      for (const Call& call : *action.calls) {
-        const Segment& segment = plan.segments[static_cast<size_t>(call.segment)];
-        for (const Instr& instr : segment.instrs) {
-          if (instr.kind != InstrKind::kCompute && instr.kind != InstrKind::kLoad) continue;
-          MGC_CHECK(e < step.seconds.size()) << "a step with more instructions than it recorded";
-          const double seconds = Undisturbed(step.seconds[e++]) * cores;
-          if (instr.op == nullptr) continue;
-          times->push_back({instr.op->name, std::string(NameOf(ComputedIn(segment, instr))),
-                            FlopsOf(plan.mesh, segment, instr), BytesOf(plan.mesh, segment, instr),
-                            seconds});
-        }
-      }
-    }
-  }
-
-  // Of one rank, whose queue does all collectives of its step in order. All of the group are in
-  // them, and nothing else can run: cores work or wait for as long, and each rank is charged its
-  // part.
-  void AddMessages(const Plan& plan, const TimedStepSpec& step,
-                   std::vector<MessageTime>* messages) const {
-    const StepTables tables(plan, false);
-    size_t e = 0;
-    for (const StepAction& action : tables.classes[0].actions) {
-      for (const Call& call : *action.calls) {
-        const Segment& segment = plan.segments[static_cast<size_t>(call.segment)];
-        for (const Instr& instr : segment.instrs) {
-          if (instr.kind != InstrKind::kStart) continue;
-          MGC_CHECK(e < step.seconds.size()) << "a step with more collectives than it recorded";
-          const InstrCollective collective = CollectiveOf(plan.mesh, plan.stages, segment, instr);
-          const int64_t bytes =
-              RingWireBytes(collective.kind(), collective.payload_bytes, collective.ranks);
-          const double part = setting_.workers / static_cast<double>(collective.ranks);
-          messages->push_back({static_cast<double>(bytes), Undisturbed(step.seconds[e++]) * part});
-        }
-      }
-    }
   }
 
   const CalibrationSetting setting_;
@@ -345,6 +243,8 @@ class Calibration {
 };
 
 }  // namespace
+
+bool IsSmall(const OpTime& time) { return time.bytes <= kSmallBytes && time.flops <= kSmallFlops; }
 
 Machine FitMachine(const std::vector<OpTime>& times, const Machine& like) {
   return Fit(times, like).Run();

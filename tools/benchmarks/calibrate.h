@@ -8,36 +8,24 @@
 #define MGC_TOOLS_BENCHMARKS_CALIBRATE_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "frontends/model_config.h"
 #include "graph/types/machine.h"
 #include "graph/types/tensor_type.h"
+#include "tools/benchmarks/timed_step.h"
 
 namespace mgc {
 
-// An instruction, what its kernel had to do, and how long it took.
-struct OpTime {
-  std::string op;
-  std::string dtype;  // in which it computes
-  double flops = 0;
-  double bytes = 0;
-  double seconds = 0;  // of one core, while all work
-};
+// Whether an instruction takes no longer than to start it.
+bool IsSmall(const OpTime& time);
 
 // Overhead, bandwidth of the memory, rates of products and factors of ops, such that
 // passes/plan/time/cost.h says of these instructions what they took: overhead is the median of the
 // smallest; the update of parameters tells the bandwidth, plain products the rates by size, and
 // everything else by how much it is off. `times` has both of those; `like` says what they do not.
 Machine FitMachine(const std::vector<OpTime>& times, const Machine& like);
-
-// What one rank sent in a collective, and how long it kept one core for each of its ranks.
-struct MessageTime {
-  double bytes = 0;
-  double seconds = 0;
-};
 
 // The tier between ranks of which passes/plan/time/ring_time.h says of these what they took: the
 // shortest tells the latency, the others the bandwidth by size. `times` is not empty.

@@ -18,6 +18,7 @@
 #include "kernels/simd_level.h"
 #include "runtime/run/host.h"
 #include "tools/benchmarks/calibrate.h"
+#include "tools/benchmarks/calibrate_gpu.h"
 #include "tools/benchmarks/comparison.h"
 #include "tools/benchmarks/comparisons.h"
 #include "tools/benchmarks/layouts.h"
@@ -27,11 +28,13 @@
 #include "tools/cli/machine_source.h"
 #include "tools/cli/output.h"
 #include "tools/cli/parallel_flags.h"
+#include "tools/devices/devices.h"
 
 namespace mgc {
 namespace {
 
 constexpr char kCommand[] = "mgc-bench";
+constexpr char kGpusByDefault[] = "h100x8";
 constexpr int64_t kLimitRepetitions = 3;
 constexpr int64_t kTrainingRepetitions = 7;
 constexpr int64_t kLayoutRepetitions = 20;
@@ -43,7 +46,7 @@ struct BenchFlags {
   bool json = false;
   std::vector<std::string> comparisons;
   absl::optional<int64_t> layers, repetitions, workers;
-  absl::optional<std::string> torch, mpi, output, cluster;
+  absl::optional<std::string> torch, mpi, output, cluster, device;
 };
 
 CommandText About() {
@@ -52,7 +55,8 @@ CommandText About() {
       "",
       "measure training beside its matrix products, or the compiler's limits",
       {"mgc-bench", "mgc-bench --compare two-ranks --json", "mgc-bench --calibrate -o machine.mgc",
-       "mgc-bench --cluster machine.mgc", "mgc-bench --layouts", "mgc-bench --limits"},
+       "mgc-bench --calibrate --device cuda -o gpu.mgc", "mgc-bench --cluster machine.mgc",
+       "mgc-bench --layouts", "mgc-bench --limits"},
       "Without --limits, --calibrate and --layouts: gpt2-124m in f32 and bf16 on all cores, sides "
       "taking "
       "turns."};
@@ -73,8 +77,11 @@ void AddFlags(Flags* flags, BenchFlags* out) {
   flags->Text("-o,--output", "FILE", "where --calibrate or --layouts writes the machine",
               &out->output);
   flags->Text("--cluster", "MACHINE",
-              "a calibrated machine, of which steps are predicted beside what they take",
+              "a calibrated machine, of which steps are predicted beside what they take; with "
+              "--device cuda the one whose networks are taken over (default h100x8)",
               &out->cluster);
+  flags->Choice("--device", {kCpuDevice, kCudaDevice}, "what --calibrate measures (default cpu)",
+                &out->device);
   flags->Choices("--compare", kComparisons, "which sides (default: one-rank)", &out->comparisons);
   flags->Text("--torch", "COMMAND",
               "beside PyTorch: what runs tools/benchmarks/torch_step.py, words between blanks",
@@ -133,8 +140,21 @@ absl::StatusOr<Machine> CalibrateHere(const BenchFlags& flags) {
   return machine;
 }
 
+absl::Status CalibrateGpuHere(const BenchFlags& flags) {
+  MGC_ASSIGN_OR_RETURN(const Gpus gpus, FindGpus());
+  MGC_ASSIGN_OR_RETURN(const RunDevice device, MakeRunDevice(kCudaDevice, {}));
+  MGC_ASSIGN_OR_RETURN(const Machine like, LoadMachine(flags.cluster.value_or(kGpusByDefault)));
+  MGC_ASSIGN_OR_RETURN(GpuCalibrationSetting setting, DefaultGpuCalibration(gpus));
+  setting.rounds = flags.repetitions.value_or(setting.rounds);
+  std::vector<std::string> notes;
+  MGC_ASSIGN_OR_RETURN(const Machine machine, CalibrateGpu(setting, device, like, &notes));
+  PrintNotes(notes);
+  return WriteFileAtomically(*flags.output, PrintMachine(machine));
+}
+
 absl::StatusOr<std::string> WriteCalibration(const BenchFlags& flags) {
-  MGC_RETURN_IF_ERROR(CalibrateHere(flags).status());
+  MGC_RETURN_IF_ERROR(flags.device == kCudaDevice ? CalibrateGpuHere(flags)
+                                                  : CalibrateHere(flags).status());
   return absl::StrCat("wrote ", *flags.output, "\n");
 }
 
@@ -205,6 +225,12 @@ int Main(const Words& arguments) {
                flags.calibrate ? "--calibrate is given without -o FILE"
                                : "-o FILE is given and nothing is calibrated",
                "--calibrate -o machine.mgc"});
+    return Refuse(usage, {}, kCommand);
+  }
+  if (flags.device == kCudaDevice && !flags.calibrate) {
+    Diagnostics usage;
+    usage.Add({"F7", "--device cuda is given and nothing is calibrated",
+               "--calibrate --device cuda -o gpu.mgc"});
     return Refuse(usage, {}, kCommand);
   }
   if (flags.limits) return Limits(flags);

@@ -71,6 +71,7 @@ absl::StatusOr<std::unique_ptr<BenchSide>> ProcessSide::Create(const std::string
   if (launcher == 0) {
     for (const SocketPair& pair : sockets) close(pair[kBench]);
     LaunchOptions options;
+    options.command = "mgc-bench";
     options.watchdog_seconds = 0;  // between its steps a side waits for the others
     _exit(RunForked(plan, map, options, [&](World& world) {
       return Serve(world, sockets[static_cast<size_t>(world.self)][kProcess], make);

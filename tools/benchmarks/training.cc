@@ -65,22 +65,42 @@ absl::StatusOr<std::unique_ptr<TrainingSteps>> TrainingSteps::Create(const Model
                                                                      const Machine& machine,
                                                                      int workers,
                                                                      const World* world) {
-  std::unique_ptr<TrainingSteps> steps(new TrainingSteps);
-  steps->workers_ = workers;
-  MGC_ASSIGN_OR_RETURN(steps->plan_, CompileModel(config, parallel, machine));
-  steps->ranks_ = {0, steps->plan_.mesh.world_size()};
+  MGC_ASSIGN_OR_RETURN(Plan plan, CompileModel(config, parallel, machine));
   const std::vector<KernelEntry> kernels = CpuKernels();
   TrainOptions options;
   options.kernels = kernels;
   options.workers = workers;
   options.trace_room = kTraceRoom;
   if (world != nullptr) {
-    steps->ranks_ = world->ranks();
     options.process = world->place();
     options.progress = world->progress();
   }
+  MGC_ASSIGN_OR_RETURN(std::unique_ptr<TrainingSteps> steps,
+                       Make(std::move(plan), parallel.seq_length, std::move(options)));
+  if (world != nullptr) steps->ranks_ = world->ranks();
+  return steps;
+}
+
+absl::StatusOr<std::unique_ptr<TrainingSteps>> TrainingSteps::CreateOn(
+    const RunDevice& device, bool traced, const ModelConfig& config, const ParallelConfig& parallel,
+    const Machine& machine) {
+  MGC_ASSIGN_OR_RETURN(Plan plan, CompileModel(config, parallel, machine));
+  TrainOptions options;
+  options.kernels = device.kernels();
+  options.device = device.make;
+  options.workers = 1;
+  options.trace_room = traced ? kTraceRoom : 0;
+  return Make(std::move(plan), parallel.seq_length, std::move(options));
+}
+
+absl::StatusOr<std::unique_ptr<TrainingSteps>> TrainingSteps::Make(Plan plan, int64_t seq_length,
+                                                                   TrainOptions options) {
+  std::unique_ptr<TrainingSteps> steps(new TrainingSteps);
+  steps->plan_ = std::move(plan);
+  steps->ranks_ = {0, steps->plan_.mesh.world_size()};
+  steps->workers_ = options.workers;
   MGC_ASSIGN_OR_RETURN(options.data,
-                       TokenDataset::FromBytes(MockText(), parallel.seq_length, "made-up text"));
+                       TokenDataset::FromBytes(MockText(), seq_length, "made-up text"));
   options.lr.style = LrDecayStyle::kConstant;
   options.lr.max_lr = 1e-4;
   MGC_ASSIGN_OR_RETURN(steps->trainer_, Trainer::Create(steps->plan_, std::move(options)));

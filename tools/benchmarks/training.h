@@ -16,6 +16,7 @@
 #include "runtime/run/trace.h"
 #include "runtime/train/trainer.h"
 #include "tools/benchmarks/comparison.h"
+#include "tools/devices/devices.h"
 #include "tools/launch/world.h"
 
 namespace mgc {
@@ -35,6 +36,13 @@ class TrainingSteps : public BenchSide {
                                                                const ParallelConfig& parallel,
                                                                const Machine& machine, int workers,
                                                                const World* world = nullptr);
+  // On a device, every rank in this process; of steps that are not `traced` LastStep says nothing,
+  // and a device of its own does them as fast as it can.
+  static absl::StatusOr<std::unique_ptr<TrainingSteps>> CreateOn(const RunDevice& device,
+                                                                 bool traced,
+                                                                 const ModelConfig& config,
+                                                                 const ParallelConfig& parallel,
+                                                                 const Machine& machine);
   TrainingSteps(const TrainingSteps&) = delete;
   TrainingSteps& operator=(const TrainingSteps&) = delete;
 
@@ -50,6 +58,8 @@ class TrainingSteps : public BenchSide {
 
  private:
   TrainingSteps() = default;
+  static absl::StatusOr<std::unique_ptr<TrainingSteps>> Make(Plan plan, int64_t seq_length,
+                                                             TrainOptions options);
   void KeepProfile();
 
   Plan plan_;

@@ -213,6 +213,10 @@ void AddRunFlags(Flags* flags, RunFlags* out) {
                  {1, 1024}, "F3", &out->gpus);
   flags->Switch("--no-cuda-graphs", "on a GPU: issue each step anew instead of capturing it once",
                 &out->no_cuda_graphs);
+  flags->Switch("--tf32",
+                "on a GPU: products of f32 round their operands to TF32 (10 bits of fraction), "
+                "which is faster and less exact",
+                &out->tf32);
   flags->Switch("--check-kernels",
                 "on a GPU: wait behind each kernel, so that an error names its instruction",
                 &out->check_kernels);

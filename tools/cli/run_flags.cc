@@ -258,6 +258,7 @@ void CheckDeviceUsage(const RunFlags& flags, Diagnostics* violations) {
   };
   needs_gpu("--gpus", flags.gpus.has_value());
   needs_gpu("--no-cuda-graphs", flags.no_cuda_graphs);
+  needs_gpu("--tf32", flags.tf32);
   needs_gpu("--check-kernels", flags.check_kernels);
 }
 

@@ -38,6 +38,7 @@ struct RunFlags {
   absl::optional<int64_t> exit_interval;
   absl::optional<std::string> run_dir, inject, check_finite, instruction_set, allreduce, device;
   bool no_cuda_graphs = false;
+  bool tf32 = false;
   bool check_kernels = false;
   absl::optional<std::string> step_sizes;  // --step-batch-size-schedule
   absl::optional<int64_t> steps, seed, workers, rank, trace_steps, trace_from;

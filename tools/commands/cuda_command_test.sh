@@ -1,5 +1,5 @@
 #!/bin/bash
-# mgc-run on GPUs that the CPU plays: two that ranks share, and one for each rank.
+# mgc-run and mgc-generate on GPUs that the CPU plays: two that ranks share, and one for each rank.
 set -uo pipefail
 source tools/commands/commands_test_lib.sh
 
@@ -31,4 +31,33 @@ refuse 2 'must be between 1 and' mgc-run-emulated "${step[@]}" --device cuda --g
 refuse 2 '--gpus is given, and no GPU is asked for' mgc-run-emulated "${step[@]}" --gpus 2
 refuse 2 '--allreduce mpi adds in this machine' \
   mgc-run-emulated "${step[@]}" --device cuda --allreduce mpi
+# Processes get as far as to their communicators, which the emulator has in one process only. Which
+# of them is heard first does not matter.
+refuse 4 'an id of another process; ranks are played in one only' \
+  mgc-run-emulated --nproc 2 "${step[@]}" --device cuda
+refuse 4 '2 ranks here come behind 2 of other processes of this host, and 3 GPUs' \
+  mgc-run-emulated --nproc 2 "${step[@]}" --device cuda --gpus 3
+
+# Texts are those of the CPU, whole ones or with kept keys.
+cat >llama.json <<'END'
+{"model_type": "llama", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+ "num_key_value_heads": 2, "intermediate_size": 64, "vocab_size": 256, "max_position_embeddings": 16}
+END
+two=(--global-batch-size 2 --micro-batch-size 2)
+mgc-compile llama.json "${two[@]}" -o train.plan >log || fail "no plan: $(<log)"
+mgc-run-emulated train.plan --data text.txt --lr 1e-2 --steps 10 --save run >log 2>&1 ||
+  fail "no weights: $(<log)"
+mgc-compile llama.json --next-token whole --tp 2 --world-size 2 "${two[@]}" -o whole.plan >log
+mgc-compile llama.json --next-token prompt --seq-length 8 "${two[@]}" -o prompt.plan >log
+mgc-compile llama.json --next-token token "${two[@]}" -o token.plan >log
+say=(--load run --tokenizer bytes --prompt line --prompt of --max-new-tokens 4)
+mgc-generate-emulated whole.plan "${say[@]}" >text 2>log || fail "no text: $(<log)"
+for plans in whole.plan 'prompt.plan token.plan'; do
+  # shellcheck disable=SC2086
+  mgc-generate-emulated $plans "${say[@]}" --device cuda 2>log | cmp - text ||
+    fail "$plans goes on otherwise on GPUs: $(<log)"
+done
+expect 1 'mgc-generate: ' sh -c 'exec mgc-generate-emulated "$@" >/dev/full' sh whole.plan \
+  "${say[@]}"
+also 'cannot write'
 finish

@@ -305,7 +305,9 @@ absl::Status GenerateIn(World& world, const Command& command) {
   absl::Status printed;
   if (world.is_lead()) {
     NoteSpeed(command, texts, generator->times());
+    // Where texts cannot go is no fault of what they are made from.
     printed = Print(command, texts);
+    if (!printed.ok()) printed = absl::UnavailableError(printed.message());
   }
   // Nobody leaves before all have what they need of each other.
   return generator->executor().team().Agree(printed);
@@ -321,12 +323,14 @@ int RunIn(World& world, const Command& command) {
 
 int Launch(const Command& command) {
   const auto body = [&command](World& world) { return RunIn(world, command); };
+  LaunchOptions options;
+  options.command = kCommand;
   const int64_t processes = command.flags.nproc.value_or(1);
-  if (processes == 1) return RunHere(*command.plan, {}, body);
+  if (processes == 1) return RunHere(*command.plan, options, body);
   const absl::StatusOr<ProcessMap> map =
       ProcessMap::Create(command.plan->mesh.world_size(), processes, 0);
   if (!map.ok()) return Fail(map.status(), kExitInfeasible);
-  return RunForked(*command.plan, *map, {}, body);
+  return RunForked(*command.plan, *map, options, body);
 }
 
 int Generate(const Words& arguments) {

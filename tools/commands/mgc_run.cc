@@ -152,6 +152,13 @@ void NoteWhoAdds(const RunFlags& flags) {
        "those of one process in their last bits"});
 }
 
+void NoteWhoRounds(const RunFlags& flags) {
+  if (!flags.tf32) return;
+  PrintNotes(
+      {"products of f32 round their operands to TF32, 10 bits of fraction: losses differ from "
+       "those without --tf32, and checkpoints do not say which was used"});
+}
+
 // Whether there is a checkpoint that the run goes on from.
 bool GoesOn(const RunFlags& flags) {
   if (!RunOptionsOf(flags).checkpoints.resume || !flags.save) return false;
@@ -222,6 +229,7 @@ int Train(World& world, const RunBasis& basis) {
 
 LaunchOptions LaunchOptionsOf(const RunFlags& flags) {
   LaunchOptions options;
+  options.command = kCommand;
   options.watchdog_seconds = flags.watchdog_seconds.value_or(options.watchdog_seconds);
   options.run_dir = flags.run_dir.value_or("");
   return options;
@@ -272,7 +280,7 @@ absl::optional<int> ReadCommandLine(const Words& arguments, Command* command) {
   absl::StatusOr<RunDevice> device =
       MakeRunDevice(flags.device.value_or(kCpuDevice),
                     {!flags.no_cuda_graphs && !flags.check_kernels, flags.check_kernels,
-                     static_cast<int>(flags.gpus.value_or(0))});
+                     static_cast<int>(flags.gpus.value_or(0)), flags.tf32});
   if (!device.ok()) return Fail(device.status(), kExitInfeasible);
   command->device = *std::move(device);
   absl::StatusOr<Plan> plan = ReadPlan(flags.plans[0]);
@@ -362,13 +370,14 @@ absl::Status OpenTexts(Command* command) {
 int RunOnThisHost(Command& command) {
   const Plan& plan = *command.plan;
   const RankRange all = {0, plan.mesh.world_size()};
-  const absl::Status fits =
-      CheckFits(plan, {&all, 1}, static_cast<int>(command.flags.workers.value_or(0)));
+  const absl::Status fits = CheckFits(plan, command.device.host, {&all, 1},
+                                      static_cast<int>(command.flags.workers.value_or(0)));
   if (!fits.ok()) return Fail(fits, kExitFailed);
   if (const int code = EnsureAllProved(&command); code != kExitOk) return code;
   if (absl::Status opened = OpenTexts(&command); !opened.ok()) return Fail(opened, kExitBadModel);
   if (command.init) PrintNotes(command.init->notes);
   NoteWhatIsCounted(plan);
+  NoteWhoRounds(command.flags);
   return Launch(*command.basis);
 }
 
@@ -418,6 +427,7 @@ Prepared PrepareMember(const Words& arguments, Command* command) {
     return prepared;
   }
   prepared.plan = &*command->plan;
+  prepared.kernels_on = command->device.host;
   prepared.simd_level = command->basis->train.simd_level;
   prepared.options = LaunchOptionsOf(flags);
   prepared.ranks_per_process = flags.ranks_per_process.value_or(0);
@@ -429,11 +439,13 @@ int RunAsMember(const LaunchedBy& by, const Words& arguments) {
   Command command;
   MpiBody body;
   command.launched = by;
+  body.command = kCommand;
   body.prepare = [&] { return PrepareMember(arguments, &command); };
   body.prove = [&command] {
     if (command.init) PrintNotes(command.init->notes);
     NoteWhatIsCounted(*command.plan);
     NoteWhoAdds(command.flags);
+    NoteWhoRounds(command.flags);
     return EnsureAllProved(&command);
   };
   body.run = [&command](World& world) { return Train(world, *command.basis); };

@@ -7,6 +7,7 @@
 #ifndef MGC_TOOLS_DEVICES_DEVICES_H_
 #define MGC_TOOLS_DEVICES_DEVICES_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -31,10 +32,19 @@ struct CudaSwitches {
   bool graphs = true;       // steps are captured and launched as a whole
   bool check_each = false;  // the host waits behind each kernel
   int gpus = 0;             // of this machine that are used; 0: all
+  bool tf32 = false;        // products of f32 round their operands to TF32
 };
 
 // FailedPrecondition for a device that this program was built without.
 absl::StatusOr<RunDevice> MakeRunDevice(absl::string_view name, const CudaSwitches& cuda);
+
+// The GPUs that this process sees.
+struct Gpus {
+  int count = 0;
+  int64_t memory = 0;  // bytes of the first one
+};
+// FailedPrecondition where there are none, or the program was built without.
+absl::StatusOr<Gpus> FindGpus();
 
 }  // namespace mgc
 

@@ -3,12 +3,22 @@
 #include "tools/devices/devices.h"
 
 namespace mgc {
+namespace {
+
+absl::Status BuiltWithout() {
+  return absl::FailedPreconditionError(
+      "this program was built without CUDA; on a machine with the toolkit, `bazel build -c opt "
+      "--config=cuda //tools:mgc-run //tools:mgc-generate //tools:mgc-bench` builds those that "
+      "have it");
+}
+
+}  // namespace
 
 absl::StatusOr<RunDevice> MakeRunDevice(absl::string_view name, const CudaSwitches& /*cuda*/) {
   if (name == kCpuDevice) return RunDevice{CpuKernels(), KernelHost::kCpu, CpuDevice::Create};
-  return absl::FailedPreconditionError(
-      "this mgc-run was built without CUDA; on a machine with the toolkit, `bazel build -c opt "
-      "--config=cuda //tools:mgc-run` builds one with it");
+  return BuiltWithout();
 }
+
+absl::StatusOr<Gpus> FindGpus() { return BuiltWithout(); }
 
 }  // namespace mgc

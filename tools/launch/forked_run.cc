@@ -48,7 +48,7 @@ int RunChild(const ProcessMap& map, const LaunchOptions& options, const Board& b
   world.ranks_before = map.RanksOf(self).begin;
   world.board = board;
   // The launcher says why.
-  world.end_run = [&board, self](const absl::Status& why, int) { board.End(self, why); };
+  world.end_run = [&board, self](const absl::Status& why, int code) { board.End(self, why, code); };
   world.workers = std::max(1, ReadHost().processors / map.processes());
   if (!options.run_dir.empty() && self != 0) {
     const absl::Status logged = LogTo(options.run_dir, self).status();
@@ -100,13 +100,15 @@ class Children {
       if (pid > 0) kill(pid, SIGKILL);
     }
   }
-  int code() const { return code_; }
-  void set_code(int code) { code_ = code; }
+  // Of the run: that of its end, whichever process is heard of first.
+  int code() const {
+    const absl::optional<RunEnd> end = board_.end();
+    return end.has_value() ? end->exit_code : kExitOk;
+  }
 
  private:
   void Judge(int process, int status) {
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : kExitFailed;
-    if (code_ == kExitOk) code_ = code;
     if (board_.process(process).stage.get() == ProcessStage::kEnded) return;
     std::string how;
     if (WIFSIGNALED(status)) {
@@ -121,13 +123,12 @@ class Children {
     for (int64_t rank = range.begin; rank < range.end; ++rank) {
       absl::StrAppend(&text, "\nrank ", rank, " ", monitor_.waits().StateOf(rank, now));
     }
-    if (board_.End(-1, absl::UnavailableError(text)) && code_ == kExitOk) code_ = kExitFailed;
+    board_.End(-1, absl::UnavailableError(text), code == kExitOk ? int{kExitFailed} : code);
   }
 
   const Board& board_;
   const Monitor& monitor_;
   std::vector<pid_t> pids_;  // 0: ended
-  int code_ = kExitOk;
 };
 
 // Until all have ended; returns the run's exit code.
@@ -138,13 +139,12 @@ int Supervise(const RunSignals& signals, const Board& board, Monitor& monitor, C
     const int64_t now = NowNs();
     children.Reap();
     if (monitor.Take(signal, now)) {
-      board.End(-1, absl::CancelledError("ended at once, nothing saved"));
-      children.set_code(kExitFailed);
+      board.End(-1, absl::CancelledError("ended at once, nothing saved"), kExitFailed);
     }
     if (!board.end().has_value()) {
       const auto stuck = monitor.Look(now);
       if (!stuck.has_value()) continue;
-      if (board.End(-1, absl::DeadlineExceededError(*stuck))) children.set_code(kExitWatchdog);
+      board.End(-1, absl::DeadlineExceededError(*stuck), kExitWatchdog);
     }
     if (ending_since == 0) ending_since = now;
     if (now - ending_since > kGraceNs) children.KillAll();
@@ -153,7 +153,7 @@ int Supervise(const RunSignals& signals, const Board& board, Monitor& monitor, C
 }
 
 // Prints why a run has ended before its time, once for all processes.
-void Explain(const Board& board, const Monitor& monitor, int code) {
+void Explain(const std::string& command, const Board& board, const Monitor& monitor, int code) {
   const absl::optional<RunEnd> end = board.end();
   if (!end.has_value()) return;
   if (!IsOfRunning(code)) {
@@ -161,9 +161,9 @@ void Explain(const Board& board, const Monitor& monitor, int code) {
     return;
   }
   const bool is_nobodys = end->process < 0 || IsAlike(end->status);
-  Say(is_nobodys
-          ? std::string(end->status.message())
-          : absl::StrCat(monitor.waits().NameOfProcess(end->process), ": ", end->status.message()));
+  Say(command, is_nobodys ? std::string(end->status.message())
+                          : absl::StrCat(monitor.waits().NameOfProcess(end->process), ": ",
+                                         end->status.message()));
 }
 
 }  // namespace
@@ -176,7 +176,7 @@ int RunForked(const Plan& plan, const ProcessMap& map, const LaunchOptions& opti
       SharedMemory::Create(ForkExchange::Bytes(map.processes()));
   if (!exchange.ok()) return Fail(exchange.status(), kExitFailed);
   const Board board(memory->data(), map);
-  Monitor monitor(plan, board, options.watchdog_seconds);
+  Monitor monitor(plan, board, options);
   const RunSignals signals;
   Children children(board, monitor);
   std::fflush(nullptr);
@@ -188,16 +188,17 @@ int RunForked(const Plan& plan, const ProcessMap& map, const LaunchOptions& opti
       _exit(code);
     }
     if (pid < 0) {
-      board.End(-1, absl::ResourceExhaustedError(
-                        absl::StrCat("the system gives ", self, " of ", map.processes(),
-                                     " processes: ", std::strerror(errno))));
-      children.set_code(kExitFailed);
+      board.End(-1,
+                absl::ResourceExhaustedError(absl::StrCat("the system gives ", self, " of ",
+                                                          map.processes(),
+                                                          " processes: ", std::strerror(errno))),
+                kExitFailed);
       break;
     }
     children.Add(pid);
   }
   const int code = Supervise(signals, board, monitor, children);
-  Explain(board, monitor, code);
+  Explain(options.command, board, monitor, code);
   return code;
 }
 

@@ -18,15 +18,15 @@ namespace {
 constexpr int kLookMs = 50;
 
 // Watches a run of this process until it has ended; ends the process when it does not come on.
-void WatchHere(const RunSignals& signals, const Board& board, Monitor& monitor,
-               const std::atomic<bool>& ended) {
+void WatchHere(const std::string& command, const RunSignals& signals, const Board& board,
+               Monitor& monitor, const std::atomic<bool>& ended) {
   while (!ended) {
     const int signal = signals.Next(kLookMs);
     const int64_t now = NowNs();
     board.process(0).heartbeat_ns.set(now);
     if (monitor.Take(signal, now)) _exit(kExitFailed);
     if (const auto stuck = monitor.Look(now)) {
-      Say(*stuck);
+      Say(command, *stuck);
       _exit(kExitWatchdog);
     }
   }
@@ -52,14 +52,14 @@ int RunHere(const Plan& plan, const LaunchOptions& options,
   const absl::StatusOr<SharedMemory> memory = MakeBoardMemory(plan, world.map, options.run_dir);
   if (!memory.ok()) return Fail(memory.status(), kExitFailed);
   world.board = Board(memory->data(), world.map);
-  world.end_run = [](const absl::Status& why, int code) {
-    IsOfRunning(code) ? Say(why.message()) : static_cast<void>(Fail(why, code));
+  world.end_run = [&options](const absl::Status& why, int code) {
+    IsOfRunning(code) ? Say(options.command, why.message()) : static_cast<void>(Fail(why, code));
   };
   world.board->Enter(0, getpid(), HostName(), NowNs());
   const RunSignals signals;
-  Monitor monitor(plan, *world.board, options.watchdog_seconds);
+  Monitor monitor(plan, *world.board, options);
   std::atomic<bool> ended{false};
-  std::thread watch([&] { WatchHere(signals, *world.board, monitor, ended); });
+  std::thread watch([&] { WatchHere(options.command, signals, *world.board, monitor, ended); });
   const int code = body(world);
   world.board->SetStage(0, ProcessStage::kEnded, NowNs());
   ended = true;

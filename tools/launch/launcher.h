@@ -21,7 +21,8 @@ namespace mgc {
 inline constexpr int kExitWatchdog = 124;
 
 struct LaunchOptions {
-  double watchdog_seconds = 60;
+  std::string command;           // whose name what is said of the run begins with
+  double watchdog_seconds = 60;  // that a run may stand still; 0: for ever
   // Where progress, the plan and logs of all processes but the first are left; empty: nowhere.
   std::string run_dir;
 };

@@ -27,10 +27,10 @@ const char* NameOfStop(int signal) {
 
 }  // namespace
 
-void Say(absl::string_view text) {
+void Say(absl::string_view command, absl::string_view text) {
   std::string lines;
   for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
-    absl::StrAppend(&lines, "mgc-run: ", line, "\n");
+    absl::StrAppend(&lines, command, ": ", line, "\n");
   }
   // One call, so that lines of several processes do not mix.
   if (write(STDERR_FILENO, lines.data(), lines.size()) < 0) return;
@@ -63,18 +63,18 @@ void RunSignals::Obey() {
 
 absl::optional<std::string> Monitor::Look(int64_t now_ns) {
   if (!watches_) return absl::nullopt;
-  if (const auto slow = watchdog_.FindSlow()) Say(absl::StrCat("warning: ", *slow));
+  if (const auto slow = watchdog_.FindSlow()) Say(command_, absl::StrCat("warning: ", *slow));
   return watchdog_.Look(now_ns);
 }
 
 bool Monitor::Take(int signal, int64_t now_ns, bool says) const {
-  if (signal == SIGUSR2 && says) Say(waits_.Table(now_ns));
+  if (signal == SIGUSR2 && says) Say(command_, waits_.Table(now_ns));
   const char* const name = NameOfStop(signal);
   if (name == nullptr) return false;
   const bool again = board_.AskToStop() > 1;
   if (says) {
-    Say(absl::StrCat(name, again ? " again: ends at once, nothing saved"
-                                 : ": stops after this step; once more ends at once"));
+    Say(command_, absl::StrCat(name, again ? " again: ends at once, nothing saved"
+                                           : ": stops after this step; once more ends at once"));
   }
   return again;
 }

@@ -15,11 +15,12 @@
 #include "runtime/watch/board.h"
 #include "runtime/watch/waits.h"
 #include "runtime/watch/watchdog.h"
+#include "tools/launch/launcher.h"
 
 namespace mgc {
 
-// Prints `mgc-run: ` and each line of `text` to stderr at once.
-void Say(absl::string_view text);
+// Prints each line of `text` to stderr at once, behind the command's name.
+void Say(absl::string_view command, absl::string_view text);
 
 // The signals of a run: SIGINT, SIGTERM and SIGUSR1 ask it to stop, SIGUSR2 where it is, SIGCHLD
 // tells of a process that has ended. Blocked for this thread and those it starts from now on, so
@@ -40,13 +41,13 @@ class RunSignals {
 
 class Monitor {
  public:
-  // `plan` and what `board` stands on must outlive it. `watchdog_seconds`: how long a run may stand
-  // still; 0: for ever.
-  Monitor(const Plan& plan, const Board& board, double watchdog_seconds)
-      : board_(board),
-        watches_(watchdog_seconds > 0),
+  // `plan` and what `board` stands on must outlive it.
+  Monitor(const Plan& plan, const Board& board, const LaunchOptions& options)
+      : command_(options.command),
+        board_(board),
+        watches_(options.watchdog_seconds > 0),
         waits_(plan, board),
-        watchdog_(waits_, board, static_cast<int64_t>(watchdog_seconds * 1e9)) {}
+        watchdog_(waits_, board, static_cast<int64_t>(options.watchdog_seconds * 1e9)) {}
 
   // What keeps the run from going on, if anything does; says who is slow.
   absl::optional<std::string> Look(int64_t now_ns);
@@ -56,6 +57,7 @@ class Monitor {
   const Waits& waits() const { return waits_; }
 
  private:
+  const std::string command_;
   const Board& board_;
   const bool watches_;
   const Waits waits_;

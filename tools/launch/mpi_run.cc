@@ -46,10 +46,10 @@ void EndAll(MpiWorld& mpi, const LastWords& words, const absl::Status& why, int 
   const bool alike = IsAlike(why);
   const auto print = [&] {
     if (alike) {
-      Say(why.message());
+      Say(words.command(), why.message());
     } else if (IsOfRunning(code)) {
-      Say(absl::StrCat("process ", mpi.rank(), " (pid ", getpid(), ", ", HostName(),
-                       "): ", why.message()));
+      Say(words.command(), absl::StrCat("process ", mpi.rank(), " (pid ", getpid(), ", ",
+                                        HostName(), "): ", why.message()));
     } else {
       Fail(why, code);
     }
@@ -93,8 +93,8 @@ absl::StatusOr<std::unique_ptr<Links>> MakeLinks(MpiWorld& mpi, const Board& boa
 }
 
 // CheckFits of all processes on this host.
-absl::Status CheckHost(const Plan& plan, const ProcessMap& map, const std::vector<Member>& members,
-                       size_t self) {
+absl::Status CheckHost(const Prepared& prepared, const ProcessMap& map,
+                       const std::vector<Member>& members, size_t self) {
   std::vector<RankRange> ranks;
   int workers = 0;
   for (size_t p = 0; p < members.size(); ++p) {
@@ -102,7 +102,7 @@ absl::Status CheckHost(const Plan& plan, const ProcessMap& map, const std::vecto
     ranks.push_back(map.RanksOf(static_cast<int>(p)));
     workers += WorkersOf(members, p);
   }
-  return CheckFits(plan, ranks, workers);
+  return CheckFits(*prepared.plan, prepared.kernels_on, ranks, workers);
 }
 
 // Tells the others of this process, whose board is in `file`, and enters all of them there. Their
@@ -123,7 +123,7 @@ absl::StatusOr<std::vector<Member>> Meet(MpiWorld& mpi, const Prepared& prepared
     board.Enter(static_cast<int>(members.size()) - 1, members.back().pid, members.back().host,
                 NowNs());
   }
-  MGC_RETURN_IF_ERROR(CheckHost(*prepared.plan, map, members, static_cast<size_t>(mpi.rank())));
+  MGC_RETURN_IF_ERROR(CheckHost(prepared, map, members, static_cast<size_t>(mpi.rank())));
   return members;
 }
 
@@ -148,7 +148,7 @@ int RunBody(const MpiBody& body, World& world) {
 // Runs this process's ranks; the exit code. Errors end all processes.
 int RunAgreed(MpiWorld& mpi, const RunSignals& signals, const Prepared& prepared,
               const ProcessMap& map, const MpiBody& body) {
-  LastWords words;
+  LastWords words(body.command);
   World world;
   const auto end = [&](const absl::Status& why, int code) {
     // One that ends by itself is not missed by its neighbours.
@@ -252,7 +252,7 @@ absl::StatusOr<ProcessMap> Agree(MpiWorld& mpi, const Prepared& prepared,
 int ProveOnce(MpiWorld& mpi, const MpiBody& body) {
   const auto proved =
       mpi.Gather(mpi.rank() == 0 ? absl::StrCat(body.prove()) : std::string(), kToProve);
-  if (!proved.ok()) EndAll(mpi, LastWords(), proved.status(), kExitFailed);
+  if (!proved.ok()) EndAll(mpi, LastWords(body.command), proved.status(), kExitFailed);
   int code = kExitFailed;
   return absl::SimpleAtoi((*proved)[0], &code) ? code : kExitFailed;
 }
@@ -264,7 +264,7 @@ int RunAsOneOf(MpiWorld& mpi, const RunSignals& signals, const MpiBody& body) {
   const Prepared prepared = body.prepare();
   const std::string printed = captured.has_value() ? captured->End() : "";
   const auto packed = mpi.Gather(Pack(prepared, printed), kToPrepare);
-  if (!packed.ok()) EndAll(mpi, LastWords(), packed.status(), kExitFailed);
+  if (!packed.ok()) EndAll(mpi, LastWords(body.command), packed.status(), kExitFailed);
   std::vector<Told> all;
   for (const std::string& text : *packed) all.push_back(UnpackTold(text));
   if (const auto code = EndBeforeRun(mpi, all)) return *code;

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "graph/plan/plan.h"
+#include "graph/types/machine.h"
 #include "kernels/simd_level.h"
 #include "tools/launch/agreement.h"
 #include "tools/launch/launch_env.h"
@@ -23,6 +24,7 @@ struct Prepared {
   int code = 0;
   const Plan* plan = nullptr;  // null: the command ends with `code`
   Terms terms;                 // that all processes must agree on
+  KernelHost kernels_on = KernelHost::kCpu;
   // The best of this process's; all use the least of all.
   SimdLevel simd_level = SimdLevel::kBaseline;
   LaunchOptions options;
@@ -31,6 +33,7 @@ struct Prepared {
 };
 
 struct MpiBody {
+  std::string command;  // as LaunchOptions has it
   // Reads what is run. What it prints is shown of one process only.
   std::function<Prepared()> prepare;
   // Proves the plan if need be, in the first process; an exit code.

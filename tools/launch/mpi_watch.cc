@@ -77,7 +77,7 @@ MpiWatch::MpiWatch(const Plan& plan, const Board& board, int self, std::vector<M
       seconds_(options.watchdog_seconds),
       mpi_(mpi),
       words_(words),
-      monitor_(plan, board, options.watchdog_seconds),
+      monitor_(plan, board, options),
       signals_(signals),
       unheard_ns_(NowNs()),
       thread_([this] { Run(); }) {}
@@ -177,7 +177,7 @@ void MpiWatch::Look(int64_t now) {
 
 // One that ends by itself is not missed by its neighbours, who find what it has found.
 void MpiWatch::End(const std::string& why, int code) {
-  words_.Print([&why] { Say(why); });
+  words_.Print([&] { Say(words_.command(), why); });
   board_.SetStage(self_, ProcessStage::kEnded, NowNs());
   mpi_.Abort(code);
 }

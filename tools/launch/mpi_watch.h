@@ -32,12 +32,17 @@ namespace mgc {
 // the launcher may be out of reach by then, and where it is not, that is what users look at.
 class LastWords {
  public:
+  // What is said begins with the command's name.
+  explicit LastWords(std::string command) : command_(std::move(command)) {}
+
+  const std::string& command() const { return command_; }
   absl::Status LogFrom(const std::string& run_dir, int process);
   void Print(absl::FunctionRef<void()> print) const;
   // In the log alone, where there is one.
   void Log(absl::FunctionRef<void()> print) const;
 
  private:
+  std::string command_;
   int terminal_ = -1;  // where stderr went before it went to a log
 };
 

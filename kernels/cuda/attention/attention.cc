@@ -35,12 +35,16 @@ int Attention(Stream stream, const AttentionUse& use, const AttentionOperands<T>
 
 template <class T>
 int AttentionGrad(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
-                  const AttentionResults<T>& results, const AttentionGradients<T>& out) {
+                  const AttentionResults<T>& results, const AttentionGradients<T>& out,
+                  const AttentionWork& work) {
   if constexpr (!std::is_same_v<T, float>) {
     const bool aligned = AreAligned(in) && AllAligned(results.d_o, results.o) &&
                          AllAligned(out.d_q, out.d_k, out.d_v);
     if (TensorCoresTake(use.shape) && aligned) {
-      const int error = TensorKeyGrad(stream, use, in, results, out);
+      int error = TensorDeltas(stream, use, results, out.d_q);
+      if (error != 0) return error;
+      if (work.parts > 0) return TensorGrad(stream, use, in, results, out, work);
+      error = TensorKeyGrad(stream, use, in, results, out);
       return error != 0 ? error : TensorQueryGrad(stream, use, in, results, out.d_q);
     }
   }
@@ -50,7 +54,8 @@ int AttentionGrad(Stream stream, const AttentionUse& use, const AttentionOperand
 #define MGC_INSTANTIATE(T)                                                                         \
   template int Attention<T>(Stream, const AttentionUse&, const AttentionOperands<T>&, T*, float*); \
   template int AttentionGrad<T>(Stream, const AttentionUse&, const AttentionOperands<T>&,          \
-                                const AttentionResults<T>&, const AttentionGradients<T>&)
+                                const AttentionResults<T>&, const AttentionGradients<T>&,          \
+                                const AttentionWork&)
 MGC_INSTANTIATE(float);
 MGC_INSTANTIATE(Bfloat16);
 MGC_INSTANTIATE(Float16);

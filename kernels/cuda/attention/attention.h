@@ -51,12 +51,20 @@ struct AttentionGradients {
   T* d_v;
 };
 
+// Room for what the gradients of queries are added up in: `parts` times as many floats as they have
+// elements. Without parts there is none, and tensor cores take two passes over the pairs.
+struct AttentionWork {
+  float* query_sums = nullptr;
+  int parts = 0;
+};
+
 template <class T>
 int Attention(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in, T* o,
               float* lse);
 template <class T>
 int AttentionGrad(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
-                  const AttentionResults<T>& results, const AttentionGradients<T>& out);
+                  const AttentionResults<T>& results, const AttentionGradients<T>& out,
+                  const AttentionWork& work);
 
 // The kernels that take everything.
 template <class T>
@@ -70,7 +78,16 @@ int GeneralAttentionGrad(Stream stream, const AttentionUse& use, const Attention
 template <class T>
 int TensorAttention(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in, T* o,
                     float* lse);
-// The deltas of all rows, which stay in d_q for the other, with d_k and d_v; then d_q.
+// The deltas of all rows, which stay in d_q for the others.
+template <class T>
+int TensorDeltas(Stream stream, const AttentionUse& use, const AttentionResults<T>& results,
+                 T* d_q);
+// All gradients, with room.
+template <class T>
+int TensorGrad(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
+               const AttentionResults<T>& results, const AttentionGradients<T>& out,
+               const AttentionWork& work);
+// d_k and d_v; then d_q.
 template <class T>
 int TensorKeyGrad(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
                   const AttentionResults<T>& results, const AttentionGradients<T>& out);

@@ -4,19 +4,25 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <random>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "graph/eval/op_case.h"
 #include "graph/types/bfloat16.h"
 #include "graph/types/float16.h"
 #include "gtest/gtest.h"
 #include "kernels/cpu/attention/attention.h"
+#include "kernels/cuda/adapt.h"
 #include "kernels/cuda/api.h"
 #include "kernels/cuda/attention/attention.h"
 #include "kernels/cuda/attention/attention_tensor_shape.h"
 #include "kernels/parallel.h"
+#include "kernels/spec.h"
+#include "kernels/testing/kernel_case.h"
 
 #ifdef MGC_CUDA_EMULATED
 #include "kernels/cuda/emulator/emulator.h"
@@ -167,8 +173,9 @@ AttentionUse UseOf(const AttentionShape& shape, const AttentionDropout& dropout)
   return use;
 }
 
+// The gradients with room for so many parts of sums.
 template <class T>
-Results OfDevice(const Case<T>& c) {
+Results OfDevice(const Case<T>& c, int parts) {
   T mark;
   Put(77, &mark);
   const DeviceArray<int64_t> query_positions(c.query_positions), key_positions(c.key_positions),
@@ -190,7 +197,8 @@ Results OfDevice(const Case<T>& c) {
   EXPECT_EQ(Attention(stream, use, in, o.at(), lse.at()), 0);
   const AttentionResults<T> results = {d_o.at(), o.at(), lse.at()};
   const AttentionGradients<T> out = {d_q.at(), d_k.at(), d_v.at()};
-  EXPECT_EQ(AttentionGrad(stream, use, in, results, out), 0);
+  const DeviceArray<float> sums(std::vector<float>(std::max(parts, 1) * c.q_size(), 77));
+  EXPECT_EQ(AttentionGrad(stream, use, in, results, out, {sums.at(), parts}), 0);
   Check(cudaStreamSynchronize(stream));
   Check(cudaStreamDestroy(stream));
   EXPECT_EQ(Fault(), "");
@@ -221,9 +229,9 @@ double UnitOf() {
 }
 
 template <class T>
-void ExpectAgrees(const Case<T>& c) {
+void ExpectAgrees(const Case<T>& c, int parts = 0) {
   SetOrder(1);
-  const Results actual = OfDevice(c);
+  const Results actual = OfDevice(c, parts);
   const Results expected = OfCpu(c);
   ExpectClose(actual.o, expected.o, UnitOf<T>(), "o");
   ExpectClose(actual.lse, expected.lse, 4e-6, "lse");
@@ -231,7 +239,7 @@ void ExpectAgrees(const Case<T>& c) {
   ExpectClose(actual.d_k, expected.d_k, 2 * UnitOf<T>(), "d_k");
   ExpectClose(actual.d_v, expected.d_v, 2 * UnitOf<T>(), "d_v");
   SetOrder(2);
-  const Results again = OfDevice(c);
+  const Results again = OfDevice(c, parts);
   EXPECT_EQ(actual.o, again.o);
   EXPECT_EQ(actual.lse, again.lse);
   EXPECT_EQ(actual.d_q, again.d_q);
@@ -306,6 +314,52 @@ TEST(AttentionOfGpus, TensorCoresDropWholeBlocks) {
   c.p = 0.3;
   c.gap = 4;
   ExpectAgrees(c);
+}
+
+// Keys of several blocks, more parts than blocks, heads that share keys, samples, tails; tiles that
+// nobody sees or that a warp does not.
+TEST(AttentionOfGpus, TensorCoresAddAllGradientsInOnePass) {
+  ExpectAgrees(Make<Bfloat16>({1, 270, 270, 1, 1, 64}), 2);
+  ExpectAgrees(Windowed(Make<Bfloat16>({1, 40, 270, 1, 1, 128}), 50), 4);
+  ExpectAgrees(Segmented(Shuffled(Make<Float16>({2, 50, 75, 2, 1, 72}))), 1);
+  ExpectAgrees(OverAll(Make<Float16>({1, 33, 140, 1, 1, 40})), 1);
+  Case<Bfloat16> c = Make<Bfloat16>({2, 37, 132, 2, 1, 40});
+  c.p = 0.3;
+  c.gap = 4;
+  c.shape.cap = 3;
+  ExpectAgrees(c, 2);
+}
+
+// The op says how much room there is, and the kernel takes it all.
+TEST(AttentionOfGpus, OnePassHasTheRoomThatPlansMake) {
+  const auto bytes_of = [](const std::string& type, int64_t batch, int64_t keys) {
+    const auto of = [&](int64_t rows, int64_t heads) {
+      return absl::StrCat(type, "[", batch, ",", rows, ",", heads, ",64]");
+    };
+    const OpCase use = {
+        absl::StrCat(of(40, 16), ", ", of(40, 16), ", ", of(keys, 8), ", ", of(keys, 8), ", ",
+                     of(40, 16), ", f32[", batch, ",16,40]", ", i64[40]<40, i64[", keys, "]<40"),
+        FindOp("attention_grad")->cases[0].attrs};
+    const absl::StatusOr<BoundCase> bound =
+        BindCase(*FindOp("attention_grad"), use, "attention_grad");
+    EXPECT_TRUE(bound.ok()) << bound.status();
+    const KernelSpec spec = SpecOf(*bound, Place{});
+    for (const KernelEntry& entry : AttentionKernels()) {
+      if (entry.op != std::string("attention_grad")) continue;
+      const absl::StatusOr<std::unique_ptr<Kernel>> kernel = entry.make(spec);
+      EXPECT_TRUE(kernel.ok()) << kernel.status();
+      EXPECT_EQ((*kernel)->workspace_bytes(1), WorkspaceBoundOf(spec, KernelHost::kGpu));
+      return (*kernel)->workspace_bytes(1);
+    }
+    ADD_FAILURE() << "no kernel";
+    return int64_t{-1};
+  };
+  const int64_t sums = 16 * 40 * 16 * 64 * 4;       // a part's, of 16 samples
+  EXPECT_EQ(bytes_of("bf16", 16, 1000), 4 * sums);  // of 128 heads of keys
+  EXPECT_EQ(bytes_of("bf16", 16, 300), 3 * sums);   // in three blocks
+  EXPECT_EQ(bytes_of("bf16", 32, 1000), 2 * 2 * sums);
+  EXPECT_EQ(bytes_of("bf16", 1, 1000), 0);  // too few
+  EXPECT_EQ(bytes_of("f32", 16, 1000), 0);
 }
 
 // What no kernel of tensor cores takes goes to the general ones.

@@ -3,6 +3,7 @@
 
 #include "kernels/cuda/adapt.h"
 #include "kernels/cuda/attention/attention.h"
+#include "kernels/cuda/attention/attention_tensor_shape.h"
 #include "kernels/shared/attention_spec.h"
 
 namespace mgc::cuda {
@@ -24,6 +25,11 @@ AttentionUse InRun(AttentionUse use, const KernelRun& run, int positions, bool s
   return use;
 }
 
+// What the gradients of queries are added up in.
+int64_t SumsBytes(const AttentionShape& s) {
+  return s.batch * s.queries * s.heads * s.dim * static_cast<int64_t>(sizeof(float));
+}
+
 template <bool kSegments>
 KernelOr MakeAttention(const KernelSpec& spec) {
   const AttentionUse use = UseOf(spec, 0, 1);
@@ -40,14 +46,18 @@ KernelOr MakeAttention(const KernelSpec& spec) {
 template <bool kSegments>
 KernelOr MakeAttentionGrad(const KernelSpec& spec) {
   const AttentionUse use = UseOf(spec, 1, 2);
+  const int64_t room = TensorCoresTake(use.shape) ? WorkspaceBoundOf(spec, KernelHost::kGpu) : 0;
+  const auto parts = static_cast<int>(room > 0 ? room / SumsBytes(use.shape) : 0);
   return ForElements(spec, [&](auto zero) -> KernelOr {
     using T = decltype(zero);
-    return MakeKernel(spec, [use](const KernelRun& run, Stream stream) {
+    const auto issue = [use, parts](const KernelRun& run, Stream stream) {
       const AttentionOperands<T> in = {In<T>(run, 1), In<T>(run, 2), In<T>(run, 3)};
       const AttentionResults<T> results = {In<T>(run, 0), In<T>(run, 4), In<float>(run, 5)};
       const AttentionGradients<T> out = {Out<T>(run, 0), Out<T>(run, 1), Out<T>(run, 2)};
-      return AttentionGrad(stream, InRun(use, run, 6, kSegments), in, results, out);
-    });
+      return AttentionGrad(stream, InRun(use, run, 6, kSegments), in, results, out,
+                           {static_cast<float*>(run.workspace), parts});
+    };
+    return MakeKernel(spec, issue, parts * SumsBytes(use.shape));
   });
 }
 

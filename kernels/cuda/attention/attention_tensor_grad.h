@@ -1,10 +1,10 @@
 // What the gradients of attention on tensor cores share. Device code only.
 //
-// Three launches: delta = d_o · o of every row; the gradients of keys and values, by blocks of
-// keys; those of queries, by blocks of queries. Both of the latter compute the scores anew, so that
-// every sum is one warp's and has one order. Deltas need room that no workspace promises: each
-// stands in the first bytes of its row of d_q, until the row's own block reads it and writes the
-// row.
+// First delta = d_o · o of every row. Then, with room for sums of the queries' gradients, all
+// gradients by blocks of keys (attention_tensor_all_grad.cu.cc). Without it those of keys and
+// values by blocks of keys, and those of queries by blocks of queries, which both compute the
+// scores; so that every sum is one warp's and has one order. Deltas need no room: each stands in
+// the first bytes of its row of d_q, until what writes the row.
 
 #ifndef MGC_KERNELS_CUDA_ATTENTION_ATTENTION_TENSOR_GRAD_H_
 #define MGC_KERNELS_CUDA_ATTENTION_ATTENTION_TENSOR_GRAD_H_

@@ -32,6 +32,12 @@ constexpr int SwizzledChunk(int chunks, int row, int chunk) {
   return row * chunks + (chunk ^ (row & 7));
 }
 
+// The same for rows of 4 chunks, two rows in 128 bytes, a tile of a multiple of 16 rows: the same
+// chunk of 8 rows on end, the first one a multiple of 8, lies in 8 different places.
+constexpr int SwizzledHalfChunk(int row, int chunk) {
+  return row / 2 * 8 + ((row % 2 * 4 + chunk) ^ (row / 2 & 7));
+}
+
 // Which row's chunk a lane names to ldmatrix for four matrices of 8 rows of one chunk; rows and
 // chunks from a block's corner.
 //

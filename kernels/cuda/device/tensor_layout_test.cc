@@ -55,6 +55,24 @@ void ExpectNoConflicts(const Touch& chunk_of) {
   }
 }
 
+TEST(TensorLayout, HalfChunksAreAPermutationAndReadWithoutBankConflicts) {
+  std::set<int> places;
+  for (int row = 0; row < 32; ++row) {
+    for (int chunk = 0; chunk < 4; ++chunk) {
+      EXPECT_TRUE(places.insert(SwizzledHalfChunk(row, chunk)).second);
+    }
+  }
+  EXPECT_EQ(*places.rbegin(), 32 * 4 - 1);
+  for (int row = 0; row < 32; row += 16) {
+    for (int chunk = 0; chunk < 4; chunk += 2) {
+      ExpectNoConflicts([&](int lane) {
+        const MatrixCell at = AcrossThenDown(lane);
+        return SwizzledHalfChunk(row + at.row, chunk + at.column);
+      });
+    }
+  }
+}
+
 TEST(TensorLayout, MatricesAreReadWithoutBankConflicts) {
   for (const int chunks : {8, 16}) {
     for (int row = 0; row < 64; row += 16) {

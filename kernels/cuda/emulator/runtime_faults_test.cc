@@ -7,6 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/cuda/device/device.h"
+#include "kernels/cuda/emulator/plus_one.h"
 #include "kernels/cuda/emulator/runtime.h"
 #include "kernels/cuda/emulator/seeded_fault.h"
 
@@ -14,24 +15,14 @@ namespace mgc::cuda {
 namespace {
 
 using emulator::Counted;
+using emulator::CountedFrom;
 using emulator::Floats;
+using emulator::kBytes;
+using emulator::kCount;
 using emulator::Outcome;
+using emulator::PlusOne;
+using emulator::PlusOneKernel;
 using emulator::SeededFault;
-
-constexpr int kCount = 256;
-constexpr size_t kBytes = kCount * sizeof(float);
-
-__global__ void PlusOneKernel(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x] + 1; }
-
-void PlusOne(cudaStream_t stream, const float* x, float* y) {
-  Launch(PlusOneKernel, LaunchShape{1, 1, 1, kCount, 0}, stream, x, y);
-}
-
-std::vector<float> CountedFrom(int first) {
-  std::vector<float> values = Counted(kCount);
-  for (float& value : values) value += static_cast<float>(first);
-  return values;
-}
 
 // Two streams that order themselves with nobody, and two events.
 struct Streams {

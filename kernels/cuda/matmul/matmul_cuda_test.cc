@@ -89,23 +89,26 @@ void RunOnDevice(const Kernel& kernel, GuardedBlocks* all) {
   for (size_t b = 0; b < blocks.size(); ++b) blocks[b].CopyTo(all->blocks[b].data());
 }
 
-const KernelEntry& EntryOf(const std::string& op) {
-  for (const KernelEntry& entry : MatmulKernels()) {
+const KernelEntry& EntryOf(const std::string& op, F32Products f32) {
+  for (const KernelEntry& entry : MatmulKernels(f32)) {
     if (entry.op == op) return entry;
   }
   ADD_FAILURE() << "no kernel of " << op;
-  return MatmulKernels()[0];
+  return MatmulKernels(f32)[0];
 }
 
-// Runs a use of an op twice, apart, and in place where it may be.
-void ExpectMeans(const std::string& name, const OpCase& use) {
+// Runs a use of an op twice, apart, and in place where it may be; what it gives.
+std::vector<std::vector<char>> ResultsOf(const std::string& name, const OpCase& use,
+                                         F32Products f32) {
   SCOPED_TRACE(absl::StrCat(name, "(", use.operands, "), seed ", kDrawSeed));
   const OpDef& op = *FindOp(name);
   const absl::StatusOr<BoundCase> bound = BindCase(op, use, name);
-  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_TRUE(bound.ok()) << bound.status();
+  if (!bound.ok()) return {};
   const KernelSpec spec = SpecOf(*bound, Place{});
-  const absl::StatusOr<std::unique_ptr<Kernel>> kernel = EntryOf(name).make(spec);
-  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  const absl::StatusOr<std::unique_ptr<Kernel>> kernel = EntryOf(name, f32).make(spec);
+  EXPECT_TRUE(kernel.ok()) << kernel.status();
+  if (!kernel.ok()) return {};
   EXPECT_LE((*kernel)->workspace_bytes(1), WorkspaceBoundOf(spec, KernelHost::kGpu));
   const std::vector<RealTensor> operands = TilesOf(*bound, spec, Place{});
   const auto run = [&](const std::vector<InPlace>& places) {
@@ -119,6 +122,11 @@ void ExpectMeans(const std::string& name, const OpCase& use) {
     EXPECT_EQ(first, run(op.in_place)) << "place changes bits";
   }
   EXPECT_EQ(Fault(), "");
+  return first;
+}
+
+void ExpectMeans(const std::string& name, const OpCase& use) {
+  ResultsOf(name, use, F32Products::kWhole);
 }
 
 // Of sums; and half a unit of the last place of a narrow result.
@@ -292,6 +300,22 @@ TEST(LtProductTest, RoundsOperandsToTf32OnlyWhereItMay) {
 #ifdef MGC_CUDA_EMULATED
   EXPECT_GT(ErrorOfProduct(true), 1e-5);  // the library may do better
 #endif
+}
+
+TEST(MatmulCudaTest, RoundsOperandsOfF32WhereItIsAskedTo) {
+  const std::string spec = "m k, k n -> m n";
+  const auto both = [](const OpCase& use) {
+    auto whole = use;
+    whole.tolerance = std::min(use.tolerance, kBf16);
+    return std::make_pair(ResultsOf("matmul", whole, F32Products::kWhole),
+                          ResultsOf("matmul", use, F32Products::kTf32));
+  };
+  const auto wide = both(Use("f32[64,64], f32[64,64]", spec, 1e-2));
+#ifdef MGC_CUDA_EMULATED
+  EXPECT_NE(wide.first, wide.second);  // the library may do better
+#endif
+  const auto narrow = both(Use("bf16[64,64], bf16[64,64]", spec, kBf16));
+  EXPECT_EQ(narrow.first, narrow.second);
 }
 
 TEST(LtProductTest, RefusesAddressesThatAreNotAligned) {

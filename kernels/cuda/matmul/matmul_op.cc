@@ -49,25 +49,27 @@ absl::optional<LtAdded> AddedOf(const KernelSpec& spec, const Product& product,
   return absl::nullopt;
 }
 
-std::shared_ptr<const LtProduct> MakeLtProduct(const KernelSpec& spec, const Operands& operands) {
+std::shared_ptr<const LtProduct> MakeLtProduct(const KernelSpec& spec, const Operands& operands,
+                                               F32Products f32) {
   const Product product = ProductOf(spec, static_cast<size_t>(operands.first), false);
   const absl::optional<LtAdded> added = AddedOf(spec, product, operands);
   if (!added.has_value()) return nullptr;
   const DType from = spec.input_types[static_cast<size_t>(operands.first)].dtype;
-  const absl::optional<LtProblem> problem =
+  absl::optional<LtProblem> problem =
       LtProblemOf(product, from, spec.output_types[0].dtype, *added);
   if (!problem.has_value()) return nullptr;
+  problem->tf32 = from == DType::kF32 && f32 == F32Products::kTf32;
   return std::make_shared<LtProduct>(*problem, WorkspaceBoundOf(spec, KernelHost::kGpu));
 }
 
 // Products of T with results of C, and what is added of C too.
 template <class T, class C>
-KernelOr MakeProduct(const KernelSpec& spec, const Operands& operands) {
+KernelOr MakeProduct(const KernelSpec& spec, const Operands& operands, F32Products f32) {
   EinsumNests nests;
   if (!FillNests(LoopsOf(spec, static_cast<size_t>(operands.first)), &nests)) {
     return NoKernel(spec);
   }
-  const std::shared_ptr<const LtProduct> product = MakeLtProduct(spec, operands);
+  const std::shared_ptr<const LtProduct> product = MakeLtProduct(spec, operands, f32);
   const int64_t added_size = operands.added < 0 ? 1 : InSize(spec, operands.added);
   const bool swapped = product != nullptr && product->swapped();
   const auto issue = [=](const KernelRun& run, Stream stream) -> int {
@@ -89,47 +91,55 @@ KernelOr MakeProduct(const KernelSpec& spec, const Operands& operands) {
 
 // Products of T with results of T or f32.
 template <class T>
-KernelOr MakeWideOrNot(const KernelSpec& spec, const Operands& operands) {
+KernelOr MakeWideOrNot(const KernelSpec& spec, const Operands& operands, F32Products f32) {
   const DType from = spec.input_types[static_cast<size_t>(operands.first)].dtype;
   const DType to = spec.output_types[0].dtype;
-  if (to == DType::kF32) return MakeProduct<T, float>(spec, operands);
-  return to == from ? MakeProduct<T, T>(spec, operands) : NoKernel(spec);
+  if (to == DType::kF32) return MakeProduct<T, float>(spec, operands, f32);
+  return to == from ? MakeProduct<T, T>(spec, operands, f32) : NoKernel(spec);
 }
 
-KernelOr MakeOf(const KernelSpec& spec, const Operands& operands) {
+KernelOr MakeOf(const KernelSpec& spec, const Operands& operands, F32Products f32) {
   switch (spec.input_types[static_cast<size_t>(operands.first)].dtype) {
     case DType::kF32:
-      return MakeWideOrNot<float>(spec, operands);
+      return MakeWideOrNot<float>(spec, operands, f32);
     case DType::kBF16:
-      return MakeWideOrNot<Bfloat16>(spec, operands);
+      return MakeWideOrNot<Bfloat16>(spec, operands, f32);
     case DType::kF16:
-      return MakeWideOrNot<Float16>(spec, operands);
+      return MakeWideOrNot<Float16>(spec, operands, f32);
     default:
       return NoKernel(spec);
   }
 }
 
-KernelOr MakeMatmul(const KernelSpec& spec) { return MakeOf(spec, {0, -1}); }
+template <F32Products kF32>
+KernelOr MakeMatmul(const KernelSpec& spec) {
+  return MakeOf(spec, {0, -1}, kF32);
+}
 
+template <F32Products kF32>
 KernelOr MakeMatmulBias(const KernelSpec& spec) {
   const DType dtype = spec.output_types[0].dtype;
-  return AllAre(spec, dtype) ? MakeOf(spec, {0, 2}) : NoKernel(spec);
+  return AllAre(spec, dtype) ? MakeOf(spec, {0, 2}, kF32) : NoKernel(spec);
 }
 
+template <F32Products kF32>
 KernelOr MakeMatmulAccumulate(const KernelSpec& spec) {
   const bool is_wide = spec.output_types[0].dtype == DType::kF32;
-  return is_wide ? MakeOf(spec, {1, 0}) : NoKernel(spec);
+  return is_wide ? MakeOf(spec, {1, 0}, kF32) : NoKernel(spec);
 }
+
+template <F32Products kF32>
+constexpr KernelEntry kEntries[] = {
+    {"matmul", MakeMatmul<kF32>},
+    {"matmul_accumulate", MakeMatmulAccumulate<kF32>},
+    {"matmul_bias", MakeMatmulBias<kF32>},
+};
 
 }  // namespace
 
-absl::Span<const KernelEntry> MatmulKernels() {
-  static constexpr KernelEntry kEntries[] = {
-      {"matmul", MakeMatmul},
-      {"matmul_accumulate", MakeMatmulAccumulate},
-      {"matmul_bias", MakeMatmulBias},
-  };
-  return kEntries;
+absl::Span<const KernelEntry> MatmulKernels(F32Products f32) {
+  return f32 == F32Products::kTf32 ? absl::MakeConstSpan(kEntries<F32Products::kTf32>)
+                                   : absl::MakeConstSpan(kEntries<F32Products::kWhole>);
 }
 
 }  // namespace mgc::cuda

@@ -1,5 +1,7 @@
 #include "kernels/cuda/optimizer/optimizer.h"
 
+#include <cstddef>
+
 #include "kernels/cuda/device/each.h"
 #include "kernels/cuda/device/map.h"
 
@@ -142,15 +144,35 @@ struct DecayedStepStep {
   }
 };
 
+// Steps of one optimizer with the same numbers, in one launch: a part has blocks of its own.
+struct StepTable {
+  static constexpr int kMost = 44;  // as many as arguments have room for
+
+  struct Part {
+    const float* operands[StepArrays::kMostOperands];
+    float* results[StepArrays::kMostResults];
+    int64_t n, vectors;
+    bool decays;
+  };
+
+  Part parts[kMost];
+  unsigned first_block[kMost + 1];
+  const double* numbers[StepArrays::kMostNumbers];
+  const double* apply;
+  int kept[StepArrays::kMostResults];
+  int count;
+};
+static_assert(sizeof(StepTable) <= 4096);  // what every driver takes
+
 // Elements [at, at + kCount) of all arrays, read before any is written.
 template <class Step, int kCount>
-__device__ void TakeStep(const typename Step::Factors& factors, bool applies,
-                         const StepArrays& arrays, int64_t at) {
+__device__ void TakeStep(const typename Step::Factors& factors, bool applies, const int* kept_of,
+                         const StepTable::Part& part, int64_t at) {
   using Elements = Vector<float, kCount>;
   Elements in[Step::kOperands], out[Step::kResults];
 #pragma unroll
   for (int i = 0; i < Step::kOperands; ++i) {
-    in[i] = *reinterpret_cast<const Elements*>(arrays.operands[i] + at);
+    in[i] = *reinterpret_cast<const Elements*>(part.operands[i] + at);
   }
 #pragma unroll
   for (int k = 0; k < kCount; ++k) {
@@ -162,42 +184,94 @@ __device__ void TakeStep(const typename Step::Factors& factors, bool applies,
     for (int r = 0; r < Step::kResults; ++r) {
       float kept = 0;
 #pragma unroll
-      for (int i = 0; i < Step::kOperands; ++i) kept = arrays.kept[r] == i ? x[i] : kept;
+      for (int i = 0; i < Step::kOperands; ++i) kept = kept_of[r] == i ? x[i] : kept;
       out[r].at[k] = applies ? y[r] : kept;
     }
   }
 #pragma unroll
   for (int r = 0; r < Step::kResults; ++r) {
-    *reinterpret_cast<Elements*>(arrays.results[r] + at) = out[r];
+    *reinterpret_cast<Elements*>(part.results[r] + at) = out[r];
   }
 }
 
 // Whole vectors, then single elements.
 template <class Step>
-__global__ void StepKernel(int64_t n, int64_t vectors, bool decays, StepArrays arrays) {
+__global__ void StepsKernel(StepTable table) {
   constexpr int kCount = kPerVector<float>;
+  int p = 0;
+  while (p + 1 < table.count && table.first_block[p + 1] <= blockIdx.x) ++p;
+  const StepTable::Part& part = table.parts[p];
   __shared__ typename Step::Factors factors;
-  if (threadIdx.x == 0) Step::Make(arrays.numbers, decays, &factors);
+  if (threadIdx.x == 0) Step::Make(table.numbers, part.decays, &factors);
   __syncthreads();
-  const bool applies = arrays.apply == nullptr || *arrays.apply != 0;
-  const int64_t stride = int64_t{gridDim.x} * blockDim.x;
-  const int64_t first = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  for (int64_t v = first; v < vectors; v += stride) {
-    TakeStep<Step, kCount>(factors, applies, arrays, v * kCount);
+  const bool applies = table.apply == nullptr || *table.apply != 0;
+  const int64_t stride = int64_t{table.first_block[p + 1] - table.first_block[p]} * blockDim.x;
+  const int64_t first = int64_t{blockIdx.x - table.first_block[p]} * blockDim.x + threadIdx.x;
+  for (int64_t v = first; v < part.vectors; v += stride) {
+    TakeStep<Step, kCount>(factors, applies, table.kept, part, v * kCount);
   }
-  for (int64_t i = vectors * kCount + first; i < n; i += stride) {
-    TakeStep<Step, 1>(factors, applies, arrays, i);
+  for (int64_t i = part.vectors * kCount + first; i < part.n; i += stride) {
+    TakeStep<Step, 1>(factors, applies, table.kept, part, i);
   }
 }
 
-template <class Step>
-int Issue(Stream stream, int64_t n, bool decays, const StepArrays& arrays) {
+template <class X, size_t n>
+bool AreSame(const X (&a)[n], const X (&b)[n]) {
+  for (size_t i = 0; i < n; ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
+}
+
+// Whether parts take their numbers from the same places.
+bool ShareNumbers(const StepArrays& a, const StepArrays& b) {
+  return a.apply == b.apply && AreSame(a.numbers, b.numbers) && AreSame(a.kept, b.kept);
+}
+
+void AddPart(const StepPart& from, StepTable* table) {
+  StepTable::Part& part = table->parts[table->count];
   bool aligned = true;
-  for (const float* operand : arrays.operands) aligned = aligned && IsAligned(operand, 16);
-  for (const float* result : arrays.results) aligned = aligned && IsAligned(result, 16);
-  const int64_t vectors = aligned ? n / kPerVector<float> : 0;
-  return Launch(StepKernel<Step>, ShapeFor(aligned ? vectors + 1 : n), stream, n, vectors, decays,
-                arrays);
+  for (int i = 0; i < StepArrays::kMostOperands; ++i) {
+    part.operands[i] = from.arrays.operands[i];
+    aligned = aligned && IsAligned(part.operands[i], 16);
+  }
+  for (int r = 0; r < StepArrays::kMostResults; ++r) {
+    part.results[r] = from.arrays.results[r];
+    aligned = aligned && IsAligned(part.results[r], 16);
+  }
+  part.n = from.n;
+  part.vectors = aligned ? from.n / kPerVector<float> : 0;
+  part.decays = from.decays;
+  const LaunchShape own = ShapeFor(aligned ? part.vectors + 1 : part.n);
+  table->first_block[table->count + 1] = table->first_block[table->count] + own.grid_x;
+  ++table->count;
+}
+
+// As many from the first one on as one launch takes.
+StepTable TableOf(const StepPart* parts, int count) {
+  StepTable table = {};
+  const StepArrays& first = parts[0].arrays;
+  for (int i = 0; i < StepArrays::kMostNumbers; ++i) table.numbers[i] = first.numbers[i];
+  for (int r = 0; r < StepArrays::kMostResults; ++r) table.kept[r] = first.kept[r];
+  table.apply = first.apply;
+  while (table.count < count && table.count < StepTable::kMost &&
+         ShareNumbers(parts[table.count].arrays, first)) {
+    AddPart(parts[table.count], &table);
+  }
+  return table;
+}
+
+template <class Step>
+int Issue(Stream stream, const StepPart* parts, int count) {
+  for (int done = 0; done < count;) {
+    const StepTable table = TableOf(parts + done, count - done);
+    LaunchShape shape = ShapeFor(1);
+    shape.grid_x = table.first_block[table.count];
+    const int error = Launch(StepsKernel<Step>, shape, stream, table);
+    if (error != 0) return error;
+    done += table.count;
+  }
+  return 0;
 }
 
 struct ScaleOf {
@@ -259,23 +333,23 @@ struct NextLossScaleOf {
 
 }  // namespace
 
-int Adamw(Stream stream, int64_t n, bool decays, const StepArrays& arrays) {
-  return Issue<AdamStep<true>>(stream, n, decays, arrays);
+int Adamw(Stream stream, const StepPart* parts, int count) {
+  return Issue<AdamStep<true>>(stream, parts, count);
 }
-int Adam(Stream stream, int64_t n, bool decays, const StepArrays& arrays) {
-  return Issue<AdamStep<false>>(stream, n, decays, arrays);
+int Adam(Stream stream, const StepPart* parts, int count) {
+  return Issue<AdamStep<false>>(stream, parts, count);
 }
-int Sgd(Stream stream, int64_t n, bool decays, const StepArrays& arrays) {
-  return Issue<SgdStep>(stream, n, decays, arrays);
+int Sgd(Stream stream, const StepPart* parts, int count) {
+  return Issue<SgdStep>(stream, parts, count);
 }
-int Lion(Stream stream, int64_t n, bool decays, const StepArrays& arrays) {
-  return Issue<LionStep>(stream, n, decays, arrays);
+int Lion(Stream stream, const StepPart* parts, int count) {
+  return Issue<LionStep>(stream, parts, count);
 }
-int Nesterov(Stream stream, int64_t n, bool decays, const StepArrays& arrays) {
-  return Issue<NesterovStep>(stream, n, decays, arrays);
+int Nesterov(Stream stream, const StepPart* parts, int count) {
+  return Issue<NesterovStep>(stream, parts, count);
 }
-int DecayedStep(Stream stream, int64_t n, bool decays, const StepArrays& arrays) {
-  return Issue<DecayedStepStep>(stream, n, decays, arrays);
+int DecayedStep(Stream stream, const StepPart* parts, int count) {
+  return Issue<DecayedStepStep>(stream, parts, count);
 }
 
 int Scale(Stream stream, int64_t n, float factor, const float* x, float* y) {

@@ -6,54 +6,40 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/launch_shape.h"
+#include "kernels/cuda/step_part.h"
 
 namespace mgc::cuda {
 
-// What a step reads and makes: `operands` and `results` arrays of n elements, as many as the step
-// has, and the numbers in the order of its op's operands.
-struct StepArrays {
-  static constexpr int kMostOperands = 4, kMostResults = 3, kMostNumbers = 8;
-
-  const float* operands[kMostOperands] = {};
-  float* results[kMostResults] = {};
-  const double* numbers[kMostNumbers] = {};
-  // The step is taken where this is not 0; null: always. Where it is 0 result r is operand
-  // kept[r], or zero where kept[r] is -1.
-  const double* apply = nullptr;
-  int kept[kMostResults] = {-1, -1, -1};
-};
-
-// Below, g = grad · clip; `decays` says whether the weight decay counts. Results may be the same
-// arrays as operands.
+// Steps of `count` tensors, none of which is in another's way (IssueSteps). Below, g = grad · clip.
+// Results may be the same arrays as operands.
 
 // One step of AdamW (Loshchilov, Hutter, arXiv:1711.05101). Operands: param, grad, m, v; numbers:
 // lr, decay, beta1, beta2, eps, correction1 = 1 - beta1^t, correction2, clip.
 //   m' = beta1 m + (1 - beta1) g,  v' = beta2 v + (1 - beta2) g²
 //   param' = param - lr ((m' / correction1) / (sqrt(v' / correction2) + eps) + decay · param)
-int Adamw(Stream stream, int64_t n, bool decays, const StepArrays& arrays);
+int Adamw(Stream stream, const StepPart* parts, int count);
 
 // One step of Adam (Kingma, Ba, arXiv:1412.6980): the same with g = grad · clip + decay · param,
 // and no decay beside the step.
-int Adam(Stream stream, int64_t n, bool decays, const StepArrays& arrays);
+int Adam(Stream stream, const StepPart* parts, int count);
 
 // One step of gradient descent. Operands: param, grad, m; numbers: lr, decay, momentum, clip.
 //   m' = momentum · m + g + decay · param,  param' = param - lr m'
-int Sgd(Stream stream, int64_t n, bool decays, const StepArrays& arrays);
+int Sgd(Stream stream, const StepPart* parts, int count);
 
 // One step of Lion (Chen et al., arXiv:2302.06675). Operands: param, grad, m; numbers: lr, decay,
 // beta1, beta2, clip.
 //   param' = param - lr (sign(beta1 m + (1 - beta1) g) + decay · param)
 //   m' = beta2 m + (1 - beta2) g
-int Lion(Stream stream, int64_t n, bool decays, const StepArrays& arrays);
+int Lion(Stream stream, const StepPart* parts, int count);
 
 // What Muon makes orthogonal. Operands: grad, m; numbers: momentum, clip; results: direction, m'.
 //   m' = momentum · m + (1 - momentum) g,  direction = momentum · m' + (1 - momentum) g
-int Nesterov(Stream stream, int64_t n, bool decays, const StepArrays& arrays);
+int Nesterov(Stream stream, const StepPart* parts, int count);
 
 // Operands: param, direction; numbers: lr, decay.
 //   param' = param - lr (direction + decay · param)
-int DecayedStep(Stream stream, int64_t n, bool decays, const StepArrays& arrays);
+int DecayedStep(Stream stream, const StepPart* parts, int count);
 
 // y = factor · x
 int Scale(Stream stream, int64_t n, float factor, const float* x, float* y);

@@ -14,10 +14,9 @@ namespace {
 
 // The results of one element in double precision.
 using Meaning = std::function<std::vector<double>(const std::vector<double>& x)>;
-using Step = int (*)(Stream, int64_t, bool, const StepArrays&);
 
 struct StepCase {
-  Step step;
+  IssueSteps step;
   std::vector<double> numbers;
   std::vector<int> kept;  // of each result
   size_t operands;
@@ -100,7 +99,8 @@ std::vector<std::vector<float>> Taken(const StepCase& c,
     }
     arrays.results[r] = out.back()->data();
   }
-  EXPECT_EQ(c.step(nullptr, n, true, arrays), 0);
+  const StepPart part = {n, true, arrays};
+  EXPECT_EQ(c.step(nullptr, &part, 1), 0);
   std::vector<std::vector<float>> results;
   results.reserve(out.size());
   for (const auto& result : out) results.push_back(result->Values());
@@ -149,6 +149,49 @@ TEST(CudaOptimizer, LargeTensors) {
   for (size_t i = 0; i < made.size(); ++i) {
     ASSERT_NEAR(made[i], step.meaning({operands[0][i], operands[1][i]})[0], 1e-6) << i;
   }
+}
+
+// A part of many, in the memory of all; with or without decay.
+StepPart PartAt(float* memory, int64_t stride, int64_t at, int64_t n, bool decays) {
+  StepPart part;
+  part.n = n;
+  part.decays = decays;
+  for (int i = 0; i < 4; ++i) part.arrays.operands[i] = memory + i * stride + at;
+  part.arrays.results[0] = memory + at;
+  part.arrays.results[1] = memory + 2 * stride + at;
+  part.arrays.results[2] = memory + 3 * stride + at;
+  for (int r = 0; r < 3; ++r) part.arrays.kept[r] = r == 0 ? 0 : r + 1;
+  return part;
+}
+
+// More tensors than one launch has room for, aligned or not, one of them empty, some with numbers
+// of their own: the bits of one launch for each.
+TEST(CudaOptimizer, ManyTensorsInFewLaunches) {
+  constexpr int64_t kStride = 4000;
+  const DeviceArray<double> numbers(Steps()[0].numbers), others({0.01, 0, 0.9, 0.9, 1e-4, 1, 1, 1});
+  const std::vector<float> before = UniformFloats(4 * kStride, 9, 0.1f, 0.9f);
+  const auto stepped = [&](bool together) {
+    const DeviceArray<float> memory(before);
+    std::vector<StepPart> parts;
+    int64_t at = 0;
+    for (int64_t i = 0; at + 100 < kStride; ++i) {
+      const int64_t n = i == 7 ? 0 : i * 5 % 67 + 1;
+      StepPart& part = parts.emplace_back(PartAt(memory.data(), kStride, at, n, i % 2 == 0));
+      const DeviceArray<double>& from = i % 50 == 49 ? others : numbers;
+      for (int k = 0; k < 8; ++k) part.arrays.numbers[k] = from.data() + k;
+      at += i % 3 == 0 ? (n + 3) / 4 * 4 : n;
+    }
+    EXPECT_GT(parts.size(), 88u);
+    if (together) {
+      EXPECT_EQ(Adamw(nullptr, parts.data(), static_cast<int>(parts.size())), 0);
+    } else {
+      for (const StepPart& part : parts) EXPECT_EQ(Adamw(nullptr, &part, 1), 0);
+    }
+    return memory.Values();
+  };
+  const std::vector<float> together = stepped(true);
+  EXPECT_EQ(together, stepped(false));
+  EXPECT_NE(together, before);
 }
 
 // An element that is no number keeps a step that is not taken from nothing.

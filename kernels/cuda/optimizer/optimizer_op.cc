@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "kernels/cuda/adapt.h"
+#include "kernels/cuda/joined_kernel.h"
 #include "kernels/cuda/optimizer/optimizer.h"
 
 namespace mgc::cuda {
@@ -14,8 +16,6 @@ namespace {
 bool IsOfFloats(const KernelSpec& spec) {
   return AllAre(spec, DType::kF32) && spec.input_types[0].dtype == DType::kF32;
 }
-
-using StepFunction = int (*)(Stream, int64_t, bool, const StepArrays&);
 
 // A step's operands are its tensors, then its numbers and, of one that is guarded, whether it
 // applies.
@@ -49,14 +49,42 @@ StepArrays ArraysOf(const StepPlaces& places, const KernelRun& run) {
   return arrays;
 }
 
-template <StepFunction kStep, bool kGuarded>
+// One tensor's step, which may be issued with those of others.
+class StepKernel : public JoinedKernel {
+ public:
+  StepKernel(IssueSteps issue, int64_t n, bool decays, const StepPlaces& places)
+      : issue_(issue), n_(n), decays_(decays), places_(places) {}
+
+  IssueSteps issue() const override { return issue_; }
+  StepPart PartOf(const KernelRun& run) const override {
+    return {n_, decays_, ArraysOf(places_, run)};
+  }
+  absl::Status Run(const KernelRun& run, Parallel& /*parallel*/) const override {
+    const StepPart part = PartOf(run);
+    return LaunchStatus(issue_(run.queue, &part, 1), "an optimizer's step");
+  }
+
+ private:
+  const IssueSteps issue_;
+  const int64_t n_;
+  const bool decays_;
+  const StepPlaces places_;
+};
+
+template <IssueSteps kIssue, bool kGuarded>
 KernelOr MakeStep(const KernelSpec& spec) {
   if (!IsOfFloats(spec)) return NoKernel(spec);
   const bool decays = spec.attrs.Find("decay") != nullptr && spec.attrs.Int("decay") != 0;
-  return MakeKernel(spec, [=, n = OutSize(spec, 0), places = PlacesOf(spec, kGuarded)](
-                              const KernelRun& run, Stream stream) {
-    return kStep(stream, n, decays, ArraysOf(places, run));
-  });
+  auto step = std::make_shared<const StepKernel>(kIssue, OutSize(spec, 0), decays,
+                                                 PlacesOf(spec, kGuarded));
+  // What is padded gets its zeros behind the step.
+  if (!PaddingOf(spec).empty()) {
+    return MakeKernel(spec, [step](const KernelRun& run, Stream stream) {
+      const StepPart part = step->PartOf(run);
+      return step->issue()(stream, &part, 1);
+    });
+  }
+  return std::make_unique<StepKernel>(*step);
 }
 
 KernelOr MakeInverseNorm(const KernelSpec& spec) {
