@@ -56,7 +56,6 @@ absl::StatusOr<Plan> CompileAdapted(const TrainCase& c) {
   MGC_ASSIGN_OR_RETURN(CaseModel made, ModelOf(c));
   MGC_ASSIGN_OR_RETURN(ModelConfig config, LoadModelPreset(c.preset));
   config.vocab = c.vocab;
-  if (c.layers > 0) config.layers = c.layers;
   ModelOptions options;
   options.adapter = AdapterOptions{4, 8, Adapted()};
   MGC_ASSIGN_OR_RETURN(const Graph model, BuildModel(config, c.parallel.micro_batch_size * c.dp,
@@ -167,9 +166,7 @@ bool IsRefused(const Plan& damaged) {
 }
 
 TEST(AdaptersTest, ProofMissesNoMessageAndNoFactor) {
-  TrainCase c = LlamaCase(2, 1, 1);
-  c.layers = 2;
-  const absl::StatusOr<Plan> plan = CompileAdapted(c);
+  const absl::StatusOr<Plan> plan = CompileAdapted(WithZero(LlamaCase(2, 1, 2)));
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_FALSE(IsRefused(*plan));
   int messages = 0;
