@@ -15,6 +15,7 @@
 #include "tools/benchmarks/checkpoint_sides.h"
 #include "tools/benchmarks/child_side.h"
 #include "tools/benchmarks/collectives.h"
+#include "tools/benchmarks/generation.h"
 #include "tools/benchmarks/memory_sides.h"
 #include "tools/benchmarks/process_side.h"
 #include "tools/benchmarks/products.h"
@@ -46,6 +47,8 @@ constexpr double kSharedBesidePrivate = 0.95;
 // it is later for a save.
 constexpr double kSaveBesideWriting = 0.8;
 constexpr double kStallBesideStep = 10;
+// Of the speed at which transformers goes on with the same texts.
+constexpr double kBesideTransformers = 1.3;
 constexpr int64_t kSumBytes[] = {4 << 10, 64 << 10, 1 << 20, 8 << 20, 64 << 20};
 
 // One rank, one micro-batch.
@@ -88,6 +91,17 @@ class Builder {
       absl::StrAppend(&comparison_.title, ", ", sequences, " x ", kSequenceLength, " tokens");
     }
     comparison_.tokens = sequences * kSequenceLength;
+  }
+
+  void StartTexts(absl::string_view name, const GenerationCase& generation) {
+    const int64_t each =
+        generation.part == TextPart::kPrompt ? generation.prompt_tokens : generation.new_tokens;
+    comparison_ = {};
+    comparison_.name = std::string(name);
+    comparison_.title =
+        absl::StrCat(generation.part == TextPart::kPrompt ? "prompts, " : "tokens behind prompts, ",
+                     generation.texts, " x ", each, " tokens");
+    comparison_.tokens = generation.tokens();
   }
 
   // Each returns the side's index.
@@ -158,6 +172,28 @@ class Builder {
     return Add(absl::StrCat("PyTorch, ", name, ", ", NameOf(type)),
                [command] { return ChildSide::Create(command); });
   }
+  int Generation(const GenerationCase& generation, DType type) {
+    return Add(absl::StrCat("generation, ", NameOf(type)), [=, setting = setting_] {
+      return GenerationSide(generation, setting.model, type, setting.machine, setting.workers);
+    });
+  }
+  int Transformers(const GenerationCase& generation, DType type) {
+    std::vector<std::string> command = setting_.transformers;
+    const auto give = [&](absl::string_view flag, const auto& value) {
+      command.push_back(std::string(flag));
+      command.push_back(absl::StrCat(value));
+    };
+    give("--layers", setting_.model.layers);
+    give("--threads", setting_.workers);
+    give("--dtype", NameOf(type));
+    give("--part", NameOf(generation.part));
+    give("--batch", generation.texts);
+    give("--prompt", generation.prompt_tokens);
+    give("--tokens", generation.new_tokens);
+    return Add(absl::StrCat("transformers, ", NameOf(type)),
+               [command] { return ChildSide::Create(command); });
+  }
+  bool has_transformers() const { return !setting_.transformers.empty(); }
   bool has_torch() const { return !setting_.torch.empty(); }
   int Collective(absl::string_view op, DType type) {
     return Add(absl::StrCat(op, ", ", NameOf(type)),
@@ -371,6 +407,16 @@ Comparison Memory(Builder b, const std::string& what, Builder::MakeInMemory* mak
   return b.Take();
 }
 
+Comparison Texts(Builder b, absl::string_view name, DType type, const GenerationCase& generation) {
+  b.StartTexts(name, generation);
+  const int own = b.Generation(generation, type);
+  if (type != DType::kF32) b.Generation(generation, DType::kF32);
+  if (b.has_transformers()) {
+    b.Expect({own}, {b.Transformers(generation, type)}, kBesideTransformers);
+  }
+  return b.Take();
+}
+
 // `ranks` hold columns and rows of the tensors.
 Comparison Saves(Builder b, int ranks) {
   b.Start(kCheckpoints, absl::StrCat("a checkpoint, tp ", ranks), 0);
@@ -410,6 +456,17 @@ std::vector<Comparison> ComparisonsNamed(absl::string_view name, const BenchSett
   }
   if (name == kCheckpoints) {
     comparisons = {Saves(builder, 1), Saves(builder, 2), SavesInSteps(builder)};
+  }
+  if (name == kGeneration || name == kNarrowGeneration) {
+    const DType type = name == kGeneration ? DType::kF32 : DType::kBF16;
+    for (const TextPart part : {TextPart::kPrompt, TextPart::kTokens}) {
+      for (const int64_t texts : {1, 4}) {
+        GenerationCase generation;
+        generation.part = part;
+        generation.texts = texts;
+        comparisons.push_back(Texts(builder, name, type, generation));
+      }
+    }
   }
   if (name == kProcessSums) {
     for (const int64_t bytes : kSumBytes) comparisons.push_back(ProcessSums(builder, bytes));

@@ -23,9 +23,11 @@ inline constexpr absl::string_view kProcesses = "processes";
 inline constexpr absl::string_view kProcessSums = "process-sums";
 inline constexpr absl::string_view kMemory = "memory";
 inline constexpr absl::string_view kCheckpoints = "checkpoints";
-inline constexpr absl::string_view kComparisons[] = {kOneRank,     kTwoRanks,    kPipeline,
-                                                     kEightRanks,  kCollectives, kProcesses,
-                                                     kProcessSums, kMemory,      kCheckpoints};
+inline constexpr absl::string_view kGeneration = "generation";
+inline constexpr absl::string_view kNarrowGeneration = "generation-bf16";
+inline constexpr absl::string_view kComparisons[] = {
+    kOneRank,     kTwoRanks, kPipeline,    kEightRanks, kCollectives,     kProcesses,
+    kProcessSums, kMemory,   kCheckpoints, kGeneration, kNarrowGeneration};
 
 struct BenchSetting {
   ModelConfig model;
@@ -33,6 +35,8 @@ struct BenchSetting {
   Machine machine;  // for which plans are made; one with cores predicts their steps
   // The command that runs torch_step.py, without its flags; empty: PyTorch is left out.
   std::vector<std::string> torch;
+  // The command that runs torch_generate.py, the same way; empty: transformers is left out.
+  std::vector<std::string> transformers;
   // The command that runs mpi_sums.cc in two processes, the same way; empty: MPI is left out.
   std::vector<std::string> mpi;
 };

@@ -46,7 +46,7 @@ struct BenchFlags {
   bool json = false;
   std::vector<std::string> comparisons;
   absl::optional<int64_t> layers, repetitions, workers;
-  absl::optional<std::string> torch, mpi, output, cluster, device;
+  absl::optional<std::string> torch, transformers, mpi, output, cluster, device;
 };
 
 CommandText About() {
@@ -86,6 +86,9 @@ void AddFlags(Flags* flags, BenchFlags* out) {
   flags->Text("--torch", "COMMAND",
               "beside PyTorch: what runs tools/benchmarks/torch_step.py, words between blanks",
               &out->torch);
+  flags->Text("--transformers", "COMMAND",
+              "generation beside transformers': what runs tools/benchmarks/torch_generate.py",
+              &out->transformers);
   flags->Text(
       "--mpi", "COMMAND",
       "process-sums beside MPI's: what runs mpi_sums in two processes, words between blanks",
@@ -180,6 +183,7 @@ absl::StatusOr<BenchReport> CompareAll(const BenchFlags& flags) {
   MGC_ASSIGN_OR_RETURN(setting.machine, MachineOf(flags));
   MGC_RETURN_IF_ERROR(PinSides(setting.workers));
   setting.torch = absl::StrSplit(flags.torch.value_or(""), ' ', absl::SkipEmpty());
+  setting.transformers = absl::StrSplit(flags.transformers.value_or(""), ' ', absl::SkipEmpty());
   setting.mpi = absl::StrSplit(flags.mpi.value_or(""), ' ', absl::SkipEmpty());
   MGC_ASSIGN_OR_RETURN(setting.model, LoadModelPreset(report.model));
   setting.model.layers = report.layers = flags.layers.value_or(setting.model.layers);

@@ -1,5 +1,6 @@
 #include "kernels/cpu/attention/attention.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "graph/base/random.h"
@@ -350,6 +351,18 @@ TEST(Attention, SegmentsWithoutKeys) {
   Case c = Segmented(OverAll(Make(2, 100, 100, 1, 1, 8, 0)));
   for (size_t i = 0; i < c.query_segments.size(); i += 3) c.query_segments[i] = 9;
   Check(c);
+}
+
+// As of a cache that has room for more keys than a text has so far.
+TEST(Attention, NothingComesFromBehindTheLastKeyOfASegment) {
+  Case c = OverAll(Make(1, 1, 200, 2, 2, 8, 0));
+  c.query_segments = {1};
+  c.key_segments.assign(200, 0);
+  std::fill_n(c.key_segments.begin(), 70, 1);
+  SerialParallel serial;
+  const std::vector<float> expected = Forward(serial, c);
+  for (size_t i = KvAt(c.shape, 0, 70, 0); i < c.k.size(); ++i) c.k[i] = c.v[i] = std::nanf("");
+  EXPECT_TRUE(SameBits(Forward(serial, c), expected));
 }
 
 TEST(Attention, QueriesThatSeeNothing) {

@@ -16,7 +16,6 @@
 namespace mgc::cpu {
 namespace {
 
-constexpr int64_t kDepth = 512;  // words of one block of k; part of the bits of every product
 constexpr int64_t kBlockRows =
     240;  // rows of A packed by one task: about half of a second-level cache
 constexpr int64_t kBlockCols = 3072;  // columns of B packed at a time, shared by all tasks
@@ -26,6 +25,8 @@ constexpr int64_t kSumCols = 1536;
 constexpr int64_t kLargestMicroRows = 12;
 constexpr int64_t kLargestMicroCols = 32;
 constexpr int64_t kWorthSharing = int64_t{1} << 20;  // multiply-adds that pay for waking a thread
+constexpr int64_t kWorthReading = int64_t{1} << 16;  // elements of B, where it is read once
+constexpr int64_t kTaskCols = 512;                   // of a product of few rows, at most
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t RoundUp(int64_t a, int64_t b) { return CeilDiv(a, b) * b; }
@@ -39,6 +40,7 @@ struct Isa {
   void (*pack_a)(const T*, int64_t, int64_t, int64_t, int64_t, float*);
   void (*pack_b)(const T*, int64_t, int64_t, int64_t, int64_t, float*);
   void (*multiply)(const PackedBlock&);
+  void (*multiply_few)(const FewRows&);
 };
 
 // The type of narrow results of products of T, where there are any.
@@ -51,12 +53,13 @@ struct NarrowOf<float> {
   using Type = Bfloat16;
 };
 
-#define MGC_GEMM_ISA(level, source)                                                        \
-  {                                                                                        \
-    level::kMicroRows, level::kMicroCols, level::source::kPerWord,                         \
-        level::Pack<level::kMicroRows, level::source>,                                     \
-        level::Pack<level::kMicroCols, level::source>,                                     \
-        level::MultiplyPacked<level::source::Word, NarrowOf<level::source::Element>::Type> \
+#define MGC_GEMM_ISA(level, source)                                                         \
+  {                                                                                         \
+    level::kMicroRows, level::kMicroCols, level::source::kPerWord,                          \
+        level::Pack<level::kMicroRows, level::source>,                                      \
+        level::Pack<level::kMicroCols, level::source>,                                      \
+        level::MultiplyPacked<level::source::Word, NarrowOf<level::source::Element>::Type>, \
+        level::MultiplyFewRows<level::source, NarrowOf<level::source::Element>::Type>       \
   }
 
 Isa<float> IsaOf([[maybe_unused]] SimdLevel level, const float*) {
@@ -115,7 +118,7 @@ struct Product {
   float* packed_a;  // one block a slot
   float* sums;      // of one block of a narrow C
 
-  int64_t depth() const { return kDepth * isa.per_word; }
+  int64_t depth() const { return kBlockWords * isa.per_word; }
   // Whether sums over parts of k are kept apart from C.
   bool keeps_sums() const { return narrow != nullptr && shape.k > depth(); }
 };
@@ -186,27 +189,35 @@ void MultiplyBlock(Parallel& parallel, const Product<T>& p, Range rows, Range co
   });
 }
 
-// A block of C of so few rows that B is not read from its panels again: each task packs a panel of
-// B beside its cache, and multiplies it at once. What is computed is the same.
+// C of so few rows that each element of B is met once: tasks take columns, and all of k. What is
+// computed is the same.
 template <class T>
-void MultiplyFewRows(Parallel& parallel, const Product<T>& p, Range rows, Range cols, Range depth) {
-  const Isa<T>& isa = p.isa;
+void MultiplyFewRows(Parallel& parallel, const Product<T>& p) {
   const GemmShape& s = p.shape;
-  const int64_t words = CeilDiv(depth.size, isa.per_word);
-  isa.pack_a(p.a + rows.begin * s.a.row + depth.begin * s.a.col, s.a.row, s.a.col, rows.size,
-             depth.size, p.packed_a);
-  const T* b = p.b + depth.begin * s.b.row + cols.begin * s.b.col;
-  ForEachTask(parallel, CeilDiv(cols.size, isa.micro_cols), [&](int64_t task, int slot) {
-    const int64_t left = task * isa.micro_cols;
-    float* packed_b = p.packed_b + slot * isa.micro_cols * words;
-    PackedBlock x = ResultOf(p, rows, cols, depth, rows.begin, cols.begin + left);
-    x.rows = rows.size;
-    x.cols = std::min(isa.micro_cols, cols.size - left);
-    x.depth = words;
-    isa.pack_b(b + left * s.b.col, s.b.col, s.b.row, x.cols, depth.size, packed_b);
-    x.a = p.packed_a;
-    x.b = packed_b;
-    isa.multiply(x);
+  const int64_t micro_cols = p.isa.micro_cols;
+  const int64_t tasks = RoundUp(CeilDiv(s.n, kTaskCols), parallel.hands());
+  const int64_t width = RoundUp(CeilDiv(s.n, tasks), micro_cols);
+  ForEachTask(parallel, CeilDiv(s.n, width), [&](int64_t task, int /*slot*/) {
+    const int64_t left = task * width;
+    FewRows x;
+    x.rows = s.m;
+    x.cols = std::min(width, s.n - left);
+    x.depth = s.k;
+    x.a = p.a;
+    x.a_row = s.a.row;
+    x.a_col = s.a.col;
+    x.b = p.b + left * s.b.col;
+    x.b_row = s.b.row;
+    x.b_col = s.b.col;
+    x.stride = s.c.row;
+    x.accumulate = s.accumulate;
+    x.bias = p.bias == nullptr ? nullptr : p.bias + left;
+    if (p.narrow == nullptr) {
+      x.c = p.c + left;
+    } else {
+      x.narrow = p.narrow + left;
+    }
+    p.isa.multiply_few(x);
   });
 }
 
@@ -224,6 +235,9 @@ template <class T>
 void Multiply(Parallel& parallel, const Product<T>& p) {
   SerialParallel serial;
   const GemmShape& s = p.shape;
+  if (s.m <= p.isa.micro_rows) {
+    return MultiplyFewRows(s.n * s.k < kWorthReading ? serial : parallel, p);
+  }
   Parallel& used = s.m * s.n * s.k < kWorthSharing ? serial : parallel;
   const int64_t block_cols = p.keeps_sums() ? kSumCols : kBlockCols;
   const int64_t block_rows = p.keeps_sums() ? kSumRows : s.m;
@@ -233,8 +247,7 @@ void Multiply(Parallel& parallel, const Product<T>& p) {
       int64_t begin = 0;
       do {
         const Range depth = {begin, std::min(p.depth(), s.k - begin)};
-        rows.size <= p.isa.micro_rows ? MultiplyFewRows(used, p, rows, cols, depth)
-                                      : MultiplyBlock(used, p, rows, cols, depth);
+        MultiplyBlock(used, p, rows, cols, depth);
         begin += depth.size;
       } while (begin < s.k);
     });
@@ -257,7 +270,7 @@ struct PanelWords {
 };
 
 PanelWords PanelWordsOf(int64_t m, int64_t n, int64_t k) {
-  const int64_t depth = std::min(kDepth, k);
+  const int64_t depth = std::min(kBlockWords, k);
   return {depth * PackedRows(m), depth * RoundUp(std::min(kBlockCols, n), kLargestMicroCols)};
 }
 
@@ -296,7 +309,7 @@ int64_t GemmWorkspaceFloats(int64_t m, int64_t n, int64_t k, int width) {
 }
 
 int64_t NarrowGemmWorkspaceFloats(int64_t m, int64_t n, int64_t k, int width) {
-  const int64_t sums = k > kDepth ? std::min(m * n, kSumRows * kSumCols) : 0;
+  const int64_t sums = k > kBlockWords ? std::min(m * n, kSumRows * kSumCols) : 0;
   return GemmWorkspaceFloats(m, n, k, width) + sums;
 }
 

@@ -82,6 +82,18 @@ TYPED_TEST(GemmTest, LargerThanEveryBlock) {
   Check<TypeParam>(Dense(20, 50, 2101));
 }
 
+// Several strips and blocks of k, with columns beyond the last whole vector.
+TYPED_TEST(GemmTest, FewRows) {
+  for (int64_t m : {1, 3, 6}) {
+    GemmShape s = Dense(m, 1070, 1301);
+    Check<TypeParam>(s, true);
+    s.accumulate = true;
+    Check<TypeParam>(s);
+    s.b = TransposedStrides(s.k, s.n);
+    Check<TypeParam>(s, true);
+  }
+}
+
 TYPED_TEST(GemmTest, TransposedOperands) {
   for (int64_t m : {9, 130}) {
     for (int64_t n : {6, 257}) {
