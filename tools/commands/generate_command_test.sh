@@ -54,8 +54,8 @@ expect 4 '3 requests; the plan takes 2' mgc-generate whole.plan --load run --pro
   --prompt-ids 2 --prompt-ids 3
 expect 4 'token 256 is none' mgc-generate whole.plan --load run --prompt-ids 256
 expect 4 'is no number of a token' mgc-generate whole.plan --load run --prompt-ids 1,x
-expect 4 'no such' mgc-generate whole.plan --load nowhere --prompt-ids 1
-expect 4 '' mgc-generate whole.plan --load run --tokenizer nowhere.json --prompt 1
+expect 4 'cannot read nowhere/' mgc-generate whole.plan --load nowhere --prompt-ids 1
+expect 4 'cannot read nowhere.json' mgc-generate whole.plan --load run --tokenizer nowhere.json --prompt 1
 expect 2 'F6' mgc-generate whole.plan --load run
 expect 2 'F6' mgc-generate whole.plan --prompt-ids 1
 expect 2 'F7' mgc-generate whole.plan --load run --init run --prompt-ids 1
@@ -67,4 +67,6 @@ expect 3 'mgc-generate runs' mgc-run whole.plan --data text.txt --steps 1
 expect 3 'one micro-batch' mgc-compile llama.json --next-token whole --global-batch-size 2 -o x.plan
 expect 2 'F7' mgc-compile llama.json --next-token whole --cache-length 8 -o x.plan
 expect 2 'F7' mgc-compile bert-tiny --next-token whole -o x.plan
-expect 3 '' mgc-compile llama.json --next-token prompt --cache-length 8 --seq-length 16 -o x.plan
+expect 4 'prompts of 16 tokens, and room for the keys and values of 8' mgc-compile llama.json \
+  --next-token prompt --cache-length 8 --seq-length 16 -o x.plan
+finish

@@ -109,7 +109,8 @@ class Children {
  private:
   void Judge(int process, int status) {
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : kExitFailed;
-    if (board_.process(process).stage.get() == ProcessStage::kEnded) return;
+    const bool has_ended = board_.process(process).stage.get() == ProcessStage::kEnded;
+    if (has_ended && code == kExitOk) return;
     std::string how;
     if (WIFSIGNALED(status)) {
       how = absl::StrCat("was killed by signal ", WTERMSIG(status), " (",
