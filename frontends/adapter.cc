@@ -20,25 +20,28 @@ LinearOptions Trained(ParamInit init) {
   return options;
 }
 
-bool IsAt(const std::string& path, const std::string& layer) {
-  return path == layer || absl::EndsWith(path, absl::StrCat(".", layer));
+}  // namespace
+
+bool EndsInName(absl::string_view path, absl::string_view name) {
+  return path == name || absl::EndsWith(path, absl::StrCat(".", name));
 }
 
-}  // namespace
+absl::optional<AdapterOptions::Place> AdapterOptions::PlaceOf(const std::string& path) const {
+  for (const AdaptedLayers& sharing : layers) {
+    for (const std::string& layer : sharing) {
+      if (!EndsInName(path, layer)) continue;
+      return Place{layer, absl::StrCat(absl::StripSuffix(path, layer), sharing[0])};
+    }
+  }
+  return absl::nullopt;
+}
 
 Tensor Adapter::Term(ModelBuilder& b, Tensor x, const std::vector<std::string>& in,
                      const std::vector<std::string>& out, CallSite site) {
-  const std::string path = b.Path("");
-  std::string owner;  // of A
-  for (const AdaptedLayers& layers : options_.layers) {
-    for (const std::string& layer : layers) {
-      if (!IsAt(path, layer)) continue;
-      met_.insert(layer);
-      owner = absl::StrCat(absl::StripSuffix(path, layer), layers[0]);
-    }
-  }
-  if (owner.empty()) return Tensor();
-  const auto [found, is_new] = narrow_.try_emplace(owner, Narrow{x, Tensor()});
+  const absl::optional<AdapterOptions::Place> place = options_.PlaceOf(b.Path(""));
+  if (!place.has_value()) return Tensor();
+  met_.insert(place->layer);
+  const auto [found, is_new] = narrow_.try_emplace(place->owner, Narrow{x, Tensor()});
   if (is_new) {
     double inputs = 1;
     for (const std::string& dim : in) inputs *= static_cast<double>(b.Size(dim, site));
@@ -47,7 +50,8 @@ Tensor Adapter::Term(ModelBuilder& b, Tensor x, const std::vector<std::string>& 
                Trained(NormalInit(1 / std::sqrt(3 * inputs))), site);
     found->second.product = b.Op("scale", {narrow}, {{"value", options_.Scale()}}, site);
   } else if (!(found->second.x == x)) {
-    return b.Fail(absl::StrCat("shares ", kAdapterA, " with ", owner, ", of another input"), site);
+    return b.Fail(absl::StrCat("shares ", kAdapterA, " with ", place->owner, ", of another input"),
+                  site);
   }
   return Linear(b, kAdapterB, found->second.product,
                 absl::StrCat(kAdapterDim, " -> ", absl::StrJoin(out, " ")), Trained(ZerosInit()),

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "frontends/builder.h"
 
 namespace mgc {
@@ -31,7 +32,17 @@ struct AdapterOptions {
   std::vector<AdaptedLayers> layers;
 
   double Scale() const { return alpha / static_cast<double>(rank); }
+
+  // What is adapted at the path of a linear layer's weight: the layer as it stands above, and the
+  // path of the one whose A it has.
+  struct Place {
+    std::string layer, owner;
+  };
+  absl::optional<Place> PlaceOf(const std::string& path) const;
 };
+
+// Whether a path, or what stands behind one of its dots, is `name`.
+bool EndsInName(absl::string_view path, absl::string_view name);
 
 // What one model that is built has of an adapter.
 class Adapter {

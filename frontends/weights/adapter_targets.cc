@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
@@ -13,10 +12,6 @@
 
 namespace mgc {
 namespace {
-
-bool IsNamed(absl::string_view module, absl::string_view target) {
-  return module == target || absl::EndsWith(module, absl::StrCat(".", target));
-}
 
 std::string LastPart(absl::string_view module) {
   return std::string(module.substr(module.rfind('.') + 1));
@@ -60,8 +55,9 @@ AdapterTargets FindAdapterTargets(const ModelConfig& config,
       for (const std::string& name : known) AddOnce(name, &targets.modules);
       continue;
     }
-    const bool found = std::any_of(rows.begin(), rows.end(),
-                                   [&](const WeightRow& row) { return IsNamed(row.name, target); });
+    const bool found = std::any_of(rows.begin(), rows.end(), [&](const WeightRow& row) {
+      return EndsInName(row.name, target);
+    });
     if (found) {
       AddOnce(target, &targets.modules);
       continue;
@@ -75,7 +71,7 @@ AdapterTargets FindAdapterTargets(const ModelConfig& config,
   for (const WeightRow& row : rows) {
     const bool is_target =
         std::any_of(targets.modules.begin(), targets.modules.end(),
-                    [&](const std::string& name) { return IsNamed(row.name, name); });
+                    [&](const std::string& name) { return EndsInName(row.name, name); });
     if (!is_target) continue;
     targets.layers.push_back(LayersOf(row));
     targets.fan_in_fan_out |= row.layout == WeightLayout::kStored;

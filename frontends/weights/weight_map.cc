@@ -9,11 +9,9 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "frontends/families.h"
 #include "frontends/models.h"
@@ -227,15 +225,11 @@ absl::StatusOr<std::vector<AdaptedParameter>> AdaptedParameters(const ModelConfi
   options.adapter = adapter;
   MGC_ASSIGN_OR_RETURN(const Shapes shapes, ShapesOfParameters(config, options));
   std::vector<AdaptedParameter> adapted;
-  for (const AdaptedLayers& layers : adapter.layers) {
-    for (const std::string& layer : layers) {
-      for (const auto& [name, shape] : shapes) {
-        if (name != layer && !absl::EndsWith(name, absl::StrCat(".", layer))) continue;
-        const std::string first = absl::StrCat(absl::StripSuffix(name, layer), layers[0]);
-        adapted.push_back(
-            {name, absl::StrCat(first, ".", kAdapterA), absl::StrCat(name, ".", kAdapterB)});
-      }
-    }
+  for (const auto& [name, shape] : shapes) {
+    const absl::optional<AdapterOptions::Place> place = adapter.PlaceOf(name);
+    if (!place.has_value()) continue;
+    adapted.push_back(
+        {name, absl::StrCat(place->owner, ".", kAdapterA), absl::StrCat(name, ".", kAdapterB)});
   }
   return adapted;
 }

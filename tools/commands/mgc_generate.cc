@@ -222,11 +222,9 @@ absl::Status ReadFiles(Command* command) {
   MGC_RETURN_IF_ERROR(FindEndToken(command));
   MGC_RETURN_IF_ERROR(ReadPrompts(command));
   if (command->flags.init) {
-    MGC_ASSIGN_OR_RETURN(command->init, OpenModelDir(*command->flags.init));
-    if (const auto& adapter = command->flags.init_adapter) {
-      MGC_RETURN_IF_ERROR(AddAdapter(*adapter, *command->plan, &*command->init));
-    }
-    return CheckSameModel(*command->init, *command->plan);
+    MGC_ASSIGN_OR_RETURN(command->init, OpenModelFor(*command->plan, *command->flags.init,
+                                                     command->flags.init_adapter));
+    return absl::OkStatus();
   }
   MGC_ASSIGN_OR_RETURN(command->folder, FolderToLoad(*command->flags.load));
   return absl::OkStatus();

@@ -299,11 +299,9 @@ absl::optional<int> ReadCommandLine(const Words& arguments, Command* command) {
 // Opens what the run begins with.
 absl::Status OpenInit(Command* command) {
   if (!command->flags.init) return absl::OkStatus();
-  MGC_ASSIGN_OR_RETURN(command->init, OpenModelDir(*command->flags.init));
-  if (const auto& adapter = command->flags.init_adapter) {
-    MGC_RETURN_IF_ERROR(AddAdapter(*adapter, *command->plan, &*command->init));
-  }
-  return CheckSameModel(*command->init, *command->plan);
+  MGC_ASSIGN_OR_RETURN(command->init, OpenModelFor(*command->plan, *command->flags.init,
+                                                   command->flags.init_adapter));
+  return absl::OkStatus();
 }
 
 // The plan and its smaller steps.

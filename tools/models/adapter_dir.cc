@@ -109,7 +109,8 @@ constexpr const char* kForeignKeys[] = {"alora_invocation_tokens",
                                         "use_rslora",
                                         "velora_config"};
 
-absl::Status CheckConfig(const std::string& path, const AdapterOptions& wanted) {
+absl::Status CheckConfig(const std::string& path, const AdapterOptions& wanted,
+                         std::vector<std::string>* notes) {
   MGC_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   MGC_ASSIGN_OR_RETURN(const JsonValue root, ParseJson(text, path));
   FileDiagnostics problems(path);
@@ -132,6 +133,12 @@ absl::Status CheckConfig(const std::string& path, const AdapterOptions& wanted) 
     if (SaysNothing(value)) continue;
     problems.Add(value->place(), "", absl::StrCat("`", key, "` is of adapters that mgc has not"));
   }
+  const JsonValue* const dropout = root.Find("lora_dropout");
+  if (dropout != nullptr && dropout->is_number() && dropout->number != 0) {
+    notes->push_back(absl::StrCat(EscapeBytes(path), ": `lora_dropout` ",
+                                  JsonNumber(dropout->number),
+                                  " is not read: nothing is dropped before an adapter"));
+  }
   return problems.ToStatus();
 }
 
@@ -145,7 +152,7 @@ absl::StatusOr<absl::optional<PublishedAdapter>> AdapterOfCheckpoint(const std::
 }
 
 absl::StatusOr<ModelFiles> OpenAdapter(const std::string& path, const ModelConfig& config,
-                                       const Plan& plan) {
+                                       const Plan& plan, std::vector<std::string>* notes) {
   Said said;
   for (const auto& [flag, value] : plan.options) {
     said.emplace(absl::StripPrefix(flag, "--"), value);
@@ -156,7 +163,8 @@ absl::StatusOr<ModelFiles> OpenAdapter(const std::string& path, const ModelConfi
     return absl::InvalidArgumentError(absl::StrCat(
         EscapeBytes(path), " is an adapter, and the plan has none: --lora-rank makes one"));
   }
-  MGC_RETURN_IF_ERROR(CheckConfig(absl::StrCat(path, "/", kAdapterConfig), adapter->options));
+  MGC_RETURN_IF_ERROR(
+      CheckConfig(absl::StrCat(path, "/", kAdapterConfig), adapter->options, notes));
   MGC_ASSIGN_OR_RETURN(WeightMap map, AdapterMapOf(config, adapter->options));
   return ModelFiles::Open(path, std::move(map), kAdapterWeights);
 }

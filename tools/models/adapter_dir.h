@@ -30,9 +30,9 @@ absl::StatusOr<absl::optional<PublishedAdapter>> AdapterOfCheckpoint(const std::
 
 // The weights of an adapter in the directory `path`, for a plan that has one of that form; `config`
 // is of its model. InvalidArgument names all that the two do not have in common, and what of the
-// adapter would be computed otherwise here.
+// adapter would be computed otherwise here; `notes` gets what of it does not count.
 absl::StatusOr<ModelFiles> OpenAdapter(const std::string& path, const ModelConfig& config,
-                                       const Plan& plan);
+                                       const Plan& plan, std::vector<std::string>* notes);
 
 // Writes the adapter of the checkpoint in `folder` into `dir`, which is there; its number of
 // elements. `base`: the directory of the model, for people and for peft; empty where there is none.

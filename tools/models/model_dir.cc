@@ -152,6 +152,23 @@ absl::StatusOr<int64_t> WriteInto(const ExportRequest& request, const std::strin
   return elements;
 }
 
+absl::Status AddAdapter(const std::string& path, const Plan& plan, ModelDir* model) {
+  MGC_ASSIGN_OR_RETURN(ModelFiles adapter, OpenAdapter(path, model->config, plan, &model->notes));
+  for (std::string& line : adapter.Report()) model->notes.push_back(std::move(line));
+  model->files.Add(std::move(adapter));
+  return absl::OkStatus();
+}
+
+absl::Status CheckSameModel(const ModelDir& dir, const Plan& plan) {
+  const absl::string_view family = TraitsOf(dir.config.family).model_type;
+  for (const FamilyTraits& traits : ModelFamilies()) {
+    if (plan.model.name() != traits.model_type || traits.model_type == family) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        EscapeBytes(dir.files.dir()), " is of ", family, ", and the plan of ", traits.model_type));
+  }
+  return CheckSameParameters(dir.files, plan);
+}
+
 }  // namespace
 
 bool IsModelDir(const std::string& path) {
@@ -168,21 +185,12 @@ absl::StatusOr<ModelDir> OpenModelDir(const std::string& path) {
   return ModelDir{config, std::move(files), std::move(notes)};
 }
 
-absl::Status AddAdapter(const std::string& path, const Plan& plan, ModelDir* model) {
-  MGC_ASSIGN_OR_RETURN(ModelFiles adapter, OpenAdapter(path, model->config, plan));
-  for (std::string& line : adapter.Report()) model->notes.push_back(std::move(line));
-  model->files.Add(std::move(adapter));
-  return absl::OkStatus();
-}
-
-absl::Status CheckSameModel(const ModelDir& dir, const Plan& plan) {
-  const absl::string_view family = TraitsOf(dir.config.family).model_type;
-  for (const FamilyTraits& traits : ModelFamilies()) {
-    if (plan.model.name() != traits.model_type || traits.model_type == family) continue;
-    return absl::FailedPreconditionError(absl::StrCat(
-        EscapeBytes(dir.files.dir()), " is of ", family, ", and the plan of ", traits.model_type));
-  }
-  return CheckSameParameters(dir.files, plan);
+absl::StatusOr<ModelDir> OpenModelFor(const Plan& plan, const std::string& path,
+                                      const absl::optional<std::string>& adapter) {
+  MGC_ASSIGN_OR_RETURN(ModelDir model, OpenModelDir(path));
+  if (adapter) MGC_RETURN_IF_ERROR(AddAdapter(*adapter, plan, &model));
+  MGC_RETURN_IF_ERROR(CheckSameModel(model, plan));
+  return model;
 }
 
 absl::StatusOr<int64_t> ExportModelDir(const ExportRequest& request) {

@@ -27,13 +27,12 @@ bool IsModelDir(const std::string& path);
 // ModelFiles::Open.
 absl::StatusOr<ModelDir> OpenModelDir(const std::string& path);
 
-// Takes the weights of an adapter in the directory `path` (tools/models/adapter_dir.h) to those of
-// the model that it stands beside.
-absl::Status AddAdapter(const std::string& path, const Plan& plan, ModelDir* model);
-
-// FailedPrecondition where the plan is of another family, or names all parameters that they do not
-// have in common. What families have as numbers (epsilons, RoPE's theta) is the plan's.
-absl::Status CheckSameModel(const ModelDir& dir, const Plan& plan);
+// The same for a plan of that model; with `adapter` the directory of what stands beside it
+// (tools/models/adapter_dir.h). FailedPrecondition where the plan is of another family, or names
+// all parameters that they do not have in common. What families have as numbers (epsilons, RoPE's
+// theta) is the plan's.
+absl::StatusOr<ModelDir> OpenModelFor(const Plan& plan, const std::string& path,
+                                      const absl::optional<std::string>& adapter);
 
 // What a checkpoint becomes a model directory by.
 struct ExportRequest {

@@ -147,21 +147,8 @@ __global__ void __launch_bounds__(KeyGradTiles(kDim, kPlain).threads())
   for (int round = 0; round * parts * Block::kRows < s.keys; ++round) {
     block.at.first = KeyBlockOf(part, parts, round) * Block::kRows;
     if (block.at.first >= s.keys) continue;
-    block.Begin();
-    QueryTile tile = block.First();
-    int stage = 0;
-    block.Start(tile, stage);
-    block.statistics.Put(stage);
-    for (; block.Has(tile); stage ^= 1) {
-      WaitCopies<0>();
-      __syncthreads();  // the tile is there, and nobody reads the one before
-      const QueryTile next = block.After(tile);
-      block.Start(next, stage ^ 1);
-      AddTile(tile, stage, sums, &block);
-      block.statistics.Put(stage ^ 1);
-      tile = next;
-    }
-    WaitCopies<0>();
+    block.ForEachTile(
+        [&](const QueryTile& tile, int stage) { AddTile(tile, stage, sums, &block); });
     __syncthreads();  // nobody reads the keys, where the results go through
     block.End(d_k, d_v);
     __syncthreads();

@@ -12,22 +12,10 @@ __global__ void __launch_bounds__(KeyGradTiles(kDim, kPlain).threads())
   constexpr int kBands = Block::kBands, kColumns = Block::kColumns;
   auto block = KeyGradBlockAt<T, kDim, kPlain>(
       use, in, results, d_q, HeadPlaceOf(use.shape.keys, use.shape.kv_heads, Block::kRows));
-  block.Begin();
-  QueryTile tile = block.First();
-  int stage = 0;
-  block.Start(tile, stage);
-  block.statistics.Put(stage);
-  for (; block.Has(tile); stage ^= 1) {
-    WaitCopies<0>();
-    __syncthreads();  // the tile is there, and nobody reads the one before
-    const QueryTile next = block.After(tile);
-    block.Start(next, stage ^ 1);
+  block.ForEachTile([&](const QueryTile& tile, int stage) {
     Band<kColumns> scores[kBands], d_p[kBands];
     if (block.ScoreTile(tile, stage, scores, d_p)) block.AddTile(stage, scores, d_p);
-    block.statistics.Put(stage ^ 1);
-    tile = next;
-  }
-  WaitCopies<0>();
+  });
   block.End(d_k, d_v);
 }
 

@@ -56,6 +56,27 @@ struct KeyGradBlock {
   Tile* tiles;
   Band<kDim> key_sums[kBands], value_sums[kBands];
 
+  // Calls add(tile, stage) for each tile of queries that sees the keys, once it is in `stage` of
+  // the shared memory; the next one is on its way by then.
+  template <class Add>
+  __device__ __forceinline__ void ForEachTile(const Add& add) {
+    Begin();
+    QueryTile tile = First();
+    int stage = 0;
+    Start(tile, stage);
+    statistics.Put(stage);
+    for (; Has(tile); stage ^= 1) {
+      WaitCopies<0>();
+      __syncthreads();  // the tile is there, and nobody reads the one before
+      const QueryTile next = After(tile);
+      Start(next, stage ^ 1);
+      add(tile, stage);
+      statistics.Put(stage ^ 1);
+      tile = next;
+    }
+    WaitCopies<0>();
+  }
+
   __device__ __forceinline__ int count() const {
     return static_cast<int>((use.shape.queries + kColumns - 1) / kColumns);
   }
