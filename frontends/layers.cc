@@ -23,8 +23,8 @@ class IndexNames {
  public:
   std::string Take(absl::string_view dim) {
     constexpr std::pair<absl::string_view, absl::string_view> kLetters[] = {
-        {"batch", "b"},    {"seq", "s"}, {"embed", "e"}, {"heads", "h"},     {"kv_heads", "h"},
-        {"head_dim", "d"}, {"mlp", "f"}, {"vocab", "v"}, {kAdapterDim, "r"}, {"", "x"}};
+        {"batch", "b"},    {"seq", "s"}, {"embed", "e"}, {"heads", "h"},   {"kv_heads", "h"},
+        {"head_dim", "d"}, {"mlp", "f"}, {"vocab", "v"}, {"adapter", "r"}, {"", "x"}};
     absl::string_view wanted = dim;
     for (const auto& [name, letter] : kLetters) {
       if (dim == name) wanted = letter;

@@ -1,5 +1,7 @@
 """What the folders of the kernels' families are built from."""
 
+load("//tools/bazel:cc.bzl", "cc_library", "cc_test")
+
 # Sums and products round as they are written (no contraction), so that an element has the same bits
 # in a whole vector and in a partial one; the vectors themselves are chosen at run time
 # (simd/simd.h).
@@ -40,7 +42,7 @@ def kernel_library(name, srcs = None, hdrs = None, textual_hdrs = None, deps = [
 
 def kernel_ops(family, deps):
     """The adapter of a family, <family>_op.cc: from ops to functions over plain arrays."""
-    native.cc_library(
+    cc_library(
         name = family + "_op",
         srcs = [family + "_op.cc"],
         visibility = ["//kernels:__subpackages__"],
@@ -53,7 +55,7 @@ def kernel_ops(family, deps):
 
 def kernel_test(name, deps):
     """<name>.cc: kernels against double precision, over widths and odd sizes."""
-    native.cc_test(
+    cc_test(
         name = name,
         size = "small",
         srcs = [name + ".cc"],

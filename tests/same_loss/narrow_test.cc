@@ -169,6 +169,11 @@ std::string NameOfDistance(const testing::TestParamInfo<DistanceTest::ParamType>
 
 INSTANTIATE_TEST_SUITE_P(Bf16, DistanceTest,
                          testing::Combine(testing::Values(DType::kBF16),
+                                          testing::ValuesIn(SomeThatCut())),
+                         NameOfDistance);
+// narrow_campaign.
+INSTANTIATE_TEST_SUITE_P(Every, DistanceTest,
+                         testing::Combine(testing::Values(DType::kBF16),
                                           testing::ValuesIn(CasesThatCut())),
                          NameOfDistance);
 INSTANTIATE_TEST_SUITE_P(F16, DistanceTest,

@@ -16,7 +16,7 @@
 namespace mgc {
 namespace {
 
-constexpr int64_t kSteps = 10;
+constexpr int64_t kSteps = 6;
 
 // The one-rank run a case is compared with: same model, same micro-batch over all ranks' samples.
 const TrainResult& OneRank(const TrainCase& c) {

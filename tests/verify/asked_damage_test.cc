@@ -16,12 +16,14 @@
 #include "gtest/gtest.h"
 #include "passes/compile.h"
 #include "tests/verify/edit_plan.h"
+#include "tests/verify/edit_segment.h"
 
 namespace mgc {
 namespace {
 
 // llama-tiny on tp 2, pp 2, dp 2.
-absl::StatusOr<Plan> CompileAsked(NextToken next_token, int64_t micro_batch_size) {
+absl::StatusOr<Plan> CompileAsked(NextToken next_token, int64_t micro_batch_size,
+                                  DType type = DType::kF32) {
   const ModelConfig config = *LoadModelPreset("llama-tiny");
   ModelOptions model;
   model.next_token = next_token;
@@ -32,6 +34,7 @@ absl::StatusOr<Plan> CompileAsked(NextToken next_token, int64_t micro_batch_size
   parallel.world_size = 8;
   parallel.global_batch_size = 4;
   parallel.micro_batch_size = micro_batch_size;
+  parallel.compute_type = type;
   parallel.seq_length = next_token == NextToken::kToken ? 1 : 8;
   options.machine = *FindMachinePreset("cpu-threads");
   const absl::StatusOr<Graph> graph =
@@ -120,6 +123,33 @@ TEST(AskedProofTest, StepsHaveOneMicroBatch) {
   const std::string refused(CompileAsked(NextToken::kWhole, 1).status().message());
   EXPECT_NE(refused.find("one micro-batch, not 2 [differentiate_c9]"), std::string::npos)
       << refused;
+}
+
+TEST(AskedProofTest, AcceptsWhatIsHeldInBf16) {
+  Plan plan = *CompileAsked(NextToken::kToken, 2, DType::kBF16);
+  EXPECT_EQ(FoundIn(plan), "");
+  EXPECT_EQ(Kept(&plan)[0].type.dtype, DType::kBF16);
+}
+
+// What is read in f32 may not be held rounded.
+TEST(AskedProofTest, RefusesAWeightThatIsWidened) {
+  Plan plan = *CompileAsked(NextToken::kToken, 2, DType::kBF16);
+  Segment& layer = Layer(&plan);
+  const Edit edit = {plan, layer};
+  const size_t norm = InstrOf(layer, "rms_norm");
+  const int weight = layer.instrs[norm].inputs[1];
+  layer.instrs[norm + 1].inputs[1] = edit.Cast(norm, weight, DType::kF32);
+  Slot& held = edit.SlotAt(weight);
+  held.type.dtype = DType::kBF16;
+  held.bytes /= 2;
+  for (ParamBlock& block : plan.blocks) {
+    for (ParamEntry& entry : block.entries) {
+      if (entry.name == "layers.*.norm1") entry.type.dtype = DType::kBF16;
+    }
+  }
+  for (PlanClass& rank_class : plan.classes) rank_class.memory.peak += int64_t{1} << 24;
+  const std::string found = FoundIn(plan);
+  EXPECT_NE(found.find("placement_v14"), std::string::npos) << found;
 }
 
 // A step that trains leaves no tensors.

@@ -6,6 +6,7 @@ MGC_CUDA_EMULATED.
 """
 
 load("@cuda//:toolkit.bzl", "CUDA_ROOT")
+load("//tools/bazel:cc.bzl", "cc_library", "cc_test")
 
 # Of what needs the toolkit.
 NEEDS_CUDA = [] if CUDA_ROOT else ["//tools/bazel:no_cuda_toolkit"]
@@ -98,7 +99,7 @@ def cuda_library(name, srcs = [], hdrs = [], deps = [], cuda_deps = [], real_dep
     """
     device = [src for src in srcs if src.endswith(".cu.cc")]
     host = [src for src in srcs if not src.endswith(".cu.cc")]
-    native.cc_library(
+    cc_library(
         name = name + "_emulated",
         srcs = srcs,
         hdrs = hdrs,
@@ -118,7 +119,7 @@ def cuda_library(name, srcs = [], hdrs = [], deps = [], cuda_deps = [], real_dep
             tags = ["manual"],
         )
         objects = [":" + name + "_objects"]
-    native.cc_library(
+    cc_library(
         name = name,
         srcs = host + objects,
         hdrs = hdrs,
@@ -133,7 +134,7 @@ def _emulated(label):
 
 def cuda_test(name, srcs, deps = [], cuda_deps = [], tags = [], **kwargs):
     """Makes `<name>_emulated`, a test for any machine, and `<name>`, a program for one with a GPU."""
-    native.cc_test(
+    cc_test(
         name = name + "_emulated",
         srcs = srcs,
         copts = _EMULATED_COPTS,
@@ -142,7 +143,7 @@ def cuda_test(name, srcs, deps = [], cuda_deps = [], tags = [], **kwargs):
         deps = deps + [_emulated(dep) for dep in cuda_deps] + ["//kernels/cuda/emulator"],
         **kwargs
     )
-    native.cc_test(
+    cc_test(
         name = name,
         srcs = srcs,
         tags = tags + ["manual"],

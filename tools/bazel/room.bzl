@@ -1,5 +1,7 @@
 """A room: a folder of code that is one library and, with its unit tests, one test."""
 
+load("//tools/bazel:cc.bzl", "cc_library", "cc_test")
+
 def room(
         name,
         deps = [],
@@ -11,6 +13,7 @@ def room(
         test_data = [],
         test_tags = [],
         test_size = "small",
+        precompiled = True,
         **kwargs):
     """Makes the library `name` of the folder's files and the test `name_test` of its *_test.cc.
 
@@ -28,10 +31,11 @@ def room(
       test_data: files that the unit tests read.
       test_tags: see docs/build.md.
       test_size: Bazel's time limit.
+      precompiled: whether files begin with a header that is compiled once (precompiled.bzl).
       **kwargs: visibility, testonly.
     """
     tests = native.glob(["*_test.cc"], exclude = exclude, allow_empty = True)
-    native.cc_library(
+    cc_library(
         name = name,
         srcs = srcs + native.glob(["*.cc"], exclude = exclude + tests, allow_empty = True),
         hdrs = native.glob(["*.h"], exclude = exclude),
@@ -39,15 +43,17 @@ def room(
         copts = copts,
         data = data,
         deps = deps,
+        precompiled = precompiled,
         **kwargs
     )
     if tests:
-        native.cc_test(
+        cc_test(
             name = name + "_test",
             size = test_size,
             srcs = tests,
             copts = copts,
             data = test_data,
+            precompiled = precompiled,
             tags = test_tags,
             visibility = ["//tests/docs:__pkg__"],  # reads the labels in it
             deps = [":" + name] + deps + [d for d in test_deps if d not in deps] + [

@@ -7,7 +7,11 @@ def _library(ctx):
         link_options += part.user_link_flags
         for library in part.libraries:
             objects += library.pic_objects or library.objects
-    headers = [header for header in cc.compilation_context.headers.to_list()]
+    headers = [
+        header
+        for header in cc.compilation_context.headers.to_list()
+        if not header.short_path.startswith("tools/bazel/")  # of the build alone
+    ]
 
     manifest = ctx.actions.declare_file(ctx.label.name + ".manifest")
     ctx.actions.write(

@@ -1,5 +1,7 @@
 """A test that tries a few cases, and the campaign of the same program that tries many."""
 
+load("//tools/bazel:cc.bzl", "cc_library", "cc_test")
+
 def test_and_campaign(name, few, many, deps, shards, campaign_shards):
     """Makes `name_test`, of every run of tests, and `name_campaign`, of `tools/test --all`.
 
@@ -11,14 +13,14 @@ def test_and_campaign(name, few, many, deps, shards, campaign_shards):
       shards: processes of the test.
       campaign_shards: processes of the campaign.
     """
-    native.cc_library(
+    cc_library(
         name = name + "_cases",
         testonly = True,
         srcs = [name + "_test.cc"],
         deps = deps + ["//tests/verify/damage:sized_test"],
         alwayslink = True,
     )
-    native.cc_test(
+    cc_test(
         name = name + "_test",
         size = "medium",
         args = ["--cases=%d" % few],
@@ -29,7 +31,7 @@ def test_and_campaign(name, few, many, deps, shards, campaign_shards):
         ],
         deps = [":%s_cases" % name],
     )
-    native.cc_test(
+    cc_test(
         name = name + "_campaign",
         size = "large",
         args = ["--cases=%d" % many],
