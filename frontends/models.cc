@@ -261,17 +261,6 @@ std::vector<Dim> AllDims(const ModelConfig& config, std::vector<Dim> dims) {
   return dims;
 }
 
-absl::Status CheckLength(const ModelOptions& options, int64_t seq) {
-  if (options.next_token == NextToken::kToken && seq != 1) {
-    return absl::InvalidArgumentError(absl::StrCat("one token more is not ", seq));
-  }
-  if (options.next_token == NextToken::kPrompt && seq > options.kept) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "prompts of ", seq, " tokens, and room for the keys and values of ", options.kept));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckConfig(const ModelConfig& config, int64_t seq) {
   if (config.layers < 1 || config.layers > kMaxModelLayers) {
     return absl::InvalidArgumentError(
@@ -321,11 +310,22 @@ absl::Status CheckModelOptions(const ModelConfig& config, const ModelOptions& op
   return violations.ToStatus();
 }
 
+absl::Status CheckAskedLength(const ModelOptions& options, int64_t seq) {
+  if (options.next_token == NextToken::kToken && seq != 1) {
+    return absl::InvalidArgumentError(absl::StrCat("one token more, and sequences of ", seq));
+  }
+  if (options.next_token == NextToken::kPrompt && seq > options.kept) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "prompts of ", seq, " tokens, and room for the keys and values of ", options.kept));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Graph> BuildModel(const ModelConfig& config, int64_t batch, int64_t seq,
                                  const ModelOptions& options) {
   MGC_RETURN_IF_ERROR(CheckConfig(config, seq));
   MGC_RETURN_IF_ERROR(CheckModelOptions(config, options));
-  MGC_RETURN_IF_ERROR(CheckLength(options, seq));
+  MGC_RETURN_IF_ERROR(CheckAskedLength(options, seq));
   const FamilyTraits& traits = TraitsOf(config.family);
   ModelBuilder b(traits.model_type, AllDims(config, NamedDims(config, batch, seq, options)));
   if (options.next_token != NextToken::kNone) b.KeepParams();

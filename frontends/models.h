@@ -42,6 +42,9 @@ struct ModelOptions {
 // What of the options a family cannot do; OK if it can.
 absl::Status CheckModelOptions(const ModelConfig& config, const ModelOptions& options);
 
+// Whether a model with these options can be asked about `seq` tokens at once.
+absl::Status CheckAskedLength(const ModelOptions& options, int64_t seq);
+
 // The forward graph of one micro-batch of `batch` sequences of `seq` tokens, with its loss: blocks
 // of what the family is made of (frontends/families.h), a norm before each of their two parts, with
 // the configuration's dropout, its head tied to the word embedding or not. Weights start

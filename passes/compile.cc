@@ -17,6 +17,7 @@
 #include "passes/graph/dim_classes.h"
 #include "passes/graph/freeze_unused.h"
 #include "passes/graph/fuse.h"
+#include "passes/graph/hold_narrow.h"
 #include "passes/graph/narrow.h"
 #include "passes/graph/overlap.h"
 #include "passes/graph/shard/partition.h"
@@ -80,6 +81,10 @@ constexpr PassEntry kPasses[] = {
          return Narrow(graph, context.parallel.compute_type);
        });
      }},
+
+    // Behind narrow, which decides what is read in which type.
+    {"hold_narrow", "Holds what nothing trains in the type that it is read in.", kTraining,
+     kTraining, [](PassForm form, Context) { return OnGraphs(std::move(form), HoldNarrow); }},
 
     // All shardings are decided in one sweep over the whole step, then spelled out as collectives.
     {"shard", "Gives every value a sharding.", kTraining, kSharded, RunShard},

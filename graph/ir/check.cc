@@ -171,9 +171,9 @@ void CheckKeptState(const Graph& graph, const GraphInput& input, absl::string_vi
                     ViolationList* violations) {
   const auto fail = [&](absl::string_view text) { violations->AddAt(input.value, label, text); };
   const TensorType& type = graph.type(input.value);
-  if (type.ndim() == 0 || type.dtype != DType::kF32) {
-    fail("is a state of no parameter and no tensor of f32");
-  }
+  const bool has_type = type.dtype == DType::kF32 ||
+                        (graph.level() != Level::kLogical && WideOf(type.dtype) == DType::kF32);
+  if (type.ndim() == 0 || !has_type) fail("is a state of no parameter and no tensor of f32");
   int writers = 0;
   for (const GraphOutput& output : graph.outputs()) {
     if (output.kind != OutputKind::kAssign || output.target != input.value) continue;

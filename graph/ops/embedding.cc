@@ -161,7 +161,6 @@ struct EvalWriteRows {
 OpDef WriteRows() {
   OpDef op;
   op.name = "write_rows";
-  op.precision = Precision::kWide;  // what it writes into outlives the step
   op.doc =
       "into[b,t,k,d] with rows[b,s,k,d] in the place of rows at[b], at[b] + 1, ... of each sample; "
       "those behind the last row of `into` are left out.";

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/ir/op.h"
+#include "graph/ir/results.h"
 #include "passes/graph/rewrite.h"
 
 namespace mgc {
@@ -81,7 +82,9 @@ class Narrowing {
         is_free_(step.values().size(), false) {}
 
   Graph Run() {
-    for (const GraphInput& input : step_.inputs()) is_free_[Index(input.value)] = true;
+    for (const GraphInput& input : step_.inputs()) {
+      is_free_[Index(input.value)] = !IsKeptState(step_, input);
+    }
     for (const Node& node : step_.nodes()) AddNode(node);
     for (const GraphOutput& output : step_.outputs()) KeepType(output.value);
     return std::move(made_).Finish();
@@ -166,11 +169,13 @@ class Narrowing {
   }
 
   // Values that follow from inputs and constants alone may be rounded where they meet narrow ones;
-  // what was brought to f32 on purpose may not.
+  // what was brought to f32 on purpose may not. What is left for the next step stays in f32, and is
+  // rounded where it is read beside narrow values, as it was before it was written.
   void MarkFree(const Node& node, bool is_narrow) {
-    const bool is_free = !is_narrow && std::all_of(node.inputs.begin(), node.inputs.end(),
-                                                   [&](ValueId id) { return is_free_[Index(id)]; });
-    for (ValueId id : node.outputs) is_free_[Index(id)] = is_free;
+    const auto is_free = [&](ValueId id) { return is_free_[Index(id)]; };
+    const bool follows = !is_narrow && std::all_of(node.inputs.begin(), node.inputs.end(), is_free);
+    const bool is_left = !node.inputs.empty() && IsKept(node.inputs[0]);
+    for (ValueId id : node.outputs) is_free_[Index(id)] = follows || is_left;
   }
 
   // A value of f32 or the narrow type in one of the two, made once for each phase and layer. A
@@ -194,6 +199,11 @@ class Narrowing {
                                absl::StrCat(graph.value(value).name, ".", NameOf(dtype)));
     }
     return known->second;
+  }
+
+  bool IsKept(ValueId old) const {
+    const GraphInput* input = step_.FindInput(old);
+    return input != nullptr && IsKeptState(step_, *input);
   }
 
   bool IsParam(ValueId made) const {

@@ -1,6 +1,7 @@
 #include "runtime/state/parameters.h"
 
 #include <algorithm>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -14,11 +15,11 @@
 #include "graph/types/tile_runs.h"
 #include "kernels/cpu/random/random.h"
 #include "kernels/shared/dropout.h"
+#include "runtime/state/narrow_values.h"
 
 namespace mgc {
 namespace {
 
-constexpr int64_t kFloat = sizeof(float);
 constexpr int64_t kAtOnce = int64_t{1} << 16;  // values of a block
 
 // One parameter as one class holds it for one layer.
@@ -118,18 +119,23 @@ void InitializeTile(const HeldParam& param, uint64_t seed, int64_t rank, Executo
   const std::string init = param.entry.init.Text("init");
   const int64_t tile = param.held.param_base + param.entry.param_offset;
   const RandomStream stream{seed, StreamOf(param.name())};
+  const DType dtype = param.entry.type.dtype;
+  std::vector<float> rounded;
   ForEachRun(param.entry.type, param.entry.sharding, executor.plan().mesh, rank,
              [&](int64_t at, int64_t whole, int64_t count) {
                const auto fill = [&](char* to) {
-                 float* const values = reinterpret_cast<float*>(to);
+                 rounded.resize(dtype == DType::kF32 ? 0 : static_cast<size_t>(count));
+                 float* const values =
+                     rounded.empty() ? reinterpret_cast<float*>(to) : rounded.data();
                  if (init == "normal") {
                    cpu::FillNormal(executor.workers(), stream, IndexGrid::Run(whole, count),
                                    param.entry.init.Real("std"), values);
                  } else {
                    std::fill_n(values, count, init == "ones" ? 1.0f : 0.0f);
                  }
+                 if (!rounded.empty()) WriteValues(rounded, dtype, to);
                };
-               executor.Put(rank, tile + at * kFloat, count * kFloat, fill);
+               executor.Put(rank, tile + at * SizeOf(dtype), count * SizeOf(dtype), fill);
              });
 }
 
@@ -192,6 +198,17 @@ void ForEachBlock(absl::Span<const RunHere> runs,
   }
 }
 
+// The values of a run, from the arena of its rank.
+void GetRun(const Executor& executor, const HeldTensor& tensor, const RunHere& run, float* to) {
+  const DType dtype = tensor.type->dtype;
+  const int64_t at = tensor.address + run.at * SizeOf(dtype);
+  const int64_t bytes = run.count * SizeOf(dtype);
+  if (dtype == DType::kF32) return executor.Get(run.rank, at, bytes, to);
+  std::string narrow(static_cast<size_t>(bytes), '\0');
+  executor.Get(run.rank, at, bytes, &narrow[0]);
+  ReadValues(narrow.data(), dtype, absl::MakeSpan(to, static_cast<size_t>(run.count)));
+}
+
 }  // namespace
 
 absl::Status CheckParameters(const Plan& plan) {
@@ -203,7 +220,10 @@ absl::Status CheckParameters(const Plan& plan) {
          {param.held.param_base, param.held.grad_base, entry.param_offset, entry.gradient_offset}) {
       if (part < 0 || part > kMost) return absl::InvalidArgumentError("lies outside the arena");
     }
-    if (entry.type.dtype != DType::kF32) return absl::UnimplementedError("is not of f32");
+    if (WideOf(entry.type.dtype) != DType::kF32) return absl::UnimplementedError("is not of f32");
+    if (entry.type.dtype != DType::kF32 && IsTrained(entry.init)) {
+      return absl::UnimplementedError("is trained, and not of f32");
+    }
     MGC_RETURN_IF_ERROR(CheckInit(entry.init));
     for (const ParamState& state : entry.states) {
       if (state.name == kFirst || state.name == kSecond) continue;
@@ -257,8 +277,7 @@ void ForEachRunHere(const Executor& executor, const HeldTensor& tensor,
   ForEachBlock(RunsHere(executor, tensor, false), [&](absl::Span<const RunHere> block) {
     values.resize(ValuesOf(block));
     for (const RunHere& run : block) {
-      executor.Get(run.rank, tensor.address + run.at * kFloat, run.count * kFloat,
-                   &values[static_cast<size_t>(run.whole - block[0].whole)]);
+      GetRun(executor, tensor, run, &values[static_cast<size_t>(run.whole - block[0].whole)]);
     }
     fn(block[0].whole, absl::MakeSpan(values));
   });
@@ -280,9 +299,7 @@ int64_t CopyValuesHere(const Executor& executor, const HeldTensor& tensor, Paral
   const int64_t grain = kAtOnce * number / std::max<int64_t>(begins.back(), 1);
   parallel.For(number, std::max<int64_t>(grain, 1), [&](int64_t begin, int64_t end) {
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
-      const RunHere& run = runs[i];
-      executor.Get(run.rank, tensor.address + run.at * kFloat, run.count * kFloat,
-                   to.data() + begins[i]);
+      GetRun(executor, tensor, runs[i], to.data() + begins[i]);
     }
   });
   return begins.back();
@@ -308,8 +325,11 @@ absl::Status FillRunsHere(const HeldTensor& tensor, Executor& executor, FillFunc
     if (!status.ok()) return;
     for (const RunHere& run : block) {
       const float* const from = &values[static_cast<size_t>(run.whole - block[0].whole)];
-      executor.Put(run.rank, tensor.address + run.at * kFloat, run.count * kFloat,
-                   [&](char* to) { std::copy_n(from, run.count, reinterpret_cast<float*>(to)); });
+      const DType dtype = tensor.type->dtype;
+      executor.Put(run.rank, tensor.address + run.at * SizeOf(dtype), run.count * SizeOf(dtype),
+                   [&](char* to) {
+                     WriteValues({from, static_cast<size_t>(run.count)}, dtype, to);
+                   });
     }
   });
   return status;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontends/model_config.h"
 #include "frontends/models.h"
@@ -56,8 +57,8 @@ Graph GraphOf(const ModelConfig& config, NextToken next_token) {
   return *BuildModel(config, kRequests, seq, model);
 }
 
-absl::StatusOr<Plan> PlanFor(const ModelConfig& config, NextToken next_token,
-                             const Layout& layout) {
+absl::StatusOr<Plan> PlanFor(const ModelConfig& config, NextToken next_token, const Layout& layout,
+                             DType type = DType::kF32) {
   const Graph graph = GraphOf(config, next_token);
   CompileOptions options;
   ParallelConfig& parallel = options.parallel;
@@ -66,6 +67,7 @@ absl::StatusOr<Plan> PlanFor(const ModelConfig& config, NextToken next_token,
   parallel.world_size = layout.tp * layout.pp * layout.dp;
   parallel.global_batch_size = kRequests;
   parallel.micro_batch_size = kRequests / layout.dp;
+  parallel.compute_type = type;
   parallel.seq_length = graph.type(graph.FindValue(kTokensInput)).dims[1].size;
   options.machine = *FindMachinePreset("cpu-threads");
   MGC_ASSIGN_OR_RETURN(Plan plan, Compile(graph, DimsOf(config), options));
@@ -95,7 +97,9 @@ struct Texts {
   std::vector<LogicalTensor> parameters;
 };
 
-absl::StatusOr<Texts> TextsOf(const Plan& first, const Plan* next) {
+absl::StatusOr<Texts> TextsOf(const Plan& first, const Plan* next,
+                              const std::vector<std::vector<GenerateRequest>>& runs = {
+                                  Requests(0), Requests(0.7)}) {
   const std::vector<KernelEntry> kernels = CpuKernels();
   GenerateOptions options;
   options.executor.kernels = kernels;
@@ -104,13 +108,12 @@ absl::StatusOr<Texts> TextsOf(const Plan& first, const Plan* next) {
                        Generator::Create(first, next, options));
   InitializeParameters(kSeed, generator->executor());
   Texts texts;
-  for (const double temperature : {0.0, 0.7}) {
-    MGC_ASSIGN_OR_RETURN(const std::vector<GeneratedText> made,
-                         generator->Run(Requests(temperature)));
+  for (const std::vector<GenerateRequest>& requests : runs) {
+    MGC_ASSIGN_OR_RETURN(const std::vector<GeneratedText> made, generator->Run(requests));
     for (const GeneratedText& text : made) {
       texts.tokens.insert(texts.tokens.end(), text.tokens.begin(), text.tokens.end());
     }
-    if (temperature > 0) continue;
+    if (requests[0].sampling.temperature > 0) continue;
     MGC_ASSIGN_OR_RETURN(texts.logits, ReadResult(generator->executor(), kLogitsResult));
   }
   MGC_ASSIGN_OR_RETURN(texts.parameters, GatherTensors(generator->executor(), TensorRole::kParam));
@@ -179,6 +182,55 @@ TEST_P(SameTokensTest, InEveryLayoutKeptOrNot) {
   ASSERT_EQ(exact.size(), expected->logits.size());
   for (size_t i = 0; i < exact.size() / kRequests; ++i) {
     EXPECT_NEAR(expected->logits[i], exact[i], 1e-4) << "logit " << i;
+  }
+}
+
+double RelativeDifference(const std::vector<float>& exact, const std::vector<float>& found) {
+  double squares = 0, differences = 0;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    squares += double{exact[i]} * exact[i];
+    differences += std::pow(double{exact[i]} - found[i], 2);
+  }
+  return std::sqrt(differences / squares);
+}
+
+// What is held in bf16 is read so anyway: weights take half the memory, and the logits behind a
+// prompt and one token more are as near to f32 as those of a step that is given all of the text.
+TEST_P(SameTokensTest, HeldInBf16) {
+  const ModelConfig config = ConfigOf(GetParam());
+  const absl::StatusOr<Plan> wide = PlanFor(config, NextToken::kWhole, {});
+  const absl::StatusOr<Plan> whole = PlanFor(config, NextToken::kWhole, {}, DType::kBF16);
+  ASSERT_TRUE(wide.ok()) << wide.status();
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  for (const Layout& layout : {Layout{}, Layout{2, 2, 2}}) {
+    SCOPED_TRACE(NameOf(layout));
+    const absl::StatusOr<Plan> prompt = PlanFor(config, NextToken::kPrompt, layout, DType::kBF16);
+    const absl::StatusOr<Plan> token = PlanFor(config, NextToken::kToken, layout, DType::kBF16);
+    ASSERT_TRUE(prompt.ok()) << prompt.status();
+    ASSERT_TRUE(token.ok()) << token.status();
+    for (const ParamBlock& block : token->blocks) {
+      for (const ParamEntry& entry : block.entries) {
+        const bool of_norm = absl::StrContains(entry.name, "norm");
+        EXPECT_EQ(entry.type.dtype, of_norm ? DType::kF32 : DType::kBF16) << entry.name;
+      }
+      for (const NamedTensor& kept : block.kept) EXPECT_EQ(kept.type.dtype, DType::kBF16);
+    }
+    std::vector<GenerateRequest> requests = Requests(0);
+    for (GenerateRequest& request : requests) request.most_tokens = 2;
+    const absl::StatusOr<Texts> narrow = TextsOf(*prompt, &*token, {requests});
+    ASSERT_TRUE(narrow.ok()) << narrow.status();
+    // The same text, which may be another than f32 goes on with.
+    for (size_t r = 0; r < requests.size(); ++r) {
+      requests[r].prompt.push_back(narrow->tokens[2 * r]);
+      requests[r].most_tokens = 1;
+    }
+    const absl::StatusOr<Texts> expected = TextsOf(*wide, nullptr, {requests});
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    const absl::StatusOr<Texts> anew = TextsOf(*whole, nullptr, {requests});
+    ASSERT_TRUE(anew.ok()) << anew.status();
+    const double rounding = RelativeDifference(expected->logits, anew->logits);
+    EXPECT_LT(rounding, 0x1p-4);
+    EXPECT_LT(RelativeDifference(expected->logits, narrow->logits), 1.5 * rounding);
   }
 }
 

@@ -160,6 +160,18 @@ void AskForAdapter(const CompileFlags& flags, ModelSource* source, Diagnostics* 
   source->adapter_modules = std::move(targets.modules);
 }
 
+// F7: more tokens at once than `source`, asked for its next token, has room for.
+void CheckLengthFlags(const CompileFlags& flags, const ModelSource& source,
+                      Diagnostics* violations) {
+  const int64_t seq = flags.parallel.seq_length.value_or(source.seq_length);
+  const absl::Status length = CheckAskedLength(source.options, seq);
+  if (length.ok()) return;
+  violations->Add({"F7", std::string(length.message()),
+                   source.options.next_token == NextToken::kToken
+                       ? "without --seq-length"
+                       : absl::StrCat("--seq-length ", source.options.kept)});
+}
+
 void AskForNextToken(const CompileFlags& flags, ModelSource* source, Diagnostics* violations) {
   if (flags.cache_length && flags.next_token.value_or("whole") == "whole") {
     violations->Add({"F7", "--cache-length is of keys and values that are kept",
@@ -176,7 +188,8 @@ void AskForNextToken(const CompileFlags& flags, ModelSource* source, Diagnostics
     why = std::string(CheckModelOptions(*source->config, options).message());
   }
   if (options.next_token == NextToken::kToken) source->seq_length = 1;
-  if (!why.empty()) violations->Add({"F7", absl::StrCat("--next-token: ", why), "without it"});
+  if (why.empty()) return CheckLengthFlags(flags, *source, violations);
+  violations->Add({"F7", absl::StrCat("--next-token: ", why), "without it"});
 }
 
 }  // namespace

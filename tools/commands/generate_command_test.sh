@@ -67,6 +67,6 @@ expect 3 'mgc-generate runs' mgc-run whole.plan --data text.txt --steps 1
 expect 3 'one micro-batch' mgc-compile llama.json --next-token whole --global-batch-size 2 -o x.plan
 expect 2 'F7' mgc-compile llama.json --next-token whole --cache-length 8 -o x.plan
 expect 2 'F7' mgc-compile bert-tiny --next-token whole -o x.plan
-expect 4 'prompts of 16 tokens, and room for the keys and values of 8' mgc-compile llama.json \
+expect 2 'prompts of 16 tokens, and room for the keys and values of 8 [F7]' mgc-compile llama.json \
   --next-token prompt --cache-length 8 --seq-length 16 -o x.plan
 finish

@@ -245,6 +245,13 @@ void CheckLeft(const Plan& plan, Diagnostics* findings) {
   }
 }
 
+// Whether a plan may hold a parameter of the model so: a model that is asked in the narrow type
+// that it is read in (placement_v14).
+bool HoldsAs(const Plan& plan, TensorType model, const TensorType& held) {
+  if (IsAsked(plan.model) && WideOf(held.dtype) == model.dtype) model.dtype = held.dtype;
+  return SameStorage(model, held);
+}
+
 void CheckModelInputs(const Plan& plan, Diagnostics* findings) {
   absl::flat_hash_map<std::string, int> owners;
   for (const PlanClass& rank_class : plan.classes) {
@@ -252,7 +259,7 @@ void CheckModelInputs(const Plan& plan, Diagnostics* findings) {
     ForEachParam(plan, rank_class, [&](const HeldBlock& held, const ParamEntry& entry) {
       const std::string name = NameOf(held, entry);
       const ValueId id = plan.model.FindValue(name);
-      if (id == kNone || !SameStorage(plan.model.type(id), entry.type)) {
+      if (id == kNone || !HoldsAs(plan, plan.model.type(id), entry.type)) {
         findings->Add("placement_v10", absl::StrCat(place, ", parameter ", EscapeBytes(name)),
                       id == kNone ? "the model has no such parameter"
                                   : absl::StrCat("is ", entry.type.ToString(), ", in the model ",

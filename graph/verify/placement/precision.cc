@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/file.h"
 #include "graph/ir/op.h"
+#include "graph/ir/results.h"
 #include "graph/plan/instr_collective.h"
 #include "graph/verify/placement/placement_segment.h"
 
@@ -38,6 +39,11 @@ bool LivesOn(Region region) {
   return true;
 }
 
+// What lives on of a model that is asked: parameters, and the keys and values that are kept.
+bool MayBeHeldNarrow(Region region) {
+  return region == Region::kParams || region == Region::kStates;
+}
+
 // What a segment does with a slot.
 struct SlotUse {
   bool is_made = false;
@@ -48,7 +54,11 @@ struct SlotUse {
 class PrecisionCheck {
  public:
   PrecisionCheck(const Plan& plan, const Segment& segment, bool of_update, Diagnostics* findings)
-      : plan_(plan), segment_(segment), of_update_(of_update), findings_(*findings) {}
+      : plan_(plan),
+        segment_(segment),
+        of_update_(of_update),
+        is_asked_(IsAsked(plan.model)),
+        findings_(*findings) {}
 
   void Run() {
     FindUses();
@@ -125,6 +135,7 @@ class PrecisionCheck {
       const Formal& formal = segment_.formals[static_cast<size_t>(slot.formal)];
       if (!IsNarrow(slot) || !(of_update_ || LivesOn(formal.region))) continue;
       if (IsOnItsWay(static_cast<int>(s))) continue;
+      if (is_asked_ && MayBeHeldNarrow(formal.region)) continue;
       findings_.Add("placement_v14", absl::StrCat("segment ", EscapeBytes(segment_.name)),
                     absl::StrCat(Shown(slot), " in ", EscapeBytes(ToString(formal)),
                                  ": what lives on, and all that the update computes with, is of "
@@ -170,11 +181,13 @@ class PrecisionCheck {
   void CheckCast(size_t index) {
     const Slot& narrow = SlotAt(segment_.instrs[index].inputs[0]);
     const Formal& formal = segment_.formals[static_cast<size_t>(narrow.formal)];
-    const bool is_copy = formal.region == Region::kCopies || formal.region == Region::kGathered;
+    const bool is_copy = formal.region == Region::kCopies || formal.region == Region::kGathered ||
+                         formal.region == Region::kParams;
     if (IsNarrow(narrow) && is_copy) {
-      findings_.Add("placement_v14", PlaceOf(plan_, segment_, index),
-                    absl::StrCat("widens ", Shown(narrow),
-                                 ", the working copy of a parameter, which lives on in f32"));
+      findings_.Add(
+          "placement_v14", PlaceOf(plan_, segment_, index),
+          absl::StrCat("widens ", Shown(narrow),
+                       ", a parameter or the working copy of one, which is wanted in f32"));
     }
     const Instr* rounded = Rounded(index);
     if (!IsCast(rounded)) return;
@@ -197,6 +210,7 @@ class PrecisionCheck {
   const Plan& plan_;
   const Segment& segment_;
   const bool of_update_;
+  const bool is_asked_;
   Diagnostics& findings_;
   std::vector<SlotUse> uses_;  // by slot
 };

@@ -10,19 +10,21 @@
 namespace mgc::cpu {
 
 // y[i] = table[ids[i] - offset], a row of zeros where the id is not among the valid ones. y: [n,
-// cols].
-void Lookup(Parallel& parallel, const TableShape& shape, const float* table, int64_t n,
-            const int64_t* ids, float* y);
+// cols]. T, here and below, is float, Bfloat16 or Float16.
+template <class T>
+void Lookup(Parallel& parallel, const TableShape& shape, const T* table, int64_t n,
+            const int64_t* ids, T* y);
 
 // dtable[ids[i] - offset] += dy[i] for i ascending; other ids do nothing. dtable is zeroed first
-// unless `accumulate`. T is float, Bfloat16 or Float16.
+// unless `accumulate`.
 template <class T>
 void LookupGrad(Parallel& parallel, const TableShape& shape, int64_t n, const int64_t* ids,
                 const T* dy, bool accumulate, float* dtable);
 
 // y: the rows of `into`, those of `from` over some of them (RowWrittenOver). `y` may be `into`.
-void WriteRows(Parallel& parallel, const WrittenRows& shape, const float* into, const float* from,
-               const int64_t* at, float* y);
+template <class T>
+void WriteRows(Parallel& parallel, const WrittenRows& shape, const T* into, const T* from,
+               const int64_t* at, T* y);
 
 }  // namespace mgc::cpu
 

@@ -11,10 +11,12 @@ namespace {
 constexpr int64_t kFloat = sizeof(float);
 
 KernelOr MakeLookup(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  return MakeKernel(spec, [table = TableShapeOf(spec), n = InSize(spec, 1)](const KernelRun& run,
-                                                                            Parallel& parallel) {
-    Lookup(parallel, table, X(run, 0), n, In<int64_t>(run, 1), Y(run, 0));
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    return MakeKernel(spec, [table = TableShapeOf(spec), n = InSize(spec, 1)](const KernelRun& run,
+                                                                              Parallel& parallel) {
+      Lookup(parallel, table, In<T>(run, 0), n, In<int64_t>(run, 1), Out<T>(run, 0));
+    });
   });
 }
 
@@ -43,9 +45,12 @@ KernelOr MakeLookupGradAccumulate(const KernelSpec& spec) {
 }
 
 KernelOr MakeWriteRows(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  return MakeKernel(spec, [shape = WrittenRowsOf(spec)](const KernelRun& run, Parallel& parallel) {
-    WriteRows(parallel, shape, X(run, 0), X(run, 1), In<int64_t>(run, 2), Y(run, 0));
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    return MakeKernel(spec, [shape = WrittenRowsOf(spec)](const KernelRun& run,
+                                                          Parallel& parallel) {
+      WriteRows(parallel, shape, In<T>(run, 0), In<T>(run, 1), In<int64_t>(run, 2), Out<T>(run, 0));
+    });
   });
 }
 

@@ -9,10 +9,10 @@ constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarp;
 
 // A warp has every `stride`th row of the result, in units of kCount columns.
-template <int kCount>
-__global__ void LookupKernel(TableShape shape, const float* __restrict__ table, int64_t n,
-                             const int64_t* __restrict__ ids, float* __restrict__ y) {
-  using Elements = Vector<float, kCount>;
+template <class T, int kCount>
+__global__ void LookupKernel(TableShape shape, const T* __restrict__ table, int64_t n,
+                             const int64_t* __restrict__ ids, T* __restrict__ y) {
+  using Elements = Vector<T, kCount>;
   const int units = static_cast<int>(shape.cols / kCount);
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int64_t stride = int64_t{gridDim.x} * kWarps;
@@ -26,34 +26,48 @@ __global__ void LookupKernel(TableShape shape, const float* __restrict__ table, 
 }
 
 // A warp has every `stride`th row. What stays where it is, is left alone.
-__global__ void WriteRowsKernel(WrittenRows shape, const float* into, const float* from,
-                                const int64_t* at, float* y) {
+template <class T>
+__global__ void WriteRowsKernel(WrittenRows shape, const T* into, const T* from, const int64_t* at,
+                                T* y) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int64_t rows = shape.samples * shape.room;
   const int64_t stride = int64_t{gridDim.x} * kWarps;
   for (int64_t r = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp; r < rows; r += stride) {
     const int64_t written = RowWrittenOver(shape, at, r);
     if (written < 0 && into == y) continue;
-    const float* const source = written < 0 ? into + r * shape.width : from + written * shape.width;
+    const T* const source = written < 0 ? into + r * shape.width : from + written * shape.width;
     for (int64_t w = lane; w < shape.width; w += kWarp) y[r * shape.width + w] = source[w];
   }
 }
 
 }  // namespace
 
-int WriteRows(Stream stream, const WrittenRows& shape, const float* into, const float* from,
-              const int64_t* at, float* y) {
+template <class T>
+int WriteRows(Stream stream, const WrittenRows& shape, const T* into, const T* from,
+              const int64_t* at, T* y) {
   const LaunchShape launch = ShapeFor(shape.samples * shape.room * kWarp, kThreads);
-  return Launch(WriteRowsKernel, launch, stream, shape, into, from, at, y);
+  return Launch(WriteRowsKernel<T>, launch, stream, shape, into, from, at, y);
 }
 
-int Lookup(Stream stream, const TableShape& shape, const float* table, int64_t n,
-           const int64_t* ids, float* y) {
+template <class T>
+int Lookup(Stream stream, const TableShape& shape, const T* table, int64_t n, const int64_t* ids,
+           T* y) {
+  constexpr int kCount = 16 / sizeof(T);
   const LaunchShape launch = ShapeFor(n * kWarp, kThreads);
-  if (shape.cols % 4 == 0 && IsAligned(table, 16) && IsAligned(y, 16)) {
-    return Launch(LookupKernel<4>, launch, stream, shape, table, n, ids, y);
+  if (shape.cols % kCount == 0 && IsAligned(table, 16) && IsAligned(y, 16)) {
+    return Launch(LookupKernel<T, kCount>, launch, stream, shape, table, n, ids, y);
   }
-  return Launch(LookupKernel<1>, launch, stream, shape, table, n, ids, y);
+  return Launch(LookupKernel<T, 1>, launch, stream, shape, table, n, ids, y);
 }
+
+template int Lookup(Stream, const TableShape&, const float*, int64_t, const int64_t*, float*);
+template int Lookup(Stream, const TableShape&, const Bfloat16*, int64_t, const int64_t*, Bfloat16*);
+template int Lookup(Stream, const TableShape&, const Float16*, int64_t, const int64_t*, Float16*);
+template int WriteRows(Stream, const WrittenRows&, const float*, const float*, const int64_t*,
+                       float*);
+template int WriteRows(Stream, const WrittenRows&, const Bfloat16*, const Bfloat16*, const int64_t*,
+                       Bfloat16*);
+template int WriteRows(Stream, const WrittenRows&, const Float16*, const Float16*, const int64_t*,
+                       Float16*);
 
 }  // namespace mgc::cuda

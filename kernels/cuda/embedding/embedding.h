@@ -11,19 +11,21 @@
 namespace mgc::cuda {
 
 // y[i] = table[ids[i] - offset], a row of zeros where the id is not among the valid ones. y: [n,
-// cols].
-int Lookup(Stream stream, const TableShape& shape, const float* table, int64_t n,
-           const int64_t* ids, float* y);
+// cols]. T, here and below, is float, Bfloat16 or Float16.
+template <class T>
+int Lookup(Stream stream, const TableShape& shape, const T* table, int64_t n, const int64_t* ids,
+           T* y);
 
 // dtable = initial + the rows dy[i] at ids[i] - offset, added for i ascending; other ids do
-// nothing. `initial` may be `dtable`; null: zeros. T is float, Bfloat16 or Float16. n < 2^31.
+// nothing. `initial` may be `dtable`; null: zeros. n < 2^31.
 template <class T>
 int LookupGrad(Stream stream, const TableShape& shape, int64_t n, const int64_t* ids, const T* dy,
                const float* initial, float* dtable);
 
 // y: the rows of `into`, those of `from` over some of them (RowWrittenOver). `y` may be `into`.
-int WriteRows(Stream stream, const WrittenRows& shape, const float* into, const float* from,
-              const int64_t* at, float* y);
+template <class T>
+int WriteRows(Stream stream, const WrittenRows& shape, const T* into, const T* from,
+              const int64_t* at, T* y);
 
 }  // namespace mgc::cuda
 

@@ -10,11 +10,13 @@ namespace mgc::cuda {
 namespace {
 
 KernelOr MakeLookup(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  return MakeKernel(
-      spec, [table = TableShapeOf(spec), n = InSize(spec, 1)](const KernelRun& run, Stream stream) {
-        return Lookup(stream, table, In<float>(run, 0), n, In<int64_t>(run, 1), Out<float>(run, 0));
-      });
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    return MakeKernel(spec, [table = TableShapeOf(spec), n = InSize(spec, 1)](const KernelRun& run,
+                                                                              Stream stream) {
+      return Lookup(stream, table, In<T>(run, 0), n, In<int64_t>(run, 1), Out<T>(run, 0));
+    });
+  });
 }
 
 // The gradient is added to operand 0, or to zeros.
@@ -35,10 +37,12 @@ KernelOr MakeLookupGrad(const KernelSpec& spec) { return MakeGrad(spec, false); 
 KernelOr MakeLookupGradAccumulate(const KernelSpec& spec) { return MakeGrad(spec, true); }
 
 KernelOr MakeWriteRows(const KernelSpec& spec) {
-  if (!AllAre(spec, DType::kF32)) return NoKernel(spec);
-  return MakeKernel(spec, [shape = WrittenRowsOf(spec)](const KernelRun& run, Stream stream) {
-    return WriteRows(stream, shape, In<float>(run, 0), In<float>(run, 1), In<int64_t>(run, 2),
-                     Out<float>(run, 0));
+  return ForElements(spec, [&](auto zero) -> KernelOr {
+    using T = decltype(zero);
+    return MakeKernel(spec, [shape = WrittenRowsOf(spec)](const KernelRun& run, Stream stream) {
+      return WriteRows(stream, shape, In<T>(run, 0), In<T>(run, 1), In<int64_t>(run, 2),
+                       Out<T>(run, 0));
+    });
   });
 }
 
