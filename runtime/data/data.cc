@@ -108,6 +108,14 @@ TokenDataset TokenDataset::Shuffled(uint64_t seed) const {
   return shuffled;
 }
 
+std::vector<TokenPart> TokenDataset::Parts() const {
+  std::vector<TokenPart> parts;
+  for (const Source& source : sources_) {
+    parts.insert(parts.end(), source.parts.begin(), source.parts.end());
+  }
+  return parts;
+}
+
 int64_t TokenDataset::tokens() const {
   int64_t tokens = 0;
   for (const Source& source : sources_) {

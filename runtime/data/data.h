@@ -80,6 +80,8 @@ class TokenDataset {
 
   int64_t seq_length() const { return seq_length_; }
   int64_t tokens() const;  // of all sources
+  // What all sources are cut from, in their order.
+  std::vector<TokenPart> Parts() const;
 
   // Samples of all sources, or of Megatron-LM's list of them; at least 1.
   int64_t samples_per_epoch() const;

@@ -91,13 +91,21 @@ std::string StepJson(const StepRecord& r) {
 }
 
 std::string EvalLine(const EvalRecord& r) {
-  return absl::StrFormat("evaluation after step %d | loss %.4f | %d samples", r.step, r.loss,
-                         r.samples);
+  const std::string perplexity =
+      r.perplexity ? absl::StrFormat(" | perplexity %.2f", *r.perplexity) : "";
+  if (r.document) {
+    return absl::StrFormat("document %d | loss %.4f%s | %d tokens", *r.document, r.loss, perplexity,
+                           r.tokens);
+  }
+  return absl::StrFormat("evaluation after step %d | loss %.4f%s | %d samples", r.step, r.loss,
+                         perplexity, r.samples);
 }
 
 std::string EvalJson(const EvalRecord& r) {
   JsonWriter json(JsonStyle::kCompact);
   json.BeginObject().Integer("step", r.step).Number("eval_loss", r.loss);
+  if (r.document) json.Integer("document", *r.document);
+  if (r.perplexity) json.Number("eval_perplexity", *r.perplexity);
   json.Integer("eval_samples", r.samples).Integer("eval_tokens", r.tokens).EndObject();
   return std::move(json).Text();
 }

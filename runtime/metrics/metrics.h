@@ -44,6 +44,8 @@ struct EvalRecord {
   double loss = 0;   // mean over what the model counts in all samples taken, each once
   int64_t samples = 0;
   int64_t tokens = 0;
+  std::optional<int64_t> document = std::nullopt;   // number of the one that was evaluated
+  std::optional<double> perplexity = std::nullopt;  // of an evaluation that is all that a run does
 };
 
 // "step 10 | loss 4.2130 | grad norm 1.310 | lr 1.00e-03 | 43.0 ms (plan 41.2, +4.4%) | 95.0 k
@@ -60,10 +62,12 @@ std::string StepLine(const StepRecord& record, absl::string_view counted = "toke
 // exactly; those that are not finite are the strings "NaN", "Infinity", "-Infinity".
 std::string StepJson(const StepRecord& record);
 
-// "evaluation after step 10 | loss 4.2130 | 8 samples", without the end of line.
+// "evaluation after step 10 | loss 4.2130 | 8 samples", without the end of line; a run that trains
+// nothing says its perplexity too, "document 3 | loss 4.2130 | perplexity 67.56 | 120 tokens".
 std::string EvalLine(const EvalRecord& record);
 
-// {"step":10,"eval_loss":...,"eval_samples":8,"eval_tokens":...}, likewise.
+// {"step":10,"eval_loss":...,"eval_samples":8,"eval_tokens":...}, likewise; "eval_perplexity"
+// and "document" too.
 std::string EvalJson(const EvalRecord& record);
 
 }  // namespace mgc

@@ -122,5 +122,17 @@ TEST(EvalRecord, SaysTheStep) {
             "{\"step\":10,\"eval_loss\":4.25,\"eval_samples\":8,\"eval_tokens\":256}");
 }
 
+TEST(EvalRecord, SaysDocumentAndPerplexity) {
+  EvalRecord record = {10, 4.25, 8, 256};
+  record.perplexity = 70.125;
+  EXPECT_EQ(EvalLine(record),
+            "evaluation after step 10 | loss 4.2500 | perplexity 70.12 | 8 samples");
+  record.document = 3;
+  EXPECT_EQ(EvalLine(record), "document 3 | loss 4.2500 | perplexity 70.12 | 256 tokens");
+  EXPECT_EQ(EvalJson(record),
+            "{\"step\":10,\"eval_loss\":4.25,\"document\":3,\"eval_perplexity\":70.125,"
+            "\"eval_samples\":8,\"eval_tokens\":256}");
+}
+
 }  // namespace
 }  // namespace mgc

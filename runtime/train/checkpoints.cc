@@ -100,7 +100,9 @@ absl::Status Checkpoints::Load(const std::string& dir, int64_t step) {
   const int64_t begin = NowNs();
   MGC_ASSIGN_OR_RETURN(const Resumed resumed,
                        trainer_.Resume(absl::StrCat(dir, "/", StepName(step))));
-  for (const std::string& change : resumed.changes) note_(change);
+  if (options_.tell_changes) {
+    for (const std::string& change : resumed.changes) note_(change);
+  }
   note_(absl::StrFormat("goes on from step %d, sample %d, of %s: %s read in %.0f ms",
                         trainer_.steps_done(), trainer_.samples_done(), EscapeBytes(dir),
                         BytesText(resumed.bytes), static_cast<double>(NowNs() - begin) / 1e6));

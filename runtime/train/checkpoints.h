@@ -38,6 +38,7 @@ struct CheckpointOptions {
   // What a run begins from: a checkpoint in `load_dir`, where that is empty in `save_dir`.
   std::string load_dir;
   bool resume = true;               // false: from the first values, whatever there is
+  bool tell_changes = true;         // options and data that differ from the checkpoint's
   absl::optional<int64_t> at_step;  // none: the last one that is whole
   std::string version;              // of mgc, kept in what is saved
 };

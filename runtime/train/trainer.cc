@@ -273,9 +273,20 @@ absl::StatusOr<EvalRecord> Trainer::Evaluate() {
                                              ? "the plan has no evaluation program"
                                              : "there is no evaluation data");
   }
+  return EvaluateOn(*eval_samples_);
+}
+
+absl::StatusOr<EvalRecord> Trainer::EvaluateText(const TokenDataset& text) {
+  const SampleSet set(text, {});
+  MGC_RETURN_IF_ERROR(CheckEvaluated(executor_->plan(), set));
+  return EvaluateOn(set);
+}
+
+absl::StatusOr<EvalRecord> Trainer::EvaluateOn(const SampleSet& set) {
   MGC_RETURN_IF_ERROR(executor_->ChangeSteps(executor_->plan()));
   const int64_t batch = executor_->plan().global_batch_size;
-  const int64_t samples = SamplesToEvaluate(executor_->plan(), *eval_samples_);
+  const int64_t samples = SamplesToEvaluate(executor_->plan(), set);
+  const bool is_own = eval_samples_.has_value() && &set == &*eval_samples_;
   int64_t steps = (samples + batch - 1) / batch;
   if (options_.eval_steps > 0) steps = std::min(steps, options_.eval_steps);
   EvalRecord result;
@@ -286,9 +297,11 @@ absl::StatusOr<EvalRecord> Trainer::Evaluate() {
     StepInput input;
     input.eval = true;
     input.traced = steps_done_ >= options_.trace_from;
-    input.data = EvalBatch(step);
-    input.data.batch = reader_.Take(input.data);
-    if (step + 1 < steps) reader_.Announce(EvalBatch(step + 1));
+    input.data = set.At(step * batch, samples);
+    if (is_own) {
+      input.data.batch = reader_.Take(input.data);
+      if (step + 1 < steps) reader_.Announce(EvalBatch(step + 1));
+    }
     MGC_RETURN_IF_ERROR(executor_->Run(input));
     MGC_ASSIGN_OR_RETURN(const double loss, executor_->Report(kLossReport, true));
     MGC_ASSIGN_OR_RETURN(const double counted, executor_->Report(kTokenReport, true));

@@ -111,6 +111,12 @@ class Trainer {
   // without weights, which cannot leave samples out, on full batches only. FailedPrecondition
   // without evaluation data or program.
   absl::StatusOr<EvalRecord> Evaluate();
+  // The same on a text of its own.
+  absl::StatusOr<EvalRecord> EvaluateText(const TokenDataset& text);
+  // The text of the evaluation data; null without one.
+  const TokenDataset* eval_text() const {
+    return eval_samples_.has_value() ? eval_samples_->At(0, 0).data : nullptr;
+  }
 
   // Begins to save the state behind the last step, which outlives what is begun
   // (runtime/state/checkpoint.h).
@@ -145,6 +151,7 @@ class Trainer {
   StepData NextStep();
   // Batch number `batch` of the evaluation data.
   StepData EvalBatch(int64_t batch) const;
+  absl::StatusOr<EvalRecord> EvaluateOn(const SampleSet& set);
 
   void AddRates(const StepWork& work, StepRecord* record) const;
 

@@ -10,14 +10,29 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/types/optional.h"
 #include "graph/base/status.h"
+#include "runtime/data/documents.h"
 #include "runtime/run/trace.h"
 #include "runtime/train/reports.h"
 
 namespace mgc {
 namespace {
 
+absl::Status CheckEvalOnly(const Trainer& trainer, const TrainingRunOptions& options) {
+  if (!trainer.can_evaluate()) {
+    return absl::InvalidArgumentError(
+        "there is nothing to evaluate on, or the plan has no evaluation");
+  }
+  const TokenDataset* const text = trainer.eval_text();
+  if (options.by_document && (text == nullptr || !text->ends().has_value())) {
+    return absl::InvalidArgumentError("no text is evaluated whose documents' ends are known");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckRunOptions(const Trainer& trainer, const TrainingRunOptions& options) {
+  if (options.eval_only) return CheckEvalOnly(trainer, options);
   if (options.steps < 1) {
     return absl::InvalidArgumentError(absl::StrCat("cannot train for ", options.steps, " steps"));
   }
@@ -157,12 +172,41 @@ absl::Status SaveIfFinite(const RunParts& run, bool finite, bool last) {
 }
 
 absl::Status Evaluate(const RunParts& run) {
-  MGC_ASSIGN_OR_RETURN(const EvalRecord result, run.trainer.Evaluate());
+  MGC_ASSIGN_OR_RETURN(EvalRecord result, run.trainer.Evaluate());
+  if (run.options.eval_only) result.perplexity = std::exp(result.loss);
   MGC_RETURN_IF_ERROR(run.reports.Take(result));
   return run.judge.Judge(CheckFinite("the loss of the evaluation after", result.step, result.loss));
 }
 
+// Every document of the evaluation's text, and the mean over all that they count.
+absl::Status EvaluateDocuments(const RunParts& run) {
+  DocumentReader documents(*run.trainer.eval_text());
+  EvalRecord all;
+  all.step = run.trainer.steps_done();
+  for (;;) {
+    MGC_ASSIGN_OR_RETURN(const absl::optional<Document> document, documents.Next());
+    if (!document.has_value()) break;
+    MGC_ASSIGN_OR_RETURN(EvalRecord result, run.trainer.EvaluateText(document->text));
+    result.document = document->number;
+    result.perplexity = std::exp(result.loss);
+    MGC_RETURN_IF_ERROR(run.reports.Take(result));
+    all.loss += result.loss * static_cast<double>(result.tokens);
+    all.samples += result.samples;
+    all.tokens += result.tokens;
+  }
+  if (all.tokens == 0) {
+    return absl::InvalidArgumentError("the text to evaluate on has no document of two tokens");
+  }
+  all.loss /= static_cast<double>(all.tokens);
+  all.perplexity = std::exp(all.loss);
+  MGC_RETURN_IF_ERROR(run.reports.Take(all));
+  return run.judge.Judge(CheckFinite("the loss of the evaluation after", all.step, all.loss));
+}
+
 absl::Status Steps(const RunParts& run) {
+  if (run.options.eval_only) {
+    return run.options.by_document ? EvaluateDocuments(run) : Evaluate(run);
+  }
   const TrainingRunOptions& options = run.options;
   int64_t batch = run.trainer.executor().plan().global_batch_size;
   for (bool first = true; run.trainer.steps_done() < options.steps; first = false) {
@@ -198,7 +242,7 @@ absl::Status RunTraining(Trainer& trainer, const TrainingRunOptions& options) {
                           [&reports](const std::string& line) { reports.Note(line); });
   MGC_RETURN_IF_ERROR(checkpoints.Open());
   MGC_RETURN_IF_ERROR(reports.Open(trainer.steps_done()));
-  if (trainer.steps_done() >= options.steps) {
+  if (!options.eval_only && trainer.steps_done() >= options.steps) {
     reports.Note(absl::StrCat("all ", options.steps, " steps were done before"));
   }
   absl::Status ended = Steps({trainer, options, reports, judge, checkpoints, begun_ns});

@@ -15,6 +15,8 @@
 namespace mgc {
 
 struct TrainingRunOptions {
+  bool eval_only = false;       // evaluate once, train nothing; what is said of steps is left aside
+  bool by_document = false;     // then each document of the evaluation's text by itself
   int64_t steps = 0;            // counted from the first; those of before a resume are among them
   int64_t eval_interval = 0;    // steps between evaluations; 0: none
   std::string gradients_path;   // gradients of the first step taken; empty: none
@@ -32,12 +34,12 @@ struct TrainingRunOptions {
   ReportOptions reports;
 };
 
-// Runs the steps; of several processes the first one writes metrics and calls back. Cancelled, with
-// the step, when all have agreed to stop because one was asked to; where it saves checkpoints there
-// is one of this step then. InvalidArgument for options that contradict each other or the trainer,
-// OutOfRange for numbers that are not finite, with the step; further the errors of its parts. After
-// any of them the steps done so far are in the metrics, checkpoints are as they were, and no
-// parameters are written.
+// Runs the steps, or the one evaluation; of several processes the first one writes metrics and
+// calls back. Cancelled, with the step, when all have agreed to stop because one was asked to;
+// where it saves checkpoints there is one of this step then. InvalidArgument for options that
+// contradict each other or the trainer, OutOfRange for numbers that are not finite, with the step;
+// further the errors of its parts. After any of them the steps done so far are in the metrics,
+// checkpoints are as they were, and no parameters are written.
 absl::Status RunTraining(Trainer& trainer, const TrainingRunOptions& options);
 
 }  // namespace mgc

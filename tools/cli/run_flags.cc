@@ -77,7 +77,28 @@ void CheckRates(const RunFlags& flags, Diagnostics* violations) {
   }
 }
 
+void CheckEvalOnly(const RunFlags& flags, bool data, bool tail, Diagnostics* violations) {
+  if (!data && !tail && !SplitsOffEvaluation(flags.data)) {
+    violations->Add({"E1", "--eval-only is given, and nothing to evaluate on",
+                     "--eval-data FILE or --eval-inputs NAME=FILE"});
+  }
+  const auto trains = [&](const char* flag, bool given) {
+    if (!given) return;
+    violations->Add(
+        {"E1", absl::StrCat("--eval-only trains nothing, and ", flag, " is given"), "one of both"});
+  };
+  trains("--steps", flags.steps.has_value());
+  trains("--eval-interval", flags.eval_interval.has_value());
+  trains("--save", flags.save.has_value());
+  trains("--dump-grads", flags.dump_grads.has_value());
+  trains("--dump-params", flags.dump_params.has_value());
+}
+
 void CheckEvaluation(const RunFlags& flags, Diagnostics* violations) {
+  if (flags.by_document && !(flags.eval_only && flags.data.eod)) {
+    violations->Add({"E1", "--by-document is of an evaluation of a text whose documents end",
+                     "--eval-only and --eod ID too"});
+  }
   const bool data = !flags.data.eval.empty() || !flags.eval_inputs.empty();
   const bool tail = flags.eval_tail_samples.has_value();
   if (data && tail) {
@@ -89,6 +110,7 @@ void CheckEvaluation(const RunFlags& flags, Diagnostics* violations) {
   if (tail && SplitsOffEvaluation(flags.data)) {
     violations->Add({"E1", "--split and --eval-tail-samples are both given", "one of both"});
   }
+  if (flags.eval_only) return CheckEvalOnly(flags, data, tail, violations);
   if (!flags.eval_interval && (data || tail || flags.eval_steps)) {
     violations->Add(
         {"E1", "evaluation is described, but --eval-interval is not given", "--eval-interval N"});
@@ -270,7 +292,8 @@ Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
   if (flags.rank && !flags.check) {
     violations.Add({"F6", "--rank is given, and every rank runs", "--rank N --check"});
   }
-  const bool has_data = !flags.data.train.empty() || flags.data.mock || !flags.inputs.empty();
+  const bool has_data =
+      flags.eval_only || !flags.data.train.empty() || flags.data.mock || !flags.inputs.empty();
   if (!flags.check && !has_data && missing("--data")) {
     violations.Add({"F6", "no data to train on", "--data FILE, --mock-data or --inputs NAME=FILE"});
   }
@@ -279,7 +302,7 @@ Diagnostics CheckRunUsage(const RunFlags& flags, const ParsedFlags& parsed) {
   CheckCheckpointUsage(flags, &violations);
   CheckInputs("--inputs", flags.inputs, &violations);
   CheckInputs("--eval-inputs", flags.eval_inputs, &violations);
-  if (!flags.check && !flags.steps && missing("--steps")) {
+  if (!flags.check && !flags.eval_only && !flags.steps && missing("--steps")) {
     violations.Add({"F6", "the number of steps is missing", "--steps N"});
   }
   const auto needs_trace = [&](const char* flag, bool given) {
@@ -338,6 +361,7 @@ TrainOptions TrainOptionsOf(const RunFlags& flags, const Plan& plan) {
   const int64_t last_steps = flags.steps.value_or(1) - options.trace_steps + 1;
   options.trace_from = flags.trace_from.value_or(std::min(kDefaultTraceFrom, last_steps));
   options.inputs = FilesOf(flags.inputs);
+  if (flags.eval_only && options.inputs.empty()) options.inputs = FilesOf(flags.eval_inputs);
   options.lr.style = *ParseLrDecayStyle(flags.lr_decay_style.value_or("linear"));
   options.lr.init_lr = flags.lr_warmup_init.value_or(0);
   options.lr.max_lr = flags.lr.value_or(kDefaultLr);
@@ -371,6 +395,8 @@ TrainOptions TrainOptionsOf(const RunFlags& flags, const Plan& plan) {
 TrainingRunOptions RunOptionsOf(const RunFlags& flags) {
   TrainingRunOptions options;
   options.steps = flags.steps.value_or(0);
+  options.eval_only = flags.eval_only;
+  options.by_document = flags.by_document;
   options.eval_interval = flags.eval_interval.value_or(0);
   options.exit_interval = flags.exit_interval.value_or(0);
   options.exit_seconds = flags.exit_seconds.value_or(0);
@@ -391,6 +417,7 @@ TrainingRunOptions RunOptionsOf(const RunFlags& flags) {
   checkpoints.load_dir = flags.load.value_or("");
   checkpoints.resume = flags.resume.value_or(kResumeLatest) != kResumeNone;
   checkpoints.at_step = StepToResume(flags);
+  checkpoints.tell_changes = !flags.eval_only;  // they are of training
   checkpoints.version = std::string(absl::StripSuffix(VersionText(), "\n"));
   return options;
 }

@@ -59,6 +59,7 @@ struct RunFlags {
   absl::optional<int64_t> loss_scale_window, hysteresis;
 
   std::vector<std::string> eval_inputs;  // NAME=FILE, as given
+  bool eval_only = false, by_document = false;
   absl::optional<int64_t> eval_interval, eval_steps, eval_tail_samples;
 };
 

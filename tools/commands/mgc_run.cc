@@ -60,6 +60,7 @@ CommandText About() {
            "mgc-run tiny.plan --data 0.3 text.txt 0.7 text.txt --shuffle --steps 4",
            "mgc-run tiny.plan --data text.txt --steps 4 --trace timeline.json",
            "mgc-run tiny.plan --data text.txt --steps 100 --save checkpoints --save-interval 50",
+           "mgc-run tiny.plan --load checkpoints --eval-only --eval-data text.txt",
            "mgc-run --nproc 2 tiny.plan --data text.txt --steps 4",
            "mgc-run tiny.plan --check --rank 3",
            "mgc-run tiny.plan --inputs tokens=words.npy --inputs targets=next.npy --steps 2"},
@@ -361,6 +362,8 @@ absl::Status OpenTexts(Command* command) {
       OpenData(command->flags.data, {plan.seq_length, VocabularyOf(plan.model), train.seed}));
   train.data = std::move(data.train);
   train.eval_data = std::move(data.eval);
+  // Nothing is trained: what is evaluated stands where the text to train on would.
+  if (command->flags.eval_only && !train.data.has_value()) train.data = train.eval_data;
   return absl::OkStatus();
 }
 

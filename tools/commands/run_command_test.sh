@@ -138,6 +138,28 @@ cmp stdout evals.jsonl || fail 'the metrics differ from what --json prints'
 expect 0 '' mgc-run tiny.plan --data text.txt --steps 2 --eval-interval 1 --eval-data text.txt \
   --eval-steps 1
 says 'evaluation after step 2 | loss'
+# By itself an evaluation says what it says behind a step; documents are those between ends.
+expect 0 'saved' mgc-run tiny.plan --data text.txt --steps 2 --eval-interval 2 \
+  --eval-data text.txt --save evaluated
+tail -1 stdout >behind
+expect 0 'step 2, sample 4, of evaluated' mgc-run tiny.plan --load evaluated --eval-only \
+  --eval-data text.txt
+[[ $(wc -l <stderr) == 1 ]] || fail 'more is told than where it begins'
+[[ $(wc -l <stdout) == 1 ]] || fail 'more than an evaluation'
+sed 's/ | perplexity [0-9.]*//' stdout | cmp - behind || fail 'evaluated to something else'
+printf 'one document.\nthe second one is longer than thirty-two tokens, which is a sample.\n\nlast' \
+  >documents.txt
+expect 0 'of evaluated' mgc-run tiny.plan --load evaluated --eval-only \
+  --eval-data documents.txt --eod 10 --by-document --json
+python3 - stdout <<'PY' || fail 'documents are evaluated to something else'
+import json, math, sys
+lines = [json.loads(line) for line in open(sys.argv[1])]
+documents, whole = lines[:-1], lines[-1]
+assert [(d["document"], d["eval_tokens"]) for d in documents] == [(0, 13), (1, 67), (3, 4)], lines
+mean = sum(d["eval_loss"] * d["eval_tokens"] for d in documents) / 84
+assert abs(mean - whole["eval_loss"]) < 1e-9 and whole["eval_tokens"] == 84, lines
+assert abs(math.exp(documents[0]["eval_loss"]) - documents[0]["eval_perplexity"]) < 1e-9, lines
+PY
 # Held back or in files of their own, tensors are evaluated like a text.
 zeros_npy later.npy '<i8' '3, 32' 768
 expect 0 '' mgc-run tiny.plan --inputs tokens=words.npy --inputs targets=next.npy --steps 1 \
@@ -300,6 +322,11 @@ also 'did you mean --steps?'
 refuse 3 '[B8]' mgc-run tiny.plan --data text.txt --steps 2 --lr-warmup-steps 2
 refuse 3 '[B8]' mgc-run tiny.plan --data text.txt --steps 2 --min-lr 1
 refuse 3 '[E1]' mgc-run tiny.plan --data text.txt --steps 2 --eval-steps 1
+refuse 3 'nothing to evaluate on [E1]' mgc-run tiny.plan --eval-only
+refuse 3 '--eval-only trains nothing, and --steps is given [E1]' mgc-run tiny.plan --eval-only \
+  --eval-data text.txt --steps 2
+refuse 3 '--by-document is of an evaluation' mgc-run tiny.plan --eval-only --eval-data text.txt \
+  --by-document
 refuse 3 '--eval-inputs and --eval-tail-samples are both given [E1]' mgc-run tiny.plan \
   --data text.txt --steps 2 --eval-interval 1 --eval-tail-samples 1 --eval-inputs tokens=next.npy
 refuse 2 '--eval-inputs tokens names no input' mgc-run tiny.plan --data text.txt --steps 2 \

@@ -119,6 +119,18 @@ std::shared_ptr<const TokenFile> TokenFile::FromBytes(std::string bytes, absl::s
   return file;
 }
 
+std::shared_ptr<const TokenFile> TokenFile::FromTokens(absl::Span<const int32_t> tokens,
+                                                       absl::string_view name) {
+  std::shared_ptr<TokenFile> file(
+      new TokenFile(EscapeBytes(name), TokenFormat::kNanoGpt, TokenType::kI32));
+  file->tokens_ = static_cast<int64_t>(tokens.size());
+  file->bytes_.reserve(tokens.size() * sizeof(int32_t));
+  for (const int32_t token : tokens) {
+    AppendNumber(static_cast<uint32_t>(token), SizeOf(TokenType::kI32), &file->bytes_);
+  }
+  return file;
+}
+
 std::shared_ptr<const TokenFile> TokenFile::Mock(uint64_t seed, int64_t vocabulary) {
   MGC_CHECK(vocabulary > 0) << vocabulary;
   std::shared_ptr<TokenFile> file(new TokenFile("mock data", TokenFormat::kMock, TokenType::kI32));

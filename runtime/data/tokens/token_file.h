@@ -35,6 +35,10 @@ class TokenFile {
   // Bytes in memory; `name` stands for the file in messages.
   static std::shared_ptr<const TokenFile> FromBytes(std::string bytes, absl::string_view name);
 
+  // Tokens in memory, likewise.
+  static std::shared_ptr<const TokenFile> FromTokens(absl::Span<const int32_t> tokens,
+                                                     absl::string_view name);
+
   // kMockTokens tokens below `vocabulary`, above 0, which follow from `seed`: runs that count up by
   // one, each from a random token on.
   static constexpr int64_t kMockTokens = int64_t{1} << 40;
