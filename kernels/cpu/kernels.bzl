@@ -57,7 +57,7 @@ def kernel_test(name, deps):
     """<name>.cc: kernels against double precision, over widths and odd sizes."""
     cc_test(
         name = name,
-        size = "small",
+        size = "medium",
         srcs = [name + ".cc"],
         tags = ["threads"],
         deps = [
