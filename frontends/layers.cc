@@ -22,9 +22,9 @@ Words SplitWords(absl::string_view text) { return absl::StrSplit(text, ' ', absl
 class IndexNames {
  public:
   std::string Take(absl::string_view dim) {
-    constexpr std::pair<absl::string_view, absl::string_view> kLetters[] = {
-        {"batch", "b"},    {"seq", "s"}, {"embed", "e"}, {"heads", "h"},   {"kv_heads", "h"},
-        {"head_dim", "d"}, {"mlp", "f"}, {"vocab", "v"}, {"adapter", "r"}, {"", "x"}};
+    const std::pair<absl::string_view, absl::string_view> kLetters[] = {
+        {"batch", "b"},    {"seq", "s"}, {"embed", "e"}, {"heads", "h"},     {"kv_heads", "h"},
+        {"head_dim", "d"}, {"mlp", "f"}, {"vocab", "v"}, {kAdapterDim, "r"}, {"", "x"}};
     absl::string_view wanted = dim;
     for (const auto& [name, letter] : kLetters) {
       if (dim == name) wanted = letter;

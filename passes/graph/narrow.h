@@ -13,7 +13,8 @@
 // losses, statistics, sums that live on, the update. Parameters are those of f32, with their names,
 // files and moments; products read rounded copies of them, made once when a step begins, one for
 // every layer that reads it. What goes into a gradient's sum is not
-// rounded before: products and sums of the kind are asked for f32.
+// rounded before: products and sums of the kind are asked for f32. What a step leaves for the next
+// one, as keys and values, is held in f32 and read as what is written into it was computed.
 //
 // Runs on the differentiated step, so that backward is told by the same table as forward, and
 // before sharding: casts are sharded like any op, and a collective moves the type of its value.

@@ -152,6 +152,19 @@ TEST(AskedProofTest, RefusesAWeightThatIsWidened) {
   EXPECT_NE(found.find("placement_v14"), std::string::npos) << found;
 }
 
+TEST(AskedProofTest, RefusesKeysThatAreWidened) {
+  Plan plan = *CompileAsked(NextToken::kToken, 2, DType::kBF16);
+  Segment& layer = Layer(&plan);
+  const Edit edit = {plan, layer};
+  const size_t at = InstrOf(layer, "segment_attention");
+  const int wide = edit.Cast(at, layer.instrs[at].inputs[1], DType::kF32);
+  const int again = edit.Cast(at + 1, wide, DType::kBF16);
+  layer.instrs[at + 2].inputs[1] = again;
+  for (PlanClass& rank_class : plan.classes) rank_class.memory.peak += int64_t{1} << 24;
+  const std::string found = FoundIn(plan);
+  EXPECT_NE(found.find("placement_v14"), std::string::npos) << found;
+}
+
 // A step that trains leaves no tensors.
 TEST(AskedProofTest, RefusesTensorsLeftByAPlanThatTrains) {
   Plan plan = CompileTiny("fp16_tp2_pp2_dp2");

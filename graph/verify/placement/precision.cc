@@ -181,13 +181,13 @@ class PrecisionCheck {
   void CheckCast(size_t index) {
     const Slot& narrow = SlotAt(segment_.instrs[index].inputs[0]);
     const Formal& formal = segment_.formals[static_cast<size_t>(narrow.formal)];
-    const bool is_copy = formal.region == Region::kCopies || formal.region == Region::kGathered ||
-                         formal.region == Region::kParams;
-    if (IsNarrow(narrow) && is_copy) {
+    const bool is_held = formal.region == Region::kCopies || formal.region == Region::kGathered ||
+                         MayBeHeldNarrow(formal.region);
+    if (IsNarrow(narrow) && is_held) {
       findings_.Add(
           "placement_v14", PlaceOf(plan_, segment_, index),
           absl::StrCat("widens ", Shown(narrow),
-                       ", a parameter or the working copy of one, which is wanted in f32"));
+                       ", which is held, or a copy of what is held, and is wanted in f32"));
     }
     const Instr* rounded = Rounded(index);
     if (!IsCast(rounded)) return;

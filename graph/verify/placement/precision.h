@@ -4,7 +4,8 @@
 //
 // placement_v14: parameters, gradients' sums, moments and values of the whole step are of f32 or
 // wider, none is read rounded where f32 is wanted, and all that the update computes with is so
-// wide. Where nothing is trained parameters may be held in the narrow type that they are read in.
+// wide. Of a model that is asked parameters, and what is kept for the next step, may be held in the
+// narrow type that they are read in; none of them is widened.
 //
 // A gradient alone is narrower on its way through a sum over ranks that hold other data, where the
 // plan says so (Plan::gradient_sums): rounded for that sum, and widened behind it.
