@@ -66,24 +66,6 @@ std::string EndsText(const absl::optional<DocumentEnds>& ends) {
                       ends->mask_loss ? ", behind which no target counts" : "");
 }
 
-// Whether samples of weight 0 are left out of everything that a step reports.
-bool LeavesOut(const Graph& model) {
-  std::vector<bool> weighted(model.values().size(), false);
-  for (const GraphInput& input : model.inputs()) {
-    const Value& value = model.value(input.value);
-    if (input.kind != InputKind::kData) continue;
-    weighted[static_cast<size_t>(input.value)] =
-        FeedOf(value.name, value.type, /*tokens_per_sample=*/0) == DataFeed::kOnes;
-  }
-  const auto depends = [&](ValueId value) { return weighted[static_cast<size_t>(value)]; };
-  for (const Node& node : model.nodes()) {
-    const bool reads = std::any_of(node.inputs.begin(), node.inputs.end(), depends);
-    for (ValueId result : node.outputs) weighted[static_cast<size_t>(result)] = reads;
-  }
-  return std::all_of(model.outputs().begin(), model.outputs().end(),
-                     [&](const GraphOutput& output) { return depends(output.value); });
-}
-
 }  // namespace
 
 SampleSet::SampleSet(absl::optional<TokenDataset> text, InputTensors tensors)
@@ -147,6 +129,23 @@ absl::StatusOr<std::pair<SampleSet, SampleSet>> SampleSet::HoldBackTail(
   const int64_t split = all - tail_samples;
   return std::make_pair(SampleSet(std::move(rest), Parts(tensors_, 0, split)),
                         SampleSet(std::move(tail), Parts(tensors_, split, all)));
+}
+
+bool LeavesOut(const Graph& model) {
+  std::vector<bool> weighted(model.values().size(), false);
+  for (const GraphInput& input : model.inputs()) {
+    const Value& value = model.value(input.value);
+    if (input.kind != InputKind::kData) continue;
+    weighted[static_cast<size_t>(input.value)] =
+        FeedOf(value.name, value.type, /*tokens_per_sample=*/0) == DataFeed::kOnes;
+  }
+  const auto depends = [&](ValueId value) { return weighted[static_cast<size_t>(value)]; };
+  for (const Node& node : model.nodes()) {
+    const bool reads = std::any_of(node.inputs.begin(), node.inputs.end(), depends);
+    for (ValueId result : node.outputs) weighted[static_cast<size_t>(result)] = reads;
+  }
+  return std::all_of(model.outputs().begin(), model.outputs().end(),
+                     [&](const GraphOutput& output) { return depends(output.value); });
 }
 
 int64_t SamplesToEvaluate(const Plan& plan, const SampleSet& set) {

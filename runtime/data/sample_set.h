@@ -54,6 +54,9 @@ class SampleSet {
   std::vector<const SampleTensor*> given_;  // of tensors_, null where there is none
 };
 
+// Whether samples of weight 0 are left out of everything that a step reports.
+bool LeavesOut(const Graph& model);
+
 // The samples of a set that are evaluated. A batch that is not full is filled up with samples of
 // weight 0, where all losses and the count depend on `weights`; else it is left out.
 int64_t SamplesToEvaluate(const Plan& plan, const SampleSet& set);

@@ -273,22 +273,29 @@ absl::StatusOr<EvalRecord> Trainer::Evaluate() {
                                              ? "the plan has no evaluation program"
                                              : "there is no evaluation data");
   }
-  return EvaluateOn(*eval_samples_);
+  const int64_t most =
+      options_.eval_steps > 0 ? options_.eval_steps : std::numeric_limits<int64_t>::max();
+  return EvaluateOn(*eval_samples_, most, /*reads_ahead=*/true);
 }
 
 absl::StatusOr<EvalRecord> Trainer::EvaluateText(const TokenDataset& text) {
   const SampleSet set(text, {});
-  MGC_RETURN_IF_ERROR(CheckEvaluated(executor_->plan(), set));
-  return EvaluateOn(set);
+  if (!executor_->has_eval() || !LeavesOut(executor_->plan().model)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("texts that fill no batch cannot be evaluated by themselves: the plan has no "
+                     "evaluation, or "
+                     "losses that do not depend on an input `",
+                     kWeightsInput, "`"));
+  }
+  return EvaluateOn(set, std::numeric_limits<int64_t>::max(), /*reads_ahead=*/false);
 }
 
-absl::StatusOr<EvalRecord> Trainer::EvaluateOn(const SampleSet& set) {
+absl::StatusOr<EvalRecord> Trainer::EvaluateOn(const SampleSet& set, int64_t most_steps,
+                                               bool reads_ahead) {
   MGC_RETURN_IF_ERROR(executor_->ChangeSteps(executor_->plan()));
   const int64_t batch = executor_->plan().global_batch_size;
   const int64_t samples = SamplesToEvaluate(executor_->plan(), set);
-  const bool is_own = eval_samples_.has_value() && &set == &*eval_samples_;
-  int64_t steps = (samples + batch - 1) / batch;
-  if (options_.eval_steps > 0) steps = std::min(steps, options_.eval_steps);
+  const int64_t steps = std::min((samples + batch - 1) / batch, most_steps);
   EvalRecord result;
   result.step = steps_done_;
   double sum = 0;
@@ -298,7 +305,7 @@ absl::StatusOr<EvalRecord> Trainer::EvaluateOn(const SampleSet& set) {
     input.eval = true;
     input.traced = steps_done_ >= options_.trace_from;
     input.data = set.At(step * batch, samples);
-    if (is_own) {
+    if (reads_ahead) {
       input.data.batch = reader_.Take(input.data);
       if (step + 1 < steps) reader_.Announce(EvalBatch(step + 1));
     }

@@ -111,7 +111,8 @@ class Trainer {
   // without weights, which cannot leave samples out, on full batches only. FailedPrecondition
   // without evaluation data or program.
   absl::StatusOr<EvalRecord> Evaluate();
-  // The same on a text of its own.
+  // The same on all of a text of its own. FailedPrecondition of a model that cannot leave out what
+  // fills up its batches.
   absl::StatusOr<EvalRecord> EvaluateText(const TokenDataset& text);
   // The text of the evaluation data; null without one.
   const TokenDataset* eval_text() const {
@@ -151,7 +152,9 @@ class Trainer {
   StepData NextStep();
   // Batch number `batch` of the evaluation data.
   StepData EvalBatch(int64_t batch) const;
-  absl::StatusOr<EvalRecord> EvaluateOn(const SampleSet& set);
+  // On at most so many batches of a set. `reads_ahead`: it is the evaluation data, of which the
+  // next batch is read while one is computed.
+  absl::StatusOr<EvalRecord> EvaluateOn(const SampleSet& set, int64_t most_steps, bool reads_ahead);
 
   void AddRates(const StepWork& work, StepRecord* record) const;
 

@@ -171,9 +171,13 @@ absl::Status SaveIfFinite(const RunParts& run, bool finite, bool last) {
   return last ? run.judge.JudgeSaved(run.checkpoints.Settle()) : absl::OkStatus();
 }
 
+void AddPerplexity(const RunParts& run, EvalRecord* record) {
+  if (run.options.perplexity) record->perplexity = std::exp(record->loss);
+}
+
 absl::Status Evaluate(const RunParts& run) {
   MGC_ASSIGN_OR_RETURN(EvalRecord result, run.trainer.Evaluate());
-  if (run.options.eval_only) result.perplexity = std::exp(result.loss);
+  if (run.options.eval_only) AddPerplexity(run, &result);
   MGC_RETURN_IF_ERROR(run.reports.Take(result));
   return run.judge.Judge(CheckFinite("the loss of the evaluation after", result.step, result.loss));
 }
@@ -188,17 +192,22 @@ absl::Status EvaluateDocuments(const RunParts& run) {
     if (!document.has_value()) break;
     MGC_ASSIGN_OR_RETURN(EvalRecord result, run.trainer.EvaluateText(document->text));
     result.document = document->number;
-    result.perplexity = std::exp(result.loss);
+    AddPerplexity(run, &result);
     MGC_RETURN_IF_ERROR(run.reports.Take(result));
     all.loss += result.loss * static_cast<double>(result.tokens);
     all.samples += result.samples;
     all.tokens += result.tokens;
+    const bool stops = run.options.stop_asked && run.options.stop_asked();
+    MGC_ASSIGN_OR_RETURN(const StepNews news, ShareNews(run.trainer.executor().team(), {stops}));
+    if (news.stop) {
+      return absl::CancelledError(absl::StrCat("stopped after document ", document->number));
+    }
   }
   if (all.tokens == 0) {
     return absl::InvalidArgumentError("the text to evaluate on has no document of two tokens");
   }
   all.loss /= static_cast<double>(all.tokens);
-  all.perplexity = std::exp(all.loss);
+  AddPerplexity(run, &all);
   MGC_RETURN_IF_ERROR(run.reports.Take(all));
   return run.judge.Judge(CheckFinite("the loss of the evaluation after", all.step, all.loss));
 }

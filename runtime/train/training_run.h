@@ -17,6 +17,7 @@ namespace mgc {
 struct TrainingRunOptions {
   bool eval_only = false;       // evaluate once, train nothing; what is said of steps is left aside
   bool by_document = false;     // then each document of the evaluation's text by itself
+  bool perplexity = false;      // of what it evaluates then: losses are means over tokens
   int64_t steps = 0;            // counted from the first; those of before a resume are among them
   int64_t eval_interval = 0;    // steps between evaluations; 0: none
   std::string gradients_path;   // gradients of the first step taken; empty: none

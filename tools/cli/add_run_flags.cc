@@ -164,9 +164,11 @@ void AddEvaluationFlags(Flags* flags, RunFlags* out) {
   flags->Switch("--eval-only",
                 "evaluate once, a checkpoint of --load or the weights of --init, and train nothing",
                 &out->eval_only);
-  flags->Switch("--by-document",
-                "with --eval-only, each document of the text by itself; --eod says what ends one",
-                &out->by_document);
+  flags->Switch(
+      "--by-document",
+      "with --eval-only, each document of the text by itself and whole; --eod says what ends "
+      "one",
+      &out->by_document);
   flags->Integer("--eval-interval", "steps between evaluations (default: none)", {1, kMaxSteps},
                  "F3", &out->eval_interval);
   flags->Integer("--eval-steps,--eval-iters",

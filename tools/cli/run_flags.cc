@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "graph/base/json.h"
 #include "passes/config/nearest_legal.h"
+#include "tools/cli/eval_flags.h"
 
 namespace mgc {
 namespace {
@@ -74,46 +75,6 @@ void CheckRates(const RunFlags& flags, Diagnostics* violations) {
                      absl::StrCat("--lr-wsd-decay-steps ", *flags.lr_wsd_decay_steps,
                                   " is above the ", decay, " steps of the decay"),
                      absl::StrCat("--lr-wsd-decay-steps ", decay)});
-  }
-}
-
-void CheckEvalOnly(const RunFlags& flags, bool data, bool tail, Diagnostics* violations) {
-  if (!data && !tail && !SplitsOffEvaluation(flags.data)) {
-    violations->Add({"E1", "--eval-only is given, and nothing to evaluate on",
-                     "--eval-data FILE or --eval-inputs NAME=FILE"});
-  }
-  const auto trains = [&](const char* flag, bool given) {
-    if (!given) return;
-    violations->Add(
-        {"E1", absl::StrCat("--eval-only trains nothing, and ", flag, " is given"), "one of both"});
-  };
-  trains("--steps", flags.steps.has_value());
-  trains("--eval-interval", flags.eval_interval.has_value());
-  trains("--save", flags.save.has_value());
-  trains("--dump-grads", flags.dump_grads.has_value());
-  trains("--dump-params", flags.dump_params.has_value());
-}
-
-void CheckEvaluation(const RunFlags& flags, Diagnostics* violations) {
-  if (flags.by_document && !(flags.eval_only && flags.data.eod)) {
-    violations->Add({"E1", "--by-document is of an evaluation of a text whose documents end",
-                     "--eval-only and --eod ID too"});
-  }
-  const bool data = !flags.data.eval.empty() || !flags.eval_inputs.empty();
-  const bool tail = flags.eval_tail_samples.has_value();
-  if (data && tail) {
-    violations->Add({"E1",
-                     absl::StrCat(!flags.data.eval.empty() ? "--eval-data" : "--eval-inputs",
-                                  " and --eval-tail-samples are both given"),
-                     "one of both"});
-  }
-  if (tail && SplitsOffEvaluation(flags.data)) {
-    violations->Add({"E1", "--split and --eval-tail-samples are both given", "one of both"});
-  }
-  if (flags.eval_only) return CheckEvalOnly(flags, data, tail, violations);
-  if (!flags.eval_interval && (data || tail || flags.eval_steps)) {
-    violations->Add(
-        {"E1", "evaluation is described, but --eval-interval is not given", "--eval-interval N"});
   }
 }
 

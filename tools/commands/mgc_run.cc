@@ -126,6 +126,7 @@ TrainingRunOptions RunOptionsIn(const World& world, const RunBasis& basis, RunPr
   };
   const bool json = basis.flags.json;
   const std::string counted = CountedUnit(basis.plan.model);
+  run.perplexity = counted == "tokens";
   ReportOptions& reports = run.reports;
   reports.on_step = [=](const StepRecord& r) {
     progress->Take(r.step, r.warm_up);
@@ -357,9 +358,10 @@ absl::optional<int> Prepare(const Words& arguments, Command* command) {
 absl::Status OpenTexts(Command* command) {
   TrainOptions& train = command->basis->train;
   const Plan& plan = *command->plan;
-  MGC_ASSIGN_OR_RETURN(
-      OpenedData data,
-      OpenData(command->flags.data, {plan.seq_length, VocabularyOf(plan.model), train.seed}));
+  DataFlags flags = command->flags.data;
+  flags.eod_mask_loss |= command->flags.by_document;  // what fills up a document is no target
+  MGC_ASSIGN_OR_RETURN(OpenedData data,
+                       OpenData(flags, {plan.seq_length, VocabularyOf(plan.model), train.seed}));
   train.data = std::move(data.train);
   train.eval_data = std::move(data.eval);
   // Nothing is trained: what is evaluated stands where the text to train on would.

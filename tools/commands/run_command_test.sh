@@ -325,6 +325,12 @@ refuse 3 '[E1]' mgc-run tiny.plan --data text.txt --steps 2 --eval-steps 1
 refuse 3 'nothing to evaluate on [E1]' mgc-run tiny.plan --eval-only
 refuse 3 '--eval-only trains nothing, and --steps is given [E1]' mgc-run tiny.plan --eval-only \
   --eval-data text.txt --steps 2
+refuse 3 '--eval-only trains nothing, and --exit-interval is given [E1]' mgc-run tiny.plan \
+  --eval-only --eval-data text.txt --exit-interval 2
+refuse 3 '--by-document and --eval-steps are both given [E1]' mgc-run tiny.plan --eval-only \
+  --eval-data text.txt --eod 10 --by-document --eval-steps 1
+refuse 3 '--by-document is of an evaluation' mgc-run tiny.plan --eval-only --by-document --eod 10 \
+  --eval-inputs tokens=next.npy
 refuse 3 '--by-document is of an evaluation' mgc-run tiny.plan --eval-only --eval-data text.txt \
   --by-document
 refuse 3 '--eval-inputs and --eval-tail-samples are both given [E1]' mgc-run tiny.plan \

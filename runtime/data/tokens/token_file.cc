@@ -122,7 +122,7 @@ std::shared_ptr<const TokenFile> TokenFile::FromBytes(std::string bytes, absl::s
 std::shared_ptr<const TokenFile> TokenFile::FromTokens(absl::Span<const int32_t> tokens,
                                                        absl::string_view name) {
   std::shared_ptr<TokenFile> file(
-      new TokenFile(EscapeBytes(name), TokenFormat::kNanoGpt, TokenType::kI32));
+      new TokenFile(EscapeBytes(name), TokenFormat::kMemory, TokenType::kI32));
   file->tokens_ = static_cast<int64_t>(tokens.size());
   file->bytes_.reserve(tokens.size() * sizeof(int32_t));
   for (const int32_t token : tokens) {

@@ -35,7 +35,7 @@ class TokenFile {
   // Bytes in memory; `name` stands for the file in messages.
   static std::shared_ptr<const TokenFile> FromBytes(std::string bytes, absl::string_view name);
 
-  // Tokens in memory, likewise.
+  // Tokens in memory, of the format `memory`.
   static std::shared_ptr<const TokenFile> FromTokens(absl::Span<const int32_t> tokens,
                                                      absl::string_view name);
 

@@ -9,7 +9,7 @@
 namespace mgc {
 namespace {
 
-constexpr absl::string_view kFormats[] = {"bytes", "megatron", "nanogpt", "llmc", "mock"};
+constexpr absl::string_view kFormats[] = {"bytes", "megatron", "nanogpt", "llmc", "mock", "memory"};
 constexpr size_t kFirstWritten = 1;
 constexpr size_t kNumWritten = 3;
 
@@ -79,6 +79,7 @@ absl::optional<TokenType> TypeFor(TokenFormat format, int64_t vocabulary) {
     case TokenFormat::kLlmC:
       return vocabulary <= kU16Values ? TokenType::kU16 : TokenType::kU32;
     case TokenFormat::kMock:
+    case TokenFormat::kMemory:
       break;
   }
   return absl::nullopt;

@@ -7,6 +7,7 @@
 //             sequence of each document, and S; perhaps i8 modes[S]
 //   nanogpt   the tokens alone, as u16
 //   mock      no file: tokens that are made up when they are read
+//   memory    no file: tokens that somebody has
 //   llmc      llm.c's: 256 i32, of which the first three are a magic number, a version and the
 //   number
 //             of tokens; then the tokens, u16 under one magic number, u32 under the other
@@ -27,10 +28,10 @@
 
 namespace mgc {
 
-enum class TokenFormat { kBytes, kMegatron, kNanoGpt, kLlmC, kMock };
-// `bytes`, `megatron`, `nanogpt`, `llmc`, `mock`.
+enum class TokenFormat { kBytes, kMegatron, kNanoGpt, kLlmC, kMock, kMemory };
+// `bytes`, `megatron`, `nanogpt`, `llmc`, `mock`, `memory`.
 absl::string_view NameOf(TokenFormat format);
-// Of files that hold tokens of any vocabulary: without `bytes` and `mock`.
+// Of files that hold tokens of any vocabulary: without `bytes`, `mock` and `memory`.
 absl::Span<const absl::string_view> WrittenFormatNames();
 absl::optional<TokenFormat> TokenFormatNamed(absl::string_view name);
 
