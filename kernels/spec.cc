@@ -35,7 +35,8 @@ bool AllAre(const KernelSpec& spec, DType dtype) {
     for (size_t i = 0; i < types.size(); ++i) {
       const bool is_scalar = types[i].dtype == DType::kF64 && types[i].dims.empty();
       const bool fits = types[i].dtype == (is_wide(*spec.op, i) ? WideOf(dtype) : dtype);
-      if (!fits && IsReal(types[i].dtype) && !is_scalar) return false;
+      const bool is_quantized = types[i].dtype == DType::kI8;
+      if (!fits && IsReal(types[i].dtype) && !is_scalar && !is_quantized) return false;
     }
     return true;
   };

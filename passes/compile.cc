@@ -18,8 +18,10 @@
 #include "passes/graph/freeze_unused.h"
 #include "passes/graph/fuse.h"
 #include "passes/graph/hold_narrow.h"
+#include "passes/graph/keep_parameters.h"
 #include "passes/graph/narrow.h"
 #include "passes/graph/overlap.h"
+#include "passes/graph/quantize.h"
 #include "passes/graph/shard/partition.h"
 #include "passes/graph/simplify.h"
 #include "passes/graph/unpack.h"
@@ -45,6 +47,12 @@ absl::StatusOr<PassForm> RunUnpack(PassForm form, Context /*context*/) {
 absl::StatusOr<PassForm> RunFreezeUnused(PassForm form, Context /*context*/) {
   StepGraphs graphs = std::get<StepGraphs>(std::move(form));
   graphs.train = FreezeUnused(std::move(graphs.train), &graphs.notes);
+  return graphs;
+}
+
+absl::StatusOr<PassForm> RunQuantize(PassForm form, Context /*context*/) {
+  StepGraphs graphs = std::get<StepGraphs>(std::move(form));
+  MGC_ASSIGN_OR_RETURN(graphs.train, Quantize(graphs.train));
   return graphs;
 }
 
@@ -136,6 +144,10 @@ constexpr PassEntry kPasses[] = {
          return AssignOptimizers(graph, context.parallel.optimizer);
        });
      }},
+    {"keep_parameters", "Trains nothing: the step is an evaluation.", kLogical, kLogical,
+     [](PassForm form, Context) { return OnGraphs(std::move(form), KeepParameters); }},
+    {"quantize", "Makes whole numbers of the weights of products that nothing trains.", kLogical,
+     kLogical, RunQuantize},
     {"name_dims", "Names the dims that have no name.", kLogical, kLogical,
      [](PassForm form, Context) { return OnGraphs(std::move(form), NameDims); }},
     {"cut_layers", "Gives a graph that names no layers one for each stage.", kLogical, kLogical,

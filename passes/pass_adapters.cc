@@ -52,9 +52,9 @@ void FillHeader(const PassContext& context, Plan* plan) {
 }
 
 // A later micro-batch would write over the results of the one before.
-absl::Status CheckAsked(const PassContext& context) {
+absl::Status CheckAsked(const Graph& model, const PassContext& context) {
   const int64_t micro_batches = context.schedule.micro_batches;
-  if (micro_batches == 1) return absl::OkStatus();
+  if (micro_batches == 1 || ResultsOf(model).empty()) return absl::OkStatus();
   const Diagnostic several = {
       "differentiate_c9",
       absl::StrCat("a step that leaves results has one micro-batch, not ", micro_batches),
@@ -72,7 +72,7 @@ int64_t BackwardNodes(const Graph& graph) {
 absl::StatusOr<PassForm> RunDifferentiate(PassForm form, const PassContext& context) {
   StepGraphs graphs = std::get<StepGraphs>(std::move(form));
   if (IsAsked(graphs.train)) {
-    MGC_RETURN_IF_ERROR(CheckAsked(context));
+    MGC_RETURN_IF_ERROR(CheckAsked(graphs.train, context));
     MGC_ASSIGN_OR_RETURN(graphs.train, Evaluation(graphs.train));
     return graphs;
   }

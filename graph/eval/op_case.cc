@@ -1,6 +1,7 @@
 #include "graph/eval/op_case.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -98,6 +99,11 @@ OpCase NarrowCaseOf(const OpDef& op, const OpCase& op_case, DType dtype, double 
   return narrow;
 }
 
+// As large ones as i8 has, where the numbers drawn are about 1.
+void RoundToWholeNumbers(RealTensor* tensor) {
+  for (double& x : tensor->real) x = std::round(std::max(-1.0, std::min(x, 1.0)) * 127);
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<CaseOperand>> ParseCaseOperands(absl::string_view text) {
@@ -172,6 +178,7 @@ std::vector<RealTensor> DrawOperands(const BoundCase& bound, std::mt19937_64& ra
     RealTensor tensor = RealTensor::Make(SizesOf(operand.type), operand.type.dtype == DType::kI64);
     std::uniform_int_distribution<int64_t> index(0, operand.bound - 1);
     for (double& x : tensor.real) x = real(random);
+    if (operand.type.dtype == DType::kI8) RoundToWholeNumbers(&tensor);
     for (int64_t& x : tensor.index) x = index(random);
     tensors.push_back(std::move(tensor));
   }

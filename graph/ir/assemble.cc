@@ -12,6 +12,8 @@
 #include "graph/base/suggest.h"
 #include "graph/ir/optimizers.h"
 #include "graph/ir/step_names.h"
+#include "graph/weights/adapters.h"
+#include "graph/weights/quantized.h"
 
 namespace mgc {
 namespace {
@@ -50,7 +52,7 @@ absl::Status CheckInputAttrValue(const Attrs::Entry& entry) {
     if (decay != 0 && decay != 1) {
       return Refuse("input_c2", absl::StrCat("`decay` is 0 or 1, not ", decay));
     }
-  } else if (entry.first == kTrainAttr || entry.first == "adapter") {
+  } else if (entry.first == kTrainAttr || entry.first == kAdapterAttr) {
     const int64_t flag = std::get<int64_t>(entry.second);
     if (flag != 0 && flag != 1) {
       return Refuse("input_c2", absl::StrCat("`", entry.first, "` is 0 or 1, not ", flag));
@@ -68,6 +70,12 @@ absl::Status CheckInputAttrValue(const Attrs::Entry& entry) {
     if (!std::isfinite(scale) || scale < 0) {
       return Refuse("input_c2",
                     absl::StrCat("`", entry.first, "` is finite and not negative, not ", scale));
+    }
+  } else if (entry.first == kChannelsAttr) {
+    const int64_t dim = std::get<int64_t>(entry.second);
+    if (dim < 0 || dim >= kMaxDims) {
+      return Refuse("input_c2", absl::StrCat("`", kChannelsAttr, "` lies between 0 and ",
+                                             kMaxDims - 1, ", not ", dim));
     }
   } else if (entry.first == kRowDimsAttr) {
     const int64_t dims = std::get<int64_t>(entry.second);
@@ -118,7 +126,7 @@ absl::Span<const AttrSpec> InputAttrSpecs(InputKind kind) {
       {"decay", AttrKind::kInt, false},          {kTrainAttr, AttrKind::kInt, false},
       {kOptimizerAttr, AttrKind::kText, false},  {kRateScaleAttr, AttrKind::kReal, false},
       {kDecayScaleAttr, AttrKind::kReal, false}, {kRowDimsAttr, AttrKind::kInt, false},
-      {"adapter", AttrKind::kInt, false}};
+      {kAdapterAttr, AttrKind::kInt, false},     {kChannelsAttr, AttrKind::kInt, false}};
   static const auto* const owned = new std::vector<AttrSpec>{{"of", AttrKind::kText, true}};
   if (kind == InputKind::kParam) return *param;
   static const auto* const state = new std::vector<AttrSpec>{{"of", AttrKind::kText, false}};

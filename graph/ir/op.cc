@@ -52,12 +52,12 @@ bool IsScalar(const OpDef& op, const TensorType& type) {
   return type.dtype == DType::kF64 && type.dims.empty() && !op.any_dtype;
 }
 
-// The element type that operands share: of the first that is no index and not wide, a scalar only
-// in the first place; where there is none, of the first that is no index.
+// The element type that operands share: of the first that is no index, not wide and not quantized,
+// a scalar only in the first place; where there is none, of the first that is no index.
 DType SharedType(const OpDef& op, absl::Span<const TensorType* const> operands) {
   absl::optional<DType> first;
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (Lists(op.index_operands, i)) continue;
+    if (Lists(op.index_operands, i) || IsQuantizedOperand(op, i)) continue;
     const bool is_beside = i > 0 && IsScalar(op, *operands[i]);
     if (!IsWideOperand(op, i) && !is_beside) return operands[i]->dtype;
     if (!first.has_value()) first = operands[i]->dtype;
@@ -71,8 +71,9 @@ absl::Status CheckDTypes(const OpDef& op, absl::Span<const TensorType* const> op
     const DType dtype = operands[i]->dtype;
     const DType real = IsWideOperand(op, i) ? WideOf(shared) : shared;
     bool fits = dtype == real || IsScalar(op, *operands[i]);
-    if (!op.any_dtype) fits &= IsReal(dtype);
+    if (!op.any_dtype) fits &= IsReal(dtype) && dtype != DType::kI8;
     if (Lists(op.index_operands, i)) fits = dtype == DType::kI64;
+    if (IsQuantizedOperand(op, i)) fits = dtype == DType::kI8;
     if (!fits) {
       return absl::InvalidArgumentError(
           absl::StrCat("operand ", i, " may not be of ", NameOf(dtype), " [", op.name, "_t1]"));
@@ -156,6 +157,7 @@ int OperandInPlace(const OpDef& op, int result) {
 
 bool IsWideOperand(const OpDef& op, size_t i) { return Lists(op.wide_operands, i); }
 bool IsWideResult(const OpDef& op, size_t i) { return Lists(op.wide_results, i); }
+bool IsQuantizedOperand(const OpDef& op, size_t i) { return Lists(op.quantized_operands, i); }
 
 int64_t WorkspaceOf(const OpDef& op, const OpUse& use, KernelHost host) {
   const auto& workspace = host == KernelHost::kGpu ? op.gpu_workspace : op.workspace;

@@ -150,13 +150,15 @@ struct OpDef {
   // rows in runs. Null: uses whose attributes name no factors, or must not be cut.
   std::function<Attrs(const Attrs&, absl::string_view factor)> with_major;
 
-  // Operands that hold indices (i64). All others are real and share one element type, unless they
-  // are scalars of f64.
+  // Operands that hold indices (i64). All others are real and share one element type, which is not
+  // i8, unless they are scalars of f64.
   std::vector<int> index_operands;
   // Real operands and results that are of f32 where the shared type is narrower: statistics, sums,
   // parameters of norms (WideOf).
   std::vector<int> wide_operands;
   std::vector<int> wide_results;
+  // Real operands that are of i8, whatever type the others share: quantized weights.
+  std::vector<int> quantized_operands;
   Precision precision = Precision::kFollows;
   // Instead: operands of any element type, all of the same.
   bool any_dtype = false;
@@ -250,6 +252,8 @@ bool StopsGradient(const Node& node);
 // Whether operand or result `i` is of f32 where the shared type is narrower (OpDef::wide_operands).
 bool IsWideOperand(const OpDef& op, size_t i);
 bool IsWideResult(const OpDef& op, size_t i);
+// Whether operand `i` is of i8 (OpDef::quantized_operands).
+bool IsQuantizedOperand(const OpDef& op, size_t i);
 
 // OpDef::workspace of the host's kernels, 0 where there is none.
 int64_t WorkspaceOf(const OpDef& op, const OpUse& use, KernelHost host);

@@ -1,7 +1,5 @@
 #include "graph/ir/results.h"
 
-#include <algorithm>
-
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -20,11 +18,13 @@ std::vector<const GraphOutput*> ResultsOf(const Graph& graph) {
 }
 
 bool IsAsked(const Graph& graph) {
-  const bool trains =
-      std::any_of(graph.inputs().begin(), graph.inputs().end(), [](const GraphInput& input) {
-        return input.kind == InputKind::kParam && IsTrained(input.attrs);
-      });
-  return !trains && !ResultsOf(graph).empty();
+  bool any = false;
+  for (const GraphInput& input : graph.inputs()) {
+    if (input.kind != InputKind::kParam) continue;
+    if (IsTrained(input.attrs)) return false;
+    any = true;
+  }
+  return any;
 }
 
 bool IsKeptState(const Graph& graph, const GraphInput& input) {

@@ -1,8 +1,9 @@
 // Models that are run for what they compute and not trained.
 //
-// A report that is a tensor is a *result*. A model whose parameters are all kept (train=0) and that
-// has results is *asked*: its step runs forward alone, without dropout, and leaves the results of
-// its one micro-batch. Of a model that is trained reports beside the count are looked at by nobody.
+// A model whose parameters are all kept (train=0) is *asked*: its step runs forward alone, without
+// dropout, and reports losses, as an evaluation of a model that is trained does. A report that is a
+// tensor is a *result*, which such a step leaves of its one micro-batch; a step that trains leaves
+// none.
 
 #ifndef MGC_GRAPH_IR_RESULTS_H_
 #define MGC_GRAPH_IR_RESULTS_H_

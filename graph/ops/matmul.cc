@@ -355,7 +355,7 @@ OpDef MatmulAccumulate() {
   return op;
 }
 
-// The last factors of the result, as many as the bias has dims.
+// The last factors of the result, as many as operand 2 has dims: a bias, or scales.
 std::vector<std::string> BiasFactors(const OpUse& use) {
   const std::vector<std::string> c = Factors(SpecOf(use.attrs).c);
   return {c.end() - use.operands[2]->ndim(), c.end()};
@@ -428,8 +428,72 @@ OpDef MatmulBias() {
   return op;
 }
 
+// Scales are along all dims that b alone has, which are the last of the result.
+absl::Status CheckScaledMatmul(const OpUse& use) {
+  MGC_RETURN_IF_ERROR(CheckSpec("scaled_matmul", use));
+  const EinsumSpec spec = SpecOf(use.attrs);
+  const std::vector<std::string> a = Factors(spec.a), c = Factors(spec.c);
+  const auto is_of_columns = [&a](const std::string& factor) {
+    return std::find(a.begin(), a.end(), factor) == a.end();
+  };
+  const auto columns = std::count_if(c.begin(), c.end(), is_of_columns);
+  const bool are_last = std::all_of(c.end() - columns, c.end(), is_of_columns);
+  if (use.operands[2]->ndim() == columns && are_last) return absl::OkStatus();
+  return Refuse("scaled_matmul", 5,
+                absl::StrCat("scales of ", use.operands[2]->ndim(),
+                             " dims; there is one for each "
+                             "element of all dims that b alone has, the last of the result, in `",
+                             use.attrs.Text("spec"), "`"));
+}
+
+struct EvalScaledMatmul {
+  template <class M>
+  static void Run(EvalContext<M>& c) {
+    AddProduct(c, 0, 1);
+    auto& sums = c.out(0).real;
+    for (size_t i = 0; i < sums.size(); ++i) {
+      sums[i] = c.model.Mul(sums[i], Aligned(c, 2, static_cast<int64_t>(i)));
+    }
+  }
+};
+
+OpDef ScaledMatmul() {
+  OpDef op;
+  op.name = "scaled_matmul";
+  op.precision = Precision::kNarrow;
+  op.doc =
+      "Product of a and whole numbers b, times a scale for each of the last dims' elements, "
+      "rounded "
+      "once.";
+  op.operands = {"a", "b", "scale"};
+  op.results = {"c"};
+  op.attrs = {{"spec", AttrKind::kText}, {kDTypeAttr, AttrKind::kText, false}};
+  op.quantized_operands = {1};
+  op.wide_operands = {2};
+  op.check = CheckScaledMatmul;
+  op.rule_of = [](const OpUse& use) {
+    const EinsumSpec spec = SpecOf(use.attrs);
+    return absl::StrCat(spec.a, ", ", spec.b, ", ", absl::StrJoin(BiasFactors(use), " "), " -> ",
+                        spec.c);
+  };
+  op.linearity = Linearity::kSeparate;
+  op.no_grad = "quantized weights are those of models that nothing trains";
+  op.flops_per_point = 2;
+  op.workspace = [](const OpUse& use) { return ProductWorkspace(use, 0); };
+  op.gpu_workspace = GpuProductWorkspace;
+  op.eval = EvalWith<EvalScaledMatmul>();
+  op.cases = {{"f32[2,3], i8[3,4], f32[4]", {{"spec", "m k, k n -> m n"}}},
+              {"f32[2,1,4], i8[4,3,2], f32[3,2]", {{"spec", "b s e, e h d -> b s h d"}}},
+              {"f32[2,3,4,2], i8[4,2,5], f32[5]", {{"spec", "b s h d, h d e -> b s e"}}},
+              {"f32[2,4], i8[vocab=5%2,4], f32[vocab=5%2]", {{"spec", "b e, v e -> b v"}}},
+              {"bf16[2,3], i8[3,4], f32[4]", {{"spec", "m k, k n -> m n"}, {kDTypeAttr, "f32"}}}};
+  return op;
+}
+
 }  // namespace
 
-std::vector<OpDef> MatmulOps() { return {Matmul(), MatmulAccumulate(), MatmulBias()}; }
+std::vector<OpDef> MatmulOps() {
+  return {Matmul(), MatmulAccumulate(), MatmulBias(), ScaledMatmul()};
+}
 
 }  // namespace mgc

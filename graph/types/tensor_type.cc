@@ -7,7 +7,8 @@
 namespace mgc {
 namespace {
 
-constexpr DType kDTypes[] = {DType::kF32, DType::kF64, DType::kI64, DType::kBF16, DType::kF16};
+constexpr DType kDTypes[] = {DType::kF32,  DType::kF64, DType::kI64,
+                             DType::kBF16, DType::kF16, DType::kI8};
 
 }  // namespace
 
@@ -21,6 +22,8 @@ int64_t SizeOf(DType dtype) {
     case DType::kBF16:
     case DType::kF16:
       return 2;
+    case DType::kI8:
+      return 1;
   }
   return 0;
 }
@@ -37,6 +40,8 @@ absl::string_view NameOf(DType dtype) {
       return "bf16";
     case DType::kF16:
       return "f16";
+    case DType::kI8:
+      return "i8";
   }
   return "?";
 }

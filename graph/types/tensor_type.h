@@ -15,12 +15,14 @@
 
 namespace mgc {
 
-enum class DType : uint8_t { kF32, kF64, kI64, kBF16, kF16 };
+// `i8`: weights as whole numbers, each channel of which has a scale (passes/graph/quantize.h).
+enum class DType : uint8_t { kF32, kF64, kI64, kBF16, kF16, kI8 };
 
 int64_t SizeOf(DType dtype);            // bytes of one element
 absl::string_view NameOf(DType dtype);  // `f32`
 // True when `name` names a type, which is then stored in `dtype`.
 bool ParseDType(absl::string_view name, DType* dtype);
+// Whether its elements are numbers to compute with; those of i64 count and name things.
 inline bool IsReal(DType dtype) { return dtype != DType::kI64; }
 // The type in which sums of elements of `dtype` are kept: f32 of a narrower one, else itself.
 DType WideOf(DType dtype);

@@ -7,9 +7,10 @@
 
 namespace mgc {
 
-// By the attribute `adapter` of a parameter: whether it is of an adapter, which stands beside a
-// model. Files of the model's weights have none of it.
-inline bool IsOfAdapter(const Attrs& of_param) { return of_param.Int("adapter", 0) != 0; }
+// Attribute of a parameter, 1 where it is of an adapter, which stands beside a model. Files of the
+// model's weights have none of it.
+inline constexpr char kAdapterAttr[] = "adapter";
+inline bool IsOfAdapter(const Attrs& of_param) { return of_param.Int(kAdapterAttr, 0) != 0; }
 
 // What a plan records of an adapter among its options, as `--lora-rank`, and checkpoints of its
 // runs among theirs, as `lora-rank`: the rank, the factor's numerator, and names of modules with

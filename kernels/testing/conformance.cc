@@ -43,6 +43,8 @@ std::vector<char> BytesOf(const TensorType& type, const RealTensor& tensor) {
       for (double value : tensor.real) values.push_back(ToFloat16(static_cast<float>(value)));
       return BytesAs(values);
     }
+    case DType::kI8:
+      return BytesAs(std::vector<int8_t>(tensor.real.begin(), tensor.real.end()));
   }
   ADD_FAILURE() << type.ToString() << " has no form here";
   return {};
@@ -67,6 +69,8 @@ double ElementOf(const TensorType& type, const char* bytes, size_t i) {
       return ToFloat(ElementAs<Bfloat16>(bytes, i));
     case DType::kF16:
       return ToFloat(ElementAs<Float16>(bytes, i));
+    case DType::kI8:
+      return ElementAs<int8_t>(bytes, i);
   }
   ADD_FAILURE() << type.ToString() << " has no form here";
   return 0;
@@ -83,6 +87,8 @@ double RoundedTo(DType dtype, double value) {
       return ToFloat(ToBfloat16(static_cast<float>(value)));
     case DType::kF16:
       return ToFloat(ToFloat16(static_cast<float>(value)));
+    case DType::kI8:
+      return std::round(value);
   }
   ADD_FAILURE() << "element type " << static_cast<int>(dtype) << " has no rounding here";
   return 0;

@@ -116,6 +116,8 @@ const Arithmetic* OfType(DType dtype) {
       return Of<Bfloat16, Op>();
     case DType::kF16:
       return Of<Float16, Op>();
+    case DType::kI8:  // never summed
+      break;
   }
   return nullptr;
 }

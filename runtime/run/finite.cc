@@ -80,6 +80,7 @@ TileNumbers NumbersOf(DType dtype, const void* tile, int64_t elements) {
       return NumbersOf<Bfloat16>(tile, elements);
     case DType::kF16:
       return NumbersOf<Float16>(tile, elements);
+    case DType::kI8:
     case DType::kI64:
       break;
   }

@@ -1,5 +1,7 @@
 #include "runtime/state/narrow_values.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "graph/base/status.h"
@@ -32,6 +34,11 @@ void WriteValues(absl::Span<const float> values, DType type, char* to) {
   if (values.empty()) return;
   if (type == DType::kBF16) return Round<Bfloat16, ToBfloat16>(values, to);
   if (type == DType::kF16) return Round<Float16, ToFloat16>(values, to);
+  if (type == DType::kI8) {
+    std::transform(values.begin(), values.end(), to,
+                   [](float value) { return static_cast<char>(static_cast<int8_t>(value)); });
+    return;
+  }
   MGC_CHECK(type == DType::kF32);
   std::memcpy(to, values.data(), values.size() * sizeof(float));
 }

@@ -8,11 +8,11 @@
 
 namespace mgc {
 
-// Writes the values side by side in `type`, each rounded once, to the nearest. `to` needs no
-// alignment, as `from` below.
+// Writes the values side by side in `type`, each rounded once, to the nearest; of i8 they are whole
+// numbers that it has. `to` needs no alignment, as `from` below.
 void WriteValues(absl::Span<const float> values, DType type, char* to);
 
-// Reads as many values of `type` as there is room for.
+// Reads as many values of `type`, which is not i8, as there is room for.
 void ReadValues(const char* from, DType type, absl::Span<float> values);
 
 }  // namespace mgc

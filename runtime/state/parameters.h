@@ -16,6 +16,7 @@
 #include "absl/types/span.h"
 #include "kernels/parallel.h"
 #include "runtime/run/executor.h"
+#include "runtime/state/held_tensors.h"
 
 namespace mgc {
 
@@ -25,41 +26,10 @@ struct LogicalTensor {
   std::vector<float> values;  // row-major
 };
 
-// InvalidArgument when a parameter of the plan lies outside its rank's arena or has no start;
-// Unimplemented when it keeps a state that no TensorRole stands for: a checkpoint would lose it.
-absl::Status CheckParameters(const Plan& plan);
-
 // Fills all ranks' parameters of a plan that passes CheckParameters: normal numbers of standard
 // deviation `std` keyed by seed, name and logical index, zeros, or ones, as the parameter says.
 // Room beyond the logical tensor is left as it is (zero in a new arena).
 void InitializeParameters(uint64_t seed, Executor& executor);
-
-enum class TensorRole : uint8_t {
-  kParam,
-  kMeanGradient,  // of the last step: its sums times what makes them means, before clipping
-  kFirstMoment,   // what the optimizer keeps as `m`
-  kSecondMoment,  // as `v`
-};
-
-// A parameter that several classes hold is the tensor of its owner, and has copies.
-enum class Holders : uint8_t { kOwners, kAll };
-
-// A logical tensor as the ranks of a class hold it. Points into the plan.
-struct HeldTensor {
-  std::string name;
-  const TensorType* type = nullptr;
-  const Sharding* sharding = nullptr;
-  int64_t address = 0;  // in the arena of each
-  int rank_class = 0;
-  bool owner = true;
-};
-
-// All parameters, their gradients as sums, or moments, in the order of the plan's stages; of owners
-// each name comes once. Only trained parameters have gradients; moments those whose optimizer keeps
-// them. FailedPrecondition when
-// the plan keeps no gradients; of copies they are not asked for.
-absl::StatusOr<std::vector<HeldTensor>> HeldTensors(const Plan& plan, TensorRole role,
-                                                    Holders holders = Holders::kOwners);
 
 // Calls `fn` for all values of a tensor that are to be taken from the ranks of this process, some
 // at a time: with where they begin in the whole, logical tensor. They are `fn`'s to change, copies
@@ -83,12 +53,14 @@ using FillFunction =
     absl::FunctionRef<absl::Status(int64_t whole, absl::Span<float> values, bool counts)>;
 
 // Lets `fill` write all values of a tensor that ranks of this process hold, once for all of them;
-// ends with its first error. What is padding in the tiles is left as it is.
+// ends with its first error. What is padding in the tiles is left as it is. Of a quantized tensor
+// it is asked twice: for the whole of it first, of which nothing counts, for the largest of each
+// channel.
 absl::Status FillRunsHere(const HeldTensor& tensor, Executor& executor, FillFunction fill);
 
 // All parameters, or their gradients, in the order of the plan's stages, of a run in one process.
 // FailedPrecondition of a run in several, when the plan keeps no gradients, or does not report what
-// makes their sums means.
+// makes their sums means, or holds weights as whole numbers.
 absl::StatusOr<std::vector<LogicalTensor>> GatherTensors(const Executor& executor, TensorRole role);
 
 }  // namespace mgc

@@ -188,6 +188,7 @@ absl::StatusOr<int64_t> FillHere(TensorRole role, const std::string& path,
 absl::Status WriteTensors(const Executor& executor, TensorRole role, const std::string& path) {
   // The plan alone decides about these, and so all processes alike.
   MGC_ASSIGN_OR_RETURN(const std::vector<HeldTensor> tensors, HeldTensors(executor.plan(), role));
+  MGC_RETURN_IF_ERROR(CheckHeldAsCalled(tensors));
   MGC_ASSIGN_OR_RETURN(const SafetensorsLayout layout, LayoutOf(tensors));
   float factor = 1;
   if (role == TensorRole::kMeanGradient) {
@@ -273,6 +274,7 @@ absl::StatusOr<std::unique_ptr<TensorStore>> TensorStore::Begin(const Executor& 
                                                                 TensorRole role,
                                                                 const std::string& path) {
   MGC_ASSIGN_OR_RETURN(std::vector<HeldTensor> tensors, HeldTensors(executor.plan(), role));
+  MGC_RETURN_IF_ERROR(CheckHeldAsCalled(tensors));
   MGC_ASSIGN_OR_RETURN(SafetensorsLayout layout, LayoutOf(tensors));
   MGC_ASSIGN_OR_RETURN(TeamFile file, TeamFile::Begin(executor.team(), path, layout.file_bytes()));
   return std::unique_ptr<TensorStore>(

@@ -25,7 +25,7 @@
 
 namespace mgc {
 
-// Writes what GatherTensors gathers (runtime/data/safetensors.h). Every process of the run calls
+// Writes what GatherTensors gathers (runtime/data/safetensors.h), with its errors. Every process of the run calls
 // this, and all end alike (runtime/comm/team_file.h).
 absl::Status WriteTensors(const Executor& executor, TensorRole role, const std::string& path);
 
@@ -54,7 +54,7 @@ absl::Status CheckHash(const std::string& path, const StoredTensor& tensor, uint
 // between steps; each writes what its ranks hold. What is not ended leaves no file.
 class TensorStore {
  public:
-  // `executor` outlives the store.
+  // `executor` outlives the store. FailedPrecondition where weights are held as whole numbers.
   static absl::StatusOr<std::unique_ptr<TensorStore>> Begin(const Executor& executor,
                                                             TensorRole role,
                                                             const std::string& path);

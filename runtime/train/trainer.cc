@@ -201,6 +201,8 @@ StepData Trainer::NextStep() {
   return step;
 }
 
+bool Trainer::evaluates() const { return executor_->has_eval() || !HasBackward(executor_->plan()); }
+
 StepData Trainer::EvalBatch(int64_t batch) const {
   return eval_samples_->At(batch * executor_->plan().global_batch_size,
                            SamplesToEvaluate(executor_->plan(), *eval_samples_));
@@ -280,7 +282,7 @@ absl::StatusOr<EvalRecord> Trainer::Evaluate() {
 
 absl::StatusOr<EvalRecord> Trainer::EvaluateText(const TokenDataset& text) {
   const SampleSet set(text, {});
-  if (!executor_->has_eval() || !LeavesOut(executor_->plan().model)) {
+  if (!evaluates() || !LeavesOut(executor_->plan().model)) {
     return absl::FailedPreconditionError(
         absl::StrCat("texts that fill no batch cannot be evaluated by themselves: the plan has no "
                      "evaluation, or "
@@ -302,7 +304,7 @@ absl::StatusOr<EvalRecord> Trainer::EvaluateOn(const SampleSet& set, int64_t mos
   double tokens = 0;
   for (int64_t step = 0; step < steps; ++step) {
     StepInput input;
-    input.eval = true;
+    input.eval = executor_->has_eval();  // else its steps are evaluations
     input.traced = steps_done_ >= options_.trace_from;
     input.data = set.At(step * batch, samples);
     if (reads_ahead) {
@@ -310,8 +312,8 @@ absl::StatusOr<EvalRecord> Trainer::EvaluateOn(const SampleSet& set, int64_t mos
       if (step + 1 < steps) reader_.Announce(EvalBatch(step + 1));
     }
     MGC_RETURN_IF_ERROR(executor_->Run(input));
-    MGC_ASSIGN_OR_RETURN(const double loss, executor_->Report(kLossReport, true));
-    MGC_ASSIGN_OR_RETURN(const double counted, executor_->Report(kTokenReport, true));
+    MGC_ASSIGN_OR_RETURN(const double loss, executor_->Report(kLossReport, input.eval));
+    MGC_ASSIGN_OR_RETURN(const double counted, executor_->Report(kTokenReport, input.eval));
     sum += loss * counted;
     tokens += counted;
   }

@@ -133,7 +133,7 @@ class Trainer {
   int64_t samples_done() const { return samples_done_; }
   // How many samples the next step takes.
   int64_t next_batch() const { return StepsAt(samples_done_).plan->global_batch_size; }
-  bool can_evaluate() const { return eval_samples_.has_value() && executor_->has_eval(); }
+  bool can_evaluate() const { return eval_samples_.has_value() && evaluates(); }
   Executor& executor() { return *executor_; }
   const Executor& executor() const { return *executor_; }
 
@@ -146,6 +146,8 @@ class Trainer {
   Trainer(std::unique_ptr<Executor> executor, SampleSet samples,
           absl::optional<SampleSet> eval_samples, TrainOptions options);
 
+  // Whether the plan has an evaluation, or trains nothing.
+  bool evaluates() const;
   // The step that takes the samples behind `samples`.
   StepsFrom StepsAt(int64_t samples) const;
   // The step that takes the next samples, with its text, which is read while the step before runs.

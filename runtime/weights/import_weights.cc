@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "graph/base/file.h"
 #include "graph/base/status.h"
 #include "graph/ir/step_names.h"
@@ -45,6 +46,37 @@ std::vector<ElementRange> ElementsHere(const Executor& executor, const HeldTenso
   return joined;
 }
 
+// Reads what FillRunsHere asks for: of a quantized tensor all of it first.
+class TensorReader {
+ public:
+  TensorReader(const PlacedPart& from, const Executor& executor, const HeldTensor& tensor)
+      : from_(from), here_(ElementsHere(executor, tensor)) {
+    if (tensor.scales.has_value()) {
+      reader_.emplace(from, std::vector<ElementRange>{{0, NumElements(SizesOf(*tensor.type))}});
+    } else {
+      reader_.emplace(from, here_);
+    }
+  }
+
+  absl::Status Read(int64_t begin, absl::Span<float> values) {
+    if (begin < last_) {
+      before_ += reader_->bytes_read();
+      reader_.emplace(from_, here_);
+    }
+    last_ = begin;
+    return reader_->Read(begin, values);
+  }
+
+  int64_t bytes_read() const { return before_ + reader_->bytes_read(); }
+
+ private:
+  const PlacedPart& from_;
+  const std::vector<ElementRange> here_;
+  absl::optional<StridedReader> reader_;
+  int64_t last_ = 0;
+  int64_t before_ = 0;  // of readers before this one
+};
+
 absl::StatusOr<int64_t> FillHere(const ModelFiles& files, Executor& executor) {
   std::map<std::string, const PlacedPart*> parts;
   for (const PlacedPart& part : files.parts()) parts[part.part->parameter] = &part;
@@ -54,7 +86,7 @@ absl::StatusOr<int64_t> FillHere(const ModelFiles& files, Executor& executor) {
   for (const HeldTensor& tensor : held) {
     const auto part = parts.find(tensor.name);
     if (part == parts.end()) continue;  // an adapter's, which has its first values
-    StridedReader reader(*part->second, ElementsHere(executor, tensor));
+    TensorReader reader(*part->second, executor, tensor);
     const auto fill = [&](int64_t whole, absl::Span<float> values, bool) -> absl::Status {
       MGC_RETURN_IF_ERROR(reader.Read(whole, values));
       return CheckFinite(values, "has values that are not finite");

@@ -21,6 +21,7 @@
 #include "gtest/gtest.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "passes/compile.h"
+#include "passes/graph/quantize.h"
 #include "runtime/generate/generator.h"
 #include "runtime/generate/read_result.h"
 #include "runtime/state/parameters.h"
@@ -57,9 +58,14 @@ Graph GraphOf(const ModelConfig& config, NextToken next_token) {
   return *BuildModel(config, kRequests, seq, model);
 }
 
+enum class Weights : uint8_t { kAsTheyAre, kWholeNumbers };
+
 absl::StatusOr<Plan> PlanFor(const ModelConfig& config, NextToken next_token, const Layout& layout,
-                             DType type = DType::kF32) {
-  const Graph graph = GraphOf(config, next_token);
+                             DType type = DType::kF32, Weights weights = Weights::kAsTheyAre) {
+  Graph graph = GraphOf(config, next_token);
+  if (weights == Weights::kWholeNumbers) {
+    MGC_ASSIGN_OR_RETURN(graph, Quantize(graph));
+  }
   CompileOptions options;
   ParallelConfig& parallel = options.parallel;
   parallel.tp = layout.tp;
@@ -93,8 +99,8 @@ std::vector<GenerateRequest> Requests(double temperature) {
 // What a model goes on with; greedily, and drawn.
 struct Texts {
   std::vector<int32_t> tokens;
-  std::vector<float> logits;  // of the last step that was greedy
-  std::vector<LogicalTensor> parameters;
+  std::vector<float> logits;              // of the last step that was greedy
+  std::vector<LogicalTensor> parameters;  // but where they are held as whole numbers
 };
 
 absl::StatusOr<Texts> TextsOf(const Plan& first, const Plan* next,
@@ -116,7 +122,10 @@ absl::StatusOr<Texts> TextsOf(const Plan& first, const Plan* next,
     if (requests[0].sampling.temperature > 0) continue;
     MGC_ASSIGN_OR_RETURN(texts.logits, ReadResult(generator->executor(), kLogitsResult));
   }
-  MGC_ASSIGN_OR_RETURN(texts.parameters, GatherTensors(generator->executor(), TensorRole::kParam));
+  auto parameters = GatherTensors(generator->executor(), TensorRole::kParam);
+  if (!absl::IsFailedPrecondition(parameters.status())) {
+    MGC_ASSIGN_OR_RETURN(texts.parameters, std::move(parameters));
+  }
   return texts;
 }
 
@@ -232,6 +241,89 @@ TEST_P(SameTokensTest, HeldInBf16) {
     EXPECT_LT(rounding, 0x1p-4);
     EXPECT_LT(RelativeDifference(expected->logits, narrow->logits), 1.5 * rounding);
   }
+}
+
+// What becomes of parameters in a graph whose products read whole numbers.
+std::vector<LogicalTensor> AsWholeNumbers(const Graph& graph,
+                                          const std::vector<LogicalTensor>& parameters) {
+  std::vector<LogicalTensor> made = parameters;
+  for (const LogicalTensor& w : parameters) {
+    const ValueId numbers = graph.FindValue(absl::StrCat(w.name, ".int8"));
+    if (numbers == kNone) continue;
+    const ValueId scale = graph.FindValue(absl::StrCat(w.name, ".scale"));
+    const std::vector<int64_t> channels = SizesOf(graph.type(scale));
+    const int64_t first = graph.FindInput(numbers)->attrs.Int("channels");
+    int64_t inner = 1;
+    for (size_t d = static_cast<size_t>(first) + channels.size(); d < w.shape.size(); ++d) {
+      inner *= w.shape[d];
+    }
+    std::vector<float> scales(static_cast<size_t>(NumElements(channels)));
+    const auto channel_of = [&](size_t i) {
+      return i / static_cast<size_t>(inner) % scales.size();
+    };
+    LogicalTensor whole = {absl::StrCat(w.name, ".int8"), w.shape, w.values};
+    for (size_t i = 0; i < w.values.size(); ++i) {
+      float& largest = scales[channel_of(i)];
+      largest = std::max(largest, std::fabs(w.values[i]) / 127);
+    }
+    for (size_t i = 0; i < w.values.size(); ++i) {
+      whole.values[i] = std::round(w.values[i] / scales[channel_of(i)]);
+    }
+    made.push_back(std::move(whole));
+    made.push_back({absl::StrCat(w.name, ".scale"), channels, std::move(scales)});
+  }
+  return made;
+}
+
+// Weights as whole numbers: the same text in every layout, by logits that are those of the graph
+// with these numbers in float64; and near those of the weights that they stand for.
+TEST_P(SameTokensTest, HeldInInt8) {
+  const ModelConfig config = ConfigOf(GetParam());
+  const absl::StatusOr<Plan> as_they_are = PlanFor(config, NextToken::kWhole, {});
+  ASSERT_TRUE(as_they_are.ok()) << as_they_are.status();
+  const absl::StatusOr<Texts> original = TextsOf(*as_they_are, nullptr);
+  ASSERT_TRUE(original.ok()) << original.status();
+  absl::StatusOr<Texts> expected = absl::UnknownError("");
+  for (const Layout& layout : {Layout{}, Layout{2, 2, 2}}) {
+    SCOPED_TRACE(NameOf(layout));
+    const auto plan_for = [&](NextToken next_token) {
+      return PlanFor(config, next_token, layout, DType::kF32, Weights::kWholeNumbers);
+    };
+    const absl::StatusOr<Plan> whole = plan_for(NextToken::kWhole);
+    const absl::StatusOr<Plan> prompt = plan_for(NextToken::kPrompt);
+    const absl::StatusOr<Plan> token = plan_for(NextToken::kToken);
+    ASSERT_TRUE(whole.ok()) << whole.status();
+    ASSERT_TRUE(prompt.ok()) << prompt.status();
+    ASSERT_TRUE(token.ok()) << token.status();
+    const absl::StatusOr<Texts> anew = TextsOf(*whole, nullptr);
+    const absl::StatusOr<Texts> kept = TextsOf(*prompt, &*token);
+    ASSERT_TRUE(anew.ok()) << anew.status();
+    ASSERT_TRUE(kept.ok()) << kept.status();
+    if (!expected.ok()) expected = anew;
+    EXPECT_EQ(anew->tokens, expected->tokens);
+    EXPECT_EQ(kept->tokens, expected->tokens);
+  }
+  ModelConfig without_dropout = config;
+  without_dropout.embedding_dropout = without_dropout.hidden_dropout = 0;
+  without_dropout.attention_dropout = 0;
+  const absl::StatusOr<Graph> graph = Quantize(GraphOf(without_dropout, NextToken::kWhole));
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Texts exact = *expected;
+  exact.parameters = AsWholeNumbers(*graph, original->parameters);
+  ASSERT_GT(exact.parameters.size(), original->parameters.size());
+  const std::vector<double> logits = LogitsInDouble(*graph, exact);
+  ASSERT_EQ(logits.size(), expected->logits.size());
+  for (size_t i = 0; i < logits.size() / kRequests; ++i) {
+    EXPECT_NEAR(expected->logits[i], logits[i], 1e-4) << "logit " << i;
+  }
+  // Of the same text, with the weights that the numbers stand for.
+  exact.parameters = original->parameters;
+  const std::vector<double> near =
+      LogitsInDouble(GraphOf(without_dropout, NextToken::kWhole), exact);
+  const auto first_of = [](const auto& all) {
+    return std::vector<float>(all.begin(), all.begin() + all.size() / kRequests);
+  };
+  EXPECT_LT(RelativeDifference(first_of(near), first_of(expected->logits)), 0x1p-4);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, SameTokensTest,

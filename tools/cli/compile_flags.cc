@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "frontends/weights/adapter_targets.h"
+#include "graph/base/file.h"
+#include "graph/ir/step_names.h"
 #include "graph/types/machine.h"
 #include "passes/compile.h"
 #include "tools/cli/model_source.h"
@@ -135,6 +137,33 @@ void CheckAdapterFlags(const CompileFlags& flags, ParsedFlags* parsed) {
   check("--lora-targets", flags.lora_targets.has_value());
 }
 
+void AskForEvaluation(const CompileFlags& flags, ModelSource* source, Diagnostics* violations) {
+  source->evaluated = flags.eval_only;
+  if (!flags.eval_only || !flags.next_token) return;
+  violations->Add({"F7", "--eval-only asks for losses, --next-token for logits", "one of both"});
+}
+
+// F7: weights of a model that is trained.
+void AskForWholeNumbers(const CompileFlags& flags, ModelSource* source, Diagnostics* violations) {
+  if (!flags.int8) return;
+  source->quantized = true;
+  if (flags.next_token || flags.eval_only) return;
+  const char* const asked = "--next-token or --eval-only too";
+  if (!source->graph.has_value()) {
+    violations->Add({"F7", "--int8 quantizes weights that nothing trains", asked});
+    return;
+  }
+  for (const GraphInput& input : source->graph->inputs()) {
+    if (input.kind != InputKind::kParam || !IsTrained(input.attrs)) continue;
+    violations->Add({"F7",
+                     absl::StrCat("--int8 quantizes weights that nothing trains, and the graph "
+                                  "trains %",
+                                  EscapeBytes(source->graph->value(input.value).name)),
+                     asked});
+    return;
+  }
+}
+
 void AskForAdapter(const CompileFlags& flags, ModelSource* source, Diagnostics* violations) {
   if (!flags.lora_rank && !flags.lora_targets) return;
   if (!source->config.has_value()) {
@@ -208,6 +237,14 @@ void AddModelFlags(Flags* flags, CompileFlags* out) {
                 &out->next_token);
   flags->Integer("--cache-length", "tokens whose keys and values are kept (default: all positions)",
                  {1, int64_t{1} << 30}, "F3", &out->cache_length);
+  flags->Switch("--eval-only",
+                "for mgc-run --eval-only, nothing is trained: a step is an evaluation, without "
+                "gradients and what an optimizer keeps",
+                &out->eval_only);
+  flags->Switch("--int8",
+                "hold weights of products as whole numbers of 8 bits, with a scale for each "
+                "channel; of models that nothing trains",
+                &out->int8);
   flags->Integer("--lora-rank",
                  "put low-rank adapters of this rank beside linear layers (LoRA) and train them "
                  "alone, the model is kept",
@@ -235,6 +272,8 @@ Diagnostics AskOfModel(const CompileFlags& flags, ModelSource* source) {
   ask("--reset-attention-mask", flags.reset_attention_mask, &ModelOptions::mask_documents);
   ask("--reset-position-ids", flags.reset_position_ids, &ModelOptions::restart_positions);
   AskForNextToken(flags, source, &violations);
+  AskForEvaluation(flags, source, &violations);
+  AskForWholeNumbers(flags, source, &violations);
   AskForAdapter(flags, source, &violations);
   return violations;
 }

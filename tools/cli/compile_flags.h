@@ -26,6 +26,8 @@ struct CompileFlags {
   bool reset_position_ids = false;
   absl::optional<std::string> next_token;
   absl::optional<int64_t> cache_length;
+  bool eval_only = false;
+  bool int8 = false;
   absl::optional<int64_t> lora_rank;
   absl::optional<double> lora_alpha;
   absl::optional<std::string> lora_targets;

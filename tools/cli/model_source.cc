@@ -17,6 +17,8 @@
 #include "graph/text/parser.h"
 #include "passes/compile.h"
 #include "passes/config/nearest_legal.h"
+#include "passes/graph/keep_parameters.h"
+#include "passes/graph/quantize.h"
 #include "passes/graph/resize.h"
 #include "tools/cli/output.h"
 #include "tools/cli/plan_file.h"
@@ -169,8 +171,10 @@ Diagnostics CheckGraphSizes(const ModelSource& source, const ParallelConfig& con
   return violations;
 }
 
-absl::StatusOr<Graph> BuildGraph(const ModelSource& source, const ParallelConfig& config,
-                                 int64_t vocab_multiple, std::vector<std::string>* notes) {
+namespace {
+
+absl::StatusOr<Graph> BuildAsItIs(const ModelSource& source, const ParallelConfig& config,
+                                  int64_t vocab_multiple, std::vector<std::string>* notes) {
   if (source.graph.has_value()) {
     Resized resized = Resize(*source.graph, SamplesOfAllRanks(config), config.seq_length);
     MGC_RETURN_IF_ERROR(resized.violations.ToStatus());
@@ -181,6 +185,16 @@ absl::StatusOr<Graph> BuildGraph(const ModelSource& source, const ParallelConfig
   options.vocab_multiple = vocab_multiple;
   return BuildModel(*source.config, config.micro_batch_size * DataParallelSize(config),
                     config.seq_length, options);
+}
+
+}  // namespace
+
+absl::StatusOr<Graph> BuildGraph(const ModelSource& source, const ParallelConfig& config,
+                                 int64_t vocab_multiple, std::vector<std::string>* notes) {
+  MGC_ASSIGN_OR_RETURN(Graph graph, BuildAsItIs(source, config, vocab_multiple, notes));
+  if (source.evaluated) graph = KeepParameters(graph);
+  if (!source.quantized) return graph;
+  return Quantize(graph);
 }
 
 }  // namespace mgc

@@ -27,6 +27,8 @@ struct ModelSource {
   absl::optional<Graph> graph;               // of a `.mgc` file, checked, with names for all dims
   ValuePlaces places;                        // in that file
   ModelOptions options;                      // what flags ask of a configuration's model
+  bool evaluated = false;                    // nothing trains it (KeepParameters)
+  bool quantized = false;                    // its weights become whole numbers (Quantize)
   std::vector<std::string> adapter_modules;  // what its adapter's layers are in the family's files
   // Of a graph its layers alone: its values have their own sizes.
   ModelDims dims;

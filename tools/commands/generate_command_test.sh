@@ -61,7 +61,7 @@ expect 2 'F6' mgc-generate whole.plan --prompt-ids 1
 expect 2 'F7' mgc-generate whole.plan --load run --init run --prompt-ids 1
 expect 2 'F6' mgc-generate whole.plan --load run --prompt 1
 expect 2 'F7' mgc-generate whole.plan --load run --prompt-ids 1 --top-k 3
-expect 3 'mgc-generate runs' mgc-run whole.plan --data text.txt --steps 1
+expect 3 'mgc-generate one of --next-token' mgc-run whole.plan --data text.txt --steps 1
 
 # What cannot be asked.
 expect 3 'one micro-batch' mgc-compile llama.json --next-token whole --global-batch-size 2 -o x.plan

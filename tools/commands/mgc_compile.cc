@@ -64,6 +64,8 @@ PlanOptions OptionsOf(const ModelSource& source, const ParallelConfig& config,
   if (flags.reset_position_ids) options.push_back({"--reset-position-ids", ""});
   if (flags.next_token) options.push_back({"--next-token", *flags.next_token});
   if (flags.cache_length) options.push_back({"--cache-length", absl::StrCat(*flags.cache_length)});
+  if (flags.eval_only) options.push_back({"--eval-only", ""});
+  if (flags.int8) options.push_back({"--int8", ""});
   if (const auto& adapter = source.options.adapter; adapter.has_value()) {
     const auto add = [&options](const char* name, std::string value) {
       options.push_back({absl::StrCat("--", name), std::move(value)});

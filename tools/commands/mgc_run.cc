@@ -137,11 +137,12 @@ absl::optional<int> ReadCommandLine(const Words& arguments, Command* command) {
   command->device = *std::move(device);
   absl::StatusOr<Plan> plan = ReadPlan(flags.plans[0]);
   if (!plan.ok()) return Fail(plan.status(), kExitBadModel);
-  if (IsAsked(plan->model)) {
+  const bool evaluates = flags.eval_only && ResultsOf(plan->model).empty();
+  if (IsAsked(plan->model) && !evaluates) {
     return Fail(absl::InvalidArgumentError(absl::StrCat(
                     EscapeBytes(flags.plans[0]),
-                    ": the plan trains nothing, its steps are asked for results; mgc-generate runs "
-                    "one of --next-token")),
+                    ": the plan trains nothing; --eval-only runs one of mgc-compile --eval-only, "
+                    "mgc-generate one of --next-token")),
                 kExitInfeasible);
   }
   command->plan = *std::move(plan);

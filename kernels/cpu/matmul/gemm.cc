@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <type_traits>
 
 #include "kernels/cpu/matmul/packed_block.h"
 
@@ -31,60 +32,61 @@ constexpr int64_t kTaskCols = 512;                   // of a product of few rows
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t RoundUp(int64_t a, int64_t b) { return CeilDiv(a, b) * b; }
 
-// The panel functions of one instruction set for operands of T.
-template <class T>
+// The panel functions of one instruction set for operands of A and B.
+template <class A, class B>
 struct Isa {
   int64_t micro_rows, micro_cols;
   int64_t per_word;  // elements along k in a word of a panel
   // source, stride, stride along k, rows or columns, depth in elements, panels
-  void (*pack_a)(const T*, int64_t, int64_t, int64_t, int64_t, float*);
-  void (*pack_b)(const T*, int64_t, int64_t, int64_t, int64_t, float*);
+  void (*pack_a)(const A*, int64_t, int64_t, int64_t, int64_t, float*);
+  void (*pack_b)(const B*, int64_t, int64_t, int64_t, int64_t, float*);
   void (*multiply)(const PackedBlock&);
   void (*multiply_few)(const FewRows&);
 };
 
-// The type of narrow results of products of T, where there are any.
-template <class T>
+// The type of narrow results of products of A and B: that of both, or of the one that is not
+// quantized. Of f32 there are none.
+template <class A, class B>
 struct NarrowOf {
-  using Type = T;
-};
-template <>
-struct NarrowOf<float> {
-  using Type = Bfloat16;
+  using Shared = std::conditional_t<std::is_same_v<A, int8_t>, B, A>;
+  using Type = std::conditional_t<std::is_same_v<Shared, float>, Bfloat16, Shared>;
 };
 
-#define MGC_GEMM_ISA(level, source)                                                         \
-  {                                                                                         \
-    level::kMicroRows, level::kMicroCols, level::source::kPerWord,                          \
-        level::Pack<level::kMicroRows, level::source>,                                      \
-        level::Pack<level::kMicroCols, level::source>,                                      \
-        level::MultiplyPacked<level::source::Word, NarrowOf<level::source::Element>::Type>, \
-        level::MultiplyFewRows<level::source, NarrowOf<level::source::Element>::Type>       \
+#define MGC_GEMM_ISA(level, source_a, source_b)                                            \
+  {                                                                                        \
+    level::kMicroRows, level::kMicroCols, level::source_a::kPerWord,                       \
+        level::Pack<level::kMicroRows, level::source_a>,                                   \
+        level::Pack<level::kMicroCols, level::source_b>,                                   \
+        level::MultiplyPacked<typename level::source_a::Word,                              \
+                              typename NarrowOf<typename level::source_a::Element,         \
+                                                typename level::source_b::Element>::Type>, \
+        level::MultiplyFewRows<level::source_a, level::source_b,                           \
+                               typename NarrowOf<typename level::source_a::Element,        \
+                                                 typename level::source_b::Element>::Type> \
   }
 
-Isa<float> IsaOf([[maybe_unused]] SimdLevel level, const float*) {
+// Elements that are narrower than f32 are widened.
+template <class A, class B>
+Isa<A, B> WideningIsaOf([[maybe_unused]] SimdLevel level) {
 #if MGC_SIMD_MULTIVERSION
-  if (level >= SimdLevel::kAvx512) return MGC_GEMM_ISA(avx512, FloatSource);
-  if (level >= SimdLevel::kAvx2) return MGC_GEMM_ISA(avx2, FloatSource);
+  if (level >= SimdLevel::kAvx512) {
+    return MGC_GEMM_ISA(avx512, FloatWords<A>, FloatWords<B>);
+  }
+  if (level >= SimdLevel::kAvx2) return MGC_GEMM_ISA(avx2, FloatWords<A>, FloatWords<B>);
 #endif
-  return MGC_GEMM_ISA(baseline, FloatSource);
+  return MGC_GEMM_ISA(baseline, FloatWords<A>, FloatWords<B>);
 }
 
-Isa<Bfloat16> IsaOf([[maybe_unused]] SimdLevel level, const Bfloat16*) {
+Isa<Bfloat16, Bfloat16> IsaOf(SimdLevel level, const Bfloat16*, const Bfloat16*) {
 #if MGC_SIMD_MULTIVERSION
-  if (level >= SimdLevel::kAvx512Bf16) return MGC_GEMM_ISA(avx512_bf16, PairSource);
-  if (level >= SimdLevel::kAvx512) return MGC_GEMM_ISA(avx512, WidenedSource<Bfloat16>);
-  if (level >= SimdLevel::kAvx2) return MGC_GEMM_ISA(avx2, WidenedSource<Bfloat16>);
+  if (level >= SimdLevel::kAvx512Bf16) return MGC_GEMM_ISA(avx512_bf16, PairSource, PairSource);
 #endif
-  return MGC_GEMM_ISA(baseline, WidenedSource<Bfloat16>);
+  return WideningIsaOf<Bfloat16, Bfloat16>(level);
 }
 
-Isa<Float16> IsaOf([[maybe_unused]] SimdLevel level, const Float16*) {
-#if MGC_SIMD_MULTIVERSION
-  if (level >= SimdLevel::kAvx512) return MGC_GEMM_ISA(avx512, WidenedSource<Float16>);
-  if (level >= SimdLevel::kAvx2) return MGC_GEMM_ISA(avx2, WidenedSource<Float16>);
-#endif
-  return MGC_GEMM_ISA(baseline, WidenedSource<Float16>);
+template <class A, class B>
+Isa<A, B> IsaOf(SimdLevel level, const A*, const B*) {
+  return WideningIsaOf<A, B>(level);
 }
 
 // How the tasks of one block divide C.
@@ -93,8 +95,8 @@ struct Tiling {
   int64_t col_panels, col_tasks;
 };
 
-template <class T>
-Tiling ChooseTiling(const Isa<T>& isa, int64_t rows, int64_t cols, int hands) {
+template <class A, class B>
+Tiling ChooseTiling(const Isa<A, B>& isa, int64_t rows, int64_t cols, int hands) {
   Tiling t;
   t.row_panels = CeilDiv(rows, isa.micro_rows);
   t.col_panels = CeilDiv(cols, isa.micro_cols);
@@ -105,15 +107,18 @@ Tiling ChooseTiling(const Isa<T>& isa, int64_t rows, int64_t cols, int hands) {
 }
 
 // One product, its operands at one batch index.
-template <class T>
+template <class A, class B>
 struct Product {
-  const Isa<T>& isa;
+  using Narrow = typename NarrowOf<A, B>::Type;
+
+  const Isa<A, B>& isa;
   const GemmShape& shape;
-  const T* a;
-  const T* b;
+  const A* a;
+  const B* b;
   const float* bias;
-  float* c;                            // null where C is narrow,
-  typename NarrowOf<T>::Type* narrow;  // else this is null
+  const float* scale;
+  float* c;        // null where C is narrow,
+  Narrow* narrow;  // else this is null
   float* packed_b;
   float* packed_a;  // one block a slot
   float* sums;      // of one block of a narrow C
@@ -133,14 +138,15 @@ int64_t PackedRows(int64_t m) {
 
 // The part of C at (row, col), within the block of `rows` and `cols`, over one range of k, but for
 // the panels.
-template <class T>
-PackedBlock ResultOf(const Product<T>& p, Range rows, Range cols, Range depth, int64_t row,
+template <class A, class B>
+PackedBlock ResultOf(const Product<A, B>& p, Range rows, Range cols, Range depth, int64_t row,
                      int64_t col) {
   const GemmShape& s = p.shape;
   const bool first = depth.begin == 0, last = depth.begin + depth.size == s.k;
   PackedBlock x;
   x.accumulate = s.accumulate || !first;
   x.bias = last && p.bias != nullptr ? p.bias + col : nullptr;
+  x.scale = last && p.scale != nullptr ? p.scale + col : nullptr;
   if (p.narrow == nullptr) {
     x.c = p.c + row * s.c.row + col;
     x.stride = s.c.row;
@@ -156,13 +162,14 @@ PackedBlock ResultOf(const Product<T>& p, Range rows, Range cols, Range depth, i
 }
 
 // A block of C over one range of k.
-template <class T>
-void MultiplyBlock(Parallel& parallel, const Product<T>& p, Range rows, Range cols, Range depth) {
-  const Isa<T>& isa = p.isa;
+template <class A, class B>
+void MultiplyBlock(Parallel& parallel, const Product<A, B>& p, Range rows, Range cols,
+                   Range depth) {
+  const Isa<A, B>& isa = p.isa;
   const GemmShape& s = p.shape;
   const Tiling t = ChooseTiling(isa, rows.size, cols.size, parallel.hands());
   const int64_t words = CeilDiv(depth.size, isa.per_word);
-  const T* b = p.b + depth.begin * s.b.row + cols.begin * s.b.col;
+  const B* b = p.b + depth.begin * s.b.row + cols.begin * s.b.col;
   parallel.For(t.col_panels, 1, [&](int64_t begin, int64_t end) {
     const int64_t first = begin * isa.micro_cols;
     const int64_t count = std::min(end * isa.micro_cols, cols.size) - first;
@@ -191,8 +198,8 @@ void MultiplyBlock(Parallel& parallel, const Product<T>& p, Range rows, Range co
 
 // C of so few rows that each element of B is met once: tasks take columns, and all of k. What is
 // computed is the same.
-template <class T>
-void MultiplyFewRows(Parallel& parallel, const Product<T>& p) {
+template <class A, class B>
+void MultiplyFewRows(Parallel& parallel, const Product<A, B>& p) {
   const GemmShape& s = p.shape;
   const int64_t micro_cols = p.isa.micro_cols;
   const int64_t tasks = RoundUp(CeilDiv(s.n, kTaskCols), parallel.hands());
@@ -212,6 +219,7 @@ void MultiplyFewRows(Parallel& parallel, const Product<T>& p) {
     x.stride = s.c.row;
     x.accumulate = s.accumulate;
     x.bias = p.bias == nullptr ? nullptr : p.bias + left;
+    x.scale = p.scale == nullptr ? nullptr : p.scale + left;
     if (p.narrow == nullptr) {
       x.c = p.c + left;
     } else {
@@ -231,8 +239,8 @@ void ForRanges(int64_t size, int64_t most, const Body& body) {
   }
 }
 
-template <class T>
-void Multiply(Parallel& parallel, const Product<T>& p) {
+template <class A, class B>
+void Multiply(Parallel& parallel, const Product<A, B>& p) {
   SerialParallel serial;
   const GemmShape& s = p.shape;
   if (s.m <= p.isa.micro_rows) {
@@ -274,25 +282,33 @@ PanelWords PanelWordsOf(int64_t m, int64_t n, int64_t k) {
   return {depth * PackedRows(m), depth * RoundUp(std::min(kBlockCols, n), kLargestMicroCols)};
 }
 
-// One of `c` and `narrow` is null.
-template <class T>
-void MultiplyBatch(Parallel& parallel, const GemmShape& shape, const T* a, const T* b,
-                   const float* bias, float* c, typename NarrowOf<T>::Type* narrow,
-                   float* workspace) {
+// What becomes of sums.
+template <class Narrow>
+struct Result {
+  const float* bias;
+  const float* scale;
+  float* c;
+  Narrow* narrow;  // one of the two is null
+};
+
+template <class A, class B>
+void MultiplyBatch(Parallel& parallel, const GemmShape& shape, const A* a, const B* b,
+                   const Result<typename NarrowOf<A, B>::Type>& to, float* workspace) {
   if (shape.m == 0 || shape.n == 0) return;
   if (shape.c.col != 1) {
-    assert(bias == nullptr && shape.c.row == 1);
-    return MultiplyBatch(parallel, Transposed(shape), b, a, nullptr, c, narrow, workspace);
+    assert(to.bias == nullptr && to.scale == nullptr && shape.c.row == 1);
+    return MultiplyBatch(parallel, Transposed(shape), b, a, to, workspace);
   }
-  const Isa<T> isa = IsaOf(parallel.simd_level(), a);
+  const Isa<A, B> isa = IsaOf(parallel.simd_level(), a, b);
   const PanelWords words = PanelWordsOf(shape.m, shape.n, shape.k);
   float* packed_a = workspace + words.b;
   float* sums = packed_a + words.a_slot * parallel.width();
   for (int64_t i = 0; i < shape.batch; ++i) {
-    Multiply(parallel, Product<T>{isa, shape, a + i * shape.a.batch, b + i * shape.b.batch, bias,
-                                  c == nullptr ? nullptr : c + i * shape.c.batch,
-                                  narrow == nullptr ? nullptr : narrow + i * shape.c.batch,
-                                  workspace, packed_a, sums});
+    Multiply(parallel,
+             Product<A, B>{isa, shape, a + i * shape.a.batch, b + i * shape.b.batch, to.bias,
+                           to.scale, to.c == nullptr ? nullptr : to.c + i * shape.c.batch,
+                           to.narrow == nullptr ? nullptr : to.narrow + i * shape.c.batch,
+                           workspace, packed_a, sums});
   }
 }
 
@@ -315,29 +331,52 @@ int64_t NarrowGemmWorkspaceFloats(int64_t m, int64_t n, int64_t k, int width) {
 
 void Gemm(Parallel& parallel, const GemmShape& shape, const float* a, const float* b,
           const float* bias, float* c, float* workspace) {
-  MultiplyBatch(parallel, shape, a, b, bias, c, nullptr, workspace);
+  MultiplyBatch(parallel, shape, a, b, {bias, nullptr, c, nullptr}, workspace);
 }
 
 void Gemm(Parallel& parallel, const GemmShape& shape, const Bfloat16* a, const Bfloat16* b,
           const float* bias, float* c, float* workspace) {
-  MultiplyBatch(parallel, shape, a, b, bias, c, nullptr, workspace);
+  MultiplyBatch(parallel, shape, a, b, {bias, nullptr, c, nullptr}, workspace);
 }
 
 void Gemm(Parallel& parallel, const GemmShape& shape, const Bfloat16* a, const Bfloat16* b,
           const float* bias, Bfloat16* c, float* workspace) {
   assert(!shape.accumulate);
-  MultiplyBatch(parallel, shape, a, b, bias, nullptr, c, workspace);
+  MultiplyBatch(parallel, shape, a, b, {bias, nullptr, nullptr, c}, workspace);
 }
 
 void Gemm(Parallel& parallel, const GemmShape& shape, const Float16* a, const Float16* b,
           const float* bias, float* c, float* workspace) {
-  MultiplyBatch(parallel, shape, a, b, bias, c, nullptr, workspace);
+  MultiplyBatch(parallel, shape, a, b, {bias, nullptr, c, nullptr}, workspace);
 }
 
 void Gemm(Parallel& parallel, const GemmShape& shape, const Float16* a, const Float16* b,
           const float* bias, Float16* c, float* workspace) {
   assert(!shape.accumulate);
-  MultiplyBatch(parallel, shape, a, b, bias, nullptr, c, workspace);
+  MultiplyBatch(parallel, shape, a, b, {bias, nullptr, nullptr, c}, workspace);
 }
+
+template <class T, class C>
+void ScaledGemm(Parallel& parallel, const GemmShape& shape, const T* a, const int8_t* b,
+                const float* scale, C* c, float* workspace) {
+  assert(!shape.accumulate || scale == nullptr);
+  Result<typename NarrowOf<T, int8_t>::Type> to{nullptr, scale, nullptr, nullptr};
+  if constexpr (std::is_same_v<C, float>) {
+    to.c = c;
+  } else {
+    to.narrow = c;
+  }
+  MultiplyBatch(parallel, shape, a, b, to, workspace);
+}
+
+#define MGC_SCALED_GEMM(T, C)                                                                      \
+  template void ScaledGemm(Parallel&, const GemmShape&, const T*, const int8_t*, const float*, C*, \
+                           float*)
+MGC_SCALED_GEMM(float, float);
+MGC_SCALED_GEMM(Bfloat16, float);
+MGC_SCALED_GEMM(Bfloat16, Bfloat16);
+MGC_SCALED_GEMM(Float16, float);
+MGC_SCALED_GEMM(Float16, Float16);
+#undef MGC_SCALED_GEMM
 
 }  // namespace mgc::cpu

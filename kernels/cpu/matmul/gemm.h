@@ -18,7 +18,8 @@
 // and rounded to nearest even, in blocks of 1024; denormals of A, B and the sums of a block count
 // as zero. Without it elements are widened to f32 and multiplied as f32 is, denormals included.
 //
-// f16: as bf16 is without that instruction.
+// f16: as bf16 is without that instruction. i8, on the right only: the same, beside any of the
+// three.
 #ifndef MGC_KERNELS_CPU_MATMUL_GEMM_H_
 #define MGC_KERNELS_CPU_MATMUL_GEMM_H_
 
@@ -58,6 +59,12 @@ void Gemm(Parallel& parallel, const GemmShape& shape, const Float16* a, const Fl
           const float* bias, float* c, float* workspace);
 void Gemm(Parallel& parallel, const GemmShape& shape, const Float16* a, const Float16* b,
           const float* bias, Float16* c, float* workspace);
+
+// The same for whole numbers B, without a bias: the sum over all of k times `scale`, which is null
+// or [n], rounded once. C is of f32, or of A's type.
+template <class T, class C>
+void ScaledGemm(Parallel& parallel, const GemmShape& shape, const T* a, const int8_t* b,
+                const float* scale, C* c, float* workspace);
 
 }  // namespace mgc::cpu
 

@@ -115,6 +115,61 @@ KernelOr MakeMatmulAccumulate(const KernelSpec& spec) {
   return NoKernel(spec);
 }
 
+// Runs the loops from `level` on around the product; loops over columns move along the scales.
+template <class T, class C>
+void RunScaledLoops(Parallel& parallel, const Product& p, size_t level, bool later_sum, const T* a,
+                    const int8_t* b, const float* scale, C* c, float* workspace) {
+  if (level == p.around.size()) {
+    GemmShape shape = p.shape;
+    shape.accumulate = later_sum;
+    ScaledGemm(parallel, shape, a, b, scale, c, workspace);
+    return;
+  }
+  const EinsumLoop& loop = p.around[level];
+  const bool is_of_columns = level < p.first_summed && loop.stride[0] == 0;
+  for (int64_t i = 0; i < loop.size; ++i) {
+    const bool moves = scale != nullptr && is_of_columns;
+    RunScaledLoops(parallel, p, level + 1, later_sum || (level >= p.first_summed && i > 0),
+                   a + i * loop.stride[0], b + i * loop.stride[1],
+                   moves ? scale + i * loop.stride[2] : scale, c + i * loop.stride[2], workspace);
+  }
+}
+
+// Scales, operand 2, multiply where a tile of C leaves the registers. Where sums are not complete
+// there, or C lies by columns, a pass of its own does that, of f32 alone: it would be the second
+// time that others are rounded.
+template <class T, class C>
+KernelOr MakeScaledProduct(const KernelSpec& spec, const Product& p) {
+  const GemmShape s = p.shape;
+  const int64_t size = OutSize(spec, 0), scales = InSize(spec, 2);
+  const bool at_once = !p.SumsAround() && s.c.col == 1;
+  if (!at_once && !std::is_same_v<C, float>) return NoKernel(spec);
+  const auto run = [=](const KernelRun& run, Parallel& parallel) {
+    // A single scale is one for each column as well.
+    const float* scale = In<float>(run, 2);
+    C* c = Out<C>(run, 0);
+    RunScaledLoops(parallel, p, 0, false, In<T>(run, 0), In<int8_t>(run, 1),
+                   at_once ? scale : nullptr, c, Scratch(run));
+    if constexpr (std::is_same_v<C, float>) {
+      for (int64_t i = 0; !at_once && i < size; ++i) c[i] *= scale[i % scales];
+    }
+  };
+  return MakeKernel(spec, run,
+                    [s](int width) { return FloatBytes(ProductWorkspaceFloats<C>(s, width)); });
+}
+
+KernelOr MakeScaledMatmul(const KernelSpec& spec) {
+  const DType from = spec.input_types[0].dtype, to = spec.output_types[0].dtype;
+  const Product p = ProductOf(spec, 0, false);
+  const bool is_wide = to == DType::kF32;
+  if (from == DType::kF32) return MakeScaledProduct<float, float>(spec, p);
+  if (from == DType::kBF16 && is_wide) return MakeScaledProduct<Bfloat16, float>(spec, p);
+  if (from == DType::kBF16) return MakeScaledProduct<Bfloat16, Bfloat16>(spec, p);
+  if (from == DType::kF16 && is_wide) return MakeScaledProduct<Float16, float>(spec, p);
+  if (from == DType::kF16) return MakeScaledProduct<Float16, Float16>(spec, p);
+  return NoKernel(spec);
+}
+
 }  // namespace
 
 absl::Span<const KernelEntry> MatmulKernels() {
@@ -122,6 +177,7 @@ absl::Span<const KernelEntry> MatmulKernels() {
       {"matmul", MakeMatmul},
       {"matmul_accumulate", MakeMatmulAccumulate},
       {"matmul_bias", MakeMatmulBias},
+      {"scaled_matmul", MakeScaledMatmul},
   };
   return kEntries;
 }

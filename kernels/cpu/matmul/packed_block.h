@@ -18,10 +18,11 @@ struct PackedBlock {
   const float* a = nullptr;  // words of 4 bytes, of whatever they hold
   const float* b = nullptr;
   float* c = nullptr;
-  int64_t stride = 0;           // between rows of C
-  bool accumulate = false;      // C += A·B
-  const float* bias = nullptr;  // [cols] or null
-  void* narrow = nullptr;       // not null: the result goes here, rounded, and C is only read
+  int64_t stride = 0;            // between rows of C
+  bool accumulate = false;       // C += A·B
+  const float* bias = nullptr;   // [cols] or null
+  const float* scale = nullptr;  // [cols] or null
+  void* narrow = nullptr;        // not null: the result goes here, rounded, and C is only read
   int64_t narrow_stride = 0;
 };
 
@@ -33,11 +34,12 @@ struct FewRows {
   int64_t a_row = 0, a_col = 0;  // strides
   const void* b = nullptr;
   int64_t b_row = 0, b_col = 0;
-  float* c = nullptr;           // by rows; null where the result is narrow
-  int64_t stride = 0;           // between rows of the result
-  bool accumulate = false;      // C += A·B
-  const float* bias = nullptr;  // [cols] or null
-  void* narrow = nullptr;       // the result, rounded once
+  float* c = nullptr;            // by rows; null where the result is narrow
+  int64_t stride = 0;            // between rows of the result
+  bool accumulate = false;       // C += A·B
+  const float* bias = nullptr;   // [cols] or null
+  const float* scale = nullptr;  // [cols] or null
+  void* narrow = nullptr;        // the result, rounded once
 };
 
 }  // namespace mgc::cpu

@@ -47,6 +47,8 @@ KernelOr MakeTranspose(const KernelSpec& spec) {
     case DType::kBF16:
     case DType::kF16:
       return MakeTransposeOf<uint16_t>(spec);
+    case DType::kI8:
+      break;
   }
   return NoKernel(spec);
 }

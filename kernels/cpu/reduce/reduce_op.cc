@@ -149,6 +149,7 @@ KernelOr MakeBroadcastFrom(const KernelSpec& spec) {
     case DType::kF16:
       return MakeBroadcastOf<From, Float16>(spec);
     case DType::kI64:
+    case DType::kI8:
       break;
   }
   return NoKernel(spec);
@@ -165,6 +166,7 @@ KernelOr MakeBroadcast(const KernelSpec& spec) {
     case DType::kF16:
       return MakeBroadcastFrom<Float16>(spec);
     case DType::kI64:
+    case DType::kI8:
       break;
   }
   return NoKernel(spec);

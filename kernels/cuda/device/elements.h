@@ -23,6 +23,7 @@ using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
 // As a Wide number; exact.
 __device__ inline float Load(float x) { return x; }
 __device__ inline double Load(double x) { return x; }
+__device__ inline float Load(int8_t x) { return x; }
 #ifdef MGC_CUDA_EMULATED
 inline float Load(Bfloat16 x) { return ToFloat(x); }
 inline float Load(Float16 x) { return ToFloat(x); }

@@ -116,16 +116,17 @@ __device__ void WriteSums(const Tile& tile, const Sums& sums, int y, int x, int6
       const int row = y * kPer + i, col = x * kPer + j;
       if (row >= rows || col >= cols) continue;
       const int64_t place = in_c + tile.row_in_c[row] + tile.col_in_c[col];
-      const float sum = sums.at[i][j];
+      float sum = sums.at[i][j];
+      if (added.scale != nullptr) sum *= added.scale[place % added.scales];
       c[place] = Store<C>(added.at == nullptr ? sum : sum + Load(added.at[place % added.size]));
     }
   }
 }
 
 // A block makes whole tiles, one after the other.
-template <class T, class C>
-__global__ void EinsumKernel(EinsumNests nests, int64_t tiles, int64_t tiles_along, const T* a,
-                             const T* b, Added<C> added, C* c) {
+template <class A, class B, class C>
+__global__ void EinsumKernel(EinsumNests nests, int64_t tiles, int64_t tiles_along, const A* a,
+                             const B* b, Added<C> added, C* c) {
   __shared__ Tile tile;
   const int y = static_cast<int>(threadIdx.x) / kSide, x = static_cast<int>(threadIdx.x) % kSide;
   const bool a_along_k = IsDense(nests.summed, kA), b_along_k = IsDense(nests.summed, kB);
@@ -134,8 +135,8 @@ __global__ void EinsumKernel(EinsumNests nests, int64_t tiles, int64_t tiles_alo
     const int64_t batch = t / tiles, in_batch = t - batch * tiles;
     const int64_t row = in_batch / tiles_along * kTile, col = in_batch % tiles_along * kTile;
     const int64_t rows = nests.rows.steps - row, cols = nests.cols.steps - col;
-    const T* const batch_a = a + PlaceOf(nests.batch, batch, kA);
-    const T* const batch_b = b + PlaceOf(nests.batch, batch, kB);
+    const A* const batch_a = a + PlaceOf(nests.batch, batch, kA);
+    const B* const batch_b = b + PlaceOf(nests.batch, batch, kB);
     PlaceRowsAndCols(nests, row, col, &tile);
     PlaceSteps(nests.summed, 0, &tile);
     __syncthreads();
@@ -166,20 +167,25 @@ LaunchShape EinsumShape(const EinsumNests& nests) {
   return ShapeForRows(tiles, kBlock);
 }
 
-template <class T, class C>
-int Einsum(Stream stream, const EinsumNests& nests, const T* a, const T* b, Added<C> added, C* c) {
+template <class A, class B, class C>
+int Einsum(Stream stream, const EinsumNests& nests, const A* a, const B* b, Added<C> added, C* c) {
   const int64_t along = Tiles(nests.cols.steps);
-  return Launch(EinsumKernel<T, C>, EinsumShape(nests), stream, nests,
+  return Launch(EinsumKernel<A, B, C>, EinsumShape(nests), stream, nests,
                 Tiles(nests.rows.steps) * along, along, a, b, added, c);
 }
 
-#define MGC_INSTANTIATE(T, C) \
-  template int Einsum<T, C>(Stream, const EinsumNests&, const T*, const T*, Added<C>, C*)
-MGC_INSTANTIATE(float, float);
-MGC_INSTANTIATE(Bfloat16, Bfloat16);
-MGC_INSTANTIATE(Bfloat16, float);
-MGC_INSTANTIATE(Float16, Float16);
-MGC_INSTANTIATE(Float16, float);
+#define MGC_INSTANTIATE(A, B, C) \
+  template int Einsum<A, B, C>(Stream, const EinsumNests&, const A*, const B*, Added<C>, C*)
+MGC_INSTANTIATE(float, float, float);
+MGC_INSTANTIATE(Bfloat16, Bfloat16, Bfloat16);
+MGC_INSTANTIATE(Bfloat16, Bfloat16, float);
+MGC_INSTANTIATE(Float16, Float16, Float16);
+MGC_INSTANTIATE(Float16, Float16, float);
+MGC_INSTANTIATE(float, int8_t, float);
+MGC_INSTANTIATE(Bfloat16, int8_t, Bfloat16);
+MGC_INSTANTIATE(Bfloat16, int8_t, float);
+MGC_INSTANTIATE(Float16, int8_t, Float16);
+MGC_INSTANTIATE(Float16, int8_t, float);
 #undef MGC_INSTANTIATE
 
 }  // namespace mgc::cuda

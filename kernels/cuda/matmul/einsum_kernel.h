@@ -25,21 +25,25 @@ struct EinsumNests {
   LoopNest batch, rows, cols, summed;
 };
 
-// What is added to the sums: null is nothing; the element of place i in c gets at[i % size].
+// What is added to the sums: null is nothing; the element of place i in c gets at[i % size]. Before
+// that it is multiplied by scale[i % scales], unless that is null.
 template <class C>
 struct Added {
   const C* at = nullptr;
   int64_t size = 1;
+  const float* scale = nullptr;
+  int64_t scales = 1;
 };
 
 // Blocks of threads for `nests`.
 LaunchShape EinsumShape(const EinsumNests& nests);
 
-// T: float, Bfloat16 or Float16; C: T or float. Products and sums are f32: blocks of a fixed number
-// of k, ascending in each and over them, then what is added, rounded once. An element's bits depend
-// on its row of a and its column of b alone. `added` may be c where its size is that of c.
-template <class T, class C>
-int Einsum(Stream stream, const EinsumNests& nests, const T* a, const T* b, Added<C> added, C* c);
+// A: float, Bfloat16 or Float16; B: A or int8_t; C: A or float. Products and sums are f32: blocks
+// of a fixed number of k, ascending in each and over them, then what `added` says, rounded once. An
+// element's bits depend on its row of a and its column of b alone. `added` may be c where its size
+// is that of c.
+template <class A, class B, class C>
+int Einsum(Stream stream, const EinsumNests& nests, const A* a, const B* b, Added<C> added, C* c);
 
 }  // namespace mgc::cuda
 

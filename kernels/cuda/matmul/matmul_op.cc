@@ -128,11 +128,44 @@ KernelOr MakeMatmulAccumulate(const KernelSpec& spec) {
   return is_wide ? MakeOf(spec, {1, 0}, kF32) : NoKernel(spec);
 }
 
+// Of whole numbers on the right, which cuBLASLt has no product of with other types.
+template <class T, class C>
+KernelOr MakeScaledProduct(const KernelSpec& spec) {
+  EinsumNests nests;
+  if (!FillNests(LoopsOf(spec, 0), &nests)) return NoKernel(spec);
+  const int64_t scales = InSize(spec, 2);
+  return MakeKernel(spec, [=](const KernelRun& run, Stream stream) {
+    const Added<C> scaled = {nullptr, 1, In<float>(run, 2), scales};
+    return Einsum(stream, nests, In<T>(run, 0), In<int8_t>(run, 1), scaled, Out<C>(run, 0));
+  });
+}
+
+template <class T>
+KernelOr MakeScaledWideOrNot(const KernelSpec& spec) {
+  const DType from = spec.input_types[0].dtype, to = spec.output_types[0].dtype;
+  if (to == DType::kF32) return MakeScaledProduct<T, float>(spec);
+  return to == from ? MakeScaledProduct<T, T>(spec) : NoKernel(spec);
+}
+
+KernelOr MakeScaledMatmul(const KernelSpec& spec) {
+  switch (spec.input_types[0].dtype) {
+    case DType::kF32:
+      return MakeScaledWideOrNot<float>(spec);
+    case DType::kBF16:
+      return MakeScaledWideOrNot<Bfloat16>(spec);
+    case DType::kF16:
+      return MakeScaledWideOrNot<Float16>(spec);
+    default:
+      return NoKernel(spec);
+  }
+}
+
 template <F32Products kF32>
 constexpr KernelEntry kEntries[] = {
     {"matmul", MakeMatmul<kF32>},
     {"matmul_accumulate", MakeMatmulAccumulate<kF32>},
     {"matmul_bias", MakeMatmulBias<kF32>},
+    {"scaled_matmul", MakeScaledMatmul},
 };
 
 }  // namespace

@@ -20,6 +20,8 @@ int ElementBytes(DType dtype) {
     case DType::kBF16:
     case DType::kF16:
       return 2;
+    case DType::kI8:
+      return 1;
   }
   return 0;
 }

@@ -116,7 +116,7 @@ DType ComputedIn(const Segment& segment, const Instr& instr) {
   };
   for (size_t i = 0; i < instr.inputs.size(); ++i) {
     const DType dtype = segment.slots[instr.inputs[i]].type.dtype;
-    if (dtype != DType::kI64 && !is_wide(static_cast<int>(i))) return dtype;
+    if (IsReal(dtype) && dtype != DType::kI8 && !is_wide(static_cast<int>(i))) return dtype;
   }
   for (int slot : instr.outputs) {
     const DType dtype = segment.slots[slot].type.dtype;

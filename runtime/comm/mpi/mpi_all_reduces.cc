@@ -35,6 +35,7 @@ MPI_Datatype TypeOf(DType dtype) {
     case DType::kF32:
     case DType::kBF16:
     case DType::kF16:
+    case DType::kI8:  // never summed
       break;
   }
   return MPI_FLOAT;

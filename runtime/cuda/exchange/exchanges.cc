@@ -48,6 +48,8 @@ IssueTable IssueOf(const Exchange& x) {
       return IssueTerms<Bfloat16>(x.kind);
     case DType::kF16:
       return IssueTerms<Float16>(x.kind);
+    case DType::kI8:  // never summed
+      break;
   }
   return nullptr;
 }

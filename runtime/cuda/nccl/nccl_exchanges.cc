@@ -22,6 +22,8 @@ ncclDataType_t TypeOf(DType dtype) {
       return ncclBfloat16;
     case DType::kF16:
       return ncclFloat16;
+    case DType::kI8:
+      return ncclInt8;
     case DType::kF32:
       break;
   }

@@ -87,6 +87,8 @@ double ValueOf(DType dtype, const char* at) {
       return ToFloat(get(Bfloat16()));
     case DType::kF16:
       return ToFloat(get(Float16()));
+    case DType::kI8:
+      return get(int8_t());
     case DType::kF32:
       break;
   }
