@@ -25,8 +25,8 @@
 
 namespace mgc {
 
-// Writes what GatherTensors gathers (runtime/data/safetensors.h), with its errors. Every process of the run calls
-// this, and all end alike (runtime/comm/team_file.h).
+// Writes what GatherTensors gathers (runtime/data/safetensors.h), with its errors. Every process of
+// the run calls this, and all end alike (runtime/comm/team_file.h).
 absl::Status WriteTensors(const Executor& executor, TensorRole role, const std::string& path);
 
 // A tensor of f32 in a file.

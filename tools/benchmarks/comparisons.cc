@@ -173,7 +173,8 @@ class Builder {
                [command] { return ChildSide::Create(command); });
   }
   int Generation(const GenerationCase& generation, DType type) {
-    return Add(absl::StrCat("generation, ", NameOf(type)), [=, setting = setting_] {
+    const absl::string_view weights = generation.int8 ? "int8" : NameOf(type);
+    return Add(absl::StrCat("generation, ", weights), [=, setting = setting_] {
       return GenerationSide(generation, setting.model, type, setting.machine, setting.workers);
     });
   }
@@ -410,7 +411,11 @@ Comparison Memory(Builder b, const std::string& what, Builder::MakeInMemory* mak
 Comparison Texts(Builder b, absl::string_view name, DType type, const GenerationCase& generation) {
   b.StartTexts(name, generation);
   const int own = b.Generation(generation, type);
-  if (type != DType::kF32) b.Generation(generation, DType::kF32);
+  if (type != DType::kF32 || generation.int8) {
+    GenerationCase wide = generation;
+    wide.int8 = false;
+    b.Generation(wide, DType::kF32);
+  }
   if (b.has_transformers()) {
     b.Expect({own}, {b.Transformers(generation, type)}, kBesideTransformers);
   }
@@ -457,13 +462,14 @@ std::vector<Comparison> ComparisonsNamed(absl::string_view name, const BenchSett
   if (name == kCheckpoints) {
     comparisons = {Saves(builder, 1), Saves(builder, 2), SavesInSteps(builder)};
   }
-  if (name == kGeneration || name == kNarrowGeneration) {
-    const DType type = name == kGeneration ? DType::kF32 : DType::kBF16;
+  if (name == kGeneration || name == kNarrowGeneration || name == kQuantizedGeneration) {
+    const DType type = name == kNarrowGeneration ? DType::kBF16 : DType::kF32;
     for (const TextPart part : {TextPart::kPrompt, TextPart::kTokens}) {
       for (const int64_t texts : {1, 4}) {
         GenerationCase generation;
         generation.part = part;
         generation.texts = texts;
+        generation.int8 = name == kQuantizedGeneration;
         comparisons.push_back(Texts(builder, name, type, generation));
       }
     }

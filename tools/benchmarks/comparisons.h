@@ -25,9 +25,10 @@ inline constexpr absl::string_view kMemory = "memory";
 inline constexpr absl::string_view kCheckpoints = "checkpoints";
 inline constexpr absl::string_view kGeneration = "generation";
 inline constexpr absl::string_view kNarrowGeneration = "generation-bf16";
+inline constexpr absl::string_view kQuantizedGeneration = "generation-int8";
 inline constexpr absl::string_view kComparisons[] = {
-    kOneRank,     kTwoRanks, kPipeline,    kEightRanks, kCollectives,     kProcesses,
-    kProcessSums, kMemory,   kCheckpoints, kGeneration, kNarrowGeneration};
+    kOneRank,     kTwoRanks, kPipeline,    kEightRanks, kCollectives,      kProcesses,
+    kProcessSums, kMemory,   kCheckpoints, kGeneration, kNarrowGeneration, kQuantizedGeneration};
 
 struct BenchSetting {
   ModelConfig model;

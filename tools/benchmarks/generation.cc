@@ -8,6 +8,7 @@
 #include "graph/base/status.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "passes/compile.h"
+#include "passes/graph/quantize.h"
 #include "runtime/generate/generator.h"
 #include "runtime/state/parameters.h"
 
@@ -32,8 +33,11 @@ absl::StatusOr<Plan> CompileFor(NextToken next_token, const GenerationCase& gene
   parallel.compute_type = type;
   parallel.micro_batch_size = parallel.global_batch_size = generation.texts;
   parallel.seq_length = next_token == NextToken::kPrompt ? generation.prompt_tokens : 1;
-  MGC_ASSIGN_OR_RETURN(const Graph graph,
+  MGC_ASSIGN_OR_RETURN(Graph graph,
                        BuildModel(config, generation.texts, parallel.seq_length, model));
+  if (generation.int8) {
+    MGC_ASSIGN_OR_RETURN(graph, Quantize(graph));
+  }
   return Compile(graph, DimsOf(config), options);
 }
 

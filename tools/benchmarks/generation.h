@@ -27,6 +27,7 @@ struct GenerationCase {
   int64_t texts = 1;  // at a time
   int64_t prompt_tokens = 128;
   int64_t new_tokens = 64;  // of a step of kTokens
+  bool int8 = false;        // weights of products are whole numbers
 
   // Of all texts, in one step.
   int64_t tokens() const {
