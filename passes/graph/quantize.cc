@@ -94,7 +94,8 @@ class Quantizing {
 
   // Of a product whose right side is a parameter of f32.
   absl::optional<Channels> ChannelsOfWeight(const Node& node) const {
-    if (node.op->name != "matmul") return absl::nullopt;
+    const bool is_product = node.op->precision == Precision::kNarrow && node.inputs.size() == 2;
+    if (!is_product) return absl::nullopt;
     const GraphInput* input = model_.FindInput(node.inputs[kWeight]);
     const bool is_weight = input != nullptr && input->kind == InputKind::kParam &&
                            model_.type(input->value).dtype == DType::kF32;
