@@ -19,10 +19,9 @@
 
 namespace mgc {
 
-// Products whose weight is shared between samples in another way, or whose channels are not the
-// last dims of the result and neighbours in the weight, stay as they are. InvalidArgument:
-// quantize_c1 for a model that trains a parameter, quantize_c2 where no product has such a weight,
-// quantize_c3 where a name that a parameter would get is taken.
+// Products whose channels are not the last dims of the result, or not neighbours in the weight,
+// stay as they are. InvalidArgument: quantize_c1 for a model that trains a parameter, quantize_c2
+// where no product has such a weight, quantize_c3 where a name that a parameter would get is taken.
 absl::StatusOr<Graph> Quantize(const Graph& model);
 
 }  // namespace mgc

@@ -206,6 +206,7 @@ absl::StatusOr<std::vector<HeldTensor>> HeldTensors(const Plan& plan, TensorRole
   MGC_RETURN_IF_ERROR(ForEachParam(plan, [&](const HeldParam& param) -> absl::Status {
     if (!param.held.owner && holders == Holders::kOwners) return absl::OkStatus();
     if (!Has(param, role) || IsScale(plan, param)) return absl::OkStatus();
+    MGC_RETURN_IF_ERROR(CheckElements(plan, param));
     HeldTensor held = HeldTensorOf(plan, param, role);
     if (held.address < 0) return absl::FailedPreconditionError("its gradient is not kept");
     if (held.scales.has_value()) {

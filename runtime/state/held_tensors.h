@@ -53,7 +53,8 @@ struct HeldTensor {
 // All parameters, their gradients as sums, or moments, in the order of the plan's stages; of owners
 // each name comes once; whole numbers of a parameter that is there beside them own nothing. Only
 // trained parameters have gradients; moments those whose optimizer keeps them. FailedPrecondition
-// when the plan keeps no gradients; of copies they are not asked for.
+// when the plan keeps no gradients, Unimplemented for whole numbers without their scales; of copies
+// they are not asked for.
 absl::StatusOr<std::vector<HeldTensor>> HeldTensors(const Plan& plan, TensorRole role,
                                                     Holders holders = Holders::kOwners);
 

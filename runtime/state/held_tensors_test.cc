@@ -101,6 +101,7 @@ TEST(HeldTensorsTest, WholeNumbersWithoutTheirScalesAreRefused) {
   plan = WithWholeNumbers();
   plan.blocks[0].entries.pop_back();
   EXPECT_EQ(CheckParameters(plan).message(), kText);
+  EXPECT_EQ(HeldTensors(plan, TensorRole::kParam).status().message(), kText);
 }
 
 }  // namespace

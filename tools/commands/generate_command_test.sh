@@ -63,6 +63,18 @@ expect 2 'F6' mgc-generate whole.plan --load run --prompt 1
 expect 2 'F7' mgc-generate whole.plan --load run --prompt-ids 1 --top-k 3
 expect 3 'mgc-generate one of --next-token' mgc-run whole.plan --data text.txt --steps 1
 
+# Whole numbers are of models that nothing trains; they are read by several processes as by one.
+expect 2 '--int8 quantizes' mgc-compile llama.json --int8 -o x.plan
+expect 2 'one of both' mgc-compile llama.json --eval-only --next-token whole -o x.plan
+mgc-compile llama.json --next-token whole --int8 -o whole8.plan >stdout 2>stderr || fail 'no plan of i8'
+mgc-compile llama.json --next-token whole --int8 --tp 2 --world-size 2 -o two8.plan >stdout 2>stderr ||
+  fail 'no plan of i8 for two ranks'
+say8=(--load run --prompt-ids 1,2,3 --max-new-tokens 5)
+mgc-generate whole8.plan "${say8[@]}" >one8 2>stderr || { fail 'i8 says nothing'; cat stderr >&2; }
+mgc-generate two8.plan "${say8[@]}" --nproc 2 >two8 2>stderr ||
+  { fail 'i8 says nothing in two processes'; cat stderr >&2; }
+cmp one8 two8 || fail 'i8 says something else in two processes'
+
 # What cannot be asked.
 expect 3 'one micro-batch' mgc-compile llama.json --next-token whole --global-batch-size 2 -o x.plan
 expect 2 'F7' mgc-compile llama.json --next-token whole --cache-length 8 -o x.plan
