@@ -110,13 +110,13 @@ double FlopsOf(const Mesh& mesh, const Segment& segment, const Instr& instr) {
 }
 
 DType ComputedIn(const Segment& segment, const Instr& instr) {
-  const auto is_wide = [&](int operand) {
+  const auto is_beside = [&](size_t operand) {
     return instr.op != nullptr &&
-           std::count(instr.op->wide_operands.begin(), instr.op->wide_operands.end(), operand) > 0;
+           (IsWideOperand(*instr.op, operand) || IsQuantizedOperand(*instr.op, operand));
   };
   for (size_t i = 0; i < instr.inputs.size(); ++i) {
     const DType dtype = segment.slots[instr.inputs[i]].type.dtype;
-    if (IsReal(dtype) && dtype != DType::kI8 && !is_wide(static_cast<int>(i))) return dtype;
+    if (dtype != DType::kI64 && !is_beside(i)) return dtype;
   }
   for (int slot : instr.outputs) {
     const DType dtype = segment.slots[slot].type.dtype;
