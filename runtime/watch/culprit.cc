@@ -51,12 +51,25 @@ class Waits::Chains {
     return last;
   }
 
-  // Of the end of a chain: its process neither computes, for whichever rank, nor gets or sends
-  // anything. One that computes has a limit of its own.
+  // Of the end of a chain: neither its process nor one of those it exchanges with computes, for
+  // whichever rank, or gets or sends anything. One that computes has a limit of its own, and may
+  // have no worker left for an exchange that all its members stand at.
   bool IsStuck(int64_t rank, int64_t now_ns, int64_t limit_ns) {
-    const Process& process = ProcessOf(rank);
     const int64_t since = waits_.board_.ranks()[static_cast<size_t>(rank)].since_ns.get();
-    return !process.computes && AgeAt(now_ns, std::max(since, process.moved_ns)) > limit_ns;
+    if (AgeAt(now_ns, since) <= limit_ns) return false;
+    const auto stands_still = [&](int64_t member) {
+      const Process& process = ProcessOf(member);
+      return !process.computes && AgeAt(now_ns, process.moved_ns) > limit_ns;
+    };
+    if (!stands_still(rank)) return false;
+    const Seen seen = waits_.Look(rank);
+    if (seen.at.activity.get() != RankActivity::kWaiting || !seen.is_sane || !seen.has_item) {
+      return true;
+    }
+    const std::vector<int64_t> partners = waits_.PartnersOf(seen);
+    return std::all_of(partners.begin(), partners.end(), [&](int64_t partner) {
+      return partner < 0 || partner >= waits_.board_.num_ranks() || stands_still(partner);
+    });
   }
 
  private:

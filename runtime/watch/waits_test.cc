@@ -161,6 +161,22 @@ TEST_F(WaitsTest, AMessageThatMovesIsNoHang) {
   EXPECT_GE(waits_.FindCulprit(kNow, 3 * kSecond).rank, 0);
 }
 
+// All members stand at an exchange, but the workers of one of their processes compute for others.
+TEST_F(WaitsTest, AnExchangeThatLacksAWorkerIsNoHang) {
+  for (int64_t r : {1, 3}) {
+    WaitsForInput(r, 9 * kSecond);  // 0SEND_F0 and 0RECV_F0
+  }
+  for (int64_t working : {0, 2}) {
+    Computes(working, kSecond);
+    EXPECT_EQ(waits_.FindCulprit(kNow, 3 * kSecond).rank, -1) << working;
+    Computes(working, 9 * kSecond);
+    EXPECT_EQ(waits_.FindCulprit(kNow, 3 * kSecond).rank, working);
+    rank(working).activity.set(RankActivity::kReady);
+    rank(working).since_ns.set(kNow);
+    EXPECT_GE(waits_.FindCulprit(kNow, 3 * kSecond).rank, 1) << "nobody computes";
+  }
+}
+
 TEST_F(WaitsTest, ASlowRankIsToldOfOnce) {
   Watchdog watchdog(waits_, board_, kSecond);
   int64_t step = 0;
