@@ -20,11 +20,11 @@ size_t MostMapped(const Routes& routes, const RegionBases& arenas) {
 
 }  // namespace
 
-Communicator::Communicator(const LoadedPlan& plan, const ProcessMap& map, int self, Link& link,
-                           FlowMeans means)
-    : map_(map), self_(self), link_(link), means_(std::move(means)), routes_(plan, map, self) {
-  const FlowRoom room = {plan.most_operands, routes_.most_stops(),
-                         MostMapped(routes_, means_.arenas)};
+Communicator::Communicator(absl::Span<const LoadedPlan* const> plans, const ProcessMap& map,
+                           int self, Link& link, FlowMeans means)
+    : map_(map), self_(self), link_(link), means_(std::move(means)), routes_(plans, map, self) {
+  FlowRoom room = {0, routes_.most_stops(), MostMapped(routes_, means_.arenas)};
+  for (const LoadedPlan* plan : plans) room.parts = std::max(room.parts, plan->most_operands);
   for (int64_t rank = 0; rank < map.RanksOf(self).size(); ++rank) {
     items_.push_back(std::make_unique<Item>(room, means_));
   }

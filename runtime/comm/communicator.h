@@ -26,9 +26,10 @@ namespace mgc {
 
 class Communicator {
  public:
-  // Of process `self` of `map`, for whose ranks `plan` is loaded. All must outlive it.
-  Communicator(const LoadedPlan& plan, const ProcessMap& map, int self, Link& link,
-               FlowMeans means);
+  // Of process `self` of `map`, for whose ranks `plans` are loaded, as Routes wants them. `map` and
+  // `link` must outlive it.
+  Communicator(absl::Span<const LoadedPlan* const> plans, const ProcessMap& map, int self,
+               Link& link, FlowMeans means);
   // Makes the channels, and the library's groups; waits for the peers. Once, before anything else.
   absl::Status Open();
 

@@ -17,7 +17,8 @@ bool IsAllReduce(const LoadedProgram& program, const CommItem& item) {
 
 }  // namespace
 
-Routes::Routes(const LoadedPlan& plan, const ProcessMap& map, int self) : map_(map), self_(self) {
+Routes::Routes(absl::Span<const LoadedPlan* const> plans, const ProcessMap& map, int self)
+    : map_(map), self_(self) {
   for (int process = 1; process < map.processes(); ++process) {
     if (self != 0 && self != process) continue;
     for (ChannelKind kind : {ChannelKind::kControl, ChannelKind::kWatch}) {
@@ -25,7 +26,17 @@ Routes::Routes(const LoadedPlan& plan, const ProcessMap& map, int self) : map_(m
       channels_.push_back({process, 0, kind});
     }
   }
-  of_.resize(plan.groups.size() * static_cast<size_t>(map.RanksOf(self).size()));
+  of_.resize(plans.back()->groups.size() * static_cast<size_t>(map.RanksOf(self).size()));
+  for (const LoadedPlan* plan : plans) AddPlan(*plan);
+  std::sort(channels_.begin(), channels_.end());
+  channels_.erase(std::unique(channels_.begin(), channels_.end()), channels_.end());
+  for (auto& [key, route] : routes_) {
+    FindChannels(key.first, key.second, &route);
+    if (route.all_reduces) AddLibraryGroup(key.first, key.second, &route);
+  }
+}
+
+void Routes::AddPlan(const LoadedPlan& plan) {
   for (const LoadedClass& rank_class : plan.classes) {
     std::map<int, bool> groups;  // over which the class has collectives; whether all-reduces
     for (const LoadedProgram* program : {&rank_class.train, &rank_class.eval}) {
@@ -43,12 +54,6 @@ Routes::Routes(const LoadedPlan& plan, const ProcessMap& map, int self) : map_(m
       AddTransfers(plan, rank_class.train, index);
       AddTransfers(plan, rank_class.eval, index);
     }
-  }
-  std::sort(channels_.begin(), channels_.end());
-  channels_.erase(std::unique(channels_.begin(), channels_.end()), channels_.end());
-  for (auto& [key, route] : routes_) {
-    FindChannels(key.first, key.second, &route);
-    if (route.all_reduces) AddLibraryGroup(key.first, key.second, &route);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "runtime/comm/all_reduce_library.h"
 #include "runtime/comm/link.h"
 #include "runtime/comm/process_map.h"
@@ -43,13 +44,14 @@ struct Route {
 
 class Routes {
  public:
-  // `plan` is loaded for the ranks that `map` gives to process `self`.
-  Routes(const LoadedPlan& plan, const ProcessMap& map, int self);
+  // `plans`, at least one, are loaded for the ranks that `map` gives to process `self`, each after
+  // those before it (LoadPlan's `before`).
+  Routes(absl::Span<const LoadedPlan* const> plans, const ProcessMap& map, int self);
 
   // All channels that begin or end in this process, sorted.
   const std::vector<ChannelKey>& channels() const { return channels_; }
   // The route of a local rank's group; null where all of its members are here. `group` is an index
-  // into LoadedPlan::groups.
+  // into LoadedPlan::groups of any of the plans.
   const Route* Of(int group, int64_t rank) const { return of_[Place(group, rank)]; }
   // All of them, by group and its first rank.
   const std::map<std::pair<int, int>, Route>& all() const { return routes_; }
@@ -68,6 +70,7 @@ class Routes {
     const RankRange local = map_.RanksOf(self_);
     return static_cast<size_t>(group * local.size() + rank - local.begin);
   }
+  void AddPlan(const LoadedPlan& plan);
   void AddGroup(int group, const std::vector<int>& members, bool all_reduces);
   void AddLibraryGroup(int group, int first, Route* route);
   void AddTransfers(const LoadedPlan& plan, const LoadedProgram& program, int index);

@@ -80,14 +80,6 @@ absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(const Plan& first, 
   if (next != nullptr) executor_options.others = {next};
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor,
                        Executor::Create(first, executor_options));
-  if (next != nullptr && executor->team().size() > 1) {
-    return absl::InvalidArgumentError(
-        "several processes run plans of whole texts: mgc-compile --next-token whole");
-  }
-  if (next != nullptr) {  // both are loaded before the first step
-    MGC_RETURN_IF_ERROR(executor->ChangeSteps(*next));
-    MGC_RETURN_IF_ERROR(executor->ChangeSteps(first));
-  }
   return std::unique_ptr<Generator>(new Generator(first, next, std::move(executor), options));
 }
 
@@ -161,7 +153,7 @@ void Generator::GiveLast(absl::Span<const Text> texts) {
 }
 
 absl::StatusOr<std::vector<float>> Generator::Step(StepTensors& tensors) {
-  MGC_RETURN_IF_ERROR(executor_->ChangeSteps(tensors.plan()));
+  executor_->ChangeSteps(tensors.plan());
   StepInput step;
   step.data = tensors.Data();
   MGC_RETURN_IF_ERROR(executor_->Run(step));

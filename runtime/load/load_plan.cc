@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/plan/plan_check.h"
@@ -42,7 +41,7 @@ class PlanLoader {
   int GroupOf(const InstrCollective& collective) {
     const std::pair<uint32_t, std::vector<int>> key = {collective.axes().bits(),
                                                        collective.classes};
-    const auto [it, is_new] = group_numbers_.try_emplace(key, out_->groups.size());
+    const auto [it, is_new] = out_->group_numbers.try_emplace(key, out_->groups.size());
     if (!is_new) return it->second;
     out_->groups.emplace_back();
     for (int64_t rank = out_->local.begin; rank < out_->local.end; ++rank) {
@@ -161,15 +160,20 @@ class PlanLoader {
 
   LoadedPlan* out_;
   const Plan& plan_;
-  absl::flat_hash_map<std::pair<uint32_t, std::vector<int>>, int> group_numbers_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadPlan(const Plan& plan, const KernelList& kernels,
-                                                     uint64_t seed, int width, RankRange local) {
+                                                     uint64_t seed, int width, RankRange local,
+                                                     const LoadedPlan* before) {
   MGC_RETURN_IF_ERROR(Annotate(CheckPlanToRun(plan), absl::StrCat("plan ", plan.name)));
   auto loaded = std::make_unique<LoadedPlan>(plan, kernels, seed, width, local);
+  if (before != nullptr) {
+    loaded->number = before->number + 1;
+    loaded->groups = before->groups;
+    loaded->group_numbers = before->group_numbers;
+  }
   PlanLoader(loaded.get()).Run();
   MGC_RETURN_IF_ERROR(Annotate(loaded->kernels.Refused(), absl::StrCat("plan ", plan.name)));
   return loaded;

@@ -10,8 +10,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -102,6 +104,7 @@ struct LoadedPlan {
 
   const Plan& plan;
   const RankRange local;
+  int number = 0;  // among the plans whose steps one process runs
   const StepTables train;
   const StepTables eval;
   const std::vector<DataInput> inputs;  // what its loads take
@@ -111,6 +114,8 @@ struct LoadedPlan {
   std::vector<RankPlace> ranks;  // all of the plan's
   // The groups of one set of axes: [set][local rank] gives the members, ascending.
   std::vector<std::vector<std::vector<int>>> groups;
+  // Where sets are there, by the bits of their axes, and the classes they join if not all.
+  std::map<std::pair<uint32_t, std::vector<int>>, int> group_numbers;
   size_t most_formals = 0;
   size_t most_operands = 0;
 };
@@ -119,8 +124,12 @@ struct LoadedPlan {
 // in kernels, on each of which up to `width` threads work. InvalidArgument with all that
 // graph/plan/plan_check.h finds, Unimplemented with all kernels that are missing or ask for more
 // scratch than their ops allow.
+//
+// `before` is null, or has been loaded for the same ranks of the same mesh, so that one process
+// runs steps of both: its groups are among those of the result, in the same places.
 absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadPlan(const Plan& plan, const KernelList& kernels,
-                                                     uint64_t seed, int width, RankRange local);
+                                                     uint64_t seed, int width, RankRange local,
+                                                     const LoadedPlan* before = nullptr);
 
 }  // namespace mgc
 

@@ -68,13 +68,6 @@ int64_t MemoryOf(const Plan& plan, absl::Span<const RankRange> local, int64_t wo
   return static_cast<int64_t>(std::clamp(bytes, 0.0, kMost));
 }
 
-// Bytes of one kernel's scratch.
-int64_t ScratchFor(const LoadedPlan& loaded, const ExecutorOptions& options) {
-  int64_t bytes = loaded.kernels.workspace_bytes();
-  for (const Plan* other : options.others) bytes = std::max(bytes, WorkspaceOf(*other));
-  return bytes;
-}
-
 bool IsHeldTheSame(const HeldBlock& a, const HeldBlock& b) {
   const auto fields = [](const HeldBlock& held) {
     return std::tie(held.block, held.layer, held.owner, held.param_base, held.grad_base,
@@ -100,7 +93,7 @@ absl::Status CheckHoldsTheSame(const Plan& first, const Plan& other) {
            std::equal(a.blocks.begin(), a.blocks.end(), b.blocks.begin(), b.blocks.end(),
                       IsHeldTheSame);
   };
-  const bool same = other.mesh.world_size() == first.mesh.world_size() &&
+  const bool same = other.mesh == first.mesh &&
                     std::equal(first.classes.begin(), first.classes.end(), other.classes.begin(),
                                other.classes.end(), has_room) &&
                     std::equal(first.blocks.begin(), first.blocks.end(), other.blocks.begin(),
@@ -156,16 +149,44 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Make(const Plan& plan,
   MGC_RETURN_IF_ERROR(check_memory(WorkspaceOf(plan)));
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<LoadedPlan> loaded,
                        LoadPlan(plan, options.kernels, options.seed, threads.width, local));
-  MGC_RETURN_IF_ERROR(check_memory(ScratchFor(*loaded, options)));
   std::unique_ptr<Executor> executor(
       new Executor(std::move(loaded), options, threads.workers, threads.width));
   MGC_RETURN_IF_ERROR(executor->workers_.status());
+  MGC_RETURN_IF_ERROR(executor->LoadOthers());
+  MGC_RETURN_IF_ERROR(check_memory(executor->workspace_bytes_));
   MGC_RETURN_IF_ERROR(executor->Allocate());
   return executor;
 }
 
+absl::Status Executor::LoadOthers() {
+  for (const Plan* plan : options_.others) {
+    if (Find(*plan) != nullptr) continue;
+    MGC_RETURN_IF_ERROR(CheckHoldsTheSame(first_->plan, *plan));
+    MGC_ASSIGN_OR_RETURN(std::unique_ptr<LoadedPlan> loaded,
+                         LoadPlan(*plan, options_.kernels, options_.seed, workers_.width(), local(),
+                                  AllLoaded().back()));
+    others_.push_back(std::move(loaded));
+  }
+  for (const LoadedPlan* loaded : AllLoaded()) {
+    workspace_bytes_ = std::max(workspace_bytes_, loaded->kernels.workspace_bytes());
+  }
+  return absl::OkStatus();
+}
+
+std::vector<const LoadedPlan*> Executor::AllLoaded() const {
+  std::vector<const LoadedPlan*> all = {first_.get()};
+  for (const std::unique_ptr<LoadedPlan>& other : others_) all.push_back(other.get());
+  return all;
+}
+
+const LoadedPlan* Executor::Find(const Plan& plan) const {
+  for (const LoadedPlan* loaded : AllLoaded()) {
+    if (&loaded->plan == &plan) return loaded;
+  }
+  return nullptr;
+}
+
 absl::Status Executor::Allocate() {
-  workspace_bytes_ = ScratchFor(*loaded_, options_);
   DeviceRoom room;
   room.workspace = workspace_bytes_;
   room.kernels = ThreadsOf(options_, local().size(), workers_.size()).kernels;
@@ -186,7 +207,8 @@ absl::Status Executor::Allocate() {
   MGC_ASSIGN_OR_RETURN(device_, make(room, workers_));
   if (process.has_value()) MGC_RETURN_IF_ERROR(Connect(*process));
   team_ = std::make_unique<Team>(communicator_.get());
-  MGC_RETURN_IF_ERROR(device_->Open(*loaded_, *team_));
+  // The last one has the groups of all.
+  MGC_RETURN_IF_ERROR(device_->Open(*AllLoaded().back(), *team_));
   if (options_.progress.empty()) {
     progress_ = std::vector<RankProgress>(static_cast<size_t>(local().size()));
   }
@@ -195,6 +217,7 @@ absl::Status Executor::Allocate() {
   machine_ = std::make_unique<StepMachine>(
       *loaded_, communicator_.get(), workers_, *device_, progress,
       TraceLimits{options_.trace_room, options_.trace_steps}, options_.shuffle);
+  for (const LoadedPlan* loaded : AllLoaded()) machine_->MakeRoom(*loaded);
   machine_->Probe(options_.probe);
   machine_->Check(options_.check_finite);
   if (communicator_ != nullptr) {
@@ -204,33 +227,15 @@ absl::Status Executor::Allocate() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<const LoadedPlan*> Executor::LoadSteps(const Plan& plan) {
-  if (&plan == &first_->plan) return first_.get();
-  for (const std::unique_ptr<LoadedPlan>& loaded : others_) {
-    if (&loaded->plan == &plan) return loaded.get();
-  }
-  MGC_RETURN_IF_ERROR(CheckHoldsTheSame(first_->plan, plan));
-  const int width = ThreadsOf(options_, local().size(), workers_.size()).width;
-  MGC_ASSIGN_OR_RETURN(std::unique_ptr<LoadedPlan> loaded,
-                       LoadPlan(plan, options_.kernels, options_.seed, width, local()));
-  if (loaded->kernels.workspace_bytes() > workspace_bytes_) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "steps of another plan: their kernels ask for ", loaded->kernels.workspace_bytes(),
-        " bytes of scratch, there are ", workspace_bytes_));
-  }
-  others_.push_back(std::move(loaded));
-  return others_.back().get();
-}
-
-absl::Status Executor::ChangeSteps(const Plan& plan) {
-  if (&plan == &loaded_->plan) return absl::OkStatus();
-  MGC_ASSIGN_OR_RETURN(const LoadedPlan* const loaded, LoadSteps(plan));
+void Executor::ChangeSteps(const Plan& plan) {
+  if (&plan == &loaded_->plan) return;
+  const LoadedPlan* const loaded = Find(plan);
+  MGC_CHECK(loaded != nullptr) << "steps of a plan that the executor was not made for";
   for (int64_t rank = local().begin; rank < local().end; ++rank) {
     past_traces_[PlaceOf(rank)] = Trace(rank);
   }
   loaded_ = loaded;
   machine_->ChangeLists(*loaded);
-  return absl::OkStatus();
 }
 
 // Where arenas may lie in memory of several processes; null: those of this machine do not.
@@ -261,7 +266,7 @@ absl::Status Executor::Connect(const ProcessPlace& process) {
     MGC_RETURN_IF_ERROR(regions->Publish());
     MGC_ASSIGN_OR_RETURN(means.arenas, BasesOf(*regions, process.self));
   }
-  communicator_ = std::make_unique<Communicator>(*loaded_, *process.map, process.self,
+  communicator_ = std::make_unique<Communicator>(AllLoaded(), *process.map, process.self,
                                                  *process.link, std::move(means));
   return communicator_->Open();
 }

@@ -54,9 +54,12 @@ struct ExecutorOptions {
   // That the ranks are on; empty: a CpuDevice. Its arenas and scratch are of this machine's memory
   // unless its kernels are a GPU's.
   DeviceFactory device;
-  std::vector<const Plan*> others;  // that steps will change to: there is scratch for them, too
-  uint64_t seed = 0;                // of what is random in kernels (dropout)
-  int64_t trace_room = 0;           // records kept per rank and queue; 0: no trace
+  // That steps will change to; they outlive the executor. Each is the first plan with fewer
+  // micro-batches (graph/plan/fewer_micro_batches.h), or another of its model that finds parameters
+  // and what is kept for them at the same addresses.
+  std::vector<const Plan*> others;
+  uint64_t seed = 0;       // of what is random in kernels (dropout)
+  int64_t trace_room = 0;  // records kept per rank and queue; 0: no trace
   // Of a trace: the steps recorded, from the first, evaluations too; of later ones only what
   // failed.
   int64_t trace_steps = std::numeric_limits<int64_t>::max();
@@ -78,9 +81,10 @@ absl::Status CheckFits(const Plan& plan, KernelHost kernels_on, absl::Span<const
 
 class Executor {
  public:
-  // `plan` must outlive the executor. Errors of LoadPlan; ResourceExhausted when the ranks' arenas
-  // and the workspaces exceed the memory this process can get (runtime/run/host.h), or the system
-  // gives too few threads.
+  // `plan` must outlive the executor. Errors of LoadPlan; InvalidArgument where another plan's
+  // ranks or addresses are others, or it needs larger arenas; ResourceExhausted when the ranks'
+  // arenas and the workspaces exceed the memory this process can get (runtime/run/host.h), or the
+  // system gives too few threads.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(const Plan& plan,
                                                           const ExecutorOptions& options);
 
@@ -90,12 +94,9 @@ class Executor {
   // program the executor repeats it; what has run is in the trace.
   absl::Status Run(const StepInput& input);
 
-  // Between steps: from now on runs those of `plan`, which outlives this: the steps of the first
-  // plan with fewer micro-batches (graph/plan/fewer_micro_batches.h), others of its model that find
-  // parameters and what is kept for them at the same addresses, or the first plan's again. What is
-  // in the arenas stays. All processes call it. Errors of LoadPlan; InvalidArgument for a plan of
-  // other ranks or addresses, or that needs more room; steps stay what they were then.
-  absl::Status ChangeSteps(const Plan& plan);
+  // Between steps: from now on runs those of `plan`, the first one or one of the options' others.
+  // What is in the arenas stays. All processes call it.
+  void ChangeSteps(const Plan& plan);
 
   // Between steps: until LetUpdates, which any thread may call, no rank here begins its update. A
   // step that comes so far waits; an evaluation does not.
@@ -148,7 +149,10 @@ class Executor {
   static absl::StatusOr<std::unique_ptr<Executor>> Make(const Plan& plan,
                                                         const ExecutorOptions& options);
   absl::Status Allocate();
-  absl::StatusOr<const LoadedPlan*> LoadSteps(const Plan& plan);
+  absl::Status LoadOthers();
+  // All plans, the first one before the others.
+  std::vector<const LoadedPlan*> AllLoaded() const;
+  const LoadedPlan* Find(const Plan& plan) const;  // null where it is none of them
   SharedRegions* arena_regions() const;
   absl::Status PlaceArenas(SharedRegions& regions, int self, DeviceRoom* room) const;
   absl::Status Connect(const ProcessPlace& process);
@@ -156,7 +160,7 @@ class Executor {
 
   const ExecutorOptions options_;
   const std::unique_ptr<LoadedPlan> first_;
-  std::vector<std::unique_ptr<LoadedPlan>> others_;  // that steps have changed to
+  std::vector<std::unique_ptr<LoadedPlan>> others_;  // as the options have them
   const LoadedPlan* loaded_;                         // of all of them, what steps run
   std::unique_ptr<Communicator> communicator_;       // of a run in several processes
   std::unique_ptr<Team> team_;

@@ -67,7 +67,8 @@ struct RankProgress {
   Field<int64_t> moved_ns;
   // Time in instructions in the last whole step.
   Field<int64_t> busy_ns;
-  char rest_of_line[8] = {};
+  Field<int32_t> plan;  // whose step it is: LoadedPlan::number
+  char rest_of_line[4] = {};
 };
 static_assert(sizeof(RankProgress) == 128, "two lines");
 

@@ -38,7 +38,6 @@ StepMachine::StepMachine(const LoadedPlan& plan, Communicator* communicator, Wor
   ready_comm_.reserve(ranks_.size());
 }
 
-// For what a step of the plan is issued with; room stays.
 void StepMachine::MakeRoom(const LoadedPlan& plan) {
   const auto grow = [](auto* list, size_t size) { list->resize(std::max(list->size(), size)); };
   for (Rank& rank : ranks_) {
@@ -69,7 +68,6 @@ void StepMachine::TakeLists(Rank& rank) {
 void StepMachine::ChangeLists(const LoadedPlan& plan) {
   const std::lock_guard<std::mutex> no_poll(polling_);
   plan_ = &plan;
-  MakeRoom(plan);
   for (Rank& rank : ranks_) {
     TakeLists(rank);
     rank.compute_trace.Clear();
@@ -136,6 +134,7 @@ void StepMachine::Reset(Rank& rank) {
   rank.busy_ns = 0;
   rank.progress->steps.set(rank.progress->steps.get() + 1);
   rank.progress->eval.set(input_.eval);
+  rank.progress->plan.set(plan_->number);
   rank.progress->micro_batches.set(plan_->plan.num_micro_batches);
   rank.PublishPlace();
   rank.PublishItem();

@@ -67,8 +67,10 @@ class StepMachine : public TaskSource {
               absl::Span<RankProgress> progress, const TraceLimits& trace,
               absl::optional<uint64_t> shuffle);
 
-  // Executor::ChangeSteps: from now on steps of these lists. What has been recorded so far has been
-  // taken, and is gone.
+  // For what steps of another plan are issued with; room stays.
+  void MakeRoom(const LoadedPlan& plan);
+  // Executor::ChangeSteps: from now on steps of these lists, for which there is room. What has been
+  // recorded so far has been taken, and is gone.
   void ChangeLists(const LoadedPlan& plan);
 
   // Runs a step. FailedPrecondition with every rank's state and the cycle of waits after a
@@ -107,7 +109,6 @@ class StepMachine : public TaskSource {
   absl::Status WhereItStood(const absl::Status& drained) const;
   void Fail(const absl::Status& why);
   void TakeLists(Rank& rank);
-  void MakeRoom(const LoadedPlan& plan);
   void Reset(Rank& rank);
   size_t PickAt(const std::vector<int>& ready) { return shuffling_ ? dice_() % ready.size() : 0; }
   int Pick(std::vector<int>* ready);

@@ -166,12 +166,9 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const Plan& plan, Train
   executor_options.progress = options.progress;
   executor_options.probe = options.probe;
   executor_options.check_finite = options.check_finite;
+  for (const StepsFrom& steps : options.steps) executor_options.others.push_back(steps.plan);
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor,
                        Executor::Create(plan, executor_options));
-  // All are loaded before the first step.
-  for (const StepsFrom& steps : options.steps) {
-    MGC_RETURN_IF_ERROR(executor->ChangeSteps(*steps.plan));
-  }
   InitializeParameters(options.seed, *executor);
   StartLossScale(options.loss_scale, *executor);
   return std::unique_ptr<Trainer>(new Trainer(std::move(executor), std::move(samples),
@@ -216,7 +213,7 @@ absl::StatusOr<StepRecord> Trainer::Step() {
                                               plan.global_batch_size,
                                               " samples would be beyond what can be counted"));
   }
-  MGC_RETURN_IF_ERROR(executor_->ChangeSteps(plan));
+  executor_->ChangeSteps(plan);
   const int64_t samples = samples_done_;
   const double t = static_cast<double>(steps_done_ + 1);
   StepRecord record;
@@ -294,7 +291,7 @@ absl::StatusOr<EvalRecord> Trainer::EvaluateText(const TokenDataset& text) {
 
 absl::StatusOr<EvalRecord> Trainer::EvaluateOn(const SampleSet& set, int64_t most_steps,
                                                bool reads_ahead) {
-  MGC_RETURN_IF_ERROR(executor_->ChangeSteps(executor_->plan()));
+  executor_->ChangeSteps(executor_->plan());
   const int64_t batch = executor_->plan().global_batch_size;
   const int64_t samples = SamplesToEvaluate(executor_->plan(), set);
   const int64_t steps = std::min((samples + batch - 1) / batch, most_steps);

@@ -71,15 +71,19 @@ bool Waits::HasItem(const Seen& seen) {
   return item.exchange >= 0 && item.exchange < static_cast<int>(starts.size());
 }
 
-// Whoever writes the board, what it says is a number of micro-batches that a step may have.
-const Waits::Tables& Waits::TablesOf(int64_t micro_batches) const {
-  const int64_t whole = plan_.num_micro_batches;
+// Whoever writes the board, what it says is a plan there is and a number of micro-batches that its
+// step may have.
+const Waits::Tables& Waits::TablesOf(int32_t plan, int64_t micro_batches) const {
+  const bool is_other = plan > 0 && plan <= static_cast<int64_t>(others_.size());
+  const Plan& steps = is_other ? *others_[static_cast<size_t>(plan - 1)] : plan_;
+  const int64_t whole = steps.num_micro_batches;
   const int64_t number = micro_batches < 1 || micro_batches > whole ? whole : micro_batches;
+  const std::pair<int32_t, int64_t> key = {is_other ? plan : 0, number};
   const std::lock_guard<std::mutex> lock(making_);
-  const auto found = tables_.find(number);
+  const auto found = tables_.find(key);
   if (found != tables_.end()) return found->second;
-  if (number == whole) return tables_.try_emplace(number, plan_).first->second;
-  return tables_.try_emplace(number, WithFewerMicroBatches(plan_, number)).first->second;
+  if (number == whole) return tables_.try_emplace(key, steps).first->second;
+  return tables_.try_emplace(key, WithFewerMicroBatches(steps, number)).first->second;
 }
 
 Waits::Seen Waits::Look(int64_t rank) const {
@@ -87,7 +91,7 @@ Waits::Seen Waits::Look(int64_t rank) const {
   seen.rank = rank;
   seen.rank_class = ClassOfRank(plan_.mesh, rank);
   seen.at = board_.ranks()[static_cast<size_t>(rank)];
-  const Tables& tables = TablesOf(seen.at.micro_batches.get());
+  const Tables& tables = TablesOf(seen.at.plan.get(), seen.at.micro_batches.get());
   seen.tables = seen.at.eval.get() ? &tables.eval : &tables.train;
   const bool at_end = seen.at.at_end.get();
   seen.has_item = !at_end && HasItem(seen);
@@ -110,7 +114,7 @@ std::string Waits::PlaceOf(const Seen& seen) const {
   if (instr.outputs.empty()) return absl::StrCat(text, " ", segment.name, "[", number, "]");
   const Slot& slot = segment.slots[static_cast<size_t>(instr.outputs[0])];
   return absl::StrCat(text, " ", NameForLayer(slot.name, call->layer),
-                      SourceText(plan_.model, instr));
+                      SourceText(seen.tables->plan.model, instr));
 }
 
 std::vector<int64_t> Waits::PartnersOf(const Seen& seen) const {

@@ -27,9 +27,11 @@ struct Culprit {
 
 class Waits {
  public:
-  // What they point to must outlive it. `plan` has passed graph/plan/plan_check.h. Ranks run its
-  // steps, or ones of fewer micro-batches (graph/plan/fewer_micro_batches.h).
-  Waits(const Plan& plan, const Board& board) : plan_(plan), board_(board) {}
+  // What they point to must outlive it. The plans have passed graph/plan/plan_check.h. Ranks run
+  // steps of `plan`, of it with fewer micro-batches (graph/plan/fewer_micro_batches.h), or of
+  // `others` on the same mesh, which are numbered behind it.
+  Waits(const Plan& plan, const Board& board, std::vector<const Plan*> others = {})
+      : plan_(plan), board_(board), others_(std::move(others)) {}
 
   // What a rank is at: `computes 1F5 ...`, `waits in 1RECV_F2 for rank 0`, `is between steps`.
   std::string StateOf(int64_t rank, int64_t now_ns) const;
@@ -60,7 +62,7 @@ class Waits {
     const StepClass& program() const { return tables->classes[static_cast<size_t>(rank_class)]; }
   };
   class Chains;
-  // The steps of one number of micro-batches. `plan` outlives it.
+  // The steps of a plan and a number of micro-batches. `plan` outlives it.
   struct Tables {
     explicit Tables(const Plan& plan) : train(plan, false), eval(plan, true) {}
     explicit Tables(Plan&& made)
@@ -73,7 +75,7 @@ class Waits {
     StepTables eval;
   };
 
-  const Tables& TablesOf(int64_t micro_batches) const;
+  const Tables& TablesOf(int32_t plan, int64_t micro_batches) const;
   Seen Look(int64_t rank) const;
   static bool HasInstr(const Seen& seen);
   static bool HasItem(const Seen& seen);
@@ -92,8 +94,10 @@ class Waits {
 
   const Plan& plan_;
   const Board& board_;
+  const std::vector<const Plan*> others_;
   mutable std::mutex making_;
-  mutable std::map<int64_t, Tables> tables_;  // by micro-batches, those that have been seen
+  // By plan and micro-batches, those that have been seen.
+  mutable std::map<std::pair<int32_t, int64_t>, Tables> tables_;
 };
 
 }  // namespace mgc

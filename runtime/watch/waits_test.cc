@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "runtime/run/testing/chain_plan.h"
 #include "runtime/watch/board.h"
@@ -231,7 +232,7 @@ void Damage(int32_t a, int32_t b, RankProgress* rank) {
   rank->inside.set((b & 2) == 0);
   rank->at_end.set((a & 4) != 0);
   rank->in_flight.set((b & 4) != 0);
-  for (auto* field : {&rank->action, &rank->item_call}) field->set(a);
+  for (auto* field : {&rank->action, &rank->item_call, &rank->plan}) field->set(a);
   for (auto* field : {&rank->call, &rank->instr, &rank->item_action, &rank->exchange}) {
     field->set(b);
   }
@@ -253,6 +254,33 @@ TEST_F(WaitsTest, ReadsAnyPlaces) {
       waits_.FindCulprit(kNow, kSecond);
     }
   }
+}
+
+// Where steps are those of several plans, places are those of the one whose step it is.
+TEST_F(WaitsTest, ReadsThePlanThatTheStepIsOf) {
+  ChainOptions longer = Options();
+  longer.micro_batches = Options().micro_batches + 3;
+  const Plan other = ChainPlan(longer);
+  const Waits of_both(plan_, board_, {&other});
+  Computes(0, kSecond);
+  // The forward of its last micro-batch, which the first plan lacks.
+  const std::vector<Action>& compute = other.classes[0].train.compute;
+  int32_t last = -1;
+  for (size_t a = 0; a < compute.size(); ++a) {
+    const ActionRef& ref = compute[a].ref;
+    const bool is_it =
+        ref.kind == ActionKind::kForward && ref.micro_batch == longer.micro_batches - 1;
+    if (is_it) last = static_cast<int32_t>(a);
+  }
+  ASSERT_GE(last, 0);
+  rank(0).action.set(last);
+  rank(0).micro_batches.set(longer.micro_batches);
+  rank(0).plan.set(1);
+  const std::string place = absl::StrCat("computing 0F", longer.micro_batches - 1, " ");
+  EXPECT_TRUE(absl::StrContains(of_both.StateOf(0, kNow), place)) << of_both.StateOf(0, kNow);
+  EXPECT_FALSE(absl::StrContains(waits_.StateOf(0, kNow), place)) << waits_.StateOf(0, kNow);
+  rank(0).plan.set(7);
+  EXPECT_EQ(of_both.StateOf(0, kNow), waits_.StateOf(0, kNow)) << "no plan has that number";
 }
 
 // A queue that has ended stands at no item, whatever its places say.

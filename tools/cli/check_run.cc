@@ -84,7 +84,8 @@ absl::StatusOr<ResolvedRanks> ResolveRanks(const Plan& plan, const KernelList& k
     MGC_ASSIGN_OR_RETURN(const ProcessMap map,
                          ProcessMap::Create(resolved.world_size, resolved.world_size));
     const int self = static_cast<int>(*rank);
-    CountChannels(Routes(*loaded, map, self), self, &resolved);
+    const LoadedPlan* const plans[] = {loaded.get()};
+    CountChannels(Routes(plans, map, self), self, &resolved);
   }
   return resolved;
 }

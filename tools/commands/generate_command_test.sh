@@ -20,7 +20,16 @@ say=(--load run --tokenizer bytes --prompt 12 --prompt $'1\n2\n' --max-new-token
 # One text.
 expect 0 'tokens of prompts' mgc-generate whole.plan "${say[@]}"
 cp stdout text
-for run in 'four.plan' 'four.plan --nproc 4' 'prompt.plan token.plan'; do
+for part in prompt token; do
+  [[ $part == prompt ]] && length=(--seq-length 16) || length=()
+  mgc-compile llama.json --next-token $part "${length[@]}" "${two[@]}" --tp 2 --pp 2 --world-size 4 \
+    -o ${part}4.plan >log
+  mgc-compile llama.json --next-token $part "${length[@]}" --global-batch-size 2 \
+    --micro-batch-size 1 --world-size 2 -o ${part}2.plan >log
+done
+for run in 'four.plan' 'four.plan --nproc 4' 'prompt.plan token.plan' 'prompt4.plan token4.plan' \
+  'prompt4.plan token4.plan --nproc 2' 'prompt4.plan token4.plan --nproc 4' \
+  'prompt2.plan token2.plan --nproc 2'; do
   # shellcheck disable=SC2086
   mgc-generate $run "${say[@]}" 2>log | cmp - text || fail "$run goes on otherwise: $(cat log)"
 done
@@ -44,10 +53,7 @@ grep -q '"end": "full"}' stdout || fail 'it did not end where there is no room'
 expect 4 'gives no logits' mgc-generate train.plan "${say[@]}"
 expect 4 'goes on by a plan of tokens' mgc-generate prompt.plan "${say[@]}"
 expect 4 'keys and values of as many' mgc-generate prompt.plan short.plan "${say[@]}"
-mgc-compile llama.json --next-token prompt --tp 2 --world-size 2 "${two[@]}" -o p2.plan >log
-mgc-compile llama.json --next-token token --tp 2 --world-size 2 "${two[@]}" -o t2.plan >log
-expect 4 'several processes run plans of whole texts' mgc-generate p2.plan t2.plan "${say[@]}" \
-  --nproc 2
+expect 4 'its ranks are others' mgc-generate prompt.plan token4.plan "${say[@]}"
 expect 4 'a prompt of 17 tokens; the plan takes 1 to 16' mgc-generate prompt.plan token.plan \
   --load run --tokenizer bytes --prompt 01234567890123456
 expect 4 '3 requests; the plan takes 2' mgc-generate whole.plan --load run --prompt-ids 1 \

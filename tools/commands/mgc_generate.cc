@@ -323,6 +323,7 @@ int Launch(const Command& command) {
   const auto body = [&command](World& world) { return RunIn(world, command); };
   LaunchOptions options;
   options.command = kCommand;
+  if (const Plan* const next = NextPlan(command)) options.others = {next};
   const int64_t processes = command.flags.nproc.value_or(1);
   if (processes == 1) return RunHere(*command.plan, options, body);
   const absl::StatusOr<ProcessMap> map =

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "graph/plan/plan.h"
@@ -21,8 +22,9 @@ namespace mgc {
 inline constexpr int kExitWatchdog = 124;
 
 struct LaunchOptions {
-  std::string command;           // whose name what is said of the run begins with
-  double watchdog_seconds = 60;  // that a run may stand still; 0: for ever
+  std::string command;              // whose name what is said of the run begins with
+  double watchdog_seconds = 60;     // that a run may stand still; 0: for ever
+  std::vector<const Plan*> others;  // that steps change to, as ExecutorOptions has them
   // Where progress, the plan and logs of all processes but the first are left; empty: nowhere.
   std::string run_dir;
 };

@@ -46,7 +46,7 @@ class Monitor {
       : command_(options.command),
         board_(board),
         watches_(options.watchdog_seconds > 0),
-        waits_(plan, board),
+        waits_(plan, board, options.others),
         watchdog_(waits_, board, static_cast<int64_t>(options.watchdog_seconds * 1e9)) {}
 
   // What keeps the run from going on, if anything does; says who is slow.
