@@ -1,7 +1,9 @@
 #include "passes/fold/fold_model.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -13,115 +15,92 @@
 namespace mgc {
 namespace {
 
-// Of a long run, and of many rounds: the first two and the last.
-constexpr int kKept = 3;
+// So many layers of a kind are kept before one of them stands for another: there is another to
+// compare it with (passes/plan/stage/check_fold.h).
+constexpr size_t kBesideEachOther = 2;
 
-// Equal layers of which the same is computed again.
-struct AlikeRun {
-  LayerRun layers;
-  size_t of = 0;  // the run of equal layers that it is part of
-  RecomputeKind kind = RecomputeKind::kNone;
+// Beyond the ends of the inner layers.
+constexpr int kOutside = -1;
 
-  int length() const { return layers.last - layers.first + 1; }
-};
-
-bool AreAlike(const AlikeRun& a, const AlikeRun& b) {
-  return a.of == b.of && a.kind == b.kind && a.length() == b.length();
-}
-
-std::vector<AlikeRun> SplitByKind(const std::vector<LayerRun>& runs,
-                                  const Recomputation& recomputation) {
-  std::vector<AlikeRun> split;
+// Kinds of layers, by number: equal layers of which the same is computed again are of one.
+std::vector<int> KindsOf(const std::vector<LayerRun>& runs, const Recomputation& recomputation) {
+  std::map<std::pair<size_t, RecomputeKind>, int> numbers;
+  std::vector<int> kinds;
   for (size_t r = 0; r < runs.size(); ++r) {
-    LayerRun run = runs[r];
-    for (int layer = run.first + 1; layer <= run.last; ++layer) {
-      if (recomputation.Of(layer) == recomputation.Of(run.first)) continue;
-      const LayerRun ended{run.first, layer - 1, run.one_place};
-      split.push_back({ended, r, recomputation.Of(run.first)});
-      run.first = layer;
+    for (int layer = runs[r].first; layer <= runs[r].last; ++layer) {
+      const std::pair<size_t, RecomputeKind> kind = {r, recomputation.Of(layer)};
+      kinds.push_back(numbers.try_emplace(kind, static_cast<int>(numbers.size())).first->second);
     }
-    split.push_back({run, r, recomputation.Of(run.first)});
   }
-  return split;
+  return kinds;
 }
 
-// Runs that take turns.
-struct Rounds {
-  size_t runs = 0;  // of one round
-  size_t count = 0;
-};
-
-// Says what stands for each layer.
+// Says what stands for each layer. What is kept is a way through the model that leaves loops out:
+// behind each layer of it follows one of the kind that follows it in the model.
 class MapMaker {
  public:
-  explicit MapMaker(std::vector<AlikeRun> runs) : runs_(std::move(runs)) {}
+  MapMaker(const std::vector<LayerRun>& runs, const Recomputation& recomputation)
+      : runs_(runs), kinds_(KindsOf(runs, recomputation)) {}
 
   LayerMap Run() && {
-    for (size_t r = 0; r < runs_.size();) {
-      const Rounds rounds = RoundsAt(r);
-      if (rounds.count > kKept) {
-        AddRounds(r, rounds);
-        r += rounds.runs * rounds.count;
-      } else {
-        AddRuns(r++, 1);
+    const int layers = static_cast<int>(kinds_.size());
+    for (int layer = 0; layer < layers; ++layer) Take(layer);
+    std::vector<int> kept(kinds_.size(), kNone);
+    std::vector<int> kinds;
+    for (size_t k = 0; k < way_.size(); ++k) {
+      kept[static_cast<size_t>(way_[k])] = static_cast<int>(k);
+      kinds.push_back(KindOf(way_[k]));
+    }
+    bool one_place = true;
+    for (const LayerRun& run : runs_) {
+      for (int layer = run.first; layer <= run.last; ++layer) {
+        int& stands = kept[static_cast<size_t>(layer)];
+        if (stands != kNone) continue;
+        stands = kept[static_cast<size_t>(met_.at(PlaceOf(layer)))];
+        one_place = one_place && run.one_place;
       }
     }
-    rounds_.resize(static_cast<size_t>(next_), 1);
-    return LayerMap(std::move(kept_), std::move(rounds_), one_place_);
+    return LayerMap(std::move(kept), std::move(kinds), one_place);
   }
 
  private:
-  // Those of which most need not be kept.
-  Rounds RoundsAt(size_t first) const {
-    Rounds best;
-    size_t most = 0;
-    for (size_t runs = 2; first + (kKept + 1) * runs <= runs_.size(); ++runs) {
-      size_t end = first + runs;
-      while (end < runs_.size() && AreAlike(runs_[end], runs_[end - runs])) ++end;
-      const size_t count = (end - first) / runs;
-      const size_t saved = count > kKept ? (count - kKept) * runs : 0;
-      if (saved <= most) continue;
-      most = saved;
-      best = {runs, count};
-    }
-    return best;
-  }
+  // A layer's kind between those of its neighbours.
+  using Place = std::tuple<int, int, int>;
 
-  void AddRounds(size_t first, const Rounds& rounds) {
-    const auto begin = static_cast<size_t>(next_);
-    AddRuns(first, rounds.runs);
-    const int kept_of_round = next_ - static_cast<int>(begin);
-    const size_t second = kept_.size();
-    AddRuns(first + rounds.runs, rounds.runs);
-    const size_t layers = kept_.size() - second;
-    for (size_t i = 0; i < (rounds.count - kKept) * layers; ++i) {
-      const int kept = kept_[second + i % layers];
-      kept_.push_back(kept);
-    }
-    AddRuns(first + (rounds.count - 1) * rounds.runs, rounds.runs);
-    rounds_.resize(begin, 1);
-    rounds_.resize(static_cast<size_t>(next_), kept_of_round);
-    one_place_ = one_place_ && runs_[first].layers.one_place;
+  int KindOf(int layer) const {
+    const bool is_inner = layer >= 0 && layer < static_cast<int>(kinds_.size());
+    return is_inner ? kinds_[static_cast<size_t>(layer)] : kOutside;
   }
+  Place PlaceOf(int layer) const { return {KindOf(layer - 1), KindOf(layer), KindOf(layer + 1)}; }
 
-  // The first of a long run, the second for all behind it, and the last.
-  void AddRuns(size_t first, size_t count) {
-    for (size_t r = first; r < first + count; ++r) {
-      const LayerRun& run = runs_[r].layers;
-      const bool is_long = runs_[r].length() > kKept;
-      one_place_ = one_place_ && (!is_long || run.one_place);
-      for (int layer = run.first; layer <= run.last; ++layer) {
-        const bool is_between = is_long && layer > run.first + 1 && layer < run.last;
-        kept_.push_back(is_between ? next_ - 1 : next_++);
-      }
+  void Take(int layer) {
+    const bool is_new = met_.try_emplace(PlaceOf(layer), layer).second;
+    size_t& of_kind = num_met_[KindOf(layer)];
+    if (is_new || of_kind < kBesideEachOther) {
+      ++of_kind;
+      way_.push_back(layer);
+      needed_ = way_.size();
+      return;
+    }
+    // Where the way has met the same two kinds since the last layer that it needs, it goes on from
+    // there.
+    const auto same = std::find_if(
+        way_.begin() + static_cast<int64_t>(needed_) - 1, way_.end(), [&](int earlier) {
+          return KindOf(earlier) == KindOf(layer) && KindOf(earlier + 1) == KindOf(layer + 1);
+        });
+    if (same == way_.end()) {
+      way_.push_back(layer);
+    } else {
+      way_.erase(same + 1, way_.end());
     }
   }
 
-  const std::vector<AlikeRun> runs_;
-  std::vector<int> kept_;    // by layer
-  std::vector<int> rounds_;  // by kept layer
-  int next_ = 0;
-  bool one_place_ = true;
+  const std::vector<LayerRun>& runs_;
+  const std::vector<int> kinds_;   // by layer
+  std::map<Place, int> met_;       // the first layer there; the way keeps it
+  std::map<int, size_t> num_met_;  // layers needed, by kind
+  std::vector<int> way_;           // the layers kept
+  size_t needed_ = 0;              // of the way, up to here: it stays
 };
 
 // Copies what is kept, with the numbers that its layers get.
@@ -161,10 +140,11 @@ class Folder {
 
   ValueId Made(ValueId id) const { return made_[static_cast<size_t>(id)]; }
 
-  // What a layer reads; of a layer before it that is not kept, what the one in its place hands on.
+  // What a layer reads; of a layer before it that is not kept, what the kept one before it hands
+  // on.
   ValueId Read(ValueId id, int layer) const {
     if (Made(id) != kNone) return Made(id);
-    return Made(runs_.HandedBy(layers_.FirstOf(layers_.KeptFor(layer - 1))));
+    return Made(runs_.HandedBy(layers_.FirstOf(layers_.KeptFor(layer) - 1)));
   }
 
   void AddInput(const GraphInput& input) {
@@ -237,7 +217,7 @@ ModelFolder::ModelFolder(const Graph& model)
 
 absl::optional<FoldedModel> ModelFolder::Fold(const Recomputation& recomputation) const {
   if (!layers_.IsLayered()) return absl::nullopt;
-  LayerMap map = MapMaker(SplitByKind(runs_, recomputation)).Run();
+  LayerMap map = MapMaker(runs_, recomputation).Run();
   if (!map.folds()) return absl::nullopt;
   absl::optional<Graph> folded = Folder(model_, layers_, map).Run();
   if (!folded.has_value()) return absl::nullopt;

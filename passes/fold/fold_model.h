@@ -2,14 +2,16 @@
 //
 //   embedding, layer 0, ..., layer 95, head   ->   embedding, layers 0, 1 and 2, head
 //
-// Of every run of equal layers the first two and the last are kept; where they stand for others,
-// what a pass makes of the second is what it makes of all between the first and the last. Layers
-// are equal that have the same nodes, types, attributes and origins and parameters alike, up to the
-// layer's number in names (graph/types/layer_names.h), and read the same of the layer before; and
-// of which the same is computed again. Of runs that take turns, as stages that compute their first
-// layers again, the first two rounds and the last are kept likewise.
+// Layers are of a kind that follow each other in one run of equal ones and of which the same is
+// computed again; equal are those with the same nodes, types, attributes and origins and parameters
+// alike, up to the layer's number in names (graph/types/layer_names.h), that read the same of the
+// layer before. What a pass makes of a layer follows from its kind and those of the layers before
+// and behind it, so that one layer is kept for all that have these alike. The kept ones follow each
+// other as such layers do in the model: what lies between a layer and another that goes on alike is
+// left out, if nothing is new there.
 //
-//   recompute (full*3,none)*16   ->   full*3,none,full*3,none,full*3,none
+//   recompute full*30,none*70        ->   full,full,full,none,none,none
+//   recompute (full*3,none)*16,...   ->   a few of the rounds
 //
 // Models that passes might treat otherwise are not folded:
 //   * a value is read in another layer than its own and the next, more than one is in the next, or

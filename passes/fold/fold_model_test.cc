@@ -82,16 +82,16 @@ TEST(FoldModelTest, KeepsTheFirstTwoAndTheLast) {
   EXPECT_EQ(Kept(Model({4})), "0 1 1 2");
 }
 
-TEST(FoldModelTest, KeepsTheFirstTwoRoundsAndTheLast) {
+TEST(FoldModelTest, LayersOfAKindStandForEachOtherBetweenTheSameKinds) {
   const auto kept = [](int layers, const char* recomputation) {
     return Kept(Model({layers}), ParseRecomputation(recomputation).value());
   };
-  EXPECT_EQ(kept(8, "full,none,full,none,full,none,full,none"), "0 1 2 3 2 3 4 5");
-  EXPECT_EQ(kept(10, "full,none,full,none,full,none,full,none,full,none"), "0 1 2 3 2 3 2 3 4 5");
-  // Long runs of a round are folded too, others stand before and behind.
+  EXPECT_EQ(kept(8, "full,none,full,none,full,none,full,none"), "0 1 2 3 2 1 4 5");
+  EXPECT_EQ(kept(10, "full,none,full,none,full,none,full,none,full,none"), "0 1 2 3 2 1 2 1 4 5");
+  // In whatever order they come: the way to the last one leads over a layer of the second run.
   EXPECT_EQ(kept(21, "none,full*4,none,full*4,none,full*4,none,full*4,selective"),
-            "0 1 2 2 3 4 5 6 6 7 4 5 6 6 7 8 9 10 10 11 12");
-  // Three rounds are kept.
+            "0 1 2 2 3 4 1 2 2 3 4 1 2 2 3 4 5 2 2 6 7");
+  // What would be kept is all.
   EXPECT_EQ(kept(6, "full,none,full,none,full,none"), "");
 }
 

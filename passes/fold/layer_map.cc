@@ -11,13 +11,13 @@ LayerMap::LayerMap(int num_layers)
     : kept_(static_cast<size_t>(num_layers)),
       first_(static_cast<size_t>(num_layers)),
       count_(static_cast<size_t>(num_layers), 1),
-      rounds_(static_cast<size_t>(num_layers), 1) {
+      kinds_(static_cast<size_t>(num_layers)) {
   std::iota(kept_.begin(), kept_.end(), 0);
-  first_ = kept_;
+  first_ = kinds_ = kept_;
 }
 
-LayerMap::LayerMap(std::vector<int> kept, std::vector<int> rounds, bool one_place)
-    : kept_(std::move(kept)), rounds_(std::move(rounds)), one_place_(one_place) {
+LayerMap::LayerMap(std::vector<int> kept, std::vector<int> kinds, bool one_place)
+    : kept_(std::move(kept)), kinds_(std::move(kinds)), one_place_(one_place) {
   for (size_t layer = 0; layer < kept_.size(); ++layer) {
     if (kept_[layer] == num_kept()) {
       first_.push_back(static_cast<int>(layer));
@@ -26,7 +26,7 @@ LayerMap::LayerMap(std::vector<int> kept, std::vector<int> rounds, bool one_plac
     MGC_CHECK(kept_[layer] < num_kept()) << "layer " << layer << " is out of order";
     ++count_[static_cast<size_t>(kept_[layer])];
   }
-  MGC_CHECK(rounds_.size() == first_.size()) << rounds_.size() << " rounds";
+  MGC_CHECK(kinds_.size() == first_.size()) << "kinds of " << kinds_.size() << " layers";
 }
 
 int LayerMap::KeptFor(int layer) const {
@@ -43,8 +43,14 @@ int LayerMap::CountOf(int kept) const {
   return kept < 0 || kept >= num_kept() ? 1 : count_[static_cast<size_t>(kept)];
 }
 
-int LayerMap::RoundOf(int kept) const {
-  return kept < 0 || kept >= num_kept() ? 1 : rounds_[static_cast<size_t>(kept)];
+std::vector<int> LayerMap::OfItsKind(int kept) const {
+  if (kept < 0 || kept >= num_kept()) return {kept};
+  std::vector<int> of_kind;
+  for (int other = 0; other < num_kept(); ++other) {
+    const bool same = kinds_[static_cast<size_t>(other)] == kinds_[static_cast<size_t>(kept)];
+    if (same) of_kind.push_back(other);
+  }
+  return of_kind;
 }
 
 }  // namespace mgc

@@ -4,7 +4,7 @@
 //   kept     0  1  1  1  1  1  2  head     the first two and the last of equal layers
 //
 //   layer    0  1  2  3  4  5  6  7  8  9  head
-//   kept     0  1  2  3  2  3  2  3  4  5  head     the same of rounds of two
+//   kept     0  1  2  3  2  1  2  1  4  5  head     layers of two kinds that take turns
 
 #ifndef MGC_PASSES_FOLD_LAYER_MAP_H_
 #define MGC_PASSES_FOLD_LAYER_MAP_H_
@@ -18,10 +18,10 @@ class LayerMap {
  public:
   // Nothing is folded: each of `num_layers` layers stands for itself.
   explicit LayerMap(int num_layers);
-  // `kept`, by layer: numbers come up in ascending order, none is left out. `rounds`, by kept
-  // layer: how many kept layers a round has, of which several follow each other; 1 elsewhere.
-  // `one_place`: nodes of a kept layer have the source locations of all that it stands for.
-  LayerMap(std::vector<int> kept, std::vector<int> rounds, bool one_place);
+  // `kept`, by layer: numbers come up in ascending order, none is left out. `kinds`, by kept layer:
+  // equal for those of a kind. `one_place`: nodes of a kept layer have the source locations of all
+  // that it stands for.
+  LayerMap(std::vector<int> kept, std::vector<int> kinds, bool one_place);
 
   // Of the model.
   int num_layers() const { return static_cast<int>(kept_.size()); }
@@ -37,14 +37,14 @@ class LayerMap {
   int FirstOf(int kept) const;
   // How many layers a kept one stands for.
   int CountOf(int kept) const;
-  // How far the kept layer is from it that stands in its place a round before or behind.
-  int RoundOf(int kept) const;
+  // The kept layers of its kind, ascending; of an end of the model itself alone.
+  std::vector<int> OfItsKind(int kept) const;
 
  private:
-  std::vector<int> kept_;    // by layer
-  std::vector<int> first_;   // by kept layer
-  std::vector<int> count_;   // likewise
-  std::vector<int> rounds_;  // likewise
+  std::vector<int> kept_;   // by layer
+  std::vector<int> first_;  // by kept layer
+  std::vector<int> count_;  // likewise
+  std::vector<int> kinds_;  // likewise
   bool one_place_ = true;
 };
 

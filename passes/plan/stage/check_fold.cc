@@ -162,15 +162,12 @@ absl::Status CheckNeighbours(const SegmentCache& segments, const LayerMap& layer
     if (layers.CountOf(part.layer) == 1) continue;
     const auto is_like = [&made, &part, &numbers](int layer) {
       const auto other = made.find({part.phase, part.number, layer});
-      return other != made.end() && other->second == numbers;
+      return layer != part.layer && other != made.end() && other->second == numbers;
     };
-    const int round = layers.RoundOf(part.layer);
-    if (is_like(part.layer - 1) || is_like(part.layer + 1) || is_like(part.layer - round) ||
-        is_like(part.layer + round)) {
-      continue;
-    }
+    const std::vector<int> of_kind = layers.OfItsKind(part.layer);
+    if (std::any_of(of_kind.begin(), of_kind.end(), is_like)) continue;
     return absl::FailedPreconditionError(absl::StrCat(
-        "layer ", part.layer, " is in ", NameOf(part.phase), " like neither neighbour"));
+        "layer ", part.layer, " is in ", NameOf(part.phase), " like no other of its kind"));
   }
   return absl::OkStatus();
 }

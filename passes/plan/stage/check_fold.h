@@ -22,8 +22,8 @@ namespace mgc {
 absl::Status CheckFold(const Parts& parts, const Crossings& crossings, const LayerMap& layers);
 
 // Of all segments that were made of the graph. FailedPrecondition where of a part of a layer that
-// stands for several there is another than of both layers beside it, and of those in its place a
-// round before and behind: how near an end of the model is may then be what makes it so.
+// stands for several there is another than of all other kept layers of its kind: how near an end of
+// the model is may then be what makes it so.
 absl::Status CheckNeighbours(const SegmentCache& segments, const LayerMap& layers);
 
 }  // namespace mgc

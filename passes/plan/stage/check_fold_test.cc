@@ -14,12 +14,20 @@ absl::Status Checked(int first, int between, int last) {
                          layers);
 }
 
-TEST(CheckNeighboursTest, WhatStandsForOthersIsLikeANeighbour) {
+TEST(CheckNeighboursTest, WhatStandsForOthersIsLikeAnotherOfItsKind) {
   EXPECT_TRUE(Checked(7, 7, 7).ok());
   EXPECT_TRUE(Checked(5, 7, 7).ok());
   EXPECT_TRUE(Checked(7, 7, 5).ok());
   EXPECT_EQ(Checked(5, 7, 5).code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(Checked(5, 6, 7).message(), "layer 1 is in forward like neither neighbour");
+  EXPECT_EQ(Checked(5, 6, 7).message(), "layer 1 is in forward like no other of its kind");
+}
+
+// Of others one learns nothing.
+TEST(CheckNeighboursTest, NeighboursOfOtherKindsDoNotCount) {
+  const LayerMap layers({0, 1, 2, 1, 2, 1, 3}, {0, 1, 2, 2}, true);
+  const auto part = [](int kept) { return Part{Phase::kForward, 0, kept}; };
+  EXPECT_FALSE(
+      CheckNeighbours({{{0, 1}, {{part(0), 7}, {part(1), 7}, {part(2), 7}}}}, layers).ok());
 }
 
 TEST(CheckNeighboursTest, LayersThatStandForThemselvesMayBeAnything) {
