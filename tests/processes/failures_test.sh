@@ -184,17 +184,13 @@ if [[ ${1:-} == all ]]; then
 else
   cell forked-4 kill:start:4 1 'process 2 .*killed by signal 9'
   cell forked-4 kill:backward:4 1 'process 2 .*killed by signal 9'
-  cell forked-4 kill:end:4 1 'process 2 .*killed by signal 9'
   cell forked-4 exit:forward:4 1 'process 2 .*ended early, with code 0'
-  cell forked-4 exit:end:4 1 'process 2 .*ended early, with code 0'
   cell forked-4 throw:forward:4 1 'process 2 .*rank 4 .*1F0, .*a failure that was asked for'
   cell forked-4 throw:update:4 1 'rank 4 .*1U0'
   cell forked-4 throw:transfer:4 1 'rank 4 .*RECV_F|rank 4 .*SEND_B'
   cell forked-4 stop:forward:4 124 'rank 4 .*has not answered'
   cell forked-4 stop:collective:4 124 'rank 4 .*has not answered'
-  cell forked-4 stop:end:4 124 'rank 4 .*has not answered'
   cell forked-4 loop:forward:4 124 'rank 4 .*has been computing 1F0 .*wait for it'
-  cell forked-4 loop:backward:4 124 'rank 4 .*has been computing 1B0 .*wait for it'
   cell forked-4 loop:start:4 124 'rank 4 .*has been starting'
   cell forked-4 loop:end:4 124 'rank 4 .*has been between steps'
   fault_is_slow=1
