@@ -45,7 +45,7 @@ class MapMaker {
   LayerMap Run() && {
     const int layers = static_cast<int>(kinds_.size());
     for (int layer = 0; layer < layers; ++layer) Take(layer);
-    std::vector<int> kept(kinds_.size(), kNone);
+    std::vector<int> kept(kinds_.size(), kNoLayer);
     std::vector<int> kinds;
     for (size_t k = 0; k < way_.size(); ++k) {
       kept[static_cast<size_t>(way_[k])] = static_cast<int>(k);
@@ -55,7 +55,7 @@ class MapMaker {
     for (const LayerRun& run : runs_) {
       for (int layer = run.first; layer <= run.last; ++layer) {
         int& stands = kept[static_cast<size_t>(layer)];
-        if (stands != kNone) continue;
+        if (stands != kNoLayer) continue;
         stands = kept[static_cast<size_t>(met_.at(PlaceOf(layer)))];
         one_place = one_place && run.one_place;
       }

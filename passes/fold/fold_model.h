@@ -10,8 +10,8 @@
 // other as such layers do in the model: what lies between a layer and another that goes on alike is
 // left out, if nothing is new there.
 //
-//   recompute full*30,none*70        ->   full,full,full,none,none,none
-//   recompute (full*3,none)*16,...   ->   a few of the rounds
+//   recompute full*30,none*70   ->   full*3,none*3
+//   recompute (full,none)*16    ->   (full,none)*3
 //
 // Models that passes might treat otherwise are not folded:
 //   * a value is read in another layer than its own and the next, more than one is in the next, or

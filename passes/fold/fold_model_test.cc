@@ -91,6 +91,7 @@ TEST(FoldModelTest, LayersOfAKindStandForEachOtherBetweenTheSameKinds) {
   // In whatever order they come: the way to the last one leads over a layer of the second run.
   EXPECT_EQ(kept(21, "none,full*4,none,full*4,none,full*4,none,full*4,selective"),
             "0 1 2 2 3 4 1 2 2 3 4 1 2 2 3 4 5 2 2 6 7");
+  EXPECT_EQ(kept(10, "full*5,none*5"), "0 1 1 1 2 3 4 4 4 5");
   // What would be kept is all.
   EXPECT_EQ(kept(6, "full,none,full,none,full,none"), "");
 }

@@ -1,5 +1,6 @@
 #include "runtime/load/load_plan.h"
 
+#include <algorithm>
 #include <functional>
 #include <random>
 #include <string>
@@ -62,6 +63,33 @@ TEST(LoadPlanTest, RanksShareKernels) {
     for (const Instr& instr : segment.instrs) uses += instr.kind == InstrKind::kCompute ? 1 : 0;
   }
   EXPECT_EQ((*loaded)->kernels.size(), uses);
+}
+
+// Of several plans that one process runs groups have one number, whichever meets them first.
+TEST(LoadPlanTest, NumbersGroupsAsThePlanBeforeDoes) {
+  ChainOptions options = TwoStages();
+  options.dp = 2;
+  const Plan plan = ChainPlan(options);
+  const std::vector<KernelEntry> kernels = ReferenceKernels();
+  const RankRange all = {0, plan.mesh.world_size()};
+  const auto alone = LoadPlan(plan, kernels, 0, 1, all);
+  const auto before = LoadPlan(plan, kernels, 0, 1, all);
+  ASSERT_TRUE(alone.ok() && before.ok());
+  ASSERT_GE((*before)->groups.size(), 2u);
+  // A plan that has met them in another order.
+  const int last = static_cast<int>((*before)->groups.size()) - 1;
+  std::reverse((*before)->groups.begin(), (*before)->groups.end());
+  for (auto& [set, number] : (*before)->group_numbers) number = last - number;
+  const auto behind = LoadPlan(plan, kernels, 0, 1, all, before->get());
+  ASSERT_TRUE(behind.ok()) << behind.status();
+  EXPECT_EQ((*alone)->number, 0);
+  EXPECT_EQ((*behind)->number, 1);
+  EXPECT_EQ((*behind)->groups, (*before)->groups);
+  const std::vector<CommItem>& items = (*alone)->classes[0].train.comm;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (items[i].transfer >= 0) continue;
+    EXPECT_EQ((*behind)->classes[0].train.comm[i].group, last - items[i].group);
+  }
 }
 
 // The kernels of one rank are some of all ranks' ones, and its groups are its own.

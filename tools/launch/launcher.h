@@ -24,7 +24,7 @@ inline constexpr int kExitWatchdog = 124;
 struct LaunchOptions {
   std::string command;              // whose name what is said of the run begins with
   double watchdog_seconds = 60;     // that a run may stand still; 0: for ever
-  std::vector<const Plan*> others;  // that steps change to, as ExecutorOptions has them
+  std::vector<const Plan*> others;  // that steps change to, as ExecutorOptions has them, none twice
   // Where progress, the plan and logs of all processes but the first are left; empty: nowhere.
   std::string run_dir;
 };
