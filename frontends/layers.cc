@@ -265,6 +265,21 @@ Tensor Rope(ModelBuilder& b, Tensor x, Tensor positions, const RopeOptions& opti
   return b.Op("rope", {x, positions}, std::move(attrs), site);
 }
 
+Tensor ChosenRow(ModelBuilder& b, Tensor row, Tensor x, CallSite site) {
+  const TensorType* type = b.Type(x, site);
+  if (type == nullptr) return b.Failed();
+  if (type->ndim() < 3)
+    return b.Fail("only what has samples, rows and more has rows to choose", site);
+  IndexNames names;
+  Words dims;
+  for (const Dim& dim : type->dims) dims.push_back(dim.name);
+  const std::string sample = names.Take(dims[0]), at = names.Take(dims[1]);
+  const std::string rest = names.TakeAll(Words(dims.begin() + 2, dims.end()));
+  const std::string spec =
+      absl::StrCat(sample, " ", at, ", ", sample, " ", at, " ", rest, " -> ", sample, " ", rest);
+  return b.Op("matmul", {row, x}, {{"spec", spec}}, site);
+}
+
 Tensor Attention(ModelBuilder& b, absl::string_view name, Tensor x, Tensor residual,
                  const AttentionOptions& options, CallSite site) {
   ModelBuilder::Scope scope = b.In(name);
@@ -291,9 +306,9 @@ Tensor Attention(ModelBuilder& b, absl::string_view name, Tensor x, Tensor resid
   if (!(options.dropout >= 0 && options.dropout < 1)) {
     return b.Fail(absl::StrCat("dropout ", options.dropout, " is not in [0, 1)"), site);
   }
-  const Tensor mixed = options.place.empty()
-                           ? Mixed(b, q, k, v, positions, key_positions, options, site)
-                           : MixedOfKept(b, {q, k, v}, options, site);
+  Tensor mixed = options.place.empty() ? Mixed(b, q, k, v, positions, key_positions, options, site)
+                                       : MixedOfKept(b, {q, k, v}, options, site);
+  if (!options.row.empty()) mixed = ChosenRow(b, options.row, mixed, site);
   LinearOptions out;
   out.bias = options.out_bias;
   out.std = options.out_std;

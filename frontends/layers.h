@@ -75,6 +75,9 @@ struct RopeOptions {
 Tensor Rope(ModelBuilder& b, Tensor x, Tensor positions, const RopeOptions& options,
             CallSite site = CallSite::Current());
 
+// The rows of `x` [batch, seq, ...] at which `row`, f32[batch, seq], has a 1 among zeros.
+Tensor ChosenRow(ModelBuilder& b, Tensor row, Tensor x, CallSite site = CallSite::Current());
+
 struct AttentionOptions {
   bool qkv_bias = false;  // on the projections of queries, keys and values
   bool out_bias = false;  // on the output projection
@@ -105,6 +108,9 @@ struct AttentionOptions {
   // keys beside them.
   Tensor sees = {};
   Tensor seen = {};
+  // f32[batch, seq], ones among zeros: what is returned, and `residual`, are of this one row of
+  // each sample, [batch, embed]. Empty: of all.
+  Tensor row = {};
 };
 // Attention (Vaswani et al. 2017) over x [batch, seq, embed], with the dims `heads`, `kv_heads`
 // (fewer: grouped queries, Ainslie et al. 2023) and `head_dim`. Parameters `q`, `k`, `v`, `out`

@@ -150,6 +150,25 @@ TEST(AttentionTest, GroupedQueriesWithRope) {
   EXPECT_DOUBLE_EQ(attention.attrs.Real("scale"), 0.70710678118654752);
 }
 
+TEST(AttentionTest, OneRowOfEachSampleGoesOn) {
+  ModelBuilder b("m", Dims());
+  AttentionOptions options;
+  const Tensor x = Stream(b);
+  options.row = b.Data("row", "batch seq", DType::kF32);
+  const Tensor residual = ChosenRow(b, options.row, x);
+  SumLoss(b, Attention(b, "attention", x, residual, options));
+  const Graph graph = FinishOk(std::move(b));
+  const Lines listing = Listing(graph);
+  EXPECT_EQ(
+      Lines(listing.end() - 5, listing.end()),
+      (Lines{("attention.attention = attention(attention.q.matmul, attention.k.matmul, "
+              "attention.v.matmul, attention.iota, attention.iota)"),
+             "attention.matmul = matmul(row, attention.attention) b s, b s h d -> b h d",
+             "attention.out.matmul = matmul(attention.matmul, attention.out) b h d, h d e -> b e",
+             "attention.out.add = add(matmul, attention.out.matmul)",
+             "total = total(attention.out.add)"}));
+}
+
 TEST(AttentionTest, NormsWindowsAndCaps) {
   ModelBuilder b("m", Dims());
   AttentionOptions options;

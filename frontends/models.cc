@@ -119,6 +119,20 @@ MlpOptions MlpOf(const Writer& w) {
   return options;
 }
 
+// Of a model that is asked: the one row of each sample that the answer needs, [batch, ...] of
+// [batch, seq, ...], chosen by a product, which takes it from wherever its tile is.
+Tensor RowOf(const Writer& w, Tensor x) {
+  return ChosenRow(w.b, w.b.Data(kRowInput, "batch seq", DType::kF32), x);
+}
+
+// Behind the last attention nothing looks at other rows: those of a prompt end there. A token's
+// step has no others.
+bool EndsInRow(const Writer& w, int layer) {
+  const bool many =
+      w.options.next_token == NextToken::kPrompt || w.options.next_token == NextToken::kWhole;
+  return many && layer + 1 == w.config.layers;
+}
+
 Tensor Block(const Writer& w, int layer, Tensor x) {
   AttentionOptions attention = AttentionOf(w, layer);
   if (w.options.mask_documents) {
@@ -132,21 +146,24 @@ Tensor Block(const Writer& w, int layer, Tensor x) {
         w.b.Data(SeenInput(window < w.options.kept ? window : 0), "batch kept", DType::kI64);
   }
   const MlpOptions mlp = MlpOf(w);
+  const Tensor before = Norm(w, "norm1", x);
+  if (EndsInRow(w, layer)) {
+    attention.row = w.b.Data(kRowInput, "batch seq", DType::kF32);
+    x = RowOf(w, x);
+  }
   if (w.traits.post_norms) {
-    const Tensor mixed = Attention(w.b, "attention", Norm(w, "norm1", x), Tensor(), attention);
+    const Tensor mixed = Attention(w.b, "attention", before, Tensor(), attention);
     x = Add(w.b, {x, Norm(w, "attention.norm", mixed)});
     return Add(w.b, {x, Norm(w, "mlp.norm", Mlp(w.b, "mlp", Norm(w, "norm2", x), Tensor(), mlp))});
   }
-  const Tensor mixed = Attention(w.b, "attention", Norm(w, "norm1", x), x, attention);
+  const Tensor mixed = Attention(w.b, "attention", before, x, attention);
   return Mlp(w.b, "mlp", Norm(w, "norm2", w.config.parallel_residual ? x : mixed), mixed, mlp);
 }
 
-// One row of each sample, chosen by a product, which takes it from wherever its tile is.
+// Of one row of each sample.
 void HeadOfRow(const Writer& w, Tensor x, Tensor table) {
   ModelBuilder& b = w.b;
-  const Tensor chosen = b.Data(kRowInput, "batch seq", DType::kF32);
-  const Tensor row = b.Op("matmul", {chosen, x},
-                          {{"spec", std::string("batch seq, batch seq embed -> batch embed")}});
+  const Tensor row = w.options.next_token == NextToken::kToken ? RowOf(w, x) : x;
   const Tensor logits = SoftCap(b, Logits(b, Norm(w, "norm", row), table), w.config.logit_cap);
   b.Report(kLogitsResult, logits);
   const Tensor weights = b.Data(kWeightsInput, "batch", DType::kF32);

@@ -365,5 +365,31 @@ TEST(ModelsTest, BadSizesAreErrors) {
   EXPECT_FALSE(BuildModel(config, 2, 6).ok());
 }
 
+// Products behind the last attention of a model that is asked are of one row; a token has no other.
+TEST(ModelsTest, TheLastLayerOfAPromptEndsInOneRow) {
+  for (ModelConfig config : {TinyGpt2(), TinyLlama()}) {
+    for (const bool parallel : {false, true}) {
+      config.parallel_residual = parallel;
+      ModelOptions options;
+      options.next_token = NextToken::kPrompt;
+      options.kept = 8;
+      const Graph graph = Build(config, options);
+      const auto type_of = [&](const std::string& name) {
+        return graph.type(graph.FindValue(name)).ToString();
+      };
+      const std::string rows = "f32[batch=2,seq=6,embed=16]", row = "f32[batch=2,embed=16]";
+      EXPECT_EQ(type_of("layers.0.attention.out.matmul"), rows);
+      EXPECT_EQ(type_of("layers.0.mlp.down.matmul"), rows);
+      EXPECT_EQ(type_of("layers.1.attention.out.matmul"), row);
+      EXPECT_EQ(type_of("layers.1.mlp.down.matmul"), row);
+      options.next_token = NextToken::kToken;
+      const absl::StatusOr<Graph> token = BuildModel(config, 2, 1, options);
+      ASSERT_TRUE(token.ok()) << token.status();
+      EXPECT_EQ(token->type(token->FindValue("layers.1.mlp.down.matmul")).ToString(),
+                "f32[batch=2,seq=1,embed=16]");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace mgc
