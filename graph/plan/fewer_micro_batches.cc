@@ -2,26 +2,13 @@
 
 #include <algorithm>
 #include <numeric>
-#include <tuple>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "graph/plan/plan_refs.h"
 
 namespace mgc {
 namespace {
-
-using Key = std::tuple<int, int, int64_t>;  // kind, chunk, micro-batch
-
-template <class Ref>
-Key KeyOf(const Ref& ref) {
-  return {static_cast<int>(ref.kind), ref.chunk, ref.micro_batch};
-}
-Key KeyOfAction(const ActionRef& ref) {
-  if (ref.kind == ActionKind::kUpdate) return {static_cast<int>(ref.kind), 0, 0};
-  return KeyOf(ref);
-}
 
 // What must be over: the kept action at this position of the compute list and all before it, and
 // these kept transfers.
@@ -37,9 +24,13 @@ class Projection {
 
   Program Run() {
     for (size_t i = 0; i < program_.compute.size(); ++i) {
-      position_[KeyOfAction(program_.compute[i].ref)] = static_cast<int>(i);
+      index_.Add(Listed(program_.compute[i].ref), static_cast<int>(i));
     }
-    for (const Transfer& transfer : program_.transfers) transfers_[KeyOf(transfer.ref)] = &transfer;
+    for (size_t i = 0; i < program_.transfers.size(); ++i) {
+      index_.Add(program_.transfers[i].ref, static_cast<int>(i));
+    }
+    left_out_.resize(program_.transfers.size());
+    known_.resize(program_.transfers.size(), Known::kNothing);
     for (const Action& action : program_.compute) AddAction(action);
     for (const Transfer& transfer : program_.transfers) AddTransfer(transfer);
     return std::move(out_);
@@ -64,62 +55,75 @@ class Projection {
     return ref;
   }
 
-  static void Merge(const Needs& more, Needs* needs) {
-    needs->action = std::max(needs->action, more.action);
-    for (const TransferRef& ref : more.transfers) {
-      const auto same = [&](const TransferRef& known) { return KeyOf(known) == KeyOf(ref); };
-      if (std::any_of(needs->transfers.begin(), needs->transfers.end(), same)) continue;
+  // There is one update, whatever a reference to it says besides.
+  static ActionRef Listed(const ActionRef& ref) {
+    return ref.kind == ActionKind::kUpdate ? ActionRef{ref.kind, 0, 0} : ref;
+  }
+
+  static void AddOnce(const TransferRef& ref, Needs* needs) {
+    const auto same = [&](const TransferRef& known) { return SameRef(known, ref); };
+    if (std::none_of(needs->transfers.begin(), needs->transfers.end(), same)) {
       needs->transfers.push_back(ref);
     }
   }
+  static void Merge(const Needs& more, Needs* needs) {
+    needs->action = std::max(needs->action, more.action);
+    for (const TransferRef& ref : more.transfers) AddOnce(ref, needs);
+  }
 
-  // What is over when the action is: the last kept action up to it, and what those left out since
-  // have waited for.
-  Needs NeedsOf(const ActionRef& ref) const {
-    const auto it = position_.find(KeyOfAction(ref));
-    if (it == position_.end() || static_cast<size_t>(it->second) >= at_action_.size()) return {};
-    return at_action_[static_cast<size_t>(it->second)];
+  // Adds what is over when the action is: the last kept action up to it, and what those left out
+  // since have waited for.
+  void AddNeeds(const ActionRef& ref, Needs* needs) const {
+    const int at = index_.Find(Listed(ref));
+    if (at >= 0 && static_cast<size_t>(at) < at_action_.size()) {
+      Merge(at_action_[static_cast<size_t>(at)], needs);
+    }
+  }
+
+  // The same of a transfer: itself, or what one that is left out waits for.
+  void AddNeeds(const TransferRef& ref, Needs* needs) {
+    if (IsKept(ref.micro_batch)) return AddOnce(ref, needs);
+    const int at = index_.Find(ref);
+    if (at < 0) return;
+    if (known_[static_cast<size_t>(at)] != Known::kAll) LeaveOut(static_cast<size_t>(at));
+    Merge(left_out_[static_cast<size_t>(at)], needs);
   }
 
   // Along chains of transfers that are left out, however long, without recursion.
-  Needs NeedsOf(const TransferRef& ref) {
-    if (IsKept(ref.micro_batch)) return {-1, {ref}};
-    std::vector<TransferRef> open = {ref};
+  void LeaveOut(size_t transfer) {
+    std::vector<size_t> open = {transfer};
     while (!open.empty()) {
-      const TransferRef now = open.back();
-      const auto found = transfers_.find(KeyOf(now));
-      bool ready = true;
-      if (found != transfers_.end() && seen_.insert(KeyOf(now)).second) {
-        for (const TransferRef& before : found->second->after_transfers) {
-          if (IsKept(before.micro_batch) || seen_.contains(KeyOf(before))) continue;
-          open.push_back(before);
-          ready = false;
+      const size_t now = open.back();
+      const size_t held = open.size();
+      if (known_[now] == Known::kNothing) {
+        known_[now] = Known::kLookedFor;
+        for (const TransferRef& before : program_.transfers[now].after_transfers) {
+          const int at = IsKept(before.micro_batch) ? -1 : index_.Find(before);
+          if (at >= 0 && known_[static_cast<size_t>(at)] == Known::kNothing) {
+            open.push_back(static_cast<size_t>(at));
+          }
         }
       }
-      if (!ready) continue;
+      if (open.size() > held) continue;
       open.pop_back();
-      if (found == transfers_.end() || left_out_.contains(KeyOf(now))) continue;
-      left_out_[KeyOf(now)] = NeedsBefore(*found->second);
+      if (known_[now] == Known::kAll) continue;
+      left_out_[now] = NeedsBefore(program_.transfers[now]);
+      known_[now] = Known::kAll;
     }
-    return left_out_[KeyOf(ref)];
   }
 
   // What a transfer itself waits for.
   Needs NeedsBefore(const Transfer& transfer) {
     Needs needs;
-    for (const ActionRef& ref : transfer.after) Merge(NeedsOf(ref), &needs);
-    for (const TransferRef& ref : transfer.after_transfers) Merge(NeedsOf(ref), &needs);
-    const TransferKind kind = transfer.ref.kind;
-    const ActionRef forward{ActionKind::kForward, transfer.ref.chunk, transfer.ref.micro_batch};
-    const ActionRef backward{ActionKind::kBackward, transfer.ref.chunk, transfer.ref.micro_batch};
-    if (kind == TransferKind::kSendForward) Merge(NeedsOf(forward), &needs);
-    if (kind == TransferKind::kSendBackward) Merge(NeedsOf(backward), &needs);
+    for (const ActionRef& ref : transfer.after) AddNeeds(ref, &needs);
+    for (const TransferRef& ref : transfer.after_transfers) AddNeeds(ref, &needs);
+    if (IsSend(transfer.ref.kind)) AddNeeds(SenderOf(transfer.ref), &needs);
     return needs;
   }
 
   void AddAction(const Action& action) {
     Needs& now = now_;
-    for (const TransferRef& ref : action.waits) Merge(NeedsOf(ref), &now);
+    for (const TransferRef& ref : action.waits) AddNeeds(ref, &now);
     if (IsKept(action.ref)) {
       Action made = action;
       made.ref = Renumbered(action.ref);
@@ -141,7 +145,7 @@ class Projection {
     made.after_transfers.clear();
     if (needs.action >= 0) made.after.push_back(Renumbered(ActionAt(needs.action).ref));
     for (const TransferRef& ref : needs.transfers) {
-      if (KeyOf(ref) != KeyOf(transfer.ref)) made.after_transfers.push_back(Renumbered(ref));
+      if (!SameRef(ref, transfer.ref)) made.after_transfers.push_back(Renumbered(ref));
     }
     MoveAnchor(&made);
     out_.transfers.push_back(std::move(made));
@@ -153,9 +157,8 @@ class Projection {
 
   // A transfer stands behind its anchor and behind all that are listed before it, kept or not.
   void Advance(const Transfer& transfer) {
-    const auto it = position_.find(KeyOfAction(transfer.anchor));
-    const size_t at = it == position_.end() ? 0 : static_cast<size_t>(it->second);
-    reached_ = std::max(reached_, {at, transfer.issued});
+    const int at = std::max(index_.Find(Listed(transfer.anchor)), 0);
+    reached_ = std::max(reached_, {static_cast<size_t>(at), transfer.issued});
   }
 
   // Behind an action that is left out: at the beginning of the next that is not.
@@ -169,13 +172,14 @@ class Projection {
   const Program& program_;
   const std::vector<int64_t>& kept_;
   Program out_;
-  absl::flat_hash_map<Key, int> position_;  // in the compute list
-  absl::flat_hash_map<Key, const Transfer*> transfers_;
+  ProgramIndex index_;
   std::pair<size_t, int> reached_;  // position of an anchor and what it has issued
   Needs now_;                       // behind the last action looked at
   std::vector<Needs> at_action_;    // by position in the compute list
-  absl::flat_hash_map<Key, Needs> left_out_;
-  absl::flat_hash_set<Key> seen_;  // transfers left out, found or being looked for
+  // By position in the list of transfers, of those left out: what is known, and what they wait for.
+  enum class Known : uint8_t { kNothing, kLookedFor, kAll };
+  std::vector<Known> known_;
+  std::vector<Needs> left_out_;
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "graph/plan/plan.h"
@@ -45,37 +47,62 @@ inline ActionRef SenderOf(const TransferRef& send) {
 }
 
 // How many kinds of references of a sort there are.
-inline constexpr int NumKinds(const ActionRef& /*ref*/) { return 4; }
-inline constexpr int NumKinds(const TransferRef& /*ref*/) { return 4; }
+inline constexpr int kNumRefKinds = 4;
 
-// Places of actions and transfers in the lists of a program. Refs name chunks below 2^29 and
-// micro-batches below 2^32.
+// Places of entries of a program's list: of a kind and chunk by micro-batch. Walks of long steps
+// look up nearly nothing else, so that places of neighbours lie beside each other; whatever numbers
+// a file names, there is no more room than a little for each entry.
+class RefPlaces {
+ public:
+  // False when it is there already.
+  template <typename Ref>
+  bool Add(const Ref& ref, int place) {
+    if (Find(ref) >= 0) return false;
+    const size_t lane = LaneOf(ref), at = static_cast<size_t>(ref.micro_batch);
+    if (lane >= lanes_.size()) lanes_.resize(lane + 1);
+    std::vector<int>& places = lanes_[lane];
+    if (at >= places.size() + kMostGap) return far_.emplace(std::make_pair(lane, at), place).second;
+    if (at >= places.size()) places.resize(at + 1, -1);
+    places[at] = place;
+    return true;
+  }
+  // -1 when absent.
+  template <typename Ref>
+  int Find(const Ref& ref) const {
+    const size_t lane = LaneOf(ref), at = static_cast<size_t>(ref.micro_batch);
+    if (lane < lanes_.size() && at < lanes_[lane].size() && lanes_[lane][at] >= 0) {
+      return lanes_[lane][at];
+    }
+    const auto it = far_.find(std::make_pair(lane, at));
+    return it == far_.end() ? -1 : it->second;
+  }
+
+ private:
+  static constexpr size_t kMostGap = 64;
+
+  template <typename Ref>
+  static size_t LaneOf(const Ref& ref) {
+    return static_cast<size_t>(ref.chunk) * kNumRefKinds + static_cast<size_t>(ref.kind);
+  }
+
+  std::vector<std::vector<int>> lanes_;
+  absl::flat_hash_map<std::pair<size_t, size_t>, int> far_;
+};
+
+// Places of actions and transfers in the lists of a program. Refs name chunks and micro-batches
+// that the plan has.
 class ProgramIndex {
  public:
   // False when the list has it already.
-  bool Add(const ActionRef& ref, int place) { return actions_.emplace(KeyOf(ref), place).second; }
-  bool Add(const TransferRef& ref, int place) {
-    return transfers_.emplace(KeyOf(ref), place).second;
-  }
+  bool Add(const ActionRef& ref, int place) { return actions_.Add(ref, place); }
+  bool Add(const TransferRef& ref, int place) { return transfers_.Add(ref, place); }
   // -1 when absent.
-  int Find(const ActionRef& ref) const { return FindIn(actions_, KeyOf(ref)); }
-  int Find(const TransferRef& ref) const { return FindIn(transfers_, KeyOf(ref)); }
+  int Find(const ActionRef& ref) const { return actions_.Find(ref); }
+  int Find(const TransferRef& ref) const { return transfers_.Find(ref); }
 
  private:
-  using Places = absl::flat_hash_map<uint64_t, int>;
-
-  template <typename Ref>
-  static uint64_t KeyOf(const Ref& ref) {
-    return (static_cast<uint64_t>(ref.chunk) << 3 | static_cast<uint64_t>(ref.kind)) << 32 |
-           static_cast<uint64_t>(ref.micro_batch);
-  }
-  static int FindIn(const Places& places, uint64_t key) {
-    const auto it = places.find(key);
-    return it == places.end() ? -1 : it->second;
-  }
-
-  Places actions_;
-  Places transfers_;
+  RefPlaces actions_;
+  RefPlaces transfers_;
 };
 
 }  // namespace mgc

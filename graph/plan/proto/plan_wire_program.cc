@@ -40,7 +40,7 @@ absl::Status ReadRef(const Numbers& numbers, int at, Ref* out) {
   if (at + kRefNumbers > numbers.size()) return Refuse("a ref has three numbers");
   const int64_t kind = numbers.Get(at);
   const int64_t chunk = numbers.Get(at + 1);
-  if (kind < 0 || kind >= NumKinds(*out) || chunk < 0 || chunk > std::numeric_limits<int>::max()) {
+  if (kind < 0 || kind >= kNumRefKinds || chunk < 0 || chunk > std::numeric_limits<int>::max()) {
     return Refuse(absl::StrCat("kind ", kind, " or chunk ", chunk, " of a ref"));
   }
   out->kind = static_cast<decltype(out->kind)>(kind);

@@ -37,7 +37,7 @@ bool ParseAnyRef(absl::string_view text, Ref* out) {
       text.begin());
   const absl::string_view word = text.substr(0, letters);
   text.remove_prefix(letters);
-  for (int i = 0; i < NumKinds(*out); ++i) {
+  for (int i = 0; i < kNumRefKinds; ++i) {
     const auto kind = static_cast<decltype(out->kind)>(i);
     if (WordOfKind(kind) != word) continue;
     out->kind = kind;
