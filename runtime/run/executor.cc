@@ -49,20 +49,31 @@ int64_t WorkspaceOf(const Plan& plan) {
   return most;
 }
 
+// The most that a rank of each class has at a time, in any of plans of one mesh.
+std::vector<int64_t> PeaksOf(absl::Span<const Plan* const> plans) {
+  std::vector<int64_t> peaks(plans.front()->classes.size());
+  for (const Plan* plan : plans) {
+    for (size_t c = 0; c < peaks.size(); ++c) {
+      peaks[c] = std::max(peaks[c], plan->classes[c].memory.peak);
+    }
+  }
+  return peaks;
+}
+
 // Bytes of the arenas of the ranks here and of a workspace for each kernel that can run at the same
 // time, as far as the numbers are believable; LoadPlan checks them singly.
-int64_t MemoryOf(const Plan& plan, absl::Span<const RankRange> local, int64_t workspace,
-                 const Threads& threads) {
+int64_t MemoryOf(const Plan& plan, absl::Span<const int64_t> peaks,
+                 absl::Span<const RankRange> local, int64_t workspace, const Threads& threads) {
   if (plan.classes.empty()) return 0;
   double bytes = static_cast<double>(workspace) * static_cast<double>(threads.kernels);
-  for (const PlanClass& plan_class : plan.classes) {
+  for (size_t c = 0; c < peaks.size(); ++c) {
     int64_t ranks = 0;
     for (const RankRange& range : local) {
       for (int64_t rank = range.begin; rank < range.end; ++rank) {
-        ranks += ClassOfRank(plan.mesh, rank) == plan_class.coordinate ? 1 : 0;
+        ranks += ClassOfRank(plan.mesh, rank) == plan.classes[c].coordinate ? 1 : 0;
       }
     }
-    bytes += static_cast<double>(plan_class.memory.peak) * static_cast<double>(ranks);
+    bytes += static_cast<double>(peaks[c]) * static_cast<double>(ranks);
   }
   constexpr double kMost = 1e18;
   return static_cast<int64_t>(std::clamp(bytes, 0.0, kMost));
@@ -86,22 +97,20 @@ bool HoldsTheSame(const ParamBlock& a, const ParamBlock& b) {
          std::equal(a.entries.begin(), a.entries.end(), b.entries.begin(), b.entries.end(), same);
 }
 
-// Whether steps of `other` find in the arenas of `first` what they read of earlier steps.
+// Whether steps of `other` find what they read of earlier steps where those of `first` leave it.
 absl::Status CheckHoldsTheSame(const Plan& first, const Plan& other) {
-  const auto has_room = [](const PlanClass& a, const PlanClass& b) {
-    return b.memory.peak <= a.memory.peak &&
-           std::equal(a.blocks.begin(), a.blocks.end(), b.blocks.begin(), b.blocks.end(),
+  const auto holds_blocks = [](const PlanClass& a, const PlanClass& b) {
+    return std::equal(a.blocks.begin(), a.blocks.end(), b.blocks.begin(), b.blocks.end(),
                       IsHeldTheSame);
   };
   const bool same = other.mesh == first.mesh &&
                     std::equal(first.classes.begin(), first.classes.end(), other.classes.begin(),
-                               other.classes.end(), has_room) &&
+                               other.classes.end(), holds_blocks) &&
                     std::equal(first.blocks.begin(), first.blocks.end(), other.blocks.begin(),
                                other.blocks.end(), HoldsTheSame);
   if (same) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "steps of another plan: its ranks are others, its arenas are larger, or it has parameters "
-      "elsewhere");
+      "steps of another plan: its ranks are others, or it has parameters elsewhere");
 }
 
 }  // namespace
@@ -113,7 +122,7 @@ absl::Status CheckFits(const Plan& plan, KernelHost kernels_on, absl::Span<const
   int64_t ranks = 0;
   for (const RankRange& range : local) ranks += range.size();
   const Threads threads = ThreadsFor(ranks, workers > 0 ? workers : host.processors);
-  return CheckMemory(MemoryOf(plan, local, WorkspaceOf(plan), threads), host);
+  return CheckMemory(MemoryOf(plan, PeaksOf({&plan}), local, WorkspaceOf(plan), threads), host);
 }
 
 Executor::Executor(std::unique_ptr<LoadedPlan> loaded, const ExecutorOptions& options, int workers,
@@ -141,19 +150,19 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Make(const Plan& plan,
                               : RankRange{0, plan.mesh.world_size()};
   const int workers = options.workers > 0 ? options.workers : host.processors;
   const Threads threads = ThreadsOf(options, local.size(), workers);
-  const auto check_memory = [&](int64_t workspace) {
+  const auto check_memory = [&](absl::Span<const int64_t> peaks, int64_t workspace) {
     return options.kernels.host == KernelHost::kGpu
                ? absl::OkStatus()
-               : CheckMemory(MemoryOf(plan, {&local, 1}, workspace, threads), host);
+               : CheckMemory(MemoryOf(plan, peaks, {&local, 1}, workspace, threads), host);
   };
-  MGC_RETURN_IF_ERROR(check_memory(WorkspaceOf(plan)));
+  MGC_RETURN_IF_ERROR(check_memory(PeaksOf({&plan}), WorkspaceOf(plan)));
   MGC_ASSIGN_OR_RETURN(std::unique_ptr<LoadedPlan> loaded,
                        LoadPlan(plan, options.kernels, options.seed, threads.width, local));
   std::unique_ptr<Executor> executor(
       new Executor(std::move(loaded), options, threads.workers, threads.width));
   MGC_RETURN_IF_ERROR(executor->workers_.status());
   MGC_RETURN_IF_ERROR(executor->LoadOthers());
-  MGC_RETURN_IF_ERROR(check_memory(executor->workspace_bytes_));
+  MGC_RETURN_IF_ERROR(check_memory(executor->Peaks(), executor->workspace_bytes_));
   MGC_RETURN_IF_ERROR(executor->Allocate());
   return executor;
 }
@@ -179,6 +188,12 @@ std::vector<const LoadedPlan*> Executor::AllLoaded() const {
   return all;
 }
 
+std::vector<int64_t> Executor::Peaks() const {
+  std::vector<const Plan*> plans;
+  for (const LoadedPlan* loaded : AllLoaded()) plans.push_back(&loaded->plan);
+  return PeaksOf(plans);
+}
+
 const LoadedPlan* Executor::Find(const Plan& plan) const {
   for (const LoadedPlan* loaded : AllLoaded()) {
     if (&loaded->plan == &plan) return loaded;
@@ -190,9 +205,9 @@ absl::Status Executor::Allocate() {
   DeviceRoom room;
   room.workspace = workspace_bytes_;
   room.kernels = ThreadsOf(options_, local().size(), workers_.size()).kernels;
+  const std::vector<int64_t> peaks = Peaks();
   for (int64_t rank = local().begin; rank < local().end; ++rank) {
-    const RankPlace& place = loaded_->ranks[static_cast<size_t>(rank)];
-    room.arenas.push_back(plan().classes[place.rank_class].memory.peak);
+    room.arenas.push_back(peaks[loaded_->ranks[static_cast<size_t>(rank)].rank_class]);
   }
   const absl::optional<ProcessPlace>& process = options_.process;
   if (process.has_value()) {

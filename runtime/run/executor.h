@@ -82,9 +82,9 @@ absl::Status CheckFits(const Plan& plan, KernelHost kernels_on, absl::Span<const
 class Executor {
  public:
   // `plan` must outlive the executor. Errors of LoadPlan; InvalidArgument where another plan's
-  // ranks or addresses are others, or it needs larger arenas; ResourceExhausted when the ranks'
-  // arenas and the workspaces exceed the memory this process can get (runtime/run/host.h), or the
-  // system gives too few threads.
+  // ranks or addresses are others; ResourceExhausted when the ranks' arenas, as large as the most
+  // that any of the plans needs, and the workspaces exceed the memory this process can get
+  // (runtime/run/host.h), or the system gives too few threads.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(const Plan& plan,
                                                           const ExecutorOptions& options);
 
@@ -152,6 +152,8 @@ class Executor {
   absl::Status LoadOthers();
   // All plans, the first one before the others.
   std::vector<const LoadedPlan*> AllLoaded() const;
+  // By class, of all plans: the size of arenas.
+  std::vector<int64_t> Peaks() const;
   const LoadedPlan* Find(const Plan& plan) const;  // null where it is none of them
   SharedRegions* arena_regions() const;
   absl::Status PlaceArenas(SharedRegions& regions, int self, DeviceRoom* room) const;
