@@ -1,38 +1,22 @@
 #include "tools/benchmarks/comparisons.h"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
-#include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "graph/base/status.h"
 #include "graph/base/units.h"
 #include "graph/types/tensor_type.h"
 #include "passes/config/parallel_config.h"
-#include "tools/benchmarks/checkpoint_sides.h"
-#include "tools/benchmarks/child_side.h"
-#include "tools/benchmarks/collectives.h"
-#include "tools/benchmarks/generation.h"
-#include "tools/benchmarks/memory_sides.h"
-#include "tools/benchmarks/process_side.h"
-#include "tools/benchmarks/products.h"
+#include "tools/benchmarks/comparison_builder.h"
 #include "tools/benchmarks/sums.h"
-#include "tools/benchmarks/training.h"
 
 namespace mgc {
 namespace {
 
-constexpr int64_t kSequences = 4;
 constexpr int64_t kPipelineSequences = 32;
-constexpr int64_t kSequenceLength = 256;
 constexpr int64_t kHeadLayers = 4;  // whose time the head takes
-// Of the memory that PyTorch needs for the same step.
-constexpr double kMostMemory = 0.6;
-// Of PyTorch's speed, in every layout.
-constexpr double kBesideTorch = 1.35;
 // Of the speed of copies of as many bytes.
 constexpr double kBesideCopies = 0.9;
 // Of processes, of the speed of as many threads, of DDP, and of MPI's sums.
@@ -77,174 +61,8 @@ ParallelConfig ManyMicroBatches(DType type) {
   return config;
 }
 
-class Builder {
- public:
-  explicit Builder(BenchSetting setting) : setting_(std::move(setting)) {}
-
-  int64_t layers() const { return setting_.model.layers; }
-
-  void Start(absl::string_view name, const std::string& what, int64_t sequences) {
-    comparison_ = {};
-    comparison_.name = std::string(name);
-    comparison_.title = what;
-    if (sequences > 0) {
-      absl::StrAppend(&comparison_.title, ", ", sequences, " x ", kSequenceLength, " tokens");
-    }
-    comparison_.tokens = sequences * kSequenceLength;
-  }
-
-  void StartTexts(absl::string_view name, const GenerationCase& generation) {
-    const int64_t each =
-        generation.part == TextPart::kPrompt ? generation.prompt_tokens : generation.new_tokens;
-    comparison_ = {};
-    comparison_.name = std::string(name);
-    comparison_.title =
-        absl::StrCat(generation.part == TextPart::kPrompt ? "prompts, " : "tokens behind prompts, ",
-                     generation.texts, " x ", each, " tokens");
-    comparison_.tokens = generation.tokens();
-  }
-
-  // Each returns the side's index.
-  int Products(ProductsBy by, DType type) {
-    const std::string name = absl::StrCat(
-        "products, ", by == ProductsBy::kOneDnn ? "oneDNN" : "ours", ", ", NameOf(type));
-    return Add(name, [=, setting = setting_] {
-      return ProductRunner::Create(ProductsOfStep(setting.model, kSequences, kSequenceLength), by,
-                                   type, setting.workers);
-    });
-  }
-  int Training(absl::string_view layout, const ParallelConfig& parallel) {
-    const std::string name =
-        absl::StrCat("training, ", layout, ", ", NameOf(parallel.compute_type));
-    return Add(name, [=, setting = setting_]() -> absl::StatusOr<std::unique_ptr<BenchSide>> {
-      return TrainingSteps::Create(setting.model, parallel, setting.machine, setting.workers);
-    });
-  }
-  // The same with each rank in a process of its own.
-  int ProcessTraining(absl::string_view layout, const ParallelConfig& parallel) {
-    const std::string name =
-        absl::StrCat("processes, ", layout, ", ", NameOf(parallel.compute_type));
-    return Add(name, [=, setting = setting_]() -> absl::StatusOr<std::unique_ptr<BenchSide>> {
-      MGC_ASSIGN_OR_RETURN(const Plan plan, CompileModel(setting.model, parallel, setting.machine));
-      const auto make = [=](World& world) -> absl::StatusOr<std::unique_ptr<BenchSide>> {
-        const int workers = std::max(1, setting.workers / world.map.processes());
-        return TrainingSteps::Create(setting.model, parallel, setting.machine, workers, &world);
-      };
-      return ProcessSide::Create(name, plan, make);
-    });
-  }
-  int SumsByProcesses(int64_t bytes) {
-    return Add("two processes", [bytes] { return SumsOfProcesses(bytes); });
-  }
-  int SumsByThreads(int64_t bytes) {
-    return Add("threads",
-               [bytes, workers = setting_.workers] { return SumsOfThreads(bytes, workers); });
-  }
-  int SumsByMpi(int64_t bytes) { return SumsUnderMpi("MPI_Allreduce, two processes", bytes, {}); }
-  int SumsByLibrary(int64_t bytes) {
-    return SumsUnderMpi("--allreduce mpi, two processes", bytes, {"--library"});
-  }
-  using MakeInMemory = absl::StatusOr<std::unique_ptr<BenchSide>>(MemoryKind, int workers);
-  int In(MemoryKind kind, MakeInMemory* make) {
-    return Add(std::string(NameOf(kind)),
-               [kind, make, workers = setting_.workers] { return make(kind, workers); });
-  }
-  bool has_mpi() const { return !setting_.mpi.empty(); }
-  // A layout of torch_step.py, `one` or of two processes; `flags` are further ones of it.
-  int Checkpoint(const std::string& name, CheckpointWork work, const ParallelConfig& parallel) {
-    return Add(name, [=, setting = setting_] {
-      return CheckpointSide(work, setting.model, parallel, setting.machine, setting.workers);
-    });
-  }
-  int Torch(absl::string_view name, DType type, absl::string_view layout,
-            const std::vector<std::string>& flags = {}) {
-    std::vector<std::string> command = setting_.torch;
-    const auto give = [&](absl::string_view flag, const auto& value) {
-      command.push_back(std::string(flag));
-      command.push_back(absl::StrCat(value));
-    };
-    give("--layers", setting_.model.layers);
-    give("--seq", kSequenceLength);
-    give("--threads", setting_.workers);
-    give("--dtype", NameOf(type));
-    give("--layout", layout);
-    command.insert(command.end(), flags.begin(), flags.end());
-    return Add(absl::StrCat("PyTorch, ", name, ", ", NameOf(type)),
-               [command] { return ChildSide::Create(command); });
-  }
-  int Generation(const GenerationCase& generation, DType type) {
-    const absl::string_view weights = generation.int8 ? "int8" : NameOf(type);
-    return Add(absl::StrCat("generation, ", weights), [=, setting = setting_] {
-      return GenerationSide(generation, setting.model, type, setting.machine, setting.workers);
-    });
-  }
-  int Transformers(const GenerationCase& generation, DType type) {
-    std::vector<std::string> command = setting_.transformers;
-    const auto give = [&](absl::string_view flag, const auto& value) {
-      command.push_back(std::string(flag));
-      command.push_back(absl::StrCat(value));
-    };
-    give("--layers", setting_.model.layers);
-    give("--threads", setting_.workers);
-    give("--dtype", NameOf(type));
-    give("--part", NameOf(generation.part));
-    give("--batch", generation.texts);
-    give("--prompt", generation.prompt_tokens);
-    give("--tokens", generation.new_tokens);
-    return Add(absl::StrCat("transformers, ", NameOf(type)),
-               [command] { return ChildSide::Create(command); });
-  }
-  bool has_transformers() const { return !setting_.transformers.empty(); }
-  bool has_torch() const { return !setting_.torch.empty(); }
-  int Collective(absl::string_view op, DType type) {
-    return Add(absl::StrCat(op, ", ", NameOf(type)),
-               [op, type, elements = GradientElements(), workers = setting_.workers] {
-                 return CollectiveRunner::Create(op, elements, type, workers);
-               });
-  }
-  int Copies(absl::string_view op, DType type) {
-    return Add(absl::StrCat("copies, as much as ", op, ", ", NameOf(type)),
-               [op, type, elements = GradientElements(), workers = setting_.workers] {
-                 return CopyRunner::Create(op, elements, type, workers);
-               });
-  }
-  // Of the layers' weights.
-  int64_t GradientElements() const {
-    const ModelConfig& model = setting_.model;
-    const int64_t heads = 2 * (model.heads + model.kv_heads) * model.head_dim;
-    return model.layers * model.hidden * (heads + 2 * model.ffn);
-  }
-  void Expect(std::vector<int> sides, std::vector<int> peers, double least) {
-    comparison_.claims.push_back({std::move(sides), std::move(peers), least});
-  }
-  void ExpectMemory(int side, int peer) {
-    comparison_.memory_claims.push_back({side, peer, kMostMemory});
-  }
-  void ExpectBesideTorch(int side, int torch) {
-    Expect({side}, {torch}, kBesideTorch);
-    ExpectMemory(side, torch);
-  }
-  Comparison Take() { return std::move(comparison_); }
-
- private:
-  int SumsUnderMpi(std::string name, int64_t bytes, const std::vector<std::string>& flags) {
-    std::vector<std::string> command = setting_.mpi;
-    command.push_back(absl::StrCat(bytes));
-    command.push_back(absl::StrCat(SumsOfStep(bytes)));
-    command.insert(command.end(), flags.begin(), flags.end());
-    return Add(std::move(name), [command] { return ChildSide::Create(command); });
-  }
-  int Add(std::string name, std::function<absl::StatusOr<std::unique_ptr<BenchSide>>()> make) {
-    comparison_.sides.push_back({std::move(name), std::move(make)});
-    return static_cast<int>(comparison_.sides.size()) - 1;
-  }
-
-  const BenchSetting setting_;
-  Comparison comparison_;
-};
-
 // Training beside its limit, the faster of two ways to do its products alone.
-Comparison OneRankBesideProducts(Builder b) {
+Comparison OneRankBesideProducts(ComparisonBuilder b) {
   b.Start(kOneRank, "one rank", kSequences);
   int training[2] = {};
   for (const DType type : {DType::kF32, DType::kBF16}) {
@@ -258,7 +76,7 @@ Comparison OneRankBesideProducts(Builder b) {
   return b.Take();
 }
 
-Comparison OneRankBesideTorch(Builder b, DType type) {
+Comparison OneRankBesideTorch(ComparisonBuilder b, DType type) {
   b.Start(kOneRank, absl::StrCat("one rank beside PyTorch, ", NameOf(type)), kSequences);
   const int training = b.Training("one rank", OneRank(type));
   const int eager = b.Torch("eager", type, "one");
@@ -282,7 +100,7 @@ ParallelConfig TensorParallel(DType type) {
   return config;
 }
 
-Comparison TwoRanks(Builder b, DType type) {
+Comparison TwoRanks(ComparisonBuilder b, DType type) {
   b.Start(kTwoRanks, absl::StrCat("two ranks, ", NameOf(type)), kSequences);
   const double least = type == DType::kBF16 ? 0.93 : 0.97;
   ParallelConfig pieces = DataParallel(type);
@@ -303,7 +121,7 @@ ParallelConfig PipelineByHand(DType type, int64_t layers) {
   return config;
 }
 
-Comparison Pipeline(Builder b, DType type) {
+Comparison Pipeline(ComparisonBuilder b, DType type) {
   b.Start(kPipeline, absl::StrCat("a pipeline, ", NameOf(type)), kPipelineSequences);
   const ParallelConfig by_hand = PipelineByHand(type, b.layers());
   ParallelConfig pipeline = by_hand;
@@ -317,21 +135,21 @@ Comparison Pipeline(Builder b, DType type) {
 
 // A layout of two ranks beside PyTorch's of the same name: apart from the others, since all at once
 // would need too much memory.
-Comparison DataBesideTorch(Builder b, DType type) {
+Comparison DataBesideTorch(ComparisonBuilder b, DType type) {
   b.Start(kTwoRanks, absl::StrCat("dp 2 beside PyTorch, ", NameOf(type)), kSequences);
   const int own = b.Training("dp 2", DataParallel(type));
   b.ExpectBesideTorch(own, b.Torch("DDP", type, "dp2"));
   return b.Take();
 }
 
-Comparison TensorBesideTorch(Builder b, DType type) {
+Comparison TensorBesideTorch(ComparisonBuilder b, DType type) {
   b.Start(kTwoRanks, absl::StrCat("tp 2 beside PyTorch, ", NameOf(type)), kSequences);
   const int own = b.Training("tp 2", TensorParallel(type));
   b.ExpectBesideTorch(own, b.Torch("DTensor", type, "tp2"));
   return b.Take();
 }
 
-Comparison PipelineBesideTorch(Builder b, DType type) {
+Comparison PipelineBesideTorch(ComparisonBuilder b, DType type) {
   b.Start(kPipeline, absl::StrCat("a pipeline beside PyTorch, ", NameOf(type)), kPipelineSequences);
   const ParallelConfig by_hand = PipelineByHand(type, b.layers());
   const std::string samples = absl::StrCat(kPipelineSequences);
@@ -343,7 +161,7 @@ Comparison PipelineBesideTorch(Builder b, DType type) {
   return b.Take();
 }
 
-Comparison EightRanks(Builder b) {
+Comparison EightRanks(ComparisonBuilder b) {
   b.Start(kEightRanks, "eight ranks", kSequences);
   ParallelConfig eight = OneRank(DType::kF32);
   eight.world_size = 8;
@@ -354,7 +172,7 @@ Comparison EightRanks(Builder b) {
   return b.Take();
 }
 
-Comparison Collectives(Builder b, DType type) {
+Comparison Collectives(ComparisonBuilder b, DType type) {
   b.Start(kCollectives,
           absl::StrCat("collectives of two ranks, ", b.GradientElements(), " elements of ",
                        NameOf(type)),
@@ -377,7 +195,7 @@ Comparison Collectives(Builder b, DType type) {
 }
 
 // Processes come first: they are forked, and what has threads is not to be.
-Comparison Processes(Builder b) {
+Comparison Processes(ComparisonBuilder b) {
   b.Start(kProcesses, "two processes, f32", kSequences);
   const int processes = b.ProcessTraining("dp 2", DataParallel(DType::kF32));
   b.Expect({processes}, {b.Training("dp 2", DataParallel(DType::kF32))}, kProcessesBesideThreads);
@@ -387,7 +205,7 @@ Comparison Processes(Builder b) {
   return b.Take();
 }
 
-Comparison ProcessSums(Builder b, int64_t bytes) {
+Comparison ProcessSums(ComparisonBuilder b, int64_t bytes) {
   b.Start(kProcessSums,
           absl::StrCat(SumsOfStep(bytes), " all-reduces of ", BytesText(bytes), ", f32"), 0);
   const bool is_large = bytes >= kSumBytes[std::size(kSumBytes) - 1];
@@ -401,14 +219,16 @@ Comparison ProcessSums(Builder b, int64_t bytes) {
   return b.Take();
 }
 
-Comparison Memory(Builder b, const std::string& what, Builder::MakeInMemory* make) {
+Comparison Memory(ComparisonBuilder b, const std::string& what,
+                  ComparisonBuilder::MakeInMemory* make) {
   b.Start(kMemory, what, 0);
   const int own = b.In(MemoryKind::kPrivate, make);
   b.Expect({b.In(MemoryKind::kShared, make)}, {own}, kSharedBesidePrivate);
   return b.Take();
 }
 
-Comparison Texts(Builder b, absl::string_view name, DType type, const GenerationCase& generation) {
+Comparison Texts(ComparisonBuilder b, absl::string_view name, DType type,
+                 const GenerationCase& generation) {
   b.StartTexts(name, generation);
   const int own = b.Generation(generation, type);
   if (type != DType::kF32 || generation.int8) {
@@ -423,7 +243,7 @@ Comparison Texts(Builder b, absl::string_view name, DType type, const Generation
 }
 
 // `ranks` hold columns and rows of the tensors.
-Comparison Saves(Builder b, int ranks) {
+Comparison Saves(ComparisonBuilder b, int ranks) {
   b.Start(kCheckpoints, absl::StrCat("a checkpoint, tp ", ranks), 0);
   ParallelConfig parallel = OneRank(DType::kF32);
   parallel.world_size = parallel.tp = ranks;
@@ -433,7 +253,7 @@ Comparison Saves(Builder b, int ranks) {
   return b.Take();
 }
 
-Comparison SavesInSteps(Builder b) {
+Comparison SavesInSteps(ComparisonBuilder b) {
   b.Start(kCheckpoints, "a step and a save in it", kSequences);
   const ParallelConfig parallel = OneRank(DType::kF32);
   const int stall = b.Checkpoint("its stall", CheckpointWork::kStall, parallel);
@@ -444,7 +264,7 @@ Comparison SavesInSteps(Builder b) {
 }  // namespace
 
 std::vector<Comparison> ComparisonsNamed(absl::string_view name, const BenchSetting& setting) {
-  const Builder builder(setting);
+  const ComparisonBuilder builder(setting);
   if (name == kEightRanks) return {EightRanks(builder)};
   std::vector<Comparison> comparisons;
   const auto add = [&](auto make) {
