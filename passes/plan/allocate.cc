@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/diagnostic.h"
 #include "graph/base/status.h"
+#include "graph/ir/results.h"
 #include "graph/plan/plan_check.h"
 #include "passes/plan/forms/bind_addresses.h"
 #include "passes/plan/place_frames.h"
@@ -170,10 +171,19 @@ class ClassAllocator {
   std::vector<int64_t> slot_bytes_;  // of the boundaries
 };
 
-void AddTooLarge(const PlanClass& c, absl::string_view needs, Diagnostics* errors) {
+// What lowers memory. A model that is asked has no gradients, no optimizer, and no backward.
+absl::string_view WhatNeedsLess(const Plan& plan) {
+  if (!IsAsked(plan.model)) return "more --tp, --pp, --zero 1 or --recompute full need less";
+  const bool keeps = std::any_of(plan.blocks.begin(), plan.blocks.end(),
+                                 [](const ParamBlock& block) { return !block.kept.empty(); });
+  return keeps ? "more --tp, --pp, --int8 or a smaller --cache-length need less"
+               : "more --tp, --pp or --int8 need less";
+}
+
+void AddTooLarge(const Plan& plan, const PlanClass& c, absl::string_view needs,
+                 Diagnostics* errors) {
   errors->Add({/*label=*/"", absl::StrCat("pipeline rank ", c.coordinate, " needs ", needs,
-                                          " [R8]; more --tp, --pp, --zero 1 "
-                                          "or --recompute full need less")});
+                                          " [R8]; ", WhatNeedsLess(plan))});
 }
 
 }  // namespace
@@ -194,7 +204,7 @@ absl::StatusOr<Plan> Allocate(OrderedPlan ordered, KernelHost host) {
   plan.classes.resize(ordered.classes.size());
   for (size_t c = 0; c < plan.classes.size(); ++c) {
     ClassAllocator allocator(plan, ordered.staged.classes[c], ordered.classes[c], &plan.classes[c]);
-    if (!allocator.Run()) AddTooLarge(plan.classes[c], "more than 2^58 bytes", &errors);
+    if (!allocator.Run()) AddTooLarge(plan, plan.classes[c], "more than 2^58 bytes", &errors);
   }
   MGC_RETURN_IF_ERROR(errors.ToStatus());
   return plan;
@@ -205,7 +215,7 @@ absl::Status CheckFits(const Plan& plan) {
   for (const PlanClass& c : plan.classes) {
     const int64_t needed = c.memory.peak + c.memory.workspace;
     if (needed <= plan.machine.memory) continue;
-    AddTooLarge(c,
+    AddTooLarge(plan, c,
                 absl::StrCat(needed, " bytes, a device of ", plan.machine.name, " has ",
                              plan.machine.memory),
                 &errors);

@@ -236,6 +236,10 @@ refuse 3 '[S4]' mgc-compile gpt3-175b --pp 4 --micro-batch-size 10000 \
 refuse 3 '[S2]' mgc-compile gpt2-tiny --global-batch-size 1099511627776 -o x
 refuse 3 '[R8]' mgc-compile gpt3-175b --seq-length 128 --cluster cpu-threads -o x
 also 'a device of cpu-threads'
+refuse 3 '[R8]; more --tp, --pp, --int8 or a smaller --cache-length need less' \
+  mgc-compile gpt3-175b --next-token token --cluster cpu-threads -o x
+refuse 3 '[R8]; more --tp, --pp or --int8 need less' \
+  mgc-compile gpt3-175b --eval-only --seq-length 128 --cluster cpu-threads -o x
 expect 0 '' mgc-compile gpt3-175b --seq-length 128 -o unlimited.plan
 
 # More bytes than a plan counts, and more than 64 bits hold, on a machine that has time for them.
