@@ -268,8 +268,10 @@ Tensor Rope(ModelBuilder& b, Tensor x, Tensor positions, const RopeOptions& opti
 Tensor ChosenRow(ModelBuilder& b, Tensor row, Tensor x, CallSite site) {
   const TensorType* type = b.Type(x, site);
   if (type == nullptr) return b.Failed();
-  if (type->ndim() < 3)
-    return b.Fail("only what has samples, rows and more has rows to choose", site);
+  if (type->ndim() < 3) {
+    return b.Fail(absl::StrCat("rows are chosen in [batch, seq, ...], not in ", type->ToString()),
+                  site);
+  }
   IndexNames names;
   Words dims;
   for (const Dim& dim : type->dims) dims.push_back(dim.name);
