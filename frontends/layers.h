@@ -75,7 +75,8 @@ struct RopeOptions {
 Tensor Rope(ModelBuilder& b, Tensor x, Tensor positions, const RopeOptions& options,
             CallSite site = CallSite::Current());
 
-// The rows of `x` [batch, seq, ...] at which `row`, f32[batch, seq], has a 1 among zeros.
+// The row of each sample of `x` [batch, seq, ...] at which `row`, f32[batch, seq], has a 1 among
+// zeros: chosen by a product, which takes it from wherever its tile is.
 Tensor ChosenRow(ModelBuilder& b, Tensor row, Tensor x, CallSite site = CallSite::Current());
 
 struct AttentionOptions {

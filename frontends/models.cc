@@ -119,18 +119,10 @@ MlpOptions MlpOf(const Writer& w) {
   return options;
 }
 
-// Of a model that is asked: the one row of each sample that the answer needs, [batch, ...] of
-// [batch, seq, ...], chosen by a product, which takes it from wherever its tile is.
-Tensor RowOf(const Writer& w, Tensor x) {
-  return ChosenRow(w.b, w.b.Data(kRowInput, "batch seq", DType::kF32), x);
-}
-
-// Behind the last attention nothing looks at other rows: those of a prompt end there. A token's
-// step has no others.
+// Of a model that is asked only one row of each sample is looked at behind the last attention: no
+// other goes on from there.
 bool EndsInRow(const Writer& w, int layer) {
-  const bool many =
-      w.options.next_token == NextToken::kPrompt || w.options.next_token == NextToken::kWhole;
-  return many && layer + 1 == w.config.layers;
+  return w.options.next_token != NextToken::kNone && layer + 1 == w.config.layers;
 }
 
 Tensor Block(const Writer& w, int layer, Tensor x) {
@@ -149,7 +141,7 @@ Tensor Block(const Writer& w, int layer, Tensor x) {
   const Tensor before = Norm(w, "norm1", x);
   if (EndsInRow(w, layer)) {
     attention.row = w.b.Data(kRowInput, "batch seq", DType::kF32);
-    x = RowOf(w, x);
+    x = ChosenRow(w.b, attention.row, x);
   }
   if (w.traits.post_norms) {
     const Tensor mixed = Attention(w.b, "attention", before, Tensor(), attention);
@@ -160,10 +152,9 @@ Tensor Block(const Writer& w, int layer, Tensor x) {
   return Mlp(w.b, "mlp", Norm(w, "norm2", w.config.parallel_residual ? x : mixed), mixed, mlp);
 }
 
-// Of one row of each sample.
-void HeadOfRow(const Writer& w, Tensor x, Tensor table) {
+// Of the one row of each sample that goes on (EndsInRow).
+void HeadOfRow(const Writer& w, Tensor row, Tensor table) {
   ModelBuilder& b = w.b;
-  const Tensor row = w.options.next_token == NextToken::kToken ? RowOf(w, x) : x;
   const Tensor logits = SoftCap(b, Logits(b, Norm(w, "norm", row), table), w.config.logit_cap);
   b.Report(kLogitsResult, logits);
   const Tensor weights = b.Data(kWeightsInput, "batch", DType::kF32);

@@ -24,7 +24,7 @@ class Projection {
 
   Program Run() {
     for (size_t i = 0; i < program_.compute.size(); ++i) {
-      index_.Add(Listed(program_.compute[i].ref), static_cast<int>(i));
+      index_.Add(program_.compute[i].ref, static_cast<int>(i));
     }
     for (size_t i = 0; i < program_.transfers.size(); ++i) {
       index_.Add(program_.transfers[i].ref, static_cast<int>(i));
@@ -55,11 +55,6 @@ class Projection {
     return ref;
   }
 
-  // There is one update, whatever a reference to it says besides.
-  static ActionRef Listed(const ActionRef& ref) {
-    return ref.kind == ActionKind::kUpdate ? ActionRef{ref.kind, 0, 0} : ref;
-  }
-
   static void AddOnce(const TransferRef& ref, Needs* needs) {
     const auto same = [&](const TransferRef& known) { return SameRef(known, ref); };
     if (std::none_of(needs->transfers.begin(), needs->transfers.end(), same)) {
@@ -74,7 +69,7 @@ class Projection {
   // Adds what is over when the action is: the last kept action up to it, and what those left out
   // since have waited for.
   void AddNeeds(const ActionRef& ref, Needs* needs) const {
-    const int at = index_.Find(Listed(ref));
+    const int at = index_.Find(ref);
     if (at >= 0 && static_cast<size_t>(at) < at_action_.size()) {
       Merge(at_action_[static_cast<size_t>(at)], needs);
     }
@@ -157,7 +152,7 @@ class Projection {
 
   // A transfer stands behind its anchor and behind all that are listed before it, kept or not.
   void Advance(const Transfer& transfer) {
-    const int at = std::max(index_.Find(Listed(transfer.anchor)), 0);
+    const int at = std::max(index_.Find(transfer.anchor), 0);
     reached_ = std::max(reached_, {static_cast<size_t>(at), transfer.issued});
   }
 

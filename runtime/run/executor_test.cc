@@ -1,5 +1,6 @@
 #include "runtime/run/executor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -287,6 +288,26 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeGreedy(const KernelSpec&) {
     absl::Status Run(const KernelRun&, Parallel&) const override { return absl::OkStatus(); }
   };
   return std::make_unique<Greedy>();
+}
+
+// Another plan's steps may need more than the first one's.
+TEST(ExecutorTest, ArenasAreThoseOfTheLargestPlan) {
+  const Plan plan = ChainPlan({});
+  const int64_t peak = plan.classes[0].memory.peak;
+  Plan larger = plan;
+  larger.classes[0].memory.peak += 4096;
+  const std::vector<KernelEntry> kernels = ReferenceKernels();
+  ExecutorOptions options;
+  options.kernels = kernels;
+  options.others = {&larger};
+  const auto executor = Executor::Create(plan, options);
+  ASSERT_TRUE(executor.ok()) << executor.status();
+  (*executor)->Put(0, peak, 4096, [](char* to) { std::fill_n(to, 4096, 'x'); });
+  std::string read(4096, ' ');
+  (*executor)->Get(0, peak, 4096, &read[0]);
+  EXPECT_EQ(read, std::string(4096, 'x'));
+  larger.classes[0].memory.peak = int64_t{1} << 50;
+  EXPECT_TRUE(absl::IsResourceExhausted(Executor::Create(plan, options).status()));
 }
 
 // GPUs have memory of their own, and say at start what they lack.

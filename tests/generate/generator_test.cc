@@ -8,7 +8,6 @@
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
-#include "kernels/cpu/cpu_kernels.h"
 #include "runtime/state/parameters.h"
 #include "tests/generate/tiny_texts.h"
 
@@ -21,9 +20,7 @@ TEST(Generator, EndsTexts) {
   const absl::StatusOr<Plan> prompt = PlanFor(config, NextToken::kPrompt, {});
   const absl::StatusOr<Plan> token = PlanFor(config, NextToken::kToken, {});
   ASSERT_TRUE(prompt.ok() && token.ok());
-  const std::vector<KernelEntry> kernels = CpuKernels();
-  GenerateOptions options;
-  options.executor.kernels = kernels;
+  GenerateOptions options = OnCpu();
   auto generator = Generator::Create(*prompt, &*token, options);
   ASSERT_TRUE(generator.ok()) << generator.status();
   InitializeParameters(kSeed, (*generator)->executor());
@@ -51,9 +48,7 @@ TEST(Generator, EndsTexts) {
 TEST(Generator, ChoosesAmongTheVocabulary) {
   const absl::StatusOr<Plan> whole = PlanFor(ConfigOf("llama-tiny"), NextToken::kWhole, {});
   ASSERT_TRUE(whole.ok()) << whole.status();
-  const std::vector<KernelEntry> kernels = CpuKernels();
-  GenerateOptions options;
-  options.executor.kernels = kernels;
+  GenerateOptions options = OnCpu();
   options.vocabulary = 3;
   auto generator = Generator::Create(*whole, nullptr, options);
   ASSERT_TRUE(generator.ok()) << generator.status();
@@ -71,14 +66,11 @@ TEST(Generator, RefusesPlansThatDoNotGoTogether) {
   const absl::StatusOr<Plan> cut = PlanFor(llama, NextToken::kToken, {2, 1, 1});
   const absl::StatusOr<Plan> other = PlanFor(ConfigOf("gpt2-tiny"), NextToken::kToken, {});
   ASSERT_TRUE(whole.ok() && prompt.ok() && token.ok() && cut.ok() && other.ok());
-  const std::vector<KernelEntry> kernels = CpuKernels();
-  GenerateOptions options;
-  options.executor.kernels = kernels;
   const std::pair<const Plan*, const Plan*> wrong[] = {
       {&*prompt, nullptr}, {&*token, nullptr},  {&*whole, &*token}, {&*prompt, &*whole},
       {&*prompt, &*cut},   {&*prompt, &*other}, {&*token, &*prompt}};
   for (const auto& [first, next] : wrong) {
-    const auto generator = Generator::Create(*first, next, options);
+    const auto generator = Generator::Create(*first, next, OnCpu());
     EXPECT_TRUE(absl::IsInvalidArgument(generator.status())) << generator.status();
   }
 }
@@ -86,10 +78,7 @@ TEST(Generator, RefusesPlansThatDoNotGoTogether) {
 TEST(Generator, RefusesRequestsBeforeAnythingRuns) {
   const absl::StatusOr<Plan> whole = PlanFor(ConfigOf("llama-tiny"), NextToken::kWhole, {});
   ASSERT_TRUE(whole.ok()) << whole.status();
-  const std::vector<KernelEntry> kernels = CpuKernels();
-  GenerateOptions options;
-  options.executor.kernels = kernels;
-  auto generator = Generator::Create(*whole, nullptr, options);
+  auto generator = Generator::Create(*whole, nullptr, OnCpu());
   ASSERT_TRUE(generator.ok()) << generator.status();
   std::vector<GenerateRequest> requests(3);
   requests[1].prompt.assign(kWholeTokens + 1, 1);

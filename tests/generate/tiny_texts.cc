@@ -74,11 +74,16 @@ std::vector<GenerateRequest> Requests(double temperature) {
   return requests;
 }
 
-absl::StatusOr<Texts> TextsOf(const Plan& first, const Plan* next,
-                              const std::vector<std::vector<GenerateRequest>>& runs) {
-  const std::vector<KernelEntry> kernels = CpuKernels();
+GenerateOptions OnCpu() {
+  static const std::vector<KernelEntry>& kernels = *new std::vector<KernelEntry>(CpuKernels());
   GenerateOptions options;
   options.executor.kernels = kernels;
+  return options;
+}
+
+absl::StatusOr<Texts> TextsOf(const Plan& first, const Plan* next,
+                              const std::vector<std::vector<GenerateRequest>>& runs) {
+  GenerateOptions options = OnCpu();
   options.executor.workers = 2;
   MGC_ASSIGN_OR_RETURN(const std::unique_ptr<Generator> generator,
                        Generator::Create(first, next, options));

@@ -20,8 +20,7 @@
 namespace mgc {
 
 inline constexpr int64_t kRequests = 2;
-inline constexpr int64_t kWholeTokens =
-    40;  // of a sample; more than the windows of the tiny models
+inline constexpr int64_t kWholeTokens = 40;   // of a sample; more than a tiny model's window
 inline constexpr int64_t kPromptTokens = 12;  // at most
 inline constexpr int64_t kNewTokens = 25;
 inline constexpr uint64_t kSeed = 11;  // of parameters
@@ -45,6 +44,9 @@ absl::StatusOr<Plan> PlanFor(const ModelConfig& config, NextToken next_token, co
 
 // Of which the second ends early, and one has the longest prompt.
 std::vector<GenerateRequest> Requests(double temperature);
+
+// With all kernels of the CPU.
+GenerateOptions OnCpu();
 
 // What a model goes on with.
 struct Texts {
