@@ -4,6 +4,7 @@
 //   full                    of every layer
 //   full*2,none*4           of six layers the first two are computed again
 //   selective,full,none*3   a count may be left out: one
+//   (full*2,none)*64        the same of every three layers, 64 times; groups do not nest
 //
 // Megatron's `--recompute-method block` is a list of this kind, once for every stage.
 
@@ -56,6 +57,7 @@ Recomputation SimplestOf(const std::vector<RecomputeKind>& by_layer);
 // InvalidArgument for other text than the above, or for more than kMaxPipelineSize layers
 // (passes/config/place_layers.h); its message says what is wrong, not where the text came from.
 absl::StatusOr<Recomputation> ParseRecomputation(absl::string_view text);
+// What takes turns is a group: of up to 8 items, where that makes the text shorter.
 std::string ToString(const Recomputation& recomputation);
 
 }  // namespace mgc

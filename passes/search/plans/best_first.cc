@@ -17,11 +17,13 @@ bool IsFaster(const FoundPlan& a, const FoundPlan& b) { return a.step_ns < b.ste
 
 }  // namespace
 
-BestFirst::BestFirst(PlanOracle& oracle, GroupBounds& bounds, int64_t memory, int64_t plans)
+BestFirst::BestFirst(PlanOracle& oracle, GroupBounds& bounds, int64_t memory, int64_t plans,
+                     bool whole)
     : oracle_(oracle),
       bounds_(bounds),
       tree_(bounds.tree()),
       memory_(memory),
+      whole_(whole),
       plans_(plans),
       budget_(oracle.compiled() + plans),
       variants_(oracle, frontier_, memory) {
@@ -29,13 +31,38 @@ BestFirst::BestFirst(PlanOracle& oracle, GroupBounds& bounds, int64_t memory, in
 }
 
 absl::StatusOr<std::vector<FoundPlan>> BestFirst::Run(size_t results) {
+  for (bool again = true; again;) {
+    MGC_RETURN_IF_ERROR(Search(results));
+    MGC_ASSIGN_OR_RETURN(again, DropsBest());
+  }
+  frontier_.BeginToProve();  // whose order of bounds open_ns needs too
+  for (bool again = MayProve(); again;) {
+    MGC_RETURN_IF_ERROR(Prove());
+    MGC_ASSIGN_OR_RETURN(again, DropsBest());
+  }
+  return RankedByMesh(results);
+}
+
+absl::Status BestFirst::Search(size_t results) {
   while (meshes_.size() < results && MayGoOn()) {
     MGC_RETURN_IF_ERROR(Visit());
   }
-  MGC_RETURN_IF_ERROR(Climb());
-  frontier_.BeginToProve();  // whose order of bounds open_ns needs too
-  if (MayProve()) MGC_RETURN_IF_ERROR(Prove());
-  return RankedByMesh(results);
+  return Climb();
+}
+
+absl::StatusOr<bool> BestFirst::DropsBest() {
+  if (!whole_ || fitting_.empty()) return false;
+  const auto best = std::min_element(fitting_.begin(), fitting_.end(), IsFaster);
+  // Far from the limit evaluation's boundaries make no difference.
+  if (best->peak_bytes <= memory_ - memory_ / 8) return false;
+  MGC_ASSIGN_OR_RETURN(*best, oracle_.WholeOf(*best));
+  if (best->peak_bytes <= memory_) return false;
+  const FoundPlan dropped = *best;
+  fitting_.erase(best);
+  meshes_.erase(SizesOf(dropped.config));
+  const absl::optional<size_t> variant = variants_.Find(dropped.config);
+  if (variant.has_value()) MGC_RETURN_IF_ERROR(variants_.NeedsMore(*variant, dropped));
+  return true;
 }
 
 std::vector<FoundPlan> BestFirst::RankedByMesh(size_t results) const {

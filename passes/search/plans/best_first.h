@@ -25,8 +25,9 @@ namespace mgc {
 class BestFirst {
  public:
   // Compiles `plans` more than have been, at most, and twice as many on the way from the best to
-  // its neighbours. Oracle and bounds outlive it.
-  BestFirst(PlanOracle& oracle, GroupBounds& bounds, int64_t memory, int64_t plans);
+  // its neighbours. `whole`: the best one fits with its evaluation, too. Oracle and bounds outlive
+  // it.
+  BestFirst(PlanOracle& oracle, GroupBounds& bounds, int64_t memory, int64_t plans, bool whole);
 
   // The fastest plan of each mesh, fastest first, `results` at most; fewer where the budget ends.
   absl::StatusOr<std::vector<FoundPlan>> Run(size_t results);
@@ -50,6 +51,7 @@ class BestFirst {
   bool IsAllowed(const SearchNode& node) const;
   MeshSizes MeshOf(const SearchNode& node) const;
 
+  absl::Status Search(size_t results);
   absl::Status Visit();
   absl::Status Climb();
   bool MayProve() const;
@@ -58,6 +60,8 @@ class BestFirst {
   void PushFiner(size_t root, const ModelProfile* profile);
   int64_t LeastOf(const SearchNode& node) const;
   absl::Status Compile(size_t variant);
+  // Whether the best plan did not fit whole, and is none any more.
+  absl::StatusOr<bool> DropsBest();
 
   const FoundPlan& Best() const;
   int64_t BestNs() const { return fitting_.empty() ? kNever : Best().step_ns; }
@@ -67,6 +71,7 @@ class BestFirst {
   GroupBounds& bounds_;
   const GroupTree& tree_;
   const int64_t memory_;
+  const bool whole_;
   const int64_t plans_;
   const int64_t budget_;  // of all that the oracle compiles
   Frontier frontier_;

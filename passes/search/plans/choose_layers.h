@@ -7,8 +7,9 @@
 // A layer costs a stage its time, and its frame once for every micro-batch that the schedule has
 // begun and not ended there; computing it again costs time and saves frame. Both are decided
 // together: for every rank the least time of n layers within its memory, then the least limit on
-// ranks' times under which all layers have a place. What is said of layers that are not all alike
-// is their recomputation alone, stages are cut evenly; so are those of several chunks a rank.
+// ranks' times under which all layers have a place; a rank's chunks share its layers
+// (passes/search/plans/chunk_layers.h). What is said of layers that are not all alike is their
+// recomputation alone, stages are cut evenly.
 //
 // The shape is that of AdaPipe's dynamic program (ASPLOS 2024), with layers' profiles read off the
 // compiler's segments.
@@ -16,7 +17,6 @@
 #ifndef MGC_PASSES_SEARCH_PLANS_CHOOSE_LAYERS_H_
 #define MGC_PASSES_SEARCH_PLANS_CHOOSE_LAYERS_H_
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -30,14 +30,6 @@
 #include "passes/search/plans/model_profile.h"
 
 namespace mgc {
-
-inline constexpr std::array<RecomputeKind, 3> kRecomputeKinds = {
-    RecomputeKind::kNone, RecomputeKind::kSelective, RecomputeKind::kFull};
-inline constexpr size_t kNumRecomputeKinds = kRecomputeKinds.size();
-
-// The profile of every kind of recomputation, the same in all layers; null where it may not be
-// used.
-using ProfilesByKind = std::array<const ModelProfile*, kNumRecomputeKinds>;
 
 // Each layer's from the profile of its kind; embedding and head as they are without any.
 ModelProfile MixProfiles(const ProfilesByKind& profiles, const Recomputation& recomputation);

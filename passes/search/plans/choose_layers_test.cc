@@ -81,10 +81,12 @@ TEST_F(ChooseLayersTest, CutsElsewhereWhereLayersDoNotFit) {
   EXPECT_EQ(Chosen(16000), "nothing");
 }
 
-TEST_F(ChooseLayersTest, ChunksOfARankAreCutEvenly) {
+// The head's chunk has two layers less, which the other chunks have.
+TEST_F(ChooseLayersTest, ChunksOfARankShareItsLayers) {
   config_.vp = 2;
   config_.schedule = ScheduleKind::kInterleaved;
-  EXPECT_EQ(Chosen(1 << 30), "even none");
+  EXPECT_EQ(Chosen(1 << 30), "Et*2|t*2|t*3|tL none");
+  EXPECT_EQ(Chosen(1 << 30, false), "even none");
 }
 
 TEST_F(ChooseLayersTest, OneStageHasAllLayers) {

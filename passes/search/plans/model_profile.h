@@ -10,6 +10,7 @@
 #ifndef MGC_PASSES_SEARCH_PLANS_MODEL_PROFILE_H_
 #define MGC_PASSES_SEARCH_PLANS_MODEL_PROFILE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "graph/types/machine.h"
 #include "graph/types/model_dims.h"
 #include "passes/compile.h"
+#include "passes/config/recomputation.h"
 #include "passes/plan/forms/plan_forms.h"
 
 namespace mgc {
@@ -53,6 +55,14 @@ struct ModelProfile {
   // Into `layers`, of a layer of a plan; what belongs to no layer is the last one's.
   size_t PlaceOf(int layer) const;
 };
+
+inline constexpr std::array<RecomputeKind, 3> kRecomputeKinds = {
+    RecomputeKind::kNone, RecomputeKind::kSelective, RecomputeKind::kFull};
+inline constexpr size_t kNumRecomputeKinds = kRecomputeKinds.size();
+
+// The profile of every kind of recomputation, the same in all layers; null where it may not be
+// used.
+using ProfilesByKind = std::array<const ModelProfile*, kNumRecomputeKinds>;
 
 // The profile of `model` for options.parallel with one rank along dp and pp: its world is tp * cp,
 // its global batch one micro-batch. `model` has been built for it. Errors: those of Compile.

@@ -13,6 +13,9 @@ namespace {
 // Tables of rows that are compiled for a profile key, at most.
 constexpr size_t kTablesAKey = 100;
 
+// Uneven chunks are chosen where they are expected to take less by one part in so many.
+constexpr int64_t kLeastGain = 64;
+
 // Where ranks share cores the step is the work of all, and nobody waits.
 StepParts PartsOf(const OrderedPlan& ordered) {
   const auto busiest = std::max_element(
@@ -150,7 +153,7 @@ absl::StatusOr<ProfilesByKind> PlanOracle::ProfilesOf(size_t group) {
 }
 
 bool PlanOracle::HasFreeCuts(const ParallelConfig& config) const {
-  return !request_.fixed.cuts && config.pp > 1 && config.vp <= 1 && request_.dims.layers > 0 &&
+  return !request_.fixed.cuts && config.pp > 1 && request_.dims.layers > 0 &&
          request_.dims.places.named;
 }
 
@@ -158,6 +161,21 @@ absl::StatusOr<absl::optional<LayerChoice>> PlanOracle::ChooseFor(size_t group, 
                                                                   int64_t memory) {
   const ParallelConfig config = space_.ConfigOf(group, index);
   const bool free_cuts = HasFreeCuts(config);
+  MGC_ASSIGN_OR_RETURN(absl::optional<LayerChoice> choice,
+                       ChooseCut(group, config, memory, free_cuts));
+  // Where a rank has several chunks, stages that differ make each other wait in queues too, of
+  // which estimates know nothing.
+  if (config.vp <= 1 || !choice.has_value() || !choice->config.layout.layout) return choice;
+  MGC_ASSIGN_OR_RETURN(absl::optional<LayerChoice> even, ChooseCut(group, config, memory, false));
+  if (!even.has_value()) return choice;
+  MGC_ASSIGN_OR_RETURN(const int64_t even_ns, EstimateOf(group, even->config));
+  MGC_ASSIGN_OR_RETURN(const int64_t cut_ns, EstimateOf(group, choice->config));
+  return cut_ns < even_ns - even_ns / kLeastGain ? choice : even;
+}
+
+absl::StatusOr<absl::optional<LayerChoice>> PlanOracle::ChooseCut(size_t group,
+                                                                  const ParallelConfig& config,
+                                                                  int64_t memory, bool free_cuts) {
   const Machine& machine = request_.options.machine;
   MGC_ASSIGN_OR_RETURN(const ModelProfile* first, ProfileOf(group));
   if (first == nullptr) return absl::optional<LayerChoice>();
@@ -205,11 +223,11 @@ bool PlanOracle::IsCompiled(const ParallelConfig& config) const {
   return plans_.count(FlagsText(config)) > 0;
 }
 
-absl::StatusOr<FoundPlan> PlanOracle::Simulate(const ParallelConfig& config) {
+absl::StatusOr<FoundPlan> PlanOracle::Simulate(const ParallelConfig& config, bool evaluation) {
   MGC_ASSIGN_OR_RETURN(ModelCompiler * model, models_->For(config));
   MGC_ASSIGN_OR_RETURN(const StrategySpec* strategy, StrategyOf(config));
   OrderScope scope;
-  scope.evaluation = false;
+  scope.evaluation = evaluation;
   scope.transfers = false;
   CompileOptions options = request_.options;
   if (strategy != nullptr) options.strategy = *strategy;
@@ -223,10 +241,18 @@ absl::StatusOr<const FoundPlan*> PlanOracle::PlanOf(const ParallelConfig& config
   const std::string flags = FlagsText(config);
   const auto known = plans_.find(flags);
   if (known != plans_.end()) return known->second.get();
-  absl::StatusOr<FoundPlan> made = Simulate(config);
+  absl::StatusOr<FoundPlan> made = Simulate(config, false);
   NoteRefusal(made.status());
   MGC_ASSIGN_OR_RETURN(auto plan, OrNull(std::move(made)));
   return plans_.emplace(flags, std::move(plan)).first->second.get();
+}
+
+absl::StatusOr<FoundPlan> PlanOracle::WholeOf(const FoundPlan& plan) {
+  const std::string flags = FlagsText(plan.config);
+  FoundPlan& known = *plans_.at(flags);
+  if (!whole_.insert(flags).second) return known;
+  MGC_ASSIGN_OR_RETURN(known, Simulate(plan.config, true));
+  return known;
 }
 
 std::vector<FoundPlan> PlanOracle::Compiled() const {

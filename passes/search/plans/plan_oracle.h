@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,8 +39,9 @@ class PlanOracle {
   // Null where there is none yet, too.
   const ModelProfile* KnownProfile(size_t group) const;
 
-  // The candidate with its layers chosen for `memory`: nothing is computed again where that fits.
-  // Nothing where no choice does.
+  // The candidate with its layers chosen for `memory`: nothing is computed again where that fits,
+  // and of several chunks a rank stages are cut evenly unless others are expected to be faster by
+  // far. Nothing where no choice fits.
   absl::StatusOr<absl::optional<LayerChoice>> ChooseFor(size_t group, size_t index, int64_t memory);
   // The bound of a configuration of the group with layers that have been chosen; nothing where the
   // compiler refuses what is computed again. And its estimate, where nothing is refused.
@@ -51,6 +53,9 @@ class PlanOracle {
   // What the plan of a configuration comes to, its evaluation left out. Null where the compiler
   // refuses it. Errors: likewise.
   absl::StatusOr<const FoundPlan*> PlanOf(const ParallelConfig& config);
+
+  // A plan that has been compiled, its evaluation with it: from now on its peak is that.
+  absl::StatusOr<FoundPlan> WholeOf(const FoundPlan& plan);
 
   // The first refusal of the compiler; OK where there was none.
   const absl::Status& refusal() const { return refusal_; }
@@ -67,6 +72,8 @@ class PlanOracle {
   absl::StatusOr<const ModelProfile*> ProfileOf(size_t group, size_t kind);
   // The first kind's, and the others' where they are free.
   absl::StatusOr<ProfilesByKind> ProfilesOf(size_t group);
+  absl::StatusOr<absl::optional<LayerChoice>> ChooseCut(size_t group, const ParallelConfig& config,
+                                                        int64_t memory, bool free_cuts);
   // The profile of a configuration of the group; nothing where some of it is refused.
   absl::StatusOr<absl::optional<ModelProfile>> MixedProfileOf(size_t group,
                                                               const ParallelConfig& config);
@@ -74,7 +81,7 @@ class PlanOracle {
   // Rows that are chosen for a configuration's profile key; null where those of the request serve.
   absl::StatusOr<const StrategySpec*> StrategyOf(const ParallelConfig& config);
   absl::StatusOr<bool> CutsParametersOver(int64_t tp);
-  absl::StatusOr<FoundPlan> Simulate(const ParallelConfig& config);
+  absl::StatusOr<FoundPlan> Simulate(const ParallelConfig& config, bool evaluation);
   void NoteRefusal(const absl::Status& status) {
     if (refusal_.ok() && IsRefusal(status)) refusal_ = status;
   }
@@ -88,6 +95,7 @@ class PlanOracle {
   std::map<ProfileKey, StrategySpec> strategies_;
   std::map<std::pair<size_t, size_t>, std::unique_ptr<ModelProfile>> profiles_;  // group, kind
   std::map<std::string, std::unique_ptr<FoundPlan>> plans_;                      // by flags
+  std::set<std::string> whole_;                                                  // of those
 };
 
 }  // namespace mgc

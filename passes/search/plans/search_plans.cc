@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<FoundPlan>> FindFront(const SearchRequest& request, P
   while (front.size() < kMostOfFront) {
     const auto memory =
         static_cast<int64_t>(kLessMemory * static_cast<double>(front.back().peak_bytes));
-    BestFirst search(oracle, bounds, memory, std::max<int64_t>(request.budget / 8, 1));
+    BestFirst search(oracle, bounds, memory, std::max<int64_t>(request.budget / 8, 1), false);
     MGC_ASSIGN_OR_RETURN(const std::vector<FoundPlan> found, search.Run(1));
     if (found.empty()) break;
     const FoundPlan& less = found.front();
@@ -89,19 +89,6 @@ absl::StatusOr<std::vector<NeighbourPlan>> FindNeighbours(PlanOracle& oracle,
   return neighbours;
 }
 
-// Whether the plan fits with its evaluation, too.
-absl::StatusOr<bool> FitsWhole(const SearchRequest& request, const PlanOracle& oracle,
-                               const FoundPlan& plan) {
-  // Far from the limit evaluation's boundaries make no difference.
-  const int64_t memory = request.options.machine.memory;
-  if (plan.peak_bytes <= memory - memory / 8) return true;
-  SearchRequest own = request;
-  if (plan.strategy.has_value()) own.options.strategy = *plan.strategy;
-  MGC_ASSIGN_OR_RETURN(const FoundPlan whole,
-                       MeasureFound(*oracle.models(), own, plan.config, nullptr));
-  return whole.peak_bytes <= memory;
-}
-
 }  // namespace
 
 int64_t StepParts::ExposedNs() const {
@@ -116,14 +103,9 @@ absl::StatusOr<FoundPlans> SearchPlans(const SearchRequest& request) {
   const SearchSpace& space = oracle.space();
   const GroupTree tree(space, request.dims, machine);
   GroupBounds bounds(oracle, tree);
-  BestFirst search(oracle, bounds, machine.memory, request.budget);
+  BestFirst search(oracle, bounds, machine.memory, request.budget, true);
   FoundPlans found;
   MGC_ASSIGN_OR_RETURN(found.ranked, search.Run(static_cast<size_t>(request.results)));
-  while (!found.ranked.empty()) {
-    MGC_ASSIGN_OR_RETURN(const bool fits, FitsWhole(request, oracle, found.ranked.front()));
-    if (fits) break;
-    found.ranked.erase(found.ranked.begin());
-  }
   if (found.ranked.empty()) return NothingFits(request, oracle, search);
   found.candidates = space.candidates;
   found.refused = space.refused;

@@ -60,8 +60,11 @@ class Lister {
   int64_t MostCp() const {
     return dims_.max_positions > 0 ? std::min(base_.seq_length, kMostCp) : 1;
   }
-  // A graph that names no layers is cut by cost.
-  int64_t MostPp() const { return dims_.layers > 0 ? dims_.layers : kMostPpUnnamed; }
+  // An end may stand alone in its stage. A graph that names no layers is cut by cost.
+  int64_t MostStages() const {
+    return dims_.layers + (dims_.places.embedding ? 1 : 0) + (dims_.places.head ? 1 : 0);
+  }
+  int64_t MostPp() const { return dims_.layers > 0 ? MostStages() : kMostPpUnnamed; }
 
   // The choices that a mesh leaves.
   void AddMesh(ParallelConfig config) {
@@ -108,7 +111,7 @@ class Lister {
   std::vector<int64_t> ChunkChoices(const ParallelConfig& config) const {
     std::vector<int64_t> chunks = {1};
     if (fixed_.chunks) return chunks;
-    for (int64_t v = 2; config.pp > 1 && v <= kMostChunks && config.pp * v <= dims_.layers; ++v) {
+    for (int64_t v = 2; config.pp > 1 && v <= kMostChunks && config.pp * v <= MostStages(); ++v) {
       chunks.push_back(v);
     }
     return chunks;

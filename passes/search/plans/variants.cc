@@ -8,6 +8,15 @@
 
 namespace mgc {
 
+absl::optional<size_t> Variants::Find(const ParallelConfig& config) const {
+  const std::string flags = FlagsText(config);
+  const auto found = std::find_if(all_.begin(), all_.end(), [&](const Variant& variant) {
+    return FlagsText(variant.config) == flags;
+  });
+  if (found == all_.end()) return absl::nullopt;
+  return static_cast<size_t>(found - all_.begin());
+}
+
 int64_t Variants::BytesFor(const ParallelConfig& config) const {
   return static_cast<int64_t>(static_cast<double>(memory_) / needed_[PlanKindOf(config)]);
 }

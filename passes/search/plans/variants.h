@@ -38,6 +38,8 @@ class Variants {
   }
 
   const Variant& At(size_t variant) const { return all_[variant]; }
+  // The one of a configuration.
+  absl::optional<size_t> Find(const ParallelConfig& config) const;
 
   // Puts into the frontier, of a candidate, the variant that is likely to be its fastest.
   absl::Status Choose(size_t group, size_t index);

@@ -1,0 +1,220 @@
+#include "passes/search/plans/layer_chooser.h"
+
+#include <algorithm>
+
+#include "absl/functional/function_ref.h"
+#include "passes/plan/time/cost.h"
+
+namespace mgc {
+namespace {
+
+// Numbers of layers that are looked at beside each one that seems best.
+constexpr int64_t kWindow = 32;
+
+// The least number of which something is true that is true of all above it; `most` where none is.
+int64_t FirstWhere(int64_t most, absl::FunctionRef<bool(int64_t)> is_true) {
+  int64_t low = 0;
+  int64_t high = most;
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    if (is_true(middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+}  // namespace
+
+LayerChooser::LayerChooser(const PlanSpread& spread, const ProfilesByKind& profiles, int64_t memory)
+    : spread_(spread),
+      memory_(memory),
+      ranks_(spread.parts->ranks.size()),
+      micro_batches_(spread.checked.micro_batches) {
+  const size_t middle = MiddleLayer();
+  for (size_t k = 0; k < kNumRecomputeKinds; ++k) {
+    if (profiles[k] == nullptr) continue;
+    const LayerProfile& layer = profiles[k]->layers[middle];
+    layer_[k] = {layer.forward_ns + layer.backward_ns, layer.frame_bytes, spread.BlockBytes(layer)};
+    allowed_[k] = true;
+  }
+  for (const StageContent& stage : spread.checked.placement.stages) num_layers_ += stage.num_layers;
+  for (size_t c = 0; c < ranks_; ++c) own_.push_back({OwnNs(c), OwnBytes(c), Frames(c)});
+}
+
+std::vector<int64_t> LayerChooser::EvenCounts() const {
+  std::vector<int64_t> counts(ranks_, 0);
+  const LayerPlacement& placement = spread_.checked.placement;
+  for (size_t s = 0; s < placement.stages.size(); ++s) {
+    const auto rank = static_cast<size_t>(placement.places[s].rank_class);
+    counts[rank] += placement.stages[s].num_layers;
+  }
+  return counts;
+}
+
+std::vector<int64_t> LayerChooser::BestCounts() {
+  std::vector<int64_t> best = CountsWithin(kMaxNs);
+  if (best.empty()) return best;
+  int64_t low = 0;  // too little
+  int64_t high = StepOf(best);
+  while (low + 1 < high) {
+    const int64_t limit = low + (high - low) / 2;
+    std::vector<int64_t> counts = CountsWithin(limit);
+    if (counts.empty()) {
+      low = limit;
+    } else {
+      best = std::move(counts);
+      high = std::min(limit, StepOf(best));
+    }
+  }
+  const std::vector<int64_t> even = EvenCounts();
+  return Fits(even) && StepOf(even) <= StepOf(best) ? even : best;
+}
+
+RankChoice LayerChooser::Choose(size_t rank, int64_t layers) const {
+  const int64_t most = allowed_[2] ? layers : 0;
+  if (most <= 2 * kWindow) return ChooseAmong(rank, layers, 0, most);
+  // Between the least number that fits and the one beside which all others are kept, time goes up
+  // or down with the number, but for what rounding gives away: least it is near one of the two.
+  const int64_t fits =
+      FirstWhere(most, [&](int64_t full) { return ChooseBeside(rank, layers, full).fits; });
+  const int64_t keeps =
+      FirstWhere(most, [&](int64_t full) { return KeepsOthers(ChooseBeside(rank, layers, full)); });
+  const RankChoice few = ChooseAmong(rank, layers, fits, std::min(fits + kWindow, most));
+  const RankChoice many = ChooseAmong(rank, layers, std::max<int64_t>(keeps - kWindow, 0), keeps);
+  return !few.fits || (many.fits && many.ns < few.ns) ? many : few;
+}
+
+size_t LayerChooser::MiddleLayer() const {
+  const ModelProfile& profile = spread_.profile;
+  const size_t first = profile.has_embedding ? 1 : 0;
+  const size_t layers = profile.layers.size() - first - (profile.has_head ? 1 : 0);
+  return first + layers / 2;
+}
+
+StageCosts LayerChooser::Costs() const {
+  const auto ns_of = [](const LayerProfile& end) { return end.forward_ns + end.backward_ns; };
+  const ModelProfile& profile = spread_.profile;
+  StageCosts costs;
+  costs.layer_ns = layer_[Least()].ns;
+  if (profile.has_embedding) costs.embedding_ns = ns_of(profile.layers.front());
+  if (profile.has_head) costs.head_ns = ns_of(profile.layers.back());
+  return costs;
+}
+
+int64_t LayerChooser::Frames(size_t rank) const {
+  return std::max<int64_t>(spread_.Begun(rank) / spread_.checked.vp, 1);
+}
+
+int64_t LayerChooser::OwnBytes(size_t rank) const {
+  const int64_t stream = spread_.profile.stream_bytes;
+  const LayerProfile& all = spread_.parts->ranks[rank];
+  int64_t bytes = 2 * stream + all.transient_bytes + all.workspace_bytes;
+  if (rank > 0) bytes += spread_.Begun(rank) * stream;
+  if (rank + 1 < ranks_) bytes -= Frames(rank) * stream;
+  const std::vector<LayerProfile>& layers = spread_.profile.layers;
+  const auto add = [&](const LayerProfile& end) {
+    bytes += spread_.BlockBytes(end) + Frames(rank) * end.frame_bytes;
+  };
+  if (HasEmbedding(rank)) add(layers.front());
+  if (HasHead(rank)) add(layers.back());
+  return bytes;
+}
+
+int64_t LayerChooser::OwnNs(size_t rank) const {
+  int64_t ns = 0;
+  const std::vector<LayerProfile>& layers = spread_.profile.layers;
+  if (HasEmbedding(rank)) ns += layers.front().forward_ns + layers.front().backward_ns;
+  if (HasHead(rank)) ns += layers.back().forward_ns + layers.back().backward_ns;
+  return ns;
+}
+
+RankChoice LayerChooser::ChooseAmong(size_t rank, int64_t layers, int64_t first,
+                                     int64_t last) const {
+  RankChoice best;
+  for (int64_t full = first; full <= last; ++full) {
+    const RankChoice choice = ChooseBeside(rank, layers, full);
+    if (choice.fits && (!best.fits || choice.ns < best.ns)) best = choice;
+    // Computing one more again, where all others are kept, takes no less.
+    if (KeepsOthers(choice) && layer_[2].ns >= layer_[0].ns) break;
+  }
+  return best;
+}
+
+RankChoice LayerChooser::ChooseBeside(size_t rank, int64_t layers, int64_t full) const {
+  const int64_t others = layers - full;
+  const size_t least = Least();
+  RankChoice choice;
+  if (least == 2 && others > 0) return choice;
+  int64_t selective = least == 1 ? others : 0;
+  const RankCost& own = own_[rank];
+  const auto bytes_of = [&](int64_t some) {
+    const int64_t frames = full * layer_[2].frame_bytes + some * layer_[1].frame_bytes +
+                           (others - some) * layer_[0].frame_bytes;
+    return own.bytes + layers * layer_[least].block_bytes + own.frames * frames;
+  };
+  const int64_t over = bytes_of(selective) - memory_;
+  const int64_t saved = own.frames * (layer_[0].frame_bytes - layer_[1].frame_bytes);
+  if (over > 0 && least == 0 && allowed_[1] && saved > 0) {
+    selective = std::min(others, (over + saved - 1) / saved);
+  }
+  choice.fits = bytes_of(selective) <= memory_;
+  choice.counts = {others - selective, selective, full};
+  choice.ns = own.ns;
+  for (size_t k = 0; k < kNumRecomputeKinds; ++k) {
+    choice.ns = Later(choice.ns, Times(choice.counts[k], layer_[k].ns));
+  }
+  return choice;
+}
+
+const RankChoice& LayerChooser::At(size_t rank, int64_t layers) {
+  const auto [known, is_new] = table_.try_emplace({rank, layers});
+  if (is_new) known->second = Choose(rank, layers);
+  return known->second;
+}
+
+bool LayerChooser::Fits(const std::vector<int64_t>& counts) {
+  for (size_t c = 0; c < counts.size(); ++c) {
+    if (!At(c, counts[c]).fits) return false;
+  }
+  return true;
+}
+
+// Of the busiest rank: the first micro-batch's way to it, through one chunk of each, and all of its
+// own.
+int64_t LayerChooser::StepOf(const std::vector<int64_t>& counts) {
+  int64_t step = 0;
+  int64_t way = 0;
+  for (size_t c = 0; c < counts.size(); ++c) {
+    const int64_t ns = At(c, counts[c]).ns;
+    step = std::max(step, Later(way, Times(micro_batches_, ns)));
+    way = Later(way, ns / spread_.checked.vp);
+  }
+  return step;
+}
+
+std::vector<int64_t> LayerChooser::CountsWithin(int64_t limit) {
+  std::vector<int64_t> counts;
+  int64_t left = num_layers_;
+  int64_t needed = 0;  // by the ranks behind
+  for (size_t c = 0; c < ranks_; ++c) needed += LeastLayers(c);
+  int64_t way = 0;
+  for (size_t c = 0; c < ranks_; ++c) {
+    needed -= LeastLayers(c);
+    const int64_t least = LeastLayers(c);
+    // One layer more takes no less memory and no less time.
+    const int64_t n = least - 1 + FirstWhere(left - needed - least + 1, [&](int64_t more) {
+                        const RankChoice& next = At(c, least + more);
+                        return !next.fits || Later(way, Times(micro_batches_, next.ns)) > limit;
+                      });
+    if (n < least) return {};
+    counts.push_back(n);
+    left -= n;
+    way = Later(way, At(c, n).ns / spread_.checked.vp);
+  }
+  return left == 0 ? counts : std::vector<int64_t>();
+}
+
+}  // namespace mgc
