@@ -14,6 +14,7 @@
 #include "passes/config/nearest_legal.h"
 #include "passes/graph/dim_classes.h"
 #include "passes/graph/shard/strategy.h"
+#include "passes/search/home_rows.h"
 
 namespace mgc {
 namespace {
@@ -175,9 +176,13 @@ absl::StatusOr<ClassLayout> LayOutByClasses(const Graph& model, const ModelDims&
   };
   MGC_ASSIGN_OR_RETURN(const FoundClasses found,
                        SearchClasses(together, layout.budget, limits, cost_of));
-  layout.strategy = costs.StrategyOf(found.classes);
-  MGC_ASSIGN_OR_RETURN(layout.cost, costs.Of(found.classes));
-  layout.plans = costs.compiled();
+  MGC_ASSIGN_OR_RETURN(const LayoutCost cost, costs.Of(found.classes));
+  const size_t left = limits.plans - std::min(limits.plans, costs.compiled());
+  MGC_ASSIGN_OR_RETURN(HomeRows homes, AddHomeRows(model, dims, options,
+                                                   costs.StrategyOf(found.classes), cost, left));
+  layout.strategy = std::move(homes.strategy);
+  layout.cost = homes.cost;
+  layout.plans = costs.compiled() + homes.plans;
   layout.cut_short = found.cut_short;
   return layout;
 }

@@ -57,7 +57,8 @@ absl::StatusOr<bool> CutsParameters(const Graph& model, const ParallelConfig& co
 // cut, and the others whole.
 int64_t ParameterBudget(const Graph& model, const std::vector<ClassChoice>& choices, int64_t tp);
 
-// The rows of the classes that SearchClasses finds for ParameterBudget. Of more than 24 classes
+// The rows of the classes that SearchClasses finds for ParameterBudget, and rows that change the
+// layout inside a layer where that saves time (passes/search/home_rows.h). Of more than 24 classes
 // those of the same sizes that only digits in their names tell apart are chosen together. Errors:
 // those of Compile where all is refused; InvalidArgument when tp divides no class of any parameter,
 // naming them, unless the configuration allows replication: then nothing is cut. [strategy_c5]
