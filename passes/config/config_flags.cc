@@ -73,6 +73,8 @@ std::string FlagsText(const ParallelConfig& config) {
   if (config.layout.layout)
     words.push_back(absl::StrCat("--pipeline-layout ", *config.layout.layout));
   if (config.order != kDefaultAxisOrder) words.push_back(absl::StrCat("--order ", config.order));
+  if (config.compute_type == DType::kBF16) words.push_back("--bf16");
+  if (config.compute_type == DType::kF16) words.push_back("--fp16");
   return absl::StrJoin(words, " ");
 }
 

@@ -165,6 +165,27 @@ TEST(SearchPlans, FindsTheBestOfWhatFlagsLeaveOpen) {
   CheckRegret(request);
 }
 
+// Of equal meshes the precision is chosen that is faster, and the other is said not to be.
+TEST(SearchPlans, ChoosesThePrecisionWhereThatIsOpen) {
+  SearchRequest request = RequestFor("gpt2-124m", "h100x8", 4, 4);
+  request.fixed.cp = request.fixed.micro_batch_size = request.fixed.zero = true;
+  request.fixed.chunks = request.fixed.cuts = true;
+  request.options.parallel.cp = request.options.parallel.micro_batch_size = 1;
+  const absl::StatusOr<FoundPlans> alone = SearchPlans(request);
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ(alone->ranked.front().config.compute_type, DType::kF32);
+  request.fixed.precision = false;
+  request.budget = 1 << 20;
+  const absl::StatusOr<FoundPlans> found = SearchPlans(request);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->candidates, 2 * alone->candidates);
+  const FoundPlan& best = found->ranked.front();
+  EXPECT_EQ(best.config.compute_type, DType::kBF16);
+  EXPECT_LT(best.step_ns, alone->ranked.front().step_ns);
+  EXPECT_EQ(found->least_bound_ns, best.step_ns);
+  EXPECT_TRUE(absl::StrContains(FlagsText(best.config), "--bf16"));
+}
+
 TEST(SearchPlans, SaysWhatRefusesAll) {
   SearchRequest request = RequestFor("gpt2-tiny", "a100x8", 8, 8);
   request.options.parallel.tp = 8;

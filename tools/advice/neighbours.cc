@@ -27,9 +27,7 @@ class Neighbours {
     }
     if (!fixed_.recompute) AddRecomputation();
     if (!fixed_.zero && DataParallelSize(from_) > 1) AddZero();
-    if (!limits_.precision && from_.compute_type == DType::kF32) {
-      Add("--bf16", true).compute_type = DType::kBF16;
-    }
+    if (!fixed_.precision) AddPrecision();
     return std::move(neighbours_);
   }
 
@@ -40,6 +38,11 @@ class Neighbours {
   }
 
   static int64_t Below(int64_t size) { return size % 2 == 0 ? size / 2 : 1; }
+
+  void AddPrecision() {
+    if (from_.compute_type == DType::kF32) Add("--bf16", true).compute_type = DType::kBF16;
+    if (from_.compute_type == DType::kBF16) Add("without --bf16", false).compute_type = DType::kF32;
+  }
 
   // Along tp, cp or pp, taken from dp or given to it.
   void AddRanks(const char* flag, int64_t ParallelConfig::*size) {

@@ -21,8 +21,7 @@ struct Neighbour {
 // What does not change.
 struct NeighbourLimits {
   FixedChoices fixed;
-  bool precision = true;  // --bf16
-  bool ranks = true;      // of a size that dp cannot give a factor of two: twice as many ranks
+  bool ranks = true;  // of a size that dp cannot give a factor of two: twice as many ranks
 };
 
 // Of every choice that is not fixed the next values up and down; of a size that is odd 1 below it.

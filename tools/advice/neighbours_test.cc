@@ -39,9 +39,13 @@ TEST(NeighboursTest, AreTheNextValuesOfWhatIsOpen) {
   limits.fixed.chunks = limits.fixed.sequence_parallel = limits.fixed.recompute = true;
   limits.fixed.zero = true;
   EXPECT_TRUE(NeighboursOf(limits, EightRanks()).empty());
-  limits.precision = false;
+  limits.fixed.precision = false;
   EXPECT_EQ(ChangesOf(NeighboursOf(limits, EightRanks()), true),
             (std::vector<std::string>{"--bf16"}));
+  ParallelConfig narrow = EightRanks();
+  narrow.compute_type = DType::kBF16;
+  EXPECT_EQ(ChangesOf(NeighboursOf(limits, narrow), false),
+            (std::vector<std::string>{"without --bf16"}));
 }
 
 TEST(NeighboursTest, BringAlongWhatTheChangeNeeds) {

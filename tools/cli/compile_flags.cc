@@ -63,6 +63,10 @@ void AddSearchFlags(Flags* flags, CompileFlags* out) {
       "plans to compile in the search, at most (default 16); twice as many to climb from "
       "the best over its neighbours",
       {1, 1 << 20}, "F3", &out->budget);
+  flags->Switch("--auto-precision",
+                "let the search choose between f32 and bf16, too: what is computed changes, so it "
+                "does not without being asked",
+                &out->search_precision);
 }
 
 // What follows from a plan: a graph has none of it.
@@ -99,6 +103,16 @@ void CheckSearchFlags(const CompileFlags& flags, ParsedFlags* parsed) {
   if (flags.budget && !flags.search) {
     parsed->errors.Add(
         {"F7", "--auto-budget limits a search, and none is asked for", "--auto too"});
+  }
+  if (flags.search_precision && !flags.search) {
+    parsed->errors.Add(
+        {"F7", "--auto-precision opens a choice of a search, and none is asked for", "--auto too"});
+  }
+  if (flags.search_precision && (flags.parallel.bf16 || flags.parallel.fp16)) {
+    parsed->errors.Add({"F7",
+                        absl::StrCat("--auto-precision leaves open what ",
+                                     flags.parallel.bf16 ? "--bf16" : "--fp16", " fixes"),
+                        "one of the two"});
   }
   if (flags.plot && !flags.search) {
     parsed->errors.Add(

@@ -36,6 +36,7 @@ struct CompileFlags {
   bool search = false;
   bool estimate = false;
   absl::optional<int64_t> budget;
+  bool search_precision = false;
   bool json_is_out = false;  // on stdout, which then holds nothing else
 
   // Whether a report is to be JSON.

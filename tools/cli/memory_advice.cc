@@ -108,7 +108,7 @@ MemoryAdvice AdviseMemory(const Plan& plan, int64_t seconds) {
   MemoryAdvice advice;
   std::vector<std::string> left_out;
   NeighbourLimits limits;
-  limits.precision = limits.ranks = false;
+  limits.fixed.precision = limits.ranks = false;
   for (const Neighbour& change : NeighboursOf(limits, config)) {
     if (!change.saves) continue;
     if (watch.Seconds() + each > static_cast<double>(seconds)) {

@@ -278,6 +278,7 @@ std::vector<OutputFile> PagesOf(const SearchAnswer& answer, const CompileFlags& 
 int SearchAndWrite(const ModelSource& source, CompileOptions options, CompileFlags flags) {
   SearchRequest request = SearchFor(source, flags.parallel, options.parallel, options);
   request.budget = flags.budget.value_or(request.budget);
+  request.fixed.precision = !flags.search_precision;
   absl::StatusOr<FoundPlans> found = SearchPlans(request);
   if (!found.ok()) return FailToCompile(found.status());
   SearchAnswer answer = {source.name,    options.machine,   request.fixed,

@@ -100,6 +100,7 @@ constexpr Choice kChoices[] = {
     {"--zero", &FixedChoices::zero},
     {"--zero-group", &FixedChoices::zero_group},
     {"--order", &FixedChoices::order},
+    {"--bf16", &FixedChoices::precision},
 };
 
 void WriteChoices(const char* key, const FixedChoices& fixed, bool open, JsonWriter* json) {

@@ -10,8 +10,8 @@ namespace mgc {
 namespace {
 
 bool IsFiner(const ProfileKey& key, const ProfileKey& than) {
-  return key.micro_batch_size == than.micro_batch_size && key.tp % than.tp == 0 &&
-         key.cp % than.cp == 0 && key.tp * key.cp > than.tp * than.cp &&
+  return key.micro_batch_size == than.micro_batch_size && key.compute_type == than.compute_type &&
+         key.tp % than.tp == 0 && key.cp % than.cp == 0 && key.tp * key.cp > than.tp * than.cp &&
          key.sequence_parallel >= than.sequence_parallel;
 }
 

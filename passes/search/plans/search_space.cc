@@ -78,7 +78,10 @@ class Lister {
       config.micro_batch_size = samples;
       for (const bool sequence : SequenceChoices(config)) {
         config.sequence_parallel = sequence;
-        AddChunks(config);
+        for (const DType type : TypeChoices()) {
+          config.compute_type = type;
+          AddChunks(config);
+        }
       }
     }
   }
@@ -87,6 +90,11 @@ class Lister {
     if (fixed_.sequence_parallel) return {base_.sequence_parallel};
     if (config.tp == 1 || dims_.max_positions == 0) return {false};
     return {false, true};
+  }
+
+  std::vector<DType> TypeChoices() const {
+    if (fixed_.precision) return {base_.compute_type};
+    return {DType::kF32, DType::kBF16};
   }
 
   void AddChunks(ParallelConfig config) {
@@ -199,6 +207,7 @@ bool IsNeighbour(const ParallelConfig& a, const ParallelConfig& b) {
     steps = steps && std::abs(a.vp - b.vp) == 1;
   }
   if (a.sequence_parallel != b.sequence_parallel && a.tp > 1 && b.tp > 1) ++changes;
+  if (a.compute_type != b.compute_type) ++changes;
   const bool shares = DataParallelSize(a) > 1 && DataParallelSize(b) > 1;
   if (shares && std::tie(a.zero, a.zero_group) != std::tie(b.zero, b.zero_group)) ++changes;
   if (a.order != b.order && shares && a.pp > 1 && b.pp > 1) ++changes;
@@ -208,7 +217,8 @@ bool IsNeighbour(const ParallelConfig& a, const ParallelConfig& b) {
 // Of all in a group: two sizes that both differ are two changes.
 bool MayHaveNeighbours(const ProfileKey& key, const ParallelConfig& config) {
   return (key.tp != config.tp) + (key.cp != config.cp) +
-             (key.micro_batch_size != config.micro_batch_size) <=
+             (key.micro_batch_size != config.micro_batch_size) +
+             (key.compute_type != config.compute_type) <=
          1;
 }
 
@@ -227,7 +237,8 @@ std::vector<std::pair<size_t, size_t>> NeighboursOf(const SearchSpace& space,
 }
 
 ProfileKey KeyOf(const ParallelConfig& config) {
-  return {config.tp, config.cp, config.sequence_parallel, config.micro_batch_size};
+  return {config.tp, config.cp, config.sequence_parallel, config.micro_batch_size,
+          config.compute_type};
 }
 
 ParallelConfig SearchSpace::ConfigOf(size_t group, size_t index) const {
@@ -238,6 +249,7 @@ ParallelConfig SearchSpace::ConfigOf(size_t group, size_t index) const {
   config.cp = key.cp;
   config.sequence_parallel = key.sequence_parallel;
   config.micro_batch_size = key.micro_batch_size;
+  config.compute_type = key.compute_type;
   config.pp = candidate.pp;
   config.vp = candidate.vp;
   config.schedule = candidate.schedule;

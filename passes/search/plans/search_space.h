@@ -12,13 +12,14 @@
 #include "graph/base/diagnostic.h"
 #include "graph/types/machine.h"
 #include "graph/types/model_dims.h"
+#include "graph/types/tensor_type.h"
 #include "passes/config/check_config.h"
 #include "passes/config/parallel_config.h"
 
 namespace mgc {
 
-// What a search does not change. All else of a configuration that is not named here (precision,
-// sequence length, global batch, layout flags) stays as it is given too.
+// What a search does not change. All else of a configuration that is not named here (sequence
+// length, global batch, layout flags) stays as it is given too.
 struct FixedChoices {
   bool tp = false;
   bool cp = false;
@@ -31,6 +32,8 @@ struct FixedChoices {
   bool zero = false;
   bool zero_group = false;
   bool order = false;
+  // Open only where it is asked for, since it changes what is computed: f32 or bf16.
+  bool precision = true;
 };
 
 // What decides the profile of a candidate (passes/search/plans/model_profile.h), recomputation
@@ -40,10 +43,11 @@ struct ProfileKey {
   int64_t cp = 1;
   bool sequence_parallel = false;
   int64_t micro_batch_size = 1;
+  DType compute_type = DType::kF32;
 
   friend bool operator<(const ProfileKey& a, const ProfileKey& b) {
-    return std::tie(a.tp, a.cp, a.sequence_parallel, a.micro_batch_size) <
-           std::tie(b.tp, b.cp, b.sequence_parallel, b.micro_batch_size);
+    return std::tie(a.tp, a.cp, a.sequence_parallel, a.micro_batch_size, a.compute_type) <
+           std::tie(b.tp, b.cp, b.sequence_parallel, b.micro_batch_size, b.compute_type);
   }
 };
 
