@@ -33,12 +33,15 @@ class GroupBounds {
 
   // By the group's own profile, in the order of its candidates.
   const std::vector<CandidateBound>& Of(size_t group, const ModelProfile& profile);
-  // By what the profile of `finer` may be like, where that of `group` is known.
+  // By what the profile of `finer` may be like, where that of `group` is known: of the candidates
+  // that differ in the order of axes and in ZeRO groups one for all. They say which groups to look
+  // at first.
   const std::vector<CandidateBound>& Expected(size_t finer, size_t group,
                                               const ModelProfile& profile);
 
  private:
-  std::vector<CandidateBound> Make(size_t group, const ModelProfile& profile) const;
+  // Of all candidates of a group, or one for each that differ as said above.
+  std::vector<CandidateBound> Make(size_t group, const ModelProfile& profile, bool all) const;
 
   const PlanOracle& oracle_;
   const GroupTree& tree_;
