@@ -182,8 +182,11 @@ absl::StatusOr<PassForm> RunSchedule(PassForm form, const PassContext& context) 
 }
 
 absl::StatusOr<PassForm> RunOrder(PassForm form, const PassContext& context) {
-  MGC_ASSIGN_OR_RETURN(OrderedPlan ordered, Order(std::get<ScheduledPlan>(std::move(form)),
-                                                  context.machine, nullptr, context.order));
+  absl::optional<ShorterSchedule> shorter;
+  if (!context.order.all_rounds) shorter = LeaveOutRounds(context.schedule);
+  MGC_ASSIGN_OR_RETURN(OrderedPlan ordered,
+                       Order(std::get<ScheduledPlan>(std::move(form)), context.machine, nullptr,
+                             context.order, shorter));
   return ordered;
 }
 

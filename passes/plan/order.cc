@@ -10,6 +10,7 @@
 #include "passes/plan/forms/compute_list.h"
 #include "passes/plan/time/segment_timer.h"
 #include "passes/plan/time/simulate_step.h"
+#include "passes/plan/time/steady_rounds.h"
 
 namespace mgc {
 namespace {
@@ -41,20 +42,17 @@ void TakePools(const StepSimulator& simulator, OrderedPlan* ordered) {
 }
 
 // The lists that are simulated, with nothing but compute in them.
-OrderedPlan WithCompute(ScheduledPlan scheduled, bool evaluation) {
-  OrderedPlan ordered;
-  ordered.staged = std::move(scheduled.staged);
-  ordered.micro_batches = scheduled.schedule.micro_batches;
-  const StagedPlan& staged = ordered.staged;
-  ordered.classes.resize(staged.classes.size());
+void ListCompute(const PipelineSchedule& schedule, bool evaluation, OrderedPlan* ordered) {
+  const StagedPlan& staged = ordered->staged;
+  ordered->micro_batches = schedule.micro_batches;
+  ordered->classes.assign(staged.classes.size(), {});
   for (size_t c = 0; c < staged.classes.size(); ++c) {
     const auto compute = [&](const StagedStep& of, bool backward) {
-      return ComputeList(scheduled.schedule.lists[c], staged.stages, of.chunks, backward);
+      return ComputeList(schedule.lists[c], staged.stages, of.chunks, backward);
     };
-    ordered.classes[c].train.compute = compute(staged.classes[c].train, HasBackward(staged));
-    if (evaluation) ordered.classes[c].eval.compute = compute(staged.classes[c].eval, false);
+    ordered->classes[c].train.compute = compute(staged.classes[c].train, HasBackward(staged));
+    if (evaluation) ordered->classes[c].eval.compute = compute(staged.classes[c].eval, false);
   }
-  return ordered;
 }
 
 // Of a plan that outlives the simulator.
@@ -93,17 +91,19 @@ void Finish(const StepSimulator& simulator, const Machine& machine, SimulatedSte
 }
 
 // Of the order as it is and the one with delayed reductions the faster. Until the first last
-// backward they are one.
-absl::Status OrderTraining(const SimulationSpec& spec, absl::optional<DelayedStep> delayed,
-                           OrderedPlan* ordered, SimulatedStep* step) {
+// backward they are one. `left_out`: rounds that are not in the lists; false where they do not
+// repeat, and nothing is ordered.
+absl::StatusOr<bool> OrderTraining(const SimulationSpec& spec, absl::optional<DelayedStep> delayed,
+                                   int64_t left_out, OrderedPlan* ordered, SimulatedStep* step) {
   const Mesh& mesh = ordered->staged.mesh;
   const Machine& machine = spec.timer.model().machine;
   std::vector<SimulatedClass> classes = TrainingOf(ordered);
   StepSimulator now(spec, classes, step != nullptr);
   if (!delayed.has_value()) {
     MGC_ASSIGN_OR_RETURN(SimulatedStep simulated, now.Run());
+    if (left_out > 0 && !AddSteadyRounds(left_out, &simulated)) return false;
     Finish(now, machine, std::move(simulated), ordered, step);
-    return absl::OkStatus();
+    return true;
   }
   MGC_RETURN_IF_ERROR(now.RunToLastBackward());
   for (const OrderedClass& c : ordered->classes) delayed->programs.push_back(c.train);
@@ -114,31 +114,54 @@ absl::Status OrderTraining(const SimulationSpec& spec, absl::optional<DelayedSte
   StepSimulator later = now.With(std::move(classes));
   MGC_ASSIGN_OR_RETURN(SimulatedStep first, now.Run());
   MGC_ASSIGN_OR_RETURN(SimulatedStep second, later.Run());
+  const bool steady =
+      left_out == 0 || (AddSteadyRounds(left_out, &first) && AddSteadyRounds(left_out, &second));
+  if (!steady) return false;
   if (StepNs(first, mesh, machine) < StepNs(second, mesh, machine)) {
     Finish(now, machine, std::move(first), ordered, step);
-    return absl::OkStatus();
+    return true;
   }
   for (size_t c = 0; c < ordered->classes.size(); ++c) {
     ordered->staged.classes[c].train.chunks = std::move(delayed->chunks[c]);
     ordered->classes[c].train = std::move(delayed->programs[c]);
   }
   Finish(later, machine, std::move(second), ordered, step);
-  return absl::OkStatus();
+  return true;
+}
+
+// As OrderTraining: of these lists, with evaluation where that is asked for.
+absl::StatusOr<bool> OrderSchedule(const PipelineSchedule& schedule, int64_t round,
+                                   int64_t left_out, const OrderScope& scope, SegmentTimer* timer,
+                                   OrderedPlan* ordered, SimulatedStep* step) {
+  ListCompute(schedule, scope.evaluation, ordered);
+  SimulationSpec spec{*timer, ordered->staged.stages, ordered->micro_batches, scope.transfers};
+  spec.round = round;
+  if (scope.evaluation) MGC_RETURN_IF_ERROR(OrderEvaluation(spec, ordered));
+  absl::optional<DelayedStep> delayed;
+  if (scope.delay_reductions) delayed = DelayAll(ordered->staged, timer);
+  return OrderTraining(spec, std::move(delayed), left_out, ordered, step);
 }
 
 }  // namespace
 
 absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machine,
-                                  SimulatedStep* step, OrderScope scope) {
+                                  SimulatedStep* step, OrderScope scope,
+                                  const absl::optional<ShorterSchedule>& shorter) {
   scope.evaluation = scope.evaluation && HasEvaluation(scheduled.staged);
-  OrderedPlan ordered = WithCompute(std::move(scheduled), scope.evaluation);
+  OrderedPlan ordered;
+  ordered.staged = std::move(scheduled.staged);
   const StagedPlan& staged = ordered.staged;
   SegmentTimer timer({staged.mesh, machine, staged.stages}, staged.segments);
-  const SimulationSpec spec{timer, staged.stages, ordered.micro_batches, scope.transfers};
-  if (scope.evaluation) MGC_RETURN_IF_ERROR(OrderEvaluation(spec, &ordered));
-  absl::optional<DelayedStep> delayed;
-  if (scope.delay_reductions) delayed = DelayAll(staged, &timer);
-  MGC_RETURN_IF_ERROR(OrderTraining(spec, std::move(delayed), &ordered, step));
+  bool is_steady = false;
+  if (shorter.has_value()) {
+    MGC_ASSIGN_OR_RETURN(is_steady,
+                         OrderSchedule(shorter->schedule, shorter->round, shorter->left_out, scope,
+                                       &timer, &ordered, step));
+  }
+  if (!is_steady) {
+    MGC_RETURN_IF_ERROR(
+        OrderSchedule(scheduled.schedule, 0, 0, scope, &timer, &ordered, step).status());
+  }
   return ordered;
 }
 

@@ -16,8 +16,10 @@
 #define MGC_PASSES_PLAN_ORDER_H_
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "graph/types/machine.h"
 #include "passes/plan/forms/plan_forms.h"
+#include "passes/plan/schedule.h"
 #include "passes/plan/time/simulated_step.h"
 
 namespace mgc {
@@ -31,13 +33,19 @@ struct OrderScope {
   // Lists of transfers, and who waits for them. Without, slots are the same, and such a plan cannot
   // run either.
   bool transfers = true;
+  // Of a long schedule all rounds. Otherwise those that repeat are counted, and the lists are
+  // without them: such a plan takes as long and needs as many bytes, but cannot run either.
+  bool all_rounds = true;
 };
 
 // Training runs the schedule, evaluation every micro-batch's forward in turn; `machine` says what
 // things cost. The simulated training step goes to `step`, with its spans, where that is given.
-// FailedPrecondition: S4, a step of centuries; order_c1, the schedule waits for itself.
+// `shorter`: the same schedule without rounds that may repeat. It stands for the whole one if they
+// do (passes/plan/time/steady_rounds.h). FailedPrecondition: S4, a step of centuries; order_c1, the
+// schedule waits for itself.
 absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machine,
-                                  SimulatedStep* step = nullptr, OrderScope scope = {});
+                                  SimulatedStep* step = nullptr, OrderScope scope = {},
+                                  const absl::optional<ShorterSchedule>& shorter = absl::nullopt);
 
 }  // namespace mgc
 

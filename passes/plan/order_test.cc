@@ -1,6 +1,7 @@
 #include "passes/plan/order.h"
 
 #include <algorithm>
+#include <iostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "graph/plan/plan_fold.h"
 #include "graph/plan/step_walk.h"
 #include "gtest/gtest.h"
+#include "passes/plan/place_frames.h"
 #include "passes/plan/schedule.h"
 #include "passes/plan/testing/pipeline.h"
 #include "passes/plan/testing/vectors.h"
@@ -199,6 +201,65 @@ TEST(OrderTest, TheSameInputGivesTheSameLists) {
       EXPECT_EQ(first[t].issued, second[t].issued);
     }
   }
+}
+
+OrderedPlan OrderAsSearched(const Pipeline& pipeline, bool all_rounds) {
+  const ScheduleSpec spec = {pipeline.kind, pipeline.pp, pipeline.vp, pipeline.micro_batches,
+                             pipeline.group_size};
+  OrderScope scope;
+  scope.transfers = false;
+  absl::optional<ShorterSchedule> shorter;
+  if (!all_rounds) shorter = LeaveOutRounds(spec);
+  return Order({Staged(pipeline), BuildSchedule(spec).value()}, MachineOf(pipeline.costs), nullptr,
+               scope, shorter)
+      .value();
+}
+
+// The same time, the same parts of it and the same memory as with all rounds.
+void ExpectSameStep(const OrderedPlan& whole, const OrderedPlan& shorter) {
+  EXPECT_EQ(whole.makespan_ns, shorter.makespan_ns);
+  EXPECT_EQ(whole.predicted_step_ns, shorter.predicted_step_ns);
+  for (size_t c = 0; c < whole.classes.size(); ++c) {
+    const ClassTime& a = whole.classes[c].time;
+    const ClassTime& b = shorter.classes[c].time;
+    EXPECT_EQ(a.busy_ns, b.busy_ns);
+    EXPECT_EQ(a.update_ns, b.update_ns);
+    EXPECT_EQ(a.transfers_ns, b.transfers_ns);
+    EXPECT_EQ(a.exposed, b.exposed);
+    EXPECT_EQ(whole.classes[c].pool, shorter.classes[c].pool);
+    const auto frames = [&](const OrderedPlan& plan) {
+      return PlaceFrames(plan.staged.classes[c].train.chunks, true, plan.classes[c].train).bytes;
+    };
+    EXPECT_EQ(frames(whole), frames(shorter));
+  }
+}
+
+TEST(OrderTest, RoundsThatRepeatNeedNotBeSimulated) {
+  int steady = 0;
+  int all = 0;
+  for (const Costs& costs : {kFree, kFastNetwork, kEven, kSlowNetwork}) {
+    for (const bool collectives : {false, true}) {
+      for (const int64_t pp : {1, 2, 3, 5}) {
+        for (const int64_t vp : {1, 2, 3}) {
+          for (const int64_t rest : {0, 1, 2}) {
+            const int64_t micro_batches = 11 * pp + std::min(rest, vp == 1 ? rest : 0);
+            Pipeline pipeline{ScheduleKind::kOneFOneB, pp, vp, micro_batches, costs, collectives};
+            if (vp > 1) pipeline.kind = ScheduleKind::kInterleaved;
+            if (vp > 1 && pp == 1) continue;
+            pipeline.slow_end = rest == 1;
+            SCOPED_TRACE(NameOf(pipeline));
+            const OrderedPlan shorter = OrderAsSearched(pipeline, false);
+            ExpectSameStep(OrderAsSearched(pipeline, true), shorter);
+            if (HasFailure()) return;
+            ++all;
+            if (shorter.micro_batches < micro_batches) ++steady;
+          }
+        }
+      }
+    }
+  }
+  std::cout << steady << " of " << all << " are steady" << std::endl;
+  EXPECT_GT(steady, all / 2);
 }
 
 }  // namespace

@@ -10,6 +10,10 @@
 namespace mgc {
 namespace {
 
+// Rounds that a shorter schedule has: the first fills the pipeline and the last empties it, and of
+// the others three tell whether each takes as long as the one before.
+constexpr int64_t kRounds = 6;
+
 ScheduleAction MakeAction(int64_t stage, ScheduleActionKind kind, int64_t micro_batch) {
   return {static_cast<int32_t>(stage), kind, static_cast<int32_t>(micro_batch)};
 }
@@ -88,6 +92,23 @@ absl::StatusOr<PipelineSchedule> BuildSchedule(const ScheduleSpec& spec) {
     schedule.lists.push_back(WarmUpThenPairs(forwards, backwards, static_cast<size_t>(warmup)));
   }
   return schedule;
+}
+
+absl::optional<ShorterSchedule> LeaveOutRounds(const ScheduleSpec& spec) {
+  if (spec.kind == ScheduleKind::kGpipe) return absl::nullopt;
+  ScheduleSpec shorter = spec;
+  int64_t round = spec.pp;
+  if (spec.kind == ScheduleKind::kInterleaved) {
+    const bool is_given = spec.group_size > 0;
+    round = is_given ? spec.group_size : ChooseGroupSize(spec.pp, spec.micro_batches);
+    shorter.group_size = round;
+  }
+  const int64_t left_out = spec.micro_batches / round - kRounds;
+  if (left_out < 1) return absl::nullopt;
+  shorter.micro_batches -= left_out * round;
+  absl::StatusOr<PipelineSchedule> schedule = BuildSchedule(shorter);
+  MGC_CHECK(schedule.ok()) << schedule.status().message();
+  return ShorterSchedule{*std::move(schedule), round, left_out};
 }
 
 }  // namespace mgc

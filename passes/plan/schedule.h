@@ -19,6 +19,7 @@
 #define MGC_PASSES_PLAN_SCHEDULE_H_
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "passes/config/schedule_spec.h"
 #include "passes/plan/forms/plan_forms.h"
 
@@ -26,6 +27,18 @@ namespace mgc {
 
 // The schedule of a spec; InvalidArgument with all violations in the message if there are any.
 absl::StatusOr<PipelineSchedule> BuildSchedule(const ScheduleSpec& spec);
+
+// A schedule without rounds from its middle, where each does the same as the one before.
+struct ShorterSchedule {
+  PipelineSchedule schedule;
+  int64_t round = 0;     // micro-batches of one
+  int64_t left_out = 0;  // rounds
+};
+
+// Nothing where a schedule has too few rounds to leave some out, or no rounds: of gpipe all
+// micro-batches are in flight at once. A round is a group of micro-batches (interleaved) or one for
+// each rank. For a spec that BuildSchedule takes.
+absl::optional<ShorterSchedule> LeaveOutRounds(const ScheduleSpec& spec);
 
 }  // namespace mgc
 

@@ -80,8 +80,7 @@ std::string WhyNot(const SearchRequest& request, const FoundPlans& found,
   }
   const bool other_layers = IsOfOneMesh(config, found.ranked.front().config);
   OrderScope scope;
-  scope.evaluation = false;
-  scope.transfers = false;
+  scope.evaluation = scope.transfers = scope.all_rounds = false;
   for (const NeighbourPlan& known : found.neighbours) {
     if (other_layers || !IsOfOneMesh(known.config, config)) continue;
     if (known.fits) return known.step_ns == best_ns ? "" : SlowerText(known, best_ns);

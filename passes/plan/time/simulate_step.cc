@@ -46,6 +46,7 @@ StepSimulator::StepSimulator(const SimulationSpec& spec, std::vector<SimulatedCl
   result_.busy_ns.assign(states_.size(), 0);
   result_.collectives.assign(states_.size(), {});
   result_.transfers_ns.assign(states_.size(), 0);
+  result_.rounds.assign(states_.size(), {});
 }
 
 StepSimulator StepSimulator::With(std::vector<SimulatedClass> classes) const {
@@ -324,7 +325,16 @@ bool StepSimulator::BeginAction(int c, int64_t now) {
   }
   state.step = 0;
   state.began = now;
+  if (spec_.round > 0) MarkRound(c, ref, now);
   return true;
+}
+
+void StepSimulator::MarkRound(int c, const ActionRef& ref, int64_t now) {
+  const bool begins = ref.kind == ActionKind::kForward && ref.chunk == 0;
+  if (!begins || ref.micro_batch % spec_.round != 0) return;
+  const auto i = static_cast<size_t>(c);
+  result_.rounds[i].push_back(
+      {now, states_[i].busy, result_.transfers_ns[i], result_.collectives[i]});
 }
 
 void StepSimulator::EndAction(int c, int64_t now) {

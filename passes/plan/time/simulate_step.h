@@ -46,6 +46,7 @@ struct SimulationSpec {
   bool lists_transfers = true;  // in programs, with who waits for them
   // Of every bundle that crosses a boundary; nothing: what calls reach behind it.
   absl::optional<int64_t> boundary_bytes = absl::nullopt;
+  int64_t round = 0;  // micro-batches of a round that is marked; 0: none is
 };
 
 class StepSimulator {
@@ -191,6 +192,7 @@ class StepSimulator {
     return time < now || (time == now && c < current_class_);
   }
   bool BeginAction(int c, int64_t now);
+  void MarkRound(int c, const ActionRef& ref, int64_t now);
   bool IsBackedUp(int stage, bool forward) const;
   int ChannelFrom(int stage, bool forward) const { return forward ? stage : num_stages_ + stage; }
   bool Leaves(int stage, bool forward) const {

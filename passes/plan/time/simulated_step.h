@@ -38,13 +38,23 @@ struct CollectiveTime {
   int64_t ExposedNs() const;
 };
 
+// What a class has done when a round of micro-batches begins: from one to the next is what a round
+// takes.
+struct RoundMark {
+  int64_t at_ns = 0;
+  int64_t busy_ns = 0;
+  int64_t transfers_ns = 0;
+  CollectiveTime collectives;
+};
+
 struct SimulatedStep {
   int64_t makespan_ns = 0;
-  std::vector<int64_t> busy_ns;             // per class: its compute queue
-  std::vector<int64_t> update_ns;           // of that, the update
-  std::vector<CollectiveTime> collectives;  // per class
-  std::vector<int64_t> transfers_ns;        // per class, as in ClassTime; of lists in the making
-  std::vector<SimulatedSpan> spans;         // only if asked for
+  std::vector<int64_t> busy_ns;                // per class: its compute queue
+  std::vector<int64_t> update_ns;              // of that, the update
+  std::vector<CollectiveTime> collectives;     // per class
+  std::vector<int64_t> transfers_ns;           // per class, as in ClassTime; of lists in the making
+  std::vector<SimulatedSpan> spans;            // only if asked for
+  std::vector<std::vector<RoundMark>> rounds;  // per class, where rounds are said to it
 };
 
 // How long the step takes. Where ranks share cores, whichever has work keeps all of them busy: what

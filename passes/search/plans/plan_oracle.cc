@@ -228,7 +228,7 @@ absl::StatusOr<FoundPlan> PlanOracle::Simulate(const ParallelConfig& config, boo
   MGC_ASSIGN_OR_RETURN(const StrategySpec* strategy, StrategyOf(config));
   OrderScope scope;
   scope.evaluation = evaluation;
-  scope.transfers = false;
+  scope.transfers = scope.all_rounds = false;
   CompileOptions options = request_.options;
   if (strategy != nullptr) options.strategy = *strategy;
   MGC_ASSIGN_OR_RETURN(FoundPlan found,
