@@ -227,12 +227,29 @@ absl::StatusOr<absl::optional<ModelCompiler::FewLayers>> ModelCompiler::Fold(
   absl::optional<FoldedModel> folded =
       is_own ? folder_->Fold(recomputation) : ModelFolder(model).Fold(recomputation);
   if (!folded.has_value()) return absl::optional<FewLayers>();
-  MGC_ASSIGN_OR_RETURN(
-      StepGraphs graphs,
-      RunBeforeShard({std::move(folded->graph), absl::nullopt, notes_}, context, options));
-  FewLayers few{std::move(graphs), std::move(folded->layers)};
+  MGC_ASSIGN_OR_RETURN(StepGraphs graphs,
+                       RunBeforeShard({folded->graph, absl::nullopt, notes_}, context, options));
+  FewLayers few{std::move(folded->graph), std::move(graphs), std::move(folded->layers)};
   if (is_kept) few_ = few;
   return absl::make_optional(std::move(few));
+}
+
+absl::StatusOr<absl::optional<Plan>> ModelCompiler::CompileKept(const Graph& model,
+                                                                PassContext context,
+                                                                const CompileOptions& options) {
+  *options.kept = LayerMap(static_cast<int>(dims_.layers));
+  const bool folds = options.fold_layers && context.parallel.pp == 1 &&
+                     TreatsLayersAlike(context.strategy, context.placement);
+  if (!folds) return absl::optional<Plan>();
+  MGC_ASSIGN_OR_RETURN(absl::optional<FewLayers> few, Fold(model, context, options.run));
+  if (!few.has_value()) return absl::optional<Plan>();
+  ModelDims dims = dims_;
+  dims.layers = few->layers.num_kept();
+  context.placement = CheckConfig(context.parallel, dims).placement;
+  context.model = &few->model;
+  *options.kept = few->layers;
+  MGC_ASSIGN_OR_RETURN(Plan plan, RunFromShard(std::move(few->graphs), context, options));
+  return absl::make_optional(std::move(plan));
 }
 
 // What is wrong with a model is said of all its layers: an error of the folded one is none.
@@ -280,6 +297,10 @@ absl::StatusOr<Plan> ModelCompiler::Compile(const CompileOptions& options) {
     cut = WithLayers(*model, context);
     MGC_RETURN_IF_ERROR(cut.status());
     model = &*cut;
+  }
+  if (options.kept != nullptr) {
+    MGC_ASSIGN_OR_RETURN(absl::optional<Plan> kept, CompileKept(*model, context, options));
+    if (kept.has_value()) return *std::move(kept);
   }
   MGC_ASSIGN_OR_RETURN(Plan plan, CompileLayers(*model, std::move(context), options));
   if (options.limit_memory) MGC_RETURN_IF_ERROR(CheckFits(plan));

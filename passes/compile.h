@@ -36,6 +36,10 @@ struct CompileOptions {
   // is made in less time. What `run` is shown then has fewer layers than the model; where the fold
   // turns out not to hold, the passes run again without it.
   bool fold_layers = true;
+  // Where it is given, the plan is of the layers alone that a folded model keeps, on one pipeline
+  // rank, and this says which each layer of the model stands for; every layer for itself where the
+  // model does not fold. It tells what a layer is like, whatever their number.
+  LayerMap* kept = nullptr;
 };
 
 // A model as the compiler takes it: parameters that are read in parts are their parts
@@ -62,6 +66,7 @@ class ModelCompiler {
  private:
   // A folded model behind the passes before `shard`.
   struct FewLayers {
+    Graph model;  // folded
     StepGraphs graphs;
     LayerMap layers;
   };
@@ -71,6 +76,9 @@ class ModelCompiler {
                                      const CompileOptions& options);
   absl::StatusOr<absl::optional<FewLayers>> Fold(const Graph& model, const PassContext& context,
                                                  const RunOptions& options);
+  // Nothing where the model does not fold.
+  absl::StatusOr<absl::optional<Plan>> CompileKept(const Graph& model, PassContext context,
+                                                   const CompileOptions& options);
 
   const ModelDims dims_;
   Graph logical_;                         // until it is prepared

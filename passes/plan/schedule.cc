@@ -12,7 +12,7 @@ namespace {
 
 // Rounds that a shorter schedule has: the first fills the pipeline and the last empties it, and of
 // the others three tell whether each takes as long as the one before.
-constexpr int64_t kRounds = 6;
+constexpr int64_t kRounds = 5;
 
 ScheduleAction MakeAction(int64_t stage, ScheduleActionKind kind, int64_t micro_batch) {
   return {static_cast<int32_t>(stage), kind, static_cast<int32_t>(micro_batch)};

@@ -176,14 +176,14 @@ TEST(LeaveOutRoundsTest, OfTheMiddle) {
   const auto loops = LeaveOutRounds({ScheduleKind::kInterleaved, 4, 2, 64});
   ASSERT_TRUE(loops.has_value());
   EXPECT_EQ(loops->round, 4);
-  EXPECT_EQ(loops->left_out, 10);
-  EXPECT_EQ(loops->schedule.micro_batches, 24);
+  EXPECT_EQ(loops->left_out, 11);
+  EXPECT_EQ(loops->schedule.micro_batches, 20);
   // What is left over of the last round stays.
   const auto pairs = LeaveOutRounds({ScheduleKind::kOneFOneB, 4, 1, 30});
   ASSERT_TRUE(pairs.has_value());
-  EXPECT_EQ(pairs->left_out, 1);
-  EXPECT_EQ(pairs->schedule.micro_batches, 26);
-  EXPECT_FALSE(LeaveOutRounds({ScheduleKind::kOneFOneB, 4, 1, 27}).has_value());
+  EXPECT_EQ(pairs->left_out, 2);
+  EXPECT_EQ(pairs->schedule.micro_batches, 22);
+  EXPECT_FALSE(LeaveOutRounds({ScheduleKind::kOneFOneB, 4, 1, 23}).has_value());
   EXPECT_FALSE(LeaveOutRounds({ScheduleKind::kGpipe, 4, 1, 64}).has_value());
 }
 

@@ -3,12 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "graph/plan/text/plan_text.h"
 #include "gtest/gtest.h"
 #include "passes/compile.h"
 #include "passes/config/config_flags.h"
+#include "passes/search/plans/model_profile.h"
 #include "tests/plan_search/requests.h"
 
 namespace mgc {
@@ -66,6 +69,45 @@ TEST(ModelCompiler, IsOfOneTypeAndOptimizer) {
   options = request.options;
   options.parallel.compute_type = DType::kBF16;
   EXPECT_TRUE(absl::IsInternal(compiler.Compile(options).status()));
+}
+
+// A profile is made of the layers that a folded model keeps; it is that of all.
+TEST(ModelProfile, KeptLayersTellWhatAllAreLike) {
+  for (const auto& [name, tp] : {std::make_pair("gpt3-1.3b", 4), std::make_pair("llama-tiny", 2)}) {
+    SearchRequest request = RequestFor(name, "a100x8", tp, 1);
+    CompileOptions options = request.options;
+    for (const RecomputeKind kind : kRecomputeKinds) {
+      SCOPED_TRACE(absl::StrCat(name, " ", ToString(kind)));
+      options.parallel.tp = tp;
+      options.parallel.recompute = kind;
+      options.parallel = ProfiledConfig(options.parallel);
+      ModelCompiler compiler(request.build(options.parallel).value(), request.dims);
+      const ModelProfile few = ProfileModel(compiler, options).value();
+      const ModelProfile all = ProfileOf(StageModel(compiler, options).value(), options.machine);
+      ASSERT_EQ(few.layers.size(), all.layers.size());
+      EXPECT_EQ(few.stream_bytes, all.stream_bytes);
+      for (size_t l = 0; l < all.layers.size(); ++l) {
+        SCOPED_TRACE(absl::StrCat("layer ", l));
+        const LayerProfile& a = few.layers[l];
+        const LayerProfile& b = all.layers[l];
+        EXPECT_EQ(a.forward_ns, b.forward_ns);
+        EXPECT_EQ(a.backward_ns, b.backward_ns);
+        EXPECT_EQ(a.compute_ns, b.compute_ns);
+        EXPECT_EQ(a.forward_queue_ns, b.forward_queue_ns);
+        EXPECT_EQ(a.backward_queue_ns, b.backward_queue_ns);
+        // The norm is of a vector with an entry for each parameter.
+        EXPECT_NEAR(static_cast<double>(a.update_ns), static_cast<double>(b.update_ns),
+                    1e-3 * static_cast<double>(b.update_ns));
+        EXPECT_EQ(a.frame_bytes, b.frame_bytes);
+        EXPECT_EQ(a.param_bytes, b.param_bytes);
+        EXPECT_EQ(a.grad_bytes, b.grad_bytes);
+        EXPECT_EQ(a.state_bytes, b.state_bytes);
+        EXPECT_EQ(a.copy_bytes, b.copy_bytes);
+        EXPECT_EQ(a.transient_bytes, b.transient_bytes);
+        EXPECT_EQ(a.workspace_bytes, b.workspace_bytes);
+      }
+    }
+  }
 }
 
 }  // namespace

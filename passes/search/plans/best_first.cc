@@ -1,6 +1,7 @@
 #include "passes/search/plans/best_first.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "graph/base/status.h"
 #include "passes/config/config_flags.h"
@@ -9,7 +10,7 @@ namespace mgc {
 namespace {
 
 // A neighbour is compiled that is expected to be slower by no more than one part in so many.
-constexpr int64_t kNear = 16;
+constexpr int64_t kNear = 32;
 // A profile takes as long as a small part of a plan.
 constexpr int64_t kProfilesAPlan = 4;
 
@@ -156,7 +157,7 @@ absl::Status BestFirst::Climb() {
       if (climbs || oracle_.compiled() >= most) continue;
       MGC_ASSIGN_OR_RETURN(const auto choice, variants_.ChoiceFor(group, index));
       if (!choice.has_value() || choice->bound.step_ns >= best.step_ns) continue;
-      MGC_ASSIGN_OR_RETURN(const int64_t expected, Expect(group, choice->config));
+      MGC_ASSIGN_OR_RETURN(const int64_t expected, ExpectBeside(best, group, choice->config));
       if (expected > best.step_ns + best.step_ns / kNear) continue;
       MGC_ASSIGN_OR_RETURN(const FoundPlan* plan, oracle_.PlanOf(choice->config));
       if (plan == nullptr || plan->peak_bytes > memory_) continue;
@@ -165,6 +166,17 @@ absl::Status BestFirst::Climb() {
     }
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> BestFirst::ExpectBeside(const FoundPlan& best, size_t group,
+                                                const ParallelConfig& config) {
+  const size_t own_group = oracle_.space().GroupOf(best.config);
+  MGC_ASSIGN_OR_RETURN(const int64_t own, oracle_.EstimateOf(own_group, best.config));
+  MGC_ASSIGN_OR_RETURN(const int64_t estimate, oracle_.EstimateOf(group, config));
+  const int64_t by_kind = frontier_.Expect(PlanKindOf(config), estimate);
+  if (own <= 0) return by_kind;
+  const double ratio = static_cast<double>(best.step_ns) / static_cast<double>(own);
+  return std::min<int64_t>(by_kind, std::llround(ratio * static_cast<double>(estimate)));
 }
 
 // Whether the budget suffices for the profiles of all groups, of which some may rule out the

@@ -54,6 +54,10 @@ class BestFirst {
   absl::Status Search(size_t results);
   absl::Status Visit();
   absl::Status Climb();
+  // What a configuration is expected to take by its kind, or, where that is less, by how far the
+  // best plan is from its own estimate.
+  absl::StatusOr<int64_t> ExpectBeside(const FoundPlan& best, size_t group,
+                                       const ParallelConfig& config);
   bool MayProve() const;
   absl::Status Prove();
   absl::Status ExpandGroup(size_t group);

@@ -211,9 +211,21 @@ ModelProfile ProfileOf(const StagedPlan& staged, const Machine& machine) {
   return Profiler(staged, machine).Run();
 }
 
-absl::StatusOr<ModelProfile> ProfileModel(ModelCompiler& model, const CompileOptions& options) {
+absl::StatusOr<ModelProfile> ProfileModel(ModelCompiler& model, CompileOptions options) {
+  LayerMap kept(0);
+  options.kept = &kept;
   MGC_ASSIGN_OR_RETURN(const StagedPlan staged, StageModel(model, options));
-  return ProfileOf(staged, options.machine);
+  const ModelProfile few = ProfileOf(staged, options.machine);
+  // A graph that names no layers has one.
+  if (!kept.folds()) return few;
+  ModelProfile profile = few;
+  profile.layers.clear();
+  if (few.has_embedding) profile.layers.push_back(few.layers.front());
+  for (int layer = 0; layer < kept.num_layers(); ++layer) {
+    profile.layers.push_back(few.layers[few.PlaceOf(kept.KeptFor(layer))]);
+  }
+  if (few.has_head) profile.layers.push_back(few.layers.back());
+  return profile;
 }
 
 }  // namespace mgc

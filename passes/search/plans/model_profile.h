@@ -65,8 +65,9 @@ inline constexpr size_t kNumRecomputeKinds = kRecomputeKinds.size();
 using ProfilesByKind = std::array<const ModelProfile*, kNumRecomputeKinds>;
 
 // The profile of `model` for options.parallel with one rank along dp and pp: its world is tp * cp,
-// its global batch one micro-batch. `model` has been built for it. Errors: those of Compile.
-absl::StatusOr<ModelProfile> ProfileModel(ModelCompiler& model, const CompileOptions& options);
+// its global batch one micro-batch. `model` has been built for it. Layers that are equal are looked
+// at once. Errors: those of Compile.
+absl::StatusOr<ModelProfile> ProfileModel(ModelCompiler& model, CompileOptions options);
 
 // Its two parts: the plan in the making as stage leaves it, and what is read off it.
 absl::StatusOr<StagedPlan> StageModel(ModelCompiler& model, CompileOptions options);

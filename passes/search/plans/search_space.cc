@@ -204,7 +204,7 @@ bool IsNeighbour(const ParallelConfig& a, const ParallelConfig& b) {
   size(a.micro_batch_size, b.micro_batch_size);
   if (a.vp != b.vp && a.pp > 1 && b.pp > 1) {
     ++changes;
-    steps = steps && std::abs(a.vp - b.vp) == 1;
+    steps = steps && (std::abs(a.vp - b.vp) == 1 || is_step(a.vp, b.vp));
   }
   if (a.sequence_parallel != b.sequence_parallel && a.tp > 1 && b.tp > 1) ++changes;
   if (a.compute_type != b.compute_type) ++changes;
@@ -257,6 +257,13 @@ ParallelConfig SearchSpace::ConfigOf(size_t group, size_t index) const {
   config.zero_group = candidate.zero_group;
   config.order = orders[candidate.order];
   return config;
+}
+
+size_t SearchSpace::GroupOf(const ParallelConfig& config) const {
+  const auto group =
+      std::lower_bound(groups.begin(), groups.end(), KeyOf(config),
+                       [](const CandidateGroup& a, const ProfileKey& key) { return a.key < key; });
+  return static_cast<size_t>(group - groups.begin());
 }
 
 SearchSpace ListCandidates(const ParallelConfig& base, const FixedChoices& fixed,

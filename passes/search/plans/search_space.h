@@ -82,6 +82,8 @@ struct SearchSpace {
 
   // As the user could ask for it: layers as even as possible, recomputation as in `base`.
   ParallelConfig ConfigOf(size_t group, size_t index) const;
+  // The group of a candidate, with whatever layers.
+  size_t GroupOf(const ParallelConfig& config) const;
 };
 
 // Values for `tp`, `cp` and `pp` are divisors of the world; of the micro-batch divisors of what is
@@ -91,7 +93,7 @@ SearchSpace ListCandidates(const ParallelConfig& base, const FixedChoices& fixed
                            const ModelDims& dims, const Machine& machine);
 
 // Group and number of every candidate that differs from `config` in one choice that it has: a size
-// or number of chunks by its next value up or down, all else by any other.
+// by its half or double, a number of chunks by that or by one, all else by any other.
 std::vector<std::pair<size_t, size_t>> NeighboursOf(const SearchSpace& space,
                                                     const ParallelConfig& config);
 
