@@ -142,6 +142,57 @@ absl::StatusOr<bool> OrderSchedule(const PipelineSchedule& schedule, int64_t rou
   return OrderTraining(spec, std::move(delayed), left_out, ordered, step);
 }
 
+// The micro-batch of a shorter schedule that does what one of the whole does: those of the rounds
+// that were left out what those before them do.
+int64_t StandsFor(const ShorterSchedule& shorter, int64_t micro_batch) {
+  const int64_t last = shorter.schedule.micro_batches - shorter.round;  // round, and what is left
+  const int64_t left_out = shorter.left_out * shorter.round;
+  if (micro_batch < last) return micro_batch;
+  if (micro_batch >= last + left_out) return micro_batch - left_out;
+  return last - shorter.round + (micro_batch - last) % shorter.round;
+}
+
+// `of` with the slots that the actions of a shorter list have.
+void TakeSlots(const ShorterSchedule& shorter, const std::vector<OrderedAction>& from,
+               std::vector<OrderedAction>* of) {
+  // By micro-batch: forward and backward of every chunk. Nothing else has slots.
+  const int64_t chunks = shorter.schedule.vp;
+  const auto place = [&](const ActionRef& ref, int64_t micro_batch) {
+    const int64_t kind = ref.kind == ActionKind::kForward ? 0 : 1;
+    return static_cast<size_t>((2 * micro_batch + kind) * chunks + ref.chunk);
+  };
+  std::vector<const OrderedAction*> known(
+      static_cast<size_t>(2 * shorter.schedule.micro_batches * chunks), nullptr);
+  for (const OrderedAction& action : from) {
+    if (IsOfMicroBatch(action.ref.kind)) known[place(action.ref, action.ref.micro_batch)] = &action;
+  }
+  for (OrderedAction& action : *of) {
+    if (!IsOfMicroBatch(action.ref.kind)) continue;
+    const OrderedAction& same =
+        *known[place(action.ref, StandsFor(shorter, action.ref.micro_batch))];
+    action.input = same.input;
+    action.output = same.output;
+    action.grad_input = same.grad_input;
+    action.grad_output = same.grad_output;
+  }
+}
+
+// The whole lists of a plan that has been ordered without some rounds: where frames lie depends on
+// all that came before.
+void PutRoundsBack(const PipelineSchedule& schedule, const ShorterSchedule& shorter,
+                   bool evaluation, OrderedPlan* ordered) {
+  const std::vector<OrderedClass> few = std::move(ordered->classes);
+  ListCompute(schedule, evaluation, ordered);
+  ordered->counted_rounds = shorter.left_out;
+  for (size_t c = 0; c < few.size(); ++c) {
+    OrderedClass& whole = ordered->classes[c];
+    TakeSlots(shorter, few[c].train.compute, &whole.train.compute);
+    TakeSlots(shorter, few[c].eval.compute, &whole.eval.compute);
+    whole.pool = few[c].pool;
+    whole.time = few[c].time;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machine,
@@ -157,6 +208,7 @@ absl::StatusOr<OrderedPlan> Order(ScheduledPlan scheduled, const Machine& machin
     MGC_ASSIGN_OR_RETURN(is_steady,
                          OrderSchedule(shorter->schedule, shorter->round, shorter->left_out, scope,
                                        &timer, &ordered, step));
+    if (is_steady) PutRoundsBack(scheduled.schedule, *shorter, scope.evaluation, &ordered);
   }
   if (!is_steady) {
     MGC_RETURN_IF_ERROR(

@@ -33,8 +33,8 @@ struct OrderScope {
   // Lists of transfers, and who waits for them. Without, slots are the same, and such a plan cannot
   // run either.
   bool transfers = true;
-  // Of a long schedule all rounds. Otherwise those that repeat are counted, and the lists are
-  // without them: such a plan takes as long and needs as many bytes, but cannot run either.
+  // Of a long schedule all rounds. Otherwise those that repeat are counted, not simulated: such a
+  // plan takes as long and needs as many bytes, but cannot run either.
   bool all_rounds = true;
 };
 

@@ -218,7 +218,8 @@ struct OrderedPlan {
   std::vector<OrderedClass> classes;  // by pp coordinate
   int64_t micro_batches = 1;
   int64_t predicted_step_ns = 0;
-  int64_t makespan_ns = 0;  // of the simulated step: predicted, but where ranks share cores
+  int64_t makespan_ns = 0;     // of the simulated step: predicted, but where ranks share cores
+  int64_t counted_rounds = 0;  // of micro-batches, that were not simulated (OrderScope)
 };
 
 // Bytes of every boundary slot of a class: of the largest bundle that an action, of training or

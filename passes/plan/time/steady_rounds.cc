@@ -27,32 +27,23 @@ RoundMark Difference(const RoundMark& from, const RoundMark& to) {
   return difference;
 }
 
-bool AreSame(const RoundMark& a, const RoundMark& b) {
-  return a.at_ns == b.at_ns && a.busy_ns == b.busy_ns && a.transfers_ns == b.transfers_ns &&
-         a.collectives.all_ns == b.collectives.all_ns &&
-         a.collectives.exposed == b.collectives.exposed;
-}
-
-// What a round takes, as far as the last ones tell.
-absl::optional<RoundMark> SteadyRound(const std::vector<RoundMark>& marks) {
-  const size_t n = marks.size();
-  if (n < 3) return absl::nullopt;
-  RoundMark round = Difference(marks[n - 2], marks[n - 1]);
-  if (!AreSame(round, Difference(marks[n - 3], marks[n - 2]))) return absl::nullopt;
-  return round;
+int64_t LengthOf(const std::vector<RoundMark>& marks, size_t round) {
+  return marks[round + 1].at_ns - marks[round].at_ns;
 }
 
 }  // namespace
 
 bool AddSteadyRounds(int64_t rounds, SimulatedStep* step) {
   std::vector<RoundMark> by_class;
+  bool lasts = false;
   for (const std::vector<RoundMark>& marks : step->rounds) {
-    const absl::optional<RoundMark> round = SteadyRound(marks);
-    if (!round.has_value()) return false;
-    if (!by_class.empty() && round->at_ns != by_class.front().at_ns) return false;
-    by_class.push_back(*round);
+    const size_t n = marks.size();
+    if (n < 3) return false;
+    by_class.push_back(Difference(marks[n - 2], marks[n - 1]));
+    if (by_class.back().at_ns != by_class.front().at_ns) return false;
+    lasts = lasts || LengthOf(marks, n - 2) == LengthOf(marks, n - 3);
   }
-  if (by_class.empty()) return false;
+  if (!lasts) return false;
   if (Later(step->makespan_ns, Times(rounds, by_class.front().at_ns)) >= kMaxNs) return false;
   const auto add = [rounds](int64_t ns, int64_t* all) { *all = Later(*all, Times(rounds, ns)); };
   add(by_class.front().at_ns, &step->makespan_ns);

@@ -14,9 +14,9 @@
 namespace mgc {
 
 // Adds `rounds` more to a simulated step whose rounds are marked: to its length and to what each
-// class did. False, and nothing is added, unless of every class the last two rounds that begin took
-// equally long, the same as all others' do, and it did the same in both; nor for a step of
-// centuries.
+// class did. False, and nothing is added, unless the last round that begins took all classes
+// equally long, and one of them, which then holds up the others, as long as the round before; nor
+// for a step of centuries.
 bool AddSteadyRounds(int64_t rounds, SimulatedStep* step);
 
 }  // namespace mgc

@@ -48,11 +48,23 @@ TEST(SteadyRoundsTest, NothingIsAddedWhereTheyDiffer) {
   SimulatedStep other = StepOf({0, 10, 20, 30});
   other.rounds.push_back(StepOf({0, 11, 22, 33}).rounds[0]);
   EXPECT_FALSE(AddSteadyRounds(10, &other));
-  SimulatedStep busier = StepOf({0, 10, 20, 30});
-  ++busier.rounds[0].back().busy_ns;
-  EXPECT_FALSE(AddSteadyRounds(10, &busier));
+  // Nobody's last two are alike.
+  SimulatedStep growing = StepOf({0, 10, 19, 30});
+  growing.rounds.push_back(growing.rounds[0]);
+  EXPECT_FALSE(AddSteadyRounds(10, &growing));
   SimulatedStep none;
   EXPECT_FALSE(AddSteadyRounds(10, &none));
+}
+
+// The second class has been held up by the first since its last round.
+TEST(SteadyRoundsTest, TheSlowestClassHoldsUpTheOthers) {
+  SimulatedStep step = StepOf({0, 10, 20, 30});
+  step.rounds.push_back(StepOf({0, 8, 17, 27}).rounds[0]);
+  step.busy_ns.push_back(40);
+  step.transfers_ns.push_back(20);
+  step.collectives.push_back({});
+  ASSERT_TRUE(AddSteadyRounds(2, &step));
+  EXPECT_EQ(step.makespan_ns, 60 + 20);
 }
 
 TEST(SteadyRoundsTest, NoStepIsOfCenturies) {

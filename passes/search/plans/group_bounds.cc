@@ -1,6 +1,7 @@
 #include "passes/search/plans/group_bounds.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/types/optional.h"
 #include "passes/search/plans/bound_plan.h"
@@ -11,6 +12,14 @@ namespace {
 
 bool AreOfOneKind(const Candidate& a, const Candidate& b) {
   return a.pp == b.pp && a.vp == b.vp && a.schedule == b.schedule;
+}
+
+// The most chunks of a rank that candidates have which are beside `i` and have its stages.
+int64_t MostChunks(const std::vector<Candidate>& candidates, size_t i) {
+  const auto other =
+      std::find_if(candidates.begin() + static_cast<int64_t>(i), candidates.end(),
+                   [&](const Candidate& candidate) { return candidate.pp != candidates[i].pp; });
+  return std::prev(other)->vp;
 }
 
 bool DifferInZeroAlone(const Candidate& a, const Candidate& b) {
@@ -45,10 +54,13 @@ std::vector<CandidateBound> GroupBounds::Make(size_t group, const ModelProfile& 
   CheckedConfig checked;
   absl::optional<PlanSpread> first;
   size_t kind = 0;
+  int64_t most_chunks = 0;
   for (size_t i = 0; i < candidates.size(); ++i) {
     const Candidate& candidate = candidates[i];
+    if (i == 0 || candidates[i - 1].pp != candidate.pp) most_chunks = MostChunks(candidates, i);
     if (!AreOfOneKind(candidates[kind], candidate)) kind = i;
-    const bool is_first = candidate.order == candidates[kind].order &&
+    const bool has_usual_chunks = candidate.vp <= 1 || candidate.vp == most_chunks;
+    const bool is_first = has_usual_chunks && candidate.order == candidates[kind].order &&
                           (i == kind || candidate.zero != candidates[i - 1].zero);
     if (!all && !is_first) continue;
     if (i == 0 || !DifferInZeroAlone(candidates[i - 1], candidate)) {

@@ -34,8 +34,8 @@ class GroupBounds {
   // By the group's own profile, in the order of its candidates.
   const std::vector<CandidateBound>& Of(size_t group, const ModelProfile& profile);
   // By what the profile of `finer` may be like, where that of `group` is known: of the candidates
-  // that differ in the order of axes and in ZeRO groups one for all. They say which groups to look
-  // at first.
+  // that differ in the order of axes, ZeRO groups and chunks the first and, of chunks, the last one
+  // too. They say which groups to look at first.
   const std::vector<CandidateBound>& Expected(size_t finer, size_t group,
                                               const ModelProfile& profile);
 

@@ -56,7 +56,10 @@ absl::StatusOr<FoundPlan> CompileTo(ModelCompiler& model, CompileOptions options
   FoundPlan found;
   options.run.after_pass = [&found](const FinishedPass& pass) {
     const auto* ordered = std::get_if<OrderedPlan>(&pass.form);
-    if (ordered != nullptr) found.parts = PartsOf(*ordered);
+    if (ordered != nullptr) {
+      found.parts = PartsOf(*ordered);
+      found.counted_rounds = ordered->counted_rounds;
+    }
     return true;
   };
   MGC_ASSIGN_OR_RETURN(Plan plan, model.Compile(options));

@@ -69,8 +69,9 @@ struct StepParts {
 struct FoundPlan {
   ParallelConfig config;
   int64_t step_ns = 0;
-  int64_t peak_bytes = 0;  // of the fullest rank, with one workspace
-  MemoryUse memory;        // of that rank
+  int64_t peak_bytes = 0;      // of the fullest rank, with one workspace
+  MemoryUse memory;            // of that rank
+  int64_t counted_rounds = 0;  // of micro-batches, that were not simulated (passes/plan/order.h)
   StepParts parts;
   absl::optional<StrategySpec> strategy;  // where rows were chosen for it
 };
