@@ -185,6 +185,10 @@ absl::StatusOr<StepGraphs> RunBeforeShard(StepGraphs graphs, const PassContext& 
   return std::get<StepGraphs>(std::move(form));
 }
 
+StepGraphs CopyOf(const StepGraphs& graphs, bool evaluation) {
+  return {graphs.train, evaluation ? graphs.eval : absl::nullopt, graphs.notes};
+}
+
 absl::StatusOr<Plan> RunFromShard(StepGraphs graphs, const PassContext& context,
                                   const CompileOptions& options) {
   if (!options.evaluation) graphs.eval.reset();
@@ -215,23 +219,23 @@ absl::StatusOr<const Graph*> ModelCompiler::Model(const OptimizerConfig& optimiz
   return &**model_;
 }
 
-// Nothing where the model does not fold.
-absl::StatusOr<absl::optional<ModelCompiler::FewLayers>> ModelCompiler::Fold(
+absl::StatusOr<std::shared_ptr<const ModelCompiler::FewLayers>> ModelCompiler::Fold(
     const Graph& model, const PassContext& context, const RunOptions& options) {
   const Recomputation& recomputation = context.parallel.recompute;
   // A model that is cut for each configuration anew is another one each time.
   const bool is_own = &model == &**model_;
   const bool is_kept = is_own && recomputation.by_layer().empty();
-  if (is_kept && few_.has_value()) return few_;
+  if (is_kept && few_ != nullptr) return few_;
   if (is_own && !folder_.has_value()) folder_.emplace(model);
   absl::optional<FoldedModel> folded =
       is_own ? folder_->Fold(recomputation) : ModelFolder(model).Fold(recomputation);
-  if (!folded.has_value()) return absl::optional<FewLayers>();
+  if (!folded.has_value()) return nullptr;
   MGC_ASSIGN_OR_RETURN(StepGraphs graphs,
                        RunBeforeShard({folded->graph, absl::nullopt, notes_}, context, options));
-  FewLayers few{std::move(folded->graph), std::move(graphs), std::move(folded->layers)};
+  auto few = std::make_shared<const FewLayers>(
+      FewLayers{std::move(folded->graph), std::move(graphs), std::move(folded->layers)});
   if (is_kept) few_ = few;
-  return absl::make_optional(std::move(few));
+  return few;
 }
 
 absl::StatusOr<absl::optional<Plan>> ModelCompiler::CompileKept(const Graph& model,
@@ -241,14 +245,15 @@ absl::StatusOr<absl::optional<Plan>> ModelCompiler::CompileKept(const Graph& mod
   const bool folds = options.fold_layers && context.parallel.pp == 1 &&
                      TreatsLayersAlike(context.strategy, context.placement);
   if (!folds) return absl::optional<Plan>();
-  MGC_ASSIGN_OR_RETURN(absl::optional<FewLayers> few, Fold(model, context, options.run));
-  if (!few.has_value()) return absl::optional<Plan>();
+  MGC_ASSIGN_OR_RETURN(const auto few, Fold(model, context, options.run));
+  if (few == nullptr) return absl::optional<Plan>();
   ModelDims dims = dims_;
   dims.layers = few->layers.num_kept();
   context.placement = CheckConfig(context.parallel, dims).placement;
   context.model = &few->model;
   *options.kept = few->layers;
-  MGC_ASSIGN_OR_RETURN(Plan plan, RunFromShard(std::move(few->graphs), context, options));
+  MGC_ASSIGN_OR_RETURN(Plan plan,
+                       RunFromShard(CopyOf(few->graphs, options.evaluation), context, options));
   return absl::make_optional(std::move(plan));
 }
 
@@ -257,11 +262,12 @@ absl::StatusOr<Plan> ModelCompiler::CompileLayers(const Graph& model, PassContex
                                                   const CompileOptions& options) {
   context.model = &model;
   if (options.fold_layers && TreatsLayersAlike(context.strategy, context.placement)) {
-    absl::StatusOr<absl::optional<FewLayers>> few = Fold(model, context, options.run);
+    const auto few = Fold(model, context, options.run);
     if (absl::IsCancelled(few.status())) return few.status();
-    if (few.ok() && few->has_value()) {
-      context.layers = std::move((*few)->layers);
-      absl::StatusOr<Plan> plan = RunFromShard(std::move((*few)->graphs), context, options);
+    if (few.ok() && *few != nullptr) {
+      context.layers = (*few)->layers;
+      absl::StatusOr<Plan> plan =
+          RunFromShard(CopyOf((*few)->graphs, options.evaluation), context, options);
       if (plan.ok() || absl::IsCancelled(plan.status())) return plan;
       context.layers.reset();
     }

@@ -4,6 +4,7 @@
 #ifndef MGC_PASSES_COMPILE_H_
 #define MGC_PASSES_COMPILE_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -74,8 +75,10 @@ class ModelCompiler {
   absl::Status CheckSameModel(const ParallelConfig& config);
   absl::StatusOr<Plan> CompileLayers(const Graph& model, PassContext context,
                                      const CompileOptions& options);
-  absl::StatusOr<absl::optional<FewLayers>> Fold(const Graph& model, const PassContext& context,
-                                                 const RunOptions& options);
+  // Null where the model does not fold.
+  absl::StatusOr<std::shared_ptr<const FewLayers>> Fold(const Graph& model,
+                                                        const PassContext& context,
+                                                        const RunOptions& options);
   // Nothing where the model does not fold.
   absl::StatusOr<absl::optional<Plan>> CompileKept(const Graph& model, PassContext context,
                                                    const CompileOptions& options);
@@ -85,8 +88,8 @@ class ModelCompiler {
   absl::optional<std::string> made_for_;  // what the first configuration asks of the model
   absl::optional<absl::StatusOr<Graph>> model_;
   std::vector<std::string> notes_;
-  absl::optional<ModelFolder> folder_;  // of model_
-  absl::optional<FewLayers> few_;       // where all layers are computed again alike
+  absl::optional<ModelFolder> folder_;    // of model_
+  std::shared_ptr<const FewLayers> few_;  // where all layers are computed again alike
 };
 
 // Errors: InvalidArgument with one line per violated rule for a configuration that cannot be

@@ -51,6 +51,7 @@ absl::StatusOr<FoundPlan> CompileTo(ModelCompiler& model, CompileOptions options
   options.parallel = config;
   options.limit_memory = false;
   options.order = scope;
+  options.evaluation = scope.evaluation;
   options.run = RunOptions();
   options.run.check = false;
   FoundPlan found;
