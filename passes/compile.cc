@@ -210,6 +210,16 @@ Graph PrepareModel(Graph logical, std::vector<std::string>* notes) {
 ModelCompiler::ModelCompiler(Graph logical, const ModelDims& dims)
     : dims_(WithLayersOf(logical, dims)), logical_(std::move(logical)) {}
 
+std::shared_ptr<ModelCompiler> ModelCompiler::OfKeptLayers(const ModelCompiler& model) {
+  if (model.few_ == nullptr) return nullptr;
+  std::shared_ptr<ModelCompiler> kept(new ModelCompiler(model.dims_));
+  kept->made_for_ = model.made_for_;
+  kept->notes_ = model.notes_;
+  kept->model_ = absl::InternalError("the model is left with its kept layers alone");
+  kept->few_ = model.few_;
+  return kept;
+}
+
 absl::StatusOr<const Graph*> ModelCompiler::Model(const OptimizerConfig& optimizer) {
   if (!model_.has_value()) {
     model_ = AssignOptimizers(PrepareModel(std::move(logical_), &notes_), optimizer);
@@ -238,14 +248,18 @@ absl::StatusOr<std::shared_ptr<const ModelCompiler::FewLayers>> ModelCompiler::F
   return few;
 }
 
-absl::StatusOr<absl::optional<Plan>> ModelCompiler::CompileKept(const Graph& model,
-                                                                PassContext context,
+absl::StatusOr<absl::optional<Plan>> ModelCompiler::CompileKept(PassContext context,
                                                                 const CompileOptions& options) {
   *options.kept = LayerMap(static_cast<int>(dims_.layers));
   const bool folds = options.fold_layers && context.parallel.pp == 1 &&
+                     context.parallel.recompute.by_layer().empty() &&
                      TreatsLayersAlike(context.strategy, context.placement);
   if (!folds) return absl::optional<Plan>();
-  MGC_ASSIGN_OR_RETURN(const auto few, Fold(model, context, options.run));
+  std::shared_ptr<const FewLayers> few = few_;
+  if (few == nullptr) {
+    MGC_ASSIGN_OR_RETURN(const Graph* model, Model(context.parallel.optimizer));
+    MGC_ASSIGN_OR_RETURN(few, Fold(*model, context, options.run));
+  }
   if (few == nullptr) return absl::optional<Plan>();
   ModelDims dims = dims_;
   dims.layers = few->layers.num_kept();
@@ -297,16 +311,16 @@ absl::StatusOr<Plan> ModelCompiler::Compile(const CompileOptions& options) {
   PassContext context{config,   options.strategy, std::move(checked.placement),
                       schedule, options.machine,  options.order,
                       nullptr,  options.flags};
+  if (options.kept != nullptr) {
+    MGC_ASSIGN_OR_RETURN(absl::optional<Plan> kept, CompileKept(context, options));
+    if (kept.has_value()) return *std::move(kept);
+  }
   MGC_ASSIGN_OR_RETURN(const Graph* model, Model(config.optimizer));
   absl::StatusOr<Graph> cut = Graph();
   if (!LayersOf(*model).named) {
     cut = WithLayers(*model, context);
     MGC_RETURN_IF_ERROR(cut.status());
     model = &*cut;
-  }
-  if (options.kept != nullptr) {
-    MGC_ASSIGN_OR_RETURN(absl::optional<Plan> kept, CompileKept(*model, context, options));
-    if (kept.has_value()) return *std::move(kept);
   }
   MGC_ASSIGN_OR_RETURN(Plan plan, CompileLayers(*model, std::move(context), options));
   if (options.limit_memory) MGC_RETURN_IF_ERROR(CheckFits(plan));

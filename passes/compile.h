@@ -58,6 +58,10 @@ class ModelCompiler {
   ModelCompiler(const ModelCompiler&) = delete;
   ModelCompiler& operator=(const ModelCompiler&) = delete;
 
+  // What is left of `model` where only its kept layers will be asked for (CompileOptions::kept);
+  // null where it has folded none so far. It takes as much room as those.
+  static std::shared_ptr<ModelCompiler> OfKeptLayers(const ModelCompiler& model);
+
   // The first one's optimizer and compute type are those of all: Internal for others.
   // Further errors: as below.
   absl::StatusOr<Plan> Compile(const CompileOptions& options);
@@ -72,6 +76,9 @@ class ModelCompiler {
     LayerMap layers;
   };
 
+  // With nothing of a model.
+  explicit ModelCompiler(const ModelDims& dims) : dims_(dims) {}
+
   absl::Status CheckSameModel(const ParallelConfig& config);
   absl::StatusOr<Plan> CompileLayers(const Graph& model, PassContext context,
                                      const CompileOptions& options);
@@ -80,7 +87,7 @@ class ModelCompiler {
                                                         const PassContext& context,
                                                         const RunOptions& options);
   // Nothing where the model does not fold.
-  absl::StatusOr<absl::optional<Plan>> CompileKept(const Graph& model, PassContext context,
+  absl::StatusOr<absl::optional<Plan>> CompileKept(PassContext context,
                                                    const CompileOptions& options);
 
   const ModelDims dims_;

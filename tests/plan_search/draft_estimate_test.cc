@@ -152,7 +152,7 @@ class Drawer {
     if (is_new) {
       CompileOptions options = request_.options;
       options.parallel = ProfiledConfig(config);
-      ModelCompiler* model = models_->For(options.parallel).value();
+      const std::shared_ptr<ModelCompiler> model = models_->For(options.parallel).value();
       known->second = ProfileForDrafts(*model, options).value();
     }
     return known->second;

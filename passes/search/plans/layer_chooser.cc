@@ -8,8 +8,9 @@
 namespace mgc {
 namespace {
 
-// Numbers of layers that are looked at beside each one that seems best.
-constexpr int64_t kWindow = 32;
+// Of fewer layers all numbers are looked at, of more so many beside each that seems best.
+constexpr int64_t kFewLayers = 64;
+constexpr int64_t kWindow = 4;
 
 // The least number of which something is true that is true of all above it; `most` where none is.
 int64_t FirstWhere(int64_t most, absl::FunctionRef<bool(int64_t)> is_true) {
@@ -75,7 +76,7 @@ std::vector<int64_t> LayerChooser::BestCounts() {
 
 RankChoice LayerChooser::Choose(size_t rank, int64_t layers) const {
   const int64_t most = allowed_[2] ? layers : 0;
-  if (most <= 2 * kWindow) return ChooseAmong(rank, layers, 0, most);
+  if (most <= kFewLayers) return ChooseAmong(rank, layers, 0, most);
   // Between the least number that fits and the one beside which all others are kept, time goes up
   // or down with the number, but for what rounding gives away: least it is near one of the two.
   const int64_t fits =

@@ -27,14 +27,27 @@ class ModelCompilers {
   // one sequence length and one optimizer.
   ModelCompilers(Build build, const ModelDims& dims) : build_(std::move(build)), dims_(dims) {}
 
-  // Errors: those of `build`.
-  absl::StatusOr<ModelCompiler*> For(const ParallelConfig& config);
+  // Errors: those of `build`. Of large models those that were asked for last are kept. `kept`: it
+  // is asked for kept layers alone (CompileOptions); of these a model is made once.
+  absl::StatusOr<std::shared_ptr<ModelCompiler>> For(const ParallelConfig& config,
+                                                     bool kept = false);
 
  private:
+  struct Made {
+    std::shared_ptr<ModelCompiler> model;
+    int64_t nodes = 0;   // 0: of its layers the kept ones are left
+    bool whole = false;  // whether more than its kept layers has been asked for
+    int64_t asked = 0;   // the number of the call that asked for it last
+  };
+
+  void MakeRoom();
+
   const Build build_;
   const ModelDims dims_;
   // By samples of a micro-batch over all ranks along dp, and the type that is computed in.
-  std::map<std::pair<int64_t, DType>, std::unique_ptr<ModelCompiler>> models_;
+  std::map<std::pair<int64_t, DType>, Made> models_;
+  int64_t nodes_ = 0;  // of all together
+  int64_t calls_ = 0;
 };
 
 }  // namespace mgc

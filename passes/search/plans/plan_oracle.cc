@@ -101,7 +101,8 @@ absl::StatusOr<const ModelProfile*> PlanOracle::ProfileOf(size_t group, size_t k
   CompileOptions options = request_.options;
   options.parallel = ProfiledConfig(space_.ConfigOf(group, 0));
   if (HasFreeRecomputation()) options.parallel.recompute = kRecomputeKinds[kind];
-  MGC_ASSIGN_OR_RETURN(ModelCompiler * model, models_->For(options.parallel));
+  MGC_ASSIGN_OR_RETURN(const std::shared_ptr<ModelCompiler> model,
+                       models_->For(options.parallel, true));
   absl::StatusOr<ModelProfile> made = ProfileWith(*model, std::move(options));
   NoteRefusal(made.status());
   MGC_ASSIGN_OR_RETURN(auto profile, OrNull(std::move(made)));
@@ -121,7 +122,7 @@ absl::StatusOr<bool> PlanOracle::CutsParametersOver(int64_t tp) {
   config.tp = config.world_size = tp;
   config.pp = config.cp = 1;
   config.global_batch_size = config.micro_batch_size;
-  MGC_ASSIGN_OR_RETURN(ModelCompiler * model, models_->For(config));
+  MGC_ASSIGN_OR_RETURN(const std::shared_ptr<ModelCompiler> model, models_->For(config));
   MGC_ASSIGN_OR_RETURN(const Graph* graph, model->Model(config.optimizer));
   MGC_ASSIGN_OR_RETURN(const bool cuts, CutsParameters(*graph, config, request_.options.strategy));
   return named_.emplace(tp, cuts).first->second;
@@ -228,7 +229,7 @@ bool PlanOracle::IsCompiled(const ParallelConfig& config) const {
 }
 
 absl::StatusOr<FoundPlan> PlanOracle::Simulate(const ParallelConfig& config, bool evaluation) {
-  MGC_ASSIGN_OR_RETURN(ModelCompiler * model, models_->For(config));
+  MGC_ASSIGN_OR_RETURN(const std::shared_ptr<ModelCompiler> model, models_->For(config));
   MGC_ASSIGN_OR_RETURN(const StrategySpec* strategy, StrategyOf(config));
   OrderScope scope;
   scope.evaluation = evaluation;
@@ -281,7 +282,7 @@ absl::StatusOr<FoundPlan> MeasureFound(const SearchRequest& request, const Paral
 
 absl::StatusOr<FoundPlan> MeasureFound(ModelCompilers& models, const SearchRequest& request,
                                        const ParallelConfig& config, Plan* plan, OrderScope scope) {
-  MGC_ASSIGN_OR_RETURN(ModelCompiler * model, models.For(config));
+  MGC_ASSIGN_OR_RETURN(const std::shared_ptr<ModelCompiler> model, models.For(config));
   return CompileTo(*model, request.options, config, scope, plan);
 }
 
