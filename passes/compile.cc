@@ -248,6 +248,7 @@ absl::StatusOr<std::shared_ptr<const ModelCompiler::FewLayers>> ModelCompiler::F
   return few;
 }
 
+// An error of kept layers is none, as below.
 absl::StatusOr<absl::optional<Plan>> ModelCompiler::CompileKept(PassContext context,
                                                                 const CompileOptions& options) {
   *options.kept = LayerMap(static_cast<int>(dims_.layers));
@@ -265,10 +266,12 @@ absl::StatusOr<absl::optional<Plan>> ModelCompiler::CompileKept(PassContext cont
   dims.layers = few->layers.num_kept();
   context.placement = CheckConfig(context.parallel, dims).placement;
   context.model = &few->model;
+  absl::StatusOr<Plan> plan =
+      RunFromShard(CopyOf(few->graphs, options.evaluation), context, options);
+  if (!plan.ok() && !absl::IsCancelled(plan.status())) return absl::optional<Plan>();
   *options.kept = few->layers;
-  MGC_ASSIGN_OR_RETURN(Plan plan,
-                       RunFromShard(CopyOf(few->graphs, options.evaluation), context, options));
-  return absl::make_optional(std::move(plan));
+  MGC_RETURN_IF_ERROR(plan.status());
+  return absl::make_optional(*std::move(plan));
 }
 
 // What is wrong with a model is said of all its layers: an error of the folded one is none.

@@ -38,11 +38,7 @@ void CheckBound(const SearchRequest& request, const ParallelConfig& config) {
   const CheckedConfig checked = CheckConfig(config, request.dims);
   const PlanBound bound = BoundPlan(PlanSpread(config, checked, *profile), request.options.machine);
   // A search's plans have no evaluation: their step is the same, and they need no more.
-  OrderScope scope;
-  scope.evaluation = false;
-  scope.transfers = false;
-  Plan trains;
-  const absl::StatusOr<FoundPlan> found = MeasureFound(request, config, &trains, scope);
+  const absl::StatusOr<FoundPlan> found = MeasureFound(request, config, nullptr, kSearchScope);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->step_ns, plan->predicted_step_ns);
   EXPECT_LE(found->peak_bytes, PeakBytes(*plan));

@@ -73,13 +73,16 @@ TEST(ModelCompiler, IsOfOneTypeAndOptimizer) {
 
 // A profile is made of the layers that a folded model keeps; it is that of all.
 TEST(ModelProfile, KeptLayersTellWhatAllAreLike) {
-  for (const auto& [name, tp] : {std::make_pair("gpt3-1.3b", 4), std::make_pair("llama-tiny", 2)}) {
+  for (const auto& [name, tp] : {std::make_pair("gpt3-1.3b", 4), std::make_pair("llama-tiny", 2),
+                                 std::make_pair("llama3-405b", 8)}) {
     SearchRequest request = RequestFor(name, "a100x8", tp, 1);
     CompileOptions options = request.options;
     for (const RecomputeKind kind : kRecomputeKinds) {
       SCOPED_TRACE(absl::StrCat(name, " ", ToString(kind)));
       options.parallel.tp = tp;
       options.parallel.recompute = kind;
+      options.parallel.sequence_parallel = true;
+      options.parallel.compute_type = DType::kBF16;
       options.parallel = ProfiledConfig(options.parallel);
       ModelCompiler compiler(request.build(options.parallel).value(), request.dims);
       const ModelProfile few = ProfileModel(compiler, options).value();

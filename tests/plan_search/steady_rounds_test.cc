@@ -23,13 +23,12 @@ struct Counts {
 
 void CheckSame(ModelCompilers& models, const SearchRequest& request, const ParallelConfig& config,
                Counts* counts) {
-  OrderScope scope;
-  scope.evaluation = scope.transfers = false;
+  OrderScope scope = kSearchScope;
+  scope.all_rounds = true;
   const auto whole = MeasureFound(models, request, config, nullptr, scope);
   if (!whole.ok() && IsRefusal(whole.status())) return;
   ASSERT_TRUE(whole.ok()) << whole.status();
-  scope.all_rounds = false;
-  const auto shorter = MeasureFound(models, request, config, nullptr, scope);
+  const auto shorter = MeasureFound(models, request, config, nullptr, kSearchScope);
   ASSERT_TRUE(shorter.ok()) << shorter.status();
   EXPECT_EQ(whole->step_ns, shorter->step_ns);
   EXPECT_EQ(whole->peak_bytes, shorter->peak_bytes);

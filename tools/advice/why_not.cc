@@ -79,8 +79,7 @@ std::string WhyNot(const SearchRequest& request, const FoundPlans& found,
     return absl::StrCat(checked.violations[0].text, " [", checked.violations[0].label, "]");
   }
   const bool other_layers = IsOfOneMesh(config, found.ranked.front().config);
-  OrderScope scope;
-  scope.evaluation = scope.transfers = scope.all_rounds = false;
+  OrderScope scope = kSearchScope;
   for (const NeighbourPlan& known : found.neighbours) {
     if (other_layers || !IsOfOneMesh(known.config, config)) continue;
     if (known.fits) return known.step_ns == best_ns ? "" : SlowerText(known, best_ns);

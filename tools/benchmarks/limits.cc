@@ -173,10 +173,10 @@ std::vector<LimitCase> LimitCases() {
       Search("megatron-1t", megatron),
       DeepSearch(),
       Winner("gpt3-175b", absl::StrCat(gpt, " --tp 2 --cp 2 --pp 16", interleaved, "6")),
-      Winner("llama3-405b", absl::StrCat(llama_ranks, " --tp 4 --cp 8 --pp 32", interleaved,
-                                         "2 --sequence-parallel")),
-      Winner("megatron-1t", absl::StrCat(megatron, " --tp 4 --cp 4 --pp 32", interleaved,
+      Winner("llama3-405b", absl::StrCat(llama_ranks, " --tp 4 --cp 4 --pp 32", interleaved,
                                          "4 --sequence-parallel")),
+      Winner("megatron-1t", absl::StrCat(megatron, " --tp 4 --cp 4 --pp 32", interleaved,
+                                         "2 --sequence-parallel")),
   };
 }
 

@@ -155,8 +155,8 @@ void AddTrainingFlags(Flags* flags, ParallelFlags* out) {
                 &out->sequence_parallel);
   flags->Text("--recompute,--recompute-granularity", "KIND[*N],...",
               "what backward computes again instead of keeping it: none, selective, the core of "
-              "attention, or full, whole layers; or a kind for every layer in turn: full*2,none*4 "
-              "(default none)",
+              "attention, or full, whole layers; or a kind for every layer in turn: full*2,none*4, "
+              "(full,none)*3 (default none)",
               &out->recompute);
   flags->Integer("--split-products",
                  "run a layer's forward products beside their own collectives, in up to this many "

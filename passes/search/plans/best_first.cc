@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "graph/base/status.h"
 #include "passes/config/config_flags.h"
@@ -9,8 +11,12 @@
 namespace mgc {
 namespace {
 
-// A neighbour is compiled that is expected to be slower by no more than one part in so many.
+// A neighbour is compiled that is expected to be slower by no more than one part in so many, and of
+// one plan no more than so many are.
 constexpr int64_t kNear = 32;
+constexpr size_t kMostNeighbours = 3;
+// The search climbs from the fastest plans of so many meshes.
+constexpr size_t kStarts = 3;
 // A profile takes as long as a small part of a plan.
 constexpr int64_t kProfilesAPlan = 4;
 
@@ -19,16 +25,19 @@ bool IsFaster(const FoundPlan& a, const FoundPlan& b) { return a.step_ns < b.ste
 }  // namespace
 
 BestFirst::BestFirst(PlanOracle& oracle, GroupBounds& bounds, int64_t memory, int64_t plans,
-                     bool whole)
+                     bool is_answer)
     : oracle_(oracle),
       bounds_(bounds),
       tree_(bounds.tree()),
       memory_(memory),
-      whole_(whole),
+      is_answer_(is_answer),
       plans_(plans),
       budget_(oracle.compiled() + plans),
       variants_(oracle, frontier_, memory) {
   for (const size_t g : tree_.roots()) frontier_.PushGroup(g, 0, 0);
+  for (const FoundPlan& plan : oracle.Compiled()) {
+    if (plan.peak_bytes <= memory) fitting_.push_back(plan);
+  }
 }
 
 absl::StatusOr<std::vector<FoundPlan>> BestFirst::Run(size_t results) {
@@ -48,11 +57,11 @@ absl::Status BestFirst::Search(size_t results) {
   while (meshes_.size() < results && MayGoOn()) {
     MGC_RETURN_IF_ERROR(Visit());
   }
-  return Climb();
+  return is_answer_ ? Climb() : absl::OkStatus();
 }
 
 absl::StatusOr<bool> BestFirst::DropsBest() {
-  if (!whole_ || fitting_.empty()) return false;
+  if (!is_answer_ || fitting_.empty()) return false;
   const auto best = std::min_element(fitting_.begin(), fitting_.end(), IsFaster);
   // Far from the limit evaluation's boundaries make no difference.
   if (best->peak_bytes <= memory_ - memory_ / 8) return false;
@@ -147,25 +156,43 @@ absl::Status BestFirst::Visit() {
   return variants_.Choose(node.group, node.index);
 }
 
-// From the best plan to the first neighbour that is faster, until none is.
 absl::Status BestFirst::Climb() {
   const int64_t most = oracle_.compiled() + 2 * plans_;
-  for (bool climbs = !fitting_.empty(); climbs;) {
-    climbs = false;
-    const FoundPlan best = Best();
-    for (const auto& [group, index] : NeighboursOf(oracle_.space(), best.config)) {
-      if (climbs || oracle_.compiled() >= most) continue;
-      MGC_ASSIGN_OR_RETURN(const auto choice, variants_.ChoiceFor(group, index));
-      if (!choice.has_value() || choice->bound.step_ns >= best.step_ns) continue;
-      MGC_ASSIGN_OR_RETURN(const int64_t expected, ExpectBeside(best, group, choice->config));
-      if (expected > best.step_ns + best.step_ns / kNear) continue;
-      MGC_ASSIGN_OR_RETURN(const FoundPlan* plan, oracle_.PlanOf(choice->config));
-      if (plan == nullptr || plan->peak_bytes > memory_) continue;
-      climbs = IsFaster(*plan, best);
-      fitting_.push_back(*plan);
+  std::set<std::string> from;  // by flags
+  for (const FoundPlan& start : RankedByMesh(kStarts)) {
+    FoundPlan at = start;
+    for (bool climbs = true; climbs && from.insert(FlagsText(at.config)).second;) {
+      MGC_ASSIGN_OR_RETURN(climbs, ClimbFrom(&at, most));
     }
   }
   return absl::OkStatus();
+}
+
+// To the first neighbour that is faster, in the order in which that is expected of them.
+absl::StatusOr<bool> BestFirst::ClimbFrom(FoundPlan* at, int64_t most) {
+  std::vector<std::pair<int64_t, ParallelConfig>> near;  // by what they are expected to take
+  for (const auto& [group, index] : NeighboursOf(oracle_.space(), at->config)) {
+    MGC_ASSIGN_OR_RETURN(const ModelProfile* profile, oracle_.ProfileOf(group));
+    if (profile == nullptr) continue;
+    if (bounds_.Of(group, *profile)[index].least_ns >= at->step_ns) continue;
+    MGC_ASSIGN_OR_RETURN(const auto choice, variants_.ChoiceFor(group, index));
+    if (!choice.has_value() || choice->bound.step_ns >= at->step_ns) continue;
+    MGC_ASSIGN_OR_RETURN(const int64_t expected, ExpectBeside(*at, group, choice->config));
+    if (expected <= at->step_ns + at->step_ns / kNear) near.emplace_back(expected, choice->config);
+  }
+  std::stable_sort(near.begin(), near.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (near.size() > kMostNeighbours) near.resize(kMostNeighbours);
+  for (const auto& [expected, config] : near) {
+    if (oracle_.compiled() >= most && !oracle_.IsCompiled(config)) continue;
+    MGC_ASSIGN_OR_RETURN(const FoundPlan* plan, oracle_.PlanOf(config));
+    if (plan == nullptr || plan->peak_bytes > memory_) continue;
+    fitting_.push_back(*plan);
+    if (!IsFaster(*plan, *at)) continue;
+    *at = *plan;
+    return true;
+  }
+  return false;
 }
 
 absl::StatusOr<int64_t> BestFirst::ExpectBeside(const FoundPlan& best, size_t group,

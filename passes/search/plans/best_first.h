@@ -24,10 +24,10 @@ namespace mgc {
 
 class BestFirst {
  public:
-  // Compiles `plans` more than have been, at most, and twice as many on the way from the best to
-  // its neighbours. `whole`: the best one fits with its evaluation, too. Oracle and bounds outlive
-  // it.
-  BestFirst(PlanOracle& oracle, GroupBounds& bounds, int64_t memory, int64_t plans, bool whole);
+  // Compiles `plans` more than have been, at most. `is_answer`: and twice as many on the way from
+  // the best to its neighbours, and the best one fits with its evaluation, too. Oracle and bounds
+  // outlive it.
+  BestFirst(PlanOracle& oracle, GroupBounds& bounds, int64_t memory, int64_t plans, bool is_answer);
 
   // The fastest plan of each mesh, fastest first, `results` at most; fewer where the budget ends.
   absl::StatusOr<std::vector<FoundPlan>> Run(size_t results);
@@ -54,6 +54,7 @@ class BestFirst {
   absl::Status Search(size_t results);
   absl::Status Visit();
   absl::Status Climb();
+  absl::StatusOr<bool> ClimbFrom(FoundPlan* at, int64_t most);
   // What a configuration is expected to take by its kind, or, where that is less, by how far the
   // best plan is from its own estimate.
   absl::StatusOr<int64_t> ExpectBeside(const FoundPlan& best, size_t group,
@@ -75,7 +76,7 @@ class BestFirst {
   GroupBounds& bounds_;
   const GroupTree& tree_;
   const int64_t memory_;
-  const bool whole_;
+  const bool is_answer_;
   const int64_t plans_;
   const int64_t budget_;  // of all that the oracle compiles
   Frontier frontier_;

@@ -71,6 +71,7 @@ class Profiler {
     profile_.stream_bytes = AlignUp(StreamBytes(staged_.segments, class_));
     AddFrames();
     AddBlocks();
+    for (const StagedCall& call : chunk_.prepare) AddCopies(call);
     return std::move(profile_);
   }
 
@@ -133,13 +134,13 @@ class Profiler {
       layer.grad_bytes += block.grad_bytes;
       layer.state_bytes += block.state_bytes;
     }
-    // Copies are shared out as parameters are: casts keep their proportions.
-    int64_t params = 0;
-    for (const LayerProfile& layer : profile_.layers) params += layer.param_bytes;
-    for (LayerProfile& layer : profile_.layers) {
-      if (params == 0) continue;
-      const double share = static_cast<double>(layer.param_bytes) / static_cast<double>(params);
-      layer.copy_bytes = static_cast<int64_t>(share * static_cast<double>(class_.train.copy_bytes));
+  }
+
+  void AddCopies(const StagedCall& call) {
+    const Segment& segment = SegmentOf(call);
+    for (const Slot& slot : segment.slots) {
+      const Formal& formal = segment.formals[static_cast<size_t>(slot.formal)];
+      if (formal.region == Region::kCopies) Of(call.layer).copy_bytes += slot.bytes;
     }
   }
 

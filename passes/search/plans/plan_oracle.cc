@@ -231,9 +231,8 @@ bool PlanOracle::IsCompiled(const ParallelConfig& config) const {
 absl::StatusOr<FoundPlan> PlanOracle::Simulate(const ParallelConfig& config, bool evaluation) {
   MGC_ASSIGN_OR_RETURN(const std::shared_ptr<ModelCompiler> model, models_->For(config));
   MGC_ASSIGN_OR_RETURN(const StrategySpec* strategy, StrategyOf(config));
-  OrderScope scope;
+  OrderScope scope = kSearchScope;
   scope.evaluation = evaluation;
-  scope.transfers = scope.all_rounds = false;
   CompileOptions options = request_.options;
   if (strategy != nullptr) options.strategy = *strategy;
   MGC_ASSIGN_OR_RETURN(FoundPlan found,

@@ -107,6 +107,10 @@ struct FoundPlans {
 // Otherwise errors of Compile that are no refusals.
 absl::StatusOr<FoundPlans> SearchPlans(const SearchRequest& request);
 
+// What a search orders of a plan: enough to say how long its step takes and what it needs.
+inline constexpr OrderScope kSearchScope = {/*evaluation=*/false, /*delay_reductions=*/true,
+                                            /*transfers=*/false, /*all_rounds=*/false};
+
 // The plan of a configuration, as the search compiles it: memory is no limit. Errors: those of
 // Compile.
 absl::StatusOr<Plan> CompileFound(const SearchRequest& request, const ParallelConfig& config);
