@@ -46,14 +46,14 @@ absl::Status NothingFits(const SearchRequest& request, const PlanOracle& oracle,
       ") [A2]; nearest legal: more ranks, or a smaller model"));
 }
 
-// The fastest within ever less memory, from `best` on.
-absl::StatusOr<std::vector<FoundPlan>> FindFront(const SearchRequest& request, PlanOracle& oracle,
-                                                 GroupBounds& bounds, const FoundPlan& best) {
+// The fastest within ever less memory, from `best` on. Each may compile `plans`.
+absl::StatusOr<std::vector<FoundPlan>> FindFront(PlanOracle& oracle, GroupBounds& bounds,
+                                                 const FoundPlan& best, int64_t plans) {
   std::vector<FoundPlan> front = {best};
   while (front.size() < kMostOfFront) {
     const auto memory =
         static_cast<int64_t>(kLessMemory * static_cast<double>(front.back().peak_bytes));
-    BestFirst search(oracle, bounds, memory, std::max<int64_t>(request.budget / 8, 1), false);
+    BestFirst search(oracle, bounds, memory, plans, false);
     MGC_ASSIGN_OR_RETURN(const std::vector<FoundPlan> found, search.Run(1));
     if (found.empty()) break;
     const FoundPlan& less = found.front();
@@ -111,7 +111,10 @@ absl::StatusOr<FoundPlans> SearchPlans(const SearchRequest& request) {
   found.refused = space.refused;
   found.too_large = search.variants().too_large();
   found.least_bound_ns = std::min(found.ranked.front().step_ns, search.open_ns());
-  MGC_ASSIGN_OR_RETURN(found.front, FindFront(request, oracle, bounds, found.ranked.front()));
+  // Where all could be looked at for the answer, all can for the front.
+  const bool is_proved = found.least_bound_ns == found.ranked.front().step_ns;
+  const int64_t plans = is_proved ? request.budget : std::max<int64_t>(request.budget / 8, 1);
+  MGC_ASSIGN_OR_RETURN(found.front, FindFront(oracle, bounds, found.ranked.front(), plans));
   found.profiled = oracle.profiled();
   found.compiled = oracle.compiled();
   found.known = oracle.Compiled();
