@@ -60,8 +60,8 @@ void AddSearchFlags(Flags* flags, CompileFlags* out) {
       &out->estimate);
   flags->Integer(
       "--auto-budget",
-      "plans to compile in the search, at most (default 16); twice as many to climb from "
-      "the best over its neighbours",
+      "plans to compile in the search, at most (default 16); as many to climb from the best over "
+      "their neighbours",
       {1, 1 << 20}, "F3", &out->budget);
   flags->Switch("--auto-precision",
                 "let the search choose between f32 and bf16, too: what is computed changes, so it "

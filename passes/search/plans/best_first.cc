@@ -33,6 +33,7 @@ BestFirst::BestFirst(PlanOracle& oracle, GroupBounds& bounds, int64_t memory, in
       is_answer_(is_answer),
       plans_(plans),
       budget_(oracle.compiled() + plans),
+      profiles_(oracle.profiled() + kProfilesAPlan * plans),
       variants_(oracle, frontier_, memory) {
   for (const size_t g : tree_.roots()) frontier_.PushGroup(g, 0, 0);
   for (const FoundPlan& plan : oracle.Compiled()) {
@@ -122,8 +123,7 @@ bool BestFirst::IsAllowed(const SearchNode& node) const {
     case SearchNode::kCandidate:
       return oracle_.compiled() < budget_;
     case SearchNode::kGroup:
-      return oracle_.profiled() < kProfilesAPlan * budget_ ||
-             oracle_.KnownProfile(node.group) != nullptr;
+      return oracle_.profiled() < profiles_ || oracle_.KnownProfile(node.group) != nullptr;
   }
   return true;
 }
@@ -157,9 +157,9 @@ absl::Status BestFirst::Visit() {
 }
 
 absl::Status BestFirst::Climb() {
-  const int64_t most = oracle_.compiled() + 2 * plans_;
   std::set<std::string> from;  // by flags
   for (const FoundPlan& start : RankedByMesh(kStarts)) {
+    const int64_t most = oracle_.compiled() + std::max<int64_t>(plans_ / 3, 1);
     FoundPlan at = start;
     for (bool climbs = true; climbs && from.insert(FlagsText(at.config)).second;) {
       MGC_ASSIGN_OR_RETURN(climbs, ClimbFrom(&at, most));
@@ -175,6 +175,10 @@ absl::StatusOr<bool> BestFirst::ClimbFrom(FoundPlan* at, int64_t most) {
     MGC_ASSIGN_OR_RETURN(const ModelProfile* profile, oracle_.ProfileOf(group));
     if (profile == nullptr) continue;
     if (bounds_.Of(group, *profile)[index].least_ns >= at->step_ns) continue;
+    // Other cuts save little of what even stages take, and what is computed again takes more.
+    MGC_ASSIGN_OR_RETURN(const int64_t even,
+                         ExpectBeside(*at, group, oracle_.space().ConfigOf(group, index)));
+    if (even > at->step_ns + 2 * (at->step_ns / kNear)) continue;
     MGC_ASSIGN_OR_RETURN(const auto choice, variants_.ChoiceFor(group, index));
     if (!choice.has_value() || choice->bound.step_ns >= at->step_ns) continue;
     MGC_ASSIGN_OR_RETURN(const int64_t expected, ExpectBeside(*at, group, choice->config));

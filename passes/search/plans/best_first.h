@@ -24,8 +24,8 @@ namespace mgc {
 
 class BestFirst {
  public:
-  // Compiles `plans` more than have been, at most. `is_answer`: and twice as many on the way from
-  // the best to its neighbours, and the best one fits with its evaluation, too. Oracle and bounds
+  // Compiles `plans` more than have been, at most. `is_answer`: and as many on the ways from
+  // the best to their neighbours, and the best one fits with its evaluation, too. Oracle and bounds
   // outlive it.
   BestFirst(PlanOracle& oracle, GroupBounds& bounds, int64_t memory, int64_t plans, bool is_answer);
 
@@ -78,7 +78,8 @@ class BestFirst {
   const int64_t memory_;
   const bool is_answer_;
   const int64_t plans_;
-  const int64_t budget_;  // of all that the oracle compiles
+  const int64_t budget_;    // of all that the oracle compiles
+  const int64_t profiles_;  // likewise
   Frontier frontier_;
   Variants variants_;
   std::set<size_t> expanded_;       // groups

@@ -47,7 +47,7 @@ struct SearchRequest {
   // Where options.strategy cuts no parameter over tp: whether rows are chosen by dim classes
   // (passes/search/class_layout.h), for each size of tp.
   bool lay_out_unnamed = true;
-  // Plans to compile, at most; twice as many to climb from the best, and some more for the front.
+  // Plans to compile, at most; as many to climb from the best, and some more for the front.
   int64_t budget = 16;
   int64_t results = 6;  // plans to rank
 };
