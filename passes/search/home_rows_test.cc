@@ -60,13 +60,25 @@ TEST(HomeRowsTest, PatternsAreOfWhatSeveralRead) {
   EXPECT_EQ(SharedPatterns(model)[0], (std::vector<std::string>{"batch", "x#1", "embed#1"}));
 }
 
+// The MLP cut over tp, and what is added to its row.
+struct Trial {
+  explicit Trial(int64_t tp, size_t most_plans)
+      : model(NameDims(ReadGraph(kMlp))),
+        options(OptionsOf(tp)),
+        cost(CostOf(model, DimsOf(model), options, rows).value()),
+        homes(AddHomeRows(model, DimsOf(model), options, rows, cost, most_plans)) {}
+
+  const StrategySpec rows = ClassStrategy({"up#1"});
+  const Graph model;
+  const CompileOptions options;
+  const LayoutCost cost;  // without
+  const absl::StatusOr<HomeRows> homes;
+};
+
 // The stream is cut by tokens between the products.
 TEST(HomeRowsTest, TheStreamIsCutWhereThatSavesTime) {
-  const Graph model = NameDims(ReadGraph(kMlp));
-  const CompileOptions options = OptionsOf(4);
-  const StrategySpec rows = ClassStrategy({"up#1"});
-  const LayoutCost cost = CostOf(model, DimsOf(model), options, rows).value();
-  const auto homes = AddHomeRows(model, DimsOf(model), options, rows, cost, 100);
+  const Trial trial(4, 100);
+  const auto& [rows, model, options, cost, homes] = trial;
   ASSERT_TRUE(homes.ok()) << homes.status();
   EXPECT_LT(homes->cost.step_ns, cost.step_ns);
   EXPECT_EQ(homes->cost.parameter_bytes, cost.parameter_bytes);
@@ -81,21 +93,14 @@ TEST(HomeRowsTest, TheStreamIsCutWhereThatSavesTime) {
 }
 
 TEST(HomeRowsTest, StaysWithinItsPlans) {
-  const Graph model = NameDims(ReadGraph(kMlp));
-  const CompileOptions options = OptionsOf(4);
-  const StrategySpec rows = ClassStrategy({"up#1"});
-  const LayoutCost cost = CostOf(model, DimsOf(model), options, rows).value();
-  const auto none = AddHomeRows(model, DimsOf(model), options, rows, cost, 0);
-  ASSERT_TRUE(none.ok()) << none.status();
-  EXPECT_EQ(none->plans, 0U);
-  EXPECT_EQ(none->strategy.rows.size(), rows.rows.size());
+  const Trial none(4, 0);
+  ASSERT_TRUE(none.homes.ok()) << none.homes.status();
+  EXPECT_EQ(none.homes->plans, 0U);
+  EXPECT_EQ(none.homes->strategy.rows.size(), none.rows.rows.size());
   // No token is left for each rank: tp divides no dim but the features.
-  CompileOptions wide = OptionsOf(1024);
-  wide.parallel.allow_replicated = true;
-  const LayoutCost alone = CostOf(model, DimsOf(model), wide, rows).value();
-  const auto features = AddHomeRows(model, DimsOf(model), wide, rows, alone, 100);
-  ASSERT_TRUE(features.ok()) << features.status();
-  EXPECT_EQ(features->plans, 1U);
+  const Trial features(1024, 100);
+  ASSERT_TRUE(features.homes.ok()) << features.homes.status();
+  EXPECT_EQ(features.homes->plans, 1U);
 }
 
 }  // namespace

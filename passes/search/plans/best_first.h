@@ -53,7 +53,9 @@ class BestFirst {
 
   absl::Status Search(size_t results);
   absl::Status Visit();
+  // From the best plans of some meshes, each to a neighbour that is faster, until none is.
   absl::Status Climb();
+  // One step of that, while no more than `most` plans are compiled in all; whether there is one.
   absl::StatusOr<bool> ClimbFrom(FoundPlan* at, int64_t most);
   // What a configuration is expected to take by its kind, or, where that is less, by how far the
   // best plan is from its own estimate.

@@ -1,6 +1,7 @@
 #include "passes/search/plans/search_plans.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -46,7 +47,8 @@ absl::Status NothingFits(const SearchRequest& request, const PlanOracle& oracle,
       ") [A2]; nearest legal: more ranks, or a smaller model"));
 }
 
-// The fastest within ever less memory, from `best` on. Each may compile `plans`.
+// The fastest within ever less memory, from `best` on, or from a faster one that this comes across.
+// Each may compile `plans`.
 absl::StatusOr<std::vector<FoundPlan>> FindFront(PlanOracle& oracle, GroupBounds& bounds,
                                                  const FoundPlan& best, int64_t plans) {
   std::vector<FoundPlan> front = {best};
@@ -58,10 +60,22 @@ absl::StatusOr<std::vector<FoundPlan>> FindFront(PlanOracle& oracle, GroupBounds
     if (found.empty()) break;
     const FoundPlan& less = found.front();
     // A search that ends early may have missed what one for less memory finds.
-    while (front.size() > 1 && front.back().step_ns >= less.step_ns) front.pop_back();
+    while (!front.empty() && front.back().step_ns >= less.step_ns) front.pop_back();
     front.push_back(less);
   }
   return front;
+}
+
+// Puts a plan first; of its mesh there is no other, then.
+void PutFirst(const FoundPlan& first, size_t most, std::vector<FoundPlan>* ranked) {
+  const auto mesh = [](const FoundPlan& plan) {
+    return std::tie(plan.config.tp, plan.config.cp, plan.config.pp);
+  };
+  ranked->erase(std::remove_if(ranked->begin(), ranked->end(),
+                               [&](const FoundPlan& plan) { return mesh(plan) == mesh(first); }),
+                ranked->end());
+  ranked->insert(ranked->begin(), first);
+  if (ranked->size() > most) ranked->resize(most);
 }
 
 // What is known of those beside the best.
@@ -110,11 +124,15 @@ absl::StatusOr<FoundPlans> SearchPlans(const SearchRequest& request) {
   found.candidates = space.candidates;
   found.refused = space.refused;
   found.too_large = search.variants().too_large();
-  found.least_bound_ns = std::min(found.ranked.front().step_ns, search.open_ns());
   // Where all could be looked at for the answer, all can for the front.
-  const bool is_proved = found.least_bound_ns == found.ranked.front().step_ns;
+  const bool is_proved = search.open_ns() >= found.ranked.front().step_ns;
   const int64_t plans = is_proved ? request.budget : std::max<int64_t>(request.budget / 8, 1);
   MGC_ASSIGN_OR_RETURN(found.front, FindFront(oracle, bounds, found.ranked.front(), plans));
+  // It needs less memory than the first, so that it fits with its evaluation.
+  if (found.front.front().step_ns < found.ranked.front().step_ns) {
+    PutFirst(found.front.front(), static_cast<size_t>(request.results), &found.ranked);
+  }
+  found.least_bound_ns = std::min(found.ranked.front().step_ns, search.open_ns());
   found.profiled = oracle.profiled();
   found.compiled = oracle.compiled();
   found.known = oracle.Compiled();
