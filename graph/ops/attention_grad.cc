@@ -20,10 +20,10 @@ int64_t AttentionGradWorkspace(const OpUse& use) {
 // Of a GPU whose tensor cores take the type: where a block of threads goes through keys of a head,
 // the gradients of queries are added up beside it, once for each part that the keys are cut into.
 // As many parts as keep a GPU busy, four at most; and none, where even these would leave most of it
-// idle and a pass of its own for the queries is faster.
+// idle and a pass of its own for the queries is faster. Sums are of whole tiles.
 int64_t AttentionGradGpuWorkspace(const OpUse& use) {
-  constexpr int64_t kBusy = 512, kIdle = 128;  // blocks of threads
-  constexpr int64_t kMostParts = 4, kKeysOfBlock = 128;
+  constexpr int64_t kBusy = 256, kIdle = 128;  // blocks of threads
+  constexpr int64_t kMostParts = 4, kKeysOfBlock = 128, kQueriesOfTile = 64, kDepth = 64;
   const TensorType& q = *use.operands[1];
   const TensorType& k = *use.operands[2];
   const int64_t heads = k.dims[0].size * k.dims[2].size, keys = k.dims[1].size;
@@ -32,7 +32,9 @@ int64_t AttentionGradGpuWorkspace(const OpUse& use) {
   const int64_t parts =
       std::min({ceil_div(kBusy, heads), ceil_div(keys, kKeysOfBlock), kMostParts});
   if (parts * heads < kIdle) return 0;
-  return parts * q.NumElements() * SizeOf(DType::kF32);
+  const int64_t rows = ceil_div(q.dims[1].size, kQueriesOfTile) * kQueriesOfTile;
+  const int64_t depth = ceil_div(q.dims[3].size, kDepth) * kDepth;
+  return parts * q.dims[0].size * q.dims[2].size * rows * depth * SizeOf(DType::kF32);
 }
 
 // With P the probabilities before dropout, K what dropout multiplies by and D = dy . o of the row:

@@ -7,7 +7,7 @@ namespace mgc::cuda {
 bool IsLaunchable(const LaunchShape& shape) {
   return shape.grid_x <= kMostBlocksX && shape.grid_y <= kMostBlocksYZ &&
          shape.grid_z <= kMostBlocksYZ && shape.block <= kMostThreads && shape.shared_bytes >= 0 &&
-         shape.shared_bytes <= kMostShared;
+         shape.shared_bytes <= shape.most_shared;
 }
 
 LaunchShape ShapeFor(int64_t threads, int block, int64_t most_blocks) {

@@ -22,6 +22,7 @@ inline constexpr int64_t kMostBlocksX = 0x7fffffff;        // of a grid along x
 inline constexpr int64_t kMostBlocksYZ = 65535;            // along y, and along z
 inline constexpr int64_t kSharedWithoutAsking = 48 << 10;  // dynamic shared bytes of any kernel
 inline constexpr int64_t kMostShared = 99 << 10;           // on every architecture built for
+inline constexpr int64_t kMostSharedOfGroups = 227 << 10;  // on those with warpgroups
 
 struct LaunchShape {
   unsigned grid_x = 0;
@@ -29,11 +30,12 @@ struct LaunchShape {
   unsigned grid_z = 1;
   unsigned block = 0;  // threads, along x
   int64_t shared_bytes = 0;
+  int64_t most_shared = kMostShared;  // of what it is launched on
 
   int64_t blocks() const { return int64_t{grid_x} * grid_y * grid_z * (block > 0 ? 1 : 0); }
 };
 
-// Whether every architecture takes it.
+// Whether every architecture takes it that has as much shared memory as the shape asks for at most.
 bool IsLaunchable(const LaunchShape& shape);
 
 // Blocks of `block` threads for `threads` threads, at most as many as `most_blocks`: kernels go

@@ -18,7 +18,7 @@ def _precompiled_header_impl(ctx):
     src = ctx.file.hdr
     header = ctx.actions.declare_file(ctx.label.name + "/" + src.basename)
     ctx.actions.symlink(output = header, target_file = src)
-    files = [header]
+    files = [header] + ctx.files.includes
     if toolchain.compiler != "clang":
         compiled = ctx.actions.declare_file(header.basename + ".gch", sibling = header)
         variables = cc_common.create_compile_variables(
@@ -46,7 +46,7 @@ def _precompiled_header_impl(ctx):
                 action_name = "c++-compile",
                 variables = variables,
             ),
-            inputs = depset([header] + ctx.files.includes, transitive = [toolchain.all_files]),
+            inputs = depset(files, transitive = [toolchain.all_files]),
             outputs = [compiled],
             mnemonic = "PrecompileHeader",
         )

@@ -5,6 +5,7 @@
 
 #include "graph/types/bfloat16.h"
 #include "graph/types/float16.h"
+#include "kernels/cuda/attention/attention_group_shape.h"
 #include "kernels/cuda/attention/attention_tensor_shape.h"
 
 namespace mgc::cuda {
@@ -27,7 +28,8 @@ int Attention(Stream stream, const AttentionUse& use, const AttentionOperands<T>
               float* lse) {
   if constexpr (!std::is_same_v<T, float>) {
     if (TensorCoresTake(use.shape) && AreAligned(in) && AllAligned(o)) {
-      return TensorAttention(stream, use, in, o, lse);
+      return GroupsTake(use.shape) && HasGroupKernels() ? GroupAttention(stream, use, in, o, lse)
+                                                        : TensorAttention(stream, use, in, o, lse);
     }
   }
   return GeneralAttention(stream, use, in, o, lse);
@@ -43,7 +45,9 @@ int AttentionGrad(Stream stream, const AttentionUse& use, const AttentionOperand
     if (TensorCoresTake(use.shape) && aligned) {
       int error = TensorDeltas(stream, use, results, out.d_q);
       if (error != 0) return error;
-      if (work.parts > 0) return TensorGrad(stream, use, in, results, out, work);
+      if (work.parts > 0 && GroupsTake(use.shape) && HasGroupKernels()) {
+        return GroupGrad(stream, use, in, results, out, work);
+      }
       error = TensorKeyGrad(stream, use, in, results, out);
       return error != 0 ? error : TensorQueryGrad(stream, use, in, results, out.d_q);
     }

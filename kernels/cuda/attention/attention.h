@@ -3,9 +3,10 @@
 // of f32, results are rounded once. The full matrix of scores is never stored (Dao et al.,
 // arXiv:2205.14135 and 2307.08691). No sum depends on the order of threads or blocks.
 //
-// There are two kinds of kernels. Those of attention_general.cu.cc take everything. Those of
+// There are three kinds of kernels. Those of attention_general.cu.cc take everything. Those of
 // attention_tensor*.cu.cc take 16-bit elements whose rows are whole vectors, up to a dim of 128,
-// and multiply on tensor cores: probabilities and their gradients are rounded to T for that.
+// and multiply on tensor cores: probabilities and their gradients are rounded to T for that. Those
+// of attention_group*.cu.cc take the same, and multiply by warpgroups, which sm_90a has.
 
 #ifndef MGC_KERNELS_CUDA_ATTENTION_ATTENTION_H_
 #define MGC_KERNELS_CUDA_ATTENTION_ATTENTION_H_
@@ -51,8 +52,9 @@ struct AttentionGradients {
   T* d_v;
 };
 
-// Room for what the gradients of queries are added up in: `parts` times as many floats as they have
-// elements. Without parts there is none, and tensor cores take two passes over the pairs.
+// Room for what the gradients of queries are added up in by warpgroups: `parts` times as many
+// floats as QuerySumsOfHead (attention_group_shape.h) says of each head. Without parts there is
+// none, and two passes over the pairs are taken.
 struct AttentionWork {
   float* query_sums = nullptr;
   int parts = 0;
@@ -82,11 +84,6 @@ int TensorAttention(Stream stream, const AttentionUse& use, const AttentionOpera
 template <class T>
 int TensorDeltas(Stream stream, const AttentionUse& use, const AttentionResults<T>& results,
                  T* d_q);
-// All gradients, with room.
-template <class T>
-int TensorGrad(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
-               const AttentionResults<T>& results, const AttentionGradients<T>& out,
-               const AttentionWork& work);
 // d_k and d_v; then d_q.
 template <class T>
 int TensorKeyGrad(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
@@ -94,6 +91,18 @@ int TensorKeyGrad(Stream stream, const AttentionUse& use, const AttentionOperand
 template <class T>
 int TensorQueryGrad(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
                     const AttentionResults<T>& results, T* d_q);
+
+// Those of warpgroups, for what tensor cores take, where the current GPU and what the program was
+// built for have them (HasGroupKernels) and GroupsTake the shape. Gradients: behind TensorDeltas,
+// with room.
+bool HasGroupKernels();
+template <class T>
+int GroupAttention(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in, T* o,
+                   float* lse);
+template <class T>
+int GroupGrad(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
+              const AttentionResults<T>& results, const AttentionGradients<T>& out,
+              const AttentionWork& work);
 
 }  // namespace mgc::cuda
 

@@ -3,6 +3,7 @@
 
 #include "kernels/cuda/adapt.h"
 #include "kernels/cuda/attention/attention.h"
+#include "kernels/cuda/attention/attention_group_shape.h"
 #include "kernels/cuda/attention/attention_tensor_shape.h"
 #include "kernels/shared/attention_spec.h"
 
@@ -27,7 +28,8 @@ AttentionUse InRun(AttentionUse use, const KernelRun& run, int positions, bool s
 
 // What the gradients of queries are added up in.
 int64_t SumsBytes(const AttentionShape& s) {
-  return s.batch * s.queries * s.heads * s.dim * static_cast<int64_t>(sizeof(float));
+  return s.batch * s.heads * QuerySumsOfHead(s.queries, TensorDim(s.dim)) *
+         static_cast<int64_t>(sizeof(float));
 }
 
 template <bool kSegments>

@@ -10,6 +10,7 @@
 #define MGC_KERNELS_CUDA_ATTENTION_ATTENTION_TENSOR_H_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/cuda/attention/attention_view.h"
 #include "kernels/cuda/device/tensor_core.h"
@@ -64,15 +65,15 @@ struct SharedRows {
   __device__ static int LaneOf() { return static_cast<int>(threadIdx.x) % kWarp; }
 };
 
-// Starts the copy of rows [first, first + kRows) by kThreads threads.
-template <int kRows, int kThreads, class T, int kDim>
-__device__ __forceinline__ void StartCopy(const SharedRows<T, kDim>& to, const Rows<const T>& x,
-                                          int first, int dim) {
-  using Tile = SharedRows<T, kDim>;
-  static_assert(kRows * Tile::kChunks % kThreads == 0);
+// Starts the copy of rows [first, first + kRows) to a tile by kThreads threads.
+template <int kRows, int kThreads, class Tile, class T>
+__device__ __forceinline__ void StartCopy(const Tile& to, const Rows<const T>& x, int first,
+                                          int dim) {
+  constexpr int kAll = kRows * Tile::kChunks;
 #pragma unroll
-  for (int e = 0; e < kRows * Tile::kChunks; e += kThreads) {
+  for (int e = 0; e < kAll; e += kThreads) {
     const int place = e + static_cast<int>(threadIdx.x);
+    if (kAll % kThreads != 0 && place >= kAll) break;
     const int row = place / Tile::kChunks, chunk = place % Tile::kChunks;
     const bool inside = first + row < x.count && chunk * Tile::kChunk < dim;
     const T* const from = inside ? x[first + row] + chunk * Tile::kChunk : x.at;
@@ -80,6 +81,9 @@ __device__ __forceinline__ void StartCopy(const SharedRows<T, kDim>& to, const R
   }
 }
 
+// Loops over registers count, by indices that the compiler knows: over references it would take
+// them for memory.
+//
 // [16 rows of a band, kColumns] in the registers of a warp: at[n][i] is SumCell(lane, i) of columns
 // from 8n on.
 template <int kColumns>
@@ -89,9 +93,9 @@ struct Band {
 
   __device__ __forceinline__ void Clear() {
 #pragma unroll
-    for (auto& block : at) {
+    for (int n = 0; n < kBlocks; ++n) {
 #pragma unroll
-      for (float& x : block) x = 0.0f;
+      for (int i = 0; i < 4; ++i) at[n][i] = 0.0f;
     }
   }
   // Columns [16 step, 16 step + 16) as a left operand.
@@ -162,18 +166,17 @@ __device__ __forceinline__ void AddRows(const Band<kColumns> (&weights)[kBands],
 template <int kDim>
 __device__ __forceinline__ void Scale(const float (&factors)[2], Band<kDim>* band) {
 #pragma unroll
-  for (auto& block : band->at) {
+  for (int n = 0; n < kDim / 8; ++n) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) block[i] *= factors[i / 2];
+    for (int i = 0; i < 4; ++i) band->at[n][i] *= factors[i / 2];
   }
 }
 
 // Writes a band, rounded, to rows [first, first + 16) of `to`, in whole vectors: by way of the rows
 // of `staged` from `row` on, which no other warp touches.
-template <class T, int kDim>
-__device__ void PutRowsOfBand(const SharedRows<T, kDim>& staged, int row, const Band<kDim>& band,
-                              int first, int dim, const Rows<T>& to) {
-  using Tile = SharedRows<T, kDim>;
+template <class Tile, class T, int kDim>
+__device__ __forceinline__ void PutRowsOfBand(const Tile& staged, int row, const Band<kDim>& band, int first,
+                              int dim, const Rows<T>& to) {
   using Chunk = Vector<T, Tile::kChunk>;
   __syncwarp();
 #pragma unroll
@@ -187,7 +190,7 @@ __device__ void PutRowsOfBand(const SharedRows<T, kDim>& staged, int row, const 
   __syncwarp();
 #pragma unroll
   for (int e = 0; e < 16 * Tile::kChunks; e += kWarp) {
-    const int place = e + Tile::LaneOf();
+    const int place = e + static_cast<int>(threadIdx.x) % kWarp;
     const int r = place / Tile::kChunks, chunk = place % Tile::kChunks;
     if (first + r < to.count && chunk * Tile::kChunk < dim) {
       *reinterpret_cast<Chunk*>(to[first + r] + chunk * Tile::kChunk) =
@@ -199,7 +202,7 @@ __device__ void PutRowsOfBand(const SharedRows<T, kDim>& staged, int row, const 
 // Scores of one band become -inf where their pair is not visible. The band's rows are `row`, ... of
 // the side kOwner, its columns `column`, ... of the other.
 template <Side kOwner, int kColumns>
-__device__ void MaskBand(const SampleView& view, int row, int column, Band<kColumns>* scores) {
+__device__ __forceinline__ void MaskBand(const SampleView& view, int row, int column, Band<kColumns>* scores) {
   constexpr bool kQueries = kOwner == Side::kQueries;
   PairEnd rows[2];
 #pragma unroll
@@ -208,7 +211,8 @@ __device__ void MaskBand(const SampleView& view, int row, int column, Band<kColu
     rows[r] = kQueries ? view.Query(i) : view.Key(i);
   }
   // One block of columns after the other, for want of registers.
-  uint32_t hidden = 0;
+  using Bits = std::conditional_t<(kColumns > 64), uint64_t, uint32_t>;
+  Bits hidden = 0;
 #pragma unroll 1
   for (int n = 0; n < Band<kColumns>::kBlocks; ++n) {
 #pragma unroll
@@ -218,7 +222,7 @@ __device__ void MaskBand(const SampleView& view, int row, int column, Band<kColu
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         const bool seen = kQueries ? view.Sees(rows[r], end) : view.Sees(end, rows[r]);
-        hidden |= (seen ? 0u : 1u) << (4 * n + 2 * r + c);
+        hidden |= Bits{!seen} << (4 * n + 2 * r + c);
       }
     }
   }
@@ -346,12 +350,14 @@ __device__ __forceinline__ float BoundedTanh(float x) {
 
 // Dot products become scores: cap · tanh(scale · dot / cap).
 template <int kColumns>
-__device__ void CapBand(const AttentionShape& s, Band<kColumns>* scores) {
+__device__ __forceinline__ void CapBand(const AttentionShape& s, Band<kColumns>* scores) {
   const float factor = s.scale / s.cap;
 #pragma unroll
-  for (auto& block : scores->at) {
+  for (int n = 0; n < kColumns / 8; ++n) {
 #pragma unroll
-    for (float& x : block) x = s.cap * BoundedTanh(x * factor);
+    for (int i = 0; i < 4; ++i) {
+      scores->at[n][i] = s.cap * BoundedTanh(scores->at[n][i] * factor);
+    }
   }
 }
 

@@ -1,10 +1,10 @@
 // What the gradients of attention on tensor cores share. Device code only.
 //
-// First delta = d_o · o of every row. Then, with room for sums of the queries' gradients, all
-// gradients by blocks of keys (attention_tensor_all_grad.cu.cc). Without it those of keys and
-// values by blocks of keys, and those of queries by blocks of queries, which both compute the
-// scores; so that every sum is one warp's and has one order. Deltas need no room: each stands in
-// the first bytes of its row of d_q, until what writes the row.
+// First delta = d_o · o of every row. Then those of keys and values by blocks of keys, and those of
+// queries by blocks of queries, which both compute the scores; so that every sum is one warp's and
+// has one order. Warpgroups, where there is room for sums of the queries' gradients, take one pass
+// by blocks of keys (attention_group_grad.cu.cc). Deltas need no room: each stands in the first
+// bytes of its row of d_q, until what writes the row.
 
 #ifndef MGC_KERNELS_CUDA_ATTENTION_ATTENTION_TENSOR_GRAD_H_
 #define MGC_KERNELS_CUDA_ATTENTION_ATTENTION_TENSOR_GRAD_H_
@@ -62,15 +62,15 @@ __device__ __forceinline__ void GradientsOfBand(const AttentionUse& use,
   }
 }
 
-// Tiles of the other side, in pairs: one in use, one on its way.
-template <class T, int kDim, int kColumns>
+// Tiles of kRows rows of the other side, in pairs: one in use, the others on their way.
+template <class T, class Shared, int kRows, int kStages = 2>
 struct StagedPairs {
-  using Shared = SharedRows<T, kDim>;
   T* at;
 
-  static constexpr int kElements = 4 * kColumns * kDim;
-  __device__ Shared First(int stage) const { return {at + stage * 2 * kColumns * kDim}; }
-  __device__ Shared Second(int stage) const { return {First(stage).at + kColumns * kDim}; }
+  static constexpr int kTile = kRows * Shared::kChunks * Shared::kChunk;
+  static constexpr int kElements = 2 * kStages * kTile;
+  __device__ __forceinline__ Shared First(int stage) const { return {at + stage * 2 * kTile}; }
+  __device__ __forceinline__ Shared Second(int stage) const { return {First(stage).at + kTile}; }
 };
 
 }  // namespace mgc::cuda

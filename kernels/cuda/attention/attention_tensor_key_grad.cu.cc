@@ -10,9 +10,13 @@ __global__ void __launch_bounds__(KeyGradTiles(kDim, kPlain).threads())
                         T* d_q, T* d_k, T* d_v) {
   using Block = KeyGradBlock<T, kDim, kPlain>;
   constexpr int kBands = Block::kBands, kColumns = Block::kColumns;
-  auto block = KeyGradBlockAt<T, kDim, kPlain>(
-      use, in, results, d_q, HeadPlaceOf(use.shape.keys, use.shape.kv_heads, Block::kRows));
-  block.ForEachTile([&](const QueryTile& tile, int stage) {
+  Block block = {KeyBlockAt<typename Block::Config>(
+                     use, in, results, d_q,
+                     HeadPlaceOf(use.shape.keys, use.shape.kv_heads, Block::kRows)),
+                 {},
+                 {}};
+  block.Clear();
+  block.block.ForEachTile([&](const QueryTile& tile, int stage) {
     Band<kColumns> scores[kBands], d_p[kBands];
     if (block.ScoreTile(tile, stage, scores, d_p)) block.AddTile(stage, scores, d_p);
   });

@@ -13,7 +13,7 @@ namespace mgc::cuda {
 // loaded early, and put down when the tile before is done with.
 template <class T, int kColumns>
 struct ColumnStatistics {
-  float* at;  // [2 stages][powers, deltas][kColumns]
+  float* at;  // [stages][powers, deltas][kColumns]
   float power, delta;
 
   __device__ const float* Powers(int stage) const { return at + stage * 2 * kColumns; }
@@ -37,24 +37,24 @@ struct QueryTile {
   int h, t;
 };
 
-// A block of keys and what it adds up, over all heads that share them.
-template <class T, int kDim, bool kPlain>
-struct KeyGradBlock {
-  static constexpr TensorTiles kTiles = KeyGradTiles(kDim, kPlain);
-  static constexpr int kRows = kTiles.rows(), kColumns = kTiles.columns, kBands = kTiles.bands;
-  static constexpr int kThreads = kTiles.threads();
+// A block of keys, and the tiles of queries that it goes through, of all heads that share the keys.
+// A Config says how many rows there are of both, by how many threads, how they lie in shared memory,
+// and how many tiles there are at a time.
+template <class Config>
+struct KeyBlock {
+  using T = typename Config::Element;
+  static constexpr int kRows = Config::kRows, kColumns = Config::kColumns;
+  static constexpr int kThreads = Config::kThreads, kStages = Config::kStages;
 
   const AttentionUse& use;
   const AttentionOperands<T>& in;
   const AttentionResults<T>& results;
   T* d_q;  // for its deltas
   HeadPlace at;
-  int row;  // the warp's first, of the block's
-  SharedRows<T, kDim> keys, values;
-  StagedPairs<T, kDim, kColumns> pairs;
+  typename Config::Own keys, values;
+  StagedPairs<T, typename Config::Other, kColumns, kStages> pairs;
   ColumnStatistics<T, kColumns> statistics;
   Tile* tiles;
-  Band<kDim> key_sums[kBands], value_sums[kBands];
 
   // Calls add(tile, stage) for each tile of queries that sees the keys, once it is in `stage` of
   // the shared memory; the next one is on its way by then.
@@ -116,9 +116,76 @@ struct KeyGradBlock {
     StartCopy<kRows, kThreads>(keys, KeyRows(s, in.k, at.b, at.h), at.first, dim());
     StartCopy<kRows, kThreads>(values, KeyRows(s, in.v, at.b, at.h), at.first, dim());
     ClassifyTiles<Side::kKeys>(ViewOf(use, at.b), at.first, kRows, kColumns, tiles);
+    __syncthreads();
+  }
+
+  // Writes the sums of a band of keys from the block's `row` on, by way of the rows that they come
+  // from. `key_sums` are still to be scaled.
+  template <int kDim>
+  __device__ __forceinline__ void Put(int row, Band<kDim>* key_sums, const Band<kDim>& value_sums,
+                                      T* d_k, T* d_v) const {
+    const AttentionShape& s = use.shape;
+    const float scales[2] = {s.scale, s.scale};
+    Scale(scales, key_sums);
+    PutRowsOfBand(keys, row, *key_sums, at.first + row, dim(), KeyRows(s, d_k, at.b, at.h));
+    PutRowsOfBand(values, row, value_sums, at.first + row, dim(), KeyRows(s, d_v, at.b, at.h));
+  }
+};
+
+// The block whose shared memory begins at `shared`: its own rows, pairs of tiles, `beside`
+// elements of others, statistics, classes of tiles.
+template <class Config, class T>
+__device__ __forceinline__ KeyBlock<Config> KeyBlockAt(const AttentionUse& use,
+                                                       const AttentionOperands<T>& in,
+                                                       const AttentionResults<T>& results, T* d_q,
+                                                       const HeadPlace& at, int beside = 0) {
+  using Block = KeyBlock<Config>;
+  constexpr int kOwn = Block::kRows * Config::Own::kChunks * Config::Own::kChunk;
+  T* const shared = reinterpret_cast<T*>(SharedBytes());
+  T* const staged = shared + 2 * kOwn;
+  float* const columns =
+      reinterpret_cast<float*>(staged + decltype(Block::pairs)::kElements + beside);
+  return {use,
+          in,
+          results,
+          d_q,
+          at,
+          {shared},
+          {shared + kOwn},
+          {staged},
+          {columns, 0.0f, 0.0f},
+          reinterpret_cast<Tile*>(columns + 2 * Block::kStages * Block::kColumns)};
+}
+
+// How warps take it.
+template <class T, int kDim, bool kPlain>
+struct KeyGradConfig {
+  static constexpr TensorTiles kTiles = KeyGradTiles(kDim, kPlain);
+  static constexpr int kRows = kTiles.rows(), kColumns = kTiles.columns, kBands = kTiles.bands;
+  static constexpr int kThreads = kTiles.threads(), kStages = 2;
+  using Element = T;
+  using Own = SharedRows<T, kDim>;
+  using Other = SharedRows<T, kDim>;
+};
+
+// A block of keys and what it adds up, over all heads that share them.
+template <class T, int kDim, bool kPlain>
+struct KeyGradBlock {
+  using Config = KeyGradConfig<T, kDim, kPlain>;
+  using Block = KeyBlock<Config>;
+  static constexpr TensorTiles kTiles = Config::kTiles;
+  static constexpr int kRows = Config::kRows, kColumns = Config::kColumns;
+  static constexpr int kBands = Config::kBands;
+
+  Block block;
+  Band<kDim> key_sums[kBands], value_sums[kBands];
+
+  __device__ __forceinline__ static int row() {
+    return static_cast<int>(threadIdx.x) / kWarp * kBands * 16;
+  }
+  __device__ __forceinline__ void Clear() {
 #pragma unroll
     for (int b = 0; b < kBands; ++b) key_sums[b].Clear(), value_sums[b].Clear();
-    __syncthreads();
   }
 
   // Probabilities after dropout and gradients of scores of a tile. False: the warp's keys see none
@@ -126,21 +193,21 @@ struct KeyGradBlock {
   __device__ __forceinline__ bool ScoreTile(const QueryTile& tile, int stage,
                                             Band<kColumns> (&scores)[kBands],
                                             Band<kColumns> (&d_p)[kBands]) const {
-    const auto mask = TileMask<Side::kKeys>::Of(tiles[tile.t], ViewOf(use, Opaque(at.b)), at.first,
+    const auto mask = TileMask<Side::kKeys>::Of(block.tiles[tile.t], ViewOf(block.use, Opaque(block.at.b)), block.at.first,
                                                 tile.t * kColumns);
-    if (mask.Hides(row, kBands * 16, kColumns)) return false;
-    DotRows(keys, row, pairs.First(stage), scores);
-    DotRows(values, row, pairs.Second(stage), d_p);
-    const AttentionDrops drops = kPlain ? AttentionDrops{} : DropsOf(use, at.b, tile.h);
-    const float* const powers = statistics.Powers(stage) + BandColumn();
-    const float* const deltas = statistics.Deltas(stage) + BandColumn();
+    if (mask.Hides(row(), kBands * 16, kColumns)) return false;
+    DotRows(block.keys, row(), block.pairs.First(stage), scores);
+    DotRows(block.values, row(), block.pairs.Second(stage), d_p);
+    const AttentionDrops drops = kPlain ? AttentionDrops{} : DropsOf(block.use, block.at.b, tile.h);
+    const float* const powers = block.statistics.Powers(stage) + BandColumn();
+    const float* const deltas = block.statistics.Deltas(stage) + BandColumn();
 #pragma unroll
     for (int b = 0; b < kBands; ++b) {
-      const int key = at.first + row + 16 * b, query = tile.t * kColumns;
-      if (!kPlain && use.shape.cap != 0.0f) CapBand(use.shape, &scores[b]);
-      mask.Apply(ViewOf(use, Opaque(at.b)), at.first, row + 16 * b, query, &scores[b]);
+      const int key = block.at.first + row() + 16 * b, query = tile.t * kColumns;
+      if (!kPlain && block.use.shape.cap != 0.0f) CapBand(block.use.shape, &scores[b]);
+      mask.Apply(ViewOf(block.use, Opaque(block.at.b)), block.at.first, row() + 16 * b, query, &scores[b]);
       GradientsOfBand<kPlain>(
-          use, [&](int n, int i) { return powers[8 * n + i % 2]; },
+          block.use, [&](int n, int i) { return powers[8 * n + i % 2]; },
           [&](int n, int i) { return deltas[8 * n + i % 2]; },
           [&](int n, float(&kept)[4]) {
             KeptOfBlock<Side::kKeys>(drops, key, query + 8 * n, kept);
@@ -152,47 +219,17 @@ struct KeyGradBlock {
 
   __device__ __forceinline__ void AddTile(int stage, const Band<kColumns> (&scores)[kBands],
                                           const Band<kColumns> (&d_p)[kBands]) {
-    AddRows(scores, pairs.Second(stage), value_sums);
-    AddRows(d_p, pairs.First(stage), key_sums);
+    AddRows(scores, block.pairs.Second(stage), value_sums);
+    AddRows(d_p, block.pairs.First(stage), key_sums);
   }
 
   __device__ __forceinline__ void End(T* d_k, T* d_v) {
-    const AttentionShape& s = use.shape;
-    const float scales[2] = {s.scale, s.scale};
 #pragma unroll
     for (int b = 0; b < kBands; ++b) {
-      const int band = row + 16 * b, to = at.first + band;
-      Scale(scales, &key_sums[b]);
-      PutRowsOfBand(keys, band, key_sums[b], to, dim(), KeyRows(s, d_k, at.b, at.h));
-      PutRowsOfBand(values, band, value_sums[b], to, dim(), KeyRows(s, d_v, at.b, at.h));
+      block.Put(row() + 16 * b, &key_sums[b], value_sums[b], d_k, d_v);
     }
   }
 };
-
-// A block's place in shared memory: its own rows, two pairs of tiles, statistics, classes of tiles.
-template <class T, int kDim, bool kPlain>
-__device__ __forceinline__ KeyGradBlock<T, kDim, kPlain> KeyGradBlockAt(
-    const AttentionUse& use, const AttentionOperands<T>& in, const AttentionResults<T>& results,
-    T* d_q, const HeadPlace& at) {
-  using Block = KeyGradBlock<T, kDim, kPlain>;
-  T* const shared = reinterpret_cast<T*>(SharedBytes());
-  T* const staged = shared + 2 * Block::kRows * kDim;
-  float* const columns = reinterpret_cast<float*>(staged + decltype(Block::pairs)::kElements);
-  const int row = static_cast<int>(threadIdx.x) / kWarp * Block::kBands * 16;
-  return {use,
-          in,
-          results,
-          d_q,
-          at,
-          row,
-          {shared},
-          {shared + Block::kRows * kDim},
-          {staged},
-          {columns, 0.0f, 0.0f},
-          reinterpret_cast<Tile*>(columns + 4 * Block::kColumns),
-          {},
-          {}};
-}
 
 }  // namespace mgc::cuda
 

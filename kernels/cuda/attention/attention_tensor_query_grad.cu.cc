@@ -17,7 +17,7 @@ struct QueryGradBlock {
   HeadPlace at;
   int row;  // the warp's first, of the block's
   SharedRows<T, kDim> queries, d_os;
-  StagedPairs<T, kDim, kColumns> pairs;
+  StagedPairs<T, SharedRows<T, kDim>, kColumns> pairs;
   Tile* tiles;
   float power[kBands][2], delta[kBands][2];
   Band<kDim> sums[kBands];

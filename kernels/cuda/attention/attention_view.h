@@ -139,28 +139,24 @@ __device__ inline void Extend(const int64_t* x, int begin, int i, Extent* all) {
   all->most = at > all->most ? at : all->most;
 }
 
-// Of x[begin, end), which is not empty; all lanes of a warp call it.
-__device__ inline Extent WarpExtent(const int64_t* x, int begin, int end) {
+// Of x[begin, end), which is not empty, by kLanes lanes on end, which all call it: a part of a warp.
+template <int kLanes>
+__device__ inline Extent ExtentOf(const int64_t* x, int begin, int end) {
   Extent all = {x[begin], x[begin], true};
-  for (int i = begin + static_cast<int>(threadIdx.x % kWarp); i < end; i += kWarp) {
+#pragma unroll 8
+  for (int i = begin + static_cast<int>(threadIdx.x % kLanes); i < end; i += kLanes) {
     Extend(x, begin, i, &all);
   }
-  all.run = __all_sync(kWholeWarp, all.run) != 0;
+  int run = all.run ? 1 : 0;
 #pragma unroll
-  for (int by = kWarp / 2; by > 0; by /= 2) {
+  for (int by = kLanes / 2; by > 0; by /= 2) {
     const int64_t least = __shfl_xor_sync(kWholeWarp, all.least, by);
     const int64_t most = __shfl_xor_sync(kWholeWarp, all.most, by);
+    run &= __shfl_xor_sync(kWholeWarp, run, by);
     all.least = least < all.least ? least : all.least;
     all.most = most > all.most ? most : all.most;
   }
-  return all;
-}
-
-// The same by one thread.
-__device__ inline Extent ThreadExtent(const int64_t* x, int begin, int end) {
-  Extent all = {x[begin], x[begin], true};
-#pragma unroll 8
-  for (int i = begin + 1; i < end; ++i) Extend(x, begin, i, &all);
+  all.run = run != 0;
   return all;
 }
 
@@ -181,26 +177,31 @@ __device__ void ClassifyTiles(const SampleView& view, int begin, int rows, int s
   const int others = kQueries ? view.keys : view.queries;
   const int end = begin + rows < owned ? begin + rows : owned;
   const bool segments = own_segments != nullptr;
-  const Extent mine = view.causal ? WarpExtent(own, begin, end) : Extent{0, 0, false};
+  const Extent mine = view.causal ? ExtentOf<kWarp>(own, begin, end) : Extent{0, 0, false};
   const Extent mine_segments =
-      segments ? WarpExtent(own_segments, begin, end) : Extent{0, 0, false};
+      segments ? ExtentOf<kWarp>(own_segments, begin, end) : Extent{0, 0, false};
   const int count = (others + size - 1) / size;
-  for (int t = static_cast<int>(threadIdx.x); t < count; t += static_cast<int>(blockDim.x)) {
+  constexpr int kLanes = 8;  // of a tile
+  const int lanes = static_cast<int>(threadIdx.x), at_once = static_cast<int>(blockDim.x) / kLanes;
+  for (int group = 0; group < count; group += at_once) {
+    // Lanes beyond the tiles take part for the sake of their warp.
+    const int t = group + lanes / kLanes < count ? group + lanes / kLanes : count - 1;
     const int first = t * size;
     const bool whole = first + size <= others;
     const int last = whole ? first + size : others;
     Tile tile = Tile::kVisible;
     if (view.causal) {
-      const Extent theirs = ThreadExtent(other, first, last);
+      const Extent theirs = ExtentOf<kLanes>(other, first, last);
       tile = kQueries ? view.TileOf(mine, theirs) : view.TileOf(theirs, mine);
     }
-    if (segments && tile != Tile::kHidden) {
-      const Extent theirs = ThreadExtent(other_segments, first, last);
+    if (segments) {
+      const Extent theirs = ExtentOf<kLanes>(other_segments, first, last);
       const bool apart = theirs.least > mine_segments.most || theirs.most < mine_segments.least;
       const bool one = theirs.least == mine_segments.most && theirs.most == mine_segments.least;
-      tile = apart ? Tile::kHidden : one ? tile : Tile::kMixed;
+      tile = apart || tile == Tile::kHidden ? Tile::kHidden : one ? tile : Tile::kMixed;
     }
-    tiles[t] = tile != Tile::kHidden && !whole ? Tile::kMixed : tile;
+    const bool mine_to_say = lanes % kLanes == 0 && group + lanes / kLanes < count;
+    if (mine_to_say) tiles[t] = tile != Tile::kHidden && !whole ? Tile::kMixed : tile;
   }
 }
 

@@ -36,12 +36,12 @@ namespace mgc::cuda {
 inline constexpr int kWarp = 32;
 inline constexpr unsigned kWholeWarp = 0xffffffffu;
 
-// The block's shared memory whose size is of the launch, aligned to 128 bytes.
+// The block's shared memory whose size is of the launch, aligned to 1024 bytes.
 #ifdef MGC_CUDA_EMULATED
 inline char* SharedBytes() { return emulator::DynamicShared(); }
 #else
 __device__ inline char* SharedBytes() {
-  extern __shared__ __align__(128) char dynamic_shared[];
+  extern __shared__ __align__(1024) char dynamic_shared[];
   return dynamic_shared;
 }
 #endif

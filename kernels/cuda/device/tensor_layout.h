@@ -1,9 +1,11 @@
 // Who holds what in a matrix product of tensor cores, and where operands lie in shared memory:
 // plain numbers, for device code, the emulator and tests. The maps are those of PTX's
-// mma.m16n8k16 and ldmatrix.
+// mma.m16n8k16, ldmatrix and wgmma.
 
 #ifndef MGC_KERNELS_CUDA_DEVICE_TENSOR_LAYOUT_H_
 #define MGC_KERNELS_CUDA_DEVICE_TENSOR_LAYOUT_H_
+
+#include <cstdint>
 
 namespace mgc::cuda {
 
@@ -46,6 +48,46 @@ constexpr int SwizzledHalfChunk(int row, int chunk) {
 constexpr MatrixCell DownThenAcross(int lane) { return {lane % 8 + lane / 8 % 2 * 8, lane / 16}; }
 // 16 rows x 2 chunks that become two right operands, one of 8 rows (their columns) each.
 constexpr MatrixCell AcrossThenDown(int lane) { return {lane % 8 + lane / 16 * 8, lane / 8 % 2}; }
+
+// How an operand of a warpgroup's product [its rows or columns, 16 deep] lies in shared memory, in
+// lines of `line` bytes (128 or 64), eight of them on end. Along: a line is a row of the operand,
+// or a column, and goes along the depth. Across: a line is one element deep, and goes through
+// `line` / 2 rows or columns.
+struct SharedLayout {
+  int line;
+  bool across;
+  int stride;   // bytes from eight lines to the next eight
+  int leading;  // across: bytes from `line` / 2 rows or columns to the next
+};
+
+// Bytes to the element at `row` (or column) and `deep`, before the exchange below.
+constexpr int64_t PlaceIn(const SharedLayout& layout, int row, int deep) {
+  const int lines = layout.across ? deep : row;
+  const int along = layout.across ? row % (layout.line / 2) : deep;
+  const int beyond = layout.across ? row / (layout.line / 2) : 0;
+  return int64_t{lines} / 8 * layout.stride + lines % 8 * layout.line + along * 2 +
+         int64_t{beyond} * layout.leading;
+}
+
+// Chunks of 16 bytes are exchanged by their address: that of an element from its place, and back.
+constexpr uint64_t Exchanged(const SharedLayout& layout, uint64_t address) {
+  return address ^ (address >> 7 & (layout.line == 128 ? 7 : 3)) << 4;
+}
+
+// PTX's descriptor of a matrix at a shared address, in its first 2^18 bytes.
+constexpr uint64_t DescriptorOf(const SharedLayout& layout, uint32_t address) {
+  const uint64_t leading = layout.across ? static_cast<uint64_t>(layout.leading) : 16;
+  const uint64_t kind = layout.line == 128 ? 1 : 2;
+  return (address & 0x3ffff) >> 4 | leading >> 4 << 16 |
+         static_cast<uint64_t>(layout.stride) >> 4 << 32 | kind << 62;
+}
+
+// A tile in shared memory in lines of 128 bytes, or 64, from an address that is a multiple of
+// 1024: the index of a line's chunk.
+constexpr int ExchangedChunk(int line, int chunk) { return line * 8 + (chunk ^ (line & 7)); }
+constexpr int ExchangedHalfChunk(int line, int chunk) {
+  return line * 4 + (chunk ^ (line / 2 & 3));
+}
 
 }  // namespace mgc::cuda
 

@@ -14,7 +14,7 @@ namespace mgc::cuda::emulator {
 namespace {
 
 constexpr size_t kWarpSize = 32;
-constexpr size_t kSharedAlignment = 128;
+constexpr size_t kSharedAlignment = 1024;
 constexpr size_t kSharedGuard = 1024;  // bytes behind
 constexpr int kUndefinedByte = 0xff;   // of what nobody has written: NaNs
 constexpr int kGuardByte = 0xa5;
