@@ -3,6 +3,7 @@
 
 #include "graph/ops/op_families.h"
 #include "graph/ops/op_helpers.h"
+#include "graph/ops/row_sums.h"
 
 namespace mgc {
 namespace {
@@ -164,6 +165,13 @@ struct EvalLayerNormParamGrad {
   }
 };
 
+// Of `sums` sums over the rows of x.
+int64_t ParamGradGpuWorkspace(const OpUse& use, int64_t sums) {
+  const TensorType& x = *use.operands[1];
+  const int64_t cols = x.dims.back().size;
+  return cols == 0 ? 0 : RowSumsWorkspace(x.NumElements() / cols, sums * cols);
+}
+
 OpDef LayerNormParamGrad() {
   OpDef op;
   op.name = "layer_norm_param_grad";
@@ -177,6 +185,7 @@ OpDef LayerNormParamGrad() {
   op.linear_operands = {0};
   op.no_grad = kSecondOrder;
   op.flops_per_point = 5;
+  op.gpu_workspace = [](const OpUse& use) { return ParamGradGpuWorkspace(use, 2); };
   op.eval = EvalWith<EvalLayerNormParamGrad>();
   op.cases = {{"f32[2,3,4], f32[2,3,4], f32[2,3], f32[2,3]"},
               {"f32[1,5], f32[1,5], f32[1], f32[1]"}};
@@ -304,6 +313,7 @@ OpDef RmsNormParamGrad() {
   op.linear_operands = {0};
   op.no_grad = kSecondOrder;
   op.flops_per_point = 3;
+  op.gpu_workspace = [](const OpUse& use) { return ParamGradGpuWorkspace(use, 1); };
   op.eval = EvalWith<EvalRmsNormParamGrad>();
   op.cases = {{"f32[2,3,4], f32[2,3,4], f32[2,3]"}, {"f32[1,5], f32[1,5], f32[1]"}};
   return op;

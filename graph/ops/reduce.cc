@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/ops/op_families.h"
 #include "graph/ops/op_helpers.h"
+#include "graph/ops/row_sums.h"
 
 namespace mgc {
 namespace {
@@ -53,6 +54,13 @@ struct EvalReduceSum {
   }
 };
 
+int64_t ReduceSumGpuWorkspace(const OpUse& use) {
+  const TensorType& x = *use.operands[0];
+  int64_t rows = 1;
+  for (int64_t dim : use.attrs.Ints("dims")) rows *= x.dims[static_cast<size_t>(dim)].size;
+  return rows == 0 ? 0 : RowSumsWorkspace(rows, x.NumElements() / rows);
+}
+
 OpDef ReduceSum() {
   OpDef op;
   op.name = "reduce_sum";
@@ -71,6 +79,7 @@ OpDef ReduceSum() {
     c.Add(0, c.Emit("broadcast", {AsTypeOf(c, c.output_grad(0), c.input(0))}, attrs));
     return absl::OkStatus();
   };
+  op.gpu_workspace = ReduceSumGpuWorkspace;
   op.eval = EvalWith<EvalReduceSum>();
   op.cases = {{"f32[2,3]", {{"dims", std::vector<int64_t>{0}}}},
               {"bf16[2,3]", {{"dims", std::vector<int64_t>{0}}, {kDTypeAttr, "f32"}}},

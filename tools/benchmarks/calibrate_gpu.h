@@ -43,7 +43,8 @@ struct GpuCalibrationSetting {
   int64_t seq_length = 1024;
   int64_t tiny_length = 32;
   // As in CalibrationSetting.
-  int64_t rounds = 5;
+  int64_t rounds = 3;
+  double warm_up_seconds = 0.3;  // of steps that do not count
   Gpus gpus;
 };
 // Two layers of `gpt2-124m`, and of a model in the family of Llama that is 2,048 wide.

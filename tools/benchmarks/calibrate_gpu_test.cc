@@ -53,6 +53,7 @@ GpuCalibrationSetting Least() {
   setting.seq_length = 32;
   setting.tiny_length = 4;
   setting.rounds = 1;
+  setting.warm_up_seconds = 0;
   return setting;
 }
 

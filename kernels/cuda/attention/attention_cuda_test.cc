@@ -201,9 +201,8 @@ Results OfDevice(const Case<T>& c, int parts) {
   EXPECT_EQ(Attention(stream, use, in, o.at(), lse.at()), 0);
   const AttentionResults<T> results = {d_o.at(), o.at(), lse.at()};
   const AttentionGradients<T> out = {d_q.at(), d_k.at(), d_v.at()};
-  const auto room = static_cast<size_t>(
-      parts * c.shape.batch * c.shape.heads *
-      QuerySumsOfHead(c.shape.queries, TensorDim(c.shape.dim)));
+  const auto room = static_cast<size_t>(parts * c.shape.batch * c.shape.heads *
+                                        QuerySumsOfHead(c.shape.queries, TensorDim(c.shape.dim)));
   const DeviceArray<float> sums(std::vector<float>(room + 1, 77));
   EXPECT_EQ(AttentionGrad(stream, use, in, results, out, {sums.at(), parts}), 0);
   Check(cudaStreamSynchronize(stream));

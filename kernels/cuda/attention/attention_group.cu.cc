@@ -4,6 +4,7 @@
 // one in use, the next one on its way. While a warpgroup makes the scores of a tile probabilities,
 // those of the tile before are multiplied with their values.
 #include "kernels/cuda/attention/attention_group.h"
+
 #include "kernels/cuda/attention/attention_tensor_forward.h"
 
 namespace mgc::cuda {
@@ -70,12 +71,9 @@ __global__ void __launch_bounds__(ThreadsOfGroups(GroupForwardTiles(kDim, kPlain
   const AttentionShape& s = use.shape;
   T* const shared = reinterpret_cast<T*>(SharedBytes());
   T* const staged = shared + Block::Own::kElements;
-  const Block block = {use,
-                       in,
-                       HeadPlaceOf(s.queries, s.heads, Block::kRows),
-                       {shared},
-                       staged,
-                       reinterpret_cast<Tile*>(staged + 4 * Block::Other::kElements)};
+  const Block block = {
+      use,      in,     HeadPlaceOf(s.queries, s.heads, Block::kRows),
+      {shared}, staged, reinterpret_cast<Tile*>(staged + 4 * Block::Other::kElements)};
   const HeadPlace& at = block.at;
   StartCopy<Block::kRows, Block::kThreads>(block.queries, QueryRows(s, in.q, at.b, at.h), at.first,
                                            block.dim());
@@ -130,9 +128,8 @@ __global__ void __launch_bounds__(ThreadsOfGroups(GroupForwardTiles(kDim, kPlain
   WaitCopies<0>();
   const int row = Block::Row();
   __syncthreads();  // nobody reads the queries, where the results go through
-  PutBand(block.queries, row, softmax, s.cap == 0.0f ? s.scale : 1.0f, at.first + row,
-          block.dim(), QueryRows(s, o, at.b, at.h), lse + (at.b * s.heads + at.h) * s.queries,
-          &sums);
+  PutBand(block.queries, row, softmax, s.cap == 0.0f ? s.scale : 1.0f, at.first + row, block.dim(),
+          QueryRows(s, o, at.b, at.h), lse + (at.b * s.heads + at.h) * s.queries, &sums);
 }
 
 template <class T, int kDim, bool kPlain>

@@ -25,7 +25,7 @@ struct GroupRows {
   T* at;
 
   __device__ __forceinline__ T* Chunk(int row, int chunk) const {
-    return at + chunk / 8 * (kRows * 64) + ExchangedChunk(row, chunk % 8) * kChunk;
+    return at + chunk / 8 * (kRows * 64) + SwizzledChunk(8, row, chunk % 8) * kChunk;
   }
   // Dims [16 step, 16 step + 16) of the rows from `row` on, as deep as these dims.
   __device__ __forceinline__ SharedMatrix<false> Along(int row, int step) const {

@@ -41,7 +41,7 @@ struct SpreadScores {
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         const int key = row + BandRow() + 8 * r;
-        T* const to = at + n / 4 * (kKeys * kHalf) + ExchangedHalfChunk(key, n % 4) * kChunk;
+        T* const to = at + n / 4 * (kKeys * kHalf) + SwizzledHalfChunk(key, n % 4) * kChunk;
         *reinterpret_cast<uint32_t*>(to + BandColumn()) = band.at[n / 2].at[n % 2 * 2 + r];
       }
     }
@@ -261,12 +261,10 @@ __global__ void __launch_bounds__(ThreadsOfGroups(kThreads), 1)
   const int head = static_cast<int>(blockIdx.x) / parts,
             part = static_cast<int>(blockIdx.x) % parts;
   const int kv_heads = static_cast<int>(s.kv_heads);
-  auto keys = KeyBlockAt<GroupConfig<T, kDim>>(use, in, results, d_q,
-                                               {0, head / kv_heads, head % kv_heads},
-                                               SpreadScores<T>::kElements);
+  auto keys = KeyBlockAt<GroupConfig<T, kDim>>(
+      use, in, results, d_q, {0, head / kv_heads, head % kv_heads}, SpreadScores<T>::kElements);
   const SpreadScores<T> spread = {keys.pairs.at + decltype(keys.pairs)::kElements};
-  float* const sums =
-      query_sums + part * (s.batch * s.heads * QuerySumsOfHead(s.queries, kDim));
+  float* const sums = query_sums + part * (s.batch * s.heads * QuerySumsOfHead(s.queries, kDim));
   for (int round = 0; round * parts * kKeys < s.keys; ++round) {
     keys.at.first = KeyBlockOf(part, parts, round) * kKeys;
     if (keys.at.first >= s.keys) continue;

@@ -175,8 +175,8 @@ __device__ __forceinline__ void Scale(const float (&factors)[2], Band<kDim>* ban
 // Writes a band, rounded, to rows [first, first + 16) of `to`, in whole vectors: by way of the rows
 // of `staged` from `row` on, which no other warp touches.
 template <class Tile, class T, int kDim>
-__device__ __forceinline__ void PutRowsOfBand(const Tile& staged, int row, const Band<kDim>& band, int first,
-                              int dim, const Rows<T>& to) {
+__device__ __forceinline__ void PutRowsOfBand(const Tile& staged, int row, const Band<kDim>& band,
+                                              int first, int dim, const Rows<T>& to) {
   using Chunk = Vector<T, Tile::kChunk>;
   __syncwarp();
 #pragma unroll
@@ -202,7 +202,8 @@ __device__ __forceinline__ void PutRowsOfBand(const Tile& staged, int row, const
 // Scores of one band become -inf where their pair is not visible. The band's rows are `row`, ... of
 // the side kOwner, its columns `column`, ... of the other.
 template <Side kOwner, int kColumns>
-__device__ __forceinline__ void MaskBand(const SampleView& view, int row, int column, Band<kColumns>* scores) {
+__device__ __forceinline__ void MaskBand(const SampleView& view, int row, int column,
+                                         Band<kColumns>* scores) {
   constexpr bool kQueries = kOwner == Side::kQueries;
   PairEnd rows[2];
 #pragma unroll

@@ -56,7 +56,7 @@ struct BandSoftmax {
 // Probabilities after dropout.
 template <int kColumns>
 __device__ __forceinline__ void DropBand(const AttentionDrops& drops, int query, int key,
-                                Band<kColumns>* band) {
+                                         Band<kColumns>* band) {
 #pragma unroll
   for (int n = 0; n < Band<kColumns>::kBlocks; ++n) {
     float kept[4];
@@ -69,8 +69,8 @@ __device__ __forceinline__ void DropBand(const AttentionDrops& drops, int query,
 // o and lse of one band, whose scores count `unit` each, by way of the warp's own rows of `staged`.
 template <class Shared, class T, int kDim>
 __device__ __forceinline__ void PutBand(const Shared& staged, int row, const BandSoftmax& softmax,
-                        float unit, int query, int dim, const Rows<T>& o, float* lse,
-                        Band<kDim>* sums) {
+                                        float unit, int query, int dim, const Rows<T>& o,
+                                        float* lse, Band<kDim>* sums) {
   float factors[2];
 #pragma unroll
   for (int r = 0; r < 2; ++r) {

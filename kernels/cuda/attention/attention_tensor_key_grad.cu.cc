@@ -10,11 +10,11 @@ __global__ void __launch_bounds__(KeyGradTiles(kDim, kPlain).threads())
                         T* d_q, T* d_k, T* d_v) {
   using Block = KeyGradBlock<T, kDim, kPlain>;
   constexpr int kBands = Block::kBands, kColumns = Block::kColumns;
-  Block block = {KeyBlockAt<typename Block::Config>(
-                     use, in, results, d_q,
-                     HeadPlaceOf(use.shape.keys, use.shape.kv_heads, Block::kRows)),
-                 {},
-                 {}};
+  Block block = {
+      KeyBlockAt<typename Block::Config>(
+          use, in, results, d_q, HeadPlaceOf(use.shape.keys, use.shape.kv_heads, Block::kRows)),
+      {},
+      {}};
   block.Clear();
   block.block.ForEachTile([&](const QueryTile& tile, int stage) {
     Band<kColumns> scores[kBands], d_p[kBands];

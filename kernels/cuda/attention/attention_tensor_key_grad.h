@@ -38,8 +38,8 @@ struct QueryTile {
 };
 
 // A block of keys, and the tiles of queries that it goes through, of all heads that share the keys.
-// A Config says how many rows there are of both, by how many threads, how they lie in shared memory,
-// and how many tiles there are at a time.
+// A Config says how many rows there are of both, by how many threads, how they lie in shared
+// memory, and how many tiles there are at a time.
 template <class Config>
 struct KeyBlock {
   using T = typename Config::Element;
@@ -193,8 +193,9 @@ struct KeyGradBlock {
   __device__ __forceinline__ bool ScoreTile(const QueryTile& tile, int stage,
                                             Band<kColumns> (&scores)[kBands],
                                             Band<kColumns> (&d_p)[kBands]) const {
-    const auto mask = TileMask<Side::kKeys>::Of(block.tiles[tile.t], ViewOf(block.use, Opaque(block.at.b)), block.at.first,
-                                                tile.t * kColumns);
+    const auto mask =
+        TileMask<Side::kKeys>::Of(block.tiles[tile.t], ViewOf(block.use, Opaque(block.at.b)),
+                                  block.at.first, tile.t * kColumns);
     if (mask.Hides(row(), kBands * 16, kColumns)) return false;
     DotRows(block.keys, row(), block.pairs.First(stage), scores);
     DotRows(block.values, row(), block.pairs.Second(stage), d_p);
@@ -205,7 +206,8 @@ struct KeyGradBlock {
     for (int b = 0; b < kBands; ++b) {
       const int key = block.at.first + row() + 16 * b, query = tile.t * kColumns;
       if (!kPlain && block.use.shape.cap != 0.0f) CapBand(block.use.shape, &scores[b]);
-      mask.Apply(ViewOf(block.use, Opaque(block.at.b)), block.at.first, row() + 16 * b, query, &scores[b]);
+      mask.Apply(ViewOf(block.use, Opaque(block.at.b)), block.at.first, row() + 16 * b, query,
+                 &scores[b]);
       GradientsOfBand<kPlain>(
           block.use, [&](int n, int i) { return powers[8 * n + i % 2]; },
           [&](int n, int i) { return deltas[8 * n + i % 2]; },

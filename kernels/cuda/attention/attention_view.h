@@ -139,7 +139,8 @@ __device__ inline void Extend(const int64_t* x, int begin, int i, Extent* all) {
   all->most = at > all->most ? at : all->most;
 }
 
-// Of x[begin, end), which is not empty, by kLanes lanes on end, which all call it: a part of a warp.
+// Of x[begin, end), which is not empty, by kLanes lanes on end, which all call it: a part of a
+// warp.
 template <int kLanes>
 __device__ inline Extent ExtentOf(const int64_t* x, int begin, int end) {
   Extent all = {x[begin], x[begin], true};

@@ -1,10 +1,11 @@
-// Sums over the rows of matrices, column by column, in one launch without scratch.
+// Sums over the rows of matrices, column by column.
 //
 // A block owns a strip of kStripGroups neighbouring groups of columns (groups.h) and all rows of
 // it: thread t has group t % kStripGroups and rows t / kStripGroups, + blockDim.x / kStripGroups,
 // .... Its rows ascend in runs whose sums are added in order; then the lanes of a warp that share a
-// group are joined in a tree, and the warps in ascending order, in double. So the order of a sum
-// depends on the number of rows alone.
+// group are joined in a tree, and the warps in ascending order, in double. Where there is room, the
+// rows are cut into parts, each a block's, and a second launch adds these in order. So the order of
+// a sum depends on the numbers of rows and columns alone.
 
 #ifndef MGC_KERNELS_CUDA_DEVICE_COLUMN_SUMS_H_
 #define MGC_KERNELS_CUDA_DEVICE_COLUMN_SUMS_H_
@@ -67,11 +68,35 @@ __device__ int SumOfGroupLanes(float* values, int lane) {
   }
 }
 
+// The rows of one of `parts` parts.
+struct RowPart {
+  int64_t begin, end;
+
+  __device__ static RowPart Of(int64_t rows, int part, int parts) {
+    return {rows * part / parts, rows * (part + 1) / parts};
+  }
+};
+
+// Adds parts of sums that lie behind each other, `size` floats each: put(i, sum).
+template <class Put>
+struct AddParts {
+  int parts;
+  int64_t size;
+  const float* from;
+  Put put;
+
+  __device__ void operator()(int64_t i) const {
+    double sum = 0;
+    for (int part = 0; part < parts; ++part) sum += from[part * size + i];
+    put(i, static_cast<float>(sum));
+  }
+};
+
 // Sums over `rows` rows of the strip that begins at column `strip`, of `cols` columns:
 // add(row, first column, sums) adds what a row gives to a group, put(sum, column, value) takes a
 // result. All threads of the block call it.
 template <int kSums, int kCount, class Add, class Put>
-__device__ void SumStrip(int64_t rows, int cols, int strip, const Add& add, const Put& put) {
+__device__ void SumStrip(const RowPart& rows, int cols, int strip, const Add& add, const Put& put) {
   using Sums = SumsOfGroup<kSums, kCount>;
   constexpr int kValues = Sums::kValues;
   // Lanes that differ in these bits hold the same value in the end.
@@ -80,8 +105,8 @@ __device__ void SumStrip(int64_t rows, int cols, int strip, const Add& add, cons
   const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp;
   const int own = thread % kStripGroups;
   const int first = strip + own * kCount;
-  Sums sums = SumOwnRows<Sums>(first < cols ? rows : 0,
-                               [&](int64_t row, Sums* run) { add(row, first, run); });
+  Sums sums = SumOwnRows<Sums>(first < cols ? rows.end - rows.begin : 0,
+                               [&](int64_t row, Sums* run) { add(rows.begin + row, first, run); });
   const int value = SumOfGroupLanes<kValues, kWarp / 2>(sums.at, lane);
   if ((lane & kSameValue) == 0) of_warps[thread / kWarp][own][value] = sums.at[0];
   __syncthreads();

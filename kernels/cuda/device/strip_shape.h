@@ -18,6 +18,18 @@ inline int64_t StripsOf(int64_t cols, int per_group) {
   return (cols + strip - 1) / strip;
 }
 
+// What the parts of sums over rows stand in, if there are several: `parts` times as many floats as
+// there are sums.
+struct PartsRoom {
+  float* at = nullptr;
+  int parts = 1;
+};
+
+// How many there are in so many bytes.
+inline int PartsIn(int64_t bytes, int64_t sums) {
+  return sums == 0 || bytes == 0 ? 1 : static_cast<int>(bytes / (sums * int64_t{sizeof(float)}));
+}
+
 // One block a strip, for `matrices` matrices of `rows` rows.
 inline LaunchShape StripShape(int64_t matrices, int64_t rows, int64_t cols, int per_group) {
   int64_t threads = 64;

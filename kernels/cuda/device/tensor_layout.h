@@ -34,11 +34,8 @@ constexpr int SwizzledChunk(int chunks, int row, int chunk) {
   return row * chunks + (chunk ^ (row & 7));
 }
 
-// The same for rows of 4 chunks, two rows in 128 bytes, a tile of a multiple of 16 rows: the same
-// chunk of 8 rows on end, the first one a multiple of 8, lies in 8 different places.
-constexpr int SwizzledHalfChunk(int row, int chunk) {
-  return row / 2 * 8 + ((row % 2 * 4 + chunk) ^ (row / 2 & 7));
-}
+// The same for rows of 4 chunks, two rows in 128 bytes, of which chunks are exchanged within a row.
+constexpr int SwizzledHalfChunk(int row, int chunk) { return row * 4 + (chunk ^ (row / 2 & 3)); }
 
 // Which row's chunk a lane names to ldmatrix for four matrices of 8 rows of one chunk; rows and
 // chunks from a block's corner.
@@ -69,7 +66,8 @@ constexpr int64_t PlaceIn(const SharedLayout& layout, int row, int deep) {
          int64_t{beyond} * layout.leading;
 }
 
-// Chunks of 16 bytes are exchanged by their address: that of an element from its place, and back.
+// Chunks of 16 bytes are exchanged by their address, as SwizzledChunk and SwizzledHalfChunk do in
+// tiles that begin at a multiple of 1024: that of an element from its place, and back.
 constexpr uint64_t Exchanged(const SharedLayout& layout, uint64_t address) {
   return address ^ (address >> 7 & (layout.line == 128 ? 7 : 3)) << 4;
 }
@@ -80,13 +78,6 @@ constexpr uint64_t DescriptorOf(const SharedLayout& layout, uint32_t address) {
   const uint64_t kind = layout.line == 128 ? 1 : 2;
   return (address & 0x3ffff) >> 4 | leading >> 4 << 16 |
          static_cast<uint64_t>(layout.stride) >> 4 << 32 | kind << 62;
-}
-
-// A tile in shared memory in lines of 128 bytes, or 64, from an address that is a multiple of
-// 1024: the index of a line's chunk.
-constexpr int ExchangedChunk(int line, int chunk) { return line * 8 + (chunk ^ (line & 7)); }
-constexpr int ExchangedHalfChunk(int line, int chunk) {
-  return line * 4 + (chunk ^ (line / 2 & 3));
 }
 
 }  // namespace mgc::cuda

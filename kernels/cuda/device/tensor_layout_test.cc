@@ -1,5 +1,6 @@
 #include "kernels/cuda/device/tensor_layout.h"
 
+#include <cstdint>
 #include <set>
 #include <utility>
 
@@ -55,7 +56,7 @@ void ExpectNoConflicts(const Touch& chunk_of) {
   }
 }
 
-TEST(TensorLayout, HalfChunksAreAPermutationAndReadWithoutBankConflicts) {
+TEST(TensorLayout, HalfChunksAreAPermutationAndWrittenWithoutBankConflicts) {
   std::set<int> places;
   for (int row = 0; row < 32; ++row) {
     for (int chunk = 0; chunk < 4; ++chunk) {
@@ -63,14 +64,43 @@ TEST(TensorLayout, HalfChunksAreAPermutationAndReadWithoutBankConflicts) {
     }
   }
   EXPECT_EQ(*places.rbegin(), 32 * 4 - 1);
-  for (int row = 0; row < 32; row += 16) {
-    for (int chunk = 0; chunk < 4; chunk += 2) {
-      ExpectNoConflicts([&](int lane) {
-        const MatrixCell at = AcrossThenDown(lane);
-        return SwizzledHalfChunk(row + at.row, chunk + at.column);
-      });
+  // A warp's sums: 8 rows, one chunk.
+  for (int chunk = 0; chunk < 4; ++chunk) {
+    ExpectNoConflicts([&](int lane) { return SwizzledHalfChunk(lane % 8, chunk); });
+  }
+}
+
+// Where warpgroups look for an element of a tile is where its chunk is put.
+TEST(TensorLayout, TilesLieAsWarpgroupsReadThem) {
+  for (const int chunks : {8, 4}) {
+    const int line = chunks * 16;
+    const SharedLayout along = {line, false, 8 * line, 0}, across = {line, true, 8 * line, 0};
+    for (int row = 0; row < 64; ++row) {
+      for (int i = 0; i < chunks * 8; ++i) {
+        const int chunk =
+            chunks == 8 ? SwizzledChunk(8, row, i / 8) : SwizzledHalfChunk(row, i / 8);
+        const auto at = static_cast<uint64_t>(chunk * 16 + i % 8 * 2);
+        EXPECT_EQ(Exchanged(along, static_cast<uint64_t>(PlaceIn(along, row, i))), at);
+        EXPECT_EQ(Exchanged(across, static_cast<uint64_t>(PlaceIn(across, i, row))), at);
+      }
     }
   }
+}
+
+// Beyond a line's rows, in the next part of the tile.
+TEST(TensorLayout, OperandsAcrossSeveralLines) {
+  const SharedLayout layout = {64, true, 512, 8192};
+  EXPECT_EQ(PlaceIn(layout, 31, 0), 62);
+  EXPECT_EQ(PlaceIn(layout, 32, 0), 8192);
+  EXPECT_EQ(PlaceIn(layout, 33, 9), 8192 + 512 + 64 + 2);
+}
+
+// Fields of 14 bits in units of 16 bytes, from bits 0, 16 and 32; the kind of exchange from bit 62.
+TEST(TensorLayout, DescriptorsOfSharedMatrices) {
+  EXPECT_EQ(DescriptorOf({128, false, 1024, 0}, 0x8400),
+            0x840 | uint64_t{1} << 16 | uint64_t{64} << 32 | uint64_t{1} << 62);
+  EXPECT_EQ(DescriptorOf({64, true, 512, 8192}, 0x10000),
+            0x1000 | uint64_t{512} << 16 | uint64_t{32} << 32 | uint64_t{2} << 62);
 }
 
 TEST(TensorLayout, MatricesAreReadWithoutBankConflicts) {

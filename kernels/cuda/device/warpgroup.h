@@ -50,8 +50,8 @@ bool TakesGroups(Kernel* /*kernel*/) {
 template <class T, bool kAcross>
 float ElementOf(const SharedMatrix<kAcross>& matrix, int row, int deep) {
   const auto at = reinterpret_cast<uintptr_t>(matrix.at);
-  const uint64_t from = Exchanged(
-      matrix.layout, at + static_cast<uint64_t>(PlaceIn(matrix.layout, row, deep)));
+  const uint64_t from =
+      Exchanged(matrix.layout, at + static_cast<uint64_t>(PlaceIn(matrix.layout, row, deep)));
   return Load(*reinterpret_cast<const T*>(from));
 }
 
@@ -96,8 +96,7 @@ void StartProduct(const LeftOperand& left, const SharedMatrix<kAcross>& right, b
 // The same with the 64 rows of the left operand in shared memory.
 template <class T, bool kLeftAcross, bool kAcross, int kBlocks>
 void StartProduct(const SharedMatrix<kLeftAcross>& left, const SharedMatrix<kAcross>& right,
-                  bool add,
-                  float (&sums)[kBlocks][4]) {
+                  bool add, float (&sums)[kBlocks][4]) {
   emulator::GroupProducts::OfThread().Start([left, right, add, &sums] {
     float rows[2][16];
     const int warp = static_cast<int>(threadIdx.x) / kWarp % 4;
@@ -151,43 +150,42 @@ __device__ __forceinline__ uint64_t DescriptorOf(const SharedMatrix<kAcross>& ma
 #define MGC_8_BLOCKS(n) MGC_4_BLOCKS(n), MGC_4_BLOCKS(n + 4)
 #define MGC_16_BLOCKS(n) MGC_8_BLOCKS(n), MGC_8_BLOCKS(n + 8)
 // Their names in an instruction, and those of what comes behind them.
-#define MGC_4_NAMES \
-  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
-#define MGC_8_NAMES \
+#define MGC_4_NAMES "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
+#define MGC_8_NAMES                                        \
   "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15," \
   "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
-#define MGC_16_NAMES \
-  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15," \
+#define MGC_16_NAMES                                                 \
+  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"           \
   "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31," \
   "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47," \
   "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
 
-#define MGC_PRODUCT_4(type)                                                                  \
-  "{.reg .pred p; setp.ne.b32 p, %21, 0; wgmma.mma_async.sync.aligned.m64n32k16.f32." type "." type \
-  " {" MGC_4_NAMES "}, {%16,%17,%18,%19}, %20, p, 1, 1, %22;}"
-#define MGC_SHARED_PRODUCT_4(type)                                                           \
-  "{.reg .pred p; setp.ne.b32 p, %18, 0; wgmma.mma_async.sync.aligned.m64n32k16.f32." type "." type \
-  " {" MGC_4_NAMES "}, %16, %17, p, 1, 1, %19, %20;}"
-#define MGC_PRODUCT_8(type)                                                                  \
-  "{.reg .pred p; setp.ne.b32 p, %37, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type \
-  " {" MGC_8_NAMES "}, {%32,%33,%34,%35}, %36, p, 1, 1, %38;}"
-#define MGC_SHARED_PRODUCT_8(type)                                                           \
-  "{.reg .pred p; setp.ne.b32 p, %34, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type \
-  " {" MGC_8_NAMES "}, %32, %33, p, 1, 1, %35, %36;}"
-#define MGC_PRODUCT_16(type)                                                                  \
-  "{.reg .pred p; setp.ne.b32 p, %69, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type \
-  " {" MGC_16_NAMES "}, {%64,%65,%66,%67}, %68, p, 1, 1, %70;}"
-#define MGC_SHARED_PRODUCT_16(type)                                                           \
-  "{.reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type \
-  " {" MGC_16_NAMES "}, %64, %65, p, 1, 1, %67, %68;}"
+#define MGC_PRODUCT_4(type)                                                                \
+  "{.reg .pred p; setp.ne.b32 p, %21, 0; wgmma.mma_async.sync.aligned.m64n32k16.f32." type \
+  "." type " {" MGC_4_NAMES "}, {%16,%17,%18,%19}, %20, p, 1, 1, %22;}"
+#define MGC_SHARED_PRODUCT_4(type)                                                         \
+  "{.reg .pred p; setp.ne.b32 p, %18, 0; wgmma.mma_async.sync.aligned.m64n32k16.f32." type \
+  "." type " {" MGC_4_NAMES "}, %16, %17, p, 1, 1, %19, %20;}"
+#define MGC_PRODUCT_8(type)                                                                \
+  "{.reg .pred p; setp.ne.b32 p, %37, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32." type \
+  "." type " {" MGC_8_NAMES "}, {%32,%33,%34,%35}, %36, p, 1, 1, %38;}"
+#define MGC_SHARED_PRODUCT_8(type)                                                         \
+  "{.reg .pred p; setp.ne.b32 p, %34, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32." type \
+  "." type " {" MGC_8_NAMES "}, %32, %33, p, 1, 1, %35, %36;}"
+#define MGC_PRODUCT_16(type)                                                                \
+  "{.reg .pred p; setp.ne.b32 p, %69, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32." type \
+  "." type " {" MGC_16_NAMES "}, {%64,%65,%66,%67}, %68, p, 1, 1, %70;}"
+#define MGC_SHARED_PRODUCT_16(type)                                                         \
+  "{.reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32." type \
+  "." type " {" MGC_16_NAMES "}, %64, %65, p, 1, 1, %67, %68;}"
 
-#define MGC_START(b)                                                                           \
-  if constexpr (kBlocks == b && std::is_same_v<T, Bfloat16>) {                                 \
-    asm volatile(MGC_PRODUCT_##b("bf16") : MGC_##b##_BLOCKS(0) : MGC_LEFT);                    \
-  } else if constexpr (kBlocks == b) {                                                         \
-    asm volatile(MGC_PRODUCT_##b("f16") : MGC_##b##_BLOCKS(0) : MGC_LEFT);                     \
+#define MGC_START(b)                                                        \
+  if constexpr (kBlocks == b && std::is_same_v<T, Bfloat16>) {              \
+    asm volatile(MGC_PRODUCT_##b("bf16") : MGC_##b##_BLOCKS(0) : MGC_LEFT); \
+  } else if constexpr (kBlocks == b) {                                      \
+    asm volatile(MGC_PRODUCT_##b("f16") : MGC_##b##_BLOCKS(0) : MGC_LEFT);  \
   }
-#define MGC_LEFT                                                                               \
+#define MGC_LEFT                                                                                \
   "r"(left.at[0]), "r"(left.at[1]), "r"(left.at[2]), "r"(left.at[3]), "l"(DescriptorOf(right)), \
       "r"(add ? 1 : 0), "n"(kAcross ? 1 : 0)
 template <class T, bool kAcross, int kBlocks>
@@ -200,13 +198,13 @@ __device__ __forceinline__ void StartProduct(const LeftOperand& left,
   MGC_START(16)
 }
 
-#define MGC_START_SHARED(b)                                                                    \
-  if constexpr (kBlocks == b && std::is_same_v<T, Bfloat16>) {                                 \
-    asm volatile(MGC_SHARED_PRODUCT_##b("bf16") : MGC_##b##_BLOCKS(0) : MGC_SHARED_LEFT);      \
-  } else if constexpr (kBlocks == b) {                                                         \
-    asm volatile(MGC_SHARED_PRODUCT_##b("f16") : MGC_##b##_BLOCKS(0) : MGC_SHARED_LEFT);       \
+#define MGC_START_SHARED(b)                                                               \
+  if constexpr (kBlocks == b && std::is_same_v<T, Bfloat16>) {                            \
+    asm volatile(MGC_SHARED_PRODUCT_##b("bf16") : MGC_##b##_BLOCKS(0) : MGC_SHARED_LEFT); \
+  } else if constexpr (kBlocks == b) {                                                    \
+    asm volatile(MGC_SHARED_PRODUCT_##b("f16") : MGC_##b##_BLOCKS(0) : MGC_SHARED_LEFT);  \
   }
-#define MGC_SHARED_LEFT                                                                        \
+#define MGC_SHARED_LEFT                                                                          \
   "l"(DescriptorOf(left)), "l"(DescriptorOf(right)), "r"(add ? 1 : 0), "n"(kLeftAcross ? 1 : 0), \
       "n"(kAcross ? 1 : 0)
 template <class T, bool kLeftAcross, bool kAcross, int kBlocks>

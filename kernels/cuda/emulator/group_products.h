@@ -30,7 +30,8 @@ class GroupProducts {
     groups_.push_back(std::move(open_));
     open_.clear();
   }
-  // Until at most `left` of the groups committed last are on their way. All lanes of a warp call it.
+  // Until at most `left` of the groups committed last are on their way. All lanes of a warp call
+  // it.
   void Wait(size_t left) {
     while (groups_.size() > left) {
       const std::vector<std::function<void()>> products = std::move(groups_.front());

@@ -1,6 +1,7 @@
 #include "kernels/cuda/norm/norm.h"
 
 #include "kernels/cuda/device/column_sums.h"
+#include "kernels/cuda/device/each.h"
 #include "kernels/cuda/device/rows.h"
 
 namespace mgc::cuda {
@@ -140,14 +141,27 @@ struct NormGradRow {
   }
 };
 
-// dw and, of LayerNorm, db: a strip of columns for each block (column_sums.h).
+// dw and, of LayerNorm, db; one behind the other where they are parts.
+struct ParamGrads {
+  int64_t cols;
+  float* dw;
+  float* db;
+
+  __device__ void operator()(int64_t i, float sum) const {
+    (i < cols ? dw[i] : db[i - cols]) = sum;
+  }
+};
+
+// A strip of columns for each block (column_sums.h), part by part.
 template <class T, bool kCenters>
 __global__ void __launch_bounds__(kMostThreads)
-    NormParamGradKernel(NormShape shape, const T* dy, const T* x, const float* mean,
-                        const float* rstd, bool whole, float* dw, float* db) {
+    NormParamGradKernel(NormShape shape, int parts, const T* dy, const T* x, const float* mean,
+                        const float* rstd, bool whole, ParamGrads to) {
   constexpr int kCount = kPerVector<T>, kSums = kCenters ? 2 : 1;
   const int cols = static_cast<int>(shape.cols);
-  const int strip = static_cast<int>(blockIdx.x) * kStripGroups * kCount;
+  const int strips = static_cast<int>(gridDim.x) / parts;
+  const int part = static_cast<int>(blockIdx.x) / strips;
+  const int strip = static_cast<int>(blockIdx.x) % strips * kStripGroups * kCount;
   const auto add = [&](int64_t r, int first, SumsOfGroup<kSums, kCount>* sums) {
     const Group<T> grad = LoadGroup(dy + r * shape.cols, first, cols, whole);
     const Group<T> value = LoadGroup(x + r * shape.cols, first, cols, whole);
@@ -159,18 +173,25 @@ __global__ void __launch_bounds__(kMostThreads)
       if (kCenters) sums->at[(kSums - 1) * kCount + k] += g;
     }
   };
-  SumStrip<kSums, kCount>(shape.rows, cols, strip, add, [&](int sum, int col, float value) {
-    (sum == 0 ? dw : db)[col] = value;
-  });
+  const auto put = [&](int sum, int col, float value) {
+    if (parts == 1) return to(sum * shape.cols + col, value);
+    to.dw[(int64_t{part} * kSums + sum) * shape.cols + col] = value;
+  };
+  SumStrip<kSums, kCount>(RowPart::Of(shape.rows, part, parts), cols, strip, add, put);
 }
 
 template <class T, bool kCenters>
-int NormParamGrad(Stream stream, const NormShape& shape, const T* dy, const T* x, const float* mean,
-                  const float* rstd, float* dw, float* db) {
+int NormParamGrad(Stream stream, const NormShape& shape, const PartsRoom& room, const T* dy,
+                  const T* x, const float* mean, const float* rstd, const ParamGrads& to) {
   const bool whole = HasWholeGroups(dy, shape.cols) && HasWholeGroups(x, shape.cols);
-  return Launch(NormParamGradKernel<T, kCenters>,
-                StripShape(1, shape.rows, shape.cols, kPerVector<T>), stream, shape, dy, x, mean,
-                rstd, whole, dw, db);
+  const int parts = room.parts;
+  const ParamGrads parts_to = {shape.cols, room.at, nullptr};
+  const int error = Launch(NormParamGradKernel<T, kCenters>,
+                           StripShape(parts, shape.rows / parts, shape.cols, kPerVector<T>), stream,
+                           shape, parts, dy, x, mean, rstd, whole, parts == 1 ? to : parts_to);
+  if (error != 0 || parts == 1) return error;
+  const int64_t size = (kCenters ? 2 : 1) * shape.cols;
+  return Each(stream, size, AddParts<ParamGrads>{parts, size, room.at, to});
 }
 
 }  // namespace
@@ -194,9 +215,9 @@ int LayerNormGrad(Stream stream, const NormShape& shape, const T* dy, const T* x
 }
 
 template <class T>
-int LayerNormParamGrad(Stream stream, const NormShape& shape, const T* dy, const T* x,
-                       const float* mean, const float* rstd, float* dw, float* db) {
-  return NormParamGrad<T, true>(stream, shape, dy, x, mean, rstd, dw, db);
+int LayerNormParamGrad(Stream stream, const NormShape& shape, const PartsRoom& room, const T* dy,
+                       const T* x, const float* mean, const float* rstd, float* dw, float* db) {
+  return NormParamGrad<T, true>(stream, shape, room, dy, x, mean, rstd, {shape.cols, dw, db});
 }
 
 template <class T>
@@ -218,9 +239,10 @@ int RmsNormGrad(Stream stream, const NormShape& shape, const T* dy, const T* x, 
 }
 
 template <class T>
-int RmsNormParamGrad(Stream stream, const NormShape& shape, const T* dy, const T* x,
-                     const float* rstd, float* dw) {
-  return NormParamGrad<T, false>(stream, shape, dy, x, nullptr, rstd, dw, nullptr);
+int RmsNormParamGrad(Stream stream, const NormShape& shape, const PartsRoom& room, const T* dy,
+                     const T* x, const float* rstd, float* dw) {
+  return NormParamGrad<T, false>(stream, shape, room, dy, x, nullptr, rstd,
+                                 {shape.cols, dw, nullptr});
 }
 
 #define MGC_INSTANTIATE(T)                                                                         \
@@ -228,13 +250,13 @@ int RmsNormParamGrad(Stream stream, const NormShape& shape, const T* dy, const T
                             T*, float*, float*);                                                   \
   template int LayerNormGrad<T>(Stream, const NormShape&, const T*, const T*, const float*,        \
                                 const float*, const float*, T*);                                   \
-  template int LayerNormParamGrad<T>(Stream, const NormShape&, const T*, const T*, const float*,   \
-                                     const float*, float*, float*);                                \
+  template int LayerNormParamGrad<T>(Stream, const NormShape&, const PartsRoom&, const T*,         \
+                                     const T*, const float*, const float*, float*, float*);        \
   template int RmsNorm<T>(Stream, const NormShape&, float, const T*, const float*, T*, float*);    \
   template int RmsNormGrad<T>(Stream, const NormShape&, const T*, const T*, const float*,          \
                               const float*, T*);                                                   \
-  template int RmsNormParamGrad<T>(Stream, const NormShape&, const T*, const T*, const float*,     \
-                                   float*)
+  template int RmsNormParamGrad<T>(Stream, const NormShape&, const PartsRoom&, const T*, const T*, \
+                                   const float*, float*)
 MGC_INSTANTIATE(float);
 MGC_INSTANTIATE(Bfloat16);
 MGC_INSTANTIATE(Float16);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/device/strip_shape.h"
 #include "kernels/cuda/launch_shape.h"
 
 namespace mgc::cuda {
@@ -29,10 +30,10 @@ template <class T>
 int LayerNormGrad(Stream stream, const NormShape& shape, const T* dy, const T* x, const float* w,
                   const float* mean, const float* rstd, T* dx);
 
-// dw = sum over rows of dy · x̂, db = sum over rows of dy.
+// dw = sum over rows of dy · x̂, db = sum over rows of dy; in parts where there is room.
 template <class T>
-int LayerNormParamGrad(Stream stream, const NormShape& shape, const T* dy, const T* x,
-                       const float* mean, const float* rstd, float* dw, float* db);
+int LayerNormParamGrad(Stream stream, const NormShape& shape, const PartsRoom& room, const T* dy,
+                       const T* x, const float* mean, const float* rstd, float* dw, float* db);
 
 // y = x · rstd · w with rstd = 1 / sqrt(mean(x²) + eps) (Zhang, Sennrich, arXiv:1910.07467). y may
 // be x.
@@ -45,10 +46,10 @@ template <class T>
 int RmsNormGrad(Stream stream, const NormShape& shape, const T* dy, const T* x, const float* w,
                 const float* rstd, T* dx);
 
-// dw = sum over rows of dy · x̂.
+// dw = sum over rows of dy · x̂, likewise.
 template <class T>
-int RmsNormParamGrad(Stream stream, const NormShape& shape, const T* dy, const T* x,
-                     const float* rstd, float* dw);
+int RmsNormParamGrad(Stream stream, const NormShape& shape, const PartsRoom& room, const T* dy,
+                     const T* x, const float* rstd, float* dw);
 
 }  // namespace mgc::cuda
 

@@ -122,10 +122,14 @@ class NormCase {
   void ExpectParamGrad(size_t shift, std::vector<float>* all) const {
     const DeviceArray<T> x(x_, shift), dy(dy_, shift);
     const DeviceArray<float> mean(mean_), rstd(rstd_), dw(w_), db(b_);
-    ASSERT_EQ(centers_
-                  ? LayerNormParamGrad(nullptr, shape_, dy.data(), x.data(), mean.data(),
-                                       rstd.data(), dw.data(), db.data())
-                  : RmsNormParamGrad(nullptr, shape_, dy.data(), x.data(), rstd.data(), dw.data()),
+    const int parts = shape_.rows < kManyRows ? 1 : 4;
+    const DeviceArray<float> sums(
+        std::vector<float>(static_cast<size_t>(2 * parts * shape_.cols), NAN));
+    const PartsRoom room = {sums.data(), parts};
+    ASSERT_EQ(centers_ ? LayerNormParamGrad(nullptr, shape_, room, dy.data(), x.data(), mean.data(),
+                                            rstd.data(), dw.data(), db.data())
+                       : RmsNormParamGrad(nullptr, shape_, room, dy.data(), x.data(), rstd.data(),
+                                          dw.data()),
               0);
     const std::vector<float> weights = dw.Values(), offsets = db.Values();
     for (int64_t c = 0; c < shape_.cols; ++c) {

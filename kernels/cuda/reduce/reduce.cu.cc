@@ -128,24 +128,42 @@ struct MaxRow {
   }
 };
 
-// Matrix o of [outer, rows, cols] has blocks o · strips, o · strips + 1, ... (column_sums.h).
+// Part p of matrix o of [outer, rows, cols] has blocks (p · outer + o) · strips, + 1, ...
+// (column_sums.h) and row p · outer + o of y.
 template <class T, class R>
 __global__ void __launch_bounds__(kMostThreads)
-    SumColumnsKernel(int64_t rows, int64_t cols, int64_t strips, bool whole, const T* x, R* y) {
+    SumColumnsKernel(int64_t outer, int parts, int64_t rows, int64_t cols, int64_t strips,
+                     bool whole, const T* x, R* y) {
   constexpr int kCount = kPerVector<T>;
-  const int64_t o = blockIdx.x / strips;
-  const int strip = static_cast<int>(blockIdx.x - o * strips) * kStripGroups * kCount;
+  const int64_t row_of_y = blockIdx.x / strips, o = row_of_y % outer;
+  const auto part = static_cast<int>(row_of_y / outer);
+  const int strip = static_cast<int>(blockIdx.x - row_of_y * strips) * kStripGroups * kCount;
   const int width = static_cast<int>(cols);
   const T* const matrix = x + o * rows * cols;
   SumStrip<1, kCount>(
-      rows, width, strip,
+      RowPart::Of(rows, part, parts), width, strip,
       [&](int64_t r, int first, SumsOfGroup<1, kCount>* sums) {
         const Group<T> group = LoadGroup(matrix + r * cols, first, width, whole);
 #pragma unroll
         for (int k = 0; k < kCount; ++k) sums->at[k] += Load(group.at[k]);
       },
-      [&](int /*sum*/, int col, float value) { y[o * cols + col] = Store<R>(value); });
+      [&](int /*sum*/, int col, float value) { y[row_of_y * cols + col] = Store<R>(value); });
 }
+
+template <class T, class R>
+int SumColumns(Stream stream, int64_t outer, int parts, int64_t rows, int64_t cols, const T* x,
+               R* y) {
+  return Launch(SumColumnsKernel<T, R>,
+                StripShape(outer * parts, rows / parts, cols, kPerVector<T>), stream, outer, parts,
+                rows, cols, StripsOf(cols, kPerVector<T>), HasWholeGroups(x, cols), x, y);
+}
+
+template <class R>
+struct PutSum {
+  R* y;
+
+  __device__ void operator()(int64_t i, float sum) const { y[i] = Store<R>(sum); }
+};
 
 // `kCount` neighbours of the result, which lie in one run of the box' last dim.
 template <class T, class R, int kCount>
@@ -241,7 +259,8 @@ struct StackOf {
 }  // namespace
 
 template <class T, class R>
-int SumMiddle(Stream stream, int64_t outer, int64_t reduced, int64_t inner, const T* x, R* y) {
+int SumMiddle(Stream stream, int64_t outer, int64_t reduced, int64_t inner, const PartsRoom& room,
+              const T* x, R* y) {
   constexpr int64_t kFew = 16;  // a thread sums as many in order
   if (reduced <= kFew || std::max(reduced, inner) > kMostRowElements) {
     const IndexBox kept = {outer * inner, 2, {outer, inner}, {reduced * inner, 1}};
@@ -251,8 +270,10 @@ int SumMiddle(Stream stream, int64_t outer, int64_t reduced, int64_t inner, cons
     return ForRows<T>(stream, outer, reduced,
                       SumRow<T, R>{reduced, x, y, HasWholeGroups(x, reduced)});
   }
-  return Launch(SumColumnsKernel<T, R>, StripShape(outer, reduced, inner, kPerVector<T>), stream,
-                reduced, inner, StripsOf(inner, kPerVector<T>), HasWholeGroups(x, inner), x, y);
+  if (room.parts == 1) return SumColumns(stream, outer, 1, reduced, inner, x, y);
+  const int error = SumColumns(stream, outer, room.parts, reduced, inner, x, room.at);
+  if (error != 0) return error;
+  return Each(stream, outer * inner, AddParts<PutSum<R>>{room.parts, outer * inner, room.at, {y}});
 }
 
 template <class T, class R>
@@ -311,10 +332,10 @@ int Stack(Stream stream, int64_t n, const void* const* x, double* y) {
   return 0;
 }
 
-#define MGC_INSTANTIATE_REDUCE(T, R)                                                 \
-  template int SumMiddle<T, R>(Stream, int64_t, int64_t, int64_t, const T*, R*);     \
-  template int SumAny<T, R>(Stream, const IndexBox&, const IndexBox&, const T*, R*); \
-  template int RowMax<T, R>(Stream, int64_t, int64_t, int64_t, const T*, R*);        \
+#define MGC_INSTANTIATE_REDUCE(T, R)                                                               \
+  template int SumMiddle<T, R>(Stream, int64_t, int64_t, int64_t, const PartsRoom&, const T*, R*); \
+  template int SumAny<T, R>(Stream, const IndexBox&, const IndexBox&, const T*, R*);               \
+  template int RowMax<T, R>(Stream, int64_t, int64_t, int64_t, const T*, R*);                      \
   template int MaxAny<T, R>(Stream, const IndexBox&, const IndexBox&, const T*, R*)
 MGC_INSTANTIATE_REDUCE(float, float);
 MGC_INSTANTIATE_REDUCE(Bfloat16, Bfloat16);

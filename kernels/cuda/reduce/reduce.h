@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/device/strip_shape.h"
 #include "kernels/cuda/launch_shape.h"
 
 namespace mgc::cuda {
@@ -22,9 +23,11 @@ struct IndexBox {
 };
 
 // y[o, i] = sum over r of x[o, r, i]: with inner = 1 the last dim is summed, with outer = 1 the
-// rows are (a bias gradient). T and R as instantiated: R is T or float.
+// rows are (a bias gradient), in parts where there is room. T and R as instantiated: R is T or
+// float.
 template <class T, class R>
-int SumMiddle(Stream stream, int64_t outer, int64_t reduced, int64_t inner, const T* x, R* y);
+int SumMiddle(Stream stream, int64_t outer, int64_t reduced, int64_t inner, const PartsRoom& room,
+              const T* x, R* y);
 
 // y[i] = sum over j of x[kept(i) + reduced(j)], in double and in order: for what has no better
 // form. Of double, too.

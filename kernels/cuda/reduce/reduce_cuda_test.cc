@@ -13,14 +13,20 @@
 namespace mgc::cuda {
 namespace {
 
+constexpr int64_t kCutRows = 200;  // as many are cut into parts
+
 template <class T>
 std::vector<float> ExpectSum(int64_t outer, int64_t reduced, int64_t inner, size_t shift) {
   const std::vector<T> values = Narrowed<T>(UniformFloats(outer * reduced * inner, 1));
   const DeviceArray<T> x(values, shift);
   const DeviceArray<float> y(std::vector<float>(static_cast<size_t>(outer * inner), NAN));
   const DeviceArray<T> narrow(std::vector<T>(static_cast<size_t>(outer * inner)));
-  EXPECT_EQ(SumMiddle(nullptr, outer, reduced, inner, x.data(), y.data()), 0);
-  EXPECT_EQ(SumMiddle(nullptr, outer, reduced, inner, x.data(), narrow.data()), 0);
+  const int count = outer * reduced >= kCutRows ? 4 : 1;
+  const DeviceArray<float> sums(
+      std::vector<float>(static_cast<size_t>(count * outer * inner), NAN));
+  const PartsRoom parts = {sums.data(), count};
+  EXPECT_EQ(SumMiddle(nullptr, outer, reduced, inner, parts, x.data(), y.data()), 0);
+  EXPECT_EQ(SumMiddle(nullptr, outer, reduced, inner, parts, x.data(), narrow.data()), 0);
   std::vector<float> made = y.Values();
   EXPECT_EQ(Widened(Narrowed<T>(made)), Widened(narrow.Values()));
   for (int64_t i = 0; i < outer * inner; ++i) {

@@ -37,9 +37,13 @@ template <class T, class R>
 KernelOr MakeSumOf(const KernelSpec& spec) {
   int64_t outer, reduced, inner;
   if (!IsOneRun(spec, &outer, &reduced, &inner)) return MakeAnySum<T, R>(spec);
-  return MakeKernel(spec, [=](const KernelRun& run, Stream stream) {
-    return SumMiddle(stream, outer, reduced, inner, In<T>(run, 0), Out<R>(run, 0));
-  });
+  const int64_t bytes = WorkspaceBoundOf(spec, KernelHost::kGpu);
+  const auto issue = [=, parts = PartsIn(bytes, outer * inner)](const KernelRun& run,
+                                                                Stream stream) {
+    const PartsRoom room = {static_cast<float*>(run.workspace), parts};
+    return SumMiddle(stream, outer, reduced, inner, room, In<T>(run, 0), Out<R>(run, 0));
+  };
+  return MakeKernel(spec, issue, bytes);
 }
 
 // make(element, result) for reductions that keep the type or widen it to f32, by values of both.
