@@ -85,9 +85,9 @@ __global__ void __launch_bounds__(ThreadsOfGroups(GroupForwardTiles(kDim, kPlain
   __syncthreads();
   const int count = block.count();
   int t = NextTile(block.tiles, 0, count), stage = 0;
+  block.Start(block.Keys(stage), in.k, t);
+  CommitCopies();
   if (t < count) {
-    block.Start(block.Keys(stage), in.k, t);
-    CommitCopies();
     Band<Block::kColumns> scores;
     float shrink[2];
     WaitCopies<0>();

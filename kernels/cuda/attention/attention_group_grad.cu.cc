@@ -219,12 +219,12 @@ struct GradBlock {
   __device__ __forceinline__ void AddTiles(Band<kDim>* key_sums, Band<kDim>* value_sums) {
     block.Begin();
     QueryTile tile = block.First();
+    block.Start(tile, 0);
     if (!block.Has(tile)) {
       WaitCopies<0>();
       return;
     }
     QueryTile next = block.After(tile);
-    block.Start(tile, 0);
     block.statistics.Put(0);
     block.Start(next, 1);
     block.statistics.Put(1);
