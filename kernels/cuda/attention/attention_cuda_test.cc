@@ -370,10 +370,10 @@ TEST(AttentionOfGpus, OnePassHasTheRoomThatPlansMake) {
     ADD_FAILURE() << "no kernel";
     return int64_t{-1};
   };
-  const int64_t sums = 8 * 64 * 16 * 64 * 4;       // a part's, of 8 samples, in a tile
-  EXPECT_EQ(bytes_of("bf16", 8, 1000), 4 * sums);  // of 64 heads of keys
-  EXPECT_EQ(bytes_of("bf16", 8, 300), 3 * sums);   // in three blocks
-  EXPECT_EQ(bytes_of("bf16", 16, 1000), 2 * 2 * sums);
+  const int64_t sums = int64_t{8} * 64 * 16 * 64 * 4;  // a part's, of 8 samples, in a tile
+  EXPECT_EQ(bytes_of("bf16", 8, 1000), 4 * sums);      // of 64 heads of keys
+  EXPECT_EQ(bytes_of("bf16", 8, 300), 3 * sums);       // in three blocks
+  EXPECT_EQ(bytes_of("bf16", 16, 1000), int64_t{4} * sums);
   EXPECT_EQ(bytes_of("bf16", 1, 1000), 0);  // too few
   EXPECT_EQ(bytes_of("f32", 8, 1000), 0);
 }

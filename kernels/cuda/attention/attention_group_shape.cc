@@ -1,5 +1,7 @@
 #include "kernels/cuda/attention/attention_group_shape.h"
 
+#include <initializer_list>
+
 namespace mgc::cuda {
 
 bool GroupsTake(const AttentionShape& s) {

@@ -49,7 +49,8 @@ template <bool kSegments>
 KernelOr MakeAttentionGrad(const KernelSpec& spec) {
   const AttentionUse use = UseOf(spec, 1, 2);
   const int64_t room = TensorCoresTake(use.shape) ? WorkspaceBoundOf(spec, KernelHost::kGpu) : 0;
-  const auto parts = static_cast<int>(room > 0 ? room / SumsBytes(use.shape) : 0);
+  const int64_t of_part = SumsBytes(use.shape);
+  const auto parts = static_cast<int>(of_part > 0 ? room / of_part : 0);
   return ForElements(spec, [&](auto zero) -> KernelOr {
     using T = decltype(zero);
     const auto issue = [use, parts](const KernelRun& run, Stream stream) {
@@ -59,7 +60,7 @@ KernelOr MakeAttentionGrad(const KernelSpec& spec) {
       return AttentionGrad(stream, InRun(use, run, 6, kSegments), in, results, out,
                            {static_cast<float*>(run.workspace), parts});
     };
-    return MakeKernel(spec, issue, parts * SumsBytes(use.shape));
+    return MakeKernel(spec, issue, parts * of_part);
   });
 }
 

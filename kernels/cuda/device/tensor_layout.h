@@ -58,12 +58,11 @@ struct SharedLayout {
 };
 
 // Bytes to the element at `row` (or column) and `deep`, before the exchange below.
-constexpr int64_t PlaceIn(const SharedLayout& layout, int row, int deep) {
+constexpr int PlaceIn(const SharedLayout& layout, int row, int deep) {
   const int lines = layout.across ? deep : row;
   const int along = layout.across ? row % (layout.line / 2) : deep;
   const int beyond = layout.across ? row / (layout.line / 2) : 0;
-  return int64_t{lines} / 8 * layout.stride + lines % 8 * layout.line + along * 2 +
-         int64_t{beyond} * layout.leading;
+  return lines / 8 * layout.stride + lines % 8 * layout.line + along * 2 + beyond * layout.leading;
 }
 
 // Chunks of 16 bytes are exchanged by their address, as SwizzledChunk and SwizzledHalfChunk do in

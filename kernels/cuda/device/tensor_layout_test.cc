@@ -79,7 +79,7 @@ TEST(TensorLayout, TilesLieAsWarpgroupsReadThem) {
       for (int i = 0; i < chunks * 8; ++i) {
         const int chunk =
             chunks == 8 ? SwizzledChunk(8, row, i / 8) : SwizzledHalfChunk(row, i / 8);
-        const auto at = static_cast<uint64_t>(chunk * 16 + i % 8 * 2);
+        const auto at = static_cast<uint64_t>(chunk) * 16 + static_cast<uint64_t>(i) % 8 * 2;
         EXPECT_EQ(Exchanged(along, static_cast<uint64_t>(PlaceIn(along, row, i))), at);
         EXPECT_EQ(Exchanged(across, static_cast<uint64_t>(PlaceIn(across, i, row))), at);
       }

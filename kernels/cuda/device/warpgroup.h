@@ -78,7 +78,7 @@ void MultiplyRows(const float (&rows)[2][16], const SharedMatrix<kAcross>& right
 template <class T, bool kAcross, int kBlocks>
 void StartProduct(const LeftOperand& left, const SharedMatrix<kAcross>& right, bool add,
                   float (&sums)[kBlocks][4]) {
-  emulator::GroupProducts::OfThread().Start([left, right, add, &sums] {
+  emulator::GroupProducts::OfThread().Start([&left, right, add, &sums] {
     LeftOperand lefts[kWarp];
     emulator::WarpGather(kWholeWarp, &left, sizeof left, lefts);
     float rows[2][16];

@@ -124,7 +124,7 @@ class NormCase {
     const DeviceArray<float> mean(mean_), rstd(rstd_), dw(w_), db(b_);
     const int parts = shape_.rows < kManyRows ? 1 : 4;
     const DeviceArray<float> sums(
-        std::vector<float>(static_cast<size_t>(2 * parts * shape_.cols), NAN));
+        std::vector<float>(static_cast<size_t>(int64_t{2} * parts * shape_.cols), NAN));
     const PartsRoom room = {sums.data(), parts};
     ASSERT_EQ(centers_ ? LayerNormParamGrad(nullptr, shape_, room, dy.data(), x.data(), mean.data(),
                                             rstd.data(), dw.data(), db.data())
