@@ -311,9 +311,9 @@ absl::StatusOr<Plan> ModelCompiler::Compile(const CompileOptions& options) {
   MGC_RETURN_IF_ERROR(checked.violations.ToStatus());
   const ScheduleSpec schedule{config.schedule, config.pp, checked.vp, checked.micro_batches,
                               config.group_size};
-  PassContext context{config,   options.strategy, std::move(checked.placement),
-                      schedule, options.machine,  options.order,
-                      nullptr,  options.flags};
+  PassContext context{config,   options.strategy,     std::move(checked.placement),
+                      schedule, options.machine,      options.order,
+                      nullptr,  options.brings_model, options.flags};
   if (options.kept != nullptr) {
     MGC_ASSIGN_OR_RETURN(absl::optional<Plan> kept, CompileKept(context, options));
     if (kept.has_value()) return *std::move(kept);

@@ -32,6 +32,7 @@ struct CompileOptions {
   PlanOptions flags;          // written into the plan
   OrderScope order;           // of which all but a search want everything
   bool evaluation = true;     // otherwise the plan has nothing to evaluate with
+  bool brings_model = true;   // otherwise the plan has no copy of it, for who wants numbers alone
   RunOptions run;             // of every pass
   // Passes over graphs may see a folded model (passes/fold/fold_model.h): the plan is the same, and
   // is made in less time. What `run` is shown then has fewer layers than the model; where the fold

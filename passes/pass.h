@@ -66,6 +66,7 @@ struct PassContext {
   Machine machine;                            // order: whose costs
   OrderScope order = {};                      // order
   const Graph* model = nullptr;  // from stage on: what the plan is of; outlives the context
+  bool brings_model = true;      // allocate: whether the plan has a copy of it
   PlanOptions flags;             // allocate: written into the plan
   absl::optional<LayerMap> layers = absl::nullopt;  // stage: where the graphs are of a folded model
 };

@@ -42,7 +42,7 @@ void FillHeader(const PassContext& context, Plan* plan) {
   plan->name = model.name();
   plan->options = context.flags;
   plan->machine = context.machine;
-  plan->model = model;
+  if (context.brings_model) plan->model = model;
   plan->micro_batch_size = context.parallel.micro_batch_size;
   plan->global_batch_size = context.parallel.global_batch_size;
   plan->num_micro_batches = context.schedule.micro_batches;

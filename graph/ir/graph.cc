@@ -95,16 +95,43 @@ ValueId GraphBuilder::AddInput(absl::string_view name, TensorType type, InputKin
   return id;
 }
 
+// The node among `nodes` of one op that has such operands and attributes; kNone where none has.
+NodeId GraphBuilder::UsedLike(const std::vector<NodeId>& nodes, absl::Span<const ValueId> inputs,
+                              const Attrs& attrs) const {
+  const auto alike = [&](ValueId a, ValueId b) { return graph_.type(a) == graph_.type(b); };
+  for (const NodeId id : nodes) {
+    const Node& node = graph_.node(id);
+    if (node.attrs == attrs &&
+        std::equal(node.inputs.begin(), node.inputs.end(), inputs.begin(), inputs.end(), alike)) {
+      return id;
+    }
+  }
+  return kNone;
+}
+
+absl::StatusOr<std::vector<TensorType>> GraphBuilder::TypesOf(const OpDef& op,
+                                                              absl::Span<const ValueId> inputs,
+                                                              const Attrs& attrs) const {
+  std::vector<const TensorType*> operands;
+  operands.reserve(inputs.size());
+  for (ValueId id : inputs) operands.push_back(&graph_.type(id));
+  return InferTypes(op, attrs, operands);
+}
+
 absl::StatusOr<std::vector<ValueId>> GraphBuilder::Append(absl::string_view op,
                                                           std::vector<ValueId> inputs, Attrs attrs,
                                                           const Node& like,
                                                           absl::Span<const std::string> names) {
   const OpDef* def = FindOp(op);
   if (def == nullptr) return absl::InvalidArgumentError(absl::StrCat("unknown op `", op, "`"));
-  std::vector<const TensorType*> operands;
-  operands.reserve(inputs.size());
-  for (ValueId id : inputs) operands.push_back(&graph_.type(id));
-  MGC_ASSIGN_OR_RETURN(std::vector<TensorType> types, InferTypes(*def, attrs, operands));
+  std::vector<NodeId>& uses = uses_[def];
+  const NodeId known = UsedLike(uses, inputs, attrs);
+  std::vector<TensorType> types;
+  if (known == kNone) {
+    MGC_ASSIGN_OR_RETURN(types, TypesOf(*def, inputs, attrs));
+  } else {
+    for (ValueId output : graph_.node(known).outputs) types.push_back(graph_.type(output));
+  }
   Node node = like;
   node.op = def;
   node.attrs = std::move(attrs);
@@ -115,7 +142,10 @@ absl::StatusOr<std::vector<ValueId>> GraphBuilder::Append(absl::string_view op,
         i < names.size() ? names[i] : absl::StrCat(names[0], ".", def->results[i]);
     results.push_back({name, std::move(types[i]), absl::nullopt, kNone});
   }
-  return graph_.node(AppendRaw(std::move(node), std::move(results))).outputs;
+  const NodeId id = AppendRaw(std::move(node), std::move(results));
+  if (known == kNone) uses.push_back(id);
+  if (uses.size() > kUsesOfOp) uses.erase(uses.begin());
+  return graph_.node(id).outputs;
 }
 
 ValueId GraphBuilder::Emit(absl::string_view op, std::vector<ValueId> inputs, Attrs attrs,

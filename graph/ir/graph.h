@@ -190,9 +190,19 @@ class GraphBuilder {
   Graph Finish() && { return std::move(graph_); }
 
  private:
+  static constexpr size_t kUsesOfOp = 8;
+
   std::string UniqueName(absl::string_view wanted) const;
   ValueId AddValue(Value value);
+  NodeId UsedLike(const std::vector<NodeId>& nodes, absl::Span<const ValueId> inputs,
+                  const Attrs& attrs) const;
+  absl::StatusOr<std::vector<TensorType>> TypesOf(const OpDef& op, absl::Span<const ValueId> inputs,
+                                                  const Attrs& attrs) const;
+
   Graph graph_;
+  // Nodes of each op, used in different ways. Layers repeat each other, and the same operands and
+  // attributes have the same results.
+  absl::flat_hash_map<const OpDef*, std::vector<NodeId>> uses_;
 };
 
 }  // namespace mgc

@@ -170,7 +170,7 @@ RankChoice LayerChooser::ChooseBeside(size_t rank, int64_t layers, int64_t full)
   return choice;
 }
 
-const RankChoice& LayerChooser::At(size_t rank, int64_t layers) {
+RankChoice LayerChooser::At(size_t rank, int64_t layers) {
   const auto [known, is_new] = table_.try_emplace({rank, layers});
   if (is_new) known->second = Choose(rank, layers);
   return known->second;
@@ -207,7 +207,7 @@ std::vector<int64_t> LayerChooser::CountsWithin(int64_t limit) {
     const int64_t least = LeastLayers(c);
     // One layer more takes no less memory and no less time.
     const int64_t n = least - 1 + FirstWhere(left - needed - least + 1, [&](int64_t more) {
-                        const RankChoice& next = At(c, least + more);
+                        const RankChoice next = At(c, least + more);
                         return !next.fits || Later(way, Times(micro_batches_, next.ns)) > limit;
                       });
     if (n < least) return {};

@@ -7,10 +7,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "passes/search/plans/chunk_layers.h"
 #include "passes/search/plans/model_profile.h"
 #include "passes/search/plans/plan_spread.h"
@@ -81,7 +81,7 @@ class LayerChooser {
   // With `full` of them, of the others as few selectively as memory allows.
   RankChoice ChooseBeside(size_t rank, int64_t layers, int64_t full) const;
   // Choose, once for each.
-  const RankChoice& At(size_t rank, int64_t layers);
+  RankChoice At(size_t rank, int64_t layers);
 
   bool Fits(const std::vector<int64_t>& counts);
   int64_t StepOf(const std::vector<int64_t>& counts);
@@ -96,7 +96,7 @@ class LayerChooser {
   std::vector<RankCost> own_;  // by rank
   std::array<LayerCost, kNumRecomputeKinds> layer_;
   std::array<bool, kNumRecomputeKinds> allowed_ = {};
-  std::map<std::pair<size_t, int64_t>, RankChoice> table_;  // by rank and number of layers
+  absl::flat_hash_map<std::pair<size_t, int64_t>, RankChoice> table_;  // by rank and layers
 };
 
 }  // namespace mgc

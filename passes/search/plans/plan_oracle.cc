@@ -52,6 +52,7 @@ absl::StatusOr<FoundPlan> CompileTo(ModelCompiler& model, CompileOptions options
   options.limit_memory = false;
   options.order = scope;
   options.evaluation = scope.evaluation;
+  options.brings_model = made != nullptr;
   options.run = RunOptions();
   options.run.check = false;
   FoundPlan found;
