@@ -53,15 +53,18 @@ expect 2 '--nproc starts processes of its own' mpi -n 2 mgc-run --nproc 2 p.plan
 expect 1 'not of one MPI' env PMI_RANK=0 PMI_SIZE=2 mgc-run p.plan "${run[@]}"
 also 'srun --mpi=pmix'
 
-# A request to stop, at a step that all agree on; a second one at once.
+# A request to stop, at a step that all agree on; a second one at once. Steps are long: mpirun reads
+# nothing for a second before it passes the request on, and a process that cannot write waits.
+mgc-compile llama-tiny --tp 2 --pp 2 --world-size 4 --global-batch-size 128 -o long.plan ||
+  fail 'no plan of long steps'
 for way in threads forked-2 mpi-2; do
   : >stdout
-  launch $way "$PWD/p.plan" --data text.txt --steps 100000 --json >stdout 2>stderr &
+  launch $way "$PWD/long.plan" --data text.txt --steps 100000 --json >stdout 2>stderr &
   for ((i = 0; i < 500; ++i)); do
     [[ -s stdout ]] && break
     sleep 0.02
   done
-  pid=$(pgrep -of "mgc-run .*$PWD/p.plan .*--steps 100000")
+  pid=$(pgrep -of "mgc-run .*$PWD/long.plan .*--steps 100000")
   kill -USR2 "$pid"
   sleep 0.3
   kill -TERM "$pid"
