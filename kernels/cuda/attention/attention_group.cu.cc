@@ -61,6 +61,50 @@ struct ForwardBlock {
     }
     return grew;
   }
+
+  // All tiles that the queries see.
+  __device__ __forceinline__ void AddTiles(Band<kDim>* sums, BandSoftmax* softmax) const {
+    int t = NextTile(tiles, 0, count()), stage = 0;
+    Start(Keys(stage), in.k, t);
+    CommitCopies();
+    if (t >= count()) return;
+    Band<kColumns> scores;
+    float shrink[2];
+    WaitCopies<0>();
+    PublishShared();
+    __syncthreads();  // the first keys are there
+    int next = NextTile(tiles, t + 1, count());
+    Start(Keys(stage ^ 1), in.k, next);
+    Start(Values(stage), in.v, t);
+    CommitCopies();
+    StartDots(queries, GroupRow(), Keys(stage), &scores);
+    Await<0>(scores);
+    Weigh(t, &scores, softmax, shrink);
+    auto weights = PackedBand<kColumns>::template Of<T>(scores);
+    for (; next < count(); stage ^= 1) {
+      WaitCopies<0>();
+      PublishShared();
+      // The values and the next keys are there; nobody reads these keys and the values before.
+      __syncthreads();
+      const int after = NextTile(tiles, next + 1, count());
+      Start(Keys(stage), in.k, after);
+      Start(Values(stage ^ 1), in.v, next);
+      CommitCopies();
+      StartDots(queries, GroupRow(), Keys(stage ^ 1), &scores);
+      StartSums(&weights, Values(stage), sums);
+      Await<1>(scores);
+      const bool grew = Weigh(next, &scores, softmax, shrink);
+      Await<0>(weights, *sums);
+      if (__any_sync(kWholeWarp, grew)) Scale(shrink, sums);
+      weights = PackedBand<kColumns>::template Of<T>(scores);
+      next = after;
+    }
+    WaitCopies<0>();
+    PublishShared();
+    __syncthreads();  // the last values are there
+    StartSums(&weights, Values(stage), sums);
+    Await<0>(weights, *sums);
+  }
 };
 
 template <class T, int kDim, bool kPlain>
@@ -83,48 +127,7 @@ __global__ void __launch_bounds__(ThreadsOfGroups(GroupForwardTiles(kDim, kPlain
   BandSoftmax softmax;
   sums.Clear();
   __syncthreads();
-  const int count = block.count();
-  int t = NextTile(block.tiles, 0, count), stage = 0;
-  block.Start(block.Keys(stage), in.k, t);
-  CommitCopies();
-  if (t < count) {
-    Band<Block::kColumns> scores;
-    float shrink[2];
-    WaitCopies<0>();
-    PublishShared();
-    __syncthreads();  // the first keys are there
-    int next = NextTile(block.tiles, t + 1, count);
-    block.Start(block.Keys(stage ^ 1), in.k, next);
-    block.Start(block.Values(stage), in.v, t);
-    CommitCopies();
-    StartDots(block.queries, GroupRow(), block.Keys(stage), &scores);
-    Await<0>(scores);
-    block.Weigh(t, &scores, &softmax, shrink);
-    auto weights = PackedBand<Block::kColumns>::template Of<T>(scores);
-    for (; next < count; stage ^= 1) {
-      WaitCopies<0>();
-      PublishShared();
-      // The values and the next keys are there; nobody reads these keys and the values before.
-      __syncthreads();
-      const int after = NextTile(block.tiles, next + 1, count);
-      block.Start(block.Keys(stage), in.k, after);
-      block.Start(block.Values(stage ^ 1), in.v, next);
-      CommitCopies();
-      StartDots(block.queries, GroupRow(), block.Keys(stage ^ 1), &scores);
-      StartSums(&weights, block.Values(stage), &sums);
-      Await<1>(scores);
-      const bool grew = block.Weigh(next, &scores, &softmax, shrink);
-      Await<0>(weights, sums);
-      if (__any_sync(kWholeWarp, grew)) Scale(shrink, &sums);
-      weights = PackedBand<Block::kColumns>::template Of<T>(scores);
-      next = after;
-    }
-    WaitCopies<0>();
-    PublishShared();
-    __syncthreads();  // the last values are there
-    StartSums(&weights, block.Values(stage), &sums);
-    Await<0>(weights, sums);
-  }
+  block.AddTiles(&sums, &softmax);
   WaitCopies<0>();
   const int row = Block::Row();
   __syncthreads();  // nobody reads the queries, where the results go through
