@@ -38,7 +38,7 @@ uint32_t PairOf(float low, float high) { return PackPair<Bfloat16>(low, high); }
 __global__ void MultiplyKernel(Fault fault, bool registers, const float* a, const float* b,
                                float* y) {
   auto* const left = reinterpret_cast<Bfloat16*>(SharedBytes());
-  Bfloat16* const right = left + kSide * kSide;
+  Bfloat16* const right = left + sizeof(Tile) / sizeof(Bfloat16);
   const auto thread = static_cast<int>(threadIdx.x);
   const auto place = [&](int row, int column) {
     const int chunk =
@@ -56,14 +56,14 @@ __global__ void MultiplyKernel(Fault fault, bool registers, const float* a, cons
   float sums[kSide / 8][4] = {};
   BeginProducts();
   for (int step = 0; step < kSide / 16; ++step) {
-    const SharedMatrix<true> across = {right + step * 16 * kSide, {128, true, stride, 0}};
-    const SharedMatrix<false> wrong = {right + step * 16, {128, false, stride, 0}};
+    const SharedMatrix<true> across = {right + int64_t{step} * 16 * kSide, {128, true, stride, 0}};
+    const SharedMatrix<false> wrong = {right + int64_t{step} * 16, {128, false, stride, 0}};
     for (int i = 0; i < 4; ++i) {
       const MatrixCell at = LeftCell(lane, i);
-      const float* const from = a + (row + at.row) * kSide + 16 * step + at.column;
+      const float* const from = a + int64_t{row + at.row} * kSide + 16 * step + at.column;
       operands[step].at[i] = PairOf(from[0], from[1]);
     }
-    const SharedMatrix<false> along = {left + step * 16, {128, false, stride, 0}};
+    const SharedMatrix<false> along = {left + int64_t{step} * 16, {128, false, stride, 0}};
     if (registers) {
       StartProduct<Bfloat16>(operands[step], across, step > 0, sums);
     } else if (fault == Fault::kOtherMajor) {
@@ -95,8 +95,8 @@ SeededFault Of(const char* name, Fault fault, bool registers = false) {
             for (int e = 0; e < kSide * kSide; ++e) {
               float sum = 0;
               for (int k = 0; k < kSide; ++k) {
-                sum += a[static_cast<size_t>(e / kSide * kSide + k)] *
-                       b[static_cast<size_t>(k * kSide + e % kSide)];
+                sum += a[static_cast<size_t>(e / kSide) * kSide + static_cast<size_t>(k)] *
+                       b[static_cast<size_t>(k) * kSide + static_cast<size_t>(e % kSide)];
               }
               product.push_back(sum);
             }
