@@ -60,7 +60,8 @@ __global__ void MultiplyKernel(Fault fault, bool registers, const float* a, cons
     const SharedMatrix<false> wrong = {right + int64_t{step} * 16, {128, false, stride, 0}};
     for (int i = 0; i < 4; ++i) {
       const MatrixCell at = LeftCell(lane, i);
-      const float* const from = a + int64_t{row + at.row} * kSide + 16 * step + at.column;
+      const int column = 16 * step + at.column;
+      const float* const from = a + int64_t{row + at.row} * kSide + column;
       operands[step].at[i] = PairOf(from[0], from[1]);
     }
     const SharedMatrix<false> along = {left + int64_t{step} * 16, {128, false, stride, 0}};
