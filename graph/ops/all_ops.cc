@@ -13,8 +13,8 @@ namespace {
 std::vector<OpDef> ListOps() {
   std::vector<OpDef> ops;
   for (std::vector<OpDef> family :
-       {ElementwiseOps(), ActivationOps(), IdentityOps(), ReduceOps(), MovementOps(), NormOps(),
-        MatmulOps(), PositionOps(), AttentionOps(), RopeOps(), LossOps(), SoftmaxOps(),
+       {ElementwiseOps(), ActivationOps(), IdentityOps(), ReduceOps(), TotalOps(), MovementOps(),
+        NormOps(), MatmulOps(), PositionOps(), AttentionOps(), RopeOps(), LossOps(), SoftmaxOps(),
         EmbeddingOps(), OptimizerOps(), OptimizerNumberOps(), CollectiveOps()}) {
     for (OpDef& op : family) ops.push_back(std::move(op));
   }

@@ -25,6 +25,7 @@ std::vector<OpDef> PositionOps();
 std::vector<OpDef> ReduceOps();
 std::vector<OpDef> RopeOps();
 std::vector<OpDef> SoftmaxOps();
+std::vector<OpDef> TotalOps();
 
 }  // namespace mgc
 

@@ -57,6 +57,13 @@ GpuCalibrationSetting Least() {
   return setting;
 }
 
+// Rows of the head's product begin at multiples of what tensor cores read.
+TEST(CalibrateGpuTest, TheLargeModelHasAPaddedVocabulary) {
+  const absl::StatusOr<GpuCalibrationSetting> setting = DefaultGpuCalibration(Gpus());
+  ASSERT_TRUE(setting.ok()) << setting.status();
+  EXPECT_EQ(setting->gpt2.vocab, 50304);
+}
+
 TEST(CalibrateGpuTest, AMachineThatIsMeasuredPredicts) {
   const RunDevice device = MakeRunDevice(kCudaDevice, {}).value();
   GpuCalibrationSetting setting = Least();

@@ -378,23 +378,5 @@ TEST(AttentionOfGpus, OnePassHasTheRoomThatPlansMake) {
   EXPECT_EQ(bytes_of("f32", 8, 1000), 0);
 }
 
-// What no kernel of tensor cores takes goes to the general ones.
-TEST(AttentionOfGpus, TensorCoresTakeWholeVectorsUpToDim128) {
-  AttentionShape shape = {1, 10, 10, 1, 1, 64};
-  EXPECT_TRUE(TensorCoresTake(shape));
-  shape.dim = 128;
-  EXPECT_TRUE(TensorCoresTake(shape));
-  for (const int64_t dim : {0, 1, 63, 66, 136}) {
-    shape.dim = dim;
-    EXPECT_FALSE(TensorCoresTake(shape));
-  }
-  shape.dim = 64;
-  shape.scale = -1;
-  EXPECT_FALSE(TensorCoresTake(shape));
-  shape.scale = 1;
-  shape.keys = int64_t{1} << 30;
-  EXPECT_FALSE(TensorCoresTake(shape));
-}
-
 }  // namespace
 }  // namespace mgc::cuda

@@ -93,31 +93,6 @@ struct QueryShare {
   }
 };
 
-// Scores become probabilities.
-template <int kColumns>
-__device__ __forceinline__ void Normalize(float exponent, const float* powers,
-                                          Band<kColumns>* scores) {
-#pragma unroll
-  for (int n = 0; n < kColumns / 8; ++n) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      scores->at[n][i] = Exp2(fmaf(scores->at[n][i], exponent, -powers[8 * n + i % 2]));
-    }
-  }
-}
-// And d_o · v the gradients of scores.
-template <int kColumns>
-__device__ __forceinline__ void Bend(const Band<kColumns>& scores, const float* deltas,
-                                     Band<kColumns>* d_p) {
-#pragma unroll
-  for (int n = 0; n < kColumns / 8; ++n) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      d_p->at[n][i] = scores.at[n][i] * (d_p->at[n][i] - deltas[8 * n + i % 2]);
-    }
-  }
-}
-
 // What a tile's scores become, on their way.
 struct TileScores {
   Band<kQueries> scores, d_p;
@@ -160,19 +135,20 @@ struct GradBlock {
     const float* const powers = block.statistics.Powers(stage) + BandColumn();
     const float* const deltas = block.statistics.Deltas(stage) + BandColumn();
     const int key = block.at.first + Row(), query = tile.t * kQueries;
+    const auto power_of = [&](int n, int i) { return powers[8 * n + i % 2]; };
+    const auto delta_of = [&](int n, int i) { return deltas[8 * n + i % 2]; };
     const auto mask = TileMask<Side::kKeys>::Of(
         block.tiles[tile.t], ViewOf(use, Opaque(block.at.b)), block.at.first, query);
     if (!kAhead) Await<1>(of->scores);
     if (!kPlain && use.shape.cap != 0.0f) CapBand(use.shape, &of->scores);
     mask.Apply(ViewOf(use, Opaque(block.at.b)), block.at.first, Row(), query, &of->scores);
     if constexpr (kPlain) {
-      Normalize(ExponentScale(use.shape), powers, &of->scores);
+      Normalize(ExponentScale(use.shape), power_of, &of->scores);
     } else {
       if (!kAhead) Await<0>(of->d_p);
       const AttentionDrops drops = DropsOf(use, block.at.b, tile.h);
       GradientsOfBand<false>(
-          use, [&](int n, int i) { return powers[8 * n + i % 2]; },
-          [&](int n, int i) { return deltas[8 * n + i % 2]; },
+          use, power_of, delta_of,
           [&](int n, float(&kept)[4]) {
             KeptOfBlock<Side::kKeys>(drops, key, query + 8 * n, kept);
           },
@@ -182,7 +158,7 @@ struct GradBlock {
     StartSums(weights, block.pairs.Second(stage), value_sums);
     if constexpr (kPlain) {
       if (!kAhead) Await<1>(of->d_p);
-      Bend(of->scores, deltas, &of->d_p);
+      BendPlain(of->scores, delta_of, &of->d_p);
     }
     *gradients = PackedBand<kQueries>::template Of<T>(of->d_p);
     StartSums(gradients, block.pairs.First(stage), key_sums);
@@ -337,23 +313,16 @@ int Issue(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in
                 s, work.parts, work.query_sums, out.d_q);
 }
 
-template <class T, int kDim>
-int ForKind(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
-            const AttentionResults<T>& results, const AttentionGradients<T>& out,
-            const AttentionWork& work) {
-  return IsPlain(use.shape, use.dropout)
-             ? Issue<T, kDim, true>(stream, use, in, results, out, work)
-             : Issue<T, kDim, false>(stream, use, in, results, out, work);
-}
-
 }  // namespace
 
 template <class T>
 int GroupGrad(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
               const AttentionResults<T>& results, const AttentionGradients<T>& out,
               const AttentionWork& work) {
-  return TensorDim(use.shape.dim) == 64 ? ForKind<T, 64>(stream, use, in, results, out, work)
-                                        : ForKind<T, 128>(stream, use, in, results, out, work);
+  return ForKind(use.shape, use.dropout, [&](auto dim, auto plain) {
+    return Issue<T, decltype(dim)::value, decltype(plain)::value>(stream, use, in, results, out,
+                                                                  work);
+  });
 }
 
 #define MGC_INSTANTIATE(T)                                                            \

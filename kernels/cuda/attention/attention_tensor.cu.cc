@@ -106,20 +106,14 @@ int Attend(Stream stream, const AttentionUse& use, const AttentionOperands<T>& i
                 stream, use, in, o, lse);
 }
 
-template <class T, int kDim>
-int ForKind(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in, T* o,
-            float* lse) {
-  return IsPlain(use.shape, use.dropout) ? Attend<T, kDim, true>(stream, use, in, o, lse)
-                                         : Attend<T, kDim, false>(stream, use, in, o, lse);
-}
-
 }  // namespace
 
 template <class T>
 int TensorAttention(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in, T* o,
                     float* lse) {
-  return TensorDim(use.shape.dim) == 64 ? ForKind<T, 64>(stream, use, in, o, lse)
-                                        : ForKind<T, 128>(stream, use, in, o, lse);
+  return ForKind(use.shape, use.dropout, [&](auto dim, auto plain) {
+    return Attend<T, decltype(dim)::value, decltype(plain)::value>(stream, use, in, o, lse);
+  });
 }
 
 template int TensorAttention(Stream, const AttentionUse&, const AttentionOperands<Bfloat16>&,

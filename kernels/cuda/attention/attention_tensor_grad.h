@@ -29,9 +29,35 @@ __device__ __forceinline__ float BendOf(float cap, float score) {
   return bound < -2.0f ? 0.0f : 1.0f - bound * bound;
 }
 
+// Scores become probabilities. `power_of` gives the row's of the element that is register i of
+// block n.
+template <int kColumns, class PowerOfElement>
+__device__ __forceinline__ void Normalize(float exponent, const PowerOfElement& power_of,
+                                          Band<kColumns>* scores) {
+#pragma unroll
+  for (int n = 0; n < Band<kColumns>::kBlocks; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      scores->at[n][i] = Exp2(fmaf(scores->at[n][i], exponent, -power_of(n, i)));
+    }
+  }
+}
+
+// d_o · v becomes the gradients of scores that have neither cap nor dropout, from probabilities.
+template <int kColumns, class DeltaOfElement>
+__device__ __forceinline__ void BendPlain(const Band<kColumns>& probabilities,
+                                          const DeltaOfElement& delta_of, Band<kColumns>* d_p) {
+#pragma unroll
+  for (int n = 0; n < Band<kColumns>::kBlocks; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      d_p->at[n][i] = probabilities.at[n][i] * (d_p->at[n][i] - delta_of(n, i));
+    }
+  }
+}
+
 // From scores and d_o · v: probabilities after dropout, and the gradients of scores. `power_of` and
-// `delta_of` give the row's of the element that is register i of block n; `kept_of` gives what
-// dropout multiplies the lane's elements of block n by.
+// `delta_of` as above; `kept_of` gives what dropout multiplies the lane's elements of block n by.
 template <bool kPlain, int kColumns, class PowerOfElement, class DeltaOfElement,
           class KeptOfElements>
 __device__ __forceinline__ void GradientsOfBand(const AttentionUse& use,
@@ -40,24 +66,24 @@ __device__ __forceinline__ void GradientsOfBand(const AttentionUse& use,
                                                 const KeptOfElements& kept_of,
                                                 Band<kColumns>* scores, Band<kColumns>* d_p) {
   const float exponent = ExponentScale(use.shape);
+  if constexpr (kPlain) {
+    Normalize(exponent, power_of, scores);
+    BendPlain(*scores, delta_of, d_p);
+    return;
+  }
   const float cap = use.shape.cap;
 #pragma unroll
   for (int n = 0; n < Band<kColumns>::kBlocks; ++n) {
     float kept[4] = {1.0f, 1.0f, 1.0f, 1.0f};
-    if (!kPlain && use.drops()) kept_of(n, kept);
+    if (use.drops()) kept_of(n, kept);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       float& score = scores->at[n][i];
       float& gradient = d_p->at[n][i];
       const float p = Exp2(fmaf(score, exponent, -power_of(n, i)));
-      if constexpr (kPlain) {
-        gradient = p * (gradient - delta_of(n, i));
-        score = p;
-      } else {
-        const float bend = cap == 0.0f ? 1.0f : BendOf(cap, score);
-        gradient = p * fmaf(gradient, kept[i], -delta_of(n, i)) * bend;
-        score = p * kept[i];
-      }
+      const float bend = cap == 0.0f ? 1.0f : BendOf(cap, score);
+      gradient = p * fmaf(gradient, kept[i], -delta_of(n, i)) * bend;
+      score = p * kept[i];
     }
   }
 }

@@ -33,20 +33,14 @@ int Issue(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in
       stream, use, in, results, out.d_q, out.d_k, out.d_v);
 }
 
-template <class T, int kDim>
-int ForKind(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
-            const AttentionResults<T>& results, const AttentionGradients<T>& out) {
-  return IsPlain(use.shape, use.dropout) ? Issue<T, kDim, true>(stream, use, in, results, out)
-                                         : Issue<T, kDim, false>(stream, use, in, results, out);
-}
-
 }  // namespace
 
 template <class T>
 int TensorKeyGrad(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
                   const AttentionResults<T>& results, const AttentionGradients<T>& out) {
-  return TensorDim(use.shape.dim) == 64 ? ForKind<T, 64>(stream, use, in, results, out)
-                                        : ForKind<T, 128>(stream, use, in, results, out);
+  return ForKind(use.shape, use.dropout, [&](auto dim, auto plain) {
+    return Issue<T, decltype(dim)::value, decltype(plain)::value>(stream, use, in, results, out);
+  });
 }
 
 #define MGC_INSTANTIATE(T)                                                                \

@@ -139,20 +139,14 @@ int Issue(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in
       use, in, results, d_q);
 }
 
-template <class T, int kDim>
-int ForKind(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
-            const AttentionResults<T>& results, T* d_q) {
-  return IsPlain(use.shape, use.dropout) ? Issue<T, kDim, true>(stream, use, in, results, d_q)
-                                         : Issue<T, kDim, false>(stream, use, in, results, d_q);
-}
-
 }  // namespace
 
 template <class T>
 int TensorQueryGrad(Stream stream, const AttentionUse& use, const AttentionOperands<T>& in,
                     const AttentionResults<T>& results, T* d_q) {
-  return TensorDim(use.shape.dim) == 64 ? ForKind<T, 64>(stream, use, in, results, d_q)
-                                        : ForKind<T, 128>(stream, use, in, results, d_q);
+  return ForKind(use.shape, use.dropout, [&](auto dim, auto plain) {
+    return Issue<T, decltype(dim)::value, decltype(plain)::value>(stream, use, in, results, d_q);
+  });
 }
 
 #define MGC_INSTANTIATE(T)                                                                  \

@@ -4,6 +4,7 @@
 #define MGC_KERNELS_CUDA_ATTENTION_ATTENTION_TENSOR_SHAPE_H_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/cuda/launch_shape.h"
 #include "kernels/shared/attention_shape.h"
@@ -53,6 +54,17 @@ constexpr int TensorDim(int64_t dim) {
 
 constexpr bool IsPlain(const AttentionShape& shape, const AttentionDropout& dropout) {
   return shape.cap == 0 && !(dropout.p > 0);
+}
+
+// issue(dim, plain) for the kernel that is made for a use, both as constants: an
+// std::integral_constant and an std::bool_constant.
+template <class Issue>
+int ForKind(const AttentionShape& shape, const AttentionDropout& dropout, const Issue& issue) {
+  const auto of_dim = [&](auto dim) {
+    return IsPlain(shape, dropout) ? issue(dim, std::true_type()) : issue(dim, std::false_type());
+  };
+  return TensorDim(shape.dim) == 64 ? of_dim(std::integral_constant<int, 64>())
+                                    : of_dim(std::integral_constant<int, 128>());
 }
 
 // Whether the kernels take a use whose operands are aligned to 16 bytes. Their softmax takes maxima

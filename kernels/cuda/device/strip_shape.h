@@ -23,12 +23,14 @@ inline int64_t StripsOf(int64_t cols, int per_group) {
 struct PartsRoom {
   float* at = nullptr;
   int parts = 1;
-};
 
-// How many there are in so many bytes.
-inline int PartsIn(int64_t bytes, int64_t sums) {
-  return sums == 0 || bytes == 0 ? 1 : static_cast<int>(bytes / (sums * int64_t{sizeof(float)}));
-}
+  // Of `sums` sums, as many parts as there is room for in `bytes` bytes.
+  static PartsRoom In(void* workspace, int64_t bytes, int64_t sums) {
+    if (sums == 0 || bytes == 0) return {};
+    return {static_cast<float*>(workspace),
+            static_cast<int>(bytes / (sums * int64_t{sizeof(float)}))};
+  }
+};
 
 // One block a strip, for `matrices` matrices of `rows` rows.
 inline LaunchShape StripShape(int64_t matrices, int64_t rows, int64_t cols, int per_group) {

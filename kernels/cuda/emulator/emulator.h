@@ -14,7 +14,8 @@
 // undefined is made visible: device memory when it is allocated, shared memory when a block begins
 // and what a shuffle gets of lanes outside of the mask hold bytes of 0xff, NaNs.
 //
-// What the emulator leaves out: memory orders weaker than the CPU's, time, registers, banks.
+// What the emulator leaves out: memory orders weaker than the CPU's, and those between what threads
+// and what tensor cores see of shared memory; time, registers, banks.
 
 #ifndef MGC_KERNELS_CUDA_EMULATOR_EMULATOR_H_
 #define MGC_KERNELS_CUDA_EMULATOR_EMULATOR_H_

@@ -12,10 +12,6 @@ NormShape ShapeOf(const KernelSpec& spec, size_t operand) {
   return {LeadingDims(spec.input_shapes[operand]), LastDim(spec.input_shapes[operand])};
 }
 
-PartsRoom RoomOf(const KernelRun& run, int parts) {
-  return {static_cast<float*>(run.workspace), parts};
-}
-
 KernelOr MakeLayerNorm(const KernelSpec& spec) {
   const float eps = static_cast<float>(spec.attrs.Real("eps"));
   const NormShape x = ShapeOf(spec, 0);
@@ -42,13 +38,12 @@ KernelOr MakeLayerNormGrad(const KernelSpec& spec) {
 KernelOr MakeLayerNormParamGrad(const KernelSpec& spec) {
   const NormShape x = ShapeOf(spec, 1);
   const int64_t bytes = WorkspaceBoundOf(spec, KernelHost::kGpu);
-  const int parts = PartsIn(bytes, 2 * x.cols);
   return ForElements(spec, [&](auto zero) -> KernelOr {
     using T = decltype(zero);
     const auto issue = [=](const KernelRun& run, Stream stream) {
-      return LayerNormParamGrad(stream, x, RoomOf(run, parts), In<T>(run, 0), In<T>(run, 1),
-                                In<float>(run, 2), In<float>(run, 3), Out<float>(run, 0),
-                                Out<float>(run, 1));
+      const PartsRoom room = PartsRoom::In(run.workspace, bytes, 2 * x.cols);
+      return LayerNormParamGrad(stream, x, room, In<T>(run, 0), In<T>(run, 1), In<float>(run, 2),
+                                In<float>(run, 3), Out<float>(run, 0), Out<float>(run, 1));
     };
     return MakeKernel(spec, issue, bytes);
   });
@@ -80,12 +75,12 @@ KernelOr MakeRmsNormGrad(const KernelSpec& spec) {
 KernelOr MakeRmsNormParamGrad(const KernelSpec& spec) {
   const NormShape x = ShapeOf(spec, 1);
   const int64_t bytes = WorkspaceBoundOf(spec, KernelHost::kGpu);
-  const int parts = PartsIn(bytes, x.cols);
   return ForElements(spec, [&](auto zero) -> KernelOr {
     using T = decltype(zero);
     const auto issue = [=](const KernelRun& run, Stream stream) {
-      return RmsNormParamGrad(stream, x, RoomOf(run, parts), In<T>(run, 0), In<T>(run, 1),
-                              In<float>(run, 2), Out<float>(run, 0));
+      const PartsRoom room = PartsRoom::In(run.workspace, bytes, x.cols);
+      return RmsNormParamGrad(stream, x, room, In<T>(run, 0), In<T>(run, 1), In<float>(run, 2),
+                              Out<float>(run, 0));
     };
     return MakeKernel(spec, issue, bytes);
   });

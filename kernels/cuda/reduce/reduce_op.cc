@@ -37,10 +37,10 @@ template <class T, class R>
 KernelOr MakeSumOf(const KernelSpec& spec) {
   int64_t outer, reduced, inner;
   if (!IsOneRun(spec, &outer, &reduced, &inner)) return MakeAnySum<T, R>(spec);
-  const int64_t bytes = WorkspaceBoundOf(spec, KernelHost::kGpu);
-  const auto issue = [=, parts = PartsIn(bytes, outer * inner)](const KernelRun& run,
-                                                                Stream stream) {
-    const PartsRoom room = {static_cast<float*>(run.workspace), parts};
+  // Sums along rows need none.
+  const int64_t bytes = inner == 1 ? 0 : WorkspaceBoundOf(spec, KernelHost::kGpu);
+  const auto issue = [=](const KernelRun& run, Stream stream) {
+    const PartsRoom room = PartsRoom::In(run.workspace, bytes, outer * inner);
     return SumMiddle(stream, outer, reduced, inner, room, In<T>(run, 0), Out<R>(run, 0));
   };
   return MakeKernel(spec, issue, bytes);
