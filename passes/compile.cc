@@ -22,6 +22,7 @@
 #include "passes/graph/narrow.h"
 #include "passes/graph/overlap.h"
 #include "passes/graph/quantize.h"
+#include "passes/graph/resize.h"
 #include "passes/graph/shard/partition.h"
 #include "passes/graph/simplify.h"
 #include "passes/graph/unpack.h"
@@ -207,21 +208,33 @@ Graph PrepareModel(Graph logical, std::vector<std::string>* notes) {
   return NameDims(FreezeUnused(Unpack(std::move(logical), notes), notes));
 }
 
-ModelCompiler::ModelCompiler(Graph logical, const ModelDims& dims)
-    : dims_(WithLayersOf(logical, dims)), logical_(std::move(logical)) {}
+ModelCompiler::ModelCompiler(Graph logical, const ModelDims& dims, Build again)
+    : dims_(WithLayersOf(logical, dims)), again_(std::move(again)), logical_(std::move(logical)) {}
 
-std::shared_ptr<ModelCompiler> ModelCompiler::OfKeptLayers(const ModelCompiler& model) {
-  if (model.few_ == nullptr) return nullptr;
-  std::shared_ptr<ModelCompiler> kept(new ModelCompiler(model.dims_));
-  kept->made_for_ = model.made_for_;
-  kept->notes_ = model.notes_;
-  kept->model_ = absl::InternalError("the model is left with its kept layers alone");
-  kept->few_ = model.few_;
-  return kept;
+std::shared_ptr<ModelCompiler> ModelCompiler::OfOtherSamples(const ModelCompiler& other,
+                                                             int64_t samples, Build again) {
+  if (!other.let_go_) return nullptr;
+  const Graph& few = other.folder_->few()->graph;
+  Resized resized = Resize(few, SamplesOf(few), samples, "T1");
+  if (!resized.graph.has_value() || !resized.notes.empty()) return nullptr;
+  std::shared_ptr<ModelCompiler> made(new ModelCompiler(other.dims_, std::move(again)));
+  made->folder_.emplace(*other.folder_, *std::move(resized.graph));
+  made->let_go_ = true;
+  made->notes_ = other.notes_;
+  return made;
+}
+
+int64_t ModelCompiler::num_nodes() const {
+  const size_t prepared = model_.has_value() && model_->ok() ? (*model_)->nodes().size() : 0;
+  return static_cast<int64_t>(logical_.nodes().size() + prepared);
 }
 
 absl::StatusOr<const Graph*> ModelCompiler::Model(const OptimizerConfig& optimizer) {
   if (!model_.has_value()) {
+    if (let_go_) {
+      MGC_ASSIGN_OR_RETURN(logical_, again_());
+    }
+    notes_.clear();
     model_ = AssignOptimizers(PrepareModel(std::move(logical_), &notes_), optimizer);
     logical_ = Graph();
   }
@@ -229,16 +242,29 @@ absl::StatusOr<const Graph*> ModelCompiler::Model(const OptimizerConfig& optimiz
   return &**model_;
 }
 
+absl::StatusOr<const ModelFolder*> ModelCompiler::Folder(const OptimizerConfig& optimizer) {
+  if (!folder_.has_value()) {
+    MGC_ASSIGN_OR_RETURN(const Graph* model, Model(optimizer));
+    folder_.emplace(*model);
+    let_go_ = again_ != nullptr && folder_->KeepFew();
+    if (let_go_) model_.reset();
+  }
+  return &*folder_;
+}
+
+absl::StatusOr<const Graph*> ModelCompiler::ModelOrFew(const OptimizerConfig& optimizer) {
+  MGC_ASSIGN_OR_RETURN(const ModelFolder* folder, Folder(optimizer));
+  return let_go_ ? &folder->few()->graph : Model(optimizer);
+}
+
 absl::StatusOr<std::shared_ptr<const ModelCompiler::FewLayers>> ModelCompiler::Fold(
-    const Graph& model, const PassContext& context, const RunOptions& options) {
+    const ModelFolder& folder, const PassContext& context, const RunOptions& options) {
   const Recomputation& recomputation = context.parallel.recompute;
   // A model that is cut for each configuration anew is another one each time.
-  const bool is_own = &model == &**model_;
+  const bool is_own = folder_.has_value() && &folder == &*folder_;
   const bool is_kept = is_own && recomputation.by_layer().empty();
   if (is_kept && few_ != nullptr) return few_;
-  if (is_own && !folder_.has_value()) folder_.emplace(model);
-  absl::optional<FoldedModel> folded =
-      is_own ? folder_->Fold(recomputation) : ModelFolder(model).Fold(recomputation);
+  absl::optional<FoldedModel> folded = folder.Fold(recomputation);
   if (!folded.has_value()) return nullptr;
   MGC_ASSIGN_OR_RETURN(StepGraphs graphs,
                        RunBeforeShard({folded->graph, absl::nullopt, notes_}, context, options));
@@ -256,11 +282,8 @@ absl::StatusOr<absl::optional<Plan>> ModelCompiler::CompileKept(PassContext cont
                      context.parallel.recompute.by_layer().empty() &&
                      TreatsLayersAlike(context.strategy, context.placement);
   if (!folds) return absl::optional<Plan>();
-  std::shared_ptr<const FewLayers> few = few_;
-  if (few == nullptr) {
-    MGC_ASSIGN_OR_RETURN(const Graph* model, Model(context.parallel.optimizer));
-    MGC_ASSIGN_OR_RETURN(few, Fold(*model, context, options.run));
-  }
+  MGC_ASSIGN_OR_RETURN(const ModelFolder* folder, Folder(context.parallel.optimizer));
+  MGC_ASSIGN_OR_RETURN(const auto few, Fold(*folder, context, options.run));
   if (few == nullptr) return absl::optional<Plan>();
   ModelDims dims = dims_;
   dims.layers = few->layers.num_kept();
@@ -275,22 +298,47 @@ absl::StatusOr<absl::optional<Plan>> ModelCompiler::CompileKept(PassContext cont
 }
 
 // What is wrong with a model is said of all its layers: an error of the folded one is none.
-absl::StatusOr<Plan> ModelCompiler::CompileLayers(const Graph& model, PassContext context,
+absl::StatusOr<absl::optional<Plan>> ModelCompiler::CompileFolded(const ModelFolder& folder,
+                                                                  PassContext context,
+                                                                  const CompileOptions& options) {
+  const auto few = Fold(folder, context, options.run);
+  if (absl::IsCancelled(few.status())) return few.status();
+  if (!few.ok() || *few == nullptr) return absl::optional<Plan>();
+  if (context.model == nullptr) context.model = &(*few)->model;
+  context.layers = (*few)->layers;
+  absl::StatusOr<Plan> plan =
+      RunFromShard(CopyOf((*few)->graphs, options.evaluation), context, options);
+  if (absl::IsCancelled(plan.status())) return plan.status();
+  return plan.ok() ? absl::make_optional(*std::move(plan)) : absl::nullopt;
+}
+
+absl::StatusOr<Plan> ModelCompiler::CompileLayers(PassContext context,
                                                   const CompileOptions& options) {
-  context.model = &model;
-  if (options.fold_layers && TreatsLayersAlike(context.strategy, context.placement)) {
-    const auto few = Fold(model, context, options.run);
-    if (absl::IsCancelled(few.status())) return few.status();
-    if (few.ok() && *few != nullptr) {
-      context.layers = (*few)->layers;
-      absl::StatusOr<Plan> plan =
-          RunFromShard(CopyOf((*few)->graphs, options.evaluation), context, options);
-      if (plan.ok() || absl::IsCancelled(plan.status())) return plan;
-      context.layers.reset();
-    }
+  const OptimizerConfig& optimizer = context.parallel.optimizer;
+  const bool folds = options.fold_layers && TreatsLayersAlike(context.strategy, context.placement);
+  absl::optional<Plan> plan;
+  if (folds && !options.brings_model) {
+    MGC_ASSIGN_OR_RETURN(const ModelFolder* folder, Folder(optimizer));
+    MGC_ASSIGN_OR_RETURN(plan, CompileFolded(*folder, context, options));
+    if (plan.has_value()) return *std::move(plan);
   }
+  MGC_ASSIGN_OR_RETURN(const Graph* model, Model(optimizer));
+  Graph cut;
+  const bool is_named = LayersOf(*model).named;
+  if (!is_named) {
+    MGC_ASSIGN_OR_RETURN(cut, WithLayers(*model, context));
+    model = &cut;
+  }
+  context.model = model;
+  if (folds && is_named && options.brings_model && again_ == nullptr) {
+    MGC_ASSIGN_OR_RETURN(const ModelFolder* folder, Folder(optimizer));
+    MGC_ASSIGN_OR_RETURN(plan, CompileFolded(*folder, context, options));
+  } else if (folds && (!is_named || options.brings_model)) {
+    MGC_ASSIGN_OR_RETURN(plan, CompileFolded(ModelFolder(*model), context, options));
+  }
+  if (plan.has_value()) return *std::move(plan);
   MGC_ASSIGN_OR_RETURN(StepGraphs graphs,
-                       RunBeforeShard({model, absl::nullopt, notes_}, context, options.run));
+                       RunBeforeShard({*model, absl::nullopt, notes_}, context, options.run));
   return RunFromShard(std::move(graphs), context, options);
 }
 
@@ -318,14 +366,7 @@ absl::StatusOr<Plan> ModelCompiler::Compile(const CompileOptions& options) {
     MGC_ASSIGN_OR_RETURN(absl::optional<Plan> kept, CompileKept(context, options));
     if (kept.has_value()) return *std::move(kept);
   }
-  MGC_ASSIGN_OR_RETURN(const Graph* model, Model(config.optimizer));
-  absl::StatusOr<Graph> cut = Graph();
-  if (!LayersOf(*model).named) {
-    cut = WithLayers(*model, context);
-    MGC_RETURN_IF_ERROR(cut.status());
-    model = &*cut;
-  }
-  MGC_ASSIGN_OR_RETURN(Plan plan, CompileLayers(*model, std::move(context), options));
+  MGC_ASSIGN_OR_RETURN(Plan plan, CompileLayers(std::move(context), options));
   if (options.limit_memory) MGC_RETURN_IF_ERROR(CheckFits(plan));
   return plan;
 }

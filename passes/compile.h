@@ -4,8 +4,11 @@
 #ifndef MGC_PASSES_COMPILE_H_
 #define MGC_PASSES_COMPILE_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -55,21 +58,33 @@ Graph PrepareModel(Graph logical, std::vector<std::string>* notes);
 // before `shard` make of a folded one; these `options.run` is shown the first time only.
 class ModelCompiler {
  public:
-  ModelCompiler(Graph logical, const ModelDims& dims);
+  using Build = std::function<absl::StatusOr<Graph>()>;
+
+  // `again` builds the same model anew. Where it is given, plans that bring no model are made of
+  // the few layers that stand for all (ModelFolder::KeepFew), and of a model that folds these are
+  // all that is kept; what cannot be made of them has the model built again.
+  ModelCompiler(Graph logical, const ModelDims& dims, Build again = nullptr);
   ModelCompiler(const ModelCompiler&) = delete;
   ModelCompiler& operator=(const ModelCompiler&) = delete;
 
-  // What is left of `model` where only its kept layers will be asked for (CompileOptions::kept);
-  // null where it has folded none so far. It takes as much room as those.
-  static std::shared_ptr<ModelCompiler> OfKeptLayers(const ModelCompiler& model);
+  // The compiler of a model that differs from that of `other` in its samples alone, from the few
+  // layers that it has kept (passes/graph/resize.h); null where it has kept none, or something
+  // binds their size.
+  static std::shared_ptr<ModelCompiler> OfOtherSamples(const ModelCompiler& other, int64_t samples,
+                                                       Build again);
 
   // The first one's optimizer and compute type are those of all: Internal for others.
   // Further errors: as below.
   absl::StatusOr<Plan> Compile(const CompileOptions& options);
-  // Prepared, with its parameters' optimizers.
-  absl::StatusOr<const Graph*> Model(const OptimizerConfig& optimizer);
+  // Prepared, with its parameters' optimizers: the model, or the few layers that it has kept.
+  absl::StatusOr<const Graph*> ModelOrFew(const OptimizerConfig& optimizer);
+  // Of the model, where it has all its layers.
+  int64_t num_nodes() const;
 
  private:
+  // With nothing of a model.
+  ModelCompiler(const ModelDims& dims, Build again) : dims_(dims), again_(std::move(again)) {}
+
   // A folded model behind the passes before `shard`.
   struct FewLayers {
     Graph model;  // folded
@@ -77,14 +92,15 @@ class ModelCompiler {
     LayerMap layers;
   };
 
-  // With nothing of a model.
-  explicit ModelCompiler(const ModelDims& dims) : dims_(dims) {}
-
   absl::Status CheckSameModel(const ParallelConfig& config);
-  absl::StatusOr<Plan> CompileLayers(const Graph& model, PassContext context,
-                                     const CompileOptions& options);
+  absl::StatusOr<const Graph*> Model(const OptimizerConfig& optimizer);
+  absl::StatusOr<const ModelFolder*> Folder(const OptimizerConfig& optimizer);
+  absl::StatusOr<Plan> CompileLayers(PassContext context, const CompileOptions& options);
+  // Nothing where the model does not fold.
+  absl::StatusOr<absl::optional<Plan>> CompileFolded(const ModelFolder& folder, PassContext context,
+                                                     const CompileOptions& options);
   // Null where the model does not fold.
-  absl::StatusOr<std::shared_ptr<const FewLayers>> Fold(const Graph& model,
+  absl::StatusOr<std::shared_ptr<const FewLayers>> Fold(const ModelFolder& folder,
                                                         const PassContext& context,
                                                         const RunOptions& options);
   // Nothing where the model does not fold.
@@ -92,9 +108,11 @@ class ModelCompiler {
                                                    const CompileOptions& options);
 
   const ModelDims dims_;
+  const Build again_;
   Graph logical_;                         // until it is prepared
   absl::optional<std::string> made_for_;  // what the first configuration asks of the model
   absl::optional<absl::StatusOr<Graph>> model_;
+  bool let_go_ = false;  // its folder keeps few layers, and it has to be built again
   std::vector<std::string> notes_;
   absl::optional<ModelFolder> folder_;    // of model_
   std::shared_ptr<const FewLayers> few_;  // where all layers are computed again alike

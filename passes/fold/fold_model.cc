@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "graph/types/layer_names.h"
 #include "passes/fold/layer_runs.h"
@@ -103,32 +104,37 @@ class MapMaker {
   size_t needed_ = 0;              // of the way, up to here: it stays
 };
 
-// Copies what is kept, with the numbers that its layers get.
+// Copies what is kept of a graph, with the numbers that its layers get there. Of a run of equal
+// layers the copies follow each other, whichever of the graph's layers each is a copy of.
 class Folder {
  public:
-  Folder(const Graph& model, const LayerRuns& runs, const LayerMap& layers)
-      : model_(model),
-        runs_(runs),
+  // `runs` of `layers`, which are those of `source`. `copied`, by layer of the folded graph: the
+  // one of `source` that it is a copy of, ascending.
+  Folder(const Graph& source, const LayerRuns& layers, const std::vector<LayerRun>& runs,
+         std::vector<int> copied)
+      : source_(source),
         layers_(layers),
-        builder_(model.name(), model.level()),
-        made_(model.values().size(), kNone) {}
+        runs_(runs),
+        copied_(std::move(copied)),
+        builder_(source.name(), source.level()),
+        made_(source.values().size(), kNone),
+        of_layers_(copied_.size()),
+        blocks_(static_cast<size_t>(source.num_layers())) {}
 
   absl::optional<Graph> Run() {
-    builder_.set_mesh(model_.mesh());
-    builder_.set_num_layers(layers_.num_kept());
-    for (const std::string& file : model_.files()) builder_.AddFile(file);
-    for (size_t v = 0; v < model_.values().size(); ++v) {
-      const ValueId id = static_cast<ValueId>(v);
-      if (!IsKept(runs_.LayerOf(id)) || made_[v] != kNone) continue;
-      const NodeId producer = model_.value(id).producer;
-      if (producer == kNone) {
-        AddInput(*model_.FindInput(id));
+    builder_.set_mesh(source_.mesh());
+    builder_.set_num_layers(num_copies());
+    for (const std::string& file : source_.files()) builder_.AddFile(file);
+    FindBlocks();
+    for (const Block& block : in_order_) {
+      if (!IsInner(block.layer)) {
+        CopyBlock(block, block.layer, block.layer < 0 ? block.layer : num_copies());
       } else {
-        AddNode(model_.node(producer));
+        CopyRun(block);
       }
     }
-    for (GraphOutput output : model_.outputs()) {
-      output.value = Made(output.value);
+    for (GraphOutput output : source_.outputs()) {
+      output.value = Result(output.value);
       builder_.AddOutput(std::move(output));
     }
     if (!is_faithful_) return absl::nullopt;
@@ -136,92 +142,186 @@ class Folder {
   }
 
  private:
-  bool IsKept(int layer) const { return layers_.FirstOf(layers_.KeptFor(layer)) == layer; }
+  // Values that follow each other and are of one layer.
+  struct Block {
+    int layer = 0;
+    ValueId first = 0;
+    ValueId last = 0;
+    size_t number = 0;  // among those of an inner layer
+  };
 
-  ValueId Made(ValueId id) const { return made_[static_cast<size_t>(id)]; }
+  int num_copies() const { return static_cast<int>(copied_.size()); }
+  bool IsInner(int layer) const { return layer >= 0 && layer < source_.num_layers(); }
 
-  // What a layer reads; of a layer before it that is not kept, what the kept one before it hands
-  // on.
-  ValueId Read(ValueId id, int layer) const {
-    if (Made(id) != kNone) return Made(id);
-    return Made(runs_.HandedBy(layers_.FirstOf(layers_.KeptFor(layer) - 1)));
+  void FindBlocks() {
+    for (ValueId id = 0; id < static_cast<ValueId>(source_.values().size()); ++id) {
+      const int layer = layers_.LayerOf(id);
+      if (in_order_.empty() || in_order_.back().layer != layer) {
+        const size_t number = IsInner(layer) ? blocks_[static_cast<size_t>(layer)].size() : 0;
+        in_order_.push_back({layer, id, id, number});
+        if (IsInner(layer)) blocks_[static_cast<size_t>(layer)].push_back(in_order_.back());
+      } else {
+        in_order_.back().last = id;
+        if (IsInner(layer)) blocks_[static_cast<size_t>(layer)].back().last = id;
+      }
+    }
   }
 
-  void AddInput(const GraphInput& input) {
-    const Value& value = model_.value(input.value);
-    const int layer = runs_.LayerOf(input.value);
-    Attrs attrs = Renamed(input.attrs, layer);
-    const std::string name = Renamed(value.name, layer);
+  // Where the first layer of a run has a block, all copies of the run's layers get theirs.
+  void CopyRun(const Block& block) {
+    const auto run = std::find_if(runs_.begin(), runs_.end(), [&](const LayerRun& some) {
+      return some.first <= block.layer && block.layer <= some.last;
+    });
+    if (block.layer != run->first) return;
+    for (int copy = 0; copy < num_copies(); ++copy) {
+      const int layer = copied_[static_cast<size_t>(copy)];
+      if (layer < run->first || layer > run->last) continue;
+      const std::vector<Block>& own = blocks_[static_cast<size_t>(layer)];
+      is_faithful_ = is_faithful_ && own.size() == blocks_[static_cast<size_t>(run->first)].size();
+      if (block.number < own.size()) CopyBlock(own[block.number], layer, copy);
+    }
+  }
+
+  void CopyBlock(const Block& block, int layer, int copy) {
+    for (ValueId id = block.first; id <= block.last; ++id) {
+      if (Made(id, copy) != kNone) continue;
+      const NodeId producer = source_.value(id).producer;
+      if (producer == kNone) {
+        AddInput(*source_.FindInput(id), layer, copy);
+      } else {
+        AddNode(source_.node(producer), layer, copy);
+      }
+    }
+  }
+
+  // The copy of a value for a layer of the folded graph.
+  ValueId Made(ValueId id, int copy) const {
+    if (!IsInner(layers_.LayerOf(id))) return made_[static_cast<size_t>(id)];
+    const auto& made = of_layers_[static_cast<size_t>(copy)];
+    const auto found = made.find(id);
+    return found == made.end() ? kNone : found->second;
+  }
+
+  // What a layer reads; of a layer before it what its copy hands on.
+  ValueId Read(ValueId id, int layer, int copy) const {
+    const int home = layers_.LayerOf(id);
+    if (!IsInner(home) || home == layer) return Made(id, copy);
+    const int before = copied_[static_cast<size_t>(copy) - 1];
+    return Made(layers_.HandedBy(before), copy - 1);
+  }
+
+  // The copy of what the graph returns: of an inner layer there is one.
+  ValueId Result(ValueId id) const {
+    const auto copy = std::find(copied_.begin(), copied_.end(), layers_.LayerOf(id));
+    return Made(id, static_cast<int>(copy - copied_.begin()));
+  }
+
+  void AddInput(const GraphInput& input, int layer, int copy) {
+    const Value& value = source_.value(input.value);
+    Attrs attrs = Renamed(input.attrs, layer, copy);
+    const std::string name = Renamed(value.name, layer, copy);
     const ValueId id =
         builder_.AddInput(name, value.type, input.kind, std::move(attrs), value.sharding);
-    Map(input.value, id, name);
+    Map(input.value, copy, id, name);
   }
 
-  void AddNode(const Node& node) {
-    Node copy = node;
-    copy.layer = layers_.KeptFor(node.layer);
-    copy.attrs = Renamed(node.attrs, node.layer);
-    copy.origin = Renamed(node.origin, node.layer);
-    for (ValueId& id : copy.inputs) id = Read(id, node.layer);
+  void AddNode(const Node& node, int layer, int copy) {
+    Node made = node;
+    made.layer = copy;
+    made.attrs = Renamed(node.attrs, layer, copy);
+    made.origin = Renamed(node.origin, layer, copy);
+    for (ValueId& id : made.inputs) id = Read(id, layer, copy);
     std::vector<Value> results;
     std::vector<std::string> names;
     for (const ValueId id : node.outputs) {
-      results.push_back(model_.value(id));
-      results.back().name = Renamed(results.back().name, node.layer);
+      results.push_back(source_.value(id));
+      results.back().name = Renamed(results.back().name, layer, copy);
       names.push_back(results.back().name);
     }
-    const NodeId added = builder_.AppendRaw(std::move(copy), std::move(results));
+    const NodeId added = builder_.AppendRaw(std::move(made), std::move(results));
     for (size_t r = 0; r < node.outputs.size(); ++r) {
-      Map(node.outputs[r], builder_.graph().node(added).outputs[r], names[r]);
+      Map(node.outputs[r], copy, builder_.graph().node(added).outputs[r], names[r]);
     }
   }
 
-  void Map(ValueId old, ValueId now, const std::string& name) {
-    made_[static_cast<size_t>(old)] = now;
+  void Map(ValueId old, int copy, ValueId now, const std::string& name) {
+    if (IsInner(layers_.LayerOf(old))) {
+      of_layers_[static_cast<size_t>(copy)][old] = now;
+    } else {
+      made_[static_cast<size_t>(old)] = now;
+    }
     is_faithful_ = is_faithful_ && builder_.graph().value(now).name == name;
   }
 
-  std::string Renamed(const std::string& text, int layer) {
-    const int kept = layers_.KeptFor(layer);
-    const bool is_inner = layer >= 0 && layer < model_.num_layers();
-    if (kept == layer || !is_inner) return text;
-    const std::string pattern = FoldName(text, layer, model_.num_layers());
-    std::string renamed = NameForLayer(pattern, kept);
-    is_faithful_ = is_faithful_ && FoldName(renamed, kept, layers_.num_kept()) == pattern;
+  std::string Renamed(const std::string& text, int layer, int copy) {
+    if (copy == layer || !IsInner(layer)) return text;
+    const std::string pattern = FoldName(text, layer, source_.num_layers());
+    std::string renamed = NameForLayer(pattern, copy);
+    is_faithful_ = is_faithful_ && FoldName(renamed, copy, num_copies()) == pattern;
     return renamed;
   }
 
-  Attrs Renamed(const Attrs& attrs, int layer) {
+  Attrs Renamed(const Attrs& attrs, int layer, int copy) {
     Attrs renamed = attrs;
     for (const Attrs::Entry& entry : attrs) {
       const std::string* text = std::get_if<std::string>(&entry.second);
-      if (text != nullptr) renamed.Set(entry.first, Renamed(*text, layer));
+      if (text != nullptr) renamed.Set(entry.first, Renamed(*text, layer, copy));
     }
     return renamed;
   }
 
-  const Graph& model_;
-  const LayerRuns& runs_;
-  const LayerMap& layers_;
+  const Graph& source_;
+  const LayerRuns& layers_;
+  const std::vector<LayerRun>& runs_;
+  const std::vector<int> copied_;
   GraphBuilder builder_;
-  std::vector<ValueId> made_;  // by the model's values
-  bool is_faithful_ = true;    // names fold as they did
+  std::vector<ValueId> made_;  // by the source's values, of all but inner layers
+  std::vector<absl::flat_hash_map<ValueId, ValueId>> of_layers_;  // likewise, by copied layer
+  std::vector<Block> in_order_;
+  std::vector<std::vector<Block>> blocks_;  // by inner layer
+  bool is_faithful_ = true;                 // names fold as they did
 };
 
 }  // namespace
 
 ModelFolder::ModelFolder(const Graph& model)
-    : model_(model),
-      layers_(model),
-      runs_(layers_.IsLayered() ? layers_.Runs() : std::vector<LayerRun>()) {}
+    : source_(&model), layers_(std::make_unique<LayerRuns>(model)) {
+  if (layers_->IsLayered()) runs_ = layers_->Runs();
+  source_runs_ = runs_;
+}
 
 absl::optional<FoldedModel> ModelFolder::Fold(const Recomputation& recomputation) const {
-  if (!layers_.IsLayered()) return absl::nullopt;
+  if (runs_.empty()) return absl::nullopt;
   LayerMap map = MapMaker(runs_, recomputation).Run();
   if (!map.folds()) return absl::nullopt;
-  absl::optional<Graph> folded = Folder(model_, layers_, map).Run();
+  std::vector<int> copied;
+  for (int kept = 0; kept < map.num_kept(); ++kept) {
+    const int layer = map.FirstOf(kept);
+    copied.push_back(few_ == nullptr ? layer : few_->layers.KeptFor(layer));
+  }
+  absl::optional<Graph> folded = Folder(*source_, *layers_, source_runs_, std::move(copied)).Run();
   if (!folded.has_value()) return absl::nullopt;
   return FoldedModel{*std::move(folded), std::move(map)};
+}
+
+ModelFolder::ModelFolder(const ModelFolder& other, Graph few) : runs_(other.runs_) {
+  CopyFrom({std::move(few), other.few_->layers});
+}
+
+bool ModelFolder::KeepFew() {
+  if (few_ != nullptr) return true;
+  absl::optional<FoldedModel> few = Fold();
+  if (!few.has_value()) return false;
+  CopyFrom(*std::move(few));
+  return true;
+}
+
+void ModelFolder::CopyFrom(FoldedModel few) {
+  few_ = std::make_unique<const FoldedModel>(std::move(few));
+  source_ = &few_->graph;
+  layers_ = std::make_unique<LayerRuns>(*source_);
+  source_runs_ = layers_->Runs();
+  for (LayerRun& run : runs_) run.one_place = true;
 }
 
 bool TreatsLayersAlike(const StrategySpec& strategy, const LayerPlacement& placement) {

@@ -24,6 +24,7 @@
 #ifndef MGC_PASSES_FOLD_FOLD_MODEL_H_
 #define MGC_PASSES_FOLD_FOLD_MODEL_H_
 
+#include <memory>
 #include <vector>
 
 #include "absl/types/optional.h"
@@ -44,16 +45,29 @@ struct FoldedModel {
 // Folds a logical graph that names its layers, for several recomputations.
 class ModelFolder {
  public:
-  // `model` outlives it.
+  // `model` outlives it, or is there until KeepFew.
   explicit ModelFolder(const Graph& model);
+  // One that has kept few layers, of a model that differs from that of `other` as `few` does from
+  // the few that it has kept: in sizes alone.
+  ModelFolder(const ModelFolder& other, Graph few);
 
   // Nothing where the graph may not be folded, or would not be smaller.
   absl::optional<FoldedModel> Fold(const Recomputation& recomputation = {}) const;
 
+  // From now on the model is not needed: a layer is a copy of an equal one among the few that stand
+  // for all. Nodes then have the source locations of those. False where the model does not fold.
+  bool KeepFew();
+  // They, where they are all that is left; else null.
+  const FoldedModel* few() const { return few_.get(); }
+
  private:
-  const Graph& model_;
-  const LayerRuns layers_;
-  const std::vector<LayerRun> runs_;  // none where it may not be folded
+  void CopyFrom(FoldedModel few);
+
+  std::vector<LayerRun> runs_;              // of the model; none where it may not be folded
+  std::unique_ptr<const FoldedModel> few_;  // where they are all that is left
+  const Graph* source_;                     // the model, or they
+  std::unique_ptr<LayerRuns> layers_;       // of the source
+  std::vector<LayerRun> source_runs_;       // likewise
 };
 
 // Whether a configuration treats equal layers alike: no scope of the strategy names a number, and

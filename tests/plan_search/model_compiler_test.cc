@@ -7,10 +7,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontends/model_config.h"
+#include "frontends/models.h"
 #include "graph/plan/text/plan_text.h"
+#include "graph/text/printer.h"
 #include "gtest/gtest.h"
 #include "passes/compile.h"
 #include "passes/config/config_flags.h"
+#include "passes/graph/resize.h"
 #include "passes/search/plans/model_profile.h"
 #include "tests/plan_search/requests.h"
 
@@ -56,6 +60,29 @@ TEST(ModelCompiler, MakesThePlansThatEachConfigurationGetsByItself) {
     const absl::StatusOr<Plan> alone = Compile(graph, request.dims, options);
     ASSERT_TRUE(alone.ok()) << alone.status();
     EXPECT_EQ(PrintPlan(*again), PrintPlan(*alone));
+  }
+}
+
+// Graphs of one model differ in their samples as Resize makes them, which ModelCompilers builds on.
+TEST(ModelCompilers, ModelsOfOtherSamplesAreResizedOnes) {
+  for (const ModelPreset& preset : ModelPresets()) {
+    SCOPED_TRACE(preset.name);
+    ModelConfig config = LoadModelPreset(preset.name).value();
+    config.layers = std::min<int64_t>(config.layers, 4);
+    const auto model = [&](int64_t samples) {
+      std::vector<std::string> notes;
+      Graph graph = BuildModel(config, samples, config.seq_length, ModelOptions()).value();
+      return PrepareModel(std::move(graph), &notes);
+    };
+    for (const int64_t samples : {1, 2, 6}) {
+      for (const int64_t others : {1, 3, 8}) {
+        const Graph made = model(samples);
+        const Resized resized = Resize(made, SamplesOf(made), others, "T1");
+        ASSERT_TRUE(resized.graph.has_value()) << resized.violations.ToString();
+        for (const auto& n : resized.notes) std::cout << preset.name << " " << n << std::endl;
+        EXPECT_EQ(PrintGraph(*resized.graph), PrintGraph(model(others)));
+      }
+    }
   }
 }
 

@@ -220,7 +220,8 @@ class PeakFinder {
         peak->instr = left;
         const bool waits = instr.kind == InstrKind::kWait;
         peak->op = instr.op != nullptr ? instr.op->name : waits ? "wait" : "load";
-        peak->source = plan_.model.LocText(instr.loc);
+        // A plan that is made for its numbers brings no model.
+        if (!plan_.model.files().empty()) peak->source = plan_.model.LocText(instr.loc);
         return;
       }
       left -= size;

@@ -7,6 +7,7 @@
 
 #include "graph/base/status.h"
 #include "passes/config/config_flags.h"
+#include "passes/plan/time/cost.h"
 
 namespace mgc {
 namespace {
@@ -139,14 +140,16 @@ absl::Status BestFirst::Visit() {
   if (!frontier_.Take(&node)) return absl::OkStatus();
   if (node.kind == SearchNode::kGroup) return ExpandGroup(node.group);
   const MeshSizes mesh = MeshOf(node);
+  const bool is_known = meshes_.count(mesh) > 0;
+  if (node.kind == SearchNode::kCandidate && !node.weighed && !is_known) return Weigh(node);
   if (node.kind == SearchNode::kPlan) {
     meshes_.insert(mesh);
     return absl::OkStatus();
   }
   // Of a mesh whose fastest plan is known others are of interest only to prove that; so is
   // whether a candidate has faster variants than the one that is chosen.
-  if (node.kind == SearchNode::kCandidate || meshes_.count(mesh) > 0) frontier_.SetAside(node);
-  if (meshes_.count(mesh) > 0) return absl::OkStatus();
+  if (node.kind == SearchNode::kCandidate || is_known) frontier_.SetAside(node);
+  if (is_known) return absl::OkStatus();
   if (node.kind == SearchNode::kVariant) {
     // What has been learned since layers were chosen for it may say that they do not fit.
     const Variant& variant = variants_.At(node.index);
@@ -154,6 +157,17 @@ absl::Status BestFirst::Visit() {
     return fits ? Compile(node.index) : variants_.Choose(variant.group, variant.index);
   }
   return variants_.Choose(node.group, node.index);
+}
+
+// Puts it back with what memory asks for.
+absl::Status BestFirst::Weigh(const SearchNode& candidate) {
+  const ParallelConfig config = oracle_.space().ConfigOf(candidate.group, candidate.index);
+  const int64_t bytes = variants_.BytesFor(config);
+  MGC_ASSIGN_OR_RETURN(const int64_t again,
+                       oracle_.RecomputedNs(candidate.group, candidate.index, bytes));
+  frontier_.PushCandidate(candidate.group, candidate.index, candidate.plan_kind, candidate.bound,
+                          Later(candidate.seems, again), true);
+  return absl::OkStatus();
 }
 
 absl::Status BestFirst::Climb() {
@@ -262,7 +276,8 @@ absl::Status BestFirst::ExpandGroup(size_t g) {
       variants_.NoteTooLarge(oracle_.space().ConfigOf(g, i), even.held_bytes);
     } else {
       const PlanKind kind = PlanKindOf(candidate.vp, candidate.zero);
-      frontier_.PushCandidate(g, i, kind, even.least_ns, even.step_ns);
+      const bool fits = even.peak_bytes <= memory_;
+      frontier_.PushCandidate(g, i, kind, even.least_ns, even.step_ns, fits);
     }
   }
   return absl::OkStatus();

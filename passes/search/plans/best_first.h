@@ -53,6 +53,7 @@ class BestFirst {
 
   absl::Status Search(size_t results);
   absl::Status Visit();
+  absl::Status Weigh(const SearchNode& candidate);
   // From the best plans of some meshes, each to a neighbour that is faster, until none is.
   absl::Status Climb();
   // One step of that, while no more than `most` plans are compiled in all; whether there is one.

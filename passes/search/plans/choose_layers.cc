@@ -153,4 +153,11 @@ absl::optional<LayerChoice> ChooseLayers(const ParallelConfig& config, const Mod
   return absl::nullopt;
 }
 
+int64_t ExpectRecomputedNs(const ParallelConfig& config, const ModelDims& dims,
+                           const ProfilesByKind& profiles, int64_t memory) {
+  if (!AreAlike(LeastOf(profiles))) return 0;
+  const CheckedConfig even = CheckConfig(config, dims);
+  return LayerChooser(PlanSpread(config, even, LeastOf(profiles)), profiles, memory).RecomputedNs();
+}
+
 }  // namespace mgc

@@ -37,6 +37,7 @@ ModelProfile MixProfiles(const ProfilesByKind& profiles, const Recomputation& re
 struct LayerChoice {
   ParallelConfig config;
   PlanBound bound;
+  int64_t estimate_ns = 0;  // of the step, where somebody has made one
 };
 
 // `config` with the layout and the recomputation that take least time within `memory` bytes a rank,
@@ -45,6 +46,11 @@ struct LayerChoice {
 absl::optional<LayerChoice> ChooseLayers(const ParallelConfig& config, const ModelDims& dims,
                                          const ProfilesByKind& profiles, const Machine& machine,
                                          int64_t memory, bool free_cuts);
+
+// By how much longer a step takes, about, because even stages compute again what does not fit: each
+// rank on average. 0 where layers are not alike. It takes a small part of what choosing does.
+int64_t ExpectRecomputedNs(const ParallelConfig& config, const ModelDims& dims,
+                           const ProfilesByKind& profiles, int64_t memory);
 
 // A layout string (passes/config/layout_string.h) of stages that have so many layers each.
 std::string LayoutText(const ModelDims& dims, const std::vector<int64_t>& layers);

@@ -47,9 +47,9 @@ void Frontier::SetTopAside() {
 }
 
 void Frontier::PushCandidate(size_t group, size_t index, PlanKind kind, int64_t bound,
-                             int64_t seems) {
+                             int64_t seems, bool weighed) {
   const int64_t key = proves_ ? bound : experience_.Expect(kind, seems);
-  queue_.push({SearchNode::kCandidate, kind, bound, group, index, key, seems});
+  queue_.push({SearchNode::kCandidate, kind, bound, group, index, key, seems, weighed});
 }
 
 void Frontier::PushVariant(size_t variant, PlanKind kind, int64_t bound, int64_t seems) {

@@ -37,6 +37,8 @@ struct SearchNode {
   size_t index = 0;   // of a candidate in its group; of a variant or a plan, among all variants
   int64_t key = 0;    // what it is expected to take; to prove, the bound
   int64_t seems = 0;  // what it would take if it were as it seems
+  // Of a candidate: what it computes again for want of memory is part of that.
+  bool weighed = false;
 
   // Least first, and of one key the most exact, in a fixed order.
   bool operator>(const SearchNode& other) const {
@@ -71,7 +73,8 @@ class Frontier {
   void SetTopAside();
 
   // `bound`: of all plans behind it; `seems`: of the likely ones, a bound or an estimate.
-  void PushCandidate(size_t group, size_t index, PlanKind kind, int64_t bound, int64_t seems);
+  void PushCandidate(size_t group, size_t index, PlanKind kind, int64_t bound, int64_t seems,
+                     bool weighed);
   void PushVariant(size_t variant, PlanKind kind, int64_t bound, int64_t seems);
   void PushPlan(size_t variant, int64_t step_ns);
   // `seems`: kNever where nothing speaks for it; then it is looked at only to prove.

@@ -88,6 +88,21 @@ RankChoice LayerChooser::Choose(size_t rank, int64_t layers) const {
   return !few.fits || (many.fits && many.ns < few.ns) ? many : few;
 }
 
+int64_t LayerChooser::RecomputedNs() {
+  const std::vector<int64_t> counts = BestCounts();
+  if (counts.empty()) return kMaxNs;
+  // As StepOf has it where nothing is computed again.
+  int64_t step = 0;
+  int64_t way = 0;
+  const std::vector<int64_t> even = EvenCounts();
+  for (size_t c = 0; c < ranks_; ++c) {
+    const int64_t ns = Later(own_[c].ns, Times(even[c], layer_[Least()].ns));
+    step = std::max(step, Later(way, Times(micro_batches_, ns)));
+    way = Later(way, ns / spread_.checked.vp);
+  }
+  return std::max<int64_t>(0, StepOf(counts) - step);
+}
+
 size_t LayerChooser::MiddleLayer() const {
   const ModelProfile& profile = spread_.profile;
   const size_t first = profile.has_embedding ? 1 : 0;

@@ -42,6 +42,9 @@ class LayerChooser {
   }
   // The least time of `layers` on a rank: as few are computed again as memory allows.
   RankChoice Choose(size_t rank, int64_t layers) const;
+  // By how much longer a step takes, with the layers of BestCounts, than even stages do that
+  // compute nothing again.
+  int64_t RecomputedNs();
 
  private:
   // What one layer costs under one kind of recomputation.

@@ -24,29 +24,27 @@ class ModelCompilers {
   using Build = std::function<absl::StatusOr<Graph>(const ParallelConfig& config)>;
 
   // `build`: the logical graph of one micro-batch over all ranks along dp. All configurations have
-  // one sequence length and one optimizer.
+  // one sequence length and one optimizer; graphs differ in their samples alone, as
+  // passes/graph/resize.h makes them.
   ModelCompilers(Build build, const ModelDims& dims) : build_(std::move(build)), dims_(dims) {}
 
-  // Errors: those of `build`. Of large models those that were asked for last are kept. `kept`: it
-  // is asked for kept layers alone (CompileOptions); of these a model is made once.
-  absl::StatusOr<std::shared_ptr<ModelCompiler>> For(const ParallelConfig& config,
-                                                     bool kept = false);
+  // Errors: those of `build`. Of large models that do not fold those that were asked for last are
+  // kept.
+  absl::StatusOr<std::shared_ptr<ModelCompiler>> For(const ParallelConfig& config);
 
  private:
   struct Made {
     std::shared_ptr<ModelCompiler> model;
-    int64_t nodes = 0;   // 0: of its layers the kept ones are left
-    bool whole = false;  // whether more than its kept layers has been asked for
-    int64_t asked = 0;   // the number of the call that asked for it last
+    int64_t asked = 0;  // the number of the call that asked for it last
   };
+  // Samples of a micro-batch over all ranks along dp, and the type that is computed in.
+  using Key = std::pair<int64_t, DType>;
 
   void MakeRoom();
 
   const Build build_;
   const ModelDims dims_;
-  // By samples of a micro-batch over all ranks along dp, and the type that is computed in.
-  std::map<std::pair<int64_t, DType>, Made> models_;
-  int64_t nodes_ = 0;  // of all together
+  std::map<Key, Made> models_;
   int64_t calls_ = 0;
 };
 

@@ -45,14 +45,15 @@ absl::StatusOr<std::unique_ptr<T>> OrNull(absl::StatusOr<T> made) {
   return made.status();
 }
 
-// Compiles, and keeps what the simulation says of the step.
+// Compiles, and keeps what the simulation says of the step. `made`: gets the plan.
 absl::StatusOr<FoundPlan> CompileTo(ModelCompiler& model, CompileOptions options,
-                                    const ParallelConfig& config, OrderScope scope, Plan* made) {
+                                    const ParallelConfig& config, OrderScope scope,
+                                    bool brings_model, Plan* made) {
   options.parallel = config;
   options.limit_memory = false;
   options.order = scope;
   options.evaluation = scope.evaluation;
-  options.brings_model = made != nullptr;
+  options.brings_model = brings_model;
   options.run = RunOptions();
   options.run.check = false;
   FoundPlan found;
@@ -102,8 +103,7 @@ absl::StatusOr<const ModelProfile*> PlanOracle::ProfileOf(size_t group, size_t k
   CompileOptions options = request_.options;
   options.parallel = ProfiledConfig(space_.ConfigOf(group, 0));
   if (HasFreeRecomputation()) options.parallel.recompute = kRecomputeKinds[kind];
-  MGC_ASSIGN_OR_RETURN(const std::shared_ptr<ModelCompiler> model,
-                       models_->For(options.parallel, true));
+  MGC_ASSIGN_OR_RETURN(const std::shared_ptr<ModelCompiler> model, models_->For(options.parallel));
   absl::StatusOr<ModelProfile> made = ProfileWith(*model, std::move(options));
   NoteRefusal(made.status());
   MGC_ASSIGN_OR_RETURN(auto profile, OrNull(std::move(made)));
@@ -124,7 +124,7 @@ absl::StatusOr<bool> PlanOracle::CutsParametersOver(int64_t tp) {
   config.pp = config.cp = 1;
   config.global_batch_size = config.micro_batch_size;
   MGC_ASSIGN_OR_RETURN(const std::shared_ptr<ModelCompiler> model, models_->For(config));
-  MGC_ASSIGN_OR_RETURN(const Graph* graph, model->Model(config.optimizer));
+  MGC_ASSIGN_OR_RETURN(const Graph* graph, model->ModelOrFew(config.optimizer));
   MGC_ASSIGN_OR_RETURN(const bool cuts, CutsParameters(*graph, config, request_.options.strategy));
   return named_.emplace(tp, cuts).first->second;
 }
@@ -169,14 +169,22 @@ absl::StatusOr<absl::optional<LayerChoice>> PlanOracle::ChooseFor(size_t group, 
   const bool free_cuts = HasFreeCuts(config);
   MGC_ASSIGN_OR_RETURN(absl::optional<LayerChoice> choice,
                        ChooseCut(group, config, memory, free_cuts));
+  if (!choice.has_value()) return choice;
+  MGC_ASSIGN_OR_RETURN(choice->estimate_ns, EstimateOf(group, choice->config));
   // Where a rank has several chunks, stages that differ make each other wait in queues too, of
   // which estimates know nothing.
-  if (config.vp <= 1 || !choice.has_value() || !choice->config.layout.layout) return choice;
+  if (config.vp <= 1 || !choice->config.layout.layout) return choice;
   MGC_ASSIGN_OR_RETURN(absl::optional<LayerChoice> even, ChooseCut(group, config, memory, false));
   if (!even.has_value()) return choice;
-  MGC_ASSIGN_OR_RETURN(const int64_t even_ns, EstimateOf(group, even->config));
-  MGC_ASSIGN_OR_RETURN(const int64_t cut_ns, EstimateOf(group, choice->config));
-  return cut_ns < even_ns - even_ns / kLeastGain ? choice : even;
+  MGC_ASSIGN_OR_RETURN(even->estimate_ns, EstimateOf(group, even->config));
+  const int64_t least_gain = even->estimate_ns / kLeastGain;
+  return choice->estimate_ns < even->estimate_ns - least_gain ? choice : even;
+}
+
+absl::StatusOr<int64_t> PlanOracle::RecomputedNs(size_t group, size_t index, int64_t memory) {
+  if (!HasFreeRecomputation()) return 0;
+  MGC_ASSIGN_OR_RETURN(const ProfilesByKind profiles, ProfilesOf(group));
+  return ExpectRecomputedNs(space_.ConfigOf(group, index), request_.dims, profiles, memory);
 }
 
 absl::StatusOr<absl::optional<LayerChoice>> PlanOracle::ChooseCut(size_t group,
@@ -237,7 +245,7 @@ absl::StatusOr<FoundPlan> PlanOracle::Simulate(const ParallelConfig& config, boo
   CompileOptions options = request_.options;
   if (strategy != nullptr) options.strategy = *strategy;
   MGC_ASSIGN_OR_RETURN(FoundPlan found,
-                       CompileTo(*model, std::move(options), config, scope, nullptr));
+                       CompileTo(*model, std::move(options), config, scope, false, nullptr));
   if (strategy != nullptr) found.strategy = *strategy;
   return found;
 }
@@ -269,8 +277,10 @@ std::vector<FoundPlan> PlanOracle::Compiled() const {
 }
 
 absl::StatusOr<Plan> CompileFound(const SearchRequest& request, const ParallelConfig& config) {
+  MGC_ASSIGN_OR_RETURN(Graph graph, request.build(config));
+  ModelCompiler model(std::move(graph), request.dims);
   Plan plan;
-  MGC_RETURN_IF_ERROR(MeasureFound(request, config, &plan).status());
+  MGC_RETURN_IF_ERROR(CompileTo(model, request.options, config, {}, true, &plan).status());
   return plan;
 }
 
@@ -283,7 +293,7 @@ absl::StatusOr<FoundPlan> MeasureFound(const SearchRequest& request, const Paral
 absl::StatusOr<FoundPlan> MeasureFound(ModelCompilers& models, const SearchRequest& request,
                                        const ParallelConfig& config, Plan* plan, OrderScope scope) {
   MGC_ASSIGN_OR_RETURN(const std::shared_ptr<ModelCompiler> model, models.For(config));
-  return CompileTo(*model, request.options, config, scope, plan);
+  return CompileTo(*model, request.options, config, scope, false, plan);
 }
 
 const PlanClass& FullestClass(const Plan& plan) {

@@ -41,8 +41,11 @@ class PlanOracle {
 
   // The candidate with its layers chosen for `memory`: nothing is computed again where that fits,
   // and of several chunks a rank stages are cut evenly unless others are expected to be faster by
-  // far. Nothing where no choice fits.
+  // far. With its estimate. Nothing where no choice fits.
   absl::StatusOr<absl::optional<LayerChoice>> ChooseFor(size_t group, size_t index, int64_t memory);
+  // How much longer than its bound the candidate's step takes, about, for what `memory` has it
+  // compute again.
+  absl::StatusOr<int64_t> RecomputedNs(size_t group, size_t index, int64_t memory);
   // The bound of a configuration of the group with layers that have been chosen; nothing where the
   // compiler refuses what is computed again. And its estimate, where nothing is refused.
   absl::StatusOr<absl::optional<PlanBound>> BoundOf(size_t group, const ParallelConfig& config);

@@ -42,7 +42,7 @@ struct SearchRequest {
   CompileOptions options;  // parallel: what is fixed, and the start of what is not
   FixedChoices fixed;
   ModelDims dims;
-  // The logical graph of one micro-batch over all ranks along dp.
+  // The logical graph of one micro-batch over all ranks along dp (model_compilers.h).
   ModelCompilers::Build build;
   // Where options.strategy cuts no parameter over tp: whether rows are chosen by dim classes
   // (passes/search/class_layout.h), for each size of tp.
@@ -115,7 +115,7 @@ inline constexpr OrderScope kSearchScope = {/*evaluation=*/false, /*delay_reduct
 // Compile.
 absl::StatusOr<Plan> CompileFound(const SearchRequest& request, const ParallelConfig& config);
 
-// The same, and what it comes to; less where less is ordered (passes/plan/order.h).
+// What it comes to; less where less is ordered (passes/plan/order.h). `plan` brings no model.
 absl::StatusOr<FoundPlan> MeasureFound(const SearchRequest& request, const ParallelConfig& config,
                                        Plan* plan, OrderScope scope = {});
 // One of several of the same model.

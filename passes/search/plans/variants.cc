@@ -35,15 +35,14 @@ absl::Status Variants::Choose(size_t group, size_t index, int64_t within) {
     ++too_large_;
     return absl::OkStatus();
   }
-  return Push({group, index, choice->config, choice->bound, within});
+  Push({group, index, choice->config, choice->bound, within, choice->estimate_ns});
+  return absl::OkStatus();
 }
 
-absl::Status Variants::Push(Variant variant) {
-  MGC_ASSIGN_OR_RETURN(variant.estimate_ns, oracle_.EstimateOf(variant.group, variant.config));
+void Variants::Push(Variant variant) {
   frontier_.PushVariant(all_.size(), PlanKindOf(variant.config), variant.bound.step_ns,
                         std::max(variant.bound.step_ns, variant.estimate_ns));
   all_.push_back(std::move(variant));
-  return absl::OkStatus();
 }
 
 absl::Status Variants::Expand(const SearchNode& candidate) {
@@ -62,14 +61,19 @@ absl::Status Variants::ChooseOpen(size_t group, size_t index, int64_t least_ns) 
   MGC_ASSIGN_OR_RETURN(const auto choice, oracle_.ChooseFor(group, index, memory_));
   if (!choice.has_value()) return absl::OkStatus();
   open_ns_ = std::min(open_ns_, least_ns);
-  return Push({group, index, choice->config, choice->bound, memory_});
+  Push({group, index, choice->config, choice->bound, memory_, choice->estimate_ns});
+  return absl::OkStatus();
 }
 
 absl::Status Variants::ExpandConfig(size_t group, size_t index, const ParallelConfig& config) {
   MGC_ASSIGN_OR_RETURN(const auto bound, oracle_.BoundOf(group, config));
   if (!bound.has_value()) return absl::OkStatus();
   Variant variant{group, index, config, *bound, memory_};
-  if (bound->peak_bytes <= memory_) return Push(std::move(variant));
+  if (bound->peak_bytes <= memory_) {
+    MGC_ASSIGN_OR_RETURN(variant.estimate_ns, oracle_.EstimateOf(group, config));
+    Push(std::move(variant));
+    return absl::OkStatus();
+  }
   NoteTooLarge(config, bound->peak_bytes);
   return ExpandRecomputed(variant);
 }

@@ -66,7 +66,7 @@ class Variants {
 
  private:
   absl::Status Choose(size_t group, size_t index, int64_t within);
-  absl::Status Push(Variant variant);
+  void Push(Variant variant);
   absl::Status ChooseOpen(size_t group, size_t index, int64_t least_ns);
   absl::Status ExpandConfig(size_t group, size_t index, const ParallelConfig& config);
   absl::Status ExpandRecomputed(const Variant& variant);
