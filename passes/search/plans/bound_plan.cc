@@ -67,15 +67,38 @@ class TimeBounder {
     int64_t forward = of.forward_queue_ns;
     int64_t backward = of.backward_queue_ns;
     if (config_.zero >= 2) {
-      backward += ReductionNs(CollectiveKind::kReduceScatter, of.grad_bytes, spread_.near);
+      const auto scatter = CollectiveKind::kReduceScatter;
+      backward += ReductionNs(scatter, of.grad_bytes, spread_.near) + HopsNs(scatter, of.trained);
     }
     if (spread_.GathersInTurn()) {
-      const int64_t gather =
-          ReductionNs(CollectiveKind::kAllGather, PlanSpread::CopyBytes(of), spread_.near);
+      const auto kind = CollectiveKind::kAllGather;
+      const int64_t gather = ReductionNs(kind, PlanSpread::CopyBytes(of), spread_.near) +
+                             HopsNs(kind, of.trained);
       forward += gather;
       backward += gather;
     }
     return Later(std::max(of.forward_ns, forward), std::max(of.backward_ns, backward));
+  }
+
+  // As many of the ranks that share a parameter's pieces as a machine can have.
+  int64_t MostInMachine(int64_t ranks) const {
+    const int64_t stride = config_.cp > 1 ? config_.tp : spread_.dp_stride;
+    return std::clamp<int64_t>(machine_.tiers.front().ranks / stride, 1, ranks);
+  }
+
+  // The hops of `count` collectives that follow each other, each of one layer.
+  int64_t HopsNs(CollectiveKind kind, int64_t count) const {
+    const int64_t ranks = spread_.near * config_.cp;
+    const int64_t most = MostInMachine(ranks);
+    const int64_t between = (ranks + most - 1) / most - 1;  // steps that leave a machine
+    const double within = machine_.tiers.front().hop;
+    double outside = machine_.tiers.back().hop;
+    for (size_t t = 1; t < machine_.tiers.size(); ++t) {
+      outside = std::min(outside, machine_.tiers[t].hop);
+    }
+    const double round = std::min(within, outside) * static_cast<double>(ranks - 1 - between) +
+                         outside * static_cast<double>(between);
+    return static_cast<int64_t>(1e9 * round * static_cast<double>(RingRounds(kind) * count));
   }
 
   // A sum or gather over cp and `data` ranks of dp.
@@ -84,10 +107,7 @@ class TimeBounder {
     if (ranks <= 1 || bytes == 0) return 0;
     const int64_t ends[] = {0, (data - 1) * spread_.dp_stride + (config_.cp - 1) * config_.tp};
     const NetworkTier& tier = machine_.TierOf(ends);
-    // As many ports of a machine as the group can have ranks in it, at most.
-    const int64_t most = machine_.tiers.front().ranks / config_.tp;
-    const int64_t ports =
-        &tier == &machine_.tiers.front() ? 1 : std::clamp<int64_t>(most, 1, ranks);
+    const int64_t ports = &tier == &machine_.tiers.front() ? 1 : MostInMachine(ranks);
     return TransferNs(tier, RingWireBytes(kind, bytes, ranks) / ports);
   }
 

@@ -12,6 +12,9 @@ namespace {
 constexpr int64_t kFewLayers = 64;
 constexpr int64_t kWindow = 4;
 
+// The least step is found up to one part in so many.
+constexpr int64_t kExact = 4096;
+
 // The least number of which something is true that is true of all above it; `most` where none is.
 int64_t FirstWhere(int64_t most, absl::FunctionRef<bool(int64_t)> is_true) {
   int64_t low = 0;
@@ -60,7 +63,7 @@ std::vector<int64_t> LayerChooser::BestCounts() {
   if (best.empty()) return best;
   int64_t low = 0;  // too little
   int64_t high = StepOf(best);
-  while (low + 1 < high) {
+  while (high - low > high / kExact) {
     const int64_t limit = low + (high - low) / 2;
     std::vector<int64_t> counts = CountsWithin(limit);
     if (counts.empty()) {

@@ -133,6 +133,7 @@ class Profiler {
       layer.param_bytes += block.param_bytes;
       layer.grad_bytes += block.grad_bytes;
       layer.state_bytes += block.state_bytes;
+      layer.trained = layer.grad_bytes > 0 ? 1 : 0;
     }
   }
 
@@ -166,6 +167,7 @@ LayerProfile& LayerProfile::operator+=(const LayerProfile& other) {
   grad_bytes += other.grad_bytes;
   state_bytes += other.state_bytes;
   copy_bytes += other.copy_bytes;
+  trained += other.trained;
   transient_bytes = std::max(transient_bytes, other.transient_bytes);
   workspace_bytes = std::max(workspace_bytes, other.workspace_bytes);
   return *this;

@@ -38,6 +38,7 @@ struct LayerProfile {
   int64_t grad_bytes = 0;
   int64_t state_bytes = 0;
   int64_t copy_bytes = 0;  // of working copies
+  int64_t trained = 0;     // layers that have gradients
   // Of one forward or backward: the most that any layer takes.
   int64_t transient_bytes = 0;
   int64_t workspace_bytes = 0;
