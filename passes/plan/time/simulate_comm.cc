@@ -13,7 +13,7 @@ bool StepSimulator::HandOver(int c, const OrderedAction& action, bool forward) {
       NeighbourInPlace(spec_.stages, *classes_[c].chunks, action.ref, true);
   if (!next.has_value()) return false;
   ClassState& state = states_[c];
-  (forward ? state.inputs : state.grad_inputs)[next->chunk][next->micro_batch] =
+  (forward ? state.inputs : state.grad_inputs)[IndexOf(next->chunk, next->micro_batch)] =
       forward ? action.output : action.grad_output;
   return true;
 }
@@ -34,13 +34,30 @@ void StepSimulator::AskForTransfer(int c, const OrderedAction& action, bool forw
   transfer.recv = {forward ? TransferKind::kRecvForward : TransferKind::kRecvBackward, chunk,
                    action.ref.micro_batch};
   transfer.ready = now;
-  transfer.consumer = position_[transfer.dst][forward ? 0 : 1][chunk][action.ref.micro_batch];
+  const ClassState& to = states_[transfer.dst];
+  transfer.consumer =
+      (forward ? to.forwards : to.backwards)[IndexOf(chunk, action.ref.micro_batch)];
   transfer.src_slot = forward ? action.output : action.grad_output;
-  const int id = static_cast<int>(transfers_.size());
-  transfers_.push_back(transfer);
+  if (free_transfers_.empty()) {
+    free_transfers_.push_back(static_cast<int>(transfers_.size()));
+    transfers_.emplace_back();
+  }
+  const int id = free_transfers_.back();
+  free_transfers_.pop_back();
+  transfers_[id] = transfer;
+  if (channel.pending.empty()) SetAsked(channel, true);
   channel.pending.push_back(id);
   ++states_[c].pending_transfers;
   ++states_[transfer.dst].pending_transfers;
+}
+
+void StepSimulator::SetAsked(const Channel& channel, bool asked) {
+  const auto set = [asked](std::vector<int>* places, int place) {
+    const auto at = std::lower_bound(places->begin(), places->end(), place);
+    asked ? places->insert(at, place) : places->erase(at);
+  };
+  set(&states_[channel.src].asked, channel.src_place);
+  set(&states_[channel.dst].asked, channel.dst_place);
 }
 
 bool StepSimulator::MayStart(const PendingTransfer& transfer, int64_t now) {
@@ -67,8 +84,8 @@ bool StepSimulator::GoesBefore(int c, int best, int64_t now) {
   const bool ended = state.action == static_cast<int>(program.compute.size());
   if (ended || !state.collectives.back().background) return true;
   const int64_t needed = NeededOn(c, now);
-  return std::none_of(state.channels.begin(), state.channels.end(), [&](int id) {
-    const int64_t due = DueOn(id, now);
+  return std::none_of(state.sources.begin(), state.sources.end(), [&](int src) {
+    const int64_t due = DueFrom(src, c, now);
     return due < needed && due < now + next.ns;
   });
 }
@@ -89,10 +106,9 @@ int64_t StepSimulator::NeededOn(int c, int64_t now) const {
   return kMaxNs;
 }
 
-// When the action that its source computes will ask for a transfer over a channel, if nothing keeps
-// it waiting; kMaxNs where it will not.
-int64_t StepSimulator::DueOn(int channel, int64_t now) {
-  const int src = channels_[channel].src;
+// When the action that `src` computes will ask for a transfer from it that class `c` takes part in,
+// if nothing keeps it waiting; kMaxNs where it will not.
+int64_t StepSimulator::DueFrom(int src, int c, int64_t now) {
   Interrupt(src, now);
   const ClassState& state = states_[src];
   const OrderedProgram& program = *classes_[src].program;
@@ -100,7 +116,9 @@ int64_t StepSimulator::DueOn(int channel, int64_t now) {
   const ActionRef& ref = program.compute[state.action].ref;
   if (!IsOfMicroBatch(ref.kind)) return kMaxNs;
   const int stage = (*classes_[src].chunks)[ref.chunk].stage;
-  if (ChannelFrom(stage, ref.kind == ActionKind::kForward) != channel) return kMaxNs;
+  const Channel& channel = channels_[ChannelFrom(stage, ref.kind == ActionKind::kForward)];
+  const bool moves = channel.src != channel.dst;
+  if (!moves || (channel.src != c && channel.dst != c)) return kMaxNs;
   const std::vector<TimedStep>& steps = StepsOf(src, ref);
   int64_t due = state.running ? state.run_end : now;
   for (size_t i = static_cast<size_t>(state.step); i < steps.size(); ++i) {
@@ -114,9 +132,11 @@ void StepSimulator::TryStart(int c, int64_t now) {
   ClassState& state = states_[c];
   if (state.queue_free > now || state.quiet.has_value()) return;
   int best = -1;
-  for (int id : state.channels) {
-    if (channels_[id].pending.empty()) continue;
-    const int t = channels_[id].pending.front();
+  for (int place = 0;; ++place) {  // an interrupted class may ask for more
+    const auto next = std::lower_bound(state.asked.begin(), state.asked.end(), place);
+    if (next == state.asked.end()) break;
+    place = *next;
+    const int t = channels_[state.channels[place]].pending.front();
     if (MayStart(transfers_[t], now) &&
         (best < 0 || transfers_[t].ready < transfers_[best].ready)) {
       best = t;
@@ -149,7 +169,9 @@ void StepSimulator::StartTransfer(int t, int64_t now) {
   PoolSlot previous;
   transfer.dst_slot = TakeSlot(transfer.dst, &previous);
   transfer.began = now;
-  channels_[transfer.channel].pending.pop_front();
+  Channel& channel = channels_[transfer.channel];
+  channel.pending.pop_front();
+  if (channel.pending.empty()) SetAsked(channel, false);
   for (int c : {transfer.src, transfer.dst}) {
     --states_[c].pending_transfers;
     states_[c].queue_free = now + transfer.ns;

@@ -27,9 +27,9 @@ bool StepSimulator::BeginQuiet(int c, int64_t now) {
   const QuietSteps::Point& begin = quiet.point(static_cast<size_t>(from));
   const QuietSteps::Point& end = quiet.point(begin.until);
   if (end.step - begin.step < kLeastSteps) return false;
-  for (int id : state.channels) {
-    const std::deque<int>& pending = channels_[id].pending;
-    if (!pending.empty() && IsAwaited(transfers_[pending.front()])) return false;
+  for (const int place : state.asked) {
+    const std::deque<int>& pending = channels_[state.channels[place]].pending;
+    if (IsAwaited(transfers_[pending.front()])) return false;
   }
   state.quiet = QuietRun{static_cast<size_t>(from), now};
   state.running = true;

@@ -35,8 +35,7 @@ StepSimulator::StepSimulator(const SimulationSpec& spec, std::vector<SimulatedCl
       classes_(std::move(classes)),
       num_stages_(static_cast<int>(spec.stages.size())),
       keep_spans_(keep_spans),
-      states_(classes_.size()),
-      position_(classes_.size()) {
+      states_(classes_.size()) {
   for (size_t c = 0; c < states_.size(); ++c) {
     PrepareClass(static_cast<int>(c));
     FindLastBackward(static_cast<int>(c));
@@ -88,8 +87,14 @@ void StepSimulator::PrepareChannels() {
       channel.src = src;
       channel.dst = dst;
       channel.ns = TransferNs(spec_.timer.model(), src, dst, channel.bytes);
-      states_[src].channels.push_back(id);
-      states_[dst].channels.push_back(id);
+      channel.src_place = static_cast<int>(states_[src].channels.size());
+      channel.dst_place = static_cast<int>(states_[dst].channels.size());
+      for (const int end : {src, dst}) {
+        ClassState& state = states_[end];
+        state.channels.push_back(id);
+        const auto known = std::find(state.sources.begin(), state.sources.end(), src);
+        if (known == state.sources.end()) state.sources.push_back(src);
+      }
     }
   }
 }
@@ -112,15 +117,16 @@ void StepSimulator::PrepareClass(int c) {
     for (const auto* calls : ListsOf(chunk)) PrepareList(c, list++, *calls);
   }
   PrepareList(c, list, *simulated.update);
-  const size_t micro_batches = static_cast<size_t>(spec_.micro_batches);
-  state.inputs.assign(simulated.chunks->size(), std::vector<int64_t>(micro_batches, -1));
-  state.grad_inputs = state.inputs;
-  position_[c].assign(2, std::vector<std::vector<int>>(simulated.chunks->size(),
-                                                       std::vector<int>(micro_batches, -1)));
+  const size_t all = simulated.chunks->size() * static_cast<size_t>(spec_.micro_batches);
+  state.inputs.assign(all, -1);
+  state.grad_inputs.assign(all, -1);
+  state.forwards.assign(all, -1);
+  state.backwards.assign(all, -1);
   for (size_t i = 0; i < simulated.program->compute.size(); ++i) {
     const ActionRef& ref = simulated.program->compute[i].ref;
     if (!IsOfMicroBatch(ref.kind)) continue;
-    position_[c][ref.kind == ActionKind::kForward ? 0 : 1][ref.chunk][ref.micro_batch] =
+    const bool forward = ref.kind == ActionKind::kForward;
+    (forward ? state.forwards : state.backwards)[IndexOf(ref.chunk, ref.micro_batch)] =
         static_cast<int>(i);
   }
 }
@@ -213,6 +219,7 @@ bool StepSimulator::HandleEvent(const Event& event) {
       state.done[event.index] = event.action;
       break;
     case Event::kTransferDone:
+      free_transfers_.push_back(event.index);
       FinishTransfer(transfers_[event.index], event.time);
       break;
   }
@@ -223,7 +230,7 @@ bool StepSimulator::HandleEvent(const Event& event) {
 void StepSimulator::FinishTransfer(PendingTransfer t, int64_t now) {
   auto& inputs = t.recv.kind == TransferKind::kRecvForward ? states_[t.dst].inputs
                                                            : states_[t.dst].grad_inputs;
-  inputs[t.recv.chunk][t.recv.micro_batch] = t.dst_slot;
+  inputs[IndexOf(t.recv.chunk, t.recv.micro_batch)] = t.dst_slot;
   const ClassState& to = states_[t.dst];
   if (to.step < 0 && to.action == t.consumer) {
     int64_t& waited = result_.transfers_ns[static_cast<size_t>(t.dst)];
@@ -303,8 +310,9 @@ bool StepSimulator::BeginAction(int c, int64_t now) {
     const StagedChunk& chunk = (*classes_[c].chunks)[ref.chunk];
     const bool forward = ref.kind == ActionKind::kForward;
     const bool takes = Takes(chunk.stage, forward);
-    const int64_t input = state.inputs[ref.chunk][ref.micro_batch];
-    const int64_t grad = state.grad_inputs[ref.chunk][ref.micro_batch];
+    const size_t index = IndexOf(ref.chunk, ref.micro_batch);
+    const int64_t input = state.inputs[index];
+    const int64_t grad = state.grad_inputs[index];
     if (takes && (forward ? input : grad) < 0) return false;
     if (IsBackedUp(chunk.stage, forward)) return false;
     action.input = input;

@@ -93,7 +93,9 @@ class StepSimulator {
     int64_t bytes = 0;  // of its bundle; 0: nothing crosses
     int src = 0;
     int dst = 0;
-    int64_t ns = 0;           // duration of one
+    int64_t ns = 0;     // duration of one
+    int src_place = 0;  // among the channels of src, and of dst
+    int dst_place = 0;
     int outboxes = 0;         // computed and not yet across
     std::deque<int> pending;  // indices into transfers_
   };
@@ -123,6 +125,8 @@ class StepSimulator {
     std::priority_queue<int64_t, std::vector<int64_t>, std::greater<int64_t>> free_slots;
     std::deque<PendingCollective> collectives;
     std::vector<int> channels;  // that end here, indices into channels_
+    std::vector<int> asked;     // of those, by place, the ones with pending transfers; ascending
+    std::vector<int> sources;   // the classes that they come from
     int pending_transfers = 0;
     int action = 0;
     int step = -1;          // -1: the action has not begun
@@ -142,10 +146,12 @@ class StepSimulator {
     int placed_action = 0;
     int placed = 0;
     int64_t busy = 0;
-    int64_t update = 0;                        // of busy
-    int64_t blocked_from = -1;                 // it waits for collectives since; -1: it does not
-    std::vector<std::vector<int64_t>> inputs;  // [chunk][micro-batch]: slot received into, or -1
-    std::vector<std::vector<int64_t>> grad_inputs;  // likewise
+    int64_t update = 0;                // of busy
+    int64_t blocked_from = -1;         // it waits for collectives since; -1: it does not
+    std::vector<int64_t> inputs;       // by IndexOf: slot received into, or -1
+    std::vector<int64_t> grad_inputs;  // likewise
+    std::vector<int> forwards;         // by IndexOf: their places in the compute list
+    std::vector<int> backwards;        // likewise
   };
   struct Event {
     int64_t time;
@@ -165,6 +171,10 @@ class StepSimulator {
     }
   };
 
+  // Of a forward or backward of a class, among all of its chunks and micro-batches.
+  size_t IndexOf(int chunk, int64_t micro_batch) const {
+    return static_cast<size_t>(chunk * spec_.micro_batches + micro_batch);
+  }
   void PrepareClass(int c);
   void PrepareList(int c, size_t list, const std::vector<StagedCall>& calls);
   void FindLastBackward(int c);
@@ -207,14 +217,15 @@ class StepSimulator {
   bool GoesBefore(int c, int best, int64_t now);
   void PlaceCollective(int c, int action, int64_t ns);
   int64_t NeededOn(int c, int64_t now) const;
-  int64_t DueOn(int channel, int64_t now);
+  int64_t DueFrom(int src, int c, int64_t now);
+  void SetAsked(const Channel& channel, bool asked);
   // Whether the receiver has come so far that a transfer may start.
   bool IsAwaited(const PendingTransfer& transfer) const {
     return states_[static_cast<size_t>(transfer.dst)].action >= transfer.consumer - 1;
   }
   bool MayStart(const PendingTransfer& transfer, int64_t now);
   void StartTransfer(int t, int64_t now);
-  void FinishTransfer(PendingTransfer t, int64_t now);  // by value: it may add transfers
+  void FinishTransfer(PendingTransfer t, int64_t now);  // by value: its entry may be taken again
   void RecordTransfer(int c, const PendingTransfer& transfer, bool send);
   int64_t TakeSlot(int c, PoolSlot* last);
   void Span(int c, bool communication, std::string name, int64_t begin, int64_t end);
@@ -225,10 +236,9 @@ class StepSimulator {
   const bool keep_spans_;
   std::vector<ClassState> states_;
   std::vector<PendingTransfer> transfers_;
-  std::vector<Channel> channels_;  // by ChannelFrom
+  std::vector<int> free_transfers_;  // entries there that have ended
+  std::vector<Channel> channels_;    // by ChannelFrom
   std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;
-  // Position in its class' compute list of every forward and backward: [class][kind][chunk][mb].
-  std::vector<std::vector<std::vector<std::vector<int>>>> position_;
   int current_class_ = 0;   // of the event that is handled
   bool near_last_ = false;  // whether some class is at its near_last, or behind it
   SimulatedStep result_;

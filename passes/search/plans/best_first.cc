@@ -89,11 +89,6 @@ std::vector<FoundPlan> BestFirst::RankedByMesh(size_t results) const {
   return ranked;
 }
 
-absl::StatusOr<int64_t> BestFirst::Expect(size_t group, const ParallelConfig& config) const {
-  MGC_ASSIGN_OR_RETURN(const int64_t estimate, oracle_.EstimateOf(group, config));
-  return frontier_.Expect(PlanKindOf(config), estimate);
-}
-
 const FoundPlan* BestFirst::FastestOf(const ParallelConfig& candidate) const {
   const FoundPlan* fastest = nullptr;
   for (const FoundPlan& plan : fitting_) {
@@ -185,17 +180,20 @@ absl::Status BestFirst::Climb() {
 // To the first neighbour that is faster, in the order in which that is expected of them.
 absl::StatusOr<bool> BestFirst::ClimbFrom(FoundPlan* at, int64_t most) {
   std::vector<std::pair<int64_t, ParallelConfig>> near;  // by what they are expected to take
+  const size_t own_group = oracle_.space().GroupOf(at->config);
+  MGC_ASSIGN_OR_RETURN(const int64_t own, oracle_.EstimateOf(own_group, at->config));
   for (const auto& [group, index] : NeighboursOf(oracle_.space(), at->config)) {
     MGC_ASSIGN_OR_RETURN(const ModelProfile* profile, oracle_.ProfileOf(group));
     if (profile == nullptr) continue;
     if (bounds_.Of(group, *profile)[index].least_ns >= at->step_ns) continue;
     // Other cuts save little of what even stages take, and what is computed again takes more.
-    MGC_ASSIGN_OR_RETURN(const int64_t even,
-                         ExpectBeside(*at, group, oracle_.space().ConfigOf(group, index)));
-    if (even > at->step_ns + 2 * (at->step_ns / kNear)) continue;
+    const ParallelConfig even = oracle_.space().ConfigOf(group, index);
+    MGC_ASSIGN_OR_RETURN(const int64_t even_estimate, oracle_.EstimateOf(group, even));
+    const int64_t even_ns = ExpectBeside(*at, own, even, even_estimate);
+    if (even_ns > at->step_ns + 2 * (at->step_ns / kNear)) continue;
     MGC_ASSIGN_OR_RETURN(const auto choice, variants_.ChoiceFor(group, index));
     if (!choice.has_value() || choice->bound.step_ns >= at->step_ns) continue;
-    MGC_ASSIGN_OR_RETURN(const int64_t expected, ExpectBeside(*at, group, choice->config));
+    const int64_t expected = ExpectBeside(*at, own, choice->config, choice->estimate_ns);
     if (expected <= at->step_ns + at->step_ns / kNear) near.emplace_back(expected, choice->config);
   }
   std::stable_sort(near.begin(), near.end(),
@@ -213,14 +211,11 @@ absl::StatusOr<bool> BestFirst::ClimbFrom(FoundPlan* at, int64_t most) {
   return false;
 }
 
-absl::StatusOr<int64_t> BestFirst::ExpectBeside(const FoundPlan& best, size_t group,
-                                                const ParallelConfig& config) {
-  const size_t own_group = oracle_.space().GroupOf(best.config);
-  MGC_ASSIGN_OR_RETURN(const int64_t own, oracle_.EstimateOf(own_group, best.config));
-  MGC_ASSIGN_OR_RETURN(const int64_t estimate, oracle_.EstimateOf(group, config));
+int64_t BestFirst::ExpectBeside(const FoundPlan& best, int64_t best_estimate,
+                                const ParallelConfig& config, int64_t estimate) const {
   const int64_t by_kind = frontier_.Expect(PlanKindOf(config), estimate);
-  if (own <= 0) return by_kind;
-  const double ratio = static_cast<double>(best.step_ns) / static_cast<double>(own);
+  if (best_estimate <= 0) return by_kind;
+  const double ratio = static_cast<double>(best.step_ns) / static_cast<double>(best_estimate);
   return std::min<int64_t>(by_kind, std::llround(ratio * static_cast<double>(estimate)));
 }
 

@@ -34,8 +34,10 @@ class BestFirst {
 
   // After Run: no plan that is left takes less; kNever where none is.
   int64_t open_ns() const { return std::min(variants_.open_ns(), frontier_.LeastBound()); }
-  // What a configuration of a group is expected to take.
-  absl::StatusOr<int64_t> Expect(size_t group, const ParallelConfig& config) const;
+  // What a configuration is expected to take.
+  int64_t Expect(const ParallelConfig& config, int64_t estimate) const {
+    return frontier_.Expect(PlanKindOf(config), estimate);
+  }
   // Of those that fit, with whatever layers; null where none is known.
   const FoundPlan* FastestOf(const ParallelConfig& candidate) const;
   const Variants& variants() const { return variants_; }
@@ -60,8 +62,8 @@ class BestFirst {
   absl::StatusOr<bool> ClimbFrom(FoundPlan* at, int64_t most);
   // What a configuration is expected to take by its kind, or, where that is less, by how far the
   // best plan is from its own estimate.
-  absl::StatusOr<int64_t> ExpectBeside(const FoundPlan& best, size_t group,
-                                       const ParallelConfig& config);
+  int64_t ExpectBeside(const FoundPlan& best, int64_t best_estimate, const ParallelConfig& config,
+                       int64_t estimate) const;
   bool MayProve() const;
   absl::Status Prove();
   absl::Status ExpandGroup(size_t group);

@@ -72,8 +72,8 @@ class TimeBounder {
     }
     if (spread_.GathersInTurn()) {
       const auto kind = CollectiveKind::kAllGather;
-      const int64_t gather = ReductionNs(kind, PlanSpread::CopyBytes(of), spread_.near) +
-                             HopsNs(kind, of.trained);
+      const int64_t gather =
+          ReductionNs(kind, PlanSpread::CopyBytes(of), spread_.near) + HopsNs(kind, of.trained);
       forward += gather;
       backward += gather;
     }

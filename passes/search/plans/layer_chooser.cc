@@ -82,13 +82,24 @@ RankChoice LayerChooser::Choose(size_t rank, int64_t layers) const {
   if (most <= kFewLayers) return ChooseAmong(rank, layers, 0, most);
   // Between the least number that fits and the one beside which all others are kept, time goes up
   // or down with the number, but for what rounding gives away: least it is near one of the two.
-  const int64_t fits =
-      FirstWhere(most, [&](int64_t full) { return ChooseBeside(rank, layers, full).fits; });
-  const int64_t keeps =
-      FirstWhere(most, [&](int64_t full) { return KeepsOthers(ChooseBeside(rank, layers, full)); });
+  const size_t least = Least();
+  if (least == 2) return ChooseBeside(rank, layers, most);
+  const int64_t kept = layer_[least].frame_bytes;
+  const bool selects = least == 0 && allowed_[1] && layer_[1].frame_bytes < kept;
+  const int64_t fits = FullBeside(rank, layers, selects ? layer_[1].frame_bytes : kept);
+  const int64_t keeps = FullBeside(rank, layers, kept);
   const RankChoice few = ChooseAmong(rank, layers, fits, std::min(fits + kWindow, most));
   const RankChoice many = ChooseAmong(rank, layers, std::max<int64_t>(keeps - kWindow, 0), keeps);
   return !few.fits || (many.fits && many.ns < few.ns) ? many : few;
+}
+
+int64_t LayerChooser::FullBeside(size_t rank, int64_t layers, int64_t others_frame) const {
+  const RankCost& own = own_[rank];
+  const int64_t room = memory_ - own.bytes - layers * layer_[Least()].block_bytes;
+  const int64_t over = own.frames * layers * others_frame - room;
+  const int64_t saved = own.frames * (others_frame - layer_[2].frame_bytes);
+  if (over <= 0) return 0;
+  return saved <= 0 ? layers : std::min(layers, (over + saved - 1) / saved);
 }
 
 int64_t LayerChooser::RecomputedNs() {

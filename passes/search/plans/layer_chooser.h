@@ -76,6 +76,9 @@ class LayerChooser {
   int64_t OwnBytes(size_t rank) const;
   int64_t OwnNs(size_t rank) const;
 
+  // The least number of layers to compute again whole beside which others of that frame fit; all
+  // where none does.
+  int64_t FullBeside(size_t rank, int64_t layers, int64_t others_frame) const;
   bool KeepsOthers(const RankChoice& choice) const {
     return choice.fits && allowed_[0] && choice.counts[1] == 0;
   }

@@ -95,7 +95,7 @@ absl::StatusOr<std::vector<NeighbourPlan>> FindNeighbours(PlanOracle& oracle,
     } else {
       const int64_t bound = choice->bound.step_ns;
       const bool is_slower = bound >= best.step_ns;
-      MGC_ASSIGN_OR_RETURN(const int64_t expected, search.Expect(group, choice->config));
+      const int64_t expected = search.Expect(choice->config, choice->estimate_ns);
       neighbours.push_back({choice->config, true, is_slower ? bound : expected,
                             is_slower ? NeighbourPlan::kBound : NeighbourPlan::kExpected});
     }
