@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,13 +64,14 @@ bool AreAlike(const ModelProfile& profile) {
 // The same kind in all layers: the first that fits.
 absl::optional<LayerChoice> ChooseAlike(const ParallelConfig& config, const ModelDims& dims,
                                         const ProfilesByKind& profiles, const Machine& machine,
-                                        int64_t memory) {
+                                        int64_t memory, ScheduleCache* schedules) {
   const CheckedConfig checked = CheckConfig(config, dims);
   for (size_t k = 0; k < kNumRecomputeKinds; ++k) {
     if (profiles[k] == nullptr) continue;
-    const PlanBound bound = BoundPlan(PlanSpread(config, checked, *profiles[k]), machine);
+    const PlanSpread spread(config, checked, *profiles[k]);
+    const PlanBound bound = BoundPlan(spread, machine);
     if (bound.peak_bytes > memory) continue;
-    LayerChoice choice{config, bound};
+    LayerChoice choice{config, bound, EstimateStepNs(spread, machine, schedules)};
     choice.config.recompute = kRecomputeKinds[k];
     return choice;
   }
@@ -82,13 +84,14 @@ std::vector<int64_t> LayersOfStages(const CheckedConfig& checked) {
   return layers;
 }
 
-// Within what the chooser believes to be `memory`.
+// Within what the chooser believes to be `within`; estimated if it is within `memory`.
 absl::optional<LayerChoice> ChooseWithin(const ParallelConfig& config, const ModelDims& dims,
                                          const ProfilesByKind& profiles, const Machine& machine,
-                                         int64_t memory, bool free_cuts) {
+                                         int64_t within, int64_t memory, bool free_cuts,
+                                         ScheduleCache* schedules) {
   const CheckedConfig even = CheckConfig(config, dims);
   const PlanSpread spread(config, even, LeastOf(profiles));
-  LayerChooser chooser(spread, profiles, memory);
+  LayerChooser chooser(spread, profiles, within);
   const std::vector<int64_t> even_counts = chooser.EvenCounts();
   const bool cuts = free_cuts && config.pp > 1;
   const std::vector<int64_t> counts = cuts ? chooser.BestCounts() : even_counts;
@@ -99,15 +102,19 @@ absl::optional<LayerChoice> ChooseWithin(const ParallelConfig& config, const Mod
     if (!choice.fits) return absl::nullopt;
     AddKinds(choice.counts, &kinds[c]);
   }
-  LayerChoice made{config, {}};
+  LayerChoice made{config, {}, 0};
   if (cuts) {
     const std::vector<int64_t> stages = chooser.OverStages(counts);
     if (stages != LayersOfStages(even)) made.config.layout.layout = LayoutText(dims, stages);
   }
   const CheckedConfig checked = CheckConfig(made.config, dims);
   made.config.recompute = SimplestOf(ByLayer(checked.placement, kinds));
-  const ModelProfile mixed = MixProfiles(profiles, made.config.recompute);
-  made.bound = BoundPlan(PlanSpread(made.config, checked, mixed), machine);
+  const std::shared_ptr<const ModelProfile> mixed = MixProfiles(profiles, made.config.recompute);
+  const PlanSpread made_spread(made.config, checked, *mixed);
+  made.bound = BoundPlan(made_spread, machine);
+  if (made.bound.peak_bytes <= memory) {
+    made.estimate_ns = EstimateStepNs(made_spread, machine, schedules);
+  }
   return made;
 }
 
@@ -128,25 +135,32 @@ std::string LayoutText(const ModelDims& dims, const std::vector<int64_t>& layers
   return absl::StrCat(text, dims.places.head ? "L" : "");
 }
 
-ModelProfile MixProfiles(const ProfilesByKind& profiles, const Recomputation& recomputation) {
-  if (recomputation.by_layer().empty()) return *profiles[IndexOf(recomputation.Of(0))];
-  ModelProfile mixed = LeastOf(profiles);
+std::shared_ptr<const ModelProfile> MixProfiles(const ProfilesByKind& profiles,
+                                                const Recomputation& recomputation) {
+  if (recomputation.by_layer().empty()) {
+    const ModelProfile* only = profiles[IndexOf(recomputation.Of(0))];
+    return std::shared_ptr<const ModelProfile>(std::shared_ptr<void>(), only);
+  }
+  auto made = std::make_shared<ModelProfile>(LeastOf(profiles));
+  ModelProfile& mixed = *made;
   const size_t first = mixed.has_embedding ? 1 : 0;
   for (size_t l = 0; l < recomputation.by_layer().size(); ++l) {
     const ModelProfile* profile = profiles[IndexOf(recomputation.by_layer()[l])];
     if (first + l < mixed.layers.size()) mixed.layers[first + l] = profile->layers[first + l];
   }
-  return mixed;
+  return made;
 }
 
 absl::optional<LayerChoice> ChooseLayers(const ParallelConfig& config, const ModelDims& dims,
                                          const ProfilesByKind& profiles, const Machine& machine,
-                                         int64_t memory, bool free_cuts) {
-  if (!AreAlike(LeastOf(profiles))) return ChooseAlike(config, dims, profiles, machine, memory);
+                                         int64_t memory, bool free_cuts, ScheduleCache* schedules) {
+  if (!AreAlike(LeastOf(profiles))) {
+    return ChooseAlike(config, dims, profiles, machine, memory, schedules);
+  }
   int64_t within = memory;
   for (int i = 0; i < kMostTries; ++i) {
     absl::optional<LayerChoice> choice =
-        ChooseWithin(config, dims, profiles, machine, within, free_cuts);
+        ChooseWithin(config, dims, profiles, machine, within, memory, free_cuts, schedules);
     if (!choice.has_value() || choice->bound.peak_bytes <= memory) return choice;
     within -= choice->bound.peak_bytes - memory;
   }

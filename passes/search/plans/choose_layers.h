@@ -18,6 +18,7 @@
 #define MGC_PASSES_SEARCH_PLANS_CHOOSE_LAYERS_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,17 +28,20 @@
 #include "passes/config/check_config.h"
 #include "passes/config/parallel_config.h"
 #include "passes/search/plans/bound_plan.h"
+#include "passes/search/plans/estimate_step.h"
 #include "passes/search/plans/model_profile.h"
 
 namespace mgc {
 
-// Each layer's from the profile of its kind; embedding and head as they are without any.
-ModelProfile MixProfiles(const ProfilesByKind& profiles, const Recomputation& recomputation);
+// Each layer's from the profile of its kind; embedding and head as they are without any. Of one
+// kind it is that profile itself, which outlives it.
+std::shared_ptr<const ModelProfile> MixProfiles(const ProfilesByKind& profiles,
+                                                const Recomputation& recomputation);
 
 struct LayerChoice {
   ParallelConfig config;
   PlanBound bound;
-  int64_t estimate_ns = 0;  // of the step, where somebody has made one
+  int64_t estimate_ns = 0;  // of the step (estimate_step.h)
 };
 
 // `config` with the layout and the recomputation that take least time within `memory` bytes a rank,
@@ -45,7 +49,7 @@ struct LayerChoice {
 // evenly. At least one profile may be used.
 absl::optional<LayerChoice> ChooseLayers(const ParallelConfig& config, const ModelDims& dims,
                                          const ProfilesByKind& profiles, const Machine& machine,
-                                         int64_t memory, bool free_cuts);
+                                         int64_t memory, bool free_cuts, ScheduleCache* schedules);
 
 // By how much longer a step takes, about, because even stages compute again what does not fit: each
 // rank on average. 0 where layers are not alike. It takes a small part of what choosing does.

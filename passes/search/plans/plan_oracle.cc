@@ -169,14 +169,11 @@ absl::StatusOr<absl::optional<LayerChoice>> PlanOracle::ChooseFor(size_t group, 
   const bool free_cuts = HasFreeCuts(config);
   MGC_ASSIGN_OR_RETURN(absl::optional<LayerChoice> choice,
                        ChooseCut(group, config, memory, free_cuts));
-  if (!choice.has_value()) return choice;
-  MGC_ASSIGN_OR_RETURN(choice->estimate_ns, EstimateOf(group, choice->config));
   // Where a rank has several chunks, stages that differ make each other wait in queues too, of
   // which estimates know nothing.
-  if (config.vp <= 1 || !choice->config.layout.layout) return choice;
+  if (config.vp <= 1 || !choice.has_value() || !choice->config.layout.layout) return choice;
   MGC_ASSIGN_OR_RETURN(absl::optional<LayerChoice> even, ChooseCut(group, config, memory, false));
   if (!even.has_value()) return choice;
-  MGC_ASSIGN_OR_RETURN(even->estimate_ns, EstimateOf(group, even->config));
   const int64_t least_gain = even->estimate_ns / kLeastGain;
   return choice->estimate_ns < even->estimate_ns - least_gain ? choice : even;
 }
@@ -196,24 +193,24 @@ absl::StatusOr<absl::optional<LayerChoice>> PlanOracle::ChooseCut(size_t group,
   ProfilesByKind profiles = {};
   profiles[FirstKind()] = first;
   absl::optional<LayerChoice> choice =
-      ChooseLayers(config, request_.dims, profiles, machine, memory, free_cuts);
+      ChooseLayers(config, request_.dims, profiles, machine, memory, free_cuts, &schedules_);
   if (!HasFreeRecomputation() && choice.has_value()) choice->config.recompute = config.recompute;
   if (choice.has_value() || !HasFreeRecomputation()) return choice;
   MGC_ASSIGN_OR_RETURN(profiles, ProfilesOf(group));
-  return ChooseLayers(config, request_.dims, profiles, machine, memory, free_cuts);
+  return ChooseLayers(config, request_.dims, profiles, machine, memory, free_cuts, &schedules_);
 }
 
-absl::StatusOr<absl::optional<ModelProfile>> PlanOracle::MixedProfileOf(
+absl::StatusOr<std::shared_ptr<const ModelProfile>> PlanOracle::MixedProfileOf(
     size_t group, const ParallelConfig& config) {
   ProfilesByKind profiles = {};
   if (!HasFreeRecomputation()) {
     MGC_ASSIGN_OR_RETURN(const ModelProfile* only, ProfileOf(group));
-    return only == nullptr ? absl::optional<ModelProfile>() : *only;
+    return std::shared_ptr<const ModelProfile>(std::shared_ptr<void>(), only);
   }
   for (size_t k = 0; k < kNumRecomputeKinds; ++k) {
     if (k > 0 && !config.recompute.Has(kRecomputeKinds[k])) continue;
     MGC_ASSIGN_OR_RETURN(profiles[k], ProfileOf(group, k));
-    if (profiles[k] == nullptr) return absl::optional<ModelProfile>();
+    if (profiles[k] == nullptr) return nullptr;
   }
   return MixProfiles(profiles, config.recompute);
 }
@@ -221,14 +218,14 @@ absl::StatusOr<absl::optional<ModelProfile>> PlanOracle::MixedProfileOf(
 absl::StatusOr<absl::optional<PlanBound>> PlanOracle::BoundOf(size_t group,
                                                               const ParallelConfig& config) {
   MGC_ASSIGN_OR_RETURN(const auto mixed, MixedProfileOf(group, config));
-  if (!mixed.has_value()) return absl::optional<PlanBound>();
+  if (mixed == nullptr) return absl::optional<PlanBound>();
   const CheckedConfig checked = CheckConfig(config, request_.dims);
   return BoundPlan(PlanSpread(config, checked, *mixed), request_.options.machine);
 }
 
 absl::StatusOr<int64_t> PlanOracle::EstimateOf(size_t group, const ParallelConfig& config) {
   MGC_ASSIGN_OR_RETURN(const auto mixed, MixedProfileOf(group, config));
-  if (!mixed.has_value()) return 0;
+  if (mixed == nullptr) return 0;
   const CheckedConfig checked = CheckConfig(config, request_.dims);
   return EstimateStepNs(PlanSpread(config, checked, *mixed), request_.options.machine, &schedules_);
 }

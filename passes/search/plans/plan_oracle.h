@@ -77,9 +77,9 @@ class PlanOracle {
   absl::StatusOr<ProfilesByKind> ProfilesOf(size_t group);
   absl::StatusOr<absl::optional<LayerChoice>> ChooseCut(size_t group, const ParallelConfig& config,
                                                         int64_t memory, bool free_cuts);
-  // The profile of a configuration of the group; nothing where some of it is refused.
-  absl::StatusOr<absl::optional<ModelProfile>> MixedProfileOf(size_t group,
-                                                              const ParallelConfig& config);
+  // The profile of a configuration of the group; null where some of it is refused.
+  absl::StatusOr<std::shared_ptr<const ModelProfile>> MixedProfileOf(size_t group,
+                                                                     const ParallelConfig& config);
   absl::StatusOr<ModelProfile> ProfileWith(ModelCompiler& model, CompileOptions options);
   // Rows that are chosen for a configuration's profile key; null where those of the request serve.
   absl::StatusOr<const StrategySpec*> StrategyOf(const ParallelConfig& config);
