@@ -264,14 +264,27 @@ void StepSimulator::Advance(int c, int64_t now) {
       if (step.background) ++state.background;
       TryStart(c, now);
     } else if (step.kind == TimedStep::kRun) {
+      const int64_t ns = Later(step.ns, PassRuns(c, steps));
       state.running = true;
-      state.run_end = now + step.ns;
-      state.busy += step.ns;
+      state.run_end = now + ns;
+      state.busy += ns;
       const bool update = program.compute[state.action].ref.kind == ActionKind::kUpdate;
-      if (update) state.update += step.ns;
-      Push(now + step.ns, Event::kCompute, c, 0, 0);
+      if (update) state.update += ns;
+      Push(now + ns, Event::kCompute, c, 0, 0);
     }
   }
+}
+
+// Takes what computes next, and how long. What may start on the communication queue does not hang
+// on the times in between, but for collectives that let transfers pass.
+int64_t StepSimulator::PassRuns(int c, const std::vector<TimedStep>& steps) {
+  ClassState& state = states_[c];
+  if (keep_spans_ || !state.collectives.empty()) return 0;
+  int64_t ns = 0;
+  while (state.step < static_cast<int>(steps.size()) && steps[state.step].kind == TimedStep::kRun) {
+    ns = Later(ns, steps[state.step++].ns);
+  }
+  return ns;
 }
 
 // Whether a step waits for a collective; counts how long.

@@ -190,6 +190,7 @@ class StepSimulator {
   bool HandleEvent(const Event& event);
   void Push(int64_t time, Event::Kind kind, int rank_class, int index, int action);
   void Advance(int c, int64_t now);
+  int64_t PassRuns(int c, const std::vector<TimedStep>& steps);
   bool BeginQuiet(int c, int64_t now);
   void PassQuiet(int c, size_t until);
   void Interrupt(int c, int64_t now);

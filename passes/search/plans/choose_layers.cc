@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "passes/search/plans/layer_chooser.h"
 #include "passes/search/plans/plan_spread.h"
 
 namespace mgc {
@@ -25,13 +24,6 @@ const ModelProfile& LeastOf(const ProfilesByKind& profiles) {
                         [](const ModelProfile* profile) { return profile != nullptr; });
 }
 
-// The kinds of a rank's layers, in the order in which the model has them.
-void AddKinds(const KindCounts& counts, std::vector<RecomputeKind>* kinds) {
-  for (size_t k = kNumRecomputeKinds; k-- > 0;) {
-    kinds->insert(kinds->end(), static_cast<size_t>(counts[k]), kRecomputeKinds[k]);
-  }
-}
-
 // By rank and then chunk to the order of layers in the model.
 std::vector<RecomputeKind> ByLayer(const LayerPlacement& placement,
                                    const std::vector<std::vector<RecomputeKind>>& by_rank) {
@@ -46,76 +38,21 @@ std::vector<RecomputeKind> ByLayer(const LayerPlacement& placement,
   return kinds;
 }
 
-// Whether what a layer costs is about the same in all.
-bool AreAlike(const ModelProfile& profile) {
-  const size_t first = profile.has_embedding ? 1 : 0;
-  const size_t end = profile.layers.size() - (profile.has_head ? 1 : 0);
-  if (first >= end) return false;
-  const LayerProfile& one = profile.layers[first + (end - first) / 2];
-  const auto near = [](int64_t a, int64_t b) { return std::abs(a - b) <= b / 16; };
-  return std::all_of(
-      profile.layers.begin() + static_cast<int64_t>(first),
-      profile.layers.begin() + static_cast<int64_t>(end), [&](const LayerProfile& layer) {
-        return near(layer.forward_ns + layer.backward_ns, one.forward_ns + one.backward_ns) &&
-               near(layer.frame_bytes, one.frame_bytes) && near(layer.param_bytes, one.param_bytes);
-      });
-}
-
-// The same kind in all layers: the first that fits.
-absl::optional<LayerChoice> ChooseAlike(const ParallelConfig& config, const ModelDims& dims,
-                                        const ProfilesByKind& profiles, const Machine& machine,
-                                        int64_t memory, ScheduleCache* schedules) {
-  const CheckedConfig checked = CheckConfig(config, dims);
-  for (size_t k = 0; k < kNumRecomputeKinds; ++k) {
-    if (profiles[k] == nullptr) continue;
-    const PlanSpread spread(config, checked, *profiles[k]);
-    const PlanBound bound = BoundPlan(spread, machine);
-    if (bound.peak_bytes > memory) continue;
-    LayerChoice choice{config, bound, EstimateStepNs(spread, machine, schedules)};
-    choice.config.recompute = kRecomputeKinds[k];
-    return choice;
-  }
-  return absl::nullopt;
-}
-
 std::vector<int64_t> LayersOfStages(const CheckedConfig& checked) {
   std::vector<int64_t> layers;
   for (const StageContent& stage : checked.placement.stages) layers.push_back(stage.num_layers);
   return layers;
 }
 
-// Within what the chooser believes to be `within`; estimated if it is within `memory`.
-absl::optional<LayerChoice> ChooseWithin(const ParallelConfig& config, const ModelDims& dims,
-                                         const ProfilesByKind& profiles, const Machine& machine,
-                                         int64_t within, int64_t memory, bool free_cuts,
-                                         ScheduleCache* schedules) {
-  const CheckedConfig even = CheckConfig(config, dims);
-  const PlanSpread spread(config, even, LeastOf(profiles));
-  LayerChooser chooser(spread, profiles, within);
-  const std::vector<int64_t> even_counts = chooser.EvenCounts();
-  const bool cuts = free_cuts && config.pp > 1;
-  const std::vector<int64_t> counts = cuts ? chooser.BestCounts() : even_counts;
-  if (counts.empty()) return absl::nullopt;
-  std::vector<std::vector<RecomputeKind>> kinds(counts.size());
-  for (size_t c = 0; c < counts.size(); ++c) {
-    const RankChoice choice = chooser.Choose(c, counts[c]);
-    if (!choice.fits) return absl::nullopt;
-    AddKinds(choice.counts, &kinds[c]);
+// The layers of every rank, ascending.
+std::vector<std::vector<int64_t>> LayersOfRanks(const LayerPlacement& placement) {
+  std::vector<std::vector<int64_t>> layers(static_cast<size_t>(placement.pp));
+  for (size_t s = 0; s < placement.stages.size(); ++s) {
+    const StageContent& stage = placement.stages[s];
+    std::vector<int64_t>& own = layers[static_cast<size_t>(placement.places[s].rank_class)];
+    for (int64_t l = 0; l < stage.num_layers; ++l) own.push_back(stage.first_layer + l);
   }
-  LayerChoice made{config, {}, 0};
-  if (cuts) {
-    const std::vector<int64_t> stages = chooser.OverStages(counts);
-    if (stages != LayersOfStages(even)) made.config.layout.layout = LayoutText(dims, stages);
-  }
-  const CheckedConfig checked = CheckConfig(made.config, dims);
-  made.config.recompute = SimplestOf(ByLayer(checked.placement, kinds));
-  const std::shared_ptr<const ModelProfile> mixed = MixProfiles(profiles, made.config.recompute);
-  const PlanSpread made_spread(made.config, checked, *mixed);
-  made.bound = BoundPlan(made_spread, machine);
-  if (made.bound.peak_bytes <= memory) {
-    made.estimate_ns = EstimateStepNs(made_spread, machine, schedules);
-  }
-  return made;
+  return layers;
 }
 
 }  // namespace
@@ -151,27 +88,78 @@ std::shared_ptr<const ModelProfile> MixProfiles(const ProfilesByKind& profiles,
   return made;
 }
 
-absl::optional<LayerChoice> ChooseLayers(const ParallelConfig& config, const ModelDims& dims,
-                                         const ProfilesByKind& profiles, const Machine& machine,
-                                         int64_t memory, bool free_cuts, ScheduleCache* schedules) {
-  if (!AreAlike(LeastOf(profiles))) {
-    return ChooseAlike(config, dims, profiles, machine, memory, schedules);
-  }
+LayerChoices::LayerChoices(const ParallelConfig& config, const ModelDims& dims,
+                           const Machine& machine, const ModelProfile& least)
+    : config_(config),
+      dims_(dims),
+      machine_(machine),
+      even_(CheckConfig(config_, dims)),
+      spread_(config_, even_, least) {}
+
+absl::optional<LayerChoice> LayerChoices::Choose(const ProfilesByKind& profiles, int64_t memory,
+                                                 bool free_cuts, ScheduleCache* schedules) const {
   int64_t within = memory;
   for (int i = 0; i < kMostTries; ++i) {
+    LayerChooser chooser(spread_, profiles, within);
+    if (!chooser.knows_layers()) return ChooseAlike(profiles, memory, schedules);
     absl::optional<LayerChoice> choice =
-        ChooseWithin(config, dims, profiles, machine, within, memory, free_cuts, schedules);
+        ChooseBy(&chooser, profiles, memory, free_cuts && chooser.can_cut(), schedules);
     if (!choice.has_value() || choice->bound.peak_bytes <= memory) return choice;
     within -= choice->bound.peak_bytes - memory;
   }
   return absl::nullopt;
 }
 
-int64_t ExpectRecomputedNs(const ParallelConfig& config, const ModelDims& dims,
-                           const ProfilesByKind& profiles, int64_t memory) {
-  if (!AreAlike(LeastOf(profiles))) return 0;
-  const CheckedConfig even = CheckConfig(config, dims);
-  return LayerChooser(PlanSpread(config, even, LeastOf(profiles)), profiles, memory).RecomputedNs();
+int64_t LayerChoices::ExpectRecomputedNs(const ProfilesByKind& profiles, int64_t memory) const {
+  return LayerChooser(spread_, profiles, memory).RecomputedNs();
+}
+
+// Of a model whose layers nothing tells apart: the first kind that fits.
+absl::optional<LayerChoice> LayerChoices::ChooseAlike(const ProfilesByKind& profiles,
+                                                      int64_t memory,
+                                                      ScheduleCache* schedules) const {
+  for (size_t k = 0; k < kNumRecomputeKinds; ++k) {
+    if (profiles[k] == nullptr) continue;
+    const PlanSpread spread(config_, even_, *profiles[k]);
+    const PlanBound bound = BoundPlan(spread, machine_);
+    if (bound.peak_bytes > memory) continue;
+    LayerChoice choice{config_, bound, EstimateStepNs(spread, machine_, schedules)};
+    choice.config.recompute = kRecomputeKinds[k];
+    return choice;
+  }
+  return absl::nullopt;
+}
+
+// Estimated if it is within `memory`.
+absl::optional<LayerChoice> LayerChoices::ChooseBy(LayerChooser* chooser,
+                                                   const ProfilesByKind& profiles, int64_t memory,
+                                                   bool cuts, ScheduleCache* schedules) const {
+  LayerChoice made{config_, {}, 0};
+  absl::optional<CheckedConfig> cut;
+  if (cuts && config_.pp > 1) {
+    const std::vector<int64_t> counts = chooser->BestCounts();
+    if (counts.empty()) return absl::nullopt;
+    const std::vector<int64_t> stages = chooser->OverStages(counts);
+    if (stages != LayersOfStages(even_)) {
+      made.config.layout.layout = LayoutText(dims_, stages);
+      cut = CheckConfig(made.config, dims_);
+    }
+  }
+  const CheckedConfig& checked = cut.has_value() ? *cut : even_;
+  std::vector<std::vector<RecomputeKind>> kinds;
+  for (const std::vector<int64_t>& layers : LayersOfRanks(checked.placement)) {
+    absl::optional<std::vector<RecomputeKind>> of_rank = chooser->KindsOf(kinds.size(), layers);
+    if (!of_rank.has_value()) return absl::nullopt;
+    kinds.push_back(*std::move(of_rank));
+  }
+  made.config.recompute = SimplestOf(ByLayer(checked.placement, kinds));
+  const std::shared_ptr<const ModelProfile> mixed = MixProfiles(profiles, made.config.recompute);
+  const PlanSpread spread(made.config, checked, *mixed);
+  made.bound = BoundPlan(spread, machine_);
+  if (made.bound.peak_bytes <= memory) {
+    made.estimate_ns = EstimateStepNs(spread, machine_, schedules);
+  }
+  return made;
 }
 
 }  // namespace mgc

@@ -8,8 +8,9 @@
 // begun and not ended there; computing it again costs time and saves frame. Both are decided
 // together: for every rank the least time of n layers within its memory, then the least limit on
 // ranks' times under which all layers have a place; a rank's chunks share its layers
-// (passes/search/plans/chunk_layers.h). What is said of layers that are not all alike is their
-// recomputation alone, stages are cut evenly.
+// (passes/search/plans/chunk_layers.h). Of layers that are not alike each is looked at for itself
+// (passes/search/plans/choose_kinds.h); where a rank has several chunks of them, stages are cut
+// evenly.
 //
 // The shape is that of AdaPipe's dynamic program (ASPLOS 2024), with layers' profiles read off the
 // compiler's segments.
@@ -29,7 +30,9 @@
 #include "passes/config/parallel_config.h"
 #include "passes/search/plans/bound_plan.h"
 #include "passes/search/plans/estimate_step.h"
+#include "passes/search/plans/layer_chooser.h"
 #include "passes/search/plans/model_profile.h"
+#include "passes/search/plans/plan_spread.h"
 
 namespace mgc {
 
@@ -44,17 +47,38 @@ struct LayerChoice {
   int64_t estimate_ns = 0;  // of the step (estimate_step.h)
 };
 
-// `config` with the layout and the recomputation that take least time within `memory` bytes a rank,
-// as far as bounds know. Nothing where none fits. `free_cuts`: stages may be cut otherwise than
-// evenly. At least one profile may be used.
-absl::optional<LayerChoice> ChooseLayers(const ParallelConfig& config, const ModelDims& dims,
-                                         const ProfilesByKind& profiles, const Machine& machine,
-                                         int64_t memory, bool free_cuts, ScheduleCache* schedules);
+// The choices for one configuration.
+class LayerChoices {
+ public:
+  // All outlive it. `config` is without violations; `least`: the profile with as little
+  // recomputation as may be used.
+  LayerChoices(const ParallelConfig& config, const ModelDims& dims, const Machine& machine,
+               const ModelProfile& least);
+  LayerChoices(const LayerChoices&) = delete;
+  LayerChoices& operator=(const LayerChoices&) = delete;
 
-// By how much longer a step takes, about, because even stages compute again what does not fit: each
-// rank on average. 0 where layers are not alike. It takes a small part of what choosing does.
-int64_t ExpectRecomputedNs(const ParallelConfig& config, const ModelDims& dims,
-                           const ProfilesByKind& profiles, int64_t memory);
+  // The configuration with the layout and the recomputation that take least time within `memory`
+  // bytes a rank, as far as bounds know. Nothing where none fits. `free_cuts`: stages may be cut
+  // otherwise than evenly. At least one profile may be used.
+  absl::optional<LayerChoice> Choose(const ProfilesByKind& profiles, int64_t memory, bool free_cuts,
+                                     ScheduleCache* schedules) const;
+
+  // By how much longer a step takes, about, because of what is computed again where memory is
+  // short. It takes a small part of what choosing does.
+  int64_t ExpectRecomputedNs(const ProfilesByKind& profiles, int64_t memory) const;
+
+ private:
+  absl::optional<LayerChoice> ChooseAlike(const ProfilesByKind& profiles, int64_t memory,
+                                          ScheduleCache* schedules) const;
+  absl::optional<LayerChoice> ChooseBy(LayerChooser* chooser, const ProfilesByKind& profiles,
+                                       int64_t memory, bool cuts, ScheduleCache* schedules) const;
+
+  const ParallelConfig& config_;
+  const ModelDims& dims_;
+  const Machine& machine_;
+  const CheckedConfig even_;  // of config_, whose stages are cut evenly
+  const PlanSpread spread_;   // likewise
+};
 
 // A layout string (passes/config/layout_string.h) of stages that have so many layers each.
 std::string LayoutText(const ModelDims& dims, const std::vector<int64_t>& layers);

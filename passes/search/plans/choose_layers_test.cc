@@ -44,8 +44,9 @@ class ChooseLayersTest : public testing::Test {
 
   // What is chosen, as flags say it.
   std::string Chosen(int64_t memory, bool free_cuts = true) {
-    const auto choice = ChooseLayers(config_, dims_, {&none_, &selective_, &full_}, machine_,
-                                     memory, free_cuts, &schedules_);
+    const LayerChoices choices(config_, dims_, machine_, none_);
+    const auto choice =
+        choices.Choose({&none_, &selective_, &full_}, memory, free_cuts, &schedules_);
     if (!choice.has_value()) return "nothing";
     EXPECT_LE(choice->bound.peak_bytes, memory);
     EXPECT_TRUE(CheckConfig(choice->config, dims_).violations.empty());

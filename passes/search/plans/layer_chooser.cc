@@ -1,12 +1,17 @@
 #include "passes/search/plans/layer_chooser.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "passes/plan/time/cost.h"
 
 namespace mgc {
 namespace {
+
+int64_t NsOf(const LayerProfile& layer) { return Later(layer.forward_ns, layer.backward_ns); }
 
 // Of fewer layers all numbers are looked at, of more so many beside each that seems best.
 constexpr int64_t kFewLayers = 64;
@@ -37,15 +42,48 @@ LayerChooser::LayerChooser(const PlanSpread& spread, const ProfilesByKind& profi
       memory_(memory),
       ranks_(spread.parts->ranks.size()),
       micro_batches_(spread.checked.micro_batches) {
-  const size_t middle = MiddleLayer();
+  for (const StageContent& stage : spread.checked.placement.stages) num_layers_ += stage.num_layers;
+  const size_t middle = FirstLayer() + num_profiled() / 2;
   for (size_t k = 0; k < kNumRecomputeKinds; ++k) {
     if (profiles[k] == nullptr) continue;
-    const LayerProfile& layer = profiles[k]->layers[middle];
-    layer_[k] = {layer.forward_ns + layer.backward_ns, layer.frame_bytes, spread.BlockBytes(layer)};
     allowed_[k] = true;
+    if (num_profiled() == 0) continue;
+    const LayerProfile& layer = profiles[k]->layers[middle];
+    layer_[k] = {NsOf(layer), layer.frame_bytes, spread.BlockBytes(layer)};
   }
-  for (const StageContent& stage : spread.checked.placement.stages) num_layers_ += stage.num_layers;
   for (size_t c = 0; c < ranks_; ++c) own_.push_back({OwnNs(c), OwnBytes(c), Frames(c)});
+  are_alike_ = AreAlike();
+  if (!are_alike_ && static_cast<int64_t>(num_profiled()) == num_layers_) ListLayers(profiles);
+}
+
+bool LayerChooser::AreAlike() const {
+  const std::vector<LayerProfile>& layers = spread_.profile.layers;
+  if (num_profiled() == 0) return false;
+  const LayerProfile& one = layers[FirstLayer() + num_profiled() / 2];
+  const auto near = [](int64_t a, int64_t b) { return std::abs(a - b) <= b / 16; };
+  const auto first = layers.begin() + static_cast<int64_t>(FirstLayer());
+  const auto end = first + static_cast<int64_t>(num_profiled());
+  return std::all_of(first, end, [&](const LayerProfile& layer) {
+    return near(NsOf(layer), NsOf(one)) && near(layer.frame_bytes, one.frame_bytes) &&
+           near(layer.param_bytes, one.param_bytes);
+  });
+}
+
+void LayerChooser::ListLayers(const ProfilesByKind& profiles) {
+  blocks_before_ = ns_before_ = {0};
+  for (int64_t l = 0; l < num_layers_; ++l) {
+    const size_t layer = FirstLayer() + static_cast<size_t>(l);
+    KindCosts costs;
+    for (size_t k = 0; k < kNumRecomputeKinds; ++k) {
+      if (profiles[k] == nullptr) continue;
+      const LayerProfile& profile = profiles[k]->layers[layer];
+      costs[k] = KindCost{NsOf(profile), profile.frame_bytes};
+    }
+    ns_before_.push_back(Later(ns_before_.back(), costs[Least()]->ns));
+    blocks_before_.push_back(blocks_before_.back() +
+                             spread_.BlockBytes(profiles[Least()]->layers[layer]));
+    by_layer_.push_back(costs);
+  }
 }
 
 std::vector<int64_t> LayerChooser::EvenCounts() const {
@@ -77,7 +115,44 @@ std::vector<int64_t> LayerChooser::BestCounts() {
   return Fits(even) && StepOf(even) <= StepOf(best) ? even : best;
 }
 
-RankChoice LayerChooser::Choose(size_t rank, int64_t layers) const {
+absl::optional<std::vector<RecomputeKind>> LayerChooser::KindsOf(
+    size_t rank, const std::vector<int64_t>& layers) const {
+  if (!are_alike_) {
+    KindsChoice choice = ChooseByLayer(rank, layers);
+    return choice.fits ? absl::make_optional(std::move(choice.kinds)) : absl::nullopt;
+  }
+  const RankChoice choice = ChooseAlike(rank, static_cast<int64_t>(layers.size()));
+  if (!choice.fits) return absl::nullopt;
+  std::vector<RecomputeKind> kinds;
+  for (size_t k = kNumRecomputeKinds; k-- > 0;) {
+    kinds.insert(kinds.end(), static_cast<size_t>(choice.counts[k]), kRecomputeKinds[k]);
+  }
+  return kinds;
+}
+
+RankChoice LayerChooser::Choose(size_t rank, int64_t first, int64_t layers) const {
+  if (are_alike_) return ChooseAlike(rank, layers);
+  std::vector<int64_t> all(static_cast<size_t>(layers));
+  std::iota(all.begin(), all.end(), first);
+  const KindsChoice choice = ChooseByLayer(rank, all);
+  return {choice.fits, Later(own_[rank].ns, choice.ns), {}};
+}
+
+KindsChoice LayerChooser::ChooseByLayer(size_t rank, const std::vector<int64_t>& layers) const {
+  const RankCost& own = own_[rank];
+  int64_t room = memory_ - own.bytes;
+  std::vector<KindCosts> costs;
+  for (const int64_t layer : layers) {
+    const auto l = static_cast<size_t>(layer);
+    room -= blocks_before_[l + 1] - blocks_before_[l];
+    costs.push_back(by_layer_[l]);
+  }
+  KindsChoice choice = ChooseKinds(costs, room < 0 ? -1 : room / own.frames);
+  choice.fits = choice.fits && room >= 0;
+  return choice;
+}
+
+RankChoice LayerChooser::ChooseAlike(size_t rank, int64_t layers) const {
   const int64_t most = allowed_[2] ? layers : 0;
   if (most <= kFewLayers) return ChooseAmong(rank, layers, 0, most);
   // Between the least number that fits and the one beside which all others are kept, time goes up
@@ -103,25 +178,26 @@ int64_t LayerChooser::FullBeside(size_t rank, int64_t layers, int64_t others_fra
 }
 
 int64_t LayerChooser::RecomputedNs() {
+  if (!knows_layers() || !can_cut()) return 0;
   const std::vector<int64_t> counts = BestCounts();
   if (counts.empty()) return kMaxNs;
   // As StepOf has it where nothing is computed again.
   int64_t step = 0;
   int64_t way = 0;
+  int64_t first = 0;
   const std::vector<int64_t> even = EvenCounts();
   for (size_t c = 0; c < ranks_; ++c) {
-    const int64_t ns = Later(own_[c].ns, Times(even[c], layer_[Least()].ns));
+    const int64_t ns = Later(own_[c].ns, LeastNs(first, even[c]));
     step = std::max(step, Later(way, Times(micro_batches_, ns)));
     way = Later(way, ns / spread_.checked.vp);
+    first += even[c];
   }
   return std::max<int64_t>(0, StepOf(counts) - step);
 }
 
-size_t LayerChooser::MiddleLayer() const {
-  const ModelProfile& profile = spread_.profile;
-  const size_t first = profile.has_embedding ? 1 : 0;
-  const size_t layers = profile.layers.size() - first - (profile.has_head ? 1 : 0);
-  return first + layers / 2;
+int64_t LayerChooser::LeastNs(int64_t first, int64_t layers) const {
+  if (are_alike_) return Times(layers, layer_[Least()].ns);
+  return ns_before_[static_cast<size_t>(first + layers)] - ns_before_[static_cast<size_t>(first)];
 }
 
 StageCosts LayerChooser::Costs() const {
@@ -199,15 +275,17 @@ RankChoice LayerChooser::ChooseBeside(size_t rank, int64_t layers, int64_t full)
   return choice;
 }
 
-RankChoice LayerChooser::At(size_t rank, int64_t layers) {
-  const auto [known, is_new] = table_.try_emplace({rank, layers});
-  if (is_new) known->second = Choose(rank, layers);
+RankChoice LayerChooser::At(size_t rank, int64_t first, int64_t layers) {
+  const auto [known, is_new] = table_.try_emplace({rank, are_alike_ ? 0 : first, layers});
+  if (is_new) known->second = Choose(rank, first, layers);
   return known->second;
 }
 
 bool LayerChooser::Fits(const std::vector<int64_t>& counts) {
+  int64_t first = 0;
   for (size_t c = 0; c < counts.size(); ++c) {
-    if (!At(c, counts[c]).fits) return false;
+    if (!At(c, first, counts[c]).fits) return false;
+    first += counts[c];
   }
   return true;
 }
@@ -217,34 +295,41 @@ bool LayerChooser::Fits(const std::vector<int64_t>& counts) {
 int64_t LayerChooser::StepOf(const std::vector<int64_t>& counts) {
   int64_t step = 0;
   int64_t way = 0;
+  int64_t first = 0;
   for (size_t c = 0; c < counts.size(); ++c) {
-    const int64_t ns = At(c, counts[c]).ns;
+    const int64_t ns = At(c, first, counts[c]).ns;
     step = std::max(step, Later(way, Times(micro_batches_, ns)));
     way = Later(way, ns / spread_.checked.vp);
+    first += counts[c];
   }
   return step;
 }
 
 std::vector<int64_t> LayerChooser::CountsWithin(int64_t limit) {
   std::vector<int64_t> counts;
-  int64_t left = num_layers_;
+  int64_t first = 0;
   int64_t needed = 0;  // by the ranks behind
   for (size_t c = 0; c < ranks_; ++c) needed += LeastLayers(c);
   int64_t way = 0;
   for (size_t c = 0; c < ranks_; ++c) {
     needed -= LeastLayers(c);
     const int64_t least = LeastLayers(c);
+    const auto is_late = [&](int64_t ns) {
+      return Later(way, Times(micro_batches_, Later(own_[c].ns, ns))) > limit;
+    };
     // One layer more takes no less memory and no less time.
-    const int64_t n = least - 1 + FirstWhere(left - needed - least + 1, [&](int64_t more) {
-                        const RankChoice next = At(c, least + more);
-                        return !next.fits || Later(way, Times(micro_batches_, next.ns)) > limit;
+    const int64_t most = num_layers_ - first - needed - least + 1;
+    const int64_t n = least - 1 + FirstWhere(most, [&](int64_t more) {
+                        if (is_late(LeastNs(first, least + more))) return true;
+                        const RankChoice next = At(c, first, least + more);
+                        return !next.fits || is_late(next.ns - own_[c].ns);
                       });
     if (n < least) return {};
     counts.push_back(n);
-    left -= n;
-    way = Later(way, At(c, n).ns / spread_.checked.vp);
+    way = Later(way, At(c, first, n).ns / spread_.checked.vp);
+    first += n;
   }
-  return left == 0 ? counts : std::vector<int64_t>();
+  return first == num_layers_ ? counts : std::vector<int64_t>();
 }
 
 }  // namespace mgc

@@ -1,5 +1,9 @@
-// What a rank of a pipeline may hold of a model whose layers are alike, and which cut of the layers
-// takes a step the least time (passes/search/plans/choose_layers.h).
+// What a rank of a pipeline may hold of a model's layers, and which cut of the layers takes a step
+// the least time (passes/search/plans/choose_layers.h).
+//
+// Of layers that are alike only their number counts, and what is computed again follows from three
+// numbers. Of others it is chosen layer by layer (passes/search/plans/choose_kinds.h), and a rank
+// has layers that follow each other.
 
 #ifndef MGC_PASSES_SEARCH_PLANS_LAYER_CHOOSER_H_
 #define MGC_PASSES_SEARCH_PLANS_LAYER_CHOOSER_H_
@@ -7,10 +11,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/types/optional.h"
+#include "passes/search/plans/choose_kinds.h"
 #include "passes/search/plans/chunk_layers.h"
 #include "passes/search/plans/model_profile.h"
 #include "passes/search/plans/plan_spread.h"
@@ -22,8 +29,8 @@ using KindCounts = std::array<int64_t, kNumRecomputeKinds>;
 
 struct RankChoice {
   bool fits = false;
-  int64_t ns = 0;  // of a micro-batch
-  KindCounts counts = {};
+  int64_t ns = 0;          // of a micro-batch
+  KindCounts counts = {};  // of layers that are alike
 };
 
 class LayerChooser {
@@ -32,16 +39,21 @@ class LayerChooser {
   // `memory`: bytes of a rank.
   LayerChooser(const PlanSpread& spread, const ProfilesByKind& profiles, int64_t memory);
 
-  // Layers of every rank, as even as they are placed.
-  std::vector<int64_t> EvenCounts() const;
+  // Whether the profile says of each layer what it costs.
+  bool knows_layers() const { return num_profiled() > 0 && (are_alike_ || !by_layer_.empty()); }
+  // Whether BestCounts can say more than that stages are even: several chunks of a rank do not
+  // follow each other.
+  bool can_cut() const { return are_alike_ || spread_.checked.vp == 1; }
   // The layers of every rank under which a step takes least; empty where no cut fits.
   std::vector<int64_t> BestCounts();
   // Layers of every stage, of ranks that have so many.
   std::vector<int64_t> OverStages(const std::vector<int64_t>& counts) const {
     return LayersOfChunks(counts, spread_.checked.vp, Costs());
   }
-  // The least time of `layers` on a rank: as few are computed again as memory allows.
-  RankChoice Choose(size_t rank, int64_t layers) const;
+  // What a rank computes again of `layers`, which ascend, by layer: as little as memory allows.
+  // Empty where they do not fit.
+  absl::optional<std::vector<RecomputeKind>> KindsOf(size_t rank,
+                                                     const std::vector<int64_t>& layers) const;
   // By how much longer a step takes, with the layers of BestCounts, than even stages do that
   // compute nothing again.
   int64_t RecomputedNs();
@@ -60,7 +72,17 @@ class LayerChooser {
     int64_t frames = 0;
   };
 
-  size_t MiddleLayer() const;
+  bool AreAlike() const;
+  // Of layers that are not.
+  void ListLayers(const ProfilesByKind& profiles);
+  // Of all of the profile's layers, the embedding among them.
+  size_t FirstLayer() const { return spread_.profile.has_embedding ? 1 : 0; }
+  // Of a model that names no layers it is one.
+  size_t num_profiled() const {
+    return spread_.profile.layers.size() - FirstLayer() - (spread_.profile.has_head ? 1 : 0);
+  }
+  // Layers of every rank, as even as they are placed.
+  std::vector<int64_t> EvenCounts() const;
   bool HasEmbedding(size_t rank) const { return rank == 0 && spread_.profile.has_embedding; }
   bool HasHead(size_t rank) const { return rank + 1 == ranks_ && spread_.profile.has_head; }
   StageCosts Costs() const;
@@ -76,6 +98,11 @@ class LayerChooser {
   int64_t OwnBytes(size_t rank) const;
   int64_t OwnNs(size_t rank) const;
 
+  // The least time of layers that follow each other, `first` the first of them.
+  RankChoice Choose(size_t rank, int64_t first, int64_t layers) const;
+  // Of so many that are alike.
+  RankChoice ChooseAlike(size_t rank, int64_t layers) const;
+  KindsChoice ChooseByLayer(size_t rank, const std::vector<int64_t>& layers) const;
   // The least number of layers to compute again whole beside which others of that frame fit; all
   // where none does.
   int64_t FullBeside(size_t rank, int64_t layers, int64_t others_frame) const;
@@ -87,8 +114,10 @@ class LayerChooser {
   // With `full` of them, of the others as few selectively as memory allows.
   RankChoice ChooseBeside(size_t rank, int64_t layers, int64_t full) const;
   // Choose, once for each.
-  RankChoice At(size_t rank, int64_t layers);
+  RankChoice At(size_t rank, int64_t first, int64_t layers);
 
+  // Of layers that follow each other, where as little as is allowed is computed again.
+  int64_t LeastNs(int64_t first, int64_t layers) const;
   bool Fits(const std::vector<int64_t>& counts);
   int64_t StepOf(const std::vector<int64_t>& counts);
   // As many layers as a step of `limit` leaves room for, rank by rank; empty where some are left.
@@ -102,7 +131,11 @@ class LayerChooser {
   std::vector<RankCost> own_;  // by rank
   std::array<LayerCost, kNumRecomputeKinds> layer_;
   std::array<bool, kNumRecomputeKinds> allowed_ = {};
-  absl::flat_hash_map<std::pair<size_t, int64_t>, RankChoice> table_;  // by rank and layers
+  bool are_alike_ = false;
+  std::vector<KindCosts> by_layer_;     // of layers that are not alike
+  std::vector<int64_t> blocks_before_;  // likewise, bytes of the blocks of layers before each
+  std::vector<int64_t> ns_before_;      // likewise, their time with the least recomputation
+  absl::flat_hash_map<std::tuple<size_t, int64_t, int64_t>, RankChoice> table_;  // At's arguments
 };
 
 }  // namespace mgc

@@ -166,38 +166,40 @@ bool PlanOracle::HasFreeCuts(const ParallelConfig& config) const {
 absl::StatusOr<absl::optional<LayerChoice>> PlanOracle::ChooseFor(size_t group, size_t index,
                                                                   int64_t memory) {
   const ParallelConfig config = space_.ConfigOf(group, index);
-  const bool free_cuts = HasFreeCuts(config);
+  MGC_ASSIGN_OR_RETURN(const ModelProfile* first, ProfileOf(group));
+  if (first == nullptr) return absl::optional<LayerChoice>();
+  const LayerChoices choices(config, request_.dims, request_.options.machine, *first);
   MGC_ASSIGN_OR_RETURN(absl::optional<LayerChoice> choice,
-                       ChooseCut(group, config, memory, free_cuts));
+                       ChooseCut(group, choices, memory, HasFreeCuts(config)));
   // Where a rank has several chunks, stages that differ make each other wait in queues too, of
   // which estimates know nothing.
   if (config.vp <= 1 || !choice.has_value() || !choice->config.layout.layout) return choice;
-  MGC_ASSIGN_OR_RETURN(absl::optional<LayerChoice> even, ChooseCut(group, config, memory, false));
+  MGC_ASSIGN_OR_RETURN(absl::optional<LayerChoice> even, ChooseCut(group, choices, memory, false));
   if (!even.has_value()) return choice;
   const int64_t least_gain = even->estimate_ns / kLeastGain;
   return choice->estimate_ns < even->estimate_ns - least_gain ? choice : even;
 }
 
-absl::StatusOr<int64_t> PlanOracle::RecomputedNs(size_t group, size_t index, int64_t memory) {
-  if (!HasFreeRecomputation()) return 0;
-  MGC_ASSIGN_OR_RETURN(const ProfilesByKind profiles, ProfilesOf(group));
-  return ExpectRecomputedNs(space_.ConfigOf(group, index), request_.dims, profiles, memory);
-}
-
 absl::StatusOr<absl::optional<LayerChoice>> PlanOracle::ChooseCut(size_t group,
-                                                                  const ParallelConfig& config,
+                                                                  const LayerChoices& choices,
                                                                   int64_t memory, bool free_cuts) {
-  const Machine& machine = request_.options.machine;
-  MGC_ASSIGN_OR_RETURN(const ModelProfile* first, ProfileOf(group));
-  if (first == nullptr) return absl::optional<LayerChoice>();
   ProfilesByKind profiles = {};
-  profiles[FirstKind()] = first;
-  absl::optional<LayerChoice> choice =
-      ChooseLayers(config, request_.dims, profiles, machine, memory, free_cuts, &schedules_);
-  if (!HasFreeRecomputation() && choice.has_value()) choice->config.recompute = config.recompute;
+  MGC_ASSIGN_OR_RETURN(profiles[FirstKind()], ProfileOf(group));
+  absl::optional<LayerChoice> choice = choices.Choose(profiles, memory, free_cuts, &schedules_);
+  if (!HasFreeRecomputation() && choice.has_value()) {
+    choice->config.recompute = request_.options.parallel.recompute;
+  }
   if (choice.has_value() || !HasFreeRecomputation()) return choice;
   MGC_ASSIGN_OR_RETURN(profiles, ProfilesOf(group));
-  return ChooseLayers(config, request_.dims, profiles, machine, memory, free_cuts, &schedules_);
+  return choices.Choose(profiles, memory, free_cuts, &schedules_);
+}
+
+absl::StatusOr<int64_t> PlanOracle::RecomputedNs(size_t group, size_t index, int64_t memory) {
+  if (!HasFreeRecomputation()) return 0;
+  const ParallelConfig config = space_.ConfigOf(group, index);
+  MGC_ASSIGN_OR_RETURN(const ProfilesByKind profiles, ProfilesOf(group));
+  return LayerChoices(config, request_.dims, request_.options.machine, *profiles[FirstKind()])
+      .ExpectRecomputedNs(profiles, memory);
 }
 
 absl::StatusOr<std::shared_ptr<const ModelProfile>> PlanOracle::MixedProfileOf(

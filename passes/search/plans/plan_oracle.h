@@ -75,7 +75,7 @@ class PlanOracle {
   absl::StatusOr<const ModelProfile*> ProfileOf(size_t group, size_t kind);
   // The first kind's, and the others' where they are free.
   absl::StatusOr<ProfilesByKind> ProfilesOf(size_t group);
-  absl::StatusOr<absl::optional<LayerChoice>> ChooseCut(size_t group, const ParallelConfig& config,
+  absl::StatusOr<absl::optional<LayerChoice>> ChooseCut(size_t group, const LayerChoices& choices,
                                                         int64_t memory, bool free_cuts);
   // The profile of a configuration of the group; null where some of it is refused.
   absl::StatusOr<std::shared_ptr<const ModelProfile>> MixedProfileOf(size_t group,
