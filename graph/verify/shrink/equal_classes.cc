@@ -5,30 +5,15 @@
 #include <cstddef>
 
 #include "absl/types/optional.h"
+#include "graph/verify/shrink/same_distance.h"
 
 namespace mgc {
 namespace {
 
-// A distance that is the same wherever it is met.
-class Distance {
- public:
-  // Whether it is `distance` here as it was before.
-  bool Is(int64_t distance) {
-    if (!known_.has_value()) known_ = distance;
-    return *known_ == distance;
-  }
-  bool Differs(const Distance& other) const {
-    return known_.has_value() && other.known_.has_value() && *known_ != *other.known_;
-  }
-
- private:
-  absl::optional<int64_t> known_;
-};
-
 // How far behind the other class' a class has what may lie elsewhere.
 struct Distances {
-  std::array<Distance, 2> scratch;  // of training, of evaluation
-  std::vector<Distance> norm;       // by chunk
+  std::array<SameDistance, 2> scratch;  // of training, of evaluation
+  std::vector<SameDistance> norm;       // by chunk
 };
 
 bool SameScalars(const std::vector<NamedAddress>& a, const std::vector<NamedAddress>& b) {
@@ -182,7 +167,7 @@ class ClassPair {
 // Whether the entries of the norm go on as far apart as they did.
 bool GoOn(const Distances& before, const Distances& now) {
   return std::equal(before.norm.begin(), before.norm.end(), now.norm.begin(), now.norm.end(),
-                    [](const Distance& a, const Distance& b) { return !a.Differs(b); });
+                    [](const SameDistance& a, const SameDistance& b) { return !a.Differs(b); });
 }
 
 }  // namespace

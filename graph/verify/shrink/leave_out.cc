@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/ir/op.h"
 #include "graph/verify/shrink/equal_calls.h"
+#include "graph/verify/shrink/equal_chunks.h"
 #include "graph/verify/shrink/equal_classes.h"
 #include "graph/verify/shrink/equal_layers.h"
 #include "graph/verify/shrink/keep_issued.h"
@@ -21,11 +22,24 @@ bool IsIn(const std::vector<LayerGap>& gaps, int layer) {
                      [&](const LayerGap& gap) { return layer >= gap.first && layer <= gap.last; });
 }
 
-// Those of all classes but the first two and the last of each run of equal ones.
-std::vector<bool> ClassesOnlyPassedThrough(const Plan& plan, const EqualLayers& layers) {
-  std::vector<bool> passed(plan.classes.size(), false);
-  for (const LayerGap& gap : GapsOf(0, RepeatedClasses(plan, layers))) {
-    for (int c = gap.first; c <= gap.last; ++c) passed[static_cast<size_t>(c)] = true;
+// All but the first two and the last of each run of those that repeat others.
+std::vector<bool> ButFewOf(const std::vector<bool>& repeats) {
+  std::vector<bool> others(repeats.size(), false);
+  for (const LayerGap& gap : GapsOf(0, repeats)) {
+    for (int i = gap.first; i <= gap.last; ++i) others[static_cast<size_t>(i)] = true;
+  }
+  return others;
+}
+
+// By class and chunk: whether it keeps no layers. Of a class that keeps some, chunks are compared
+// with each other.
+std::vector<std::vector<bool>> OnlyPassedThrough(const Plan& plan, const EqualLayers& layers) {
+  const std::vector<bool> classes = ButFewOf(RepeatedClasses(plan, layers));
+  std::vector<std::vector<bool>> passed;
+  for (size_t c = 0; c < plan.classes.size(); ++c) {
+    const PlanClass& own = plan.classes[c];
+    passed.push_back(classes[c] ? std::vector<bool>(own.chunks.size(), true)
+                                : ButFewOf(RepeatedChunks(plan, own, layers)));
   }
   return passed;
 }
@@ -39,7 +53,7 @@ int FormalOf(const Segment& segment, Region region) {
 class LeavingOut {
  public:
   explicit LeavingOut(const Plan& plan)
-      : plan_(plan), layers_(plan.model), passed_(ClassesOnlyPassedThrough(plan, layers_)) {}
+      : plan_(plan), layers_(plan.model), passed_(OnlyPassedThrough(plan, layers_)) {}
 
   Plan Run() {
     std::vector<LayerGap> all;
@@ -64,19 +78,20 @@ class LeavingOut {
  private:
   std::vector<LayerGap> GapsOfChunk(size_t c, size_t chunk) const {
     const Chunk& of = plan_.classes[c].chunks[chunk];
-    if (passed_[c]) return {{of.first_layer, of.first_layer + of.num_layers - 1}};
+    if (passed_[c][chunk]) return {{of.first_layer, of.first_layer + of.num_layers - 1}};
     return GapsOf(of.first_layer, EqualCalls(plan_, plan_.classes[c], chunk, layers_).Repeats());
   }
 
-  // `passed`: the gaps are all layers of the class.
-  void Shorten(const std::vector<LayerGap>& gaps, bool passed, PlanClass* c) {
+  // `passed`, by chunk: the gaps are all its layers.
+  void Shorten(const std::vector<LayerGap>& gaps, const std::vector<bool>& passed, PlanClass* c) {
     KeepIssued(
         plan_, [&](const Call& call, int /*start*/) { return !IsIn(gaps, call.layer); }, c);
     AddZeros(gaps, c);
     for (std::vector<Chunk>* chunks : {&c->chunks, &c->eval_chunks}) {
-      for (Chunk& chunk : *chunks) {
+      for (size_t i = 0; i < chunks->size(); ++i) {
+        Chunk& chunk = (*chunks)[i];
         const auto shortened = [&](const std::vector<Call>& calls, Region from, Region to) {
-          return passed ? Through(calls, from, to) : Linked(calls, gaps, to);
+          return passed[i] ? Through(calls, from, to) : Linked(calls, gaps, to);
         };
         chunk.forward = shortened(chunk.forward, Region::kInput, Region::kOutput);
         for (std::vector<Call>* calls : {&chunk.backward, &chunk.last_backward}) {
@@ -205,7 +220,7 @@ class LeavingOut {
 
   const Plan& plan_;
   const EqualLayers layers_;
-  const std::vector<bool> passed_;                 // by class
+  const std::vector<std::vector<bool>> passed_;    // by class and chunk
   std::vector<std::vector<LayerGap>> gaps_;        // by class
   std::map<std::pair<int, Region>, int> link_of_;  // by segment and region
   std::vector<Segment> links_;

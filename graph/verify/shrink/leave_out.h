@@ -8,9 +8,11 @@
 // looks.
 //
 // Of each run of equal classes (equal_classes.h) only the first two and the last keep layers at
-// all. The others keep their ranks, actions, transfers and collectives over the pipeline; one call
-// takes what each of their actions is given, forward or backward, to where it leaves something.
-// Their calls would be those of the classes that stay, on memory at the same addresses.
+// all, and in a class that does so do chunks (equal_chunks.h). The others keep their ranks,
+// actions, transfers and collectives over the pipeline; one call takes what each of their actions
+// is given, forward or backward, to where it leaves something. Their calls would be those of the
+// classes that stay, on memory at the same addresses, or of the chunks that stay, on blocks of
+// their own layers.
 
 #ifndef MGC_GRAPH_VERIFY_SHRINK_LEAVE_OUT_H_
 #define MGC_GRAPH_VERIFY_SHRINK_LEAVE_OUT_H_

@@ -13,6 +13,9 @@
 namespace mgc {
 namespace {
 
+// That are kept; one may have a million actions.
+constexpr size_t kMostSchedules = 8;
+
 int64_t ToNs(double seconds) {
   return static_cast<int64_t>(std::min(seconds * 1e9, static_cast<double>(kMaxNs)));
 }
@@ -274,13 +277,18 @@ const PipelineSchedule& ScheduleCache::Of(const ParallelConfig& config,
   const auto sizes = [](const ScheduleSpec& of) {
     return std::make_tuple(of.kind, of.pp, of.vp, of.micro_batches, of.group_size);
   };
-  if (!schedule_.has_value() || sizes(spec) != sizes(spec_)) {
-    absl::StatusOr<PipelineSchedule> built = BuildSchedule(spec);
-    MGC_CHECK(built.ok()) << built.status().message();  // CheckConfig has passed it
-    schedule_ = *std::move(built);
-    spec_ = spec;
+  const auto known = std::find_if(built_.begin(), built_.end(), [&](const Built& built) {
+    return sizes(built.spec) == sizes(spec);
+  });
+  if (known == built_.end()) {
+    absl::StatusOr<PipelineSchedule> schedule = BuildSchedule(spec);
+    MGC_CHECK(schedule.ok()) << schedule.status().message();  // CheckConfig has passed it
+    built_.push_front({spec, *std::move(schedule)});
+  } else {
+    built_.splice(built_.begin(), built_, known);
   }
-  return *schedule_;
+  if (built_.size() > kMostSchedules) built_.pop_back();
+  return built_.front().schedule;
 }
 
 int64_t EstimateStepNs(const PlanSpread& spread, const Machine& machine, ScheduleCache* schedules) {

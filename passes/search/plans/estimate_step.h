@@ -11,23 +11,27 @@
 #define MGC_PASSES_SEARCH_PLANS_ESTIMATE_STEP_H_
 
 #include <cstdint>
+#include <list>
 
-#include "absl/types/optional.h"
 #include "graph/types/machine.h"
 #include "passes/plan/schedule.h"
 #include "passes/search/plans/plan_spread.h"
 
 namespace mgc {
 
-// The lists of a schedule, kept from one estimate to the next of the same sizes.
+// The lists of schedules that were asked for last.
 class ScheduleCache {
  public:
-  // Of a configuration that has passed CheckConfig as `checked`.
+  // Of a configuration that has passed CheckConfig as `checked`; until the next call.
   const PipelineSchedule& Of(const ParallelConfig& config, const CheckedConfig& checked);
 
  private:
-  ScheduleSpec spec_;
-  absl::optional<PipelineSchedule> schedule_;
+  struct Built {
+    ScheduleSpec spec;
+    PipelineSchedule schedule;
+  };
+
+  std::list<Built> built_;  // the last one first
 };
 
 int64_t EstimateStepNs(const PlanSpread& spread, const Machine& machine, ScheduleCache* schedules);
