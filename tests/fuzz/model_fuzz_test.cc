@@ -150,7 +150,7 @@ TEST(ModelFuzzTest, RandomUsesOfEveryOp) {
     plan.num_micro_batches = 2;
     const double begin = CpuSeconds();
     if (!CheckModel(plan.model).ok()) return;
-    const absl::StatusOr<Plan> small = ShrinkPlan(plan, Mesh(), CheckWork);
+    const absl::StatusOr<Plan> small = ShrinkPlan(plan, Mesh(), WorkOfStep);
     if (!small.ok()) return;
     const StepInputs inputs(small->model, kKey);
     const absl::StatusOr<StepReference> step = EvaluateStep(small->model, inputs, kKey, {2});

@@ -16,7 +16,7 @@
 #include "graph/plan/plan.h"
 #include "graph/types/machine.h"
 #include "graph/verify/meaning/check_model.h"
-#include "graph/verify/shrink/shrink.h"
+#include "graph/verify/shrink/small_plans.h"
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "passes/compile.h"
@@ -145,7 +145,7 @@ TEST(ExampleProofTest, RefusesOtherBuckets) {
 TEST(ExampleProofTest, TablesOfBucketsKeepTheirRows) {
   const absl::StatusOr<Plan> plan = CompileExample("t5", LayoutOf("tp2"));
   ASSERT_TRUE(plan.ok()) << plan.status();
-  const absl::StatusOr<std::vector<Plan>> small = SmallPlans(*plan, CheckWork);
+  const absl::StatusOr<std::vector<Plan>> small = SmallPlans(*plan, WorkOfStep);
   ASSERT_TRUE(small.ok()) << small.status();
   ASSERT_FALSE(small->empty());
   for (const Plan& made : *small) {

@@ -2,6 +2,7 @@
 
 #include "graph/verify/shrink/leave_out.h"
 
+#include <algorithm>
 #include <functional>
 #include <set>
 #include <string>
@@ -17,7 +18,7 @@
 #include "graph/verify/meaning/run_plan.h"
 #include "graph/verify/meaning/step_inputs.h"
 #include "graph/verify/shrink/drop_axes.h"
-#include "graph/verify/shrink/shrink.h"
+#include "graph/verify/shrink/small_plans.h"
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "tests/same_loss/train_plan.h"
@@ -160,6 +161,78 @@ TEST(LeaveOutTest, FramesThatDoNotFollowEachOtherStay) {
   EXPECT_NE(left, "0 1 link 7");
 }
 
+// --- Equal chunks of a rank
+
+// Two ranks of five chunks, two layers each.
+const Plan& TenStages() {
+  static const Plan* const plan = [] {
+    TrainCase c = CaseOf(20, 2);
+    c.parallel.schedule = ScheduleKind::kInterleaved;
+    c.parallel.vp = 5;
+    return new Plan(*CompileCase(c));
+  }();
+  return *plan;
+}
+
+std::string RankAfter(const std::function<void(PlanClass*)>& change) {
+  Plan plan = TenStages();
+  change(&plan.classes[1]);
+  return ForwardOf(WithoutRepeatedLayers(plan), 1);
+}
+
+// Rank 1 has layers 2, 3; 6, 7; ...; 18, 19. Its last chunk has the head.
+TEST(LeaveOutTest, OfEqualChunksTheFirstTwoAndTheLastKeepTheirLayers) {
+  const Plan few = WithoutRepeatedLayers(TenStages());
+  EXPECT_EQ(ForwardOf(few, 0), "0 1 4 5 8 9 link 16 17");
+  EXPECT_EQ(ForwardOf(few, 1), "2 3 6 7 link 14 15 18 19");
+  EXPECT_EQ(few.model.FindValue("layers.10.norm1"), kNone);
+  EXPECT_NE(few.model.FindValue("layers.14.norm1"), kNone);
+  EXPECT_EQ(few.classes[1].train.compute.size(), TenStages().classes[1].train.compute.size());
+  EXPECT_EQ(VerifyPlan(TenStages()).findings.ToString(), "");
+}
+
+TEST(LeaveOutTest, AChunkThatIsBoundOtherwiseStays) {
+  const auto lists = [](PlanClass* c) {
+    return std::vector<std::vector<Call>*>{&c->chunks[2].prepare,      &c->chunks[2].forward,
+                                           &c->chunks[2].backward,     &c->chunks[2].last_backward,
+                                           &c->eval_chunks[2].forward, &c->update};
+  };
+  Plan copy = TenStages();
+  int tried = 0;
+  for (size_t list = 0; list < lists(&copy.classes[1]).size(); ++list) {
+    const std::vector<Call>& calls = *lists(&copy.classes[1])[list];
+    for (size_t call = 0; call < calls.size(); ++call) {
+      if (calls[call].layer != 10 && calls[call].layer != 11) continue;
+      for (size_t formal = 0; formal < calls[call].bindings.size(); ++formal) {
+        const std::string left =
+            RankAfter([&](PlanClass* c) { (*lists(c)[list])[call].bindings[formal].offset += 64; });
+        EXPECT_THAT(left, testing::HasSubstr("10 11"))
+            << "list " << list << ", call " << call << ", formal " << formal;
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GE(tried, 20);
+}
+
+TEST(LeaveOutTest, AChunkWithOtherBlocksOrCallsStays) {
+  const auto stays = [](const std::function<void(PlanClass*)>& change) {
+    return RankAfter(change).find("10 11") != std::string::npos;
+  };
+  const auto block = [](PlanClass* c) -> HeldBlock& {
+    return *std::find_if(c->blocks.begin(), c->blocks.end(),
+                         [](const HeldBlock& held) { return held.layer == 10; });
+  };
+  EXPECT_FALSE(stays([](PlanClass* /*c*/) {}));
+  EXPECT_TRUE(stays([&](PlanClass* c) { block(c).state_base += 64; }));
+  EXPECT_TRUE(stays([&](PlanClass* c) { block(c).owner = false; }));
+  EXPECT_TRUE(stays([](PlanClass* c) {
+    c->update.erase(c->update.begin() + (CallOf(&c->update, 10) - c->update.data()));
+  }));
+  EXPECT_TRUE(stays([](PlanClass* c) { c->chunks[2].backward.pop_back(); }));
+  EXPECT_TRUE(stays([](PlanClass* c) { c->chunks[2].frame_bytes += 64; }));
+}
+
 // --- Equal classes
 
 const Plan& SixStages() {
@@ -231,7 +304,7 @@ TEST(DropAxesTest, APlanWithoutAnAxisIsProvedAtSmallSizes) {
     const absl::StatusOr<Plan> fewer = WithoutAxes(*plan, dropped);
     ASSERT_TRUE(fewer.ok()) << fewer.status();
     EXPECT_EQ(fewer->mesh.num_axes(), plan->mesh.num_axes() - 1);
-    const absl::StatusOr<std::vector<Plan>> small = SmallPlans(*fewer, CheckWork);
+    const absl::StatusOr<std::vector<Plan>> small = SmallPlans(*fewer, WorkOfStep);
     ASSERT_TRUE(small.ok()) << small.status();
     const Plan& first = (*small)[0];
     const StepInputs inputs(first.model, kKey);
@@ -309,7 +382,7 @@ TEST(FiveAxesTest, AreProvedOnMeshesOfFour) {
   const Plan plan = FiveAxes();
   EXPECT_EQ(plan.mesh.num_axes(), 6);
   EXPECT_EQ(VerifyPlan(plan).findings.ToString(), "");
-  const absl::StatusOr<std::vector<Plan>> small = SmallPlans(plan, CheckWork);
+  const absl::StatusOr<std::vector<Plan>> small = SmallPlans(plan, WorkOfStep);
   ASSERT_TRUE(small.ok()) << small.status();
   EXPECT_GT(small->size(), 2u);
   for (const Plan& one : *small) {

@@ -17,7 +17,7 @@
 #include "graph/verify/meaning/reference.h"
 #include "graph/verify/meaning/run_plan.h"
 #include "graph/verify/meaning/step_inputs.h"
-#include "graph/verify/shrink/shrink.h"
+#include "graph/verify/shrink/small_plans.h"
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "tests/plan_forms/corpus.h"
@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Tiny, CompiledPlanTest, testing::ValuesIn(TinyPlanCases
 TEST_P(CompiledPlanTest, HasNoValueToBlame) {
   constexpr uint64_t kKey = 17;
   const Plan plan = CompilePlanCase(GetParam());
-  const absl::StatusOr<std::vector<Plan>> plans = SmallPlans(plan, CheckWork);
+  const absl::StatusOr<std::vector<Plan>> plans = SmallPlans(plan, WorkOfStep);
   ASSERT_TRUE(plans.ok()) << plans.status();
   for (const Plan& small : *plans) {
     const StepInputs inputs(small.model, kKey);
@@ -87,7 +87,7 @@ TEST(GradientSumsTest, GoByTheNamesOfTheirParameters) {
 
 TEST(SmallPlansTest, NoAxisIsTwoEverywhereAndNoTwoAreAlike) {
   const Plan plan = CompileTiny("tp2_pp2_vp2_dp2");
-  const absl::StatusOr<std::vector<Plan>> small = SmallPlans(plan, CheckWork);
+  const absl::StatusOr<std::vector<Plan>> small = SmallPlans(plan, WorkOfStep);
   ASSERT_TRUE(small.ok()) << small.status();
   ASSERT_EQ(small->size(), 2u);
   const Mesh meshes[] = {(*small)[0].mesh, (*small)[1].mesh};

@@ -14,9 +14,9 @@ namespace mgc {
 // types and names only.
 absl::Status CheckModel(const Graph& model);
 
-// That a shrunk plan can be executed in a moment: no more than kMostWork products of numbers,
-// summed over all ops, calls and ranks; so many as only forged plans need.
-absl::Status CheckWork(const Plan& small);
+// What a step of a shrunk plan takes to execute: products of numbers, summed over all ops, calls
+// and ranks.
+double WorkOfStep(const Plan& small);
 
 }  // namespace mgc
 

@@ -16,7 +16,7 @@
 #include "graph/verify/meaning/stated_numbers.h"
 #include "graph/verify/meaning/step_inputs.h"
 #include "graph/verify/shrink/leave_out.h"
-#include "graph/verify/shrink/shrink.h"
+#include "graph/verify/shrink/small_plans.h"
 
 namespace mgc {
 namespace {
@@ -100,7 +100,7 @@ MeaningReport CheckMeaning(const Plan& plan, Diagnostics* findings) {
   if (!findings->empty()) return report;
   const Plan few = WithoutRepeatedLayers(plan);
   uint64_t key = kFirstKey;
-  const absl::StatusOr<std::vector<Plan>> plans = SmallPlans(few, CheckWork);
+  const absl::StatusOr<std::vector<Plan>> plans = SmallPlans(few, WorkOfStep);
   if (!plans.ok()) {
     findings->Add(FindingOf(plans.status(), "plan", "meaning_v1"));
     return report;

@@ -162,6 +162,13 @@ void DimSizes::AddUse(const FactorRule& rule, absl::Span<const TensorType* const
   if (!stated.empty() && stated_.size() < kMostVariables) stated_.push_back(std::move(stated));
 }
 
+std::vector<int64_t> DimSizes::Chosen() const {
+  std::vector<int64_t> chosen;
+  chosen.reserve(variables_.size());
+  for (const Variable& variable : variables_) chosen.push_back(variable.small);
+  return chosen;
+}
+
 TensorType DimSizes::Small(const TensorType& type) const {
   TensorType small = type;
   for (Dim& dim : small.dims) {

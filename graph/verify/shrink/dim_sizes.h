@@ -59,6 +59,8 @@ class DimSizes {
   // Chooses all sizes. An error when the constraints contradict each other: [meaning_v1].
   absl::Status Solve(const Wishes& wishes);
 
+  // After Solve: all of them, in a fixed order.
+  std::vector<int64_t> Chosen() const;
   // After Solve: the type at small sizes. Of a tensor that has not been added: at its own.
   TensorType Small(const TensorType& type) const;
 

@@ -17,7 +17,8 @@ std::string TextOf(const AttrValue& value, int layer, int num_layers) {
   if (const auto* number = std::get_if<int64_t>(&value)) return absl::StrCat(*number);
   if (const auto* number = std::get_if<double>(&value)) return absl::StrFormat("%a", *number);
   if (const auto* text = std::get_if<std::string>(&value)) {
-    return absl::StrCat(text->size(), "\"", FoldName(*text, layer, num_layers));
+    const std::string folded = FoldName(*text, layer, num_layers);
+    return absl::StrCat(folded.size(), "\"", folded);
   }
   return absl::StrCat("[", absl::StrJoin(std::get<std::vector<int64_t>>(value), ","), "]");
 }

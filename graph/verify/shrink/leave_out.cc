@@ -10,7 +10,6 @@
 #include "graph/ir/op.h"
 #include "graph/verify/shrink/equal_calls.h"
 #include "graph/verify/shrink/equal_chunks.h"
-#include "graph/verify/shrink/equal_classes.h"
 #include "graph/verify/shrink/equal_layers.h"
 #include "graph/verify/shrink/keep_issued.h"
 
@@ -31,15 +30,24 @@ std::vector<bool> ButFewOf(const std::vector<bool>& repeats) {
   return others;
 }
 
-// By class and chunk: whether it keeps no layers. Of a class that keeps some, chunks are compared
-// with each other.
-std::vector<std::vector<bool>> OnlyPassedThrough(const Plan& plan, const EqualLayers& layers) {
-  const std::vector<bool> classes = ButFewOf(RepeatedClasses(plan, layers));
-  std::vector<std::vector<bool>> passed;
-  for (size_t c = 0; c < plan.classes.size(); ++c) {
-    const PlanClass& own = plan.classes[c];
-    passed.push_back(classes[c] ? std::vector<bool>(own.chunks.size(), true)
-                                : ButFewOf(RepeatedChunks(plan, own, layers)));
+// By class and chunk: whether it keeps no layers, since others of its rank or of its row of the
+// pipeline do. Of chunks that repeat each other, however they hang together, the first one of the
+// first class begins a run of both and stays.
+ChunkFlags OnlyPassedThrough(const Plan& plan, const EqualLayers& layers) {
+  ChunkFlags passed;
+  for (const std::vector<bool>& repeats : RepeatedOnRank(plan, layers)) {
+    passed.push_back(ButFewOf(repeats));
+  }
+  const ChunkFlags along = RepeatedAlongPipeline(plan, layers);
+  for (size_t chunk = 0; chunk < along.front().size(); ++chunk) {
+    std::vector<bool> repeats;
+    for (const std::vector<bool>& of_class : along) {
+      repeats.push_back(chunk < of_class.size() && of_class[chunk]);
+    }
+    const std::vector<bool> others = ButFewOf(repeats);
+    for (size_t c = 0; c < passed.size(); ++c) {
+      if (others[c]) passed[c][chunk] = true;
+    }
   }
   return passed;
 }
@@ -220,7 +228,7 @@ class LeavingOut {
 
   const Plan& plan_;
   const EqualLayers layers_;
-  const std::vector<std::vector<bool>> passed_;    // by class and chunk
+  const ChunkFlags passed_;
   std::vector<std::vector<LayerGap>> gaps_;        // by class
   std::map<std::pair<int, Region>, int> link_of_;  // by segment and region
   std::vector<Segment> links_;

@@ -7,12 +7,11 @@
 // takes what the layer before the gap left, forward or backward, to where the layer behind it
 // looks.
 //
-// Of each run of equal classes (equal_classes.h) only the first two and the last keep layers at
-// all, and in a class that does so do chunks (equal_chunks.h). The others keep their ranks,
+// Of each run of equal chunks (equal_chunks.h), those of a rank and those in the same place of
+// neighbouring classes, only the first two and the last keep layers at all. The others keep their
 // actions, transfers and collectives over the pipeline; one call takes what each of their actions
-// is given, forward or backward, to where it leaves something. Their calls would be those of the
-// classes that stay, on memory at the same addresses, or of the chunks that stay, on blocks of
-// their own layers.
+// is given, forward or backward, to where it leaves something. Their calls would be those of chunks
+// that stay, on blocks of their own layers.
 
 #ifndef MGC_GRAPH_VERIFY_SHRINK_LEAVE_OUT_H_
 #define MGC_GRAPH_VERIFY_SHRINK_LEAVE_OUT_H_
