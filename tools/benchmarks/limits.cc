@@ -11,9 +11,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "graph/base/file.h"
 #include "graph/base/json.h"
@@ -62,24 +64,21 @@ LimitCase Search(const std::string& model, const std::string& flags) {
   return limit;
 }
 
-// What that search finds, by its flags, compiled and proved. Many stages and micro-batches take
-// turns there: lists are long.
-LimitCase Winner(const std::string& model, const std::string& flags) {
-  const std::string words =
-      absl::StrCat(model, " ", flags, " --micro-batch-size 1 --zero 1 --bf16");
-  LimitCase limit;
-  limit.name = absl::StrCat(model, ", winner");
-  limit.arguments = absl::StrSplit(words, ' ');
-  limit.most_seconds = 5;
-  limit.most_plan_bytes = 4 * kMostPlanBytes;
-  return limit;
-}
-
 LimitCase DeepSearch() {
   LimitCase limit =
       Search("deep.json", "--world-size 1024 --global-batch-size 1024 --cluster h100x8");
   limit.name = "2,048 layers, search";
   limit.model = kDeepModel;
+  return limit;
+}
+
+// What that search finds, compiled and proved. Many stages and micro-batches take turns there:
+// lists are long.
+LimitCase Winner(LimitCase limit) {
+  limit.name = absl::StrReplaceAll(limit.name, {{", search", ", winner"}});
+  limit.search = false;
+  limit.winner = true;
+  limit.most_plan_bytes = (limit.model.empty() ? 4 : 6) * kMostPlanBytes;
   return limit;
 }
 
@@ -139,13 +138,33 @@ absl::Status RunOnOneCore(const std::vector<std::string>& words, const std::stri
   return Unavailable(absl::StrCat("signal ", WTERMSIG(state), " ended it"));
 }
 
+absl::StatusOr<JsonValue> ReadReport(const std::string& report) {
+  MGC_ASSIGN_OR_RETURN(const std::string text, ReadFile(report));
+  return ParseJson(text, report);
+}
+
 // Of a search's report.
 absl::StatusOr<int64_t> CandidatesIn(const std::string& report) {
-  MGC_ASSIGN_OR_RETURN(const std::string text, ReadFile(report));
-  MGC_ASSIGN_OR_RETURN(const JsonValue json, ParseJson(text, report));
+  MGC_ASSIGN_OR_RETURN(const JsonValue json, ReadReport(report));
   const JsonValue* candidates = json.Find("candidates");
   if (candidates == nullptr) return Unavailable("its report says nothing of candidates");
   return candidates->integer;
+}
+
+// The words of a search with what it has found in place of `--auto`.
+absl::StatusOr<std::vector<std::string>> WordsOfWinner(std::vector<std::string> words,
+                                                       const std::string& report) {
+  MGC_ASSIGN_OR_RETURN(const JsonValue json, ReadReport(report));
+  const JsonValue* ranked = json.Find("ranked");
+  const bool has_plan = ranked != nullptr && !ranked->items.empty();
+  const JsonValue* flags = has_plan ? ranked->items[0].Find("flags") : nullptr;
+  if (flags == nullptr) return Unavailable("its report has no plan");
+  words.erase(
+      std::remove_if(words.begin(), words.end(),
+                     [](const std::string& word) { return word == "--auto" || word == "--bf16"; }),
+      words.end());
+  for (const absl::string_view word : absl::StrSplit(flags->text, ' ')) words.emplace_back(word);
+  return words;
 }
 
 }  // namespace
@@ -157,7 +176,6 @@ std::vector<LimitCase> LimitCases() {
   const std::string gpt = "--world-size 1024 --global-batch-size 1536 --cluster a100x8";
   const std::string llama_ranks = "--world-size 16384 --global-batch-size 2048 --cluster h100x8";
   const std::string megatron = "--world-size 3072 --global-batch-size 3072 --cluster a100x8";
-  const std::string interleaved = " --schedule interleaved --vp ";
   return {
       Case("gpt3-175b", "gpt3-175b --world-size 1024 --pp 8 --global-batch-size 1536", 2),
       Case("llama3-405b", absl::StrCat(llama, "1f1b"), 2),
@@ -172,11 +190,10 @@ std::vector<LimitCase> LimitCases() {
       Search("llama3-405b", llama_ranks),
       Search("megatron-1t", megatron),
       DeepSearch(),
-      Winner("gpt3-175b", absl::StrCat(gpt, " --tp 2 --cp 2 --pp 16", interleaved, "6")),
-      Winner("llama3-405b", absl::StrCat(llama_ranks, " --tp 4 --cp 4 --pp 32", interleaved,
-                                         "4 --sequence-parallel")),
-      Winner("megatron-1t", absl::StrCat(megatron, " --tp 4 --cp 4 --pp 32", interleaved,
-                                         "2 --sequence-parallel")),
+      Winner(Search("gpt3-175b", gpt)),
+      Winner(Search("llama3-405b", llama_ranks)),
+      Winner(Search("megatron-1t", megatron)),
+      Winner(DeepSearch()),
   };
 }
 
@@ -191,12 +208,18 @@ absl::StatusOr<LimitResult> MeasureLimit(const std::string& folder, const LimitC
     words[1] = folder_of_plan.path() + "/deep.json";
     MGC_RETURN_IF_ERROR(WriteFileAtomically(words[1], limit.model));
   }
+  LimitResult best;
+  std::vector<std::string> reported = words;
+  reported.insert(reported.end(), {"--report", "json"});
+  if (limit.winner) {
+    MGC_RETURN_IF_ERROR(RunOnOneCore(reported, prints, &best));
+    MGC_ASSIGN_OR_RETURN(words, WordsOfWinner(std::move(words), prints));
+  }
   if (limit.search) {
-    words.insert(words.end(), {"--report", "json"});
+    words = std::move(reported);
   } else {
     words.insert(words.end(), {"-o", plan});
   }
-  LimitResult best;
   if (limit.proof) {
     MGC_RETURN_IF_ERROR(RunOnOneCore(words, prints, &best));
     words = {folder + "/mgc-verify", plan};
@@ -229,9 +252,11 @@ std::string LimitsText(absl::Span<const LimitResult> results) {
                           r.within() ? "" : "  missed");
   }
   absl::StrAppendFormat(&text,
-                        "plans below %d kB, of winners %d kB; memory below 500 MB, of proofs alone "
+                        "plans below %d kB, of winners %d kB, of many layers %d kB; memory below "
+                        "500 MB, of proofs alone "
                         "1000 MB; %d candidates of a search at least\n",
-                        kMostPlanBytes / 1000, 4 * kMostPlanBytes / 1000, kLeastCandidates);
+                        kMostPlanBytes / 1000, 4 * kMostPlanBytes / 1000, 6 * kMostPlanBytes / 1000,
+                        kLeastCandidates);
   return text;
 }
 

@@ -25,6 +25,7 @@ struct LimitCase {
   int64_t most_plan_bytes = kMostPlanBytes;
   bool proof = false;   // what is measured is mgc-verify on the plan
   bool search = false;  // what is measured makes no plan
+  bool winner = false;  // what is measured is the plan that a search with the arguments finds
   std::string model;    // the file `deep.json` of the arguments; empty: they name none
 };
 
@@ -33,7 +34,7 @@ inline constexpr int64_t kLeastCandidates = 10'000;  // of a search
 // gpt3-175b for 1,024 ranks, llama3-405b for 16,384 (one and eight chunks a rank), megatron-1t for
 // 3,072; with sequence parallelism and micro-batch 1, without the proof; the proofs of the last two
 // models by themselves; for each model, and for one of 2,048 layers, the search for its fastest
-// plan; and the plans of the first three, compiled and proved.
+// plan; and the plans that are found, compiled and proved.
 std::vector<LimitCase> LimitCases();
 
 struct LimitResult {
