@@ -57,11 +57,11 @@ std::vector<std::vector<int64_t>> LayersOfRanks(const LayerPlacement& placement)
 
 }  // namespace
 
-std::string LayoutText(const ModelDims& dims, const std::vector<int64_t>& layers) {
+std::string LayoutText(const std::vector<int64_t>& layers) {
   const auto text_of = [](int64_t count) {
     return count == 0 ? "" : count == 1 ? std::string("t") : absl::StrCat("t*", count);
   };
-  std::string text = absl::StrCat(dims.places.embedding ? "E" : "", text_of(layers.front()));
+  std::string text = absl::StrCat("E", text_of(layers.front()));
   for (size_t s = 1; s < layers.size();) {
     size_t end = s + 1;
     while (end < layers.size() && layers[end] == layers[s]) ++end;
@@ -69,7 +69,7 @@ std::string LayoutText(const ModelDims& dims, const std::vector<int64_t>& layers
     absl::StrAppend(&text, end - s > 1 ? absl::StrCat("(", stage, ")*", end - s) : stage);
     s = end;
   }
-  return absl::StrCat(text, dims.places.head ? "L" : "");
+  return absl::StrCat(text, "L");
 }
 
 std::shared_ptr<const ModelProfile> MixProfiles(const ProfilesByKind& profiles,
@@ -141,7 +141,7 @@ absl::optional<LayerChoice> LayerChoices::ChooseBy(LayerChooser* chooser,
     if (counts.empty()) return absl::nullopt;
     const std::vector<int64_t> stages = chooser->OverStages(counts);
     if (stages != LayersOfStages(even_)) {
-      made.config.layout.layout = LayoutText(dims_, stages);
+      made.config.layout.layout = LayoutText(stages);
       cut = CheckConfig(made.config, dims_);
     }
   }

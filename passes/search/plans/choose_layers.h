@@ -80,8 +80,9 @@ class LayerChoices {
   const PlanSpread spread_;   // likewise
 };
 
-// A layout string (passes/config/layout_string.h) of stages that have so many layers each.
-std::string LayoutText(const ModelDims& dims, const std::vector<int64_t>& layers);
+// A layout string (passes/config/layout_string.h) of stages that have so many layers each. E and L
+// stand in it whether the model has such ends or not.
+std::string LayoutText(const std::vector<int64_t>& layers);
 
 }  // namespace mgc
 

@@ -1,10 +1,18 @@
 #include "passes/search/plans/choose_layers.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <iostream>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "passes/config/config_flags.h"
+#include "passes/search/plans/layer_variants.h"
 
 namespace mgc {
 namespace {
@@ -97,12 +105,142 @@ TEST_F(ChooseLayersTest, OneStageHasAllLayers) {
   EXPECT_EQ(Chosen(32000 + 800 - 40), "even selective,none*7");
 }
 
-TEST(LayoutTextTest, SaysStagesThatAreAlikeOnce) {
+// --- Layers that differ
+
+// The layers of a model, each with its own time and frame under every kind of recomputation.
+struct Differing {
+  std::array<ModelProfile, kNumRecomputeKinds> by_kind;
+
+  ProfilesByKind profiles() const { return {&by_kind[0], &by_kind[1], &by_kind[2]}; }
+};
+
+Differing Draw(std::mt19937_64* random, int64_t layers) {
+  const auto draw = [random](int64_t least, int64_t most) {
+    return least + static_cast<int64_t>((*random)() % static_cast<uint64_t>(most - least + 1));
+  };
+  Differing made;
+  for (int64_t l = 0; l < layers; ++l) {
+    LayerProfile layer;
+    layer.forward_ns = draw(1000, 4000);
+    layer.backward_ns = 2 * layer.forward_ns;
+    layer.frame_bytes = draw(50, 400);
+    layer.param_bytes = layer.grad_bytes = draw(100, 500);
+    for (size_t k = 0; k < kNumRecomputeKinds; ++k) {
+      LayerProfile of_kind = layer;
+      if (k == 1) of_kind.backward_ns += draw(0, 300);
+      if (k == 1) of_kind.frame_bytes -= layer.frame_bytes / 3;
+      if (k == 2) of_kind.backward_ns += layer.forward_ns;
+      if (k == 2) of_kind.frame_bytes = 10;
+      made.by_kind[k].layers.push_back(of_kind);
+    }
+  }
+  return made;
+}
+
+// The least of all cuts and of all that may be computed again, by bounds; nothing where none fits.
+absl::optional<int64_t> LeastOfAll(const ParallelConfig& config, const ModelDims& dims,
+                                   const Differing& model, const Machine& machine, int64_t memory) {
+  absl::optional<int64_t> least;
+  for (ParallelConfig cut : CutsOf(config, dims, /*free_cuts=*/true)) {
+    const CheckedConfig checked = CheckConfig(cut, dims);
+    const auto ways = static_cast<int64_t>(std::pow(kNumRecomputeKinds, dims.layers));
+    for (int64_t way = 0; way < ways; ++way) {
+      std::vector<RecomputeKind> kinds;
+      for (int64_t rest = way; kinds.size() < static_cast<size_t>(dims.layers); rest /= 3) {
+        kinds.push_back(kRecomputeKinds[static_cast<size_t>(rest % 3)]);
+      }
+      const auto mixed = MixProfiles(model.profiles(), SimplestOf(kinds));
+      const PlanBound bound = BoundPlan(PlanSpread(cut, checked, *mixed), machine);
+      if (bound.peak_bytes > memory) continue;
+      least = std::min(least.value_or(bound.step_ns), bound.step_ns);
+    }
+  }
+  return least;
+}
+
+TEST(LayersThatDifferTest, AreCutNearTheBestOfAllWays) {
+  const auto seed = static_cast<uint64_t>(GTEST_FLAG_GET(random_seed));
+  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  std::mt19937_64 random(seed);
+  Machine machine;
+  machine.tiers = {NetworkTier()};
+  machine.tiers.front().bandwidth = 1e18;
   ModelDims dims;
-  EXPECT_EQ(LayoutText(dims, {3, 4, 4, 4, 1}), "Et*3(|t*4)*3|tL");
-  EXPECT_EQ(LayoutText(dims, {0, 1, 2, 0}), "E|t|t*2|L");
+  dims.layers = 6;
   dims.places.embedding = dims.places.head = false;
-  EXPECT_EQ(LayoutText(dims, {2, 2}), "t*2|t*2");
+  int chosen = 0;
+  double all = 0;
+  for (int round = 0; round < 60; ++round) {
+    ParallelConfig config;
+    config.pp = config.world_size = 2 + round % 2;
+    config.global_batch_size = 32;
+    const Differing model = Draw(&random, dims.layers);
+    const int64_t memory = 1500 + static_cast<int64_t>(random() % 2500);
+    const LayerChoices choices(config, dims, machine, model.by_kind[0]);
+    ScheduleCache schedules;
+    const auto choice = choices.Choose(model.profiles(), memory, /*free_cuts=*/true, &schedules);
+    const absl::optional<int64_t> least = LeastOfAll(config, dims, model, machine, memory);
+    if (!choice.has_value() || !least.has_value()) continue;
+    ASSERT_LE(choice->bound.peak_bytes, memory);
+    ASSERT_GE(choice->bound.step_ns, *least);
+    const double ratio = static_cast<double>(choice->bound.step_ns) / static_cast<double>(*least);
+    EXPECT_LE(ratio, 1.1) << choice->config.layout.layout.value_or("even") << " "
+                           << ToString(choice->config.recompute);
+    all += ratio;
+    ++chosen;
+  }
+  EXPECT_GE(chosen, 30);
+  std::cout << "on average " << all / chosen << " times the least, of " << chosen << std::endl;
+  EXPECT_LE(all / chosen, 1.005);
+}
+
+// Of two chunks a rank stages are even, and what is computed again is said of each layer.
+TEST(LayersThatDifferTest, OfSeveralChunksEachLayerIsChosenFor) {
+  std::mt19937_64 random(1);
+  Machine machine;
+  machine.tiers = {NetworkTier()};
+  machine.tiers.front().bandwidth = 1e18;
+  ModelDims dims;
+  dims.layers = 8;
+  dims.places.embedding = dims.places.head = false;
+  ParallelConfig config;
+  config.pp = config.world_size = config.vp = 2;
+  config.schedule = ScheduleKind::kInterleaved;
+  config.global_batch_size = 32;
+  const Differing model = Draw(&random, dims.layers);
+  const LayerChoices choices(config, dims, machine, model.by_kind[0]);
+  ScheduleCache schedules;
+  const auto all = choices.Choose(model.profiles(), 1 << 30, true, &schedules);
+  ASSERT_TRUE(all.has_value());
+  EXPECT_EQ(ToString(all->config.recompute), "none");
+  const auto less = choices.Choose(model.profiles(), all->bound.peak_bytes - 200, true, &schedules);
+  ASSERT_TRUE(less.has_value());
+  EXPECT_FALSE(less->config.layout.layout.has_value());
+  EXPECT_FALSE(less->config.recompute.by_layer().empty());
+}
+
+TEST(LayoutTextTest, SaysStagesThatAreAlikeOnce) {
+  EXPECT_EQ(LayoutText({3, 4, 4, 4, 1}), "Et*3(|t*4)*3|tL");
+  EXPECT_EQ(LayoutText({0, 1, 2, 0}), "E|t|t*2|L");
+}
+
+// Whatever ends a model names.
+TEST(LayoutTextTest, IsLegal) {
+  for (const bool embedding : {false, true}) {
+    for (const bool head : {false, true}) {
+      ModelDims dims;
+      dims.layers = 5;
+      dims.places.embedding = embedding;
+      dims.places.head = head;
+      ParallelConfig config;
+      config.pp = config.world_size = 2;
+      config.layout.layout = LayoutText({2, 3});
+      const CheckedConfig checked = CheckConfig(config, dims);
+      EXPECT_EQ(checked.violations.ToString(), "");
+      EXPECT_EQ(checked.placement.stages.front().has_embedding, embedding);
+      EXPECT_EQ(checked.placement.stages.back().has_head, head);
+    }
+  }
 }
 
 }  // namespace

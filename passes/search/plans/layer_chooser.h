@@ -8,6 +8,7 @@
 #ifndef MGC_PASSES_SEARCH_PLANS_LAYER_CHOOSER_H_
 #define MGC_PASSES_SEARCH_PLANS_LAYER_CHOOSER_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -88,7 +89,8 @@ class LayerChooser {
   StageCosts Costs() const;
   // One for every chunk that does not hold an end.
   int64_t LeastLayers(size_t rank) const {
-    return spread_.checked.vp - (HasEmbedding(rank) ? 1 : 0) - (HasHead(rank) ? 1 : 0);
+    const int64_t ends = (HasEmbedding(rank) ? 1 : 0) + (HasHead(rank) ? 1 : 0);
+    return std::max<int64_t>(spread_.checked.vp - ends, 0);
   }
   // The kind with as little recomputation as is allowed.
   size_t Least() const { return allowed_[0] ? 0 : allowed_[1] ? 1 : 2; }

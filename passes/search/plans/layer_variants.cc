@@ -72,7 +72,7 @@ std::vector<ParallelConfig> CutsOf(const ParallelConfig& config, const ModelDims
   for (const std::vector<int64_t>& counts : ways) {
     if (counts == even) continue;
     cuts.push_back(config);
-    cuts.back().layout.layout = LayoutText(dims, counts);
+    cuts.back().layout.layout = LayoutText(counts);
     if (!CheckConfig(cuts.back(), dims).violations.empty()) cuts.pop_back();
   }
   return cuts;
