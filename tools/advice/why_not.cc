@@ -1,5 +1,6 @@
 #include "tools/advice/why_not.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -15,6 +16,13 @@
 
 namespace mgc {
 namespace {
+
+// It takes a while to list the actions of a longer schedule only to say where it needs most.
+constexpr int64_t kManyActions = int64_t{1} << 18;
+
+int64_t NumActions(const ParallelConfig& config, const CheckedConfig& checked) {
+  return 2 * config.pp * std::max<int64_t>(checked.vp, 1) * checked.micro_batches;
+}
 
 std::string FirstLine(absl::string_view text) {
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');
@@ -83,6 +91,9 @@ std::string WhyNot(const SearchRequest& request, const FoundPlans& found,
   for (const NeighbourPlan& known : found.neighbours) {
     if (other_layers || !IsOfOneMesh(known.config, config)) continue;
     if (known.fits) return known.step_ns == best_ns ? "" : SlowerText(known, best_ns);
+    if (known.least_bytes > memory && NumActions(config, checked) > kManyActions) {
+      return absl::StrCat("at least ", BytesText(known.least_bytes), " of ", BytesText(memory));
+    }
     scope.delay_reductions = false;  // its time is not asked for
   }
   Plan plan;

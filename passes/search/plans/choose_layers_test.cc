@@ -185,7 +185,7 @@ TEST(LayersThatDifferTest, AreCutNearTheBestOfAllWays) {
     ASSERT_GE(choice->bound.step_ns, *least);
     const double ratio = static_cast<double>(choice->bound.step_ns) / static_cast<double>(*least);
     EXPECT_LE(ratio, 1.1) << choice->config.layout.layout.value_or("even") << " "
-                           << ToString(choice->config.recompute);
+                          << ToString(choice->config.recompute);
     all += ratio;
     ++chosen;
   }

@@ -17,8 +17,8 @@ int64_t NsOf(const LayerProfile& layer) { return Later(layer.forward_ns, layer.b
 constexpr int64_t kFewLayers = 64;
 constexpr int64_t kWindow = 4;
 
-// The least step is found up to one part in so many.
-constexpr int64_t kExact = 4096;
+// What says how promising a candidate is need not be exact.
+constexpr int64_t kAbout = 1024;
 
 // The least number of which something is true that is true of all above it; `most` where none is.
 int64_t FirstWhere(int64_t most, absl::FunctionRef<bool(int64_t)> is_true) {
@@ -96,12 +96,12 @@ std::vector<int64_t> LayerChooser::EvenCounts() const {
   return counts;
 }
 
-std::vector<int64_t> LayerChooser::BestCounts() {
+std::vector<int64_t> LayerChooser::BestCounts(int64_t exact) {
   std::vector<int64_t> best = CountsWithin(kMaxNs);
   if (best.empty()) return best;
   int64_t low = 0;  // too little
   int64_t high = StepOf(best);
-  while (high - low > high / kExact) {
+  while (high - low > high / exact) {
     const int64_t limit = low + (high - low) / 2;
     std::vector<int64_t> counts = CountsWithin(limit);
     if (counts.empty()) {
@@ -179,7 +179,7 @@ int64_t LayerChooser::FullBeside(size_t rank, int64_t layers, int64_t others_fra
 
 int64_t LayerChooser::RecomputedNs() {
   if (!knows_layers() || !can_cut()) return 0;
-  const std::vector<int64_t> counts = BestCounts();
+  const std::vector<int64_t> counts = BestCounts(kAbout);
   if (counts.empty()) return kMaxNs;
   // As StepOf has it where nothing is computed again.
   int64_t step = 0;

@@ -45,8 +45,9 @@ class LayerChooser {
   // Whether BestCounts can say more than that stages are even: several chunks of a rank do not
   // follow each other.
   bool can_cut() const { return are_alike_ || spread_.checked.vp == 1; }
-  // The layers of every rank under which a step takes least; empty where no cut fits.
-  std::vector<int64_t> BestCounts();
+  // The layers of every rank under which a step takes least, up to one part in `exact`; empty where
+  // no cut fits.
+  std::vector<int64_t> BestCounts(int64_t exact = 4096);
   // Layers of every stage, of ranks that have so many.
   std::vector<int64_t> OverStages(const std::vector<int64_t>& counts) const {
     return LayersOfChunks(counts, spread_.checked.vp, Costs());

@@ -91,7 +91,11 @@ absl::StatusOr<std::vector<NeighbourPlan>> FindNeighbours(PlanOracle& oracle,
     }
     MGC_ASSIGN_OR_RETURN(const auto choice, search.variants().ChoiceFor(group, index));
     if (!choice.has_value() || oracle.IsCompiled(choice->config)) {
-      neighbours.push_back({candidate});
+      ParallelConfig even = candidate;
+      if (oracle.HasFreeRecomputation()) even.recompute = RecomputeKind::kNone;
+      MGC_ASSIGN_OR_RETURN(const auto bound, oracle.BoundOf(group, even));
+      const int64_t least = bound.has_value() ? bound->peak_bytes : 0;
+      neighbours.push_back({candidate, false, 0, NeighbourPlan::kBound, least});
     } else {
       const int64_t bound = choice->bound.step_ns;
       const bool is_slower = bound >= best.step_ns;

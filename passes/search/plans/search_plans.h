@@ -84,6 +84,8 @@ struct NeighbourPlan {
   // Where step_ns comes from: a plan that was compiled; a bound, below which there is none; or what
   // plans of its kind have taken beside their bounds.
   enum Source : uint8_t { kCompiled, kBound, kExpected } source = kBound;
+  // Of one that does not fit: what it needs at least where it computes nothing again.
+  int64_t least_bytes = 0;
 };
 
 struct FoundPlans {

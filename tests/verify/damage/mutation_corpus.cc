@@ -118,6 +118,9 @@ std::vector<MutationCase> MutationCorpus() {
   const MutationCase six_stages = WithLayers(WithZero(Llama({1, 6, 2}, 8, "six_stages")), 6);
   const MutationCase twelve_stages =
       WithLayers(Interleaved(Llama({1, 6, 1}, 7, "twelve_stages")), 12);
+  MutationCase five_chunks =
+      WithLayers(WithZero(Interleaved(Llama({1, 2, 2}, 2, "five_chunks"))), 10);
+  five_chunks.train.parallel.vp = 5;
   return {
       Gpt({1, 1, 1}, 3, "one_rank"),
       Gpt({2, 1, 1}, 2, "tp2"),
@@ -145,6 +148,7 @@ std::vector<MutationCase> MutationCorpus() {
       Only(Where::kMiddleLayer, "middle_layer", eight_layers),
       Only(Where::kMiddleClass, "middle_class", six_stages),
       Only(Where::kMiddleClass, "middle_class_vp2", twelve_stages),
+      Only(Where::kMiddleChunk, "middle_chunk", five_chunks),
   };
 }
 

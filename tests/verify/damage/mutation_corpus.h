@@ -12,7 +12,13 @@
 namespace mgc {
 
 // Which damage counts.
-enum class Where : uint8_t { kAnywhere, kCallsOfTheMiddle, kMiddleLayer, kMiddleClass };
+enum class Where : uint8_t {
+  kAnywhere,
+  kCallsOfTheMiddle,
+  kMiddleLayer,
+  kMiddleClass,
+  kMiddleChunk
+};
 
 struct MutationCase {
   std::string name;  // the dice of its mutants are thrown by it

@@ -19,6 +19,7 @@
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "tests/same_loss/train_plan.h"
+#include "tests/verify/damage/middle_chunk.h"
 #include "tests/verify/damage/middle_class.h"
 #include "tests/verify/damage/middle_layer.h"
 #include "tests/verify/damage/mutation_corpus.h"
@@ -40,6 +41,7 @@ constexpr size_t kLeastPlansOfAKind = 3;  // where it aims at a hole
 constexpr int kTries = 4;                 // throws of the dice for a mutant
 constexpr int kTriesOfTheMiddle = 24;     // most damage lies elsewhere
 constexpr int kLeastOfTheMiddle = 40;     // of calls, of a class: few kinds damage them,
+constexpr int kLeastOfAChunk = 12;        // of a chunk fewer,
 constexpr int kRoundsOfTheMiddle = 8;     // those of calls often
 
 // Kinds whose mutants may be the same plan in other words, and why.
@@ -118,6 +120,11 @@ const std::map<std::string, std::string>& Equivalents() {
 
 // --- What becomes of a mutant
 
+int LeastOf(Where where) {
+  if (where == Where::kAnywhere || where == Where::kMiddleLayer) return kLeastOfAPlan;
+  return where == Where::kMiddleChunk ? kLeastOfAChunk : kLeastOfTheMiddle;
+}
+
 struct Tally {
   int tried = 0;
   int refused = 0;  // on reading
@@ -137,6 +144,8 @@ class Mutator {
       : name_(named.name), plan_(*CompileCase(named.train)) {
     if (named.where == Where::kMiddleClass) {
       middle_class_.emplace(plan_);
+    } else if (named.where == Where::kMiddleChunk) {
+      middle_chunk_.emplace(plan_);
     } else if (named.where != Where::kAnywhere) {
       middle_.emplace(plan_, named.where == Where::kMiddleLayer);
       plan_ = middle_->plan();
@@ -148,13 +157,15 @@ class Mutator {
   // Nothing when the kind does not apply; never the same twice.
   absl::optional<Mutant> Make(const MutationKind& kind, int round) {
     Dice dice(StreamOf(absl::StrCat(name_, "/", kind.name, "/", round)));
-    const bool anywhere = !middle_.has_value() && !middle_class_.has_value();
+    const bool anywhere =
+        !middle_.has_value() && !middle_class_.has_value() && !middle_chunk_.has_value();
     const int most_tries = anywhere ? kTries : kTriesOfTheMiddle;
     for (int tries = 0; tries < most_tries; ++tries) {
       Mutant mutant{plan_, "", ""};
       if (!kind.damage(&mutant.plan, &dice, &mutant.what)) continue;
       if (middle_.has_value() && !middle_->IsAllThatDiffers(mutant.plan)) continue;
       if (middle_class_.has_value() && !middle_class_->IsAllThatDiffers(mutant.plan)) continue;
+      if (middle_chunk_.has_value() && !middle_chunk_->IsAllThatDiffers(mutant.plan)) continue;
       const Diagnostics violations = FindPlanViolations(mutant.plan);
       if (!violations.empty()) {
         mutant.refused = violations[0].label;
@@ -171,6 +182,7 @@ class Mutator {
   Plan plan_;
   absl::optional<MiddleLayer> middle_;
   absl::optional<MiddleClass> middle_class_;
+  absl::optional<MiddleChunk> middle_chunk_;
   std::set<std::string> bytes_;
 };
 
@@ -190,8 +202,7 @@ class MutationTest : public testing::Test {
         if (!mutant.has_value() && few) break;
       }
     }
-    const bool least = few || named_.where == Where::kMiddleClass;
-    EXPECT_GE(Print(), (least ? kLeastOfTheMiddle : kLeastOfAPlan) * rounds_);
+    EXPECT_GE(Print(), LeastOf(named_.where) * rounds_);
   }
 
  private:
