@@ -141,7 +141,7 @@ Differing Draw(std::mt19937_64* random, int64_t layers) {
 absl::optional<int64_t> LeastOfAll(const ParallelConfig& config, const ModelDims& dims,
                                    const Differing& model, const Machine& machine, int64_t memory) {
   absl::optional<int64_t> least;
-  for (ParallelConfig cut : CutsOf(config, dims, /*free_cuts=*/true)) {
+  for (const ParallelConfig& cut : CutsOf(config, dims, /*free_cuts=*/true)) {
     const CheckedConfig checked = CheckConfig(cut, dims);
     const auto ways = static_cast<int64_t>(std::pow(kNumRecomputeKinds, dims.layers));
     for (int64_t way = 0; way < ways; ++way) {
