@@ -92,7 +92,8 @@ std::string WhyNot(const SearchRequest& request, const FoundPlans& found,
     if (other_layers || !IsOfOneMesh(known.config, config)) continue;
     if (known.fits) return known.step_ns == best_ns ? "" : SlowerText(known, best_ns);
     if (known.least_bytes > memory && NumActions(config, checked) > kManyActions) {
-      return absl::StrCat("at least ", BytesText(known.least_bytes), " of ", BytesText(memory));
+      return absl::StrCat("at least ", BytesText(known.least_bytes), " of ", BytesText(memory),
+                          ", nothing computed again");
     }
     scope.delay_reductions = false;  // its time is not asked for
   }

@@ -32,7 +32,9 @@ bool IsScratch(const Segment& segment, size_t formal);
 struct FixedRanges {
   std::map<int64_t, int64_t> in_blocks;  // from where a block begins to the last end behind it
   std::vector<Range> kept;               // elsewhere; merged
-  std::vector<Range> scratch;            // merged
+  // Working copies, by what they are copies of: a block with a name, or a layer's own.
+  std::map<std::string, std::vector<Range>> copies;
+  std::vector<Range> scratch;  // merged
 };
 FixedRanges FixedRangesOf(const Plan& plan, const std::vector<Call>& calls);
 

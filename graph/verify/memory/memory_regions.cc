@@ -69,13 +69,19 @@ class RegionCheck {
     }
   }
 
-  // What calls keep for the step lies in the block that their formal names, or in none.
+  // What calls keep for the step lies in the block that their formal names, or in none. No layer's
+  // working copies are another's: a call would read what that one's parameters say.
   void AddCalls() {
     std::vector<Range> kept;
+    std::map<std::string, std::vector<Range>> copies;
     std::map<int64_t, int64_t> in_blocks;
     for (const StepAction* action : ProjectedActions(tables_, walk_)) {
       const FixedRanges fixed = FixedRangesOf(tables_.plan, *action->calls);
       kept.insert(kept.end(), fixed.kept.begin(), fixed.kept.end());
+      for (const auto& [owner, ranges] : fixed.copies) {
+        std::vector<Range>& all = copies[owner];
+        all.insert(all.end(), ranges.begin(), ranges.end());
+      }
       for (const auto& [begin, end] : fixed.in_blocks) {
         in_blocks[begin] = std::max(in_blocks[begin], end);
       }
@@ -84,6 +90,11 @@ class RegionCheck {
     }
     for (const Range& range : Merged(std::move(kept))) {
       Add("memory_v1", {"a value of the step", range});
+    }
+    for (auto& [owner, ranges] : copies) {
+      for (const Range& range : Merged(std::move(ranges))) {
+        Add("memory_v1", {absl::StrCat("working copies of ", owner), range});
+      }
     }
     CheckInBlocks(in_blocks);
   }
@@ -222,8 +233,14 @@ FixedRanges FixedRangesOf(const Plan& plan, const std::vector<Call>& calls) {
             end = std::max(end, begin + slot.bytes);
             continue;
           }
-          (IsScratch(segment, formal) ? fixed.scratch : fixed.kept)
-              .push_back({begin, begin + slot.bytes});
+          const Range range = {begin, begin + slot.bytes};
+          const std::string& block = segment.formals[formal].block;
+          if (segment.formals[formal].region == Region::kCopies) {
+            const std::string owner = block.empty() ? absl::StrCat("layer ", call.layer) : block;
+            fixed.copies[owner].push_back(range);
+          } else {
+            (IsScratch(segment, formal) ? fixed.scratch : fixed.kept).push_back(range);
+          }
         }
       }
     }

@@ -278,7 +278,9 @@ ChunkFlags RepeatedAlongPipeline(const Plan& plan, const EqualLayers& layers) {
   }
   for (size_t chunk = 0; chunk < pairs.size(); ++chunk) {
     const std::vector<bool> along = GoingOn(pairs[chunk]);
-    for (size_t c = 0; c < along.size(); ++c) repeats[c][chunk] = along[c];
+    for (size_t c = 0; c < along.size(); ++c) {
+      if (along[c]) repeats[c][chunk] = true;  // it has as many chunks as the first class
+    }
   }
   return repeats;
 }

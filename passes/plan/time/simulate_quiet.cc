@@ -27,10 +27,7 @@ bool StepSimulator::BeginQuiet(int c, int64_t now) {
   const QuietSteps::Point& begin = quiet.point(static_cast<size_t>(from));
   const QuietSteps::Point& end = quiet.point(begin.until);
   if (end.step - begin.step < kLeastSteps) return false;
-  for (const int place : state.asked) {
-    const std::deque<int>& pending = channels_[state.channels[place]].pending;
-    if (IsAwaited(transfers_[pending.front()])) return false;
-  }
+  if (IsAsked(state)) return false;
   state.quiet = QuietRun{static_cast<size_t>(from), now};
   state.running = true;
   Push(now + end.at_ns - begin.at_ns, Event::kQuietDone, c, ++state.quiet_runs, state.action);

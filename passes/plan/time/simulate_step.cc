@@ -279,7 +279,8 @@ void StepSimulator::Advance(int c, int64_t now) {
 // on the times in between, but for collectives that let transfers pass.
 int64_t StepSimulator::PassRuns(int c, const std::vector<TimedStep>& steps) {
   ClassState& state = states_[c];
-  if (keep_spans_ || !state.collectives.empty()) return 0;
+  // A transfer that is awaited might start at a time in between.
+  if (keep_spans_ || !state.collectives.empty() || IsAsked(state)) return 0;
   int64_t ns = 0;
   while (state.step < static_cast<int>(steps.size()) && steps[state.step].kind == TimedStep::kRun) {
     ns = Later(ns, steps[state.step++].ns);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "graph/base/status.h"
+#include "passes/config/check_config.h"
 #include "passes/config/config_flags.h"
 #include "passes/plan/time/cost.h"
 
@@ -59,7 +60,28 @@ absl::Status BestFirst::Search(size_t results) {
   while (meshes_.size() < results && MayGoOn()) {
     MGC_RETURN_IF_ERROR(Visit());
   }
-  return is_answer_ ? Climb() : absl::OkStatus();
+  if (!is_answer_ || fitting_.empty()) return absl::OkStatus();
+  MGC_RETURN_IF_ERROR(Climb());
+  return TryGroupSizes();
+}
+
+// More micro-batches that pass a chunk in a row are more in flight, and wait less for each other.
+absl::Status BestFirst::TryGroupSizes() {
+  const FoundPlan best = Best();
+  if (best.config.vp <= 1 || best.config.group_size > 0) return absl::OkStatus();
+  if (oracle_.request().fixed.chunks) return absl::OkStatus();
+  const CheckedConfig checked = CheckConfig(best.config, oracle_.request().dims);
+  for (const int64_t size : {checked.group_size + checked.group_size / 2, 2 * checked.group_size}) {
+    ParallelConfig config = best.config;
+    config.group_size = size;
+    if (!CheckConfig(config, oracle_.request().dims).violations.empty()) continue;
+    MGC_ASSIGN_OR_RETURN(const auto bound,
+                         oracle_.BoundOf(oracle_.space().GroupOf(best.config), config));
+    if (!bound.has_value() || bound->peak_bytes > memory_) continue;
+    MGC_ASSIGN_OR_RETURN(const FoundPlan* plan, oracle_.PlanOf(config));
+    if (plan != nullptr && plan->peak_bytes <= memory_) fitting_.push_back(*plan);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<bool> BestFirst::DropsBest() {

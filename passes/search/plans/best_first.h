@@ -58,6 +58,8 @@ class BestFirst {
   absl::Status Weigh(const SearchNode& candidate);
   // From the best plans of some meshes, each to a neighbour that is faster, until none is.
   absl::Status Climb();
+  // Of the best plan.
+  absl::Status TryGroupSizes();
   // One step of that, while no more than `most` plans are compiled in all; whether there is one.
   absl::StatusOr<bool> ClimbFrom(FoundPlan* at, int64_t most);
   // What a configuration is expected to take by its kind, or, where that is less, by how far the

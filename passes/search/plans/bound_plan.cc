@@ -66,16 +66,15 @@ class TimeBounder {
   int64_t MicroBatchNs(const LayerProfile& of) const {
     int64_t forward = of.forward_queue_ns;
     int64_t backward = of.backward_queue_ns;
-    if (config_.zero >= 2) {
-      const auto scatter = CollectiveKind::kReduceScatter;
-      backward += ReductionNs(scatter, of.grad_bytes, spread_.near) + HopsNs(scatter, of.trained);
-    }
+    const auto add = [&](CollectiveKind kind, int64_t bytes, int64_t* queue) {
+      *queue = Later(*queue, ReductionNs(kind, bytes, spread_.near));
+      *queue = Later(*queue, HopsNs(kind, of.trained));
+    };
+    if (config_.zero >= 2) add(CollectiveKind::kReduceScatter, of.grad_bytes, &backward);
     if (spread_.GathersInTurn()) {
-      const auto kind = CollectiveKind::kAllGather;
-      const int64_t gather =
-          ReductionNs(kind, PlanSpread::CopyBytes(of), spread_.near) + HopsNs(kind, of.trained);
-      forward += gather;
-      backward += gather;
+      for (int64_t* queue : {&forward, &backward}) {
+        add(CollectiveKind::kAllGather, PlanSpread::CopyBytes(of), queue);
+      }
     }
     return Later(std::max(of.forward_ns, forward), std::max(of.backward_ns, backward));
   }
@@ -83,12 +82,15 @@ class TimeBounder {
   // As many of the ranks that share a parameter's pieces as a machine can have.
   int64_t MostInMachine(int64_t ranks) const {
     const int64_t stride = config_.cp > 1 ? config_.tp : spread_.dp_stride;
-    return std::clamp<int64_t>(machine_.tiers.front().ranks / stride, 1, ranks);
+    const int64_t most = (machine_.tiers.front().ranks + stride - 1) / stride;
+    return std::clamp<int64_t>(most, 1, ranks);
   }
 
-  // The hops of `count` collectives that follow each other, each of one layer.
+  // The hops of `count` collectives that follow each other, each of one layer. The first hop of
+  // each is part of its latency (passes/plan/time/ring_time.h).
   int64_t HopsNs(CollectiveKind kind, int64_t count) const {
     const int64_t ranks = spread_.near * config_.cp;
+    if (ranks <= 1) return 0;
     const int64_t most = MostInMachine(ranks);
     const int64_t between = (ranks + most - 1) / most - 1;  // steps that leave a machine
     const double within = machine_.tiers.front().hop;
@@ -98,7 +100,10 @@ class TimeBounder {
     }
     const double round = std::min(within, outside) * static_cast<double>(ranks - 1 - between) +
                          outside * static_cast<double>(between);
-    return static_cast<int64_t>(1e9 * round * static_cast<double>(RingRounds(kind) * count));
+    const double longest = std::max(within, outside);
+    const double one = std::max(round * static_cast<double>(RingRounds(kind)) - longest, 0.0);
+    return static_cast<int64_t>(
+        std::min(1e9 * one * static_cast<double>(count), static_cast<double>(kMaxNs)));
   }
 
   // A sum or gather over cp and `data` ranks of dp.

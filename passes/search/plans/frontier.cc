@@ -10,6 +10,11 @@ namespace {
 // What is not profiled is less promising than it seems.
 constexpr double kUnknown = 1.1;
 
+int64_t Rounded(double ns) {
+  constexpr double kMost = 4e18;  // of an int64
+  return std::llround(std::min(ns, kMost));
+}
+
 }  // namespace
 
 PlanKind PlanKindOf(int64_t vp, int64_t zero) {
@@ -20,7 +25,7 @@ PlanKind PlanKindOf(int64_t vp, int64_t zero) {
 int64_t Experience::Expect(PlanKind kind, int64_t estimate) const {
   const Ratio& ratio = ratios_[kind];
   if (ratio.count == 0) return estimate;
-  return std::llround(static_cast<double>(estimate) * ratio.sum / ratio.count);
+  return Rounded(static_cast<double>(estimate) * ratio.sum / ratio.count);
 }
 
 int64_t Experience::ExpectOfGroup(int64_t seems) const {
@@ -30,8 +35,7 @@ int64_t Experience::ExpectOfGroup(int64_t seems) const {
     all.count += ratio.count;
   }
   const double ratio = all.count == 0 ? 1 : all.sum / all.count;
-  constexpr double kMost = 4e18;  // of an int64
-  return std::llround(std::min(kUnknown * ratio * static_cast<double>(seems), kMost));
+  return Rounded(kUnknown * ratio * static_cast<double>(seems));
 }
 
 void Experience::Add(PlanKind kind, int64_t step_ns, int64_t estimate) {

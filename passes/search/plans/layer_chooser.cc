@@ -101,7 +101,7 @@ std::vector<int64_t> LayerChooser::BestCounts(int64_t exact) {
   if (best.empty()) return best;
   int64_t low = 0;  // too little
   int64_t high = StepOf(best);
-  while (high - low > high / exact) {
+  while (high - low > std::max<int64_t>(high / exact, 1)) {
     const int64_t limit = low + (high - low) / 2;
     std::vector<int64_t> counts = CountsWithin(limit);
     if (counts.empty()) {
