@@ -10,15 +10,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "graph/ir/op.h"
-#include "graph/verify/meaning/check_model.h"
-#include "graph/verify/meaning/gradient_sums.h"
-#include "graph/verify/meaning/meaning.h"
-#include "graph/verify/meaning/reference.h"
-#include "graph/verify/meaning/run_plan.h"
-#include "graph/verify/meaning/step_inputs.h"
-#include "graph/verify/shrink/drop_axes.h"
-#include "graph/verify/shrink/small_plans.h"
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "tests/same_loss/train_plan.h"
@@ -161,6 +152,38 @@ TEST(LeaveOutTest, FramesThatDoNotFollowEachOtherStay) {
   EXPECT_NE(left, "0 1 link 7");
 }
 
+// What is done to a class.
+using Damage = std::function<void(PlanClass*)>;
+
+// Moves one binding after another of the calls of a chunk, and of the update, that are wanted.
+void ForEachBinding(const PlanClass& sound, size_t chunk,
+                    const std::function<bool(const Call&)>& is_wanted,
+                    const std::function<void(const Damage&)>& judge) {
+  const auto lists = [chunk](PlanClass* c) {
+    Chunk& train = c->chunks[chunk];
+    return std::vector<std::vector<Call>*>{&train.prepare,
+                                           &train.forward,
+                                           &train.backward,
+                                           &train.last_backward,
+                                           &c->eval_chunks[chunk].forward,
+                                           &c->update};
+  };
+  PlanClass copy = sound;
+  int tried = 0;
+  for (size_t list = 0; list < lists(&copy).size(); ++list) {
+    const std::vector<Call>& calls = *lists(&copy)[list];
+    for (size_t call = 0; call < calls.size(); ++call) {
+      if (!is_wanted(calls[call])) continue;
+      for (size_t formal = 0; formal < calls[call].bindings.size(); ++formal) {
+        SCOPED_TRACE(absl::StrCat("list ", list, ", call ", call, ", formal ", formal));
+        judge([&](PlanClass* c) { (*lists(c)[list])[call].bindings[formal].offset += 64; });
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GE(tried, 20);
+}
+
 // --- Equal chunks of a rank
 
 // Two ranks of five chunks, two layers each.
@@ -215,6 +238,44 @@ TEST(LeaveOutTest, AChunkThatIsBoundOtherwiseStays) {
   EXPECT_GE(tried, 20);
 }
 
+// Copies of the last chunk on those of one that is passed through: each alone is sound.
+TEST(LeaveOutTest, CopiesOfTwoLayersInOnePlaceAreSeen) {
+  TrainCase c = CaseOf(20, 2);
+  c.parallel.schedule = ScheduleKind::kInterleaved;
+  c.parallel.vp = 5;
+  c.parallel.zero = 0;
+  c.parallel.compute_type = DType::kBF16;
+  Plan plan = *CompileCase(c);
+  ASSERT_EQ(VerifyPlan(plan).findings.ToString(), "");
+  PlanClass& rank = plan.classes[1];
+  ASSERT_EQ(ForwardOf(WithoutRepeatedLayers(plan), 1), "2 3 6 7 link 14 15 18 19");
+  const auto copies_of = [&](int layer) -> int64_t& {
+    Call* call = CallOf(&rank.chunks[2].forward, layer);
+    if (call == nullptr) call = CallOf(&rank.chunks[4].forward, layer);
+    return call->bindings[FormalOf(plan, *call, Region::kCopies)].offset;
+  };
+  const int64_t behind = copies_of(18) - copies_of(10);
+  int moved = 0;
+  for (auto* chunks : {&rank.chunks, &rank.eval_chunks}) {
+    for (const auto* list : ListsOf((*chunks)[4])) {
+      for (Call& call : *const_cast<std::vector<Call>*>(list)) {
+        if (call.layer != 18 && call.layer != 19) continue;
+        const std::vector<Formal>& formals =
+            plan.segments[static_cast<size_t>(call.segment)].formals;
+        for (size_t f = 0; f < formals.size(); ++f) {
+          if (formals[f].region != Region::kCopies || !formals[f].block.empty()) continue;
+          call.bindings[f].offset -= behind;
+          ++moved;
+        }
+      }
+    }
+  }
+  ASSERT_GT(moved, 4);
+  EXPECT_THAT(VerifyPlan(plan).findings.ToString(),
+              testing::AllOf(testing::HasSubstr("[memory_v1]"),
+                             testing::HasSubstr("working copies of layer")));
+}
+
 TEST(LeaveOutTest, AChunkWithOtherBlocksOrCallsStays) {
   const auto stays = [](const std::function<void(PlanClass*)>& change) {
     return RankAfter(change).find("10 11") != std::string::npos;
@@ -257,25 +318,9 @@ TEST(LeaveOutTest, OfEqualClassesTheFirstTwoAndTheLastKeepTheirLayers) {
 }
 
 TEST(LeaveOutTest, AClassThatIsBoundOtherwiseStays) {
-  const auto lists = [](PlanClass* c) {
-    return std::vector<std::vector<Call>*>{&c->chunks[0].prepare,      &c->chunks[0].forward,
-                                           &c->chunks[0].backward,     &c->chunks[0].last_backward,
-                                           &c->eval_chunks[0].forward, &c->update};
-  };
-  Plan copy = SixStages();
-  int tried = 0;
-  for (size_t list = 0; list < lists(&copy.classes[3]).size(); ++list) {
-    const std::vector<Call>& calls = *lists(&copy.classes[3])[list];
-    for (size_t call = 0; call < calls.size(); ++call) {
-      for (size_t formal = 0; formal < calls[call].bindings.size(); ++formal) {
-        const std::string left = MiddleAfter(
-            [&](PlanClass* c) { (*lists(c)[list])[call].bindings[formal].offset += 64; });
-        EXPECT_EQ(left, "3") << "list " << list << ", call " << call << ", formal " << formal;
-        ++tried;
-      }
-    }
-  }
-  EXPECT_GE(tried, 20);
+  const auto all = [](const Call& /*call*/) { return true; };
+  ForEachBinding(SixStages().classes[3], 0, all,
+                 [](const Damage& damage) { EXPECT_EQ(MiddleAfter(damage), "3"); });
 }
 
 TEST(LeaveOutTest, AClassWithOtherMemoryStays) {
@@ -284,121 +329,6 @@ TEST(LeaveOutTest, AClassWithOtherMemoryStays) {
   EXPECT_EQ(MiddleAfter([](PlanClass* c) { c->blocks[0].state_base += 64; }), "3");
   EXPECT_EQ(MiddleAfter([](PlanClass* c) { c->blocks[0].owner = false; }), "3");
   EXPECT_EQ(MiddleAfter([](PlanClass* c) { c->update.pop_back(); }), "3");
-}
-
-// --- Fewer axes
-
-// With any one axis at one rank the rest still computes the model.
-TEST(DropAxesTest, APlanWithoutAnAxisIsProvedAtSmallSizes) {
-  constexpr uint64_t kKey = 17;
-  TrainCase c = CaseOf(4, 2);
-  c.parallel.cp = 2;
-  const absl::StatusOr<Plan> plan = CompileCase(c);
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  int proved = 0;
-  for (AxisId axis = 0; axis < plan->mesh.num_axes(); ++axis) {
-    if (axis == PipelineAxis(plan->mesh)) continue;
-    SCOPED_TRACE(plan->mesh.axes()[static_cast<size_t>(axis)].name);
-    AxisSet dropped;
-    dropped.Add(axis);
-    const absl::StatusOr<Plan> fewer = WithoutAxes(*plan, dropped);
-    ASSERT_TRUE(fewer.ok()) << fewer.status();
-    EXPECT_EQ(fewer->mesh.num_axes(), plan->mesh.num_axes() - 1);
-    const absl::StatusOr<std::vector<Plan>> small = SmallPlans(*fewer, WorkOfStep);
-    ASSERT_TRUE(small.ok()) << small.status();
-    const Plan& first = (*small)[0];
-    const StepInputs inputs(first.model, kKey);
-    const absl::StatusOr<StepReference> expected =
-        EvaluateStep(first.model, inputs, kKey,
-                     {first.num_micro_batches, ScalesLoss(first), ParamsOf(GradientSums(first)),
-                      /*keep_backward=*/true});
-    ASSERT_TRUE(expected.ok()) << expected.status();
-    Diagnostics findings;
-    RunPlan({*plan, first, inputs, *expected, kKey, /*eval=*/false, /*localize=*/true}, &findings);
-    EXPECT_EQ(findings.ToString(), "");
-    ++proved;
-  }
-  EXPECT_GE(proved, 3);
-}
-
-// --- More axes than are above 1 at once
-
-// The same plan, dp being two axes.
-Plan WithDpSplit(const Plan& plan) {
-  Plan split = plan;
-  split.mesh = *plan.mesh.Split("dp", {2, 2});
-  const auto now = [&](AxisId axis) {
-    return split.mesh.FindAtomic(plan.mesh.axes()[static_cast<size_t>(axis)].name);
-  };
-  const AxisId parts[] = {split.mesh.FindAtomic("dp.0"), split.mesh.FindAtomic("dp.1")};
-  const AxisId dp = plan.mesh.FindAtomic("dp");
-  const auto list = [&](const AxisList& axes) {
-    AxisList made;
-    for (AxisId axis : axes) {
-      for (AxisId part : parts) {
-        if (axis == dp) made.push_back(part);
-      }
-      if (axis != dp) made.push_back(now(axis));
-    }
-    return made;
-  };
-  const auto set = [&](AxisSet axes) {
-    AxisSet made;
-    for (AxisId axis : axes) {
-      for (AxisId part : parts) made.Add(axis == dp ? part : now(axis));
-    }
-    return made;
-  };
-  const auto change = [&](Sharding* sharding) {
-    for (AxisList& axes : sharding->dims) axes = list(axes);
-    sharding->sum = set(sharding->sum);
-    sharding->max = set(sharding->max);
-    sharding->storage = list(sharding->storage);
-  };
-  for (Segment& segment : split.segments) {
-    for (Slot& slot : segment.slots) change(&slot.sharding);
-  }
-  for (ParamBlock& block : split.blocks) {
-    for (ParamEntry& entry : block.entries) {
-      change(&entry.sharding);
-      change(&entry.state_sharding);
-    }
-  }
-  return split;
-}
-
-// tp in two sub-axes, since ranks share key heads; cp; dp in two; pp.
-Plan FiveAxes() {
-  TrainCase c = CaseOf(2, 2);
-  c.parallel.tp = 4;
-  c.parallel.cp = 2;
-  c.kv_heads = 2;
-  c.dp = 4;
-  c.parallel.global_batch_size = 8;
-  return WithDpSplit(*CompileCase(c));
-}
-
-TEST(FiveAxesTest, AreProvedOnMeshesOfFour) {
-  const Plan plan = FiveAxes();
-  EXPECT_EQ(plan.mesh.num_axes(), 6);
-  EXPECT_EQ(VerifyPlan(plan).findings.ToString(), "");
-  const absl::StatusOr<std::vector<Plan>> small = SmallPlans(plan, WorkOfStep);
-  ASSERT_TRUE(small.ok()) << small.status();
-  EXPECT_GT(small->size(), 2u);
-  for (const Plan& one : *small) {
-    EXPECT_LE(one.mesh.num_axes(), 5) << "pp among them";
-    EXPECT_LE(one.mesh.world_size(), 2 * 4 * 4 * 2 * 2);
-  }
-}
-
-TEST(FiveAxesTest, AWrongConstantIsSeen) {
-  Plan plan = FiveAxes();
-  for (Segment& segment : plan.segments) {
-    for (Instr& instr : segment.instrs) {
-      if (instr.op != nullptr && instr.op->name == "rms_norm") instr.attrs.Set("eps", 1e-7);
-    }
-  }
-  EXPECT_THAT(VerifyPlan(plan).findings.ToString(), testing::HasSubstr("[meaning_v6]"));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace mgc {
 namespace {
 
 // It takes a while to list the actions of a longer schedule only to say where it needs most.
-constexpr int64_t kManyActions = int64_t{1} << 18;
+constexpr int64_t kManyActions = 100'000;
 
 int64_t NumActions(const ParallelConfig& config, const CheckedConfig& checked) {
   return 2 * config.pp * std::max<int64_t>(checked.vp, 1) * checked.micro_batches;

@@ -60,7 +60,7 @@ void AddSearchFlags(Flags* flags, CompileFlags* out) {
       &out->estimate);
   flags->Integer(
       "--auto-budget",
-      "plans to compile in the search, at most (default 16); as many to climb from the best over "
+      "plans to compile in the search, at most (default 24); as many to climb from the best over "
       "their neighbours",
       {1, 1 << 20}, "F3", &out->budget);
   flags->Switch("--auto-precision",

@@ -48,7 +48,7 @@ struct SearchRequest {
   // (passes/search/class_layout.h), for each size of tp.
   bool lay_out_unnamed = true;
   // Plans to compile, at most; as many to climb from the best, and some more for the front.
-  int64_t budget = 16;
+  int64_t budget = 24;
   int64_t results = 6;  // plans to rank
 };
 
