@@ -16,7 +16,7 @@ namespace mgc {
 
 // What this verifier calls itself in the header of a plan it has proved. Raised whenever it learns
 // to refuse something.
-inline constexpr int kVerifierVersion = 6;
+inline constexpr int kVerifierVersion = 7;
 
 struct VerifyReport {
   Diagnostics findings;
