@@ -106,12 +106,12 @@ const PlanDamage kDamages[] = {
        std::swap(segment.slots[static_cast<size_t>(first)].offset,
                  segment.slots[static_cast<size_t>(second)].offset);
      }},
-    {"ReadOfAnotherLayer", "meaning",
+    {"ReadOfAnotherLayer", "memory",
      [](Plan* p) {
        std::vector<Call>& forward = ChunkOf(p).forward;
        CopiesOf(p, &CallFor(&forward, 1)) = CopiesOf(p, &CallFor(&forward, 0));
      }},
-    {"OfTwoLayersInOnePlace", "meaning",
+    {"OfTwoLayersInOnePlace", "memory",
      [](Plan* p) {
        const int64_t place = CopiesOf(p, &CallFor(&ChunkOf(p).prepare, 0));
        for (std::vector<Call>* calls : ListsOf(&ChunkOf(p))) {

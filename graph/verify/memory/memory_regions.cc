@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "graph/verify/common/address_map.h"
 #include "graph/verify/memory/memory_internal.h"
@@ -93,7 +94,9 @@ class RegionCheck {
     }
     for (auto& [owner, ranges] : copies) {
       for (const Range& range : Merged(std::move(ranges))) {
-        Add("memory_v1", {absl::StrCat("working copies of ", owner), range});
+        const bool is_number = absl::ascii_isdigit(static_cast<unsigned char>(owner[0]));
+        const std::string of = is_number ? absl::StrCat("layer ", owner) : owner;
+        Add("memory_v1", {absl::StrCat("working copies of ", of), range});
       }
     }
     CheckInBlocks(in_blocks);
@@ -216,6 +219,12 @@ bool IsScratch(const Segment& segment, size_t formal) {
   return formal == 0 || IsBoundary(segment.formals[formal].region);
 }
 
+// What a layer's own block is called, where others name it.
+std::string OwnerOf(const Plan& plan, int layer) {
+  if (layer == kEmbeddingLayer) return "embedding";
+  return layer == plan.model.num_layers() ? "head" : absl::StrCat(layer);
+}
+
 FixedRanges FixedRangesOf(const Plan& plan, const std::vector<Call>& calls) {
   FixedRanges fixed;
   for (const Call& call : calls) {
@@ -236,8 +245,7 @@ FixedRanges FixedRangesOf(const Plan& plan, const std::vector<Call>& calls) {
           const Range range = {begin, begin + slot.bytes};
           const std::string& block = segment.formals[formal].block;
           if (segment.formals[formal].region == Region::kCopies) {
-            const std::string owner = block.empty() ? absl::StrCat("layer ", call.layer) : block;
-            fixed.copies[owner].push_back(range);
+            fixed.copies[block.empty() ? OwnerOf(plan, call.layer) : block].push_back(range);
           } else {
             (IsScratch(segment, formal) ? fixed.scratch : fixed.kept).push_back(range);
           }
