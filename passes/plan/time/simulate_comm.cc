@@ -60,6 +60,12 @@ void StepSimulator::SetAsked(const Channel& channel, bool asked) {
   set(&states_[channel.dst].asked, channel.dst_place);
 }
 
+bool StepSimulator::IsAsked(const ClassState& state) const {
+  return std::any_of(state.asked.begin(), state.asked.end(), [&](int place) {
+    return IsAwaited(transfers_[channels_[state.channels[place]].pending.front()]);
+  });
+}
+
 bool StepSimulator::MayStart(const PendingTransfer& transfer, int64_t now) {
   const auto are_free = [&] {
     return states_[transfer.src].queue_free <= now && states_[transfer.dst].queue_free <= now;

@@ -7,7 +7,6 @@
 #ifndef MGC_PASSES_PLAN_TIME_SIMULATE_STEP_H_
 #define MGC_PASSES_PLAN_TIME_SIMULATE_STEP_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -222,11 +221,7 @@ class StepSimulator {
   int64_t DueFrom(int src, int c, int64_t now);
   void SetAsked(const Channel& channel, bool asked);
   // Whether a transfer of a class waits for nothing but queues.
-  bool IsAsked(const ClassState& state) const {
-    return std::any_of(state.asked.begin(), state.asked.end(), [&](int place) {
-      return IsAwaited(transfers_[channels_[state.channels[place]].pending.front()]);
-    });
-  }
+  bool IsAsked(const ClassState& state) const;
   // Whether the receiver has come so far that a transfer may start.
   bool IsAwaited(const PendingTransfer& transfer) const {
     return states_[static_cast<size_t>(transfer.dst)].action >= transfer.consumer - 1;
