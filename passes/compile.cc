@@ -317,26 +317,28 @@ absl::StatusOr<Plan> ModelCompiler::CompileLayers(PassContext context,
   const OptimizerConfig& optimizer = context.parallel.optimizer;
   const bool folds = options.fold_layers && TreatsLayersAlike(context.strategy, context.placement);
   absl::optional<Plan> plan;
-  if (folds && !options.brings_model) {
+  // A model that has been let go is not needed for plans that bring none. One that names no layers
+  // is another one for each configuration; its own folder has nothing to say.
+  const bool by_own = folds && dims_.places.named && (again_ == nullptr || !options.brings_model);
+  if (by_own) {
+    if (options.brings_model) {
+      MGC_ASSIGN_OR_RETURN(context.model, Model(optimizer));
+    }
     MGC_ASSIGN_OR_RETURN(const ModelFolder* folder, Folder(optimizer));
     MGC_ASSIGN_OR_RETURN(plan, CompileFolded(*folder, context, options));
     if (plan.has_value()) return *std::move(plan);
   }
   MGC_ASSIGN_OR_RETURN(const Graph* model, Model(optimizer));
   Graph cut;
-  const bool is_named = LayersOf(*model).named;
-  if (!is_named) {
+  if (!dims_.places.named) {
     MGC_ASSIGN_OR_RETURN(cut, WithLayers(*model, context));
     model = &cut;
   }
   context.model = model;
-  if (folds && is_named && options.brings_model && again_ == nullptr) {
-    MGC_ASSIGN_OR_RETURN(const ModelFolder* folder, Folder(optimizer));
-    MGC_ASSIGN_OR_RETURN(plan, CompileFolded(*folder, context, options));
-  } else if (folds && (!is_named || options.brings_model)) {
+  if (folds && !by_own) {
     MGC_ASSIGN_OR_RETURN(plan, CompileFolded(ModelFolder(*model), context, options));
+    if (plan.has_value()) return *std::move(plan);
   }
-  if (plan.has_value()) return *std::move(plan);
   MGC_ASSIGN_OR_RETURN(StepGraphs graphs,
                        RunBeforeShard({*model, absl::nullopt, notes_}, context, options.run));
   return RunFromShard(std::move(graphs), context, options);

@@ -1,5 +1,7 @@
 #include "graph/ir/model_layers.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace mgc {
 
 ModelLayers LayersOf(const Graph& graph) {
@@ -18,6 +20,16 @@ ModelDims WithLayersOf(const Graph& graph, ModelDims dims) {
   dims.places = LayersOf(graph);
   dims.layers = dims.places.named ? graph.num_layers() : 1;
   return dims;
+}
+
+std::string LayerKind(int layer, int num_layers) {
+  if (layer == kEmbeddingLayer) return "embedding";
+  return layer == num_layers ? "head" : "layer";
+}
+
+std::string BlockOfLayer(int layer, int num_layers) {
+  const bool is_end = layer == kEmbeddingLayer || layer == num_layers;
+  return is_end ? LayerKind(layer, num_layers) : absl::StrCat(layer);
 }
 
 }  // namespace mgc

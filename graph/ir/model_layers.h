@@ -3,6 +3,8 @@
 #ifndef MGC_GRAPH_IR_MODEL_LAYERS_H_
 #define MGC_GRAPH_IR_MODEL_LAYERS_H_
 
+#include <string>
+
 #include "graph/ir/graph.h"
 #include "graph/types/model_dims.h"
 
@@ -14,6 +16,12 @@ ModelLayers LayersOf(const Graph& graph);
 
 // The dims of a model, its layers taken from its graph: one where the graph names none.
 ModelDims WithLayersOf(const Graph& graph, ModelDims dims);
+
+// `embedding`, `layer` or `head`.
+std::string LayerKind(int layer, int num_layers);
+// What others than a layer's own calls call its memory in a plan: `embedding`, `head` or its
+// number.
+std::string BlockOfLayer(int layer, int num_layers);
 
 }  // namespace mgc
 

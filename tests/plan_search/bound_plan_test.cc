@@ -72,6 +72,8 @@ INSTANTIATE_TEST_SUITE_P(Presets, BoundPlanTest,
                          testing::Values(BoundCase{"gpt2-tiny", "a100x8", 16, 32},
                                          BoundCase{"llama-tiny", "h100x8", 16, 32},
                                          BoundCase{"gpt2-tiny", "a100x8", 16, 32, DType::kBF16},
+                                         // Groups that lie unevenly in machines of eight.
+                                         BoundCase{"llama-tiny", "h100x8", 24, 48},
                                          BoundCase{"gpt2-tiny", "cpu-threads", 8, 16}));
 
 }  // namespace

@@ -193,6 +193,36 @@ TEST(SearchPlans, ChoosesThePrecisionWhereThatIsOpen) {
   EXPECT_TRUE(absl::StrContains(FlagsText(best.config), "--bf16"));
 }
 
+// Where more micro-batches in a row save time and fit, the best plan has them.
+TEST(SearchPlans, TriesLargerGroupsOfMicroBatches) {
+  SearchRequest request = RequestFor("llama3-405b", "a100x8", 1024, 256);
+  ParallelConfig& parallel = request.options.parallel;
+  parallel.tp = 4;
+  parallel.cp = 8;
+  parallel.pp = 32;
+  parallel.micro_batch_size = parallel.zero = 1;
+  parallel.sequence_parallel = true;
+  parallel.compute_type = DType::kBF16;
+  FixedChoices& fixed = request.fixed;
+  fixed.tp = fixed.cp = fixed.pp = fixed.micro_batch_size = fixed.zero = true;
+  fixed.sequence_parallel = fixed.zero_group = fixed.order = true;
+  request.budget = 2;
+  const absl::StatusOr<FoundPlans> found = SearchPlans(request);
+  ASSERT_TRUE(found.ok()) << found.status();
+  const FoundPlan& best = found->ranked.front();
+  EXPECT_GT(best.config.group_size, 0) << FlagsText(best.config);
+  ParallelConfig usual = best.config;
+  usual.group_size = 0;
+  EXPECT_LT(best.step_ns, MeasureFound(request, usual, nullptr, kSearchScope)->step_ns);
+  // By hand there is no other.
+  parallel.schedule = ScheduleKind::kInterleaved;
+  parallel.vp = best.config.vp;
+  fixed.chunks = true;
+  const absl::StatusOr<FoundPlans> by_hand = SearchPlans(request);
+  ASSERT_TRUE(by_hand.ok()) << by_hand.status();
+  EXPECT_EQ(by_hand->ranked.front().config.group_size, 0);
+}
+
 TEST(SearchPlans, SaysWhatRefusesAll) {
   SearchRequest request = RequestFor("gpt2-tiny", "a100x8", 8, 8);
   request.options.parallel.tp = 8;

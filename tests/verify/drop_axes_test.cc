@@ -15,23 +15,10 @@
 #include "graph/verify/verify.h"
 #include "gtest/gtest.h"
 #include "tests/same_loss/train_plan.h"
+#include "tests/verify/llama_case.h"
 
 namespace mgc {
 namespace {
-
-TrainCase CaseOf(int64_t layers, int64_t pp) {
-  TrainCase c;
-  c.preset = "llama-tiny";
-  c.layers = layers;
-  c.dp = 2;
-  c.parallel.tp = 2;
-  c.parallel.pp = pp;
-  c.parallel.sequence_parallel = true;
-  c.parallel.zero = 1;
-  c.parallel.micro_batch_size = 1;
-  c.parallel.global_batch_size = 8;
-  return c;
-}
 
 // --- Fewer axes
 

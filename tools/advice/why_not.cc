@@ -68,12 +68,14 @@ bool IsOfOneMesh(ParallelConfig a, const ParallelConfig& b) {
   return FlagsText(a) == FlagsText(b);
 }
 
-// A neighbour that is no other recomputation, without the layers that were chosen for `best`.
-ParallelConfig WithoutChosenLayers(const FixedChoices& fixed, const ParallelConfig& best,
-                                   ParallelConfig neighbour) {
+// A neighbour that is no other recomputation, without what was chosen for `best` behind all else:
+// its layers, and how many micro-batches pass a chunk in a row.
+ParallelConfig WithoutLastChoices(const FixedChoices& fixed, const ParallelConfig& best,
+                                  ParallelConfig neighbour) {
   if (neighbour.recompute != best.recompute) return neighbour;
   if (!fixed.cuts) neighbour.layout = LayoutFlags();
   if (!fixed.recompute) neighbour.recompute = RecomputeKind::kNone;
+  if (!fixed.chunks) neighbour.group_size = 0;
   return neighbour;
 }
 
@@ -112,8 +114,7 @@ std::vector<RejectedPlan> ExplainNeighbours(const SearchRequest& request, const 
   if (found.ranked.front().strategy) own.options.strategy = *found.ranked.front().strategy;
   const ParallelConfig& best = found.ranked.front().config;
   for (const Neighbour& neighbour : NeighboursOf(NeighbourLimits{request.fixed}, best)) {
-    std::string why =
-        WhyNot(own, found, WithoutChosenLayers(request.fixed, best, neighbour.config));
+    std::string why = WhyNot(own, found, WithoutLastChoices(request.fixed, best, neighbour.config));
     if (!why.empty()) rejected.push_back({neighbour.change, std::move(why)});
   }
   return rejected;

@@ -93,6 +93,7 @@ constexpr Choice kChoices[] = {
     {"--pp", &FixedChoices::pp},
     {"--schedule", &FixedChoices::chunks},
     {"--vp", &FixedChoices::chunks},
+    {"--group-size", &FixedChoices::chunks},
     {"--sequence-parallel", &FixedChoices::sequence_parallel},
     {"--micro-batch-size", &FixedChoices::micro_batch_size},
     {"--recompute", &FixedChoices::recompute},

@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "graph/ir/model_layers.h"
 #include "graph/verify/common/address_map.h"
 #include "graph/verify/memory/memory_internal.h"
 
@@ -219,14 +220,9 @@ bool IsScratch(const Segment& segment, size_t formal) {
   return formal == 0 || IsBoundary(segment.formals[formal].region);
 }
 
-// What a layer's own block is called, where others name it.
-std::string OwnerOf(const Plan& plan, int layer) {
-  if (layer == kEmbeddingLayer) return "embedding";
-  return layer == plan.model.num_layers() ? "head" : absl::StrCat(layer);
-}
-
 FixedRanges FixedRangesOf(const Plan& plan, const std::vector<Call>& calls) {
   FixedRanges fixed;
+  const int layers = plan.model.num_layers();
   for (const Call& call : calls) {
     const Segment& segment = plan.segments[static_cast<size_t>(call.segment)];
     for (const Instr& instr : segment.instrs) {
@@ -245,7 +241,7 @@ FixedRanges FixedRangesOf(const Plan& plan, const std::vector<Call>& calls) {
           const Range range = {begin, begin + slot.bytes};
           const std::string& block = segment.formals[formal].block;
           if (segment.formals[formal].region == Region::kCopies) {
-            fixed.copies[block.empty() ? OwnerOf(plan, call.layer) : block].push_back(range);
+            fixed.copies[block.empty() ? BlockOfLayer(call.layer, layers) : block].push_back(range);
           } else {
             (IsScratch(segment, formal) ? fixed.scratch : fixed.kept).push_back(range);
           }

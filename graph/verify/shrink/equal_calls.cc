@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/verify/shrink/own_blocks.h"
+
 namespace mgc {
 namespace {
 
@@ -90,18 +92,10 @@ bool EqualCalls::IsLinkedByOne(const Layer& layer, size_t list) const {
          }) <= 1;
 }
 
-// They hold the same block, and nothing in it is another's.
 bool EqualCalls::HasSameBlock(int layer) const {
   const Layer& before = At(layer - 1);
   const Layer& now = At(layer);
-  if (before.holds_more || now.holds_more) return false;
-  if (before.own == nullptr || now.own == nullptr) return before.own == now.own;
-  if (now.own->block != before.own->block || now.own->owner != before.own->owner) return false;
-  const ParamBlock& block = plan_.blocks[static_cast<size_t>(now.own->block)];
-  return std::all_of(block.entries.begin(), block.entries.end(), [&](const ParamEntry& entry) {
-    const ValueId param = plan_.model.FindValue(NameForLayer(entry.name, layer));
-    return param != kNone && model_.Owns(layer, param);
-  });
+  return !before.holds_more && !now.holds_more && HoldAlike(plan_, model_, before.own, now.own);
 }
 
 bool EqualCalls::IsBoundAlike(int layer, size_t list, size_t call, bool known) const {
@@ -125,12 +119,7 @@ bool EqualCalls::IsBoundAlike(int layer, size_t list, size_t call, size_t formal
       plan_.segments[static_cast<size_t>(At(layer).lists[list][call]->segment)].formals[formal];
   if (IsBoundary(kind.region)) return IsLinked(layer, list, kind.region);
   if (IsOfBlock(kind.region) && kind.block.empty()) {
-    const HeldBlock* mine = At(layer).own;
-    const HeldBlock* theirs = At(layer - 1).own;
-    return mine != nullptr && theirs != nullptr && now.base == BaseKind::kAbsolute &&
-           before.base == BaseKind::kAbsolute &&
-           now.offset - BlockBase(*mine, kind.region) ==
-               before.offset - BlockBase(*theirs, kind.region);
+    return LieAlike(At(layer - 1).own, before, At(layer).own, now, kind.region);
   }
   if (IsInTurn(kind.region)) {
     return now.base == before.base && (!known || Same(now, bound(layer - 2)));

@@ -7,6 +7,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/optional.h"
+#include "graph/verify/shrink/own_blocks.h"
 
 namespace mgc {
 namespace {
@@ -132,21 +133,14 @@ class ChunkPair {
     return more ? absl::nullopt : absl::make_optional(own);
   }
 
-  // Every layer holds the block of its counterpart, and nothing in it is another's.
+  // Every layer that of its counterpart.
   bool HaveSameBlocks() const {
     const Chunk& chunk = ChunkOf(now_, false);
     for (int layer = chunk.first_layer; layer < chunk.first_layer + chunk.num_layers; ++layer) {
       const absl::optional<const HeldBlock*> before = OwnBlockOf(before_.of, layer - Behind());
       const absl::optional<const HeldBlock*> now = OwnBlockOf(now_.of, layer);
       if (!before.has_value() || !now.has_value()) return false;
-      if (*before == nullptr && *now == nullptr) continue;
-      if (*before == nullptr || *now == nullptr) return false;
-      if ((*now)->block != (*before)->block || (*now)->owner != (*before)->owner) return false;
-      const ParamBlock& block = plan_.blocks[static_cast<size_t>((*now)->block)];
-      for (const ParamEntry& entry : block.entries) {
-        const ValueId param = plan_.model.FindValue(NameForLayer(entry.name, layer));
-        if (param == kNone || !layers_.Owns(layer, param)) return false;
-      }
+      if (!HoldAlike(plan_, layers_, *before, *now)) return false;
     }
     return true;
   }
@@ -182,21 +176,21 @@ class ChunkPair {
       if (here.base != there.base) return false;
       const bool alike = formals[f].region == Region::kTransient
                              ? scratch_.Is(eval, distance)
-                             : IsBoundAlike(formals[f], before.layer, here, distance);
+                             : IsBoundAlike(formals[f], before.layer, there, here);
       if (!alike) return false;
     }
     return true;
   }
 
-  bool IsBoundAlike(const Formal& formal, int layer, const Binding& here, int64_t distance) {
+  // `layer`: that of `there`.
+  bool IsBoundAlike(const Formal& formal, int layer, const Binding& there, const Binding& here) {
+    const int64_t distance = here.offset - there.offset;
     const bool own = formal.block.empty();
     if (formal.region == Region::kNorm) return distances_.norm.Is(distance);
     if (formal.region == Region::kCopies && own) return distances_.copies.Is(distance);
     if (!IsOfBlock(formal.region) || !own) return distance == 0;
-    const HeldBlock* theirs = FindHeld(plan_, before_.of, "", layer);
-    const HeldBlock* mine = FindHeld(plan_, now_.of, "", layer + Behind());
-    return mine != nullptr && theirs != nullptr && here.base == BaseKind::kAbsolute &&
-           distance == BlockBase(*mine, formal.region) - BlockBase(*theirs, formal.region);
+    return LieAlike(FindHeld(plan_, before_.of, "", layer), there,
+                    FindHeld(plan_, now_.of, "", layer + Behind()), here, formal.region);
   }
 
   const Plan& plan_;

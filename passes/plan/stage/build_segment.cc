@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "graph/base/status.h"
 #include "graph/ir/collective.h"
+#include "graph/ir/model_layers.h"
 #include "graph/ir/op.h"
 #include "graph/ir/step_vector.h"
 #include "graph/plan/instr_collective.h"

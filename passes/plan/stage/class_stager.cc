@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "graph/ir/model_layers.h"
 #include "passes/plan/stage/build_segment.h"
 #include "passes/plan/stage/bundles.h"
 #include "passes/plan/stage/set_waits.h"

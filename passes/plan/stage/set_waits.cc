@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "graph/ir/model_layers.h"
 #include "graph/plan/instr_collective.h"
 #include "passes/plan/stage/value_places.h"
 

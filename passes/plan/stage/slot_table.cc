@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "graph/ir/model_layers.h"
 #include "passes/plan/stage/fold_segments.h"
 
 namespace mgc {

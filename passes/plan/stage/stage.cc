@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "graph/base/status.h"
+#include "graph/ir/model_layers.h"
 #include "graph/ir/optimizers.h"
 #include "graph/ir/results.h"
 #include "graph/ir/step_gradients.h"

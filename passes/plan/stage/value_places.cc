@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "graph/ir/collective.h"
+#include "graph/ir/model_layers.h"
 #include "graph/ir/results.h"
 #include "graph/ir/step_vector.h"
 #include "passes/plan/stage/whole_vectors.h"
@@ -20,16 +21,6 @@ bool IsTransient(const ValuePlace& place) { return place.formal.region == Region
 int64_t RoomFor(const Graph& graph, ValueId id) {
   const TensorType& type = graph.type(id);
   return AlignUp(NumElements(graph.local_shape(id)) * SizeOf(type.dtype));
-}
-
-std::string LayerKind(int layer, int num_layers) {
-  if (layer == kEmbeddingLayer) return "embedding";
-  return layer == num_layers ? "head" : "layer";
-}
-
-std::string BlockOfLayer(int layer, int num_layers) {
-  const bool is_end = layer == kEmbeddingLayer || layer == num_layers;
-  return is_end ? LayerKind(layer, num_layers) : absl::StrCat(layer);
 }
 
 ValuePlaces::ValuePlaces(const Parts& parts, const Crossings& crossings, const Bundles& bundles,

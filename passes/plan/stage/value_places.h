@@ -23,12 +23,6 @@ namespace mgc {
 // Bytes one rank makes room for, rounded up to the slot alignment.
 int64_t RoomFor(const Graph& graph, ValueId id);
 
-// `embedding`, `layer` or `head`.
-std::string LayerKind(int layer, int num_layers);
-// What a formal calls the memory of a layer that is not the call's: `embedding`, `head` or its
-// number.
-std::string BlockOfLayer(int layer, int num_layers);
-
 class ValuePlaces {
  public:
   // Of the training step, or of an evaluation, where parameters take the places they have in the

@@ -101,7 +101,7 @@ absl::optional<LayerChoice> LayerChoices::Choose(const ProfilesByKind& profiles,
   int64_t within = memory;
   for (int i = 0; i < kMostTries; ++i) {
     LayerChooser chooser(spread_, profiles, within);
-    if (!chooser.knows_layers()) return ChooseAlike(profiles, memory, schedules);
+    if (!chooser.knows_layers()) return ChooseOneKind(profiles, memory, schedules);
     absl::optional<LayerChoice> choice =
         ChooseBy(&chooser, profiles, memory, free_cuts && chooser.can_cut(), schedules);
     if (!choice.has_value() || choice->bound.peak_bytes <= memory) return choice;
@@ -115,9 +115,9 @@ int64_t LayerChoices::ExpectRecomputedNs(const ProfilesByKind& profiles, int64_t
 }
 
 // Of a model whose layers nothing tells apart: the first kind that fits.
-absl::optional<LayerChoice> LayerChoices::ChooseAlike(const ProfilesByKind& profiles,
-                                                      int64_t memory,
-                                                      ScheduleCache* schedules) const {
+absl::optional<LayerChoice> LayerChoices::ChooseOneKind(const ProfilesByKind& profiles,
+                                                        int64_t memory,
+                                                        ScheduleCache* schedules) const {
   for (size_t k = 0; k < kNumRecomputeKinds; ++k) {
     if (profiles[k] == nullptr) continue;
     const PlanSpread spread(config_, even_, *profiles[k]);

@@ -68,8 +68,8 @@ class LayerChoices {
   int64_t ExpectRecomputedNs(const ProfilesByKind& profiles, int64_t memory) const;
 
  private:
-  absl::optional<LayerChoice> ChooseAlike(const ProfilesByKind& profiles, int64_t memory,
-                                          ScheduleCache* schedules) const;
+  absl::optional<LayerChoice> ChooseOneKind(const ProfilesByKind& profiles, int64_t memory,
+                                            ScheduleCache* schedules) const;
   absl::optional<LayerChoice> ChooseBy(LayerChooser* chooser, const ProfilesByKind& profiles,
                                        int64_t memory, bool cuts, ScheduleCache* schedules) const;
 

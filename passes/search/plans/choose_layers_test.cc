@@ -40,14 +40,20 @@ ModelProfile Profile(int64_t ns, int64_t frame_bytes) {
   return profile;
 }
 
+// Whose network takes no time.
+Machine FastNetwork() {
+  Machine machine;
+  machine.tiers = {NetworkTier()};
+  machine.tiers.front().bandwidth = 1e18;
+  return machine;
+}
+
 class ChooseLayersTest : public testing::Test {
  protected:
   ChooseLayersTest() {
     config_.pp = config_.world_size = 2;
     config_.global_batch_size = 64;
     dims_.layers = kLayers;
-    machine_.tiers = {NetworkTier()};
-    machine_.tiers.front().bandwidth = 1e18;
   }
 
   // What is chosen, as flags say it.
@@ -67,7 +73,7 @@ class ChooseLayersTest : public testing::Test {
   const ModelProfile full_ = Profile(400, 10);
   ParallelConfig config_;
   ModelDims dims_;
-  Machine machine_;
+  const Machine machine_ = FastNetwork();
   ScheduleCache schedules_;
 };
 
@@ -99,6 +105,22 @@ TEST_F(ChooseLayersTest, ChunksOfARankShareItsLayers) {
   EXPECT_EQ(Chosen(1 << 30, false), "even none");
 }
 
+// Also where a step takes less than the search for the least is exact to.
+TEST_F(ChooseLayersTest, AStepOfFewNanosecondsIsCut) {
+  const auto short_profile = [](int64_t ns) {
+    ModelProfile profile = Profile(ns, 100);
+    profile.layers.back().forward_ns = profile.layers.back().backward_ns = 0;
+    return profile;
+  };
+  const ModelProfile none = short_profile(3);
+  const ModelProfile full = short_profile(4);
+  config_.global_batch_size = 2;
+  const LayerChoices choices(config_, dims_, machine_, none);
+  const ProfilesByKind profiles = {&none, nullptr, &full};
+  EXPECT_TRUE(choices.Choose(profiles, 1 << 30, true, &schedules_).has_value());
+  EXPECT_EQ(choices.ExpectRecomputedNs(profiles, 1 << 30), 0);
+}
+
 TEST_F(ChooseLayersTest, OneStageHasAllLayers) {
   config_.pp = config_.world_size = 1;
   EXPECT_EQ(Chosen(1 << 30), "even none");
@@ -113,6 +135,13 @@ struct Differing {
 
   ProfilesByKind profiles() const { return {&by_kind[0], &by_kind[1], &by_kind[2]}; }
 };
+
+ModelDims WithoutEnds(int64_t layers) {
+  ModelDims dims;
+  dims.layers = layers;
+  dims.places.embedding = dims.places.head = false;
+  return dims;
+}
 
 Differing Draw(std::mt19937_64* random, int64_t layers) {
   const auto draw = [random](int64_t least, int64_t most) {
@@ -162,12 +191,8 @@ TEST(LayersThatDifferTest, AreCutNearTheBestOfAllWays) {
   const auto seed = static_cast<uint64_t>(GTEST_FLAG_GET(random_seed));
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   std::mt19937_64 random(seed);
-  Machine machine;
-  machine.tiers = {NetworkTier()};
-  machine.tiers.front().bandwidth = 1e18;
-  ModelDims dims;
-  dims.layers = 6;
-  dims.places.embedding = dims.places.head = false;
+  const Machine machine = FastNetwork();
+  const ModelDims dims = WithoutEnds(6);
   int chosen = 0;
   double all = 0;
   for (int round = 0; round < 60; ++round) {
@@ -180,7 +205,11 @@ TEST(LayersThatDifferTest, AreCutNearTheBestOfAllWays) {
     ScheduleCache schedules;
     const auto choice = choices.Choose(model.profiles(), memory, /*free_cuts=*/true, &schedules);
     const absl::optional<int64_t> least = LeastOfAll(config, dims, model, machine, memory);
-    if (!choice.has_value() || !least.has_value()) continue;
+    if (!least.has_value()) {
+      EXPECT_FALSE(choice.has_value());
+      continue;
+    }
+    ASSERT_TRUE(choice.has_value()) << "in " << memory;
     ASSERT_LE(choice->bound.peak_bytes, memory);
     ASSERT_GE(choice->bound.step_ns, *least);
     const double ratio = static_cast<double>(choice->bound.step_ns) / static_cast<double>(*least);
@@ -197,12 +226,8 @@ TEST(LayersThatDifferTest, AreCutNearTheBestOfAllWays) {
 // Of two chunks a rank stages are even, and what is computed again is said of each layer.
 TEST(LayersThatDifferTest, OfSeveralChunksEachLayerIsChosenFor) {
   std::mt19937_64 random(1);
-  Machine machine;
-  machine.tiers = {NetworkTier()};
-  machine.tiers.front().bandwidth = 1e18;
-  ModelDims dims;
-  dims.layers = 8;
-  dims.places.embedding = dims.places.head = false;
+  const Machine machine = FastNetwork();
+  const ModelDims dims = WithoutEnds(8);
   ParallelConfig config;
   config.pp = config.world_size = config.vp = 2;
   config.schedule = ScheduleKind::kInterleaved;
@@ -217,6 +242,19 @@ TEST(LayersThatDifferTest, OfSeveralChunksEachLayerIsChosenFor) {
   ASSERT_TRUE(less.has_value());
   EXPECT_FALSE(less->config.layout.layout.has_value());
   EXPECT_FALSE(less->config.recompute.by_layer().empty());
+}
+
+// As many layers as stages need: there is one way, and it is found at once.
+TEST(CutsOfTest, StagesTakeWhatOthersLeave) {
+  ModelDims dims;
+  dims.layers = 126;
+  ParallelConfig config;
+  config.pp = config.world_size = 32;
+  config.vp = 4;
+  config.schedule = ScheduleKind::kInterleaved;
+  config.global_batch_size = 32;
+  ASSERT_EQ(CheckConfig(config, dims).violations.ToString(), "");
+  EXPECT_EQ(CutsOf(config, dims, /*free_cuts=*/true).size(), 1u);
 }
 
 TEST(LayoutTextTest, SaysStagesThatAreAlikeOnce) {

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "passes/plan/time/cost.h"
 
 namespace mgc {
@@ -181,18 +180,10 @@ int64_t LayerChooser::RecomputedNs() {
   if (!knows_layers() || !can_cut()) return 0;
   const std::vector<int64_t> counts = BestCounts(kAbout);
   if (counts.empty()) return kMaxNs;
-  // As StepOf has it where nothing is computed again.
-  int64_t step = 0;
-  int64_t way = 0;
-  int64_t first = 0;
-  const std::vector<int64_t> even = EvenCounts();
-  for (size_t c = 0; c < ranks_; ++c) {
-    const int64_t ns = Later(own_[c].ns, LeastNs(first, even[c]));
-    step = std::max(step, Later(way, Times(micro_batches_, ns)));
-    way = Later(way, ns / spread_.checked.vp);
-    first += even[c];
-  }
-  return std::max<int64_t>(0, StepOf(counts) - step);
+  const int64_t kept = StepOf(EvenCounts(), [&](size_t rank, int64_t first, int64_t layers) {
+    return Later(own_[rank].ns, LeastNs(first, layers));
+  });
+  return std::max<int64_t>(0, StepOf(counts) - kept);
 }
 
 int64_t LayerChooser::LeastNs(int64_t first, int64_t layers) const {
@@ -292,17 +283,23 @@ bool LayerChooser::Fits(const std::vector<int64_t>& counts) {
 
 // Of the busiest rank: the first micro-batch's way to it, through one chunk of each, and all of its
 // own.
-int64_t LayerChooser::StepOf(const std::vector<int64_t>& counts) {
+int64_t LayerChooser::StepOf(const std::vector<int64_t>& counts, NsOfRank ns_of) const {
   int64_t step = 0;
   int64_t way = 0;
   int64_t first = 0;
   for (size_t c = 0; c < counts.size(); ++c) {
-    const int64_t ns = At(c, first, counts[c]).ns;
+    const int64_t ns = ns_of(c, first, counts[c]);
     step = std::max(step, Later(way, Times(micro_batches_, ns)));
     way = Later(way, ns / spread_.checked.vp);
     first += counts[c];
   }
   return step;
+}
+
+int64_t LayerChooser::StepOf(const std::vector<int64_t>& counts) {
+  return StepOf(counts, [&](size_t rank, int64_t first, int64_t layers) {
+    return At(rank, first, layers).ns;
+  });
 }
 
 std::vector<int64_t> LayerChooser::CountsWithin(int64_t limit) {

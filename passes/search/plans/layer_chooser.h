@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/types/optional.h"
 #include "passes/search/plans/choose_kinds.h"
 #include "passes/search/plans/chunk_layers.h"
@@ -122,7 +123,10 @@ class LayerChooser {
   // Of layers that follow each other, where as little as is allowed is computed again.
   int64_t LeastNs(int64_t first, int64_t layers) const;
   bool Fits(const std::vector<int64_t>& counts);
-  int64_t StepOf(const std::vector<int64_t>& counts);
+  // Of a micro-batch, on a rank that has these layers.
+  using NsOfRank = absl::FunctionRef<int64_t(size_t rank, int64_t first, int64_t layers)>;
+  int64_t StepOf(const std::vector<int64_t>& counts, NsOfRank ns_of) const;
+  int64_t StepOf(const std::vector<int64_t>& counts);  // as it is chosen
   // As many layers as a step of `limit` leaves room for, rank by rank; empty where some are left.
   std::vector<int64_t> CountsWithin(int64_t limit);
 

@@ -44,7 +44,9 @@ class Cutter {
       if (too_many_) ways_.clear();
       return;
     }
-    for (int64_t n = Least(stage); n <= left && !too_many_; ++n) {
+    int64_t needed = 0;  // by the stages behind
+    for (size_t s = stage + 1; s < stages_; ++s) needed += Least(s);
+    for (int64_t n = Least(stage); n <= left - needed && !too_many_; ++n) {
       counts_.push_back(n);
       Add(left - n);
       counts_.pop_back();
